@@ -1,0 +1,137 @@
+//! Typed indices: an id is not a number, and per-id data is indexed only by that id.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+
+/// Defines a dense index type around `u32` with `new`, `get` and `From` for `usize`.
+#[macro_export]
+macro_rules! define_id {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident, $prefix:literal) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        $vis struct $name(u32);
+
+        impl $name {
+            /// The id with this index.
+            pub const fn new(index: u32) -> $name {
+                $name(index)
+            }
+
+            /// The index behind the id.
+            pub const fn get(self) -> u32 {
+                self.0
+            }
+        }
+
+        impl From<usize> for $name {
+            fn from(index: usize) -> $name {
+                $name(u32::try_from(index).expect("an id fits 32 bits"))
+            }
+        }
+
+        impl From<$name> for usize {
+            fn from(id: $name) -> usize {
+                id.0 as usize
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, concat!($prefix, "{}"), self.0)
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
+            }
+        }
+    };
+}
+
+/// A vector that only its own kind of id can index.
+#[derive(Clone, PartialEq, Eq)]
+pub struct IdVec<I, T> {
+    items: Vec<T>,
+    id: PhantomData<fn(I)>,
+}
+
+impl<I: From<usize> + Into<usize> + Copy, T> IdVec<I, T> {
+    /// An empty vector.
+    pub const fn new() -> IdVec<I, T> {
+        IdVec { items: Vec::new(), id: PhantomData }
+    }
+
+    /// Appends `item` and returns its id.
+    pub fn push(&mut self, item: T) -> I {
+        self.items.push(item);
+        I::from(self.items.len() - 1)
+    }
+
+    /// How many items there are.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// The item of `id`, if there is one.
+    pub fn get(&self, id: I) -> Option<&T> {
+        self.items.get(id.into())
+    }
+
+    /// The ids, in order.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + use<I, T> {
+        (0..self.items.len()).map(I::from)
+    }
+
+    /// Ids and items, in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (I, &T)> + ExactSizeIterator {
+        self.items.iter().enumerate().map(|(index, item)| (I::from(index), item))
+    }
+
+    /// Ids and items to change, in order.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (I, &mut T)> {
+        self.items.iter_mut().enumerate().map(|(index, item)| (I::from(index), item))
+    }
+
+    /// The items, in order.
+    pub fn values(&self) -> std::slice::Iter<'_, T> {
+        self.items.iter()
+    }
+}
+
+impl<I: From<usize> + Into<usize> + Copy, T> Default for IdVec<I, T> {
+    fn default() -> Self {
+        IdVec::new()
+    }
+}
+
+impl<I, T> FromIterator<T> for IdVec<I, T> {
+    fn from_iter<S: IntoIterator<Item = T>>(items: S) -> Self {
+        IdVec { items: items.into_iter().collect(), id: PhantomData }
+    }
+}
+
+impl<I: Into<usize>, T> Index<I> for IdVec<I, T> {
+    type Output = T;
+    fn index(&self, id: I) -> &T {
+        &self.items[id.into()]
+    }
+}
+
+impl<I: Into<usize>, T> IndexMut<I> for IdVec<I, T> {
+    fn index_mut(&mut self, id: I) -> &mut T {
+        &mut self.items[id.into()]
+    }
+}
+
+impl<I, T: fmt::Debug> fmt::Debug for IdVec<I, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.items.fmt(f)
+    }
+}
