@@ -26,11 +26,18 @@ pub struct Request {
     pub offset: u64,
     /// How many bytes, at least one.
     pub length: Bytes,
+    /// The service class whose work this is.
+    pub class: ClassTag,
     /// The I/O priority word that travels with the request.
     pub priority: Priority,
     /// How long the device may take, if the class sets a limit.
     pub duration_limit: Option<Span>,
 }
+
+/// The service class of a request, by its index in the owner's class table. A device never looks at it; it
+/// is there so that no request can exist without one, and so that worlds can account per class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClassTag(pub u8);
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
