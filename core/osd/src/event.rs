@@ -1,0 +1,103 @@
+//! What happens to an OSD, and what it asks of its world.
+
+use crate::ids::{OpId, OsdId, PgId, ShardId, ThreadId};
+use crate::message::{Activation, ClientOp, Envelope};
+use crate::waits::Stage;
+use loadline_base::Time;
+use loadline_device::Outcome;
+use loadline_qos::Work;
+use loadline_store::{RequestId, Submission};
+
+/// Something that happened, at the `now` it is stepped with.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A message arrived.
+    Message(Envelope),
+    /// A worker has spent the processor time of its item ([`Effect::Compute`]).
+    Computed(WorkerRun),
+    /// The device answered a request ([`Effect::Device`]).
+    DeviceDone(RequestId, Outcome),
+    /// A timer fired ([`Effect::Timer`]).
+    Timer(Timer),
+    /// A placement group begins a new interval here.
+    Activate(PgId, Box<Activation>),
+    /// A placement group has left this OSD: its objects are to be deleted, as background work.
+    Retire(PgId),
+}
+
+/// One worker's present item. The run number tells it from the worker's earlier and later ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerRun {
+    /// The shard.
+    pub shard: ShardId,
+    /// The worker inside the shard.
+    pub thread: ThreadId,
+    /// The run of that worker.
+    pub run: u32,
+}
+
+/// What a timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// A shard's scheduler said that nothing may run before now.
+    Shard(ShardId),
+    /// A recovery item has slept (the promised pushes ride along).
+    RecoveryWake(PgId, u32),
+    /// A refused reservation may be tried again.
+    ReservationRetry(PgId, u32),
+}
+
+/// What an OSD wants done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Carry this message; it may arrive at any later time, in order per pair of OSDs.
+    Send(Envelope),
+    /// Hand this request to the OSD's device.
+    Device(Submission),
+    /// Let this worker compute; a world whose code is the work itself answers at once.
+    Compute(WorkerRun),
+    /// Wake the OSD at this time.
+    Timer(Time, Timer),
+    /// The op is finished.
+    Reply(Reply),
+    /// This OSD does not serve the op's placement group (any more): route it again.
+    Reroute(ClientOp),
+    /// Every copy of this placement group is where it should be, as of this interval.
+    Recovered(PgId, u32),
+    /// A stage of a traced op ended.
+    Trace(TraceSpan),
+}
+
+/// The end of a client's op, with its stage stamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The op.
+    pub op: OpId,
+    /// When the primary admitted it to its queue.
+    pub admitted: Time,
+    /// When a worker took it.
+    pub dequeued: Time,
+    /// When it was handed to the store.
+    pub executed: Time,
+    /// When it was durable on the primary.
+    pub committed: Time,
+    /// When enough copies had answered.
+    pub replied: Time,
+}
+
+/// One stage of one traced op on one OSD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceSpan {
+    /// The op.
+    pub op: OpId,
+    /// Where.
+    pub osd: OsdId,
+    /// As which kind of work.
+    pub work: Work,
+    /// In which stage.
+    pub stage: Stage,
+    /// Since when.
+    pub start: Time,
+    /// Until when.
+    pub end: Time,
+}

@@ -1,0 +1,94 @@
+//! What waits in a shard's queue.
+
+use crate::ids::{ClientId, OpId, OsdId, OsdSet, PgId};
+use crate::message::{Envelope, Message, OpKind};
+use loadline_base::Bytes;
+use loadline_qos::Work;
+
+/// One item of a shard's queue.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// A message that arrived.
+    Message(Envelope),
+    /// Start up to so many objects of this placement group (qos.md 9.4).
+    Recovery(PgId, u32),
+    /// Delete some objects of a placement group that has left.
+    Delete(PgId),
+}
+
+impl Item {
+    /// The placement group, whose items are carried out one at a time.
+    pub fn pg(&self) -> PgId {
+        match self {
+            Item::Message(envelope) => envelope.pg,
+            Item::Recovery(pg, _) | Item::Delete(pg) => *pg,
+        }
+    }
+
+    /// Which kind of work this is.
+    pub fn work(&self) -> Work {
+        match self {
+            Item::Recovery(..) => Work::RecoveryItem,
+            Item::Delete(_) => Work::PgDelete,
+            Item::Message(envelope) => match envelope.message {
+                Message::Op(_) => Work::ClientOp,
+                Message::Write(_) => Work::ReplicaWrite,
+                Message::WriteDone(_) => Work::ReplicaAck,
+                Message::Push(_) => Work::Push,
+                Message::PushReply(_) => Work::PushReply,
+                Message::Pull(_) => Work::Pull,
+                Message::Scan(_) | Message::ScanReply(_) => Work::BackfillScan,
+                Message::BackfillRemove(_) => Work::BackfillRemove,
+                Message::Reserve(..)
+                | Message::ReserveGranted
+                | Message::ReserveRefused
+                | Message::ReserveRevoked
+                | Message::ReserveReleased => Work::PeeringEvent,
+            },
+        }
+    }
+
+    /// The client's op that this is part of, if its stages are traced.
+    pub(crate) fn traced_op(&self) -> Option<OpId> {
+        let Item::Message(envelope) = self else { return None };
+        match &envelope.message {
+            Message::Op(op) => op.traced.then_some(op.id),
+            Message::Write(write) => write.traced.then_some(write.op),
+            _ => None,
+        }
+    }
+
+    /// Payload that the item carries.
+    pub fn payload(&self) -> Bytes {
+        let Item::Message(envelope) = self else { return Bytes::ZERO };
+        match &envelope.message {
+            Message::Op(op) => match op.kind {
+                OpKind::Write => Bytes::new(u64::from(op.length)),
+                OpKind::Read => Bytes::ZERO,
+            },
+            Message::Write(write) => Bytes::new(u64::from(write.length)),
+            Message::Push(push) => push.length(),
+            _ => Bytes::ZERO,
+        }
+    }
+
+    /// Whose work it is: local work 0, then the OSDs, then the clients (qos.md 1.2, owner numbers).
+    pub(crate) fn owner(&self) -> u32 {
+        let Item::Message(envelope) = self else { return LOCAL };
+        match &envelope.message {
+            Message::Op(op) => owner_of_client(op.client),
+            Message::Write(write) => owner_of_client(write.client),
+            _ => envelope.from.map_or(LOCAL, owner_of_osd),
+        }
+    }
+}
+
+const LOCAL: u32 = 0;
+
+fn owner_of_osd(osd: OsdId) -> u32 {
+    1 + osd.get()
+}
+
+fn owner_of_client(client: ClientId) -> u32 {
+    1 + OsdSet::OSDS_MAX + client.get()
+}

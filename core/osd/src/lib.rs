@@ -1,0 +1,33 @@
+//! One OSD as a state machine: what arrives waits in a shard's scheduler, a worker carries it out, and effects say
+//! what the world has to do.
+//!
+//! This crate may not know the map of pools, where placement groups belong, images, worlds, sockets or time:
+//! `now` is an argument of [`Osd::step`], and the owner tells each placement group its interval.
+
+mod client_io;
+mod commit;
+mod event;
+mod ids;
+mod item;
+mod message;
+mod osd;
+mod pg;
+mod pg_log;
+mod policy;
+mod recovery;
+mod shard;
+mod waits;
+
+pub use event::{Effect, Event, Reply, Timer, TraceSpan, WorkerRun};
+pub use ids::{ClientId, OpId, OsdId, OsdSet, PgId, ShardId, ThreadId};
+pub use item::Item;
+pub use message::{
+    Activation, ClientOp, Envelope, Message, OpKind, Push, RecoveryKind, ReplicaWrite,
+    ReservationPriority, ScanRange, ScanReply, WriteTag,
+};
+pub use osd::Osd;
+pub use pg::{CopyInfo, Progress, shard_of};
+pub use pg_log::{LogEntry, PgLog};
+pub use policy::{Options, Policy};
+pub use recovery::{AdmissionBounds, Reserver};
+pub use waits::{Stage, WaitHistogram, Waits, WorkWaits};

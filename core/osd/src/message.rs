@@ -1,0 +1,197 @@
+//! What OSDs and the router send to each other.
+
+use crate::ids::{ClientId, OpId, OsdId, OsdSet, PgId};
+use loadline_base::{Bytes, SlotId};
+use loadline_qos::Urgency;
+use loadline_store::{ObjectMeta, ObjectNo, Version};
+use std::collections::BTreeMap;
+
+/// What a client asks of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OpKind {
+    /// Read a byte range.
+    Read,
+    /// Write a byte range on every copy.
+    Write,
+}
+
+/// A client's op.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientOp {
+    /// Comes back with the reply.
+    pub id: OpId,
+    /// Whose op it is.
+    pub client: ClientId,
+    /// What to do.
+    pub kind: OpKind,
+    /// Whether every stage of this op is written to the trace.
+    pub traced: bool,
+    /// The object's placement group.
+    pub pg: PgId,
+    /// The object.
+    pub object: ObjectNo,
+    /// First byte inside the object.
+    pub offset: u32,
+    /// How many bytes.
+    pub length: u32,
+}
+
+/// A primary's number for a write in flight. Slots are used again, so the sequence number tells an answer to
+/// the present write from a late one to its predecessor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteTag {
+    /// Where the primary keeps it.
+    pub slot: SlotId,
+    /// Never used twice by one OSD.
+    pub sequence: u32,
+}
+
+/// A write as a replica carries it out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplicaWrite {
+    /// To be named in the acknowledgement.
+    pub tag: WriteTag,
+    /// The client's op, for the trace.
+    pub op: OpId,
+    /// Whether the op is traced.
+    pub traced: bool,
+    /// Whose op it was.
+    pub client: ClientId,
+    /// The object.
+    pub object: ObjectNo,
+    /// First byte inside the object.
+    pub offset: u32,
+    /// How many bytes.
+    pub length: u32,
+    /// The version that the primary gave the write.
+    pub version: Version,
+}
+
+/// One whole object on its way to a copy that lacks it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Push {
+    /// The object.
+    pub object: ObjectNo,
+    /// Its version and length at the sender.
+    pub meta: ObjectMeta,
+    /// Whether it answers a pull of the primary (then no push reply is due).
+    pub pulled: bool,
+}
+
+impl Push {
+    /// Data carried.
+    pub fn length(&self) -> Bytes {
+        Bytes::new(self.meta.length)
+    }
+}
+
+/// Which kind of recovery a reservation is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecoveryKind {
+    /// From the PG log: may wait for a slot, is never refused.
+    Log,
+    /// By scanning.
+    Backfill,
+}
+
+/// The part of a placement group's objects that a scan covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScanRange {
+    /// Exclusive lower end; `None` is the start.
+    pub after: Option<ObjectNo>,
+    /// Inclusive upper end; `None` is the end.
+    pub last: Option<ObjectNo>,
+}
+
+/// What one OSD tells another about a placement group.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Message {
+    /// A client's op, to the primary.
+    Op(ClientOp),
+    /// A write, to a replica.
+    Write(ReplicaWrite),
+    /// A replica's write is durable.
+    WriteDone(WriteTag),
+    /// An object for a copy that lacks it.
+    Push(Push),
+    /// The pushed object is durable.
+    PushReply(ObjectNo),
+    /// The primary lacks this object and asks a holder to push it.
+    Pull(ObjectNo),
+    /// Which objects do you have in this range?
+    Scan(ScanRange),
+    /// These.
+    ScanReply(Box<ScanReply>),
+    /// This object should not exist.
+    BackfillRemove(ObjectNo),
+    /// May this placement group recover on you?
+    Reserve(RecoveryKind, ReservationPriority),
+    /// Yes, until released.
+    ReserveGranted,
+    /// Not now; try again later.
+    ReserveRefused,
+    /// The slot is taken back for something more urgent.
+    ReserveRevoked,
+    /// The slot is no longer needed.
+    ReserveReleased,
+}
+
+/// How urgent a recovery is (qos.md 9.2): higher goes first.
+pub type ReservationPriority = u8;
+
+/// Answer to a scan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScanReply {
+    /// The range that was asked for.
+    pub range: ScanRange,
+    /// The objects in it, in order.
+    pub objects: Vec<(ObjectNo, ObjectMeta)>,
+}
+
+/// A message with its addresses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Envelope {
+    /// The sender; `None` for the router.
+    pub from: Option<OsdId>,
+    /// The receiver.
+    pub to: OsdId,
+    /// What it is about.
+    pub pg: PgId,
+    /// The map epoch at which the sender's placement group began its present interval. Recovery traffic of an
+    /// earlier interval is void.
+    pub interval: u32,
+    /// The state of the placement group for which recovery traffic is sent: in later eras it decides the class.
+    pub urgency: Urgency,
+    /// The contents.
+    pub message: Message,
+}
+
+/// A new interval of a placement group, as its owner tells every OSD that holds a copy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Activation {
+    /// The map epoch.
+    pub interval: u32,
+    /// Who serves clients; the first is the primary.
+    pub acting: Vec<OsdId>,
+    /// How many copies the pool wants.
+    pub copies: u32,
+    /// What each acting OSD misses, by the log; absent means nothing.
+    pub missing: Vec<(OsdId, BTreeMap<ObjectNo, Version>)>,
+    /// Members of `acting` that lack objects but need not hold up writes (asynchronous recovery).
+    pub asynchronous: OsdSet,
+    /// Who is to be filled by scanning.
+    pub backfill: Vec<OsdId>,
+    /// How large the pool's objects are, for costs that name an average (bytes).
+    pub object_bytes: u64,
+    /// Added to reservation priorities (the pool's `recovery_priority`).
+    pub recovery_priority: i8,
+}
+
+impl Activation {
+    /// Whether some copy is absent or lacks something.
+    pub(crate) fn is_degraded(&self) -> bool {
+        (self.acting.len() as u32) < self.copies
+            || !self.missing.is_empty()
+            || !self.backfill.is_empty()
+    }
+}

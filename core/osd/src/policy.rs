@@ -1,0 +1,114 @@
+//! How an OSD's work enters its queues, and the bounds it works within: both come from the settings.
+
+use crate::item::Item;
+use crate::message::Message;
+use crate::recovery::AdmissionBounds;
+use crate::shard::Charge;
+use loadline_base::{Span, Time, mix64};
+use loadline_device::ClassTag;
+use loadline_qos::{Queue, Scheduler, ServiceClass, ShardPlan, Urgency, Work, WorkSize};
+use loadline_store::WindowBounds;
+
+/// The scheduler's side of the settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// What the shards are built from.
+    pub plan: ShardPlan,
+    /// Seeds the lotteries of the shards.
+    pub seed: u64,
+}
+
+/// The OSD's own bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Queues; fixed while the OSD runs.
+    pub shards: u32,
+    /// Workers of each queue; fixed while the OSD runs.
+    pub threads_per_shard: u32,
+    /// What the store lets in at a time.
+    pub window: WindowBounds,
+    /// Placement groups that may recover at once, as primary and as target each (`osd_max_backfills`).
+    pub backfills_max: usize,
+    /// Objects in recovery at once (`osd_recovery_max_active` and its forms).
+    pub recovery_active_max: u32,
+    /// Pushes promised to one recovery item (`osd_recovery_max_single_start`).
+    pub recovery_single_start_max: u32,
+    /// Pause between recovery items (`osd_recovery_sleep` and its forms).
+    pub recovery_sleep: Span,
+    /// Reservations below this wait (`osd_min_recovery_priority`).
+    pub recovery_priority_min: u8,
+    /// After a refusal (`osd_recovery_retry_interval`, `osd_backfill_retry_interval`).
+    pub recovery_retry_interval: Span,
+    /// Objects compared at a time (`osd_backfill_scan_max`).
+    pub backfill_scan_max: usize,
+}
+
+impl Options {
+    pub(crate) fn admission(&self) -> AdmissionBounds {
+        AdmissionBounds {
+            active_max: self.recovery_active_max,
+            single_start_max: self.recovery_single_start_max,
+            sleep: self.recovery_sleep,
+        }
+    }
+}
+
+impl Policy {
+    pub(crate) fn build_queue(&self, shard: u64) -> Queue<Item> {
+        let queue = self.plan.queue(mix64(self.seed ^ mix64(shard)));
+        queue.expect("parameters are checked where they are set")
+    }
+
+    /// Gives a running queue the parameters in force.
+    pub(crate) fn retune(&self, now: Time, queue: &mut Queue<Item>) {
+        for class in ServiceClass::SHARED {
+            let values = self.plan.values.of(class).expect("a shared class has values");
+            let params = self.plan.params(values);
+            let params = params.expect("parameters are checked where they are set");
+            queue.set_params(now, class.id(), params);
+        }
+    }
+
+    pub(crate) fn charge(&self, item: &Item, urgency: Urgency, object_bytes: u64) -> Charge {
+        let size = size_of(item, urgency, object_bytes);
+        let admission = self.plan.admit(item.work(), &size, u64::from(item.owner()));
+        Charge {
+            class: admission.class.id(),
+            owner: admission.client.0 as u32,
+            priority: admission.priority,
+            cost: admission.cost,
+        }
+    }
+
+    /// The class that a device request of `work` carries.
+    pub(crate) fn class_tag(&self, work: Work, urgency: Urgency) -> ClassTag {
+        let size = WorkSize { urgency, ..WorkSize::default() };
+        ClassTag(self.plan.admit(work, &size, 0).class as u8)
+    }
+}
+
+fn size_of(item: &Item, urgency: Urgency, object_bytes: u64) -> WorkSize {
+    let size = WorkSize { payload: item.payload().get(), urgency, ..WorkSize::default() };
+    match item {
+        Item::Recovery(_, pushes) => {
+            WorkSize { objects: *pushes, object_size_average: object_bytes, ..size }
+        }
+        Item::Delete(_) => size,
+        Item::Message(envelope) => {
+            let size = WorkSize { urgency: envelope.urgency, ..size };
+            match &envelope.message {
+                Message::Op(op) => WorkSize { read: item_read_bytes(op), ..size },
+                Message::Push(_) | Message::PushReply(_) => WorkSize { objects: 1, ..size },
+                Message::Pull(_) => WorkSize { objects: 1, remaining: object_bytes, ..size },
+                _ => size,
+            }
+        }
+    }
+}
+
+fn item_read_bytes(op: &crate::message::ClientOp) -> u64 {
+    match op.kind {
+        crate::message::OpKind::Read => u64::from(op.length),
+        crate::message::OpKind::Write => 0,
+    }
+}

@@ -1,0 +1,14 @@
+//! Recovery of placement groups: reservations, admission, and the life of one recovered object.
+
+mod admission;
+mod backfill;
+mod delete;
+mod object;
+mod reservation;
+mod reserver;
+mod start;
+
+pub(crate) use admission::Admission;
+pub use admission::AdmissionBounds;
+pub(crate) use reserver::Change;
+pub use reserver::Reserver;

@@ -1,0 +1,227 @@
+//! Reservations of one placement group: the local slot first, then the remote ones in increasing OSD number, so
+//! that no circle of waiting can form (qos.md 9.2).
+
+use crate::event::{Effect, Timer};
+use crate::ids::{OsdId, OsdSet, PgId};
+use crate::message::{Message, RecoveryKind, ReservationPriority};
+use crate::osd::Osd;
+use crate::pg::{Primary, Reservation};
+use crate::recovery::Change;
+use loadline_base::Time;
+use std::collections::VecDeque;
+
+/// Base priorities and their maxima.
+const BACKFILL: (i32, i32) = (100, 139);
+const BACKFILL_DEGRADED: (i32, i32) = (140, 179);
+const LOG_RECOVERY: (i32, i32) = (180, 219);
+const BELOW_MINIMUM: (i32, i32) = (220, 253);
+
+impl Primary {
+    /// How urgent this placement group's recovery of `kind` is.
+    pub(crate) fn reservation_priority(&self, kind: RecoveryKind) -> ReservationPriority {
+        let absent = self.copies.saturating_sub(self.acting.len()) as i32;
+        // A pool's minimum size is the majority of its copies unless set otherwise.
+        let below_minimum = self.acting.len() < self.copies / 2 + 1;
+        let (base, max) = match kind {
+            _ if below_minimum => (BELOW_MINIMUM.0 + absent, BELOW_MINIMUM.1),
+            RecoveryKind::Log => LOG_RECOVERY,
+            RecoveryKind::Backfill if absent > 0 || self.is_missing_any() => BACKFILL_DEGRADED,
+            RecoveryKind::Backfill => BACKFILL,
+        };
+        (base + i32::from(self.recovery_priority)).clamp(0, max) as ReservationPriority
+    }
+
+    /// Who has to be written to for recovery of `kind`.
+    fn recovery_targets(&self, kind: RecoveryKind, this: OsdId) -> OsdSet {
+        let mut targets: OsdSet = match kind {
+            RecoveryKind::Log => {
+                self.missing.iter().filter(|(_, m)| !m.is_empty()).map(|(osd, _)| *osd).collect()
+            }
+            RecoveryKind::Backfill => {
+                self.backfill.as_ref().map_or(OsdSet::EMPTY, |backfill| backfill.targets)
+            }
+        };
+        targets.remove(this);
+        targets
+    }
+}
+
+impl Osd {
+    /// Begins with the next kind of recovery that a placement group needs, if any.
+    pub(crate) fn start_recovery(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+        let Some(primary) = self.primary_mut(pg) else { return };
+        let Some(kind) = primary.recovery_needed() else {
+            return;
+        };
+        let priority = primary.reservation_priority(kind);
+        primary.reservation = Reservation::Local(kind);
+        if self.local.holds(pg) {
+            return self.ask_remote(pg, kind, fx);
+        }
+        let mut changes = Vec::new();
+        self.local.ask(pg, priority, &mut changes);
+        self.local_changed(now, &changes, fx);
+    }
+
+    fn local_changed(&mut self, now: Time, changes: &[Change], fx: &mut Vec<Effect>) {
+        for change in changes {
+            match *change {
+                Change::Granted(pg) => {
+                    let waits = self.primary(pg).map(|primary| primary.reservation.clone());
+                    if let Some(Reservation::Local(kind)) = waits {
+                        self.ask_remote(pg, kind, fx);
+                    }
+                }
+                Change::Preempted(pg) => self.suspend_recovery(now, pg, fx),
+            }
+        }
+    }
+
+    fn ask_remote(&mut self, pg: PgId, kind: RecoveryKind, fx: &mut Vec<Effect>) {
+        let this = self.id;
+        let Some(primary) = self.primary_mut(pg) else { return };
+        let targets: VecDeque<OsdId> = primary.recovery_targets(kind, this).iter().collect();
+        primary.reservation = Reservation::Remote(kind, targets);
+        self.ask_next_target(pg, fx);
+    }
+
+    /// Asks the first target that remains, or starts if none does.
+    fn ask_next_target(&mut self, pg: PgId, fx: &mut Vec<Effect>) {
+        let Some(primary) = self.primary_mut(pg) else { return };
+        let Reservation::Remote(kind, targets) = &primary.reservation else { return };
+        let kind = *kind;
+        match targets.front().copied() {
+            Some(target) => {
+                let priority = primary.reservation_priority(kind);
+                self.send(target, pg, Message::Reserve(kind, priority), fx);
+            }
+            None => {
+                primary.reservation = Reservation::Held(kind);
+                self.admission.wait(pg);
+            }
+        }
+    }
+
+    /// A message about reservations.
+    pub(crate) fn reservation_message(
+        &mut self,
+        now: Time,
+        from: OsdId,
+        pg: PgId,
+        message: &Message,
+        fx: &mut Vec<Effect>,
+    ) {
+        match message {
+            Message::Reserve(_, priority) => {
+                let mut changes = Vec::new();
+                self.remote_askers.insert(pg, from);
+                self.remote.ask(pg, *priority, &mut changes);
+                self.remote_changed(&changes, fx);
+            }
+            Message::ReserveReleased => self.release_remote(pg, fx),
+            Message::ReserveGranted => {
+                if let Some(primary) = self.primary_mut(pg)
+                    && let Reservation::Remote(_, targets) = &mut primary.reservation
+                    && targets.front() == Some(&from)
+                {
+                    targets.pop_front();
+                    self.ask_next_target(pg, fx);
+                    self.admit_recovery(now, fx);
+                }
+            }
+            Message::ReserveRevoked => self.suspend_recovery(now, pg, fx),
+            message => unreachable!("not about reservations: {message:?}"),
+        }
+    }
+
+    fn release_remote(&mut self, pg: PgId, fx: &mut Vec<Effect>) {
+        let mut changes = Vec::new();
+        self.remote_askers.remove(&pg);
+        self.remote.release(pg, &mut changes);
+        self.remote_changed(&changes, fx);
+    }
+
+    fn remote_changed(&mut self, changes: &[Change], fx: &mut Vec<Effect>) {
+        for change in changes {
+            let (pg, message) = match *change {
+                Change::Granted(pg) => (pg, Message::ReserveGranted),
+                Change::Preempted(pg) => (pg, Message::ReserveRevoked),
+            };
+            if let Some(primary) = self.remote_askers.get(&pg).copied() {
+                self.send(primary, pg, message, fx);
+            }
+        }
+    }
+
+    /// A slot was taken back: everything else is given back too, and a timer tries again
+    /// (`osd_backfill_retry_interval`, `osd_recovery_retry_interval`). Objects under way still finish.
+    fn suspend_recovery(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+        let Some(primary) = self.primary_mut(pg) else { return };
+        primary.reservation = Reservation::Retry;
+        self.admission.forget(pg);
+        self.release_slots(now, pg, fx);
+        let interval = self.pg(pg).map_or(0, |pg| pg.interval);
+        let retry = now + self.options.recovery_retry_interval;
+        fx.push(Effect::Timer(retry, Timer::ReservationRetry(pg, interval)));
+    }
+
+    pub(crate) fn retry_reservation(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        interval: u32,
+        fx: &mut Vec<Effect>,
+    ) {
+        let same_interval = self.pg(pg).is_some_and(|pg| pg.interval == interval);
+        let suspended = self.primary(pg).is_some_and(|p| p.reservation == Reservation::Retry);
+        if same_interval && suspended {
+            self.start_recovery(now, pg, fx);
+            self.admit_recovery(now, fx);
+        }
+    }
+
+    /// Gives back the local slot and the targets' slots.
+    pub(crate) fn release_slots(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+        self.release_target_slots(pg, fx);
+        let mut changes = Vec::new();
+        self.local.release(pg, &mut changes);
+        self.local_changed(now, &changes, fx);
+    }
+
+    /// Gives back the targets' slots.
+    pub(crate) fn release_target_slots(&mut self, pg: PgId, fx: &mut Vec<Effect>) {
+        let this = self.id;
+        let Some(primary) = self.primary(pg) else { return };
+        let mut targets = primary.recovery_targets(RecoveryKind::Backfill, this);
+        for osd in primary.missing.keys().filter(|osd| **osd != this) {
+            targets.insert(*osd);
+        }
+        for target in targets.iter() {
+            self.send(target, pg, Message::ReserveReleased, fx);
+        }
+    }
+
+    /// New numbers of slots (`osd_max_backfills`).
+    pub(crate) fn resize_reservers(&mut self, now: Time, slots: usize, fx: &mut Vec<Effect>) {
+        let mut changes = Vec::new();
+        self.remote.resize(slots, &mut changes);
+        self.remote_changed(&changes, fx);
+        changes.clear();
+        self.local.resize(slots, &mut changes);
+        self.local_changed(now, &changes, fx);
+    }
+
+    /// Ends whatever a placement group had under way in its interval. Parked ops are routed again.
+    pub(crate) fn end_interval(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+        self.release_remote(pg, fx);
+        self.admission.forget(pg);
+        self.release_slots(now, pg, fx);
+        let Some(here) = self.pg_mut(pg) else { return };
+        let Some(primary) = here.primary.take() else { return };
+        for (_, recovering) in primary.recovering {
+            self.admission.object_finished();
+            fx.extend(recovering.parked.into_iter().map(Effect::Reroute));
+        }
+        self.admit_recovery(now, fx);
+    }
+}

@@ -1,0 +1,203 @@
+//! A shard: one scheduler and the workers that it feeds.
+
+use crate::event::{Effect, Timer, WorkerRun};
+use crate::ids::{PgId, ShardId, ThreadId};
+use crate::item::Item;
+use loadline_base::{IdVec, Time};
+use loadline_qos::{ClassId, ClientKey, FlowId, Queue, Request, Scheduler, Take};
+
+/// An item on a worker.
+#[derive(Clone, Debug)]
+pub(crate) struct Running {
+    pub item: Item,
+    pub arrived: Time,
+    pub taken: Time,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Idle,
+    /// Computing.
+    Running(Running),
+    /// Has an item whose placement group another worker is busy with.
+    Blocked(Running),
+}
+
+#[derive(Clone, Debug)]
+struct Worker {
+    state: State,
+    run: u32,
+}
+
+/// One queue of an OSD with its workers. A placement group always uses the same shard, and its items are carried
+/// out one at a time.
+pub(crate) struct Shard {
+    id: ShardId,
+    queue: Queue<Item>,
+    workers: IdVec<ThreadId, Worker>,
+    idle: usize,
+    wake_at: Time,
+    /// Handles by class and owner, so that enqueueing looks nothing up.
+    flows: Vec<Vec<Option<FlowId>>>,
+}
+
+impl Shard {
+    pub(crate) fn new(id: ShardId, queue: Queue<Item>, threads: u32) -> Shard {
+        let worker = || Worker { state: State::Idle, run: 0 };
+        let workers: IdVec<ThreadId, Worker> = (0..threads).map(|_| worker()).collect();
+        let idle = workers.len();
+        Shard { id, queue, workers, idle, wake_at: Time::MAX, flows: Vec::new() }
+    }
+
+    /// Queues an item and lets the workers look. `owner` is a small number (see [`crate::item::owner`]).
+    pub(crate) fn enqueue(&mut self, now: Time, charge: Charge, item: Item, fx: &mut Vec<Effect>) {
+        let request = self.request(now, charge, item);
+        let refused = self.queue.enqueue(now, request);
+        assert!(refused.is_ok(), "an OSD's classes wait, they do not reject");
+        self.pump(now, fx);
+    }
+
+    /// Queues an item before those that wait, because it was taken once already.
+    pub(crate) fn enqueue_front(
+        &mut self,
+        now: Time,
+        charge: Charge,
+        item: Item,
+        fx: &mut Vec<Effect>,
+    ) {
+        let request = self.request(now, charge, item);
+        let refused = self.queue.enqueue_front(now, request);
+        assert!(refused.is_ok(), "an OSD's classes wait, they do not reject");
+        self.pump(now, fx);
+    }
+
+    fn request(&mut self, now: Time, charge: Charge, item: Item) -> Request<Item> {
+        let flow = self.flow(now, charge.class, charge.owner);
+        Request { priority: charge.priority, ..Request::new(flow, charge.cost, item) }
+    }
+
+    fn flow(&mut self, now: Time, class: ClassId, owner: u32) -> FlowId {
+        let (class_index, owner_index) = (usize::from(class), owner as usize);
+        if self.flows.len() <= class_index {
+            self.flows.resize(class_index + 1, Vec::new());
+        }
+        let owners = &mut self.flows[class_index];
+        if owners.len() <= owner_index {
+            owners.resize(owner_index + 1, None);
+        }
+        *owners[owner_index]
+            .get_or_insert_with(|| self.queue.flow(now, class, ClientKey(u64::from(owner))))
+    }
+
+    /// Gives idle workers what the scheduler lets them have.
+    pub(crate) fn pump(&mut self, now: Time, fx: &mut Vec<Effect>) {
+        while self.idle > 0 {
+            match self.queue.take(now) {
+                Take::Ready(taken) => {
+                    let running =
+                        Running { item: taken.payload, arrived: taken.arrival, taken: now };
+                    self.start(running, fx);
+                }
+                Take::NotBefore(at) => {
+                    if at < self.wake_at {
+                        self.wake_at = at;
+                        fx.push(Effect::Timer(at, Timer::Shard(self.id)));
+                    }
+                    return;
+                }
+                Take::Empty => return,
+            }
+        }
+    }
+
+    /// A wake-up that the scheduler asked for; one that was overtaken by an earlier one does nothing.
+    pub(crate) fn wake(&mut self, now: Time, fx: &mut Vec<Effect>) {
+        if self.wake_at <= now {
+            self.wake_at = Time::MAX;
+            self.pump(now, fx);
+        }
+    }
+
+    fn start(&mut self, running: Running, fx: &mut Vec<Effect>) {
+        let thread = self.idle_worker();
+        let busy = self.is_busy(running.item.pg());
+        let worker = &mut self.workers[thread];
+        self.idle -= 1;
+        if busy {
+            worker.state = State::Blocked(running);
+        } else {
+            worker.state = State::Running(running);
+            fx.push(Effect::Compute(WorkerRun { shard: self.id, thread, run: worker.run }));
+        }
+    }
+
+    fn idle_worker(&self) -> ThreadId {
+        let idle = self.workers.iter().find(|(_, worker)| matches!(worker.state, State::Idle));
+        idle.expect("an idle worker was counted").0
+    }
+
+    fn is_busy(&self, pg: PgId) -> bool {
+        let runs =
+            |worker: &Worker| matches!(&worker.state, State::Running(r) if r.item.pg() == pg);
+        self.idle < self.workers.len() && self.workers.values().any(runs)
+    }
+
+    /// Takes the item of a run that has computed, frees the worker and starts the item that waited for the same
+    /// placement group. `None` for a run of before a restart. The caller pumps after carrying the item out.
+    pub(crate) fn computed(&mut self, run: WorkerRun, fx: &mut Vec<Effect>) -> Option<Running> {
+        let worker = &mut self.workers[run.thread];
+        if worker.run != run.run {
+            return None;
+        }
+        worker.run = worker.run.wrapping_add(1);
+        let State::Running(running) = std::mem::replace(&mut worker.state, State::Idle) else {
+            unreachable!("a worker computes only while it runs an item");
+        };
+        self.idle += 1;
+        if self.idle < self.workers.len() {
+            self.unblock(running.item.pg(), fx);
+        }
+        Some(running)
+    }
+
+    /// Starts the item that has waited longest for `pg`.
+    fn unblock(&mut self, pg: PgId, fx: &mut Vec<Effect>) {
+        let waits = |worker: &Worker| match &worker.state {
+            State::Blocked(running) if running.item.pg() == pg => Some(running.taken),
+            _ => None,
+        };
+        let first =
+            self.workers.iter().filter_map(|(thread, worker)| Some((waits(worker)?, thread))).min();
+        let Some((_, thread)) = first else { return };
+        let worker = &mut self.workers[thread];
+        if let State::Blocked(running) = std::mem::replace(&mut worker.state, State::Idle) {
+            worker.state = State::Running(running);
+            fx.push(Effect::Compute(WorkerRun { shard: self.id, thread, run: worker.run }));
+        }
+    }
+
+    /// Drops everything, as a crash does.
+    pub(crate) fn clear(&mut self, now: Time) {
+        let mut dropped = Vec::new();
+        self.queue.remove_where(now, &mut |_| true, &mut dropped);
+        for (_, worker) in self.workers.iter_mut() {
+            *worker = Worker { state: State::Idle, run: worker.run.wrapping_add(1) };
+        }
+        self.idle = self.workers.len();
+        self.wake_at = Time::MAX;
+    }
+
+    /// The scheduler, to look at or to change its parameters; pump afterwards.
+    pub(crate) fn queue(&mut self) -> &mut Queue<Item> {
+        &mut self.queue
+    }
+}
+
+/// What a scheduler is told about an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Charge {
+    pub class: ClassId,
+    pub owner: u32,
+    pub priority: u32,
+    pub cost: u32,
+}
