@@ -1,0 +1,323 @@
+//! The owner of the OSDs: routes ops, carries out changes of the map, and passes every other effect on to its world.
+
+use crate::map::{Map, OsdState, PoolId, PoolSpec};
+use crate::peering::{Copies, Peered, Rules, peer};
+use crate::router::{IssuedOp, Router, Target};
+use loadline_base::{IdVec, Time};
+use loadline_osd::{
+    Activation, CopyInfo, Effect, Envelope, Event, OpId, Options, Osd, OsdId, PgId, Policy,
+    Progress, Waits,
+};
+use loadline_store::ObjectNo;
+
+/// What a cluster is built from. Every OSD starts with the same settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// How many OSDs.
+    pub osds: u32,
+    /// Decides where placement groups fall.
+    pub placement_seed: u64,
+    /// How work enters the queues.
+    pub policy: Policy,
+    /// The OSDs' bounds.
+    pub options: Options,
+    /// Copies that miss more objects than this recover beside the writes (`osd_async_recovery_min_cost`).
+    pub asynchronous_above: u64,
+}
+
+/// The map with its OSDs.
+pub struct Cluster {
+    map: Map,
+    osds: IdVec<OsdId, Osd>,
+    router: Router,
+    asynchronous_above: u64,
+    effects: Vec<Effect>,
+}
+
+/// An effect and the OSD that it comes from.
+pub type OsdEffect = (OsdId, Effect);
+
+impl Cluster {
+    /// A cluster of OSDs that are up and in, without pools.
+    pub fn new(config: &Config) -> Cluster {
+        let osd = |index: u32| {
+            let policy = Policy {
+                seed: config.policy.seed ^ u64::from(index) << 32,
+                ..config.policy.clone()
+            };
+            Osd::new(OsdId::new(index), policy, config.options)
+        };
+        Cluster {
+            map: Map::new(config.osds, config.placement_seed),
+            osds: (0..config.osds).map(osd).collect(),
+            router: Router::default(),
+            asynchronous_above: config.asynchronous_above,
+            effects: Vec::new(),
+        }
+    }
+
+    /// The map as it stands.
+    pub fn map(&self) -> &Map {
+        &self.map
+    }
+
+    /// Creates a pool and peers its placement groups.
+    pub fn create_pool(&mut self, now: Time, spec: PoolSpec, out: &mut Vec<OsdEffect>) -> PoolId {
+        let pool = self.map.add_pool(spec);
+        self.map.next_epoch();
+        self.place_pool(pool);
+        for pg in self.map.pgs_of(pool) {
+            self.peer_pg(now, pg, out);
+        }
+        pool
+    }
+
+    /// Fills a pool with full objects at once, outside time: how a study prepares what it does not measure.
+    pub fn prefill(&mut self, pool: PoolId, objects: u64) {
+        let bytes = self.map.pools()[pool].spec.object_bytes;
+        for object in (0..objects).map(ObjectNo) {
+            let pg = self.map.pg_of(pool, object);
+            for osd in self.map.pg(pg).acting.clone() {
+                self.osds[osd].prefill(pg, object, bytes);
+            }
+        }
+    }
+
+    /// Takes a client's op. The answer is its number, and where to send it, if somebody serves it now.
+    pub fn issue(&mut self, now: Time, target: &Target) -> (OpId, Option<Envelope>) {
+        let id = self.router.open(now, &self.map, target);
+        (id, self.router.route(&self.map, id))
+    }
+
+    /// Ends an op whose reply has reached its client; `None` for the second reply to a resent op.
+    pub fn finish(&mut self, id: OpId) -> Option<IssuedOp> {
+        self.router.close(id)
+    }
+
+    /// Steps one OSD; what the world has to do is appended to `out`. Events for an OSD that is down are dropped.
+    pub fn step(&mut self, now: Time, osd: OsdId, event: Event, out: &mut Vec<OsdEffect>) {
+        if self.map.osds()[osd].up {
+            self.osds[osd].step(now, event, &mut self.effects);
+            self.settle(now, osd, out);
+        }
+    }
+
+    /// Deals with what concerns the map and passes the rest on.
+    fn settle(&mut self, now: Time, osd: OsdId, out: &mut Vec<OsdEffect>) {
+        let mut recovered = Vec::new();
+        for effect in self.effects.drain(..) {
+            match effect {
+                Effect::Reroute(op) => {
+                    if let Some(envelope) = self.router.route(&self.map, op.id) {
+                        out.push((osd, Effect::Send(envelope)));
+                    }
+                }
+                Effect::Recovered(pg, interval) => recovered.push((pg, interval)),
+                effect => out.push((osd, effect)),
+            }
+        }
+        for (pg, interval) in recovered {
+            self.pg_recovered(now, pg, interval, out);
+        }
+    }
+
+    /// Marks an OSD up or down, in or out, and moves placement groups accordingly.
+    pub fn set_osd(&mut self, now: Time, osd: OsdId, state: OsdState, out: &mut Vec<OsdEffect>) {
+        let before = self.map.osds()[osd];
+        if before == state {
+            return;
+        }
+        self.map.set_osd(osd, state);
+        self.map.next_epoch();
+        if before.up && !state.up {
+            self.osds[osd].crash(now);
+            self.forget_copies_on(now, osd, out);
+        }
+        for pool in self.map.pools().ids() {
+            self.place_pool(pool);
+        }
+        let pgs: Vec<PgId> = self.map.pgs().map(|(pg, _)| pg).collect();
+        for pg in pgs {
+            self.peer_pg(now, pg, out);
+        }
+        if before.up && !state.up {
+            for op in self.router.lost_on(osd) {
+                self.reissue(op, osd, out);
+            }
+        }
+    }
+
+    fn forget_copies_on(&mut self, now: Time, gone: OsdId, out: &mut Vec<OsdEffect>) {
+        for osd in self.osds.ids() {
+            if self.map.osds()[osd].up {
+                self.osds[osd].forget_copy(now, gone, &mut self.effects);
+                self.settle(now, osd, out);
+            }
+        }
+    }
+
+    /// New settings for every OSD at once, between two events.
+    pub fn configure(
+        &mut self,
+        now: Time,
+        policy: &Policy,
+        options: Options,
+        out: &mut Vec<OsdEffect>,
+    ) {
+        for osd in self.osds.ids() {
+            self.osds[osd].configure(now, policy.clone(), options, &mut self.effects);
+            self.settle(now, osd, out);
+        }
+    }
+
+    fn place_pool(&mut self, pool: PoolId) {
+        let placed = self.map.place(pool);
+        for (pg, up) in self.map.pgs_of(pool).zip(placed) {
+            self.map.pg_mut(pg).up = up;
+        }
+    }
+
+    /// Begins a new interval of a placement group if anything about it has changed.
+    fn peer_pg(&mut self, now: Time, pg: PgId, out: &mut Vec<OsdEffect>) {
+        let peered = self.decide(pg);
+        let (pool, _) = self.map.pool_of(pg);
+        let spec = self.map.pools()[pool].spec.clone();
+        let epoch = self.map.epoch();
+        let state = self.map.pg_mut(pg);
+        if peered.missing.is_empty()
+            && state.interval != 0
+            && state.acting == peered.acting
+            && state.backfill == peered.backfill
+        {
+            return;
+        }
+        state.interval = epoch;
+        state.acting = peered.acting.clone();
+        state.backfill = peered.backfill.clone();
+        state.clean = peered.missing.is_empty() && state.acting == state.up;
+        let activation = Activation {
+            interval: epoch,
+            acting: peered.acting,
+            copies: spec.copies,
+            missing: peered.missing,
+            asynchronous: peered.asynchronous,
+            backfill: peered.backfill,
+            object_bytes: spec.object_bytes,
+            recovery_priority: spec.recovery_priority,
+        };
+        self.activate(now, pg, &activation, out);
+        self.retire_strays(now, pg, &activation, out);
+        for op in self.router.stranded(pg) {
+            let from = activation.acting.first().copied().unwrap_or(OsdId::new(0));
+            self.reissue(op, from, out);
+        }
+    }
+
+    fn decide(&mut self, pg: PgId) -> Peered {
+        let infos: Vec<(OsdId, CopyInfo)> = {
+            let up = self.map.osds().iter().filter(|(_, state)| state.up).map(|(osd, _)| osd);
+            let up: Vec<OsdId> = up.collect();
+            up.into_iter().map(|osd| (osd, self.osds[osd].copy_info(pg))).collect()
+        };
+        let infos =
+            infos.into_iter().map(|(osd, info)| (osd, info, self.osds[osd].log(pg))).collect();
+        let rules = Rules {
+            copies: self.map.pool_of(pg).1.spec.copies as usize,
+            asynchronous_above: self.asynchronous_above,
+        };
+        let state = self.map.pg(pg);
+        peer(&state.up, &state.acting, &Copies { infos }, &rules)
+    }
+
+    /// Tells every member, replicas first, so that nothing reaches one that does not know the interval yet.
+    fn activate(&mut self, now: Time, pg: PgId, activation: &Activation, out: &mut Vec<OsdEffect>) {
+        let index = self.map.index_in_pool(pg);
+        let members: Vec<OsdId> =
+            activation.backfill.iter().chain(activation.acting.iter().rev()).copied().collect();
+        for osd in members {
+            self.osds[osd].place(pg, index);
+            self.step(now, osd, Event::Activate(pg, Box::new(activation.clone())), out);
+        }
+    }
+
+    /// Copies that nobody needs any more are deleted, once every copy is where it should be.
+    fn retire_strays(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        activation: &Activation,
+        out: &mut Vec<OsdEffect>,
+    ) {
+        if !self.map.pg(pg).clean {
+            return;
+        }
+        for osd in self.osds.ids() {
+            let needed = activation.acting.contains(&osd);
+            if !needed && self.map.osds()[osd].up && self.osds[osd].log(pg).is_some() {
+                self.step(now, osd, Event::Retire(pg), out);
+            }
+        }
+    }
+
+    /// Every copy is complete: the members that were filled or caught up take the primary's log, and the placement
+    /// group goes where it should be.
+    fn pg_recovered(&mut self, now: Time, pg: PgId, interval: u32, out: &mut Vec<OsdEffect>) {
+        let state = self.map.pg(pg);
+        if state.interval != interval {
+            return;
+        }
+        let Some(&primary) = state.acting.first() else { return };
+        let members: Vec<OsdId> = state.acting.iter().chain(&state.backfill).copied().collect();
+        let log = self.osds[primary].log(pg).expect("the primary has the copy").clone();
+        for osd in members {
+            if osd != primary {
+                self.osds[osd].adopt_log(pg, log.clone());
+            }
+            self.osds[osd].mark_complete(pg);
+        }
+        self.map.next_epoch();
+        self.map.pg_mut(pg).interval = 0;
+        self.peer_pg(now, pg, out);
+    }
+
+    fn reissue(&mut self, op: OpId, from: OsdId, out: &mut Vec<OsdEffect>) {
+        if let Some(envelope) = self.router.route(&self.map, op) {
+            out.push((from, Effect::Send(envelope)));
+        }
+    }
+
+    /// The counters of the whole cluster.
+    pub fn progress(&mut self) -> Progress {
+        let mut sum = Progress::default();
+        for (_, osd) in self.osds.iter_mut() {
+            sum += osd.progress();
+        }
+        sum
+    }
+
+    /// Whether every placement group is served and has every copy where it should be.
+    pub fn is_clean(&self) -> bool {
+        self.map.pgs().all(|(_, state)| state.clean)
+    }
+
+    /// Who waited where, over all OSDs.
+    pub fn waits(&self) -> Waits {
+        let mut sum = Waits::default();
+        for osd in self.osds.values() {
+            sum.merge(osd.waits());
+        }
+        sum
+    }
+
+    /// Forgets who waited where, to measure from now on.
+    pub fn reset_waits(&mut self) {
+        for (_, osd) in self.osds.iter_mut() {
+            osd.reset_waits();
+        }
+    }
+
+    /// One OSD, to look into.
+    pub fn osd(&mut self, osd: OsdId) -> &mut Osd {
+        &mut self.osds[osd]
+    }
+}

@@ -1,0 +1,191 @@
+//! The map: which OSDs exist and count, which pools there are, and where each placement group belongs.
+
+use crate::placement;
+use loadline_base::{IdVec, define_id, mix64};
+use loadline_osd::{OsdId, OsdSet, PgId};
+use loadline_store::ObjectNo;
+
+define_id! {
+    /// A pool.
+    pub struct PoolId, "pool "
+}
+
+/// What a pool is created with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolSpec {
+    /// Shown wherever the pool is.
+    pub name: String,
+    /// Number of placement groups.
+    pub pgs: u32,
+    /// Copies of each object.
+    pub copies: u32,
+    /// Size of a full object in bytes.
+    pub object_bytes: u64,
+    /// Added to the priority of this pool's recovery.
+    pub recovery_priority: i8,
+}
+
+/// A pool of the map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// What it was created with.
+    pub spec: PoolSpec,
+    first_pg: PgId,
+}
+
+/// Whether an OSD runs, and whether it counts for placement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OsdState {
+    /// It runs and answers.
+    pub up: bool,
+    /// Placement may use it.
+    pub is_in: bool,
+}
+
+/// Where a placement group is served from now, and where it should be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PgState {
+    /// Where placement wants it, primary first.
+    pub up: Vec<OsdId>,
+    /// Who serves it, primary first; empty while nobody can.
+    pub acting: Vec<OsdId>,
+    /// Who is being filled by backfill.
+    pub backfill: Vec<OsdId>,
+    /// The epoch at which the present interval began.
+    pub interval: u32,
+    /// Whether every copy is where it should be.
+    pub clean: bool,
+}
+
+/// The map of one host's OSDs.
+#[derive(Clone, Debug)]
+pub struct Map {
+    epoch: u32,
+    placement_seed: u64,
+    osds: IdVec<OsdId, OsdState>,
+    pools: IdVec<PoolId, Pool>,
+    pgs: IdVec<PgId, (PoolId, PgState)>,
+}
+
+impl Map {
+    /// A map of `osds` OSDs, all up and in, without pools. The seed decides where placement groups fall.
+    ///
+    /// # Panics
+    /// If there are more OSDs than [`OsdSet::OSDS_MAX`].
+    pub fn new(osds: u32, placement_seed: u64) -> Map {
+        assert!(osds <= OsdSet::OSDS_MAX, "one host has at most {} OSDs", OsdSet::OSDS_MAX);
+        let osds = (0..osds).map(|_| OsdState { up: true, is_in: true }).collect();
+        Map { epoch: 1, placement_seed, osds, pools: IdVec::new(), pgs: IdVec::new() }
+    }
+
+    /// Adds a pool; its placement groups have no members until they are peered.
+    pub fn add_pool(&mut self, spec: PoolSpec) -> PoolId {
+        let id = PoolId::from(self.pools.len());
+        let first_pg = PgId::from(self.pgs.len());
+        for _ in 0..spec.pgs {
+            self.pgs.push((id, PgState::default()));
+        }
+        self.pools.push(Pool { spec, first_pg })
+    }
+
+    /// The present epoch; it grows with every change.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// Begins the next epoch.
+    pub fn next_epoch(&mut self) -> u32 {
+        self.epoch += 1;
+        self.epoch
+    }
+
+    /// The OSDs with their states.
+    pub fn osds(&self) -> &IdVec<OsdId, OsdState> {
+        &self.osds
+    }
+
+    /// Changes an OSD's state.
+    pub fn set_osd(&mut self, osd: OsdId, state: OsdState) {
+        self.osds[osd] = state;
+    }
+
+    /// The pools.
+    pub fn pools(&self) -> &IdVec<PoolId, Pool> {
+        &self.pools
+    }
+
+    /// The placement groups.
+    pub fn pgs(&self) -> impl Iterator<Item = (PgId, &PgState)> {
+        self.pgs.iter().map(|(id, (_, state))| (id, state))
+    }
+
+    /// The placement groups of one pool.
+    pub fn pgs_of(&self, pool: PoolId) -> impl Iterator<Item = PgId> + use<> {
+        let Pool { spec, first_pg } = &self.pools[pool];
+        let first = first_pg.get();
+        (first..first + spec.pgs).map(PgId::new)
+    }
+
+    /// A placement group's state.
+    pub fn pg(&self, pg: PgId) -> &PgState {
+        &self.pgs[pg].1
+    }
+
+    /// A placement group's state, to change.
+    pub fn pg_mut(&mut self, pg: PgId) -> &mut PgState {
+        &mut self.pgs[pg].1
+    }
+
+    /// The pool of a placement group.
+    pub fn pool_of(&self, pg: PgId) -> (PoolId, &Pool) {
+        let pool = self.pgs[pg].0;
+        (pool, &self.pools[pool])
+    }
+
+    /// A placement group's number inside its pool.
+    pub fn index_in_pool(&self, pg: PgId) -> u32 {
+        pg.get() - self.pool_of(pg).1.first_pg.get()
+    }
+
+    /// The placement group of an object. Objects spread evenly over any number of placement groups.
+    pub fn pg_of(&self, pool: PoolId, object: ObjectNo) -> PgId {
+        let Pool { spec, first_pg } = &self.pools[pool];
+        let hash = u128::from(mix64(object.0 ^ mix64(u64::from(pool.get()) + 1)));
+        let index = (hash * u128::from(spec.pgs)) >> 64;
+        PgId::new(first_pg.get() + index as u32)
+    }
+
+    /// Where placement wants each placement group of `pool`, given who is in.
+    pub fn place(&self, pool: PoolId) -> Vec<Vec<OsdId>> {
+        let candidates: Vec<OsdId> =
+            self.osds.iter().filter(|(_, state)| state.is_in).map(|(osd, _)| osd).collect();
+        let Pool { spec, .. } = &self.pools[pool];
+        let seed = mix64(self.placement_seed ^ mix64(u64::from(pool.get())));
+        placement::place(seed, spec.pgs, spec.copies as usize, &candidates)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 90,000 objects over 18 placement groups: 5,000 each, standard deviation
+    /// sqrt(90000 * 1/18 * 17/18) = 69; five of them is 345.
+    #[test]
+    fn objects_spread_evenly_over_any_number_of_placement_groups() {
+        let mut map = Map::new(4, 1);
+        let spec = PoolSpec {
+            name: "p".into(),
+            pgs: 18,
+            copies: 3,
+            object_bytes: 4 << 20,
+            recovery_priority: 0,
+        };
+        let pool = map.add_pool(spec);
+        let mut counts = [0i64; 18];
+        for object in 0..90_000 {
+            counts[map.pg_of(pool, ObjectNo(object)).get() as usize] += 1;
+        }
+        assert!(counts.iter().all(|count| (count - 5_000).abs() < 345), "{counts:?}");
+    }
+}
