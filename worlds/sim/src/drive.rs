@@ -1,0 +1,218 @@
+//! A calibrated drive: one request at a time, each as long as its size says.
+//!
+//! The figures of a calibrated drive contain everything between an OSD's store and the platter or the flash, since
+//! they are derived from published rates of whole OSDs; nothing here models seeks or channels. `docs/drive-models.md`
+//! tells how they are derived.
+//!
+//! Fault model: none. A calibrated drive answers every request, in the order described below, and a write that it
+//! answered is durable. Drives that fail, tear and forget come with the paged store.
+
+use loadline_base::{Bytes, Span, Time};
+use loadline_device::{Kind, Request};
+use loadline_store::{RequestId, Submission};
+use std::collections::VecDeque;
+
+/// How long requests take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Of every request.
+    pub per_request: Span,
+    /// Of every MiB transferred, on top.
+    pub per_mib: Span,
+    /// Large requests in a line of their own; `None` for a single line.
+    pub slices: Option<Slices>,
+    /// How reads are served.
+    pub reads: Reads,
+}
+
+/// Two lines before one arm: small and large requests take turns by time, as an elevator with time slices lets
+/// two writers take turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slices {
+    /// Requests of at least this size are large.
+    pub large_from: Bytes,
+    /// A turn ends with the request that uses up this much time, or when nothing of the line is left.
+    pub slice: Span,
+}
+
+/// How a calibrated drive serves reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// Like writes: one arm does both.
+    InLine,
+    /// Beside the writes, each in the time of one request whatever its size: flash reads pass queued writes, and
+    /// the transfer of what recovery reads is part of the fitted handling time of an object.
+    Beside,
+}
+
+impl Service {
+    /// The time one request takes.
+    pub fn of(&self, request: &Request) -> Span {
+        let transfer = (u128::from(self.per_mib.nanos()) * u128::from(request.length.get())) >> 20;
+        self.per_request + Span::from_nanos(transfer as u64)
+    }
+}
+
+/// When a request that has been started will be answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Started {
+    /// It is in service; [`DriveModel::finish`] is due then.
+    InLine(Time, RequestId),
+    /// It is served beside the line and needs nothing but its answer then.
+    Beside(Time, RequestId),
+}
+
+/// A drive serving one request at a time.
+#[derive(Clone, Debug)]
+pub struct DriveModel {
+    service: Service,
+    /// Requests that wait, with their service times: the small ones, and the large ones if they stand apart.
+    lines: [VecDeque<(RequestId, Span)>; 2],
+    /// Whose turn it is, and how much of its slice is used.
+    turn: usize,
+    used: Span,
+    busy: bool,
+    requests: u64,
+}
+
+impl DriveModel {
+    /// An idle drive.
+    pub fn new(service: Service) -> DriveModel {
+        DriveModel {
+            service,
+            lines: [VecDeque::new(), VecDeque::new()],
+            turn: 0,
+            used: Span::ZERO,
+            busy: false,
+            requests: 0,
+        }
+    }
+
+    /// Takes a request. `None` if it has to wait for others.
+    #[inline]
+    pub fn submit(&mut self, now: Time, submission: &Submission) -> Option<Started> {
+        self.requests += 1;
+        let Submission { id, request } = *submission;
+        if request.kind == Kind::Read && self.service.reads == Reads::Beside {
+            return Some(Started::Beside(now + self.service.per_request, id));
+        }
+        let time = self.service.of(&request);
+        let large = self.service.slices.is_some_and(|slices| request.length >= slices.large_from);
+        let line = usize::from(large);
+        if self.busy {
+            self.lines[line].push_back((id, time));
+            return None;
+        }
+        self.busy = true;
+        self.begin_turn(line);
+        self.used = time;
+        Some(Started::InLine(now + time, id))
+    }
+
+    /// The request in service is done. The next one, if any waits, is in service until the time returned.
+    #[inline]
+    pub fn finish(&mut self, now: Time) -> Option<(Time, RequestId)> {
+        self.pass_turn();
+        let Some((id, time)) = self.lines[self.turn].pop_front() else {
+            self.busy = false;
+            return None;
+        };
+        self.used += time;
+        Some((now + time, id))
+    }
+
+    /// Gives the turn to the other line if something waits there and this one's turn is over.
+    fn pass_turn(&mut self) {
+        let slice = self.service.slices.map_or(Span::MAX, |slices| slices.slice);
+        let other = 1 - self.turn;
+        let over = self.used >= slice || self.lines[self.turn].is_empty();
+        if over && !self.lines[other].is_empty() {
+            self.begin_turn(other);
+        }
+    }
+
+    fn begin_turn(&mut self, line: usize) {
+        if self.turn != line {
+            (self.turn, self.used) = (line, Span::ZERO);
+        }
+    }
+
+    /// How many requests were submitted so far.
+    pub fn requests(&self) -> u64 {
+        self.requests
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loadline_base::SlotId;
+    use loadline_device::{ClassTag, Kind, Priority};
+
+    fn write(id: u32, length: Bytes) -> Submission {
+        let request = Request {
+            kind: Kind::Write,
+            offset: 0,
+            length,
+            class: ClassTag(1),
+            priority: Priority::default(),
+            duration_limit: None,
+        };
+        Submission { id: SlotId::new(id), request }
+    }
+
+    fn service(slices: Option<Slices>) -> Service {
+        let (per_request, per_mib) = (Span::from_nanos(100), Span::from_nanos(1000));
+        Service { per_request, per_mib, slices, reads: Reads::InLine }
+    }
+
+    /// Submits everything at time zero and returns ids and times of the answers.
+    fn answers(service: Service, requests: &[Submission]) -> Vec<(u32, u64)> {
+        let mut drive = DriveModel::new(service);
+        let started: Vec<_> =
+            requests.iter().filter_map(|request| drive.submit(Time::ZERO, request)).collect();
+        let [Started::InLine(at, id)] = started[..] else {
+            panic!("one is in service: {started:?}")
+        };
+        let mut next = Some((at, id));
+        let mut done = Vec::new();
+        while let Some((at, id)) = next {
+            done.push((id.get(), at.nanos()));
+            next = drive.finish(at);
+        }
+        done
+    }
+
+    #[test]
+    fn one_line_serves_in_order_and_each_takes_its_size() {
+        let requests = [write(1, Bytes::from_mib(4)), write(2, Bytes::ZERO), write(3, Bytes::ZERO)];
+        assert_eq!(answers(service(None), &requests), [(1, 4100), (2, 4200), (3, 4300)]);
+    }
+
+    /// Slices of 1000 ns: ten small requests of 100 ns, or one large one of 4100 ns.
+    #[test]
+    fn two_lines_take_turns_by_time() {
+        let slices = Slices { large_from: Bytes::from_mib(1), slice: Span::from_nanos(1000) };
+        let mut requests: Vec<Submission> = (0..25).map(|id| write(id, Bytes::ZERO)).collect();
+        requests.extend((100..104).map(|id| write(id, Bytes::from_mib(4))));
+        let order: Vec<u32> =
+            answers(service(Some(slices)), &requests).into_iter().map(|(id, _)| id).collect();
+        let mut expected: Vec<u32> = (0..10).collect();
+        expected.push(100);
+        expected.extend(10..20);
+        expected.push(101);
+        expected.extend(20..25);
+        expected.extend([102, 103]);
+        assert_eq!(order, expected);
+    }
+
+    #[test]
+    fn reads_beside_the_line_wait_for_nothing() {
+        let mut drive = DriveModel::new(Service { reads: Reads::Beside, ..service(None) });
+        drive.submit(Time::ZERO, &write(1, Bytes::from_mib(4)));
+        let read = write(2, Bytes::from_mib(4));
+        let read = Submission { request: Request { kind: Kind::Read, ..read.request }, ..read };
+        let due = Time::from_nanos(100);
+        assert_eq!(drive.submit(Time::ZERO, &read), Some(Started::Beside(due, SlotId::new(2))));
+    }
+}

@@ -1,0 +1,298 @@
+//! Drive files: a calibrated drive as data, with where each figure comes from.
+
+use crate::drive::{Reads, Service, Slices};
+use loadline_base::{Bytes, Span};
+use loadline_device::Medium;
+use serde::Deserialize;
+use std::fmt;
+
+/// A calibrated drive as its file describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drive {
+    /// The file's name without folder and ending.
+    pub name: String,
+    /// What it stands for.
+    pub model: String,
+    /// Selects defaults.
+    pub medium: Medium,
+    /// The published baseline that one OSD's capacity is configured with (IOPS).
+    pub capacity_iops: f64,
+    /// Sequential bandwidth that byte costs are configured with (bytes per second).
+    pub bandwidth: Bytes,
+    /// How long requests take.
+    pub service: Service,
+    /// What the store lets in at a time.
+    pub window: Bytes,
+    /// Processor time per item.
+    pub worker_time: Span,
+    /// One-way delay of messages.
+    pub link_delay: Span,
+    /// What the drive was calibrated from.
+    pub calibration: Calibration,
+    /// The figures that were fitted.
+    pub fitted: Fitted,
+}
+
+/// The published rates behind a drive.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Calibration {
+    /// Random 4 KiB writes per second at depth 64 through four OSDs and three copies.
+    pub baseline_iops: f64,
+    /// Where they are published.
+    pub source: String,
+    /// How the peak bandwidth is known.
+    pub peak: String,
+}
+
+/// The at most three figures that no published rate gives (qos.md 4.4 and 13.3b).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fitted {
+    /// Placement groups of each pool.
+    pub pgs: u32,
+    /// Why this many.
+    pub pgs_why: String,
+    /// Handling time of a recovered object beside its device requests.
+    pub object_handling: Span,
+    /// Why this long.
+    pub object_handling_why: String,
+    /// The study era's software stage under mClock; zero where it is not seen.
+    pub software_stage: Span,
+    /// Why this long.
+    pub software_stage_why: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DriveFile {
+    model: String,
+    medium: MediumName,
+    capacity_iops: f64,
+    bandwidth: Unit<Bytes>,
+    window: Unit<Bytes>,
+    worker_time: Unit<Span>,
+    link_delay: Unit<Span>,
+    service: ServiceFile,
+    calibration: Calibration,
+    fitted: FittedFile,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum MediumName {
+    Hdd,
+    Hybrid,
+    Ssd,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ServiceFile {
+    per_request: Unit<Span>,
+    per_mib: Unit<Span>,
+    slices: Option<SlicesFile>,
+    reads: ReadsName,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SlicesFile {
+    large_from: Unit<Bytes>,
+    slice: Unit<Span>,
+}
+
+#[derive(Deserialize)]
+enum ReadsName {
+    #[serde(rename = "in line")]
+    InLine,
+    #[serde(rename = "beside")]
+    Beside,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FittedFile {
+    pgs: u32,
+    pgs_why: String,
+    object_handling: Unit<Span>,
+    object_handling_why: String,
+    software_stage: Unit<Span>,
+    software_stage_why: String,
+}
+
+/// A quantity that is written as text with its unit.
+struct Unit<T>(T);
+
+impl<'de, T> Deserialize<'de> for Unit<T>
+where
+    T: std::str::FromStr,
+    T::Err: fmt::Display,
+{
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Unit).map_err(|error| {
+            serde::de::Error::custom(format!("`{text}` is not understood: {error}"))
+        })
+    }
+}
+
+/// A drive file that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DriveError {
+    /// The file.
+    pub file: String,
+    /// The line, counted from 1, where it is known.
+    pub line: Option<usize>,
+    /// What is wrong and what would be right.
+    pub reason: String,
+}
+
+impl fmt::Display for DriveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.file, self.reason),
+            None => write!(f, "{}: {}", self.file, self.reason),
+        }
+    }
+}
+
+impl std::error::Error for DriveError {}
+
+impl Drive {
+    /// Reads a drive file's text. `name` is what the drive is called, `file` is what errors name.
+    ///
+    /// # Errors
+    /// [`DriveError`] with file, line and field for anything that cannot be used.
+    pub fn parse(name: &str, file: &str, text: &str) -> Result<Drive, DriveError> {
+        let error = |line, reason| DriveError { file: file.to_owned(), line, reason };
+        let parsed: DriveFile = toml::from_str(text).map_err(|problem| {
+            let line = problem.span().map(|span| 1 + text[..span.start].matches('\n').count());
+            error(line, problem.message().to_owned())
+        })?;
+        let drive = parsed.into_drive(name);
+        match drive.fault() {
+            Some((field, right)) => {
+                let line = line_of(text, field);
+                Err(error(line, format!("`{field}` must be {right}")))
+            }
+            None => Ok(drive),
+        }
+    }
+
+    /// The first field that makes no sense, and what would.
+    fn fault(&self) -> Option<(&'static str, &'static str)> {
+        let checks = [
+            (self.capacity_iops > 0.0, "capacity_iops", "more than 0 IOPS"),
+            (self.bandwidth > Bytes::ZERO, "bandwidth", "more than 0 bytes per second"),
+            (self.window > Bytes::ZERO, "window", "at least one byte"),
+            (self.service.per_request > Span::ZERO, "per_request", "longer than 0"),
+            (self.calibration.baseline_iops > 0.0, "baseline_iops", "more than 0 IOPS"),
+            (self.fitted.pgs > 0, "pgs", "at least 1"),
+        ];
+        checks.into_iter().find(|(good, ..)| !good).map(|(_, field, right)| (field, right))
+    }
+}
+
+/// The line on which a field is set.
+fn line_of(text: &str, field: &str) -> Option<usize> {
+    let sets = |line: &str| {
+        line.trim_start().strip_prefix(field).is_some_and(|rest| rest.trim_start().starts_with('='))
+    };
+    text.lines().position(sets).map(|index| index + 1)
+}
+
+impl DriveFile {
+    fn into_drive(self, name: &str) -> Drive {
+        Drive {
+            name: name.to_owned(),
+            model: self.model,
+            medium: match self.medium {
+                MediumName::Hdd => Medium::Hdd,
+                MediumName::Hybrid => Medium::Hybrid,
+                MediumName::Ssd => Medium::Ssd,
+            },
+            capacity_iops: self.capacity_iops,
+            bandwidth: self.bandwidth.0,
+            service: Service {
+                per_request: self.service.per_request.0,
+                per_mib: self.service.per_mib.0,
+                slices: self.service.slices.map(|slices| Slices {
+                    large_from: slices.large_from.0,
+                    slice: slices.slice.0,
+                }),
+                reads: match self.service.reads {
+                    ReadsName::InLine => Reads::InLine,
+                    ReadsName::Beside => Reads::Beside,
+                },
+            },
+            window: self.window.0,
+            worker_time: self.worker_time.0,
+            link_delay: self.link_delay.0,
+            calibration: self.calibration,
+            fitted: Fitted {
+                pgs: self.fitted.pgs,
+                pgs_why: self.fitted.pgs_why,
+                object_handling: self.fitted.object_handling.0,
+                object_handling_why: self.fitted.object_handling_why,
+                software_stage: self.fitted.software_stage.0,
+                software_stage_why: self.fitted.software_stage_why,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"model = "a drive"
+medium = "ssd"
+capacity_iops = 21500
+bandwidth = "1200 MiB"
+window = "256 KiB"
+worker_time = "15 us"
+link_delay = "60 us"
+
+[service]
+per_request = "54 us"
+per_mib = "698 us"
+reads = "beside"
+
+[calibration]
+baseline_iops = 21500
+source = "a paper"
+peak = "the same paper"
+
+[fitted]
+pgs = 18
+pgs_why = "a reason"
+object_handling = "3 ms"
+object_handling_why = "a reason"
+software_stage = "75 us"
+software_stage_why = "a reason"
+"#;
+
+    #[test]
+    fn a_good_file_is_read() {
+        let drive = Drive::parse("d", "drives/d.toml", GOOD).expect("the file is good");
+        assert_eq!((drive.window, drive.fitted.pgs), (Bytes::from_kib(256), 18));
+    }
+
+    #[test]
+    fn a_bad_file_is_refused_with_its_place() {
+        let check = |from: &str, to: &str, says: &str| {
+            let text = GOOD.replace(from, to);
+            let error = Drive::parse("d", "drives/d.toml", &text).expect_err("the file is bad");
+            let shown = error.to_string();
+            assert!(shown.contains(says), "{shown}");
+        };
+        check(
+            "window = \"256 KiB\"",
+            "window = \"256 KB\"",
+            "drives/d.toml:5: `256 KB` is not understood",
+        );
+        check("window", "windov", "drives/d.toml:5: unknown field `windov`");
+        check("pgs = 18", "pgs = 0", "drives/d.toml:20: `pgs` must be at least 1");
+        check("medium = \"ssd\"", "medium = \"tape\"", "drives/d.toml:2: unknown variant `tape`");
+    }
+}

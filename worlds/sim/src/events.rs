@@ -1,0 +1,26 @@
+//! What can happen in the simulated world.
+
+use loadline_base::Time;
+use loadline_osd::{Envelope, OsdId, Reply, Timer, WorkerRun};
+use loadline_store::RequestId;
+
+/// An event of virtual time.
+#[derive(Debug)]
+pub(crate) enum SimEvent {
+    /// A message reaches its OSD.
+    Arrive(Envelope),
+    /// A client's op leaves the software stage.
+    Staged(Envelope),
+    /// A worker has computed.
+    Computed(OsdId, WorkerRun),
+    /// A drive answers the request in service.
+    DriveDone(OsdId, RequestId),
+    /// A drive answers a read that it served beside the line.
+    ReadDone(OsdId, RequestId),
+    /// An OSD's timer fires.
+    Timer(OsdId, Timer),
+    /// A reply reaches its client.
+    Replied(Reply),
+    /// The load wanted to be woken.
+    LoadWake(Time),
+}

@@ -1,0 +1,170 @@
+//! The event queue of virtual time: a heap for what may come at any time, and lanes for what comes in order.
+//!
+//! Most events of a simulated cluster follow a constant delay (a link, a worker, one drive's completions), so
+//! each such source is a plain queue whose head is its earliest. Popping compares a handful of heads instead of
+//! sifting a heap of hundreds.
+
+use loadline_base::{Time, define_id};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+define_id! {
+    /// A source of events that come in order.
+    pub(crate) struct LaneId, "lane "
+}
+
+/// When an event is due; equal times keep the order in which they were scheduled.
+type Due = (Time, u64);
+
+const NEVER: Due = (Time::MAX, u64::MAX);
+
+/// Events by the time they are due.
+pub(crate) struct Lanes<E> {
+    scheduled: u64,
+    heads: Vec<Due>,
+    lanes: Vec<VecDeque<(Due, E)>>,
+    heap: BinaryHeap<Reverse<HeapEntry<E>>>,
+    heap_head: Due,
+}
+
+struct HeapEntry<E> {
+    due: Due,
+    event: E,
+}
+
+impl<E> PartialEq for HeapEntry<E> {
+    fn eq(&self, other: &Self) -> bool {
+        self.due == other.due
+    }
+}
+
+impl<E> Eq for HeapEntry<E> {}
+
+impl<E> PartialOrd for HeapEntry<E> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<E> Ord for HeapEntry<E> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.due.cmp(&other.due)
+    }
+}
+
+impl<E> Lanes<E> {
+    pub(crate) fn new() -> Lanes<E> {
+        Lanes {
+            scheduled: 0,
+            heads: Vec::new(),
+            lanes: Vec::new(),
+            heap: BinaryHeap::new(),
+            heap_head: NEVER,
+        }
+    }
+
+    /// Opens a lane.
+    pub(crate) fn add_lane(&mut self) -> LaneId {
+        self.heads.push(NEVER);
+        self.lanes.push(VecDeque::new());
+        LaneId::from(self.lanes.len() - 1)
+    }
+
+    /// Schedules an event on a lane. Its time must not be before that of the lane's last event.
+    #[inline]
+    pub(crate) fn push_lane(&mut self, lane: LaneId, at: Time, event: E) {
+        let due = self.due(at);
+        let index = usize::from(lane);
+        let queue = &mut self.lanes[index];
+        debug_assert!(queue.back().is_none_or(|(last, _)| last.0 <= at), "a lane keeps its order");
+        if queue.is_empty() {
+            self.heads[index] = due;
+        }
+        queue.push_back((due, event));
+    }
+
+    /// Schedules an event at any time.
+    pub(crate) fn push(&mut self, at: Time, event: E) {
+        let due = self.due(at);
+        self.heap_head = self.heap_head.min(due);
+        self.heap.push(Reverse(HeapEntry { due, event }));
+    }
+
+    fn due(&mut self, at: Time) -> Due {
+        self.scheduled += 1;
+        (at, self.scheduled)
+    }
+
+    /// The next event if it is due by `until`.
+    #[inline]
+    pub(crate) fn pop_until(&mut self, until: Time) -> Option<(Time, E)> {
+        let mut earliest = self.heap_head;
+        let mut from_lane = None;
+        for (index, head) in self.heads.iter().enumerate() {
+            if *head < earliest {
+                earliest = *head;
+                from_lane = Some(index);
+            }
+        }
+        if earliest == NEVER || earliest.0 > until {
+            return None;
+        }
+        match from_lane {
+            Some(index) => Some(self.pop_lane(index)),
+            None => self.pop_heap(),
+        }
+    }
+
+    fn pop_lane(&mut self, index: usize) -> (Time, E) {
+        let queue = &mut self.lanes[index];
+        let ((at, _), event) = queue.pop_front().expect("a lane with a head has an event");
+        self.heads[index] = queue.front().map_or(NEVER, |(due, _)| *due);
+        (at, event)
+    }
+
+    fn pop_heap(&mut self) -> Option<(Time, E)> {
+        let Reverse(HeapEntry { due, event }) = self.heap.pop()?;
+        self.heap_head = self.heap.peek().map_or(NEVER, |Reverse(entry)| entry.due);
+        Some((due.0, event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loadline_base::Rng;
+
+    /// Against a sorted list: any mixture of lanes and heap comes out by time, then by order of scheduling.
+    #[test]
+    fn events_come_out_by_time_and_equal_times_in_order() {
+        let mut rng = Rng::new(3);
+        let mut lanes = Lanes::new();
+        let ids: Vec<LaneId> = (0..5).map(|_| lanes.add_lane()).collect();
+        let mut last = [0u64; 5];
+        let mut expected = Vec::new();
+        for number in 0..5_000u64 {
+            let source = rng.below(6) as usize;
+            let at = match last.get_mut(source) {
+                Some(last) => {
+                    *last += rng.below(4);
+                    let at = Time::from_nanos(*last);
+                    lanes.push_lane(ids[source], at, number);
+                    at
+                }
+                None => {
+                    let at = Time::from_nanos(rng.below(4_000));
+                    lanes.push(at, number);
+                    at
+                }
+            };
+            expected.push((at, number));
+        }
+        expected.sort();
+        let until = Time::from_nanos(1_000);
+        let popped: Vec<_> = std::iter::from_fn(|| lanes.pop_until(until)).collect();
+        let due = expected.partition_point(|(at, _)| *at <= until);
+        assert_eq!(popped, expected[..due]);
+        let rest: Vec<_> = std::iter::from_fn(|| lanes.pop_until(Time::MAX)).collect();
+        assert_eq!(rest, expected[due..]);
+    }
+}

@@ -1,0 +1,16 @@
+//! The simulated world: virtual time, links and calibrated drives around the same engine that runs on the host.
+//!
+//! Equal seeds give equal events. This crate may not know studies, statistics or reports, and reads no clock:
+//! a simulated second takes as long as its events do.
+
+mod drive;
+mod drive_file;
+mod events;
+mod lanes;
+mod sim;
+mod workload;
+
+pub use drive::{DriveModel, Reads, Service, Slices, Started};
+pub use drive_file::{Calibration, Drive, DriveError, Fitted};
+pub use sim::{Sim, SimConfig};
+pub use workload::{Done, Issue, Workload};

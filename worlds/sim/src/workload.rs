@@ -1,0 +1,43 @@
+//! What drives a simulated cluster: a load that issues ops and hears of their replies.
+
+use loadline_base::Time;
+use loadline_cluster::Target;
+use loadline_osd::Reply;
+
+/// An op to issue now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Issue {
+    /// What to do and where.
+    pub target: Target,
+    /// The load's own number; comes back with [`Done`].
+    pub token: u64,
+}
+
+/// An op whose reply has reached its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// The load's own number.
+    pub token: u64,
+    /// When the client issued it.
+    pub issued: Time,
+    /// The stage stamps of its primary.
+    pub reply: Reply,
+}
+
+/// A load. Everything it does happens in one of these calls.
+pub trait Workload {
+    /// The load begins.
+    fn start(&mut self, now: Time, issue: &mut Vec<Issue>);
+
+    /// A reply reached its client.
+    fn replied(&mut self, now: Time, done: &Done, issue: &mut Vec<Issue>);
+
+    /// When the load wants to be woken next, if by itself; asked after every other call.
+    fn next_wake(&self) -> Option<Time>;
+
+    /// The time that the load named has come.
+    fn woke(&mut self, now: Time, issue: &mut Vec<Issue>);
+
+    /// Nothing more is to be issued; replies still come.
+    fn stop(&mut self);
+}
