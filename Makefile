@@ -1,0 +1,34 @@
+# Two commands for a newcomer: `make study` shows what recovery does to clients, `make test` proves the tree.
+# Both set up what is missing on a fresh Debian machine and say so.
+
+CARGO ?= cargo
+OUT ?= runs/recovery-nvme
+PATH := $(HOME)/.cargo/bin:$(PATH)
+export PATH
+
+.PHONY: study test soak bench setup check fuzz
+
+study: setup
+	$(CARGO) build --release --locked --package loadline
+	target/release/loadline study run recovery-nvme --out $(OUT)
+
+test: setup
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) test --workspace --locked
+
+# The long searches that do not belong into the normal test run.
+soak: setup
+	LOADLINE_SOAK=1 $(CARGO) test --workspace --locked --release -- --include-ignored
+
+# Each benchmark prints its own table; docs/mclock.md holds one with the machine it came from.
+bench: setup
+	$(CARGO) bench --package loadline-qos
+
+# Needs the nightly toolchain and cargo-fuzz; runs each target for a minute.
+fuzz: setup
+	cd fuzz && for target in $$($(CARGO) +nightly fuzz list); do \
+		$(CARGO) +nightly fuzz run $$target -- -max_total_time=60 || exit 1; done
+
+setup:
+	@scripts/setup

@@ -1,0 +1,20 @@
+//! Result files in; a terminal table, CSV series, SVG charts and one self-contained page out.
+//!
+//! This crate may know what a study concluded (`StudyResult`, `RunFacts`) and how people read it.
+//! It may not run anything, draw a conclusion that is not in the result or computed from its
+//! repeats by `loadline-stats`, or refer to anything outside the page that it writes.
+
+mod charts;
+mod column;
+mod csv;
+mod headline;
+mod number;
+mod page;
+mod palette;
+mod repeats;
+mod svg;
+mod terminal;
+mod write;
+
+pub use terminal::terminal_table;
+pub use write::{ReportError, write_report};

@@ -1,0 +1,264 @@
+//! The page: everything a reader needs, in one file that refers to nothing outside itself.
+
+use crate::charts::{Chart, study_charts, wait_charts};
+use crate::column::{COLUMNS, Column};
+use crate::headline::{Verdict, sentences, verdicts};
+use crate::number::{self, plain};
+use crate::palette::{self, looks};
+use crate::repeats::{self, PairRow};
+use askama::Template;
+use loadline_study::{
+    ClassWaits, ClientResult, PlacementSpread, RecoveryResult, RunFacts, SettingRow, SetupResult,
+    Spread, StudyResult,
+};
+
+/// Widths at which charts are drawn: half the page, the whole page, and a phone.
+const HALF: f64 = 500.0;
+const WHOLE: f64 = 900.0;
+const PHONE: f64 = 350.0;
+
+#[derive(Template)]
+#[template(path = "report.html")]
+struct Page<'a> {
+    result: &'a StudyResult,
+    facts: &'a RunFacts,
+    style: Style,
+    sentences: Vec<String>,
+    verdicts: Vec<Verdict>,
+    setups: Vec<SetupView<'a>>,
+    columns: &'a [Column],
+    charts: Vec<ChartView>,
+    wait_charts: Vec<ChartView>,
+    waits: Vec<WaitRow>,
+    pairs: Vec<PairRow>,
+    variants: Vec<VariantRow>,
+    spreads: Vec<SpreadRow>,
+    run: Vec<(&'static str, String)>,
+}
+
+/// Style sheet parts that are computed.
+struct Style {
+    light: String,
+    dark: String,
+    rules: String,
+    shapes: &'static str,
+}
+
+struct SetupView<'a> {
+    name: &'a str,
+    preset: &'a str,
+    classes: String,
+    cells: Vec<CellView>,
+    settings: &'a [SettingRow],
+}
+
+/// One cell of the result table, ready to be shown.
+struct CellView {
+    ours: String,
+    interval: String,
+    published: String,
+    mark: String,
+    difference: String,
+}
+
+struct ChartView {
+    title: String,
+    caption: String,
+    wide: bool,
+    screen: String,
+    phone: String,
+}
+
+struct WaitRow {
+    setup: String,
+    class: String,
+    items: String,
+    mib: String,
+    stages: Vec<(String, String)>,
+    total: String,
+}
+
+struct VariantRow {
+    setup: String,
+    name: String,
+    why: String,
+    figures: Vec<(String, String)>,
+}
+
+struct SpreadRow {
+    setup: String,
+    placements: String,
+    figures: Vec<(String, String)>,
+}
+
+/// The whole page as text.
+pub(crate) fn page(result: &StudyResult, facts: &RunFacts) -> Result<String, askama::Error> {
+    let views = |charts: Vec<Chart>| charts.iter().map(chart_view).collect();
+    let page = Page {
+        result,
+        facts,
+        style: Style {
+            light: palette::variables(&palette::HUES_LIGHT, &palette::STAGES_LIGHT),
+            dark: palette::variables(&palette::HUES_DARK, &palette::STAGES_DARK),
+            rules: palette::variable_rules(),
+            shapes: crate::svg::SHAPES,
+        },
+        sentences: sentences(result),
+        verdicts: verdicts(result),
+        setups: setup_views(result),
+        columns: &COLUMNS,
+        charts: views(study_charts(result)),
+        wait_charts: views(wait_charts(result)),
+        waits: wait_rows(result),
+        pairs: repeats::pairs(result),
+        variants: variant_rows(result),
+        spreads: spread_rows(result),
+        run: run_rows(result, facts),
+    };
+    page.render()
+}
+
+fn chart_view(chart: &Chart) -> ChartView {
+    ChartView {
+        title: chart.title.clone(),
+        caption: chart.caption.clone(),
+        wide: chart.is_wide(),
+        screen: chart.svg(if chart.is_wide() { WHOLE } else { HALF }),
+        phone: chart.svg(PHONE),
+    }
+}
+
+fn setup_views(result: &StudyResult) -> Vec<SetupView<'_>> {
+    let views = result.setups.iter().zip(looks(result)).map(|(setup, look)| SetupView {
+        name: &setup.name,
+        preset: &setup.preset,
+        classes: look.classes(),
+        cells: COLUMNS.iter().map(|column| cell(column, setup)).collect(),
+        settings: &setup.settings,
+    });
+    views.collect()
+}
+
+fn cell(column: &Column, setup: &SetupResult) -> CellView {
+    let ours = column.ours(setup);
+    let figure = column.published(setup);
+    let interval = repeats::interval(column, setup);
+    CellView {
+        ours: ours.map_or_else(|| "–".to_owned(), column.print),
+        interval: interval.map_or_else(String::new, |i| format!("± {}", plain(i.half_width))),
+        published: figure.map_or_else(String::new, |figure| (column.print)(figure.value)),
+        mark: figure.and_then(|figure| figure.mark.clone()).unwrap_or_default(),
+        difference: match (ours, figure) {
+            (Some(ours), Some(figure)) => number::difference(ours, figure.value),
+            _ => String::new(),
+        },
+    }
+}
+
+fn wait_rows(result: &StudyResult) -> Vec<WaitRow> {
+    let of = |setup: &SetupResult, waits: &ClassWaits| WaitRow {
+        setup: setup.name.clone(),
+        class: waits.class.clone(),
+        items: plain(waits.items as f64),
+        mib: plain(waits.bytes as f64 / f64::from(1 << 20)),
+        stages: waits.stages().iter().map(|(_, s)| (plain(s.mean), plain(s.p99))).collect(),
+        total: plain(waits.mean_total_ms()),
+    };
+    let setups = result.setups.iter();
+    let worked = |setup: &'_ SetupResult| {
+        setup.waits.iter().filter(|waits| waits.items > 0).map(|waits| of(setup, waits)).collect()
+    };
+    setups.flat_map::<Vec<WaitRow>, _>(worked).collect()
+}
+
+/// Client and recovery figures of a run, each with its name.
+fn figures(client: &ClientResult, recovery: Option<&RecoveryResult>) -> Vec<(String, String)> {
+    let mut figures = vec![
+        ("client IOPS".to_owned(), plain(client.iops)),
+        ("mean ms".to_owned(), plain(client.clat_ms.mean)),
+        ("p99 ms".to_owned(), plain(client.clat_ms.p99)),
+    ];
+    let dash = || "–".to_owned();
+    figures.push((
+        "objects/s".to_owned(),
+        recovery.map_or_else(dash, |recovery| plain(recovery.objects_per_s)),
+    ));
+    figures.push((
+        "time".to_owned(),
+        recovery.map_or_else(dash, |recovery| number::seconds(recovery.seconds)),
+    ));
+    figures
+}
+
+/// Each setup that has variants, followed by them.
+fn variant_rows(result: &StudyResult) -> Vec<VariantRow> {
+    let mut rows = Vec::new();
+    for setup in result.setups.iter().filter(|setup| !setup.variants.is_empty()) {
+        rows.push(VariantRow {
+            setup: setup.name.clone(),
+            name: "as in the table above".to_owned(),
+            why: String::new(),
+            figures: figures(&setup.client, setup.recovery.as_ref()),
+        });
+        rows.extend(setup.variants.iter().map(|variant| VariantRow {
+            setup: setup.name.clone(),
+            name: variant.name.clone(),
+            why: variant.why.clone(),
+            figures: figures(&variant.client, variant.recovery.as_ref()),
+        }));
+    }
+    rows
+}
+
+fn spread_rows(result: &StudyResult) -> Vec<SpreadRow> {
+    let of = |setup: &SetupResult, spread: PlacementSpread| SpreadRow {
+        setup: setup.name.clone(),
+        placements: format!("{} at scale {}", spread.placements, spread.scale),
+        figures: vec![
+            ("client IOPS".to_owned(), spread_text(Some(spread.client_iops))),
+            ("mean ms".to_owned(), spread_text(Some(spread.clat_mean_ms))),
+            ("objects/s".to_owned(), spread_text(spread.objects_per_s)),
+            ("time, s".to_owned(), spread_text(spread.seconds)),
+        ],
+    };
+    result.setups.iter().filter_map(|setup| Some(of(setup, setup.spread?))).collect()
+}
+
+fn spread_text(spread: Option<Spread>) -> String {
+    spread.map_or_else(
+        || "–".to_owned(),
+        |s| format!("{} ({} to {})", plain(s.median), plain(s.low), plain(s.high)),
+    )
+}
+
+fn run_rows(result: &StudyResult, facts: &RunFacts) -> Vec<(&'static str, String)> {
+    let world = match result.world.as_str() {
+        "sim" => "simulated: virtual time, modelled drives".to_owned(),
+        "host" => "this machine: real time, real drives".to_owned(),
+        other => other.to_owned(),
+    };
+    let repeats = result.setups.iter().map(|setup| setup.repeats.len()).max().unwrap_or(0);
+    let gib = facts.host.memory_bytes as f64 / f64::from(1 << 30);
+    let commit = facts.commit.as_deref().unwrap_or("unknown");
+    vec![
+        ("World", world),
+        ("Scale", format!("{} of the published amount of work", result.scale)),
+        ("Seed", format!("{}; the same seed gives the same bytes", result.seed)),
+        ("Runs per setup", repeats.max(1).to_string()),
+        ("Clients", result.load.clone()),
+        ("Program", format!("loadline {}, commit {commit}", facts.version)),
+        ("Command", facts.command.clone()),
+        ("Started", facts.started_at.clone()),
+        ("Took", format!("{} on {} jobs", number::duration(facts.wall_seconds), facts.jobs)),
+        ("Computed by", format!("{}, {} cores, {gib:.0} GiB", facts.host.cpu, facts.host.cores)),
+        ("Kernel", facts.host.kernel.clone()),
+        (
+            "Simulator's speed",
+            format!(
+                "{} device requests, {} per second and core",
+                plain(facts.simulated_requests as f64),
+                plain(facts.simulated_requests_per_s_per_core)
+            ),
+        ),
+    ]
+}

@@ -1,0 +1,115 @@
+//! Which colour and which pattern stand for a setup, the same in every chart.
+
+use loadline_study::StudyResult;
+
+/// Look of one setup, as classes that the style sheets give their colours.
+///
+/// The hue tells what is tried (a profile, or WPQ with some limits); the pattern tells the presets
+/// apart that try the same. The hues are close to those of Okabe and Ito, which people with any
+/// colour vision can tell apart, darkened to be seen as thin lines on white.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Look {
+    /// Place of the setup in the result.
+    pub(crate) setup: usize,
+    hue: usize,
+    pattern: usize,
+}
+
+/// Hue 0 is the grey of the baseline.
+pub(crate) const HUES_LIGHT: [&str; 8] =
+    ["#7a8088", "#c77f00", "#d1480b", "#0072b2", "#00856a", "#8f4aa3", "#3a9ad9", "#7a5c3e"];
+
+/// The same on a dark ground.
+pub(crate) const HUES_DARK: [&str; 8] =
+    ["#9aa2ad", "#e9b03c", "#ff8552", "#58b0ec", "#3cc7a0", "#cb90dd", "#8fd0f7", "#c3a381"];
+
+/// Colours of the stages of a wait, in the order of [`loadline_study::ClassWaits::stages`].
+pub(crate) const STAGES_LIGHT: [&str; 7] =
+    ["#3b6fb6", "#e3a72f", "#7fb2e5", "#c4553b", "#4a9b7f", "#a58cc4", "#b8bec7"];
+
+/// The same on a dark ground.
+pub(crate) const STAGES_DARK: [&str; 7] =
+    ["#5b93e0", "#ebbc57", "#9fcbf5", "#e0775e", "#62bd9d", "#bda6dc", "#707883"];
+
+const PATTERNS: usize = 3;
+
+impl Look {
+    /// Classes for the element that draws the setup's data.
+    pub(crate) fn classes(self) -> String {
+        format!("h{} p{}", self.hue, self.pattern)
+    }
+}
+
+/// The look of every setup, in the result's order.
+pub(crate) fn looks(result: &StudyResult) -> Vec<Look> {
+    let baseline = result.baseline().map(|setup| setup.name.as_str());
+    let mut kinds: Vec<(&str, usize)> = Vec::new();
+    let mut looks = Vec::new();
+    for (setup, found) in result.setups.iter().enumerate() {
+        if Some(found.name.as_str()) == baseline {
+            looks.push(Look { setup, hue: 0, pattern: 0 });
+            continue;
+        }
+        let kind = found.profile.as_deref().unwrap_or(&found.name);
+        let place = kinds.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
+            kinds.push((kind, 0));
+            kinds.len() - 1
+        });
+        let hue = 1 + place % (HUES_LIGHT.len() - 1);
+        looks.push(Look { setup, hue, pattern: kinds[place].1 % PATTERNS });
+        kinds[place].1 += 1;
+    }
+    looks
+}
+
+/// Rules that give `h0`… and `s0`… the colours of one ground, for a file that stands alone.
+pub(crate) fn literal_rules() -> String {
+    let hues = HUES_LIGHT.iter().enumerate().map(|(n, ink)| format!(".h{n}{{color:{ink}}}"));
+    let stages = STAGES_LIGHT.iter().enumerate().map(|(n, ink)| format!(".s{n}{{color:{ink}}}"));
+    hues.chain(stages).collect()
+}
+
+/// The same rules by variable, for a page that is shown on a light and on a dark ground.
+pub(crate) fn variable_rules() -> String {
+    let hues = (0..HUES_LIGHT.len()).map(|n| format!(".h{n}{{color:var(--h{n})}}"));
+    let stages = (0..STAGES_LIGHT.len()).map(|n| format!(".s{n}{{color:var(--s{n})}}"));
+    hues.chain(stages).collect()
+}
+
+/// The variables themselves, for one ground.
+pub(crate) fn variables(hues: &[&str], stages: &[&str]) -> String {
+    let hues = hues.iter().enumerate().map(|(n, ink)| format!("--h{n}:{ink};"));
+    let stages = stages.iter().enumerate().map(|(n, ink)| format!("--s{n}:{ink};"));
+    hues.chain(stages).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loadline_study::{RecoveryResult, SetupResult};
+
+    fn setup(name: &str, profile: Option<&str>) -> SetupResult {
+        SetupResult {
+            name: name.to_owned(),
+            profile: profile.map(str::to_owned),
+            recovery: (name != "baseline").then(RecoveryResult::default),
+            ..Default::default()
+        }
+    }
+
+    /// The same profile keeps its hue under another preset and changes its pattern.
+    #[test]
+    fn a_profile_keeps_its_hue_under_every_preset() {
+        let result = StudyResult {
+            setups: vec![
+                setup("baseline", Some("high_client_ops")),
+                setup("WPQ(Def)", None),
+                setup("balanced", Some("balanced")),
+                setup("balanced (reef)", Some("balanced")),
+            ],
+            ..Default::default()
+        };
+        let classes: Vec<_> = looks(&result).into_iter().map(Look::classes).collect();
+        assert_eq!(classes, ["h0 p0", "h1 p0", "h2 p0", "h2 p1"]);
+    }
+}

@@ -1,0 +1,104 @@
+//! The box that data is drawn in, its axes and its legend.
+
+use super::bars::diamond;
+use super::canvas::{Anchor, Canvas, text_width};
+use super::scale::Scale;
+use crate::palette::Look;
+
+/// The data's box in pixels.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plot {
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) top: f64,
+    pub(super) bottom: f64,
+}
+
+/// Pixels between two ticks' labels, so that none touch.
+const TICK_PIXELS: f64 = 64.0;
+
+impl Plot {
+    fn ticks_across(&self) -> usize {
+        (((self.right - self.left) / TICK_PIXELS) as usize).clamp(2, 10)
+    }
+}
+
+/// Draws the horizontal value axis below the plot; returns the height of the drawing.
+pub(super) fn value_axis(
+    canvas: &mut Canvas,
+    plot: &Plot,
+    scale: &Scale,
+    unit: &str,
+    with_published: bool,
+) -> f64 {
+    across(canvas, plot, scale);
+    canvas.line("axis", (plot.left, plot.top), (plot.left, plot.bottom));
+    let base = plot.bottom + 34.0;
+    canvas.text("q", plot.right, base, Anchor::End, unit);
+    if with_published {
+        diamond(canvas, plot.left + 6.0, base - 4.0);
+        canvas.text("q", plot.left + 17.0, base, Anchor::Start, "published");
+    }
+    base + 8.0
+}
+
+/// Draws a time axis below and a value axis left of the plot; returns the drawing's height.
+pub(super) fn time_axes(canvas: &mut Canvas, plot: &Plot, x: &Scale, y: &Scale, unit: &str) -> f64 {
+    let count = (((plot.bottom - plot.top) / 42.0) as usize).clamp(3, 8);
+    for (value, label) in y.ticks(count) {
+        let at = y.at(value);
+        canvas.line("grid", (plot.left, at), (plot.right, at));
+        canvas.text("q", plot.left - 6.0, at + 4.0, Anchor::End, &label);
+    }
+    across(canvas, plot, x);
+    canvas.line("axis", (plot.left, plot.bottom), (plot.right, plot.bottom));
+    canvas.text("q", plot.right, plot.bottom + 32.0, Anchor::End, unit);
+    plot.bottom + 40.0
+}
+
+fn across(canvas: &mut Canvas, plot: &Plot, scale: &Scale) {
+    for (value, label) in scale.ticks(plot.ticks_across()) {
+        let at = scale.at(value);
+        canvas.line("grid", (at, plot.top), (at, plot.bottom));
+        // The labels at both ends stay inside the drawing.
+        let half = text_width(&label) / 2.0;
+        let (x, anchor) = if at - half < 0.0 {
+            (at.max(0.0), Anchor::Start)
+        } else if at + half > plot.right + 8.0 {
+            (plot.right + 6.0, Anchor::End)
+        } else {
+            (at, Anchor::Middle)
+        };
+        canvas.text("q", x, plot.bottom + 16.0, anchor, &label);
+    }
+}
+
+/// One entry of a legend: the class of its swatch, its text, the setup it stands for.
+pub(super) struct Entry<'a> {
+    pub(super) class: String,
+    pub(super) text: &'a str,
+    pub(super) setup: Option<usize>,
+}
+
+impl<'a> Entry<'a> {
+    pub(super) fn setup(look: Look, text: &'a str) -> Entry<'a> {
+        Entry { class: look.classes(), text, setup: Some(look.setup) }
+    }
+}
+
+/// Draws a legend in rows from the top left corner; returns the `y` below it.
+pub(super) fn legend(canvas: &mut Canvas, width: f64, entries: &[Entry<'_>]) -> f64 {
+    let (mut x, mut y) = (2.0, 4.0);
+    for entry in entries {
+        let needed = 18.0 + text_width(entry.text) + 12.0;
+        if x + needed > width && x > 2.0 {
+            (x, y) = (2.0, y + 20.0);
+        }
+        canvas.open_group(&format!("key {}", entry.class), entry.setup, entry.text);
+        canvas.rect("bar", x, y + 2.0, 12.0, 12.0);
+        canvas.text("t", x + 17.0, y + 12.5, Anchor::Start, entry.text);
+        canvas.close_group();
+        x += needed;
+    }
+    y + 26.0
+}

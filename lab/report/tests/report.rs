@@ -1,0 +1,157 @@
+//! The whole report, made from a made-up but realistic result.
+
+mod fixture;
+
+use fixture::{facts, recovery_result, with_presets, with_repeats};
+use loadline_report::{terminal_table, write_report};
+use loadline_study::StudyResult;
+use std::fs;
+use std::path::Path;
+
+/// Compares with a file in `tests/golden`; `UPDATE_GOLDEN=1` writes it instead, to be read in the
+/// diff.
+fn check_golden(name: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, found).unwrap();
+    }
+    let wanted = fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == wanted, "{name} differs; found:\n{found}");
+}
+
+#[test]
+fn the_table_reads_as_agreed() {
+    check_golden("table-160.txt", &terminal_table(&recovery_result(), 160));
+    check_golden("table-80.txt", &terminal_table(&recovery_result(), 80));
+    check_golden("table-presets.txt", &terminal_table(&with_presets(), 160));
+}
+
+#[test]
+fn no_line_of_the_table_is_wider_than_the_terminal() {
+    for width in [60, 80, 100, 120, 160, 200] {
+        for line in terminal_table(&recovery_result(), width).lines() {
+            assert!(line.chars().count() <= width, "wider than {width}: {line}");
+        }
+    }
+}
+
+/// Writes a report into an empty folder and hands the page and every chart to `look`. With
+/// `KEEP_REPORTS` set to a folder, the report stays there to be looked at in a browser.
+fn with_report(name: &str, result: &StudyResult, look: impl Fn(&str, &[(String, String)])) {
+    let folder = tempfile::tempdir().unwrap();
+    write_report(folder.path(), result, &facts()).unwrap();
+    if let Some(keep) = std::env::var_os("KEEP_REPORTS") {
+        let keep = Path::new(&keep).join(name);
+        fs::create_dir_all(&keep).unwrap();
+        write_report(&keep, result, &facts()).unwrap();
+    }
+    let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
+    let mut plots = Vec::new();
+    for entry in fs::read_dir(folder.path().join("plots")).unwrap() {
+        let path = entry.unwrap().path();
+        plots.push((path.display().to_string(), fs::read_to_string(&path).unwrap()));
+    }
+    look(&page, &plots);
+}
+
+#[test]
+fn the_page_refers_to_nothing_outside_itself() {
+    with_report("presets", &with_presets(), |page, _| {
+        let rest = page.replace("http://www.w3.org/2000/svg", "");
+        for word in ["http:", "https:", "//cdn", "src=", "href=", "@import", "url("] {
+            assert!(!rest.contains(word), "the page contains `{word}`");
+        }
+    });
+}
+
+#[test]
+fn every_chart_of_the_published_study_is_there() {
+    with_report("plain", &recovery_result(), |page, plots| {
+        for chart in [
+            "client-iops",
+            "clat-mean",
+            "clat-percentiles",
+            "clat-mean-over-time",
+            "objects-left-over-time",
+            "recovery-rate",
+            "recovery-rate-over-time",
+            "waits-client",
+            "waits-background_recovery",
+        ] {
+            let name = format!("/{}.svg", chart.replace('_', "-"));
+            assert!(plots.iter().any(|(path, _)| path.ends_with(&name)), "no {name}");
+        }
+        for words in ["does not hold", "not tested", "just over", "fitted", "osd_mclock_profile"] {
+            assert!(page.contains(words), "the page lacks `{words}`");
+        }
+    });
+}
+
+/// Twelve lines in one chart cannot be told apart.
+#[test]
+fn many_setups_get_a_chart_over_time_per_preset() {
+    with_report("presets", &with_presets(), |_, plots| {
+        for preset in ["quincy", "reef", "loadline"] {
+            let name = format!("/objects-left-over-time-{preset}.svg");
+            assert!(plots.iter().any(|(path, _)| path.ends_with(&name)), "no {name}");
+        }
+    });
+}
+
+#[test]
+fn every_chart_is_well_formed_and_has_no_bad_number() {
+    with_report("repeats", &with_repeats(), |page, plots| {
+        assert!(page.contains("no difference shown"));
+        for (path, svg) in plots {
+            check_well_formed(path, svg);
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{path} has a bad number");
+        }
+    });
+}
+
+/// A study may have ended after its first setup, and that one may have completed nothing.
+#[test]
+fn a_result_with_next_to_nothing_in_it_still_gives_a_page() {
+    let mut result = recovery_result();
+    result.setups.truncate(1);
+    result.setups[0] = loadline_study::SetupResult { name: "only".into(), ..Default::default() };
+    with_report("bare", &result, |page, plots| {
+        assert!(page.contains("only"));
+        plots.iter().for_each(|(path, svg)| check_well_formed(path, svg));
+    });
+    assert!(terminal_table(&result, 160).contains("only"));
+}
+
+/// Every element is closed by its own name, every attribute is quoted, and `&` begins an entity.
+fn check_well_formed(path: &str, svg: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    let mut rest = svg;
+    while let Some(start) = rest.find('<') {
+        check_text(path, &rest[..start]);
+        let end =
+            start + rest[start..].find('>').unwrap_or_else(|| panic!("{path}: `<` not closed"));
+        let element = &rest[start + 1..end];
+        let name = element.trim_start_matches('/').split([' ', '/']).next().unwrap_or_default();
+        if element.starts_with('/') {
+            assert_eq!(open.pop(), Some(name), "{path}: `</{name}>` closes something else");
+        } else {
+            assert!(
+                element.matches('"').count().is_multiple_of(2),
+                "{path}: quotes in <{element}>"
+            );
+            if !element.ends_with('/') {
+                open.push(name);
+            }
+        }
+        rest = &rest[end + 1..];
+    }
+    assert!(open.is_empty() && rest.trim().is_empty(), "{path}: not closed: {open:?}");
+}
+
+fn check_text(path: &str, text: &str) {
+    for (place, _) in text.match_indices('&') {
+        let entity = &text[place..];
+        let known = ["&amp;", "&lt;", "&gt;", "&quot;"].iter().any(|e| entity.starts_with(e));
+        assert!(known, "{path}: bare `&` in {text}");
+    }
+}
