@@ -3,12 +3,50 @@
 //! mClock (as published, or in Loadline's own mode), WPQ and FIFO stand behind one contract,
 //! [`Scheduler`]; beside them live the cost models, profile tables and capacity rules of the field, as data.
 //!
-//! This crate may not know disks, OSDs or worlds. `now` is always an argument; nothing here waits,
-//! locks, calls back or allocates per operation in the steady state.
+//! This crate may not know OSDs or worlds, and of a disk only its medium, which selects defaults. `now` is always an
+//! argument; nothing here waits, locks, calls back or allocates per operation in the steady state.
 
+mod capacity;
+mod class;
+mod cost;
+mod era;
+mod fifo;
+mod flows;
+mod mclock;
+mod overrides;
+mod plan;
+mod preset;
+mod profile;
+mod profile_tables;
+mod queue;
 mod scheduler;
+mod work;
+mod wpq;
 
+pub use capacity::{
+    Benchmark, BenchmarkSkipped, Capacity, CapacityVerdict, Sharding, Thresholds,
+    benchmark_skipped, judge_capacity, sharding,
+};
+pub use class::ServiceClass;
+pub use cost::{Combine, CostModel, ScrubDepth, TimeCostOptions};
+pub use era::{CostUnit, Era};
+pub use fifo::Fifo;
+pub use mclock::{LoadlineConfig, MClock, Occupancy, PublishedConfig};
+pub use overrides::{Override, overrides};
+pub use plan::{Admission, ClassFigures, RateFigures, ShardPlan};
+pub use preset::{
+    Beside, ClientReads, CostRule, LOADLINE_PRESET, MclockForm, PRESETS, Preset, QUINCY_PRESET,
+    REEF_PRESET, Records, ReplicaWrites, preset,
+};
+pub use profile::{ClassProfile, ClassValues, Profile, ProfileTable, ProfileValues, Rate};
+pub use profile_tables::{
+    LOADLINE, PROFILE_TABLES, QUINCY, QUINCY_MISPRINTED, QUINCY_SCRUB_STUDY, QUINCY_STUDY_BUILD,
+    QUINCY_TIGHT, REEF, profile_table,
+};
+pub use queue::{Queue, SchedulerKind};
 pub use scheduler::{
     ClassId, ClientKey, Distributed, FlowId, Lane, LimitPolicy, Params, ParamsError, Phase, Reason,
     Refusal, RefusedRequest, Request, Scheduler, Tags, Take, Taken, Waiting,
 };
+pub use work::{Charge, Urgency, Work, WorkOptions, WorkSize};
+pub use wpq::Wpq;

@@ -1,0 +1,215 @@
+//! mClock: reservation, weight and limit per class, in two modes behind one type.
+//!
+//! *As published* is the algorithm of the field with its idle records, its ledger of the past and its queue beside;
+//! *Loadline's own* serves weights by virtual time and treats the clients of a class fairly. Both keep integer
+//! tags (`tick`, `interval`), 4-ary heaps of active records (`heap`) and one slab of requests (`requests`).
+//! `docs/mclock.md` tells both in words.
+
+mod beside;
+mod directory;
+mod explain;
+mod heap;
+mod interval;
+mod loadline;
+mod published;
+mod requests;
+mod tick;
+
+use crate::{
+    Beside, ClassId, ClientKey, FlowId, Lane, Params, RefusedRequest, Request, Scheduler, Take,
+    Waiting,
+};
+use loadline::Loadline;
+use loadline_base::{Span, Time};
+use published::Published;
+
+/// How the published mode is set up; the default is what Ceph runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublishedConfig {
+    /// The queue beside mClock.
+    pub beside: Beside,
+    /// With [`Beside::Priorities`], the least priority that goes past mClock (`osd_op_queue_cut_off`).
+    pub cut_off: u32,
+    /// Forgives a client for this much delay between its requests (`osd_mclock_scheduler_anticipation_timeout`).
+    pub anticipation: Span,
+    /// A record without new requests for this long is idle.
+    pub idle_age: Span,
+    /// A record without new requests for this long, and without waiting ones, is forgotten.
+    pub erase_age: Span,
+    /// Time between cleaning passes.
+    pub clean_every: Span,
+    /// Most records forgotten in one pass.
+    pub erase_most: usize,
+    /// Time to the next pass when there were more.
+    pub clean_again: Span,
+    /// How far over its limit a request of a rejecting class may be.
+    pub reject_threshold: Span,
+}
+
+impl Default for PublishedConfig {
+    fn default() -> PublishedConfig {
+        PublishedConfig {
+            beside: Beside::List,
+            cut_off: 196,
+            anticipation: Span::ZERO,
+            idle_age: Span::from_secs(300),
+            erase_age: Span::from_secs(600),
+            clean_every: Span::from_secs(60),
+            erase_most: 2000,
+            clean_again: Span::from_secs(5),
+            reject_threshold: Span::ZERO,
+        }
+    }
+}
+
+/// How Loadline's own mode is set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadlineConfig {
+    /// The least priority that is strict whatever the class; none by default.
+    pub strict_priority: Option<u32>,
+    /// After this many strict requests in a row beside another request that could have run, that one goes.
+    pub strict_run_max: Option<u32>,
+}
+
+impl Default for LoadlineConfig {
+    /// A strict run of 32 leaves the rest 3 % of the requests, enough to be seen alive, and costs strict work at most
+    /// one request of delay in 32.
+    fn default() -> LoadlineConfig {
+        LoadlineConfig { strict_priority: None, strict_run_max: Some(32) }
+    }
+}
+
+/// What stands where, for operators.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Occupancy {
+    /// Waiting requests that go before mClock.
+    pub strict: usize,
+    /// Waiting requests that were put back.
+    pub requeued: usize,
+    /// Waiting requests that mClock orders.
+    pub shared: usize,
+    /// Open flows (as published: without the forgotten ones).
+    pub records: usize,
+    /// Entries of the heap by reservation tag.
+    pub reserved: usize,
+    /// Entries of the heap by weighted tag.
+    pub weighted: usize,
+    /// Entries of the heap by limit tag.
+    pub limited: usize,
+}
+
+/// An mClock scheduler.
+#[derive(Clone, Debug)]
+pub struct MClock<T> {
+    mode: Mode<T>,
+}
+
+// Both variants live in place: a scheduler is built once and its mode is looked at for each request.
+#[derive(Clone, Debug)]
+enum Mode<T> {
+    Published(Published<T>),
+    Loadline(Loadline<T>),
+}
+
+/// Passes a call on to the mode in force.
+macro_rules! in_mode {
+    ($scheduler:expr, $mode:ident => $call:expr) => {
+        match &mut $scheduler.mode {
+            Mode::Published($mode) => $call,
+            Mode::Loadline($mode) => $call,
+        }
+    };
+}
+
+/// The same for calls that change nothing.
+macro_rules! in_mode_ref {
+    ($scheduler:expr, $mode:ident => $call:expr) => {
+        match &$scheduler.mode {
+            Mode::Published($mode) => $call,
+            Mode::Loadline($mode) => $call,
+        }
+    };
+}
+
+impl<T> MClock<T> {
+    /// The published algorithm over a class table; each flow is a record with the whole of its class's parameters.
+    pub fn as_published(config: PublishedConfig, lanes: &[Lane]) -> MClock<T> {
+        MClock { mode: Mode::Published(Published::new(config, lanes)) }
+    }
+
+    /// Loadline's own algorithm over a class table.
+    pub fn loadline(config: LoadlineConfig, lanes: &[Lane]) -> MClock<T> {
+        MClock { mode: Mode::Loadline(Loadline::new(config, lanes)) }
+    }
+
+    /// Adds a row to the class table, in constant time: one class per client is a fair use.
+    pub fn add_class(&mut self, lane: Lane) -> ClassId {
+        in_mode!(self, mode => mode.add_class(lane))
+    }
+
+    /// The parameters of a class; `None` for a strict one.
+    ///
+    /// # Panics
+    /// If `class` is not in the class table.
+    pub fn params(&self, class: ClassId) -> Option<Params> {
+        in_mode_ref!(self, mode => mode.params(class))
+    }
+
+    /// What stands where.
+    pub fn occupancy(&self) -> Occupancy {
+        in_mode_ref!(self, mode => mode.occupancy())
+    }
+}
+
+impl<T> Scheduler<T> for MClock<T> {
+    fn flow(&mut self, now: Time, class: ClassId, client: ClientKey) -> FlowId {
+        in_mode!(self, mode => mode.flow(now, class, client))
+    }
+
+    fn close_flow(&mut self, now: Time, flow: FlowId, removed: &mut Vec<T>) {
+        in_mode!(self, mode => mode.close_flow(now, flow, removed));
+    }
+
+    #[inline]
+    fn enqueue(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
+        in_mode!(self, mode => mode.enqueue(now, request))
+    }
+
+    fn enqueue_front(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
+        in_mode!(self, mode => mode.enqueue_front(now, request))
+    }
+
+    #[inline]
+    fn take(&mut self, now: Time) -> Take<T> {
+        in_mode!(self, mode => mode.take(now))
+    }
+
+    fn earliest(&mut self, now: Time) -> Option<Time> {
+        in_mode!(self, mode => mode.earliest(now))
+    }
+
+    fn remove_class(&mut self, now: Time, class: ClassId, removed: &mut Vec<T>) {
+        in_mode!(self, mode => mode.remove_class(now, class, removed));
+    }
+
+    fn remove_where(
+        &mut self,
+        now: Time,
+        doomed: &mut dyn FnMut(&T) -> bool,
+        removed: &mut Vec<T>,
+    ) {
+        in_mode!(self, mode => mode.remove_where(now, doomed, removed));
+    }
+
+    fn set_params(&mut self, now: Time, class: ClassId, params: Params) {
+        in_mode!(self, mode => mode.set_params(now, class, params));
+    }
+
+    fn waiting(&self, now: Time) -> Vec<Waiting> {
+        in_mode_ref!(self, mode => mode.waiting(now))
+    }
+
+    fn len(&self) -> usize {
+        in_mode_ref!(self, mode => mode.len())
+    }
+}

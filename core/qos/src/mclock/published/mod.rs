@@ -1,0 +1,302 @@
+//! mClock as published (qos.md section 2): a record per flow, delayed tags, three steps per pull, idle records,
+//! and the queue beside.
+//!
+//! Where it differs from the reference library: time is integral, so a tag that equals `now` is due in every
+//! machine's arithmetic; the answer "not before" names only times at which something can run; a record is never
+//! forgotten while requests wait in it.
+
+mod clean;
+mod explain;
+mod pull;
+mod record;
+
+use super::beside::BesideQueue;
+use super::directory::Directory;
+use super::heap::{Heap, Packed, Wide};
+use super::requests::{Fifo, Requests};
+use super::tick::Tick;
+use super::{Occupancy, PublishedConfig};
+use crate::{
+    ClassId, ClientKey, FlowId, Lane, Params, Refusal, RefusedRequest, Request, Scheduler, Take,
+    Waiting,
+};
+use loadline_base::{IdVec, Time};
+use record::{CLOSED, Rates, Record};
+
+/// The scheduler; see the module.
+#[derive(Clone, Debug)]
+pub(super) struct Published<T> {
+    config: PublishedConfig,
+    /// `None` for a strict class.
+    classes: IdVec<ClassId, Option<Rates>>,
+    records: IdVec<FlowId, Record>,
+    directory: Directory,
+    requests: Requests<T>,
+    beside: BesideQueue,
+    /// Heads with a reservation, by reservation tag.
+    reserved: Heap<Packed, true>,
+    /// Ready heads with a weight, by weighted tag.
+    ready: Heap<Wide, true>,
+    /// Heads with a weight that are not ready, by limit tag.
+    limited: Heap<Packed, true>,
+    /// When the next cleaning pass is due; none before the first call.
+    next_clean: Option<Time>,
+}
+
+impl<T> Published<T> {
+    pub(super) fn new(config: PublishedConfig, lanes: &[Lane]) -> Published<T> {
+        let mut scheduler = Published {
+            config,
+            classes: IdVec::new(),
+            records: IdVec::new(),
+            directory: Directory::default(),
+            requests: Requests::new(),
+            beside: BesideQueue::new(config.beside, config.cut_off),
+            reserved: Heap::new(),
+            ready: Heap::new(),
+            limited: Heap::new(),
+            next_clean: None,
+        };
+        for lane in lanes {
+            scheduler.add_class(*lane);
+        }
+        scheduler
+    }
+
+    pub(super) fn add_class(&mut self, lane: Lane) -> ClassId {
+        self.classes.push(rates_of(lane))
+    }
+
+    pub(super) fn params(&self, class: ClassId) -> Option<Params> {
+        self.classes[class].as_ref().map(|rates| rates.params)
+    }
+
+    pub(super) fn occupancy(&self) -> Occupancy {
+        let (mut strict, mut requeued) = (0, 0);
+        for slot in self.beside.fifos().flat_map(|fifo| self.requests.iter(fifo)) {
+            if self.goes_beside(self.records[slot.flow].class, slot.priority) {
+                strict += 1;
+            } else {
+                requeued += 1;
+            }
+        }
+        let known = |record: &&Record| record.is_open() && !record.flags.erased;
+        Occupancy {
+            strict,
+            requeued,
+            shared: self.requests.len() - strict - requeued,
+            records: self.records.values().filter(known).count(),
+            reserved: self.reserved.len(),
+            weighted: self.ready.len(),
+            limited: self.limited.len(),
+        }
+    }
+
+    fn class_of(&self, flow: FlowId) -> Option<ClassId> {
+        self.records.get(flow).filter(|record| record.is_open()).map(|record| record.class)
+    }
+
+    fn is_immediate(&self, class: ClassId) -> bool {
+        self.classes[class].is_none()
+    }
+
+    fn goes_beside(&self, class: ClassId, priority: u32) -> bool {
+        self.beside.takes(self.is_immediate(class), priority)
+    }
+
+    /// Charges an arrival to a record that rejects, or says when it would be accepted.
+    ///
+    /// The limit tag is computed on arrival, from that of the request admitted last; since a record is served in
+    /// order, the delayed tag of the same request comes out equal.
+    fn admit(&mut self, now: Time, request: &Request<T>) -> Result<(), Refusal> {
+        let record = &mut self.records[request.flow];
+        let Some(rates) = self.classes[record.class].as_ref().filter(|rates| rates.rejects())
+        else {
+            return Ok(());
+        };
+        let charge = u64::from(request.cost) + u64::from(request.distributed.delta);
+        let arrival = Tick::from_time(now);
+        let tag = record.admitted.get().after(rates.limit.ticks(charge)).max(arrival);
+        if tag > arrival.after_span(self.config.reject_threshold) {
+            return Err(Refusal::OverLimit(tag.before_span(self.config.reject_threshold).ceil()));
+        }
+        record.admitted = tag.into();
+        Ok(())
+    }
+
+    /// Tags the head of a record, if it has one, and puts it where its tags belong.
+    fn tag_head(&mut self, now: Time, flow: FlowId) {
+        let record = &mut self.records[flow];
+        let Some(head) = self.requests.head(record.fifo) else {
+            return self.leave_heaps(flow);
+        };
+        let rates = self.classes[record.class].as_ref().expect("a strict class has no records");
+        record.tag(head, rates, self.config.anticipation);
+        record.flags.ready = !record.flags.has_limit || record.limit.get() <= Tick::from_time(now);
+        self.enter_heaps(flow);
+    }
+
+    /// Puts a head into the heaps that its tags and its readiness ask for.
+    fn enter_heaps(&mut self, flow: FlowId) {
+        let (record, index) = (&self.records[flow], flow.get());
+        if record.flags.has_reservation {
+            self.reserved.put(Packed::new(record.reservation.get().key(), index));
+        } else {
+            self.reserved.remove(index);
+        }
+        match record.effective_proportion() {
+            Some(key) if record.flags.ready => {
+                self.limited.remove(index);
+                self.ready.put(Wide { key, index });
+            }
+            Some(_) => {
+                self.ready.remove(index);
+                self.limited.put(Packed::new(record.limit.get().key(), index));
+            }
+            None => {
+                self.ready.remove(index);
+                self.limited.remove(index);
+            }
+        }
+    }
+
+    fn leave_heaps(&mut self, flow: FlowId) {
+        self.reserved.remove(flow.get());
+        self.ready.remove(flow.get());
+        self.limited.remove(flow.get());
+    }
+
+    /// Removes the requests of the records that satisfy `doomed`; a new head is tagged from the removed one's tags.
+    fn remove(
+        &mut self,
+        now: Time,
+        mut doomed: impl FnMut(FlowId, ClassId, &T) -> bool,
+        removed: &mut Vec<T>,
+    ) {
+        let records = &self.records;
+        let beside = |flow: FlowId, payload: &T| doomed(flow, records[flow].class, payload);
+        self.beside.remove_where(&mut self.requests, beside, removed);
+        for flow in self.records.ids() {
+            let record = &mut self.records[flow];
+            if record.fifo.is_empty() {
+                continue;
+            }
+            let class = record.class;
+            let head = record.fifo;
+            let doomed = |_, payload: &T| doomed(flow, class, payload);
+            self.requests.remove_where(&mut record.fifo, doomed, removed);
+            if !record.fifo.same_head(head) {
+                self.tag_head(now, flow);
+            }
+        }
+    }
+}
+
+fn rates_of(lane: Lane) -> Option<Rates> {
+    match lane {
+        Lane::Strict => None,
+        Lane::Shared(params) => Some(Rates::new(params)),
+    }
+}
+
+impl<T> Scheduler<T> for Published<T> {
+    fn flow(&mut self, now: Time, class: ClassId, client: ClientKey) -> FlowId {
+        assert!(usize::from(class) < self.classes.len(), "{class} is not in the class table");
+        if let Some(flow) = self.directory.find(class, client) {
+            return flow;
+        }
+        let record = Record::new(class, client, now);
+        let flow = match self.directory.reuse() {
+            Some(flow) => {
+                self.records[flow] = record;
+                flow
+            }
+            None => self.records.push(record),
+        };
+        self.directory.insert(class, client, flow);
+        self.reserved.cover(self.records.len());
+        self.ready.cover(self.records.len());
+        self.limited.cover(self.records.len());
+        flow
+    }
+
+    fn close_flow(&mut self, _now: Time, flow: FlowId, removed: &mut Vec<T>) {
+        let Some(class) = self.class_of(flow) else { return };
+        self.beside.remove_where(&mut self.requests, |owner, _| owner == flow, removed);
+        let record = &mut self.records[flow];
+        self.requests.remove_where(&mut record.fifo, |_, _| true, removed);
+        record.class = CLOSED;
+        self.directory.close(class, record.client, flow);
+        self.leave_heaps(flow);
+    }
+
+    fn enqueue(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
+        self.clean_when_due(now);
+        let flow = request.flow;
+        let Some(class) = self.class_of(flow) else {
+            return Err(RefusedRequest { request, refusal: Refusal::UnknownFlow });
+        };
+        if self.goes_beside(class, request.priority) {
+            let immediate = self.is_immediate(class);
+            self.beside.push_back(&mut self.requests, now, immediate, request);
+            return Ok(());
+        }
+        if let Err(refusal) = self.admit(now, &request) {
+            return Err(RefusedRequest { request, refusal });
+        }
+        self.touch(now, flow);
+        let fifo: &mut Fifo = &mut self.records[flow].fifo;
+        let was_empty = fifo.is_empty();
+        self.requests.push_back(fifo, now, request);
+        if was_empty {
+            self.tag_head(now, flow);
+        }
+        Ok(())
+    }
+
+    fn enqueue_front(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
+        let Some(class) = self.class_of(request.flow) else {
+            return Err(RefusedRequest { request, refusal: Refusal::UnknownFlow });
+        };
+        let immediate = self.is_immediate(class);
+        self.beside.push_front(&mut self.requests, now, immediate, request);
+        Ok(())
+    }
+
+    fn take(&mut self, now: Time) -> Take<T> {
+        self.clean_when_due(now);
+        self.pull(now)
+    }
+
+    fn earliest(&mut self, now: Time) -> Option<Time> {
+        self.next_time(now)
+    }
+
+    fn remove_class(&mut self, now: Time, class: ClassId, removed: &mut Vec<T>) {
+        self.remove(now, |_, id, _| id == class, removed);
+    }
+
+    fn remove_where(
+        &mut self,
+        now: Time,
+        doomed: &mut dyn FnMut(&T) -> bool,
+        removed: &mut Vec<T>,
+    ) {
+        self.remove(now, |_, _, payload| doomed(payload), removed);
+    }
+
+    /// The new parameters count from the next tag on; tags that are assigned stay.
+    fn set_params(&mut self, _now: Time, class: ClassId, params: Params) {
+        if let Some(rates) = &mut self.classes[class] {
+            *rates = Rates::new(params);
+        }
+    }
+
+    fn waiting(&self, now: Time) -> Vec<Waiting> {
+        self.explain(now)
+    }
+
+    fn len(&self) -> usize {
+        self.requests.len()
+    }
+}

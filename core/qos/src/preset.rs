@@ -1,0 +1,157 @@
+//! Presets: which published behaviour, or Loadline's own, an OSD shows. A preset is data plus a few switches.
+
+use crate::{
+    Combine, Era, LOADLINE, ProfileTable, QUINCY, REEF, Sharding, TimeCostOptions, sharding,
+};
+use loadline_device::Medium;
+
+/// Which of mClock's modes runs, and how its clients are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MclockForm {
+    /// The published algorithm.
+    AsPublished {
+        /// Who has a record.
+        records: Records,
+        /// How work beside mClock is ordered.
+        beside: Beside,
+    },
+    /// Loadline's own mode: virtual time for weights, two levels.
+    Loadline,
+}
+
+/// Who has a record of its own in the published algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Records {
+    /// Each client, and each peer that sends pushes, each with the full parameters of its class.
+    PerOwner,
+    /// Each class; all clients share one FIFO.
+    PerClass,
+}
+
+/// The queue beside published mClock (qos.md 2.9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// One list; re-queued work of any class goes to its front.
+    List,
+    /// A FIFO per priority, for work at or above the cut-off too; re-queued work comes last in it.
+    Priorities,
+}
+
+/// How a replica's part of a client write is treated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplicaWrites {
+    /// Before everything and free of charge: the client write was charged once, on its primary.
+    Strict,
+    /// As client work of its own: it occupies this device like any other.
+    AsClientWork,
+}
+
+/// What a client's read is charged for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientReads {
+    /// The bytes of its message, which are none.
+    Message,
+    /// The bytes that it reads.
+    Data,
+}
+
+/// How bytes become costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CostRule {
+    /// The first eras' mixed unit.
+    Time(TimeCostOptions),
+    /// Bytes.
+    Bytes(Combine),
+}
+
+/// One coherent behaviour.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Preset {
+    /// Its name.
+    pub name: &'static str,
+    /// One line on what it is.
+    pub summary: &'static str,
+    /// The era whose classes, input costs, shards and overrides it shows.
+    pub era: Era,
+    /// Which mClock.
+    pub mclock: MclockForm,
+    /// How bytes become costs.
+    pub cost_rule: CostRule,
+    /// Its profiles.
+    pub profiles: &'static ProfileTable,
+    /// How a replica's part of a client write is treated.
+    pub replica_writes: ReplicaWrites,
+    /// What a client's read is charged for.
+    pub client_reads: ClientReads,
+    /// Whether one queue feeds the device, with all of the era's workers.
+    pub one_queue_per_device: bool,
+}
+
+/// The recovery study's era: 17.0.0-dev to 17.2.5.
+pub const QUINCY_PRESET: Preset = Preset {
+    name: "quincy",
+    summary: "the recovery study's era: costs in mixed units, a record per class and owner",
+    era: Era::E1a,
+    mclock: MclockForm::AsPublished { records: Records::PerOwner, beside: Beside::List },
+    cost_rule: CostRule::Time(TimeCostOptions::E1A),
+    profiles: &QUINCY,
+    replica_writes: ReplicaWrites::Strict,
+    client_reads: ClientReads::Message,
+    one_queue_per_device: false,
+};
+
+/// 18.2 with its later cost rule, which charges large writes once.
+pub const REEF_PRESET: Preset = Preset {
+    name: "reef",
+    summary: "18.2: costs in bytes, fractions of capacity, a record per class",
+    era: Era::E2,
+    mclock: MclockForm::AsPublished { records: Records::PerClass, beside: Beside::Priorities },
+    cost_rule: CostRule::Bytes(Combine::Max),
+    profiles: &REEF,
+    replica_writes: ReplicaWrites::Strict,
+    client_reads: ClientReads::Message,
+    one_queue_per_device: false,
+};
+
+/// Loadline's own defaults. Each switch answers a weakness of the published behaviour:
+///
+/// - *virtual time for weights*: a class neither hoards credit while it is away nor pays for its past
+///   (qos.md 2.12); clients are fair inside the class, where Reef's share one FIFO;
+/// - *a bound on strict runs* ([`LoadlineConfig`](crate::LoadlineConfig)): peering storms cannot starve
+///   clients. Priorities make nothing strict, or a low cut-off would let replica writes pass uncharged;
+/// - *bytes with the larger of the two costs*: the only rule that charges a large write once;
+/// - *replica writes and reads charged*: both occupy the device. Uncharged, two thirds of a replicated
+///   pool's writes would pass the scheduler by;
+/// - *one queue per device*: a shard cannot borrow another's unused share, so uneven PGs leave capacity
+///   idle (qos.md 3), and five queues before one disk were found to make throughput erratic.
+pub const LOADLINE_PRESET: Preset = Preset {
+    name: "loadline",
+    summary: "Loadline's own: virtual time, real costs, fair clients, one queue per device",
+    era: Era::E2Plus,
+    mclock: MclockForm::Loadline,
+    cost_rule: CostRule::Bytes(Combine::Max),
+    profiles: &LOADLINE,
+    replica_writes: ReplicaWrites::AsClientWork,
+    client_reads: ClientReads::Data,
+    one_queue_per_device: true,
+};
+
+/// Every preset.
+pub const PRESETS: &[Preset] = &[QUINCY_PRESET, REEF_PRESET, LOADLINE_PRESET];
+
+/// The preset of this name.
+pub fn preset(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name == name)
+}
+
+impl Preset {
+    /// Shards and workers on a medium, if no setting says otherwise.
+    pub fn sharding(&self, medium: Medium) -> Sharding {
+        let published = sharding(self.era, medium);
+        if !self.one_queue_per_device {
+            return published;
+        }
+        let threads_per_shard = published.shards * published.threads_per_shard;
+        Sharding { shards: 1, threads_per_shard }
+    }
+}

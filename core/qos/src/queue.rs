@@ -1,0 +1,109 @@
+//! One of the schedulers, chosen at run time without a pointer on the hot path.
+
+use crate::{
+    ClassId, ClientKey, Fifo, FlowId, MClock, Params, RefusedRequest, Request, Scheduler, Take,
+    Waiting, Wpq,
+};
+use loadline_base::Time;
+
+/// Which scheduler an OSD runs; the setting `osd_op_queue`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SchedulerKind {
+    /// mClock, in the form that the preset names.
+    Mclock,
+    /// The weighted priority queue.
+    Wpq,
+    /// The plain line.
+    Fifo,
+}
+
+impl SchedulerKind {
+    /// Every kind.
+    pub const ALL: [SchedulerKind; 3] =
+        [SchedulerKind::Mclock, SchedulerKind::Wpq, SchedulerKind::Fifo];
+
+    /// The name as the setting spells it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SchedulerKind::Mclock => "mclock_scheduler",
+            SchedulerKind::Wpq => "wpq",
+            SchedulerKind::Fifo => "fifo",
+        }
+    }
+}
+
+/// A scheduler whose kind a setting chose.
+#[derive(Debug)]
+pub enum Queue<T> {
+    /// mClock.
+    MClock(MClock<T>),
+    /// The weighted priority queue.
+    Wpq(Wpq<T>),
+    /// The plain line.
+    Fifo(Fifo<T>),
+}
+
+/// The same call on whichever scheduler it is.
+macro_rules! dispatch {
+    ($queue:expr, $scheduler:ident => $call:expr) => {
+        match $queue {
+            Queue::MClock($scheduler) => $call,
+            Queue::Wpq($scheduler) => $call,
+            Queue::Fifo($scheduler) => $call,
+        }
+    };
+}
+
+impl<T> Scheduler<T> for Queue<T> {
+    fn flow(&mut self, now: Time, class: ClassId, client: ClientKey) -> FlowId {
+        dispatch!(self, queue => queue.flow(now, class, client))
+    }
+
+    fn close_flow(&mut self, now: Time, flow: FlowId, removed: &mut Vec<T>) {
+        dispatch!(self, queue => queue.close_flow(now, flow, removed))
+    }
+
+    #[inline]
+    fn enqueue(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
+        dispatch!(self, queue => queue.enqueue(now, request))
+    }
+
+    #[inline]
+    fn enqueue_front(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
+        dispatch!(self, queue => queue.enqueue_front(now, request))
+    }
+
+    #[inline]
+    fn take(&mut self, now: Time) -> Take<T> {
+        dispatch!(self, queue => queue.take(now))
+    }
+
+    fn earliest(&mut self, now: Time) -> Option<Time> {
+        dispatch!(self, queue => queue.earliest(now))
+    }
+
+    fn remove_class(&mut self, now: Time, class: ClassId, removed: &mut Vec<T>) {
+        dispatch!(self, queue => queue.remove_class(now, class, removed))
+    }
+
+    fn remove_where(
+        &mut self,
+        now: Time,
+        doomed: &mut dyn FnMut(&T) -> bool,
+        removed: &mut Vec<T>,
+    ) {
+        dispatch!(self, queue => queue.remove_where(now, doomed, removed))
+    }
+
+    fn set_params(&mut self, now: Time, class: ClassId, params: Params) {
+        dispatch!(self, queue => queue.set_params(now, class, params))
+    }
+
+    fn waiting(&self, now: Time) -> Vec<Waiting> {
+        dispatch!(self, queue => queue.waiting(now))
+    }
+
+    fn len(&self) -> usize {
+        dispatch!(self, queue => queue.len())
+    }
+}

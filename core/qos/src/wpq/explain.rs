@@ -1,0 +1,89 @@
+//! Why each request in WPQ waits.
+
+use super::level::Level;
+use super::nodes::Node;
+use super::{Wpq, slack};
+use crate::{FlowId, Reason, Scheduler, Waiting};
+
+/// Every waiting request: strict ones first, by descending priority, owner by owner.
+pub(super) fn waiting<T>(queue: &Wpq<T>) -> Vec<Waiting> {
+    let mut rows = Vec::with_capacity(queue.len());
+    for (place, (_, level)) in queue.strict.levels().enumerate() {
+        let turn = if place == 0 { Reason::Next } else { Reason::BehindStrict };
+        explain_level(queue, level, turn, &mut rows);
+    }
+    let chances = chances(queue);
+    for ((_, level), chance) in queue.normal.levels().zip(&chances) {
+        let turn = match (queue.strict.is_empty(), chances.len()) {
+            (false, _) => Reason::BehindStrict,
+            (true, 1) => Reason::Next,
+            (true, _) => Reason::Lottery(*chance),
+        };
+        explain_level(queue, level, turn, &mut rows);
+    }
+    rows
+}
+
+/// The probability that the next take serves each normal priority, highest first.
+///
+/// Draws repeat until one is accepted, so it is proportional to priority times the share of accepting draws:
+/// those from 0 to the slack among the `cost_max` possible ones.
+fn chances<T>(queue: &Wpq<T>) -> Vec<f64> {
+    let products: Vec<f64> = (0..queue.normal.priorities())
+        .map(|place| {
+            let (priority, head) = queue.normal.candidate(place);
+            let cost = u64::from(queue.nodes.at(head).cost);
+            let accepting = (slack(queue.cost_max, cost) + 1).min(queue.cost_max.max(1));
+            f64::from(priority) * accepting as f64
+        })
+        .collect();
+    let sum: f64 = products.iter().sum();
+    products.into_iter().map(|product| product / sum).collect()
+}
+
+fn explain_level<T>(queue: &Wpq<T>, level: &Level, turn: Reason, rows: &mut Vec<Waiting>) {
+    let next = queue.nodes.at(level.head()).flow;
+    for (rank, chain) in level.owners() {
+        // How many requests of each flow stand ahead, first flow first: an owner has few flows.
+        let mut ahead: Vec<(FlowId, usize)> = Vec::new();
+        for node in chain.iter(&queue.nodes) {
+            let first = ahead.first().map(|(flow, _)| *flow);
+            let own = match ahead.iter().position(|(flow, _)| *flow == node.flow) {
+                Some(own) => own,
+                None => {
+                    ahead.push((node.flow, 0));
+                    ahead.len() - 1
+                }
+            };
+            let own_ahead = &mut ahead[own].1;
+            let reason = match (*own_ahead, first) {
+                (0, None) if rank == level.cursor() => turn,
+                (0, None) => behind_turn(turn, next),
+                (0, Some(other)) => behind_turn(turn, other),
+                (own_ahead, _) => Reason::BehindOwnFlow(own_ahead),
+            };
+            rows.push(row(queue, node, *own_ahead, reason));
+            *own_ahead += 1;
+        }
+    }
+}
+
+/// Strict work that is ahead of the whole priority is the better reason than the owner whose turn it is.
+fn behind_turn(turn: Reason, next: FlowId) -> Reason {
+    if turn == Reason::BehindStrict { turn } else { Reason::BehindClient(next) }
+}
+
+fn row<T>(queue: &Wpq<T>, node: &Node<T>, place: usize, reason: Reason) -> Waiting {
+    let flow = queue.flows.at(node.flow);
+    Waiting {
+        flow: node.flow,
+        class: flow.class,
+        client: flow.client,
+        place,
+        arrival: node.arrival,
+        cost: node.cost,
+        priority: node.priority,
+        tags: None,
+        reason,
+    }
+}
