@@ -31,11 +31,7 @@ pub struct Cluster {
     osds: IdVec<OsdId, Osd>,
     router: Router,
     asynchronous_above: u64,
-    effects: Vec<Effect>,
 }
-
-/// An effect and the OSD that it comes from.
-pub type OsdEffect = (OsdId, Effect);
 
 impl Cluster {
     /// A cluster of OSDs that are up and in, without pools.
@@ -52,7 +48,6 @@ impl Cluster {
             osds: (0..config.osds).map(osd).collect(),
             router: Router::default(),
             asynchronous_above: config.asynchronous_above,
-            effects: Vec::new(),
         }
     }
 
@@ -62,12 +57,12 @@ impl Cluster {
     }
 
     /// Creates a pool and peers its placement groups.
-    pub fn create_pool(&mut self, now: Time, spec: PoolSpec, out: &mut Vec<OsdEffect>) -> PoolId {
+    pub fn create_pool(&mut self, now: Time, spec: PoolSpec, fx: &mut Vec<Effect>) -> PoolId {
         let pool = self.map.add_pool(spec);
         self.map.next_epoch();
         self.place_pool(pool);
         for pg in self.map.pgs_of(pool) {
-            self.peer_pg(now, pg, out);
+            self.peer_pg(now, pg, fx);
         }
         pool
     }
@@ -94,35 +89,37 @@ impl Cluster {
         self.router.close(id)
     }
 
-    /// Steps one OSD; what the world has to do is appended to `out`. Events for an OSD that is down are dropped.
-    pub fn step(&mut self, now: Time, osd: OsdId, event: Event, out: &mut Vec<OsdEffect>) {
+    /// Steps one OSD; what the world has to do is appended to `fx`. Events for an OSD that is down are dropped.
+    #[inline]
+    pub fn step(&mut self, now: Time, osd: OsdId, event: Event, fx: &mut Vec<Effect>) {
         if self.map.osds()[osd].up {
-            self.osds[osd].step(now, event, &mut self.effects);
-            self.settle(now, osd, out);
+            let before = fx.len();
+            self.osds[osd].step(now, event, fx);
+            self.settle(now, before, fx);
         }
     }
 
-    /// Deals with what concerns the map and passes the rest on.
-    fn settle(&mut self, now: Time, osd: OsdId, out: &mut Vec<OsdEffect>) {
-        let mut recovered = Vec::new();
-        for effect in self.effects.drain(..) {
-            match effect {
-                Effect::Reroute(op) => {
-                    if let Some(envelope) = self.router.route(&self.map, op.id) {
-                        out.push((osd, Effect::Send(envelope)));
-                    }
-                }
-                Effect::Recovered(pg, interval) => recovered.push((pg, interval)),
-                effect => out.push((osd, effect)),
+    /// Deals with what concerns the map among the effects from number `from` on; the rest is the world's.
+    #[inline]
+    fn settle(&mut self, now: Time, from: usize, fx: &mut Vec<Effect>) {
+        if fx[from..].iter().any(Effect::is_for_owner) {
+            let own: Vec<Effect> = fx.extract_if(from.., |effect| effect.is_for_owner()).collect();
+            for effect in own {
+                self.settle_one(now, effect, fx);
             }
         }
-        for (pg, interval) in recovered {
-            self.pg_recovered(now, pg, interval, out);
+    }
+
+    fn settle_one(&mut self, now: Time, effect: Effect, fx: &mut Vec<Effect>) {
+        match effect {
+            Effect::Reroute(op) => self.reissue(op.id, fx),
+            Effect::Recovered(pg, interval) => self.pg_recovered(now, pg, interval, fx),
+            effect => unreachable!("not the owner's: {effect:?}"),
         }
     }
 
     /// Marks an OSD up or down, in or out, and moves placement groups accordingly.
-    pub fn set_osd(&mut self, now: Time, osd: OsdId, state: OsdState, out: &mut Vec<OsdEffect>) {
+    pub fn set_osd(&mut self, now: Time, osd: OsdId, state: OsdState, fx: &mut Vec<Effect>) {
         let before = self.map.osds()[osd];
         if before == state {
             return;
@@ -131,27 +128,28 @@ impl Cluster {
         self.map.next_epoch();
         if before.up && !state.up {
             self.osds[osd].crash(now);
-            self.forget_copies_on(now, osd, out);
+            self.forget_copies_on(now, osd, fx);
         }
         for pool in self.map.pools().ids() {
             self.place_pool(pool);
         }
         let pgs: Vec<PgId> = self.map.pgs().map(|(pg, _)| pg).collect();
         for pg in pgs {
-            self.peer_pg(now, pg, out);
+            self.peer_pg(now, pg, fx);
         }
         if before.up && !state.up {
             for op in self.router.lost_on(osd) {
-                self.reissue(op, osd, out);
+                self.reissue(op, fx);
             }
         }
     }
 
-    fn forget_copies_on(&mut self, now: Time, gone: OsdId, out: &mut Vec<OsdEffect>) {
+    fn forget_copies_on(&mut self, now: Time, gone: OsdId, fx: &mut Vec<Effect>) {
         for osd in self.osds.ids() {
             if self.map.osds()[osd].up {
-                self.osds[osd].forget_copy(now, gone, &mut self.effects);
-                self.settle(now, osd, out);
+                let before = fx.len();
+                self.osds[osd].forget_copy(now, gone, fx);
+                self.settle(now, before, fx);
             }
         }
     }
@@ -162,11 +160,12 @@ impl Cluster {
         now: Time,
         policy: &Policy,
         options: Options,
-        out: &mut Vec<OsdEffect>,
+        fx: &mut Vec<Effect>,
     ) {
         for osd in self.osds.ids() {
-            self.osds[osd].configure(now, policy.clone(), options, &mut self.effects);
-            self.settle(now, osd, out);
+            let before = fx.len();
+            self.osds[osd].configure(now, policy.clone(), options, fx);
+            self.settle(now, before, fx);
         }
     }
 
@@ -178,7 +177,7 @@ impl Cluster {
     }
 
     /// Begins a new interval of a placement group if anything about it has changed.
-    fn peer_pg(&mut self, now: Time, pg: PgId, out: &mut Vec<OsdEffect>) {
+    fn peer_pg(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
         let peered = self.decide(pg);
         let (pool, _) = self.map.pool_of(pg);
         let spec = self.map.pools()[pool].spec.clone();
@@ -205,11 +204,10 @@ impl Cluster {
             object_bytes: spec.object_bytes,
             recovery_priority: spec.recovery_priority,
         };
-        self.activate(now, pg, &activation, out);
-        self.retire_strays(now, pg, &activation, out);
+        self.activate(now, pg, &activation, fx);
+        self.retire_strays(now, pg, &activation, fx);
         for op in self.router.stranded(pg) {
-            let from = activation.acting.first().copied().unwrap_or(OsdId::new(0));
-            self.reissue(op, from, out);
+            self.reissue(op, fx);
         }
     }
 
@@ -230,13 +228,13 @@ impl Cluster {
     }
 
     /// Tells every member, replicas first, so that nothing reaches one that does not know the interval yet.
-    fn activate(&mut self, now: Time, pg: PgId, activation: &Activation, out: &mut Vec<OsdEffect>) {
+    fn activate(&mut self, now: Time, pg: PgId, activation: &Activation, fx: &mut Vec<Effect>) {
         let index = self.map.index_in_pool(pg);
         let members: Vec<OsdId> =
             activation.backfill.iter().chain(activation.acting.iter().rev()).copied().collect();
         for osd in members {
             self.osds[osd].place(pg, index);
-            self.step(now, osd, Event::Activate(pg, Box::new(activation.clone())), out);
+            self.step(now, osd, Event::Activate(pg, Box::new(activation.clone())), fx);
         }
     }
 
@@ -246,7 +244,7 @@ impl Cluster {
         now: Time,
         pg: PgId,
         activation: &Activation,
-        out: &mut Vec<OsdEffect>,
+        fx: &mut Vec<Effect>,
     ) {
         if !self.map.pg(pg).clean {
             return;
@@ -254,14 +252,14 @@ impl Cluster {
         for osd in self.osds.ids() {
             let needed = activation.acting.contains(&osd);
             if !needed && self.map.osds()[osd].up && self.osds[osd].log(pg).is_some() {
-                self.step(now, osd, Event::Retire(pg), out);
+                self.step(now, osd, Event::Retire(pg), fx);
             }
         }
     }
 
     /// Every copy is complete: the members that were filled or caught up take the primary's log, and the placement
     /// group goes where it should be.
-    fn pg_recovered(&mut self, now: Time, pg: PgId, interval: u32, out: &mut Vec<OsdEffect>) {
+    fn pg_recovered(&mut self, now: Time, pg: PgId, interval: u32, fx: &mut Vec<Effect>) {
         let state = self.map.pg(pg);
         if state.interval != interval {
             return;
@@ -277,13 +275,11 @@ impl Cluster {
         }
         self.map.next_epoch();
         self.map.pg_mut(pg).interval = 0;
-        self.peer_pg(now, pg, out);
+        self.peer_pg(now, pg, fx);
     }
 
-    fn reissue(&mut self, op: OpId, from: OsdId, out: &mut Vec<OsdEffect>) {
-        if let Some(envelope) = self.router.route(&self.map, op) {
-            out.push((from, Effect::Send(envelope)));
-        }
+    fn reissue(&mut self, op: OpId, fx: &mut Vec<Effect>) {
+        fx.extend(self.router.route(&self.map, op).map(Effect::Send));
     }
 
     /// The counters of the whole cluster.

@@ -10,6 +10,6 @@ mod placement;
 mod router;
 pub mod settings;
 
-pub use cluster::{Cluster, Config, OsdEffect};
+pub use cluster::{Cluster, Config};
 pub use map::{Map, OsdState, PgState, Pool, PoolId, PoolSpec};
 pub use router::{IssuedOp, Target};

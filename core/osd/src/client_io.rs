@@ -11,7 +11,7 @@ use crate::pg_log::LogEntry;
 use crate::waits::Stage;
 use loadline_base::{Bytes, SlotId, Time};
 use loadline_device::Kind;
-use loadline_qos::Work;
+use loadline_qos::{Urgency, Work};
 use loadline_store::Access;
 
 /// An op that is being carried out on its primary.
@@ -210,6 +210,12 @@ impl Osd {
         place: &Place,
         token: Commit,
     ) {
+        let urgency = match work {
+            // Their class does not depend on the state of the placement group.
+            Work::ClientOp | Work::ReplicaWrite => Urgency::default(),
+            _ => self.urgency(place.pg),
+        };
+        let class = self.charges.class_tag(&self.policy, work, urgency);
         let access = Access {
             kind,
             collection: place.pg.collection(),
@@ -217,7 +223,7 @@ impl Osd {
             offset: place.offset,
             // An empty object still costs the device one request.
             length: Bytes::new(place.length.max(1)),
-            class: self.policy.class_tag(work, self.urgency(place.pg)),
+            class,
             token,
         };
         self.store.access(now, access, &mut self.submissions);

@@ -61,7 +61,7 @@ impl Osd {
     pub(crate) fn account_computed(
         &mut self,
         now: Time,
-        running: &crate::shard::Running,
+        running: &crate::shard::Computed,
         fx: &mut Vec<Effect>,
     ) {
         let work = running.item.work();

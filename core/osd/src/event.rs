@@ -53,19 +53,26 @@ pub enum Effect {
     /// Carry this message; it may arrive at any later time, in order per pair of OSDs.
     Send(Envelope),
     /// Hand this request to the OSD's device.
-    Device(Submission),
-    /// Let this worker compute; a world whose code is the work itself answers at once.
-    Compute(WorkerRun),
+    Device(OsdId, Submission),
+    /// Let this worker of the OSD compute; a world whose code is the work itself answers at once.
+    Compute(OsdId, WorkerRun),
     /// Wake the OSD at this time.
-    Timer(Time, Timer),
+    Timer(OsdId, Time, Timer),
     /// The op is finished.
     Reply(Reply),
-    /// This OSD does not serve the op's placement group (any more): route it again.
-    Reroute(ClientOp),
-    /// Every copy of this placement group is where it should be, as of this interval.
-    Recovered(PgId, u32),
     /// A stage of a traced op ended.
     Trace(TraceSpan),
+    /// For the owner of the map: this OSD does not serve the op's placement group (any more), route it again.
+    Reroute(ClientOp),
+    /// For the owner of the map: every copy of this placement group is complete, as of this interval.
+    Recovered(PgId, u32),
+}
+
+impl Effect {
+    /// Whether the owner of the map deals with it, not the world.
+    pub fn is_for_owner(&self) -> bool {
+        matches!(self, Effect::Reroute(_) | Effect::Recovered(..))
+    }
 }
 
 /// The end of a client's op, with its stage stamps.

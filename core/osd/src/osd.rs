@@ -8,9 +8,9 @@ use crate::item::Item;
 use crate::message::{Activation, Envelope, Message};
 use crate::pg::{CopyInfo, Pg, Primary, Progress};
 use crate::pg_log::PgLog;
-use crate::policy::{Options, Policy};
+use crate::policy::{Charges, Options, Policy};
 use crate::recovery::{Admission, Reserver};
-use crate::shard::{Running, Shard};
+use crate::shard::{Computed, Shard};
 use crate::waits::{Stage, Waits};
 use loadline_base::{IdVec, Slots, Time};
 use loadline_device::Outcome;
@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 pub struct Osd {
     pub(crate) id: OsdId,
     pub(crate) policy: Policy,
+    pub(crate) charges: Charges,
     pub(crate) options: Options,
     pub(crate) shards: IdVec<ShardId, Shard>,
     pub(crate) pgs: IdVec<PgId, Option<Box<Pg>>>,
@@ -40,9 +41,10 @@ pub struct Osd {
 impl Osd {
     /// An OSD without placement groups.
     pub fn new(id: OsdId, policy: Policy, options: Options) -> Osd {
+        let osd = id;
         let shard = |index| {
             let id = ShardId::new(index);
-            Shard::new(id, policy.build_queue(u64::from(index)), options.threads_per_shard)
+            Shard::new((osd, id), policy.build_queue(u64::from(index)), options.threads_per_shard)
         };
         Osd {
             id,
@@ -57,6 +59,7 @@ impl Osd {
             admission: Admission::new(options.admission()),
             waits: Waits::default(),
             submissions: Vec::new(),
+            charges: Charges::new(&policy),
             policy,
             options,
         }
@@ -82,7 +85,8 @@ impl Osd {
     }
 
     fn submit(&mut self, fx: &mut Vec<Effect>) {
-        fx.extend(self.submissions.drain(..).map(Effect::Device));
+        let id = self.id;
+        fx.extend(self.submissions.drain(..).map(|submission| Effect::Device(id, submission)));
     }
 
     /// Queues an item in its placement group's shard. Traffic for a placement group that is not here is dropped,
@@ -103,16 +107,18 @@ impl Osd {
         self.shards[shard].enqueue_front(now, charge, item, fx);
     }
 
-    fn charge(&self, item: &Item) -> crate::shard::Charge {
-        let object_bytes = match item {
-            Item::Recovery(pg, _) => self.primary(*pg).map_or(0, |primary| primary.object_bytes),
-            _ => 0,
+    fn charge(&mut self, item: &Item) -> crate::shard::Charge {
+        let (urgency, object_bytes) = match item {
+            Item::Recovery(pg, _) => self
+                .primary(*pg)
+                .map_or_else(Default::default, |primary| (primary.urgency(), primary.object_bytes)),
+            Item::Message(_) | Item::Delete(_) => Default::default(),
         };
-        self.policy.charge(item, self.urgency(item.pg()), object_bytes)
+        self.charges.of(&self.policy, item, urgency, object_bytes)
     }
 
     /// Carries an item out; `running` has spent its processor time.
-    fn execute(&mut self, now: Time, running: Running, fx: &mut Vec<Effect>) {
+    fn execute(&mut self, now: Time, running: Computed, fx: &mut Vec<Effect>) {
         let Envelope { from, pg, interval, message, .. } = match running.item {
             Item::Recovery(pg, pushes) => return self.run_recovery(now, pg, pushes, fx),
             Item::Delete(pg) => return self.run_delete(now, pg),
@@ -291,6 +297,7 @@ impl Osd {
     /// Applies new settings to every shard and to the admission of recovery, between two events.
     pub fn configure(&mut self, now: Time, policy: Policy, options: Options, fx: &mut Vec<Effect>) {
         assert_eq!(options.shards, self.options.shards, "shards are fixed while an OSD runs");
+        self.charges = Charges::new(&policy);
         (self.policy, self.options) = (policy, options);
         for (_, shard) in self.shards.iter_mut() {
             self.policy.retune(now, shard.queue());
@@ -323,8 +330,10 @@ impl Osd {
     }
 
     pub(crate) fn send(&self, to: OsdId, pg: PgId, message: Message, fx: &mut Vec<Effect>) {
-        let interval = self.pg(pg).map_or(0, |pg| pg.interval);
-        let urgency = self.urgency(pg);
+        let here = self.pg(pg);
+        let interval = here.map_or(0, |pg| pg.interval);
+        let primary = here.and_then(|pg| pg.primary.as_deref());
+        let urgency = primary.map_or_else(Urgency::default, Primary::urgency);
         fx.push(Effect::Send(Envelope { from: Some(self.id), to, pg, interval, urgency, message }));
     }
 }

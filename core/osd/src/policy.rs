@@ -4,9 +4,9 @@ use crate::item::Item;
 use crate::message::Message;
 use crate::recovery::AdmissionBounds;
 use crate::shard::Charge;
-use loadline_base::{Span, Time, mix64};
+use loadline_base::{SlotId, Span, Time, mix64};
 use loadline_device::ClassTag;
-use loadline_qos::{Queue, Scheduler, ServiceClass, ShardPlan, Urgency, Work, WorkSize};
+use loadline_qos::{Admission, Queue, Scheduler, ServiceClass, ShardPlan, Urgency, Work, WorkSize};
 use loadline_store::WindowBounds;
 
 /// The scheduler's side of the settings.
@@ -54,13 +54,13 @@ impl Options {
 }
 
 impl Policy {
-    pub(crate) fn build_queue(&self, shard: u64) -> Queue<Item> {
+    pub(crate) fn build_queue(&self, shard: u64) -> Queue<SlotId> {
         let queue = self.plan.queue(mix64(self.seed ^ mix64(shard)));
         queue.expect("parameters are checked where they are set")
     }
 
     /// Gives a running queue the parameters in force.
-    pub(crate) fn retune(&self, now: Time, queue: &mut Queue<Item>) {
+    pub(crate) fn retune(&self, now: Time, queue: &mut Queue<SlotId>) {
         for class in ServiceClass::SHARED {
             let values = self.plan.values.of(class).expect("a shared class has values");
             let params = self.plan.params(values);
@@ -68,22 +68,52 @@ impl Policy {
             queue.set_params(now, class.id(), params);
         }
     }
+}
 
-    pub(crate) fn charge(&self, item: &Item, urgency: Urgency, object_bytes: u64) -> Charge {
+/// The charges of one OSD's items. Most items are like the last one of their kind, so each kind remembers it.
+#[derive(Debug)]
+pub(crate) struct Charges {
+    last: Vec<(WorkSize, Admission)>,
+}
+
+impl Charges {
+    pub(crate) fn new(policy: &Policy) -> Charges {
+        let size = WorkSize::default();
+        let first = |work| (size, policy.plan.admit(work, &size, 0));
+        Charges { last: Work::ALL.into_iter().map(first).collect() }
+    }
+
+    fn admission(&mut self, policy: &Policy, work: Work, size: WorkSize) -> Admission {
+        let last = &mut self.last[work as usize];
+        if last.0 != size {
+            *last = (size, policy.plan.admit(work, &size, 0));
+        }
+        last.1
+    }
+
+    /// What the scheduler is told about an item. `urgency` and `object_bytes` are those of its placement group;
+    /// a message carries its sender's urgency instead.
+    pub(crate) fn of(
+        &mut self,
+        policy: &Policy,
+        item: &Item,
+        urgency: Urgency,
+        object_bytes: u64,
+    ) -> Charge {
         let size = size_of(item, urgency, object_bytes);
-        let admission = self.plan.admit(item.work(), &size, u64::from(item.owner()));
+        let admission = self.admission(policy, item.work(), size);
         Charge {
             class: admission.class.id(),
-            owner: admission.client.0 as u32,
+            owner: policy.plan.client(u64::from(item.owner())).0 as u32,
             priority: admission.priority,
             cost: admission.cost,
         }
     }
 
     /// The class that a device request of `work` carries.
-    pub(crate) fn class_tag(&self, work: Work, urgency: Urgency) -> ClassTag {
-        let size = WorkSize { urgency, ..WorkSize::default() };
-        ClassTag(self.plan.admit(work, &size, 0).class as u8)
+    pub(crate) fn class_tag(&mut self, policy: &Policy, work: Work, urgency: Urgency) -> ClassTag {
+        let size = WorkSize { urgency, ..self.last[work as usize].0 };
+        ClassTag(self.admission(policy, work, size).class as u8)
     }
 }
 

@@ -1,20 +1,29 @@
 //! A shard: one scheduler and the workers that it feeds.
 
 use crate::event::{Effect, Timer, WorkerRun};
-use crate::ids::{PgId, ShardId, ThreadId};
+use crate::ids::{OsdId, PgId, ShardId, ThreadId};
 use crate::item::Item;
-use loadline_base::{IdVec, Time};
+use loadline_base::{IdVec, SlotId, Slots, Time};
 use loadline_qos::{ClassId, ClientKey, FlowId, Queue, Request, Scheduler, Take};
 
-/// An item on a worker.
+/// An item that a worker has carried through its processor time.
 #[derive(Clone, Debug)]
-pub(crate) struct Running {
+pub(crate) struct Computed {
     pub item: Item,
     pub arrived: Time,
     pub taken: Time,
 }
 
-#[derive(Clone, Debug)]
+/// An item on a worker.
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    item: SlotId,
+    pg: PgId,
+    arrived: Time,
+    taken: Time,
+}
+
+#[derive(Clone, Copy, Debug)]
 enum State {
     Idle,
     /// Computing.
@@ -23,7 +32,7 @@ enum State {
     Blocked(Running),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Worker {
     state: State,
     run: u32,
@@ -32,8 +41,11 @@ struct Worker {
 /// One queue of an OSD with its workers. A placement group always uses the same shard, and its items are carried
 /// out one at a time.
 pub(crate) struct Shard {
+    osd: OsdId,
     id: ShardId,
-    queue: Queue<Item>,
+    /// What waits or runs; the scheduler moves handles only.
+    items: Slots<Item>,
+    queue: Queue<SlotId>,
     workers: IdVec<ThreadId, Worker>,
     idle: usize,
     wake_at: Time,
@@ -42,11 +54,12 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
-    pub(crate) fn new(id: ShardId, queue: Queue<Item>, threads: u32) -> Shard {
+    pub(crate) fn new((osd, id): (OsdId, ShardId), queue: Queue<SlotId>, threads: u32) -> Shard {
         let worker = || Worker { state: State::Idle, run: 0 };
         let workers: IdVec<ThreadId, Worker> = (0..threads).map(|_| worker()).collect();
         let idle = workers.len();
-        Shard { id, queue, workers, idle, wake_at: Time::MAX, flows: Vec::new() }
+        let items = Slots::new();
+        Shard { osd, id, items, queue, workers, idle, wake_at: Time::MAX, flows: Vec::new() }
     }
 
     /// Queues an item and lets the workers look. `owner` is a small number (see [`crate::item::owner`]).
@@ -71,8 +84,9 @@ impl Shard {
         self.pump(now, fx);
     }
 
-    fn request(&mut self, now: Time, charge: Charge, item: Item) -> Request<Item> {
+    fn request(&mut self, now: Time, charge: Charge, item: Item) -> Request<SlotId> {
         let flow = self.flow(now, charge.class, charge.owner);
+        let item = self.items.acquire(item);
         Request { priority: charge.priority, ..Request::new(flow, charge.cost, item) }
     }
 
@@ -94,14 +108,14 @@ impl Shard {
         while self.idle > 0 {
             match self.queue.take(now) {
                 Take::Ready(taken) => {
-                    let running =
-                        Running { item: taken.payload, arrived: taken.arrival, taken: now };
-                    self.start(running, fx);
+                    let (item, arrived) = (taken.payload, taken.arrival);
+                    let pg = self.items.at(item).pg();
+                    self.start(Running { item, pg, arrived, taken: now }, fx);
                 }
                 Take::NotBefore(at) => {
                     if at < self.wake_at {
                         self.wake_at = at;
-                        fx.push(Effect::Timer(at, Timer::Shard(self.id)));
+                        fx.push(Effect::Timer(self.osd, at, Timer::Shard(self.id)));
                     }
                     return;
                 }
@@ -120,14 +134,15 @@ impl Shard {
 
     fn start(&mut self, running: Running, fx: &mut Vec<Effect>) {
         let thread = self.idle_worker();
-        let busy = self.is_busy(running.item.pg());
+        let busy = self.is_busy(running.pg);
         let worker = &mut self.workers[thread];
         self.idle -= 1;
         if busy {
             worker.state = State::Blocked(running);
         } else {
             worker.state = State::Running(running);
-            fx.push(Effect::Compute(WorkerRun { shard: self.id, thread, run: worker.run }));
+            let run = WorkerRun { shard: self.id, thread, run: worker.run };
+            fx.push(Effect::Compute(self.osd, run));
         }
     }
 
@@ -137,42 +152,44 @@ impl Shard {
     }
 
     fn is_busy(&self, pg: PgId) -> bool {
-        let runs =
-            |worker: &Worker| matches!(&worker.state, State::Running(r) if r.item.pg() == pg);
+        let runs = |worker: &Worker| matches!(&worker.state, State::Running(r) if r.pg == pg);
         self.idle < self.workers.len() && self.workers.values().any(runs)
     }
 
     /// Takes the item of a run that has computed, frees the worker and starts the item that waited for the same
     /// placement group. `None` for a run of before a restart. The caller pumps after carrying the item out.
-    pub(crate) fn computed(&mut self, run: WorkerRun, fx: &mut Vec<Effect>) -> Option<Running> {
+    pub(crate) fn computed(&mut self, run: WorkerRun, fx: &mut Vec<Effect>) -> Option<Computed> {
         let worker = &mut self.workers[run.thread];
         if worker.run != run.run {
             return None;
         }
         worker.run = worker.run.wrapping_add(1);
-        let State::Running(running) = std::mem::replace(&mut worker.state, State::Idle) else {
+        let State::Running(running) = worker.state else {
             unreachable!("a worker computes only while it runs an item");
         };
+        worker.state = State::Idle;
         self.idle += 1;
         if self.idle < self.workers.len() {
-            self.unblock(running.item.pg(), fx);
+            self.unblock(running.pg, fx);
         }
-        Some(running)
+        let Running { item, arrived, taken, .. } = running;
+        Some(Computed { item: self.items.release(item), arrived, taken })
     }
 
     /// Starts the item that has waited longest for `pg`.
     fn unblock(&mut self, pg: PgId, fx: &mut Vec<Effect>) {
         let waits = |worker: &Worker| match &worker.state {
-            State::Blocked(running) if running.item.pg() == pg => Some(running.taken),
+            State::Blocked(running) if running.pg == pg => Some(running.taken),
             _ => None,
         };
         let first =
             self.workers.iter().filter_map(|(thread, worker)| Some((waits(worker)?, thread))).min();
         let Some((_, thread)) = first else { return };
         let worker = &mut self.workers[thread];
-        if let State::Blocked(running) = std::mem::replace(&mut worker.state, State::Idle) {
+        if let State::Blocked(running) = worker.state {
             worker.state = State::Running(running);
-            fx.push(Effect::Compute(WorkerRun { shard: self.id, thread, run: worker.run }));
+            let run = WorkerRun { shard: self.id, thread, run: worker.run };
+            fx.push(Effect::Compute(self.osd, run));
         }
     }
 
@@ -183,12 +200,13 @@ impl Shard {
         for (_, worker) in self.workers.iter_mut() {
             *worker = Worker { state: State::Idle, run: worker.run.wrapping_add(1) };
         }
+        self.items = Slots::new();
         self.idle = self.workers.len();
         self.wake_at = Time::MAX;
     }
 
     /// The scheduler, to look at or to change its parameters; pump afterwards.
-    pub(crate) fn queue(&mut self) -> &mut Queue<Item> {
+    pub(crate) fn queue(&mut self) -> &mut Queue<SlotId> {
         &mut self.queue
     }
 }

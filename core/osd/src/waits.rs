@@ -62,7 +62,8 @@ impl WaitHistogram {
         self.buckets[bucket_of(wait.nanos())] += 1;
     }
 
-    fn merge(&mut self, other: &WaitHistogram) {
+    /// Adds what another histogram counted.
+    pub fn merge(&mut self, other: &WaitHistogram) {
         self.count += other.count;
         self.sum_ns += other.sum_ns;
         self.max = self.max.max(other.max);
@@ -119,9 +120,15 @@ fn bucket_end(bucket: usize) -> u64 {
 }
 
 /// All kinds of work and stages of one OSD, or of several merged.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waits {
     per_work: Vec<WorkWaits>,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Waits { per_work: vec![WorkWaits::default(); Work::ALL.len()] }
+    }
 }
 
 /// One kind of work.
@@ -140,31 +147,19 @@ impl WorkWaits {
 }
 
 impl Waits {
-    fn of(&mut self, work: Work) -> &mut WorkWaits {
-        let index = work as usize;
-        if self.per_work.len() <= index {
-            self.per_work.resize_with(index + 1, WorkWaits::default);
-        }
-        &mut self.per_work[index]
-    }
-
     /// Counts one piece of work through one stage.
     pub fn record(&mut self, work: Work, stage: Stage, wait: Span) {
-        self.of(work).stages[stage as usize].record(wait);
+        self.per_work[work as usize].stages[stage as usize].record(wait);
     }
 
     /// Counts payload.
     pub fn add_bytes(&mut self, work: Work, bytes: Bytes) {
-        self.of(work).bytes += bytes;
+        self.per_work[work as usize].bytes += bytes;
     }
 
     /// Adds what another OSD counted.
     pub fn merge(&mut self, other: &Waits) {
-        for (index, theirs) in other.per_work.iter().enumerate() {
-            if self.per_work.len() <= index {
-                self.per_work.resize_with(index + 1, WorkWaits::default);
-            }
-            let mine = &mut self.per_work[index];
+        for (mine, theirs) in self.per_work.iter_mut().zip(&other.per_work) {
             mine.bytes += theirs.bytes;
             for (mine, theirs) in mine.stages.iter_mut().zip(&theirs.stages) {
                 mine.merge(theirs);

@@ -128,12 +128,13 @@ impl ShardPlan {
     /// what the OSD queues for itself (qos.md 1.2).
     pub fn admit(&self, work: Work, size: &WorkSize, owner: u64) -> Admission {
         let charge = self.charge(work, size);
-        let (client, cost) = match self.scheduler {
-            SchedulerKind::Mclock => (self.client_key(owner), self.cost_model.scaled(charge.bytes)),
+        let cost = match self.scheduler {
+            SchedulerKind::Mclock => self.cost_model.scaled(charge.bytes),
             SchedulerKind::Wpq | SchedulerKind::Fifo => {
-                (ClientKey(owner), u32::try_from(charge.bytes).unwrap_or(u32::MAX))
+                u32::try_from(charge.bytes).unwrap_or(u32::MAX)
             }
         };
+        let client = self.client(owner);
         Admission { class: charge.class, client, priority: charge.priority, cost }
     }
 
@@ -152,12 +153,13 @@ impl ShardPlan {
         }
     }
 
-    fn client_key(&self, owner: u64) -> ClientKey {
-        match self.preset.mclock {
-            MclockForm::AsPublished { records: Records::PerClass, .. } => ClientKey(0),
-            MclockForm::AsPublished { records: Records::PerOwner, .. } | MclockForm::Loadline => {
-                ClientKey(owner)
+    /// The client as which an owner's work enters.
+    pub fn client(&self, owner: u64) -> ClientKey {
+        match (self.scheduler, self.preset.mclock) {
+            (SchedulerKind::Mclock, MclockForm::AsPublished { records: Records::PerClass, .. }) => {
+                ClientKey(0)
             }
+            _ => ClientKey(owner),
         }
     }
 

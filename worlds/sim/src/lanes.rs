@@ -13,22 +13,21 @@ define_id! {
     pub(crate) struct LaneId, "lane "
 }
 
-/// When an event is due; equal times keep the order in which they were scheduled.
-type Due = (Time, u64);
+const NEVER: Time = Time::MAX;
 
-const NEVER: Due = (Time::MAX, u64::MAX);
-
-/// Events by the time they are due.
+/// Events by the time they are due. Equal times come in the order of their lanes, then from the heap, and inside
+/// each in the order in which they were scheduled.
 pub(crate) struct Lanes<E> {
-    scheduled: u64,
-    heads: Vec<Due>,
-    lanes: Vec<VecDeque<(Due, E)>>,
+    /// When each lane's first event is due.
+    heads: Vec<Time>,
+    lanes: Vec<VecDeque<(Time, E)>>,
     heap: BinaryHeap<Reverse<HeapEntry<E>>>,
-    heap_head: Due,
+    heap_head: Time,
+    scheduled: u64,
 }
 
 struct HeapEntry<E> {
-    due: Due,
+    due: (Time, u64),
     event: E,
 }
 
@@ -55,11 +54,11 @@ impl<E> Ord for HeapEntry<E> {
 impl<E> Lanes<E> {
     pub(crate) fn new() -> Lanes<E> {
         Lanes {
-            scheduled: 0,
             heads: Vec::new(),
             lanes: Vec::new(),
             heap: BinaryHeap::new(),
             heap_head: NEVER,
+            scheduled: 0,
         }
     }
 
@@ -73,58 +72,49 @@ impl<E> Lanes<E> {
     /// Schedules an event on a lane. Its time must not be before that of the lane's last event.
     #[inline]
     pub(crate) fn push_lane(&mut self, lane: LaneId, at: Time, event: E) {
-        let due = self.due(at);
         let index = usize::from(lane);
         let queue = &mut self.lanes[index];
-        debug_assert!(queue.back().is_none_or(|(last, _)| last.0 <= at), "a lane keeps its order");
+        debug_assert!(queue.back().is_none_or(|(last, _)| *last <= at), "a lane keeps its order");
         if queue.is_empty() {
-            self.heads[index] = due;
+            self.heads[index] = at;
         }
-        queue.push_back((due, event));
+        queue.push_back((at, event));
     }
 
     /// Schedules an event at any time.
     pub(crate) fn push(&mut self, at: Time, event: E) {
-        let due = self.due(at);
-        self.heap_head = self.heap_head.min(due);
-        self.heap.push(Reverse(HeapEntry { due, event }));
-    }
-
-    fn due(&mut self, at: Time) -> Due {
         self.scheduled += 1;
-        (at, self.scheduled)
+        self.heap_head = self.heap_head.min(at);
+        self.heap.push(Reverse(HeapEntry { due: (at, self.scheduled), event }));
     }
 
     /// The next event if it is due by `until`.
     #[inline]
     pub(crate) fn pop_until(&mut self, until: Time) -> Option<(Time, E)> {
-        let mut earliest = self.heap_head;
-        let mut from_lane = None;
+        let mut earliest = NEVER;
+        let mut lane = 0;
         for (index, head) in self.heads.iter().enumerate() {
             if *head < earliest {
                 earliest = *head;
-                from_lane = Some(index);
+                lane = index;
             }
         }
-        if earliest == NEVER || earliest.0 > until {
+        if self.heap_head < earliest {
+            return if self.heap_head <= until { self.pop_heap() } else { None };
+        }
+        if earliest == NEVER || earliest > until {
             return None;
         }
-        match from_lane {
-            Some(index) => Some(self.pop_lane(index)),
-            None => self.pop_heap(),
-        }
+        let queue = &mut self.lanes[lane];
+        let next = queue.pop_front();
+        self.heads[lane] = queue.front().map_or(NEVER, |(at, _)| *at);
+        next
     }
 
-    fn pop_lane(&mut self, index: usize) -> (Time, E) {
-        let queue = &mut self.lanes[index];
-        let ((at, _), event) = queue.pop_front().expect("a lane with a head has an event");
-        self.heads[index] = queue.front().map_or(NEVER, |(due, _)| *due);
-        (at, event)
-    }
-
+    #[cold]
     fn pop_heap(&mut self) -> Option<(Time, E)> {
         let Reverse(HeapEntry { due, event }) = self.heap.pop()?;
-        self.heap_head = self.heap.peek().map_or(NEVER, |Reverse(entry)| entry.due);
+        self.heap_head = self.heap.peek().map_or(NEVER, |Reverse(entry)| entry.due.0);
         Some((due.0, event))
     }
 }
@@ -134,9 +124,9 @@ mod tests {
     use super::*;
     use loadline_base::Rng;
 
-    /// Against a sorted list: any mixture of lanes and heap comes out by time, then by order of scheduling.
+    /// Against a sorted list: any mixture of lanes and heap comes out by time, then by source, then in order.
     #[test]
-    fn events_come_out_by_time_and_equal_times_in_order() {
+    fn events_come_out_by_time_and_equal_times_by_source() {
         let mut rng = Rng::new(3);
         let mut lanes = Lanes::new();
         let ids: Vec<LaneId> = (0..5).map(|_| lanes.add_lane()).collect();
@@ -157,14 +147,17 @@ mod tests {
                     at
                 }
             };
-            expected.push((at, number));
+            expected.push((at, source, number));
         }
         expected.sort();
         let until = Time::from_nanos(1_000);
         let popped: Vec<_> = std::iter::from_fn(|| lanes.pop_until(until)).collect();
-        let due = expected.partition_point(|(at, _)| *at <= until);
-        assert_eq!(popped, expected[..due]);
+        let due = expected.partition_point(|(at, ..)| *at <= until);
+        let events = |part: &[(Time, usize, u64)]| {
+            part.iter().map(|(at, _, number)| (*at, *number)).collect::<Vec<_>>()
+        };
+        assert_eq!(popped, events(&expected[..due]));
         let rest: Vec<_> = std::iter::from_fn(|| lanes.pop_until(Time::MAX)).collect();
-        assert_eq!(rest, expected[due..]);
+        assert_eq!(rest, events(&expected[due..]));
     }
 }

@@ -47,7 +47,7 @@ pub struct Sim<W> {
     load: W,
     tokens: Vec<u64>,
     issue: Vec<Issue>,
-    effects: Vec<(OsdId, Effect)>,
+    effects: Vec<Effect>,
     drive_lanes: IdVec<OsdId, LaneId>,
     wake: Option<Time>,
     trace: Vec<TraceSpan>,
@@ -158,10 +158,10 @@ impl<W: Workload> Sim<W> {
     /// Turns the engine's effects into events.
     fn carry_out(&mut self) {
         let mut effects = std::mem::take(&mut self.effects);
-        for (osd, effect) in effects.drain(..) {
+        for effect in effects.drain(..) {
             match effect {
                 Effect::Send(envelope) => self.carry_message(envelope),
-                Effect::Device(submission) => {
+                Effect::Device(osd, submission) => {
                     match self.drives[osd].submit(self.now, &submission) {
                         Some(Started::InLine(at, id)) => self.schedule_drive(osd, at, id),
                         Some(Started::Beside(at, id)) => {
@@ -170,11 +170,11 @@ impl<W: Workload> Sim<W> {
                         None => {}
                     }
                 }
-                Effect::Compute(run) => {
+                Effect::Compute(osd, run) => {
                     let at = self.now + self.config.worker_time;
                     self.events.push_lane(self.workers, at, SimEvent::Computed(osd, run));
                 }
-                Effect::Timer(at, timer) => self.events.push(at, SimEvent::Timer(osd, timer)),
+                Effect::Timer(osd, at, timer) => self.events.push(at, SimEvent::Timer(osd, timer)),
                 Effect::Reply(reply) => {
                     let at = self.now + self.config.link_delay;
                     self.events.push_lane(self.links, at, SimEvent::Replied(reply));

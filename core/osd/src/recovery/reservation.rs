@@ -162,7 +162,7 @@ impl Osd {
         self.release_slots(now, pg, fx);
         let interval = self.pg(pg).map_or(0, |pg| pg.interval);
         let retry = now + self.options.recovery_retry_interval;
-        fx.push(Effect::Timer(retry, Timer::ReservationRetry(pg, interval)));
+        fx.push(Effect::Timer(self.id, retry, Timer::ReservationRetry(pg, interval)));
     }
 
     pub(crate) fn retry_reservation(

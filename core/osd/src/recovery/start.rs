@@ -25,7 +25,7 @@ impl Osd {
     pub(crate) fn run_recovery(&mut self, now: Time, pg: PgId, pushes: u32, fx: &mut Vec<Effect>) {
         let held = self.primary(pg).is_some_and(|p| matches!(p.reservation, Reservation::Held(_)));
         if held && let Some(wake) = self.admission.must_sleep_until(now) {
-            return fx.push(Effect::Timer(wake, Timer::RecoveryWake(pg, pushes)));
+            return fx.push(Effect::Timer(self.id, wake, Timer::RecoveryWake(pg, pushes)));
         }
         let mut started = 0;
         if held {

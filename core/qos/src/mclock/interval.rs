@@ -1,6 +1,6 @@
 //! Inverse rates: what one unit of cost moves a tag by, computed once when parameters change.
 
-use super::tick::{TICKS_ODD, TICKS_SHIFT};
+use super::tick::{CHARGE_MAX, TICKS_ODD, TICKS_SHIFT};
 
 /// Ticks per unit of cost: `mantissa * 2^exponent`, with 64 significant bits, rounded down.
 ///
@@ -60,9 +60,20 @@ impl Interval {
         self.mantissa != 0
     }
 
-    /// Ticks of `cost` units, rounded down; saturates.
+    /// Ticks of `cost` units (two 32-bit counts at most), rounded down; no more than [`CHARGE_MAX`].
     #[inline]
     pub(super) fn ticks(self, cost: u64) -> u128 {
+        debug_assert!(cost < 1 << 33);
+        let product = u128::from(self.mantissa) * u128::from(cost);
+        // The product has 97 bits at most, so that a shift by three or more stays within the maximum.
+        match self.exponent {
+            exponent @ -63..=-3 => product >> (exponent.unsigned_abs() & 63),
+            _ => self.ticks_unbounded(cost).min(CHARGE_MAX),
+        }
+    }
+
+    /// The same without the maximum, for ledgers with 128 bits; saturates.
+    pub(super) fn ticks_unbounded(self, cost: u64) -> u128 {
         let product = u128::from(self.mantissa) * u128::from(cost);
         let exponent = i32::from(self.exponent);
         if exponent <= 0 {
@@ -126,7 +137,8 @@ mod tests {
             let interval = Interval::of_rate(thousandths as f64 / 1e3, Scale::SECOND);
             for cost in [1u64, 2, 3, 58_525, u64::from(u32::MAX)] {
                 let exact = u128::from(cost) * 1_000_000_000_000 * (1 << 24) / thousandths;
-                let got = interval.ticks(cost);
+                let got = interval.ticks_unbounded(cost);
+                assert_eq!(interval.ticks(cost), got.min(CHARGE_MAX));
                 let millionth = exact / 1_000_000;
                 assert!(
                     got <= exact + millionth / 1_000 && got + millionth >= exact,
@@ -166,7 +178,7 @@ mod tests {
     #[test]
     fn extremes_saturate() {
         assert_eq!(Interval::of_rate(1e300, Scale::SECOND).ticks(1), 0);
-        assert_eq!(Interval::of_rate(1e-300, Scale::SECOND).ticks(1), u128::MAX >> 1);
+        assert_eq!(Interval::of_rate(1e-300, Scale::SECOND).ticks(1), CHARGE_MAX);
         assert_eq!(Interval::NONE.ticks(5), 0);
     }
 }

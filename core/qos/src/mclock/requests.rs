@@ -64,6 +64,7 @@ pub(super) struct Left<T> {
     pub(super) flow: FlowId,
     pub(super) cost: u32,
     pub(super) priority: u32,
+    pub(super) distributed: Distributed,
     pub(super) payload: T,
 }
 
@@ -88,7 +89,7 @@ impl<T> Requests<T> {
     }
 
     /// Appends a request.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push_back(&mut self, fifo: &mut Fifo, now: Time, request: Request<T>) {
         let slot = self.fill(now, request, NONE);
         self.link(fifo, slot);
@@ -110,7 +111,7 @@ impl<T> Requests<T> {
     }
 
     /// Takes the oldest request out.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pop_front(&mut self, fifo: &mut Fifo) -> Option<Left<T>> {
         if fifo.is_empty() {
             return None;
@@ -151,7 +152,7 @@ impl<T> Requests<T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn link(&mut self, fifo: &mut Fifo, slot: u32) {
         match fifo.tail {
             NONE => fifo.head = slot,
@@ -160,7 +161,7 @@ impl<T> Requests<T> {
         fifo.tail = slot;
     }
 
-    #[inline]
+    #[inline(always)]
     fn fill(&mut self, now: Time, request: Request<T>, next: u32) -> u32 {
         let Request { flow, priority, cost, distributed, payload } = request;
         let payload = Some(payload);
@@ -178,14 +179,14 @@ impl<T> Requests<T> {
     }
 
     /// Empties a slot; also returns the next one of its list.
-    #[inline]
+    #[inline(always)]
     fn clear(&mut self, slot: u32) -> (Left<T>, u32) {
         let place = &mut self.slots[slot as usize];
         let next = std::mem::replace(&mut place.next, self.free);
         self.free = slot;
         self.len -= 1;
         let payload = place.payload.take().expect("a listed slot holds a payload");
-        let (arrival, flow) = (place.arrival, place.flow);
-        (Left { arrival, flow, cost: place.cost, priority: place.priority, payload }, next)
+        let Slot { arrival, flow, cost, priority, distributed, .. } = *place;
+        (Left { arrival, flow, cost, priority, distributed, payload }, next)
     }
 }

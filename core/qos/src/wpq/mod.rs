@@ -41,6 +41,13 @@ pub struct Wpq<T> {
     rng: Rng,
 }
 
+/// Where a request joins its FIFO.
+#[derive(Clone, Copy)]
+enum End {
+    Front,
+    Back,
+}
+
 impl<T> Wpq<T> {
     /// A queue for the classes of `lanes`, where a request with a priority of at least `cut_off` is strict.
     /// Parameters of shared lanes are not used. Equal seeds draw equal lotteries.
@@ -80,13 +87,13 @@ impl<T> Wpq<T> {
         self.normal.sweep(&mut self.nodes, rank, doomed, removed);
     }
 
-    /// Stores a request and says in which tier, and at which owner, it belongs.
+    /// Puts a request into its tier, at one end of its owner's FIFO.
     #[inline]
     fn insert(
         &mut self,
         now: Time,
         request: Request<T>,
-        front: bool,
+        end: End,
     ) -> Result<(), RefusedRequest<T>> {
         let Some(&Flow { strict, rank, .. }) = self.flows.get(request.flow) else {
             return Err(RefusedRequest { request, refusal: Refusal::UnknownFlow });
@@ -100,10 +107,9 @@ impl<T> Wpq<T> {
         };
         let index = self.nodes.acquire(Node::new(flow, priority, cost, now, payload));
         let level = tier.level_mut(priority);
-        if front {
-            level.push_front(&mut self.nodes, rank, index);
-        } else {
-            level.push_back(&mut self.nodes, rank, index);
+        match end {
+            End::Front => level.push_front(&mut self.nodes, rank, index),
+            End::Back => level.push_back(&mut self.nodes, rank, index),
         }
         Ok(())
     }
@@ -158,11 +164,11 @@ impl<T> Scheduler<T> for Wpq<T> {
     }
 
     fn enqueue(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
-        self.insert(now, request, false)
+        self.insert(now, request, End::Back)
     }
 
     fn enqueue_front(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
-        self.insert(now, request, true)
+        self.insert(now, request, End::Front)
     }
 
     #[inline]

@@ -24,15 +24,17 @@ impl RankSet {
         self.set(rank, true);
     }
 
-    /// Puts a rank in or takes it out. Without a branch: whether an owner runs dry is as random as the lottery.
+    /// Puts a rank in or takes it out. Without a branch on which: that is as random as the lottery.
     #[inline]
     pub(super) fn set(&mut self, rank: u32, member: bool) {
         let word = rank as usize / WORD;
-        let bits = &mut self.words[word];
-        *bits = with_bit(*bits, rank as usize % WORD, member);
-        let occupied = *bits != 0;
-        let summary = &mut self.summary[word / WORD];
-        *summary = with_bit(*summary, word % WORD, occupied);
+        let before = self.words[word];
+        let after =
+            before & !(1 << (rank as usize % WORD)) | u64::from(member) << (rank as usize % WORD);
+        self.words[word] = after;
+        if (before == 0) != (after == 0) {
+            self.summary[word / WORD] ^= 1 << (word % WORD);
+        }
     }
 
     /// The smallest rank at or above `rank`, else the smallest of all; `None` if the set is empty.
@@ -61,11 +63,6 @@ impl RankSet {
         let word = first_set(&self.summary, word + 1)?;
         Some((word * WORD) as u32 + self.words[word].trailing_zeros())
     }
-}
-
-#[inline]
-fn with_bit(word: u64, bit: usize, set: bool) -> u64 {
-    word & !(1 << bit) | u64::from(set) << bit
 }
 
 /// The index of the first set bit at or above `bit`.

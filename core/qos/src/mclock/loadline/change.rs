@@ -85,7 +85,9 @@ impl<T> Loadline<T> {
         }
         let Some(head) = head.filter(|_| class.weight.exists()) else { return };
         let tag = class.held_until(head).unwrap_or(Tick::NEVER_SERVED);
-        if self.limited.contains(id.get()) || (!class.in_weighted && tag > head.arrival) {
+        if self.limited.contains(id.get())
+            || (!class.in_weighted && tag > Tick::from_time(head.arrival))
+        {
             self.hold(id, tag);
         } else if !class.in_weighted {
             self.classes[id].start_from(self.virtual_time);

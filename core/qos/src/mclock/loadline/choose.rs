@@ -2,7 +2,7 @@
 
 use super::super::heap::{Entry, Packed};
 use super::super::tick::Tick;
-use super::{Head, Loadline};
+use super::Loadline;
 use crate::{ClassId, LimitPolicy};
 use loadline_base::Time;
 
@@ -10,11 +10,11 @@ use loadline_base::Time;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Choice {
     /// This class stands on top of the reserved heap and is due.
-    Reservation(ClassId, Head),
+    Reservation(ClassId),
     /// This class stands on top of the weighted heap and is within its limit.
-    Weight(ClassId, Head),
+    Weight(ClassId),
     /// This class stands on top of the spare heap and nobody else may run.
-    Spare(ClassId, Head),
+    Spare(ClassId),
     /// Nothing may run before this time.
     NotBefore(Time),
     /// No shared request waits.
@@ -23,18 +23,20 @@ pub(super) enum Choice {
 
 impl<T> Loadline<T> {
     /// Brings the tops of the heaps up to date and chooses.
-    #[inline]
+    #[inline(always)]
     pub(super) fn choose(&mut self, now: Time) -> Choice {
         let now = Tick::from_time(now);
-        if let Some((class, head)) = self.due_reservation(now) {
-            return Choice::Reservation(class, head);
+        if let Some(class) = self.due_reservation(now) {
+            return Choice::Reservation(class);
         }
-        self.release_limited(now);
-        if let Some((class, head)) = self.least_weighted(now) {
-            return Choice::Weight(class, head);
+        if self.limited.peek().is_some_and(|top| top.key() <= now.key()) {
+            self.release_limited(now);
         }
-        if let Some((class, head)) = self.least_spare() {
-            return Choice::Spare(class, head);
+        if let Some(class) = self.least_weighted(now) {
+            return Choice::Weight(class);
+        }
+        if let Some(class) = self.least_spare() {
+            return Choice::Spare(class);
         }
         match self.next_tag() {
             Some(tag) => Choice::NotBefore(tag.ceil()),
@@ -43,11 +45,10 @@ impl<T> Loadline<T> {
     }
 
     /// The class whose reservation is due first, if one is due at `now`.
-    #[inline]
-    fn due_reservation(&mut self, now: Tick) -> Option<(ClassId, Head)> {
-        let due = Packed::new(now.key(), u32::MAX);
+    #[inline(always)]
+    fn due_reservation(&mut self, now: Tick) -> Option<ClassId> {
         while let Some(top) = self.reserved.peek()
-            && !due.is_before(top)
+            && top.key() <= now.key()
         {
             let id = ClassId::new(top.index());
             let class = &self.classes[id];
@@ -57,7 +58,7 @@ impl<T> Loadline<T> {
             };
             let actual = Packed::new(class.reservation_tag(head).key(), id.get());
             if actual == top {
-                return Some((id, head));
+                return Some(id);
             }
             self.reserved.replace_top(actual);
         }
@@ -65,11 +66,9 @@ impl<T> Loadline<T> {
     }
 
     /// Moves the classes whose limit has passed to the weighted heap.
-    #[inline]
     fn release_limited(&mut self, now: Tick) {
-        let passed = Packed::new(now.key(), u32::MAX);
         while let Some(top) = self.limited.peek()
-            && !passed.is_before(top)
+            && top.key() <= now.key()
         {
             let id = ClassId::new(top.index());
             match self.held_tag(id) {
@@ -89,8 +88,8 @@ impl<T> Loadline<T> {
     }
 
     /// The class that is ahead in virtual time among those within their limits.
-    #[inline]
-    fn least_weighted(&mut self, now: Tick) -> Option<(ClassId, Head)> {
+    #[inline(always)]
+    fn least_weighted(&mut self, now: Tick) -> Option<ClassId> {
         while let Some(top) = self.weighted.peek() {
             let id = ClassId::new(top.index());
             let class = &self.classes[id];
@@ -110,7 +109,7 @@ impl<T> Loadline<T> {
                     self.classes[id].in_weighted = false;
                     self.hold(id, tag);
                 }
-                _ => return Some((id, head)),
+                _ => return Some(id),
             }
         }
         None
@@ -118,21 +117,21 @@ impl<T> Loadline<T> {
 
     /// The class that is ahead in virtual time among those that conserve work at their limit.
     #[inline]
-    fn least_spare(&mut self) -> Option<(ClassId, Head)> {
+    fn least_spare(&mut self) -> Option<ClassId> {
         while let Some(top) = self.spare.peek() {
             let id = ClassId::new(top.index());
             let class = &self.classes[id];
             let conserves = class.limit_policy == LimitPolicy::WorkConserving
                 && class.weight.exists()
                 && self.limited.contains(id.get());
-            let Some(head) = self.head(class).filter(|_| conserves) else {
+            if !conserves || self.head(class).is_none() {
                 self.spare.pop();
                 self.classes[id].in_spare = false;
                 continue;
-            };
+            }
             let actual = class.spare_entry(id);
             if actual == top {
-                return Some((id, head));
+                return Some(id);
             }
             self.spare.replace_top(actual);
         }

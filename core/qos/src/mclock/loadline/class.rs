@@ -4,13 +4,11 @@ use super::super::heap::{Heap, Packed, Wide};
 use super::super::interval::{Interval, Scale, floor_log2};
 use super::super::requests::{Fifo, Slot};
 use super::super::tick::{StoredTick, Tick};
-use crate::{ClassId, ClientKey, FlowId, Lane, LimitPolicy, Params};
+use crate::{ClassId, ClientKey, Distributed, FlowId, Lane, LimitPolicy, Params};
+use loadline_base::Time;
 
 /// Virtual ticks per unit of cost at the unit weight.
 const VIRTUAL_BITS: i32 = 48;
-
-/// No request moves virtual time further than this: a heap tells keys apart up to 2^95.
-const VIRTUAL_CHARGE_MAX: u128 = 1 << 94;
 
 /// No flow.
 pub(super) const NO_FLOW: FlowId = FlowId::new(u32::MAX);
@@ -96,7 +94,7 @@ pub(super) struct Flow {
 /// What the tags of a request depend on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
-    pub(super) arrival: Tick,
+    pub(super) arrival: Time,
     pub(super) charge: u64,
     pub(super) reservation_charge: u64,
 }
@@ -104,11 +102,14 @@ pub(super) struct Head {
 impl Head {
     #[inline]
     pub(super) fn of<T>(slot: &Slot<T>) -> Head {
-        Head {
-            arrival: Tick::from_time(slot.arrival),
-            charge: slot.charge(),
-            reservation_charge: slot.reservation_charge(),
-        }
+        Head::new(slot.arrival, slot.cost, slot.distributed)
+    }
+
+    #[inline]
+    pub(super) fn new(arrival: Time, cost: u32, distributed: Distributed) -> Head {
+        let charge = u64::from(cost) + u64::from(distributed.delta);
+        let reservation_charge = u64::from(cost) + u64::from(distributed.rho);
+        Head { arrival, charge, reservation_charge }
     }
 }
 
@@ -164,26 +165,20 @@ impl Class {
     #[inline]
     pub(super) fn reservation_tag(&self, head: Head) -> Tick {
         let charge = self.reservation.ticks(head.reservation_charge);
-        self.reservation_base.get().after(charge).max(head.arrival)
+        self.reservation_base.get().after(charge).max(Tick::from_time(head.arrival))
     }
 
     /// When `head` is within the limit.
     #[inline]
     pub(super) fn limit_tag(&self, head: Head) -> Tick {
         let charge = self.limit.ticks(head.charge);
-        self.limit_base.get().after(charge).max(head.arrival)
+        self.limit_base.get().after(charge).max(Tick::from_time(head.arrival))
     }
 
     /// The limit tag, where the class holds its requests to it.
     #[inline]
     pub(super) fn held_until(&self, head: Head) -> Option<Tick> {
         self.holds_at_limit().then(|| self.limit_tag(head))
-    }
-
-    /// The virtual time that `charge` units of this class take.
-    #[inline]
-    pub(super) fn virtual_charge(&self, charge: u64) -> u128 {
-        self.weight.ticks(charge).min(VIRTUAL_CHARGE_MAX)
     }
 
     /// The entry of the class among those that wait for spare capacity. They may stay there for very long, so
@@ -214,7 +209,6 @@ impl Turns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loadline_base::Time;
 
     #[test]
     fn tags_add_the_own_cost_to_the_last_tag() {
@@ -222,7 +216,7 @@ mod tests {
         let mut unit = WeightUnit::default();
         let mut class = Class::new(Lane::Shared(params), &mut unit);
         let second = |s: u64| Tick::from_time(Time::from_secs(s));
-        let head = Head { arrival: second(1), charge: 15, reservation_charge: 20 };
+        let head = Head { arrival: Time::from_secs(1), charge: 15, reservation_charge: 20 };
         assert_eq!(class.reservation_tag(head), second(1), "the first is due on arrival");
         class.reservation_base = second(1).into();
         class.limit_base = second(2).into();

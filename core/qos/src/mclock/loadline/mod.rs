@@ -138,15 +138,14 @@ impl<T> Loadline<T> {
     /// Charges an arrival to a class that rejects, or says when it would be within the limit.
     ///
     /// The limit tag is computed on arrival, in the order of arrival, from the last one admitted.
+    #[inline(always)]
     fn admit(&mut self, now: Time, id: ClassId, request: &Request<T>) -> Result<(), Refusal> {
         let class = &mut self.classes[id];
         if class.limit_policy != LimitPolicy::Reject || !class.limit.exists() {
             return Ok(());
         }
-        let charge = u64::from(request.cost) + u64::from(request.distributed.delta);
-        let arrival = Tick::from_time(now);
-        let tag = class.limit_tag(Head { arrival, charge, reservation_charge: charge });
-        if tag > arrival {
+        let tag = class.limit_tag(Head::new(now, request.cost, request.distributed));
+        if tag > Tick::from_time(now) {
             return Err(Refusal::OverLimit(tag.ceil()));
         }
         class.limit_base = tag.into();
@@ -189,7 +188,7 @@ impl<T> Scheduler<T> for Loadline<T> {
         self.close(now, flow, removed);
     }
 
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
         let flow = request.flow;
         let Some(id) = self.class_of(flow) else {
@@ -221,7 +220,7 @@ impl<T> Scheduler<T> for Loadline<T> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, now: Time) -> Take<T> {
         self.take_next(now)
     }

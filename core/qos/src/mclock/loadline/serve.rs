@@ -11,16 +11,16 @@ use loadline_base::{IdVec, Time};
 
 impl<T> Loadline<T> {
     /// Takes the next request: strict work, then what was put back, then the shared classes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_next(&mut self, now: Time) -> Take<T> {
         if !self.strict.is_empty() {
             return self.take_beside_strict(now);
         }
         self.strict_run = 0;
-        match self.take_requeued() {
-            Some(taken) => Take::Ready(taken),
-            None => self.take_shared(now),
+        if !self.requeued.is_empty() {
+            return self.take_requeued_or_shared(now);
         }
+        self.take_shared(now)
     }
 
     /// When the next take can succeed.
@@ -41,11 +41,12 @@ impl<T> Loadline<T> {
 
     /// Strict work goes first, but after `strict_run_max` in a row beside a request that could have run, that
     /// one goes.
+    #[cold]
     fn take_beside_strict(&mut self, now: Time) -> Take<T> {
         if self.config.strict_run_max.is_some() && self.next_time_without_strict(now) == Some(now) {
             if self.strict_run_is_over() {
                 self.strict_run = 0;
-                return self.take_requeued().map_or_else(|| self.take_shared(now), Take::Ready);
+                return self.take_requeued_or_shared(now);
             }
             self.strict_run += 1;
         }
@@ -57,91 +58,113 @@ impl<T> Loadline<T> {
         self.config.strict_run_max.is_some_and(|most| self.strict_run >= most)
     }
 
-    fn take_requeued(&mut self) -> Option<Taken<T>> {
-        let left = self.requests.pop_front(&mut self.requeued)?;
-        Some(self.taken(left, Phase::Requeued))
+    #[cold]
+    fn take_requeued_or_shared(&mut self, now: Time) -> Take<T> {
+        match self.requests.pop_front(&mut self.requeued) {
+            Some(left) => Take::Ready(self.taken(left, Phase::Requeued)),
+            None => self.take_shared(now),
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_shared(&mut self, now: Time) -> Take<T> {
-        let taken = match self.choose(now) {
-            Choice::Reservation(id, head) => self.serve_reservation(id, head),
-            Choice::Weight(id, head) => self.serve_weight(now, id, head),
-            Choice::Spare(id, head) => self.serve_spare(now, id, head),
+        let (id, phase) = match self.choose(now) {
+            Choice::Reservation(id) => (id, Phase::Reservation),
+            Choice::Weight(id) => (id, Phase::Weight),
+            Choice::Spare(id) => (id, Phase::Spare),
             Choice::NotBefore(time) => return Take::NotBefore(time),
             Choice::Nothing => return Take::Empty,
         };
-        Take::Ready(taken)
+        let class = &mut self.classes[id];
+        let flow = &mut self.flows[class.turn];
+        let left = self.requests.pop_front(&mut flow.fifo).expect("a chosen class has a head");
+        let head = Head::new(left.arrival, left.cost, left.distributed);
+        let next = if class.turns.is_some() {
+            let turn = pass_turn(class, &mut self.flows, head.charge);
+            self.requests.head(self.flows[turn].fifo)
+        } else {
+            self.requests.head(flow.fifo)
+        };
+        let next = next.map(Head::of);
+        match phase {
+            Phase::Reservation => self.charge_reservation(id, head, next),
+            Phase::Weight => self.charge_weight(now, id, head, next),
+            _ => self.charge_spare(now, id, head, next),
+        }
+        Take::Ready(Taken {
+            flow: left.flow,
+            class: id,
+            arrival: left.arrival,
+            cost: left.cost,
+            priority: left.priority,
+            phase,
+            payload: left.payload,
+        })
     }
 
     /// The reservation pays; the weight's ledger gets at most one request ahead of virtual time, the limit counts.
-    #[inline]
-    fn serve_reservation(&mut self, id: ClassId, head: Head) -> Taken<T> {
-        let virtual_time = self.virtual_time;
+    #[inline(always)]
+    fn charge_reservation(&mut self, id: ClassId, head: Head, next: Option<Head>) {
         let class = &mut self.classes[id];
         class.reservation_base = class.reservation_tag(head).into();
         if class.holds_at_limit() {
             class.limit_base = class.limit_tag(head).into();
         }
-        advance_start(class, virtual_time, head);
-        let (taken, next) = self.take_head(id, head, Phase::Reservation);
+        class.start_from(self.virtual_time + class.weight.ticks(head.charge));
         if let Some(next) = next {
-            let tag = self.classes[id].reservation_tag(next);
+            let tag = class.reservation_tag(next);
             self.reserved.replace_top(Packed::new(tag.key(), id.get()));
         }
-        taken
     }
 
-    /// The weight pays. The reservation's base stays where it is: work done by weight does not consume the
-    /// reservation (mClock's compensation; the tag of a head chosen by weight is still to come, so lowering it by
-    /// its own cost gives the base back).
-    #[inline]
-    fn serve_weight(&mut self, now: Time, id: ClassId, head: Head) -> Taken<T> {
+    /// The weight pays, and virtual time comes to where this service starts. The reservation's base stays where it
+    /// is: work done by weight does not consume the reservation (mClock's compensation; the tag of a head chosen by
+    /// weight is still to come, so lowering it by its own cost gives the base back).
+    #[inline(always)]
+    fn charge_weight(&mut self, now: Time, id: ClassId, head: Head, next: Option<Head>) {
         let class = &mut self.classes[id];
-        if class.holds_at_limit() {
+        let start = class.start.0;
+        debug_assert!(start >= self.virtual_time);
+        self.virtual_time = start;
+        class.start = Virtual(start + class.weight.ticks(head.charge));
+        let holds = class.holds_at_limit();
+        if holds {
             class.limit_base = class.limit_tag(head).into();
         }
-        self.virtual_time = self.virtual_time.max(class.start.0);
-        advance_start(class, self.virtual_time, head);
-        let (taken, next) = self.take_head(id, head, Phase::Weight);
-        if let Some(next) = next {
-            self.lower_reservation(id, head, next);
-            let class = &mut self.classes[id];
-            match class.held_until(next).filter(|tag| *tag > Tick::from_time(now)) {
-                Some(tag) => {
-                    class.in_weighted = false;
-                    self.weighted.pop();
-                    self.hold(id, tag);
-                }
-                None => self.weighted.replace_top(Packed::new(class.start.0, id.get())),
-            }
+        let Some(next) = next else { return };
+        if holds && class.limit_tag(next) > Tick::from_time(now) {
+            let tag = class.limit_tag(next);
+            class.in_weighted = false;
+            self.weighted.pop();
+            self.hold(id, tag);
+        } else {
+            self.weighted.replace_top(Packed::new(class.start.0, id.get()));
         }
-        taken
+        self.lower_reservation(id, head, next);
     }
 
     /// As by weight, but the limit starts again from now: what nobody else wanted is not held against the class.
-    fn serve_spare(&mut self, now: Time, id: ClassId, head: Head) -> Taken<T> {
+    #[cold]
+    fn charge_spare(&mut self, now: Time, id: ClassId, head: Head, next: Option<Head>) {
         let class = &mut self.classes[id];
         class.limit_base = Tick::from_time(now).into();
         self.virtual_time = self.virtual_time.max(class.start.0);
-        advance_start(class, self.virtual_time, head);
-        let (taken, next) = self.take_head(id, head, Phase::Spare);
-        if let Some(next) = next {
-            self.lower_reservation(id, head, next);
-            let class = &self.classes[id];
-            self.spare.replace_top(class.spare_entry(id));
-            self.limited.lower(Packed::new(class.limit_tag(next).key(), id.get()));
-        }
-        taken
+        class.start = Virtual(self.virtual_time + class.weight.ticks(head.charge));
+        let Some(next) = next else { return };
+        self.spare.replace_top(class.spare_entry(id));
+        self.limited.lower(Packed::new(class.limit_tag(next).key(), id.get()));
+        self.lower_reservation(id, head, next);
     }
 
     /// A cheaper successor is due earlier than its predecessor was.
-    #[inline]
+    #[inline(always)]
     fn lower_reservation(&mut self, id: ClassId, head: Head, next: Head) {
-        let class = &self.classes[id];
-        if class.reservation.exists() && next.reservation_charge < head.reservation_charge {
-            let tag = class.reservation_tag(next);
-            self.reserved.lower(Packed::new(tag.key(), id.get()));
+        if next.reservation_charge < head.reservation_charge {
+            let class = &self.classes[id];
+            if class.reservation.exists() {
+                let tag = class.reservation_tag(next);
+                self.reserved.lower(Packed::new(tag.key(), id.get()));
+            }
         }
     }
 
@@ -158,33 +181,11 @@ impl<T> Loadline<T> {
             return;
         }
         match class.held_until(head) {
-            Some(tag) if tag > head.arrival || self.limited.contains(id.get()) => {
+            Some(tag) if tag > Tick::from_time(head.arrival) || self.limited.contains(id.get()) => {
                 self.hold(id, tag);
             }
             _ => self.push_weighted(id),
         }
-    }
-
-    /// Takes the class's head out, gives the turn to the next client, and returns the new head.
-    #[inline]
-    fn take_head(&mut self, id: ClassId, head: Head, phase: Phase) -> (Taken<T>, Option<Head>) {
-        let class = &mut self.classes[id];
-        let flow = &mut self.flows[class.turn];
-        let left = self.requests.pop_front(&mut flow.fifo).expect("a chosen class has a head");
-        if class.turns.is_some() {
-            pass_turn(class, &mut self.flows, head.charge);
-        }
-        let next = self.requests.head(self.flows[class.turn].fifo).map(Head::of);
-        let taken = Taken {
-            flow: left.flow,
-            class: id,
-            arrival: left.arrival,
-            cost: left.cost,
-            priority: left.priority,
-            phase,
-            payload: left.payload,
-        };
-        (taken, next)
     }
 
     fn taken(&self, left: Left<T>, phase: Phase) -> Taken<T> {
@@ -200,16 +201,9 @@ impl<T> Loadline<T> {
     }
 }
 
-/// The next start: where this service ends, in virtual time that runs from now.
-#[inline]
-fn advance_start(class: &mut Class, virtual_time: u128, head: Head) {
-    let finish = virtual_time + class.virtual_charge(head.charge);
-    class.start = Virtual(finish.max(class.start.0));
-}
-
-/// Ends the turn of the client just served: the client with the least start tag goes next.
-fn pass_turn(class: &mut Class, flows: &mut IdVec<FlowId, Flow>, charge: u64) {
-    let Some(turns) = &mut class.turns else { return };
+/// Ends the turn of the client just served: the client with the least start tag goes next, and is returned.
+fn pass_turn(class: &mut Class, flows: &mut IdVec<FlowId, Flow>, charge: u64) -> FlowId {
+    let Some(turns) = &mut class.turns else { return class.turn };
     let served = &mut flows[class.turn];
     turns.virtual_time = turns.virtual_time.max(served.start);
     served.start = turns.virtual_time.saturating_add(charge);
@@ -225,4 +219,5 @@ fn pass_turn(class: &mut Class, flows: &mut IdVec<FlowId, Flow>, charge: u64) {
         }
         _ => {}
     }
+    class.turn
 }

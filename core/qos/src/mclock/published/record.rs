@@ -125,7 +125,7 @@ impl Record {
             self.reservation = self.reservation.get().after(charge).max(arrival).into();
         }
         if self.flags.has_proportion {
-            let charge = rates.weight.ticks(head.charge());
+            let charge = rates.weight.ticks_unbounded(head.charge());
             let tag = self.proportion.0.saturating_add_unsigned(charge);
             self.proportion = Ledger(tag.max(arrival.key() as i128));
         }

@@ -1,0 +1,131 @@
+//! What an OSD is given: the settings in force, as the values that its parts are built from.
+
+use super::{Part, Role, Settings, Value};
+use loadline_base::{Bytes, Span};
+use loadline_device::Medium;
+use loadline_osd::{Options, OsdId};
+use loadline_qos::{
+    ClassValues, CostModel, CostRule, ProfileValues, ShardPlan, TimeCostOptions, WorkOptions,
+};
+use loadline_store::WindowBounds;
+
+/// The study's store throttle per medium (qos.md 13.1): large enough for the device's full throughput, small enough
+/// that work waits where the scheduler sees it.
+fn throttle_of(medium: Medium) -> Bytes {
+    match medium {
+        Medium::Ssd => Bytes::from_kib(256),
+        Medium::Hdd | Medium::Hybrid => Bytes::from_mib(40),
+    }
+}
+
+impl Settings {
+    /// What the shards of an OSD are built from.
+    pub fn plan(&self, osd: OsdId) -> ShardPlan {
+        let view = self.view();
+        let capacity = view.capacity(osd);
+        let cost_model = match self.preset.cost_rule {
+            CostRule::Time(_) => {
+                CostModel::time(&self.time_costs(osd), self.levels.each[osd].medium)
+            }
+            CostRule::Bytes(combine) => {
+                CostModel::bytes(capacity.sequential_bandwidth, capacity.iops, combine)
+            }
+        };
+        let cut_off = self.table.find("osd_op_queue_cut_off").map(|id| self.effective(osd, id).0);
+        ShardPlan {
+            preset: self.preset,
+            scheduler: view.scheduler(osd),
+            capacity,
+            values: self.values(osd),
+            cost_model,
+            work_options: self.work_options(osd),
+            cut_off: if cut_off == Some(Value::Choice("low")) { 64 } else { 196 },
+        }
+    }
+
+    /// The bounds that an OSD works within.
+    pub fn osd_options(&self, osd: OsdId) -> Options {
+        let view = self.view();
+        let count = |name| view.number(osd, name) as u32;
+        let span = |name| Span::from_secs_f64(view.number(osd, name));
+        let throttle = match view.number(osd, "bluestore_throttle_bytes") as u64 {
+            0 => throttle_of(self.levels.each[osd].medium),
+            bytes => Bytes::new(bytes),
+        };
+        Options {
+            shards: view.capacity(osd).shards,
+            threads_per_shard: view.number_or_by_medium(osd, "osd_op_num_threads_per_shard") as u32,
+            window: WindowBounds { bytes: throttle, ops: u32::MAX },
+            backfills_max: count("osd_max_backfills") as usize,
+            recovery_active_max: view.number_or_by_medium(osd, "osd_recovery_max_active") as u32,
+            recovery_single_start_max: count("osd_recovery_max_single_start"),
+            recovery_sleep: Span::from_secs_f64(
+                view.number_or_by_medium(osd, "osd_recovery_sleep"),
+            ),
+            recovery_priority_min: count("osd_min_recovery_priority") as u8,
+            recovery_retry_interval: span("osd_recovery_retry_interval"),
+            backfill_scan_max: count("osd_backfill_scan_max") as usize,
+        }
+    }
+
+    /// Copies that miss more objects than this recover beside the writes (`osd_async_recovery_min_cost`).
+    pub fn async_recovery_min_cost(&self, osd: OsdId) -> u64 {
+        self.view().number(osd, "osd_async_recovery_min_cost") as u64
+    }
+
+    /// The nine parameters in force. What happens at a limit is the profile's, also of the one left behind.
+    fn values(&self, osd: OsdId) -> ProfileValues {
+        let view = self.view();
+        let unit = self.preset.profiles.unit;
+        let mut values = self.levels.each[osd].profile.values(unit, &view.capacity(osd));
+        for (option, spec) in self.table.iter() {
+            let Role::Parameter(class, part) = spec.role else { continue };
+            let of_class: &mut ClassValues = values.of_mut(class).expect("a shared class");
+            let (value, _) = view.effective(osd, option);
+            let number = value.number().expect("a parameter is a number");
+            match part {
+                Part::Reservation => of_class.reservation = number,
+                Part::Weight => of_class.weight = number,
+                Part::Limit => of_class.limit = number,
+            }
+        }
+        values
+    }
+
+    fn time_costs(&self, osd: OsdId) -> TimeCostOptions {
+        let view = self.view();
+        TimeCostOptions {
+            per_io_usec: view.number(osd, "osd_mclock_cost_per_io_usec"),
+            per_io_usec_hdd: view.number(osd, "osd_mclock_cost_per_io_usec_hdd"),
+            per_io_usec_ssd: view.number(osd, "osd_mclock_cost_per_io_usec_ssd"),
+            per_byte_usec: view.number(osd, "osd_mclock_cost_per_byte_usec"),
+            per_byte_usec_hdd: view.number(osd, "osd_mclock_cost_per_byte_usec_hdd"),
+            per_byte_usec_ssd: view.number(osd, "osd_mclock_cost_per_byte_usec_ssd"),
+        }
+    }
+
+    fn work_options(&self, osd: OsdId) -> WorkOptions {
+        let view = self.view();
+        let count = |name| view.number(osd, name) as u32;
+        let bytes = |name| view.number(osd, name) as u64;
+        WorkOptions {
+            client_op_priority: count("osd_client_op_priority"),
+            peering_op_priority: count("osd_peering_op_priority"),
+            recovery_priority: count("osd_recovery_priority"),
+            recovery_op_priority: count("osd_recovery_op_priority"),
+            scrub_priority: count("osd_scrub_priority"),
+            requested_scrub_priority: count("osd_requested_scrub_priority"),
+            snap_trim_priority: count("osd_snap_trim_priority"),
+            pg_delete_priority: count("osd_pg_delete_priority"),
+            recovery_cost: bytes("osd_recovery_cost"),
+            push_per_object_cost: bytes("osd_push_per_object_cost"),
+            recovery_max_chunk: bytes("osd_recovery_max_chunk"),
+            scrub_cost: bytes("osd_scrub_cost"),
+            scrub_event_cost: bytes("osd_scrub_event_cost"),
+            shallow_scrub_chunk_max: count("osd_shallow_scrub_chunk_max"),
+            snap_trim_cost: bytes("osd_snap_trim_cost"),
+            pg_max_concurrent_snap_trims: count("osd_pg_max_concurrent_snap_trims"),
+            pg_delete_cost: bytes("osd_pg_delete_cost"),
+        }
+    }
+}

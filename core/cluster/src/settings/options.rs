@@ -1,0 +1,371 @@
+//! The table of options. Defaults are the compiled-in ones of the preset's era.
+
+use super::option::{OptionId, OptionSpec, Part, Role};
+use loadline_base::IdVec;
+use loadline_device::Medium;
+use loadline_qos::{
+    Capacity, ClassValues, CostRule, CostUnit, Preset, SchedulerKind, ServiceClass,
+};
+
+/// Every option of an OSD, in the order in which they are shown.
+#[derive(Clone, Debug)]
+pub struct OptionTable {
+    specs: IdVec<OptionId, OptionSpec>,
+}
+
+impl OptionTable {
+    /// The options that exist under a preset: the first eras have cost options, later ones a bandwidth.
+    pub fn new(preset: &Preset) -> OptionTable {
+        let groups = [
+            scheduler(preset),
+            parameters(preset.profiles.unit),
+            capacity(),
+            costs_of(preset),
+            sharding_of(preset),
+            recovery(),
+            recovery_messages(),
+            sleeps(),
+            priorities(),
+            input_costs(),
+        ];
+        OptionTable { specs: groups.into_iter().flatten().collect() }
+    }
+
+    /// The option of this name.
+    pub fn find(&self, name: &str) -> Option<OptionId> {
+        self.specs.iter().find(|(_, spec)| spec.name == name).map(|(id, _)| id)
+    }
+
+    /// Every option.
+    pub fn iter(&self) -> impl Iterator<Item = (OptionId, &OptionSpec)> {
+        self.specs.iter()
+    }
+
+    /// The names, for whoever looks for the nearest one.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.specs.values().map(|spec| spec.name)
+    }
+
+    /// What is known of an option.
+    pub fn at(&self, id: OptionId) -> &OptionSpec {
+        &self.specs[id]
+    }
+}
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+fn scheduler(preset: &Preset) -> Vec<OptionSpec> {
+    let mut profiles: Vec<_> = preset.profiles.names().collect();
+    profiles.push("custom");
+    let kinds = SchedulerKind::ALL.map(SchedulerKind::name).to_vec();
+    vec![
+        OptionSpec::choice(
+            "osd_mclock_profile",
+            preset.profiles.default_profile,
+            profiles,
+            "who is favoured: the nine parameters of mClock under one name",
+            "qos.md 5",
+        )
+        .under(Role::Profile),
+        OptionSpec::choice(
+            "osd_op_queue",
+            SchedulerKind::Mclock.name(),
+            kinds,
+            "the scheduler",
+            "qos.md 0.2",
+        )
+        .under(Role::AtStart),
+        OptionSpec::choice(
+            "osd_op_queue_cut_off",
+            "high",
+            vec!["high", "low"],
+            "the priority from which work is strict: high is 196, low is 64",
+            "qos.md 1.2",
+        )
+        .under(Role::AtStart),
+        OptionSpec::flag(
+            "osd_mclock_override_recovery_settings",
+            false,
+            "lets others than mClock set the bounds on recovery",
+            "qos.md 5.5",
+        )
+        .under(Role::RecoveryGate),
+    ]
+}
+
+/// The nine parameters: units per second and shard in the first eras, then fractions of the OSD.
+fn parameters(unit: CostUnit) -> Vec<OptionSpec> {
+    let names: [(ServiceClass, [&'static str; 3]); 3] = [
+        (
+            ServiceClass::Client,
+            [
+                "osd_mclock_scheduler_client_res",
+                "osd_mclock_scheduler_client_wgt",
+                "osd_mclock_scheduler_client_lim",
+            ],
+        ),
+        (
+            ServiceClass::Recovery,
+            [
+                "osd_mclock_scheduler_background_recovery_res",
+                "osd_mclock_scheduler_background_recovery_wgt",
+                "osd_mclock_scheduler_background_recovery_lim",
+            ],
+        ),
+        (
+            ServiceClass::BestEffort,
+            [
+                "osd_mclock_scheduler_background_best_effort_res",
+                "osd_mclock_scheduler_background_best_effort_wgt",
+                "osd_mclock_scheduler_background_best_effort_lim",
+            ],
+        ),
+    ];
+    let compiled = ClassValues::compiled(unit);
+    let of_class = |(class, [reservation, weight, limit]): (ServiceClass, [&'static str; 3])| {
+        [
+            rate(unit, reservation, compiled.reservation, "guaranteed rate")
+                .under(Role::Parameter(class, Part::Reservation)),
+            OptionSpec::count(weight, 1, 1..=999_999, "share of what is left", "qos.md 5.4")
+                .under(Role::Parameter(class, Part::Weight)),
+            rate(unit, limit, compiled.limit, "highest rate; 0 for none")
+                .under(Role::Parameter(class, Part::Limit)),
+        ]
+    };
+    names.into_iter().flat_map(of_class).collect()
+}
+
+fn rate(unit: CostUnit, name: &'static str, default: f64, doc: &'static str) -> OptionSpec {
+    match unit {
+        CostUnit::Mixed => OptionSpec::count(
+            name,
+            default as u64,
+            0..=999_999,
+            doc,
+            "qos.md 5.4, units/s and shard",
+        ),
+        CostUnit::Bytes => {
+            OptionSpec::float(name, default, 0.0..=1.0, doc, "qos.md 5.4, fraction of the OSD")
+        }
+    }
+}
+
+fn capacity() -> Vec<OptionSpec> {
+    let iops = |name, medium| {
+        let default = Capacity::default_for(medium, 1).iops;
+        let doc = "4 KiB random writes per second of the OSD";
+        OptionSpec::float(name, default, 1.0..=1e9, doc, "qos.md 4.1")
+    };
+    vec![
+        iops("osd_mclock_max_capacity_iops_hdd", Medium::Hdd),
+        iops("osd_mclock_max_capacity_iops_ssd", Medium::Ssd),
+    ]
+}
+
+fn costs_of(preset: &Preset) -> Vec<OptionSpec> {
+    match preset.cost_rule {
+        CostRule::Time(costs) => {
+            let cost = |name, default| {
+                let doc = "cost in microseconds; without a medium: used undivided unless 0";
+                OptionSpec::float(name, default, 0.0..=1e9, doc, "qos.md 4.1")
+            };
+            vec![
+                cost("osd_mclock_cost_per_io_usec", costs.per_io_usec),
+                cost("osd_mclock_cost_per_io_usec_hdd", costs.per_io_usec_hdd),
+                cost("osd_mclock_cost_per_io_usec_ssd", costs.per_io_usec_ssd),
+                cost("osd_mclock_cost_per_byte_usec", costs.per_byte_usec),
+                cost("osd_mclock_cost_per_byte_usec_hdd", costs.per_byte_usec_hdd),
+                cost("osd_mclock_cost_per_byte_usec_ssd", costs.per_byte_usec_ssd),
+            ]
+        }
+        CostRule::Bytes(_) => {
+            let bandwidth = |name, medium| {
+                let default = Capacity::default_for(medium, 1).sequential_bandwidth as u64;
+                let doc = "bytes per second that the device streams";
+                OptionSpec::size(name, default, 1..=1_000 * GIB, doc, "qos.md 4.2")
+            };
+            vec![
+                bandwidth("osd_mclock_max_sequential_bandwidth_hdd", Medium::Hdd),
+                bandwidth("osd_mclock_max_sequential_bandwidth_ssd", Medium::Ssd),
+            ]
+        }
+    }
+}
+
+fn sharding_of(preset: &Preset) -> Vec<OptionSpec> {
+    let [hdd, ssd] = [Medium::Hdd, Medium::Ssd].map(|medium| preset.sharding(medium));
+    let at_start = |name, default: u32, least, doc| {
+        OptionSpec::count(name, u64::from(default), least..=1_024, doc, "qos.md 3")
+            .under(Role::AtStart)
+    };
+    let shards = "queues of an OSD; without a medium: 0 leaves it to the other two";
+    let threads = "workers of a queue; without a medium: 0 leaves it to the other two";
+    vec![
+        at_start("osd_op_num_shards", 0, 0, shards),
+        at_start("osd_op_num_shards_hdd", hdd.shards, 1, shards),
+        at_start("osd_op_num_shards_ssd", ssd.shards, 1, shards),
+        at_start("osd_op_num_threads_per_shard", 0, 0, threads),
+        at_start("osd_op_num_threads_per_shard_hdd", hdd.threads_per_shard, 1, threads),
+        at_start("osd_op_num_threads_per_shard_ssd", ssd.threads_per_shard, 1, threads),
+    ]
+}
+
+/// What bounds recovery.
+fn recovery() -> Vec<OptionSpec> {
+    let limit = |name, default, least, doc| {
+        OptionSpec::count(name, default, least..=100_000, doc, "qos.md 5.5")
+            .under(Role::RecoveryLimit)
+    };
+    let active =
+        "objects in recovery at once on a primary; without a medium: 0 leaves it to the other two";
+    vec![
+        limit("osd_max_backfills", 1, 1, "PGs recovering at once, as primary and as target each"),
+        limit("osd_recovery_max_active", 0, 0, active),
+        limit("osd_recovery_max_active_hdd", 3, 1, active),
+        limit("osd_recovery_max_active_ssd", 10, 1, active),
+        OptionSpec::count(
+            "osd_recovery_max_single_start",
+            1,
+            1..=1_000,
+            "pushes promised to one recovery item",
+            "qos.md 9.3",
+        ),
+        OptionSpec::count(
+            "osd_min_recovery_priority",
+            0,
+            0..=255,
+            "reservations below this priority wait",
+            "qos.md 9.2",
+        ),
+        OptionSpec::count(
+            "osd_async_recovery_min_cost",
+            100,
+            0..=1_000_000_000,
+            "copies that miss more than this recover beside the writes",
+            "qos.md 9.1",
+        ),
+        OptionSpec::time(
+            "osd_recovery_retry_interval",
+            30.0,
+            "before a refused recovery asks again",
+            "qos.md 9.2",
+        ),
+        OptionSpec::time(
+            "osd_backfill_retry_interval",
+            30.0,
+            "before a refused backfill asks again",
+            "qos.md 9.2",
+        ),
+        OptionSpec::size(
+            "bluestore_throttle_bytes",
+            0,
+            0..=64 * GIB,
+            "payload in the store at a time; 0: 256 KiB on SSD, 40 MiB on HDD, as in the study",
+            "qos.md 13.1",
+        ),
+    ]
+}
+
+/// How recovery is cut into messages and scans.
+fn recovery_messages() -> Vec<OptionSpec> {
+    vec![
+        OptionSpec::size(
+            "osd_recovery_max_chunk",
+            8 * MIB,
+            4 * KIB..=GIB,
+            "largest piece of an object in one push",
+            "qos.md 9.4",
+        ),
+        OptionSpec::size(
+            "osd_max_push_cost",
+            8 * MIB,
+            4 * KIB..=GIB,
+            "payload of one push message",
+            "qos.md 9.4",
+        ),
+        OptionSpec::count(
+            "osd_max_push_objects",
+            10,
+            1..=1_000,
+            "objects of one push message",
+            "qos.md 9.4",
+        ),
+        OptionSpec::count(
+            "osd_backfill_scan_min",
+            64,
+            1..=100_000,
+            "fewest objects compared at a time",
+            "qos.md 9.5",
+        ),
+        OptionSpec::count(
+            "osd_backfill_scan_max",
+            512,
+            1..=100_000,
+            "most objects compared at a time",
+            "qos.md 9.5",
+        ),
+    ]
+}
+
+fn sleeps() -> Vec<OptionSpec> {
+    let recovery = "pause between recovery items; without a medium: 0 leaves it to the others";
+    let trim = "pause between trim items; without a medium: 0 leaves it to the others";
+    let delete = "pause between deletion items; without a medium: 0 leaves it to the others";
+    let rows = [
+        ("osd_recovery_sleep", 0.0, recovery),
+        ("osd_recovery_sleep_hdd", 0.1, recovery),
+        ("osd_recovery_sleep_ssd", 0.0, recovery),
+        ("osd_recovery_sleep_hybrid", 0.025, recovery),
+        ("osd_scrub_sleep", 0.0, "pause between scrub chunks"),
+        ("osd_snap_trim_sleep", 0.0, trim),
+        ("osd_snap_trim_sleep_hdd", 5.0, trim),
+        ("osd_snap_trim_sleep_ssd", 0.0, trim),
+        ("osd_snap_trim_sleep_hybrid", 2.0, trim),
+        ("osd_delete_sleep", 0.0, delete),
+        ("osd_delete_sleep_hdd", 5.0, delete),
+        ("osd_delete_sleep_ssd", 1.0, delete),
+        ("osd_delete_sleep_hybrid", 1.0, delete),
+    ];
+    let sleep = |(name, seconds, doc)| {
+        OptionSpec::time(name, seconds, doc, "qos.md 5.5").under(Role::Sleep)
+    };
+    rows.into_iter().map(sleep).collect()
+}
+
+fn priorities() -> Vec<OptionSpec> {
+    let rows = [
+        ("osd_client_op_priority", 63, 63, "client operations"),
+        ("osd_peering_op_priority", 255, 255, "peering events"),
+        ("osd_recovery_priority", 5, 63, "recovery items"),
+        ("osd_recovery_op_priority", 3, 63, "recovery messages"),
+        ("osd_scrub_priority", 5, 63, "scheduled scrubs"),
+        ("osd_requested_scrub_priority", 120, 255, "scrubs that an operator asked for"),
+        ("osd_snap_trim_priority", 5, 63, "snapshot trim"),
+        ("osd_pg_delete_priority", 5, 63, "PG deletion"),
+    ];
+    let priority = |(name, default, most, doc)| {
+        OptionSpec::count(name, default, 1..=most, doc, "qos.md 1.2, priority under WPQ")
+    };
+    rows.into_iter().map(priority).collect()
+}
+
+fn input_costs() -> Vec<OptionSpec> {
+    let rows = [
+        ("osd_recovery_cost", 20 * MIB, "cost of a recovery item"),
+        ("osd_push_per_object_cost", 1_000, "cost of an object in a push, beside its data"),
+        ("osd_scrub_cost", 50 * MIB, "cost of each scrub event in the first eras"),
+        ("osd_scrub_event_cost", 4 * KIB, "cost of a scrub event, per object of a chunk, later"),
+        ("osd_snap_trim_cost", MIB, "cost of a trim item"),
+        ("osd_pg_delete_cost", MIB, "cost of a deletion item"),
+    ];
+    let cost = |(name, bytes, doc)| OptionSpec::size(name, bytes, 0..=4 * GIB, doc, "qos.md 1.2");
+    let counts = [
+        ("osd_shallow_scrub_chunk_max", 100, "objects of a shallow scrub's chunk", "qos.md 10.2"),
+        ("osd_pg_max_concurrent_snap_trims", 2, "objects of a trim item", "qos.md 11"),
+    ];
+    let count =
+        |(name, default, doc, source)| OptionSpec::count(name, default, 1..=10_000, doc, source);
+    rows.into_iter().map(cost).chain(counts.into_iter().map(count)).collect()
+}

@@ -1,0 +1,90 @@
+//! What must not be set: everything that the original would accept and then silently take back.
+
+use super::change::{Scope, Target};
+use super::levels::View;
+use super::option::{OptionId, Role};
+use super::refused::Refused;
+use super::value::Value;
+use loadline_osd::OsdId;
+use loadline_qos::SchedulerKind;
+
+/// A parsed edit: where, what, and the new value or none.
+pub(super) type ParsedEdit = (Target, OptionId, Option<Value>);
+
+/// A value that may not stand.
+pub(super) struct Violation {
+    pub(super) osd: OsdId,
+    pub(super) option: OptionId,
+    pub(super) refused: Refused,
+}
+
+/// What of a change may not stand, judged by the state that it leads to.
+pub(super) fn violations(after: View<'_>, edits: &[ParsedEdit]) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (target, option, value) in edits {
+        let Some(value) = value else { continue };
+        for osd in covered(after, *target) {
+            if let Some(refused) = owned(after, osd, *option, *value) {
+                found.push(Violation { osd, option: *option, refused });
+            }
+        }
+    }
+    for osd in after.levels.each.ids() {
+        found.extend(sleeps_under_mclock(after, osd));
+    }
+    found
+}
+
+/// The OSDs that a value at `target` concerns.
+fn covered(view: View<'_>, target: Target) -> Vec<OsdId> {
+    match target {
+        Target::Stored(Scope::Global | Scope::Osds) => view.levels.each.ids().collect(),
+        Target::Stored(Scope::Osd(osd)) | Target::RunTime(osd) => vec![osd],
+    }
+}
+
+/// Whether the profile, or mClock, owns this option on this OSD.
+fn owned(view: View<'_>, osd: OsdId, option: OptionId, value: Value) -> Option<Refused> {
+    let spec = view.table.at(option);
+    match spec.role {
+        Role::Parameter(..) => {
+            let profile = view.profile_in_force(osd)?;
+            Some(Refused::ProfileOwns { option: spec.name, profile: profile.name, osd })
+        }
+        Role::RecoveryLimit => {
+            let own = view.profile_value(osd, option)?;
+            let gate_open = view
+                .table
+                .iter()
+                .filter(|(_, spec)| spec.role == Role::RecoveryGate)
+                .any(|(gate, _)| view.effective(osd, gate).0 == Value::Flag(true));
+            let kept = gate_open || value == own;
+            (!kept).then_some(Refused::GateClosed { option: spec.name, osd })
+        }
+        Role::Plain | Role::AtStart | Role::Profile | Role::RecoveryGate | Role::Sleep => None,
+    }
+}
+
+/// Pauses that stand although mClock runs, or would run after the next start.
+fn sleeps_under_mclock(view: View<'_>, osd: OsdId) -> Vec<Violation> {
+    let schedulers = [view.scheduler(osd), view.scheduler_pending(osd)];
+    if !schedulers.contains(&SchedulerKind::Mclock) {
+        return Vec::new();
+    }
+    let stands = |option: OptionId| {
+        let layers = view.levels.set_layers(osd);
+        layers
+            .iter()
+            .any(|(_, layer)| layer.get(&option).is_some_and(|value| value.number() != Some(0.0)))
+    };
+    let overridden =
+        |name: &str| loadline_qos::overrides(view.preset.era).any(|change| change.option == name);
+    let sleeps = view.table.iter().filter(|(_, spec)| spec.role == Role::Sleep);
+    sleeps
+        .filter(|(option, spec)| overridden(spec.name) && stands(*option))
+        .map(|(option, spec)| {
+            let refused = Refused::SleepUnderMclock { option: spec.name, osd };
+            Violation { osd, option, refused }
+        })
+        .collect()
+}

@@ -1,0 +1,140 @@
+//! What is refused, and in which words.
+
+use super::*;
+
+fn check(name: &str, prepare: &[Change], change: &Change, sentence: &str) {
+    let mut settings = settings(name, &[Medium::Ssd; 2], Enforcement::Refuse);
+    for change in prepare {
+        settings.apply(change).unwrap();
+    }
+    let before: Vec<_> = all_effective(&settings);
+    assert_eq!(settings.apply(change).unwrap_err().to_string(), sentence);
+    assert_eq!(all_effective(&settings), before, "a refused change changes nothing");
+}
+
+fn all_effective(settings: &Settings) -> Vec<(Value, Origin)> {
+    let options = || settings.table().iter().map(|(option, _)| option);
+    settings
+        .osds()
+        .flat_map(|osd| options().map(move |option| settings.effective(osd, option)))
+        .collect()
+}
+
+#[test]
+fn what_would_be_taken_back_is_refused() {
+    check(
+        "reef",
+        &[],
+        &Change::set(STORED, CLIENT_RES, "0.3"),
+        "profile balanced sets osd_mclock_scheduler_client_res on osd.0: switch osd_mclock_profile to custom first",
+    );
+    let custom_on_first =
+        Change::set(Target::Stored(Scope::Osd(OSD)), "osd_mclock_profile", "custom");
+    check(
+        "reef",
+        &[custom_on_first],
+        &Change::set(STORED, CLIENT_RES, "0.3"),
+        "profile balanced sets osd_mclock_scheduler_client_res on osd.1: switch osd_mclock_profile to custom first",
+    );
+    check(
+        "quincy",
+        &[],
+        &Change::set(Target::RunTime(OSD), "osd_max_backfills", "5"),
+        "mClock sets osd_max_backfills on osd.0: set osd_mclock_override_recovery_settings true first",
+    );
+    check(
+        "reef",
+        &[],
+        &Change::set(STORED, "osd_recovery_sleep_hdd", "100 ms"),
+        "mClock paces work on osd.0 without pauses: remove osd_recovery_sleep_hdd, or switch osd_op_queue to wpq",
+    );
+    check(
+        "reef",
+        &[],
+        &Change::set(Target::RunTime(OSD), "osd_op_queue", "wpq"),
+        "osd_op_queue is read only when an OSD starts: store it and restart the OSD",
+    );
+}
+
+#[test]
+fn what_is_not_a_value_is_refused() {
+    let check = |option, value, sentence| {
+        check("reef", &[], &Change::set(STORED, option, value), sentence);
+    };
+    check("osd_max_backfill", "1", "there is no option osd_max_backfill");
+    check(
+        "osd_max_backfills",
+        "many",
+        "osd_max_backfills cannot be `many`: it takes a whole number such as `10`",
+    );
+    check(
+        "osd_client_op_priority",
+        "64",
+        "osd_client_op_priority cannot be `64`: it takes values from 1 to 63",
+    );
+    check(
+        "osd_recovery_max_chunk",
+        "1 KiB",
+        "osd_recovery_max_chunk cannot be `1 KiB`: it takes values from 4 KiB to 1 GiB",
+    );
+    check(
+        "osd_mclock_profile",
+        "fast",
+        "osd_mclock_profile cannot be `fast`: it takes one of balanced, high_client_ops, high_recovery_ops, custom",
+    );
+}
+
+#[test]
+fn an_osd_that_does_not_exist_is_refused() {
+    let osd = OsdId::new(2);
+    check(
+        "reef",
+        &[],
+        &Change::set(Target::RunTime(osd), "osd_max_backfills", "1"),
+        "there is no osd.2",
+    );
+}
+
+/// The profile's own value may be set: nothing would be taken back.
+#[test]
+fn what_changes_nothing_is_not_refused() {
+    let mut settings = settings("quincy", &[Medium::Ssd], Enforcement::Refuse);
+    let same = Change::set(STORED, "osd_max_backfills", "1000").and_set(
+        STORED,
+        "osd_recovery_sleep_hdd",
+        "0",
+    );
+    assert_eq!(settings.apply(&same), Ok(Vec::new()));
+}
+
+/// Rules look at the outcome: one change may open the gate, or leave the profile, and use that at once.
+#[test]
+fn a_change_may_make_room_for_itself() {
+    let mut settings = settings("reef", &[Medium::Ssd], Enforcement::Refuse);
+    let change = Change::set(STORED, "osd_mclock_profile", "custom")
+        .and_set(STORED, CLIENT_RES, "0.3")
+        .and_set(STORED, "osd_mclock_override_recovery_settings", "true")
+        .and_set(STORED, "osd_max_backfills", "5");
+    assert_eq!(settings.apply(&change).unwrap().len(), 4);
+}
+
+/// Under WPQ pauses and bounds are the operator's own; turning to mClock with pauses set is what is refused.
+#[test]
+fn wpq_owns_nothing_but_its_pauses_do_not_survive_a_turn_to_mclock() {
+    let preset = *preset("quincy").unwrap();
+    let mut settings = Settings::new(preset, &[Medium::Hdd], Enforcement::Refuse);
+    let wpq = Change::set(STORED, "osd_op_queue", "wpq")
+        .and_set(STORED, "osd_max_backfills", "1000")
+        .and_set(STORED, "osd_recovery_sleep", "0.05");
+    settings.apply(&wpq).unwrap();
+    settings.start(OSD);
+    assert_eq!(settings.osd_options(OSD).recovery_sleep, loadline_base::Span::from_millis(50));
+    let turn = Change::remove(STORED, "osd_op_queue");
+    assert_eq!(
+        settings.apply(&turn).unwrap_err(),
+        Refused::SleepUnderMclock { option: "osd_recovery_sleep", osd: OSD }
+    );
+    settings.apply(&turn.and_remove(STORED, "osd_recovery_sleep")).unwrap();
+    settings.start(OSD);
+    assert_eq!(settings.osd_options(OSD).recovery_sleep, loadline_base::Span::ZERO);
+}

@@ -1,0 +1,142 @@
+//! Values of options: typed, read from text and printed with their units.
+
+use loadline_base::{Bytes, Span};
+use std::fmt;
+
+/// A value of an option.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A plain number: a ratio, a fraction, a rate.
+    Float(f64),
+    /// A whole number.
+    Count(u64),
+    /// A switch.
+    Flag(bool),
+    /// A size.
+    Size(Bytes),
+    /// A length of time.
+    Time(Span),
+    /// One of the names that the option knows.
+    Choice(&'static str),
+}
+
+/// What kind of value an option takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A plain number.
+    Float,
+    /// A whole number.
+    Count,
+    /// A switch.
+    Flag,
+    /// A size.
+    Size,
+    /// A length of time.
+    Time,
+    /// One of these names.
+    Choice(Vec<&'static str>),
+}
+
+impl Value {
+    /// The number behind the value: bytes of a size, seconds of a time; `None` of a switch or a name.
+    pub fn number(self) -> Option<f64> {
+        match self {
+            Value::Float(number) => Some(number),
+            Value::Count(count) => Some(count as f64),
+            Value::Size(bytes) => Some(bytes.get() as f64),
+            Value::Time(span) => Some(span.as_secs_f64()),
+            Value::Flag(_) | Value::Choice(_) => None,
+        }
+    }
+}
+
+impl Kind {
+    /// What would be right, as a noun phrase.
+    pub fn wanted(&self) -> String {
+        match self {
+            Kind::Float => "a number such as `0.5`".into(),
+            Kind::Count => "a whole number such as `10`".into(),
+            Kind::Flag => "`true` or `false`".into(),
+            Kind::Size => "a size such as `4 KiB`, or a number of bytes".into(),
+            Kind::Time => "a time such as `50 ms`, or a number of seconds".into(),
+            Kind::Choice(names) => format!("one of {}", names.join(", ")),
+        }
+    }
+
+    /// Reads a value. Times without a unit are seconds, as the field writes them.
+    pub fn parse(&self, text: &str) -> Option<Value> {
+        let text = text.trim();
+        let number = || text.parse::<f64>().ok().filter(|number| number.is_finite());
+        match self {
+            Kind::Float => number().map(Value::Float),
+            Kind::Count => text.parse().ok().map(Value::Count),
+            Kind::Flag => match text {
+                "true" | "yes" | "on" | "1" => Some(Value::Flag(true)),
+                "false" | "no" | "off" | "0" => Some(Value::Flag(false)),
+                _ => None,
+            },
+            Kind::Size => text.parse().ok().map(Value::Size),
+            Kind::Time => match number() {
+                Some(seconds) if seconds >= 0.0 => Some(Value::Time(Span::from_secs_f64(seconds))),
+                Some(_) => None,
+                None => text.parse().ok().map(Value::Time),
+            },
+            Kind::Choice(names) => {
+                names.iter().find(|name| **name == text).map(|name| Value::Choice(name))
+            }
+        }
+    }
+
+    /// The value of this kind with `number` behind it: how levels that compute numbers state them.
+    ///
+    /// # Panics
+    /// For a switch or a name, which no number stands for.
+    pub(super) fn of_number(&self, number: f64) -> Value {
+        match self {
+            Kind::Float => Value::Float(number),
+            Kind::Count => Value::Count(number as u64),
+            Kind::Size => Value::Size(Bytes::new(number as u64)),
+            Kind::Time => Value::Time(Span::from_secs_f64(number)),
+            Kind::Flag | Kind::Choice(_) => panic!("no number stands for {}", self.wanted()),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Float(number) => number.fmt(f),
+            Value::Count(count) => count.fmt(f),
+            Value::Flag(flag) => flag.fmt(f),
+            Value::Size(bytes) => bytes.fmt(f),
+            Value::Time(span) => span.fmt(f),
+            Value::Choice(name) => f.write_str(name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_by_kind() {
+        let check = |kind: Kind, text: &str, value| assert_eq!(kind.parse(text), value, "{text}");
+        check(Kind::Float, "0.5", Some(Value::Float(0.5)));
+        check(Kind::Float, "inf", None);
+        check(Kind::Count, "10", Some(Value::Count(10)));
+        check(Kind::Count, "-1", None);
+        check(Kind::Count, "1.5", None);
+        check(Kind::Flag, "yes", Some(Value::Flag(true)));
+        check(Kind::Flag, "maybe", None);
+        check(Kind::Size, "8 MiB", Some(Value::Size(Bytes::from_mib(8))));
+        check(Kind::Size, "8 Mb", None);
+        check(Kind::Time, "0.1", Some(Value::Time(Span::from_millis(100))));
+        check(Kind::Time, "30 s", Some(Value::Time(Span::from_secs(30))));
+        check(Kind::Time, "-1", None);
+        let choice = || Kind::Choice(vec!["high", "low"]);
+        check(choice(), "low", Some(Value::Choice("low")));
+        check(choice(), "lower", None);
+        assert_eq!(choice().wanted(), "one of high, low");
+    }
+}
