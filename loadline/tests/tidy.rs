@@ -1,0 +1,179 @@
+//! The house rules as a test: which crate may name which, what `core/` may not touch, how files begin and how long
+//! they may grow, and that every dependency has its reason. Each finding names file and line.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The crates from the ground up. A crate may depend on those before it that [`MAY_NOT_NAME`] does not forbid.
+const FLOORS: [&str; 13] = [
+    "core/base",
+    "core/device",
+    "core/qos",
+    "core/store",
+    "core/osd",
+    "core/cluster",
+    "worlds/sim",
+    "lab/stats",
+    "lab/load",
+    "lab/study",
+    "lab/report",
+    "loadline",
+    "fuzz",
+];
+
+/// Neighbours that stand above each other only in the list.
+const MAY_NOT_NAME: [(&str, &[&str]); 3] = [
+    ("core/store", &["core/qos"]),
+    ("lab/stats", &["core/device", "core/qos", "core/store", "core/osd", "core/cluster", "worlds/sim"]),
+    ("lab/report", &["core/qos", "core/store", "core/osd", "core/cluster", "worlds/sim", "lab/load"]),
+];
+
+/// What would let the outside in; `core/` gets all of it as arguments.
+const BANNED_IN_CORE: [(&str, &str); 9] = [
+    ("Instant::now", "take `now` as an argument"),
+    ("SystemTime", "take `now` as an argument"),
+    ("std::thread", "the engine is stepped by one owner"),
+    ("std::net", "sockets belong to worlds/host"),
+    ("std::fs", "files belong to worlds and the binary"),
+    ("println!", "return what is to be shown"),
+    ("rand::", "use loadline_base::Rng, which is seeded"),
+    ("HashMap", "its order is random; use BTreeMap or IdVec"),
+    ("worlds/", "core may not know worlds"),
+];
+
+/// Longest source file, tests included. Lower it when the longest file shrinks.
+const LINES_MAX: usize = 480;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the binary stands in the workspace").into()
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Every Rust file below `folder`, in a fixed order.
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let Ok(entries) = fs::read_dir(folder) else { return files };
+    for entry in entries {
+        let path = entry.expect("the folder can be listed").path();
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
+fn source_files() -> Vec<PathBuf> {
+    let crates = FLOORS.iter().map(|folder| root().join(folder));
+    crates.flat_map(|folder| rust_files(&folder)).collect()
+}
+
+/// The crates of this workspace that a manifest's section names.
+fn own_dependencies(manifest: &str, section: &str) -> Vec<String> {
+    let mut inside = false;
+    let mut names = Vec::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            inside = line.trim() == format!("[{section}]");
+        } else if inside && let Some(rest) = line.strip_prefix("loadline-") {
+            let name: String = rest.chars().take_while(|c| c.is_ascii_lowercase()).collect();
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn assert_none(findings: Vec<String>) {
+    assert!(findings.is_empty(), "\n{}\n", findings.join("\n"));
+}
+
+#[test]
+fn arrows_go_down_only() {
+    let mut findings = Vec::new();
+    for (floor, folder) in FLOORS.iter().enumerate() {
+        let path = root().join(folder).join("Cargo.toml");
+        if !path.exists() {
+            continue;
+        }
+        let forbidden = MAY_NOT_NAME.iter().find(|(from, _)| from == folder).map_or(&[][..], |(_, to)| to);
+        for name in own_dependencies(&read(&path), "dependencies") {
+            let target = FLOORS.iter().position(|f| f.rsplit('/').next() == Some(name.as_str()));
+            let below = target.is_some_and(|target| target < floor);
+            if !below || target.is_some_and(|target| forbidden.contains(&FLOORS[target])) {
+                findings.push(format!("{}: may not depend on loadline-{name}", path.display()));
+            }
+        }
+    }
+    assert_none(findings);
+}
+
+#[test]
+fn every_member_is_on_a_floor() {
+    let manifest = read(&root().join("Cargo.toml"));
+    let members = manifest.split("members = [").nth(1).and_then(|rest| rest.split(']').next());
+    let listed: Vec<&str> = members.expect("the workspace lists its members").split('"').skip(1).step_by(2).collect();
+    let unknown: Vec<_> = listed.iter().filter(|member| !FLOORS.contains(member)).collect();
+    assert!(unknown.is_empty(), "give {unknown:?} a floor in this test");
+}
+
+#[test]
+fn core_touches_nothing_ambient() {
+    let mut findings = Vec::new();
+    for path in rust_files(&root().join("core")) {
+        let in_tests = path.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "benches");
+        for (number, line) in read(&path).lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            for (word, instead) in BANNED_IN_CORE {
+                if !in_tests && code.contains(word) {
+                    findings.push(format!("{}:{}: `{word}`: {instead}", path.display(), number + 1));
+                }
+            }
+        }
+    }
+    assert_none(findings);
+}
+
+#[test]
+fn every_file_says_what_it_is_and_every_crate_what_it_may_not_know() {
+    let mut findings = Vec::new();
+    for path in source_files() {
+        let text = read(&path);
+        if !text.trim_start_matches("#![no_main]").trim_start().starts_with("//!") {
+            findings.push(format!("{}:1: begin with `//!` and the file's purpose", path.display()));
+        }
+        let is_library = path.ends_with("src/lib.rs");
+        let head: String = text.lines().take_while(|line| line.starts_with("//!")).collect();
+        if is_library && !head.contains("may not") && !head.contains("reads no clock") {
+            findings.push(format!("{}:1: say what this crate may not know", path.display()));
+        }
+    }
+    assert_none(findings);
+}
+
+#[test]
+fn no_file_outgrows_a_sitting() {
+    let too_long = |path: &PathBuf| {
+        let lines = read(path).lines().count();
+        (lines > LINES_MAX).then(|| format!("{}:{lines}: at most {LINES_MAX} lines", path.display()))
+    };
+    assert_none(source_files().iter().filter_map(too_long).collect());
+}
+
+#[test]
+fn every_dependency_has_its_reason() {
+    let reasons = read(&root().join("docs/dependencies.md"));
+    let manifest = read(&root().join("Cargo.toml"));
+    let section = manifest.split("[workspace.dependencies]").nth(1).expect("the section exists");
+    let names = section
+        .lines()
+        .take_while(|line| !line.starts_with('['))
+        .filter_map(|line| line.split([' ', '.', '=']).next())
+        .filter(|name| !name.is_empty() && !name.starts_with('#') && !name.starts_with("loadline"));
+    let without = names.filter(|name| !reasons.contains(&format!("| `{name}` |")));
+    assert_none(without.map(|name| format!("docs/dependencies.md: no line for `{name}`")).collect());
+}
