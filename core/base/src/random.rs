@@ -29,6 +29,7 @@ impl Rng {
     }
 
     /// The next 64 random bits.
+    #[inline]
     pub fn next_u64(&mut self) -> u64 {
         let [a, b, c, d] = self.state;
         let result = a.wrapping_add(d).rotate_left(23).wrapping_add(a);
@@ -38,6 +39,7 @@ impl Rng {
     }
 
     /// A uniform integer in `0..bound`, without bias (Lemire 2019). `bound` must not be zero.
+    #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "a uniform draw needs a range that is not empty");
         let mut product = u128::from(self.next_u64()) * u128::from(bound);

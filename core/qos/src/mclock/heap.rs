@@ -1,5 +1,7 @@
 //! A 4-ary minimum heap of records: key inline beside the index, the four children of a node in one cache line.
 
+use std::hint::select_unpredictable;
+
 /// What a heap holds: a key and the index of its record.
 pub(super) trait Entry: Copy {
     /// Fills the unused places of a line.
@@ -207,11 +209,10 @@ impl<E: Entry, const TRACKED: bool> Heap<E, TRACKED> {
                 break;
             }
             let siblings = &self.lines[line].0;
-            let child = match self.end - first {
+            let (child, least) = match self.end - first {
                 4.. => least_of_four(siblings),
                 rest => least_of(&siblings[..rest]),
             };
-            let least = siblings[child];
             if !least.is_before(entry) {
                 break;
             }
@@ -269,17 +270,24 @@ fn parent(place: usize) -> usize {
     place / 4 + 2
 }
 
-/// The place of the least of a full line, without branches.
-#[inline]
-fn least_of_four<E: Entry>(line: &[E; 4]) -> usize {
-    let left = usize::from(line[1].is_before(line[0]));
-    let right = 2 + usize::from(line[3].is_before(line[2]));
-    if line[right].is_before(line[left]) { right } else { left }
+/// The place of the least of a full line and the least itself; both come from conditional moves, since which sibling
+/// is least cannot be predicted.
+#[inline(always)]
+fn least_of_four<E: Entry>(line: &[E; 4]) -> (usize, E) {
+    let [a, b, c, d] = *line;
+    let (left, right) = (b.is_before(a), d.is_before(c));
+    let left = (usize::from(left), select_unpredictable(left, b, a));
+    let right = (2 + usize::from(right), select_unpredictable(right, d, c));
+    let is_right = right.1.is_before(left.1);
+    (
+        select_unpredictable(is_right, right.0, left.0),
+        select_unpredictable(is_right, right.1, left.1),
+    )
 }
 
-fn least_of<E: Entry>(siblings: &[E]) -> usize {
-    (1..siblings.len()).fold(0, |least, place| {
-        if siblings[place].is_before(siblings[least]) { place } else { least }
+fn least_of<E: Entry>(siblings: &[E]) -> (usize, E) {
+    (1..siblings.len()).fold((0, siblings[0]), |least, place| {
+        if siblings[place].is_before(least.1) { (place, siblings[place]) } else { least }
     })
 }
 

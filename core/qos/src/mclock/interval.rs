@@ -7,7 +7,7 @@ use super::tick::{CHARGE_MAX, TICKS_ODD, TICKS_SHIFT};
 /// Rounding down keeps a tag that is a whole nanosecond in exact arithmetic at that nanosecond once it is
 /// rounded up for the caller. The rate can be computed back exactly, so records need not keep it.
 #[derive(Clone, Copy, Debug)]
-#[repr(packed(2))]
+#[repr(Rust, packed(2))]
 pub(super) struct Interval {
     mantissa: u64,
     exponent: i16,

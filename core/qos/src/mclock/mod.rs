@@ -10,6 +10,7 @@ mod directory;
 mod explain;
 mod heap;
 mod interval;
+mod lineup;
 mod loadline;
 mod published;
 mod requests;

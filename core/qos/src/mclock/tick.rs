@@ -85,7 +85,7 @@ impl Tick {
 
 /// A [`Tick`] in 12 bytes, as records keep it.
 #[derive(Clone, Copy, Debug)]
-#[repr(packed(4))]
+#[repr(Rust, packed(4))]
 pub(super) struct StoredTick {
     low: u64,
     high: u32,

@@ -1,8 +1,8 @@
 //! Changes while requests wait, in Loadline's mode: parameters, removal, clients that leave.
 
-use super::super::heap::{Entry, Packed};
+use super::super::heap::Packed;
 use super::super::tick::Tick;
-use super::{CLOSED, Loadline, NO_FLOW};
+use super::{CLOSED, Loadline, NO_FLOW, NO_TURNS};
 use crate::{ClassId, FlowId, Params};
 use loadline_base::Time;
 
@@ -28,10 +28,11 @@ impl<T> Loadline<T> {
             let doomed = |flow: FlowId, payload: &T| doomed(flows[flow].class, payload);
             self.requests.remove_where(fifo, doomed, removed);
         }
-        for (_, flow) in self.flows.iter_mut().filter(|(_, flow)| flow.is_open()) {
-            let class = flow.class;
-            let doomed = |_, payload: &T| doomed(class, payload);
-            self.requests.remove_where(&mut flow.fifo, doomed, removed);
+        for (flow, record) in self.flows.iter_mut().filter(|(_, record)| record.is_open()) {
+            let id = record.class;
+            let class = &mut self.classes[id];
+            let fifo = if class.turn == flow { &mut class.fifo } else { &mut record.fifo };
+            self.requests.remove_where(fifo, |_, payload| doomed(id, payload), removed);
         }
         for id in self.classes.ids() {
             self.settle_turns(id);
@@ -45,28 +46,24 @@ impl<T> Loadline<T> {
         for fifo in [&mut self.requeued, &mut self.strict] {
             self.requests.remove_where(fifo, |owner, _| owner == flow, removed);
         }
-        let closed = &mut self.flows[flow];
-        self.requests.remove_where(&mut closed.fifo, |_, _| true, removed);
-        closed.class = CLOSED;
-        let client = closed.client;
-        self.directory.close(id, client, flow);
+        let (class, closed) = (&mut self.classes[id], &mut self.flows[flow]);
+        let fifo = if class.turn == flow { &mut class.fifo } else { &mut closed.fifo };
+        self.requests.remove_where(fifo, |_, _| true, removed);
         self.settle_turns(id);
-        if self.classes[id].turn == flow {
-            self.classes[id].turn = NO_FLOW;
+        let (class, closed) = (&mut self.classes[id], &mut self.flows[flow]);
+        if class.turn == flow {
+            class.turn = NO_FLOW;
         }
+        closed.class = CLOSED;
+        self.directory.close(id, closed.client(), flow);
         self.refresh(id);
     }
 
     /// After a removal: the turn belongs to a client that waits, if there is one.
     fn settle_turns(&mut self, id: ClassId) {
         let class = &mut self.classes[id];
-        let Some(turns) = &mut class.turns else { return };
-        let flows = &self.flows;
-        turns.waiting.retain(|entry| !flows[FlowId::new(entry.index())].fifo.is_empty());
-        if flows.get(class.turn).is_none_or(|turn| turn.fifo.is_empty())
-            && let Some(top) = turns.waiting.pop()
-        {
-            class.turn = FlowId::new(top.index());
+        if class.turns != NO_TURNS {
+            self.turns[class.turns].settle(class, &mut self.flows);
         }
     }
 

@@ -9,10 +9,10 @@ use loadline_base::Time;
 /// What a look at the shared classes finds.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Choice {
-    /// This class stands on top of the reserved heap and is due.
-    Reservation(ClassId),
-    /// This class stands on top of the weighted heap and is within its limit.
-    Weight(ClassId),
+    /// This class stands on top of the reserved heap and has been due since this tag.
+    Reservation(ClassId, Tick),
+    /// This class stands first among the weighted and has passed this limit tag, if it has one.
+    Weight(ClassId, Option<Tick>),
     /// This class stands on top of the spare heap and nobody else may run.
     Spare(ClassId),
     /// Nothing may run before this time.
@@ -26,14 +26,14 @@ impl<T> Loadline<T> {
     #[inline(always)]
     pub(super) fn choose(&mut self, now: Time) -> Choice {
         let now = Tick::from_time(now);
-        if let Some(class) = self.due_reservation(now) {
-            return Choice::Reservation(class);
+        if let Some((class, tag)) = self.due_reservation(now) {
+            return Choice::Reservation(class, tag);
         }
         if self.limited.peek().is_some_and(|top| top.key() <= now.key()) {
             self.release_limited(now);
         }
-        if let Some(class) = self.least_weighted(now) {
-            return Choice::Weight(class);
+        if let Some((class, tag)) = self.least_weighted(now) {
+            return Choice::Weight(class, tag);
         }
         if let Some(class) = self.least_spare() {
             return Choice::Spare(class);
@@ -46,7 +46,7 @@ impl<T> Loadline<T> {
 
     /// The class whose reservation is due first, if one is due at `now`.
     #[inline(always)]
-    fn due_reservation(&mut self, now: Tick) -> Option<ClassId> {
+    fn due_reservation(&mut self, now: Tick) -> Option<(ClassId, Tick)> {
         while let Some(top) = self.reserved.peek()
             && top.key() <= now.key()
         {
@@ -56,9 +56,10 @@ impl<T> Loadline<T> {
                 self.reserved.pop();
                 continue;
             };
-            let actual = Packed::new(class.reservation_tag(head).key(), id.get());
+            let tag = class.reservation_tag(head);
+            let actual = Packed::new(tag.key(), id.get());
             if actual == top {
-                return Some(id);
+                return Some((id, tag));
             }
             self.reserved.replace_top(actual);
         }
@@ -89,7 +90,7 @@ impl<T> Loadline<T> {
 
     /// The class that is ahead in virtual time among those within their limits.
     #[inline(always)]
-    fn least_weighted(&mut self, now: Tick) -> Option<ClassId> {
+    fn least_weighted(&mut self, now: Tick) -> Option<(ClassId, Option<Tick>)> {
         while let Some(top) = self.weighted.peek() {
             let id = ClassId::new(top.index());
             let class = &self.classes[id];
@@ -109,7 +110,7 @@ impl<T> Loadline<T> {
                     self.classes[id].in_weighted = false;
                     self.hold(id, tag);
                 }
-                _ => return Some(id),
+                passed => return Some((id, passed)),
             }
         }
         None
@@ -149,8 +150,7 @@ impl<T> Loadline<T> {
     }
 
     fn first_reservation(&mut self) -> Option<Tick> {
-        self.due_reservation(Tick::LAST)?;
-        self.reserved.peek().map(|top| Tick::from_key(top.key()))
+        self.due_reservation(Tick::LAST).map(|(_, tag)| tag)
     }
 
     fn first_limit(&mut self) -> Option<Tick> {

@@ -1,9 +1,10 @@
 //! One class of Loadline's mode and its clients: what is remembered about them, and the tags of a head.
 
-use super::super::heap::{Heap, Packed, Wide};
+use super::super::heap::Wide;
 use super::super::interval::{Interval, Scale, floor_log2};
 use super::super::requests::{Fifo, Slot};
 use super::super::tick::{StoredTick, Tick};
+use super::turns::{NO_TURNS, TurnsId};
 use crate::{ClassId, ClientKey, Distributed, FlowId, Lane, LimitPolicy, Params};
 use loadline_base::Time;
 
@@ -20,7 +21,7 @@ const _: () = assert!(size_of::<Class>() + size_of::<Flow>() + 2 * size_of::<u32
 
 /// Virtual time in virtual ticks: 128 bits last 10^7 years at 10^9 units per second and unit weight.
 #[derive(Clone, Copy, Debug)]
-#[repr(packed(4))]
+#[repr(Rust, packed(4))]
 pub(super) struct Virtual(pub(super) u128);
 
 /// The power of two that weights are measured in, so that only their ratios matter: that of the first weight a
@@ -68,26 +69,21 @@ pub(super) struct Class {
     pub(super) in_spare: bool,
     /// The client whose head is the head of the class; it waits if any client of the class does.
     pub(super) turn: FlowId,
-    /// The other clients' turns, once there has been a second client.
-    pub(super) turns: Option<Box<Turns>>,
-}
-
-/// The clients of a class that wait while another has its turn.
-#[derive(Clone, Debug)]
-pub(super) struct Turns {
-    /// Start tags of the clients with requests, except the one whose turn it is.
-    pub(super) waiting: Heap<Packed, false>,
-    /// Start tag of the last service, in cost units.
-    pub(super) virtual_time: u64,
+    /// What waits of the client whose turn it is, so that a look at the head needs no look at the flow.
+    pub(super) fifo: Fifo,
+    /// Where the turns of several clients are kept, once there has been a second one.
+    pub(super) turns: TurnsId,
 }
 
 /// One client inside a class.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
+#[repr(Rust, packed(4))]
 pub(super) struct Flow {
-    pub(super) client: ClientKey,
+    client: u64,
     /// Start tag among the clients of the class, in cost units (clients weigh the same).
     pub(super) start: u64,
     pub(super) class: ClassId,
+    /// What waits, while it is another client's turn.
     pub(super) fifo: Fifo,
 }
 
@@ -127,7 +123,8 @@ impl Class {
             in_weighted: false,
             in_spare: false,
             turn: NO_FLOW,
-            turns: None,
+            fifo: Fifo::EMPTY,
+            turns: NO_TURNS,
         };
         if let Lane::Shared(params) = lane {
             class.strict = false;
@@ -195,14 +192,16 @@ impl Class {
 }
 
 impl Flow {
+    pub(super) fn new(class: ClassId, client: ClientKey) -> Flow {
+        Flow { client: client.0, start: 0, class, fifo: Fifo::EMPTY }
+    }
+
+    pub(super) fn client(&self) -> ClientKey {
+        ClientKey(self.client)
+    }
+
     pub(super) fn is_open(&self) -> bool {
         self.class != CLOSED
-    }
-}
-
-impl Turns {
-    pub(super) fn new() -> Turns {
-        Turns { waiting: Heap::new(), virtual_time: 0 }
     }
 }
 

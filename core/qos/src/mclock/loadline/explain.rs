@@ -21,7 +21,7 @@ impl<T> Loadline<T> {
         self.explain_list(self.requeued, strict_goes, behind, &mut rows);
         let requeued = self.requests.iter(self.requeued).count();
         for (id, flow) in self.flows.iter().filter(|(_, flow)| flow.is_open()) {
-            for (place, slot) in self.requests.iter(flow.fifo).enumerate() {
+            for (place, slot) in self.requests.iter(self.fifo(id)).enumerate() {
                 let turn = self.classes[flow.class].turn;
                 let reason = if place > 0 {
                     Reason::BehindOwnFlow(place)
@@ -101,7 +101,7 @@ impl<T> Loadline<T> {
         Waiting {
             flow,
             class: self.flows[flow].class,
-            client: self.flows[flow].client,
+            client: self.flows[flow].client(),
             place,
             arrival: slot.arrival,
             cost: slot.cost,

@@ -10,9 +10,11 @@ mod choose;
 mod class;
 mod explain;
 mod serve;
+mod turns;
 
 use super::directory::Directory;
 use super::heap::{Heap, Packed, Wide};
+use super::lineup::Lineup;
 use super::requests::{Fifo, Requests};
 use super::tick::Tick;
 use super::{LoadlineConfig, Occupancy};
@@ -20,8 +22,9 @@ use crate::{
     ClassId, ClientKey, FlowId, Lane, LimitPolicy, Params, Refusal, RefusedRequest, Request,
     Scheduler, Take, Waiting,
 };
-use class::{CLOSED, Class, Flow, Head, NO_FLOW, Turns, WeightUnit};
+use class::{CLOSED, Class, Flow, Head, NO_FLOW, WeightUnit};
 use loadline_base::{IdVec, Time};
+use turns::{NO_TURNS, Turns, TurnsId};
 
 /// The scheduler; see the module.
 #[derive(Clone, Debug)]
@@ -29,6 +32,8 @@ pub(super) struct Loadline<T> {
     config: LoadlineConfig,
     classes: IdVec<ClassId, Class>,
     flows: IdVec<FlowId, Flow>,
+    /// Of the classes that have had several clients.
+    turns: IdVec<TurnsId, Turns>,
     /// The flows of classes that have had several; the only flow of a class stands in its `turn`.
     directory: Directory,
     requests: Requests<T>,
@@ -39,7 +44,7 @@ pub(super) struct Loadline<T> {
     /// Classes with a reservation, by reservation tag.
     reserved: Heap<Packed, true>,
     /// Classes with a weight that were within their limit when last looked at, by start tag.
-    weighted: Heap<Packed, false>,
+    weighted: Lineup,
     /// Classes with a weight that are at their limit, by limit tag.
     limited: Heap<Packed, true>,
     /// Those of `limited` that may use what nobody else wants, by start tag.
@@ -55,13 +60,14 @@ impl<T> Loadline<T> {
             config,
             classes: IdVec::new(),
             flows: IdVec::new(),
+            turns: IdVec::new(),
             directory: Directory::default(),
             requests: Requests::new(),
             strict: Fifo::EMPTY,
             requeued: Fifo::EMPTY,
             strict_run: 0,
             reserved: Heap::new(),
-            weighted: Heap::new(),
+            weighted: Lineup::new(),
             limited: Heap::new(),
             spare: Heap::new(),
             virtual_time: 0,
@@ -101,8 +107,7 @@ impl<T> Loadline<T> {
     /// What the tags of the class's head depend on; `None` while nothing of the class waits.
     #[inline]
     fn head(&self, class: &Class) -> Option<Head> {
-        let flow = self.flows.get(class.turn)?;
-        self.requests.head(flow.fifo).map(Head::of)
+        self.requests.head(class.fifo).map(Head::of)
     }
 
     fn is_strict(&self, class: &Class, priority: u32) -> bool {
@@ -114,7 +119,7 @@ impl<T> Loadline<T> {
     }
 
     fn open_flow(&mut self, id: ClassId, client: ClientKey) -> FlowId {
-        let opened = Flow { client, start: 0, class: id, fifo: Fifo::EMPTY };
+        let opened = Flow::new(id, client);
         let flow = match self.directory.reuse() {
             Some(flow) => {
                 self.flows[flow] = opened;
@@ -125,11 +130,11 @@ impl<T> Loadline<T> {
         let class = &mut self.classes[id];
         if class.turn == NO_FLOW {
             class.turn = flow;
-        } else if class.turns.is_none() {
-            class.turns = Some(Box::new(Turns::new()));
-            self.directory.insert(id, self.flows[class.turn].client, class.turn);
+        } else if class.turns == NO_TURNS {
+            class.turns = self.turns.push(Turns::new());
+            self.directory.insert(id, self.flows[class.turn].client(), class.turn);
         }
-        if class.turns.is_some() {
+        if class.turns != NO_TURNS {
             self.directory.insert(id, client, flow);
         }
         flow
@@ -151,31 +156,12 @@ impl<T> Loadline<T> {
         class.limit_base = tag.into();
         Ok(())
     }
-
-    /// A flow that was empty has a head.
-    fn flow_wakes(&mut self, id: ClassId, flow: FlowId) {
-        let class = &mut self.classes[id];
-        if let Some(turns) = &class.turns {
-            let start = &mut self.flows[flow].start;
-            *start = turns.virtual_time.max(*start);
-        }
-        if class.turn == flow {
-            return self.class_wakes(id);
-        }
-        let idle = self.flows.get(class.turn).is_none_or(|turn| turn.fifo.is_empty());
-        if idle {
-            class.turn = flow;
-            return self.class_wakes(id);
-        }
-        let turns = class.turns.as_mut().expect("a class with a second flow has turns");
-        turns.waiting.push(Packed::new(u128::from(self.flows[flow].start), flow.get()));
-    }
 }
 
 impl<T> Scheduler<T> for Loadline<T> {
     fn flow(&mut self, _now: Time, class: ClassId, client: ClientKey) -> FlowId {
         let turn = self.classes[class].turn;
-        if turn != NO_FLOW && self.flows[turn].client == client {
+        if turn != NO_FLOW && self.flows[turn].client() == client {
             return turn;
         }
         match self.directory.find(class, client) {
@@ -201,11 +187,14 @@ impl<T> Scheduler<T> for Loadline<T> {
         if let Err(refusal) = self.admit(now, id, &request) {
             return Err(RefusedRequest { request, refusal });
         }
-        let fifo = &mut self.flows[flow].fifo;
+        let class = &mut self.classes[id];
+        let fifo = if class.turn == flow { &mut class.fifo } else { &mut self.flows[flow].fifo };
         let was_empty = fifo.is_empty();
         self.requests.push_back(fifo, now, request);
-        if was_empty {
-            self.flow_wakes(id, flow);
+        if was_empty && class.turns == NO_TURNS {
+            self.class_wakes(id);
+        } else if was_empty {
+            self.client_wakes(id, flow);
         }
         Ok(())
     }

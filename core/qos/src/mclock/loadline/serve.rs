@@ -1,13 +1,14 @@
 //! How a request leaves in Loadline's mode, and what its class is charged.
 
-use super::super::heap::{Entry, Packed};
+use super::super::heap::Packed;
 use super::super::requests::Left;
 use super::super::tick::Tick;
 use super::Loadline;
 use super::choose::Choice;
-use super::class::{Class, Flow, Head, Virtual};
-use crate::{ClassId, FlowId, Phase, Take, Taken};
-use loadline_base::{IdVec, Time};
+use super::class::{Head, Virtual};
+use super::turns::NO_TURNS;
+use crate::{ClassId, Phase, Take, Taken};
+use loadline_base::Time;
 
 impl<T> Loadline<T> {
     /// Takes the next request: strict work, then what was put back, then the shared classes.
@@ -68,28 +69,24 @@ impl<T> Loadline<T> {
 
     #[inline(always)]
     fn take_shared(&mut self, now: Time) -> Take<T> {
-        let (id, phase) = match self.choose(now) {
-            Choice::Reservation(id) => (id, Phase::Reservation),
-            Choice::Weight(id) => (id, Phase::Weight),
+        let choice = self.choose(now);
+        let (id, phase) = match choice {
+            Choice::Reservation(id, _) => (id, Phase::Reservation),
+            Choice::Weight(id, _) => (id, Phase::Weight),
             Choice::Spare(id) => (id, Phase::Spare),
             Choice::NotBefore(time) => return Take::NotBefore(time),
             Choice::Nothing => return Take::Empty,
         };
         let class = &mut self.classes[id];
-        let flow = &mut self.flows[class.turn];
-        let left = self.requests.pop_front(&mut flow.fifo).expect("a chosen class has a head");
+        let left = self.requests.pop_front(&mut class.fifo).expect("a chosen class has a head");
         let head = Head::new(left.arrival, left.cost, left.distributed);
-        let next = if class.turns.is_some() {
-            let turn = pass_turn(class, &mut self.flows, head.charge);
-            self.requests.head(self.flows[turn].fifo)
-        } else {
-            self.requests.head(flow.fifo)
-        };
-        let next = next.map(Head::of);
-        match phase {
-            Phase::Reservation => self.charge_reservation(id, head, next),
-            Phase::Weight => self.charge_weight(now, id, head, next),
-            _ => self.charge_spare(now, id, head, next),
+        if class.turns != NO_TURNS {
+            self.turns[class.turns].pass(class, &mut self.flows, head.charge);
+        }
+        match choice {
+            Choice::Reservation(_, tag) => self.charge_reservation(id, tag, head),
+            Choice::Weight(_, limit) => self.charge_weight(now, id, limit, head),
+            _ => self.charge_spare(now, id, head),
         }
         Take::Ready(Taken {
             flow: left.flow,
@@ -104,15 +101,15 @@ impl<T> Loadline<T> {
 
     /// The reservation pays; the weight's ledger gets at most one request ahead of virtual time, the limit counts.
     #[inline(always)]
-    fn charge_reservation(&mut self, id: ClassId, head: Head, next: Option<Head>) {
+    fn charge_reservation(&mut self, id: ClassId, tag: Tick, head: Head) {
         let class = &mut self.classes[id];
-        class.reservation_base = class.reservation_tag(head).into();
+        class.reservation_base = tag.into();
         if class.holds_at_limit() {
             class.limit_base = class.limit_tag(head).into();
         }
         class.start_from(self.virtual_time + class.weight.ticks(head.charge));
-        if let Some(next) = next {
-            let tag = class.reservation_tag(next);
+        if let Some(next) = self.requests.head(class.fifo) {
+            let tag = class.reservation_tag(Head::of(next));
             self.reserved.replace_top(Packed::new(tag.key(), id.get()));
         }
     }
@@ -121,50 +118,67 @@ impl<T> Loadline<T> {
     /// is: work done by weight does not consume the reservation (mClock's compensation; the tag of a head chosen by
     /// weight is still to come, so lowering it by its own cost gives the base back).
     #[inline(always)]
-    fn charge_weight(&mut self, now: Time, id: ClassId, head: Head, next: Option<Head>) {
+    fn charge_weight(&mut self, now: Time, id: ClassId, limit: Option<Tick>, head: Head) {
         let class = &mut self.classes[id];
         let start = class.start.0;
         debug_assert!(start >= self.virtual_time);
         self.virtual_time = start;
         class.start = Virtual(start + class.weight.ticks(head.charge));
-        let holds = class.holds_at_limit();
-        if holds {
-            class.limit_base = class.limit_tag(head).into();
+        if let Some(limit) = limit {
+            class.limit_base = limit.into();
         }
-        let Some(next) = next else { return };
-        if holds && class.limit_tag(next) > Tick::from_time(now) {
-            let tag = class.limit_tag(next);
-            class.in_weighted = false;
-            self.weighted.pop();
-            self.hold(id, tag);
-        } else {
-            self.weighted.replace_top(Packed::new(class.start.0, id.get()));
+        if class.fifo.is_empty() {
+            return;
         }
-        self.lower_reservation(id, head, next);
+        let next_held = limit.and_then(|_| self.next_held_until(now, id));
+        match next_held {
+            Some(tag) => {
+                self.classes[id].in_weighted = false;
+                self.weighted.pop();
+                self.hold(id, tag);
+            }
+            None => {
+                let entry = Packed::new(self.classes[id].start.0, id.get());
+                self.weighted.replace_top(entry);
+            }
+        }
+        self.lower_reservation(id, head);
+    }
+
+    /// Until when the head of a class with a limit has to wait for it, if it has to.
+    #[inline(always)]
+    fn next_held_until(&self, now: Time, id: ClassId) -> Option<Tick> {
+        let class = &self.classes[id];
+        let next = self.requests.head(class.fifo).map(Head::of)?;
+        Some(class.limit_tag(next)).filter(|tag| *tag > Tick::from_time(now))
     }
 
     /// As by weight, but the limit starts again from now: what nobody else wanted is not held against the class.
     #[cold]
-    fn charge_spare(&mut self, now: Time, id: ClassId, head: Head, next: Option<Head>) {
+    fn charge_spare(&mut self, now: Time, id: ClassId, head: Head) {
         let class = &mut self.classes[id];
         class.limit_base = Tick::from_time(now).into();
         self.virtual_time = self.virtual_time.max(class.start.0);
         class.start = Virtual(self.virtual_time + class.weight.ticks(head.charge));
-        let Some(next) = next else { return };
+        let Some(next) = self.requests.head(class.fifo).map(Head::of) else { return };
         self.spare.replace_top(class.spare_entry(id));
         self.limited.lower(Packed::new(class.limit_tag(next).key(), id.get()));
-        self.lower_reservation(id, head, next);
+        self.lower_reservation(id, head);
     }
 
-    /// A cheaper successor is due earlier than its predecessor was.
+    /// After `head` went by weight: a cheaper successor is due earlier than it was.
     #[inline(always)]
-    fn lower_reservation(&mut self, id: ClassId, head: Head, next: Head) {
-        if next.reservation_charge < head.reservation_charge {
-            let class = &self.classes[id];
-            if class.reservation.exists() {
+    fn lower_reservation(&mut self, id: ClassId, head: Head) {
+        let class = &self.classes[id];
+        if !class.reservation.exists() {
+            return;
+        }
+        match self.requests.head(class.fifo).map(Head::of) {
+            Some(next) if next.reservation_charge < head.reservation_charge => {
                 let tag = class.reservation_tag(next);
                 self.reserved.lower(Packed::new(tag.key(), id.get()));
             }
+            _ => {}
         }
     }
 
@@ -199,25 +213,4 @@ impl<T> Loadline<T> {
             payload: left.payload,
         }
     }
-}
-
-/// Ends the turn of the client just served: the client with the least start tag goes next, and is returned.
-fn pass_turn(class: &mut Class, flows: &mut IdVec<FlowId, Flow>, charge: u64) -> FlowId {
-    let Some(turns) = &mut class.turns else { return class.turn };
-    let served = &mut flows[class.turn];
-    turns.virtual_time = turns.virtual_time.max(served.start);
-    served.start = turns.virtual_time.saturating_add(charge);
-    let own = Packed::new(u128::from(served.start), class.turn.get());
-    match turns.waiting.peek() {
-        Some(top) if served.fifo.is_empty() => {
-            turns.waiting.pop();
-            class.turn = FlowId::new(top.index());
-        }
-        Some(top) if top.is_before(own) => {
-            turns.waiting.replace_top(own);
-            class.turn = FlowId::new(top.index());
-        }
-        _ => {}
-    }
-    class.turn
 }

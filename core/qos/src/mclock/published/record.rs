@@ -43,7 +43,7 @@ impl Rates {
 
 /// A 128-bit key that does not ask for 16-byte alignment.
 #[derive(Clone, Copy, Debug)]
-#[repr(packed(4))]
+#[repr(Rust, packed(4))]
 pub(super) struct Ledger(pub(super) i128);
 
 /// Which tags of the head are finite, and in which state a record is.

@@ -1,0 +1,134 @@
+//! A load: a closed or an open loop that drives a simulated cluster.
+
+use crate::address::{Addresses, Image};
+use crate::mix::Mix;
+use crate::pace::Schedule;
+use crate::recorder::{LoadRecord, Recorder};
+use crate::spec::LoadSpec;
+use loadline_base::{Rng, Time};
+use loadline_cluster::Target;
+use loadline_osd::ClientId;
+use loadline_sim::{Done, Issue, Workload};
+use std::ops::Range;
+
+/// A client with its ops.
+///
+/// An op's token is its intended start in nanoseconds. In a closed loop that is when it was sent; in an open
+/// loop it is when the schedule wanted it sent, however late it went, so that a stalled server cannot hide
+/// the ops that it kept from being sent.
+#[derive(Clone, Debug)]
+pub struct Load {
+    client: ClientId,
+    mix: Mix,
+    addresses: Addresses,
+    depth: Option<u32>,
+    schedule: Option<Schedule>,
+    /// One stream for addresses and mixes, one for arrivals: neither shifts the other.
+    rng: Rng,
+    arrivals_rng: Rng,
+    traced: Range<u64>,
+    issued: u64,
+    in_flight: u32,
+    running: bool,
+    recorder: Recorder,
+}
+
+impl Load {
+    /// A load as `spec` describes it, which must have passed [`LoadSpec::check`]. It counts from time zero
+    /// until [`measure_from`](Load::measure_from) says otherwise.
+    pub fn new(spec: &LoadSpec, image: Image, client: ClientId, seed: u64) -> Load {
+        Load {
+            client,
+            mix: Mix::new(spec),
+            addresses: Addresses::new(image, spec.pattern),
+            depth: spec.depth,
+            schedule: spec.rate.map(|rate| Schedule::new(rate, spec.arrivals)),
+            rng: Rng::for_purpose(seed, 1),
+            arrivals_rng: Rng::for_purpose(seed, 2),
+            traced: 0..0,
+            issued: 0,
+            in_flight: 0,
+            running: false,
+            recorder: Recorder::new(Time::ZERO),
+        }
+    }
+
+    /// Traces the ops with these numbers, counted from 0 in the order of issue.
+    pub fn trace(&mut self, ops: Range<u64>) {
+        self.traced = ops;
+    }
+
+    /// Forgets what completed so far and counts what completes from now on: the end of a warm-up.
+    pub fn measure_from(&mut self, now: Time) {
+        self.recorder = Recorder::new(now);
+    }
+
+    /// What the client saw until now.
+    pub fn record(&self, now: Time) -> LoadRecord {
+        self.recorder.until(now)
+    }
+
+    fn has_room(&self) -> bool {
+        self.depth.is_none_or(|depth| self.in_flight < depth)
+    }
+
+    fn issue(&mut self, intended: Time, out: &mut Vec<Issue>) {
+        let (kind, length) = self.mix.draw(&mut self.rng);
+        let (object, offset) = self.addresses.draw(length, &mut self.rng);
+        let traced = self.traced.contains(&self.issued);
+        let (client, pool) = (self.client, self.addresses.pool());
+        let target = Target { client, kind, traced, pool, object, offset, length };
+        out.push(Issue { target, token: intended.nanos() });
+        self.issued += 1;
+        self.in_flight += 1;
+    }
+
+    /// Issues what is due and has room.
+    fn issue_due(&mut self, now: Time, out: &mut Vec<Issue>) {
+        while self.running && self.has_room() {
+            let intended = match &mut self.schedule {
+                None => now,
+                Some(schedule) if schedule.next() <= now => {
+                    let intended = schedule.next();
+                    schedule.advance(&mut self.arrivals_rng);
+                    intended
+                }
+                Some(_) => return,
+            };
+            self.issue(intended, out);
+        }
+    }
+}
+
+impl Workload for Load {
+    fn start(&mut self, now: Time, issue: &mut Vec<Issue>) {
+        self.running = true;
+        if let Some(schedule) = &mut self.schedule {
+            schedule.begin(now, &mut self.arrivals_rng);
+        }
+        self.issue_due(now, issue);
+    }
+
+    #[inline]
+    fn replied(&mut self, now: Time, done: &Done, issue: &mut Vec<Issue>) {
+        self.in_flight -= 1;
+        self.recorder.record(Time::from_nanos(done.token), &done.reply, now);
+        self.issue_due(now, issue);
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let schedule = self.schedule.as_ref()?;
+        (self.running && self.has_room()).then(|| schedule.next())
+    }
+
+    fn woke(&mut self, now: Time, issue: &mut Vec<Issue>) {
+        self.issue_due(now, issue);
+    }
+
+    fn stop(&mut self) {
+        self.running = false;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! Loads against a made-up server that answers when the test says.
+
+use super::*;
+use loadline_base::{SlotId, Span};
+use loadline_cluster::PoolId;
+use loadline_osd::Reply;
+
+const MS: u64 = 1_000_000;
+
+fn load(text: &str) -> Load {
+    let spec: LoadSpec = toml::from_str(text).expect("the text is a load");
+    let image = Image { pool: PoolId::new(0), objects: 4, object_bytes: 1 << 20 };
+    Load::new(&spec, image, ClientId::new(0), 1)
+}
+
+fn at(ms: u64) -> Time {
+    Time::from_nanos(ms * MS)
+}
+
+fn reply(load: &mut Load, now: Time, issued: Issue, out: &mut Vec<Issue>) {
+    let zero = Time::ZERO;
+    let op = SlotId::new(0);
+    let reply = Reply {
+        op,
+        admitted: zero,
+        dequeued: zero,
+        executed: zero,
+        committed: zero,
+        replied: zero,
+    };
+    load.replied(now, &Done { token: issued.token, issued: zero, reply }, out);
+}
+
+/// Wakes the load whenever it asks, until `end`; returns what it issued.
+fn run_until(load: &mut Load, end: Time) -> Vec<Issue> {
+    let mut issued = Vec::new();
+    while let Some(now) = load.next_wake().filter(|now| *now <= end) {
+        load.woke(now, &mut issued);
+    }
+    issued
+}
+
+#[test]
+fn a_closed_loop_keeps_its_depth() {
+    let mut load = load("depth = 8\nblock = '4 KiB'\nimage = '4 MiB'");
+    let mut out = Vec::new();
+    load.start(at(5), &mut out);
+    assert_eq!((out.len(), load.next_wake()), (8, None));
+    assert!(out.iter().all(|issue| issue.token == 5 * MS));
+    let first = out.remove(0);
+    reply(&mut load, at(7), first, &mut out);
+    assert_eq!((out.len(), out[7].token), (8, 7 * MS));
+    load.stop();
+    let second = out.remove(0);
+    reply(&mut load, at(9), second, &mut out);
+    assert_eq!(out.len(), 7, "a stopped load issues nothing more");
+    let record = load.record(at(10));
+    assert_eq!((record.latency.count(), record.latency.max_ns()), (2, 4 * MS));
+}
+
+/// 1000 ops per second for a second, while the server answers none; then it answers all at once. The op
+/// intended at i ms took 1000 - i ms: the mean of 0..=999 is 499.5 ms, and the longest is 999 ms.
+#[test]
+fn an_open_loop_is_measured_from_the_intended_start() {
+    let mut load = load("rate = 1000.0\narrivals = 'fixed'\nblock = '4 KiB'\nimage = '4 MiB'");
+    let mut out = Vec::new();
+    load.start(Time::ZERO, &mut out);
+    let issued = run_until(&mut load, at(1000));
+    assert_eq!((out.len(), issued.len()), (0, 1000));
+    for issue in issued {
+        reply(&mut load, at(1000), issue, &mut out);
+    }
+    let record = load.record(at(2000));
+    assert_eq!((record.latency.mean_ns(), record.latency.max_ns()), (499.5e6, 999 * MS));
+    assert_eq!((record.iops(), record.seconds.len(), record.seconds[1].count), (500.0, 2, 1000));
+}
+
+/// With one op in flight and 10 ms of service at 1000 ops per second, the n-th op (from 1) is intended at n
+/// ms, sent at 1 + 10 (n - 1) ms and answered 10 ms later: its latency is 1 + 10 n - n ms, not 10.
+#[test]
+fn a_bound_on_what_is_in_flight_does_not_hide_the_wait() {
+    let mut load =
+        load("rate = 1000.0\ndepth = 1\narrivals = 'fixed'\nblock = '4 KiB'\nimage = '4 MiB'");
+    let mut out = Vec::new();
+    load.start(Time::ZERO, &mut out);
+    let mut waiting = run_until(&mut load, at(1));
+    for n in 1..=50u64 {
+        let issue = waiting.pop().expect("one op is in flight");
+        assert_eq!((issue.token, load.next_wake()), (n * MS, None));
+        reply(&mut load, at(1 + 10 * n), issue, &mut waiting);
+        assert_eq!(load.record(at(1 + 10 * n)).latency.max_ns(), (1 + 9 * n) * MS);
+    }
+}
+
+/// 20,000 ops per second for 10 s: 200,000 arrivals with a standard deviation of sqrt(200000) = 447; five of
+/// them are 2236.
+#[test]
+fn poisson_arrivals_reach_their_rate() {
+    let mut load = load("rate = 20000.0\nblock = '4 KiB'\nimage = '4 MiB'");
+    load.start(Time::ZERO, &mut Vec::new());
+    let issued = run_until(&mut load, Time::from_secs(10)).len();
+    assert!(issued.abs_diff(200_000) < 2_236, "{issued} arrivals");
+}
+
+#[test]
+fn a_warm_up_is_forgotten_and_the_traced_ops_are_marked() {
+    let mut load = load("depth = 1\nblock = '4 KiB'\nimage = '4 MiB'");
+    load.trace(2..4);
+    let mut out = Vec::new();
+    load.start(Time::ZERO, &mut out);
+    let mut traced = vec![out[0].target.traced];
+    for ms in 1..=5 {
+        let issue = out.pop().expect("one op is in flight");
+        reply(&mut load, at(ms), issue, &mut out);
+        traced.push(out[0].target.traced);
+        if ms == 3 {
+            load.measure_from(at(3));
+        }
+    }
+    assert_eq!(traced, [false, false, true, true, false, false]);
+    let record = load.record(at(5));
+    assert_eq!((record.latency.count(), record.window), (2, Span::from_millis(2)));
+}

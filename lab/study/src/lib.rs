@@ -1,0 +1,62 @@
+//! Studies: a question, the setups that answer it, and what their runs concluded.
+//!
+//! A study goes require → run → record → study; every step can be repeated later from the files of
+//! the one before it. This crate may know the worlds it runs in and the statistics it concludes
+//! with. It may not know how a conclusion is shown: tables, charts and pages live in `report`,
+//! which reads [`StudyResult`] and [`RunFacts`] and nothing else.
+
+mod input;
+mod library;
+mod file;
+mod overrides;
+mod study;
+mod setup;
+mod plan;
+mod execute;
+mod recovery;
+mod waits;
+mod record;
+mod folder;
+mod conclude;
+mod session;
+mod compare;
+mod calibrate;
+mod trace;
+mod host;
+
+mod claim;
+mod facts;
+mod published;
+mod result;
+mod series;
+mod summary;
+
+pub use calibrate::{Calibrated, calibrate};
+pub use claim::{Claim, ClaimFigure};
+pub use compare::{ComparedFigure, compare_results};
+pub use conclude::conclude;
+pub use execute::Advance;
+pub use facts::{Host, RunFacts};
+pub use file::Companions;
+pub use folder::{FolderError, Manifest, RunFolder};
+pub use host::build_id;
+pub use input::{InputError, Source, nearest, unknown};
+pub use library::{Library, Shelf};
+pub use overrides::{Override, STUDY_KEYS, StudyKey};
+pub use plan::{Job, Purpose, Request, plan};
+pub use published::{
+    Figure, Published, PublishedClient, PublishedError, PublishedLatency, PublishedRecovery,
+    PublishedSet, PublishedSetup,
+};
+pub use record::{RunRecord, TracedStage};
+pub use recovery::RunError;
+pub use result::{
+    ClientResult, DriveSummary, FittedFigure, Latency, NamedValue, PlacementSpread, RecoveryResult,
+    RepeatResult, SettingRow, SetupResult, Spread, Statement, StudyResult, Variant,
+};
+pub use series::{ClassWaits, SetupSeries, Stage};
+pub use session::{Order, Session, SessionError, Sight};
+pub use setup::Setup;
+pub use study::{ClusterShape, Inputs, RecoverySteps, Study};
+pub use summary::summary_json;
+pub use trace::chrome_trace;

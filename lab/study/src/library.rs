@@ -1,0 +1,182 @@
+//! Where studies, drives and published figures are found: a path, the nearest data folder, or the program itself.
+
+use crate::input::{InputError, Source, unknown};
+use crate::overrides::Override;
+use crate::study::Inputs;
+use std::path::{Path, PathBuf};
+
+/// A kind of data file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shelf {
+    /// `studies/*.toml`
+    Studies,
+    /// `drives/*.toml`
+    Drives,
+    /// `published/*.toml`
+    Published,
+}
+
+/// The files that the program carries, so that it works in any folder.
+const BUILT_IN: &[(Shelf, &str, &str)] = &[
+    (Shelf::Studies, "recovery-nvme", include_str!("../../../studies/recovery-nvme.toml")),
+    (Shelf::Studies, "recovery-hdd-wal", include_str!("../../../studies/recovery-hdd-wal.toml")),
+    (Shelf::Studies, "recovery-hdd", include_str!("../../../studies/recovery-hdd.toml")),
+    (Shelf::Drives, "nvme-p3700", include_str!("../../../drives/nvme-p3700.toml")),
+    (
+        Shelf::Drives,
+        "hdd-wal-constellation",
+        include_str!("../../../drives/hdd-wal-constellation.toml"),
+    ),
+    (Shelf::Drives, "hdd-constellation", include_str!("../../../drives/hdd-constellation.toml")),
+    (Shelf::Published, "recovery", include_str!("../../../published/recovery.toml")),
+];
+
+impl Shelf {
+    const fn folder(self) -> &'static str {
+        match self {
+            Shelf::Studies => "studies",
+            Shelf::Drives => "drives",
+            Shelf::Published => "published",
+        }
+    }
+
+    const fn noun(self) -> &'static str {
+        match self {
+            Shelf::Studies => "study",
+            Shelf::Drives => "drive",
+            Shelf::Published => "set of published figures",
+        }
+    }
+}
+
+/// Data files, those of the nearest folder first.
+#[derive(Clone, Debug, Default)]
+pub struct Library {
+    root: Option<PathBuf>,
+}
+
+impl Library {
+    /// The program's own files only.
+    pub fn built_in() -> Library {
+        Library { root: None }
+    }
+
+    /// The data folders of `folder` or of its nearest ancestor that has both studies and drives.
+    pub fn around(folder: &Path) -> Library {
+        let has_data = |folder: &&Path| {
+            [Shelf::Studies, Shelf::Drives].iter().all(|shelf| folder.join(shelf.folder()).is_dir())
+        };
+        Library { root: folder.ancestors().find(has_data).map(Path::to_owned) }
+    }
+
+    /// A file by name, or by path if it is written like one.
+    ///
+    /// # Errors
+    /// [`InputError`] with the nearest right name.
+    pub fn find(&self, shelf: Shelf, name: &str) -> Result<Source, InputError> {
+        if name.ends_with(".toml") || name.contains('/') {
+            return read(Path::new(name));
+        }
+        if let Some(path) = self.path(shelf, name).filter(|path| path.is_file()) {
+            return read(&path);
+        }
+        let own = BUILT_IN.iter().find(|(on, called, _)| *on == shelf && *called == name);
+        own.map(built_in_source).ok_or_else(|| {
+            let names = self.names(shelf);
+            let reason = unknown(shelf.noun(), name, names.iter().map(String::as_str));
+            InputError::new(name, reason)
+        })
+    }
+
+    /// Every name on a shelf: the program's own in their order, then what the folder adds.
+    pub fn names(&self, shelf: Shelf) -> Vec<String> {
+        let own = BUILT_IN.iter().filter(|(on, ..)| *on == shelf);
+        let mut names: Vec<String> = own.map(|(_, name, _)| (*name).to_owned()).collect();
+        let folder = self.root.as_ref().map(|root| root.join(shelf.folder()));
+        let entries = folder.and_then(|folder| std::fs::read_dir(folder).ok());
+        let mut found: Vec<String> = entries
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| {
+                entry.ok()?.file_name().to_str()?.strip_suffix(".toml").map(str::to_owned)
+            })
+            .filter(|name| !names.contains(name))
+            .collect();
+        found.sort();
+        names.append(&mut found);
+        names
+    }
+
+    /// Everything that a study is computed from.
+    ///
+    /// # Errors
+    /// [`InputError`] if the study, its drive or its published figures are not there or cannot be read.
+    pub fn inputs(&self, study: &str, overrides: Vec<Override>) -> Result<Inputs, InputError> {
+        let study = self.find(Shelf::Studies, study)?;
+        let named = Inputs::named_in(&study, &overrides)?;
+        let at = |span: &std::ops::Range<usize>, error: InputError| match error.line {
+            None if !span.is_empty() => study.error_at(span.start, error.reason),
+            _ => error,
+        };
+        let drive = self
+            .find(Shelf::Drives, named.drive.get_ref())
+            .map_err(|error| at(&named.drive.span(), error))?;
+        let published = match &named.published {
+            Some(name) => Some(
+                self.find(Shelf::Published, name.get_ref())
+                    .map_err(|error| at(&name.span(), error))?,
+            ),
+            None => None,
+        };
+        Ok(Inputs { study, drive, published, overrides })
+    }
+
+    fn path(&self, shelf: Shelf, name: &str) -> Option<PathBuf> {
+        Some(self.root.as_ref()?.join(shelf.folder()).join(format!("{name}.toml")))
+    }
+}
+
+fn built_in_source((shelf, name, text): &(Shelf, &str, &str)) -> Source {
+    Source {
+        name: (*name).to_owned(),
+        file: format!("{}/{name}.toml (built in)", shelf.folder()),
+        text: (*text).to_owned(),
+    }
+}
+
+fn read(path: &Path) -> Result<Source, InputError> {
+    let file = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| InputError::new(file.clone(), format!("cannot be read: {error}")))?;
+    let name = path.file_stem().map_or(String::new(), |stem| stem.to_string_lossy().into_owned());
+    Ok(Source { name, file, text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::Study;
+
+    #[test]
+    fn every_study_of_the_program_is_sound() {
+        let library = Library::built_in();
+        for name in library.names(Shelf::Studies) {
+            let inputs = library.inputs(&name, Vec::new()).expect("the study's files are there");
+            let study = Study::new(&inputs).expect("the study is sound");
+            assert!(study.published.is_some(), "{name} has published figures");
+            assert_eq!(study.choose("default").expect("there is such a set").len(), 6);
+            assert_eq!(study.choose("all").expect("there is such a set").len(), 12);
+        }
+    }
+
+    #[test]
+    fn names_that_do_not_exist_are_refused_with_the_nearest() {
+        let check = |shelf, name: &str, says: &str| {
+            let error = Library::built_in().find(shelf, name).expect_err("there is none");
+            assert!(error.to_string().contains(says), "{error}");
+        };
+        check(Shelf::Studies, "recovery-nvm", "did you mean `recovery-nvme`?");
+        check(Shelf::Drives, "hdd-constelation", "did you mean `hdd-constellation`?");
+        check(Shelf::Studies, "nothing/here.toml", "nothing/here.toml: cannot be read");
+    }
+}

@@ -1,0 +1,152 @@
+//! `--set key=value`: a study's own figures, or an option of every OSD, changed for one run.
+
+use crate::file::StudyFile;
+use crate::input::{InputError, nearest};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// One `--set`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Override {
+    /// What is set.
+    pub key: String,
+    /// To what.
+    pub value: String,
+}
+
+/// A figure of a study that `--set` can change.
+pub struct StudyKey {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub doc: &'static str,
+    set: fn(&mut StudyFile, &str) -> Result<(), String>,
+}
+
+/// The figures of a study that `--set` can change. Every option of an OSD can be set beside them.
+pub const STUDY_KEYS: &[StudyKey] = &[
+    StudyKey { name: "scale", doc: "share of the published amount of work", set: |_, _| Ok(()) },
+    StudyKey {
+        name: "drive",
+        doc: "the drive under test",
+        set: |file, text| {
+            file.drive = toml::Spanned::new(0..0, text.to_owned());
+            Ok(())
+        },
+    },
+    key("osds", "OSDs, one drive each", |file, text| put(&mut file.cluster.osds, text)),
+    key("copies", "copies of each object", |file, text| put(&mut file.cluster.copies, text)),
+    key("objects", "objects written while an OSD is away", |file, text| {
+        put(&mut file.recovery.objects, text)
+    }),
+    key("object_size", "size of each", |file, text| put(&mut file.recovery.object_size, text)),
+    key("baseline", "length of the run without recovery", |file, text| {
+        put(&mut file.recovery.baseline, text)
+    }),
+    key("depth", "client ops in flight", |file, text| {
+        file.load.depth = Some(parse(text)?);
+        Ok(())
+    }),
+    key("rate", "client ops per second: an open loop", |file, text| {
+        file.load.rate = Some(parse(text)?);
+        Ok(())
+    }),
+    key("block", "size of a client op", |file, text| {
+        file.load.block = vec![loadline_load::Block { size: parse(text)?, weight: 1 }];
+        Ok(())
+    }),
+    key("reads", "share of client ops that read", |file, text| put(&mut file.load.reads, text)),
+    key("image", "size of the clients' image", |file, text| put(&mut file.load.image, text)),
+    key("variant_scale", "scale of the runs without the software stage", |file, text| {
+        put(&mut file.companions.variant_scale, text)
+    }),
+    key("spread_placements", "how many other placements are tried", |file, text| {
+        put(&mut file.companions.spread_placements, text)
+    }),
+    key("spread_scale", "scale of the runs over other placements", |file, text| {
+        put(&mut file.companions.spread_scale, text)
+    }),
+];
+
+const fn key(
+    name: &'static str,
+    doc: &'static str,
+    set: fn(&mut StudyFile, &str) -> Result<(), String>,
+) -> StudyKey {
+    StudyKey { name, doc, set }
+}
+
+fn put<T: FromStr<Err: fmt::Display>>(into: &mut T, text: &str) -> Result<(), String> {
+    *into = parse(text)?;
+    Ok(())
+}
+
+fn parse<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: T::Err| error.to_string())
+}
+
+impl Override {
+    /// Whether this sets an option of the OSDs, by the prefix that all of them have.
+    pub(crate) fn is_option(&self) -> bool {
+        self.key.starts_with("osd_") || self.key.starts_with("bluestore_")
+    }
+}
+
+/// Reads `key=value`.
+impl FromStr for Override {
+    type Err = InputError;
+
+    fn from_str(text: &str) -> Result<Override, InputError> {
+        let wanted = "takes key=value, for example --set scale=0.1 or --set osd_max_backfills=4";
+        match text.split_once('=') {
+            Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
+                Ok(Override { key: key.trim().to_owned(), value: value.trim().to_owned() })
+            }
+            _ => Err(InputError::new(format!("--set {text}"), wanted)),
+        }
+    }
+}
+
+impl fmt::Display for Override {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "--set {}={}", self.key, self.value)
+    }
+}
+
+/// Puts the study's own figures into the file; options of OSDs are for the setups.
+pub(crate) fn apply_overrides(
+    file: &mut StudyFile,
+    overrides: &[Override],
+) -> Result<(), InputError> {
+    for change in overrides.iter().filter(|change| !change.is_option()) {
+        let Some(key) = STUDY_KEYS.iter().find(|key| key.name == change.key) else {
+            let names: Vec<&str> = STUDY_KEYS.iter().map(|key| key.name).collect();
+            let hint = nearest(&change.key, names.iter().copied())
+                .map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+            let reason = format!(
+                "there is no such figure; a study has {} and every option of an OSD{hint}",
+                names.join(", ")
+            );
+            return Err(InputError::new(change.to_string(), reason));
+        };
+        (key.set)(file, &change.value)
+            .map_err(|problem| InputError::new(change.to_string(), problem))?;
+    }
+    Ok(())
+}
+
+/// The scale that the overrides ask for; the last one counts.
+///
+/// # Errors
+/// [`InputError`] if it is not a number.
+pub(crate) fn scale_of(overrides: &[Override]) -> Result<Option<f64>, InputError> {
+    let Some(change) = overrides.iter().rfind(|change| change.key == "scale") else {
+        return Ok(None);
+    };
+    let wanted = "`scale` must be a number more than 0 and at most 10";
+    let scale: f64 =
+        change.value.parse().map_err(|_| InputError::new(change.to_string(), wanted))?;
+    let sensible = scale > 0.0 && scale <= 10.0;
+    if sensible { Ok(Some(scale)) } else { Err(InputError::new(change.to_string(), wanted)) }
+}

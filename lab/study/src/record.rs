@@ -1,0 +1,55 @@
+//! What one run showed: the raw datum that results are computed from, one line of `runs.jsonl`.
+
+use crate::plan::Purpose;
+use crate::result::{ClientResult, RecoveryResult};
+use crate::series::{ClassWaits, SetupSeries};
+use serde::{Deserialize, Serialize};
+
+/// One finished run. Equal keys have equal records.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// The job's key.
+    pub key: String,
+    /// The setup's name.
+    pub setup: String,
+    /// Why it was made.
+    pub purpose: Purpose,
+    /// Share of the published amount of work.
+    pub scale: f64,
+    /// The seed of load and lotteries.
+    pub seed: u64,
+    /// The seed of the placement.
+    pub placement_seed: u64,
+    /// What the clients saw.
+    pub client: ClientResult,
+    /// What recovery reached.
+    pub recovery: Option<RecoveryResult>,
+    /// Device requests carried out, preparation included.
+    pub device_requests: u64,
+    /// Simulated seconds, preparation included.
+    pub simulated_seconds: f64,
+    /// Course over time; empty for companions.
+    pub series: SetupSeries,
+    /// Where work spent its time; empty for companions.
+    pub waits: Vec<ClassWaits>,
+    /// Stages of traced ops.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trace: Vec<TracedStage>,
+}
+
+/// One stage of a traced op on one OSD.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TracedStage {
+    /// The op's number while it was under way.
+    pub op: u32,
+    /// The OSD's number.
+    pub osd: u32,
+    /// The kind of work, e.g. `client op`.
+    pub work: String,
+    /// The stage, e.g. `queue`.
+    pub stage: String,
+    /// When it began, in nanoseconds of simulated time.
+    pub start_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+}

@@ -1,0 +1,258 @@
+//! One sitting over a study's folder: what is recorded already, what is missing, and the conclusion.
+
+use crate::conclude::conclude;
+use crate::execute::{Advance, ExecuteError, RunEvent, execute};
+use crate::facts::RunFacts;
+use crate::folder::{FolderError, Manifest, RunFolder};
+use crate::input::InputError;
+use crate::plan::{Job, Request, plan};
+use crate::record::RunRecord;
+use crate::recovery::RunError;
+use crate::result::StudyResult;
+use crate::study::{Inputs, Study};
+use crate::trace::chrome_trace;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+/// What somebody asked for, as it stands in the manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// What the study is computed from.
+    pub inputs: Inputs,
+    /// A set, or setups separated by commas.
+    pub setups: String,
+    /// Seed of the first repeat.
+    pub seed: u64,
+    /// Runs of each setup.
+    pub repeats: u32,
+    /// The first traced op, if any.
+    pub trace: Option<u64>,
+    /// The build that computes.
+    pub engine: String,
+}
+
+/// A study with its folder.
+pub struct Session {
+    study: Study,
+    request: Request,
+    folder: RunFolder,
+    manifest: Manifest,
+    records: Vec<RunRecord>,
+}
+
+/// Why a sitting did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// Something that was asked for cannot be used.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The folder cannot be used.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The folder holds something else.
+    #[error("{} holds runs of other inputs; choose another folder with --out, or remove this one", .0.display())]
+    OtherInputs(PathBuf),
+    /// There is no study in the folder.
+    #[error("{} holds no study; the folder of a study has a manifest.json", .0.display())]
+    NoStudy(PathBuf),
+    /// Runs are missing.
+    #[error("{} lacks {missing} of its runs; `loadline study run` with the same arguments and --out continues it", folder.display())]
+    Unfinished {
+        /// The folder.
+        folder: PathBuf,
+        /// How many.
+        missing: usize,
+    },
+    /// A run came to no result.
+    #[error(transparent)]
+    Run(RunError),
+    /// Somebody asked to stop; finished runs are recorded.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Session {
+    /// Opens the folder for an order: a new one is made, one with the same inputs is continued.
+    ///
+    /// # Errors
+    /// [`SessionError`]; nothing has been written unless the folder could be used.
+    pub fn open(
+        folder: RunFolder,
+        order: Order,
+        facts: RunFacts,
+    ) -> Result<Session, SessionError> {
+        let (study, request) = order.resolve()?;
+        let inputs_hash = order.inputs.hash();
+        let before = folder.manifest()?;
+        if before.as_ref().is_some_and(|before| !before.is_about(&inputs_hash, order.seed)) {
+            return Err(SessionError::OtherInputs(folder.path().to_owned()));
+        }
+        folder.create()?;
+        let records = folder.records()?;
+        let (facts, busy_seconds) = match before {
+            Some(before) => (continued(before.facts, facts), before.busy_seconds),
+            None => (facts, 0.0),
+        };
+        let Order { inputs, setups, seed, repeats, trace, engine } = order;
+        let manifest = Manifest {
+            inputs_hash,
+            inputs,
+            setups,
+            seed,
+            repeats,
+            trace,
+            engine,
+            facts,
+            busy_seconds,
+        };
+        folder.write_manifest(&manifest)?;
+        Ok(Session { study, request, folder, manifest, records })
+    }
+
+    /// Opens a folder to read it again; everything comes from the folder.
+    ///
+    /// # Errors
+    /// [`SessionError`] if it holds no study.
+    pub fn reopen(folder: RunFolder) -> Result<Session, SessionError> {
+        let manifest =
+            folder.manifest()?.ok_or_else(|| SessionError::NoStudy(folder.path().to_owned()))?;
+        let order = Order {
+            inputs: manifest.inputs.clone(),
+            setups: manifest.setups.clone(),
+            seed: manifest.seed,
+            repeats: manifest.repeats,
+            trace: manifest.trace,
+            engine: manifest.engine.clone(),
+        };
+        let (study, request) = order.resolve()?;
+        let records = folder.records()?;
+        Ok(Session { study, request, folder, manifest, records })
+    }
+
+    /// The study.
+    pub fn study(&self) -> &Study {
+        &self.study
+    }
+
+    /// The circumstances of all sittings together.
+    pub fn facts(&self) -> &RunFacts {
+        &self.manifest.facts
+    }
+
+    /// The runs that are not recorded yet.
+    pub fn missing(&self) -> Vec<Job> {
+        let recorded: BTreeSet<&str> =
+            self.records.iter().map(|record| record.key.as_str()).collect();
+        let jobs = plan(&self.study, &self.request).into_iter();
+        jobs.filter(|job| !recorded.contains(job.key.as_str())).collect()
+    }
+
+    /// Makes the missing runs on `workers` threads; each is on disk before `watch` hears of it.
+    ///
+    /// # Errors
+    /// [`SessionError`]; what was recorded until then stays, and a later sitting continues.
+    pub fn run(
+        &mut self,
+        workers: usize,
+        interrupted: &AtomicBool,
+        mut watch: impl FnMut(Sight<'_>),
+    ) -> Result<(), SessionError> {
+        let jobs = self.missing();
+        let began = Instant::now();
+        let (folder, records, manifest) = (&self.folder, &mut self.records, &mut self.manifest);
+        let outcome = execute(&self.study, &jobs, workers, interrupted, |event| {
+            match event {
+                RunEvent::Advanced(advance) => watch(Sight::Advanced(advance)),
+                RunEvent::Finished(job, record, seconds) => {
+                    folder.append(record)?;
+                    manifest.busy_seconds += seconds;
+                    manifest.facts.simulated_requests += record.device_requests;
+                    records.push(record.clone());
+                    watch(Sight::Finished(job, record));
+                }
+            }
+            Ok::<(), FolderError>(())
+        });
+        manifest.facts.wall_seconds += began.elapsed().as_secs_f64();
+        let busy = manifest.busy_seconds.max(f64::MIN_POSITIVE);
+        manifest.facts.simulated_requests_per_s_per_core =
+            manifest.facts.simulated_requests as f64 / busy;
+        self.folder.write_manifest(&self.manifest)?;
+        outcome.map_err(|error| match error {
+            ExecuteError::Interrupted => SessionError::Interrupted,
+            ExecuteError::Run(error) => SessionError::Run(error),
+            ExecuteError::Observer(error) => SessionError::Folder(error),
+        })
+    }
+
+    /// Writes `results.json`, and `trace.json` if ops were traced, and returns the result.
+    ///
+    /// # Errors
+    /// [`SessionError::Unfinished`] while runs are missing.
+    pub fn conclude(&self) -> Result<StudyResult, SessionError> {
+        let Some(result) = conclude(&self.study, &self.request, &self.records) else {
+            let (folder, missing) = (self.folder.path().to_owned(), self.missing().len());
+            return Err(SessionError::Unfinished { folder, missing });
+        };
+        self.folder.write_result(&result)?;
+        if self.request.trace.is_some() {
+            self.folder.write_trace(&chrome_trace(&self.recorded()))?;
+        }
+        Ok(result)
+    }
+
+    /// The runs of the plan with their records.
+    fn recorded(&self) -> Vec<(Job, &RunRecord)> {
+        let find = |job: Job| {
+            let record = self.records.iter().find(|record| record.key == job.key)?;
+            Some((job, record))
+        };
+        plan(&self.study, &self.request).into_iter().filter_map(find).collect()
+    }
+}
+
+/// What a sitting shows while it runs.
+#[derive(Debug)]
+pub enum Sight<'a> {
+    /// Somewhat more is done.
+    Advanced(Advance),
+    /// A run is recorded.
+    Finished(&'a Job, &'a RunRecord),
+}
+
+impl Order {
+    fn resolve(&self) -> Result<(Study, Request), InputError> {
+        let study = Study::new(&self.inputs)?;
+        if !(1..=1000).contains(&self.repeats) {
+            return Err(InputError::new("--repeat", "takes a number from 1 to 1000"));
+        }
+        let request = Request {
+            setups: study.choose(&self.setups)?,
+            seed: self.seed,
+            repeats: self.repeats,
+            trace: self.trace,
+            engine: self.engine.clone(),
+        };
+        Ok((study, request))
+    }
+}
+
+impl Manifest {
+    /// Whether a folder with this manifest belongs to the same inputs and seed.
+    pub fn is_about(&self, inputs_hash: &str, seed: u64) -> bool {
+        self.inputs_hash == inputs_hash && self.seed == seed
+    }
+}
+
+/// The facts of a continued study: it began when it first did, and its speed is that of all sittings.
+fn continued(before: RunFacts, now: RunFacts) -> RunFacts {
+    RunFacts {
+        started_at: before.started_at,
+        wall_seconds: before.wall_seconds,
+        simulated_requests: before.simulated_requests,
+        simulated_requests_per_s_per_core: before.simulated_requests_per_s_per_core,
+        ..now
+    }
+}

@@ -1,0 +1,262 @@
+//! A setup: one configuration under test, as the engine takes it.
+
+use crate::file::{Scheduler, SetupSection, StudyFile};
+use crate::input::{InputError, Source, nearest, unknown};
+use crate::overrides::Override;
+use crate::result::SettingRow;
+use crate::study::ClusterShape;
+use loadline_base::Span;
+use loadline_cluster::Config;
+use loadline_cluster::settings::{Change, Enforcement, Origin, Refused, Scope, Settings, Target};
+use loadline_device::Medium;
+use loadline_osd::{Options, OsdId, Policy};
+use loadline_qos::{MclockForm, PRESETS, ShardPlan, preset};
+use loadline_sim::Drive;
+
+/// One configuration under test.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The bar's label.
+    pub name: String,
+    /// The preset's name.
+    pub preset: &'static str,
+    /// `mclock`, `wpq` or `fifo`.
+    pub scheduler: &'static str,
+    /// The mClock profile.
+    pub profile: Option<String>,
+    /// Whether an OSD returns and is filled.
+    pub recovery: bool,
+    /// The study era's software stage, if it is in the way and the drive's file knows one.
+    pub software_stage: Option<Span>,
+    /// The settings in force.
+    pub settings: Vec<SettingRow>,
+    /// The engine, without seeds.
+    engine: Config,
+}
+
+impl Setup {
+    /// The engine with its seeds.
+    pub(crate) fn engine(&self, seed: u64, placement_seed: u64) -> Config {
+        let policy = Policy { seed, ..self.engine.policy.clone() };
+        Config { policy, placement_seed, ..self.engine.clone() }
+    }
+
+    /// What the shards of every OSD are built from.
+    pub(crate) fn plan(&self) -> &ShardPlan {
+        &self.engine.policy.plan
+    }
+
+    /// How an OSD's queues and workers are laid out, and what its store lets in.
+    pub(crate) fn options(&self) -> &Options {
+        &self.engine.options
+    }
+
+    /// Everything that a run of this setup depends on beside the study's steps, as text.
+    pub(crate) fn identity(&self) -> String {
+        format!("{:?} {:?} {:?}", self.engine, self.software_stage, self.recovery)
+    }
+}
+
+/// All setups of a study, each checked against the options that exist under its preset.
+pub(crate) fn read_setups(
+    file: &StudyFile,
+    source: &Source,
+    drive: &Drive,
+    shape: ClusterShape,
+    overrides: &[Override],
+) -> Result<Vec<Setup>, InputError> {
+    let mut setups: Vec<Setup> = Vec::new();
+    for section in &file.setups {
+        let section = section.get_ref();
+        let (name, at) = (section.name.get_ref(), section.name.span().start);
+        if setups.iter().any(|setup| setup.name == *name) {
+            return Err(source.error_at(at, format!("the setup `{name}` stands here twice")));
+        }
+        let reader = Reader { section, source, drive, overrides };
+        setups.push(reader.read(shape)?);
+    }
+    Ok(setups)
+}
+
+/// Reads one setup.
+struct Reader<'a> {
+    section: &'a SetupSection,
+    source: &'a Source,
+    drive: &'a Drive,
+    overrides: &'a [Override],
+}
+
+impl Reader<'_> {
+    fn read(&self, shape: ClusterShape) -> Result<Setup, InputError> {
+        let SetupSection { name, scheduler, recovery, as_published, .. } = self.section;
+        let preset_name = &self.section.preset;
+        let preset = preset(preset_name.get_ref()).ok_or_else(|| {
+            let known = PRESETS.iter().map(|preset| preset.name);
+            let reason = unknown("preset", preset_name.get_ref(), known.collect::<Vec<_>>());
+            self.source.error_at(preset_name.span().start, reason)
+        })?;
+        let published_mclock = matches!(preset.mclock, MclockForm::AsPublished { .. })
+            && *scheduler == Scheduler::Mclock;
+        if *as_published && !(published_mclock && preset.name == "quincy") {
+            let reason = "`as_published` is about the study era's mClock: it needs preset \
+                          `quincy` and scheduler `mclock`";
+            return Err(self.source.error_at(name.span().start, reason));
+        }
+        let media = vec![self.drive.medium; shape.osds as usize];
+        let mut settings = Settings::new(*preset, &media, Enforcement::Refuse);
+        self.configure(&mut settings)?;
+        let first = OsdId::new(0);
+        let stage = self.drive.fitted.software_stage;
+        let profile = (*scheduler == Scheduler::Mclock).then(|| in_force(&settings, "osd_mclock_profile"));
+        Ok(Setup {
+            name: name.get_ref().clone(),
+            preset: preset.name,
+            scheduler: match scheduler {
+                Scheduler::Mclock => "mclock",
+                Scheduler::Wpq => "wpq",
+                Scheduler::Fifo => "fifo",
+            },
+            profile,
+            recovery: *recovery,
+            software_stage: (*as_published && stage > Span::ZERO).then_some(stage),
+            settings: rows(&settings),
+            engine: Config {
+                osds: shape.osds,
+                placement_seed: 0,
+                policy: Policy { plan: settings.plan(first), seed: 0 },
+                options: settings.osd_options(first),
+                asynchronous_above: settings.async_recovery_min_cost(first),
+            },
+        })
+    }
+
+    /// Stores what the setup says, then starts the OSDs: the scheduler first, since it decides which other
+    /// values may stand.
+    fn configure(&self, settings: &mut Settings) -> Result<(), InputError> {
+        let at_name = self.section.name.span().start;
+        let scheduler = match self.section.scheduler {
+            Scheduler::Mclock => "mclock_scheduler",
+            Scheduler::Wpq => "wpq",
+            Scheduler::Fifo => "fifo",
+        };
+        self.store(settings, "osd_op_queue", scheduler, at_name)?;
+        if let Some(profile) = &self.section.profile {
+            if self.section.scheduler != Scheduler::Mclock {
+                let reason = "`profile` is mClock's: leave it out, or take scheduler `mclock`";
+                return Err(self.source.error_at(profile.span().start, reason));
+            }
+            let names: Vec<&str> = settings.preset().profiles.names().chain(["custom"]).collect();
+            if !names.contains(&profile.get_ref().as_str()) {
+                let reason = unknown("profile", profile.get_ref(), names);
+                return Err(self.source.error_at(profile.span().start, reason));
+            }
+            self.store(settings, "osd_mclock_profile", profile.get_ref(), profile.span().start)?;
+        }
+        for (option, value) in self.of_drive(settings) {
+            self.store(settings, &option, &value, at_name)?;
+        }
+        self.store_all(settings)?;
+        for osd in settings.osds().collect::<Vec<_>>() {
+            settings.start(osd);
+        }
+        Ok(())
+    }
+
+    /// What an operator would have measured and stored for this drive.
+    fn of_drive(&self, settings: &Settings) -> Vec<(String, String)> {
+        let medium = match self.drive.medium {
+            Medium::Ssd => "ssd",
+            Medium::Hdd | Medium::Hybrid => "hdd",
+        };
+        let values = [
+            (format!("osd_mclock_max_capacity_iops_{medium}"), self.drive.capacity_iops.to_string()),
+            (
+                format!("osd_mclock_max_sequential_bandwidth_{medium}"),
+                self.drive.bandwidth.get().to_string(),
+            ),
+            ("bluestore_throttle_bytes".to_owned(), self.drive.window.get().to_string()),
+        ];
+        values.into_iter().filter(|(option, _)| settings.option(option).is_ok()).collect()
+    }
+
+    /// The setup's own settings and the command line's, as one change: they are judged together.
+    fn store_all(&self, settings: &mut Settings) -> Result<(), InputError> {
+        let typed: Vec<(&str, String, Place)> = self.typed().collect();
+        let mut change = Change::default();
+        for (option, value, place) in &typed {
+            if settings.option(option).is_err() {
+                let hint = nearest(option, settings.table().names())
+                    .map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+                let preset = settings.preset().name;
+                let reason = format!("preset {preset} has no option `{option}`{hint}");
+                return Err(self.error(place, reason));
+            }
+            change = change.and_set(Target::Stored(Scope::Osds), option, value);
+        }
+        settings.apply(&change).map(drop).map_err(|refused| {
+            let named = refused.to_string();
+            let cause = typed.iter().find(|(option, ..)| named.contains(option));
+            let at = cause.map_or(Place::Byte(self.section.name.span().start), |(.., at)| at.clone());
+            self.error(&at, named)
+        })
+    }
+
+    fn typed(&self) -> impl Iterator<Item = (&str, String, Place)> {
+        let own = self.section.settings.iter().map(|(option, value)| {
+            (option.get_ref().as_str(), value.text(), Place::Byte(option.span().start))
+        });
+        let line = self.overrides.iter().filter(|change| change.is_option());
+        own.chain(line.map(|change| {
+            (change.key.as_str(), change.value.clone(), Place::CommandLine(change.to_string()))
+        }))
+    }
+
+    fn store(
+        &self,
+        settings: &mut Settings,
+        option: &str,
+        value: &str,
+        at: usize,
+    ) -> Result<(), InputError> {
+        let change = Change::set(Target::Stored(Scope::Osds), option, value);
+        let refused = |refused: Refused| self.source.error_at(at, refused.to_string());
+        settings.apply(&change).map(drop).map_err(refused)
+    }
+
+    fn error(&self, place: &Place, reason: String) -> InputError {
+        match place {
+            Place::Byte(at) => self.source.error_at(*at, reason),
+            Place::CommandLine(typed) => InputError::new(typed.clone(), reason),
+        }
+    }
+}
+
+/// Where a setting was typed.
+#[derive(Clone, Debug)]
+enum Place {
+    Byte(usize),
+    CommandLine(String),
+}
+
+fn in_force(settings: &Settings, option: &str) -> String {
+    let option = settings.option(option).expect("the option is in every table");
+    settings.effective(OsdId::new(0), option).0.to_string()
+}
+
+/// Every option that is not merely compiled in, and the ones that decide the queues.
+fn rows(settings: &Settings) -> Vec<SettingRow> {
+    let always = ["osd_op_queue", "osd_op_queue_cut_off"];
+    let shown = |name: &str, origin: Origin| {
+        origin != Origin::BuiltIn || always.contains(&name) || name.starts_with("osd_recovery_") 
+            || name.starts_with("osd_op_num_")
+    };
+    let rows = settings.table().iter().filter_map(|(option, spec)| {
+        let (value, origin) = settings.effective(OsdId::new(0), option);
+        shown(spec.name, origin).then(|| SettingRow {
+            key: spec.name.to_owned(),
+            value: value.to_string(),
+            origin: origin.to_string(),
+        })
+    });
+    rows.collect()
+}

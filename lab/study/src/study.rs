@@ -1,0 +1,264 @@
+//! A study as it is meant: everything looked up, checked and ready to run.
+
+use crate::file::{Companions, Kind, StudyFile};
+use crate::input::{InputError, Source, fingerprint, unknown};
+use crate::overrides::{Override, apply_overrides, scale_of};
+use crate::published::{PublishedError, PublishedSet};
+use crate::setup::Setup;
+use loadline_base::{Bytes, Span};
+use loadline_load::LoadSpec;
+use loadline_sim::Drive;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use toml::Spanned;
+
+/// The texts that a study is computed from, and nothing else: equal inputs give equal results.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inputs {
+    /// The study file.
+    pub study: Source,
+    /// The drive file that the study, or an override, names.
+    pub drive: Source,
+    /// The published figures that the study names.
+    pub published: Option<Source>,
+    /// `--set`, in order.
+    pub overrides: Vec<Override>,
+}
+
+/// A question with the setups that answer it.
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// Its name: the file's, without folder and ending.
+    pub name: String,
+    /// One line for the top of a page.
+    pub title: String,
+    /// What it answers.
+    pub question: String,
+    /// The disks.
+    pub drive: Drive,
+    /// The cluster's shape.
+    pub cluster: ClusterShape,
+    /// The amount of work.
+    pub steps: RecoverySteps,
+    /// What the clients do.
+    pub load: LoadSpec,
+    /// Shorter runs beside the main ones.
+    pub companions: Companions,
+    /// What is compared, in the study's order.
+    pub setups: Vec<Setup>,
+    /// Names for groups of setups.
+    pub sets: Vec<(String, Vec<String>)>,
+    /// What somebody else measured.
+    pub published: Option<PublishedSet>,
+}
+
+/// How many OSDs and copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClusterShape {
+    /// OSDs, one drive each.
+    pub osds: u32,
+    /// Copies of each object.
+    pub copies: u32,
+}
+
+/// The steps of a recovery study (qos.md 13.1).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RecoverySteps {
+    /// Share of the published amount of work; 1.0 is all of it.
+    pub scale: f64,
+    /// Objects written while an OSD is away, at scale 1.
+    pub objects: u64,
+    /// Size of each.
+    pub object_size: Bytes,
+    /// Length of the run without recovery, at scale 1.
+    pub baseline: Span,
+    /// Simulated time after which a recovery that has not ended is given up.
+    pub limit: Span,
+}
+
+/// Other files that a study file asks for, by name.
+pub(crate) struct Named {
+    /// Its drive; a name from the command line has an empty span.
+    pub(crate) drive: Spanned<String>,
+    /// Its published figures.
+    pub(crate) published: Option<Spanned<String>>,
+}
+
+impl Inputs {
+    /// The files that a study file asks for.
+    pub(crate) fn named_in(study: &Source, overrides: &[Override]) -> Result<Named, InputError> {
+        let StudyFile { drive, published, .. } = read_file(study, overrides)?;
+        Ok(Named { drive, published })
+    }
+
+    /// The scale that was asked for: the whole published work unless `--set scale` says otherwise.
+    pub fn scale(&self) -> Result<f64, InputError> {
+        Ok(scale_of(&self.overrides)?.unwrap_or(1.0))
+    }
+
+    /// Names the inputs: equal names, equal inputs.
+    pub fn hash(&self) -> String {
+        let none = String::new();
+        let overrides: Vec<String> = self.overrides.iter().map(ToString::to_string).collect();
+        fingerprint(&[
+            &self.study.text,
+            &self.drive.text,
+            self.published.as_ref().map_or(&none, |published| &published.text),
+            &overrides.join(" "),
+        ])
+    }
+}
+
+fn read_file(source: &Source, overrides: &[Override]) -> Result<StudyFile, InputError> {
+    let mut file: StudyFile =
+        toml::from_str(&source.text).map_err(|error| source.toml_error(&error))?;
+    apply_overrides(&mut file, overrides)?;
+    Ok(file)
+}
+
+impl Study {
+    /// The study that the inputs describe.
+    ///
+    /// # Errors
+    /// [`InputError`] naming file, line and field for anything that cannot be used.
+    pub fn new(inputs: &Inputs) -> Result<Study, InputError> {
+        let (source, scale) = (&inputs.study, inputs.scale()?);
+        let file = read_file(source, &inputs.overrides)?;
+        check(&file).map_err(|(field, reason)| {
+            match inputs.overrides.iter().rfind(|change| change.key == field) {
+                Some(typed) => InputError::new(typed.to_string(), reason),
+                None => source.error_in(field, reason),
+            }
+        })?;
+        let drive = Drive::parse(&inputs.drive.name, &inputs.drive.file, &inputs.drive.text)
+            .map_err(|error| InputError {
+                place: error.file,
+                line: error.line,
+                reason: error.reason,
+            })?;
+        let published = match &inputs.published {
+            Some(published) => published_for(&source.name, published)?,
+            None => None,
+        };
+        let StudyFile { kind: Kind::Recovery, cluster, recovery, .. } = &file;
+        let shape = ClusterShape { osds: cluster.osds, copies: cluster.copies };
+        let setups = crate::setup::read_setups(&file, source, &drive, shape, &inputs.overrides)?;
+        Ok(Study {
+            name: source.name.clone(),
+            cluster: shape,
+            steps: RecoverySteps {
+                scale,
+                objects: recovery.objects,
+                object_size: recovery.object_size,
+                baseline: recovery.baseline,
+                limit: recovery.limit,
+            },
+            sets: sets(&file, source, &setups)?,
+            title: file.title,
+            question: file.question,
+            load: file.load,
+            companions: file.companions,
+            drive,
+            setups,
+            published,
+        })
+    }
+
+    /// The setups that a choice names: a set, or setups separated by commas. In the study's order.
+    ///
+    /// # Errors
+    /// [`InputError`] for a name that is neither.
+    pub fn choose(&self, choice: &str) -> Result<Vec<usize>, InputError> {
+        let set = self.sets.iter().find(|(name, _)| name == choice).map(|(_, names)| names.clone());
+        let names = match set {
+            Some(names) => names,
+            None => choice.split(',').map(|name| name.trim().to_owned()).collect(),
+        };
+        for name in &names {
+            if self.setup(name).is_none() {
+                let sets = self.sets.iter().map(|(name, _)| name.as_str());
+                let known: Vec<&str> =
+                    sets.chain(self.setups.iter().map(|setup| setup.name.as_str())).collect();
+                let reason = unknown("setup or set", name, known);
+                return Err(InputError::new("--setups", reason));
+            }
+        }
+        let chosen = |index: &usize| names.contains(&self.setups[*index].name);
+        Ok((0..self.setups.len()).filter(chosen).collect())
+    }
+
+    /// What every run of the study depends on beside its setup and its own scale, as text.
+    pub(crate) fn identity(&self) -> String {
+        let steps = RecoverySteps { scale: 1.0, ..self.steps };
+        format!("{:?} {:?} {steps:?} {:?}", self.drive, self.cluster, self.load)
+    }
+
+    /// The setup of this name.
+    pub fn setup(&self, name: &str) -> Option<&Setup> {
+        self.setups.iter().find(|setup| setup.name == name)
+    }
+}
+
+/// What the readers of single fields cannot see; the error names the field.
+fn check(file: &StudyFile) -> Result<(), (&'static str, String)> {
+    let StudyFile { cluster, recovery, companions, .. } = file;
+    let is_share = |scale: f64| scale > 0.0 && scale <= 1.0;
+    let checks = [
+        (is_share(companions.variant_scale), "variant_scale", "more than 0 and at most 1"),
+        (is_share(companions.spread_scale), "spread_scale", "more than 0 and at most 1"),
+        (companions.spread_placements <= 1000, "spread_placements", "at most 1000"),
+        ((2..=64).contains(&cluster.osds), "osds", "from 2 to 64"),
+        (
+            cluster.copies >= 1 && cluster.copies < cluster.osds,
+            "copies",
+            "at least 1 and less than `osds`: one OSD is taken out and its copies must find a place",
+        ),
+        ((1..=100_000_000).contains(&recovery.objects), "objects", "from 1 to 100000000"),
+        (
+            recovery.object_size >= Bytes::from_kib(4) && recovery.object_size <= Bytes::from_mib(64),
+            "object_size",
+            "from 4 KiB to 64 MiB",
+        ),
+        (recovery.baseline >= Span::from_secs(1), "baseline", "at least `1 s`"),
+        (recovery.limit >= recovery.baseline, "limit", "at least as long as `baseline`"),
+    ];
+    if let Some((_, field, wanted)) = checks.into_iter().find(|(good, ..)| !good) {
+        return Err((field, format!("`{field}` must be {wanted}")));
+    }
+    file.load.check(recovery.object_size).map_err(|problem| {
+        (problem.field, format!("`{}` must be {}", problem.field, problem.wanted))
+    })
+}
+
+fn published_for(study: &str, source: &Source) -> Result<Option<PublishedSet>, InputError> {
+    let path = Path::new(&source.file);
+    let sets = PublishedSet::parse(&source.text, path).map_err(|error| match error {
+        PublishedError::Wrong { line, problem, .. } => {
+            InputError { place: source.file.clone(), line: Some(line), reason: problem }
+        }
+        error => InputError::new(source.file.clone(), error.to_string()),
+    })?;
+    Ok(sets.into_iter().find(|set| set.study == study))
+}
+
+fn sets(
+    file: &StudyFile,
+    source: &Source,
+    setups: &[Setup],
+) -> Result<Vec<(String, Vec<String>)>, InputError> {
+    for name in file.sets.values().flatten() {
+        if !setups.iter().any(|setup| setup.name == *name.get_ref()) {
+            let known: Vec<&str> = setups.iter().map(|setup| setup.name.as_str()).collect();
+            let reason = unknown("setup", name.get_ref(), known);
+            return Err(source.error_at(name.span().start, reason));
+        }
+    }
+    if !file.sets.contains_key("default") {
+        let reason = "`[sets]` must have a `default`: the setups that run if nothing else is said";
+        return Err(source.error_in("default", reason));
+    }
+    let names = |names: &Vec<Spanned<String>>| {
+        names.iter().map(|name| name.get_ref().clone()).collect()
+    };
+    Ok(file.sets.iter().map(|(set, of)| (set.clone(), names(of))).collect())
+}

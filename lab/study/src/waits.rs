@@ -1,0 +1,139 @@
+//! Who waited where, from the engine's counters to the rows of a report.
+
+use crate::series::{ClassWaits, Stage};
+use loadline_base::Span;
+use loadline_load::LoadRecord;
+use loadline_osd::{Stage as Place, WaitHistogram, Waits};
+use loadline_qos::{ServiceClass, ShardPlan, Work, WorkSize};
+
+/// Work that a report shows together.
+struct Group {
+    name: &'static str,
+    items: u64,
+    bytes: u64,
+    stages: [WaitHistogram; Place::ALL.len()],
+}
+
+/// One row for the clients' ops, one for the copies of their writes, whose class depends on the preset, and
+/// one for the rest of each class. What only ever passes a queue, such as acknowledgements, is left out.
+pub(crate) fn class_waits(
+    plan: &ShardPlan,
+    waits: &Waits,
+    seen: &LoadRecord,
+    link_delay: Span,
+) -> Vec<ClassWaits> {
+    let mut groups: Vec<Group> = Vec::new();
+    for (work, found) in waits.iter() {
+        let Some(name) = group_name(plan, work) else { continue };
+        let index = groups.iter().position(|group| group.name == name).unwrap_or_else(|| {
+            groups.push(Group { name, items: 0, bytes: 0, stages: Default::default() });
+            groups.len() - 1
+        });
+        let group = &mut groups[index];
+        group.items += found.stage(Place::Queue).count();
+        group.bytes += found.bytes.get();
+        for (mine, place) in group.stages.iter_mut().zip(Place::ALL) {
+            mine.merge(found.stage(place));
+        }
+    }
+    groups.iter().map(|group| row(group, seen, link_delay)).collect()
+}
+
+fn group_name(plan: &ShardPlan, work: Work) -> Option<&'static str> {
+    match work {
+        Work::ClientOp => Some("client"),
+        Work::ReplicaWrite => Some("replica_write"),
+        Work::ReplicaAck | Work::PeeringEvent => None,
+        work => match plan.admit(work, &WorkSize::default(), 0).class {
+            ServiceClass::Immediate => None,
+            class => Some(class.name()),
+        },
+    }
+}
+
+fn row(group: &Group, seen: &LoadRecord, link_delay: Span) -> ClassWaits {
+    let stage = |place: Place| per_item(&group.stages[place as usize], group.items);
+    let client = group.name == "client";
+    // To the OSD and back; what else passes outside is the sender's wait and the software stage.
+    let link = (link_delay * 2).as_millis_f64();
+    let outside = |ns: f64| (ns / 1e6 - link).max(0.0);
+    let (link_ms, other_ms) = if client {
+        let other = Stage {
+            mean: outside(seen.outside.mean_ns()),
+            p99: outside(seen.outside.percentile_ns(99.0) as f64),
+        };
+        (Stage { mean: link, p99: link }, other)
+    } else {
+        (Stage::default(), Stage::default())
+    };
+    ClassWaits {
+        class: group.name.to_owned(),
+        items: group.items,
+        bytes: group.bytes,
+        queue_ms: stage(Place::Queue),
+        cpu_ms: stage(Place::Worker),
+        window_ms: stage(Place::Window),
+        device_ms: stage(Place::Device),
+        replica_ms: stage(Place::Replicas),
+        link_ms,
+        other_ms,
+    }
+}
+
+/// Mean and 99th percentile over all items of a group, of which some did not pass this stage.
+fn per_item(stage: &WaitHistogram, items: u64) -> Stage {
+    if items == 0 || stage.count() == 0 {
+        return Stage::default();
+    }
+    let passed = (stage.count() as f64 / items as f64).min(1.0);
+    // The slowest hundredth of all items is this share of those that passed.
+    let slowest = (0.01 / passed).min(1.0);
+    Stage {
+        mean: stage.mean().as_millis_f64() * passed,
+        p99: if slowest < 1.0 { stage.quantile(1.0 - slowest).as_millis_f64() } else { 0.0 },
+    }
+}
+
+/// What people call a kind of work.
+pub(crate) fn work_name(work: Work) -> &'static str {
+    match work {
+        Work::ClientOp => "client op",
+        Work::ReplicaWrite => "replica write",
+        Work::ReplicaAck => "replica ack",
+        Work::PeeringEvent => "peering event",
+        Work::RecoveryItem => "recovery item",
+        Work::RecoveryContinuation => "recovery continuation",
+        Work::Push => "push",
+        Work::PushReply => "push reply",
+        Work::Pull => "pull",
+        Work::BackfillScan => "backfill scan",
+        Work::BackfillProgress => "backfill progress",
+        Work::BackfillRemove => "backfill remove",
+        Work::ScrubEvent => "scrub event",
+        Work::RequestedScrubEvent => "requested scrub event",
+        Work::BlockingScrubEvent => "blocking scrub event",
+        Work::ReplicaScanRequest => "replica scan request",
+        Work::SnapTrim => "snapshot trim",
+        Work::PgDelete => "PG delete",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 200 items, of which 4 passed a stage in 10 ms each: the mean over all is 0.2 ms, and the slowest
+    /// hundredth is half of those that passed, so the 99th percentile is theirs.
+    #[test]
+    fn items_that_skip_a_stage_count_as_zero() {
+        let mut waits = Waits::default();
+        for _ in 0..4 {
+            waits.record(Work::Push, Place::Queue, Span::from_millis(10));
+        }
+        let (_, found) = waits.iter().next().expect("one kind of work");
+        let stage = per_item(found.stage(Place::Queue), 200);
+        assert!((stage.mean - 0.2).abs() < 1e-9, "{stage:?}");
+        assert!((10.0..=11.25).contains(&stage.p99), "{stage:?}");
+        assert_eq!(per_item(found.stage(Place::Queue), 500).p99, 0.0);
+    }
+}

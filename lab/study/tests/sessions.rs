@@ -1,0 +1,143 @@
+//! Small studies from inputs to results: determinism, resumption, reading again from the folder.
+
+use loadline_study::{
+    Inputs, Library, Order, Override, RunFacts, RunFolder, Session, SessionError, Sight,
+};
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+fn inputs(set: &[&str]) -> Inputs {
+    // 50 objects, 0.15 s of baseline and one other placement: a second of simulated time in all.
+    let small = ["scale=0.0005", "spread_placements=1"];
+    let overrides = small.iter().chain(set).map(|text| text.parse::<Override>().unwrap()).collect();
+    Library::built_in().inputs("recovery-nvme", overrides).unwrap()
+}
+
+fn order(setups: &str) -> Order {
+    Order {
+        inputs: inputs(&[]),
+        setups: setups.to_owned(),
+        seed: 7,
+        repeats: 1,
+        trace: Some(20),
+        engine: "test".to_owned(),
+    }
+}
+
+fn open(folder: &Path, order: Order) -> Result<Session, SessionError> {
+    Session::open(RunFolder::at(folder), order, RunFacts::default())
+}
+
+fn run(folder: &Path, order: Order, workers: usize) -> usize {
+    let mut session = open(folder, order).unwrap();
+    let missing = session.missing().len();
+    session.run(workers, &AtomicBool::new(false), |_| {}).unwrap();
+    session.conclude().unwrap();
+    missing
+}
+
+fn text(folder: &Path, file: &str) -> String {
+    fs::read_to_string(folder.join(file)).unwrap()
+}
+
+fn sorted_lines(folder: &Path) -> Vec<String> {
+    let mut lines: Vec<String> = text(folder, "runs.jsonl").lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_whatever_the_number_of_workers() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    run(one.path(), order("default"), 1);
+    run(two.path(), order("default"), 2);
+    assert_eq!(sorted_lines(one.path()), sorted_lines(two.path()));
+    for file in ["results.json", "trace.json"] {
+        assert_eq!(text(one.path(), file), text(two.path(), file), "{file}");
+    }
+    let other = tempfile::tempdir().unwrap();
+    run(other.path(), Order { seed: 8, ..order("default") }, 2);
+    assert_ne!(text(one.path(), "results.json"), text(other.path(), "results.json"));
+}
+
+/// A kill leaves whole lines and perhaps a part of one. What is whole is not computed again.
+#[test]
+fn a_killed_study_continues_where_it_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = run(folder.path(), order("baseline,WPQ(Def),balanced"), 2);
+    let (whole, result) = (text(folder.path(), "runs.jsonl"), text(folder.path(), "results.json"));
+    let first_line = whole.find('\n').unwrap();
+    let lines = sorted_lines(folder.path());
+    for kept in [0, first_line + 1, first_line + 500, whole.len() - 1] {
+        fs::write(folder.path().join("runs.jsonl"), &whole[..kept]).unwrap();
+        fs::remove_file(folder.path().join("results.json")).unwrap();
+        let recorded = whole[..kept].matches('\n').count();
+        assert_eq!(run(folder.path(), order("baseline,WPQ(Def),balanced"), 2), all - recorded);
+        assert_eq!(sorted_lines(folder.path()), lines, "after {kept} bytes");
+        assert_eq!(text(folder.path(), "results.json"), result, "after {kept} bytes");
+    }
+}
+
+#[test]
+fn an_interrupted_study_says_so_and_keeps_what_is_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = open(folder.path(), order("baseline,WPQ(Def)")).unwrap();
+    let (interrupted, all) = (AtomicBool::new(false), session.missing().len());
+    let outcome = session.run(1, &interrupted, |sight| {
+        if matches!(sight, Sight::Finished(..)) {
+            interrupted.store(true, Ordering::Relaxed);
+        }
+    });
+    assert!(matches!(outcome, Err(SessionError::Interrupted)), "{outcome:?}");
+    assert!(session.missing().len() < all);
+    let error = session.conclude().unwrap_err().to_string();
+    assert!(error.contains("of its runs; `loadline study run` with the same arguments"), "{error}");
+    assert_eq!(run(folder.path(), order("baseline,WPQ(Def)"), 1), session.missing().len());
+}
+
+#[test]
+fn a_folder_suffices_to_read_the_study_again() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), order("baseline,high_client_ops"), 2);
+    let result = text(folder.path(), "results.json");
+    fs::remove_file(folder.path().join("results.json")).unwrap();
+    let session = Session::reopen(RunFolder::at(folder.path())).unwrap();
+    let again = session.conclude().unwrap();
+    assert_eq!(text(folder.path(), "results.json"), result);
+    let setup = again.setup("high_client_ops").unwrap();
+    assert_eq!(setup.variants.len(), 1, "the software stage is shown beside");
+    assert_eq!(setup.spread.map(|spread| spread.placements), Some(1));
+    assert!(setup.share_of_baseline.unwrap() < 1.0);
+}
+
+#[test]
+fn a_folder_of_other_inputs_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), order("baseline"), 1);
+    let other = Order { inputs: inputs(&["depth=32"]), ..order("baseline") };
+    let error = open(folder.path(), other).err().unwrap().to_string();
+    assert!(error.contains("holds runs of other inputs; choose another folder"), "{error}");
+    // Other setups of the same inputs are welcome, and what is there is kept.
+    assert_eq!(run(folder.path(), order("baseline"), 1), 0);
+    let session = open(folder.path(), order("baseline,WPQ(BST)")).unwrap();
+    assert_eq!(session.missing().len(), 2);
+}
+
+/// 50 objects of which OSD 3 holds three quarters, within five standard deviations:
+/// 37.5 +- 5 x sqrt(18 PGs are even to one, so the hash decides: 50 x 3/4 x 1/4) = 5 x 3.06.
+#[test]
+fn what_is_recovered_is_what_the_absent_osd_should_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), order("baseline,WPQ(Def)"), 2);
+    let result = Session::reopen(RunFolder::at(folder.path())).unwrap().conclude().unwrap();
+    let setup = result.setup("WPQ(Def)").unwrap();
+    let recovery = setup.recovery.unwrap();
+    assert!((22..=50).contains(&recovery.objects), "{recovery:?}");
+    assert!((recovery.objects_per_s * recovery.seconds - recovery.objects as f64).abs() < 1e-6);
+    assert!((recovery.mib_per_s - 4.0 * recovery.objects_per_s).abs() < 1e-6);
+    // Little's law: 64 ops are in flight, and the window's edges cut off at most 64 of them.
+    let (iops, mean) = (setup.client.iops, setup.client.clat_ms.mean / 1e3);
+    let slack = 64.0 * 2.0 * mean / recovery.seconds + 0.01;
+    assert!((iops * mean / 64.0 - 1.0).abs() < slack, "{} in flight", iops * mean);
+}

@@ -1,0 +1,121 @@
+//! `loadline drive`
+
+use crate::cli::{DriveCommand, NameArg};
+use crate::failure::Failure;
+use crate::show;
+use crate::study::library;
+use loadline_sim::Drive;
+use loadline_study::{Calibrated, Override, Shelf, Study, calibrate};
+use serde_json::{Value, json};
+
+pub(crate) fn carry_out(command: DriveCommand) -> Result<(), Failure> {
+    match command {
+        DriveCommand::List(args) => list(args.json),
+        DriveCommand::Show(args) => show_one(&args),
+        DriveCommand::Calibrate(args) => find_service_time(&args),
+    }
+}
+
+fn load(name: &str) -> Result<Drive, Failure> {
+    let source = library().find(Shelf::Drives, name)?;
+    Drive::parse(&source.name, &source.file, &source.text)
+        .map_err(|error| Failure::Input(error.to_string()))
+}
+
+fn list(as_json: bool) -> Result<(), Failure> {
+    let names = library().names(Shelf::Drives);
+    let drives: Vec<Drive> = names.iter().map(|name| load(name)).collect::<Result<_, _>>()?;
+    if as_json {
+        let drives: Vec<Value> = drives.iter().map(drive_json).collect();
+        return show::json(&json!({ "drives": drives }));
+    }
+    let rows: Vec<[String; 4]> = drives
+        .iter()
+        .map(|drive| {
+            let iops = drive.calibration.baseline_iops.to_string();
+            [drive.name.clone(), drive.medium.to_string(), iops, drive.model.clone()]
+        })
+        .collect();
+    show::text(&show::table(["drive", "medium", "baseline IOPS", "model"], &[1, 3], &rows))
+}
+
+fn show_one(args: &NameArg) -> Result<(), Failure> {
+    let drive = load(&args.name)?;
+    if args.json.json {
+        return show::json(&drive_json(&drive));
+    }
+    let row = |name: &str, value: String, why: &str| [name.to_owned(), value, why.to_owned()];
+    let (calibration, fitted) = (&drive.calibration, &drive.fitted);
+    let rows = [
+        row("medium", drive.medium.to_string(), "selects defaults"),
+        row("baseline", format!("{} IOPS", calibration.baseline_iops), &calibration.source),
+        row("write of 4 KiB", drive.service.per_request.to_string(), "from the baseline"),
+        row("transfer of 1 MiB", drive.service.per_mib.to_string(), &calibration.peak),
+        row("capacity", format!("{} IOPS", drive.capacity_iops), "what an OSD is configured with"),
+        row("bandwidth", format!("{}/s", drive.bandwidth), "what an OSD is configured with"),
+        row("store window", drive.window.to_string(), "what the store lets in at a time"),
+        row("worker time", drive.worker_time.to_string(), "per item"),
+        row("link delay", drive.link_delay.to_string(), "one way"),
+        row("fitted: PGs per pool", fitted.pgs.to_string(), &fitted.pgs_why),
+        row(
+            "fitted: object handling",
+            fitted.object_handling.to_string(),
+            &fitted.object_handling_why,
+        ),
+        row("fitted: software stage", fitted.software_stage.to_string(), &fitted.software_stage_why),
+    ];
+    let table = show::table(["", "", "why"], &[1, 2], &rows);
+    show::text(&format!("{}: {}\n\n{table}", drive.name, drive.model))
+}
+
+fn drive_json(drive: &Drive) -> Value {
+    let (calibration, fitted) = (&drive.calibration, &drive.fitted);
+    json!({
+        "name": drive.name, "model": drive.model, "medium": drive.medium.to_string(),
+        "capacity_iops": drive.capacity_iops, "bandwidth_bytes_per_s": drive.bandwidth.get(),
+        "window_bytes": drive.window.get(), "worker_time_ns": drive.worker_time.nanos(),
+        "link_delay_ns": drive.link_delay.nanos(),
+        "per_request_ns": drive.service.per_request.nanos(),
+        "per_mib_ns": drive.service.per_mib.nanos(),
+        "calibration": {
+            "baseline_iops": calibration.baseline_iops, "source": calibration.source,
+            "peak": calibration.peak,
+        },
+        "fitted": {
+            "pgs": fitted.pgs, "pgs_why": fitted.pgs_why,
+            "object_handling_ns": fitted.object_handling.nanos(),
+            "object_handling_why": fitted.object_handling_why,
+            "software_stage_ns": fitted.software_stage.nanos(),
+            "software_stage_why": fitted.software_stage_why,
+        },
+    })
+}
+
+/// The baseline of every study is the same load: 4 KiB random writes at depth 64 through four OSDs and three
+/// copies; only the drive makes a difference.
+const BASELINE_OF: &str = "recovery-nvme";
+
+fn find_service_time(args: &NameArg) -> Result<(), Failure> {
+    let drive = Override { key: "drive".to_owned(), value: args.name.clone() };
+    let study = Study::new(&library().inputs(BASELINE_OF, vec![drive])?)?;
+    let found = calibrate(&study).map_err(|error| Failure::Input(error.to_string()))?;
+    if args.json.json {
+        return show::json(&serde_json::to_value(&found).expect("plain figures"));
+    }
+    show::text(&in_words(&found))
+}
+
+fn in_words(found: &Calibrated) -> String {
+    let us = |ns: u64| ns as f64 / 1e3;
+    format!(
+        "{}: per_request = \"{:.2} us\" gives {:.0} IOPS over {} placements; the published baseline is {:.0}\n\
+         the drive file says {:.2} us, which gives {:.0} IOPS\n",
+        found.drive,
+        us(found.per_request_ns),
+        found.iops,
+        found.placements,
+        found.wanted_iops,
+        us(found.per_request_ns_before),
+        found.iops_before
+    )
+}

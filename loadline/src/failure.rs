@@ -1,0 +1,74 @@
+//! Why a command did not do what it was asked, and the exit code that says so.
+
+use loadline_report::ReportError;
+use loadline_study::{FolderError, InputError, SessionError};
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// A command that did not do what it was asked.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Something that was typed, or a file that it names, cannot be used.
+    Input(String),
+    /// This machine does not let it: a disk, a folder.
+    Environment(String),
+    /// Somebody pressed Ctrl-C; the text says how to continue.
+    Interrupted(String),
+    /// Whoever reads the output has gone, which is no failure of ours.
+    ReaderGone,
+}
+
+impl Failure {
+    /// Says why in one sentence, and gives the exit code.
+    pub(crate) fn report(self) -> ExitCode {
+        let (text, code) = match self {
+            Failure::Input(text) => (format!("error: {text}"), 2),
+            Failure::Environment(text) => (format!("error: {text}"), 1),
+            Failure::Interrupted(text) => (text, 130),
+            Failure::ReaderGone => return ExitCode::SUCCESS,
+        };
+        // If even the standard error is gone, the code still tells.
+        let _ = writeln!(io::stderr(), "{text}");
+        ExitCode::from(code)
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Failure {
+        Failure::Input(error.to_string())
+    }
+}
+
+impl From<FolderError> for Failure {
+    fn from(error: FolderError) -> Failure {
+        match error {
+            FolderError::Foreign { .. } => Failure::Input(error.to_string()),
+            _ => Failure::Environment(error.to_string()),
+        }
+    }
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Failure {
+        match error {
+            SessionError::Folder(error) => error.into(),
+            SessionError::Interrupted => Failure::Interrupted("interrupted".to_owned()),
+            other => Failure::Input(other.to_string()),
+        }
+    }
+}
+
+impl From<ReportError> for Failure {
+    fn from(error: ReportError) -> Failure {
+        Failure::Environment(error.to_string())
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::ReaderGone,
+            _ => Failure::Environment(format!("cannot write the output: {error}")),
+        }
+    }
+}

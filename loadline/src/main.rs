@@ -1,0 +1,29 @@
+//! The `loadline` command: what was typed, turned into what was meant, and handed to the lab.
+//!
+//! This is a composition root. Studies run in the simulated world (`loadline_sim`), which the lab
+//! (`loadline_study`) builds from a study and a drive; the report (`loadline_report`) reads what came of it.
+
+mod cli;
+mod failure;
+mod show;
+mod study;
+mod profile;
+mod drive;
+mod doctor;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Study(command) => study::carry_out(command),
+        Command::Profile(command) => profile::carry_out(command),
+        Command::Drive(command) => drive::carry_out(command),
+        Command::Doctor(args) => doctor::carry_out(&args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

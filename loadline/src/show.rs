@@ -1,0 +1,37 @@
+//! Output: text for people, one JSON object for programs.
+
+use crate::failure::Failure;
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use serde_json::Value;
+use std::io::{self, Write};
+
+/// Prints text as it is.
+pub(crate) fn text(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// Prints one JSON object.
+pub(crate) fn json(value: &Value) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).expect("a JSON value prints");
+    self::text(&(text + "\n"))
+}
+
+/// A table without frames; the first column is text, the others are figures unless `left` says otherwise.
+pub(crate) fn table<const N: usize>(head: [&str; N], left: &[usize], rows: &[[String; N]]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    let cell = |column: usize, text: &str| {
+        let at_left = column == 0 || left.contains(&column);
+        let alignment = if at_left { CellAlignment::Left } else { CellAlignment::Right };
+        Cell::new(text).set_alignment(alignment)
+    };
+    table.set_header(head.iter().enumerate().map(|(column, text)| cell(column, text)));
+    for row in rows {
+        table.add_row(row.iter().enumerate().map(|(column, text)| cell(column, text)));
+    }
+    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    lines.join("\n") + "\n"
+}

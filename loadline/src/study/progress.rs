@@ -1,0 +1,98 @@
+//! How far the runs have come: a bar in a terminal, plain lines elsewhere.
+
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use loadline_study::{Advance, Job, Purpose, RunRecord, Sight, Study};
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+/// Steps of the bar.
+const STEPS: u64 = 1000;
+
+/// Where nobody watches a bar, this often a line says that it goes on.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Shows on the standard error how far the runs have come.
+pub(super) struct Progress {
+    names: Vec<String>,
+    runs: usize,
+    ended: usize,
+    bar: Option<ProgressBar>,
+    last_line: Instant,
+}
+
+impl Progress {
+    pub(super) fn new(study: &Study, runs: usize) -> Progress {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr());
+            let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  {msg}");
+            bar.set_style(style.expect("the template is a constant that the bar accepts"));
+            bar
+        });
+        let names = study.setups.iter().map(|setup| setup.name.clone()).collect();
+        Progress { names, runs, ended: 0, bar, last_line: Instant::now() }
+    }
+
+    pub(super) fn show(&mut self, sight: &Sight<'_>) {
+        match sight {
+            Sight::Advanced(advance) => self.advanced(advance),
+            Sight::Finished(job, record) => self.finished(job, record),
+        }
+    }
+
+    fn advanced(&mut self, advance: &Advance) {
+        let remaining = advance.remaining.map(|left| format!("{:#} left", HumanDuration(left)));
+        let remaining = remaining.unwrap_or_else(|| "estimating".to_owned());
+        let message = format!("{} of {} runs, {remaining}", self.ended, self.runs);
+        match &self.bar {
+            Some(bar) => {
+                bar.set_position((advance.done * STEPS as f64) as u64);
+                bar.set_message(message);
+            }
+            None if self.last_line.elapsed() >= LINE_EVERY => {
+                self.line(&format!("{:3.0} %  {message}", advance.done * 100.0));
+            }
+            None => {}
+        }
+    }
+
+    fn finished(&mut self, job: &Job, record: &RunRecord) {
+        self.ended += 1;
+        let line = format!("{}: {}", self.name(job), in_short(record));
+        match &self.bar {
+            Some(bar) => bar.println(line),
+            None => self.line(&line),
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        self.last_line = Instant::now();
+        eprintln!("{text}");
+    }
+
+    fn name(&self, job: &Job) -> String {
+        let setup = &self.names[job.setup];
+        match job.purpose {
+            Purpose::Answer => format!("{setup}, seed {}", job.seed),
+            Purpose::WithoutStage => format!("{setup}, without the software stage"),
+            Purpose::Placement(index) => format!("{setup}, other placement {}", index + 1),
+        }
+    }
+
+    pub(super) fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn in_short(record: &RunRecord) -> String {
+    let client = &record.client;
+    let clients = format!("{:.0} IOPS, {:.3} ms", client.iops, client.clat_ms.mean);
+    match &record.recovery {
+        Some(recovery) => format!(
+            "{clients}; {:.1} objects/s for {:.1} s",
+            recovery.objects_per_s, recovery.seconds
+        ),
+        None => clients,
+    }
+}

@@ -1,0 +1,19 @@
+//! `loadline study report`
+
+use crate::cli::ReportArgs;
+use crate::failure::Failure;
+use crate::show;
+use loadline_report::{terminal_table, write_report};
+use loadline_study::{RunFolder, Session, summary_json};
+
+pub(super) fn carry_out(args: &ReportArgs) -> Result<(), Failure> {
+    let session = Session::reopen(RunFolder::at(&args.folder))?;
+    let result = session.conclude()?;
+    write_report(&args.folder, &result, session.facts())?;
+    if args.json.json {
+        return show::json(&summary_json(&result, session.facts()));
+    }
+    let report = args.folder.join("report.html");
+    let table = terminal_table(&result, super::run::width());
+    show::text(&format!("{table}\nreport: {}\n", report.display()))
+}

@@ -1,0 +1,154 @@
+//! `loadline study run`
+
+use super::progress::Progress;
+use super::timestamp::rfc3339;
+use crate::cli::RunArgs;
+use crate::failure::Failure;
+use crate::show;
+use loadline_report::{terminal_table, write_report};
+use loadline_study::{
+    Host, InputError, Manifest, Order, Override, RunFacts, RunFolder, Session, SessionError,
+    StudyResult, build_id, summary_json,
+};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+
+/// What was meant.
+struct Intent {
+    order: Order,
+    folder: PathBuf,
+    workers: u32,
+    json: bool,
+}
+
+pub(super) fn carry_out(args: &RunArgs) -> Result<(), Failure> {
+    let intent = Intent::of(args)?;
+    let folder = RunFolder::at(&intent.folder);
+    let mut session = Session::open(folder, intent.order, facts(intent.workers))?;
+    make_runs(&mut session, intent.workers, &intent.folder)?;
+    let result = session.conclude()?;
+    write_report(&intent.folder, &result, session.facts())?;
+    if intent.json {
+        return show::json(&summary_json(&result, session.facts()));
+    }
+    show::text(&in_words(&result, session.facts(), &intent.folder, args.trace))
+}
+
+impl Intent {
+    fn of(args: &RunArgs) -> Result<Intent, Failure> {
+        let mut overrides = Vec::new();
+        if args.quick {
+            overrides.push(Override { key: "scale".to_owned(), value: "0.1".to_owned() });
+        }
+        overrides.extend(args.set.iter().cloned());
+        let inputs = super::library().inputs(&args.study, overrides)?;
+        let order = Order {
+            inputs,
+            setups: args.setups.clone(),
+            seed: args.seed,
+            repeats: args.repeat,
+            trace: args.trace.then_some(args.trace_op),
+            engine: build_id(env!("CARGO_PKG_VERSION")),
+        };
+        if args.jobs == Some(0) {
+            return Err(InputError::new("--jobs", "takes a number of at least 1").into());
+        }
+        let workers = args.jobs.unwrap_or_else(|| Host::here().cores);
+        let folder = match &args.out {
+            Some(folder) => folder.clone(),
+            None => default_folder(&order)?,
+        };
+        Ok(Intent { order, folder, workers, json: args.json.json })
+    }
+}
+
+/// `runs/STUDY-SEED`, or the same with the inputs' hash where that folder holds runs of other inputs.
+fn default_folder(order: &Order) -> Result<PathBuf, Failure> {
+    let name = format!("runs/{}-{}", order.inputs.study.name, order.seed);
+    let hash = order.inputs.hash();
+    let taken = RunFolder::at(&name).manifest()?;
+    Ok(match taken.is_none_or(|manifest: Manifest| manifest.is_about(&hash, order.seed)) {
+        true => name.into(),
+        false => format!("{name}-{}", &hash[..6]).into(),
+    })
+}
+
+fn facts(workers: u32) -> RunFacts {
+    RunFacts {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: option_env!("LOADLINE_COMMIT").map(str::to_owned),
+        host: Host::here(),
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        started_at: rfc3339(SystemTime::now()),
+        jobs: workers,
+        ..RunFacts::default()
+    }
+}
+
+fn make_runs(session: &mut Session, workers: u32, folder: &Path) -> Result<(), Failure> {
+    let missing = session.missing();
+    if missing.is_empty() {
+        eprintln!("every run is recorded in {}", folder.display());
+        return Ok(());
+    }
+    let interrupted = interruptible()?;
+    let mut progress = Progress::new(session.study(), missing.len());
+    let outcome =
+        session.run(workers as usize, &interrupted, |sight| progress.show(&sight));
+    progress.end();
+    outcome.map_err(|error| match error {
+        SessionError::Interrupted => Failure::Interrupted(format!(
+            "interrupted; {} of {} runs are still to be made: the same command continues in {}",
+            session.missing().len(),
+            missing.len(),
+            folder.display()
+        )),
+        other => other.into(),
+    })
+}
+
+/// A flag that Ctrl-C sets.
+fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&flag);
+    ctrlc::set_handler(move || set.store(true, Ordering::Relaxed))
+        .map_err(|error| Failure::Environment(format!("cannot listen for Ctrl-C: {error}")))?;
+    Ok(flag)
+}
+
+fn in_words(result: &StudyResult, facts: &RunFacts, folder: &Path, traced: bool) -> String {
+    let mut text = format!("{}\n\n{}", result.question, terminal_table(result, width()));
+    for statement in &result.statements {
+        let mark = match statement.holds {
+            Some(true) => "holds",
+            Some(false) => "does not hold",
+            None => "not tested",
+        };
+        text += &format!("{mark:<14}{}\n", statement.text);
+    }
+    for warning in &result.warnings {
+        text += &format!("note: {warning}\n");
+    }
+    text += &format!(
+        "\n{:.0} s; {:.2} million simulated device requests per second and core\nreport: {}\n",
+        facts.wall_seconds,
+        facts.simulated_requests_per_s_per_core / 1e6,
+        folder.join("report.html").display()
+    );
+    if traced {
+        let trace = folder.join("trace.json");
+        text += &format!("trace: {} (ui.perfetto.dev opens it)\n", trace.display());
+    }
+    text
+}
+
+/// Columns of the terminal; a pipe gets a line as long as the table needs.
+pub(super) fn width() -> usize {
+    if !std::io::stdout().is_terminal() {
+        return usize::MAX;
+    }
+    comfy_table::Table::new().width().map_or(100, usize::from)
+}
