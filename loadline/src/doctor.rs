@@ -60,12 +60,19 @@ fn examine() -> Vec<Finding> {
             "studies in the simulated world run anywhere; real disks need Linux",
         ),
         io_uring(),
-        tool("fio", "install fio (apt-get install fio) to measure a real disk's baseline beside a study"),
+        tool(
+            "fio",
+            "install fio (apt-get install fio) to measure a real disk's baseline beside a study",
+        ),
         tool("chromium", "any browser opens report.html; chromium prints it without a screen"),
         finding(
             "terminal",
-            if std::io::stderr().is_terminal() { "yes" } else { "no: plain lines instead of a bar" }
-                .to_owned(),
+            if std::io::stderr().is_terminal() {
+                "yes"
+            } else {
+                "no: plain lines instead of a bar"
+            }
+            .to_owned(),
             true,
             "",
         ),
@@ -96,7 +103,8 @@ fn io_uring() -> Finding {
 
 fn tool(name: &'static str, advice: &'static str) -> Finding {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|at| at.is_file());
+    let found =
+        std::env::split_paths(&path).map(|folder| folder.join(name)).find(|at| at.is_file());
     let text = found.as_ref().map_or("not found".to_owned(), |at| at.display().to_string());
     finding(name, text, found.is_some(), advice)
 }
@@ -105,10 +113,16 @@ fn tool(name: &'static str, advice: &'static str) -> Finding {
 fn writable() -> Finding {
     let probe = Path::new(".loadline-doctor");
     let written = std::fs::write(probe, b"probe").and_then(|()| std::fs::remove_file(probe));
-    let here = std::env::current_dir().map_or_else(|_| ".".to_owned(), |at| at.display().to_string());
+    let here =
+        std::env::current_dir().map_or_else(|_| ".".to_owned(), |at| at.display().to_string());
     let found = match &written {
         Ok(()) => format!("{here} can be written"),
         Err(error) => format!("{here}: {error}"),
     };
-    finding("folder", found, written.is_ok(), "give `study run` a folder that can be written: --out")
+    finding(
+        "folder",
+        found,
+        written.is_ok(),
+        "give `study run` a folder that can be written: --out",
+    )
 }

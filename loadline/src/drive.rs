@@ -62,7 +62,11 @@ fn show_one(args: &NameArg) -> Result<(), Failure> {
             fitted.object_handling.to_string(),
             &fitted.object_handling_why,
         ),
-        row("fitted: software stage", fitted.software_stage.to_string(), &fitted.software_stage_why),
+        row(
+            "fitted: software stage",
+            fitted.software_stage.to_string(),
+            &fitted.software_stage_why,
+        ),
     ];
     let table = show::table(["", "", "why"], &[1, 2], &rows);
     show::text(&format!("{}: {}\n\n{table}", drive.name, drive.model))

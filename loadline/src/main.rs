@@ -4,12 +4,12 @@
 //! (`loadline_study`) builds from a study and a drive; the report (`loadline_report`) reads what came of it.
 
 mod cli;
+mod doctor;
+mod drive;
 mod failure;
+mod profile;
 mod show;
 mod study;
-mod profile;
-mod drive;
-mod doctor;
 
 use clap::Parser;
 use cli::{Cli, Command};

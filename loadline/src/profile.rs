@@ -8,7 +8,7 @@ use loadline_base::Bytes;
 use loadline_cluster::settings::{Change, Enforcement, Scope, Settings, Target};
 use loadline_device::Medium;
 use loadline_osd::OsdId;
-use loadline_qos::{ClassFigures, PRESETS, Preset, RateFigures, ShardPlan, preset};
+use loadline_qos::{ClassFigures, CostUnit, PRESETS, Preset, RateFigures, ShardPlan, preset};
 use loadline_sim::Drive;
 use loadline_study::{Shelf, unknown};
 use serde_json::{Value, json};
@@ -79,8 +79,11 @@ impl Question {
         let mut change = Change::default();
         let mut set = |option: String, value: Option<String>| {
             if let Some(value) = value.filter(|_| settings.option(&option).is_ok()) {
-                change = std::mem::take(&mut change)
-                    .and_set(Target::Stored(Scope::Osds), &option, &value);
+                change = std::mem::take(&mut change).and_set(
+                    Target::Stored(Scope::Osds),
+                    &option,
+                    &value,
+                );
             }
         };
         set("osd_mclock_profile".to_owned(), Some(self.profile.clone()));
@@ -108,16 +111,28 @@ fn show_one(args: &ProfileArgs) -> Result<(), Failure> {
     }
     let capacity = &plan.capacity;
     let head = format!(
-        "{} under preset {}: an OSD of {:.0} IOPS and {:.0} MiB/s in {} shard(s)\n\n",
+        "{} under preset {}: an OSD of {:.0} IOPS and {:.0} MiB/s in {}\n\n",
         question.profile,
         question.preset.name,
         capacity.iops,
         capacity.sequential_bandwidth / 1_048_576.0,
-        capacity.shards
+        if capacity.shards == 1 {
+            "one queue".to_owned()
+        } else {
+            format!("{} shards", capacity.shards)
+        }
     );
-    let rows: Vec<[String; 7]> = figures.iter().flat_map(rows).collect();
-    let columns =
-        ["class", "", "of capacity", "units/s a shard", "IOPS a shard", "IOPS an OSD", "MiB/s an OSD"];
+    let rows: Vec<[String; 7]> =
+        figures.iter().flat_map(|class| rows(class, question.preset.era.unit())).collect();
+    let columns = [
+        "class",
+        "",
+        "of capacity",
+        "units/s a shard",
+        "IOPS a shard",
+        "IOPS an OSD",
+        "MiB/s an OSD",
+    ];
     show::text(&(head + &show::table(columns, &[1], &rows) + NOTE))
 }
 
@@ -127,10 +142,17 @@ In the first eras a large transfer is charged its duration on the device, so its
 not what the device can do.
 ";
 
+/// How the first eras write "no limit", in their units per second and shard.
+const NO_LIMIT: f64 = 999_999.0;
+
 /// Reservation, weight and limit of one class.
-fn rows(figures: &ClassFigures) -> [[String; 7]; 3] {
+fn rows(figures: &ClassFigures, unit: CostUnit) -> [[String; 7]; 3] {
     let rate = |class: &str, what: &str, rate: &Option<RateFigures>| match rate {
         None => [class.into(), what.into(), "none".into(), dash(), dash(), dash(), dash()],
+        Some(rate) if unit == CostUnit::Mixed && rate.units_per_shard >= NO_LIMIT => {
+            let units = format!("{NO_LIMIT}");
+            [class.into(), what.into(), "none".into(), units, dash(), dash(), dash()]
+        }
         Some(rate) => [
             class.into(),
             what.into(),

@@ -19,7 +19,11 @@ pub(crate) fn json(value: &Value) -> Result<(), Failure> {
 }
 
 /// A table without frames; the first column is text, the others are figures unless `left` says otherwise.
-pub(crate) fn table<const N: usize>(head: [&str; N], left: &[usize], rows: &[[String; N]]) -> String {
+pub(crate) fn table<const N: usize>(
+    head: [&str; N],
+    left: &[usize],
+    rows: &[[String; N]],
+) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Disabled);

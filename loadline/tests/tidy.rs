@@ -24,8 +24,14 @@ const FLOORS: [&str; 13] = [
 /// Neighbours that stand above each other only in the list.
 const MAY_NOT_NAME: [(&str, &[&str]); 3] = [
     ("core/store", &["core/qos"]),
-    ("lab/stats", &["core/device", "core/qos", "core/store", "core/osd", "core/cluster", "worlds/sim"]),
-    ("lab/report", &["core/qos", "core/store", "core/osd", "core/cluster", "worlds/sim", "lab/load"]),
+    (
+        "lab/stats",
+        &["core/device", "core/qos", "core/store", "core/osd", "core/cluster", "worlds/sim"],
+    ),
+    (
+        "lab/report",
+        &["core/qos", "core/store", "core/osd", "core/cluster", "worlds/sim", "lab/load"],
+    ),
 ];
 
 /// What would let the outside in; `core/` gets all of it as arguments.
@@ -45,7 +51,10 @@ const BANNED_IN_CORE: [(&str, &str); 9] = [
 const LINES_MAX: usize = 480;
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the binary stands in the workspace").into()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the binary stands in the workspace")
+        .into()
 }
 
 fn read(path: &Path) -> String {
@@ -100,7 +109,8 @@ fn arrows_go_down_only() {
         if !path.exists() {
             continue;
         }
-        let forbidden = MAY_NOT_NAME.iter().find(|(from, _)| from == folder).map_or(&[][..], |(_, to)| to);
+        let forbidden =
+            MAY_NOT_NAME.iter().find(|(from, _)| from == folder).map_or(&[][..], |(_, to)| to);
         for name in own_dependencies(&read(&path), "dependencies") {
             let target = FLOORS.iter().position(|f| f.rsplit('/').next() == Some(name.as_str()));
             let below = target.is_some_and(|target| target < floor);
@@ -116,7 +126,8 @@ fn arrows_go_down_only() {
 fn every_member_is_on_a_floor() {
     let manifest = read(&root().join("Cargo.toml"));
     let members = manifest.split("members = [").nth(1).and_then(|rest| rest.split(']').next());
-    let listed: Vec<&str> = members.expect("the workspace lists its members").split('"').skip(1).step_by(2).collect();
+    let listed: Vec<&str> =
+        members.expect("the workspace lists its members").split('"').skip(1).step_by(2).collect();
     let unknown: Vec<_> = listed.iter().filter(|member| !FLOORS.contains(member)).collect();
     assert!(unknown.is_empty(), "give {unknown:?} a floor in this test");
 }
@@ -125,12 +136,18 @@ fn every_member_is_on_a_floor() {
 fn core_touches_nothing_ambient() {
     let mut findings = Vec::new();
     for path in rust_files(&root().join("core")) {
-        let in_tests = path.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "benches");
+        let in_tests = path
+            .components()
+            .any(|part| part.as_os_str() == "tests" || part.as_os_str() == "benches");
         for (number, line) in read(&path).lines().enumerate() {
             let code = line.split("//").next().unwrap_or_default();
             for (word, instead) in BANNED_IN_CORE {
                 if !in_tests && code.contains(word) {
-                    findings.push(format!("{}:{}: `{word}`: {instead}", path.display(), number + 1));
+                    findings.push(format!(
+                        "{}:{}: `{word}`: {instead}",
+                        path.display(),
+                        number + 1
+                    ));
                 }
             }
         }
@@ -159,7 +176,8 @@ fn every_file_says_what_it_is_and_every_crate_what_it_may_not_know() {
 fn no_file_outgrows_a_sitting() {
     let too_long = |path: &PathBuf| {
         let lines = read(path).lines().count();
-        (lines > LINES_MAX).then(|| format!("{}:{lines}: at most {LINES_MAX} lines", path.display()))
+        (lines > LINES_MAX)
+            .then(|| format!("{}:{lines}: at most {LINES_MAX} lines", path.display()))
     };
     assert_none(source_files().iter().filter_map(too_long).collect());
 }
@@ -175,5 +193,7 @@ fn every_dependency_has_its_reason() {
         .filter_map(|line| line.split([' ', '.', '=']).next())
         .filter(|name| !name.is_empty() && !name.starts_with('#') && !name.starts_with("loadline"));
     let without = names.filter(|name| !reasons.contains(&format!("| `{name}` |")));
-    assert_none(without.map(|name| format!("docs/dependencies.md: no line for `{name}`")).collect());
+    assert_none(
+        without.map(|name| format!("docs/dependencies.md: no line for `{name}`")).collect(),
+    );
 }

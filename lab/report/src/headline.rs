@@ -119,12 +119,24 @@ fn reason(worst: &SetupResult, baseline: Option<&SetupResult>) -> Option<String>
         plain(total),
         in_words(stage)
     );
+    if stage == "replica" {
+        text += &copies_wait(worst);
+    }
     let before = baseline.and_then(client_waits);
     let same = before.and_then(|waits| waits.stages().into_iter().find(|(name, _)| *name == stage));
     if let Some((_, before)) = same {
         text += &format!(", which takes {} ms without recovery", plain(before.mean));
     }
     Some(text + ".")
+}
+
+/// What the copies wait for, as an insertion into a sentence about a client that waits for them.
+fn copies_wait(setup: &SetupResult) -> String {
+    let copies = setup.waits.iter().find(|waits| waits.class == "replica_write");
+    let longest = copies.and_then(longest_stage);
+    longest.map_or_else(String::new, |(stage, mean)| {
+        format!(" (a copy's write spends {} ms {})", plain(mean), in_words(stage))
+    })
 }
 
 fn client_waits(setup: &SetupResult) -> Option<&ClassWaits> {
@@ -144,7 +156,8 @@ fn in_words(stage: &str) -> &'static str {
         "device" => "at the device",
         "replica" => "waiting for the other copies",
         "link" => "on the links",
-        _ => "in no named stage",
+        "software stage" => "in the study era's software stage, before any OSD sees it",
+        stage => unreachable!("{stage} is no stage of ClassWaits"),
     }
 }
 
@@ -165,7 +178,8 @@ fn verdict(place: usize, setup: &SetupResult) -> Option<Verdict> {
     let wait = client_waits(setup).and_then(|waits| {
         let (stage, mean) = longest_stage(waits)?;
         let share = percent(mean / waits.mean_total_ms());
-        Some(format!("A client operation spends {share} of its time {}.", in_words(stage)))
+        let copies = if stage == "replica" { copies_wait(setup) } else { String::new() };
+        Some(format!("A client operation spends {share} of its time {}{copies}.", in_words(stage)))
     });
     Some(Verdict {
         setup: place,

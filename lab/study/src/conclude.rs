@@ -13,11 +13,7 @@ use loadline_stats::mean;
 use std::collections::BTreeMap;
 
 /// The study's result from the records of its runs; `None` while one of them is missing.
-pub fn conclude(
-    study: &Study,
-    request: &Request,
-    records: &[RunRecord],
-) -> Option<StudyResult> {
+pub fn conclude(study: &Study, request: &Request, records: &[RunRecord]) -> Option<StudyResult> {
     let by_key: BTreeMap<&str, &RunRecord> =
         records.iter().map(|record| (record.key.as_str(), record)).collect();
     let mut of_setup: BTreeMap<usize, Vec<(Job, &RunRecord)>> = BTreeMap::new();
@@ -168,7 +164,7 @@ fn drive_summary(study: &Study) -> DriveSummary {
     let fact = |name: &str, value: String| NamedValue { name: name.to_owned(), value };
     let layouts = study.setups.iter().map(|setup| {
         let options = setup.options();
-        format!("{} shards of {} threads ({})", options.shards, options.threads_per_shard, setup.preset)
+        format!("{} × {} ({})", options.shards, options.threads_per_shard, setup.preset)
     });
     let mut layouts: Vec<String> = layouts.collect();
     layouts.dedup();
@@ -180,7 +176,8 @@ fn drive_summary(study: &Study) -> DriveSummary {
             drive.calibration.baseline_iops, drive.calibration.source, drive.calibration.peak
         ),
         facts: vec![
-            fact("OSDs", format!("{}; {}", study.cluster.osds, layouts.join(", "))),
+            fact("OSDs", study.cluster.osds.to_string()),
+            fact("Shards × threads of an OSD, by preset", layouts.join(", ")),
             fact("Copies", study.cluster.copies.to_string()),
             fact("Placement groups", format!("{} in each of two pools", drive.fitted.pgs)),
             fact(

@@ -3,10 +3,11 @@
 use crate::plan::Job;
 use crate::record::RunRecord;
 use crate::recovery::{RunError, run};
+use crate::stopwatch::Stopwatch;
 use crate::study::Study;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What happens while runs are made.
 #[derive(Debug)]
@@ -90,11 +91,11 @@ pub(crate) fn execute<E>(
 }
 
 fn work(study: &Study, jobs: &[Job], job: usize, go_on: &dyn Fn() -> bool, tell: &Sender<News>) {
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let mut told = began;
     let mut tick = |share: f64| {
         if told.elapsed() >= REPORT_EVERY {
-            told = Instant::now();
+            told = Stopwatch::start();
             // Nobody listens any more only when the study is being given up.
             let _ = tell.send(News::Advanced { job, share });
         }
@@ -110,7 +111,7 @@ fn follow<E>(
     news: &Receiver<News>,
     observe: &mut impl FnMut(RunEvent<'_>) -> Result<(), E>,
 ) -> Result<usize, ExecuteError<E>> {
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let all: f64 = jobs.iter().map(|job| job.weight).sum();
     let mut shares = vec![0.0; jobs.len()];
     let mut ended = 0;

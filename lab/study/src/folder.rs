@@ -121,8 +121,10 @@ impl RunFolder {
                 .map_err(|source| self.unwritable("runs.jsonl", source))?;
         }
         let record = |line: &str| {
-            serde_json::from_str(line)
-                .map_err(|error| FolderError::Foreign { path: path.clone(), reason: error.to_string() })
+            serde_json::from_str(line).map_err(|error| FolderError::Foreign {
+                path: path.clone(),
+                reason: error.to_string(),
+            })
         };
         text[..whole].lines().map(record).collect()
     }

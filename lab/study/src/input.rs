@@ -82,7 +82,8 @@ pub fn unknown<'a>(
 ) -> String {
     let known = known.into_iter();
     let listed: Vec<&str> = known.clone().collect();
-    let hint = nearest(typed, known).map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+    let hint =
+        nearest(typed, known).map_or(String::new(), |name| format!("; did you mean `{name}`?"));
     match listed.len() {
         0 => format!("there is no {what} `{typed}`"),
         1..=12 => format!("there is no {what} `{typed}`: known are {}{hint}", listed.join(", ")),

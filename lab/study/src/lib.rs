@@ -5,25 +5,32 @@
 //! with. It may not know how a conclusion is shown: tables, charts and pages live in `report`,
 //! which reads [`StudyResult`] and [`RunFacts`] and nothing else.
 
+// What a study is: texts in, a checked question out.
+mod file;
 mod input;
 mod library;
-mod file;
 mod overrides;
-mod study;
 mod setup;
-mod plan;
-mod execute;
-mod recovery;
-mod waits;
-mod record;
-mod folder;
-mod conclude;
-mod session;
-mod compare;
-mod calibrate;
-mod trace;
-mod host;
+mod study;
 
+// How it is run, and what is kept.
+mod execute;
+mod folder;
+mod plan;
+mod record;
+mod recovery;
+mod session;
+mod stopwatch;
+mod waits;
+
+// What is made of the records.
+mod calibrate;
+mod compare;
+mod conclude;
+mod host;
+mod trace;
+
+// What a conclusion consists of.
 mod claim;
 mod facts;
 mod published;
@@ -57,6 +64,7 @@ pub use result::{
 pub use series::{ClassWaits, SetupSeries, Stage};
 pub use session::{Order, Session, SessionError, Sight};
 pub use setup::Setup;
+pub use stopwatch::Stopwatch;
 pub use study::{ClusterShape, Inputs, RecoverySteps, Study};
 pub use summary::summary_json;
 pub use trace::chrome_trace;

@@ -35,7 +35,9 @@ const BACK: OsdState = OsdState { up: true, is_in: true };
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RunError {
     /// After the OSD had gone, its image did not find new places.
-    #[error("{setup}: the image's copies were not whole again after {limit} without the OSD; raise `limit`")]
+    #[error(
+        "{setup}: the image's copies were not whole again after {limit} without the OSD; raise `limit`"
+    )]
     NeverClean {
         /// The setup.
         setup: String,
@@ -63,11 +65,7 @@ pub enum RunError {
 }
 
 /// Makes a run; `None` if `tick` ended it.
-pub(crate) fn run(
-    study: &Study,
-    job: &Job,
-    tick: Tick<'_>,
-) -> Result<Option<RunRecord>, RunError> {
+pub(crate) fn run(study: &Study, job: &Job, tick: Tick<'_>) -> Result<Option<RunRecord>, RunError> {
     let setup = &study.setups[job.setup];
     let mut sim = world(study, job);
     prepare(study, job, &mut sim)?;

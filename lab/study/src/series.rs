@@ -44,8 +44,8 @@ pub struct ClassWaits {
     pub replica_ms: Stage,
     /// On links between client and OSD.
     pub link_ms: Stage,
-    /// What no stage above accounts for.
-    pub other_ms: Stage,
+    /// Before the OSD and beyond the link: the study era's software stage, where it is on.
+    pub software_stage_ms: Stage,
 }
 
 impl ClassWaits {
@@ -58,7 +58,7 @@ impl ClassWaits {
             ("device", self.device_ms),
             ("replica", self.replica_ms),
             ("link", self.link_ms),
-            ("other", self.other_ms),
+            ("software stage", self.software_stage_ms),
         ]
     }
 

@@ -9,12 +9,12 @@ use crate::plan::{Job, Request, plan};
 use crate::record::RunRecord;
 use crate::recovery::RunError;
 use crate::result::StudyResult;
+use crate::stopwatch::Stopwatch;
 use crate::study::{Inputs, Study};
 use crate::trace::chrome_trace;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
 
 /// What somebody asked for, as it stands in the manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,11 +78,7 @@ impl Session {
     ///
     /// # Errors
     /// [`SessionError`]; nothing has been written unless the folder could be used.
-    pub fn open(
-        folder: RunFolder,
-        order: Order,
-        facts: RunFacts,
-    ) -> Result<Session, SessionError> {
+    pub fn open(folder: RunFolder, order: Order, facts: RunFacts) -> Result<Session, SessionError> {
         let (study, request) = order.resolve()?;
         let inputs_hash = order.inputs.hash();
         let before = folder.manifest()?;
@@ -160,7 +156,7 @@ impl Session {
         mut watch: impl FnMut(Sight<'_>),
     ) -> Result<(), SessionError> {
         let jobs = self.missing();
-        let began = Instant::now();
+        let began = Stopwatch::start();
         let (folder, records, manifest) = (&self.folder, &mut self.records, &mut self.manifest);
         let outcome = execute(&self.study, &jobs, workers, interrupted, |event| {
             match event {

@@ -107,7 +107,8 @@ impl Reader<'_> {
         self.configure(&mut settings)?;
         let first = OsdId::new(0);
         let stage = self.drive.fitted.software_stage;
-        let profile = (*scheduler == Scheduler::Mclock).then(|| in_force(&settings, "osd_mclock_profile"));
+        let profile =
+            (*scheduler == Scheduler::Mclock).then(|| in_force(&settings, "osd_mclock_profile"));
         Ok(Setup {
             name: name.get_ref().clone(),
             preset: preset.name,
@@ -169,7 +170,10 @@ impl Reader<'_> {
             Medium::Hdd | Medium::Hybrid => "hdd",
         };
         let values = [
-            (format!("osd_mclock_max_capacity_iops_{medium}"), self.drive.capacity_iops.to_string()),
+            (
+                format!("osd_mclock_max_capacity_iops_{medium}"),
+                self.drive.capacity_iops.to_string(),
+            ),
             (
                 format!("osd_mclock_max_sequential_bandwidth_{medium}"),
                 self.drive.bandwidth.get().to_string(),
@@ -196,7 +200,8 @@ impl Reader<'_> {
         settings.apply(&change).map(drop).map_err(|refused| {
             let named = refused.to_string();
             let cause = typed.iter().find(|(option, ..)| named.contains(option));
-            let at = cause.map_or(Place::Byte(self.section.name.span().start), |(.., at)| at.clone());
+            let at =
+                cause.map_or(Place::Byte(self.section.name.span().start), |(.., at)| at.clone());
             self.error(&at, named)
         })
     }
@@ -247,7 +252,9 @@ fn in_force(settings: &Settings, option: &str) -> String {
 fn rows(settings: &Settings) -> Vec<SettingRow> {
     let always = ["osd_op_queue", "osd_op_queue_cut_off"];
     let shown = |name: &str, origin: Origin| {
-        origin != Origin::BuiltIn || always.contains(&name) || name.starts_with("osd_recovery_") 
+        origin != Origin::BuiltIn
+            || always.contains(&name)
+            || name.starts_with("osd_recovery_")
             || name.starts_with("osd_op_num_")
     };
     let rows = settings.table().iter().filter_map(|(option, spec)| {

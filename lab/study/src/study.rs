@@ -130,12 +130,10 @@ impl Study {
                 None => source.error_in(field, reason),
             }
         })?;
-        let drive = Drive::parse(&inputs.drive.name, &inputs.drive.file, &inputs.drive.text)
-            .map_err(|error| InputError {
-                place: error.file,
-                line: error.line,
-                reason: error.reason,
-            })?;
+        let drive =
+            Drive::parse(&inputs.drive.name, &inputs.drive.file, &inputs.drive.text).map_err(
+                |error| InputError { place: error.file, line: error.line, reason: error.reason },
+            )?;
         let published = match &inputs.published {
             Some(published) => published_for(&source.name, published)?,
             None => None,
@@ -215,7 +213,8 @@ fn check(file: &StudyFile) -> Result<(), (&'static str, String)> {
         ),
         ((1..=100_000_000).contains(&recovery.objects), "objects", "from 1 to 100000000"),
         (
-            recovery.object_size >= Bytes::from_kib(4) && recovery.object_size <= Bytes::from_mib(64),
+            recovery.object_size >= Bytes::from_kib(4)
+                && recovery.object_size <= Bytes::from_mib(64),
             "object_size",
             "from 4 KiB to 64 MiB",
         ),
@@ -257,8 +256,7 @@ fn sets(
         let reason = "`[sets]` must have a `default`: the setups that run if nothing else is said";
         return Err(source.error_in("default", reason));
     }
-    let names = |names: &Vec<Spanned<String>>| {
-        names.iter().map(|name| name.get_ref().clone()).collect()
-    };
+    let names =
+        |names: &Vec<Spanned<String>>| names.iter().map(|name| name.get_ref().clone()).collect();
     Ok(file.sets.iter().map(|(set, of)| (set.clone(), names(of))).collect())
 }

@@ -54,15 +54,15 @@ fn group_name(plan: &ShardPlan, work: Work) -> Option<&'static str> {
 fn row(group: &Group, seen: &LoadRecord, link_delay: Span) -> ClassWaits {
     let stage = |place: Place| per_item(&group.stages[place as usize], group.items);
     let client = group.name == "client";
-    // To the OSD and back; what else passes outside is the sender's wait and the software stage.
+    // To the OSD and back; what else passes outside is the software stage.
     let link = (link_delay * 2).as_millis_f64();
     let outside = |ns: f64| (ns / 1e6 - link).max(0.0);
-    let (link_ms, other_ms) = if client {
-        let other = Stage {
+    let (link_ms, software_stage_ms) = if client {
+        let software_stage = Stage {
             mean: outside(seen.outside.mean_ns()),
             p99: outside(seen.outside.percentile_ns(99.0) as f64),
         };
-        (Stage { mean: link, p99: link }, other)
+        (Stage { mean: link, p99: link }, software_stage)
     } else {
         (Stage::default(), Stage::default())
     };
@@ -76,7 +76,7 @@ fn row(group: &Group, seen: &LoadRecord, link_delay: Span) -> ClassWaits {
         device_ms: stage(Place::Device),
         replica_ms: stage(Place::Replicas),
         link_ms,
-        other_ms,
+        software_stage_ms,
     }
 }
 

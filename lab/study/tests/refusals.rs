@@ -27,19 +27,43 @@ fn wrong_study_files() {
     check("kind = \"recovery\"", "kind = \"recvery\"", "did you mean `recovery`?");
     check("osds = 4", "osds = 'four'", "s.toml:LINE: invalid type: string \"four\", expected u32");
     check("osds = 4", "osds = 1", "s.toml:LINE: `osds` must be from 2 to 64");
-    check("copies = 3", "copies = 4", "s.toml:LINE: `copies` must be at least 1 and less than `osds`");
+    check(
+        "copies = 3",
+        "copies = 4",
+        "s.toml:LINE: `copies` must be at least 1 and less than `osds`",
+    );
     check("\"4 MiB\"", "\"4 MB/s\"", "s.toml:LINE: `4 MB/s` is not understood: expected a size");
     check("\"300 s\"", "\"300\"", "s.toml:LINE: `300` is not understood: expected a time");
-    check("block = \"4 KiB\"", "block = \"3 KiB\"", "s.toml:LINE: `block` must be sizes that divide");
+    check(
+        "block = \"4 KiB\"",
+        "block = \"3 KiB\"",
+        "s.toml:LINE: `block` must be sizes that divide",
+    );
     check("depth = 64", "depth = 0", "s.toml:LINE: `depth` must be at least 1");
-    check("spread_scale = 0.02", "spread_scale = 2.0", "s.toml:LINE: `spread_scale` must be more than 0");
+    check(
+        "spread_scale = 0.02",
+        "spread_scale = 2.0",
+        "s.toml:LINE: `spread_scale` must be more than 0",
+    );
     check("preset = \"quincy\"", "preset = \"quinzy\"", "s.toml:LINE: there is no preset `quinzy`");
     check("preset = \"quincy\"", "preset = \"quinzy\"", "did you mean `quincy`?");
     check("scheduler = \"wpq\"", "scheduler = \"wqp\"", "did you mean `wpq`?");
     check("profile = \"balanced\"", "profile = \"balance\"", "did you mean `balanced`?");
-    check("osd_max_backfills = 1000", "osd_max_backfils = 1000", "did you mean `osd_max_backfills`?");
-    check("osd_max_backfills = 1000", "osd_max_backfills = 'many'", "s.toml:LINE: osd_max_backfills cannot be `many`");
-    check("recovery = false", "recovery = false\nas_published = true", "it needs preset `quincy` and scheduler `mclock`");
+    check(
+        "osd_max_backfills = 1000",
+        "osd_max_backfils = 1000",
+        "did you mean `osd_max_backfills`?",
+    );
+    check(
+        "osd_max_backfills = 1000",
+        "osd_max_backfills = 'many'",
+        "s.toml:LINE: osd_max_backfills cannot be `many`",
+    );
+    check(
+        "recovery = false",
+        "recovery = false\nas_published = true",
+        "it needs preset `quincy` and scheduler `mclock`",
+    );
     check("recovery = false", "recovery = false\nprofile = 'balanced'", "`profile` is mClock's");
     check("name = \"WPQ(BST)\"", "name = \"WPQ(Def)\"", "the setup `WPQ(Def)` stands here twice");
     check("\"baseline\", \"WPQ(Def)\"", "\"base line\", \"WPQ(Def)\"", "did you mean `baseline`?");

@@ -113,7 +113,8 @@ fn study_text(study: &Study) -> String {
 fn setup_row(setup: &Setup) -> [String; 5] {
     let stored = setup.settings.iter().filter(|row| row.origin.starts_with("stored"));
     let own = stored.filter(|row| {
-        let of_drive = ["osd_mclock_max_", "bluestore_throttle", "osd_op_queue", "osd_mclock_profile"];
+        let of_drive =
+            ["osd_mclock_max_", "bluestore_throttle", "osd_op_queue", "osd_mclock_profile"];
         !of_drive.iter().any(|prefix| row.key.starts_with(prefix))
     });
     let own: Vec<String> = own.map(|row| format!("{}={}", row.key, row.value)).collect();

@@ -1,9 +1,9 @@
 //! How far the runs have come: a bar in a terminal, plain lines elsewhere.
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use loadline_study::{Advance, Job, Purpose, RunRecord, Sight, Study};
+use loadline_study::{Advance, Job, Purpose, RunRecord, Sight, Stopwatch, Study};
 use std::io::IsTerminal;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Steps of the bar.
 const STEPS: u64 = 1000;
@@ -17,7 +17,7 @@ pub(super) struct Progress {
     runs: usize,
     ended: usize,
     bar: Option<ProgressBar>,
-    last_line: Instant,
+    last_line: Stopwatch,
 }
 
 impl Progress {
@@ -29,7 +29,7 @@ impl Progress {
             bar
         });
         let names = study.setups.iter().map(|setup| setup.name.clone()).collect();
-        Progress { names, runs, ended: 0, bar, last_line: Instant::now() }
+        Progress { names, runs, ended: 0, bar, last_line: Stopwatch::start() }
     }
 
     pub(super) fn show(&mut self, sight: &Sight<'_>) {
@@ -65,7 +65,7 @@ impl Progress {
     }
 
     fn line(&mut self, text: &str) {
-        self.last_line = Instant::now();
+        self.last_line = Stopwatch::start();
         eprintln!("{text}");
     }
 

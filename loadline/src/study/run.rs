@@ -25,10 +25,11 @@ struct Intent {
 }
 
 pub(super) fn carry_out(args: &RunArgs) -> Result<(), Failure> {
+    let interrupted = interruptible()?;
     let intent = Intent::of(args)?;
     let folder = RunFolder::at(&intent.folder);
     let mut session = Session::open(folder, intent.order, facts(intent.workers))?;
-    make_runs(&mut session, intent.workers, &intent.folder)?;
+    make_runs(&mut session, intent.workers, &interrupted, &intent.folder)?;
     let result = session.conclude()?;
     write_report(&intent.folder, &result, session.facts())?;
     if intent.json {
@@ -76,6 +77,7 @@ fn default_folder(order: &Order) -> Result<PathBuf, Failure> {
     })
 }
 
+#[expect(clippy::disallowed_methods, reason = "the manifest says when a study began")]
 fn facts(workers: u32) -> RunFacts {
     RunFacts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -88,16 +90,19 @@ fn facts(workers: u32) -> RunFacts {
     }
 }
 
-fn make_runs(session: &mut Session, workers: u32, folder: &Path) -> Result<(), Failure> {
+fn make_runs(
+    session: &mut Session,
+    workers: u32,
+    interrupted: &AtomicBool,
+    folder: &Path,
+) -> Result<(), Failure> {
     let missing = session.missing();
     if missing.is_empty() {
         eprintln!("every run is recorded in {}", folder.display());
         return Ok(());
     }
-    let interrupted = interruptible()?;
     let mut progress = Progress::new(session.study(), missing.len());
-    let outcome =
-        session.run(workers as usize, &interrupted, |sight| progress.show(&sight));
+    let outcome = session.run(workers as usize, interrupted, |sight| progress.show(&sight));
     progress.end();
     outcome.map_err(|error| match error {
         SessionError::Interrupted => Failure::Interrupted(format!(

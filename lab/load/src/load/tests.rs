@@ -3,7 +3,7 @@
 use super::*;
 use loadline_base::{SlotId, Span};
 use loadline_cluster::PoolId;
-use loadline_osd::Reply;
+use loadline_osd::{OpId, Reply};
 
 const MS: u64 = 1_000_000;
 
@@ -19,7 +19,7 @@ fn at(ms: u64) -> Time {
 
 fn reply(load: &mut Load, now: Time, issued: Issue, out: &mut Vec<Issue>) {
     let zero = Time::ZERO;
-    let op = SlotId::new(0);
+    let op = OpId { slot: SlotId::new(0), number: 0 };
     let reply = Reply {
         op,
         admitted: zero,

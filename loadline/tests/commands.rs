@@ -1,0 +1,193 @@
+//! The program as people and scripts meet it: what it prints, what it refuses, how it ends.
+
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+fn loadline(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
+    command.args(arguments).current_dir(folder).output().expect("the program starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// With `LOADLINE_GOLDEN=write` the golden texts are written anew, to be read before they are kept.
+fn check_golden(name: &str, arguments: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let output = loadline(folder.path(), arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("LOADLINE_GOLDEN").is_some_and(|value| value == "write") {
+        fs::write(&path, stdout(&output)).unwrap();
+    }
+    assert_eq!(stdout(&output), fs::read_to_string(path).unwrap(), "{name}");
+}
+
+#[test]
+fn help_and_tables_read_as_they_should() {
+    check_golden("help.txt", &["--help"]);
+    check_golden("study-help.txt", &["study", "--help"]);
+    check_golden("study-run-help.txt", &["study", "run", "--help"]);
+    check_golden("profile-show-help.txt", &["profile", "show", "--help"]);
+    check_golden("study-list.txt", &["study", "list"]);
+    check_golden("profile-list.txt", &["profile", "list"]);
+    let figures =
+        ["profile", "show", "high_client_ops", "--iops", "21500", "--bandwidth", "1200 MiB"];
+    check_golden("profile-show.txt", &figures);
+    check_golden("profile-show-reef.txt", &[&figures[..], &["--preset", "reef"]].concat());
+}
+
+#[test]
+fn what_cannot_be_used_is_refused_in_one_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |arguments: &[&str], says: &str| {
+        let output = loadline(folder.path(), arguments);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
+        assert!(text.contains(says), "`{text}` should contain `{says}`");
+        assert!(output.stdout.is_empty(), "{arguments:?} prints nothing else");
+    };
+    check(&["study", "run", "recovery-nvm"], "did you mean `recovery-nvme`?");
+    check(&["study", "run", "recovery-nvme", "--setups", "balansed"], "did you mean `balanced`?");
+    check(&["study", "run", "recovery-nvme", "--set", "scale"], "takes key=value");
+    check(&["study", "run", "recovery-nvme", "--set", "depth=0"], "--set depth=0: `depth` must be");
+    check(&["study", "run", "recovery-nvme", "--repeat", "0"], "--repeat: takes a number from 1");
+    check(
+        &["study", "run", "recovery-nvme", "--jobs", "0"],
+        "--jobs: takes a number of at least 1",
+    );
+    check(&["study", "run", "none.toml"], "none.toml: cannot be read");
+    check(&["study", "report", "."], "holds no study");
+    check(&["profile", "show", "balancd"], "did you mean `balanced`?");
+    check(&["profile", "show", "balanced", "--preset", "reif"], "did you mean `reef`?");
+    check(&["drive", "show", "nvme"], "there is no drive `nvme`");
+    check(&["study", "frobnicate"], "unrecognized subcommand");
+    assert!(!folder.path().join("runs").exists(), "nothing was begun");
+}
+
+#[test]
+fn a_study_file_of_ones_own_is_refused_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let own =
+        include_str!("../../studies/recovery-nvme.toml").replacen("copies = 3", "copys = 3", 1);
+    fs::write(folder.path().join("own.toml"), &own).unwrap();
+    let line = own[..own.find("copys").unwrap()].matches('\n').count() + 1;
+    let output = loadline(folder.path(), &["study", "run", "own.toml"]);
+    let wanted = format!("error: own.toml:{line}: unknown field `copys`");
+    assert!(stderr(&output).starts_with(&wanted), "{}", stderr(&output));
+    assert!(stderr(&output).contains("did you mean `copies`?"), "{}", stderr(&output));
+}
+
+const SMALL: [&str; 6] =
+    ["study", "run", "recovery-nvme", "--set", "scale=0.0005", "--setups=baseline,balanced"];
+
+#[test]
+fn a_study_prints_one_object_and_leaves_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let output =
+        loadline(folder.path(), &[&SMALL[..], &["--json", "--trace", "--trace-op", "9"]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let object: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    assert_eq!((&object["study"], &object["world"]), (&"recovery-nvme".into(), &"sim".into()));
+    assert_eq!((&object["scale"], &object["seed"]), (&0.0005.into(), &1.into()));
+    let names: Vec<&Value> =
+        object["setups"].as_array().unwrap().iter().map(|setup| &setup["name"]).collect();
+    assert_eq!(names, ["baseline", "balanced"]);
+    let balanced = &object["setups"][1];
+    assert!(balanced["client"]["clat_ms"]["p99.5"].is_f64(), "{balanced}");
+    assert!(balanced["recovery"]["objects_per_s"].is_f64(), "{balanced}");
+    assert_eq!(balanced["published"]["client"]["iops"], 11_017.0);
+    assert!(object["simulated_requests_per_s_per_core"].as_f64().unwrap() > 0.0);
+    let out = folder.path().join("runs/recovery-nvme-1");
+    for file in ["manifest.json", "runs.jsonl", "results.json", "report.html", "trace.json"] {
+        assert!(out.join(file).is_file(), "{file}");
+    }
+    let trace: Value = serde_json::from_slice(&fs::read(out.join("trace.json")).unwrap()).unwrap();
+    assert!(trace["traceEvents"].as_array().unwrap().iter().any(|event| event["ph"] == "X"));
+
+    let report = out.join("report.html");
+    fs::remove_file(&report).unwrap();
+    let again = loadline(folder.path(), &["study", "report", out.to_str().unwrap()]);
+    assert!(again.status.success() && report.is_file(), "{}", stderr(&again));
+    let out = out.to_str().unwrap();
+    let compared = loadline(folder.path(), &["study", "compare", out, out, "--json"]);
+    let compared: Value = serde_json::from_slice(&compared.stdout).unwrap();
+    assert_eq!(compared["figures"].as_array().unwrap().len(), 8, "three of one, five of the other");
+}
+
+#[test]
+fn other_inputs_get_a_folder_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let baseline = ["study", "run", "recovery-nvme", "--setups=baseline", "--set", "scale=0.0005"];
+    for more in [&[][..], &["--set", "depth=8"], &["--set", "depth=8"]] {
+        let output = loadline(folder.path(), &[&baseline[..], more].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    let folders = fs::read_dir(folder.path().join("runs")).unwrap().count();
+    assert_eq!(folders, 2, "equal inputs share a folder");
+    let refused = loadline(
+        folder.path(),
+        &[&baseline[..], &["--set", "depth=8", "--out", "runs/recovery-nvme-1"]].concat(),
+    );
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("choose another folder with --out"), "{}", stderr(&refused));
+}
+
+/// Ctrl-C in the middle: the program says how to continue, and the same command does.
+#[cfg(unix)]
+#[expect(clippy::disallowed_methods, reason = "another process takes its own time")]
+#[test]
+fn an_interrupted_study_can_be_continued() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = [
+        "study",
+        "run",
+        "recovery-nvme",
+        "--setups=baseline,WPQ(Def)",
+        "--set",
+        "scale=0.05",
+        "--set",
+        "spread_placements=0",
+    ];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
+    let command = command.args(arguments).current_dir(folder.path()).stderr(Stdio::piped());
+    let child = command.spawn().expect("the program starts");
+    let begun = folder.path().join("runs/recovery-nvme-1/manifest.json");
+    while !begun.is_file() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let signal = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(signal.expect("kill is there").success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    let says = "the same command continues in runs/recovery-nvme-1";
+    assert!(stderr(&output).contains(says), "{}", stderr(&output));
+    let continued = loadline(folder.path(), &arguments);
+    assert!(continued.status.success(), "{}", stderr(&continued));
+}
+
+#[test]
+fn every_command_has_a_form_for_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |arguments: &[&str], key: &str| {
+        let output = loadline(folder.path(), &[arguments, &["--json"]].concat());
+        let object: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {}", stderr(&output)));
+        assert!(!object[key].is_null(), "{arguments:?} gives {object}");
+    };
+    check(&["study", "list"], "studies");
+    check(&["study", "show", "recovery-hdd"], "setups");
+    check(&["profile", "list"], "presets");
+    check(&["profile", "show", "balanced", "--drive", "hdd-constellation"], "classes");
+    check(&["drive", "list"], "drives");
+    check(&["drive", "show", "hdd-constellation"], "fitted");
+    check(&["doctor"], "findings");
+}
