@@ -2,7 +2,6 @@
 # Both set up what is missing on a fresh Debian machine and say so.
 
 CARGO ?= cargo
-OUT ?= runs/recovery-nvme
 PATH := $(HOME)/.cargo/bin:$(PATH)
 export PATH
 
@@ -10,7 +9,7 @@ export PATH
 
 study: setup
 	$(CARGO) build --release --locked --package loadline
-	target/release/loadline study run recovery-nvme --out $(OUT)
+	target/release/loadline study run recovery-nvme
 
 test: setup
 	$(CARGO) fmt --all --check

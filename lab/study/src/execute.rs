@@ -3,7 +3,7 @@
 use crate::plan::Job;
 use crate::record::RunRecord;
 use crate::recovery::{RunError, run};
-use crate::stopwatch::Stopwatch;
+use crate::stopwatch::{CoreTime, Stopwatch};
 use crate::study::Study;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -14,7 +14,7 @@ use std::time::Duration;
 pub(crate) enum RunEvent<'a> {
     /// Somewhat more is done.
     Advanced(Advance),
-    /// A run has ended and its record is to be kept. It took this many wall-clock seconds.
+    /// A run has ended and its record is to be kept. It took this many seconds of a core.
     Finished(&'a Job, &'a RunRecord, f64),
 }
 
@@ -91,8 +91,7 @@ pub(crate) fn execute<E>(
 }
 
 fn work(study: &Study, jobs: &[Job], job: usize, go_on: &dyn Fn() -> bool, tell: &Sender<News>) {
-    let began = Stopwatch::start();
-    let mut told = began;
+    let (began, mut told) = (CoreTime::start(), Stopwatch::start());
     let mut tick = |share: f64| {
         if told.elapsed() >= REPORT_EVERY {
             told = Stopwatch::start();

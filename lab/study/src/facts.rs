@@ -22,7 +22,7 @@ pub struct RunFacts {
     pub wall_seconds: f64,
     /// Device requests completed in simulated time over all runs.
     pub simulated_requests: u64,
-    /// `simulated_requests` over the sum of all runs' own wall-clock seconds.
+    /// `simulated_requests` over the processor time that all runs took together.
     pub simulated_requests_per_s_per_core: f64,
 }
 

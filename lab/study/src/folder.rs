@@ -29,7 +29,7 @@ pub struct Manifest {
     pub engine: String,
     /// Circumstances.
     pub facts: RunFacts,
-    /// Wall-clock seconds that all runs took, each on its own core.
+    /// Processor time that all runs took together.
     pub busy_seconds: f64,
 }
 

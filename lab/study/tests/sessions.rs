@@ -124,8 +124,9 @@ fn a_folder_of_other_inputs_is_refused() {
     assert_eq!(session.missing().len(), 2);
 }
 
-/// 50 objects of which OSD 3 holds three quarters, within five standard deviations:
-/// 37.5 +- 5 x sqrt(18 PGs are even to one, so the hash decides: 50 x 3/4 x 1/4) = 5 x 3.06.
+/// Of 18 placement groups of 3 copies on 4 OSDs, the absent one should hold 13 or 14; each of 50 objects falls
+/// into one of them with probability 13/18 at least and 14/18 at most. That is 36.1 to 38.9 objects with a
+/// standard deviation of at most sqrt(50 x 13/18 x 5/18) = 3.17; five of them below is 20, and 50 is all.
 #[test]
 fn what_is_recovered_is_what_the_absent_osd_should_hold() {
     let folder = tempfile::tempdir().unwrap();
@@ -133,7 +134,7 @@ fn what_is_recovered_is_what_the_absent_osd_should_hold() {
     let result = Session::reopen(RunFolder::at(folder.path())).unwrap().conclude().unwrap();
     let setup = result.setup("WPQ(Def)").unwrap();
     let recovery = setup.recovery.unwrap();
-    assert!((22..=50).contains(&recovery.objects), "{recovery:?}");
+    assert!((20..=50).contains(&recovery.objects), "{recovery:?}");
     assert!((recovery.objects_per_s * recovery.seconds - recovery.objects as f64).abs() < 1e-6);
     assert!((recovery.mib_per_s - 4.0 * recovery.objects_per_s).abs() < 1e-6);
     // Little's law: 64 ops are in flight, and the window's edges cut off at most 64 of them.
