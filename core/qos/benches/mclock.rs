@@ -102,7 +102,7 @@ fn add_and_take(criterion: &mut Criterion) {
     for mode in ["loadline", "published"] {
         for (load, name) in LOADS {
             let mut group = criterion.benchmark_group(format!("{mode}/{name}"));
-            group.sample_size(20);
+            group.sample_size(100);
             group.warm_up_time(std::time::Duration::from_millis(300));
             group.measurement_time(std::time::Duration::from_secs(1));
             for records in RECORDS {

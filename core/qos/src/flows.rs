@@ -3,6 +3,7 @@
 use crate::{ClassId, ClientKey, FlowId, Lane};
 use loadline_base::IdVec;
 use std::collections::BTreeMap;
+use std::ops::{Bound, RangeInclusive};
 
 /// One open flow.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +22,8 @@ pub(crate) struct FlowTable {
     lanes: Vec<Lane>,
     flows: IdVec<FlowId, Option<Flow>>,
     closed: Vec<FlowId>,
-    by_client: BTreeMap<(ClassId, ClientKey), FlowId>,
+    /// A client's flows stand side by side.
+    by_client: BTreeMap<(ClientKey, ClassId), FlowId>,
 }
 
 impl FlowTable {
@@ -36,7 +38,7 @@ impl FlowTable {
 
     /// The handle of an open flow.
     pub(crate) fn find(&self, class: ClassId, client: ClientKey) -> Option<FlowId> {
-        self.by_client.get(&(class, client)).copied()
+        self.by_client.get(&(client, class)).copied()
     }
 
     /// Opens a flow that is not open yet.
@@ -56,7 +58,7 @@ impl FlowTable {
             }
             None => self.flows.push(opened),
         };
-        self.by_client.insert((class, client), flow);
+        self.by_client.insert((client, class), flow);
         flow
     }
 
@@ -65,10 +67,11 @@ impl FlowTable {
         self.get(flow)?;
         let closed = self.flows[flow].take()?;
         self.closed.push(flow);
-        self.by_client.remove(&(closed.class, closed.client));
+        self.by_client.remove(&(closed.client, closed.class));
         Some(closed)
     }
 
+    #[inline]
     pub(crate) fn get(&self, flow: FlowId) -> Option<&Flow> {
         self.flows.get(flow)?.as_ref()
     }
@@ -78,10 +81,35 @@ impl FlowTable {
         self.flows[flow].as_ref().expect("what waits has an open flow")
     }
 
-    /// Changes the rank of every open flow.
-    pub(crate) fn rerank(&mut self, change: impl Fn(u32) -> u32) {
-        for flow in self.flows.iter_mut().filter_map(|(_, flow)| flow.as_mut()) {
-            flow.rank = change(flow.rank);
+    /// The rank of a client, if it has an open flow.
+    pub(crate) fn rank(&self, client: ClientKey) -> Option<u32> {
+        let (_, flow) = self.by_client.range(every_class(client)).next()?;
+        Some(self.at(*flow).rank)
+    }
+
+    /// The client with the greatest number up to that of `client`, perhaps itself, and its rank.
+    pub(crate) fn at_or_below(&self, client: ClientKey) -> Option<(ClientKey, u32)> {
+        let (key, flow) = self.by_client.range(..=*every_class(client).end()).next_back()?;
+        Some((key.0, self.at(*flow).rank))
+    }
+
+    /// The rank of the client with the smallest number above that of `client`.
+    pub(crate) fn rank_above(&self, client: ClientKey) -> Option<u32> {
+        let above = (Bound::Excluded(*every_class(client).end()), Bound::Unbounded);
+        let (_, flow) = self.by_client.range(above).next()?;
+        Some(self.at(*flow).rank)
+    }
+
+    /// Changes the rank of a client in all its flows.
+    pub(crate) fn set_rank(&mut self, client: ClientKey, rank: u32) {
+        for (_, flow) in self.by_client.range(every_class(client)) {
+            let flow = self.flows[*flow].as_mut().expect("what is found by its client is open");
+            flow.rank = rank;
         }
     }
+}
+
+/// Where a client's flows stand.
+fn every_class(client: ClientKey) -> RangeInclusive<(ClientKey, ClassId)> {
+    (client, ClassId::new(0))..=(client, ClassId::new(u32::MAX))
 }

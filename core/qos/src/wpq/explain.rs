@@ -1,23 +1,23 @@
 //! Why each request in WPQ waits.
 
+use super::Wpq;
 use super::level::Level;
 use super::nodes::Node;
-use super::{Wpq, slack};
 use crate::{FlowId, Reason, Scheduler, Waiting};
 
 /// Every waiting request: strict ones first, by descending priority, owner by owner.
 pub(super) fn waiting<T>(queue: &Wpq<T>) -> Vec<Waiting> {
     let mut rows = Vec::with_capacity(queue.len());
-    for (place, (_, level)) in queue.strict.levels().enumerate() {
+    for (place, level) in queue.strict.levels().enumerate() {
         let turn = if place == 0 { Reason::Next } else { Reason::BehindStrict };
         explain_level(queue, level, turn, &mut rows);
     }
     let chances = chances(queue);
-    for ((_, level), chance) in queue.normal.levels().zip(&chances) {
-        let turn = match (queue.strict.is_empty(), chances.len()) {
-            (false, _) => Reason::BehindStrict,
-            (true, 1) => Reason::Next,
-            (true, _) => Reason::Lottery(*chance),
+    for (level, chance) in queue.normal.levels().zip(&chances) {
+        let turn = match (queue.strict.present(), chances.len()) {
+            (0, 1) => Reason::Next,
+            (0, _) => Reason::Lottery(*chance),
+            _ => Reason::BehindStrict,
         };
         explain_level(queue, level, turn, &mut rows);
     }
@@ -29,20 +29,17 @@ pub(super) fn waiting<T>(queue: &Wpq<T>) -> Vec<Waiting> {
 /// Draws repeat until one is accepted, so it is proportional to priority times the share of accepting draws:
 /// those from 0 to the slack among the `cost_max` possible ones.
 fn chances<T>(queue: &Wpq<T>) -> Vec<f64> {
-    let products: Vec<f64> = (0..queue.normal.priorities())
-        .map(|place| {
-            let (priority, head) = queue.normal.candidate(place);
-            let cost = u64::from(queue.nodes.at(head).cost);
-            let accepting = (slack(queue.cost_max, cost) + 1).min(queue.cost_max.max(1));
-            f64::from(priority) * accepting as f64
-        })
-        .collect();
+    let product = |level: &Level| {
+        let accepting = (level.slack(queue.cost_max) + 1).min(queue.cost_max.max(1));
+        f64::from(level.priority) * accepting as f64
+    };
+    let products: Vec<f64> = queue.normal.levels().map(product).collect();
     let sum: f64 = products.iter().sum();
     products.into_iter().map(|product| product / sum).collect()
 }
 
 fn explain_level<T>(queue: &Wpq<T>, level: &Level, turn: Reason, rows: &mut Vec<Waiting>) {
-    let next = queue.nodes.at(level.head()).flow;
+    let Some(next) = level.head(&queue.nodes).map(|head| head.flow) else { return };
     for (rank, chain) in level.owners() {
         // How many requests of each flow stand ahead, first flow first: an owner has few flows.
         let mut ahead: Vec<(FlowId, usize)> = Vec::new();
@@ -62,7 +59,7 @@ fn explain_level<T>(queue: &Wpq<T>, level: &Level, turn: Reason, rows: &mut Vec<
                 (0, Some(other)) => behind_turn(turn, other),
                 (own_ahead, _) => Reason::BehindOwnFlow(own_ahead),
             };
-            rows.push(row(queue, node, *own_ahead, reason));
+            rows.push(row(queue, node, level.priority, *own_ahead, reason));
             *own_ahead += 1;
         }
     }
@@ -73,17 +70,8 @@ fn behind_turn(turn: Reason, next: FlowId) -> Reason {
     if turn == Reason::BehindStrict { turn } else { Reason::BehindClient(next) }
 }
 
-fn row<T>(queue: &Wpq<T>, node: &Node<T>, place: usize, reason: Reason) -> Waiting {
-    let flow = queue.flows.at(node.flow);
-    Waiting {
-        flow: node.flow,
-        class: flow.class,
-        client: flow.client,
-        place,
-        arrival: node.arrival,
-        cost: node.cost,
-        priority: node.priority,
-        tags: None,
-        reason,
-    }
+fn row<T>(queue: &Wpq<T>, node: &Node<T>, priority: u32, place: usize, reason: Reason) -> Waiting {
+    let Node { arrival, flow, class, cost, .. } = *node;
+    let client = queue.flows.at(flow).client;
+    Waiting { flow, class, client, place, arrival, cost, priority, tags: None, reason }
 }

@@ -1,6 +1,7 @@
 //! The requests of one priority: a FIFO per owner, and the cursor that serves the owners in turn.
 
-use super::nodes::{Chain, Node, NodeIndex, Nodes};
+use super::nodes::{Chain, Entry, Node, NodeIndex, Nodes};
+use super::owners::Move;
 use super::ranks::RankSet;
 
 /// One priority's sub-queue. Owners are known by rank, in the order of their numbers.
@@ -9,92 +10,125 @@ use super::ranks::RankSet;
 /// owner runs dry, as the original's iterator is, so an owner that joins later before it waits a full round.
 #[derive(Clone, Debug)]
 pub(super) struct Level {
-    chains: Vec<Chain>,
-    occupied: RankSet,
+    pub(super) priority: u32,
     cursor: u32,
+    /// Nine tenths of the cost at the cursor's head, rounded down: what the lottery holds against it. Kept here
+    /// because a draw then follows no chain, and because reading the new head early brings it into the cache.
+    discount: u32,
     len: usize,
+    chains: Vec<Chain>,
+    /// Every owner that has something, and some that had: they leave when the cursor comes to them. An owner
+    /// whose requests come one at a time then changes nothing here.
+    linked: RankSet,
 }
 
 impl Level {
-    /// A sub-queue for `owners` owners.
-    pub(super) fn new(owners: usize) -> Level {
-        let mut occupied = RankSet::default();
-        occupied.grow(owners);
-        Level { chains: vec![Chain::EMPTY; owners], occupied, cursor: 0, len: 0 }
+    /// A sub-queue for ranks below `ranks`.
+    pub(super) fn new(priority: u32, ranks: usize) -> Level {
+        let mut linked = RankSet::default();
+        linked.grow(ranks);
+        let chains = vec![Chain::EMPTY; ranks];
+        Level { priority, cursor: 0, discount: 0, len: 0, chains, linked }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The next request of this priority, which has one.
-    #[inline]
-    pub(super) fn head(&self) -> NodeIndex {
-        self.chains[self.cursor as usize].head()
+    /// The highest draw below `cost_max`, the largest cost so far, that accepts the next request: the dearest one
+    /// is accepted about one time in ten.
+    #[inline(always)]
+    pub(super) fn slack(&self, cost_max: u64) -> u64 {
+        cost_max - u64::from(self.discount)
+    }
+
+    /// The next request of this priority.
+    pub(super) fn head<'a, T>(&self, nodes: &'a Nodes<T>) -> Option<&'a Node<T>> {
+        nodes.head(self.chains[self.cursor as usize])
     }
 
     /// Appends a request to the FIFO of the owner at `rank`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push_back<T>(&mut self, nodes: &mut Nodes<T>, rank: u32, index: NodeIndex) {
-        self.occupy(rank);
         self.chains[rank as usize].push_back(nodes, index);
+        self.linked.insert(rank);
+        if self.len == 0 {
+            self.turn_to(nodes, rank);
+        }
+        self.len += 1;
     }
 
     /// Puts a request at the head of the FIFO of the owner at `rank`; the cursor stays.
     pub(super) fn push_front<T>(&mut self, nodes: &mut Nodes<T>, rank: u32, index: NodeIndex) {
-        self.occupy(rank);
         self.chains[rank as usize].push_front(nodes, index);
-    }
-
-    #[inline]
-    fn occupy(&mut self, rank: u32) {
-        self.occupied.insert(rank);
-        if self.len == 0 {
-            self.cursor = rank;
+        self.linked.insert(rank);
+        if self.len == 0 || self.cursor == rank {
+            self.turn_to(nodes, rank);
         }
         self.len += 1;
     }
 
     /// Takes the cursor's head and moves the cursor to the next owner.
-    #[inline]
-    pub(super) fn pop<T>(&mut self, nodes: &mut Nodes<T>) -> (NodeIndex, T) {
-        let chain = &mut self.chains[self.cursor as usize];
-        let taken = chain.pop(nodes);
-        self.occupied.set(self.cursor, !chain.is_empty());
+    #[inline(always)]
+    pub(super) fn pop<T>(&mut self, nodes: &mut Nodes<T>) -> Entry<T> {
+        let taken = self.chains[self.cursor as usize].pop(nodes);
         self.len -= 1;
-        self.advance();
+        if self.len > 0 {
+            self.advance(nodes);
+        }
         taken
     }
 
-    #[inline]
-    fn advance(&mut self) {
-        if let Some(next) = self.occupied.next_from(self.cursor + 1) {
-            self.cursor = next;
+    /// Moves the cursor to the next owner that has something; there is one.
+    #[inline(always)]
+    fn advance<T>(&mut self, nodes: &Nodes<T>) {
+        loop {
+            let next =
+                self.linked.next_from(self.cursor + 1).expect("an owner that waits is linked");
+            if self.turn_to(nodes, next) {
+                return;
+            }
+            self.linked.remove(next);
         }
     }
 
-    /// Removes what `doomed` names from the FIFO of the owner at `rank`, appended to `removed` in order.
+    /// Puts the cursor on the owner at `rank`, if it has something.
+    #[inline(always)]
+    fn turn_to<T>(&mut self, nodes: &Nodes<T>, rank: u32) -> bool {
+        let head = nodes.head(self.chains[rank as usize]);
+        if let Some(head) = head {
+            self.cursor = rank;
+            self.discount = (u64::from(head.cost) * 9 / 10) as u32;
+        }
+        head.is_some()
+    }
+
+    /// Removes what `doomed` names from the FIFOs (of the owner at `rank` alone, if one is given), appended to
+    /// `removed` owner by owner.
     pub(super) fn sweep<T>(
         &mut self,
         nodes: &mut Nodes<T>,
-        rank: u32,
+        rank: Option<u32>,
         doomed: &mut dyn FnMut(&Node<T>) -> bool,
         removed: &mut Vec<T>,
     ) {
-        let chain = &mut self.chains[rank as usize];
-        self.len -= chain.sweep(nodes, doomed, removed);
-        if chain.is_empty() {
-            self.occupied.set(rank, false);
-            if self.cursor == rank {
-                self.advance();
-            }
+        let swept = match rank {
+            Some(rank) => &mut self.chains[rank as usize..][..1],
+            None => &mut self.chains,
+        };
+        for chain in swept {
+            self.len -= chain.sweep(nodes, doomed, removed);
+        }
+        if self.len > 0 && !self.turn_to(nodes, self.cursor) {
+            self.advance(nodes);
         }
     }
 
     /// The owners that have something: rank and FIFO, in order.
     pub(super) fn owners(&self) -> impl Iterator<Item = (u32, &Chain)> {
-        self.occupied.iter().map(|rank| (rank, &self.chains[rank as usize]))
+        let ranked = (0..).zip(&self.chains);
+        ranked.filter(|(_, chain)| !chain.is_empty())
     }
 
     /// The rank whose turn it is.
@@ -102,32 +136,28 @@ impl Level {
         self.cursor
     }
 
-    /// Makes room for a new owner at `rank`: those at or above move up by one.
-    pub(super) fn admit(&mut self, rank: u32) {
-        self.chains.insert(rank as usize, Chain::EMPTY);
-        if rank as usize + 1 < self.chains.len() {
-            self.cursor += u32::from(self.cursor >= rank);
-            self.rebuild();
-        } else {
-            self.occupied.grow(self.chains.len());
+    /// Makes room for ranks below `ranks`.
+    pub(super) fn grow(&mut self, ranks: usize) {
+        if ranks > self.chains.len() {
+            self.chains.resize(ranks, Chain::EMPTY);
+            self.linked.grow(ranks);
         }
     }
 
-    /// Forgets the owner at `rank`, who has nothing waiting: those above move down by one.
-    pub(super) fn dismiss(&mut self, rank: u32) {
-        let chain = self.chains.remove(rank as usize);
-        assert!(chain.is_empty(), "an owner leaves only when nothing of it waits");
-        self.cursor -= u32::from(self.cursor > rank);
-        self.rebuild();
-    }
-
-    fn rebuild(&mut self) {
-        self.occupied = RankSet::default();
-        self.occupied.grow(self.chains.len());
-        for (rank, chain) in self.chains.iter().enumerate() {
+    /// Gives owners other ranks; the order among all owners stays.
+    pub(super) fn relocate(&mut self, moves: &[Move]) {
+        let mut carried = Vec::with_capacity(moves.len());
+        for Move { from, .. } in moves {
+            carried.push(std::mem::replace(&mut self.chains[*from as usize], Chain::EMPTY));
+        }
+        for (Move { to, .. }, chain) in moves.iter().zip(carried) {
+            self.chains[*to as usize] = chain;
             if !chain.is_empty() {
-                self.occupied.insert(rank as u32);
+                self.linked.insert(*to);
             }
+        }
+        if let Ok(moved) = moves.binary_search_by_key(&self.cursor, |moved| moved.from) {
+            self.cursor = moves[moved].to;
         }
     }
 }

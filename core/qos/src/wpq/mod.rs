@@ -5,6 +5,9 @@
 //! number, then accepts it the less readily the costlier the request at its head is. Inside a priority the
 //! owners (clients, peer OSDs, the OSD itself) are served in turn, one request each. There are no rates: a
 //! take succeeds whenever something waits.
+//!
+//! The functions of the hot path are inlined by force: a request handed from call to call in memory is written
+//! field by field and read in wider pieces, for which the processor waits longer than the whole choice takes.
 
 mod explain;
 mod level;
@@ -18,8 +21,9 @@ use crate::{
     ClassId, ClientKey, FlowId, Lane, Params, Phase, Refusal, RefusedRequest, Request, Scheduler,
     Take, Taken, Waiting,
 };
+use level::Level;
 use loadline_base::{Rng, Time};
-use nodes::{Node, Nodes};
+use nodes::{Entry, Node, NodeIndex, Nodes};
 use owners::Owners;
 use tier::Tier;
 
@@ -27,7 +31,7 @@ use tier::Tier;
 ///
 /// Owners are [`ClientKey`]s, whatever the class: two classes' requests of one client and one priority share
 /// a FIFO, which is how recovery items, scrub, trim and deletion (all priority 5, owner 0) come to stand in
-/// one line. Opening a flow of a client whose number is not the highest so far costs a walk over the owners.
+/// one line. Opening a flow costs a look-up, and now and then a move of some neighbours' ranks.
 #[derive(Clone, Debug)]
 pub struct Wpq<T> {
     cut_off: u32,
@@ -41,11 +45,12 @@ pub struct Wpq<T> {
     rng: Rng,
 }
 
-/// Where a request joins its FIFO.
-#[derive(Clone, Copy)]
-enum End {
-    Front,
-    Back,
+/// A request in the slab, about to join the FIFO of the owner at `rank`.
+struct Admitted<'a, T> {
+    nodes: &'a mut Nodes<T>,
+    level: &'a mut Level,
+    rank: u32,
+    index: NodeIndex,
 }
 
 impl<T> Wpq<T> {
@@ -57,8 +62,8 @@ impl<T> Wpq<T> {
             flows: FlowTable::new(lanes),
             owners: Owners::default(),
             nodes: Nodes::new(),
-            strict: Tier::default(),
-            normal: Tier::default(),
+            strict: Tier::new(),
+            normal: Tier::new(),
             cost_max: 0,
             rng: Rng::new(seed),
         }
@@ -67,7 +72,7 @@ impl<T> Wpq<T> {
     /// Removes everything of one owner, of any class and priority: strict requests first, then the others,
     /// each by descending priority.
     pub fn remove_owner(&mut self, owner: ClientKey, removed: &mut Vec<T>) {
-        if let Some(rank) = self.owners.rank(owner) {
+        if let Some(rank) = self.flows.rank(owner) {
             self.sweep(Some(rank), &mut |_| true, removed);
         }
     }
@@ -87,15 +92,14 @@ impl<T> Wpq<T> {
         self.normal.sweep(&mut self.nodes, rank, doomed, removed);
     }
 
-    /// Puts a request into its tier, at one end of its owner's FIFO.
-    #[inline]
-    fn insert(
+    /// Puts a request into the slab and finds its sub-queue; the caller chooses the end of the FIFO.
+    #[inline(always)]
+    fn admit(
         &mut self,
         now: Time,
         request: Request<T>,
-        end: End,
-    ) -> Result<(), RefusedRequest<T>> {
-        let Some(&Flow { strict, rank, .. }) = self.flows.get(request.flow) else {
+    ) -> Result<Admitted<'_, T>, RefusedRequest<T>> {
+        let Some(&Flow { class, strict, rank, .. }) = self.flows.get(request.flow) else {
             return Err(RefusedRequest { request, refusal: Refusal::UnknownFlow });
         };
         let Request { flow, priority, cost, payload, .. } = request;
@@ -105,36 +109,44 @@ impl<T> Wpq<T> {
             self.cost_max = self.cost_max.max(u64::from(cost));
             (&mut self.normal, cost)
         };
-        let index = self.nodes.acquire(Node::new(flow, priority, cost, now, payload));
-        let level = tier.level_mut(priority);
-        match end {
-            End::Front => level.push_front(&mut self.nodes, rank, index),
-            End::Back => level.push_back(&mut self.nodes, rank, index),
-        }
-        Ok(())
+        let index = self.nodes.acquire(Entry { arrival: now, flow, class, cost, payload });
+        Ok(Admitted { nodes: &mut self.nodes, level: tier.level_mut(priority), rank, index })
     }
 
     /// Draws until a priority is accepted; its place in the normal tier.
+    #[inline(always)]
     fn draw(&mut self) -> usize {
-        if self.normal.priorities() == 1 {
-            return 0;
+        if self.normal.present() == 1 {
+            return self.normal.highest();
         }
         loop {
-            let ticket = 1 + self.rng.below(self.normal.priority_sum());
-            let place = self.normal.holder(ticket);
-            let (_, head) = self.normal.candidate(place);
-            let cost = u64::from(self.nodes.at(head).cost);
-            if self.cost_max == 0 || self.rng.below(self.cost_max) <= slack(self.cost_max, cost) {
+            let place = self.normal.holder(self.rng.below(self.normal.priority_sum()));
+            let slack = self.normal.level(place).slack(self.cost_max);
+            if self.cost_max == 0 || self.rng.below(self.cost_max) <= slack {
                 return place;
             }
         }
     }
-}
 
-/// The highest draw below `cost_max` that accepts a request of this cost: the dearest one is accepted about
-/// one time in ten.
-fn slack(cost_max: u64, cost: u64) -> u64 {
-    cost_max - cost * 9 / 10
+    /// The rank of a client, which is given one if it has no open flow yet.
+    fn rank(&mut self, client: ClientKey) -> u32 {
+        let below = match self.flows.at_or_below(client) {
+            Some((own, rank)) if own == client => return rank,
+            below => below.map(|(_, rank)| rank),
+        };
+        let above = self.flows.rank_above(client);
+        let mut moves = Vec::new();
+        let rank = self.owners.join(client, below, above, &mut moves);
+        for tier in [&mut self.strict, &mut self.normal] {
+            tier.grow(self.owners.ranks());
+            tier.relocate(&moves);
+        }
+        for moved in moves {
+            let owner = self.owners.at(moved.to).expect("an owner stands where it was moved to");
+            self.flows.set_rank(owner, moved.to);
+        }
+        rank
+    }
 }
 
 impl<T> Scheduler<T> for Wpq<T> {
@@ -142,55 +154,45 @@ impl<T> Scheduler<T> for Wpq<T> {
         if let Some(flow) = self.flows.find(class, client) {
             return flow;
         }
-        let (rank, new) = self.owners.join(client);
-        if new {
-            if (rank as usize) < self.owners.len() - 1 {
-                self.flows.rerank(|other| other + u32::from(other >= rank));
-            }
-            self.strict.admit(rank);
-            self.normal.admit(rank);
-        }
+        let rank = self.rank(client);
         self.flows.open(class, client, rank)
     }
 
     fn close_flow(&mut self, _now: Time, flow: FlowId, removed: &mut Vec<T>) {
         let Some(closed) = self.flows.close(flow) else { return };
         self.sweep(Some(closed.rank), &mut |node| node.flow == flow, removed);
-        if self.owners.leave(closed.rank) {
-            self.flows.rerank(|other| other - u32::from(other > closed.rank));
-            self.strict.dismiss(closed.rank);
-            self.normal.dismiss(closed.rank);
+        if self.flows.rank(closed.client).is_none() {
+            self.owners.leave(closed.rank);
         }
     }
 
+    #[inline(always)]
     fn enqueue(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
-        self.insert(now, request, End::Back)
+        let Admitted { nodes, level, rank, index } = self.admit(now, request)?;
+        level.push_back(nodes, rank, index);
+        Ok(())
     }
 
     fn enqueue_front(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
-        self.insert(now, request, End::Front)
+        let Admitted { nodes, level, rank, index } = self.admit(now, request)?;
+        level.push_front(nodes, rank, index);
+        Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, _now: Time) -> Take<T> {
-        let ((node, payload), phase) = if !self.strict.is_empty() {
-            (self.strict.pop(&mut self.nodes, 0), Phase::Strict)
-        } else if !self.normal.is_empty() {
+        let (tier, place, phase) = if self.strict.present() > 0 {
+            let place = self.strict.highest();
+            (&mut self.strict, place, Phase::Strict)
+        } else if self.normal.present() > 0 {
             let place = self.draw();
-            (self.normal.pop(&mut self.nodes, place), Phase::Lottery)
+            (&mut self.normal, place, Phase::Lottery)
         } else {
             return Take::Empty;
         };
-        let node = self.nodes.at(node);
-        Take::Ready(Taken {
-            flow: node.flow,
-            class: self.flows.at(node.flow).class,
-            arrival: node.arrival,
-            cost: node.cost,
-            priority: node.priority,
-            phase,
-            payload,
-        })
+        let (priority, entry) = tier.pop(&mut self.nodes, place);
+        let Entry { arrival, flow, class, cost, payload } = entry;
+        Take::Ready(Taken { flow, class, arrival, cost, priority, phase, payload })
     }
 
     fn earliest(&mut self, now: Time) -> Option<Time> {
@@ -198,10 +200,7 @@ impl<T> Scheduler<T> for Wpq<T> {
     }
 
     fn remove_class(&mut self, _now: Time, class: ClassId, removed: &mut Vec<T>) {
-        let flows = &self.flows;
-        let doomed = &mut |node: &Node<T>| flows.at(node.flow).class == class;
-        self.strict.sweep(&mut self.nodes, None, doomed, removed);
-        self.normal.sweep(&mut self.nodes, None, doomed, removed);
+        self.sweep(None, &mut |node| node.class == class, removed);
     }
 
     fn remove_where(

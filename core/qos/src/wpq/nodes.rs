@@ -1,31 +1,38 @@
 //! Waiting requests in a slab, linked into FIFOs.
 
-use crate::FlowId;
+use crate::{ClassId, FlowId};
 use loadline_base::Time;
+use std::hint::select_unpredictable;
 
 /// A request's place in the slab.
 pub(super) type NodeIndex = u32;
 
-/// Where a chain ends.
-pub(super) const NIL: NodeIndex = NodeIndex::MAX;
+/// Where a chain ends; no slab is large enough to have a node of this index.
+const NIL: NodeIndex = NodeIndex::MAX;
 
 /// A waiting request, linked to the one behind it.
 #[derive(Clone, Debug)]
 pub(super) struct Node<T> {
     pub(super) arrival: Time,
     pub(super) flow: FlowId,
+    /// The class of the flow, kept here so that a take reads nothing of the flow.
+    pub(super) class: ClassId,
     pub(super) cost: u32,
-    pub(super) priority: u32,
     behind: NodeIndex,
     /// Empty while the node is free.
     payload: Option<T>,
 }
 
-impl<T> Node<T> {
-    pub(super) fn new(flow: FlowId, priority: u32, cost: u32, arrival: Time, payload: T) -> Self {
-        Node { arrival, flow, cost, priority, behind: NIL, payload: Some(payload) }
-    }
+/// A request on its way into the slab or out of it.
+pub(super) struct Entry<T> {
+    pub(super) arrival: Time,
+    pub(super) flow: FlowId,
+    pub(super) class: ClassId,
+    pub(super) cost: u32,
+    pub(super) payload: T,
+}
 
+impl<T> Node<T> {
     /// What was enqueued.
     pub(super) fn payload(&self) -> &T {
         self.payload.as_ref().expect("a waiting request has its payload")
@@ -40,7 +47,7 @@ pub(super) struct Nodes<T> {
     len: usize,
 }
 
-/// A FIFO of nodes.
+/// A FIFO of nodes. The tail means something only while there is a head.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chain {
     head: NodeIndex,
@@ -57,58 +64,65 @@ impl<T> Nodes<T> {
         self.len
     }
 
-    #[inline]
-    pub(super) fn at(&self, index: NodeIndex) -> &Node<T> {
-        &self.nodes[index as usize]
+    /// The oldest request of a chain that has one.
+    #[inline(always)]
+    pub(super) fn head(&self, chain: Chain) -> Option<&Node<T>> {
+        self.nodes.get(chain.head as usize)
     }
 
-    #[inline]
-    pub(super) fn acquire(&mut self, node: Node<T>) -> NodeIndex {
+    #[inline(always)]
+    pub(super) fn acquire(&mut self, entry: Entry<T>) -> NodeIndex {
         self.len += 1;
-        if self.free == NIL {
-            let index = NodeIndex::try_from(self.nodes.len()).expect("fewer than 2^32 wait");
-            self.nodes.push(node);
-            return index;
-        }
         let index = self.free;
-        let slot = &mut self.nodes[index as usize];
+        let Some(slot) = self.nodes.get_mut(index as usize) else { return self.extend(entry) };
         self.free = slot.behind;
-        *slot = node;
+        // Field by field, because a node built elsewhere and copied here in wider pieces stalls the processor.
+        slot.arrival = entry.arrival;
+        slot.flow = entry.flow;
+        slot.class = entry.class;
+        slot.cost = entry.cost;
+        slot.behind = NIL;
+        slot.payload = Some(entry.payload);
         index
     }
 
-    /// Frees a node. Its other fields can be read until the next one is acquired.
-    #[inline]
-    fn release(&mut self, index: NodeIndex) -> T {
+    #[cold]
+    fn extend(&mut self, entry: Entry<T>) -> NodeIndex {
+        let index = self.nodes.len() as NodeIndex;
+        assert!(self.nodes.len() < NIL as usize, "fewer than 2^32 - 1 requests wait");
+        let Entry { arrival, flow, class, cost, payload } = entry;
+        self.nodes.push(Node { arrival, flow, class, cost, behind: NIL, payload: Some(payload) });
+        index
+    }
+
+    /// Frees a node: what it held, and the node behind it.
+    #[inline(always)]
+    fn release(&mut self, index: NodeIndex) -> (Entry<T>, NodeIndex) {
         let node = &mut self.nodes[index as usize];
         let payload = node.payload.take().expect("a node is released once");
-        node.behind = self.free;
+        let behind = std::mem::replace(&mut node.behind, self.free);
         self.free = index;
         self.len -= 1;
-        payload
+        let Node { arrival, flow, class, cost, .. } = *node;
+        (Entry { arrival, flow, class, cost, payload }, behind)
     }
 }
 
 impl Chain {
     pub(super) const EMPTY: Chain = Chain { head: NIL, tail: NIL };
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
         self.head == NIL
     }
 
-    /// The oldest request, or [`NIL`].
-    #[inline]
-    pub(super) fn head(&self) -> NodeIndex {
-        self.head
-    }
-
-    #[inline]
+    #[inline(always)]
     pub(super) fn push_back<T>(&mut self, nodes: &mut Nodes<T>, index: NodeIndex) {
-        // One store through a chosen place, not two branches: which it is, is random.
+        // One store through a chosen place, not two branches: which it is, is as random as the lottery. The tail
+        // of a chain that has run empty is stale, but still a place in the slab.
         let link = match nodes.nodes.get_mut(self.tail as usize) {
-            Some(tail) if self.head != NIL => &mut tail.behind,
-            _ => &mut self.head,
+            Some(last) => select_unpredictable(self.head == NIL, &mut self.head, &mut last.behind),
+            None => &mut self.head,
         };
         *link = index;
         self.tail = index;
@@ -123,11 +137,11 @@ impl Chain {
     }
 
     /// Takes the oldest request of a chain that has one.
-    #[inline]
-    pub(super) fn pop<T>(&mut self, nodes: &mut Nodes<T>) -> (NodeIndex, T) {
-        let index = self.head;
-        self.head = nodes.at(index).behind;
-        (index, nodes.release(index))
+    #[inline(always)]
+    pub(super) fn pop<T>(&mut self, nodes: &mut Nodes<T>) -> Entry<T> {
+        let (entry, behind) = nodes.release(self.head);
+        self.head = behind;
+        entry
     }
 
     /// Removes what `doomed` names, appended to `removed` in order. Returns how many went.
@@ -139,16 +153,16 @@ impl Chain {
     ) -> usize {
         let before = removed.len();
         let mut kept = Chain::EMPTY;
-        let mut next = self.head;
-        while next != NIL {
-            let index = next;
-            next = nodes.at(index).behind;
-            if doomed(nodes.at(index)) {
-                removed.push(nodes.release(index));
+        let mut index = self.head;
+        while let Some(node) = nodes.nodes.get_mut(index as usize) {
+            let behind = node.behind;
+            if doomed(node) {
+                removed.push(nodes.release(index).0.payload);
             } else {
-                nodes.nodes[index as usize].behind = NIL;
+                node.behind = NIL;
                 kept.push_back(nodes, index);
             }
+            index = behind;
         }
         *self = kept;
         removed.len() - before
@@ -156,7 +170,7 @@ impl Chain {
 
     /// The requests, oldest first.
     pub(super) fn iter<'a, T>(&self, nodes: &'a Nodes<T>) -> impl Iterator<Item = &'a Node<T>> {
-        let at = |index: NodeIndex| (index != NIL).then(|| nodes.at(index));
-        std::iter::successors(at(self.head), move |node| at(node.behind))
+        let next = |node: &&'a Node<T>| nodes.nodes.get(node.behind as usize);
+        std::iter::successors(nodes.head(*self), next)
     }
 }

@@ -1,105 +1,175 @@
-//! One of WPQ's two queues: sub-queues by priority.
+//! One of WPQ's two queues: sub-queues by priority, and the spans they hold in the lottery.
 
 use super::level::Level;
-use super::nodes::{Node, NodeIndex, Nodes};
+use super::nodes::{Entry, Node, Nodes};
+use super::owners::Move;
+
+/// Priorities below this are found by a table; Ceph's fit a byte.
+const TABLED: usize = 256;
+
+/// How many priorities stay known when nothing of them waits.
+const KNOWN: usize = 8;
+
+/// The floors are read this many at a time, without a loop: an OSD has a handful of priorities.
+const STRIDE: usize = 4;
+
+/// The table's entry of a priority that is not known.
+const UNKNOWN: u32 = u32::MAX;
 
 /// Sub-queues by priority, highest first.
 ///
-/// A priority that runs empty disappears, as in the original, but its memory is kept for the next one that
-/// appears, so the steady state allocates nothing.
-#[derive(Clone, Debug, Default)]
+/// A priority that runs empty disappears from the lottery, as in the original, but stays *known*: it keeps its
+/// place and its memory with an empty span, so that it can come back at once. From the eighth on, one that
+/// waits for nothing lends its memory to the next that appears. The steady state allocates nothing.
+#[derive(Clone, Debug)]
 pub(super) struct Tier {
-    /// Priority and index into `levels`, highest priority first.
-    order: Vec<(u32, u32)>,
     levels: Vec<Level>,
-    spare: Vec<u32>,
-    owners: usize,
+    /// For each level the sum of the present priorities below it; then zeros.
+    floors: Vec<[u64; STRIDE]>,
+    places: Box<[u32; TABLED]>,
+    present: usize,
     priority_sum: u64,
+    ranks: usize,
 }
 
 impl Tier {
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.order.is_empty()
+    pub(super) fn new() -> Tier {
+        Tier {
+            levels: Vec::new(),
+            floors: Vec::new(),
+            places: Box::new([UNKNOWN; TABLED]),
+            present: 0,
+            priority_sum: 0,
+            ranks: 0,
+        }
     }
 
-    /// How many priorities are present.
-    #[inline]
-    pub(super) fn priorities(&self) -> usize {
-        self.order.len()
+    /// How many priorities have something waiting.
+    #[inline(always)]
+    pub(super) fn present(&self) -> usize {
+        self.present
     }
 
     /// The sum of the distinct priorities present.
+    #[inline(always)]
     pub(super) fn priority_sum(&self) -> u64 {
         self.priority_sum
     }
 
-    /// The place of the priority that holds `ticket` of `1..=priority_sum`: the highest priority holds the highest
-    /// numbers. Looks at all of them without a branch, because where it would stop is random.
-    #[inline]
+    /// The place of the highest priority present.
+    #[inline(always)]
+    pub(super) fn highest(&self) -> usize {
+        let highest = self.levels.iter().position(|level| !level.is_empty());
+        highest.expect("a tier is asked only while something waits in it")
+    }
+
+    /// The place of the priority that holds `ticket` of `0..priority_sum`: the highest priority holds the
+    /// highest numbers. Looks at all of them without a branch, because where it would stop is random.
+    #[inline(always)]
     pub(super) fn holder(&self, ticket: u64) -> usize {
-        let mut below = self.priority_sum;
-        let mut place = 0;
-        for (priority, _) in &self.order {
-            below -= u64::from(*priority);
-            place += usize::from(ticket <= below);
+        match &self.floors[..] {
+            [floors] => floors_above(floors, ticket),
+            many => many.iter().map(|floors| floors_above(floors, ticket)).sum(),
         }
+    }
+
+    /// The sub-queue at `place`, 0 being the highest known priority.
+    #[inline(always)]
+    pub(super) fn level(&self, place: usize) -> &Level {
+        &self.levels[place]
+    }
+
+    /// The sub-queues in which something waits, highest priority first.
+    pub(super) fn levels(&self) -> impl Iterator<Item = &Level> {
+        self.levels.iter().filter(|level| !level.is_empty())
+    }
+
+    /// The sub-queue of `priority`, into which the caller puts something.
+    #[inline(always)]
+    pub(super) fn level_mut(&mut self, priority: u32) -> &mut Level {
+        let place = match self.places.get(priority as usize) {
+            Some(place) if *place != UNKNOWN => *place as usize,
+            _ => self.search(priority),
+        };
+        if self.levels[place].is_empty() {
+            self.appear(place);
+        }
+        &mut self.levels[place]
+    }
+
+    /// The place of a priority that the table does not know.
+    #[cold]
+    fn search(&mut self, priority: u32) -> usize {
+        let place = self.levels.partition_point(|level| level.priority > priority);
+        match self.levels.get(place) {
+            Some(level) if level.priority == priority => place,
+            _ => self.learn(priority),
+        }
+    }
+
+    /// Makes a priority known.
+    fn learn(&mut self, priority: u32) -> usize {
+        let idle = self.levels.iter().position(Level::is_empty);
+        let mut level = match idle {
+            Some(idle) if self.levels.len() >= KNOWN => self.levels.remove(idle),
+            _ => Level::new(priority, self.ranks),
+        };
+        level.priority = priority;
+        let place = self.levels.partition_point(|level| level.priority > priority);
+        self.levels.insert(place, level);
+        self.retable();
         place
     }
 
-    /// The priority at `place`, 0 being the highest, and the request it would serve next.
-    #[inline]
-    pub(super) fn candidate(&self, place: usize) -> (u32, NodeIndex) {
-        let (priority, level) = self.order[place];
-        (priority, self.levels[level as usize].head())
+    /// Computes the tables from the levels.
+    fn retable(&mut self) {
+        self.places.fill(UNKNOWN);
+        for (place, level) in self.levels.iter().enumerate() {
+            if let Some(entry) = self.places.get_mut(level.priority as usize) {
+                *entry = place as u32;
+            }
+        }
+        self.floors.clear();
+        self.floors.resize(self.levels.len().div_ceil(STRIDE), [0; STRIDE]);
+        (self.present, self.priority_sum) = (0, 0);
+        for (level, floor) in self.levels.iter().zip(self.floors.as_flattened_mut()).rev() {
+            *floor = self.priority_sum;
+            if !level.is_empty() {
+                self.present += 1;
+                self.priority_sum += u64::from(level.priority);
+            }
+        }
     }
 
-    /// The sub-queues, highest priority first.
-    pub(super) fn levels(&self) -> impl Iterator<Item = (u32, &Level)> {
-        self.order.iter().map(|(priority, level)| (*priority, &self.levels[*level as usize]))
+    /// The priority at `place` enters the lottery: those above it move up by its span.
+    fn appear(&mut self, place: usize) {
+        let span = u64::from(self.levels[place].priority);
+        self.floors.as_flattened_mut()[..place].iter_mut().for_each(|floor| *floor += span);
+        self.priority_sum += span;
+        self.present += 1;
     }
 
-    /// The sub-queue of `priority`, which appears if nothing of this priority waits.
-    #[inline]
-    pub(super) fn level_mut(&mut self, priority: u32) -> &mut Level {
-        // An OSD has a handful of priorities: counting the higher ones without a branch beats a search.
-        let place: usize =
-            self.order.iter().map(|(present, _)| usize::from(*present > priority)).sum();
-        let level = match self.order.get(place) {
-            Some((present, level)) if *present == priority => *level,
-            _ => self.appear(place, priority),
-        };
-        &mut self.levels[level as usize]
-    }
-
-    fn appear(&mut self, place: usize, priority: u32) -> u32 {
-        let level = self.spare.pop().unwrap_or_else(|| {
-            self.levels.push(Level::new(self.owners));
-            (self.levels.len() - 1) as u32
-        });
-        self.order.insert(place, (priority, level));
-        self.priority_sum += u64::from(priority);
-        level
-    }
-
+    /// The priority at `place` leaves the lottery.
     fn disappear(&mut self, place: usize) {
-        let (priority, level) = self.order.remove(place);
-        self.spare.push(level);
-        self.priority_sum -= u64::from(priority);
+        let span = u64::from(self.levels[place].priority);
+        self.floors.as_flattened_mut()[..place].iter_mut().for_each(|floor| *floor -= span);
+        self.priority_sum -= span;
+        self.present -= 1;
     }
 
-    /// Takes the next request of the priority at `place`. The node can be read until the next is acquired.
-    #[inline]
-    pub(super) fn pop<T>(&mut self, nodes: &mut Nodes<T>, place: usize) -> (NodeIndex, T) {
-        let level = &mut self.levels[self.order[place].1 as usize];
-        let taken = level.pop(nodes);
+    /// Takes the next request of the priority at `place`, with that priority.
+    #[inline(always)]
+    pub(super) fn pop<T>(&mut self, nodes: &mut Nodes<T>, place: usize) -> (u32, Entry<T>) {
+        let level = &mut self.levels[place];
+        let priority = level.priority;
+        let entry = level.pop(nodes);
         if level.is_empty() {
             self.disappear(place);
         }
-        taken
+        (priority, entry)
     }
 
-    /// Removes what `doomed` names from every sub-queue (of one owner, if `rank` is given).
+    /// Removes what `doomed` names from every sub-queue (of the owner at `rank` alone, if one is given).
     pub(super) fn sweep<T>(
         &mut self,
         nodes: &mut Nodes<T>,
@@ -107,32 +177,28 @@ impl Tier {
         doomed: &mut dyn FnMut(&Node<T>) -> bool,
         removed: &mut Vec<T>,
     ) {
-        for (_, level) in &self.order {
-            let level = &mut self.levels[*level as usize];
-            match rank {
-                Some(rank) => level.sweep(nodes, rank, doomed, removed),
-                None => {
-                    let ranks: Vec<u32> = level.owners().map(|(rank, _)| rank).collect();
-                    ranks.into_iter().for_each(|rank| level.sweep(nodes, rank, doomed, removed));
-                }
-            }
+        for level in self.levels.iter_mut().filter(|level| !level.is_empty()) {
+            level.sweep(nodes, rank, doomed, removed);
         }
-        for place in (0..self.order.len()).rev() {
-            if self.levels[self.order[place].1 as usize].is_empty() {
-                self.disappear(place);
-            }
-        }
+        self.retable();
     }
 
-    /// Makes room for a new owner at `rank` in every sub-queue.
-    pub(super) fn admit(&mut self, rank: u32) {
-        self.owners += 1;
-        self.levels.iter_mut().for_each(|level| level.admit(rank));
+    /// Makes room for ranks below `ranks`.
+    pub(super) fn grow(&mut self, ranks: usize) {
+        self.ranks = self.ranks.max(ranks);
+        self.levels.iter_mut().for_each(|level| level.grow(ranks));
     }
 
-    /// Forgets the owner at `rank` in every sub-queue.
-    pub(super) fn dismiss(&mut self, rank: u32) {
-        self.owners -= 1;
-        self.levels.iter_mut().for_each(|level| level.dismiss(rank));
+    /// Gives owners other ranks, in every sub-queue.
+    pub(super) fn relocate(&mut self, moves: &[Move]) {
+        self.levels.iter_mut().for_each(|level| level.relocate(moves));
     }
+}
+
+/// How many of the floors lie above the ticket. Sums of distinct 32-bit priorities stay below 2^63, so the top
+/// bit of the difference tells.
+#[inline(always)]
+fn floors_above(floors: &[u64; STRIDE], ticket: u64) -> usize {
+    let above: u64 = floors.iter().map(|floor| ticket.wrapping_sub(*floor) >> 63).sum();
+    above as usize
 }

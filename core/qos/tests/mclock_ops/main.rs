@@ -21,7 +21,7 @@ fn loadline() -> MClock<u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
 
     #[test]
     fn loadline_survives_any_script(bytes in prop::collection::vec(any::<u8>(), 0..600)) {

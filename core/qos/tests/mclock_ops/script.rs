@@ -44,7 +44,7 @@ struct Run<'a, S> {
 }
 
 /// Runs the script in `bytes` over a scheduler with this many classes, then takes out what waits.
-pub fn run<S: Scheduler<u64>>(scheduler: &mut S, classes: u32, bytes: &[u8]) {
+pub(crate) fn run<S: Scheduler<u64>>(scheduler: &mut S, classes: u32, bytes: &[u8]) {
     let mut run = Run {
         scheduler,
         bytes: bytes.iter(),
