@@ -5,8 +5,7 @@ use crate::peering::{Copies, Peered, Rules, peer};
 use crate::router::{IssuedOp, Router, Target};
 use loadline_base::{IdVec, Time};
 use loadline_osd::{
-    Activation, CopyInfo, Effect, Envelope, Event, OpId, Options, Osd, OsdId, PgId, Policy,
-    Progress, Waits,
+    Activation, Effect, Envelope, Event, OpId, Options, Osd, OsdId, PgId, Policy, Progress, Waits,
 };
 use loadline_store::ObjectNo;
 
@@ -112,7 +111,6 @@ impl Cluster {
 
     fn settle_one(&mut self, now: Time, effect: Effect, fx: &mut Vec<Effect>) {
         match effect {
-            Effect::Reroute(op) => self.reissue(op.id, fx),
             Effect::Recovered(pg, interval) => self.pg_recovered(now, pg, interval, fx),
             effect => unreachable!("not the owner's: {effect:?}"),
         }
@@ -128,7 +126,6 @@ impl Cluster {
         self.map.next_epoch();
         if before.up && !state.up {
             self.osds[osd].crash(now);
-            self.forget_copies_on(now, osd, fx);
         }
         for pool in self.map.pools().ids() {
             self.place_pool(pool);
@@ -136,21 +133,7 @@ impl Cluster {
         let pgs: Vec<PgId> = self.map.pgs().map(|(pg, _)| pg).collect();
         for pg in pgs {
             self.peer_pg(now, pg, fx);
-        }
-        if before.up && !state.up {
-            for op in self.router.lost_on(osd) {
-                self.reissue(op, fx);
-            }
-        }
-    }
-
-    fn forget_copies_on(&mut self, now: Time, gone: OsdId, fx: &mut Vec<Effect>) {
-        for osd in self.osds.ids() {
-            if self.map.osds()[osd].up {
-                let before = fx.len();
-                self.osds[osd].forget_copy(now, gone, fx);
-                self.settle(now, before, fx);
-            }
+            self.retire_strays(now, pg, fx);
         }
     }
 
@@ -176,26 +159,42 @@ impl Cluster {
         }
     }
 
-    /// Begins a new interval of a placement group if anything about it has changed.
+    /// Begins a new interval of a placement group if the present one cannot go on: placement wants other OSDs, or one
+    /// that takes part has gone, or nobody serves yet.
     fn peer_pg(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
-        let peered = self.decide(pg);
-        let (pool, _) = self.map.pool_of(pg);
-        let spec = self.map.pools()[pool].spec.clone();
-        let epoch = self.map.epoch();
-        let state = self.map.pg_mut(pg);
-        if peered.missing.is_empty()
-            && state.interval != 0
-            && state.acting == peered.acting
-            && state.backfill == peered.backfill
-        {
-            return;
+        let state = self.map.pg(pg);
+        let mut members = state.acting.iter().chain(&state.backfill);
+        let goes_on = !state.acting.is_empty()
+            && state.running == self.running(&state.up)
+            && members.all(|osd| self.map.osds()[*osd].up);
+        if !goes_on {
+            self.begin_interval(now, pg, fx);
         }
-        state.interval = epoch;
+    }
+
+    fn running(&self, osds: &[OsdId]) -> Vec<OsdId> {
+        osds.iter().copied().filter(|osd| self.map.osds()[*osd].up).collect()
+    }
+
+    fn begin_interval(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+        let peered = self.decide(pg);
+        let spec = self.map.pool_of(pg).1.spec.clone();
+        let interval = self.map.epoch();
+        let running = self.running(&self.map.pg(pg).up);
+        let state = self.map.pg_mut(pg);
+        state.interval = interval;
+        state.running = running;
         state.acting = peered.acting.clone();
         state.backfill = peered.backfill.clone();
-        state.clean = peered.missing.is_empty() && state.acting == state.up;
+        state.clean = peered.missing.is_empty()
+            && state.acting == state.up
+            && state.acting.len() == spec.copies as usize;
+        if !state.acting.is_empty() {
+            state.active_in = interval;
+        }
+        self.share_log(pg, &peered);
         let activation = Activation {
-            interval: epoch,
+            interval,
             acting: peered.acting,
             copies: spec.copies,
             missing: peered.missing,
@@ -205,33 +204,42 @@ impl Cluster {
             recovery_priority: spec.recovery_priority,
         };
         self.activate(now, pg, &activation, fx);
-        self.retire_strays(now, pg, &activation, fx);
-        for op in self.router.stranded(pg) {
-            self.reissue(op, fx);
+        for op in self.router.open_ops(pg) {
+            fx.extend(self.router.route(&self.map, op).map(Effect::Send));
         }
     }
 
-    fn decide(&mut self, pg: PgId) -> Peered {
-        let infos: Vec<(OsdId, CopyInfo)> = {
-            let up = self.map.osds().iter().filter(|(_, state)| state.up).map(|(osd, _)| osd);
-            let up: Vec<OsdId> = up.collect();
-            up.into_iter().map(|osd| (osd, self.osds[osd].copy_info(pg))).collect()
-        };
-        let infos =
-            infos.into_iter().map(|(osd, info)| (osd, info, self.osds[osd].log(pg))).collect();
+    fn decide(&self, pg: PgId) -> Peered {
+        let up = self.map.osds().iter().filter(|(_, state)| state.up);
+        let states = up.map(|(osd, _)| (osd, self.osds[osd].copy(pg))).collect();
+        let state = self.map.pg(pg);
         let rules = Rules {
             copies: self.map.pool_of(pg).1.spec.copies as usize,
             asynchronous_above: self.asynchronous_above,
+            active_in: state.active_in,
         };
-        let state = self.map.pg(pg);
-        peer(&state.up, &state.acting, &Copies { infos }, &rules)
+        peer(&state.up, &state.acting, &Copies { states }, &rules)
     }
 
-    /// Tells every member, replicas first, so that nothing reaches one that does not know the interval yet.
+    /// All acting OSDs take the authority's log: what they lack of it, they are told.
+    fn share_log(&mut self, pg: PgId, peered: &Peered) {
+        let Some(authority) = peered.authority else { return };
+        let copy = self.osds[authority].copy(pg).expect("the authority has a copy");
+        let log = copy.log.clone();
+        for osd in peered.acting.iter().filter(|osd| **osd != authority) {
+            self.osds[*osd].adopt_log(pg, log.clone());
+        }
+    }
+
+    /// Tells everybody who has a copy of the new interval. First those who do not take part any more, then the members,
+    /// replicas first, so that nothing reaches one that does not know the interval yet.
     fn activate(&mut self, now: Time, pg: PgId, activation: &Activation, fx: &mut Vec<Effect>) {
         let index = self.map.index_in_pool(pg);
         let members: Vec<OsdId> =
             activation.backfill.iter().chain(activation.acting.iter().rev()).copied().collect();
+        for osd in self.osds.ids().filter(|osd| !members.contains(osd)).collect::<Vec<_>>() {
+            self.step(now, osd, Event::Deactivate(pg), fx);
+        }
         for osd in members {
             self.osds[osd].place(pg, index);
             self.step(now, osd, Event::Activate(pg, Box::new(activation.clone())), fx);
@@ -239,26 +247,20 @@ impl Cluster {
     }
 
     /// Copies that nobody needs any more are deleted, once every copy is where it should be.
-    fn retire_strays(
-        &mut self,
-        now: Time,
-        pg: PgId,
-        activation: &Activation,
-        fx: &mut Vec<Effect>,
-    ) {
-        if !self.map.pg(pg).clean {
+    fn retire_strays(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+        let state = self.map.pg(pg);
+        if !state.clean {
             return;
         }
-        for osd in self.osds.ids() {
-            let needed = activation.acting.contains(&osd);
-            if !needed && self.map.osds()[osd].up && self.osds[osd].log(pg).is_some() {
-                self.step(now, osd, Event::Retire(pg), fx);
-            }
+        let strays = self.osds.ids().filter(|osd| !state.acting.contains(osd));
+        let strays: Vec<OsdId> = strays.filter(|osd| self.osds[*osd].copy(pg).is_some()).collect();
+        for osd in strays {
+            self.step(now, osd, Event::Retire(pg), fx);
         }
     }
 
-    /// Every copy is complete: the members that were filled or caught up take the primary's log, and the placement
-    /// group goes where it should be.
+    /// Every copy is complete and nothing is in flight: the members that were filled or caught up take the primary's
+    /// log, and the placement group goes where it should be.
     fn pg_recovered(&mut self, now: Time, pg: PgId, interval: u32, fx: &mut Vec<Effect>) {
         let state = self.map.pg(pg);
         if state.interval != interval {
@@ -266,20 +268,14 @@ impl Cluster {
         }
         let Some(&primary) = state.acting.first() else { return };
         let members: Vec<OsdId> = state.acting.iter().chain(&state.backfill).copied().collect();
-        let log = self.osds[primary].log(pg).expect("the primary has the copy").clone();
+        let copy = self.osds[primary].copy(pg).expect("the primary has a copy");
+        let log = copy.log.clone();
         for osd in members {
-            if osd != primary {
-                self.osds[osd].adopt_log(pg, log.clone());
-            }
-            self.osds[osd].mark_complete(pg);
+            self.osds[osd].complete(pg, log.clone());
         }
         self.map.next_epoch();
-        self.map.pg_mut(pg).interval = 0;
-        self.peer_pg(now, pg, fx);
-    }
-
-    fn reissue(&mut self, op: OpId, fx: &mut Vec<Effect>) {
-        fx.extend(self.router.route(&self.map, op).map(Effect::Send));
+        self.begin_interval(now, pg, fx);
+        self.retire_strays(now, pg, fx);
     }
 
     /// The counters of the whole cluster.

@@ -47,12 +47,17 @@ pub struct OsdState {
 pub struct PgState {
     /// Where placement wants it, primary first.
     pub up: Vec<OsdId>,
+    /// Those of `up` that ran when the present interval began.
+    pub running: Vec<OsdId>,
     /// Who serves it, primary first; empty while nobody can.
     pub acting: Vec<OsdId>,
     /// Who is being filled by backfill.
     pub backfill: Vec<OsdId>,
-    /// The epoch at which the present interval began.
+    /// The epoch at which the present interval began; 0 before the first.
     pub interval: u32,
+    /// The last interval in which somebody served it. Whoever took part in it and lacked nothing has every write that
+    /// was ever acknowledged; nobody else is known to.
+    pub active_in: u32,
     /// Whether every copy is where it should be.
     pub clean: bool,
 }

@@ -2,72 +2,97 @@
 //!
 //! One owner holds all OSDs of the host, so this is a function over their answers, not a protocol between them.
 
-use loadline_osd::{CopyInfo, OsdId, OsdSet, PgLog};
-use loadline_store::{ObjectNo, Version};
-use std::collections::BTreeMap;
+use loadline_osd::{CopyState, OsdId, OsdSet};
+use loadline_store::ObjectNo;
+use std::collections::BTreeSet;
 
-/// What each OSD that runs says about its copy.
+/// What each OSD that runs says about its copy; `None` if it has none.
 pub(crate) struct Copies<'a> {
-    pub infos: Vec<(OsdId, CopyInfo, Option<&'a PgLog>)>,
+    pub states: Vec<(OsdId, Option<CopyState<'a>>)>,
 }
 
-/// The rules that a pool and the settings give.
+/// The rules that a pool, the settings and the past give.
 pub(crate) struct Rules {
     pub copies: usize,
     /// A copy that misses more objects than this is recovered beside the acting set's writes
     /// (`osd_async_recovery_min_cost`).
     pub asynchronous_above: u64,
+    /// The last interval in which somebody served the placement group; 0 if it is new.
+    pub active_in: u32,
 }
 
 /// The outcome.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Peered {
     pub acting: Vec<OsdId>,
-    pub missing: Vec<(OsdId, BTreeMap<ObjectNo, Version>)>,
+    pub missing: Vec<(OsdId, BTreeSet<ObjectNo>)>,
     pub asynchronous: OsdSet,
     pub backfill: Vec<OsdId>,
+    /// Whose log all acting OSDs take; `None` if there is nothing to take over.
+    pub authority: Option<OsdId>,
 }
 
 /// Decides the next interval for a placement group that should be on `up` and was served by `acting`.
 pub(crate) fn peer(up: &[OsdId], acting: &[OsdId], copies: &Copies<'_>, rules: &Rules) -> Peered {
-    let info = |osd: OsdId| copies.infos.iter().find(|(id, ..)| *id == osd);
-    let complete = copies.infos.iter().filter(|(_, info, _)| info.complete);
-    let Some((_, best, best_log)) = complete.max_by_key(|(_, info, _)| info.head) else {
-        return first_interval(up, copies);
+    if rules.active_in == 0 {
+        let acting = up.iter().copied().filter(|osd| copies.runs(*osd)).collect();
+        return Peered { acting, ..Peered::default() };
+    }
+    let Some((authority, best)) = copies.authority(rules.active_in) else {
+        return Peered::default();
     };
-    let best_log = best_log.expect("a complete copy has a log");
-    let mut peered = Peered::default();
-    for &osd in up {
-        let Some((_, copy, _)) = info(osd) else { continue };
-        let missing = copy.complete.then(|| best_log.written_after(copy.head)).flatten();
-        match missing {
+    let mut peered = Peered { authority: Some(authority), ..Peered::default() };
+    for &osd in up.iter().filter(|osd| copies.runs(**osd)) {
+        match copies.of(osd).and_then(|copy| missing_in(&copy, &best)) {
             Some(missing) => peered.admit(osd, missing, rules),
             None => peered.backfill.push(osd),
         }
     }
-    let current = |osd: &OsdId| {
-        info(*osd).is_some_and(|(_, copy, _)| copy.complete && copy.head == best.head)
+    let equal = |osd: &OsdId| {
+        let copy = copies.of(*osd).filter(CopyState::is_complete);
+        copy.is_some_and(|copy| copy.log.head() == best.log.head())
     };
-    let others = acting.iter().copied().chain(copies.infos.iter().map(|(osd, ..)| *osd));
-    for osd in others.filter(current) {
+    let others = acting.iter().copied().chain(copies.states.iter().map(|(osd, _)| *osd));
+    for osd in others.filter(equal) {
         if peered.acting.len() < rules.copies && !peered.acting.contains(&osd) {
             peered.acting.push(osd);
         }
     }
+    peered.include_the_authority(authority);
     peered.put_a_ready_primary_first();
     peered
 }
 
-/// Nobody has the placement group yet, or those who had it all are gone. New, it begins empty and complete on `up`.
-fn first_interval(up: &[OsdId], copies: &Copies<'_>) -> Peered {
-    let is_new = copies.infos.iter().all(|(_, info, _)| *info == CopyInfo::default());
-    let runs = |osd: &OsdId| copies.infos.iter().any(|(id, ..)| id == osd);
-    let acting = if is_new { up.iter().copied().filter(runs).collect() } else { Vec::new() };
-    Peered { acting, ..Peered::default() }
+/// What a copy misses of the authority's objects; `None` if only a comparison object by object can tell.
+fn missing_in(copy: &CopyState<'_>, authority: &CopyState<'_>) -> Option<BTreeSet<ObjectNo>> {
+    if copy.filling {
+        return None;
+    }
+    let mut missing = authority.log.differs_from(copy.log)?;
+    missing.extend(copy.lacks);
+    Some(missing)
+}
+
+impl<'a> Copies<'a> {
+    fn runs(&self, osd: OsdId) -> bool {
+        self.states.iter().any(|(id, _)| *id == osd)
+    }
+
+    fn of(&self, osd: OsdId) -> Option<CopyState<'a>> {
+        self.states.iter().find(|(id, _)| *id == osd)?.1
+    }
+
+    /// The copy that decides what was written: of those that took part in the last interval and lack nothing, all of
+    /// which have every acknowledged write, the one that has most.
+    fn authority(&self, active_in: u32) -> Option<(OsdId, CopyState<'a>)> {
+        let copies = self.states.iter().filter_map(|(osd, copy)| Some((*osd, (*copy)?)));
+        let eligible = copies.filter(|(_, copy)| copy.is_complete() && copy.active_in == active_in);
+        eligible.max_by_key(|(osd, copy)| (copy.log.head(), std::cmp::Reverse(*osd)))
+    }
 }
 
 impl Peered {
-    fn admit(&mut self, osd: OsdId, missing: BTreeMap<ObjectNo, Version>, rules: &Rules) {
+    fn admit(&mut self, osd: OsdId, missing: BTreeSet<ObjectNo>, rules: &Rules) {
         self.acting.push(osd);
         if missing.is_empty() {
             return;
@@ -76,6 +101,15 @@ impl Peered {
             self.asynchronous.insert(osd);
         }
         self.missing.push((osd, missing));
+    }
+
+    /// Somebody who acts must have every object, so that the others can get it from there: the authority serves until
+    /// they have, even if that is one copy more than wanted.
+    fn include_the_authority(&mut self, authority: OsdId) {
+        let is_whole = |osd: &OsdId| self.missing.iter().all(|(behind, _)| behind != osd);
+        if !self.acting.iter().any(is_whole) {
+            self.acting.insert(0, authority);
+        }
     }
 
     /// A primary that lacks many objects would hold up every op; the first member that does not leads instead.
@@ -90,8 +124,28 @@ impl Peered {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use loadline_base::SlotId;
+    use loadline_osd::{OpId, PgLog};
 
-    const RULES: Rules = Rules { copies: 3, asynchronous_above: 1 };
+    /// One copy.
+    #[derive(Clone, Copy)]
+    struct Has {
+        osd: u32,
+        writes: u64,
+        lacks: &'static [u64],
+        gaps: bool,
+        filling: bool,
+        active_in: u32,
+    }
+
+    /// A whole copy that has seen so many writes and took part until this interval.
+    fn whole(osd: u32, writes: u64, active_in: u32) -> Has {
+        Has { osd, writes, lacks: &[], gaps: false, filling: false, active_in }
+    }
+
+    fn empty(osd: u32) -> Has {
+        Has { filling: true, ..whole(osd, 0, 0) }
+    }
 
     fn osd(n: u32) -> OsdId {
         OsdId::new(n)
@@ -99,57 +153,96 @@ mod tests {
 
     fn log_of(writes: u64) -> PgLog {
         let mut log = PgLog::default();
-        for object in 0..writes {
-            log.append(ObjectNo(object));
+        for number in 0..writes {
+            let op = OpId { slot: SlotId::new(0), number: number as u32 };
+            log.append(1, ObjectNo(number), op);
         }
         log
     }
 
-    /// `copies` are (osd, writes seen, complete).
-    fn check(up: &[u32], acting: &[u32], copies: &[(u32, u64, bool)], check: impl Fn(Peered)) {
-        let logs: Vec<PgLog> = copies.iter().map(|(_, writes, _)| log_of(*writes)).collect();
-        let infos = copies
-            .iter()
-            .zip(&logs)
-            .map(|(&(id, writes, complete), log)| {
-                let info = CopyInfo { head: Version(writes), complete, objects: writes };
-                (osd(id), info, Some(log))
-            })
-            .collect();
+    /// Who acts, who of them misses how much, who of those beside the writes, and who is filled.
+    type Outcome<'a> = (&'a [u32], &'a [(u32, usize)], &'a [u32], &'a [u32]);
+
+    fn check(up: &[u32], acting: &[u32], active_in: u32, copies: &[Has], expected: Outcome<'_>) {
+        let logs: Vec<PgLog> = copies.iter().map(|has| log_of(has.writes)).collect();
+        let lacks: Vec<BTreeSet<ObjectNo>> =
+            copies.iter().map(|has| has.lacks.iter().copied().map(ObjectNo).collect()).collect();
+        let state = |index: usize, has: &Has| {
+            let Has { gaps, filling, active_in, .. } = *has;
+            let (log, lacks) = (&logs[index], &lacks[index]);
+            (osd(has.osd), Some(CopyState { log, lacks, gaps, filling, active_in }))
+        };
+        let states = copies.iter().enumerate().map(|(index, has)| state(index, has)).collect();
         let ids = |ids: &[u32]| ids.iter().map(|id| osd(*id)).collect::<Vec<_>>();
-        check(peer(&ids(up), &ids(acting), &Copies { infos }, &RULES));
+        let rules = Rules { copies: 3, asynchronous_above: 1, active_in };
+        let peered = peer(&ids(up), &ids(acting), &Copies { states }, &rules);
+        let numbers = |osds: &[OsdId]| osds.iter().map(|osd| osd.get()).collect::<Vec<_>>();
+        let missing: Vec<(u32, usize)> =
+            peered.missing.iter().map(|(osd, missing)| (osd.get(), missing.len())).collect();
+        let asynchronous: Vec<u32> = peered.asynchronous.iter().map(|osd| osd.get()).collect();
+        let found = (numbers(&peered.acting), missing, asynchronous, numbers(&peered.backfill));
+        let (acting, missing, asynchronous, backfill) = expected;
+        let expected = (acting.into(), missing.into(), asynchronous.into(), backfill.into());
+        assert_eq!(found, expected);
     }
 
     #[test]
     fn an_empty_osd_is_filled_while_the_old_members_serve() {
-        let copies = [(0, 9, true), (1, 9, true), (2, 9, true), (3, 0, false)];
-        check(&[3, 0, 1], &[0, 1, 2], &copies, |peered| {
-            assert_eq!(peered.acting, [osd(0), osd(1), osd(2)]);
-            assert_eq!(peered.backfill, [osd(3)]);
-        });
+        let copies = [whole(0, 9, 4), whole(1, 9, 4), whole(2, 9, 4), empty(3)];
+        check(&[3, 0, 1], &[0, 1, 2], 4, &copies, (&[0, 1, 2], &[], &[], &[3]));
     }
 
     #[test]
     fn a_short_absence_is_recovered_from_the_log_and_a_longer_one_beside_the_writes() {
-        let copies = [(0, 9, true), (1, 9, true), (2, 8, true)];
-        check(&[2, 0, 1], &[0, 1], &copies, |peered| {
-            assert_eq!(peered.acting, [osd(2), osd(0), osd(1)], "one object: it may lead and pull");
-            assert_eq!(peered.missing.len(), 1);
-        });
-        let copies = [(0, 9, true), (1, 9, true), (2, 5, true)];
-        check(&[2, 0, 1], &[0, 1], &copies, |peered| {
-            assert_eq!(peered.acting, [osd(0), osd(2), osd(1)]);
-            assert!(peered.asynchronous.contains(osd(2)) && peered.backfill.is_empty());
-        });
+        let copies = |seen| [whole(0, 9, 4), whole(1, 9, 4), whole(2, seen, 3)];
+        let leads_and_pulls: Outcome<'_> = (&[2, 0, 1], &[(2, 1)], &[], &[]);
+        check(&[2, 0, 1], &[0, 1], 4, &copies(8), leads_and_pulls);
+        let follows: Outcome<'_> = (&[0, 2, 1], &[(2, 4)], &[2], &[]);
+        check(&[2, 0, 1], &[0, 1], 4, &copies(5), follows);
     }
 
+    /// An OSD went away again before it had caught up. Its log was as long as the others', and what it still lacked
+    /// was never asked for again.
     #[test]
-    fn without_a_complete_copy_nobody_serves_unless_the_group_is_new() {
-        check(&[0, 1, 2], &[], &[(0, 4, false), (1, 3, false)], |peered| {
-            assert_eq!(peered, Peered::default());
-        });
-        check(&[0, 1, 2], &[], &[(0, 0, false), (1, 0, false)], |peered| {
-            assert_eq!(peered.acting, [osd(0), osd(1)]);
-        });
+    fn what_a_copy_lacked_when_it_went_away_is_still_missing() {
+        let copies = [whole(0, 9, 4), whole(1, 9, 4), Has { lacks: &[3], ..whole(2, 9, 3) }];
+        check(&[0, 1, 2], &[0, 1], 4, &copies, (&[0, 1, 2], &[(2, 1)], &[], &[]));
+    }
+
+    /// All three OSDs were away. The one that came back first had missed the last writes of the others, and served
+    /// what it had: acknowledged writes were gone.
+    #[test]
+    fn nobody_serves_until_a_copy_of_the_last_interval_is_back() {
+        let stale = whole(2, 5, 3);
+        check(&[0, 1, 2], &[], 4, &[stale], (&[], &[], &[], &[]));
+        let unfinished = Has { lacks: &[7], ..whole(1, 9, 4) };
+        check(&[0, 1, 2], &[], 4, &[unfinished], (&[], &[], &[], &[]));
+    }
+
+    /// A copy was recovered beside the writes: it got every object, but its log did not tell of those that were written
+    /// while it lacked them. It then led the others, and one that returned never learned of those writes.
+    #[test]
+    fn a_log_with_gaps_leads_nobody() {
+        let caught_up = Has { gaps: true, ..whole(0, 9, 4) };
+        let outcome: Outcome<'_> = (&[1, 2], &[(2, 4)], &[2], &[]);
+        check(&[1, 2], &[0, 1], 4, &[caught_up, whole(1, 9, 4), whole(2, 5, 3)], outcome);
+        check(&[0, 2], &[0, 1], 4, &[caught_up, whole(2, 5, 3)], (&[], &[], &[], &[]));
+    }
+
+    /// The only OSD that ran had never heard of the placement group, and so it was taken for a new one.
+    #[test]
+    fn a_group_is_new_only_once() {
+        check(&[0, 1, 2], &[], 4, &[empty(0)], (&[], &[], &[], &[]));
+        let empty = [empty(0), empty(1)];
+        check(&[0, 1, 2], &[], 0, &empty, (&[0, 1], &[], &[], &[]));
+    }
+
+    /// Each member of the acting set lacked the same object, and the one copy that had it did not act: there was
+    /// nobody to pull it from.
+    #[test]
+    fn whoever_has_everything_acts_even_where_placement_does_not_want_it() {
+        let copies = [whole(0, 8, 3), whole(1, 8, 3), whole(2, 8, 3), whole(3, 9, 4)];
+        let outcome: Outcome<'_> = (&[3, 0, 1, 2], &[(0, 1), (1, 1), (2, 1)], &[], &[]);
+        check(&[0, 1, 2], &[3], 4, &copies, outcome);
     }
 }

@@ -1,8 +1,8 @@
 //! Client routing: image or object to placement group to primary, and again when the map changes.
 
 use crate::map::{Map, PoolId};
-use loadline_base::{Slots, Time};
-use loadline_osd::{ClientId, ClientOp, Envelope, Message, OpId, OpKind, OsdId, PgId};
+use loadline_base::{SlotId, Slots, Time};
+use loadline_osd::{ClientId, ClientOp, Envelope, Message, OpId, OpKind, PgId};
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
 
@@ -32,14 +32,13 @@ pub struct IssuedOp {
     pub op: ClientOp,
     /// When the client issued it.
     pub issued: Time,
-    /// Where it was sent last; `None` while nobody serves its placement group.
-    primary: Option<OsdId>,
 }
 
 /// The ops that have no reply yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Router {
     ops: Slots<IssuedOp>,
+    issued: u32,
 }
 
 impl Router {
@@ -47,42 +46,40 @@ impl Router {
     pub(crate) fn open(&mut self, now: Time, map: &Map, target: &Target) -> OpId {
         let pg = map.pg_of(target.pool, target.object);
         let Target { client, kind, traced, object, offset, length, .. } = *target;
-        let id = OpId::new(0);
-        let op = ClientOp { id, client, kind, traced, pg, object, offset, length };
-        let id = self.ops.acquire(IssuedOp { op, issued: now, primary: None });
-        self.ops.at_mut(id).op.id = id;
-        id
+        self.issued = self.issued.wrapping_add(1);
+        let id = OpId { slot: SlotId::new(0), number: self.issued };
+        let resent = false;
+        let op = ClientOp { id, client, kind, traced, resent, pg, object, offset, length };
+        let slot = self.ops.acquire(IssuedOp { op, issued: now });
+        let op = &mut self.ops.at_mut(slot).op;
+        op.id.slot = slot;
+        op.id
     }
 
-    /// The message that carries an op to its present primary; `None` if nobody serves it now.
+    /// The message that carries an op to its present primary; `None` if nobody serves it now. When its placement
+    /// group begins its next interval, it is due again.
     pub(crate) fn route(&mut self, map: &Map, id: OpId) -> Option<Envelope> {
-        let issued = self.ops.at_mut(id);
+        let issued = self.ops.at_mut(id.slot);
         let op = issued.op;
         let state = map.pg(op.pg);
-        issued.primary = state.acting.first().copied();
-        let interval = state.interval;
-        let urgency = Urgency::default();
-        let message = Message::Op(op);
-        issued.primary.map(|to| Envelope { from: None, to, pg: op.pg, interval, urgency, message })
+        let to = state.acting.first().copied()?;
+        issued.op.resent = true;
+        let (pg, interval, urgency) = (op.pg, state.interval, Urgency::default());
+        Some(Envelope { from: None, to, pg, interval, urgency, message: Message::Op(op) })
     }
 
     /// Ends an op; `None` if it has ended already.
     pub(crate) fn close(&mut self, id: OpId) -> Option<IssuedOp> {
-        self.ops.get(id)?;
-        Some(self.ops.release(id))
+        self.ops.get(id.slot).filter(|issued| issued.op.id == id)?;
+        Some(self.ops.release(id.slot))
     }
 
-    /// The ops that an OSD took with it when it crashed.
-    pub(crate) fn lost_on(&self, osd: OsdId) -> Vec<OpId> {
-        self.matching(|op| op.primary == Some(osd))
-    }
-
-    /// The ops of a placement group that nobody served.
-    pub(crate) fn stranded(&self, pg: PgId) -> Vec<OpId> {
-        self.matching(|op| op.primary.is_none() && op.op.pg == pg)
-    }
-
-    fn matching(&self, wanted: impl Fn(&IssuedOp) -> bool) -> Vec<OpId> {
-        self.ops.iter().filter(|(_, op)| wanted(op)).map(|(id, _)| id).collect()
+    /// The ops of a placement group that have no reply yet, in the order of issue.
+    pub(crate) fn open_ops(&self, pg: PgId) -> Vec<OpId> {
+        let of_pg = self.ops.iter().filter(|(_, issued)| issued.op.pg == pg);
+        let mut ids: Vec<OpId> = of_pg.map(|(_, issued)| issued.op.id).collect();
+        // By age, because the numbers may have wrapped around.
+        ids.sort_by_key(|id| std::cmp::Reverse(self.issued.wrapping_sub(id.number)));
+        ids
     }
 }

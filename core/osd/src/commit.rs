@@ -7,7 +7,7 @@ use crate::message::{OpKind, Push, WriteTag};
 use crate::osd::Osd;
 use crate::waits::Stage;
 use loadline_base::Time;
-use loadline_qos::Work;
+use loadline_qos::{Urgency, Work};
 use loadline_store::Access;
 
 /// The token of a store access.
@@ -18,22 +18,30 @@ pub(crate) enum Commit {
     /// A replica's write, to be acknowledged.
     Replica(OsdId, WriteTag, Option<OpId>),
     /// An object read to be pushed, in this interval; to its targets, or to the primary that pulls it.
-    PushRead(u32, Option<OsdId>),
-    /// A pushed object, to be confirmed to its sender, in this interval.
-    Pushed(OsdId, u32, Push),
-    /// Nobody waits.
+    PushRead(u32, Option<Asker>),
+    /// A pushed object, to be confirmed to its sender.
+    Pushed(Asker, Push),
+    /// The next objects of a placement group that has left.
     Deleted,
+}
+
+/// Who sent a recovery message: the answer is for the same interval, and as urgent as the question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Asker {
+    pub osd: OsdId,
+    pub interval: u32,
+    pub urgency: Urgency,
 }
 
 impl Commit {
     /// Which kind of work the access belongs to, and the op if it is traced.
-    pub(crate) fn work(&self) -> Option<(Work, Option<OpId>)> {
+    pub(crate) fn work(&self) -> (Work, Option<OpId>) {
         match self {
-            Commit::Op(_, _, traced) => Some((Work::ClientOp, *traced)),
-            Commit::Replica(_, _, traced) => Some((Work::ReplicaWrite, *traced)),
-            Commit::PushRead(..) => Some((Work::RecoveryItem, None)),
-            Commit::Pushed(..) => Some((Work::Push, None)),
-            Commit::Deleted => Some((Work::PgDelete, None)),
+            Commit::Op(_, _, traced) => (Work::ClientOp, *traced),
+            Commit::Replica(_, _, traced) => (Work::ReplicaWrite, *traced),
+            Commit::PushRead(..) => (Work::RecoveryItem, None),
+            Commit::Pushed(..) => (Work::Push, None),
+            Commit::Deleted => (Work::PgDelete, None),
         }
     }
 }
@@ -50,9 +58,7 @@ impl Osd {
             Commit::PushRead(interval, puller) => {
                 self.push_read(pg, access.object, interval, puller, fx);
             }
-            Commit::Pushed(from, interval, push) => {
-                self.push_committed(now, from, pg, interval, push, fx);
-            }
+            Commit::Pushed(asker, push) => self.push_committed(now, asker, pg, push, fx),
             Commit::Deleted => self.deleted(now, pg, fx),
         }
     }

@@ -1,7 +1,7 @@
 //! What happens to an OSD, and what it asks of its world.
 
 use crate::ids::{OpId, OsdId, PgId, ShardId, ThreadId};
-use crate::message::{Activation, ClientOp, Envelope};
+use crate::message::{Activation, Envelope};
 use crate::waits::Stage;
 use loadline_base::Time;
 use loadline_device::Outcome;
@@ -21,6 +21,8 @@ pub enum Event {
     Timer(Timer),
     /// A placement group begins a new interval here.
     Activate(PgId, Box<Activation>),
+    /// A placement group's new interval does without this copy, which stays as it is.
+    Deactivate(PgId),
     /// A placement group has left this OSD: its objects are to be deleted, as background work.
     Retire(PgId),
 }
@@ -41,10 +43,21 @@ pub struct WorkerRun {
 pub enum Timer {
     /// A shard's scheduler said that nothing may run before now.
     Shard(ShardId),
-    /// A recovery item has slept (the promised pushes ride along).
-    RecoveryWake(PgId, u32),
+    /// A recovery item has slept.
+    RecoveryWake(SleepingItem),
     /// A refused reservation may be tried again.
     ReservationRetry(PgId, u32),
+}
+
+/// A recovery item that sleeps outside the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SleepingItem {
+    /// Its placement group.
+    pub pg: PgId,
+    /// The pushes that it was promised.
+    pub pushes: u32,
+    /// In which life of the OSD: a crash takes back all promises.
+    pub life: u32,
 }
 
 /// What an OSD wants done.
@@ -62,16 +75,15 @@ pub enum Effect {
     Reply(Reply),
     /// A stage of a traced op ended.
     Trace(TraceSpan),
-    /// For the owner of the map: this OSD does not serve the op's placement group (any more), route it again.
-    Reroute(ClientOp),
-    /// For the owner of the map: every copy of this placement group is complete, as of this interval.
+    /// For the owner of the map: every copy of this placement group is complete and nothing is in flight, as of this
+    /// interval, which is to end now.
     Recovered(PgId, u32),
 }
 
 impl Effect {
     /// Whether the owner of the map deals with it, not the world.
     pub fn is_for_owner(&self) -> bool {
-        matches!(self, Effect::Reroute(_) | Effect::Recovered(..))
+        matches!(self, Effect::Recovered(..))
     }
 }
 

@@ -36,7 +36,23 @@ impl PgId {
 }
 
 /// A client's op, from the moment it is routed until it is replied to.
-pub type OpId = SlotId;
+///
+/// An op that was sent twice may be replied to twice, and the router's slots are used again: the number tells the op
+/// from those that held its slot before and after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpId {
+    /// Where the router keeps it.
+    pub slot: SlotId,
+    /// Its number in the order of issue.
+    pub number: u32,
+}
+
+impl OpId {
+    /// The op's number, which no other op of the same run has.
+    pub const fn get(self) -> u32 {
+        self.number
+    }
+}
 
 /// A small set of OSDs of one host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -38,10 +38,8 @@ impl Item {
                 Message::PushReply(_) => Work::PushReply,
                 Message::Pull(_) => Work::Pull,
                 Message::Scan(_) | Message::ScanReply(_) => Work::BackfillScan,
-                Message::BackfillRemove(_) => Work::BackfillRemove,
                 Message::Reserve(..)
                 | Message::ReserveGranted
-                | Message::ReserveRefused
                 | Message::ReserveRevoked
                 | Message::ReserveReleased => Work::PeeringEvent,
             },
@@ -73,11 +71,13 @@ impl Item {
     }
 
     /// Whose work it is: local work 0, then the OSDs, then the clients (qos.md 1.2, owner numbers).
+    ///
+    /// A replica write is its primary's: the primary has been fair between the clients already, and what it sends
+    /// must be carried out in its order, which every scheduler keeps for one owner only.
     pub(crate) fn owner(&self) -> u32 {
         let Item::Message(envelope) = self else { return LOCAL };
         match &envelope.message {
             Message::Op(op) => owner_of_client(op.client),
-            Message::Write(write) => owner_of_client(write.client),
             _ => envelope.from.map_or(LOCAL, owner_of_osd),
         }
     }

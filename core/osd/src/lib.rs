@@ -18,7 +18,7 @@ mod recovery;
 mod shard;
 mod waits;
 
-pub use event::{Effect, Event, Reply, Timer, TraceSpan, WorkerRun};
+pub use event::{Effect, Event, Reply, SleepingItem, Timer, TraceSpan, WorkerRun};
 pub use ids::{ClientId, OpId, OsdId, OsdSet, PgId, ShardId, ThreadId};
 pub use item::Item;
 pub use message::{
@@ -26,7 +26,7 @@ pub use message::{
     ReservationPriority, ScanRange, ScanReply, WriteTag,
 };
 pub use osd::Osd;
-pub use pg::{CopyInfo, Progress, shard_of};
+pub use pg::{CopyState, Progress, shard_of};
 pub use pg_log::{LogEntry, PgLog};
 pub use policy::{Options, Policy};
 pub use recovery::{AdmissionBounds, Reserver};

@@ -4,7 +4,7 @@ use crate::ids::{ClientId, OpId, OsdId, OsdSet, PgId};
 use loadline_base::{Bytes, SlotId};
 use loadline_qos::Urgency;
 use loadline_store::{ObjectMeta, ObjectNo, Version};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 /// What a client asks of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,6 +26,8 @@ pub struct ClientOp {
     pub kind: OpKind,
     /// Whether every stage of this op is written to the trace.
     pub traced: bool,
+    /// Whether it was sent before: then it may have been carried out already, which the log knows.
+    pub resent: bool,
     /// The object's placement group.
     pub pg: PgId,
     /// The object.
@@ -51,12 +53,10 @@ pub struct WriteTag {
 pub struct ReplicaWrite {
     /// To be named in the acknowledgement.
     pub tag: WriteTag,
-    /// The client's op, for the trace.
+    /// The client's op, for the log and the trace.
     pub op: OpId,
     /// Whether the op is traced.
     pub traced: bool,
-    /// Whose op it was.
-    pub client: ClientId,
     /// The object.
     pub object: ObjectNo,
     /// First byte inside the object.
@@ -72,8 +72,8 @@ pub struct ReplicaWrite {
 pub struct Push {
     /// The object.
     pub object: ObjectNo,
-    /// Its version and length at the sender.
-    pub meta: ObjectMeta,
+    /// Its version and length at the sender; `None` if it does not exist there, and should not exist at all.
+    pub meta: Option<ObjectMeta>,
     /// Whether it answers a pull of the primary (then no push reply is due).
     pub pulled: bool,
 }
@@ -81,7 +81,7 @@ pub struct Push {
 impl Push {
     /// Data carried.
     pub fn length(&self) -> Bytes {
-        Bytes::new(self.meta.length)
+        Bytes::new(self.meta.map_or(0, |meta| meta.length))
     }
 }
 
@@ -122,14 +122,10 @@ pub enum Message {
     Scan(ScanRange),
     /// These.
     ScanReply(Box<ScanReply>),
-    /// This object should not exist.
-    BackfillRemove(ObjectNo),
     /// May this placement group recover on you?
     Reserve(RecoveryKind, ReservationPriority),
     /// Yes, until released.
     ReserveGranted,
-    /// Not now; try again later.
-    ReserveRefused,
     /// The slot is taken back for something more urgent.
     ReserveRevoked,
     /// The slot is no longer needed.
@@ -157,8 +153,8 @@ pub struct Envelope {
     pub to: OsdId,
     /// What it is about.
     pub pg: PgId,
-    /// The map epoch at which the sender's placement group began its present interval. Recovery traffic of an
-    /// earlier interval is void.
+    /// The map epoch at which the sender's placement group began its present interval. What was sent in an earlier
+    /// interval is void.
     pub interval: u32,
     /// The state of the placement group for which recovery traffic is sent: in later eras it decides the class.
     pub urgency: Urgency,
@@ -176,7 +172,7 @@ pub struct Activation {
     /// How many copies the pool wants.
     pub copies: u32,
     /// What each acting OSD misses, by the log; absent means nothing.
-    pub missing: Vec<(OsdId, BTreeMap<ObjectNo, Version>)>,
+    pub missing: Vec<(OsdId, BTreeSet<ObjectNo>)>,
     /// Members of `acting` that lack objects but need not hold up writes (asynchronous recovery).
     pub asynchronous: OsdSet,
     /// Who is to be filled by scanning.

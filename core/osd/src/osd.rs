@@ -1,12 +1,12 @@
 //! One OSD: the owner of its shards, placement groups, store and recovery, and the one `match` over its events.
 
 use crate::client_io::{InFlight, WriteSequence};
-use crate::commit::Commit;
+use crate::commit::{Asker, Commit};
 use crate::event::{Effect, Event, Timer};
 use crate::ids::{OsdId, PgId, ShardId};
 use crate::item::Item;
 use crate::message::{Activation, Envelope, Message};
-use crate::pg::{CopyInfo, Pg, Primary, Progress};
+use crate::pg::{CopyState, Pg, Primary, Progress};
 use crate::pg_log::PgLog;
 use crate::policy::{Charges, Options, Policy};
 use crate::recovery::{Admission, Reserver};
@@ -36,6 +36,8 @@ pub struct Osd {
     pub(crate) admission: Admission,
     pub(crate) waits: Waits,
     pub(crate) submissions: Vec<Submission>,
+    /// How often it has crashed.
+    pub(crate) life: u32,
 }
 
 impl Osd {
@@ -59,6 +61,7 @@ impl Osd {
             admission: Admission::new(options.admission()),
             waits: Waits::default(),
             submissions: Vec::new(),
+            life: 0,
             charges: Charges::new(&policy),
             policy,
             options,
@@ -79,6 +82,7 @@ impl Osd {
             Event::DeviceDone(request, outcome) => self.device_done(now, request, outcome, fx),
             Event::Timer(timer) => self.timer(now, timer, fx),
             Event::Activate(pg, activation) => self.activate(now, pg, &activation, fx),
+            Event::Deactivate(pg) => self.deactivate(now, pg, fx),
             Event::Retire(pg) => self.retire(now, pg, fx),
         }
         self.submit(fx);
@@ -89,22 +93,28 @@ impl Osd {
         fx.extend(self.submissions.drain(..).map(|submission| Effect::Device(id, submission)));
     }
 
-    /// Queues an item in its placement group's shard. Traffic for a placement group that is not here is dropped,
-    /// except a client's op, which is sent back.
+    /// Queues an item in its placement group's shard. Traffic for a placement group that is not here is of an earlier
+    /// interval, and dropped.
     pub(crate) fn enqueue(&mut self, now: Time, item: Item, fx: &mut Vec<Effect>) {
-        let Some(shard) = self.pg(item.pg()).map(|pg| pg.shard) else {
-            return reroute(item, fx);
-        };
+        let Some(shard) = self.pg(item.pg()).map(|pg| pg.shard) else { return };
         let charge = self.charge(&item);
         self.shards[shard].enqueue(now, charge, item, fx);
     }
 
-    pub(crate) fn enqueue_front(&mut self, now: Time, item: Item, fx: &mut Vec<Effect>) {
-        let Some(shard) = self.pg(item.pg()).map(|pg| pg.shard) else {
-            return reroute(item, fx);
-        };
-        let charge = self.charge(&item);
-        self.shards[shard].enqueue_front(now, charge, item, fx);
+    /// Queues items of one placement group, in their order, before what waits: they were taken once already.
+    pub(crate) fn enqueue_front(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        items: Vec<Item>,
+        fx: &mut Vec<Effect>,
+    ) {
+        let Some(shard) = self.pg(pg).map(|pg| pg.shard) else { return };
+        for item in items.into_iter().rev() {
+            let charge = self.charge(&item);
+            self.shards[shard].enqueue_front(now, charge, item);
+        }
+        self.shards[shard].pump(now, fx);
     }
 
     fn charge(&mut self, item: &Item) -> crate::shard::Charge {
@@ -119,44 +129,41 @@ impl Osd {
 
     /// Carries an item out; `running` has spent its processor time.
     fn execute(&mut self, now: Time, running: Computed, fx: &mut Vec<Effect>) {
-        let Envelope { from, pg, interval, message, .. } = match running.item {
+        let Envelope { from, pg, interval, urgency, message, .. } = match running.item {
             Item::Recovery(pg, pushes) => return self.run_recovery(now, pg, pushes, fx),
             Item::Delete(pg) => return self.run_delete(now, pg),
             Item::Message(envelope) => envelope,
         };
-        match message {
-            Message::Op(op) => return self.execute_op(now, op, running.arrived, running.taken, fx),
-            Message::Write(write) => return self.execute_replica_write(now, from, pg, write),
-            Message::WriteDone(tag) => return self.write_done(now, from, tag, fx),
-            _ => {}
-        }
-        let (Some(from), Some(here)) = (from, self.pg(pg)) else { return };
-        // Recovery of an earlier interval is void; the new interval started its own.
-        if here.interval != interval {
+        // What was sent in an earlier interval is void: recovery starts anew, and the router has sent its ops again.
+        if self.pg(pg).is_none_or(|here| here.interval != interval) {
             return;
         }
+        if let Message::Op(op) = message {
+            return self.execute_op(now, op, running.arrived, running.taken, fx);
+        }
+        let from = from.expect("the router sends nothing but ops");
+        let asker = Asker { osd: from, interval, urgency };
         match message {
-            Message::Push(push) => self.execute_push(now, from, pg, push),
+            Message::Write(write) => self.execute_replica_write(now, from, pg, write),
+            Message::WriteDone(tag) => self.vote(now, from, tag, fx),
+            Message::Push(push) => self.execute_push(now, asker, pg, push),
             Message::PushReply(object) => self.object_pushed(now, from, pg, object, fx),
-            Message::Pull(object) => self.execute_pull(now, from, pg, object),
-            Message::Scan(range) => self.execute_scan(from, pg, range, fx),
+            Message::Pull(object) => self.execute_pull(now, asker, pg, object),
+            Message::Scan(range) => self.execute_scan(asker, pg, range, fx),
             Message::ScanReply(reply) => self.scanned(now, from, pg, &reply, fx),
-            Message::BackfillRemove(object) => self.execute_backfill_remove(now, pg, object),
             message => self.reservation_message(now, from, pg, &message, fx),
         }
     }
 
     fn device_done(&mut self, now: Time, id: RequestId, outcome: Outcome, fx: &mut Vec<Effect>) {
         assert_eq!(outcome, Outcome::Done, "the direct store's drives do not fail");
-        let done = self.store.done(now, id, &mut self.submissions);
-        let commit = done.access.token;
-        if let Some((work, traced)) = commit.work() {
-            self.waits.record(work, Stage::Window, done.submitted.since(done.entered));
-            self.waits.record(work, Stage::Device, now.since(done.submitted));
-            if let Some(op) = traced {
-                self.trace(op, work, Stage::Window, done.entered, done.submitted, fx);
-                self.trace(op, work, Stage::Device, done.submitted, now, fx);
-            }
+        let Some(done) = self.store.done(now, id, &mut self.submissions) else { return };
+        let (work, traced) = done.access.token.work();
+        self.waits.record(work, Stage::Window, done.submitted.since(done.entered));
+        self.waits.record(work, Stage::Device, now.since(done.submitted));
+        if let Some(op) = traced {
+            self.trace(op, work, Stage::Window, done.entered, done.submitted, fx);
+            self.trace(op, work, Stage::Device, done.submitted, now, fx);
         }
         self.committed(now, &done.access, fx);
     }
@@ -164,7 +171,7 @@ impl Osd {
     fn timer(&mut self, now: Time, timer: Timer, fx: &mut Vec<Effect>) {
         match timer {
             Timer::Shard(shard) => self.shards[shard].wake(now, fx),
-            Timer::RecoveryWake(pg, pushes) => self.recovery_woke(now, pg, pushes, fx),
+            Timer::RecoveryWake(item) => self.recovery_woke(now, item, fx),
             Timer::ReservationRetry(pg, interval) => self.retry_reservation(now, pg, interval, fx),
         }
     }
@@ -174,23 +181,27 @@ impl Osd {
         let objects = self.store.objects(id.collection()).len() as u64;
         let this = self.id;
         let pg = self.pg_mut(id).expect("a placement group is placed before it is activated");
-        pg.interval = activation.interval;
-        pg.leaving = false;
-        pg.log.set_degraded(activation.is_degraded());
-        pg.complete = !activation.backfill.contains(&this)
-            && activation.missing.iter().all(|(osd, missing)| *osd != this || missing.is_empty());
+        pg.begin(this, activation);
         if activation.acting.first() == Some(&this) {
             pg.primary = Some(Box::new(Primary::new(activation, objects)));
             self.start_recovery(now, id, fx);
         }
     }
 
-    fn retire(&mut self, now: Time, id: PgId, fx: &mut Vec<Effect>) {
+    fn deactivate(&mut self, now: Time, id: PgId, fx: &mut Vec<Effect>) {
         self.end_interval(now, id, fx);
         if let Some(pg) = self.pg_mut(id) {
-            pg.leaving = true;
-            pg.complete = false;
             pg.interval = 0;
+        }
+    }
+
+    fn retire(&mut self, now: Time, id: PgId, fx: &mut Vec<Effect>) {
+        self.deactivate(now, id, fx);
+        if let Some(pg) = self.pg_mut(id)
+            && !pg.leaving
+        {
+            // From the first deletion on, nothing may be concluded from what is still here.
+            (pg.leaving, pg.filling) = (true, true);
             self.enqueue(now, Item::Delete(id), fx);
         }
     }
@@ -201,23 +212,14 @@ impl Osd {
         while self.pgs.len() <= usize::from(id) {
             self.pgs.push(None);
         }
-        self.pgs[id].get_or_insert_with(|| {
-            Box::new(Pg {
-                shard,
-                interval: 0,
-                log: PgLog::default(),
-                complete: false,
-                leaving: false,
-                primary: None,
-            })
-        });
+        self.pgs[id].get_or_insert_with(|| Box::new(Pg::new(shard)));
     }
 
     /// Puts an object into a copy at once, outside time: how a study fills a pool whose filling it does not
     /// measure. The log does not remember it, as if it were long ago.
     pub fn prefill(&mut self, id: PgId, object: ObjectNo, bytes: u64) {
         let pg = self.pg_mut(id).expect("a placement group is placed before it is filled");
-        let version = pg.log.append_forgotten();
+        let version = pg.log.append_forgotten(pg.interval);
         self.store.objects(id.collection()).write(object, bytes, version);
     }
 
@@ -226,6 +228,8 @@ impl Osd {
         for shard in self.shards.ids() {
             self.shards[shard].clear(now);
         }
+        self.life = self.life.wrapping_add(1);
+        self.store.restart();
         self.in_flight = Slots::new();
         self.local = Reserver::new(self.options.backfills_max, self.options.recovery_priority_min);
         self.remote = self.local.clone();
@@ -235,37 +239,49 @@ impl Osd {
             if let Some(pg) = pg {
                 pg.primary = None;
                 pg.interval = 0;
+                pg.leaving = false;
             }
         }
     }
 
-    /// What the owner needs to know of a copy to begin a new interval.
-    pub fn copy_info(&mut self, id: PgId) -> CopyInfo {
-        let Some(pg) = self.pgs.get(id).and_then(Option::as_ref).filter(|pg| !pg.leaving) else {
-            return CopyInfo::default();
-        };
-        let (head, complete) = (pg.log.head(), pg.complete);
-        CopyInfo { head, complete, objects: self.store.objects(id.collection()).len() as u64 }
+    /// What the owner needs to know of a copy to begin a new interval; `None` if there is none, or not for long.
+    pub fn copy(&self, id: PgId) -> Option<CopyState<'_>> {
+        let pg = self.pg(id).filter(|pg| !pg.leaving)?;
+        let Pg { ref log, ref lacks, gaps, filling, active_in, .. } = *pg;
+        Some(CopyState { log, lacks, gaps, filling, active_in })
     }
 
-    /// The log of a copy that is here.
-    pub fn log(&self, id: PgId) -> Option<&PgLog> {
-        self.pg(id).map(|pg| &pg.log)
-    }
-
-    /// Gives a copy the log of a complete one: its objects were made equal.
+    /// Gives a copy the log of the one that has everything. What it lacks of it is told with its activation.
     pub fn adopt_log(&mut self, id: PgId, log: PgLog) {
         self.pg_mut(id).expect("the copy is placed").log = log;
     }
 
-    /// A copy has every object now.
-    pub fn mark_complete(&mut self, id: PgId) {
-        self.pg_mut(id).expect("the copy is placed").complete = true;
+    /// A copy was made equal to its primary's, whose log it takes.
+    pub fn complete(&mut self, id: PgId, log: PgLog) {
+        let pg = self.pg_mut(id).expect("the copy is placed");
+        (pg.log, pg.gaps, pg.filling) = (log, false, false);
+        pg.lacks.clear();
     }
 
     /// The objects of a copy, for checkers.
     pub fn objects(&mut self, id: PgId) -> &loadline_store::Objects {
         self.store.objects(id.collection())
+    }
+
+    /// What keeps this OSD busy, if anything does: for checkers of what must end.
+    pub fn unfinished(&self) -> Option<String> {
+        let queued: usize = self.shards.values().map(Shard::len).sum();
+        let reserved = [&self.local, &self.remote].map(|reserver| !reserver.is_idle());
+        let idle = queued == 0
+            && self.in_flight.is_empty()
+            && self.store.is_idle()
+            && self.admission.is_idle()
+            && reserved == [false, false];
+        let ops = self.in_flight.len();
+        (!idle).then(|| {
+            let Osd { admission, local, remote, .. } = self;
+            format!("{queued} items, {ops} ops, {admission:?}, {local:?}, {remote:?}")
+        })
     }
 
     /// The counters of the placement groups that this OSD leads.
@@ -304,7 +320,8 @@ impl Osd {
             shard.pump(now, fx);
         }
         self.admission.set_bounds(options.admission());
-        self.resize_reservers(now, options.backfills_max, fx);
+        self.store.set_window(now, options.window, &mut self.submissions);
+        self.resize_reservers(now, fx);
         self.admit_recovery(now, fx);
         self.submit(fx);
     }
@@ -330,17 +347,19 @@ impl Osd {
     }
 
     pub(crate) fn send(&self, to: OsdId, pg: PgId, message: Message, fx: &mut Vec<Effect>) {
-        let here = self.pg(pg);
-        let interval = here.map_or(0, |pg| pg.interval);
-        let primary = here.and_then(|pg| pg.primary.as_deref());
-        let urgency = primary.map_or_else(Urgency::default, Primary::urgency);
-        fx.push(Effect::Send(Envelope { from: Some(self.id), to, pg, interval, urgency, message }));
+        self.send_as(self.urgency(pg), to, pg, message, fx);
     }
-}
 
-/// A client's op that cannot be served here goes back to be routed again.
-fn reroute(item: Item, fx: &mut Vec<Effect>) {
-    if let Item::Message(Envelope { message: Message::Op(op), .. }) = item {
-        fx.push(Effect::Reroute(op));
+    /// Sends a message that is as urgent as the one it answers.
+    pub(crate) fn send_as(
+        &self,
+        urgency: Urgency,
+        to: OsdId,
+        pg: PgId,
+        message: Message,
+        fx: &mut Vec<Effect>,
+    ) {
+        let interval = self.pg(pg).map_or(0, |pg| pg.interval);
+        fx.push(Effect::Send(Envelope { from: Some(self.id), to, pg, interval, urgency, message }));
     }
 }

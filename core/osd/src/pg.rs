@@ -4,19 +4,78 @@ use crate::ids::{OsdId, OsdSet, ShardId};
 use crate::message::{Activation, ClientOp, RecoveryKind};
 use crate::pg_log::PgLog;
 use loadline_qos::Urgency;
-use loadline_store::{ObjectNo, Version};
-use std::collections::{BTreeMap, VecDeque};
+use loadline_store::ObjectNo;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// One copy of a placement group.
 #[derive(Clone, Debug)]
 pub(crate) struct Pg {
     pub shard: ShardId,
+    /// The present interval; 0 while this copy takes no part.
     pub interval: u32,
+    /// The last interval in which it took part.
+    pub active_in: u32,
     pub log: PgLog,
-    /// Whether every object up to the log's head is here; false while being filled.
-    pub complete: bool,
+    /// Objects that may not be here as the log tells: what was missing when the interval began and has not arrived.
+    pub lacks: BTreeSet<ObjectNo>,
+    /// Whether writes may be missing from the middle of the log: while recovered beside the writes, those to objects
+    /// that this copy lacked were not sent to it.
+    pub gaps: bool,
+    /// Whether only a comparison object by object can tell what is here: a new copy, until it is filled.
+    pub filling: bool,
     pub leaving: bool,
     pub primary: Option<Box<Primary>>,
+}
+
+impl Pg {
+    /// A copy of which nothing is here yet.
+    pub(crate) fn new(shard: ShardId) -> Pg {
+        Pg {
+            shard,
+            interval: 0,
+            active_in: 0,
+            log: PgLog::default(),
+            lacks: BTreeSet::new(),
+            gaps: false,
+            filling: true,
+            leaving: false,
+            primary: None,
+        }
+    }
+
+    /// Takes part in a new interval.
+    pub(crate) fn begin(&mut self, this: OsdId, activation: &Activation) {
+        let missing = activation.missing.iter().find(|(osd, _)| *osd == this);
+        self.interval = activation.interval;
+        self.active_in = activation.interval;
+        self.lacks = missing.map_or(BTreeSet::new(), |(_, objects)| objects.clone());
+        self.gaps = activation.asynchronous.contains(this);
+        self.filling = activation.backfill.contains(&this);
+        self.leaving = false;
+        self.log.set_degraded(activation.is_degraded());
+    }
+}
+
+/// What the owner of the map needs to know of a copy to begin a new interval.
+#[derive(Clone, Copy, Debug)]
+pub struct CopyState<'a> {
+    /// Its last writes.
+    pub log: &'a PgLog,
+    /// Objects that may not be here as the log tells.
+    pub lacks: &'a BTreeSet<ObjectNo>,
+    /// Whether writes may be missing from the middle of the log.
+    pub gaps: bool,
+    /// Whether only a comparison object by object can tell what is here.
+    pub filling: bool,
+    /// The last interval in which it took part.
+    pub active_in: u32,
+}
+
+impl CopyState<'_> {
+    /// Whether every object is here as the log tells, and the log tells everything.
+    pub fn is_complete(&self) -> bool {
+        !self.filling && !self.gaps && self.lacks.is_empty()
+    }
 }
 
 /// What only the primary knows.
@@ -27,13 +86,18 @@ pub(crate) struct Primary {
     pub copies: u32,
     pub recovery_priority: i8,
     pub object_bytes: u64,
-    pub missing: BTreeMap<OsdId, BTreeMap<ObjectNo, Version>>,
+    /// What each acting OSD misses; those that miss nothing are not named.
+    pub missing: BTreeMap<OsdId, BTreeSet<ObjectNo>>,
     pub asynchronous: OsdSet,
     pub backfill: Option<Backfill>,
     pub recovering: BTreeMap<ObjectNo, Recovering>,
-    /// Missing objects that ops wait for; recovered first.
-    pub urgent: VecDeque<ObjectNo>,
     pub reservation: Reservation,
+    /// Targets that were asked for a slot and not told that it is no longer needed.
+    pub asked: OsdSet,
+    /// Ops that are being carried out.
+    pub in_flight: u32,
+    /// Everything is recovered: the interval ends as soon as nothing is in flight.
+    pub handing_over: bool,
 }
 
 /// How far the reservations of a placement group have come.
@@ -45,7 +109,7 @@ pub(crate) enum Reservation {
     Local(RecoveryKind),
     /// Holding the local slot, asking the targets in order; those that remain.
     Remote(RecoveryKind, VecDeque<OsdId>),
-    /// Refused; everything was given back, and a timer will try again.
+    /// Taken back; everything else was given back too, and a timer will try again.
     Retry,
     /// All slots held.
     Held(RecoveryKind),
@@ -113,7 +177,7 @@ impl Backfill {
         let mut found = created;
         if (comparing || !self.batch.is_empty()) && in_range {
             let known = self.batch.insert(object, self.targets).is_some();
-            found |= !known && !comparing;
+            found = if comparing { created } else { !known };
         }
         self.left += u64::from(found);
     }
@@ -139,14 +203,31 @@ impl Primary {
             asynchronous: activation.asynchronous,
             backfill: (!targets.is_empty()).then(|| Backfill::new(targets, objects)),
             recovering: BTreeMap::new(),
-            urgent: VecDeque::new(),
             reservation: Reservation::None,
+            asked: OsdSet::EMPTY,
+            in_flight: 0,
+            handing_over: false,
         }
     }
 
     /// Whether the log-based part is still under way.
     pub(crate) fn is_missing_any(&self) -> bool {
-        self.missing.values().any(|missing| !missing.is_empty())
+        !self.missing.is_empty()
+    }
+
+    /// Whether an acting OSD misses `object`.
+    pub(crate) fn misses(&self, osd: OsdId, object: ObjectNo) -> bool {
+        self.missing.get(&osd).is_some_and(|missing| missing.contains(&object))
+    }
+
+    /// An acting OSD has `object` now.
+    pub(crate) fn arrived(&mut self, osd: OsdId, object: ObjectNo) {
+        if let Some(missing) = self.missing.get_mut(&osd) {
+            missing.remove(&object);
+            if missing.is_empty() {
+                self.missing.remove(&osd);
+            }
+        }
     }
 
     /// Which kind of recovery is next, if any.
@@ -168,7 +249,7 @@ impl Primary {
             return WriteWay::Park;
         }
         for (osd, missing) in &self.missing {
-            if missing.contains_key(&object) {
+            if missing.contains(&object) {
                 if !self.asynchronous.contains(*osd) {
                     return WriteWay::Park;
                 }
@@ -185,18 +266,8 @@ impl Primary {
         WriteWay::To(targets)
     }
 
-    /// Whether a read of `object` must wait because this OSD lacks it.
-    pub(crate) fn read_parks(&self, this: OsdId, object: ObjectNo) -> bool {
-        self.missing.get(&this).is_some_and(|missing| missing.contains_key(&object))
-    }
-
-    /// After a write of `object` to `written`: who did not get it must get it by recovery.
-    pub(crate) fn note_write(&mut self, object: ObjectNo, version: Version, created: bool) {
-        for missing in self.missing.values_mut() {
-            if let Some(wanted) = missing.get_mut(&object) {
-                *wanted = version;
-            }
-        }
+    /// After a write of `object`: backfill targets that did not get it must get it later.
+    pub(crate) fn note_write(&mut self, object: ObjectNo, created: bool) {
         if let Some(backfill) = &mut self.backfill
             && !backfill.covers(object)
         {
@@ -250,17 +321,6 @@ impl Primary {
             recovering: self.recovering.len() as u64,
         }
     }
-}
-
-/// What the owner of the map needs to know of a copy to begin a new interval.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct CopyInfo {
-    /// The last write it has.
-    pub head: Version,
-    /// Whether it has every object up to there.
-    pub complete: bool,
-    /// How many objects it has.
-    pub objects: u64,
 }
 
 /// Names a placement group's shard: a fixed hash of its number inside its pool (qos.md 3).

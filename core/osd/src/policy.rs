@@ -37,8 +37,10 @@ pub struct Options {
     pub recovery_sleep: Span,
     /// Reservations below this wait (`osd_min_recovery_priority`).
     pub recovery_priority_min: u8,
-    /// After a refusal (`osd_recovery_retry_interval`, `osd_backfill_retry_interval`).
+    /// Before recovery that lost a slot asks again (`osd_recovery_retry_interval`).
     pub recovery_retry_interval: Span,
+    /// Before backfill that lost a slot asks again (`osd_backfill_retry_interval`).
+    pub backfill_retry_interval: Span,
     /// Objects compared at a time (`osd_backfill_scan_max`).
     pub backfill_scan_max: usize,
 }

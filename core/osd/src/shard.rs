@@ -21,6 +21,8 @@ struct Running {
     pg: PgId,
     arrived: Time,
     taken: Time,
+    /// Its place among all that were taken: items taken at one time keep their order.
+    turn: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +51,7 @@ pub(crate) struct Shard {
     workers: IdVec<ThreadId, Worker>,
     idle: usize,
     wake_at: Time,
+    turns: u64,
     /// Handles by class and owner, so that enqueueing looks nothing up.
     flows: Vec<Vec<Option<FlowId>>>,
 }
@@ -59,7 +62,8 @@ impl Shard {
         let workers: IdVec<ThreadId, Worker> = (0..threads).map(|_| worker()).collect();
         let idle = workers.len();
         let items = Slots::new();
-        Shard { osd, id, items, queue, workers, idle, wake_at: Time::MAX, flows: Vec::new() }
+        let (wake_at, turns, flows) = (Time::MAX, 0, Vec::new());
+        Shard { osd, id, items, queue, workers, idle, wake_at, turns, flows }
     }
 
     /// Queues an item and lets the workers look. `owner` is a small number (see [`crate::item::owner`]).
@@ -70,18 +74,11 @@ impl Shard {
         self.pump(now, fx);
     }
 
-    /// Queues an item before those that wait, because it was taken once already.
-    pub(crate) fn enqueue_front(
-        &mut self,
-        now: Time,
-        charge: Charge,
-        item: Item,
-        fx: &mut Vec<Effect>,
-    ) {
+    /// Queues an item before those that wait, because it was taken once already. The caller pumps when all are in.
+    pub(crate) fn enqueue_front(&mut self, now: Time, charge: Charge, item: Item) {
         let request = self.request(now, charge, item);
         let refused = self.queue.enqueue_front(now, request);
         assert!(refused.is_ok(), "an OSD's classes wait, they do not reject");
-        self.pump(now, fx);
     }
 
     fn request(&mut self, now: Time, charge: Charge, item: Item) -> Request<SlotId> {
@@ -110,7 +107,8 @@ impl Shard {
                 Take::Ready(taken) => {
                     let (item, arrived) = (taken.payload, taken.arrival);
                     let pg = self.items.at(item).pg();
-                    self.start(Running { item, pg, arrived, taken: now }, fx);
+                    self.turns += 1;
+                    self.start(Running { item, pg, arrived, taken: now, turn: self.turns }, fx);
                 }
                 Take::NotBefore(at) => {
                     if at < self.wake_at {
@@ -179,7 +177,7 @@ impl Shard {
     /// Starts the item that has waited longest for `pg`.
     fn unblock(&mut self, pg: PgId, fx: &mut Vec<Effect>) {
         let waits = |worker: &Worker| match &worker.state {
-            State::Blocked(running) if running.pg == pg => Some(running.taken),
+            State::Blocked(running) if running.pg == pg => Some(running.turn),
             _ => None,
         };
         let first =
@@ -203,6 +201,11 @@ impl Shard {
         self.items = Slots::new();
         self.idle = self.workers.len();
         self.wake_at = Time::MAX;
+    }
+
+    /// How many items wait or run.
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
     }
 
     /// The scheduler, to look at or to change its parameters; pump afterwards.

@@ -187,7 +187,7 @@ pub struct Taken<T> {
     pub class: ClassId,
     /// When it was enqueued.
     pub arrival: Time,
-    /// What was charged for it.
+    /// Its cost as it was enqueued; strict work, and work that had been put back, was not charged it.
     pub cost: u32,
     /// Its priority.
     pub priority: u32,
@@ -203,7 +203,8 @@ pub enum Take<T> {
     /// This one is next.
     Ready(Taken<T>),
     /// Requests wait, but none may run before this time, which lies after `now`. Asking earlier is pointless
-    /// unless something is enqueued or changed; asking at that time succeeds.
+    /// unless something is enqueued or changed; asking at that time succeeds. [`Time::MAX`] stands for all times
+    /// beyond the clock.
     NotBefore(Time),
     /// Nothing waits.
     Empty,

@@ -7,7 +7,26 @@ use loadline_device::{ClassTag, Kind, Priority, Request};
 use std::collections::VecDeque;
 
 /// The store's number for a device request; the device's answer names it.
-pub type RequestId = SlotId;
+///
+/// Slots are used again, so the life tells an answer to the running store from a late one to the store that
+/// crashed before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestId {
+    slot: SlotId,
+    life: u32,
+}
+
+impl RequestId {
+    /// The request in `slot` of a store in its `life`-th life.
+    pub const fn new(slot: SlotId, life: u32) -> RequestId {
+        RequestId { slot, life }
+    }
+
+    /// Where the store keeps it.
+    pub const fn slot(self) -> SlotId {
+        self.slot
+    }
+}
 
 /// One access to one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +80,9 @@ struct Pending<T> {
 pub struct DirectStore<T> {
     collections: IdVec<CollectionId, Objects>,
     window: Window,
-    waiting: VecDeque<RequestId>,
+    waiting: VecDeque<SlotId>,
     pending: Slots<Pending<T>>,
+    life: u32,
 }
 
 impl<T: Copy> DirectStore<T> {
@@ -73,7 +93,23 @@ impl<T: Copy> DirectStore<T> {
             window: Window::new(bounds),
             waiting: VecDeque::new(),
             pending: Slots::new(),
+            life: 0,
         }
+    }
+
+    /// Begins the next life, as after a crash: what was under way is forgotten, and the device's answers to it
+    /// will mean nothing. The objects stay.
+    pub fn restart(&mut self) {
+        self.window = Window::new(self.window.bounds());
+        self.waiting.clear();
+        self.pending = Slots::new();
+        self.life = self.life.wrapping_add(1);
+    }
+
+    /// Changes the window while work waits; what may now enter is appended to `out`.
+    pub fn set_window(&mut self, now: Time, bounds: WindowBounds, out: &mut Vec<Submission>) {
+        self.window.set_bounds(bounds);
+        self.admit_waiting(now, out);
     }
 
     /// The objects of a collection; an unknown collection is an empty one.
@@ -86,39 +122,54 @@ impl<T: Copy> DirectStore<T> {
 
     /// Takes an access; what may go to the device at once is appended to `out`.
     pub fn access(&mut self, now: Time, access: Access<T>, out: &mut Vec<Submission>) {
-        let id = self.pending.acquire(Pending { access, entered: now, submitted: now });
+        let slot = self.pending.acquire(Pending { access, entered: now, submitted: now });
+        let id = RequestId::new(slot, self.life);
         match access.kind {
             Kind::Read => out.push(submission(id, &access)),
             Kind::Write if self.waiting.is_empty() && self.window.admits(access.length) => {
                 self.window.enter(access.length);
                 out.push(submission(id, &access));
             }
-            Kind::Write => self.waiting.push_back(id),
+            Kind::Write => self.waiting.push_back(slot),
         }
     }
 
-    /// Takes the device's answer; what may now enter the window is appended to `out`.
-    pub fn done(&mut self, now: Time, id: RequestId, out: &mut Vec<Submission>) -> Completion<T> {
-        let Pending { access, entered, submitted } = self.pending.release(id);
+    /// Takes the device's answer; what may now enter the window is appended to `out`. `None` if it answers a
+    /// request of before a restart.
+    pub fn done(
+        &mut self,
+        now: Time,
+        id: RequestId,
+        out: &mut Vec<Submission>,
+    ) -> Option<Completion<T>> {
+        if id.life != self.life {
+            return None;
+        }
+        let Pending { access, entered, submitted } = self.pending.release(id.slot);
         if access.kind == Kind::Write {
             self.window.leave(access.length);
             self.admit_waiting(now, out);
         }
-        Completion { access, entered, submitted }
+        Some(Completion { access, entered, submitted })
     }
 
     /// Lets the oldest waiting writes in while the window admits them; nobody overtakes.
     fn admit_waiting(&mut self, now: Time, out: &mut Vec<Submission>) {
-        while let Some(&id) = self.waiting.front() {
-            let pending = self.pending.at_mut(id);
+        while let Some(&slot) = self.waiting.front() {
+            let pending = self.pending.at_mut(slot);
             if !self.window.admits(pending.access.length) {
                 return;
             }
             self.window.enter(pending.access.length);
             pending.submitted = now;
-            out.push(submission(id, &pending.access));
+            out.push(submission(RequestId::new(slot, self.life), &pending.access));
             self.waiting.pop_front();
         }
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.pending.is_empty()
     }
 
     /// How many writes wait for the window.
@@ -179,10 +230,42 @@ mod tests {
 
         let first = out[0].id;
         out.clear();
-        let done = store.done(Time::from_nanos(9), first, &mut out);
+        let done = store.done(Time::from_nanos(9), first, &mut out).expect("it was pending");
         assert_eq!((done.access.token, out.len(), store.waiting()), (1, 1, 0));
         let second = out[0].id;
-        let done = store.done(Time::from_nanos(20), second, &mut out);
+        let done = store.done(Time::from_nanos(20), second, &mut out).expect("it was pending");
         assert_eq!((done.entered, done.submitted), (Time::ZERO, Time::from_nanos(9)));
+    }
+
+    /// An OSD crashed with a full window. Its answers came while it was down, so nothing ever left the window, and
+    /// every write of its next life waited for ever; an answer that came later freed another request's slot.
+    #[test]
+    fn a_restarted_store_has_an_empty_window_and_ignores_old_answers() {
+        let bounds = WindowBounds { bytes: Bytes::from_kib(4), ops: 1024 };
+        let mut store = DirectStore::new(bounds);
+        let mut out = Vec::new();
+        store.access(Time::ZERO, write(Bytes::from_kib(4), 1), &mut out);
+        store.access(Time::ZERO, write(Bytes::from_kib(4), 2), &mut out);
+        store.objects(CollectionId::new(0)).write(ObjectNo(1), 9, crate::Version(1));
+        let old = out[0].id;
+        store.restart();
+        out.clear();
+        store.access(Time::ZERO, write(Bytes::from_kib(4), 3), &mut out);
+        assert_eq!((out.len(), store.waiting()), (1, 0));
+        assert_eq!(store.done(Time::ZERO, old, &mut out), None);
+        let done = store.done(Time::ZERO, out[0].id, &mut out).expect("the new request");
+        assert_eq!((done.access.token, store.objects(CollectionId::new(0)).len()), (3, 1));
+    }
+
+    #[test]
+    fn a_wider_window_lets_waiting_writes_in_at_once() {
+        let bounds = |kib| WindowBounds { bytes: Bytes::from_kib(kib), ops: 1024 };
+        let mut store = DirectStore::new(bounds(4));
+        let mut out = Vec::new();
+        for token in 0..4 {
+            store.access(Time::ZERO, write(Bytes::from_kib(4), token), &mut out);
+        }
+        store.set_window(Time::ZERO, bounds(12), &mut out);
+        assert_eq!((out.len(), store.waiting()), (3, 1));
     }
 }

@@ -14,7 +14,8 @@ define_id! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectNo(pub u64);
 
-/// A version of a collection's contents: each write takes the next one.
+/// A version of a collection's contents. Versions grow with each write, and no two different writes of a collection
+/// have the same one, on whichever disks its copies are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u64);
 
@@ -50,6 +51,11 @@ impl Objects {
         meta.version = version;
         meta.length = meta.length.max(end);
         created
+    }
+
+    /// Makes an object what it is on another disk, whatever it was here.
+    pub fn replace(&mut self, object: ObjectNo, meta: ObjectMeta) {
+        self.metas.insert(object, meta);
     }
 
     /// Removes an object. Returns whether it was there.

@@ -28,6 +28,16 @@ impl Window {
         Window { bounds, bytes: Bytes::ZERO, ops: 0 }
     }
 
+    /// What it lets in.
+    pub fn bounds(&self) -> WindowBounds {
+        self.bounds
+    }
+
+    /// Changes what it lets in from now on.
+    pub fn set_bounds(&mut self, bounds: WindowBounds) {
+        self.bounds = bounds;
+    }
+
     /// Whether a write of `length` may enter now.
     pub fn admits(&self, length: Bytes) -> bool {
         let bytes_admit = if length >= self.bounds.bytes {

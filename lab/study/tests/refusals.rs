@@ -41,7 +41,7 @@ fn wrong_study_files() {
     );
     check("depth = 64", "depth = 0", "s.toml:LINE: `depth` must be at least 1");
     check(
-        "spread_scale = 0.02",
+        "spread_scale = 0.01",
         "spread_scale = 2.0",
         "s.toml:LINE: `spread_scale` must be more than 0",
     );

@@ -149,6 +149,10 @@ mod tests {
     use loadline_base::SlotId;
     use loadline_device::{ClassTag, Kind, Priority};
 
+    fn request_id(slot: u32) -> RequestId {
+        RequestId::new(SlotId::new(slot), 0)
+    }
+
     fn write(id: u32, length: Bytes) -> Submission {
         let request = Request {
             kind: Kind::Write,
@@ -158,7 +162,7 @@ mod tests {
             priority: Priority::default(),
             duration_limit: None,
         };
-        Submission { id: SlotId::new(id), request }
+        Submission { id: request_id(id), request }
     }
 
     fn service(slices: Option<Slices>) -> Service {
@@ -177,7 +181,7 @@ mod tests {
         let mut next = Some((at, id));
         let mut done = Vec::new();
         while let Some((at, id)) = next {
-            done.push((id.get(), at.nanos()));
+            done.push((id.slot().get(), at.nanos()));
             next = drive.finish(at);
         }
         done
@@ -213,6 +217,6 @@ mod tests {
         let read = write(2, Bytes::from_mib(4));
         let read = Submission { request: Request { kind: Kind::Read, ..read.request }, ..read };
         let due = Time::from_nanos(100);
-        assert_eq!(drive.submit(Time::ZERO, &read), Some(Started::Beside(due, SlotId::new(2))));
+        assert_eq!(drive.submit(Time::ZERO, &read), Some(Started::Beside(due, request_id(2))));
     }
 }

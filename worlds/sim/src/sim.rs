@@ -183,9 +183,7 @@ impl<W: Workload> Sim<W> {
                     self.events.push_lane(self.links, at, SimEvent::Replied(reply));
                 }
                 Effect::Trace(span) => self.trace.push(span),
-                Effect::Reroute(_) | Effect::Recovered(..) => {
-                    unreachable!("the cluster deals with its own effects")
-                }
+                Effect::Recovered(..) => unreachable!("the cluster deals with its own effects"),
             }
         }
     }
@@ -204,7 +202,7 @@ impl<W: Workload> Sim<W> {
 
     fn replied(&mut self, reply: Reply) {
         let Some(issued) = self.cluster.finish(reply.op) else { return };
-        let token = self.tokens[usize::from(reply.op)];
+        let token = self.tokens[usize::from(reply.op.slot)];
         let done = Done { token, issued: issued.issued, reply };
         self.load.replied(self.now, &done, &mut self.issue);
         self.issue_ops();
@@ -214,7 +212,7 @@ impl<W: Workload> Sim<W> {
         let mut issue = std::mem::take(&mut self.issue);
         for Issue { target, token } in issue.drain(..) {
             let (op, envelope) = self.cluster.issue(self.now, &target);
-            let index = usize::from(op);
+            let index = usize::from(op.slot);
             if self.tokens.len() <= index {
                 self.tokens.resize(index + 1, 0);
             }

@@ -64,6 +64,7 @@ impl Settings {
             ),
             recovery_priority_min: count("osd_min_recovery_priority") as u8,
             recovery_retry_interval: span("osd_recovery_retry_interval"),
+            backfill_retry_interval: span("osd_backfill_retry_interval"),
             backfill_scan_max: count("osd_backfill_scan_max") as usize,
         }
     }

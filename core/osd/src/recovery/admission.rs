@@ -89,6 +89,11 @@ impl Admission {
         Some(self.scheduled)
     }
 
+    /// Whether nothing is active, promised or waiting.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.active == 0 && self.reserved == 0 && self.waiting.is_empty()
+    }
+
     /// An item ran: its promise is given back, and it started this many objects.
     pub(crate) fn item_ran(&mut self, promised: u32, started: u32) {
         assert!(self.reserved >= promised, "a promise is given back once");

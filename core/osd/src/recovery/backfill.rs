@@ -1,12 +1,17 @@
 //! Backfill: primary and targets compare their objects range by range; what differs is pushed (qos.md 9.5).
 
+use crate::commit::Asker;
 use crate::event::Effect;
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::message::{Message, ScanRange, ScanReply};
 use crate::osd::Osd;
+use crate::pg::Backfill;
 use loadline_base::Time;
 use loadline_store::{ObjectMeta, ObjectNo};
 use std::collections::BTreeMap;
+
+/// The objects of a range.
+type Listing = BTreeMap<ObjectNo, ObjectMeta>;
 
 impl Osd {
     /// The next object to push, or `None` while a range is being compared or when all is done. Asks the targets for
@@ -44,18 +49,17 @@ impl Osd {
     /// A worker of a target lists its part of a range.
     pub(crate) fn execute_scan(
         &mut self,
-        from: OsdId,
+        asker: Asker,
         pg: PgId,
         range: ScanRange,
         fx: &mut Vec<Effect>,
     ) {
         let objects = self.store.objects(pg.collection()).list_range(range.after, range.last);
         let reply = Box::new(ScanReply { range, objects });
-        self.send(from, pg, Message::ScanReply(reply), fx);
+        self.send_as(asker.urgency, asker.osd, pg, Message::ScanReply(reply), fx);
     }
 
-    /// A target's list arrived: what it lacks, or has in an older version, is to be pushed, and what it should not
-    /// have is to be removed.
+    /// A target's list arrived: what differs from this OSD's is to be pushed, and be it as an absence.
     pub(crate) fn scanned(
         &mut self,
         now: Time,
@@ -66,45 +70,41 @@ impl Osd {
     ) {
         let ScanRange { after, last } = reply.range;
         let mine = self.store.objects(pg.collection()).list_range(after, last);
-        let theirs: BTreeMap<ObjectNo, ObjectMeta> = reply.objects.iter().copied().collect();
+        let mine: Listing = mine.into_iter().collect();
+        let theirs: Listing = reply.objects.iter().copied().collect();
         let Some(backfill) = self.primary_mut(pg).and_then(|p| p.backfill.as_mut()) else { return };
         let Some(waiting) = backfill.scan.as_mut() else { return };
         if !waiting.remove(from) {
             return;
         }
         let compared = waiting.is_empty();
-        for (object, meta) in &mine {
-            if theirs.get(object).is_none_or(|their| their.version < meta.version) {
-                backfill.batch.entry(*object).or_default().insert(from);
-            }
-        }
+        backfill.note_differences(from, &mine, &theirs);
         if compared {
-            backfill.scan = None;
-            let equal = mine.len() - backfill.batch.len();
-            backfill.left = backfill.left.saturating_sub(equal as u64);
-            if backfill.batch.is_empty() {
-                backfill.advance();
-            }
-        }
-        let known: BTreeMap<ObjectNo, ObjectMeta> = mine.into_iter().collect();
-        for object in theirs.keys().filter(|object| !known.contains_key(object)) {
-            self.send(from, pg, Message::BackfillRemove(*object), fx);
-        }
-        if compared {
+            backfill.compared(&mine);
             self.continue_recovery(now, pg, fx);
         }
     }
-
-    /// A worker of a target removes an object that should not exist.
-    pub(crate) fn execute_backfill_remove(&mut self, now: Time, pg: PgId, object: ObjectNo) {
-        self.store.objects(pg.collection()).remove(object);
-        self.write_deletion(now, pg, object);
-    }
 }
 
-impl crate::pg::Backfill {
-    /// Whether `object` was one of those that the backfill pushed.
-    pub(crate) fn covers_started(&self, object: ObjectNo) -> bool {
-        self.covers(object)
+impl Backfill {
+    /// What a target lacks, has in another version, or should not have.
+    fn note_differences(&mut self, target: OsdId, mine: &Listing, theirs: &Listing) {
+        let version = |listing: &Listing, object| listing.get(object).map(|meta| meta.version);
+        for object in mine.keys().chain(theirs.keys()) {
+            if version(mine, object) != version(theirs, object) {
+                self.batch.entry(*object).or_default().insert(target);
+            }
+        }
+    }
+
+    /// Every target's list of the range is here.
+    fn compared(&mut self, mine: &Listing) {
+        let differing = mine.keys().filter(|object| self.batch.contains_key(object)).count();
+        let (equal, surplus) = (mine.len() - differing, self.batch.len() - differing);
+        self.left = self.left + surplus as u64 - equal as u64;
+        self.scan = None;
+        if self.batch.is_empty() {
+            self.advance();
+        }
     }
 }

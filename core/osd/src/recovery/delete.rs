@@ -8,7 +8,7 @@ use crate::item::Item;
 use crate::osd::Osd;
 use loadline_base::Time;
 use loadline_device::Kind;
-use loadline_qos::Work;
+use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
 
 /// Objects removed by one transaction (`osd_target_transaction_size`).
@@ -21,14 +21,10 @@ impl Osd {
     pub(crate) fn run_delete(&mut self, now: Time, pg: PgId) {
         if self.pg(pg).is_some_and(|here| here.leaving) {
             self.store.objects(pg.collection()).remove_first(OBJECTS_PER_ITEM);
-            self.write_deletion(now, pg, ObjectNo::default());
+            let place =
+                Place { pg, object: ObjectNo::default(), offset: 0, length: DELETION_BYTES };
+            self.access(now, Urgency::default(), Kind::Write, &place, Commit::Deleted);
         }
-    }
-
-    /// Writes the metadata of a deletion.
-    pub(crate) fn write_deletion(&mut self, now: Time, pg: PgId, object: ObjectNo) {
-        let place = Place { pg, object, offset: 0, length: DELETION_BYTES };
-        self.access(now, Work::PgDelete, Kind::Write, &place, Commit::Deleted);
     }
 
     /// The deletion is durable: the next objects, or the end of the placement group here.

@@ -6,8 +6,9 @@ use crate::ids::{OsdId, OsdSet, PgId};
 use crate::message::{Message, RecoveryKind, ReservationPriority};
 use crate::osd::Osd;
 use crate::pg::{Primary, Reservation};
+use crate::policy::Options;
 use crate::recovery::Change;
-use loadline_base::Time;
+use loadline_base::{Span, Time};
 use std::collections::VecDeque;
 
 /// Base priorities and their maxima.
@@ -34,9 +35,7 @@ impl Primary {
     /// Who has to be written to for recovery of `kind`.
     fn recovery_targets(&self, kind: RecoveryKind, this: OsdId) -> OsdSet {
         let mut targets: OsdSet = match kind {
-            RecoveryKind::Log => {
-                self.missing.iter().filter(|(_, m)| !m.is_empty()).map(|(osd, _)| *osd).collect()
-            }
+            RecoveryKind::Log => self.missing.keys().copied().collect(),
             RecoveryKind::Backfill => {
                 self.backfill.as_ref().map_or(OsdSet::EMPTY, |backfill| backfill.targets)
             }
@@ -56,7 +55,7 @@ impl Osd {
         let priority = primary.reservation_priority(kind);
         primary.reservation = Reservation::Local(kind);
         if self.local.holds(pg) {
-            return self.ask_remote(pg, kind, fx);
+            return self.ask_remote(now, pg, kind, fx);
         }
         let mut changes = Vec::new();
         self.local.ask(pg, priority, &mut changes);
@@ -69,7 +68,7 @@ impl Osd {
                 Change::Granted(pg) => {
                     let waits = self.primary(pg).map(|primary| primary.reservation.clone());
                     if let Some(Reservation::Local(kind)) = waits {
-                        self.ask_remote(pg, kind, fx);
+                        self.ask_remote(now, pg, kind, fx);
                     }
                 }
                 Change::Preempted(pg) => self.suspend_recovery(now, pg, fx),
@@ -77,27 +76,29 @@ impl Osd {
         }
     }
 
-    fn ask_remote(&mut self, pg: PgId, kind: RecoveryKind, fx: &mut Vec<Effect>) {
+    fn ask_remote(&mut self, now: Time, pg: PgId, kind: RecoveryKind, fx: &mut Vec<Effect>) {
         let this = self.id;
         let Some(primary) = self.primary_mut(pg) else { return };
         let targets: VecDeque<OsdId> = primary.recovery_targets(kind, this).iter().collect();
         primary.reservation = Reservation::Remote(kind, targets);
-        self.ask_next_target(pg, fx);
+        self.ask_next_target(now, pg, fx);
     }
 
     /// Asks the first target that remains, or starts if none does.
-    fn ask_next_target(&mut self, pg: PgId, fx: &mut Vec<Effect>) {
+    fn ask_next_target(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
         let Some(primary) = self.primary_mut(pg) else { return };
         let Reservation::Remote(kind, targets) = &primary.reservation else { return };
         let kind = *kind;
         match targets.front().copied() {
             Some(target) => {
                 let priority = primary.reservation_priority(kind);
+                primary.asked.insert(target);
                 self.send(target, pg, Message::Reserve(kind, priority), fx);
             }
             None => {
                 primary.reservation = Reservation::Held(kind);
                 self.admission.wait(pg);
+                self.admit_recovery(now, fx);
             }
         }
     }
@@ -125,8 +126,7 @@ impl Osd {
                     && targets.front() == Some(&from)
                 {
                     targets.pop_front();
-                    self.ask_next_target(pg, fx);
-                    self.admit_recovery(now, fx);
+                    self.ask_next_target(now, pg, fx);
                 }
             }
             Message::ReserveRevoked => self.suspend_recovery(now, pg, fx),
@@ -157,12 +157,23 @@ impl Osd {
     /// (`osd_backfill_retry_interval`, `osd_recovery_retry_interval`). Objects under way still finish.
     fn suspend_recovery(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
         let Some(primary) = self.primary_mut(pg) else { return };
+        // The slot may have been taken back while its release was on the way.
+        if matches!(primary.reservation, Reservation::None | Reservation::Retry) {
+            return;
+        }
         primary.reservation = Reservation::Retry;
         self.admission.forget(pg);
         self.release_slots(now, pg, fx);
         let interval = self.pg(pg).map_or(0, |pg| pg.interval);
-        let retry = now + self.options.recovery_retry_interval;
+        let retry = now + self.retry_interval(pg);
         fx.push(Effect::Timer(self.id, retry, Timer::ReservationRetry(pg, interval)));
+    }
+
+    fn retry_interval(&self, pg: PgId) -> Span {
+        match self.primary(pg).and_then(Primary::recovery_needed) {
+            Some(RecoveryKind::Log) => self.options.recovery_retry_interval,
+            Some(RecoveryKind::Backfill) | None => self.options.backfill_retry_interval,
+        }
     }
 
     pub(crate) fn retry_reservation(
@@ -176,7 +187,6 @@ impl Osd {
         let suspended = self.primary(pg).is_some_and(|p| p.reservation == Reservation::Retry);
         if same_interval && suspended {
             self.start_recovery(now, pg, fx);
-            self.admit_recovery(now, fx);
         }
     }
 
@@ -190,38 +200,34 @@ impl Osd {
 
     /// Gives back the targets' slots.
     pub(crate) fn release_target_slots(&mut self, pg: PgId, fx: &mut Vec<Effect>) {
-        let this = self.id;
-        let Some(primary) = self.primary(pg) else { return };
-        let mut targets = primary.recovery_targets(RecoveryKind::Backfill, this);
-        for osd in primary.missing.keys().filter(|osd| **osd != this) {
-            targets.insert(*osd);
-        }
-        for target in targets.iter() {
+        let Some(primary) = self.primary_mut(pg) else { return };
+        for target in std::mem::take(&mut primary.asked).iter() {
             self.send(target, pg, Message::ReserveReleased, fx);
         }
     }
 
-    /// New numbers of slots (`osd_max_backfills`).
-    pub(crate) fn resize_reservers(&mut self, now: Time, slots: usize, fx: &mut Vec<Effect>) {
+    /// New numbers of slots (`osd_max_backfills`), and a new minimum (`osd_min_recovery_priority`).
+    pub(crate) fn resize_reservers(&mut self, now: Time, fx: &mut Vec<Effect>) {
+        let Options { backfills_max, recovery_priority_min, .. } = self.options;
         let mut changes = Vec::new();
-        self.remote.resize(slots, &mut changes);
+        self.remote.resize(backfills_max, recovery_priority_min, &mut changes);
         self.remote_changed(&changes, fx);
         changes.clear();
-        self.local.resize(slots, &mut changes);
+        self.local.resize(backfills_max, recovery_priority_min, &mut changes);
         self.local_changed(now, &changes, fx);
     }
 
-    /// Ends whatever a placement group had under way in its interval. Parked ops are routed again.
+    /// Ends whatever a placement group had under way in its interval. Its ops are the router's again.
     pub(crate) fn end_interval(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
         self.release_remote(pg, fx);
         self.admission.forget(pg);
         self.release_slots(now, pg, fx);
         let Some(here) = self.pg_mut(pg) else { return };
         let Some(primary) = here.primary.take() else { return };
-        for (_, recovering) in primary.recovering {
+        for _ in &primary.recovering {
             self.admission.object_finished();
-            fx.extend(recovering.parked.into_iter().map(Effect::Reroute));
         }
+        self.drop_in_flight(pg);
         self.admit_recovery(now, fx);
     }
 }

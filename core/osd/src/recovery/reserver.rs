@@ -53,15 +53,26 @@ impl Reserver {
         self.settle(changes);
     }
 
-    /// Changes the number of slots. What was granted beyond a smaller number keeps its slot until released.
-    pub fn resize(&mut self, slots: usize, changes: &mut Vec<Change>) {
-        self.slots = slots;
+    /// Changes the number of slots and the least priority. What was granted beyond a smaller number, or below a
+    /// higher priority, keeps its slot until released.
+    pub fn resize(
+        &mut self,
+        slots: usize,
+        priority_min: ReservationPriority,
+        changes: &mut Vec<Change>,
+    ) {
+        (self.slots, self.priority_min) = (slots, priority_min);
         self.settle(changes);
     }
 
     /// Whether the placement group holds a slot.
     pub fn holds(&self, pg: PgId) -> bool {
         self.granted.iter().any(|claim| claim.pg == pg)
+    }
+
+    /// Whether nobody holds a slot or waits for one.
+    pub fn is_idle(&self) -> bool {
+        self.granted.is_empty() && self.waiting.is_empty()
     }
 
     /// Slots, placement groups that hold one, and placement groups that wait, most urgent first.
@@ -138,10 +149,10 @@ mod tests {
         for n in 0..4 {
             reserver.ask(pg(n), 100, &mut changes);
         }
-        reserver.resize(3, &mut changes);
+        reserver.resize(3, 0, &mut changes);
         assert_eq!(changes, [Granted(pg(0)), Granted(pg(1)), Granted(pg(2))]);
         changes.clear();
-        reserver.resize(1, &mut changes);
+        reserver.resize(1, 0, &mut changes);
         reserver.release(pg(0), &mut changes);
         assert_eq!(changes, []);
         assert!(reserver.holds(pg(1)) && !reserver.holds(pg(3)));
@@ -153,5 +164,7 @@ mod tests {
         let mut changes = Vec::new();
         reserver.ask(pg(1), 100, &mut changes);
         assert_eq!(changes, []);
+        reserver.resize(1, 100, &mut changes);
+        assert_eq!(changes, [Granted(pg(1))]);
     }
 }

@@ -1,9 +1,9 @@
 //! Which object a primary recovers next, and when it may start.
 
-use crate::event::{Effect, Timer};
-use crate::ids::{OsdSet, PgId};
+use crate::event::{Effect, SleepingItem, Timer};
+use crate::ids::{OsdId, OsdSet, PgId};
 use crate::item::Item;
-use crate::message::{ClientOp, RecoveryKind};
+use crate::message::RecoveryKind;
 use crate::osd::Osd;
 use crate::pg::{Primary, Reservation};
 use loadline_base::Time;
@@ -25,7 +25,8 @@ impl Osd {
     pub(crate) fn run_recovery(&mut self, now: Time, pg: PgId, pushes: u32, fx: &mut Vec<Effect>) {
         let held = self.primary(pg).is_some_and(|p| matches!(p.reservation, Reservation::Held(_)));
         if held && let Some(wake) = self.admission.must_sleep_until(now) {
-            return fx.push(Effect::Timer(self.id, wake, Timer::RecoveryWake(pg, pushes)));
+            let item = SleepingItem { pg, pushes, life: self.life };
+            return fx.push(Effect::Timer(self.id, wake, Timer::RecoveryWake(item)));
         }
         let mut started = 0;
         if held {
@@ -41,9 +42,14 @@ impl Osd {
     }
 
     /// A recovery item has slept and queues again.
-    pub(crate) fn recovery_woke(&mut self, now: Time, pg: PgId, pushes: u32, fx: &mut Vec<Effect>) {
+    pub(crate) fn recovery_woke(&mut self, now: Time, item: SleepingItem, fx: &mut Vec<Effect>) {
+        let SleepingItem { pg, pushes, life } = item;
+        if life != self.life {
+            return;
+        }
         if self.pg(pg).is_none() {
-            return self.admission.item_ran(pushes, 0);
+            self.admission.item_ran(pushes, 0);
+            return self.admit_recovery(now, fx);
         }
         self.enqueue(now, Item::Recovery(pg, pushes), fx);
     }
@@ -71,76 +77,80 @@ impl Osd {
 
     /// An op waits for an object that nobody recovers yet: it is started at once, outside the admission's turn, and
     /// counts as active.
-    pub(crate) fn start_urgent(&mut self, now: Time, op: ClientOp, fx: &mut Vec<Effect>) {
-        let this = self.id;
-        let Some(primary) = self.primary_mut(op.pg) else { return };
-        let targets = primary.who_misses(this, op.object);
+    pub(crate) fn start_urgent(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        object: ObjectNo,
+        fx: &mut Vec<Effect>,
+    ) {
+        let primary = self.primary(pg).expect("an op waits on a primary");
+        let targets = primary.who_misses(self.id, object);
         self.admission.item_ran(0, 1);
-        self.start_object(now, op.pg, op.object, targets, fx);
-        if let Some(recovering) =
-            self.primary_mut(op.pg).and_then(|p| p.recovering.get_mut(&op.object))
-        {
-            recovering.parked.push(op);
-        }
+        self.start_object(now, pg, object, targets, fx);
     }
 
     /// After something finished: queue the placement group for its next object, or end the phase.
     pub(crate) fn continue_recovery(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
         let held = self.primary(pg).is_some_and(|p| matches!(p.reservation, Reservation::Held(_)));
-        if held && !self.finish_if_recovered(now, pg, fx) {
+        if !self.finish_if_recovered(now, pg, fx) && held {
             self.admission.wait(pg);
         }
         self.admit_recovery(now, fx);
     }
 
-    /// Ends the present phase if nothing of it is left. Returns whether it ended.
+    /// Ends the present phase if nothing of it is left. Returns whether it ended. The last objects may have been
+    /// recovered without a reservation: because ops waited for them, or because it was taken back meanwhile.
     fn finish_if_recovered(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) -> bool {
         let Some(primary) = self.primary_mut(pg) else { return true };
-        let Reservation::Held(kind) = primary.reservation else { return true };
-        if !primary.phase_is_done(kind) {
-            return false;
+        if primary.is_recovered() {
+            primary.reservation = Reservation::None;
+            primary.handing_over = true;
+            self.release_slots(now, pg, fx);
+            self.hand_over_if_idle(pg, fx);
+            return true;
         }
-        if kind == RecoveryKind::Log && primary.backfill.is_some() {
+        let log_is_done = !primary.is_missing_any() && primary.recovering.is_empty();
+        if log_is_done && primary.reservation == Reservation::Held(RecoveryKind::Log) {
             self.release_target_slots(pg, fx);
             self.start_recovery(now, pg, fx);
             return true;
         }
-        primary.reservation = Reservation::None;
-        self.release_slots(now, pg, fx);
+        false
+    }
+
+    /// Ends the interval of a recovered placement group once no op is being carried out: then all copies are equal,
+    /// and whoever serves next begins where this OSD stopped.
+    pub(crate) fn hand_over_if_idle(&mut self, pg: PgId, fx: &mut Vec<Effect>) {
         let interval = self.pg(pg).map_or(0, |pg| pg.interval);
-        fx.push(Effect::Recovered(pg, interval));
-        true
+        if self.primary(pg).is_some_and(|primary| primary.in_flight == 0) {
+            fx.push(Effect::Recovered(pg, interval));
+        }
     }
 }
 
 impl Primary {
-    fn phase_is_done(&self, kind: RecoveryKind) -> bool {
+    /// Whether every copy has every object.
+    fn is_recovered(&self) -> bool {
         self.recovering.is_empty()
-            && match kind {
-                RecoveryKind::Log => !self.is_missing_any(),
-                RecoveryKind::Backfill => self.backfill.as_ref().is_none_or(|b| b.at_end),
-            }
+            && !self.is_missing_any()
+            && self.backfill.as_ref().is_none_or(|backfill| backfill.at_end)
     }
 
     /// The next object that some acting OSD misses: what this OSD lacks itself goes first.
-    fn next_missing(&self, this: crate::ids::OsdId) -> Option<(ObjectNo, OsdSet)> {
+    fn next_missing(&self, this: OsdId) -> Option<(ObjectNo, OsdSet)> {
         let own = self.missing.get(&this).into_iter().flatten();
         let others = self.missing.iter().filter(|(osd, _)| **osd != this).flat_map(|(_, m)| m);
-        let object = own
-            .chain(others)
-            .map(|(object, _)| *object)
-            .find(|object| !self.recovering.contains_key(object))?;
+        let object =
+            own.chain(others).copied().find(|object| !self.recovering.contains_key(object))?;
         Some((object, self.who_misses(this, object)))
     }
 
     /// Who has to receive `object`: only this OSD while it lacks it itself, else every other that does.
-    fn who_misses(&self, this: crate::ids::OsdId, object: ObjectNo) -> OsdSet {
-        let lacks = |osd: &crate::ids::OsdId| {
-            self.missing.get(osd).is_some_and(|missing| missing.contains_key(&object))
-        };
-        if lacks(&this) {
+    fn who_misses(&self, this: OsdId, object: ObjectNo) -> OsdSet {
+        if self.misses(this, object) {
             return [this].into_iter().collect();
         }
-        self.missing.keys().copied().filter(lacks).collect()
+        self.missing.keys().copied().filter(|osd| self.misses(*osd, object)).collect()
     }
 }

@@ -1,0 +1,291 @@
+//! OSDs without a world: effects are answered in the order in which they come, and written down.
+
+use loadline_base::{Bytes, SlotId, Span, Time};
+use loadline_device::{Medium, Outcome};
+use loadline_osd::{
+    Activation, ClientId, ClientOp, Effect, Envelope, Event, Message, OpId, OpKind, Options, Osd,
+    OsdId, OsdSet, PgId, Policy,
+};
+use loadline_qos::{
+    Capacity, ClassId, CostModel, CostRule, SchedulerKind, ServiceClass, ShardPlan, Urgency,
+    WorkOptions, preset,
+};
+use loadline_store::{ObjectNo, WindowBounds};
+use std::collections::{BTreeSet, VecDeque};
+
+pub(crate) const PG: PgId = PgId::new(0);
+
+pub(crate) fn plan(preset_name: &str, scheduler: SchedulerKind) -> ShardPlan {
+    let preset = *preset(preset_name).expect("a preset's name");
+    let capacity = Capacity::default_for(Medium::Ssd, 1);
+    let cost_model = match preset.cost_rule {
+        CostRule::Time(options) => CostModel::time(&options, Medium::Ssd),
+        CostRule::Bytes(combine) => {
+            CostModel::bytes(capacity.sequential_bandwidth, capacity.iops, combine)
+        }
+    };
+    let profile = preset.profiles.profile("balanced").expect("every table has it");
+    ShardPlan {
+        preset,
+        scheduler,
+        capacity,
+        values: profile.values(preset.profiles.unit, &capacity),
+        cost_model,
+        work_options: WorkOptions::default(),
+        cut_off: 196,
+    }
+}
+
+/// One shard with two workers, a window of 8 KiB, one slot and one object at a time.
+pub(crate) fn options() -> Options {
+    Options {
+        shards: 1,
+        threads_per_shard: 2,
+        window: WindowBounds { bytes: Bytes::from_kib(8), ops: u32::MAX },
+        backfills_max: 1,
+        recovery_active_max: 1,
+        recovery_single_start_max: 1,
+        recovery_sleep: Span::ZERO,
+        recovery_priority_min: 0,
+        recovery_retry_interval: Span::from_secs(20),
+        backfill_retry_interval: Span::from_secs(40),
+        backfill_scan_max: 4,
+    }
+}
+
+/// Some OSDs and what they want done.
+pub(crate) struct Bench {
+    pub(crate) osds: Vec<Osd>,
+    pub(crate) now: Time,
+    todo: VecDeque<Effect>,
+    held: Vec<Effect>,
+    holds: fn(&Effect) -> bool,
+    seen: Vec<String>,
+}
+
+impl Bench {
+    pub(crate) fn new(osds: u32, plan: ShardPlan, options: Options) -> Bench {
+        let osd = |id| Osd::new(OsdId::new(id), Policy { plan: plan.clone(), seed: 1 }, options);
+        Bench {
+            osds: (0..osds).map(osd).collect(),
+            now: Time::ZERO,
+            todo: VecDeque::new(),
+            held: Vec::new(),
+            holds: |_| false,
+            seen: Vec::new(),
+        }
+    }
+
+    /// Puts objects of 4 KiB into a copy, each in the next version.
+    pub(crate) fn fill(&mut self, osd: u32, objects: &[u64]) {
+        self.osds[osd as usize].place(PG, 0);
+        for object in objects {
+            self.osds[osd as usize].prefill(PG, ObjectNo(*object), 4096);
+        }
+    }
+
+    /// All copies must hold the same objects, and these.
+    #[track_caller]
+    pub(crate) fn check_copies(&mut self, osds: &[u32], objects: &[u64]) {
+        let first = self.osds[osds[0] as usize].objects(PG).clone();
+        let numbers: Vec<u64> = first.list_after(None, usize::MAX).iter().map(|o| o.0.0).collect();
+        assert_eq!(numbers, objects);
+        for osd in osds {
+            assert_eq!(self.osds[*osd as usize].objects(PG), &first, "osd.{osd}");
+        }
+    }
+
+    /// Begins an interval on all its members, the primary last.
+    pub(crate) fn activate(&mut self, pg: PgId, activation: Activation) {
+        let members = activation.backfill.iter().chain(activation.acting.iter().rev());
+        for osd in members.copied().collect::<Vec<_>>() {
+            self.osds[usize::from(osd)].place(pg, pg.get());
+            self.step(osd, Event::Activate(pg, Box::new(activation.clone())));
+        }
+    }
+
+    pub(crate) fn step(&mut self, osd: OsdId, event: Event) {
+        let mut effects = Vec::new();
+        self.osds[usize::from(osd)].step(self.now, event, &mut effects);
+        self.todo.extend(effects);
+    }
+
+    /// Sends an op of 4 KiB to osd.0.
+    pub(crate) fn op(&mut self, number: u32, kind: OpKind, object: u64, interval: u32) {
+        self.op_in(PG, number, kind, object, interval, false);
+    }
+
+    pub(crate) fn op_in(
+        &mut self,
+        pg: PgId,
+        number: u32,
+        kind: OpKind,
+        object: u64,
+        interval: u32,
+        resent: bool,
+    ) {
+        let op = ClientOp {
+            id: OpId { slot: SlotId::new(number), number },
+            client: ClientId::new(1),
+            kind,
+            traced: false,
+            resent,
+            pg,
+            object: ObjectNo(object),
+            offset: 0,
+            length: 4096,
+        };
+        self.message(None, 0, pg, interval, Message::Op(op));
+    }
+
+    pub(crate) fn message(
+        &mut self,
+        from: Option<u32>,
+        to: u32,
+        pg: PgId,
+        interval: u32,
+        message: Message,
+    ) {
+        let (from, to, urgency) = (from.map(OsdId::new), OsdId::new(to), Urgency::default());
+        let envelope = Envelope { from, to, pg, interval, urgency, message };
+        self.step(to, Event::Message(envelope));
+    }
+
+    /// How many of the effects that are not answered yet are like this.
+    pub(crate) fn due(&self, like: fn(&Effect) -> bool) -> usize {
+        self.todo.iter().filter(|effect| like(effect)).count()
+    }
+
+    /// Gives an OSD new settings.
+    pub(crate) fn configure(&mut self, osd: u32, plan: ShardPlan, options: Options) {
+        let mut effects = Vec::new();
+        let policy = Policy { plan, seed: 1 };
+        self.osds[osd as usize].configure(self.now, policy, options, &mut effects);
+        self.todo.extend(effects);
+    }
+
+    /// From now on, effects like this are not answered until released.
+    pub(crate) fn hold(&mut self, holds: fn(&Effect) -> bool) {
+        self.holds = holds;
+    }
+
+    /// Answers what was held back.
+    pub(crate) fn release(&mut self) {
+        self.holds = |_| false;
+        self.todo.extend(self.held.drain(..));
+    }
+
+    /// Answers effects until none is left but timers later than `until`; returns what was seen.
+    pub(crate) fn run_until(&mut self, until: Time) -> Vec<String> {
+        loop {
+            while let Some(effect) = self.todo.pop_front() {
+                if (self.holds)(&effect) {
+                    self.held.push(effect);
+                } else {
+                    self.answer(effect);
+                }
+            }
+            if !self.fire_next_timer(until) {
+                return std::mem::take(&mut self.seen);
+            }
+        }
+    }
+
+    /// Answers effects at the present time.
+    pub(crate) fn run(&mut self) -> Vec<String> {
+        let now = self.now;
+        self.run_until(now)
+    }
+
+    /// What is seen must be this.
+    #[track_caller]
+    pub(crate) fn check(&mut self, expected: &[&str]) {
+        assert_eq!(self.run(), expected);
+    }
+
+    fn fire_next_timer(&mut self, until: Time) -> bool {
+        let due = |effect: &Effect| match effect {
+            Effect::Timer(_, at, _) if *at <= until => Some(*at),
+            _ => None,
+        };
+        let next = self.held.iter().enumerate().filter_map(|(i, e)| Some((due(e)?, i))).min();
+        let Some((at, index)) = next else { return false };
+        self.now = self.now.max(at);
+        let Effect::Timer(osd, _, timer) = self.held.remove(index) else { unreachable!() };
+        self.step(osd, Event::Timer(timer));
+        true
+    }
+
+    fn answer(&mut self, effect: Effect) {
+        match effect {
+            Effect::Compute(osd, run) => self.step(osd, Event::Computed(run)),
+            Effect::Timer(..) => self.held.push(effect),
+            Effect::Device(osd, submission) => {
+                let class = class_name(submission.request.class.0);
+                let (kind, length) = (submission.request.kind, submission.request.length.get());
+                self.seen.push(format!("{osd}: {kind:?} of {length} as {class}"));
+                self.step(osd, Event::DeviceDone(submission.id, Outcome::Done));
+            }
+            Effect::Send(envelope) => {
+                let from = envelope.from.expect("no OSD sends as the router");
+                let what = message_name(&envelope.message);
+                self.seen.push(format!("{from} to {}: {what}", envelope.to));
+                self.step(envelope.to, Event::Message(envelope));
+            }
+            Effect::Reply(reply) => self.seen.push(format!("reply {}", reply.op.number)),
+            Effect::Recovered(pg, interval) => {
+                self.seen.push(format!("{pg} recovered in {interval}"));
+            }
+            Effect::Trace(_) => {}
+        }
+    }
+}
+
+pub(crate) fn class_name(tag: u8) -> &'static str {
+    ServiceClass::from_id(ClassId::new(u32::from(tag))).expect("a class of the table").name()
+}
+
+fn message_name(message: &Message) -> String {
+    match message {
+        Message::Write(write) => format!("write {}", write.object.0),
+        Message::WriteDone(_) => "write done".to_owned(),
+        Message::Push(push) if push.meta.is_none() => format!("push absence of {}", push.object.0),
+        Message::Push(push) => format!("push {}", push.object.0),
+        Message::PushReply(object) => format!("push reply {}", object.0),
+        Message::Pull(object) => format!("pull {}", object.0),
+        Message::Scan(range) => format!("scan after {:?}", range.after.map(|object| object.0)),
+        Message::ScanReply(reply) => format!("scan reply with {}", reply.objects.len()),
+        Message::Reserve(kind, priority) => format!("reserve {kind:?} {priority}"),
+        Message::ReserveGranted => "granted".to_owned(),
+        Message::ReserveRevoked => "revoked".to_owned(),
+        Message::ReserveReleased => "released".to_owned(),
+        Message::Op(_) => unreachable!("no OSD sends an op"),
+    }
+}
+
+/// An interval of three copies on these OSDs in which nothing is missing.
+pub(crate) fn interval(number: u32, acting: &[u32]) -> Activation {
+    Activation {
+        interval: number,
+        acting: acting.iter().map(|osd| OsdId::new(*osd)).collect(),
+        copies: acting.len() as u32,
+        missing: Vec::new(),
+        asynchronous: OsdSet::EMPTY,
+        backfill: Vec::new(),
+        object_bytes: 4096,
+        recovery_priority: 0,
+    }
+}
+
+/// The same, with an acting OSD that misses objects.
+pub(crate) fn missing(activation: Activation, osd: u32, objects: &[u64]) -> Activation {
+    let objects: BTreeSet<ObjectNo> = objects.iter().map(|object| ObjectNo(*object)).collect();
+    let mut missing = activation.missing;
+    missing.push((OsdId::new(osd), objects));
+    Activation { missing, ..activation }
+}
+
+/// The same, with an OSD that is filled by scanning.
+pub(crate) fn filling(activation: Activation, osd: u32) -> Activation {
+    Activation { backfill: vec![OsdId::new(osd)], ..activation }
+}

@@ -1,0 +1,6 @@
+//! OSDs by events: a list of events in, a list of effects out.
+
+mod bench;
+mod classes;
+mod ops;
+mod recovery;

@@ -1,0 +1,76 @@
+//! Random histories: OSDs come and go and profiles change under a load, from a seed. Afterwards everything is brought
+//! back, and a naive judge looks at what is there.
+//!
+//! The seeds of failing histories are printed. A history that found a bug is retold in `regressions.rs`.
+
+use crate::world::{DOWN, GONE, OUT, RUNS, Shape, World, engine, settings, store};
+use loadline_base::{Rng, Span};
+use loadline_cluster::settings::Settings;
+
+const SEEDS: u64 = 200;
+
+fn random_settings(rng: &mut Rng) -> Settings {
+    let preset = ["quincy", "reef", "loadline"][rng.below(3) as usize];
+    let queue = ["mclock_scheduler", "wpq", "fifo"][rng.below(3) as usize];
+    let async_cost = ["1", "100"][rng.below(2) as usize];
+    let mut options = vec![("osd_op_queue", queue), ("osd_async_recovery_min_cost", async_cost)];
+    if queue != "mclock_scheduler" {
+        options.push(("osd_max_backfills", ["1", "8"][rng.below(2) as usize]));
+        options.push(("osd_recovery_sleep_ssd", ["0", "0.001"][rng.below(2) as usize]));
+    }
+    settings(preset, &options)
+}
+
+/// One history; the answer is its trace.
+pub(crate) fn history(seed: u64) -> u64 {
+    let mut rng = Rng::for_purpose(seed, 1);
+    let mut settings = random_settings(&mut rng);
+    let objects = [8, 60, 400][rng.below(3) as usize];
+    let worker_time = Span::from_micros([15, 15, 250][rng.below(3) as usize]);
+    let shape = Shape { seed, pgs: 6, objects, depth: 1 + rng.below(40), worker_time };
+    let mut world = World::new(&settings, shape);
+    if rng.below(2) == 0 {
+        world.prefill(objects);
+    }
+    world.sim.start_load();
+    for _ in 0..2 + rng.below(12) {
+        let pause = [50, 700, 20_000, 400_000][rng.below(4) as usize];
+        world.run(Span::from_micros(rng.below(pause)));
+        match rng.below(8) {
+            0 => change_profile(&mut world, &mut settings, &mut rng),
+            1 => world.set(rng.below(4) as u32, OUT),
+            2 => world.set(rng.below(4) as u32, GONE),
+            3 | 4 => world.set(rng.below(4) as u32, DOWN),
+            _ => world.set(rng.below(4) as u32, RUNS),
+        }
+    }
+    world.run(Span::from_millis(5));
+    world.settle();
+    world.judge();
+    world.sim.workload().trace
+}
+
+fn change_profile(world: &mut World, settings: &mut Settings, rng: &mut Rng) {
+    let profiles = ["high_client_ops", "balanced", "high_recovery_ops"];
+    store(settings, "osd_mclock_profile", profiles[rng.below(3) as usize]);
+    let (policy, options) = engine(settings);
+    world.sim.configure(&policy, options);
+}
+
+#[test]
+fn whatever_happens_nothing_acknowledged_is_lost_and_all_copies_end_equal() {
+    let fails = |seed: &u64| std::panic::catch_unwind(|| history(*seed)).is_err();
+    let failing: Vec<u64> = (0..SEEDS).filter(fails).collect();
+    assert!(failing.is_empty(), "histories that fail, for the reasons above: {failing:?}");
+}
+
+#[test]
+fn a_history_repeats_to_the_last_reply_and_another_seed_tells_another_one() {
+    let traces = |seeds: std::ops::Range<u64>| seeds.map(history).collect::<Vec<_>>();
+    let first = traces(0..20);
+    assert_eq!(first, traces(0..20));
+    let mut different = first.clone();
+    different.sort();
+    different.dedup();
+    assert_eq!(different.len(), first.len());
+}
