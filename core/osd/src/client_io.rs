@@ -81,7 +81,7 @@ impl Osd {
             OpKind::Write => Kind::Write,
         };
         let traced = op.traced.then_some(op.id);
-        let commit = Commit::Op(tag, op.kind, traced);
+        let commit = Commit::Op(tag, traced);
         self.access(now, Urgency::default(), kind, &Place::of(&op), commit);
     }
 
@@ -131,13 +131,7 @@ impl Osd {
     }
 
     /// The op is durable, or read, on its primary.
-    pub(crate) fn op_committed(
-        &mut self,
-        now: Time,
-        tag: WriteTag,
-        _kind: OpKind,
-        fx: &mut Vec<Effect>,
-    ) {
+    pub(crate) fn op_committed(&mut self, now: Time, tag: WriteTag, fx: &mut Vec<Effect>) {
         if let Some(in_flight) = self.in_flight_mut(tag) {
             in_flight.stamps.committed = now;
             self.vote(now, self.id, tag, fx);

@@ -3,7 +3,7 @@
 use crate::event::Effect;
 use crate::ids::{OpId, OsdId, PgId};
 use crate::message::Message;
-use crate::message::{OpKind, Push, WriteTag};
+use crate::message::{Push, WriteTag};
 use crate::osd::Osd;
 use crate::waits::Stage;
 use loadline_base::Time;
@@ -14,7 +14,7 @@ use loadline_store::Access;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Commit {
     /// A client's op on its primary.
-    Op(WriteTag, OpKind, Option<OpId>),
+    Op(WriteTag, Option<OpId>),
     /// A replica's write, to be acknowledged.
     Replica(OsdId, WriteTag, Option<OpId>),
     /// An object read to be pushed, in this interval; to its targets, or to the primary that pulls it.
@@ -37,7 +37,7 @@ impl Commit {
     /// Which kind of work the access belongs to, and the op if it is traced.
     pub(crate) fn work(&self) -> (Work, Option<OpId>) {
         match self {
-            Commit::Op(_, _, traced) => (Work::ClientOp, *traced),
+            Commit::Op(_, traced) => (Work::ClientOp, *traced),
             Commit::Replica(_, _, traced) => (Work::ReplicaWrite, *traced),
             Commit::PushRead(..) => (Work::RecoveryItem, None),
             Commit::Pushed(..) => (Work::Push, None),
@@ -51,7 +51,7 @@ impl Osd {
     pub(crate) fn committed(&mut self, now: Time, access: &Access<Commit>, fx: &mut Vec<Effect>) {
         let pg = PgId::new(access.collection.get());
         match access.token {
-            Commit::Op(tag, kind, _) => self.op_committed(now, tag, kind, fx),
+            Commit::Op(tag, _) => self.op_committed(now, tag, fx),
             Commit::Replica(primary, tag, _) => {
                 self.send(primary, pg, Message::WriteDone(tag), fx);
             }
