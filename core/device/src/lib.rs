@@ -3,6 +3,8 @@
 //! This crate is a contract and holds no disk. It may not know who sends a request, which world carries
 //! it out, or what time it is.
 
+pub mod contract;
+
 use loadline_base::{Bytes, Span};
 use std::fmt;
 
@@ -11,8 +13,13 @@ use std::fmt;
 pub enum Kind {
     /// Transfers data from the medium.
     Read,
-    /// Transfers data to the medium; durable when done, as the write cache is bypassed or protected.
+    /// Transfers data to the medium. On a device with a volatile write cache it is durable after the next flush
+    /// that begins when it is done; on one without, when it is done.
     Write,
+    /// Makes every write durable that was done when the flush was submitted. It has no range.
+    Flush,
+    /// Tells the device that a range holds nothing any more. What it reads afterwards is undefined.
+    Discard,
 }
 
 /// One request to a device, as the engine hands it to its world.
@@ -24,7 +31,7 @@ pub struct Request {
     pub kind: Kind,
     /// First byte on the device.
     pub offset: u64,
-    /// How many bytes, at least one.
+    /// How many bytes: at least one, or none for a flush.
     pub length: Bytes,
     /// The service class whose work this is.
     pub class: ClassTag,
