@@ -131,6 +131,7 @@ impl<T: Copy> DirectStore<T> {
                 out.push(submission(id, &access));
             }
             Kind::Write => self.waiting.push_back(slot),
+            Kind::Flush | Kind::Discard => unreachable!("an access reads or writes"),
         }
     }
 

@@ -8,6 +8,7 @@
 
 mod direct;
 mod objects;
+pub mod paged;
 mod window;
 
 pub use direct::{Access, Completion, DirectStore, RequestId, Submission};

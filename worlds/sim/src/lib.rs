@@ -3,14 +3,17 @@
 //! Equal seeds give equal events. This crate may not know studies, statistics or reports, and reads no clock:
 //! a simulated second takes as long as its events do.
 
+pub mod disk;
 mod drive;
 mod drive_file;
 mod events;
 mod lanes;
 mod sim;
+mod store_host;
 mod workload;
 
 pub use drive::{DriveModel, Reads, Service, Slices, Started};
 pub use drive_file::{Calibration, Drive, DriveError, Fitted};
 pub use sim::{Sim, SimConfig};
+pub use store_host::{Disks, StoreHost};
 pub use workload::{Done, Issue, Workload};

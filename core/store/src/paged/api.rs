@@ -1,0 +1,354 @@
+//! What one may ask of a paged store, and what it answers. The front door; no algorithms.
+//!
+//! The store is stepped: [`PagedStore::submit`](super::PagedStore::submit), `done` and `tick` take `now` and append to an [`Outbox`]:
+//! requests for the devices, and completions of ops. The world carries each request out and hands its answer
+//! back with `done`; it calls `tick` when the time of `next_tick` has come.
+
+use super::ids::CheckpointId;
+use crate::objects::{CollectionId, ObjectNo, Version};
+use loadline_base::{SlotId, Span, Time};
+use loadline_device::{ClassTag, Outcome, Request};
+use std::ops::Range;
+
+/// An object of this store. The snapshot is 0 for the object as clients write it; clones have others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectId {
+    /// The collection that it belongs to.
+    pub collection: CollectionId,
+    /// Its number in there.
+    pub object: ObjectNo,
+    /// Which of its states.
+    pub snapshot: u64,
+}
+
+/// The data of a write: given bytes, or a pattern that costs no memory before it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// Bytes `offset..offset + length` of the endless pattern of `seed`.
+    Pattern {
+        /// Which pattern.
+        seed: u64,
+        /// Where in the pattern it begins.
+        offset: u64,
+        /// How many bytes.
+        length: u64,
+    },
+}
+
+/// One change. A transaction is a list of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Edit {
+    /// Sets a key, creating it if need be.
+    Put {
+        /// The key, of at most [`Limits::key_bytes`].
+        key: Vec<u8>,
+        /// The value, of at most [`Limits::value_bytes`].
+        value: Vec<u8>,
+    },
+    /// Removes a key, if it is there.
+    Delete {
+        /// The key.
+        key: Vec<u8>,
+    },
+    /// Writes a range of an object, creating it if need be.
+    Write {
+        /// The object.
+        object: ObjectId,
+        /// First byte.
+        offset: u64,
+        /// What to write there.
+        data: Payload,
+        /// The object's version from now on.
+        version: Version,
+    },
+    /// Makes a range of an object read as zeros and gives its whole pages back. The object's length stays.
+    Punch {
+        /// The object.
+        object: ObjectId,
+        /// The range.
+        range: Range<u64>,
+        /// The object's version from now on.
+        version: Version,
+    },
+    /// Sets the length of an object, creating it if need be.
+    Truncate {
+        /// The object.
+        object: ObjectId,
+        /// One past its last byte.
+        length: u64,
+        /// The object's version from now on.
+        version: Version,
+    },
+    /// Removes an object with its attributes, if it is there.
+    Remove {
+        /// The object.
+        object: ObjectId,
+    },
+    /// Makes `to` what `from` is now, data and attributes, sharing its pages. Whatever `to` was is removed.
+    Clone {
+        /// The source. If it does not exist, `to` does not exist afterwards either.
+        from: ObjectId,
+        /// The copy.
+        to: ObjectId,
+    },
+    /// Sets an attribute of an object, creating the object if need be.
+    SetAttribute {
+        /// The object.
+        object: ObjectId,
+        /// The attribute's name.
+        name: Vec<u8>,
+        /// Its value.
+        value: Vec<u8>,
+    },
+    /// Removes an attribute, if it is there.
+    RemoveAttribute {
+        /// The object.
+        object: ObjectId,
+        /// The attribute's name.
+        name: Vec<u8>,
+    },
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Carries all edits out, or none.
+    Transaction(Vec<Edit>),
+    /// The value of a key.
+    Get(Vec<u8>),
+    /// Up to `most` keys from `from` on with their values, in order.
+    Scan {
+        /// First key, inclusive.
+        from: Vec<u8>,
+        /// How many at most.
+        most: usize,
+    },
+    /// Bytes of an object; holes read as zeros, and what is past its end is left out.
+    Read {
+        /// The object.
+        object: ObjectId,
+        /// First byte.
+        offset: u64,
+        /// How many.
+        length: u64,
+    },
+    /// Length and version of an object.
+    Stat(ObjectId),
+    /// An attribute.
+    Attribute(ObjectId, Vec<u8>),
+    /// All attributes of an object.
+    Attributes(ObjectId),
+    /// Up to `most` objects of a collection from `from` on, in order.
+    List {
+        /// The collection.
+        collection: CollectionId,
+        /// First object, inclusive.
+        from: ObjectNo,
+        /// How many at most.
+        most: usize,
+    },
+    /// CRC-32C of an object's bytes and attributes, each page checked against its checksum: what a deep scrub compares.
+    Digest(ObjectId),
+    /// Makes everything durable that was answered before, in every log mode but `None`.
+    Sync,
+    /// Runs a checkpoint and waits for its end.
+    Checkpoint,
+}
+
+/// Ops of one lane are carried out in the order of their submission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lane(pub u32);
+
+/// One op.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Op<T> {
+    /// What is asked.
+    pub ask: Ask,
+    /// Whose order it keeps; `None` may overtake and be overtaken.
+    pub lane: Option<Lane>,
+    /// The service class that its device requests carry.
+    pub class: ClassTag,
+    /// Comes back with the [`Completion`].
+    pub token: T,
+}
+
+/// An answer that is not an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The transaction is carried out, and as durable as the log mode promises.
+    Done,
+    /// A value, or nothing under that key.
+    Value(Option<Vec<u8>>),
+    /// Keys and values.
+    Pairs(Vec<(Vec<u8>, Vec<u8>)>),
+    /// Bytes of an object; `None` if there is no such object.
+    Bytes(Option<Vec<u8>>),
+    /// What is known of an object, if it exists.
+    Meta(Option<crate::ObjectMeta>),
+    /// Objects and what is known of each.
+    Objects(Vec<(ObjectId, crate::ObjectMeta)>),
+    /// A digest; `None` if there is no such object.
+    Digest(Option<u32>),
+    /// The checkpoint that has ended.
+    Checkpointed(CheckpointId),
+}
+
+/// Why an op failed. Nothing of it was carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OpError {
+    /// No free page is left, and no checkpoint would free enough.
+    NoSpace,
+    /// A key, value, range or the transaction as a whole is larger than [`Limits`] allow.
+    TooLarge,
+    /// What is to be read is damaged on this disk; a replica has it.
+    Damaged(Damage),
+    /// The device could not read.
+    Unreadable,
+    /// The device could not write the op's own data. The store goes on.
+    Unwritable,
+    /// The store has stopped; [`PagedStore::fault`](super::PagedStore::fault) says why.
+    Stopped,
+}
+
+/// What a damaged page held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// Bytes of an object: writing this range again, with a replica's bytes, repairs it.
+    Object(ObjectId, Range<u64>),
+    /// A page of the tree or the free map: the store must be filled again from its replicas.
+    Structure(super::ids::PageNo),
+}
+
+/// Where an op spent its time. Each stamp is not before the one above it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stages {
+    /// When it was submitted.
+    pub submitted: Time,
+    /// When all pages that it needs, its own data and room for it were there.
+    pub planned: Time,
+    /// When the throttle let it go on.
+    pub admitted: Time,
+    /// When it was carried out in memory.
+    pub applied: Time,
+    /// How long the throttle made it sleep.
+    pub throttled: Span,
+}
+
+/// An op that has ended, at the `now` of the step that gave it out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Completion<T> {
+    /// The op's token.
+    pub token: T,
+    /// Its end.
+    pub result: Result<Answer, OpError>,
+    /// Where its time went.
+    pub stages: Stages,
+}
+
+/// Which of the store's devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Target {
+    /// The one with the pages, and with the log if there is no other.
+    Data,
+    /// The separate one for the log.
+    Log,
+}
+
+/// The store's number for a device request; the life tells it from those of before a restart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IoId(pub SlotId);
+
+/// A request for a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Io {
+    /// What the answer must name.
+    pub id: IoId,
+    /// Which device.
+    pub target: Target,
+    /// What to do; every request carries a class.
+    pub request: Request,
+    /// What to write; empty unless the request writes.
+    pub data: Vec<u8>,
+}
+
+/// How a request ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IoDone {
+    /// Which request.
+    pub id: IoId,
+    /// Its end.
+    pub outcome: Outcome,
+    /// What was read; for a write its buffer, which is used again.
+    pub data: Vec<u8>,
+}
+
+/// What a step asks of its world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outbox<T> {
+    /// Requests for the devices, in the order in which they are to be submitted.
+    pub io: Vec<Io>,
+    /// Ops that have ended.
+    pub completions: Vec<Completion<T>>,
+}
+
+/// The largest things that a store takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a key, and of an attribute's name.
+    pub key_bytes: usize,
+    /// Bytes of a value.
+    pub value_bytes: usize,
+    /// Edits and bytes of a transaction as it stands in the log.
+    pub transaction_bytes: usize,
+    /// Bytes of an attribute's name and value together.
+    pub attribute_bytes: usize,
+    /// One past the last byte of an object.
+    pub object_bytes: u64,
+}
+
+impl Payload {
+    /// How many bytes it is.
+    pub fn length(&self) -> u64 {
+        match self {
+            Payload::Bytes(bytes) => bytes.len() as u64,
+            Payload::Pattern { length, .. } => *length,
+        }
+    }
+
+    /// The bytes.
+    pub fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Payload::Bytes(bytes) => bytes,
+            Payload::Pattern { seed, offset, length } => pattern(seed, offset, length),
+        }
+    }
+}
+
+/// Bytes `offset..offset + length` of the endless pattern of `seed`.
+pub fn pattern(seed: u64, offset: u64, length: u64) -> Vec<u8> {
+    let first = offset / 8;
+    let words = (offset + length).div_ceil(8) - first;
+    let mut bytes = Vec::with_capacity(words as usize * 8);
+    for word in first..first + words {
+        bytes.extend_from_slice(&loadline_base::mix64(seed ^ word.rotate_left(32)).to_le_bytes());
+    }
+    let skip = (offset - first * 8) as usize;
+    bytes.drain(..skip);
+    bytes.truncate(length as usize);
+    bytes
+}
+
+impl<T> Outbox<T> {
+    /// Nothing asked.
+    pub const fn new() -> Outbox<T> {
+        Outbox { io: Vec::new(), completions: Vec::new() }
+    }
+}
+
+impl<T> Default for Outbox<T> {
+    fn default() -> Outbox<T> {
+        Outbox::new()
+    }
+}

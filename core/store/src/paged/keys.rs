@@ -1,0 +1,141 @@
+//! The keys of the one tree: a letter for the kind of thing, then what tells it from others, so that related things
+//! stand together and in the order in which they are listed.
+//!
+//! | first byte | rest | value |
+//! |---|---|---|
+//! | `a` | object (20), attribute's name | the attribute's value |
+//! | `e` | object (20), page index in the object (8) | an [`Extent`](super::extent::Extent) |
+//! | `k` | user's key | 0 and the value, or 1 and the value's length (4), if it stands in pieces |
+//! | `o` | object (20) | length (8), version (8) |
+//! | `s` | first page (8) | a shared range: pages (8), owners (4) |
+//! | `v` | length of the user's key (2), the key, piece number (4) | a piece of a long value |
+//!
+//! Integers inside keys are big-endian, so that bytes sort as numbers. An object is collection (4), number (8),
+//! snapshot (8).
+
+use super::api::ObjectId;
+use super::ids::PageNo;
+use crate::objects::{CollectionId, ObjectNo};
+
+/// Bytes of an object inside a key.
+const OBJECT: usize = 20;
+/// Bytes of an extent's key.
+pub const EXTENT_KEY: usize = 1 + OBJECT + 8;
+/// First byte of attribute keys.
+pub const ATTRIBUTE: u8 = b'a';
+/// First byte of extent keys.
+pub const EXTENT: u8 = b'e';
+/// First byte of users' keys.
+pub const USER: u8 = b'k';
+/// First byte of object keys.
+pub const OBJECTS: u8 = b'o';
+/// First byte of shared ranges' keys.
+pub const SHARED: u8 = b's';
+/// First byte of the pieces of long values.
+pub const PIECE: u8 = b'v';
+
+/// A key under construction; keeps its memory from one use to the next.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyBuffer(Vec<u8>);
+
+impl KeyBuffer {
+    /// A user's key.
+    pub fn user(&mut self, key: &[u8]) -> &[u8] {
+        self.begin(USER);
+        self.0.extend_from_slice(key);
+        &self.0
+    }
+
+    /// A piece of a long value.
+    pub fn piece(&mut self, key: &[u8], piece: u32) -> &[u8] {
+        self.begin(PIECE);
+        let length = u16::try_from(key.len()).expect("a key is short");
+        self.0.extend_from_slice(&length.to_be_bytes());
+        self.0.extend_from_slice(key);
+        self.0.extend_from_slice(&piece.to_be_bytes());
+        &self.0
+    }
+
+    fn begin(&mut self, kind: u8) {
+        self.0.clear();
+        self.0.push(kind);
+    }
+}
+
+fn object_key(kind: u8, object: ObjectId, more: usize) -> Vec<u8> {
+    let mut key = Vec::with_capacity(1 + OBJECT + more);
+    key.push(kind);
+    key.extend_from_slice(&object.collection.get().to_be_bytes());
+    key.extend_from_slice(&object.object.0.to_be_bytes());
+    key.extend_from_slice(&object.snapshot.to_be_bytes());
+    key
+}
+
+/// The key of an object.
+pub fn object(object: ObjectId) -> Vec<u8> {
+    object_key(OBJECTS, object, 0)
+}
+
+/// The key of an object's attribute.
+pub fn attribute(object: ObjectId, name: &[u8]) -> Vec<u8> {
+    let mut key = object_key(ATTRIBUTE, object, name.len());
+    key.extend_from_slice(name);
+    key
+}
+
+/// The key of the extent that begins at a page index of an object.
+pub fn extent(object: ObjectId, index: u64) -> Vec<u8> {
+    let mut key = object_key(EXTENT, object, 8);
+    key.extend_from_slice(&index.to_be_bytes());
+    key
+}
+
+/// The key of the shared range that begins at a page.
+pub fn shared(page: PageNo) -> Vec<u8> {
+    let mut key = vec![SHARED];
+    key.extend_from_slice(&page.0.to_be_bytes());
+    key
+}
+
+/// The object of an `a`, `e` or `o` key, and the rest of the key.
+pub fn read_object(key: &[u8]) -> Option<(ObjectId, &[u8])> {
+    let (object, rest) = key.get(1..)?.split_at_checked(OBJECT)?;
+    let collection = CollectionId::new(u32::from_be_bytes(object[..4].try_into().ok()?));
+    let number = ObjectNo(u64::from_be_bytes(object[4..12].try_into().ok()?));
+    let snapshot = u64::from_be_bytes(object[12..].try_into().ok()?);
+    Some((ObjectId { collection, object: number, snapshot }, rest))
+}
+
+/// The object and the page index of an extent's key.
+pub fn read_extent(key: &[u8]) -> Option<(ObjectId, u64)> {
+    let (object, rest) = read_object(key)?;
+    let index = u64::from_be_bytes(rest.try_into().ok()?);
+    (key[0] == EXTENT).then_some((object, index))
+}
+
+/// The first page of a shared range's key.
+pub fn read_shared(key: &[u8]) -> Option<PageNo> {
+    let (kind, rest) = key.split_first()?;
+    let page = PageNo(u64::from_be_bytes(rest.try_into().ok()?));
+    (*kind == SHARED).then_some(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_read_back_and_sort_by_number() {
+        let id = |number, snapshot| ObjectId {
+            collection: CollectionId::new(3),
+            object: ObjectNo(number),
+            snapshot,
+        };
+        assert!(object(id(255, 9)) < object(id(256, 0)));
+        assert!(extent(id(1, 0), 255) < extent(id(1, 0), 256));
+        assert_eq!(read_extent(&extent(id(7, 8), 300)), Some((id(7, 8), 300)));
+        assert_eq!(read_object(&attribute(id(7, 8), b"size")), Some((id(7, 8), &b"size"[..])));
+        assert_eq!(read_shared(&shared(PageNo(70000))), Some(PageNo(70000)));
+        assert_eq!(read_extent(&object(id(7, 8))), None);
+    }
+}

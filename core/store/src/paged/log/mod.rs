@@ -1,0 +1,131 @@
+//! The log: a ring of segments, written in whole blocks, each record chained to the one before it.
+//!
+//! A record's position is inside it, so leftovers of the ring's earlier round are not records; its predecessor's checksum
+//! is inside it too, so leftovers of an earlier *life* are not either: after a restart has cut a torn tail, what lay
+//! behind the cut can never follow the new records. The first record that does not fit ends the log; that is how a log
+//! ends after every crash.
+//!
+//! | offset | bytes | field |
+//! |---|---|---|
+//! | 0 | 4 | CRC-32C of bytes 4..24 and the body; of a [`Kind::Pad`], of bytes 4..24 alone |
+//! | 4 | 4 | length of the body |
+//! | 8 | 8 | position of this record |
+//! | 16 | 4 | CRC of the record before it |
+//! | 20 | 1 | kind |
+//! | 21 | 3 | zero |
+//! | 24 | | body |
+//!
+//! No record crosses the end of its segment, and each segment begins with a [`Kind::Segment`]. Where fewer than 24 bytes of
+//! a block are left, they are zeros and the next record begins with the next block.
+
+mod group;
+mod reader;
+mod writer;
+
+pub use group::{Group, GroupSettings};
+pub use reader::{Found, Record, Scan};
+pub use writer::{Log, LogWrite};
+
+/// Bytes before a record's body.
+pub const RECORD_HEADER: usize = 24;
+/// Bytes of a whole segment record.
+pub const SEGMENT_RECORD: u64 = RECORD_HEADER as u64 + 16;
+
+/// What a record says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Nothing up to its end; its body is not stored.
+    Pad = 1,
+    /// First in each segment: store id (8), segment number (8).
+    Segment = 2,
+    /// A transaction: changes of keys and objects ([`super::change`]). The record is whole or not there; so is the
+    /// transaction.
+    Transaction = 3,
+    /// A page as it became with its first change after an instant: page (8), form (1), raw (1), stored bytes.
+    Image = 4,
+    /// Later edits of pages: repeatedly page (8) and a [`PageEdit`](super::edit::PageEdit).
+    Edits = 5,
+    /// An instant: checkpoint (8).
+    Instant = 6,
+    /// Everything before this position was made durable, data written beside the log included: position (8).
+    Durable = 7,
+}
+
+impl Kind {
+    /// The kind with this number.
+    pub const fn from_u8(kind: u8) -> Option<Kind> {
+        match kind {
+            1 => Some(Kind::Pad),
+            2 => Some(Kind::Segment),
+            3 => Some(Kind::Transaction),
+            4 => Some(Kind::Image),
+            5 => Some(Kind::Edits),
+            6 => Some(Kind::Instant),
+            7 => Some(Kind::Durable),
+            _ => None,
+        }
+    }
+}
+
+/// The measures of the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ring {
+    /// First byte on the device.
+    pub offset: u64,
+    /// Bytes of the ring.
+    pub bytes: u64,
+    /// Bytes of a segment; the ring is a multiple.
+    pub segment: u64,
+    /// Bytes of a block; a segment is a multiple.
+    pub block: u64,
+    /// Which store it belongs to.
+    pub store_id: u64,
+}
+
+impl Ring {
+    /// The ring of a store.
+    pub fn new(layout: &super::layout::Layout, store_id: u64) -> Ring {
+        Ring {
+            offset: layout.log_offset,
+            bytes: layout.log_bytes,
+            segment: layout.segment_bytes,
+            block: layout.block_bytes,
+            store_id,
+        }
+    }
+
+    /// Where a position stands on the device.
+    pub fn place(&self, position: super::ids::Lsn) -> u64 {
+        self.offset + position.0 % self.bytes
+    }
+
+    /// Where the first record at or after `position` begins, if there is one.
+    pub fn next_record(&self, position: super::ids::Lsn) -> super::ids::Lsn {
+        super::ids::Lsn(self.record_start(position.0))
+    }
+
+    /// Where the block ends that holds `position`, or `position` itself if a block begins there.
+    fn block_end(&self, position: u64) -> u64 {
+        position.next_multiple_of(self.block)
+    }
+
+    /// Where a record may begin at or after `position`: not in the last bytes of a block that no header fits into.
+    fn record_start(&self, position: u64) -> u64 {
+        let left = self.block - position % self.block;
+        if left < RECORD_HEADER as u64 { position + left } else { position }
+    }
+
+    /// Bytes from `position` to the end of its segment.
+    fn segment_left(&self, position: u64) -> u64 {
+        self.segment - position % self.segment
+    }
+
+    /// The largest body that [`Log::append`] takes.
+    pub fn body_max(&self) -> usize {
+        (self.segment - SEGMENT_RECORD) as usize - RECORD_HEADER
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! Reading the log from a known position on, up to the first thing that is no record.
+
+use super::{Kind, RECORD_HEADER, Ring};
+use crate::paged::ids::Lsn;
+
+/// One record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// Where it begins.
+    pub position: Lsn,
+    /// Where it ends.
+    pub end: Lsn,
+    /// Its CRC: what the next record is chained to.
+    pub chain: u32,
+    /// What it says.
+    pub kind: Kind,
+    /// The rest of it.
+    pub body: &'a [u8],
+}
+
+/// What a scan found next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found<'a> {
+    /// A record other than a pad.
+    Record(Record<'a>),
+    /// The bytes given do not suffice; go on with those from [`Scan::position`] on.
+    More,
+    /// The log ends here.
+    End,
+}
+
+/// A scan. It is fed with the log's bytes and keeps where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scan {
+    ring: Ring,
+    at: u64,
+    chain: u32,
+    /// The ring holds nothing beyond.
+    limit: u64,
+}
+
+impl Scan {
+    /// A scan from `position` on, whose record is chained to `chain`.
+    pub fn new(ring: Ring, position: Lsn, chain: u32) -> Scan {
+        Scan { ring, at: position.0, chain, limit: position.0 + ring.bytes }
+    }
+
+    /// Where it stands: after the last record that it gave out, or further on where no record can begin.
+    pub fn position(&self) -> Lsn {
+        Lsn(self.at)
+    }
+
+    /// CRC of the last record.
+    pub fn chain(&self) -> u32 {
+        self.chain
+    }
+
+    /// What comes next, if `bytes` are the log from `start` on.
+    pub fn next<'a>(&mut self, start: Lsn, bytes: &'a [u8]) -> Found<'a> {
+        loop {
+            let at = self.ring.record_start(self.at);
+            if at + RECORD_HEADER as u64 > self.limit {
+                return Found::End;
+            }
+            let Some(rest) = at.checked_sub(start.0).and_then(|skip| bytes.get(skip as usize..))
+            else {
+                return Found::More;
+            };
+            let Some(header) = rest.get(..RECORD_HEADER) else { return Found::More };
+            let Some((kind, length)) = self.read_header(at, header) else { return Found::End };
+            let stored = if kind == Kind::Pad { 0 } else { length };
+            let Some(body) = rest.get(RECORD_HEADER..RECORD_HEADER + stored) else {
+                return Found::More;
+            };
+            let crc = crc32c::crc32c_append(crc32c::crc32c(&header[4..]), body);
+            if crc.to_le_bytes() != header[..4] || !self.fits_segment(at, kind, body) {
+                return Found::End;
+            }
+            self.chain = crc;
+            self.at = at + (RECORD_HEADER + length) as u64;
+            if kind != Kind::Pad {
+                let (position, end) = (Lsn(at), Lsn(self.at));
+                return Found::Record(Record { position, end, chain: crc, kind, body });
+            }
+        }
+    }
+
+    /// Kind and length of the body, if a record of this place and chain may begin like that.
+    fn read_header(&self, at: u64, header: &[u8]) -> Option<(Kind, usize)> {
+        let u32_at =
+            |i: usize| u32::from_le_bytes(header[i..i + 4].try_into().expect("four bytes"));
+        let position = u64::from_le_bytes(header[8..16].try_into().expect("eight bytes"));
+        let length = u32_at(4) as usize;
+        let fits = (RECORD_HEADER + length) as u64 <= self.ring.segment_left(at);
+        let follows = position == at && u32_at(16) == self.chain && fits;
+        Kind::from_u8(header[20]).filter(|_| follows).map(|kind| (kind, length))
+    }
+
+    /// A segment record stands first in its own segment, and nothing else does.
+    fn fits_segment(&self, at: u64, kind: Kind, body: &[u8]) -> bool {
+        let is_first = at.is_multiple_of(self.ring.segment);
+        match kind {
+            Kind::Segment => {
+                is_first
+                    && body.len() == 16
+                    && body[..8] == self.ring.store_id.to_le_bytes()
+                    && body[8..] == (at / self.ring.segment).to_le_bytes()
+            }
+            _ => !is_first,
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What is appended is read; what is damaged, left over or torn ends the log.
+
+use super::*;
+use crate::paged::ids::Lsn;
+use loadline_base::Rng;
+
+const RING: Ring =
+    Ring { offset: 4096, bytes: 1 << 20, segment: 64 << 10, block: 512, store_id: 9 };
+
+fn drain(log: &mut Log, device: &mut [u8]) {
+    let mut pending = Vec::new();
+    while let Some(write) = log.next_full_write() {
+        pending.push(write);
+        if pending.len() == 2 {
+            finish(log, device, pending.pop().expect("two are there"));
+        }
+    }
+    if let Some(write) = log.next_last_write() {
+        pending.push(write);
+    }
+    for write in pending {
+        finish(log, device, write);
+    }
+}
+
+fn finish(log: &mut Log, device: &mut [u8], write: LogWrite) {
+    assert!(write.data.len().is_multiple_of(RING.block as usize));
+    assert_eq!(write.offset, RING.place(write.position));
+    let at = write.offset as usize;
+    device[at..at + write.data.len()].copy_from_slice(&write.data);
+    log.write_done(write.position, write.data);
+}
+
+/// Reads from `start` in windows of a few kilobytes, as a restart does.
+fn read(device: &[u8], start: Lsn, chain: u32) -> (Vec<(Kind, Vec<u8>)>, Scan) {
+    let mut scan = Scan::new(RING, start, chain);
+    let mut records = Vec::new();
+    let (mut window_start, mut length) = (start, 3000u64);
+    loop {
+        let bytes: Vec<u8> = (window_start.0..window_start.0 + length)
+            .map(|at| device[RING.place(Lsn(at)) as usize])
+            .collect();
+        loop {
+            match scan.next(window_start, &bytes) {
+                Found::Record(record) => records.push((record.kind, record.body.to_vec())),
+                Found::More => break,
+                Found::End => return (records, scan),
+            }
+        }
+        length = if scan.position() == window_start { length * 2 } else { 3000 };
+        window_start = scan.position();
+    }
+}
+
+/// Random records, drained at random moments, over many rounds of the ring.
+#[test]
+fn what_is_appended_is_read_back_from_any_released_start() {
+    let mut rng = Rng::new(1);
+    let mut device = vec![0xee; (RING.offset + RING.bytes) as usize];
+    let mut log = Log::resume(RING, Lsn(0), Lsn(0), 0, Vec::new());
+    let mut kept: Vec<(Lsn, u32, Vec<u8>)> = Vec::new();
+    for round in 0..12_000 {
+        let length = if rng.below(20) == 0 { 20_000 } else { rng.below(300) };
+        let body: Vec<u8> = (0..length).map(|_| rng.next_u64() as u8).collect();
+        if log.room() < length + 2048 {
+            let keep = kept.split_off(kept.len() / 2);
+            kept = keep;
+            log.release(kept[0].0);
+        }
+        kept.push((log.head(), log.chain(), body.clone()));
+        log.append(Kind::Transaction, &body);
+        if rng.below(4) == 0 {
+            drain(&mut log, &mut device);
+            assert_eq!(log.written(), log.head(), "round {round}");
+        }
+    }
+    drain(&mut log, &mut device);
+    let (start, chain) = (kept[0].0, kept[0].1);
+    let (records, scan) = read(&device, start, chain);
+    let bodies: Vec<_> = records
+        .iter()
+        .filter(|(kind, _)| *kind == Kind::Transaction)
+        .map(|(_, body)| body)
+        .collect();
+    assert_eq!(bodies, kept.iter().map(|(_, _, body)| body).collect::<Vec<_>>());
+    assert_eq!(scan.position().0.next_multiple_of(512), log.head().0.next_multiple_of(512));
+    assert!(log.head().0 > 5 * RING.bytes, "the ring went round");
+}
+
+/// A torn tail was cut, and the next life wrote a record of the same length over it. What lay behind in the log of the
+/// earlier life had the right position, and was taken for this life's.
+#[test]
+fn an_earlier_lifes_records_never_follow_this_lifes() {
+    let mut device = vec![0; (RING.offset + RING.bytes) as usize];
+    let mut log = Log::resume(RING, Lsn(0), Lsn(0), 0, Vec::new());
+    for body in 0..8u8 {
+        log.append(Kind::Transaction, &[body; 488]);
+        drain(&mut log, &mut device);
+    }
+    // The third record is torn.
+    let torn =
+        device[4096..].windows(488).position(|bytes| bytes == [3; 488]).expect("it is there");
+    device[4096 + torn] ^= 1;
+    let (records, scan) = read(&device, Lsn(0), 0);
+    assert_eq!(records.len(), 4, "the segment's and three more");
+    let head = scan.position();
+    let block = head.0 / 512 * 512;
+    let prefix = device[(4096 + block) as usize..(4096 + head.0) as usize].to_vec();
+    let mut log = Log::resume(RING, Lsn(0), head, scan.chain(), prefix);
+    log.append(Kind::Transaction, &[99; 488]);
+    drain(&mut log, &mut device);
+    let (records, _) = read(&device, Lsn(0), 0);
+    let last: Vec<u8> = records.iter().skip(1).map(|(_, body)| body[0]).collect();
+    assert_eq!(last, [0, 1, 2, 99]);
+}
+
+#[test]
+fn every_flipped_bit_ends_the_log_before_it() {
+    let mut device = vec![0; (RING.offset + RING.bytes) as usize];
+    let mut log = Log::resume(RING, Lsn(0), Lsn(0), 0, Vec::new());
+    let mut ends = vec![SEGMENT_RECORD];
+    for body in 0..6u8 {
+        ends.push(log.append(Kind::Transaction, &[body; 100]).0);
+    }
+    drain(&mut log, &mut device);
+    for at in 0..*ends.last().expect("records are there") {
+        device[4096 + at as usize] ^= 0x10;
+        let (records, _) = read(&device, Lsn(0), 0);
+        let whole = ends.iter().filter(|end| **end <= at).count();
+        assert!(records.len() == whole, "byte {at}: {} records of {whole}", records.len());
+        device[4096 + at as usize] ^= 0x10;
+    }
+}

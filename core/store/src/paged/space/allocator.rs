@@ -1,0 +1,152 @@
+//! Which pages are free to be given out.
+//!
+//! A page that was given back stays unusable until the checkpoint that contains the giving back has ended: until then a
+//! crash leads back to a state that may still read it. (Data is written straight to fresh pages, so "free as of now"
+//! would let a write destroy what a restart needs.)
+
+use crate::paged::ids::PageNo;
+use crate::paged::layout::Layout;
+
+/// Neighbouring pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageRun {
+    /// The first one.
+    pub first: PageNo,
+    /// How many.
+    pub count: u64,
+}
+
+/// One bit per page in memory: set while the page may not be given out.
+#[derive(Clone, Debug)]
+pub struct Allocator {
+    first: PageNo,
+    count: u64,
+    words: Vec<u64>,
+    free: u64,
+    cursor: u64,
+    given_back: Vec<PageRun>,
+    /// Given back before the instant of the running checkpoint.
+    given_back_before: Vec<PageRun>,
+}
+
+impl Allocator {
+    /// All pages of the store, every one taken until [`Allocator::load`] says otherwise.
+    pub fn new(layout: &Layout) -> Allocator {
+        Allocator {
+            first: layout.pages_first,
+            count: layout.pages_count,
+            words: vec![u64::MAX; layout.pages_count.div_ceil(64) as usize],
+            free: 0,
+            cursor: 0,
+            given_back: Vec::new(),
+            given_back_before: Vec::new(),
+        }
+    }
+
+    /// Takes over a part of the free map: `bits` speak of the pages from `first` on, 1 for used.
+    pub fn load(&mut self, first: PageNo, bits: &[u8]) {
+        let start = first.0 - self.first.0;
+        for (at, byte) in bits.iter().enumerate() {
+            let from = start + at as u64 * 8;
+            for bit in (0..8).filter(|bit| byte >> bit & 1 == 0) {
+                if from + bit < self.count {
+                    self.clear(from + bit);
+                }
+            }
+        }
+    }
+
+    fn is_taken(&self, index: u64) -> bool {
+        self.words[(index / 64) as usize] >> (index % 64) & 1 == 1
+    }
+
+    fn set(&mut self, index: u64) {
+        assert!(!self.is_taken(index), "a page is given out once");
+        self.words[(index / 64) as usize] |= 1 << (index % 64);
+        self.free -= 1;
+    }
+
+    fn clear(&mut self, index: u64) {
+        assert!(self.is_taken(index), "a page is given back once");
+        self.words[(index / 64) as usize] &= !(1 << (index % 64));
+        self.free += 1;
+    }
+
+    /// Pages that may be given out.
+    pub fn free(&self) -> u64 {
+        self.free
+    }
+
+    /// Pages that will be free when the next checkpoint has ended.
+    pub fn returning(&self) -> u64 {
+        let sum = |runs: &[PageRun]| runs.iter().map(|run| run.count).sum::<u64>();
+        sum(&self.given_back) + sum(&self.given_back_before)
+    }
+
+    /// Gives out up to `most` neighbouring pages, after the ones given out last if possible.
+    pub fn take(&mut self, most: u64) -> Option<PageRun> {
+        if self.free == 0 || most == 0 {
+            return None;
+        }
+        let start = self.next_free(self.cursor).or_else(|| self.next_free(0))?;
+        let mut end = start;
+        while end < self.count && end - start < most && !self.is_taken(end) {
+            self.set(end);
+            end += 1;
+        }
+        self.cursor = end % self.count;
+        Some(PageRun { first: self.first.plus(start), count: end - start })
+    }
+
+    fn next_free(&self, from: u64) -> Option<u64> {
+        let mut word = (from / 64) as usize;
+        let mut taken = self.words.get(word)? | ((1 << (from % 64)) - 1);
+        while taken == u64::MAX {
+            word += 1;
+            taken = *self.words.get(word)?;
+        }
+        let index = word as u64 * 64 + u64::from(taken.trailing_ones());
+        (index < self.count).then_some(index)
+    }
+
+    /// Takes certain pages, those that the log says were written. False if one of them is taken.
+    pub fn claim(&mut self, run: PageRun) -> bool {
+        let from = run.first.0 - self.first.0;
+        if (from..from + run.count).any(|index| self.is_taken(index)) {
+            return false;
+        }
+        (from..from + run.count).for_each(|index| self.set(index));
+        true
+    }
+
+    /// Takes back pages that nothing durable has ever spoken of: they may be given out at once.
+    pub fn unclaim(&mut self, run: PageRun) {
+        let from = run.first.0 - self.first.0;
+        (from..from + run.count).for_each(|index| self.clear(index));
+    }
+
+    /// Notes pages as given back. They are free when the checkpoint that contains this has ended.
+    pub fn give_back(&mut self, run: PageRun) {
+        match self.given_back.last_mut() {
+            Some(last) if last.first.plus(last.count) == run.first => last.count += run.count,
+            _ => self.given_back.push(run),
+        }
+    }
+
+    /// A checkpoint takes its instant.
+    pub fn instant(&mut self) {
+        assert!(self.given_back_before.is_empty(), "one checkpoint at a time");
+        self.given_back_before = std::mem::take(&mut self.given_back);
+    }
+
+    /// The checkpoint has ended: what it had seen given back. The caller discards it and then calls
+    /// [`Allocator::unclaim`].
+    pub fn ended(&mut self) -> Vec<PageRun> {
+        std::mem::take(&mut self.given_back_before)
+    }
+
+    /// Whether a page may not be given out now.
+    pub fn holds(&self, page: PageNo) -> bool {
+        self.is_taken(page.0 - self.first.0)
+    }
+}

@@ -1,0 +1,112 @@
+//! From an appended record to an answer: writing the log, flushing it, and telling those who waited.
+
+use super::op::Running;
+use super::{Fault, PagedStore, Purpose};
+use crate::paged::api::{Answer, IoDone, Target};
+use crate::paged::ids::Lsn;
+use crate::paged::log::LogWrite;
+use crate::paged::options::LogMode;
+use loadline_device::Outcome;
+
+/// An op that is carried out and waits for the log.
+#[derive(Clone, Debug)]
+pub(super) struct Committing<T> {
+    pub position: Lsn,
+    pub running: Running<T>,
+}
+
+impl<T: Copy> PagedStore<T> {
+    /// An update is appended up to `position`.
+    pub(super) fn commit(&mut self, running: Running<T>, position: Lsn) {
+        self.group.committed(self.now);
+        if matches!(self.options.log_mode, LogMode::Background | LogMode::None) {
+            self.complete(running, Ok(Answer::Done));
+        } else {
+            self.committing.push_back(Committing { position, running });
+        }
+    }
+
+    /// Somebody waits until the log is durable up to its head.
+    pub(super) fn sync(&mut self, running: Running<T>) {
+        if self.options.log_mode == LogMode::None {
+            return self.finish(running, Ok(Answer::Done));
+        }
+        let position = self.log.head();
+        self.group.demand(position);
+        self.leave_lane(running.lane);
+        self.syncing.push_back(Committing { position, running });
+    }
+
+    /// Writes and flushes what is due.
+    pub(super) fn advance_log(&mut self) {
+        while let Some(write) = self.log.next_full_write() {
+            self.write_log(write);
+        }
+        if self.group.wants_write(self.now, &self.log)
+            && let Some(write) = self.log.next_last_write()
+        {
+            self.group.write_began();
+            self.write_log(write);
+        }
+        if self.group.wants_flush(self.now, &self.log) {
+            self.group.flush_began(self.now, &self.log);
+            self.flush_log();
+        }
+    }
+
+    fn write_log(&mut self, write: LogWrite) {
+        self.metrics.totals.log_writes += 1;
+        self.metrics.totals.log_device_bytes += write.data.len() as u64;
+        let target = self.superblock.layout.log_target;
+        let class = self.options.classes.log;
+        let LogWrite { position, offset, data } = write;
+        self.write(Purpose::LogWrite(position), target, offset, class, data);
+    }
+
+    /// Makes the log durable, and before anybody relies on it the data that stands beside it.
+    fn flush_log(&mut self) {
+        self.metrics.totals.log_flushes += 1;
+        let class = self.options.classes.log;
+        let target = self.superblock.layout.log_target;
+        self.log_flushes = 1;
+        self.flush(Purpose::LogFlush(target), target, class);
+        if target == Target::Log && self.own_data_unflushed {
+            self.log_flushes = 2;
+            self.flush(Purpose::LogFlush(Target::Data), Target::Data, class);
+        }
+        self.own_data_unflushed = false;
+    }
+
+    pub(super) fn log_write_done(&mut self, position: Lsn, done: IoDone) {
+        if Self::is_good(done.outcome) {
+            self.log.write_done(position, done.data);
+        } else {
+            self.stop(Fault::LogWrite);
+        }
+    }
+
+    pub(super) fn log_flush_done(&mut self, target: Target, outcome: Outcome) {
+        if !Self::is_good(outcome) {
+            return self.stop(Fault::Flush(target));
+        }
+        self.log_flushes -= 1;
+        if self.log_flushes == 0 {
+            self.group.flush_done(self.now);
+            self.durable_to_note = Some(self.group.flushed());
+        }
+    }
+
+    /// Answers the commits that the log now keeps its promise for, in their order.
+    pub(super) fn answer_commits(&mut self) {
+        let answered = self.group.answered(&self.log);
+        while self.committing.front().is_some_and(|first| first.position <= answered) {
+            let first = self.committing.pop_front().expect("it was there");
+            self.complete(first.running, Ok(Answer::Done));
+        }
+        let flushed = self.group.flushed();
+        while self.syncing.front().is_some_and(|first| first.position <= flushed) {
+            let first = self.syncing.pop_front().expect("it was there");
+            self.complete(first.running, Ok(Answer::Done));
+        }
+    }
+}

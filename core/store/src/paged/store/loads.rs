@@ -1,0 +1,152 @@
+//! Pages on their way into the cache, and the ops that wait for them.
+
+use super::op::{Running, Wait};
+use super::{PagedStore, Purpose};
+use crate::paged::api::{Damage, IoDone, OpError, Target};
+use crate::paged::contents::{DataPage, Miss};
+use crate::paged::ids::PageNo;
+use crate::paged::node;
+use crate::paged::page;
+use crate::paged::space;
+use loadline_base::SlotId;
+use loadline_device::{ClassTag, Kind};
+
+/// A page on its way.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Load {
+    /// How to tell that it is whole, if it is object data.
+    data: Option<DataPage>,
+    waiters: Vec<SlotId>,
+}
+
+/// An op reads a page again at most so often before it fails: an unreadable page may be a passing error.
+const RETRIES_MAX: u32 = 2;
+
+impl<T: Copy> PagedStore<T> {
+    /// Reads what an op misses; it goes on when all of it is there.
+    pub(super) fn load_for(&mut self, mut running: Running<T>, misses: &[Miss]) {
+        let frames = self.space.pages.frames() as usize;
+        if running.pins.len() + misses.len() > frames / 4 {
+            return self.fail(running, OpError::TooLarge);
+        }
+        let kept = self.pinned_for_ops as usize - running.pins.len();
+        if kept > 0 && kept + running.pins.len() + misses.len() > frames / 8 {
+            return self.park(running, Wait::Frames, true);
+        }
+        let class = running.class;
+        let begun: Vec<PageNo> =
+            misses.iter().filter_map(|miss| self.begin_load(*miss, class)).collect();
+        if begun.is_empty() {
+            return self.park(running, Wait::Frames, true);
+        }
+        running.wait = Wait::Pages;
+        running.left = begun.len() as u32;
+        let slot = self.waiting.acquire(running);
+        for page in begun {
+            self.loads.get_mut(&page).expect("it was begun").waiters.push(slot);
+        }
+    }
+
+    /// Sees that a page is on its way. `None` if there is no frame for it.
+    pub(super) fn begin_load(&mut self, miss: Miss, class: ClassTag) -> Option<PageNo> {
+        let (number, data) = match miss {
+            Miss::Structure(number) => (number, None),
+            Miss::Data(data) => (data.number, Some(data)),
+        };
+        match self.space.pages.begin_load(number, data.is_some()) {
+            space::Load::UnderWay => {}
+            space::Load::NoFrame => return None,
+            space::Load::Begin => {
+                self.loads.insert(number, Load { data, waiters: Vec::new() });
+                let page = self.superblock.layout.page;
+                let place = (page.offset(number), page.bytes() as u64);
+                self.metrics.totals.pages_read += 1;
+                self.request(
+                    Purpose::Load(number),
+                    Target::Data,
+                    Kind::Read,
+                    place,
+                    class,
+                    Vec::new(),
+                );
+            }
+        }
+        Some(number)
+    }
+
+    /// A page has come, or has not.
+    pub(super) fn load_done(&mut self, number: PageNo, done: IoDone) {
+        let load = self.loads.remove(&number).expect("the load was begun");
+        let verdict = if Self::is_good(done.outcome) {
+            check_page(number, load.data, &done.data)
+        } else {
+            Err(OpError::Unreadable)
+        };
+        match &verdict {
+            Ok(()) => self.space.pages.loaded(number, &done.data),
+            Err(error) => {
+                self.space.pages.load_failed(number);
+                self.metrics.totals.pages_damaged +=
+                    u64::from(matches!(error, OpError::Damaged(_)));
+            }
+        }
+        for slot in load.waiters {
+            self.load_answered(slot, number, verdict.as_ref().err());
+        }
+        if verdict.is_ok() {
+            self.space.pages.unpin(number);
+            self.unpark = true;
+        }
+        if let Some(restart) = &mut self.restart {
+            restart.loaded(number, verdict.err());
+        }
+    }
+
+    fn load_answered(&mut self, slot: SlotId, number: PageNo, error: Option<&OpError>) {
+        let running = self.waiting.at_mut(slot);
+        running.left -= 1;
+        match error {
+            None => {
+                running.pins.push(number);
+                self.space.pages.pin(number);
+                self.pinned_for_ops += 1;
+            }
+            Some(error) => {
+                running.retries += 1;
+                if running.retries > RETRIES_MAX {
+                    running.failed = Some(error.clone());
+                }
+            }
+        }
+        if running.left == 0 {
+            let mut running = self.waiting.release(slot);
+            running.wait = Wait::Nothing;
+            self.ready.push_back(running);
+        }
+    }
+}
+
+/// Whether a page is whole and the one that was asked for.
+pub(super) fn check_page(
+    number: PageNo,
+    data: Option<DataPage>,
+    bytes: &[u8],
+) -> Result<(), OpError> {
+    let whole = match data {
+        Some(data) => crc32c::crc32c(bytes) == data.sum,
+        None => match page::verify(bytes, number) {
+            Ok(page::PageKind::FreeMap) => true,
+            Ok(_) => node::check(bytes).is_ok(),
+            Err(_) => false,
+        },
+    };
+    if whole { Ok(()) } else { Err(OpError::Damaged(damage(number, data, bytes.len() as u64))) }
+}
+
+/// What a damaged page held.
+fn damage(number: PageNo, data: Option<DataPage>, page: u64) -> Damage {
+    match data {
+        Some(data) => Damage::Object(data.object, data.index * page..(data.index + 1) * page),
+        None => Damage::Structure(number),
+    }
+}

@@ -1,0 +1,120 @@
+//! An op on its way through the store.
+
+use super::super::api::{Ask, Lane, Op, Stages};
+use super::super::change::Change;
+use super::super::contents::DataPage;
+use super::super::ids::PageNo;
+use super::super::space::PageRun;
+use loadline_base::{Span, Time};
+use loadline_device::ClassTag;
+
+/// What an op waits for. Every op that is not running waits for one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wait {
+    /// It runs.
+    Nothing,
+    /// An earlier op of its lane.
+    Lane,
+    /// The restart.
+    Restart,
+    /// Its own data on the way to the device.
+    OwnData,
+    /// Pages on the way from the device.
+    Pages,
+    /// Frames: too many pages are kept for other ops, or dirty.
+    Frames,
+    /// A slot for an old version.
+    OldVersions,
+    /// Room in the log.
+    LogRoom,
+    /// Free pages, which the next checkpoint brings.
+    FreePages,
+    /// Earlier updates that wait for any of these.
+    Turn,
+    /// The throttle.
+    Throttle,
+    /// The log.
+    Log,
+    /// The end of a checkpoint.
+    Checkpoint,
+}
+
+/// What an op still has to do.
+#[derive(Clone, Debug)]
+pub(super) enum Work {
+    /// As it was asked.
+    Asked(Ask),
+    /// Changes whose own data is written or needs no writing.
+    Changes(Vec<Change<'static>>),
+    /// Bytes of an object that come from the device, or a digest over them.
+    Reading(Box<Reading>),
+}
+
+/// An object's bytes on the way from the device.
+#[derive(Clone, Debug)]
+pub(super) struct Reading {
+    pub ask: Ask,
+    /// From the beginning of the first page.
+    pub bytes: Vec<u8>,
+    /// What is asked, in bytes of the object, cut at its end.
+    pub range: std::ops::Range<u64>,
+    /// Pages of one request each, and where they belong in `bytes`.
+    pub pieces: Vec<Vec<DataPage>>,
+    pub left: usize,
+    /// A page was not what it should be: it may have been written meanwhile.
+    pub spoiled: Option<DataPage>,
+    pub unreadable: bool,
+}
+
+/// An op.
+#[derive(Clone, Debug)]
+pub(super) struct Running<T> {
+    pub token: T,
+    pub lane: Option<Lane>,
+    pub class: ClassTag,
+    pub work: Work,
+    pub stages: Stages,
+    pub wait: Wait,
+    /// Pages kept for it.
+    pub pins: Vec<PageNo>,
+    /// Requests that it waits for.
+    pub left: u32,
+    /// One of them failed so.
+    pub failed: Option<super::super::api::OpError>,
+    /// Pages taken for its own data, given back if it fails.
+    pub own: Vec<PageRun>,
+    /// The throttle has let it pass.
+    pub admitted: bool,
+    /// Of a digest: how far it has come, and what it is so far.
+    pub digested: (u64, u32),
+    /// How often it has read what was changed meanwhile.
+    pub retries: u32,
+}
+
+impl<T> Running<T> {
+    /// An op that has just come.
+    pub(super) fn new(now: Time, op: Op<T>) -> Running<T> {
+        let stages = Stages {
+            submitted: now,
+            planned: now,
+            admitted: now,
+            applied: now,
+            throttled: Span::ZERO,
+        };
+        Running {
+            token: op.token,
+            lane: op.lane,
+            class: op.class,
+            work: Work::Asked(op.ask),
+            stages,
+            wait: Wait::Nothing,
+            pins: Vec::new(),
+            left: 0,
+            failed: None,
+            own: Vec::new(),
+            admitted: false,
+            digested: (0, 0),
+            retries: 0,
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! From what is asked to what is done: limits are checked, patterns become bytes, and large writes go to fresh pages beside
+//! the log, so that only their places and checksums go through it.
+
+use super::op::{Running, Wait, Work};
+use super::{PagedStore, Purpose, limits};
+use crate::objects::Version;
+use crate::paged::api::{Ask, Edit, Limits, ObjectId, OpError, Payload, Target};
+use crate::paged::change::{Change, Run};
+use crate::paged::extent;
+use crate::paged::ids::PageSize;
+use crate::paged::space::PageRun;
+use loadline_device::Outcome;
+use std::borrow::Cow;
+
+impl<T: Copy> PagedStore<T> {
+    /// An update as it was asked.
+    pub(super) fn prepare(&mut self, mut running: Running<T>) {
+        let Ask::Transaction(edits) = Self::ask_of(&running) else {
+            unreachable!("only updates are prepared");
+        };
+        let limits = limits(&self.superblock.layout);
+        if !edits.iter().all(|edit| is_within(&limits, edit)) {
+            return self.fail(running, OpError::TooLarge);
+        }
+        let page = self.superblock.layout.page;
+        let wanted: u64 = edits.iter().map(|edit| self.own_pages(edit)).sum();
+        let allocator = &self.space.pages.allocator;
+        if wanted > 0 && wanted + 64 > allocator.free() {
+            let soon = wanted + 64 <= allocator.free() + allocator.returning();
+            return match soon {
+                true => self.park(running, Wait::FreePages, true),
+                false => self.fail(running, OpError::NoSpace),
+            };
+        }
+        let Work::Asked(Ask::Transaction(edits)) =
+            std::mem::replace(&mut running.work, Work::Changes(Vec::new()))
+        else {
+            unreachable!("it was a transaction");
+        };
+        let mut changes = Vec::with_capacity(edits.len());
+        let mut writes = Vec::new();
+        for edit in edits {
+            let direct = self.own_pages(&edit) > 0;
+            match edit {
+                Edit::Write { object, offset, data, version } if direct => {
+                    self.place(page, (object, version), offset, data, &mut changes, &mut writes);
+                }
+                other => changes.push(change_of(other)),
+            }
+        }
+        running.work = Work::Changes(changes);
+        if writes.is_empty() {
+            self.update(running, true);
+        } else {
+            self.write_own(running, writes);
+        }
+    }
+
+    /// How many pages of an edit go beside the log.
+    fn own_pages(&self, edit: &Edit) -> u64 {
+        let Edit::Write { offset, data, .. } = edit else { return 0 };
+        let page = self.superblock.layout.page.bytes() as u64;
+        let whole = (offset + data.length()) / page;
+        let pages = whole.saturating_sub(offset.div_ceil(page));
+        if pages * page >= self.options.direct_write.get() { pages } else { 0 }
+    }
+
+    /// Splits a large write into its ragged ends and its whole pages, which get their places here.
+    fn place(
+        &mut self,
+        page: PageSize,
+        (object, version): (ObjectId, Version),
+        offset: u64,
+        data: Payload,
+        changes: &mut Vec<Change<'static>>,
+        writes: &mut Vec<(PageRun, Vec<u8>)>,
+    ) {
+        let bytes = data.into_bytes();
+        let size = page.bytes();
+        let head = (offset.next_multiple_of(size as u64) - offset) as usize;
+        let pages = (bytes.len() - head) / size;
+        let tail = head + pages * size;
+        let ragged = |from: usize, to: usize| Change::Write {
+            object,
+            version,
+            offset: offset + from as u64,
+            data: Cow::Owned(bytes[from..to].to_vec()),
+        };
+        if head > 0 {
+            changes.push(ragged(0, head));
+        }
+        let mut runs = Vec::new();
+        let mut at = head;
+        while at < tail {
+            let most = (((tail - at) / size) as u64).min(extent::pages_max(page));
+            let run = self.space.pages.allocator.take(most).expect("free pages were counted");
+            let own = &bytes[at..at + run.count as usize * size];
+            let sums = own.chunks_exact(size).map(crc32c::crc32c).collect();
+            runs.push(Run { first: run.first, sums });
+            writes.push((run, own.to_vec()));
+            at += own.len();
+        }
+        let index = (offset + head as u64) / size as u64;
+        changes.push(Change::Place { object, version, index, runs });
+        if tail < bytes.len() {
+            changes.push(ragged(tail, bytes.len()));
+        }
+    }
+
+    fn write_own(&mut self, mut running: Running<T>, writes: Vec<(PageRun, Vec<u8>)>) {
+        running.wait = Wait::OwnData;
+        running.left = writes.len() as u32;
+        running.own = writes.iter().map(|(run, _)| *run).collect();
+        let (class, page) = (running.class, self.superblock.layout.page);
+        let slot = self.waiting.acquire(running);
+        for (run, data) in writes {
+            self.metrics.totals.own_bytes += data.len() as u64;
+            let offset = page.offset(run.first);
+            self.write(Purpose::OwnWrite(slot), Target::Data, offset, class, data);
+        }
+    }
+
+    /// A part of an op's own data is on the device, or is not.
+    pub(super) fn own_write_done(&mut self, slot: loadline_base::SlotId, outcome: Outcome) {
+        let running = self.waiting.at_mut(slot);
+        running.left -= 1;
+        if !Self::is_good(outcome) {
+            running.failed = Some(OpError::Unwritable);
+        }
+        if running.left > 0 {
+            return;
+        }
+        let mut running = self.waiting.release(slot);
+        if running.failed.is_none() {
+            // From here on a failure of the op cannot come from its own data.
+            running.wait = Wait::Nothing;
+        }
+        self.ready.push_back(running);
+    }
+}
+
+fn is_within(limits: &Limits, edit: &Edit) -> bool {
+    match edit {
+        Edit::Put { key, value } => {
+            !key.is_empty() && key.len() <= limits.key_bytes && value.len() <= limits.value_bytes
+        }
+        Edit::Delete { key } => !key.is_empty() && key.len() <= limits.key_bytes,
+        Edit::Write { offset, data, .. } => {
+            offset.checked_add(data.length()).is_some_and(|end| end <= limits.object_bytes)
+        }
+        Edit::Punch { range, .. } => range.start <= range.end && range.end <= limits.object_bytes,
+        Edit::Truncate { length, .. } => *length <= limits.object_bytes,
+        Edit::SetAttribute { name, value, .. } => {
+            name.len() <= limits.key_bytes && name.len() + value.len() <= limits.attribute_bytes
+        }
+        Edit::RemoveAttribute { name, .. } => name.len() <= limits.key_bytes,
+        Edit::Remove { .. } | Edit::Clone { .. } => true,
+    }
+}
+
+/// An edit that goes through the log as it is.
+fn change_of(edit: Edit) -> Change<'static> {
+    match edit {
+        Edit::Put { key, value } => Change::Put { key: key.into(), value: value.into() },
+        Edit::Delete { key } => Change::Delete { key: key.into() },
+        Edit::Write { object, offset, data, version } => {
+            Change::Write { object, version, offset, data: data.into_bytes().into() }
+        }
+        Edit::Punch { object, range, version } => {
+            Change::Punch { object, version, from: range.start, to: range.end }
+        }
+        Edit::Truncate { object, length, version } => Change::Truncate { object, version, length },
+        Edit::Remove { object } => Change::Remove { object },
+        Edit::Clone { from, to } => Change::Clone { from, to },
+        Edit::SetAttribute { object, name, value } => {
+            Change::SetAttribute { object, name: name.into(), value: value.into() }
+        }
+        Edit::RemoveAttribute { object, name } => {
+            Change::RemoveAttribute { object, name: name.into() }
+        }
+    }
+}

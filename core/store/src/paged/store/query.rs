@@ -1,0 +1,248 @@
+//! Ops that change nothing.
+
+use super::op::{Reading, Running, Wait, Work};
+use super::{PagedStore, Purpose};
+use crate::paged::api::{Answer, Ask, Damage, IoDone, ObjectId, OpError, Target};
+use crate::paged::contents::{self, DataPage, Miss};
+use crate::paged::metrics::Reason;
+use crate::paged::tree::TreePages;
+use loadline_base::SlotId;
+use loadline_device::Kind;
+
+/// Reads that miss at most so many pages bring them into the cache; longer ones pass beside it.
+const CACHED_PAGES_MAX: usize = 16;
+/// A digest is made of pieces of this size.
+const DIGEST_PIECE: u64 = 4 << 20;
+/// The longest read.
+const READ_MAX: u64 = 64 << 20;
+/// A read is planned again at most so often because pages were written while it read them.
+const REPLANS_MAX: u32 = 4;
+
+impl<T: Copy> PagedStore<T> {
+    pub(super) fn query(&mut self, running: Running<T>) {
+        self.space.pages.next_op();
+        let space = &self.space;
+        let found = match Self::ask_of(&running) {
+            Ask::Get(key) => contents::value(space, key).map(Answer::Value),
+            Ask::Scan { from, most } => contents::scan(space, from, *most).map(Answer::Pairs),
+            Ask::Stat(id) => contents::meta(space, *id).map(Answer::Meta).map_err(Miss::from),
+            Ask::Attribute(id, name) => {
+                let key = crate::paged::keys::attribute(*id, name);
+                let value = space.tree.get(&space.pages, &key).map_err(Miss::from);
+                value.map(|value| Answer::Value(value.map(<[u8]>::to_vec)))
+            }
+            Ask::Attributes(id) => {
+                contents::attributes(space, *id).map(Answer::Pairs).map_err(Miss::from)
+            }
+            Ask::List { collection, from, most } => {
+                contents::list(space, *collection, *from, *most).map(Answer::Objects)
+            }
+            Ask::Read { .. } | Ask::Digest(_) => return self.read(running),
+            Ask::Sync => return self.sync(running),
+            Ask::Checkpoint => return self.await_checkpoint(running),
+            Ask::Transaction(_) => unreachable!("updates go another way"),
+        };
+        match found {
+            Ok(answer) => self.finish(running, Ok(answer)),
+            Err(miss) => self.load_for(running, &[miss]),
+        }
+    }
+
+    /// Asks for a checkpoint whose instant is yet to come, and waits for its end.
+    fn await_checkpoint(&mut self, mut running: Running<T>) {
+        self.want_checkpoint(Reason::Request);
+        let last = self.job.as_ref().map_or(self.superblock.completed.id, |job| job.id());
+        let lane = running.lane.take();
+        running.wait = Wait::Checkpoint;
+        self.checkpoint_waiters.push((last.next(), running));
+        self.leave_lane(lane);
+    }
+
+    /// Bytes of an object, or the next piece of its digest.
+    fn read(&mut self, running: Running<T>) {
+        let (id, from, length, so_far) = match Self::ask_of(&running) {
+            Ask::Read { object, offset, length } => (*object, *offset, *length, None),
+            Ask::Digest(id) => (*id, running.digested.0, DIGEST_PIECE, Some(running.digested.1)),
+            _ => unreachable!("only these two read objects"),
+        };
+        let meta = match contents::meta(&self.space, id) {
+            Ok(Some(meta)) => meta,
+            Ok(None) if so_far.is_some() => return self.finish(running, Ok(Answer::Digest(None))),
+            Ok(None) => return self.finish(running, Ok(Answer::Bytes(None))),
+            Err(miss) => return self.load_for(running, &[miss.into()]),
+        };
+        if length > READ_MAX {
+            return self.fail(running, OpError::TooLarge);
+        }
+        let end = from.saturating_add(length).min(meta.length);
+        let range = from.min(end)..end;
+        match contents::read_plan(&self.space, id, range.clone()) {
+            Ok(pages) => self.gather(running, range, &pages),
+            Err(miss) => self.load_for(running, &[miss]),
+        }
+    }
+
+    /// Takes what is resident and asks for the rest.
+    fn gather(&mut self, mut running: Running<T>, range: std::ops::Range<u64>, pages: &[DataPage]) {
+        let missing: Vec<DataPage> = pages
+            .iter()
+            .filter(|page| !self.space.pages.is_resident(page.number))
+            .copied()
+            .collect();
+        if !missing.is_empty()
+            && missing.len() <= CACHED_PAGES_MAX.min(self.space.pages.frames() as usize / 16)
+        {
+            let misses: Vec<Miss> = missing.into_iter().map(Miss::Data).collect();
+            return self.load_for(running, &misses);
+        }
+        let size = self.superblock.layout.page.bytes() as u64;
+        let first = range.start / size;
+        let count = range.end.div_ceil(size).saturating_sub(first);
+        let mut bytes = vec![0; (count * size) as usize];
+        for page in pages {
+            if let Some(resident) = self.space.pages.page(page.number) {
+                let at = ((page.index - first) * size) as usize;
+                bytes[at..at + size as usize].copy_from_slice(resident);
+            }
+        }
+        let ask = Self::ask_of(&running).clone();
+        let pieces = neighbours(missing);
+        let reading = Reading {
+            ask,
+            bytes,
+            range,
+            left: pieces.len(),
+            pieces,
+            spoiled: None,
+            unreadable: false,
+        };
+        if reading.left == 0 {
+            running.work = Work::Reading(Box::new(reading));
+            return self.read_arrived(running);
+        }
+        self.read_pieces(running, reading);
+    }
+
+    fn read_pieces(&mut self, mut running: Running<T>, reading: Reading) {
+        let page = self.superblock.layout.page;
+        let class = running.class;
+        let places: Vec<(u64, u64)> = reading
+            .pieces
+            .iter()
+            .map(|piece| (page.offset(piece[0].number), (piece.len() * page.bytes()) as u64))
+            .collect();
+        running.wait = Wait::Pages;
+        running.work = Work::Reading(Box::new(reading));
+        let slot = self.waiting.acquire(running);
+        for (piece, place) in places.into_iter().enumerate() {
+            self.metrics.totals.pages_read += place.1 / page.bytes() as u64;
+            self.request(
+                Purpose::OwnRead(slot, piece),
+                Target::Data,
+                Kind::Read,
+                place,
+                class,
+                Vec::new(),
+            );
+        }
+    }
+
+    /// A piece of a long read has come.
+    pub(super) fn own_read_done(&mut self, slot: SlotId, piece: usize, done: IoDone) {
+        let size = self.superblock.layout.page.bytes();
+        let running = self.waiting.at_mut(slot);
+        let Work::Reading(reading) = &mut running.work else { unreachable!("it reads") };
+        reading.left -= 1;
+        reading.unreadable |= !Self::is_good(done.outcome);
+        let first = reading.range.start / size as u64;
+        if Self::is_good(done.outcome) {
+            for (page, bytes) in reading.pieces[piece].iter().zip(done.data.chunks_exact(size)) {
+                if crc32c::crc32c(bytes) != page.sum {
+                    reading.spoiled = Some(*page);
+                }
+                let at = (page.index - first) as usize * size;
+                reading.bytes[at..at + size].copy_from_slice(bytes);
+            }
+        }
+        if reading.left == 0 {
+            let running = self.waiting.release(slot);
+            self.ready.push_back(running);
+        }
+    }
+
+    /// All pieces of a read are there.
+    pub(super) fn read_arrived(&mut self, mut running: Running<T>) {
+        let Work::Reading(reading) = std::mem::replace(&mut running.work, Work::Asked(Ask::Sync))
+        else {
+            unreachable!("it reads");
+        };
+        let Reading { ask, bytes, range, spoiled, unreadable, .. } = *reading;
+        running.work = Work::Asked(ask);
+        if unreadable {
+            return self.fail(running, OpError::Unreadable);
+        }
+        if let Some(page) = spoiled {
+            running.retries += 1;
+            if running.retries > REPLANS_MAX {
+                return self.fail(running, OpError::Damaged(self.object_damage(&page)));
+            }
+            // The page may have been written home while it was read.
+            return self.read(running);
+        }
+        let skip = (range.start % self.superblock.layout.page.bytes() as u64) as usize;
+        let length = (range.end - range.start) as usize;
+        match Self::ask_of(&running) {
+            Ask::Digest(id) => {
+                let id = *id;
+                self.digest_piece(running, id, &bytes[skip..skip + length]);
+            }
+            _ => {
+                let mut bytes = bytes;
+                bytes.drain(..skip);
+                bytes.truncate(length);
+                self.finish(running, Ok(Answer::Bytes(Some(bytes))));
+            }
+        }
+    }
+
+    fn object_damage(&self, page: &DataPage) -> Damage {
+        let size = self.superblock.layout.page.bytes() as u64;
+        Damage::Object(page.object, page.index * size..(page.index + 1) * size)
+    }
+
+    fn digest_piece(&mut self, mut running: Running<T>, id: ObjectId, bytes: &[u8]) {
+        let (next, digest) = running.digested;
+        running.digested = (next + bytes.len() as u64, crc32c::crc32c_append(digest, bytes));
+        if bytes.len() as u64 == DIGEST_PIECE {
+            return self.read(running);
+        }
+        match contents::attributes(&self.space, id) {
+            Ok(attributes) => {
+                let digest = contents::digest_attributes(running.digested.1, &attributes);
+                self.finish(running, Ok(Answer::Digest(Some(digest))));
+            }
+            Err(miss) => {
+                // What was read stays read; only the last, empty piece is asked for again.
+                self.load_for(running, &[miss.into()]);
+            }
+        }
+    }
+}
+
+/// Groups pages that lie next to each other on the device and in the object.
+fn neighbours(pages: Vec<DataPage>) -> Vec<Vec<DataPage>> {
+    let mut groups: Vec<Vec<DataPage>> = Vec::new();
+    for page in pages {
+        match groups.last_mut() {
+            Some(group)
+                if group.last().is_some_and(|last| {
+                    last.number.plus(1) == page.number && last.index + 1 == page.index
+                }) =>
+            {
+                group.push(page);
+            }
+            _ => groups.push(vec![page]),
+        }
+    }
+    groups
+}

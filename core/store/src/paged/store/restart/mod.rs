@@ -1,0 +1,466 @@
+//! The restart: from whatever a crash left to a store that takes ops.
+//!
+//! 1. The newest superblock says which checkpoint was completed and whether one had begun.
+//! 2. One that had begun may have left pages half written: [`physical`] makes them whole from where *that* checkpoint put
+//!    their images, whatever is configured now, and writes the end marker.
+//! 3. The free map is read.
+//! 4. [`replay`] reads the log twice: to find its end, and to carry its transactions out again.
+//!
+//! Every part may be cut short and begun again: nothing is written but pages that the begun checkpoint owes, and markers.
+
+mod physical;
+mod replay;
+mod stream;
+
+use super::checkpoint::marker_offsets;
+use super::{Fault, PagedStore, Purpose};
+use crate::paged::api::{IoDone, OpError, Outbox, Target};
+use crate::paged::cache_frames;
+use crate::paged::contents::{Miss, Needs};
+use crate::paged::ids::{Lsn, PageNo};
+use crate::paged::image::Compressor;
+use crate::paged::image_set::ImageSetFault;
+use crate::paged::layout::{LOG_HEADER, Layout, SUPERBLOCK, superblock_offsets};
+use crate::paged::log::{Group, GroupSettings, Log, Ring};
+use crate::paged::metrics::Metrics;
+use crate::paged::options::{Options, Protection};
+use crate::paged::page::HEADER;
+use crate::paged::space::{Pages, Space};
+use crate::paged::superblock::{Superblock, SuperblockFault};
+use crate::paged::throttle::Throttle;
+use crate::paged::tree::{Tree, TreePages};
+use loadline_base::{Bytes, Slots, Time};
+use loadline_device::{Kind, Outcome};
+use physical::Physical;
+use replay::Replay;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Why a store could not be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestartFault {
+    /// No usable superblock.
+    Superblock(SuperblockFault),
+    /// The device is not the size that the store was formatted with.
+    Size {
+        /// What the superblock says.
+        formatted: u64,
+        /// What the device has.
+        found: u64,
+    },
+    /// The log device is missing, or there is one and the store has its log elsewhere.
+    LogDevice,
+    /// The log device belongs to another store.
+    ForeignLog,
+    /// A read failed.
+    Unreadable(Target),
+    /// A write failed.
+    Unwritable,
+    /// The cache is too small for the free map.
+    CacheTooSmall {
+        /// Pages of memory at least.
+        frames: u64,
+    },
+    /// The images of the checkpoint that had begun cannot be used.
+    Images(ImageSetFault),
+    /// An image in the recovery area or in the log cannot be unpacked.
+    Image(PageNo),
+    /// The log ends before the checkpoint that had begun.
+    LogEnds(Lsn),
+    /// A whole record does not mean anything.
+    Record(Lsn),
+    /// A page of the tree or the free map is damaged.
+    Page(PageNo),
+    /// A transaction of the log finds no room.
+    NoRoom,
+}
+
+/// How far a restart is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RestartProgress {
+    /// What it is doing.
+    pub phase: &'static str,
+    /// Bytes or pages done of this.
+    pub done: u64,
+    /// Of how many, as far as known.
+    pub total: u64,
+}
+
+/// What a request of the restart is for. The number tells those of one phase from late ones of an earlier phase.
+#[derive(Clone, Debug)]
+pub(super) enum Request {
+    Superblock(usize),
+    LogHeader,
+    Stream(u32, Lsn),
+    Area(u64),
+    Home,
+    Marker,
+    Flush,
+    Own(usize),
+    Tail(Target, u64),
+}
+
+enum Phase {
+    Superblocks {
+        read: Vec<Vec<u8>>,
+        log_header: Option<Vec<u8>>,
+        left: u32,
+    },
+    Physical(Box<Physical>),
+    Map {
+        next: u64,
+        loaded: u64,
+    },
+    Replay(Box<Replay>),
+    Marker {
+        left: u32,
+    },
+    /// What was read may still be in a volatile cache: it is made durable before anybody relies on it.
+    Flush {
+        left: u32,
+    },
+    Done,
+}
+
+/// A restart.
+pub(super) struct Restart {
+    phase: Phase,
+    data_bytes: u64,
+    log_device_bytes: Option<u64>,
+    /// Up to where the log is contained in memory.
+    replayed: (Lsn, u32),
+    pins: Vec<PageNo>,
+    failed_load: Option<(PageNo, OpError)>,
+    loads_done: u64,
+}
+
+impl Restart {
+    pub(super) fn replayed(&self) -> (Lsn, u32) {
+        self.replayed
+    }
+
+    /// A page that the restart or a replayed transaction asked for has come, or has not.
+    pub(super) fn loaded(&mut self, page: PageNo, error: Option<OpError>) {
+        match error {
+            Some(error) => {
+                self.failed_load.get_or_insert((page, error));
+            }
+            None => self.loads_done += 1,
+        }
+    }
+
+    pub(super) fn progress(&self) -> RestartProgress {
+        let (phase, done, total) = match &self.phase {
+            Phase::Superblocks { .. } => ("reading superblocks", 0, 0),
+            Phase::Physical(physical) => return physical.progress(),
+            Phase::Map { next, loaded } => ("reading the free map", *loaded, *next),
+            Phase::Replay(replay) => return replay.progress(),
+            Phase::Marker { .. } | Phase::Flush { .. } | Phase::Done => ("flushing", 0, 0),
+        };
+        RestartProgress { phase, done, total }
+    }
+}
+
+impl<T: Copy> PagedStore<T> {
+    /// A store of which nothing is known yet.
+    pub(super) fn closed(now: Time, options: Options) -> PagedStore<T> {
+        let layout = Layout::unknown();
+        let space = Space::new(Pages::new(layout, 1, 0), Tree { root: PageNo(0), height: 1 });
+        let ring = Ring::new(&layout, 0);
+        PagedStore {
+            options,
+            now,
+            superblock: Superblock::unknown(layout),
+            space,
+            log: Log::resume(ring, Lsn(0), Lsn(0), 0, Vec::new()),
+            group: Group::new(group_settings(&options), Lsn(0)),
+            log_flushes: 0,
+            own_data_unflushed: false,
+            durable_to_note: None,
+            compressor: Compressor::new(options.compression),
+            throttle: Throttle::new(options.throttle),
+            job: None,
+            restart: None,
+            fault: None,
+            interval_is_logged: false,
+            last_instant: now,
+            checkpoint_wanted: None,
+            ios: Slots::new(),
+            loads: BTreeMap::new(),
+            pinned_for_ops: 0,
+            waiting: Slots::new(),
+            lanes: BTreeMap::new(),
+            ready: VecDeque::new(),
+            parked: VecDeque::new(),
+            unpark: false,
+            sleeping: BTreeMap::new(),
+            sleeper: 0,
+            committing: VecDeque::new(),
+            syncing: VecDeque::new(),
+            checkpoint_waiters: Vec::new(),
+            needs: Needs::default(),
+            body: Vec::new(),
+            metrics: Metrics::default(),
+            out: Outbox::new(),
+        }
+    }
+
+    pub(super) fn begin_restart(&mut self, data_bytes: Bytes, log_device_bytes: Option<Bytes>) {
+        let class = self.options.classes.restart;
+        let left = 4 + u32::from(log_device_bytes.is_some());
+        for (at, offset) in superblock_offsets(data_bytes.get()).into_iter().enumerate() {
+            let purpose = Purpose::Restart(Request::Superblock(at));
+            self.request(
+                purpose,
+                Target::Data,
+                Kind::Read,
+                (offset, SUPERBLOCK),
+                class,
+                Vec::new(),
+            );
+        }
+        if log_device_bytes.is_some() {
+            let purpose = Purpose::Restart(Request::LogHeader);
+            self.request(purpose, Target::Log, Kind::Read, (0, LOG_HEADER), class, Vec::new());
+        }
+        self.restart = Some(Box::new(Restart {
+            phase: Phase::Superblocks { read: vec![Vec::new(); 4], log_header: None, left },
+            data_bytes: data_bytes.get(),
+            log_device_bytes: log_device_bytes.map(Bytes::get),
+            replayed: (Lsn(0), 0),
+            pins: Vec::new(),
+            failed_load: None,
+            loads_done: 0,
+        }));
+    }
+
+    fn restarting(&mut self) -> &mut Restart {
+        self.restart.as_mut().expect("a restart runs")
+    }
+
+    fn give_up(&mut self, fault: RestartFault) {
+        self.stop(Fault::Restart(fault));
+    }
+
+    pub(super) fn restart_io_done(&mut self, request: Request, done: IoDone) {
+        let good = done.outcome == Outcome::Done;
+        let Some(restart) = &mut self.restart else { return };
+        match (&mut restart.phase, request) {
+            (Phase::Superblocks { read, left, .. }, Request::Superblock(at)) => {
+                // One that cannot be read counts as damaged: there are others.
+                read[at] = if good { done.data } else { Vec::new() };
+                *left -= 1;
+            }
+            (Phase::Superblocks { log_header, left, .. }, Request::LogHeader) => {
+                *log_header = good.then_some(done.data);
+                *left -= 1;
+            }
+            (Phase::Physical(physical), request) => {
+                if let Err(fault) = physical.answered(request, done) {
+                    self.give_up(fault);
+                }
+            }
+            (Phase::Replay(replay), request) => {
+                if let Err(fault) = replay.answered(request, done) {
+                    self.give_up(fault);
+                }
+            }
+            (Phase::Marker { left }, Request::Marker) => {
+                *left -= 1;
+                if !good {
+                    self.give_up(RestartFault::Unwritable);
+                }
+            }
+            (Phase::Flush { left }, Request::Flush) => {
+                *left -= 1;
+                if !good {
+                    self.stop(Fault::Flush(Target::Data));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes the restart as far as it goes without another answer.
+    pub(super) fn advance_restart(&mut self) {
+        while self.fault.is_none() && self.restart.is_some() {
+            if !self.restart_step() {
+                return;
+            }
+        }
+    }
+
+    /// One phase's turn. Answers whether the next phase has begun.
+    fn restart_step(&mut self) -> bool {
+        if let Some((page, _)) = self.restarting().failed_load {
+            self.give_up(RestartFault::Page(page));
+            return false;
+        }
+        match &self.restarting().phase {
+            Phase::Superblocks { left: 0, .. } => self.choose_superblock(),
+            Phase::Superblocks { .. } => false,
+            Phase::Physical(_) => self.advance_physical(),
+            Phase::Map { .. } => self.load_map(),
+            Phase::Replay(_) => self.advance_replay(),
+            Phase::Marker { left: 0 } => self.flush_marker(),
+            Phase::Flush { left: 0 } => self.open_for_ops(),
+            Phase::Marker { .. } | Phase::Flush { .. } | Phase::Done => false,
+        }
+    }
+
+    /// Everything is known about where things stand: memory is set up, and what had begun is looked at.
+    fn choose_superblock(&mut self) -> bool {
+        let restart = self.restarting();
+        let Phase::Superblocks { read, log_header, .. } =
+            std::mem::replace(&mut restart.phase, Phase::Done)
+        else {
+            unreachable!("superblocks are read first");
+        };
+        let (data_bytes, log_device) = (restart.data_bytes, restart.log_device_bytes);
+        let superblock = match Superblock::newest(&read) {
+            Ok(superblock) => superblock,
+            Err(fault) => {
+                self.give_up(RestartFault::Superblock(fault));
+                return false;
+            }
+        };
+        if let Err(fault) =
+            check_devices(&superblock, data_bytes, log_device, log_header.as_deref())
+        {
+            self.give_up(fault);
+            return false;
+        }
+        self.set_up(superblock);
+        if self.fault.is_some() {
+            return false;
+        }
+        self.restarting().phase = match superblock.begun {
+            Some(begun) => Phase::Physical(Box::new(Physical::new(&superblock, begun))),
+            None => Phase::Map { next: 0, loaded: 0 },
+        };
+        true
+    }
+
+    fn set_up(&mut self, superblock: Superblock) {
+        let layout = superblock.layout;
+        let frames = cache_frames(self.options.cache, layout.page);
+        if u64::from(frames) < layout.map_pages * 4 + 32 {
+            return self.give_up(RestartFault::CacheTooSmall { frames: layout.map_pages * 4 + 32 });
+        }
+        let slots = cache_frames(self.options.old_versions_bytes(), layout.page);
+        let tree = Tree { root: superblock.completed.root, height: superblock.completed.height };
+        self.space = Space::new(Pages::new(layout, frames, slots), tree);
+        self.superblock = superblock;
+    }
+
+    /// Reads the free map; its pages stay in memory.
+    fn load_map(&mut self) -> bool {
+        let layout = self.superblock.layout;
+        let class = self.options.classes.restart;
+        let Phase::Map { next, .. } = self.restarting().phase else {
+            unreachable!("the map is read")
+        };
+        let mut next = next;
+        while next < layout.map_pages && self.loads.len() < 16 {
+            let begun = self.begin_load(Miss::Structure(layout.map_first.plus(next)), class);
+            begun.expect("the cache has room for the free map");
+            next += 1;
+        }
+        let restart = self.restarting();
+        let loaded = restart.loads_done;
+        restart.phase = Phase::Map { next, loaded };
+        if loaded < layout.map_pages {
+            return false;
+        }
+        restart.loads_done = 0;
+        for at in 0..layout.map_pages {
+            let number = layout.map_first.plus(at);
+            let first =
+                layout.pages_first.plus(at * crate::paged::layout::bits_per_map_page(layout.page));
+            let bits = self.space.pages.page(number).expect("it was loaded")[HEADER..].to_vec();
+            self.space.pages.allocator.load(first, &bits);
+            self.space.pages.pin(number);
+        }
+        self.begin_replay();
+        true
+    }
+
+    /// The replay is over: what it read is made durable. So is the marker: the one that was read may be the remains of a
+    /// flush that failed.
+    fn flush_restart(&mut self) {
+        let class = self.options.classes.restart;
+        self.superblock.sequence += 1;
+        self.superblock.protection = self.options.protection;
+        let marker = self.superblock;
+        self.restarting().phase = Phase::Marker { left: 2 };
+        for offset in marker_offsets(&marker) {
+            let purpose = Purpose::Restart(Request::Marker);
+            self.write(purpose, Target::Data, offset, class, marker.encode());
+        }
+    }
+
+    fn flush_marker(&mut self) -> bool {
+        let class = self.options.classes.restart;
+        self.flush(Purpose::Restart(Request::Flush), Target::Data, class);
+        let mut left = 1;
+        if self.superblock.layout.log_target == Target::Log {
+            self.flush(Purpose::Restart(Request::Flush), Target::Log, class);
+            left = 2;
+        }
+        self.restarting().phase = Phase::Flush { left };
+        true
+    }
+
+    fn open_for_ops(&mut self) -> bool {
+        self.restart = None;
+        self.last_instant = self.now;
+        self.unpark = true;
+        // Pages that the replay changed have no images in the log: the next checkpoint writes them itself.
+        self.interval_is_logged = false;
+        self.space.pages.journal.set(false);
+        if self.options.protection == Protection::Log && self.space.pages.counts().dirty == 0 {
+            self.interval_is_logged = self.options.log_mode != crate::paged::options::LogMode::None;
+            self.space.pages.journal.set(self.interval_is_logged);
+        }
+        true
+    }
+
+    fn resume_log(&mut self, head: Lsn, chain: u32, prefix: Vec<u8>) {
+        let ring = Ring::new(&self.superblock.layout, self.superblock.store_id);
+        self.log = Log::resume(ring, self.superblock.completed.position, head, chain, prefix);
+        self.group = Group::new(group_settings(&self.options), head);
+    }
+}
+
+fn group_settings(options: &Options) -> GroupSettings {
+    GroupSettings {
+        mode: options.log_mode,
+        flush_interval: options.log_flush_interval,
+        sync_interval: options.log_sync_interval,
+        gather_max: options.gather_max,
+    }
+}
+
+/// Whether the devices are those that the store was formatted on.
+fn check_devices(
+    superblock: &Superblock,
+    data_bytes: u64,
+    log_device: Option<u64>,
+    log_header: Option<&[u8]>,
+) -> Result<(), RestartFault> {
+    let layout = &superblock.layout;
+    if layout.data_bytes != data_bytes {
+        return Err(RestartFault::Size { formatted: layout.data_bytes, found: data_bytes });
+    }
+    match (layout.log_target, log_device) {
+        (Target::Data, None) => Ok(()),
+        (Target::Log, Some(bytes)) if bytes < LOG_HEADER + layout.log_bytes => {
+            Err(RestartFault::Size { formatted: LOG_HEADER + layout.log_bytes, found: bytes })
+        }
+        (Target::Log, Some(_)) => match log_header {
+            None => Err(RestartFault::Unreadable(Target::Log)),
+            Some(header) if superblock.owns_log(header) => Ok(()),
+            Some(_) => Err(RestartFault::ForeignLog),
+        },
+        _ => Err(RestartFault::LogDevice),
+    }
+}

@@ -1,0 +1,142 @@
+//! The log as a stream: read in large pieces, a few at a time, handed on in order.
+
+use super::Request;
+use crate::paged::api::IoDone;
+use crate::paged::ids::Lsn;
+use crate::paged::log::{Found, Ring, Scan};
+use loadline_device::Outcome;
+use std::collections::BTreeMap;
+
+/// Bytes of one read.
+const PIECE: u64 = 1 << 20;
+/// Reads in flight.
+const PIECES: usize = 4;
+
+/// A log being read.
+pub(super) struct Stream {
+    ring: Ring,
+    /// Tells its reads from those of a stream before it.
+    number: u32,
+    scan: Scan,
+    window: Vec<u8>,
+    window_start: Lsn,
+    arrived: BTreeMap<Lsn, Vec<u8>>,
+    in_flight: usize,
+    next: Lsn,
+    limit: Lsn,
+}
+
+/// What a stream wants or has.
+pub(super) enum Progress {
+    /// Wait for reads.
+    Wait,
+    /// The log ends where the scan stands.
+    End,
+}
+
+impl Stream {
+    /// A stream from `position` on.
+    pub(super) fn new(ring: Ring, number: u32, position: Lsn, chain: u32) -> Stream {
+        let start = Lsn(position.0 / ring.block * ring.block);
+        Stream {
+            ring,
+            number,
+            scan: Scan::new(ring, position, chain),
+            window: Vec::new(),
+            window_start: start,
+            arrived: BTreeMap::new(),
+            in_flight: 0,
+            next: start,
+            limit: Lsn(start.0 + ring.bytes),
+        }
+    }
+
+    /// Where the scan stands.
+    pub(super) fn scan(&self) -> Scan {
+        self.scan
+    }
+
+    /// The next read to be made: what it is for, where on the device, how long.
+    pub(super) fn next_read(&mut self) -> Option<(Request, u64, u64)> {
+        let waiting = self.in_flight + self.arrived.len();
+        if waiting >= PIECES || self.next >= self.limit {
+            return None;
+        }
+        let place = self.ring.place(self.next);
+        let to_end = self.ring.offset + self.ring.bytes - place;
+        let length = PIECE.min(to_end).min(self.limit.0 - self.next.0);
+        let request = Request::Stream(self.number, self.next);
+        self.next = Lsn(self.next.0 + length);
+        self.in_flight += 1;
+        Some((request, place, length))
+    }
+
+    /// The measures of the log.
+    pub(super) fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
+    /// Whether it would make another read now.
+    pub(super) fn wants_reads(&self) -> bool {
+        self.in_flight + self.arrived.len() < PIECES && self.next < self.limit
+    }
+
+    /// A read is answered. False if it failed.
+    pub(super) fn answered(&mut self, number: u32, position: Lsn, done: IoDone) -> bool {
+        if number != self.number {
+            return true;
+        }
+        self.in_flight -= 1;
+        self.arrived.insert(position, done.data);
+        done.outcome == Outcome::Done
+    }
+
+    /// Hands on what can be handed on: `f` sees the scan before each record, the record, and says whether to go on. It
+    /// is asked again about a record that it stopped at.
+    pub(super) fn pump(
+        &mut self,
+        mut f: impl FnMut(Scan, crate::paged::log::Record<'_>) -> bool,
+    ) -> Option<Progress> {
+        loop {
+            let before = self.scan;
+            match self.scan.next(self.window_start, &self.window) {
+                Found::Record(record) => {
+                    if !f(before, record) {
+                        self.scan = before;
+                        return None;
+                    }
+                }
+                Found::End => return Some(Progress::End),
+                Found::More => {
+                    if !self.take_arrived() {
+                        let all_read = self.in_flight == 0 && self.next >= self.limit;
+                        return Some(if all_read { Progress::End } else { Progress::Wait });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds the next piece to the window, and drops what is done with.
+    fn take_arrived(&mut self) -> bool {
+        let end = Lsn(self.window_start.0 + self.window.len() as u64);
+        let Some(piece) = self.arrived.remove(&end) else { return false };
+        let block = self.scan.position().0 / self.ring.block * self.ring.block;
+        let done = (block.saturating_sub(self.window_start.0) as usize).min(self.window.len());
+        self.window.drain(..done);
+        self.window_start = Lsn(self.window_start.0 + done as u64);
+        self.window.extend_from_slice(&piece);
+        true
+    }
+
+    /// What the block of `position` holds before it.
+    pub(super) fn block_prefix(&self, position: Lsn) -> Vec<u8> {
+        let block = position.0 / self.ring.block * self.ring.block;
+        let at = |lsn: u64| (lsn - self.window_start.0) as usize;
+        if block == position.0 {
+            Vec::new()
+        } else {
+            self.window[at(block)..at(position.0)].to_vec()
+        }
+    }
+}

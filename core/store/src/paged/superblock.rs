@@ -1,0 +1,375 @@
+//! The superblock: what the store is, and which checkpoint it stands at.
+//!
+//! A marker of checkpoint.md 5 (begin, end) is a new superblock with the next sequence number. Slot 0 and slot 1 take
+//! turns, so a torn one leaves the one before; each is written at both ends of the device, so a rotten one leaves its twin.
+//!
+//! | offset | bytes | field |
+//! |---|---|---|
+//! | 0 | 8 | `LOADLINE` |
+//! | 8 | 4 | CRC-32C of bytes 12..4096 |
+//! | 12 | 4 | format version |
+//! | 16 | 8 | store id |
+//! | 24 | 8 | sequence number |
+//! | 32 | 4 | page size |
+//! | 36 | 4 | log block |
+//! | 40 | 8 | size of the data device |
+//! | 48 | 1 | log on: 0 the data device, 1 a device of its own |
+//! | 49 | 1 | protection that the store is set to: 0 `log`, 1 `checkpoint` |
+//! | 50 | 6 | zero |
+//! | 56 | 72 | log offset, log bytes, segment bytes, recovery offset, recovery bytes, first map page, map pages, first page, pages |
+//! | 128 | 40 | the last completed checkpoint ([`CheckpointState`]) |
+//! | 168 | 1 | 1 if a checkpoint has begun and not ended |
+//! | 169 | 1 | its protection |
+//! | 170 | 6 | zero |
+//! | 176 | 40 | the begun checkpoint |
+//! | 216 | 8 | its images |
+//! | 224 | 8 | bytes of its images |
+//! | 232 | 4 | their digest |
+
+use super::api::Target;
+use super::ids::{CheckpointId, Lsn, PageNo, PageSize};
+use super::layout::{Layout, SUPERBLOCK};
+use super::options::Protection;
+
+/// First bytes of every superblock.
+pub const MAGIC: [u8; 8] = *b"LOADLINE";
+/// Version of the whole format.
+pub const VERSION: u32 = 1;
+/// First bytes of a log device.
+pub const LOG_MAGIC: [u8; 8] = *b"LOADLLOG";
+
+/// The store as of one checkpoint's instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckpointState {
+    /// Which checkpoint.
+    pub id: CheckpointId,
+    /// The pages contain the log before this position, and nothing after.
+    pub position: Lsn,
+    /// The chain value before that position ([`super::log`]).
+    pub chain: u32,
+    /// The tree's root.
+    pub root: PageNo,
+    /// The tree's levels.
+    pub height: u8,
+}
+
+/// A checkpoint whose pages may be half written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// What it makes the store.
+    pub state: CheckpointState,
+    /// Where the images of its pages are, whatever is configured now.
+    pub protection: Protection,
+    /// The image set, under `checkpoint` protection; else zeros.
+    pub images: ImageSum,
+}
+
+/// What is known of an image set as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ImageSum {
+    /// How many images.
+    pub count: u64,
+    /// Bytes of all records.
+    pub bytes: u64,
+    /// Digest over all records.
+    pub digest: u32,
+}
+
+/// The whole superblock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Superblock {
+    /// Tells this store from every other one.
+    pub store_id: u64,
+    /// Grows with each marker.
+    pub sequence: u64,
+    /// The places.
+    pub layout: Layout,
+    /// The protection that the store is set to.
+    pub protection: Protection,
+    /// The last completed checkpoint.
+    pub completed: CheckpointState,
+    /// The one that has begun and not ended.
+    pub begun: Option<Begun>,
+}
+
+/// Why a superblock is of no use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SuperblockFault {
+    /// It does not begin as a superblock does.
+    Foreign,
+    /// The checksum does not fit.
+    Checksum,
+    /// A newer format.
+    Version(u32),
+    /// Whole, but with impossible places.
+    Layout,
+}
+
+impl Superblock {
+    /// What stands for the superblock before one is read.
+    pub(in crate::paged) fn unknown(layout: Layout) -> Superblock {
+        Superblock {
+            store_id: 0,
+            sequence: 0,
+            layout,
+            protection: Protection::Checkpoint,
+            completed: CheckpointState::default(),
+            begun: None,
+        }
+    }
+
+    /// The bytes of the superblock.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(SUPERBLOCK as usize);
+        out.extend_from_slice(&MAGIC);
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&self.store_id.to_le_bytes());
+        out.extend_from_slice(&self.sequence.to_le_bytes());
+        let layout = &self.layout;
+        out.extend_from_slice(&(layout.page.bytes() as u32).to_le_bytes());
+        out.extend_from_slice(&(layout.block_bytes as u32).to_le_bytes());
+        out.extend_from_slice(&layout.data_bytes.to_le_bytes());
+        out.push(u8::from(layout.log_target == Target::Log));
+        out.push(self.protection.number());
+        out.extend_from_slice(&[0; 6]);
+        for place in places(layout) {
+            out.extend_from_slice(&place.to_le_bytes());
+        }
+        encode_state(&self.completed, &mut out);
+        out.push(u8::from(self.begun.is_some()));
+        out.push(self.begun.map_or(0, |begun| begun.protection.number()));
+        out.extend_from_slice(&[0; 6]);
+        let begun = self
+            .begun
+            .map_or((CheckpointState::default(), ImageSum::default()), |b| (b.state, b.images));
+        encode_state(&begun.0, &mut out);
+        out.extend_from_slice(&begun.1.count.to_le_bytes());
+        out.extend_from_slice(&begun.1.bytes.to_le_bytes());
+        out.extend_from_slice(&begun.1.digest.to_le_bytes());
+        out.resize(SUPERBLOCK as usize, 0);
+        let crc = crc32c::crc32c(&out[12..]);
+        out[8..12].copy_from_slice(&crc.to_le_bytes());
+        out
+    }
+
+    /// Reads a superblock. Never panics.
+    pub fn decode(bytes: &[u8]) -> Result<Superblock, SuperblockFault> {
+        if bytes.len() < SUPERBLOCK as usize || bytes[..8] != MAGIC {
+            return Err(SuperblockFault::Foreign);
+        }
+        let bytes = &bytes[..SUPERBLOCK as usize];
+        if u32_at(bytes, 8) != crc32c::crc32c(&bytes[12..]) {
+            return Err(SuperblockFault::Checksum);
+        }
+        if u32_at(bytes, 12) != VERSION {
+            return Err(SuperblockFault::Version(u32_at(bytes, 12)));
+        }
+        let layout = decode_layout(bytes).ok_or(SuperblockFault::Layout)?;
+        let protection = Protection::from_number(bytes[49]).ok_or(SuperblockFault::Layout)?;
+        let completed = decode_state(bytes, 128, &layout).ok_or(SuperblockFault::Layout)?;
+        let begun = match bytes[168] {
+            0 => None,
+            _ => Some(decode_begun(bytes, &layout).ok_or(SuperblockFault::Layout)?),
+        };
+        Ok(Superblock {
+            store_id: u64_at(bytes, 16),
+            sequence: u64_at(bytes, 24),
+            layout,
+            protection,
+            completed,
+            begun,
+        })
+    }
+
+    /// The newest usable one of the superblocks that were read, or the best reason why there is none.
+    pub fn newest(read: &[Vec<u8>]) -> Result<Superblock, SuperblockFault> {
+        let mut fault = SuperblockFault::Foreign;
+        let mut newest: Option<Superblock> = None;
+        for bytes in read {
+            match Superblock::decode(bytes) {
+                Ok(found) if newest.is_none_or(|n| n.sequence < found.sequence) => {
+                    newest = Some(found)
+                }
+                Ok(_) | Err(SuperblockFault::Foreign) => {}
+                Err(other) => fault = other,
+            }
+        }
+        newest.ok_or(fault)
+    }
+
+    /// The first block of a log device of its own: it names the store that it belongs to.
+    pub fn encode_log_header(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(super::layout::LOG_HEADER as usize);
+        out.extend_from_slice(&LOG_MAGIC);
+        out.extend_from_slice(&self.store_id.to_le_bytes());
+        out.extend_from_slice(&self.layout.log_bytes.to_le_bytes());
+        let crc = crc32c::crc32c(&out);
+        out.extend_from_slice(&crc.to_le_bytes());
+        out.resize(super::layout::LOG_HEADER as usize, 0);
+        out
+    }
+
+    /// Whether these are the first bytes of this store's log device.
+    pub fn owns_log(&self, header: &[u8]) -> bool {
+        header == self.encode_log_header()
+    }
+}
+
+fn places(layout: &Layout) -> [u64; 9] {
+    [
+        layout.log_offset,
+        layout.log_bytes,
+        layout.segment_bytes,
+        layout.recovery_offset,
+        layout.recovery_bytes,
+        layout.map_first.0,
+        layout.map_pages,
+        layout.pages_first.0,
+        layout.pages_count,
+    ]
+}
+
+fn encode_state(state: &CheckpointState, out: &mut Vec<u8>) {
+    out.extend_from_slice(&state.id.0.to_le_bytes());
+    out.extend_from_slice(&state.position.0.to_le_bytes());
+    out.extend_from_slice(&state.root.0.to_le_bytes());
+    out.extend_from_slice(&state.chain.to_le_bytes());
+    out.push(state.height);
+    out.extend_from_slice(&[0; 11]);
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+fn decode_state(bytes: &[u8], at: usize, layout: &Layout) -> Option<CheckpointState> {
+    let state = CheckpointState {
+        id: CheckpointId(u64_at(bytes, at)),
+        position: Lsn(u64_at(bytes, at + 8)),
+        root: PageNo(u64_at(bytes, at + 16)),
+        chain: u32_at(bytes, at + 24),
+        height: bytes[at + 28],
+    };
+    (layout.is_page(state.root) && state.height > 0).then_some(state)
+}
+
+fn decode_begun(bytes: &[u8], layout: &Layout) -> Option<Begun> {
+    Some(Begun {
+        state: decode_state(bytes, 176, layout)?,
+        protection: Protection::from_number(bytes[169])?,
+        images: ImageSum {
+            count: u64_at(bytes, 216),
+            bytes: u64_at(bytes, 224),
+            digest: u32_at(bytes, 232),
+        },
+    })
+}
+
+/// Reads the places and checks them against each other, so that nothing later has to distrust them.
+fn decode_layout(bytes: &[u8]) -> Option<Layout> {
+    let place = |index: usize| u64_at(bytes, 56 + 8 * index);
+    let page = PageSize::new(u32_at(bytes, 32))?;
+    let layout = Layout {
+        page,
+        data_bytes: u64_at(bytes, 40),
+        log_target: if bytes[48] == 0 { Target::Data } else { Target::Log },
+        log_offset: place(0),
+        log_bytes: place(1),
+        segment_bytes: place(2),
+        block_bytes: u64::from(u32_at(bytes, 36)),
+        recovery_offset: place(3),
+        recovery_bytes: place(4),
+        map_first: PageNo(place(5)),
+        map_pages: place(6),
+        pages_first: PageNo(place(7)),
+        pages_count: place(8),
+    };
+    let size = page.bytes() as u64;
+    let pages_end = layout.pages_first.0.checked_add(layout.pages_count)?.checked_mul(size)?;
+    let recovery_end = layout.recovery_offset.checked_add(layout.recovery_bytes)?;
+    let block_is_legal = super::layout::BLOCK_SIZES.contains(&u32_at(bytes, 36));
+    let sound = block_is_legal
+        && layout.segment_bytes >= 64 << 10
+        && layout.segment_bytes.is_multiple_of(layout.block_bytes)
+        && layout.log_bytes.is_multiple_of(layout.segment_bytes)
+        && layout.log_bytes >= 4 * layout.segment_bytes
+        && layout.recovery_bytes > SUPERBLOCK
+        && recovery_end <= layout.map_first.0.checked_mul(size)?
+        && layout.map_first.0 + layout.map_pages == layout.pages_first.0
+        && layout.map_pages.checked_mul(super::layout::bits_per_map_page(page))?
+            >= layout.pages_count
+        && pages_end <= layout.data_bytes
+        && layout.pages_count > 0;
+    sound.then_some(layout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::layout::Format;
+    use super::*;
+    use loadline_base::Bytes;
+    use proptest::prelude::*;
+
+    fn superblock() -> Superblock {
+        let format = Format {
+            store_id: 77,
+            data_bytes: Bytes::from_mib(8),
+            log_device_bytes: None,
+            log_bytes: Bytes::from_mib(1),
+            segment_bytes: Bytes::from_kib(64),
+            block_bytes: 4096,
+            recovery_bytes: Bytes::from_mib(1),
+            page: PageSize::DEFAULT,
+        };
+        let layout = format.layout().expect("it fits");
+        let state = CheckpointState {
+            id: CheckpointId(4),
+            position: Lsn(4096),
+            chain: 9,
+            root: layout.pages_first,
+            height: 2,
+        };
+        let images = ImageSum { count: 3, bytes: 999, digest: 5 };
+        let begun = Begun { state, protection: Protection::Checkpoint, images };
+        Superblock {
+            store_id: 77,
+            sequence: 12,
+            layout,
+            protection: Protection::Log,
+            completed: state,
+            begun: Some(begun),
+        }
+    }
+
+    #[test]
+    fn a_superblock_reads_back_and_the_newest_whole_one_counts() {
+        let newer = superblock();
+        let older = Superblock { sequence: 11, begun: None, ..newer };
+        assert_eq!(Superblock::decode(&newer.encode()), Ok(newer));
+        let mut torn = newer.encode();
+        torn[200] ^= 1;
+        assert_eq!(Superblock::decode(&torn), Err(SuperblockFault::Checksum));
+        assert_eq!(Superblock::newest(&[older.encode(), newer.encode()]), Ok(newer));
+        assert_eq!(Superblock::newest(&[older.encode(), torn.clone()]), Ok(older));
+        assert_eq!(Superblock::newest(&[vec![0; 4096], torn]), Err(SuperblockFault::Checksum));
+    }
+
+    proptest! {
+        /// Also with a checksum that fits, no bytes lead to a panic or to places that overlap.
+        #[test]
+        fn spoiled_superblocks_are_refused_or_sound(at in 12usize..240, value: [u8; 8]) {
+            let mut bytes = superblock().encode();
+            bytes[at..at + 8].copy_from_slice(&value);
+            let crc = crc32c::crc32c(&bytes[12..]);
+            bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+            if let Ok(read) = Superblock::decode(&bytes) {
+                prop_assert!(read.layout.pages().end.0 <= read.layout.data_bytes / read.layout.page.bytes() as u64);
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The words for the policies.
+
+use crate::paged::options::ParseWordError;
+use std::fmt;
+use std::str::FromStr;
+
+/// How updates are slowed down; see the table of the module above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Policy {
+    /// Not at all.
+    None,
+    /// Exponential back-off while the buffer is nearly full (checkpoint.md 11.3).
+    Exponential,
+    /// By a target for the share of dirty pages (11.5).
+    TargetRatio,
+    /// By the speeds of checkpoint and updates (11.6).
+    Speed,
+    /// By how far the buffer's fill is ahead of the checkpoint (11.4).
+    FillRate,
+    /// Loadline's own: at the pace that the checkpoint's measured progress allows.
+    Paced,
+}
+
+impl Policy {
+    /// All policies.
+    pub const ALL: [Policy; 6] = [
+        Policy::None,
+        Policy::Exponential,
+        Policy::TargetRatio,
+        Policy::Speed,
+        Policy::FillRate,
+        Policy::Paced,
+    ];
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Policy::None => "none",
+            Policy::Exponential => "exponential",
+            Policy::TargetRatio => "target-ratio",
+            Policy::Speed => "speed",
+            Policy::FillRate => "fill-rate",
+            Policy::Paced => "paced",
+        })
+    }
+}
+
+impl FromStr for Policy {
+    type Err = ParseWordError;
+
+    fn from_str(text: &str) -> Result<Policy, ParseWordError> {
+        let wanted = "`none`, `exponential`, `target-ratio`, `speed`, `fill-rate` or `paced`";
+        let found = Policy::ALL.into_iter().find(|policy| policy.to_string() == text);
+        found.ok_or(ParseWordError { wanted })
+    }
+}

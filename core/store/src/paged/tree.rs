@@ -1,0 +1,168 @@
+//! The one B+tree of a store: user keys, object metadata, attributes, extents.
+//!
+//! Leaves hold keys with values; inner nodes hold separators with children. There are no links between siblings: a
+//! walk along the keys goes through the parents, so a split edits only the path to the leaf and new pages.
+//!
+//! A change has two halves. *Plan* looks for the pages that it needs and names them in a [`Footprint`]; a page that is
+//! not resident is the answer [`Missing`], and the caller starts again when it has been read. *Apply* makes the edits
+//! and never misses. A transaction plans all its changes on the unchanged tree, then applies them all:
+//!
+//! 1. `plan_put`, `plan_remove`, `plan_patch` for each change, at most one change for each key;
+//! 2. `put`, `remove`, `patch` in any order;
+//! 3. `settle` for each removed key, which merges pages that became small and frees those that became empty. It
+//!    comes last because a later put of the same transaction may belong into the page that would be gone, and the
+//!    neighbour that inherits its keys was never planned.
+
+mod change;
+mod plan;
+mod walk;
+
+pub use plan::Footprint;
+pub use walk::{Visited, Walk};
+
+use super::edit::PageEdit;
+use super::ids::PageNo;
+use super::node::Node;
+
+/// The pages that a tree lives in.
+pub trait TreePages {
+    /// A page's bytes, if it is resident.
+    fn page(&self, number: PageNo) -> Option<&[u8]>;
+    /// Changes a resident page.
+    fn edit(&mut self, number: PageNo, edit: PageEdit<'_>);
+    /// Takes a free page, which is resident at once. Plans have counted it in [`Footprint::new_pages`].
+    fn allocate(&mut self) -> PageNo;
+    /// Gives a page back.
+    fn free(&mut self, number: PageNo);
+    /// Whether the page is resident and may be edited: the edit was planned, or it costs nothing extra.
+    fn may_touch(&self, number: PageNo) -> bool;
+}
+
+/// A page that has to be read first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missing(pub PageNo);
+
+/// Where a tree begins. An empty tree is one empty leaf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tree {
+    /// The topmost node.
+    pub root: PageNo,
+    /// How many levels there are: 1 if the root is a leaf.
+    pub height: u8,
+}
+
+/// A key and its value, in a resident page.
+pub type Entry<'p> = (&'p [u8], &'p [u8]);
+
+impl Tree {
+    /// A new tree without keys. It allocates one page.
+    pub fn create<P: TreePages>(pages: &mut P) -> Tree {
+        let root = pages.allocate();
+        pages.edit(root, PageEdit::Init { kind: super::page::PageKind::Leaf });
+        Tree { root, height: 1 }
+    }
+
+    /// The value of `key`.
+    pub fn get<'p, P: TreePages>(
+        &self,
+        pages: &'p P,
+        key: &[u8],
+    ) -> Result<Option<&'p [u8]>, Missing> {
+        let leaf = node(pages, self.leaf(pages, key)?)?;
+        Ok(leaf.search(key).ok().map(|at| leaf.value(at)))
+    }
+
+    /// The first entry whose key is `key` or greater.
+    pub fn at_or_after<'p, P: TreePages>(
+        &self,
+        pages: &'p P,
+        key: &[u8],
+    ) -> Result<Option<Entry<'p>>, Missing> {
+        let mut first = None;
+        self.visit(pages, key, |key, value| {
+            first = Some((key, value));
+            false
+        })?;
+        Ok(first)
+    }
+
+    /// The last entry whose key is `key` or smaller.
+    pub fn at_or_before<'p, P: TreePages>(
+        &self,
+        pages: &'p P,
+        key: &[u8],
+    ) -> Result<Option<Entry<'p>>, Missing> {
+        last_below(pages, self.root, self.height, key)
+    }
+
+    /// Shows `f` the entries from key `from` on, in key order, until it says `false`. After [`Missing`] the entries
+    /// before that page have been shown: a caller that keeps count goes on behind the last of them.
+    pub fn visit<'p, P: TreePages>(
+        &self,
+        pages: &'p P,
+        from: &[u8],
+        mut f: impl FnMut(&'p [u8], &'p [u8]) -> bool,
+    ) -> Result<(), Missing> {
+        visit_below(pages, self.root, self.height, from, &mut f).map(|_| ())
+    }
+
+    /// The leaf that `key` belongs into. Only the nodes above it need to be resident.
+    fn leaf<P: TreePages>(&self, pages: &P, key: &[u8]) -> Result<PageNo, Missing> {
+        let mut number = self.root;
+        for _ in 1..self.height {
+            let inner = node(pages, number)?;
+            number = inner.child(inner.route(key));
+        }
+        Ok(number)
+    }
+}
+
+/// A resident node.
+fn node<P: TreePages>(pages: &P, number: PageNo) -> Result<Node<'_>, Missing> {
+    pages.page(number).map(Node::new).ok_or(Missing(number))
+}
+
+/// Visits what is below a node of that many levels. Says whether `f` wants more.
+fn visit_below<'p, P: TreePages>(
+    pages: &'p P,
+    number: PageNo,
+    levels: u8,
+    from: &[u8],
+    f: &mut impl FnMut(&'p [u8], &'p [u8]) -> bool,
+) -> Result<bool, Missing> {
+    let node = node(pages, number)?;
+    if levels == 1 {
+        let first = node.search(from).unwrap_or_else(|at| at);
+        return Ok((first..node.count()).all(|at| f(node.key(at), node.value(at))));
+    }
+    for at in node.route(from)..node.count() {
+        if !visit_below(pages, node.child(at), levels - 1, from, f)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The last entry at or before `key` below a node of that many levels.
+fn last_below<'p, P: TreePages>(
+    pages: &'p P,
+    number: PageNo,
+    levels: u8,
+    key: &[u8],
+) -> Result<Option<Entry<'p>>, Missing> {
+    let node = node(pages, number)?;
+    if levels == 1 {
+        let end = node.search(key).map_or_else(|at| at, |at| at + 1);
+        return Ok(end.checked_sub(1).map(|at| (node.key(at), node.value(at))));
+    }
+    for at in (0..=node.route(key)).rev() {
+        let found = last_below(pages, node.child(at), levels - 1, key)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests;

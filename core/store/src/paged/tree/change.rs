@@ -1,0 +1,268 @@
+//! The second half of a change: the edits. Everything they need was planned, so nothing is missing here.
+
+use super::{PageNo, Tree, TreePages};
+use crate::paged::edit::PageEdit;
+use crate::paged::node::{Node, entry_bytes, shared};
+use crate::paged::page::PageKind;
+
+/// What a split hands to the level above.
+struct Split {
+    /// Keys from this one on are in the new node.
+    separator: Vec<u8>,
+    /// The new node.
+    right: PageNo,
+}
+
+/// A new cell for a node.
+#[derive(Clone, Copy)]
+struct Cell<'a> {
+    at: u16,
+    key: &'a [u8],
+    value: &'a [u8],
+}
+
+impl Tree {
+    /// Sets the value of `key`. If there was one before, answers what `look` makes of it.
+    pub fn put<P: TreePages, R>(
+        &mut self,
+        pages: &mut P,
+        key: &[u8],
+        value: &[u8],
+        look: impl FnOnce(&[u8]) -> R,
+    ) -> Option<R> {
+        let (old, split) = put_below(pages, self.root, self.height, (key, value), look);
+        if let Some(split) = split {
+            self.grow(pages, &split);
+        }
+        old
+    }
+
+    /// Takes `key` out. Says whether it was there. Its page stays, however empty, until [`settle`](Tree::settle).
+    pub fn remove<P: TreePages>(&mut self, pages: &mut P, key: &[u8]) -> bool {
+        let leaf = self.planned_leaf(pages, key);
+        let found = resident(pages, leaf).search(key);
+        if let Ok(at) = found {
+            pages.edit(leaf, PageEdit::Remove { at });
+        }
+        found.is_ok()
+    }
+
+    /// Overwrites a part of the value of `key`, which is there.
+    pub fn patch<P: TreePages>(&mut self, pages: &mut P, key: &[u8], offset: u16, bytes: &[u8]) {
+        let leaf = self.planned_leaf(pages, key);
+        let at = resident(pages, leaf).search(key).expect("a patched key is there");
+        pages.edit(leaf, PageEdit::Patch { at, offset, bytes });
+    }
+
+    /// Merges small nodes on the path to `key` with a neighbour that may be touched, and frees empty ones. To be
+    /// called for each removed key when nothing else of the transaction is left to apply.
+    pub fn settle<P: TreePages>(&mut self, pages: &mut P, key: &[u8]) {
+        settle_below(pages, self.root, self.height, key);
+        while self.height > 1 && pages.may_touch(self.root) {
+            let root = resident(pages, self.root);
+            match root.count() {
+                0 => {
+                    pages.edit(self.root, PageEdit::Init { kind: PageKind::Leaf });
+                    self.height = 1;
+                }
+                1 => {
+                    let child = root.child(0);
+                    pages.free(self.root);
+                    *self = Tree { root: child, height: self.height - 1 };
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Puts a root above the two halves of the old one.
+    fn grow<P: TreePages>(&mut self, pages: &mut P, split: &Split) {
+        let root = pages.allocate();
+        pages.edit(root, PageEdit::Init { kind: PageKind::Inner });
+        let halves = [(&[][..], self.root), (&split.separator, split.right)];
+        for ((key, child), at) in halves.into_iter().zip(0..) {
+            pages.edit(root, PageEdit::Insert { at, key, value: &child.0.to_le_bytes() });
+        }
+        *self = Tree { root, height: self.height + 1 };
+    }
+
+    fn planned_leaf<P: TreePages>(&self, pages: &P, key: &[u8]) -> PageNo {
+        self.leaf(pages, key).expect("the path was planned")
+    }
+}
+
+fn resident<P: TreePages>(pages: &P, number: PageNo) -> Node<'_> {
+    Node::new(pages.page(number).expect("the page was planned"))
+}
+
+/// Puts into the leaf below a node of that many levels, and hands splits upwards.
+fn put_below<P: TreePages, R>(
+    pages: &mut P,
+    number: PageNo,
+    levels: u8,
+    (key, value): (&[u8], &[u8]),
+    look: impl FnOnce(&[u8]) -> R,
+) -> (Option<R>, Option<Split>) {
+    if levels == 1 {
+        return put_in_leaf(pages, number, (key, value), look);
+    }
+    let node = resident(pages, number);
+    let at = node.route(key);
+    let (old, split) = put_below(pages, node.child(at), levels - 1, (key, value), look);
+    let split = split.and_then(|split| {
+        let child = split.right.0.to_le_bytes();
+        insert(pages, number, Cell { at: at + 1, key: &split.separator, value: &child })
+    });
+    (old, split)
+}
+
+fn put_in_leaf<P: TreePages, R>(
+    pages: &mut P,
+    number: PageNo,
+    (key, value): (&[u8], &[u8]),
+    look: impl FnOnce(&[u8]) -> R,
+) -> (Option<R>, Option<Split>) {
+    let leaf = resident(pages, number);
+    let found = leaf.search(key);
+    let old = found.ok().map(|at| look(leaf.value(at)));
+    let split = match found {
+        Ok(at) if value.len() <= leaf.value(at).len() + leaf.free() => {
+            pages.edit(number, PageEdit::Replace { at, value });
+            None
+        }
+        Ok(at) => {
+            pages.edit(number, PageEdit::Remove { at });
+            insert(pages, number, Cell { at, key, value })
+        }
+        Err(at) => insert(pages, number, Cell { at, key, value }),
+    };
+    (old, split)
+}
+
+/// Inserts a cell into a node that may have to be split for it.
+fn insert<P: TreePages>(pages: &mut P, number: PageNo, cell: Cell<'_>) -> Option<Split> {
+    let Cell { at, key, value } = cell;
+    if entry_bytes(key.len(), value.len()) <= resident(pages, number).free() {
+        pages.edit(number, PageEdit::Insert { at, key, value });
+        return None;
+    }
+    Some(split(pages, number, cell))
+}
+
+/// Splits a full node and puts the new cell where it belongs.
+fn split<P: TreePages>(pages: &mut P, number: PageNo, new: Cell<'_>) -> Split {
+    let old = pages.page(number).expect("the page was planned").to_vec();
+    let old = Node::new(&old);
+    let cell = |at: u16| match at.cmp(&new.at) {
+        std::cmp::Ordering::Less => (old.key(at), old.value(at)),
+        std::cmp::Ordering::Equal => (new.key, new.value),
+        std::cmp::Ordering::Greater => (old.key(at - 1), old.value(at - 1)),
+    };
+    let from = split_point(old, new.at, cell);
+    let first = cell(from).0;
+    let separator =
+        if old.is_leaf() { &first[..shared(cell(from - 1).0, first) + 1] } else { first };
+    let kind = if old.is_leaf() { PageKind::Leaf } else { PageKind::Inner };
+    let right = pages.allocate();
+    pages.edit(right, PageEdit::Init { kind });
+    for (from, at) in (from..=old.count()).zip(0..) {
+        let (key, value) = cell(from);
+        let key = if at == 0 && !old.is_leaf() { &[] } else { key };
+        pages.edit(right, PageEdit::Insert { at, key, value });
+    }
+    let is_left = new.at < from;
+    if from - u16::from(is_left) < old.count() {
+        pages.edit(number, PageEdit::Truncate { from: from - u16::from(is_left) });
+    }
+    if is_left {
+        let Cell { at, key, value } = new;
+        pages.edit(number, PageEdit::Insert { at, key, value });
+    }
+    Split { separator: separator.to_vec(), right }
+}
+
+/// The first cell of the right half, counted with the new one. Behind the last cell the new one goes alone, so that
+/// ascending keys leave full pages behind; otherwise the halves get about the same bytes.
+fn split_point<'a>(old: Node<'_>, new_at: u16, cell: impl Fn(u16) -> (&'a [u8], &'a [u8])) -> u16 {
+    let count = old.count();
+    if new_at == count {
+        return count;
+    }
+    let bytes = |at| entry_bytes(cell(at).0.len(), cell(at).1.len());
+    let half = (0..=count).map(bytes).sum::<usize>() / 2;
+    let mut left = 0;
+    let below_half = |&at: &u16| {
+        left += bytes(at);
+        left <= half
+    };
+    (0..=count).take_while(below_half).count().max(1) as u16
+}
+
+/// Settles what is below a node of that many levels, from the leaf upwards. Where a neighbour has inherited the keys of
+/// a freed page the path leads to pages that were not planned; nothing is to be done there.
+fn settle_below<P: TreePages>(pages: &mut P, number: PageNo, levels: u8, key: &[u8]) {
+    if levels == 1 || !pages.may_touch(number) || resident(pages, number).count() == 0 {
+        return;
+    }
+    let node = resident(pages, number);
+    let at = node.route(key);
+    let child = node.child(at);
+    settle_below(pages, child, levels - 1, key);
+    if !pages.may_touch(child) {
+        return;
+    }
+    if resident(pages, child).count() == 0 {
+        drop_child(pages, number, at);
+    } else if is_small(pages, child) && !(at > 0 && merge(pages, number, at - 1)) {
+        merge(pages, number, at);
+    }
+}
+
+/// Under a quarter full.
+fn is_small<P: TreePages>(pages: &P, number: PageNo) -> bool {
+    let node = resident(pages, number);
+    node.used() < node.free() / 3
+}
+
+/// Frees an empty child. Its keys become those of the child before it, or of the next one if it was the first.
+fn drop_child<P: TreePages>(pages: &mut P, number: PageNo, at: u16) {
+    let node = resident(pages, number);
+    let child = node.child(at);
+    if at == 0 && node.count() > 1 {
+        let next = node.child(1).0.to_le_bytes();
+        pages.edit(number, PageEdit::Replace { at: 0, value: &next });
+        pages.edit(number, PageEdit::Remove { at: 1 });
+    } else {
+        pages.edit(number, PageEdit::Remove { at });
+    }
+    pages.free(child);
+}
+
+/// Moves the cells of child `at + 1` into child `at`, if there is such a pair, both may be touched and all fit in one.
+fn merge<P: TreePages>(pages: &mut P, number: PageNo, at: u16) -> bool {
+    let node = resident(pages, number);
+    if at + 1 >= node.count() {
+        return false;
+    }
+    let (left, right) = (node.child(at), node.child(at + 1));
+    if !pages.may_touch(left) || !pages.may_touch(right) {
+        return false;
+    }
+    let (into, from) = (resident(pages, left), resident(pages, right));
+    let first_key = if from.is_leaf() { &[] } else { node.key(at + 1) };
+    if from.used() + first_key.len() > into.free() {
+        return false;
+    }
+    let (first_key, count) = (first_key.to_vec(), into.count());
+    let moved = pages.page(right).expect("it may be touched").to_vec();
+    let moved = Node::new(&moved);
+    for from in 0..moved.count() {
+        let is_first_child = from == 0 && !moved.is_leaf();
+        let key = if is_first_child { &first_key } else { moved.key(from) };
+        let value = moved.value(from);
+        pages.edit(left, PageEdit::Insert { at: count + from, key, value });
+    }
+    pages.edit(number, PageEdit::Remove { at: at + 1 });
+    pages.free(right);
+    true
+}

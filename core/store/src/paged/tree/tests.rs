@@ -1,0 +1,357 @@
+use super::*;
+use crate::paged::ids::PageSize;
+use crate::paged::node::{cell_max, entry_bytes, key_max};
+use crate::paged::page::PageKind;
+use loadline_base::Rng;
+use std::collections::BTreeMap;
+
+/// Pages in memory, with a second set that gets every edit through the log's encoding.
+///
+/// While a plan is in force only what it names may be edited, and no more pages be taken than it counts.
+struct Pages {
+    size: usize,
+    pages: Vec<Option<Vec<u8>>>,
+    copies: Vec<Vec<u8>>,
+    spare: Vec<PageNo>,
+    allowed: Option<Footprint>,
+    /// Neighbours that a merge may touch although nobody planned them.
+    cheap: bool,
+    hidden: Option<PageNo>,
+}
+
+impl Pages {
+    fn new(size: usize, cheap: bool) -> Pages {
+        let (pages, copies, spare) = Default::default();
+        Pages { size, pages, copies, spare, allowed: None, cheap, hidden: None }
+    }
+
+    fn in_use(&self) -> usize {
+        self.pages.iter().flatten().count()
+    }
+
+    fn assert_copies_equal(&self) {
+        for (page, copy) in self.pages.iter().zip(&self.copies) {
+            assert!(page.as_ref().is_none_or(|page| page == copy), "a replayed page differs");
+        }
+    }
+}
+
+impl TreePages for Pages {
+    fn page(&self, number: PageNo) -> Option<&[u8]> {
+        (self.hidden != Some(number)).then(|| self.pages[number.0 as usize].as_deref()).flatten()
+    }
+
+    fn edit(&mut self, number: PageNo, edit: PageEdit<'_>) {
+        assert!(self.may_touch(number), "an edit of {number} was not planned");
+        let page = self.pages[number.0 as usize].as_mut().expect("the page is in use");
+        assert!(edit.fits(page), "{edit:?} does not fit {number}");
+        edit.apply(number, page);
+        let mut bytes = Vec::new();
+        edit.encode(&mut bytes);
+        let (decoded, rest) = PageEdit::decode(&bytes).expect("it was just encoded");
+        assert!(rest.is_empty());
+        decoded.apply(number, &mut self.copies[number.0 as usize]);
+    }
+
+    fn allocate(&mut self) -> PageNo {
+        let number = self.spare.pop().unwrap_or_else(|| {
+            self.pages.push(None);
+            self.copies.push(vec![0xee; self.size]);
+            PageNo(self.pages.len() as u64 - 1)
+        });
+        // A page that is taken again has old bytes in it, and they are not the same in both sets.
+        self.pages[number.0 as usize] = Some(vec![0xaa; self.size]);
+        if let Some(allowed) = &mut self.allowed {
+            allowed.new_pages = allowed.new_pages.checked_sub(1).expect("more pages than planned");
+            allowed.touch(number);
+        }
+        number
+    }
+
+    fn free(&mut self, number: PageNo) {
+        assert!(self.pages[number.0 as usize].take().is_some(), "{number} is freed twice");
+        self.spare.push(number);
+    }
+
+    fn may_touch(&self, number: PageNo) -> bool {
+        let planned = |allowed: &Footprint| self.cheap || allowed.touched.contains(&number);
+        self.allowed.as_ref().is_none_or(planned)
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Put(Vec<u8>, Vec<u8>),
+    Remove(Vec<u8>),
+    Patch(Vec<u8>, u16, Vec<u8>),
+}
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Plans the changes on the unchanged tree, applies them with nothing else allowed, and settles.
+fn transact(tree: &mut Tree, pages: &mut Pages, model: &mut Model, changes: &[Change]) {
+    let slack = changes.iter().map(|change| match change {
+        Change::Put(key, value) => entry_bytes(key.len(), value.len()),
+        _ => 0,
+    });
+    let (slack, mut plan) = (slack.sum(), Footprint::default());
+    for change in changes {
+        match change {
+            Change::Put(key, value) => {
+                tree.plan_put(pages, key, value.len(), slack, &mut plan).map(|_| ())
+            }
+            Change::Remove(key) => tree.plan_remove(pages, key, &mut plan),
+            Change::Patch(key, ..) => tree.plan_patch(pages, key, &mut plan),
+        }
+        .expect("everything is resident");
+    }
+    pages.allowed = Some(plan);
+    for change in changes {
+        match change.clone() {
+            Change::Put(key, value) => {
+                let replaced = tree.put(pages, &key, &value, |_| ()).is_some();
+                assert_eq!(replaced, model.insert(key, value).is_some());
+            }
+            Change::Remove(key) => {
+                assert_eq!(tree.remove(pages, &key), model.remove(&key).is_some());
+            }
+            Change::Patch(key, offset, bytes) => {
+                tree.patch(pages, &key, offset, &bytes);
+                let value = model.get_mut(&key).expect("patched keys exist");
+                value[usize::from(offset)..][..bytes.len()].copy_from_slice(&bytes);
+            }
+        }
+    }
+    for change in changes {
+        if let Change::Remove(key) = change {
+            tree.settle(pages, key);
+        }
+    }
+    pages.allowed = None;
+}
+
+/// The tree's nodes are sound, in their places, all in use, and hold what the model holds.
+fn assert_sound(tree: &Tree, pages: &Pages, model: &Model) {
+    let (mut walk, mut nodes) = (tree.walk(), 0);
+    while let Some(visited) = walk.next(pages).expect("everything is resident") {
+        assert_eq!(visited.verdict, Ok(()), "{visited:?}");
+        nodes += 1;
+    }
+    assert_eq!(nodes, pages.in_use(), "pages leak");
+    let mut entries = model.iter();
+    tree.visit(pages, b"", |key, value| {
+        assert_eq!(entries.next(), Some((&key.to_vec(), &value.to_vec())));
+        true
+    })
+    .expect("everything is resident");
+    assert_eq!(entries.next(), None);
+    pages.assert_copies_equal();
+}
+
+fn assert_finds(tree: &Tree, pages: &Pages, model: &Model, key: &[u8]) {
+    let owned = |entry: Option<Entry<'_>>| entry.map(|(key, value)| (key.to_vec(), value.to_vec()));
+    let from_model =
+        |entry: Option<(&Vec<u8>, &Vec<u8>)>| entry.map(|(k, v)| (k.clone(), v.clone()));
+    assert_eq!(tree.get(pages, key), Ok(model.get(key).map(Vec::as_slice)));
+    let after = tree.at_or_after(pages, key).map(owned);
+    assert_eq!(after, Ok(from_model(model.range(key.to_vec()..).next())));
+    let before = tree.at_or_before(pages, key).map(owned);
+    assert_eq!(before, Ok(from_model(model.range(..=key.to_vec()).next_back())));
+}
+
+/// How keys look. Each form asks something else of heads and skips.
+#[derive(Clone, Copy, Debug)]
+enum Keys {
+    /// A few bytes, often prefixes of each other, some of them zero.
+    Short,
+    /// A number behind a name, all of one length.
+    Numbered,
+    /// As long as allowed, and alike up to the last bytes.
+    Long,
+}
+
+fn key(rng: &mut Rng, keys: Keys, size: PageSize) -> Vec<u8> {
+    match keys {
+        Keys::Short => (0..rng.below(5)).map(|_| rng.below(5) as u8).collect(),
+        Keys::Numbered => format!("user{:08}", rng.below(3000)).into_bytes(),
+        Keys::Long => {
+            let length = key_max(size).min(256) - rng.below(20) as usize;
+            let mut key = vec![b'k'; length];
+            let at = length - 1 - rng.below(4) as usize;
+            key[at] = rng.below(256) as u8;
+            key[length / 2] = rng.below(4) as u8;
+            key
+        }
+    }
+}
+
+fn change(rng: &mut Rng, keys: Keys, size: PageSize, model: &Model, removals: u64) -> Change {
+    let key = key(rng, keys, size);
+    if rng.below(100) < removals {
+        return Change::Remove(key);
+    }
+    match model.get(&key) {
+        Some(value) if !value.is_empty() && rng.below(2) == 0 => {
+            let offset = rng.below(value.len() as u64);
+            Change::Patch(key, offset as u16, vec![7; value.len() - offset as usize])
+        }
+        _ => {
+            let room = cell_max(size) - key.len();
+            let most = if rng.below(4) == 0 { room } else { room.min(40) };
+            let length = rng.below(1 + most as u64);
+            Change::Put(key, vec![rng.below(256) as u8; length as usize])
+        }
+    }
+}
+
+/// Random transactions, in turns of growing and shrinking, down to the empty tree at the end.
+fn check(page_bytes: u32, keys: Keys, cheap: bool) {
+    let size = PageSize::new(page_bytes).expect("allowed");
+    let mut rng = Rng::new(u64::from(page_bytes) + keys as u64);
+    let mut pages = Pages::new(size.bytes(), cheap);
+    let (mut tree, mut model) = (Tree::create(&mut pages), Model::new());
+    for round in 0..3000 {
+        let removals = if round / 500 % 2 == 0 { 20 } else { 80 };
+        let mut changes = BTreeMap::new();
+        for _ in 0..=rng.below(6) {
+            let change = change(&mut rng, keys, size, &model, removals);
+            let (Change::Put(key, _) | Change::Remove(key) | Change::Patch(key, ..)) = &change;
+            changes.insert(key.clone(), change);
+        }
+        let mut changes: Vec<Change> = changes.into_values().collect();
+        let turn = rng.below(changes.len() as u64) as usize;
+        changes.rotate_left(turn);
+        transact(&mut tree, &mut pages, &mut model, &changes);
+        assert_finds(&tree, &pages, &model, &key(&mut rng, keys, size));
+        if round % 50 == 0 {
+            assert_sound(&tree, &pages, &model);
+        }
+    }
+    let rest: Vec<Vec<u8>> = model.keys().cloned().collect();
+    for key in rest {
+        transact(&mut tree, &mut pages, &mut model, &[Change::Remove(key)]);
+    }
+    assert_sound(&tree, &pages, &model);
+    assert_eq!((tree.height, pages.in_use()), (1, 1), "an emptied tree is one leaf");
+}
+
+#[test]
+fn a_tree_does_what_a_sorted_map_does() {
+    for bytes in [1024, 4096] {
+        for keys in [Keys::Short, Keys::Numbered, Keys::Long] {
+            check(bytes, keys, false);
+            check(bytes, keys, true);
+        }
+    }
+}
+
+fn numbered(tree: &mut Tree, pages: &mut Pages, numbers: impl Iterator<Item = u32>) {
+    for number in numbers {
+        tree.put(pages, &number.to_be_bytes(), &[1; 90], |_| ());
+    }
+}
+
+#[test]
+fn ascending_keys_leave_full_pages() {
+    let mut pages = Pages::new(4096, false);
+    let mut tree = Tree::create(&mut pages);
+    numbered(&mut tree, &mut pages, 0..10_000);
+    let per_leaf = (4096 - 32) / entry_bytes(4, 90);
+    let leaves = 10_000_usize.div_ceil(per_leaf);
+    let nodes = pages.in_use();
+    assert!(nodes < leaves + leaves / 50 + 3, "{nodes} nodes for {leaves} full leaves");
+}
+
+#[test]
+fn shrinking_gives_pages_back_where_neighbours_may_be_touched() {
+    let mut pages = Pages::new(4096, true);
+    let (mut tree, mut model) = (Tree::create(&mut pages), Model::new());
+    numbered(&mut tree, &mut pages, 0..10_000);
+    model.extend((0..10_000_u32).map(|number| (number.to_be_bytes().to_vec(), vec![1; 90])));
+    let full = pages.in_use();
+    for number in (0..10_000_u32).filter(|number| number % 20 != 0) {
+        let change = Change::Remove(number.to_be_bytes().to_vec());
+        transact(&mut tree, &mut pages, &mut model, &[change]);
+    }
+    assert_sound(&tree, &pages, &model);
+    // One entry in twenty is left, and no page stays below a quarter unless it cannot be merged.
+    assert!(pages.in_use() < full / 4, "{} of {full} pages are left", pages.in_use());
+}
+
+#[test]
+fn a_missing_page_is_named_and_the_walk_goes_on_behind_it() {
+    let mut pages = Pages::new(1024, false);
+    let mut tree = Tree::create(&mut pages);
+    numbered(&mut tree, &mut pages, 0..100);
+    let leaf = tree.leaf(&pages, &50_u32.to_be_bytes()).expect("everything is resident");
+    let mut whole = Vec::new();
+    let mut walk = tree.walk();
+    while let Some(visited) = walk.next(&pages).expect("everything is resident") {
+        whole.push(visited);
+    }
+
+    pages.hidden = Some(leaf);
+    let missing = Missing(leaf);
+    let (key, mut plan) = (50_u32.to_be_bytes(), Footprint::default());
+    assert_eq!(tree.get(&pages, &key), Err(missing));
+    assert_eq!(tree.at_or_before(&pages, &key), Err(missing));
+    assert_eq!(tree.plan_put(&pages, &key, 90, 200, &mut plan), Err(missing));
+    assert_eq!(tree.plan_remove(&pages, &key, &mut plan), Err(missing));
+    assert_eq!(tree.plan_patch(&pages, &key, &mut plan), Err(missing));
+    let mut shown = 0;
+    assert_eq!(
+        tree.visit(&pages, b"", |_, _| {
+            shown += 1;
+            true
+        }),
+        Err(missing)
+    );
+    assert!(shown > 0 && shown <= 50);
+
+    let (mut walk, mut again) = (tree.walk(), Vec::new());
+    loop {
+        match walk.next(&pages) {
+            Ok(Some(visited)) => again.push(visited),
+            Ok(None) => break,
+            Err(Missing(page)) => {
+                assert_eq!(pages.hidden.take(), Some(page), "it misses once");
+            }
+        }
+    }
+    assert_eq!(again, whole);
+}
+
+/// The reason for `settle`: if `remove` freed the leaf at once, the put would go to a neighbour that nobody has planned.
+#[test]
+fn a_put_finds_the_leaf_that_the_same_transaction_emptied() {
+    let mut pages = Pages::new(1024, false);
+    let (mut tree, mut model) = (Tree::create(&mut pages), Model::new());
+    for number in 0..40_u32 {
+        let put = Change::Put(number.to_be_bytes().to_vec(), vec![1; 200]);
+        transact(&mut tree, &mut pages, &mut model, &[put]);
+    }
+    let leaf = tree.leaf(&pages, &20_u32.to_be_bytes()).expect("everything is resident");
+    let node = node(&pages, leaf).expect("everything is resident");
+    let keys: Vec<Vec<u8>> = (0..node.count()).map(|at| node.key(at).to_vec()).collect();
+    let mut put = keys[0].clone();
+    put.push(0);
+    let mut changes: Vec<Change> = keys.into_iter().map(Change::Remove).collect();
+    changes.push(Change::Put(put, vec![2; 200]));
+    transact(&mut tree, &mut pages, &mut model, &changes);
+    assert_sound(&tree, &pages, &model);
+}
+
+#[test]
+fn a_walk_reports_a_node_of_the_wrong_level() {
+    let mut pages = Pages::new(1024, false);
+    let mut tree = Tree::create(&mut pages);
+    numbered(&mut tree, &mut pages, 0..20);
+    let leaf = tree.leaf(&pages, b"").expect("everything is resident");
+    pages.edit(leaf, PageEdit::Init { kind: PageKind::Inner });
+    let mut verdicts = Vec::new();
+    let mut walk = tree.walk();
+    while let Some(visited) = walk.next(&pages).expect("everything is resident") {
+        verdicts.push(visited.verdict);
+    }
+    assert_eq!(verdicts[..2], [Ok(()), Err(crate::paged::node::NodeFault::Level)]);
+}

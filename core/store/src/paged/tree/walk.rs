@@ -1,0 +1,87 @@
+//! Every node of a tree once, for the checker.
+
+use super::{Missing, PageNo, Tree, TreePages};
+use crate::paged::node::{Node, NodeFault, check};
+
+/// A walk over all nodes: each before what is below it, in key order. It keeps its place where a page is missing, so
+/// a tree larger than the cache can be walked; the tree must not change meanwhile.
+#[derive(Clone, Debug)]
+pub struct Walk {
+    /// The nodes to come, the next one last.
+    ahead: Vec<Ahead>,
+}
+
+/// A node that its parent has named.
+#[derive(Clone, Debug)]
+struct Ahead {
+    number: PageNo,
+    levels: u8,
+    low: Vec<u8>,
+    high: Option<Vec<u8>>,
+}
+
+/// A node that the walk has come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Visited {
+    /// Its page.
+    pub number: PageNo,
+    /// Its height above the leaves, which have 1.
+    pub level: u8,
+    /// Its keys are this one or greater.
+    pub low: Vec<u8>,
+    /// Its keys are smaller than this one, if there is a limit.
+    pub high: Option<Vec<u8>>,
+    /// Whether the page is a sound node and in its place. What is below one that is not is left out.
+    pub verdict: Result<(), NodeFault>,
+}
+
+impl Tree {
+    /// A walk from the root.
+    pub fn walk(&self) -> Walk {
+        let root = Ahead { number: self.root, levels: self.height, low: Vec::new(), high: None };
+        Walk { ahead: vec![root] }
+    }
+}
+
+impl Walk {
+    /// The next node, or nothing after the last one.
+    pub fn next<P: TreePages>(&mut self, pages: &P) -> Result<Option<Visited>, Missing> {
+        let Some(Ahead { number, .. }) = self.ahead.last() else {
+            return Ok(None);
+        };
+        let page = pages.page(*number).ok_or(Missing(*number))?;
+        let here = self.ahead.pop().expect("there was a last one");
+        let verdict = check(page).and_then(|()| here.check_place(Node::new(page)));
+        if verdict.is_ok() && here.levels > 1 {
+            self.descend(&here, Node::new(page));
+        }
+        let Ahead { number, levels: level, low, high } = here;
+        Ok(Some(Visited { number, level, low, high, verdict }))
+    }
+
+    fn descend(&mut self, here: &Ahead, node: Node<'_>) {
+        let mut high = here.high.clone();
+        for at in (0..node.count()).rev() {
+            let low = if at == 0 { here.low.clone() } else { node.key(at).to_vec() };
+            let (number, levels) = (node.child(at), here.levels - 1);
+            self.ahead.push(Ahead { number, levels, low: low.clone(), high });
+            high = Some(low);
+        }
+    }
+}
+
+impl Ahead {
+    /// Whether the node is of the sort that its level asks for, and its keys are within the bounds.
+    fn check_place(&self, node: Node<'_>) -> Result<(), NodeFault> {
+        if node.is_leaf() != (self.levels == 1) || (!node.is_leaf() && node.count() == 0) {
+            return Err(NodeFault::Level);
+        }
+        for at in u16::from(!node.is_leaf())..node.count() {
+            let key = node.key(at);
+            if key < &self.low[..] || self.high.as_ref().is_some_and(|high| key >= &high[..]) {
+                return Err(NodeFault::Bounds(at));
+            }
+        }
+        Ok(())
+    }
+}

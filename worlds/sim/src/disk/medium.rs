@@ -1,0 +1,163 @@
+//! The bytes of a disk in blocks of 4 KiB that are allocated when they are written and shared between clones.
+//!
+//! Two levels, because a clone copies the upper one and a first write after it copies one folder: both stay
+//! small for disks from a MiB to a TiB.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bytes of a block: the larger of the two sector sizes.
+pub(super) const BLOCK: usize = 4096;
+/// Bytes of a unit: the smaller of the two.
+const UNIT: usize = 512;
+/// Blocks of a folder, which is 1 MiB.
+const FOLDER_BLOCKS: usize = 256;
+
+type Block = [u8; BLOCK];
+type Folder = [Option<Arc<Block>>; FOLDER_BLOCKS];
+
+/// Which units of 512 bytes of a block, a bit for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Units(u8);
+
+/// Bytes for a block, from `start` in it on.
+#[derive(Clone)]
+pub(super) struct Part {
+    pub(super) start: usize,
+    pub(super) bytes: Arc<[u8]>,
+}
+
+/// Sparse bytes. A block that is absent is zeros.
+#[derive(Clone)]
+pub(super) struct Medium {
+    folders: Vec<Option<Arc<Folder>>>,
+}
+
+impl Units {
+    pub(super) const NONE: Units = Units(0);
+    const ALL: Units = Units(u8::MAX);
+
+    /// The units that `range` of a block consists of; it begins and ends at units.
+    pub(super) fn of(range: &Range<usize>) -> Units {
+        debug_assert!(range.start.is_multiple_of(UNIT) && range.end.is_multiple_of(UNIT));
+        let below = |end: usize| (1u16 << (end / UNIT)) - 1;
+        Units((below(range.end) & !below(range.start)) as u8)
+    }
+
+    /// All sectors of a block, each with its units.
+    pub(super) fn sectors(sector: u32) -> impl Iterator<Item = Units> {
+        let sector = sector as usize;
+        (0..BLOCK / sector).map(move |index| Units::of(&(index * sector..(index + 1) * sector)))
+    }
+
+    /// Whether all of `other` is in here.
+    pub(super) fn contains(self, other: Units) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// These without those.
+    pub(super) fn without(self, other: Units) -> Units {
+        Units(self.0 & !other.0)
+    }
+
+    fn ranges(self) -> impl Iterator<Item = Range<usize>> {
+        (0..BLOCK / UNIT)
+            .filter(move |unit| self.0 >> unit & 1 == 1)
+            .map(|unit| unit * UNIT..(unit + 1) * UNIT)
+    }
+}
+
+/// Cuts `length` bytes from `offset` on at block boundaries: block, range in the block, range in the whole.
+pub(super) fn pieces(
+    offset: u64,
+    length: usize,
+) -> impl Iterator<Item = (u64, Range<usize>, Range<usize>)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        if done == length {
+            return None;
+        }
+        let place = offset + done as u64;
+        let start = (place % BLOCK as u64) as usize;
+        let bytes = (BLOCK - start).min(length - done);
+        let whole = done..done + bytes;
+        done += bytes;
+        Some((place / BLOCK as u64, start..start + bytes, whole))
+    })
+}
+
+impl Medium {
+    /// `size` bytes of zeros.
+    pub(super) fn new(size: u64) -> Medium {
+        let folders = size.div_ceil((BLOCK * FOLDER_BLOCKS) as u64) as usize;
+        Medium { folders: vec![None; folders] }
+    }
+
+    /// The block, unless it is zeros that were never written.
+    fn block(&self, block: u64) -> Option<&Arc<Block>> {
+        let (folder, place) = split(block);
+        self.folders[folder].as_ref()?[place].as_ref()
+    }
+
+    /// The block to change in place.
+    pub(super) fn block_made(&mut self, block: u64) -> &mut Block {
+        Arc::make_mut(self.slot(block).get_or_insert_with(|| Arc::new([0; BLOCK])))
+    }
+
+    /// Takes over some units of a block from `content`, which has them; `None` is zeros.
+    pub(super) fn set(&mut self, block: u64, units: Units, content: Option<&Part>) {
+        if content.is_none() && self.block(block).is_none() {
+            return;
+        }
+        if units == Units::ALL {
+            let whole = |part: &Part| Arc::try_from(part.bytes.clone()).expect("it has all units");
+            *self.slot(block) = content.map(whole);
+            return;
+        }
+        let target = self.block_made(block);
+        for range in units.ranges() {
+            match content {
+                Some(Part { start, bytes }) => target[range.clone()]
+                    .copy_from_slice(&bytes[range.start - start..range.end - start]),
+                None => target[range].fill(0),
+            }
+        }
+    }
+
+    /// Copies out the bytes from `offset` on.
+    pub(super) fn read(&self, offset: u64, into: &mut [u8]) {
+        for (block, range, whole) in pieces(offset, into.len()) {
+            match self.block(block) {
+                Some(content) => into[whole].copy_from_slice(&content[range]),
+                None => into[whole].fill(0),
+            }
+        }
+    }
+
+    /// The blocks of `blocks` that are present, in order.
+    pub(super) fn present(&self, blocks: Range<u64>) -> impl Iterator<Item = u64> {
+        let folders = split(blocks.start).0..split(blocks.end.saturating_sub(1)).0 + 1;
+        folders
+            .filter(|folder| self.folders[*folder].is_some())
+            .flat_map(|folder| (0..FOLDER_BLOCKS).map(move |place| folder * FOLDER_BLOCKS + place))
+            .map(|block| block as u64)
+            .filter(move |block| blocks.contains(block) && self.block(*block).is_some())
+    }
+
+    /// How many blocks are present.
+    pub(super) fn present_count(&self) -> usize {
+        let folders = self.folders.iter().flatten();
+        folders.map(|folder| folder.iter().flatten().count()).sum()
+    }
+
+    fn slot(&mut self, block: u64) -> &mut Option<Arc<Block>> {
+        let (folder, place) = split(block);
+        let folder =
+            self.folders[folder].get_or_insert_with(|| Arc::new(std::array::from_fn(|_| None)));
+        &mut Arc::make_mut(folder)[place]
+    }
+}
+
+fn split(block: u64) -> (usize, usize) {
+    (block as usize / FOLDER_BLOCKS, block as usize % FOLDER_BLOCKS)
+}

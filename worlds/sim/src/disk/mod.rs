@@ -1,0 +1,87 @@
+//! A simulated disk with contents, for stores that must survive what real disks do.
+//!
+//! # Fault model
+//!
+//! **A sector is atomic.** It has 512 or 4096 bytes and holds one write or another, never parts of two. Whatever is
+//! longer than a sector may tear at every sector boundary, a page of 4 KiB on sectors of 512 bytes included.
+//!
+//! **Requests overtake each other.** A write changes the contents when it is answered, a read sees them as they
+//! are when it is answered. Requests that are due at the same instant are answered in a random order, so of two
+//! writes in flight over the same place either may win.
+//!
+//! **The write cache forgets.** With a write cache, a write that was answered is visible at once but may be
+//! lost when the power goes, until a flush covers it. Without one, it is durable when it is answered.
+//!
+//! **What a flush promises.** When it is answered with `Done`, every write and discard that was answered before the
+//! flush was *submitted* is durable. It promises nothing about those answered later, and waits for none in flight.
+//!
+//! **What a power cut does.** No request answers any more. Each sector, independently of its neighbours, holds one
+//! of: its last flushed content, the content of any write to it that no flush has covered, or that of any write
+//! to it that was in flight. So a later write may survive an earlier one, and parts of one write may survive.
+//! [`CutStyle`] narrows this down where a test wants a particular cut.
+//!
+//! **What the death of the process does.** The disk stays powered. Answered writes stay visible, and as volatile as
+//! before; each request in flight happens wholly or not at all.
+//!
+//! **A flush that fails** leaves the writes that it would have covered in doubt for good: they can be read,
+//! but no later flush makes them durable, even if it succeeds (Linux marks such pages clean). Only writing them
+//! again does, or a power cut, which decides.
+//!
+//! **A write that fails** has changed some of its sectors and not others. **A read that fails** returns nothing; a
+//! range that was told to fail is readable again where it has been written since.
+//!
+//! **A discarded sector** reads as its old content or as zeros; which of the two is settled when the discard is
+//! answered, and stays.
+//!
+//! **Rot** flips bits at rest, in every copy of a sector that the disk has: cached, flushed and in doubt. It is not
+//! reported. **A misdirected write** is answered with `Done` but stands at another place, whose content it destroys.
+//!
+//! **Never happens:** a flushed write is lost or changed without a fault that a test asked for; a read returns
+//! another sector than was asked for; a sector holds bytes that nobody wrote, unless it rotted; a request is answered
+//! twice, or not at all while the power is on; the size changes.
+//!
+//! Priorities and duration limits are accepted and make no difference here.
+//!
+//! Equal seeds and equal calls give equal answers. A clone is another disk with the same contents, requests in
+//! flight and future; it costs a pointer per MiB of the disk's size and per block written since the last flush.
+
+mod contents;
+mod cut;
+mod faults;
+mod medium;
+mod sim_disk;
+mod timing;
+mod traffic;
+
+pub use cut::CutStyle;
+pub use faults::{FaultCounts, Trouble};
+pub use sim_disk::SimDisk;
+pub use timing::Timing;
+pub use traffic::Traffic;
+
+use loadline_base::Bytes;
+use loadline_device::Outcome;
+
+/// What a simulated disk is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskSpec {
+    /// Its size, a multiple of the sector.
+    pub size: Bytes,
+    /// What it writes atomically: 512 or 4096 bytes. Requests are whole sectors.
+    pub sector: u32,
+    /// Whether an answered write is volatile until it is flushed.
+    pub write_cache: bool,
+    /// How long requests take.
+    pub timing: Timing,
+}
+
+/// A request that has been answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// The number under which it was submitted.
+    pub id: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The bytes of a read that succeeded; otherwise the buffer that was submitted.
+    pub data: Vec<u8>,
+}

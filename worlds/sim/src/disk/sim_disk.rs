@@ -1,0 +1,299 @@
+//! The simulated disk itself: takes requests, answers them when they are due, and loses what a fault takes.
+
+use super::contents::{Contents, Version};
+use super::faults::{Fate, FaultPlan};
+use super::timing::Station;
+use super::traffic::Traffics;
+use super::{CutStyle, DiskSpec, Done, FaultCounts, Traffic, Trouble};
+use loadline_base::{Bytes, Rng, SlotId, Slots, Time};
+use loadline_device::{ClassTag, Kind, Outcome, Request};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+/// A disk in virtual time that holds bytes. The fault model stands at the head of [this module](super).
+#[derive(Clone)]
+pub struct SimDisk {
+    spec: DiskSpec,
+    rng: Rng,
+    contents: Contents,
+    station: Station,
+    faults: FaultPlan,
+    traffics: Traffics,
+    in_flight: Slots<InFlight>,
+    /// What is due when; equal times in random order.
+    due: BinaryHeap<Reverse<(Time, u32, SlotId)>>,
+    submitted: u64,
+}
+
+#[derive(Clone)]
+struct InFlight {
+    id: u64,
+    /// Its place in the order of submission.
+    number: u64,
+    kind: Kind,
+    /// Where it really goes.
+    range: Range<u64>,
+    data: Vec<u8>,
+    fate: Fate,
+    /// For a flush: the first write that it does not cover.
+    covers_before: u64,
+}
+
+impl SimDisk {
+    /// A disk full of zeros.
+    pub fn new(spec: DiskSpec, seed: u64) -> SimDisk {
+        assert!(matches!(spec.sector, 512 | 4096), "a sector has 512 or 4096 bytes");
+        assert!(spec.size.get().is_multiple_of(u64::from(spec.sector)), "a disk has whole sectors");
+        SimDisk {
+            spec,
+            rng: Rng::new(seed),
+            contents: Contents::new(&spec),
+            station: Station::new(spec.timing),
+            faults: FaultPlan::default(),
+            traffics: Traffics::default(),
+            in_flight: Slots::new(),
+            due: BinaryHeap::new(),
+            submitted: 0,
+        }
+    }
+
+    /// A disk that durably holds `image`, which has its size.
+    pub fn from_image(spec: DiskSpec, image: &[u8], seed: u64) -> SimDisk {
+        assert_eq!(image.len() as u64, spec.size.get(), "an image has the disk's size");
+        let mut disk = SimDisk::new(spec, seed);
+        disk.contents.write(0, image);
+        disk.contents.flush(disk.contents.next_write());
+        disk
+    }
+
+    /// What the disk is made of.
+    pub fn spec(&self) -> &DiskSpec {
+        &self.spec
+    }
+
+    /// Takes a request. `data` is what a write writes, and a buffer to be used again for any other.
+    ///
+    /// A request that is not whole sectors inside the disk is a bug of the caller, and so is one with a wrong buffer.
+    pub fn submit(&mut self, now: Time, id: u64, request: &Request, data: Vec<u8>) {
+        self.assert_well_formed(request, &data);
+        self.traffics.count(request);
+        let place = request.offset..request.offset + request.length.get();
+        let (fate, range) = self.faults.meet(request.kind, place);
+        assert!(range.end <= self.spec.size.get(), "a write goes astray inside the disk");
+        self.submitted += 1;
+        let slot = self.in_flight.acquire(InFlight {
+            id,
+            number: self.submitted,
+            kind: request.kind,
+            range,
+            data,
+            fate,
+            covers_before: self.contents.next_write(),
+        });
+        let due = self.station.due(now, request.kind, request.length);
+        self.due.push(Reverse((due, self.rng.next_u64() as u32, slot)));
+    }
+
+    /// When the next answer is due, if anything is in flight.
+    pub fn next_done(&self) -> Option<Time> {
+        self.due.peek().map(|Reverse((due, ..))| *due)
+    }
+
+    /// The next answer that is due by `now`.
+    pub fn finish(&mut self, now: Time) -> Option<Done> {
+        if self.next_done()? > now {
+            return None;
+        }
+        let Reverse((.., slot)) = self.due.pop()?;
+        let mut request = self.in_flight.release(slot);
+        let outcome = self.carry_out(&mut request);
+        Some(Done { id: request.id, outcome, data: request.data })
+    }
+
+    /// How many requests are in flight.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// Cuts the power and turns it on again: what is there afterwards is durable.
+    pub fn power_cut(&mut self, style: CutStyle, rng: &mut Rng) {
+        let mut in_flight = Vec::new();
+        for request in self.drop_in_flight() {
+            let write = self.contents.next_write() + request.number;
+            match request.kind {
+                Kind::Write => {
+                    in_flight.extend(Version::of_write(write, request.range.start, &request.data));
+                }
+                Kind::Discard => in_flight.extend(self.contents.discard(write, request.range)),
+                Kind::Read | Kind::Flush => {}
+            }
+        }
+        self.contents.cut(in_flight, style, rng);
+        self.faults.counts.power_cuts += 1;
+    }
+
+    /// The process dies and the disk stays powered.
+    pub fn kill(&mut self, rng: &mut Rng) {
+        for mut request in self.drop_in_flight() {
+            let changes = matches!(request.kind, Kind::Write | Kind::Discard);
+            if changes && rng.below(2) == 0 {
+                request.fate = Fate::Sound;
+                self.carry_out(&mut request);
+            }
+        }
+        self.faults.counts.kills += 1;
+    }
+
+    /// What a read would return now. Any range inside the disk will do.
+    pub fn peek(&self, range: Range<u64>) -> Vec<u8> {
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        self.contents.read(range.start, &mut bytes);
+        bytes
+    }
+
+    /// Changes bytes at rest, in every copy that the disk has of them.
+    pub fn poke(&mut self, offset: u64, bytes: &[u8]) {
+        assert!(offset + bytes.len() as u64 <= self.spec.size.get(), "poke inside the disk");
+        self.contents.change_at_rest(offset, bytes.len(), |place, byte| *byte = bytes[place]);
+    }
+
+    /// All bytes, as a read would return them now.
+    pub fn image(&self) -> Vec<u8> {
+        self.peek(0..self.spec.size.get())
+    }
+
+    /// How much memory the visible contents take; what was never written takes none.
+    pub fn resident(&self) -> Bytes {
+        self.contents.resident()
+    }
+
+    /// All requests that were submitted so far.
+    pub fn traffic(&self) -> Traffic {
+        self.traffics.total()
+    }
+
+    /// The requests of one class that were submitted so far.
+    pub fn traffic_of(&self, class: ClassTag) -> Traffic {
+        self.traffics.of(class)
+    }
+
+    /// How many faults have happened so far.
+    pub fn fault_counts(&self) -> FaultCounts {
+        self.faults.counts
+    }
+
+    /// Flips one to eight bits in every sector of which `range` holds a part, inside the range and for good.
+    pub fn rot(&mut self, range: Range<u64>) {
+        assert!(
+            range.start < range.end && range.end <= self.spec.size.get(),
+            "rot inside the disk"
+        );
+        let sector = u64::from(self.spec.sector);
+        let mut start = range.start;
+        while start < range.end {
+            let end = range.end.min((start / sector + 1) * sector);
+            let place = start + self.rng.below(end - start);
+            let flips = 1 + self.rng.below(255) as u8;
+            self.contents.change_at_rest(place, 1, |_, byte| *byte ^= flips);
+            self.faults.counts.rotten_sectors += 1;
+            start = end;
+        }
+    }
+
+    /// Makes reads fail that touch `range`.
+    pub fn fail_reads(&mut self, range: Range<u64>, trouble: Trouble) {
+        self.faults.fail_reads(range, trouble);
+    }
+
+    /// Makes the `nth` write from now fail; 1 is the next.
+    pub fn fail_write(&mut self, nth: u64) {
+        self.faults.fail_write(nth);
+    }
+
+    /// Makes the `nth` flush from now fail; 1 is the next.
+    pub fn fail_flush(&mut self, nth: u64) {
+        self.faults.fail_flush(nth);
+    }
+
+    /// Makes the `nth` write from now go to the sector at `to` instead; 1 is the next.
+    pub fn misdirect_write(&mut self, nth: u64, to: u64) {
+        assert!(to.is_multiple_of(u64::from(self.spec.sector)), "a write goes astray by sectors");
+        self.faults.misdirect_write(nth, to);
+    }
+
+    /// Carries a request out on the contents, at the moment of its answer.
+    fn carry_out(&mut self, request: &mut InFlight) -> Outcome {
+        let InFlight { range, data, fate, .. } = request;
+        let failed = *fate == Fate::Fails;
+        match request.kind {
+            Kind::Read if !failed => {
+                data.resize((range.end - range.start) as usize, 0);
+                self.contents.read(range.start, data);
+            }
+            Kind::Read => {}
+            Kind::Write => {
+                if failed {
+                    let versions = Version::of_write(self.contents.next_write(), range.start, data);
+                    let (sector, rng) = (self.spec.sector, &mut self.rng);
+                    self.contents.apply(versions.map(|version| version.some_of(sector, rng)));
+                } else {
+                    self.contents.write(range.start, data);
+                }
+                self.faults.written(range);
+            }
+            Kind::Discard => self.discard(range.clone()),
+            Kind::Flush if failed => self.contents.flush_failed(request.covers_before),
+            Kind::Flush => self.contents.flush(request.covers_before),
+        }
+        if failed { Outcome::Failed } else { Outcome::Done }
+    }
+
+    /// Most drives forget a discarded range at once, some ignore the hint, some do either sector by sector.
+    fn discard(&mut self, range: Range<u64>) {
+        let versions = self.contents.discard(self.contents.next_write(), range);
+        match self.rng.below(4) {
+            0 => {}
+            1 => {
+                let (sector, rng) = (self.spec.sector, &mut self.rng);
+                let versions = versions.into_iter().map(|version| version.some_of(sector, rng));
+                self.contents.apply(versions);
+            }
+            _ => self.contents.apply(versions.into_iter()),
+        }
+    }
+
+    /// Takes everything out of flight, in the order of submission.
+    fn drop_in_flight(&mut self) -> Vec<InFlight> {
+        let slots: Vec<SlotId> = self.due.drain().map(|Reverse((.., slot))| slot).collect();
+        let mut requests: Vec<InFlight> =
+            slots.into_iter().map(|slot| self.in_flight.release(slot)).collect();
+        requests.sort_by_key(|request| request.number);
+        self.station = Station::new(self.spec.timing);
+        requests
+    }
+
+    fn assert_well_formed(&self, request: &Request, data: &[u8]) {
+        let Request { kind, offset, length, .. } = *request;
+        if kind == Kind::Flush {
+            assert_eq!((offset, length), (0, Bytes::ZERO), "a flush has no range");
+            return;
+        }
+        let sector = u64::from(self.spec.sector);
+        assert!(length > Bytes::ZERO, "a request has at least one sector");
+        assert!(
+            offset.is_multiple_of(sector) && length.get().is_multiple_of(sector),
+            "{kind:?} of {length} at {offset}: a request is whole sectors of {sector} bytes"
+        );
+        let end = offset.checked_add(length.get());
+        assert!(
+            end.is_some_and(|end| end <= self.spec.size.get()),
+            "{kind:?} of {length} at {offset}: a request is inside the disk of {}",
+            self.spec.size
+        );
+        assert!(
+            kind != Kind::Write || data.len() as u64 == length.get(),
+            "a write brings as many bytes as it says"
+        );
+    }
+}

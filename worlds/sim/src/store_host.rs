@@ -1,0 +1,147 @@
+//! One paged store on simulated disks, without a scheduler before it: the world of crash tests.
+
+use crate::disk::{Done, SimDisk};
+use loadline_base::Time;
+use loadline_store::paged::{
+    Completion, Format, FormatError, Io, IoDone, IoId, Op, Options, Outbox, PagedStore, Protection,
+    Target, format,
+};
+use std::collections::BTreeMap;
+
+/// The devices of a store.
+#[derive(Clone)]
+pub struct Disks {
+    /// Where the pages are.
+    pub data: SimDisk,
+    /// Where the log is, if it has a device of its own.
+    pub log: Option<SimDisk>,
+}
+
+impl Disks {
+    /// Writes an empty store, durably.
+    pub fn format(&mut self, spec: &Format, protection: Protection) -> Result<(), FormatError> {
+        for (target, offset, bytes) in format(spec, protection)? {
+            self.of(target).poke(offset, &bytes);
+        }
+        Ok(())
+    }
+
+    /// The disk of a target. A store without a log device never names one.
+    pub fn of(&mut self, target: Target) -> &mut SimDisk {
+        match target {
+            Target::Data => &mut self.data,
+            Target::Log => self.log.as_mut().expect("the store was formatted with a log device"),
+        }
+    }
+
+    fn next_done(&self) -> Option<Time> {
+        let log = self.log.as_ref().and_then(SimDisk::next_done);
+        self.data.next_done().into_iter().chain(log).min()
+    }
+}
+
+/// A store and its disks in virtual time.
+pub struct StoreHost {
+    now: Time,
+    store: PagedStore<u64>,
+    disks: Disks,
+    requests: BTreeMap<u64, IoId>,
+    next_request: u64,
+    out: Outbox<u64>,
+    /// Ops that have ended since they were last taken.
+    pub completions: Vec<Completion<u64>>,
+}
+
+impl StoreHost {
+    /// Begins to open the store on these disks.
+    pub fn open(now: Time, options: Options, disks: Disks) -> StoreHost {
+        let mut out = Outbox::new();
+        let log = disks.log.as_ref().map(|log| log.spec().size);
+        let store = PagedStore::open(now, options, disks.data.spec().size, log, &mut out);
+        let mut host = StoreHost {
+            now,
+            store,
+            disks,
+            requests: BTreeMap::new(),
+            next_request: 0,
+            out,
+            completions: Vec::new(),
+        };
+        host.carry_out();
+        host
+    }
+
+    /// Hands an op to the store.
+    pub fn submit(&mut self, op: Op<u64>) {
+        self.store.submit(self.now, op, &mut self.out);
+        self.carry_out();
+    }
+
+    /// Lets the next thing happen. False if nothing ever will.
+    pub fn step(&mut self) -> bool {
+        let due = self.disks.next_done();
+        let tick = self.store.next_tick();
+        let Some(next) = due.into_iter().chain(tick).min() else { return false };
+        self.now = self.now.max(next);
+        match due {
+            Some(due) if due <= self.now => self.answer(),
+            _ => self.store.tick(self.now, &mut self.out),
+        }
+        self.carry_out();
+        true
+    }
+
+    /// Lets things happen until `ready` says so. False if nothing happens any more before that.
+    pub fn run_until(&mut self, mut ready: impl FnMut(&StoreHost) -> bool) -> bool {
+        while !ready(self) {
+            if !self.step() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Lets the next answer of a disk reach the store.
+    fn answer(&mut self) {
+        let now = self.now;
+        let done = self.disks.data.finish(now);
+        let done = done.or_else(|| self.disks.log.as_mut().and_then(|log| log.finish(now)));
+        let Done { id, outcome, data } = done.expect("an answer is due");
+        let id = self.requests.remove(&id).expect("an answer answers a request");
+        self.store.done(now, IoDone { id, outcome, data }, &mut self.out);
+    }
+
+    fn carry_out(&mut self) {
+        self.completions.append(&mut self.out.completions);
+        for Io { id, target, request, data } in self.out.io.drain(..) {
+            self.next_request += 1;
+            self.requests.insert(self.next_request, id);
+            self.disks.of(target).submit(self.now, self.next_request, &request, data);
+        }
+    }
+
+    /// The present time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The store, to look into.
+    pub fn store(&self) -> &PagedStore<u64> {
+        &self.store
+    }
+
+    /// The disks, to look into or to spoil.
+    pub fn disks(&mut self) -> &mut Disks {
+        &mut self.disks
+    }
+
+    /// A copy of the disks as they are, requests in flight included.
+    pub fn disks_copy(&self) -> Disks {
+        self.disks.clone()
+    }
+
+    /// The disks, when the store is gone.
+    pub fn into_disks(self) -> Disks {
+        self.disks
+    }
+}

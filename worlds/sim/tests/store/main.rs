@@ -1,0 +1,3 @@
+//! The paged store on simulated disks.
+
+mod smoke;
