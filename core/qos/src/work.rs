@@ -1,7 +1,8 @@
 //! Every kind of work that an OSD queues: its priority, its class and its cost in bytes, per era.
 //!
 //! This is the table of qos.md 1.2 and 1.3 as code. Erasure-coded pools have further kinds, which the engine
-//! does not have.
+//! does not have. The engine's own addition is the checkpoint: background work in the best-effort class of every era,
+//! charged the bytes that it writes; a flush, which has none, costs what the era's rule asks of any request.
 
 use crate::{CostUnit, Era, SchedulerKind, ServiceClass};
 
@@ -52,11 +53,13 @@ pub enum Work {
     SnapTrim,
     /// The next objects of a removed PG.
     PgDelete,
+    /// A write, flush or discard of a store's checkpoint.
+    Checkpoint,
 }
 
 impl Work {
     /// Every kind.
-    pub const ALL: [Work; 18] = [
+    pub const ALL: [Work; 19] = [
         Work::ClientOp,
         Work::ReplicaWrite,
         Work::ReplicaAck,
@@ -75,6 +78,7 @@ impl Work {
         Work::ReplicaScanRequest,
         Work::SnapTrim,
         Work::PgDelete,
+        Work::Checkpoint,
     ];
 }
 
@@ -197,6 +201,10 @@ impl Default for WorkOptions {
     }
 }
 
+/// Of a checkpoint's requests. The published stores write beside their queue, so no era has a number for them; this is
+/// the one of scrub, trim and deletion, the other work that an OSD gives itself.
+const CHECKPOINT_PRIORITY: u32 = 5;
+
 /// How a piece of work enters a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
@@ -252,6 +260,7 @@ fn priority(work: Work, options: &WorkOptions) -> u32 {
         Work::BlockingScrubEvent => options.scrub_priority.max(options.client_op_priority),
         Work::SnapTrim => options.snap_trim_priority,
         Work::PgDelete => options.pg_delete_priority,
+        Work::Checkpoint => CHECKPOINT_PRIORITY,
     }
 }
 
@@ -276,7 +285,8 @@ fn bytes_e1(work: Work, size: &WorkSize, options: &WorkOptions) -> u64 {
         | Work::BackfillScan
         | Work::BackfillProgress
         | Work::BackfillRemove
-        | Work::ReplicaScanRequest => size.payload,
+        | Work::ReplicaScanRequest
+        | Work::Checkpoint => size.payload,
     }
 }
 
@@ -291,7 +301,8 @@ fn class_e1(work: Work) -> ServiceClass {
         | Work::RequestedScrubEvent
         | Work::BlockingScrubEvent
         | Work::SnapTrim
-        | Work::PgDelete => ServiceClass::BestEffort,
+        | Work::PgDelete
+        | Work::Checkpoint => ServiceClass::BestEffort,
         Work::ReplicaWrite
         | Work::ReplicaAck
         | Work::PeeringEvent
@@ -409,6 +420,7 @@ mod tests {
         check(Work::ReplicaScanRequest, (127, 4_096), Immediate, (Immediate, 127, 4_096));
         check(Work::SnapTrim, (5, 1 << 20), BestEffort, (BestEffort, 5, 8 << 20));
         check(Work::PgDelete, (5, 1 << 20), BestEffort, (BestEffort, 5, 1 << 20));
+        check(Work::Checkpoint, (5, 4_096), BestEffort, (BestEffort, 5, 4_096));
     }
 
     #[test]

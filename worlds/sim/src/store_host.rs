@@ -6,7 +6,8 @@ use loadline_store::paged::{
     Completion, Format, FormatError, Io, IoDone, IoId, Op, Options, Outbox, PagedStore, Protection,
     Target, format,
 };
-use std::collections::BTreeMap;
+use loadline_device::{Kind, Outcome, Request};
+use std::collections::{BTreeMap, VecDeque};
 
 /// The devices of a store.
 #[derive(Clone)]
@@ -40,14 +41,28 @@ impl Disks {
     }
 }
 
+/// A request on its way through a disk.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    id: IoId,
+    /// Which disk.
+    pub target: Target,
+    /// What it asks.
+    pub request: Request,
+}
+
 /// A store and its disks in virtual time.
 pub struct StoreHost {
     now: Time,
     store: PagedStore<u64>,
     disks: Disks,
-    requests: BTreeMap<u64, IoId>,
+    /// What the disks have and have not answered.
+    in_flight: BTreeMap<u64, Sent>,
     next_request: u64,
     out: Outbox<u64>,
+    held: Option<VecDeque<Io>>,
+    /// Requests that no disk ever sees and that are answered as if they were carried out.
+    lost: VecDeque<Io>,
     /// Ops that have ended since they were last taken.
     pub completions: Vec<Completion<u64>>,
 }
@@ -55,6 +70,14 @@ pub struct StoreHost {
 impl StoreHost {
     /// Begins to open the store on these disks.
     pub fn open(now: Time, options: Options, disks: Disks) -> StoreHost {
+        let mut host = StoreHost::open_held(now, options, disks);
+        while host.send() {}
+        host.held = None;
+        host
+    }
+
+    /// The same, but requests wait to be looked at: each goes to its disk with [`StoreHost::send`].
+    pub fn open_held(now: Time, options: Options, disks: Disks) -> StoreHost {
         let mut out = Outbox::new();
         let log = disks.log.as_ref().map(|log| log.spec().size);
         let store = PagedStore::open(now, options, disks.data.spec().size, log, &mut out);
@@ -62,9 +85,11 @@ impl StoreHost {
             now,
             store,
             disks,
-            requests: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             next_request: 0,
             out,
+            held: Some(VecDeque::new()),
+            lost: VecDeque::new(),
             completions: Vec::new(),
         };
         host.carry_out();
@@ -79,6 +104,13 @@ impl StoreHost {
 
     /// Lets the next thing happen. False if nothing ever will.
     pub fn step(&mut self) -> bool {
+        assert!(self.next_request().is_none(), "requests are sent before time goes on");
+        if let Some(io) = self.lost.pop_front() {
+            let done = IoDone { id: io.id, outcome: Outcome::Done, data: io.data };
+            self.store.done(self.now, done, &mut self.out);
+            self.carry_out();
+            return true;
+        }
         let due = self.disks.next_done();
         let tick = self.store.next_tick();
         let Some(next) = due.into_iter().chain(tick).min() else { return false };
@@ -89,6 +121,30 @@ impl StoreHost {
         }
         self.carry_out();
         true
+    }
+
+    /// The request that waits to be sent, of a host that was [opened so](StoreHost::open_held).
+    pub fn next_request(&self) -> Option<&Io> {
+        self.held.as_ref()?.front()
+    }
+
+    /// Sends the request that waits. False if none does.
+    pub fn send(&mut self) -> bool {
+        let Some(io) = self.held.as_mut().and_then(VecDeque::pop_front) else { return false };
+        self.submit_to_disk(io);
+        true
+    }
+
+    /// Answers the write or flush that waits as if it had been carried out, and carries nothing out.
+    pub fn lose(&mut self) {
+        let io = self.held.as_mut().and_then(VecDeque::pop_front).expect("a request waits");
+        assert!(io.request.kind != Kind::Read, "what a lost read returns nobody knows");
+        self.lost.push_back(io);
+    }
+
+    /// What the disks have and have not answered.
+    pub fn in_flight(&self) -> impl Iterator<Item = &Sent> {
+        self.in_flight.values()
     }
 
     /// Lets things happen until `ready` says so. False if nothing happens any more before that.
@@ -107,17 +163,27 @@ impl StoreHost {
         let done = self.disks.data.finish(now);
         let done = done.or_else(|| self.disks.log.as_mut().and_then(|log| log.finish(now)));
         let Done { id, outcome, data } = done.expect("an answer is due");
-        let id = self.requests.remove(&id).expect("an answer answers a request");
+        let id = self.in_flight.remove(&id).expect("an answer answers a request").id;
         self.store.done(now, IoDone { id, outcome, data }, &mut self.out);
     }
 
     fn carry_out(&mut self) {
         self.completions.append(&mut self.out.completions);
-        for Io { id, target, request, data } in self.out.io.drain(..) {
-            self.next_request += 1;
-            self.requests.insert(self.next_request, id);
-            self.disks.of(target).submit(self.now, self.next_request, &request, data);
+        match &mut self.held {
+            Some(held) => held.extend(self.out.io.drain(..)),
+            None => {
+                let mut requests = std::mem::take(&mut self.out.io);
+                requests.drain(..).for_each(|io| self.submit_to_disk(io));
+                self.out.io = requests;
+            }
         }
+    }
+
+    fn submit_to_disk(&mut self, io: Io) {
+        let Io { id, target, request, data } = io;
+        self.next_request += 1;
+        self.in_flight.insert(self.next_request, Sent { id, target, request });
+        self.disks.of(target).submit(self.now, self.next_request, &request, data);
     }
 
     /// The present time.
@@ -128,6 +194,11 @@ impl StoreHost {
     /// The store, to look into.
     pub fn store(&self) -> &PagedStore<u64> {
         &self.store
+    }
+
+    /// The data device, to look into.
+    pub fn data(&self) -> &SimDisk {
+        &self.disks.data
     }
 
     /// The disks, to look into or to spoil.

@@ -202,6 +202,8 @@ pub enum OpError {
     NoSpace,
     /// A key, value, range or the transaction as a whole is larger than [`Limits`] allow.
     TooLarge,
+    /// The transaction clones an object that it has changed before. Clone first, then change.
+    CloneAfterChange,
     /// What is to be read is damaged on this disk; a replica has it.
     Damaged(Damage),
     /// The device could not read.
@@ -215,7 +217,7 @@ pub enum OpError {
 /// What a damaged page held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// Bytes of an object: writing this range again, with a replica's bytes, repairs it.
+    /// Bytes of an object: writing at least this range again, with a replica's bytes, repairs it.
     Object(ObjectId, Range<u64>),
     /// A page of the tree or the free map: the store must be filled again from its replicas.
     Structure(super::ids::PageNo),

@@ -179,10 +179,17 @@ impl Change<'_> {
     }
 }
 
+/// The changes of a transaction's record, one after the other; `None` where there is no change, after which the rest
+/// means nothing either.
+pub fn decode_each(body: &[u8]) -> impl Iterator<Item = Option<Change<'_>>> {
+    let mut reader = Reader::new(body);
+    std::iter::from_fn(move || (!reader.is_empty()).then(|| Change::decode(&mut reader)))
+}
+
 /// All changes of a transaction's record, or `None` if it is not one.
 pub fn decode_all(body: &[u8]) -> Option<Vec<Change<'_>>> {
     let mut reader = Reader::new(body);
-    let mut changes = Vec::new();
+    let mut changes = Vec::with_capacity(1);
     while !reader.is_empty() {
         changes.push(Change::decode(&mut reader)?);
     }

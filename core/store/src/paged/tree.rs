@@ -17,7 +17,7 @@ mod change;
 mod plan;
 mod walk;
 
-pub use plan::Footprint;
+pub use plan::{Footprint, PlannedPut};
 pub use walk::{Visited, Walk};
 
 use super::edit::PageEdit;
@@ -106,6 +106,18 @@ impl Tree {
         visit_below(pages, self.root, self.height, from, &mut f).map(|_| ())
     }
 
+    /// Shows `f` every entry whose key is from `from` on and below `to`, as long as it answers that it wants more. Only the
+    /// nodes that may hold such keys need to be resident.
+    pub fn visit_range<'p, P: TreePages>(
+        &self,
+        pages: &'p P,
+        (from, to): (&[u8], &[u8]),
+        mut f: impl FnMut(&'p [u8], &'p [u8]) -> bool,
+    ) -> Result<(), Missing> {
+        let mut inside = |key: &'p [u8], value: &'p [u8]| key < to && f(key, value);
+        visit_below_end(pages, self.root, self.height, (from, to), &mut inside).map(|_| ())
+    }
+
     /// The leaf that `key` belongs into. Only the nodes above it need to be resident.
     fn leaf<P: TreePages>(&self, pages: &P, key: &[u8]) -> Result<PageNo, Missing> {
         let mut number = self.root;
@@ -137,6 +149,30 @@ fn visit_below<'p, P: TreePages>(
     }
     for at in node.route(from)..node.count() {
         if !visit_below(pages, node.child(at), levels - 1, from, f)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The same, but no child is looked at that holds only keys from `to` on.
+fn visit_below_end<'p, P: TreePages>(
+    pages: &'p P,
+    number: PageNo,
+    levels: u8,
+    (from, to): (&[u8], &[u8]),
+    f: &mut impl FnMut(&'p [u8], &'p [u8]) -> bool,
+) -> Result<bool, Missing> {
+    if levels == 1 {
+        return visit_below(pages, number, levels, from, f);
+    }
+    let node = node(pages, number)?;
+    let first = node.route(from);
+    for at in first..node.count() {
+        if at > first && node.key(at) >= to {
+            return Ok(false);
+        }
+        if !visit_below_end(pages, node.child(at), levels - 1, (from, to), f)? {
             return Ok(false);
         }
     }

@@ -20,6 +20,7 @@ mod table;
 mod tests;
 
 use super::ids::{PageNo, PageSize};
+use super::memory::Memory;
 use ghost::Ghost;
 use loadline_base::{IdVec, define_id};
 use queue::{Frame, Home, Queue};
@@ -38,7 +39,7 @@ const USES_TO_STAY: u8 = 2;
 
 /// Pages in memory. See the module.
 pub struct Cache {
-    memory: Vec<u8>,
+    memory: Memory,
     page_size: PageSize,
     frames: IdVec<FrameId, Frame>,
     table: PageTable,
@@ -57,7 +58,7 @@ impl Cache {
         assert!(frames > 0, "a cache has at least one frame");
         let small_target = (frames / 10).max(1);
         Cache {
-            memory: vec![0; frames as usize * page_size.bytes()],
+            memory: Memory::zeroed(frames as usize * page_size.bytes()),
             page_size,
             frames: (0..frames).map(|_| Frame::new()).collect(),
             table: PageTable::new(frames),
@@ -70,19 +71,40 @@ impl Cache {
         }
     }
 
-    /// The frame that holds `page`, if it is resident. It does not count as a use.
+    /// The frame of `page`, if it has one, hidden or not. It does not count as a use.
     #[inline]
     pub fn find(&self, page: PageNo) -> Option<FrameId> {
         self.table.find(page).map(FrameId::new)
     }
 
-    /// Counts a use of the page in `frame`. Call it once per operation and page.
+    /// The frame that holds `page`, if it is resident and not hidden. It does not count as a use.
     #[inline]
-    pub fn hit(&self, frame: FrameId) {
-        let uses = &self.frames[frame].uses;
-        if uses.get() < USES_MAX {
-            uses.set(uses.get() + 1);
+    pub fn find_visible(&self, page: PageNo) -> Option<FrameId> {
+        self.find(page).filter(|frame| !self.frames[*frame].hidden)
+    }
+
+    /// The frame that holds `page`, if it is resident and not hidden. It counts as a use, once per `op`.
+    #[inline]
+    pub fn hit(&self, page: PageNo, op: u32) -> Option<FrameId> {
+        let id = self.find(page)?;
+        let frame = &self.frames[id];
+        if frame.hidden {
+            return None;
         }
+        if frame.used_by.replace(op) != op && frame.uses.get() < USES_MAX {
+            frame.uses.set(frame.uses.get() + 1);
+        }
+        Some(id)
+    }
+
+    /// Hides a frame whose page is not there yet, or shows it again.
+    pub fn set_hidden(&mut self, frame: FrameId, hidden: bool) {
+        self.frames[frame].hidden = hidden;
+    }
+
+    /// Whether a frame is hidden.
+    pub fn is_hidden(&self, frame: FrameId) -> bool {
+        self.frames[frame].hidden
     }
 
     /// The bytes of the page in `frame`.
@@ -122,6 +144,7 @@ impl Cache {
         frame.pins = 1;
         frame.home = home;
         frame.uses.set(0);
+        frame.hidden = false;
         self.pinned += 1;
         self.table.insert(page, id.get());
         Some(id)

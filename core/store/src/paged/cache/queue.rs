@@ -16,7 +16,7 @@ pub(super) enum Home {
     Main,
 }
 
-/// What the cache knows of one frame: 24 bytes, beside the page's own.
+/// What the cache knows of one frame: 32 bytes, beside the page's own.
 pub(super) struct Frame {
     pub(super) page: PageNo,
     pub(super) pins: u32,
@@ -28,6 +28,10 @@ pub(super) struct Frame {
     pub(super) queued: bool,
     /// Uses since the page came or last had another round. A cell, because looking a page up changes nothing else.
     pub(super) uses: Cell<u8>,
+    /// Not to be found: its page is still on its way.
+    pub(super) hidden: bool,
+    /// The op that used it last, so that an op counts as one use.
+    pub(super) used_by: Cell<u32>,
 }
 
 /// No frame.
@@ -44,6 +48,8 @@ impl Frame {
             home: Home::Free,
             queued: false,
             uses: Cell::new(0),
+            hidden: false,
+            used_by: Cell::new(0),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Users' keys. A value that is too long for a cell stands in pieces beside it.
 
 use super::{Miss, Needs};
-use crate::paged::ids::PageSize;
+use crate::paged::ids::{PageNo, PageSize};
 use crate::paged::keys::{KeyBuffer, USER};
 use crate::paged::node::{cell_max, entry_bytes};
-use crate::paged::space::Space;
+use crate::paged::space::{Scratch, Space};
 
 /// First byte of a value that stands in its cell.
 const WHOLE: u8 = 0;
@@ -66,8 +66,9 @@ pub(super) fn plan_put(
     let cell = if new == 0 { value.len() + 1 } else { 5 };
     let full = buffer.user(key);
     let (tree, pages) = (&space.tree, &space.pages);
-    let old = tree.plan_put(pages, full, cell, slack, &mut needs.footprint)?;
-    let old = pieces_of(page, key, old);
+    let planned = tree.plan_put(pages, full, cell, slack, &mut needs.footprint)?;
+    let old = pieces_of(page, key, planned.old);
+    needs.leaf = planned.leaf.filter(|_| new == 0 && old == 0);
     for at in 0..new {
         let length = piece_bytes(page, key).min(value.len() - at * piece_bytes(page, key));
         tree.plan_put(pages, buffer.piece(key, at as u32), length, slack, &mut needs.footprint)?;
@@ -121,6 +122,15 @@ pub(super) fn put(space: &mut Space, key: &[u8], value: &[u8], removed: &mut Vec
     }
     space.scratch = scratch;
     remove_pieces(space, key, new..old.unwrap_or(0), removed);
+}
+
+/// Sets the value of a key, both in one cell before and after, in the leaf that was planned for it.
+pub(super) fn put_in_leaf(space: &mut Space, leaf: PageNo, key: &[u8], value: &[u8]) {
+    let Scratch { key: full, value: cell } = &mut space.scratch;
+    cell.clear();
+    cell.push(WHOLE);
+    cell.extend_from_slice(value);
+    space.tree.put_in_leaf(&mut space.pages, leaf, full.user(key), cell);
 }
 
 /// Removes a key.

@@ -13,7 +13,7 @@ pub use read::{DataPage, attributes, digest_attributes, list, read_plan, scan, v
 
 use super::api::ObjectId;
 use super::change::Change;
-use super::ids::PageNo;
+use super::ids::{PageNo, PageSize};
 use super::space::Space;
 use super::tree::{Footprint, Missing};
 
@@ -46,6 +46,16 @@ pub struct Needs {
     pub new_data: u32,
     /// Whether pages may be given back.
     pub frees: bool,
+    /// The leaf of the last planned put, if it has room there whatever else the transaction does.
+    leaf: Option<PageNo>,
+    /// Objects that earlier changes of the transaction are about.
+    named: Vec<ObjectId>,
+    /// Objects that an earlier change of the transaction clones, and what each is made into.
+    cloned: Vec<(ObjectId, ObjectId)>,
+    /// The change being planned finds objects as an earlier clone leaves them: every page may be shared by then.
+    after_clone: bool,
+    /// The change being planned is about an object that an earlier one may have taken pages away from.
+    again: bool,
 }
 
 impl Needs {
@@ -54,16 +64,19 @@ impl Needs {
         self.footprint.clear();
         self.data.clear();
         (self.adopted, self.new_data, self.frees) = (0, 0, false);
+        self.leaf = None;
+        self.cloned.clear();
+        self.named.clear();
     }
 
     /// Pages that may be given out.
-    pub fn new_pages(&self) -> u32 {
-        self.footprint.new_pages + self.new_data
+    pub fn new_pages(&self, page: PageSize) -> u32 {
+        self.footprint.new_pages(page) + self.new_data
     }
 
     /// Frames that may be taken.
-    pub fn new_frames(&self) -> u32 {
-        self.footprint.new_pages + self.new_data + self.adopted
+    pub fn new_frames(&self, page: PageSize) -> u32 {
+        self.new_pages(page) + self.adopted
     }
 
     /// Pages that may be edited.
@@ -87,12 +100,80 @@ pub fn slack(space: &Space, change: &Change<'_>) -> usize {
 }
 
 /// Plans one change of a transaction whose puts insert at most `slack` bytes.
+///
+/// Every change is planned on the state before the transaction. Where an earlier change of the same transaction makes
+/// a difference, the plan covers both: after a clone, an object is planned as itself and as what it was made from, and
+/// where an object is changed again, its pages are counted as there and as new.
 pub fn plan(
     space: &Space,
     change: &Change<'_>,
     slack: usize,
     needs: &mut Needs,
 ) -> Result<(), Miss> {
+    let object = object_of(change);
+    needs.after_clone =
+        needs.cloned.iter().any(|(from, to)| object == Some(*from) || object == Some(*to));
+    needs.again = object.is_some_and(|object| needs.named.contains(&object));
+    plan_one(space, change, slack, needs)?;
+    for at in 0..needs.cloned.len() {
+        let (from, to) = needs.cloned[at];
+        if object == Some(to) {
+            plan_one(space, &with_object(change, from), slack, needs)?;
+        }
+    }
+    if let Change::Clone { from, to } = change {
+        needs.cloned.push((*from, *to));
+        needs.named.push(*to);
+    }
+    needs.named.extend(object.filter(|_| !needs.again));
+    Ok(())
+}
+
+/// The object that a change is about.
+fn object_of(change: &Change<'_>) -> Option<ObjectId> {
+    match change {
+        Change::Put { .. } | Change::Delete { .. } => None,
+        Change::Clone { from: object, .. }
+        | Change::Write { object, .. }
+        | Change::Place { object, .. }
+        | Change::Punch { object, .. }
+        | Change::Truncate { object, .. }
+        | Change::Remove { object }
+        | Change::SetAttribute { object, .. }
+        | Change::RemoveAttribute { object, .. } => Some(*object),
+    }
+}
+
+/// The same change of another object.
+fn with_object<'a>(change: &Change<'a>, other: ObjectId) -> Change<'a> {
+    let mut change = change.clone();
+    match &mut change {
+        Change::Put { .. } | Change::Delete { .. } => {}
+        Change::Clone { from: object, .. }
+        | Change::Write { object, .. }
+        | Change::Place { object, .. }
+        | Change::Punch { object, .. }
+        | Change::Truncate { object, .. }
+        | Change::Remove { object }
+        | Change::SetAttribute { object, .. }
+        | Change::RemoveAttribute { object, .. } => *object = other,
+    }
+    change
+}
+
+fn plan_one(
+    space: &Space,
+    change: &Change<'_>,
+    slack: usize,
+    needs: &mut Needs,
+) -> Result<(), Miss> {
+    if let Change::Write { .. }
+    | Change::Place { .. }
+    | Change::Punch { .. }
+    | Change::Truncate { .. } = change
+    {
+        needs.footprint.insert(self::slack(space, change));
+    }
     match change {
         Change::Put { key, value } => kv::plan_put(space, key, value, slack, needs),
         Change::Delete { key } => kv::plan_delete(space, key, needs),
@@ -119,8 +200,11 @@ pub fn plan(
     }
 }
 
-/// Carries a transaction out that was planned.
-pub fn apply(space: &mut Space, changes: &[Change<'_>]) {
+/// Carries a transaction out that was planned with these needs.
+pub fn apply(space: &mut Space, changes: &[Change<'_>], needs: &Needs) {
+    if let ([Change::Put { key, value }], Some(leaf)) = (changes, needs.leaf) {
+        return kv::put_in_leaf(space, leaf, key, value);
+    }
     let mut removed = Vec::new();
     for change in changes {
         apply_one(space, change, &mut removed);

@@ -30,6 +30,12 @@ pub(super) fn attribute_slack(name: &[u8], value: &[u8]) -> usize {
     META_ENTRY + entry_bytes(21 + name.len(), value.len())
 }
 
+/// What a clone of one extent inserts: its copy, and its shared range, which may cut others in two at both ends.
+pub(super) fn clone_slack(extent: &Extent) -> usize {
+    let copy = entry_bytes(keys::EXTENT_KEY, extent::HEADER + 4 * extent.sums.len());
+    copy + 3 * entry_bytes(9, 12)
+}
+
 /// Reads an object's cell.
 pub(super) fn decode_meta(value: &[u8]) -> Option<ObjectMeta> {
     let (length, version) = value.split_at_checked(8)?;
@@ -57,7 +63,12 @@ pub(super) fn extents(
     range: Range<u64>,
 ) -> Result<Vec<Extent>, Missing> {
     let mut found = Vec::new();
-    space.tree.visit(&space.pages, &earliest(space, id, range.start), |key, value| {
+    if range.is_empty() {
+        return Ok(found);
+    }
+    // An apply sees no leaf behind the range: nobody planned that one.
+    let bounds = (&earliest(space, id, range.start)[..], &keys::extent(id, range.end)[..]);
+    space.tree.visit_range(&space.pages, bounds, |key, value| {
         let at = keys::read_extent(key).filter(|(object, at)| *object == id && *at < range.end);
         let Some((_, index)) = at else { return false };
         found
@@ -135,8 +146,10 @@ fn write_page(
         space.tree.patch(&mut space.pages, &key, offset, &sum.to_le_bytes());
         return;
     }
-    let copied = found.filter(|_| data.len() < space.pages.layout().page.bytes());
-    let copied = copied.map(|extent| space.pages.current(extent.page(index).0).0.to_vec());
+    // A page that is not resident was planned as overwritten whole.
+    let copied =
+        found.map(|extent| extent.page(index).0).filter(|page| space.pages.is_resident(*page));
+    let copied = copied.map(|page| space.pages.current(page).0.to_vec());
     let number = space.pages.allocate();
     space.pages.edit(number, PageEdit::InitRaw);
     if let Some(bytes) = copied {
@@ -251,7 +264,8 @@ pub(super) fn punch(
 ) {
     let Some(old) = meta(space, id) else { return };
     put_meta(space, id, ObjectMeta { version, ..old });
-    zero(space, id, range.start..range.end.min(old.length).max(range.start), removed);
+    // Not cut at the object's end: there are zeros behind it, and an earlier change of the transaction may have moved it.
+    zero(space, id, range, removed);
 }
 
 /// Zeros bytes: pages that exist and are covered in part are written, whole ones given back.

@@ -1,6 +1,6 @@
 //! What the changes of objects need. See [`super::object`] for what they do.
 
-use super::object::{earliest, extents, owns_alone, whole_pages};
+use super::object::{attribute_slack, clone_slack, earliest, extents, owns_alone, whole_pages};
 use super::read::DataPage;
 use super::{Miss, Needs, shared};
 use crate::paged::api::ObjectId;
@@ -27,7 +27,7 @@ fn map(
     let to = keys::extent(id, range.end);
     space.tree.plan_range(&space.pages, &from, &to, &mut needs.footprint)?;
     let found = extents(space, id, range)?;
-    for extent in found.iter().filter(|extent| extent.shared) {
+    for extent in found.iter().filter(|extent| extent.shared || needs.after_clone) {
         let run = PageRun { first: extent.first, count: extent.sums.len() as u64 };
         shared::plan(space, run, &mut needs.footprint)?;
     }
@@ -55,8 +55,11 @@ fn pages(space: &Space, id: ObjectId, range: Range<u64>, needs: &mut Needs) -> R
     let page = space.pages.layout().page.bytes() as u64;
     let indices = range.start / page..range.end.div_ceil(page);
     let found = map(space, id, indices.clone(), needs)?;
+    // Behind the object's end there are zeros: who writes up to it writes all that the page holds.
+    let length = super::meta(space, id)?.map_or(0, |meta| meta.length);
     for index in indices {
-        let covered = range.start <= index * page && (index + 1) * page <= range.end;
+        let reaches = (index + 1) * page <= range.end || (length <= range.end && !needs.again);
+        let covered = range.start <= index * page && reaches;
         let extent = found.iter().find(|extent| extent.range().contains(&index));
         match extent {
             None => needs.new_data += 1,
@@ -79,7 +82,8 @@ fn data_page(
     if !resident && (!covered || space.pages.is_loading(number)) {
         return Err(Miss::Data(DataPage { number, sum, object: id, index }));
     }
-    if !owns_alone(space, extent, index)? {
+    needs.new_data += u32::from(needs.again);
+    if needs.after_clone || !owns_alone(space, extent, index)? {
         needs.new_data += 1;
     } else if resident {
         needs.data.push(number);
@@ -113,7 +117,7 @@ pub(super) fn punch(
 ) -> Result<(), Miss> {
     meta(space, id, needs)?;
     match super::meta(space, id)? {
-        Some(old) => zero(space, id, from..to.min(old.length).max(from), needs),
+        Some(_) => zero(space, id, from..to, needs),
         None => Ok(()),
     }
 }
@@ -141,6 +145,10 @@ pub(super) fn truncate(
     meta(space, id, needs)?;
     let page = space.pages.layout().page;
     match super::meta(space, id)? {
+        // An earlier change of the transaction may have made the object longer.
+        Some(_) if needs.again => {
+            zero(space, id, length..u64::MAX / page.bytes() as u64 * page.bytes() as u64, needs)
+        }
         Some(old) if length < old.length => {
             zero(space, id, length..page.pages_for(old.length) * page.bytes() as u64, needs)
         }
@@ -167,18 +175,20 @@ pub(super) fn clone(
     for extent in map(space, from, 0..u64::MAX, needs)? {
         let run = PageRun { first: extent.first, count: extent.sums.len() as u64 };
         shared::plan(space, run, &mut needs.footprint)?;
-        // Its copy and its shared range are new cells; a page takes four of them at least.
-        needs.footprint.new_pages += 1;
+        needs.footprint.insert(clone_slack(&extent));
     }
-    needs.footprint.new_pages += super::attributes(space, from)?.len() as u32;
+    for (name, value) in super::attributes(space, from)? {
+        needs.footprint.insert(attribute_slack(&name, &value));
+    }
     attributes(space, from, needs)
 }
 
 /// Plans the removal of all attributes.
 fn attributes(space: &Space, id: ObjectId, needs: &mut Needs) -> Result<(), Miss> {
     let from = keys::attribute(id, &[]);
-    let found = super::attributes(space, id)?;
-    let last = found.last().map_or(from.clone(), |(name, _)| keys::attribute(id, name));
+    super::attributes(space, id)?;
+    // Up to the last name there could be: a clone brings names that are not here yet.
+    let last = keys::attribute(id, &[u8::MAX; 64]);
     Ok(space.tree.plan_range(&space.pages, &from, &last, &mut needs.footprint)?)
 }
 

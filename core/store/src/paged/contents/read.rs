@@ -47,7 +47,8 @@ pub fn scan(space: &Space, from: &[u8], most: usize) -> Result<Pairs, Miss> {
 /// All attributes of an object.
 pub fn attributes(space: &Space, id: ObjectId) -> Result<Pairs, Missing> {
     let mut found = Vec::new();
-    space.tree.visit(&space.pages, &keys::attribute(id, &[]), |key, value| {
+    let bounds = (&keys::attribute(id, &[])[..], &keys::attribute(id, &[u8::MAX; 64])[..]);
+    space.tree.visit_range(&space.pages, bounds, |key, value| {
         let name = keys::read_object(key)
             .filter(|(object, _)| key[0] == keys::ATTRIBUTE && *object == id)
             .map(|(_, name)| name.to_vec());

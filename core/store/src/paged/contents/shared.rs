@@ -51,7 +51,9 @@ fn earliest(space: &Space, first: PageNo) -> Vec<u8> {
 fn overlapping(space: &Space, run: PageRun) -> Result<Vec<SharedRange>, Missing> {
     let end = run.first.0 + run.count;
     let mut found = Vec::new();
-    space.tree.visit(&space.pages, &earliest(space, run.first), |key, value| {
+    // An apply sees no leaf behind the run: nobody planned that one.
+    let bounds = (&earliest(space, run.first)[..], &keys::shared(PageNo(end))[..]);
+    space.tree.visit_range(&space.pages, bounds, |key, value| {
         let Some(range) = SharedRange::decode(key, value) else { return false };
         if range.first.0 < end && range.range().end > run.first.0 {
             found.push(range);

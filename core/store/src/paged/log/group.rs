@@ -73,7 +73,7 @@ impl Group {
 
     /// A commit was appended.
     pub fn committed(&mut self, now: Time) {
-        if self.commits == 0 && self.commits_before > 1 {
+        if self.settings.mode == LogMode::Fsync && self.commits == 0 && self.commits_before > 1 {
             let gather =
                 Span::from_nanos(self.flush_time.nanos() / 8).min(self.settings.gather_max);
             self.gather_until = Some(now + gather);
@@ -134,12 +134,17 @@ impl Group {
 
     /// Whether a flush is to begin now.
     pub fn wants_flush(&self, now: Time, log: &Log) -> bool {
-        if self.flushing.is_some() || log.written() <= self.flushed || log.is_writing() {
+        if self.flushing.is_some() || log.written() <= self.flushed {
             return false;
         }
-        self.demanded > self.flushed
-            || self.settings.mode == LogMode::Fsync
-            || self.is_flush_due(now)
+        // A flush covers what is written when it begins. In mode `fsync` it waits for the write under way, which holds the
+        // commits that it is for; under a saturated load in the others there always is one.
+        let demanded = self.demanded > self.flushed && log.written() >= self.demanded;
+        demanded
+            || match self.settings.mode {
+                LogMode::Fsync => !log.is_writing(),
+                _ => self.is_flush_due(now),
+            }
     }
 
     /// A flush begins.
@@ -161,10 +166,14 @@ impl Group {
         self.flushing.is_some()
     }
 
-    /// When it is to be asked again, if nothing else happens before.
+    /// When it is to be asked again, if nothing else happens before. While the log is being written or flushed only the
+    /// device's answer leads on, whatever the time is.
     pub fn deadline(&self, log: &Log) -> Option<Time> {
-        let gather = self.gather_until.filter(|_| log.has_unwritten() && self.flushing.is_none());
-        let flush = self.flush_deadline().filter(|_| self.flushing.is_none());
+        if log.is_writing() || self.flushing.is_some() {
+            return None;
+        }
+        let gather = self.gather_until.filter(|_| log.has_unwritten());
+        let flush = self.flush_deadline();
         gather.into_iter().chain(flush).min()
     }
 }

@@ -4,6 +4,7 @@
 //! running checkpoint has not written yet leaves its old version behind. It does not know devices, the log or time.
 
 mod allocator;
+mod instant;
 mod journal;
 mod old_versions;
 mod pages;
@@ -11,7 +12,7 @@ mod pages;
 pub use allocator::{Allocator, PageRun};
 pub use journal::Journal;
 pub use old_versions::OldVersions;
-pub use pages::{Counts, Load, Pages};
+pub use pages::{Counts, EditOf, Load, Pages};
 
 use super::keys::KeyBuffer;
 use super::tree::Tree;

@@ -1,10 +1,11 @@
 //! The bounded buffer of old versions: pages as of the running checkpoint's instant that were changed since.
 
 use crate::paged::ids::PageSize;
+use crate::paged::memory::Memory;
 
 /// Fixed slots of one page each.
 pub struct OldVersions {
-    memory: Vec<u8>,
+    memory: Memory,
     page: PageSize,
     free: Vec<u32>,
     slots: u32,
@@ -14,7 +15,7 @@ impl OldVersions {
     /// A buffer of `slots` pages. Its memory is only touched as slots are taken.
     pub fn new(slots: u32, page: PageSize) -> OldVersions {
         OldVersions {
-            memory: vec![0; slots as usize * page.bytes()],
+            memory: Memory::zeroed(slots as usize * page.bytes()),
             page,
             free: (0..slots).rev().collect(),
             slots,

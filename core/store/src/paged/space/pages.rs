@@ -3,32 +3,25 @@
 use super::{Allocator, Journal, OldVersions, PageRun};
 use crate::paged::cache::{Cache, FrameId};
 use crate::paged::edit::PageEdit;
-use crate::paged::ids::{CheckpointId, PageNo};
+use crate::paged::ids::PageNo;
 use crate::paged::layout::Layout;
-use crate::paged::node::Node;
-use crate::paged::page;
 use crate::paged::tree::TreePages;
 use loadline_base::IdVec;
-use std::cell::Cell;
 
 /// What a frame's page is in the middle of.
 #[derive(Clone, Debug, Default)]
-struct State {
+pub(super) struct State {
     /// Changed since the last instant.
-    dirty: bool,
+    pub(super) dirty: bool,
     /// The running checkpoint has not begun to write it home.
-    in_checkpoint: bool,
+    pub(super) in_checkpoint: bool,
     /// On its way home; a second read from the device might still find what was there before.
-    writing: bool,
-    /// On its way from the device.
-    loading: bool,
+    pub(super) writing: bool,
     /// Object data: no header, checksum in the extent.
-    raw: bool,
+    pub(super) raw: bool,
     /// Pinned because of one of the above.
-    held: bool,
-    old: Option<u32>,
-    /// The op that used it last, so that an op counts as one use.
-    used_by: Cell<u32>,
+    pub(super) held: bool,
+    pub(super) old: Option<u32>,
 }
 
 /// How many pages are in which state.
@@ -55,18 +48,29 @@ pub enum Load {
     NoFrame,
 }
 
+/// What an edit of a page would mean for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EditOf {
+    /// It is dirty already.
+    Dirty,
+    /// It would become dirty.
+    Clean,
+    /// The running checkpoint still needs it: its old version would have to be kept.
+    Checkpoint,
+}
+
 /// The pages of a store.
 pub struct Pages {
-    layout: Layout,
-    cache: Cache,
-    states: IdVec<FrameId, State>,
-    old: OldVersions,
+    pub(super) layout: Layout,
+    pub(super) cache: Cache,
+    pub(super) states: IdVec<FrameId, State>,
+    pub(super) old: OldVersions,
     /// Pages that became dirty since the last instant, in that order. Some may have been given back since.
-    dirty: Vec<PageNo>,
+    pub(super) dirty: Vec<PageNo>,
     /// Pages whose old version is or was kept in this checkpoint, the newest last.
-    kept: Vec<PageNo>,
-    counts: Counts,
-    op: u32,
+    pub(super) kept: Vec<PageNo>,
+    pub(super) counts: Counts,
+    pub(super) op: u32,
     /// What is free.
     pub allocator: Allocator,
     /// What the present transaction did.
@@ -125,8 +129,9 @@ impl Pages {
         self.cache.free()
     }
 
-    fn find(&self, number: PageNo) -> Option<FrameId> {
-        self.cache.find(number).filter(|frame| !self.states[*frame].loading)
+    #[inline]
+    pub(super) fn find(&self, number: PageNo) -> Option<FrameId> {
+        self.cache.find_visible(number)
     }
 
     /// Whether a page can be read without waiting.
@@ -152,24 +157,39 @@ impl Pages {
             return Load::UnderWay;
         }
         let Some(frame) = self.cache.acquire(number) else { return Load::NoFrame };
-        self.states[frame] = State { loading: true, raw, ..State::default() };
+        self.states[frame] = State { raw, ..State::default() };
+        self.cache.set_hidden(frame, true);
         Load::Begin
     }
 
     /// A page has been read and found good. It is resident, and pinned until [`Pages::unpin`].
     pub fn loaded(&mut self, number: PageNo, bytes: &[u8]) {
         let frame = self.cache.find(number).expect("a page being loaded has its frame");
-        assert!(self.states[frame].loading, "{number} was being loaded");
+        assert!(self.cache.is_hidden(frame), "{number} was being loaded");
         self.cache.bytes_mut(frame).copy_from_slice(bytes);
-        self.states[frame].loading = false;
+        self.cache.set_hidden(frame, false);
     }
 
     /// A page could not be read: its frame is free again.
     pub fn load_failed(&mut self, number: PageNo) {
         let frame = self.cache.find(number).expect("a page being loaded has its frame");
-        self.states[frame].loading = false;
+        self.cache.set_hidden(frame, false);
         self.cache.unpin(frame);
         self.cache.forget(number);
+    }
+
+    /// What an edit of a resident page would mean for it.
+    #[inline]
+    pub fn touch(&self, number: PageNo) -> EditOf {
+        let frame = self.find(number).expect("what is touched is resident");
+        let state = &self.states[frame];
+        if state.in_checkpoint && state.old.is_none() {
+            EditOf::Checkpoint
+        } else if state.dirty {
+            EditOf::Dirty
+        } else {
+            EditOf::Clean
+        }
     }
 
     /// Whether changing `number` needs a slot for its old version.
@@ -178,11 +198,6 @@ impl Pages {
             let state = &self.states[frame];
             state.in_checkpoint && state.old.is_none()
         })
-    }
-
-    /// Whether changing `number` makes one more frame that cannot be given up.
-    pub fn is_held(&self, number: PageNo) -> bool {
-        self.find(number).is_some_and(|frame| self.states[frame].held)
     }
 
     /// Whether `number` was changed since the last instant.
@@ -246,11 +261,11 @@ impl Pages {
 
     /// Whether `number` is still being loaded.
     pub fn is_loading(&self, number: PageNo) -> bool {
-        self.cache.find(number).is_some_and(|frame| self.states[frame].loading)
+        self.cache.find(number).is_some_and(|frame| self.cache.is_hidden(frame))
     }
 
     /// Pins what must stay and lets go what need not.
-    fn settle_hold(&mut self, frame: FrameId) {
+    pub(super) fn settle_hold(&mut self, frame: FrameId) {
         let state = &mut self.states[frame];
         let hold = state.dirty || state.in_checkpoint || state.writing;
         if hold == state.held {
@@ -266,95 +281,6 @@ impl Pages {
         }
     }
 
-    /// A checkpoint's instant: every page changed so far is its, and every change from now on is the next one's.
-    pub fn take_instant(&mut self) -> Vec<PageNo> {
-        assert_eq!(self.counts.in_checkpoint, 0, "one checkpoint at a time");
-        self.kept.clear();
-        let mut pages = std::mem::take(&mut self.dirty);
-        // A page that was given back and given out again within the interval stands there twice.
-        pages.retain(|number| {
-            let Some(frame) = self.find(*number) else { return false };
-            let state = &mut self.states[frame];
-            let first = state.dirty && !state.in_checkpoint;
-            if first {
-                state.in_checkpoint = true;
-                state.dirty = false;
-            }
-            first
-        });
-        self.counts.in_checkpoint = pages.len() as u32;
-        self.counts.map_unsaved =
-            pages.iter().filter(|page| self.layout.is_map(**page)).count() as u32;
-        assert_eq!(
-            self.counts.dirty, self.counts.in_checkpoint,
-            "the dirty pages are those listed"
-        );
-        self.counts.dirty = 0;
-        self.allocator.instant();
-        pages
-    }
-
-    /// A page of the running checkpoint as of the instant, and whether it is object data.
-    pub fn as_of_instant(&self, number: PageNo) -> (&[u8], bool) {
-        let frame = self.find(number).expect("a page of the checkpoint stays");
-        let state = &self.states[frame];
-        assert!(state.in_checkpoint, "{number} is the checkpoint's");
-        let bytes = state.old.map_or(self.cache.bytes(frame), |slot| self.old.bytes(slot));
-        (bytes, state.raw)
-    }
-
-    /// Appends a page of the running checkpoint, as it is to stand on the device, and lets its old version go. Answers
-    /// whether there was one.
-    pub fn begin_home_write(
-        &mut self,
-        number: PageNo,
-        id: CheckpointId,
-        out: &mut Vec<u8>,
-    ) -> bool {
-        let at = out.len();
-        let (bytes, raw) = self.as_of_instant(number);
-        out.extend_from_slice(bytes);
-        if !raw {
-            clear_gap(&mut out[at..]);
-            page::seal(&mut out[at..], id);
-        }
-        let frame = self.find(number).expect("it was just read");
-        let state = &mut self.states[frame];
-        let old = state.old.take();
-        state.in_checkpoint = false;
-        state.writing = true;
-        self.counts.in_checkpoint -= 1;
-        if self.layout.is_map(number) && old.is_none() {
-            self.counts.map_unsaved -= 1;
-        }
-        if let Some(slot) = old {
-            self.old.release(slot);
-        }
-        old.is_some()
-    }
-
-    /// Whether a page is the running checkpoint's and not on its way home.
-    pub fn is_in_checkpoint(&self, number: PageNo) -> bool {
-        self.find(number).is_some_and(|frame| self.states[frame].in_checkpoint)
-    }
-
-    /// A page of the running checkpoint whose old version is kept.
-    pub fn next_old_version(&mut self) -> Option<PageNo> {
-        while let Some(number) = self.kept.pop() {
-            if self.is_in_checkpoint(number) {
-                return Some(number);
-            }
-        }
-        None
-    }
-
-    /// A page is home.
-    pub fn home_write_done(&mut self, number: PageNo) {
-        let frame = self.find(number).expect("a page on its way home stays");
-        self.states[frame].writing = false;
-        self.settle_hold(frame);
-    }
-
     /// A resident page as it is now, and whether it is object data.
     pub fn current(&self, number: PageNo) -> (&[u8], bool) {
         let frame = self.find(number).expect("the page is resident");
@@ -362,21 +288,10 @@ impl Pages {
     }
 }
 
-/// A node's gap means nothing and is not in its image; as zeros it is the same at home as after a restore.
-fn clear_gap(page: &mut [u8]) {
-    if let Some(gap) = Node::of(page).map(Node::gap) {
-        page[gap].fill(0);
-    }
-}
-
 impl TreePages for Pages {
     #[inline]
     fn page(&self, number: PageNo) -> Option<&[u8]> {
-        let frame = self.find(number)?;
-        if self.states[frame].used_by.replace(self.op) != self.op {
-            self.cache.hit(frame);
-        }
-        Some(self.cache.bytes(frame))
+        self.cache.hit(number, self.op).map(|frame| self.cache.bytes(frame))
     }
 
     fn edit(&mut self, number: PageNo, edit: PageEdit<'_>) {

@@ -2,7 +2,7 @@
 
 use super::op::Running;
 use super::{Fault, PagedStore, Purpose};
-use crate::paged::api::{Answer, IoDone, Target};
+use crate::paged::api::{Answer, IoDone, Stages, Target};
 use crate::paged::ids::Lsn;
 use crate::paged::log::LogWrite;
 use crate::paged::options::LogMode;
@@ -12,17 +12,18 @@ use loadline_device::Outcome;
 #[derive(Clone, Debug)]
 pub(super) struct Committing<T> {
     pub position: Lsn,
-    pub running: Running<T>,
+    pub token: T,
+    pub stages: Stages,
 }
 
 impl<T: Copy> PagedStore<T> {
     /// An update is appended up to `position`.
-    pub(super) fn commit(&mut self, running: Running<T>, position: Lsn) {
+    pub(super) fn commit(&mut self, token: T, stages: Stages, position: Lsn) {
         self.group.committed(self.now);
         if matches!(self.options.log_mode, LogMode::Background | LogMode::None) {
-            self.complete(running, Ok(Answer::Done));
+            self.complete(token, stages, Ok(Answer::Done));
         } else {
-            self.committing.push_back(Committing { position, running });
+            self.committing.push_back(Committing { position, token, stages });
         }
     }
 
@@ -34,7 +35,8 @@ impl<T: Copy> PagedStore<T> {
         let position = self.log.head();
         self.group.demand(position);
         self.leave_lane(running.lane);
-        self.syncing.push_back(Committing { position, running });
+        let Running { token, stages, .. } = running;
+        self.syncing.push_back(Committing { position, token, stages });
     }
 
     /// Writes and flushes what is due.
@@ -101,12 +103,12 @@ impl<T: Copy> PagedStore<T> {
         let answered = self.group.answered(&self.log);
         while self.committing.front().is_some_and(|first| first.position <= answered) {
             let first = self.committing.pop_front().expect("it was there");
-            self.complete(first.running, Ok(Answer::Done));
+            self.complete(first.token, first.stages, Ok(Answer::Done));
         }
         let flushed = self.group.flushed();
         while self.syncing.front().is_some_and(|first| first.position <= flushed) {
             let first = self.syncing.pop_front().expect("it was there");
-            self.complete(first.running, Ok(Answer::Done));
+            self.complete(first.token, first.stages, Ok(Answer::Done));
         }
     }
 }

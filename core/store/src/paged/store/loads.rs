@@ -26,11 +26,12 @@ impl<T: Copy> PagedStore<T> {
     /// Reads what an op misses; it goes on when all of it is there.
     pub(super) fn load_for(&mut self, mut running: Running<T>, misses: &[Miss]) {
         let frames = self.space.pages.frames() as usize;
-        if running.pins.len() + misses.len() > frames / 4 {
+        let pins = running.journey().pins.len();
+        if pins + misses.len() > frames / 4 {
             return self.fail(running, OpError::TooLarge);
         }
-        let kept = self.pinned_for_ops as usize - running.pins.len();
-        if kept > 0 && kept + running.pins.len() + misses.len() > frames / 8 {
+        let kept_for_others = self.pinned_for_ops as usize - pins;
+        if kept_for_others > 0 && kept_for_others + pins + misses.len() > frames / 8 {
             return self.park(running, Wait::Frames, true);
         }
         let class = running.class;
@@ -40,7 +41,7 @@ impl<T: Copy> PagedStore<T> {
             return self.park(running, Wait::Frames, true);
         }
         running.wait = Wait::Pages;
-        running.left = begun.len() as u32;
+        running.journey().left = begun.len() as u32;
         let slot = self.waiting.acquire(running);
         for page in begun {
             self.loads.get_mut(&page).expect("it was begun").waiters.push(slot);
@@ -93,32 +94,35 @@ impl<T: Copy> PagedStore<T> {
         for slot in load.waiters {
             self.load_answered(slot, number, verdict.as_ref().err());
         }
+        if let Some(restart) = &mut self.restart
+            && restart.loaded(number, verdict.as_ref().err())
+        {
+            self.space.pages.pin(number);
+        }
         if verdict.is_ok() {
             self.space.pages.unpin(number);
             self.unpark = true;
         }
-        if let Some(restart) = &mut self.restart {
-            restart.loaded(number, verdict.err());
-        }
     }
 
     fn load_answered(&mut self, slot: SlotId, number: PageNo, error: Option<&OpError>) {
-        let running = self.waiting.at_mut(slot);
-        running.left -= 1;
+        let journey = self.waiting.at_mut(slot).journey();
+        journey.left -= 1;
+        let left = journey.left;
         match error {
             None => {
-                running.pins.push(number);
+                journey.pins.push(number);
                 self.space.pages.pin(number);
                 self.pinned_for_ops += 1;
             }
             Some(error) => {
-                running.retries += 1;
-                if running.retries > RETRIES_MAX {
-                    running.failed = Some(error.clone());
+                journey.retries += 1;
+                if journey.retries > RETRIES_MAX {
+                    journey.failed = Some(error.clone());
                 }
             }
         }
-        if running.left == 0 {
+        if left == 0 {
             let mut running = self.waiting.release(slot);
             running.wait = Wait::Nothing;
             self.ready.push_back(running);

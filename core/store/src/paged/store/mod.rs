@@ -15,7 +15,9 @@ pub use checkpoint::Step;
 pub use op::Wait;
 pub use restart::{RestartFault, RestartProgress};
 
-use super::api::{Ask, Completion, Io, IoDone, IoId, Lane, Limits, Op, OpError, Outbox, Target};
+use super::api::{
+    Answer, Ask, Completion, Io, IoDone, IoId, Lane, Limits, Op, OpError, Outbox, Stages, Target,
+};
 use super::contents::Needs;
 use super::ids::{CheckpointId, PageNo};
 use super::image::Compressor;
@@ -34,6 +36,7 @@ use loads::Load;
 use op::Running;
 use restart::Restart;
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 
 /// Why a store has stopped. It answers nothing any more; the next start restores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +49,19 @@ pub enum Fault {
     CheckpointWrite,
     /// It could not be opened.
     Restart(RestartFault),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::LogWrite => f.write_str("the log could not be written"),
+            Fault::Flush(_) => {
+                f.write_str("a flush failed, and what was written before may be lost")
+            }
+            Fault::CheckpointWrite => f.write_str("a checkpoint could not write"),
+            Fault::Restart(fault) => fault.fmt(f),
+        }
+    }
 }
 
 /// What a request is for.
@@ -135,7 +151,7 @@ impl<T: Copy> PagedStore<T> {
         let running = Running::new(now, op);
         self.metrics.totals.ops += 1;
         if self.fault.is_some() {
-            self.complete(running, Err(OpError::Stopped));
+            self.complete(running.token, running.stages, Err(OpError::Stopped));
         } else {
             self.enter(running);
             self.upkeep();
@@ -228,8 +244,7 @@ impl<T: Copy> PagedStore<T> {
         out.completions.append(&mut self.out.completions);
     }
 
-    fn complete(&mut self, running: Running<T>, result: Result<super::api::Answer, OpError>) {
-        let Running { token, stages, .. } = running;
+    fn complete(&mut self, token: T, stages: Stages, result: Result<Answer, OpError>) {
         self.out.completions.push(Completion { token, result, stages });
     }
 
@@ -292,6 +307,24 @@ impl<T: Copy> PagedStore<T> {
     }
 }
 
+impl<T: Copy> crate::Store<T> for PagedStore<T> {
+    fn submit(&mut self, now: Time, op: Op<T>, out: &mut Outbox<T>) {
+        PagedStore::submit(self, now, op, out);
+    }
+
+    fn done(&mut self, now: Time, done: IoDone, out: &mut Outbox<T>) {
+        PagedStore::done(self, now, done, out);
+    }
+
+    fn tick(&mut self, now: Time, out: &mut Outbox<T>) {
+        PagedStore::tick(self, now, out);
+    }
+
+    fn next_tick(&self) -> Option<Time> {
+        PagedStore::next_tick(self)
+    }
+}
+
 /// The largest things that a store with this layout takes.
 pub fn limits(layout: &Layout) -> Limits {
     let page = layout.page;
@@ -336,11 +369,13 @@ impl<T: Copy> PagedStore<T> {
         all.extend(std::mem::take(&mut self.sleeping).into_values());
         all.extend(std::mem::take(&mut self.lanes).into_values().flatten());
         all.extend(self.checkpoint_waiters.drain(..).map(|(_, running)| running));
-        all.extend(self.committing.drain(..).chain(self.syncing.drain(..)).map(|c| c.running));
         let waiting: Vec<SlotId> = self.waiting.iter().map(|(slot, _)| slot).collect();
         all.extend(waiting.into_iter().map(|slot| self.waiting.release(slot)));
-        for running in all {
-            self.complete(running, Err(OpError::Stopped));
+        let mut ended: Vec<(T, Stages)> = all.into_iter().map(|op| (op.token, op.stages)).collect();
+        let committing = self.committing.drain(..).chain(self.syncing.drain(..));
+        ended.extend(committing.map(|op| (op.token, op.stages)));
+        for (token, stages) in ended {
+            self.complete(token, stages, Err(OpError::Stopped));
         }
     }
 

@@ -1,6 +1,6 @@
 //! An op on its way through the store.
 
-use super::super::api::{Ask, Lane, Op, Stages};
+use super::super::api::{Ask, Lane, Op, OpError, Stages};
 use super::super::change::Change;
 use super::super::contents::DataPage;
 use super::super::ids::PageNo;
@@ -66,25 +66,31 @@ pub(super) struct Reading {
     pub unreadable: bool,
 }
 
-/// An op.
+/// An op. It moves from queue to queue, so what only few ops have is kept apart.
 #[derive(Clone, Debug)]
 pub(super) struct Running<T> {
     pub token: T,
     pub lane: Option<Lane>,
     pub class: ClassTag,
-    pub work: Work,
-    pub stages: Stages,
     pub wait: Wait,
+    /// The throttle has let it pass.
+    pub admitted: bool,
+    pub stages: Stages,
+    pub work: Work,
+    pub journey: Option<Box<Journey>>,
+}
+
+/// What an op has that did not go straight through.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Journey {
     /// Pages kept for it.
     pub pins: Vec<PageNo>,
     /// Requests that it waits for.
     pub left: u32,
     /// One of them failed so.
-    pub failed: Option<super::super::api::OpError>,
+    pub failed: Option<OpError>,
     /// Pages taken for its own data, given back if it fails.
     pub own: Vec<PageRun>,
-    /// The throttle has let it pass.
-    pub admitted: bool,
     /// Of a digest: how far it has come, and what it is so far.
     pub digested: (u64, u32),
     /// How often it has read what was changed meanwhile.
@@ -105,16 +111,16 @@ impl<T> Running<T> {
             token: op.token,
             lane: op.lane,
             class: op.class,
-            work: Work::Asked(op.ask),
-            stages,
             wait: Wait::Nothing,
-            pins: Vec::new(),
-            left: 0,
-            failed: None,
-            own: Vec::new(),
             admitted: false,
-            digested: (0, 0),
-            retries: 0,
+            stages,
+            work: Work::Asked(op.ask),
+            journey: None,
         }
+    }
+
+    /// What it has had to wait for.
+    pub(super) fn journey(&mut self) -> &mut Journey {
+        self.journey.get_or_insert_default()
     }
 }

@@ -22,8 +22,11 @@ impl<T: Copy> PagedStore<T> {
         if !edits.iter().all(|edit| is_within(&limits, edit)) {
             return self.fail(running, OpError::TooLarge);
         }
+        if clones_after_change(edits) {
+            return self.fail(running, OpError::CloneAfterChange);
+        }
         let page = self.superblock.layout.page;
-        let wanted: u64 = edits.iter().map(|edit| self.own_pages(edit)).sum();
+        let wanted: u64 = edits.iter().map(|edit| self.own_pages(edit, edits)).sum();
         let allocator = &self.space.pages.allocator;
         if wanted > 0 && wanted + 64 > allocator.free() {
             let soon = wanted + 64 <= allocator.free() + allocator.returning();
@@ -39,8 +42,8 @@ impl<T: Copy> PagedStore<T> {
         };
         let mut changes = Vec::with_capacity(edits.len());
         let mut writes = Vec::new();
-        for edit in edits {
-            let direct = self.own_pages(&edit) > 0;
+        let direct: Vec<bool> = edits.iter().map(|edit| self.own_pages(edit, &edits) > 0).collect();
+        for (edit, direct) in edits.into_iter().zip(direct) {
             match edit {
                 Edit::Write { object, offset, data, version } if direct => {
                     self.place(page, (object, version), offset, data, &mut changes, &mut writes);
@@ -56,9 +59,13 @@ impl<T: Copy> PagedStore<T> {
         }
     }
 
-    /// How many pages of an edit go beside the log.
-    fn own_pages(&self, edit: &Edit) -> u64 {
-        let Edit::Write { offset, data, .. } = edit else { return 0 };
+    /// How many pages of an edit go beside the log. None if other edits of the transaction are about the same object: they
+    /// would find pages in it that are not in memory and that no plan had seen.
+    fn own_pages(&self, edit: &Edit, all: &[Edit]) -> u64 {
+        let Edit::Write { object, offset, data, .. } = edit else { return 0 };
+        if all.iter().filter(|other| is_about(other, *object)).count() > 1 {
+            return 0;
+        }
         let page = self.superblock.layout.page.bytes() as u64;
         let whole = (offset + data.length()) / page;
         let pages = whole.saturating_sub(offset.div_ceil(page));
@@ -109,8 +116,8 @@ impl<T: Copy> PagedStore<T> {
 
     fn write_own(&mut self, mut running: Running<T>, writes: Vec<(PageRun, Vec<u8>)>) {
         running.wait = Wait::OwnData;
-        running.left = writes.len() as u32;
-        running.own = writes.iter().map(|(run, _)| *run).collect();
+        running.journey().left = writes.len() as u32;
+        running.journey().own = writes.iter().map(|(run, _)| *run).collect();
         let (class, page) = (running.class, self.superblock.layout.page);
         let slot = self.waiting.acquire(running);
         for (run, data) in writes {
@@ -122,20 +129,40 @@ impl<T: Copy> PagedStore<T> {
 
     /// A part of an op's own data is on the device, or is not.
     pub(super) fn own_write_done(&mut self, slot: loadline_base::SlotId, outcome: Outcome) {
-        let running = self.waiting.at_mut(slot);
-        running.left -= 1;
+        let journey = self.waiting.at_mut(slot).journey();
+        journey.left -= 1;
         if !Self::is_good(outcome) {
-            running.failed = Some(OpError::Unwritable);
+            journey.failed = Some(OpError::Unwritable);
         }
-        if running.left > 0 {
-            return;
+        if journey.left == 0 {
+            let running = self.waiting.release(slot);
+            self.ready.push_back(running);
         }
-        let mut running = self.waiting.release(slot);
-        if running.failed.is_none() {
-            // From here on a failure of the op cannot come from its own data.
-            running.wait = Wait::Nothing;
-        }
-        self.ready.push_back(running);
+    }
+}
+
+/// Whether a clone comes after another change of its source. Which pages that leads to is not known before it is done,
+/// so no plan could see that what the clone needs is there.
+fn clones_after_change(edits: &[Edit]) -> bool {
+    edits.iter().enumerate().any(|(at, edit)| match edit {
+        Edit::Clone { from, .. } => edits[..at].iter().any(|earlier| match earlier {
+            Edit::Clone { to, .. } => to == from,
+            _ => is_about(earlier, *from),
+        }),
+        _ => false,
+    })
+}
+
+/// Whether an edit reads or changes the data of an object.
+fn is_about(edit: &Edit, id: ObjectId) -> bool {
+    match edit {
+        Edit::Put { .. } | Edit::Delete { .. } => false,
+        Edit::SetAttribute { .. } | Edit::RemoveAttribute { .. } => false,
+        Edit::Clone { from, to } => *from == id || *to == id,
+        Edit::Write { object, .. }
+        | Edit::Punch { object, .. }
+        | Edit::Truncate { object, .. }
+        | Edit::Remove { object } => *object == id,
     }
 }
 

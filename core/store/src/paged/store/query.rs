@@ -11,6 +11,8 @@ use loadline_device::Kind;
 
 /// Reads that miss at most so many pages bring them into the cache; longer ones pass beside it.
 const CACHED_PAGES_MAX: usize = 16;
+/// Pages of one request at most.
+const RUN_MAX: usize = 256;
 /// A digest is made of pieces of this size.
 const DIGEST_PIECE: u64 = 4 << 20;
 /// The longest read.
@@ -59,10 +61,11 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// Bytes of an object, or the next piece of its digest.
-    fn read(&mut self, running: Running<T>) {
+    fn read(&mut self, mut running: Running<T>) {
+        let digested = running.journey().digested;
         let (id, from, length, so_far) = match Self::ask_of(&running) {
             Ask::Read { object, offset, length } => (*object, *offset, *length, None),
-            Ask::Digest(id) => (*id, running.digested.0, DIGEST_PIECE, Some(running.digested.1)),
+            Ask::Digest(id) => (*id, digested.0, DIGEST_PIECE, Some(digested.1)),
             _ => unreachable!("only these two read objects"),
         };
         let meta = match contents::meta(&self.space, id) {
@@ -182,8 +185,8 @@ impl<T: Copy> PagedStore<T> {
             return self.fail(running, OpError::Unreadable);
         }
         if let Some(page) = spoiled {
-            running.retries += 1;
-            if running.retries > REPLANS_MAX {
+            running.journey().retries += 1;
+            if running.journey().retries > REPLANS_MAX {
                 return self.fail(running, OpError::Damaged(self.object_damage(&page)));
             }
             // The page may have been written home while it was read.
@@ -211,14 +214,15 @@ impl<T: Copy> PagedStore<T> {
     }
 
     fn digest_piece(&mut self, mut running: Running<T>, id: ObjectId, bytes: &[u8]) {
-        let (next, digest) = running.digested;
-        running.digested = (next + bytes.len() as u64, crc32c::crc32c_append(digest, bytes));
+        let (next, digest) = running.journey().digested;
+        let digest = crc32c::crc32c_append(digest, bytes);
+        running.journey().digested = (next + bytes.len() as u64, digest);
         if bytes.len() as u64 == DIGEST_PIECE {
             return self.read(running);
         }
         match contents::attributes(&self.space, id) {
             Ok(attributes) => {
-                let digest = contents::digest_attributes(running.digested.1, &attributes);
+                let digest = contents::digest_attributes(digest, &attributes);
                 self.finish(running, Ok(Answer::Digest(Some(digest))));
             }
             Err(miss) => {
@@ -235,9 +239,10 @@ fn neighbours(pages: Vec<DataPage>) -> Vec<Vec<DataPage>> {
     for page in pages {
         match groups.last_mut() {
             Some(group)
-                if group.last().is_some_and(|last| {
-                    last.number.plus(1) == page.number && last.index + 1 == page.index
-                }) =>
+                if group.len() < RUN_MAX
+                    && group.last().is_some_and(|last| {
+                        last.number.plus(1) == page.number && last.index + 1 == page.index
+                    }) =>
             {
                 group.push(page);
             }

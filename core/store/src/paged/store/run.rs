@@ -2,13 +2,16 @@
 
 use super::op::{Running, Wait, Work};
 use super::{PagedStore, limits};
-use crate::paged::api::{Answer, Ask, OpError};
+use crate::paged::api::{Answer, Ask, Damage, OpError};
 use crate::paged::change::Change;
 use crate::paged::contents::{self, Miss};
+use crate::paged::ids::PageSize;
 use crate::paged::log::Kind;
 use crate::paged::metrics::Reason;
 use crate::paged::options::LogMode;
+use crate::paged::space::EditOf;
 use crate::paged::throttle::{Policy, Touch};
+use loadline_base::Span;
 
 /// Pages of the device that only transactions may take that give some back: else a full store could not be emptied.
 const PAGES_RESERVED: u64 = 16;
@@ -26,7 +29,7 @@ pub(super) enum Verdict {
 impl<T: Copy> PagedStore<T> {
     /// Gives an op its turn.
     pub(super) fn run(&mut self, mut running: Running<T>) {
-        if let Some(error) = running.failed.take() {
+        if let Some(error) = running.journey.as_mut().and_then(|journey| journey.failed.take()) {
             return self.fail(running, error);
         }
         match &running.work {
@@ -105,7 +108,7 @@ impl<T: Copy> PagedStore<T> {
             if !misses.is_empty() {
                 return Verdict::Load(misses);
             }
-            let frames = self.needs.new_frames();
+            let frames = self.needs.new_frames(self.page_size());
             if frames <= self.space.pages.free_frames() {
                 break;
             }
@@ -126,6 +129,10 @@ impl<T: Copy> PagedStore<T> {
             Some(verdict) => verdict,
             None => Verdict::Go(touch),
         }
+    }
+
+    fn page_size(&self) -> PageSize {
+        self.superblock.layout.page
     }
 
     /// Plans every change; what is missing for any of them is asked for at once.
@@ -149,17 +156,18 @@ impl<T: Copy> PagedStore<T> {
     /// How many of the planned pages are the running checkpoint's, and how many are clean.
     fn count_touch(&self) -> Touch {
         let pages = &self.space.pages;
-        let mut touch = Touch { in_checkpoint: 0, clean: self.needs.new_frames() };
+        let mut touch = Touch { in_checkpoint: 0, clean: self.needs.new_frames(self.page_size()) };
         for page in self.needs.touched() {
-            if pages.needs_old_version(page) {
-                touch.in_checkpoint += 1;
-            } else if !pages.is_dirty(page) {
-                touch.clean += 1;
+            match pages.touch(page) {
+                EditOf::Checkpoint => touch.in_checkpoint += 1,
+                EditOf::Clean => touch.clean += 1,
+                EditOf::Dirty => {}
             }
         }
-        if self.needs.frees || self.needs.new_pages() > 0 {
+        if self.needs.frees || self.needs.new_pages(self.page_size()) > 0 {
             // Which pages of the free map change is only known when they do.
-            touch.in_checkpoint += pages.counts().map_unsaved.min(self.needs.new_pages() + 8);
+            touch.in_checkpoint +=
+                pages.counts().map_unsaved.min(self.needs.new_pages(self.page_size()) + 8);
         }
         touch
     }
@@ -178,8 +186,8 @@ impl<T: Copy> PagedStore<T> {
             )
         });
         let reserve = if gives_back { 0 } else { PAGES_RESERVED };
-        let wanted = u64::from(self.needs.new_pages()) + reserve;
-        if wanted <= allocator.free() || self.needs.new_pages() == 0 {
+        let wanted = u64::from(self.needs.new_pages(self.page_size())) + reserve;
+        if wanted <= allocator.free() || self.needs.new_pages(self.page_size()) == 0 {
             None
         } else if wanted <= allocator.free() + allocator.returning() {
             Some(Verdict::Wait(Wait::FreePages))
@@ -213,7 +221,7 @@ impl<T: Copy> PagedStore<T> {
     /// Room in the log, with the worst that the pages may add to it.
     fn find_log_room(&mut self, changes: &[Change<'_>]) -> Option<Verdict> {
         self.body.clear();
-        if self.options.log_mode == LogMode::None {
+        if self.options.log_mode == LogMode::None || self.restart.is_some() {
             return None;
         }
         changes.iter().for_each(|change| change.encode(&mut self.body));
@@ -222,8 +230,9 @@ impl<T: Copy> PagedStore<T> {
             return Some(Verdict::Fail(OpError::TooLarge));
         }
         let images = if self.space.pages.journal.is_on() {
-            let pages =
-                self.needs.touched().count() as u64 + u64::from(self.needs.new_frames()) + 2;
+            let pages = self.needs.touched().count() as u64
+                + u64::from(self.needs.new_frames(self.page_size()))
+                + 2;
             pages * (layout.page.bytes() as u64 + 64)
         } else {
             0
@@ -242,32 +251,28 @@ impl<T: Copy> PagedStore<T> {
         }
         running.admitted = true;
         running.stages.planned = self.now;
-        if self.options.throttle == Policy::None || (touch.in_checkpoint == 0 && touch.clean == 0) {
+        if self.options.throttle == Policy::None {
             return true;
         }
         let pressure = self.pressure();
         let sleep = self.throttle.charge(self.now, &pressure, touch);
         running.stages.throttled = sleep;
-        if sleep.nanos() == 0 {
-            return true;
-        }
-        self.metrics.throttled(sleep, self.job.as_mut().map(|job| &mut job.report));
-        false
+        sleep == Span::ZERO
     }
 
     /// Carries an update out and appends it to the log.
     fn apply(&mut self, mut running: Running<T>, changes: &[Change<'_>]) {
         running.stages.admitted = self.now;
         running.stages.applied = self.now;
-        contents::apply(&mut self.space, changes);
+        contents::apply(&mut self.space, changes, &self.needs);
         self.metrics.totals.transactions += 1;
         self.release_pins(&mut running);
         let lane = running.lane;
         if self.options.log_mode == LogMode::None {
-            self.complete(running, Ok(Answer::Done));
+            self.complete(running.token, running.stages, Ok(Answer::Done));
         } else {
             let position = self.append_transaction(changes);
-            self.commit(running, position);
+            self.commit(running.token, running.stages, position);
         }
         self.leave_lane(lane);
         if let Some(job) = &mut self.job {
@@ -320,9 +325,16 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// Ends an op with an error; nothing of it is carried out.
-    pub(super) fn fail(&mut self, mut running: Running<T>, error: OpError) {
-        for run in std::mem::take(&mut running.own) {
-            self.space.pages.allocator.unclaim(run);
+    pub(super) fn fail(&mut self, mut running: Running<T>, mut error: OpError) {
+        if let OpError::Damaged(Damage::Object(id, range)) = &mut error
+            && let Ok(Some(meta)) = contents::meta(&self.space, *id)
+        {
+            range.end = range.end.min(meta.length);
+        }
+        if let Some(journey) = &mut running.journey {
+            for run in std::mem::take(&mut journey.own) {
+                self.space.pages.allocator.unclaim(run);
+            }
         }
         self.finish(running, Err(error));
     }
@@ -330,14 +342,14 @@ impl<T: Copy> PagedStore<T> {
     /// Ends an op that does not wait for the log.
     pub(super) fn finish(&mut self, mut running: Running<T>, result: Result<Answer, OpError>) {
         self.release_pins(&mut running);
-        let lane = running.lane;
-        self.complete(running, result);
-        self.leave_lane(lane);
+        self.complete(running.token, running.stages, result);
+        self.leave_lane(running.lane);
     }
 
     /// Lets go the pages that were kept for an op.
     pub(super) fn release_pins(&mut self, running: &mut Running<T>) {
-        for page in running.pins.drain(..) {
+        let Some(journey) = &mut running.journey else { return };
+        for page in journey.pins.drain(..) {
             self.space.pages.unpin(page);
             self.pinned_for_ops -= 1;
             self.unpark = true;

@@ -2,7 +2,7 @@
 //! answered. It ends when nothing more can be done without another event.
 
 use super::PagedStore;
-use super::op::Wait;
+use super::op::{Running, Wait};
 use loadline_base::Time;
 
 impl<T: Copy> PagedStore<T> {
@@ -44,18 +44,22 @@ impl<T: Copy> PagedStore<T> {
                 return;
             }
             let running = entry.remove();
-            self.ready.push_back(running);
+            self.wake(running);
         }
+    }
+
+    /// A sleep is over, at its time or before.
+    fn wake(&mut self, mut running: Running<T>) {
+        let slept = self.now.since(running.stages.planned);
+        running.stages.throttled = slept;
+        self.metrics.throttled(slept, self.job.as_mut().map(|job| &mut job.report));
+        self.ready.push_back(running);
     }
 
     /// Ends every sleep: the pressure is over.
     pub(super) fn wake_all(&mut self) {
         let sleepers = std::mem::take(&mut self.sleeping);
-        for (_, mut running) in sleepers {
-            let slept = self.now.since(running.stages.planned);
-            running.stages.throttled = running.stages.throttled.min(slept);
-            self.ready.push_back(running);
-        }
+        sleepers.into_values().for_each(|running| self.wake(running));
     }
 
     /// Lets parked ops try again, the oldest first. The first that still cannot go stops those behind it.

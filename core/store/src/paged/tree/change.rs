@@ -37,6 +37,18 @@ impl Tree {
         old
     }
 
+    /// Sets the value of `key` in the leaf that its plan has named. Nothing may have changed since.
+    pub fn put_in_leaf<P: TreePages>(
+        &mut self,
+        pages: &mut P,
+        leaf: PageNo,
+        key: &[u8],
+        value: &[u8],
+    ) {
+        let (_, split) = put_in_leaf(pages, leaf, (key, value), |_| ());
+        assert!(split.is_none(), "the plan has found room in {leaf}");
+    }
+
     /// Takes `key` out. Says whether it was there. Its page stays, however empty, until [`settle`](Tree::settle).
     pub fn remove<P: TreePages>(&mut self, pages: &mut P, key: &[u8]) -> bool {
         let leaf = self.planned_leaf(pages, key);
@@ -60,18 +72,12 @@ impl Tree {
         settle_below(pages, self.root, self.height, key);
         while self.height > 1 && pages.may_touch(self.root) {
             let root = resident(pages, self.root);
-            match root.count() {
-                0 => {
-                    pages.edit(self.root, PageEdit::Init { kind: PageKind::Leaf });
-                    self.height = 1;
-                }
-                1 => {
-                    let child = root.child(0);
-                    pages.free(self.root);
-                    *self = Tree { root: child, height: self.height - 1 };
-                }
-                _ => return,
+            if root.count() > 1 {
+                return;
             }
+            let child = root.child(0);
+            pages.free(self.root);
+            *self = Tree { root: child, height: self.height - 1 };
         }
     }
 
@@ -208,14 +214,37 @@ fn settle_below<P: TreePages>(pages: &mut P, number: PageNo, levels: u8, key: &[
     let at = node.route(key);
     let child = node.child(at);
     settle_below(pages, child, levels - 1, key);
-    if !pages.may_touch(child) {
-        return;
-    }
-    if resident(pages, child).count() == 0 {
+    // The last child stays, however empty: whether the node itself could be dropped then is the parent's matter, and the
+    // parent may not be touched.
+    if is_hollow(pages, child) && resident(pages, number).count() > 1 {
         drop_child(pages, number, at);
-    } else if is_small(pages, child) && !(at > 0 && merge(pages, number, at - 1)) {
+    } else if pages.may_touch(child)
+        && is_small(pages, child)
+        && !(at > 0 && merge(pages, number, at - 1))
+    {
         merge(pages, number, at);
     }
+}
+
+/// Whether there is nothing below a node but one empty leaf.
+fn is_hollow<P: TreePages>(pages: &P, number: PageNo) -> bool {
+    let Some(page) = pages.page(number) else { return false };
+    let node = Node::new(page);
+    match node.count() {
+        0 => true,
+        1 => !node.is_leaf() && is_hollow(pages, node.child(0)),
+        _ => false,
+    }
+}
+
+/// Frees a hollow node and what is below it.
+fn free_hollow<P: TreePages>(pages: &mut P, number: PageNo) {
+    let node = resident(pages, number);
+    let below = (!node.is_leaf()).then(|| node.child(0));
+    if let Some(child) = below {
+        free_hollow(pages, child);
+    }
+    pages.free(number);
 }
 
 /// Under a quarter full.
@@ -224,18 +253,18 @@ fn is_small<P: TreePages>(pages: &P, number: PageNo) -> bool {
     node.used() < node.free() / 3
 }
 
-/// Frees an empty child. Its keys become those of the child before it, or of the next one if it was the first.
+/// Frees a hollow child. Its keys become those of the child before it, or of the next one if it was the first.
 fn drop_child<P: TreePages>(pages: &mut P, number: PageNo, at: u16) {
     let node = resident(pages, number);
     let child = node.child(at);
-    if at == 0 && node.count() > 1 {
+    if at == 0 {
         let next = node.child(1).0.to_le_bytes();
         pages.edit(number, PageEdit::Replace { at: 0, value: &next });
         pages.edit(number, PageEdit::Remove { at: 1 });
     } else {
         pages.edit(number, PageEdit::Remove { at });
     }
-    pages.free(child);
+    free_hollow(pages, child);
 }
 
 /// Moves the cells of child `at + 1` into child `at`, if there is such a pair, both may be touched and all fit in one.

@@ -1,7 +1,9 @@
 //! The first half of a change: which pages it needs.
 
 use super::{Missing, PageNo, Tree, TreePages, node};
+use crate::paged::ids::PageSize;
 use crate::paged::node::entry_bytes;
+use crate::paged::page::HEADER;
 
 /// What a transaction needs before it may be applied. Kept by the caller from one transaction to the next, so that a
 /// steady load allocates nothing.
@@ -9,15 +11,27 @@ use crate::paged::node::entry_bytes;
 pub struct Footprint {
     /// Resident pages that may be edited, each once.
     pub touched: Vec<PageNo>,
-    /// How many pages may be allocated at most.
-    pub new_pages: u32,
+    /// Those of them that may have to be split, each once.
+    may_split: Vec<PageNo>,
+    /// Bytes of new entries, of cells and slots.
+    inserted: usize,
+}
+
+/// What a planned put will find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedPut<'p> {
+    /// The present value.
+    pub old: Option<&'p [u8]>,
+    /// The leaf, if nothing has to be split.
+    pub leaf: Option<PageNo>,
 }
 
 impl Footprint {
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.touched.clear();
-        self.new_pages = 0;
+        self.may_split.clear();
+        self.inserted = 0;
     }
 
     /// Adds a page.
@@ -25,6 +39,31 @@ impl Footprint {
         if !self.touched.contains(&page) {
             self.touched.push(page);
         }
+    }
+
+    /// Adds a page that may have to be split.
+    fn touch_to_split(&mut self, page: PageNo) {
+        self.touch(page);
+        if !self.may_split.contains(&page) {
+            self.may_split.push(page);
+        }
+    }
+
+    /// Counts bytes of new entries.
+    pub fn insert(&mut self, bytes: usize) {
+        self.inserted += bytes;
+    }
+
+    /// How many pages may be allocated at most, on pages of this size.
+    ///
+    /// A full node splits at its first new entry. If that stands at its end, the left half stays full and may split a second
+    /// time; every further split needs half a node of new entries. One more level may be added.
+    pub fn new_pages(&self, page: PageSize) -> u32 {
+        if self.may_split.is_empty() {
+            return 0;
+        }
+        let half = (page.bytes() - HEADER) / 2;
+        (2 * self.may_split.len() + 2 * self.inserted.div_ceil(half) + 2) as u32
     }
 }
 
@@ -36,7 +75,6 @@ impl Tree {
     /// split, whichever of them it gets. Otherwise every node of the path may split, and the root may get a parent. A
     /// value that does not grow splits nothing, unless other puts of the transaction may take its place.
     ///
-    /// Answers the present value.
     pub fn plan_put<'p, P: TreePages>(
         &self,
         pages: &'p P,
@@ -44,7 +82,7 @@ impl Tree {
         value_len: usize,
         slack: usize,
         footprint: &mut Footprint,
-    ) -> Result<Option<&'p [u8]>, Missing> {
+    ) -> Result<PlannedPut<'p>, Missing> {
         assert!(slack >= entry_bytes(key.len(), value_len), "the slack covers every put");
         let number = self.leaf(pages, key)?;
         let leaf = node(pages, number)?;
@@ -52,12 +90,13 @@ impl Tree {
         let old = leaf.search(key).ok().map(|at| leaf.value(at));
         let is_alone = slack == entry_bytes(key.len(), value_len);
         let grows = old.is_none_or(|old| old.len() < value_len);
-        if (grows || !is_alone) && leaf.free() < slack {
-            self.touch_path(pages, key, footprint)?;
-            footprint.new_pages += u32::from(self.height) + 1;
+        let fits = (!grows && is_alone) || leaf.free() >= slack;
+        if !fits {
+            self.visit_path(pages, key, |node| footprint.touch_to_split(node))?;
         }
         footprint.touch(number);
-        Ok(old)
+        footprint.insert(entry_bytes(key.len(), value_len));
+        Ok(PlannedPut { old, leaf: fits.then_some(number) })
     }
 
     /// Plans a [`remove`](Tree::remove) and the [`settle`](Tree::settle) that follows it.
@@ -67,7 +106,7 @@ impl Tree {
         key: &[u8],
         footprint: &mut Footprint,
     ) -> Result<(), Missing> {
-        self.touch_path(pages, key, footprint)
+        self.visit_path(pages, key, |node| footprint.touch(node))
     }
 
     /// Plans a [`patch`](Tree::patch).
@@ -83,7 +122,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Plans any changes of keys from `from` to `to`, a few new ones among them: every node above and in between.
+    /// Plans any changes of keys from `from` to `to`: every node above and in between. New entries are counted apart, by
+    /// [`Footprint::insert`].
     pub fn plan_range<P: TreePages>(
         &self,
         pages: &P,
@@ -91,29 +131,24 @@ impl Tree {
         to: &[u8],
         footprint: &mut Footprint,
     ) -> Result<(), Missing> {
-        let before = footprint.touched.len();
-        touch_below(pages, self.root, self.height, (from, to), footprint)?;
-        // Each leaf may split once, and with them the nodes above; new entries may fill two more.
-        let leaves = footprint.touched.len() - before;
-        footprint.new_pages += leaves as u32 + u32::from(self.height) + 3;
-        Ok(())
+        touch_below(pages, self.root, self.height, (from, to), footprint)
     }
 
-    /// Touches every node from the root to the leaf of `key`.
-    fn touch_path<P: TreePages>(
+    /// Shows `f` every node from the root to the leaf of `key`.
+    fn visit_path<P: TreePages>(
         &self,
         pages: &P,
         key: &[u8],
-        footprint: &mut Footprint,
+        mut f: impl FnMut(PageNo),
     ) -> Result<(), Missing> {
         let mut number = self.root;
         for _ in 1..self.height {
             let inner = node(pages, number)?;
-            footprint.touch(number);
+            f(number);
             number = inner.child(inner.route(key));
         }
         node(pages, number)?;
-        footprint.touch(number);
+        f(number);
         Ok(())
     }
 }
@@ -127,7 +162,7 @@ fn touch_below<P: TreePages>(
     footprint: &mut Footprint,
 ) -> Result<(), Missing> {
     let node = node(pages, number)?;
-    footprint.touch(number);
+    footprint.touch_to_split(number);
     if levels > 1 {
         for at in node.route(from)..=node.route(to) {
             touch_below(pages, node.child(at), levels - 1, (from, to), footprint)?;

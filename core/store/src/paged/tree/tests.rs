@@ -14,6 +14,8 @@ struct Pages {
     copies: Vec<Vec<u8>>,
     spare: Vec<PageNo>,
     allowed: Option<Footprint>,
+    /// How many pages may still be allocated.
+    spare_pages: u32,
     /// Neighbours that a merge may touch although nobody planned them.
     cheap: bool,
     hidden: Option<PageNo>,
@@ -22,7 +24,7 @@ struct Pages {
 impl Pages {
     fn new(size: usize, cheap: bool) -> Pages {
         let (pages, copies, spare) = Default::default();
-        Pages { size, pages, copies, spare, allowed: None, cheap, hidden: None }
+        Pages { size, pages, copies, spare, allowed: None, spare_pages: 0, cheap, hidden: None }
     }
 
     fn in_use(&self) -> usize {
@@ -62,7 +64,8 @@ impl TreePages for Pages {
         // A page that is taken again has old bytes in it, and they are not the same in both sets.
         self.pages[number.0 as usize] = Some(vec![0xaa; self.size]);
         if let Some(allowed) = &mut self.allowed {
-            allowed.new_pages = allowed.new_pages.checked_sub(1).expect("more pages than planned");
+            let left = self.spare_pages.checked_sub(1).expect("more pages than planned");
+            self.spare_pages = left;
             allowed.touch(number);
         }
         number
@@ -105,6 +108,7 @@ fn transact(tree: &mut Tree, pages: &mut Pages, model: &mut Model, changes: &[Ch
         }
         .expect("everything is resident");
     }
+    pages.spare_pages = plan.new_pages(PageSize::new(pages.size as u32).expect("a legal size"));
     pages.allowed = Some(plan);
     for change in changes {
         match change.clone() {

@@ -8,6 +8,7 @@
 //!
 //! Every part may be cut short and begun again: nothing is written but pages that the begun checkpoint owes, and markers.
 
+mod fault;
 mod physical;
 mod replay;
 mod stream;
@@ -19,71 +20,21 @@ use crate::paged::cache_frames;
 use crate::paged::contents::{Miss, Needs};
 use crate::paged::ids::{Lsn, PageNo};
 use crate::paged::image::Compressor;
-use crate::paged::image_set::ImageSetFault;
 use crate::paged::layout::{LOG_HEADER, Layout, SUPERBLOCK, superblock_offsets};
 use crate::paged::log::{Group, GroupSettings, Log, Ring};
 use crate::paged::metrics::Metrics;
 use crate::paged::options::{Options, Protection};
 use crate::paged::page::HEADER;
 use crate::paged::space::{Pages, Space};
-use crate::paged::superblock::{Superblock, SuperblockFault};
+use crate::paged::superblock::Superblock;
 use crate::paged::throttle::Throttle;
 use crate::paged::tree::{Tree, TreePages};
+pub use fault::{RestartFault, RestartProgress};
 use loadline_base::{Bytes, Slots, Time};
 use loadline_device::{Kind, Outcome};
 use physical::Physical;
 use replay::Replay;
 use std::collections::{BTreeMap, VecDeque};
-
-/// Why a store could not be opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RestartFault {
-    /// No usable superblock.
-    Superblock(SuperblockFault),
-    /// The device is not the size that the store was formatted with.
-    Size {
-        /// What the superblock says.
-        formatted: u64,
-        /// What the device has.
-        found: u64,
-    },
-    /// The log device is missing, or there is one and the store has its log elsewhere.
-    LogDevice,
-    /// The log device belongs to another store.
-    ForeignLog,
-    /// A read failed.
-    Unreadable(Target),
-    /// A write failed.
-    Unwritable,
-    /// The cache is too small for the free map.
-    CacheTooSmall {
-        /// Pages of memory at least.
-        frames: u64,
-    },
-    /// The images of the checkpoint that had begun cannot be used.
-    Images(ImageSetFault),
-    /// An image in the recovery area or in the log cannot be unpacked.
-    Image(PageNo),
-    /// The log ends before the checkpoint that had begun.
-    LogEnds(Lsn),
-    /// A whole record does not mean anything.
-    Record(Lsn),
-    /// A page of the tree or the free map is damaged.
-    Page(PageNo),
-    /// A transaction of the log finds no room.
-    NoRoom,
-}
-
-/// How far a restart is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RestartProgress {
-    /// What it is doing.
-    pub phase: &'static str,
-    /// Bytes or pages done of this.
-    pub done: u64,
-    /// Of how many, as far as known.
-    pub total: u64,
-}
 
 /// What a request of the restart is for. The number tells those of one phase from late ones of an earlier phase.
 #[derive(Clone, Debug)]
@@ -129,7 +80,7 @@ pub(super) struct Restart {
     /// Up to where the log is contained in memory.
     replayed: (Lsn, u32),
     pins: Vec<PageNo>,
-    failed_load: Option<(PageNo, OpError)>,
+    failed_load: Option<PageNo>,
     loads_done: u64,
 }
 
@@ -138,14 +89,19 @@ impl Restart {
         self.replayed
     }
 
-    /// A page that the restart or a replayed transaction asked for has come, or has not.
-    pub(super) fn loaded(&mut self, page: PageNo, error: Option<OpError>) {
-        match error {
-            Some(error) => {
-                self.failed_load.get_or_insert((page, error));
-            }
-            None => self.loads_done += 1,
+    /// A page that the restart or a replayed transaction asked for has come, or has not. Answers whether it is to be kept:
+    /// a transaction's pages stay until it is applied, or a small cache would never hold them all at once.
+    pub(super) fn loaded(&mut self, page: PageNo, error: Option<&OpError>) -> bool {
+        if error.is_some() {
+            self.failed_load.get_or_insert(page);
+            return false;
         }
+        self.loads_done += 1;
+        let keeps = matches!(self.phase, Phase::Replay(_));
+        if keeps {
+            self.pins.push(page);
+        }
+        keeps
     }
 
     pub(super) fn progress(&self) -> RestartProgress {
@@ -291,7 +247,7 @@ impl<T: Copy> PagedStore<T> {
 
     /// One phase's turn. Answers whether the next phase has begun.
     fn restart_step(&mut self) -> bool {
-        if let Some((page, _)) = self.restarting().failed_load {
+        if let Some(page) = self.restarting().failed_load {
             self.give_up(RestartFault::Page(page));
             return false;
         }

@@ -4,22 +4,22 @@
 //! the set is complete, once to write its pages home. Those of the log are collected in memory, edits applied; that takes
 //! as much memory as the checkpoint had pages.
 
+mod steps;
+
 use super::stream::{Progress, Stream};
-use super::{Phase, Request, RestartFault, RestartProgress};
+use super::{Request, RestartFault, RestartProgress};
 use crate::paged::api::{IoDone, Target};
 use crate::paged::codec::Reader;
 use crate::paged::edit::PageEdit;
 use crate::paged::ids::{CheckpointId, Lsn, PageNo};
 use crate::paged::image::{Form, Restorer};
 use crate::paged::image_set::{HEADER_BLOCK, ImageSetHeader, ImageSetReader};
-use crate::paged::layout::{Layout, SUPERBLOCK};
+use crate::paged::layout::Layout;
 use crate::paged::log::{Kind as RecordKind, Record, Ring};
 use crate::paged::options::Protection;
 use crate::paged::page;
-use crate::paged::store::checkpoint::marker_offsets;
-use crate::paged::store::{PagedStore, Purpose};
 use crate::paged::superblock::{Begun, Superblock};
-use loadline_device::{Kind, Outcome};
+use loadline_device::Outcome;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Bytes of one read of the recovery area.
@@ -218,19 +218,20 @@ impl Physical {
     /// Reads the log up to the instant. True when it is there.
     fn read_log(&mut self) -> Result<bool, RestartFault> {
         let Stage::Log(stream) = &mut self.stage else { unreachable!("the log is read") };
-        let end = self.begun.state.position;
+        let (end, chain) = (self.begun.state.position, self.begun.state.chain);
         let mut stream =
             std::mem::replace(stream, Box::new(Stream::new(*stream.ring(), u32::MAX, Lsn(0), 0)));
         let mut result = Ok(());
-        let progress = stream.pump(|before, record| {
-            let inside = before.position() < end && record.end <= end && result.is_ok();
+        // The scan passes over padding by itself, so it may come to stand behind the instant.
+        let mut reached = stream.scan().position() == end && stream.scan().chain() == chain;
+        let progress = stream.pump(|_, record| {
+            let inside = record.end <= end && result.is_ok();
             if inside {
                 result = self.take_record(record);
+                reached |= record.end == end && record.chain == chain;
             }
             inside
         });
-        let reached =
-            stream.scan().position() >= end && stream.scan().chain() == self.begun.state.chain;
         let position = stream.scan().position();
         if let Stage::Log(place) = &mut self.stage {
             *place = stream;
@@ -271,182 +272,5 @@ fn push_home(
     run.extend_from_slice(bytes);
     if !raw {
         page::seal(&mut run[at..], id);
-    }
-}
-
-impl<T: Copy> PagedStore<T> {
-    fn physical(&mut self) -> &mut Physical {
-        match &mut self.restarting().phase {
-            Phase::Physical(physical) => physical,
-            _ => unreachable!("the physical part runs"),
-        }
-    }
-
-    /// Goes on with the physical part. Answers whether the next phase has begun.
-    pub(super) fn advance_physical(&mut self) -> bool {
-        loop {
-            let went_on = match self.physical().stage {
-                Stage::Images { .. } => self.advance_images(),
-                Stage::Log(_) => self.advance_physical_log(),
-                Stage::Home => self.write_home(true),
-                Stage::Flush | Stage::MarkerFlush => self.flush_physical(),
-                Stage::Marker => self.write_end_marker(),
-                Stage::Done => {
-                    self.restarting().phase = Phase::Map { next: 0, loaded: 0 };
-                    return true;
-                }
-            };
-            if !went_on || self.fault.is_some() {
-                return false;
-            }
-        }
-    }
-
-    fn physical_failed(&mut self, fault: RestartFault) -> bool {
-        self.give_up(fault);
-        false
-    }
-
-    fn advance_images(&mut self) -> bool {
-        self.read_area();
-        let whole = match self.physical().read_images() {
-            Ok(whole) => whole,
-            Err(fault) => return self.physical_failed(fault),
-        };
-        self.write_home(false);
-        let physical = self.physical();
-        if !whole {
-            // Reading goes on as writes are answered.
-            return false;
-        }
-        let Stage::Images { first, .. } = physical.stage else {
-            unreachable!("the images are read")
-        };
-        physical.stage = match first {
-            true => Stage::Images { first: false, reader: None, next: 0 },
-            false => Stage::Home,
-        };
-        physical.arrived.clear();
-        true
-    }
-
-    /// Asks for the next pieces of the recovery area.
-    fn read_area(&mut self) {
-        let class = self.options.classes.restart;
-        loop {
-            let physical = self.physical();
-            let end = HEADER_BLOCK as u64
-                + physical.begun.images.bytes.next_multiple_of(HEADER_BLOCK as u64);
-            let end = end.min(physical.layout.recovery_bytes);
-            let waiting =
-                physical.in_flight as usize + physical.arrived.len() + physical.home.len();
-            let Stage::Images { next, .. } = &mut physical.stage else { return };
-            if *next >= end || waiting >= IN_FLIGHT_MAX as usize {
-                return;
-            }
-            let offset = *next;
-            let length = if offset == 0 { HEADER_BLOCK as u64 } else { PIECE.min(end - offset) };
-            *next += length;
-            physical.in_flight += 1;
-            let place = (physical.layout.recovery_offset + offset, length);
-            let purpose = Purpose::Restart(Request::Area(offset));
-            self.request(purpose, Target::Data, Kind::Read, place, class, Vec::new());
-        }
-    }
-
-    fn advance_physical_log(&mut self) -> bool {
-        let class = self.options.classes.restart;
-        let target = self.superblock.layout.log_target;
-        loop {
-            let Stage::Log(stream) = &mut self.physical().stage else { return false };
-            let Some((request, offset, length)) = stream.next_read() else { break };
-            self.request(
-                Purpose::Restart(request),
-                target,
-                Kind::Read,
-                (offset, length),
-                class,
-                Vec::new(),
-            );
-        }
-        match self.physical().read_log() {
-            Ok(true) => {
-                let physical = self.physical();
-                physical.collect();
-                physical.stage = Stage::Home;
-                true
-            }
-            Ok(false) => {
-                let Stage::Log(stream) = &mut self.physical().stage else { return false };
-                stream.wants_reads()
-            }
-            Err(fault) => self.physical_failed(fault),
-        }
-    }
-
-    /// Writes runs home while few requests are in flight. With `all`, goes on when the last is done.
-    fn write_home(&mut self, all: bool) -> bool {
-        let class = self.options.classes.restart;
-        let page = self.superblock.layout.page;
-        loop {
-            let physical = self.physical();
-            if physical.in_flight >= IN_FLIGHT_MAX || (!all && physical.home.len() < 2) {
-                return false;
-            }
-            let Some((first, data)) = physical.home.pop_front() else { break };
-            physical.in_flight += 1;
-            self.write(
-                Purpose::Restart(Request::Home),
-                Target::Data,
-                page.offset(first),
-                class,
-                data,
-            );
-        }
-        let physical = self.physical();
-        if physical.in_flight > 0 {
-            return false;
-        }
-        physical.stage = Stage::Flush;
-        true
-    }
-
-    fn flush_physical(&mut self) -> bool {
-        let class = self.options.classes.restart;
-        let physical = self.physical();
-        if physical.in_flight > 0 {
-            return false;
-        }
-        if !std::mem::replace(&mut physical.sent, true) {
-            physical.in_flight = 1;
-            self.flush(Purpose::Restart(Request::Flush), Target::Data, class);
-            return false;
-        }
-        physical.sent = false;
-        physical.stage = match physical.stage {
-            Stage::Flush => Stage::Marker,
-            _ => Stage::Done,
-        };
-        true
-    }
-
-    /// The pages are durable: the checkpoint is completed after all.
-    fn write_end_marker(&mut self) -> bool {
-        let class = self.options.classes.restart;
-        let state = self.physical().begun.state;
-        let mut marker = self.superblock;
-        marker.sequence += 1;
-        (marker.completed, marker.begun) = (state, None);
-        self.superblock = marker;
-        self.space.tree = crate::paged::tree::Tree { root: state.root, height: state.height };
-        for offset in marker_offsets(&marker) {
-            let bytes = marker.encode();
-            assert_eq!(bytes.len() as u64, SUPERBLOCK, "a superblock has its size");
-            self.write(Purpose::Restart(Request::Marker), Target::Data, offset, class, bytes);
-        }
-        let physical = self.physical();
-        physical.in_flight = 2;
-        physical.stage = Stage::MarkerFlush;
-        true
     }
 }

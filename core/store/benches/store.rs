@@ -1,0 +1,221 @@
+//! What the store costs the processor: puts, point reads and replay against a device that costs nothing.
+//!
+//! One million keys of 8 bytes with values of 100 bytes, all resident; puts overwrite random ones, 64 at a time, with
+//! checkpoints running (log mode `log-only`). Figures and the machine they come from: `docs/checkpoint.md`.
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use loadline_base::{Bytes, Rng, Span, Time};
+use loadline_device::{ClassTag, Kind, Outcome};
+use loadline_store::paged::ids::PageSize;
+use loadline_store::paged::throttle::Policy;
+use loadline_store::paged::{
+    Ask, Edit, Format, IoDone, Op, Options, Outbox, PagedStore, Protection, Target, format,
+};
+use std::collections::BTreeMap;
+use std::hint::black_box;
+
+const KEYS: u64 = 1_000_000;
+const DEPTH: u64 = 64;
+
+/// Answers everything at once. It forgets what is written, unless it is told to remember the log.
+struct Device {
+    formatted: BTreeMap<u64, Vec<u8>>,
+    log: Option<Vec<u8>>,
+    log_offset: u64,
+}
+
+struct Bench {
+    store: PagedStore<u64>,
+    device: Device,
+    now: Time,
+    out: Outbox<u64>,
+    rng: Rng,
+    done: u64,
+}
+
+fn store_format() -> Format {
+    Format {
+        store_id: 1,
+        data_bytes: Bytes::from_mib(4096),
+        log_device_bytes: None,
+        log_bytes: Bytes::from_mib(1024),
+        segment_bytes: Bytes::from_mib(64),
+        block_bytes: 4096,
+        recovery_bytes: Bytes::from_mib(512),
+        page: PageSize::DEFAULT,
+    }
+}
+
+fn options(protection: Protection) -> Options {
+    Options {
+        protection,
+        cache: Bytes::from_mib(512),
+        throttle: Policy::Paced,
+        checkpoint_interval: Span::from_secs(3600),
+        ..Options::default()
+    }
+}
+
+impl Bench {
+    fn open(options: Options, device: Device) -> Bench {
+        let mut out = Outbox::new();
+        let bytes = store_format().data_bytes;
+        let store = PagedStore::open(Time::ZERO, options, bytes, None, &mut out);
+        let rng = Rng::new(1);
+        let mut bench = Bench { store, device, now: Time::ZERO, out, rng, done: 0 };
+        bench.drain();
+        assert!(bench.store.is_open(), "{:?}", bench.store.fault());
+        bench
+    }
+
+    fn fresh(options: Options, log: bool) -> Bench {
+        let layout = store_format().layout().expect("a legal format");
+        let pieces = format(&store_format(), options.protection).expect("a legal format");
+        let formatted = pieces.into_iter().filter(|piece| piece.0 == Target::Data);
+        let device = Device {
+            formatted: formatted.map(|(_, offset, bytes)| (offset, bytes)).collect(),
+            log: log.then(|| vec![0; layout.log_bytes as usize]),
+            log_offset: layout.log_offset,
+        };
+        Bench::open(options, device)
+    }
+
+    /// Answers what was asked of the device, and whatever that leads to.
+    fn drain(&mut self) {
+        while !self.out.io.is_empty() {
+            for mut io in std::mem::take(&mut self.out.io) {
+                self.device.serve(
+                    io.request.kind,
+                    io.request.offset,
+                    io.request.length,
+                    &mut io.data,
+                );
+                let done = IoDone { id: io.id, outcome: Outcome::Done, data: io.data };
+                self.store.done(self.now, done, &mut self.out);
+            }
+        }
+        self.done += self.out.completions.len() as u64;
+        self.out.completions.clear();
+    }
+
+    fn submit(&mut self, ask: Ask) {
+        self.now += Span::from_nanos(1000);
+        let op = Op { ask, lane: None, class: ClassTag(1), token: 0 };
+        self.store.submit(self.now, op, &mut self.out);
+    }
+
+    fn put(&mut self, key: u64) {
+        let edit = Edit::Put { key: key.to_be_bytes().to_vec(), value: vec![key as u8; 100] };
+        self.submit(Ask::Transaction(vec![edit]));
+    }
+
+    fn fill(&mut self) {
+        for key in 0..KEYS {
+            self.put(key);
+            if key % DEPTH == 0 {
+                self.drain();
+            }
+        }
+        self.drain();
+        self.submit(Ask::Checkpoint);
+        self.drain();
+    }
+
+    fn put_random(&mut self, count: u64) {
+        for at in 0..count {
+            let key = self.rng.below(KEYS);
+            self.put(key);
+            if at % DEPTH == DEPTH - 1 {
+                self.drain();
+            }
+        }
+        self.drain();
+    }
+}
+
+impl Device {
+    fn serve(&mut self, kind: Kind, offset: u64, length: Bytes, data: &mut Vec<u8>) {
+        let log = self.log.as_mut().and_then(|log| {
+            let at = offset.checked_sub(self.log_offset)? as usize;
+            log.get_mut(at..at + length.get() as usize)
+        });
+        match (kind, log) {
+            (Kind::Write, Some(log)) => log.copy_from_slice(data),
+            (Kind::Read, Some(log)) => *data = log.to_vec(),
+            (Kind::Read, None) => {
+                let whole = self.formatted.range(..=offset).next_back();
+                *data = whole
+                    .filter(|(at, bytes)| *at + bytes.len() as u64 >= offset + length.get())
+                    .map_or(vec![0; length.get() as usize], |(at, bytes)| {
+                        bytes[(offset - at) as usize..][..length.get() as usize].to_vec()
+                    });
+            }
+            _ => {}
+        }
+    }
+}
+
+fn puts(c: &mut Criterion) {
+    let mut group = c.benchmark_group("store");
+    group.sample_size(10);
+    const BATCH: u64 = 100_000;
+    group.throughput(Throughput::Elements(BATCH));
+    for protection in [Protection::Checkpoint, Protection::Log] {
+        let mut bench = Bench::fresh(options(protection), false);
+        bench.fill();
+        group.bench_function(format!("put 100 B, {protection} protection"), |b| {
+            b.iter(|| bench.put_random(BATCH));
+        });
+        let checkpoints = bench.store.metrics().totals.checkpoints;
+        println!("{protection}: {checkpoints} checkpoints during {} puts", bench.done);
+        if protection == Protection::Checkpoint {
+            group.bench_function("get 100 B", |b| {
+                b.iter(|| {
+                    for _ in 0..BATCH {
+                        let key = bench.rng.below(KEYS);
+                        bench.submit(Ask::Get(key.to_be_bytes().to_vec()));
+                        black_box(&bench.out.completions);
+                        bench.out.completions.clear();
+                    }
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
+/// A log of a gibibyte is more than a benchmark should hold; this one is as much as 1.5 million puts leave.
+fn replay(c: &mut Criterion) {
+    const PUTS: u64 = 1_500_000;
+    let mut group = c.benchmark_group("replay");
+    group.sample_size(10);
+    let settings = Options {
+        log_trigger_percent: 100,
+        dirty_trigger_percent: 100,
+        ..options(Protection::Checkpoint)
+    };
+    let mut bench = Bench::fresh(settings, true);
+    for key in 0..PUTS {
+        bench.put(key % KEYS * 7919 % KEYS);
+        if key % DEPTH == 0 {
+            bench.drain();
+        }
+    }
+    bench.drain();
+    assert_eq!(bench.store.metrics().totals.checkpoints, 0, "everything is in the log");
+    let bytes = bench.store.metrics().totals.log_bytes;
+    group.throughput(Throughput::Bytes(bytes));
+    let (formatted, log, log_offset) =
+        (bench.device.formatted, bench.device.log, bench.device.log_offset);
+    group.bench_function(format!("{PUTS} puts of 100 B"), |b| {
+        b.iter_batched(
+            || Device { formatted: formatted.clone(), log: log.clone(), log_offset },
+            |device| black_box(Bench::open(settings, device).store.metrics().totals.replayed),
+            BatchSize::PerIteration,
+        );
+    });
+    group.finish();
+}
+
+criterion_group!(benches, puts, replay);
+criterion_main!(benches);

@@ -1,0 +1,186 @@
+//! What a direct store knows: keys, objects, attributes, and of data the pieces that were written.
+
+use super::nothing_to_do;
+use crate::objects::{ObjectMeta, Version};
+use crate::paged::api::{Answer, Ask, Edit, ObjectId, OpError, Payload};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// A key cannot be longer; the paged store's bound for pages of 4 KiB is near it.
+const KEY_MAX: usize = 512;
+
+#[derive(Clone, Debug, Default)]
+struct Object {
+    meta: ObjectMeta,
+    attributes: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Pieces that do not overlap, by their first byte.
+    pieces: BTreeMap<u64, Payload>,
+}
+
+/// Everything in a direct store.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Contents {
+    keys: BTreeMap<Vec<u8>, Vec<u8>>,
+    objects: BTreeMap<ObjectId, Object>,
+}
+
+impl Contents {
+    pub(super) fn answer(&mut self, ask: Ask) -> Result<Answer, OpError> {
+        Ok(match ask {
+            Ask::Transaction(edits) => {
+                if !edits.iter().all(is_within) {
+                    return Err(OpError::TooLarge);
+                }
+                edits.into_iter().for_each(|edit| self.apply(edit));
+                Answer::Done
+            }
+            Ask::Get(key) => Answer::Value(self.keys.get(&key).cloned()),
+            Ask::Scan { from, most } => {
+                let pairs = self.keys.range(from..).take(most);
+                Answer::Pairs(pairs.map(|(key, value)| (key.clone(), value.clone())).collect())
+            }
+            Ask::Read { object, offset, length } => {
+                let found = self.objects.get(&object);
+                Answer::Bytes(found.map(|object| {
+                    let end = offset.saturating_add(length).min(object.meta.length);
+                    object.read(offset.min(end)..end)
+                }))
+            }
+            Ask::Stat(id) => Answer::Meta(self.objects.get(&id).map(|object| object.meta)),
+            Ask::Attribute(id, name) => {
+                let object = self.objects.get(&id);
+                Answer::Value(object.and_then(|object| object.attributes.get(&name).cloned()))
+            }
+            Ask::Attributes(id) => {
+                let attributes = self.objects.get(&id).map(|object| object.attributes.clone());
+                Answer::Pairs(attributes.unwrap_or_default().into_iter().collect())
+            }
+            Ask::List { collection, from, most } => {
+                let first = ObjectId { collection, object: from, snapshot: 0 };
+                let objects =
+                    self.objects.range(first..).take_while(|(id, _)| id.collection == collection);
+                Answer::Objects(objects.take(most).map(|(id, object)| (*id, object.meta)).collect())
+            }
+            Ask::Digest(id) => Answer::Digest(self.objects.get(&id).map(Object::digest)),
+            ask @ (Ask::Sync | Ask::Checkpoint) => nothing_to_do(&ask),
+        })
+    }
+
+    fn apply(&mut self, edit: Edit) {
+        match edit {
+            Edit::Put { key, value } => {
+                self.keys.insert(key, value);
+            }
+            Edit::Delete { key } => {
+                self.keys.remove(&key);
+            }
+            Edit::Write { object, offset, data, version } => {
+                let object = self.objects.entry(object).or_default();
+                let end = offset + data.length();
+                object.meta = ObjectMeta { version, length: object.meta.length.max(end) };
+                object.cut(offset..end);
+                if end > offset {
+                    object.pieces.insert(offset, data);
+                }
+            }
+            Edit::Punch { object, range, version } => {
+                if let Some(object) = self.objects.get_mut(&object) {
+                    object.meta.version = version;
+                    object.cut(range);
+                }
+            }
+            Edit::Truncate { object, length, version } => {
+                let object = self.objects.entry(object).or_default();
+                object.meta = ObjectMeta { version, length };
+                object.cut(length..u64::MAX);
+            }
+            Edit::Remove { object } => {
+                self.objects.remove(&object);
+            }
+            Edit::Clone { from, to } if from == to => {}
+            Edit::Clone { from, to } => {
+                self.objects.remove(&to);
+                if let Some(object) = self.objects.get(&from).cloned() {
+                    self.objects.insert(to, object);
+                }
+            }
+            Edit::SetAttribute { object, name, value } => {
+                let object = self.objects.entry(object).or_insert_with(|| Object {
+                    meta: ObjectMeta { version: Version::default(), length: 0 },
+                    ..Object::default()
+                });
+                object.attributes.insert(name, value);
+            }
+            Edit::RemoveAttribute { object, name } => {
+                if let Some(object) = self.objects.get_mut(&object) {
+                    object.attributes.remove(&name);
+                }
+            }
+        }
+    }
+}
+
+impl Object {
+    fn read(&self, range: Range<u64>) -> Vec<u8> {
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        for (at, piece) in self.pieces.range(..range.end) {
+            let from = range.start.max(*at);
+            let to = range.end.min(at + piece.length());
+            if from < to {
+                let part = part(piece, from - at..to - at).into_bytes();
+                bytes[(from - range.start) as usize..(to - range.start) as usize]
+                    .copy_from_slice(&part);
+            }
+        }
+        bytes
+    }
+
+    /// Takes a range away.
+    fn cut(&mut self, range: Range<u64>) {
+        let touched: Vec<u64> = self
+            .pieces
+            .range(..range.end)
+            .filter(|(at, piece)| *at + piece.length() > range.start)
+            .map(|(at, _)| *at)
+            .collect();
+        for at in touched {
+            let piece = self.pieces.remove(&at).expect("it was just seen");
+            let end = at + piece.length();
+            if at < range.start {
+                self.pieces.insert(at, part(&piece, 0..range.start - at));
+            }
+            if end > range.end {
+                self.pieces.insert(range.end, part(&piece, range.end - at..end - at));
+            }
+        }
+    }
+
+    fn digest(&self) -> u32 {
+        let digest = crc32c::crc32c(&self.read(0..self.meta.length));
+        let attributes: Vec<_> = self.attributes.clone().into_iter().collect();
+        crate::paged::contents::digest_attributes(digest, &attributes)
+    }
+}
+
+/// A part of a payload; of a pattern it is a pattern.
+fn part(payload: &Payload, range: Range<u64>) -> Payload {
+    match payload {
+        Payload::Bytes(bytes) => {
+            Payload::Bytes(bytes[range.start as usize..range.end as usize].to_vec())
+        }
+        Payload::Pattern { seed, offset, .. } => Payload::Pattern {
+            seed: *seed,
+            offset: offset + range.start,
+            length: range.end - range.start,
+        },
+    }
+}
+
+fn is_within(edit: &Edit) -> bool {
+    match edit {
+        Edit::Put { key, .. } | Edit::Delete { key } => !key.is_empty() && key.len() <= KEY_MAX,
+        Edit::Write { offset, data, .. } => offset.checked_add(data.length()).is_some(),
+        Edit::Punch { range, .. } => range.start <= range.end,
+        _ => true,
+    }
+}

@@ -1,0 +1,99 @@
+//! The leaves' cells by their kinds. They come in key order, which is what lets each kind be checked against the one before.
+
+use super::finding::{CellFault, Finding, Owner};
+use super::objects::Objects;
+use super::ownership::{Range, Run};
+use super::values::Values;
+use super::{ReadAt, Report};
+use crate::paged::extent;
+use crate::paged::ids::PageNo;
+use crate::paged::keys;
+use crate::paged::layout::Layout;
+
+/// Where a cell stands.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub page: PageNo,
+    pub offset: u64,
+    pub at: u16,
+}
+
+impl Place {
+    pub(super) fn finding(self, fault: CellFault) -> Finding {
+        Finding::Cell { page: self.page, offset: self.offset, at: self.at, fault }
+    }
+}
+
+/// All cells so far.
+pub(super) struct Cells<'a> {
+    layout: Layout,
+    values: Values,
+    objects: Objects<'a>,
+    runs: Vec<Run>,
+    ranges: Vec<Range>,
+}
+
+impl<'a> Cells<'a> {
+    pub(super) fn new(devices: &'a dyn ReadAt, layout: Layout) -> Cells<'a> {
+        Cells {
+            layout,
+            values: Values::new(layout.page),
+            objects: Objects::new(devices, layout),
+            runs: Vec::new(),
+            ranges: Vec::new(),
+        }
+    }
+
+    /// A page is a node of the tree.
+    pub(super) fn add_node(&mut self, page: PageNo) {
+        self.runs.push(Run { first: page, count: 1, owner: Owner::Tree, shared: false });
+    }
+
+    /// The next cell.
+    pub(super) fn add(&mut self, place: Place, key: &[u8], value: &[u8], report: &mut Report) {
+        let verdict = match key.first() {
+            Some(&keys::USER) => self.values.add_key(&key[1..], value, report),
+            Some(&keys::PIECE) => self.values.add_piece(&key[1..], value),
+            Some(&keys::OBJECTS) => self.objects.add_object(key, value, report),
+            Some(&keys::ATTRIBUTE) => self.objects.add_attribute(key, report),
+            Some(&keys::EXTENT) => {
+                self.objects.add_extent(key, value, report).map(|run| self.runs.push(run))
+            }
+            Some(&keys::SHARED) => self.add_range(key, value),
+            _ => Err(CellFault::Namespace),
+        };
+        if let Err(fault) = verdict {
+            report.find(place.finding(fault));
+        }
+    }
+
+    fn add_range(&mut self, key: &[u8], value: &[u8]) -> Result<(), CellFault> {
+        let first = keys::read_shared(key).ok_or(CellFault::Key)?;
+        let (pages, owners) = value.split_first_chunk().ok_or(CellFault::Value)?;
+        let owners = owners.try_into().map_err(|_| CellFault::Value)?;
+        let (count, owners) = (u64::from_le_bytes(*pages), u32::from_le_bytes(owners));
+        if !self.layout.is_run(first, count) {
+            return Err(CellFault::Outside);
+        }
+        if count > extent::pages_max(self.layout.page) {
+            return Err(CellFault::ExtentLength);
+        }
+        if owners < 2 {
+            return Err(CellFault::NotShared);
+        }
+        if self.ranges.last().is_some_and(|last| last.first.plus(last.count) > first) {
+            return Err(CellFault::Overlap);
+        }
+        self.ranges.push(Range { first, count, owners });
+        Ok(())
+    }
+
+    /// There are no more. Of a tree that was not walked whole nothing is said to be missing.
+    pub(super) fn finish(self, is_whole: bool, report: &mut Report) -> (Vec<Run>, Vec<Range>) {
+        if is_whole {
+            self.values.finish(report);
+            self.objects.finish(report);
+        }
+        (self.runs, self.ranges)
+    }
+}

@@ -1,0 +1,178 @@
+//! The log that a restart would replay: every record means something, and the data beside it is where it says.
+
+use super::finding::{Finding, RecordFault, Remark};
+use super::log_reader::{LogEnd, LogReader};
+use super::ownership::first_inside;
+use super::{ReadAt, Report, offset};
+use crate::paged::api::Target;
+use crate::paged::change::{Change, Run, decode_all};
+use crate::paged::codec::Reader;
+use crate::paged::edit::PageEdit;
+use crate::paged::ids::{Lsn, PageNo};
+use crate::paged::image::{Form, Restorer};
+use crate::paged::layout::Layout;
+use crate::paged::log::{Kind, Record};
+use crate::paged::superblock::Superblock;
+use std::ops::Range;
+
+/// Reads the log from the last completed checkpoint on. `used` are the pages in use as of that checkpoint, in order.
+pub(super) fn check(
+    devices: &dyn ReadAt,
+    superblock: &Superblock,
+    used: &[Range<u64>],
+    report: &mut Report,
+) {
+    let mut reader = LogReader::new(devices, superblock);
+    let ring_place = |reader: &LogReader<'_>, position| reader.place(position);
+    let mut records = Records::new(superblock);
+    let mut faults = Vec::new();
+    let end = reader.read(|record| {
+        if let Err(fault) = records.add(record, report) {
+            faults.push((record.position, fault));
+        }
+        true
+    });
+    if let LogEnd::Unreadable(offset) = end {
+        report.find(Finding::Unreadable { target: superblock.layout.log_target, offset });
+    }
+    report.totals.log_bytes = reader.position().0 - superblock.completed.position.0;
+    records.check_placed(devices, used, report, &mut faults);
+    for (position, fault) in faults {
+        let offset = ring_place(&reader, position);
+        report.find(Finding::Record { position, offset, fault });
+    }
+}
+
+/// What the records say, as far as it must be looked at together.
+struct Records {
+    layout: Layout,
+    /// The last position of which the log says that it is durable, with the data beside the log.
+    durable: Lsn,
+    /// Runs that transactions placed, by the record's position.
+    placed: Vec<(Lsn, Run)>,
+    restorer: Restorer,
+    page: Vec<u8>,
+}
+
+impl Records {
+    fn new(superblock: &Superblock) -> Records {
+        let layout = superblock.layout;
+        Records {
+            layout,
+            durable: superblock.completed.position,
+            placed: Vec::new(),
+            restorer: Restorer::new(),
+            page: vec![0; layout.page.bytes()],
+        }
+    }
+
+    fn add(&mut self, record: Record<'_>, report: &mut Report) -> Result<(), RecordFault> {
+        report.totals.log_records += 1;
+        match record.kind {
+            Kind::Transaction => {
+                report.totals.log_transactions += 1;
+                self.add_transaction(record)
+            }
+            Kind::Image => self.add_image(record),
+            Kind::Edits => edits(record.body, |page, _| self.is_known(page)),
+            Kind::Durable => {
+                let through = record.body.try_into().map_err(|_| RecordFault::Body)?;
+                self.durable = self.durable.max(Lsn(u64::from_le_bytes(through)));
+                Ok(())
+            }
+            Kind::Instant if record.body.len() != 8 => Err(RecordFault::Body),
+            Kind::Instant | Kind::Segment | Kind::Pad => Ok(()),
+        }
+    }
+
+    fn add_transaction(&mut self, record: Record<'_>) -> Result<(), RecordFault> {
+        for change in decode_all(record.body).ok_or(RecordFault::Body)? {
+            let Change::Place { runs, .. } = change else { continue };
+            if !runs.iter().all(|run| self.layout.is_run(run.first, run.sums.len() as u64)) {
+                return Err(RecordFault::Outside);
+            }
+            self.placed.extend(runs.into_iter().map(|run| (record.position, run)));
+        }
+        Ok(())
+    }
+
+    fn add_image(&mut self, record: Record<'_>) -> Result<(), RecordFault> {
+        let mut reader = Reader::new(record.body);
+        let number = PageNo(reader.u64().ok_or(RecordFault::Body)?);
+        let form = reader.byte().and_then(Form::from_byte).ok_or(RecordFault::Body)?;
+        reader.byte().ok_or(RecordFault::Body)?;
+        let restored = self.restorer.restore(reader.rest(), form, &mut self.page);
+        match restored {
+            Ok(()) if self.is_known(number) => Ok(()),
+            Ok(()) => Err(RecordFault::Outside),
+            Err(_) => Err(RecordFault::Body),
+        }
+    }
+
+    fn is_known(&self, page: PageNo) -> bool {
+        self.layout.is_page(page) || self.layout.is_map(page)
+    }
+
+    /// Data beside the log: the pages were free, and those that were made durable hold it. The first record whose data was
+    /// not made durable and is not there ends the log for a restart.
+    fn check_placed(
+        &self,
+        devices: &dyn ReadAt,
+        used: &[Range<u64>],
+        report: &mut Report,
+        faults: &mut Vec<(Lsn, RecordFault)>,
+    ) {
+        let mut end = Lsn(u64::MAX);
+        for (position, run) in &self.placed {
+            match first_unlike(devices, &self.layout, run) {
+                Some(page) if *position < self.durable => {
+                    faults.push((*position, RecordFault::Data { page }));
+                }
+                Some(_) => end = end.min(*position),
+                None => {}
+            }
+        }
+        if end < Lsn(u64::MAX) {
+            report.remarks.push(Remark::CutAt { position: end });
+        }
+        let replayed = self.placed.iter().filter(|(position, _)| *position < end);
+        let mut runs: Vec<(Range<u64>, Lsn)> = replayed
+            .map(|(position, run)| (run.first.0..run.first.0 + run.sums.len() as u64, *position))
+            .collect();
+        runs.sort_unstable_by_key(|(pages, position)| (pages.start, *position));
+        let mut taken = 0;
+        for (pages, position) in runs {
+            let again = (pages.start < taken).then_some(PageNo(pages.start));
+            if let Some(page) = first_inside(used, pages.clone()).or(again) {
+                faults.push((position, RecordFault::Used { page }));
+            }
+            taken = pages.end.max(taken);
+        }
+    }
+}
+
+/// Decodes a record of edits. `fits` is asked about each.
+pub(super) fn edits(
+    body: &[u8],
+    mut fits: impl FnMut(PageNo, PageEdit<'_>) -> bool,
+) -> Result<(), RecordFault> {
+    let mut reader = Reader::new(body);
+    while !reader.is_empty() {
+        let number = PageNo(reader.u64().ok_or(RecordFault::Body)?);
+        let (edit, rest) = PageEdit::decode(reader.rest()).ok_or(RecordFault::Body)?;
+        reader = Reader::new(rest);
+        if !fits(number, edit) {
+            return Err(RecordFault::Outside);
+        }
+    }
+    Ok(())
+}
+
+/// The first page of a run that does not have its checksum or cannot be read.
+fn first_unlike(devices: &dyn ReadAt, layout: &Layout, run: &Run) -> Option<PageNo> {
+    let mut bytes = vec![0; layout.page.bytes()];
+    (0..).zip(&run.sums).map(|(at, sum)| (run.first.plus(at), sum)).find_map(|(page, sum)| {
+        let is_read = devices.read_at(Target::Data, offset(layout, page), &mut bytes);
+        (!is_read || crc32c::crc32c(&bytes) != *sum).then_some(page)
+    })
+}

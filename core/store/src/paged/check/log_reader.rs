@@ -1,0 +1,105 @@
+//! The log from the last completed checkpoint to its end, read in pieces.
+
+use super::ReadAt;
+use crate::paged::api::Target;
+use crate::paged::ids::Lsn;
+use crate::paged::log::{Found, Record, Ring, Scan};
+use crate::paged::superblock::Superblock;
+
+/// Bytes of the first read; each one after it is twice as long, because most logs are short.
+const PIECE_MIN: u64 = 64 << 10;
+/// Bytes of a read at most.
+const PIECE_MAX: u64 = 1 << 20;
+
+/// Why reading stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogEnd {
+    /// What follows is no record: the log ends here.
+    NoRecord,
+    /// Whoever was shown a record wanted no more.
+    Stopped,
+    /// The device cannot be read from this byte on.
+    Unreadable(u64),
+}
+
+/// Reads the log of a store.
+pub struct LogReader<'a> {
+    devices: &'a dyn ReadAt,
+    target: Target,
+    ring: Ring,
+    scan: Scan,
+    /// The log's bytes from `start` on.
+    window: Vec<u8>,
+    start: Lsn,
+    limit: Lsn,
+    piece: u64,
+}
+
+impl<'a> LogReader<'a> {
+    /// A reader that begins where a restart would. A superblock that passed [`check`](super::check) names a place that
+    /// a log can have.
+    pub fn new(devices: &'a dyn ReadAt, superblock: &Superblock) -> LogReader<'a> {
+        let ring = Ring::new(&superblock.layout, superblock.store_id);
+        let from = superblock.completed;
+        let start = Lsn(from.position.0 / ring.block * ring.block);
+        LogReader {
+            devices,
+            target: superblock.layout.log_target,
+            ring,
+            scan: Scan::new(ring, from.position, from.chain),
+            window: Vec::new(),
+            start,
+            limit: Lsn(start.0 + ring.bytes),
+            piece: PIECE_MIN,
+        }
+    }
+
+    /// Shows every record, until `visit` says that it is enough.
+    pub fn read(&mut self, mut visit: impl FnMut(Record<'_>) -> bool) -> LogEnd {
+        loop {
+            match self.scan.next(self.start, &self.window) {
+                Found::Record(record) if visit(record) => {}
+                Found::Record(_) => return LogEnd::Stopped,
+                Found::End => return LogEnd::NoRecord,
+                Found::More => match self.read_on() {
+                    Ok(true) => {}
+                    Ok(false) => return LogEnd::NoRecord,
+                    Err(offset) => return LogEnd::Unreadable(offset),
+                },
+            }
+        }
+    }
+
+    /// Where it stands: after the last record, once it has reached the end.
+    pub fn position(&self) -> Lsn {
+        self.scan.position()
+    }
+
+    /// Where a position of the log stands on its device.
+    pub fn place(&self, position: Lsn) -> u64 {
+        self.ring.place(position)
+    }
+
+    /// Drops what was read and adds the next piece. False if the ring has no more.
+    fn read_on(&mut self) -> Result<bool, u64> {
+        let done = self.scan.position().0 / self.ring.block * self.ring.block;
+        let drop = (done.saturating_sub(self.start.0) as usize).min(self.window.len());
+        self.window.drain(..drop);
+        self.start = Lsn(self.start.0 + drop as u64);
+        let next = Lsn(self.start.0 + self.window.len() as u64);
+        if next >= self.limit {
+            return Ok(false);
+        }
+        let place = self.ring.place(next);
+        let ring_left = self.ring.offset + self.ring.bytes - place;
+        let length = self.piece.min(ring_left).min(self.limit.0 - next.0) as usize;
+        self.piece = (2 * self.piece).min(PIECE_MAX);
+        let old = self.window.len();
+        self.window.resize(old + length, 0);
+        if self.devices.read_at(self.target, place, &mut self.window[old..]) {
+            Ok(true)
+        } else {
+            Err(place)
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The four superblocks and the log device's header: which one counts, and whether it speaks of these devices.
+
+use super::{Finding, ReadAt, Remark, Report};
+use crate::paged::api::Target;
+use crate::paged::layout::{LOG_HEADER, Layout, SUPERBLOCK, superblock_offsets};
+use crate::paged::superblock::{Superblock, SuperblockFault};
+
+/// No log grows so long; beyond it sums of positions might not fit.
+const POSITION_MAX: u64 = 1 << 62;
+
+/// One of the four places of a superblock, and what stands there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// First byte on the data device.
+    pub offset: u64,
+    /// The superblock, or why it is none. One that cannot be read counts as foreign.
+    pub found: Result<Superblock, SuperblockFault>,
+}
+
+/// What stands at the four places of the superblock: slot 0 and 1 at the front, then at the end.
+pub fn slots(devices: &dyn ReadAt) -> [Slot; 4] {
+    let size = devices.size(Target::Data).unwrap_or(0);
+    superblock_offsets(size).map(|offset| {
+        let mut bytes = vec![0; SUPERBLOCK as usize];
+        let found = match devices.read_at(Target::Data, offset, &mut bytes) {
+            true => Superblock::decode(&bytes),
+            false => Err(SuperblockFault::Foreign),
+        };
+        Slot { offset, found }
+    })
+}
+
+/// The superblock that a restart would go by, or why there is none for these devices.
+pub fn newest(devices: &dyn ReadAt) -> Result<Superblock, Finding> {
+    let superblock = choose(&slots(devices)).map_err(Finding::NoSuperblock)?;
+    match place_fault(devices, &superblock) {
+        Some(finding) => Err(finding),
+        None => Ok(superblock),
+    }
+}
+
+/// The newest of them, or the best reason why there is none.
+fn choose(slots: &[Slot; 4]) -> Result<Superblock, SuperblockFault> {
+    let whole = slots.iter().filter_map(|slot| slot.found.ok());
+    let faults = slots.iter().filter_map(|slot| slot.found.err());
+    let best = faults.max_by_key(|fault| *fault != SuperblockFault::Foreign);
+    let newest = whole.max_by_key(|superblock| superblock.sequence);
+    newest.ok_or(best.unwrap_or(SuperblockFault::Foreign))
+}
+
+/// The same, and what is to be said of the other superblocks.
+pub(super) fn check(devices: &dyn ReadAt, report: &mut Report) -> Option<Superblock> {
+    let slots = slots(devices);
+    let superblock = match newest(devices) {
+        Ok(superblock) => superblock,
+        Err(finding) => {
+            report.find(finding);
+            return None;
+        }
+    };
+    for slot in slots {
+        match slot.found {
+            Err(fault) => report.remarks.push(Remark::Slot { offset: slot.offset, fault }),
+            Ok(other) if other.store_id != superblock.store_id => {
+                report.remarks.push(Remark::ForeignSlot { offset: slot.offset });
+            }
+            Ok(_) => {}
+        }
+    }
+    check_twins(&slots, &superblock, report);
+    Some(superblock)
+}
+
+/// The newest superblock stands at both ends of the device, and two with one sequence number are the same.
+fn check_twins(slots: &[Slot; 4], newest: &Superblock, report: &mut Report) {
+    let same = |slot: &&Slot| slot.found.is_ok_and(|s| s.sequence == newest.sequence);
+    let copies: Vec<&Slot> = slots.iter().filter(same).collect();
+    if copies.len() == 1 {
+        report.remarks.push(Remark::Alone { offset: copies[0].offset });
+    }
+    if let Some(other) = copies.iter().find(|slot| slot.found != Ok(*newest)) {
+        report.find(Finding::TwinsDiffer { offset: other.offset, sequence: newest.sequence });
+    }
+}
+
+/// Why the superblock's places cannot be those of these devices.
+fn place_fault(devices: &dyn ReadAt, superblock: &Superblock) -> Option<Finding> {
+    let layout = &superblock.layout;
+    let found = devices.size(Target::Data).unwrap_or(0);
+    if layout.data_bytes != found {
+        let formatted = layout.data_bytes;
+        return Some(Finding::Size { target: Target::Data, formatted, found });
+    }
+    if !log_is_apart(layout) {
+        return Some(Finding::LogPlace { offset: layout.log_offset, bytes: layout.log_bytes });
+    }
+    let completed = superblock.completed.position;
+    let begun = superblock.begun.map_or(completed, |begun| begun.state.position);
+    if let Some(position) = [completed, begun].into_iter().find(|at| at.0 > POSITION_MAX) {
+        return Some(Finding::Position { position });
+    }
+    match (layout.log_target, devices.size(Target::Log)) {
+        (Target::Data, None) => None,
+        (Target::Data, Some(_)) => Some(Finding::UselessLogDevice),
+        (Target::Log, None) => Some(Finding::NoLogDevice),
+        (Target::Log, Some(found)) => log_device_fault(devices, superblock, found),
+    }
+}
+
+/// Whether the log is between its device's header and what follows it.
+fn log_is_apart(layout: &Layout) -> bool {
+    let Some(end) = layout.log_offset.checked_add(layout.log_bytes) else { return false };
+    match layout.log_target {
+        Target::Data => layout.log_offset >= 2 * SUPERBLOCK && end <= layout.recovery_offset,
+        Target::Log => layout.log_offset >= LOG_HEADER,
+    }
+}
+
+fn log_device_fault(devices: &dyn ReadAt, superblock: &Superblock, found: u64) -> Option<Finding> {
+    let formatted = superblock.layout.log_offset + superblock.layout.log_bytes;
+    if found < formatted {
+        return Some(Finding::Size { target: Target::Log, formatted, found });
+    }
+    let mut header = vec![0; LOG_HEADER as usize];
+    let is_read = devices.read_at(Target::Log, 0, &mut header);
+    (!is_read || !superblock.owns_log(&header)).then_some(Finding::ForeignLog)
+}

@@ -1,0 +1,108 @@
+//! The superblock: the places, and which checkpoint the store stands at.
+
+use super::{Inspector, Part, Value};
+use crate::paged::api::Target;
+use crate::paged::check::Totals;
+use crate::paged::check::slots;
+use crate::paged::options::Protection;
+use crate::paged::superblock::{CheckpointState, Superblock};
+use loadline_base::Bytes;
+
+impl Inspector<'_> {
+    /// The newest superblock, and what stands at each of the four places.
+    pub fn superblock(&self) -> Vec<Part> {
+        let superblock = &self.superblock;
+        let mut parts = vec![
+            Part::facts("store", store(superblock)),
+            Part::table(
+                "regions",
+                &["region", "device", "first byte", "bytes", "size"],
+                regions(superblock),
+                0,
+            ),
+            Part::facts("completed", state(&superblock.completed)),
+        ];
+        if let Some(begun) = superblock.begun {
+            let mut facts = state(&begun.state);
+            facts.push(("protection", word(begun.protection).into()));
+            facts.push(("images", begun.images.count.into()));
+            facts.push(("image bytes", begun.images.bytes.into()));
+            parts.push(Part::facts("begun", facts));
+        }
+        let rows = slots(self.devices).map(|slot| match slot.found {
+            Ok(found) => vec![slot.offset.into(), found.sequence.into(), "whole".into()],
+            Err(fault) => vec![slot.offset.into(), Value::Nothing, format!("{fault:?}").into()],
+        });
+        parts.push(Part::table("superblocks", &["byte", "sequence", "state"], rows.into(), 0));
+        parts
+    }
+}
+
+fn store(superblock: &Superblock) -> Vec<(&'static str, Value)> {
+    let layout = &superblock.layout;
+    vec![
+        ("id", format!("{:016x}", superblock.store_id).into()),
+        ("sequence", superblock.sequence.into()),
+        ("protection", word(superblock.protection).into()),
+        ("page bytes", (layout.page.bytes() as u64).into()),
+        ("log block bytes", layout.block_bytes.into()),
+        ("log segment bytes", layout.segment_bytes.into()),
+        ("pages", layout.pages_count.into()),
+    ]
+}
+
+fn regions(superblock: &Superblock) -> Vec<Vec<Value>> {
+    let layout = &superblock.layout;
+    let page = layout.page.bytes() as u64;
+    let row = |name: &str, target: Target, offset: u64, bytes: u64| -> Vec<Value> {
+        let device = if target == Target::Data { "data" } else { "log" };
+        let size = Bytes::new(bytes).to_string();
+        vec![name.into(), device.into(), offset.into(), bytes.into(), size.into()]
+    };
+    vec![
+        row("log", layout.log_target, layout.log_offset, layout.log_bytes),
+        row("recovery area", Target::Data, layout.recovery_offset, layout.recovery_bytes),
+        row("free map", Target::Data, layout.map_first.0 * page, layout.map_pages * page),
+        row("pages", Target::Data, layout.pages_first.0 * page, layout.pages_count * page),
+    ]
+}
+
+fn state(state: &CheckpointState) -> Vec<(&'static str, Value)> {
+    vec![
+        ("checkpoint", state.id.0.into()),
+        ("log position", state.position.0.into()),
+        ("chain", format!("{:08x}", state.chain).into()),
+        ("root", state.root.0.into()),
+        ("levels", u64::from(state.height).into()),
+    ]
+}
+
+fn word(protection: Protection) -> &'static str {
+    match protection {
+        Protection::Log => "log",
+        Protection::Checkpoint => "checkpoint",
+    }
+}
+
+/// What the checker counted.
+pub fn totals(totals: &Totals) -> Part {
+    let rows = [
+        ("users' keys", totals.keys),
+        ("bytes of values", totals.value_bytes),
+        ("objects", totals.objects),
+        ("bytes of objects", totals.object_bytes),
+        ("attributes", totals.attributes),
+        ("extents", totals.extents),
+        ("tree pages: inner", totals.inner_pages),
+        ("tree pages: leaves", totals.leaf_pages),
+        ("data pages", totals.data_pages),
+        ("data pages shared", totals.shared_pages),
+        ("free pages", totals.free_pages),
+        ("log records", totals.log_records),
+        ("log transactions", totals.log_transactions),
+        ("log bytes", totals.log_bytes),
+        ("images of the begun checkpoint", totals.images),
+    ];
+    let facts = rows.map(|(name, count)| (name, Value::from(count)));
+    Part::facts("totals", facts.into())
+}

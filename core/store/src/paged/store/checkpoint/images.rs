@@ -1,0 +1,66 @@
+//! The images of a checkpoint's pages, written to the recovery area.
+
+use super::{Request, Step};
+use crate::paged::api::Target;
+use crate::paged::image::Content;
+use crate::paged::image_set::HEADER_BLOCK;
+use crate::paged::store::{PagedStore, Purpose};
+
+/// Bytes of one write of images.
+const IMAGE_WRITE: usize = 256 << 10;
+
+impl<T: Copy> PagedStore<T> {
+    /// Fills writes with images as long as few are in flight.
+    pub(super) fn write_images(&mut self) -> bool {
+        loop {
+            let job = self.job.as_mut().expect("a checkpoint runs");
+            if job.in_flight >= self.options.checkpoint_writes {
+                return false;
+            }
+            let first = job.next;
+            while job.next < job.pages.len() && job.images.len() < IMAGE_WRITE {
+                let number = job.pages[job.next];
+                let (bytes, raw) = self.space.pages.as_of_instant(number);
+                job.report.data_pages += u64::from(raw);
+                let content = Content::of(raw);
+                job.encoder.append(number, content, bytes, &mut self.compressor, &mut job.images);
+                job.next += 1;
+            }
+            let is_last = job.next == job.pages.len();
+            let whole = if is_last {
+                job.images.len().next_multiple_of(HEADER_BLOCK)
+            } else {
+                job.images.len() / HEADER_BLOCK * HEADER_BLOCK
+            };
+            job.images.resize(job.images.len().max(whole), 0);
+            if whole == 0 {
+                return self.images_written();
+            }
+            let rest = job.images.split_off(whole);
+            let data = std::mem::replace(&mut job.images, rest);
+            let offset = self.superblock.layout.recovery_offset + job.images_offset;
+            job.images_offset += data.len() as u64;
+            job.in_flight += 1;
+            let images = (job.next - first) as u64;
+            self.metrics.totals.recovery_data_bytes += data.len() as u64;
+            let class = self.options.classes.checkpoint;
+            let purpose = Purpose::Checkpoint(Request::Images(images));
+            self.write(purpose, Target::Data, offset, class, data);
+        }
+    }
+
+    /// When all images are on the device, the header follows.
+    fn images_written(&mut self) -> bool {
+        let job = self.job.as_mut().expect("a checkpoint runs");
+        if job.in_flight > 0 {
+            return false;
+        }
+        job.report.recovery_data_bytes = job.encoder.sum().bytes;
+        let header = job.encoder.header().to_vec();
+        job.in_flight = 1;
+        let offset = self.superblock.layout.recovery_offset;
+        let class = self.options.classes.checkpoint;
+        self.write(Purpose::Checkpoint(Request::Images(0)), Target::Data, offset, class, header);
+        self.enter_step(Step::ImagesSync)
+    }
+}

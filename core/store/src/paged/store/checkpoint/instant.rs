@@ -1,0 +1,94 @@
+//! When a checkpoint begins, and the moment at which it does.
+
+use super::{Job, Step};
+use crate::paged::ids::Lsn;
+use crate::paged::image_set::{HEADER_BLOCK, ImageSetEncoder};
+use crate::paged::log::Kind;
+use crate::paged::metrics::{CheckpointReport, Reason};
+use crate::paged::options::{LogMode, Protection, WriteOrder};
+use crate::paged::store::PagedStore;
+use crate::paged::superblock::CheckpointState;
+use loadline_base::Time;
+
+impl<T: Copy> PagedStore<T> {
+    /// The triggers of checkpoint.md 5.
+    pub(super) fn look_for_reason(&mut self) {
+        let pages = &self.space.pages;
+        let trigger =
+            u64::from(self.options.dirty_trigger_percent) * u64::from(pages.frames()) / 100;
+        let images_max = self.superblock.layout.images_max() / 2;
+        let log = self.log.used() * 100 / self.superblock.layout.log_bytes;
+        if u64::from(pages.counts().dirty) >= trigger.min(images_max) {
+            self.want_checkpoint(Reason::DirtyPages);
+        } else if log >= u64::from(self.options.log_trigger_percent) && pages.counts().dirty > 0 {
+            self.want_checkpoint(Reason::LogSize);
+        } else if self.next_checkpoint().is_some_and(|time| self.now >= time) {
+            self.want_checkpoint(Reason::Timer);
+        }
+    }
+
+    /// When the clock alone begins one.
+    pub(in crate::paged::store) fn next_checkpoint(&self) -> Option<Time> {
+        let due = self.job.is_none() && self.space.pages.counts().dirty > 0;
+        due.then(|| self.last_instant + self.options.checkpoint_interval)
+    }
+
+    /// Takes the instant, if a checkpoint is wanted and there is anything to do.
+    pub(super) fn take_instant(&mut self) -> bool {
+        let Some(reason) = self.checkpoint_wanted.take() else { return false };
+        if self.space.pages.counts().dirty == 0
+            && self.log_position().0 == self.superblock.completed.position
+        {
+            // Nothing has changed since the last one: it is as good as a new one.
+            self.answer_checkpoint_waiters(self.superblock.completed.id.next());
+            self.unpark |= reason != Reason::Request;
+            return false;
+        }
+        let id = self.superblock.completed.id.next();
+        let protection =
+            if self.interval_is_logged { Protection::Log } else { Protection::Checkpoint };
+        let mut pages = self.space.pages.take_instant();
+        if self.options.write_order == WriteOrder::Sequential {
+            pages.sort_unstable();
+        }
+        if self.restart.is_none() && self.options.log_mode != LogMode::None {
+            self.log.append(Kind::Instant, &id.0.to_le_bytes());
+        }
+        let (position, chain) = self.log_position();
+        if self.restart.is_none() {
+            self.group.demand(position);
+            self.interval_is_logged = self.options.protection == Protection::Log
+                && self.options.log_mode != LogMode::None;
+            self.space.pages.journal.set(self.interval_is_logged);
+        }
+        let tree = self.space.tree;
+        let mut report = CheckpointReport::new(id, reason, protection, self.now);
+        report.total_pages = pages.len() as u64;
+        self.job = Some(Job {
+            step: Step::Log,
+            step_began: self.now,
+            state: CheckpointState { id, position, chain, root: tree.root, height: tree.height },
+            pages,
+            next: 0,
+            encoder: ImageSetEncoder::new(id, self.superblock.layout.page),
+            images: Vec::new(),
+            images_offset: HEADER_BLOCK as u64,
+            images_done: 0,
+            pages_done: 0,
+            in_flight: 0,
+            flushed: false,
+            report,
+        });
+        self.last_instant = self.now;
+        self.throttle.checkpoint_began(self.now);
+        true
+    }
+
+    /// Up to where the pages in memory contain the log.
+    pub(super) fn log_position(&self) -> (Lsn, u32) {
+        match &self.restart {
+            Some(restart) => restart.replayed(),
+            None => (self.log.head(), self.log.chain()),
+        }
+    }
+}

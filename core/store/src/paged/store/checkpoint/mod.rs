@@ -1,0 +1,234 @@
+//! The checkpoint: a job that goes on a step at a time, whenever something it waits for has happened.
+//!
+//! Steps (checkpoint.md 5; the numbers of the invariants are those of its section 16):
+//!
+//! | step | what is durable at its end | why then |
+//! |---|---|---|
+//! | [`Step::Log`] | the log through the instant | 2: before any page |
+//! | [`Step::Images`], [`Step::ImagesSync`] | an image of each page; under `log` protection they were in the log | 3 |
+//! | [`Step::Begin`], [`Step::BeginSync`] | the superblock with the begun checkpoint | 4: between the images and the first page |
+//! | [`Step::Pages`], [`Step::PagesSync`] | every page at home | |
+//! | [`Step::End`], [`Step::EndSync`] | the superblock with the completed checkpoint | 7: after every page |
+//!
+//! With one owner the instant itself is a moment between two events: no op is half carried out, nobody waits for a lock.
+
+mod images;
+mod instant;
+mod markers;
+mod pages;
+mod pressure;
+
+pub(super) use markers::marker_offsets;
+
+use super::{Fault, PagedStore, Purpose};
+use crate::paged::api::{Answer, IoDone, Target};
+use crate::paged::ids::{CheckpointId, PageNo};
+use crate::paged::image_set::ImageSetEncoder;
+use crate::paged::metrics::{CheckpointReport, Reason};
+use crate::paged::options::{LogMode, Protection};
+use crate::paged::superblock::CheckpointState;
+use loadline_base::Time;
+use loadline_device::Outcome;
+
+/// Where a checkpoint is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// Making the log durable through the instant.
+    Log,
+    /// Writing images.
+    Images,
+    /// Making them durable.
+    ImagesSync,
+    /// Writing the begin marker.
+    Begin,
+    /// Making it durable.
+    BeginSync,
+    /// Writing pages home.
+    Pages,
+    /// Making them durable.
+    PagesSync,
+    /// Writing the end marker.
+    End,
+    /// Making it durable.
+    EndSync,
+}
+
+/// What a request of the checkpoint is for.
+#[derive(Clone, Debug)]
+pub(super) enum Request {
+    Images(u64),
+    Marker,
+    Pages(Vec<PageNo>),
+    Flush,
+}
+
+/// A running checkpoint.
+pub(super) struct Job {
+    step: Step,
+    step_began: Time,
+    state: CheckpointState,
+    pages: Vec<PageNo>,
+    /// The next page to make an image of, then the next to write home.
+    next: usize,
+    encoder: ImageSetEncoder,
+    images: Vec<u8>,
+    images_offset: u64,
+    images_done: u64,
+    pages_done: u64,
+    in_flight: u32,
+    flushed: bool,
+    pub(super) report: CheckpointReport,
+}
+
+impl Job {
+    /// Which checkpoint it is.
+    pub(super) fn id(&self) -> CheckpointId {
+        self.state.id
+    }
+
+    pub(super) fn step(&self) -> Step {
+        self.step
+    }
+
+    /// Old versions are in so many slots now.
+    pub(super) fn note_buffer(&mut self, used: u32) {
+        self.report.buffer_used_max = self.report.buffer_used_max.max(used);
+    }
+
+    fn enter(&mut self, now: Time, step: Step) {
+        let time = now.since(self.step_began);
+        let report = &mut self.report;
+        let total = match self.step {
+            Step::Log => &mut report.log_sync_duration,
+            Step::Images | Step::ImagesSync => &mut report.recovery_data_write_duration,
+            Step::Begin | Step::BeginSync => &mut report.write_entry_duration,
+            Step::Pages => &mut report.pages_write_duration,
+            Step::PagesSync | Step::End | Step::EndSync => &mut report.sync_duration,
+        };
+        *total += time;
+        (self.step, self.step_began) = (step, now);
+        (self.next, self.flushed) = (0, false);
+    }
+}
+
+impl<T: Copy> PagedStore<T> {
+    /// Begins a checkpoint if one is due, and takes the running one as far as it goes. Answers whether it has ended one.
+    pub(super) fn advance_checkpoint(&mut self) -> bool {
+        if self.job.is_none() {
+            self.look_for_reason();
+            if !self.take_instant() {
+                return false;
+            }
+        }
+        while self.fault.is_none() && self.advance_step() {}
+        let ended = self.job.as_ref().is_some_and(|job| job.step == Step::EndSync && job.flushed);
+        if ended {
+            self.end_checkpoint();
+        }
+        ended
+    }
+
+    /// Goes on with the present step. Answers whether the next one has begun.
+    fn advance_step(&mut self) -> bool {
+        let Some(job) = &mut self.job else { return false };
+        match job.step {
+            Step::Log => self.log_is_durable(),
+            Step::Images => self.write_images(),
+            Step::ImagesSync if job.flushed => self.enter_step(Step::Begin),
+            Step::Begin => self.write_marker(Step::BeginSync),
+            Step::BeginSync if job.flushed => {
+                self.marked_begin();
+                self.enter_step(Step::Pages)
+            }
+            Step::Pages => self.write_pages(),
+            Step::PagesSync if job.flushed => self.enter_step(Step::End),
+            Step::End => self.write_marker(Step::EndSync),
+            _ => self.flush_once(),
+        }
+    }
+
+    fn enter_step(&mut self, step: Step) -> bool {
+        self.job.as_mut().expect("a checkpoint runs").enter(self.now, step);
+        true
+    }
+
+    fn log_is_durable(&mut self) -> bool {
+        let job = self.job.as_ref().expect("a checkpoint runs");
+        let needs_log = self.restart.is_none() && self.options.log_mode != LogMode::None;
+        if needs_log && self.group.flushed() < job.state.position {
+            return false;
+        }
+        let next = match job.report.protection {
+            Protection::Log => Step::Begin,
+            Protection::Checkpoint => Step::Images,
+        };
+        self.enter_step(next)
+    }
+
+    /// A step that ends with a flush sends it once all its writes are done.
+    fn flush_once(&mut self) -> bool {
+        let job = self.job.as_mut().expect("a checkpoint runs");
+        let is_sync = matches!(
+            job.step,
+            Step::ImagesSync | Step::BeginSync | Step::PagesSync | Step::EndSync
+        );
+        if is_sync && !job.flushed && job.in_flight == 0 && job.next == 0 {
+            job.next = 1;
+            job.in_flight = 1;
+            let class = self.options.classes.checkpoint;
+            self.flush(Purpose::Checkpoint(Request::Flush), Target::Data, class);
+        }
+        false
+    }
+
+    pub(super) fn checkpoint_io_done(&mut self, request: Request, done: IoDone) {
+        let job = self.job.as_mut().expect("a checkpoint runs");
+        job.in_flight -= 1;
+        if done.outcome != Outcome::Done {
+            let fault = match request {
+                Request::Flush => Fault::Flush(Target::Data),
+                _ => Fault::CheckpointWrite,
+            };
+            return self.stop(fault);
+        }
+        match request {
+            Request::Images(images) => job.images_done += images,
+            Request::Marker => {}
+            Request::Flush => job.flushed = true,
+            Request::Pages(pages) => {
+                job.pages_done += pages.len() as u64;
+                pages.into_iter().for_each(|page| self.space.pages.home_write_done(page));
+                self.unpark = true;
+            }
+        }
+    }
+
+    /// The end marker is durable: the log before the instant, the images and the pages given back are needed no more.
+    fn end_checkpoint(&mut self) {
+        let mut job = self.job.take().expect("a checkpoint runs");
+        job.enter(self.now, Step::EndSync);
+        job.report.duration = self.now.since(job.report.start);
+        if self.restart.is_none() {
+            self.log.release(job.state.position);
+        }
+        self.free_given_back();
+        self.throttle.checkpoint_ended(self.now);
+        self.wake_all();
+        self.metrics.checkpointed(job.report);
+        self.answer_checkpoint_waiters(job.state.id);
+        self.unpark = true;
+    }
+
+    fn answer_checkpoint_waiters(&mut self, ended: CheckpointId) {
+        let waiters = std::mem::take(&mut self.checkpoint_waiters);
+        for (id, running) in waiters {
+            if id <= ended {
+                let answer = Answer::Checkpointed(self.superblock.completed.id);
+                self.complete(running.token, running.stages, Ok(answer));
+            } else {
+                self.want_checkpoint(Reason::Request);
+                self.checkpoint_waiters.push((id, running));
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What a checkpoint means for the throttle.
+
+use super::Step;
+use crate::paged::options::Protection;
+use crate::paged::store::PagedStore;
+use crate::paged::throttle::{Phase, Pressure};
+
+impl<T: Copy> PagedStore<T> {
+    /// What presses on the store now.
+    pub(in crate::paged::store) fn pressure(&self) -> Pressure {
+        let pages = &self.space.pages;
+        let (used, slots) = pages.old_versions();
+        let mut pressure = Pressure {
+            buffer_used: u64::from(used),
+            buffer_slots: u64::from(slots),
+            dirty: u64::from(pages.counts().dirty),
+            frames: u64::from(pages.frames()),
+            updaters: (self.committing.len() + self.sleeping.len()).max(1) as u64,
+            ..Pressure::default()
+        };
+        if let Some(job) = &self.job {
+            pressure.phase = match job.step {
+                Step::Log => Phase::Preparing,
+                Step::Images | Step::ImagesSync | Step::Begin | Step::BeginSync => Phase::Images,
+                Step::Pages => Phase::Pages,
+                Step::PagesSync | Step::End | Step::EndSync => Phase::Syncing,
+            };
+            pressure.with_images = job.report.protection == Protection::Checkpoint;
+            pressure.pages_total = job.pages.len() as u64;
+            pressure.images_written = job.images_done;
+            pressure.pages_written = job.pages_done;
+            pressure.pages_synced = if job.step > Step::PagesSync { job.pages_done } else { 0 };
+        }
+        pressure
+    }
+}

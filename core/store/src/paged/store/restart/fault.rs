@@ -1,0 +1,104 @@
+//! How a restart fails, and how far it is.
+
+use crate::paged::api::Target;
+use crate::paged::ids::{Lsn, PageNo};
+use crate::paged::image_set::ImageSetFault;
+use crate::paged::superblock::SuperblockFault;
+use std::fmt;
+
+/// Why a store could not be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestartFault {
+    /// No usable superblock.
+    Superblock(SuperblockFault),
+    /// The device is not the size that the store was formatted with.
+    Size {
+        /// What the superblock says.
+        formatted: u64,
+        /// What the device has.
+        found: u64,
+    },
+    /// The log device is missing, or there is one and the store has its log elsewhere.
+    LogDevice,
+    /// The log device belongs to another store.
+    ForeignLog,
+    /// A read failed.
+    Unreadable(Target),
+    /// A write failed.
+    Unwritable,
+    /// The cache is too small for the free map.
+    CacheTooSmall {
+        /// Pages of memory at least.
+        frames: u64,
+    },
+    /// The images of the checkpoint that had begun cannot be used.
+    Images(ImageSetFault),
+    /// An image in the recovery area or in the log cannot be unpacked.
+    Image(PageNo),
+    /// The log ends before the checkpoint that had begun.
+    LogEnds(Lsn),
+    /// A whole record does not mean anything.
+    Record(Lsn),
+    /// A page of the tree or the free map is damaged.
+    Page(PageNo),
+    /// A transaction of the log finds no room.
+    NoRoom,
+}
+
+/// How far a restart is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RestartProgress {
+    /// What it is doing.
+    pub phase: &'static str,
+    /// Bytes or pages done of this.
+    pub done: u64,
+    /// Of how many, as far as known.
+    pub total: u64,
+}
+
+impl fmt::Display for RestartFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RestartFault::Superblock(SuperblockFault::Foreign) => {
+                f.write_str("there is no store here: none of the four superblocks is one")
+            }
+            RestartFault::Superblock(SuperblockFault::Checksum) => {
+                f.write_str("every superblock is damaged")
+            }
+            RestartFault::Superblock(SuperblockFault::Version(version)) => {
+                write!(
+                    f,
+                    "the store has format version {version}, which is newer than this program"
+                )
+            }
+            RestartFault::Superblock(SuperblockFault::Layout) => {
+                f.write_str("the superblock names impossible places")
+            }
+            RestartFault::Size { formatted, found } => {
+                write!(f, "the store was formatted on {formatted} bytes and the device has {found}")
+            }
+            RestartFault::LogDevice => {
+                f.write_str("the store has its log on a device of its own, or the other way round")
+            }
+            RestartFault::ForeignLog => f.write_str("the log device belongs to another store"),
+            RestartFault::Unreadable(Target::Data) => f.write_str("the data device cannot be read"),
+            RestartFault::Unreadable(Target::Log) => f.write_str("the log cannot be read"),
+            RestartFault::Unwritable => f.write_str("the device cannot be written"),
+            RestartFault::CacheTooSmall { frames } => {
+                write!(f, "the free map needs a cache of at least {frames} pages")
+            }
+            RestartFault::Images(fault) => {
+                write!(f, "the images of the checkpoint that was under way cannot be used: {fault}")
+            }
+            RestartFault::Image(page) => write!(f, "the image of {page} cannot be unpacked"),
+            RestartFault::LogEnds(position) => {
+                write!(f, "the log ends at {position}, before the checkpoint that was under way")
+            }
+            RestartFault::Record(position) => {
+                write!(f, "the record at {position} is whole and means nothing")
+            }
+            RestartFault::Page(page) => write!(f, "{page} is damaged and needed for the replay"),
+            RestartFault::NoRoom => f.write_str("a transaction of the log finds no room"),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The steps of the physical part: what is asked of the device, and what comes after what.
+
+use super::{IN_FLIGHT_MAX, PIECE, Physical, Stage};
+use crate::paged::api::Target;
+use crate::paged::image_set::HEADER_BLOCK;
+use crate::paged::layout::SUPERBLOCK;
+use crate::paged::store::checkpoint::marker_offsets;
+use crate::paged::store::restart::{Phase, Request, RestartFault};
+use crate::paged::store::{PagedStore, Purpose};
+use crate::paged::tree::Tree;
+use loadline_device::Kind;
+
+impl<T: Copy> PagedStore<T> {
+    fn physical(&mut self) -> &mut Physical {
+        match &mut self.restarting().phase {
+            Phase::Physical(physical) => physical,
+            _ => unreachable!("the physical part runs"),
+        }
+    }
+
+    /// Goes on with the physical part. Answers whether the next phase has begun.
+    pub(in crate::paged::store) fn advance_physical(&mut self) -> bool {
+        loop {
+            let went_on = match self.physical().stage {
+                Stage::Images { .. } => self.advance_images(),
+                Stage::Log(_) => self.advance_physical_log(),
+                Stage::Home => self.write_home(true),
+                Stage::Flush | Stage::MarkerFlush => self.flush_physical(),
+                Stage::Marker => self.write_end_marker(),
+                Stage::Done => {
+                    self.restarting().phase = Phase::Map { next: 0, loaded: 0 };
+                    return true;
+                }
+            };
+            if !went_on || self.fault.is_some() {
+                return false;
+            }
+        }
+    }
+
+    fn physical_failed(&mut self, fault: RestartFault) -> bool {
+        self.give_up(fault);
+        false
+    }
+
+    fn advance_images(&mut self) -> bool {
+        self.read_area();
+        let whole = match self.physical().read_images() {
+            Ok(whole) => whole,
+            Err(fault) => return self.physical_failed(fault),
+        };
+        self.write_home(false);
+        let physical = self.physical();
+        if !whole {
+            // Reading goes on as writes are answered.
+            return false;
+        }
+        let Stage::Images { first, .. } = physical.stage else {
+            unreachable!("the images are read")
+        };
+        physical.stage = match first {
+            true => Stage::Images { first: false, reader: None, next: 0 },
+            false => Stage::Home,
+        };
+        physical.arrived.clear();
+        true
+    }
+
+    /// Asks for the next pieces of the recovery area.
+    fn read_area(&mut self) {
+        let class = self.options.classes.restart;
+        loop {
+            let physical = self.physical();
+            let end = HEADER_BLOCK as u64
+                + physical.begun.images.bytes.next_multiple_of(HEADER_BLOCK as u64);
+            let end = end.min(physical.layout.recovery_bytes);
+            let waiting =
+                physical.in_flight as usize + physical.arrived.len() + physical.home.len();
+            let Stage::Images { next, .. } = &mut physical.stage else { return };
+            if *next >= end || waiting >= IN_FLIGHT_MAX as usize {
+                return;
+            }
+            let offset = *next;
+            let length = if offset == 0 { HEADER_BLOCK as u64 } else { PIECE.min(end - offset) };
+            *next += length;
+            physical.in_flight += 1;
+            let place = (physical.layout.recovery_offset + offset, length);
+            let purpose = Purpose::Restart(Request::Area(offset));
+            self.request(purpose, Target::Data, Kind::Read, place, class, Vec::new());
+        }
+    }
+
+    fn advance_physical_log(&mut self) -> bool {
+        let class = self.options.classes.restart;
+        let target = self.superblock.layout.log_target;
+        loop {
+            let Stage::Log(stream) = &mut self.physical().stage else { return false };
+            let Some((request, offset, length)) = stream.next_read() else { break };
+            self.request(
+                Purpose::Restart(request),
+                target,
+                Kind::Read,
+                (offset, length),
+                class,
+                Vec::new(),
+            );
+        }
+        match self.physical().read_log() {
+            Ok(true) => {
+                let physical = self.physical();
+                physical.collect();
+                physical.stage = Stage::Home;
+                true
+            }
+            Ok(false) => {
+                let Stage::Log(stream) = &mut self.physical().stage else { return false };
+                stream.wants_reads()
+            }
+            Err(fault) => self.physical_failed(fault),
+        }
+    }
+
+    /// Writes runs home while few requests are in flight. With `all`, goes on when the last is done.
+    fn write_home(&mut self, all: bool) -> bool {
+        let class = self.options.classes.restart;
+        let page = self.superblock.layout.page;
+        loop {
+            let physical = self.physical();
+            if physical.in_flight >= IN_FLIGHT_MAX || (!all && physical.home.len() < 2) {
+                return false;
+            }
+            let Some((first, data)) = physical.home.pop_front() else { break };
+            physical.in_flight += 1;
+            self.write(
+                Purpose::Restart(Request::Home),
+                Target::Data,
+                page.offset(first),
+                class,
+                data,
+            );
+        }
+        let physical = self.physical();
+        if physical.in_flight > 0 {
+            return false;
+        }
+        physical.stage = Stage::Flush;
+        true
+    }
+
+    fn flush_physical(&mut self) -> bool {
+        let class = self.options.classes.restart;
+        let physical = self.physical();
+        if physical.in_flight > 0 {
+            return false;
+        }
+        if !std::mem::replace(&mut physical.sent, true) {
+            physical.in_flight = 1;
+            self.flush(Purpose::Restart(Request::Flush), Target::Data, class);
+            return false;
+        }
+        physical.sent = false;
+        physical.stage = match physical.stage {
+            Stage::Flush => Stage::Marker,
+            _ => Stage::Done,
+        };
+        true
+    }
+
+    /// The pages are durable: the checkpoint is completed after all.
+    fn write_end_marker(&mut self) -> bool {
+        let class = self.options.classes.restart;
+        let state = self.physical().begun.state;
+        let mut marker = self.superblock;
+        marker.sequence += 1;
+        (marker.completed, marker.begun) = (state, None);
+        self.superblock = marker;
+        self.space.tree = Tree { root: state.root, height: state.height };
+        for offset in marker_offsets(&marker) {
+            let bytes = marker.encode();
+            assert_eq!(bytes.len() as u64, SUPERBLOCK, "a superblock has its size");
+            self.write(Purpose::Restart(Request::Marker), Target::Data, offset, class, bytes);
+        }
+        let physical = self.physical();
+        physical.in_flight = 2;
+        physical.stage = Stage::MarkerFlush;
+        true
+    }
+}

@@ -1,0 +1,149 @@
+//! The second reading of the log: its transactions are carried out again.
+
+use super::{AHEAD_MAX, Ahead, Stage};
+use crate::paged::change::{Change, decode_all};
+use crate::paged::contents::{self, Miss};
+use crate::paged::ids::Lsn;
+use crate::paged::log::{Kind as RecordKind, Record};
+use crate::paged::metrics::Reason;
+use crate::paged::store::PagedStore;
+use crate::paged::store::restart::stream::{Progress, Stream};
+use crate::paged::store::restart::{Phase, RestartFault};
+use crate::paged::store::run::Verdict;
+
+impl<T: Copy> PagedStore<T> {
+    /// The second reading.
+    pub(super) fn apply_log(&mut self) -> bool {
+        self.advance_checkpoint();
+        if !self.apply_ahead() {
+            return false;
+        }
+        let Phase::Replay(replay) = &mut self.restarting().phase else { unreachable!("it runs") };
+        let (ring, end) = (replay.ring, replay.end);
+        let mut stream = std::mem::replace(&mut replay.stream, Stream::new(ring, 0, Lsn(0), 0));
+        let progress = stream.pump(|_, record| record.position < end && self.replay_record(record));
+        let replay = self.replay();
+        replay.stream = stream;
+        let is_over = match progress {
+            Some(Progress::End) => true,
+            Some(Progress::Wait) => return self.replay().stream.wants_reads(),
+            None => {
+                replay.ahead.len() < AHEAD_MAX && self.fault.is_none() && self.next_is_beyond_end()
+            }
+        };
+        if !is_over || !self.replay().ahead.is_empty() || self.job.is_some() {
+            return false;
+        }
+        self.end_of_log()
+    }
+
+    /// Whether the record at which the stream stopped is one that was cut off.
+    fn next_is_beyond_end(&mut self) -> bool {
+        let replay = self.replay();
+        let ring = replay.ring;
+        let at = replay.stream.scan().position();
+        at >= replay.end || ring.next_record(at) >= replay.end
+    }
+
+    /// One record's turn. False stops the stream before it.
+    fn replay_record(&mut self, record: Record<'_>) -> bool {
+        let after = (record.end, record.chain);
+        if record.kind != RecordKind::Transaction {
+            if self.replay().ahead.is_empty() {
+                self.restarting().replayed = after;
+            }
+            return true;
+        }
+        if self.replay().ahead.len() >= AHEAD_MAX {
+            return false;
+        }
+        let Some(changes) = decode_all(record.body) else {
+            return self.replay_failed(RestartFault::Record(record.position));
+        };
+        if self.replay().ahead.is_empty() && self.job.is_none() {
+            match self.judge(&changes) {
+                Verdict::Go(_) => {
+                    self.apply_replayed(&changes, after);
+                    return true;
+                }
+                verdict => self.wait_in_replay(verdict),
+            }
+        } else {
+            self.look_ahead(&changes);
+        }
+        let changes = changes.into_iter().map(Change::into_owned).collect();
+        self.replay().ahead.push_back(Ahead { end: after, changes });
+        self.fault.is_none()
+    }
+
+    /// Sees that the pages of a later transaction are on their way.
+    fn look_ahead(&mut self, changes: &[Change<'_>]) {
+        if self.restarting().pins.len() + self.loads.len() < self.space.pages.frames() as usize / 16
+        {
+            let misses = self.plan(changes);
+            self.load_for_replay(&misses);
+        }
+    }
+
+    fn load_for_replay(&mut self, misses: &[Miss]) {
+        let class = self.options.classes.restart;
+        for miss in misses {
+            self.begin_load(*miss, class);
+        }
+    }
+
+    /// Applies waiting transactions, the oldest first. True if none waits any more.
+    fn apply_ahead(&mut self) -> bool {
+        while let Some(Ahead { end, changes }) = self.replay().ahead.pop_front() {
+            match self.judge(&changes) {
+                Verdict::Go(_) => self.apply_replayed(&changes, end),
+                verdict => {
+                    self.replay().ahead.push_front(Ahead { end, changes });
+                    self.wait_in_replay(verdict);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// A transaction cannot be applied yet: its pages are read, or a checkpoint makes room.
+    fn wait_in_replay(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Load(misses) => {
+                self.load_for_replay(&misses);
+                if self.loads.is_empty() {
+                    self.want_checkpoint(Reason::Restart);
+                }
+            }
+            Verdict::Wait(_) => self.want_checkpoint(Reason::Restart),
+            Verdict::Fail(_) => self.give_up(RestartFault::NoRoom),
+            Verdict::Go(_) => unreachable!("it could go"),
+        }
+        self.advance_checkpoint();
+    }
+
+    fn apply_replayed(&mut self, changes: &[Change<'_>], end: (Lsn, u32)) {
+        contents::apply(&mut self.space, changes, &self.needs);
+        self.restarting().replayed = end;
+        self.replay().applied += 1;
+        self.metrics.totals.replayed += 1;
+        for page in std::mem::take(&mut self.restarting().pins) {
+            self.space.pages.unpin(page);
+        }
+    }
+
+    /// Everything is applied: the log goes on where it ended.
+    fn end_of_log(&mut self) -> bool {
+        let replay = self.replay();
+        let scan = replay.stream.scan();
+        let head = scan.position();
+        let prefix = replay.stream.block_prefix(head);
+        let next = Lsn(replay.durable.0 / replay.ring.block * replay.ring.block);
+        replay.end = head;
+        replay.stage = Stage::Rewrite { next };
+        self.restarting().replayed = (head, scan.chain());
+        self.resume_log(head, scan.chain(), prefix);
+        true
+    }
+}

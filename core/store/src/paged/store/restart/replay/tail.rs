@@ -1,0 +1,84 @@
+//! What may be in a volatile cache only: data beside the log that no flush is known to cover, and the log's tail.
+
+use super::{IN_FLIGHT_MAX, PIECE, Stage};
+use crate::paged::api::Target;
+use crate::paged::ids::Lsn;
+use crate::paged::space::PageRun;
+use crate::paged::store::restart::stream::Stream;
+use crate::paged::store::restart::{Request, RestartFault};
+use crate::paged::store::{PagedStore, Purpose};
+use loadline_device::Kind;
+
+impl<T: Copy> PagedStore<T> {
+    /// Writes again what was read back.
+    pub(super) fn write_back(&mut self) {
+        let class = self.options.classes.restart;
+        for (target, offset, data) in std::mem::take(&mut self.replay().write_back) {
+            self.replay().in_flight += 1;
+            self.write(Purpose::Restart(Request::Home), target, offset, class, data);
+        }
+    }
+
+    /// Reads back the data of records that are not known to be durable.
+    pub(super) fn verify(&mut self, mut next: usize) -> bool {
+        let class = self.options.classes.restart;
+        let page = self.superblock.layout.page;
+        while self.replay().in_flight < IN_FLIGHT_MAX {
+            let replay = self.replay();
+            let Some((record, run)) = replay.placed.get(next) else { break };
+            let at = next;
+            next += 1;
+            if *record >= replay.durable {
+                let place = (page.offset(run.first), (run.sums.len() * page.bytes()) as u64);
+                replay.in_flight += 1;
+                let purpose = Purpose::Restart(Request::Own(at));
+                self.request(purpose, Target::Data, Kind::Read, place, class, Vec::new());
+            }
+        }
+        let replay = self.replay();
+        replay.stage = Stage::Verify { next };
+        if replay.in_flight > 0 || next < replay.placed.len() || !replay.write_back.is_empty() {
+            return false;
+        }
+        self.claim_placed()
+    }
+
+    /// Takes the pages that the log speaks of, so that the replay gives them to nobody else, and begins to apply.
+    fn claim_placed(&mut self) -> bool {
+        let end = self.replay().end;
+        for (record, run) in std::mem::take(&mut self.replay().placed) {
+            let pages = PageRun { first: run.first, count: run.sums.len() as u64 };
+            if record < end && !self.space.pages.allocator.claim(pages) {
+                return self.replay_failed(RestartFault::Record(record));
+            }
+        }
+        let completed = self.superblock.completed;
+        let replay = self.replay();
+        replay.stream = Stream::new(replay.ring, 2, completed.position, completed.chain);
+        replay.stage = Stage::Apply;
+        true
+    }
+
+    /// Reads the log's tail and writes it again as it is.
+    pub(super) fn rewrite_tail(&mut self, mut next: Lsn) -> bool {
+        let class = self.options.classes.restart;
+        let target = self.superblock.layout.log_target;
+        let ring = self.replay().ring;
+        let end = self.replay().end.0.next_multiple_of(ring.block);
+        while next.0 < end && self.replay().in_flight < IN_FLIGHT_MAX {
+            let offset = ring.place(next);
+            let length = PIECE.min(end - next.0).min(ring.offset + ring.bytes - offset);
+            next = Lsn(next.0 + length);
+            self.replay().in_flight += 1;
+            let purpose = Purpose::Restart(Request::Tail(target, offset));
+            self.request(purpose, target, Kind::Read, (offset, length), class, Vec::new());
+        }
+        let replay = self.replay();
+        replay.stage = Stage::Rewrite { next };
+        if next.0 < end || replay.in_flight > 0 || !replay.write_back.is_empty() {
+            return false;
+        }
+        replay.stage = Stage::Done;
+        true
+    }
+}

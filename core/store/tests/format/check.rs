@@ -1,0 +1,216 @@
+//! The checker finds nothing in sound stores, and names every damage that is done to one.
+
+use super::sample::{Disks, Sample, crashed};
+use loadline_base::Rng;
+use loadline_store::paged::check::{CellFault, Finding, RecordFault, Report, check, slots};
+use loadline_store::paged::edit::PageEdit;
+use loadline_store::paged::ids::{CheckpointId, PageNo};
+use loadline_store::paged::node::Node;
+use loadline_store::paged::page::{self, PageKind};
+use loadline_store::paged::superblock::Superblock;
+use loadline_store::paged::{Ask, Protection};
+
+fn assert_clean(report: &Report, when: &str) {
+    let sentences: Vec<String> = report.findings.iter().map(|f| f.to_string()).collect();
+    assert!(report.is_clean(), "{when}:\n{}", sentences.join("\n"));
+}
+
+#[test]
+fn sound_stores_are_clean_at_every_age() {
+    for protection in [Protection::Log, Protection::Checkpoint] {
+        for with_log_device in [false, true] {
+            let mut disks = Disks::formatted(protection, with_log_device);
+            assert_clean(&check(&disks.bytes()), "formatted");
+            for life in 0..4 {
+                let mut sample = Sample::open(disks, protection);
+                let mut rng = Rng::new(life);
+                sample.fill(&mut rng);
+                sample.ask(Ask::Checkpoint);
+                assert_clean(&check(&sample.disks.bytes()), "checkpointed");
+                sample.fill(&mut rng);
+                assert_clean(&check(&sample.disks.bytes()), "with a log");
+                disks = sample.crash_in_checkpoint();
+                let report = check(&disks.bytes());
+                assert_clean(&report, "in a checkpoint");
+                assert!(report.totals.images > 0, "the images were looked at");
+            }
+        }
+    }
+}
+
+#[test]
+fn totals_are_those_of_what_was_written() {
+    let totals = check(&crashed(Protection::Checkpoint, false).bytes()).totals;
+    assert!(totals.keys > 100 && totals.objects > 3 && totals.attributes > 3, "{totals:?}");
+    assert!(totals.shared_pages > 0 && totals.inner_pages > 0, "{totals:?}");
+    assert!(totals.log_transactions > 100 && totals.extents > 10, "{totals:?}");
+}
+
+/// The newest superblock on a device.
+fn newest(disks: &Disks) -> Superblock {
+    let found = slots(&disks.bytes()).into_iter().filter_map(|slot| slot.found.ok());
+    found.max_by_key(|superblock| superblock.sequence).expect("there is a store")
+}
+
+pub(crate) fn page_mut(disks: &mut Disks, number: PageNo) -> &mut [u8] {
+    &mut disks.data[number.0 as usize * 4096..][..4096]
+}
+
+/// Every page of the tree, and the free map.
+pub(crate) fn headed_pages(disks: &mut Disks) -> Vec<PageNo> {
+    let superblock = newest(disks);
+    let layout = superblock.layout;
+    let mut pages: Vec<PageNo> = (layout.map_first.0..layout.pages_first.0).map(PageNo).collect();
+    let mut ahead = vec![superblock.completed.root];
+    while let Some(number) = ahead.pop() {
+        pages.push(number);
+        let node = Node::new(page_mut(disks, number));
+        if !node.is_leaf() {
+            ahead.extend((0..node.count()).map(|at| node.child(at)));
+        }
+    }
+    pages
+}
+
+/// The first cell whose key begins like this and which `wanted` likes: its leaf and its place there.
+fn find_cell(disks: &mut Disks, kind: u8, wanted: impl Fn(&[u8]) -> bool) -> (PageNo, u16) {
+    for number in headed_pages(disks) {
+        let bytes = page_mut(disks, number);
+        if page::kind(bytes) == Some(PageKind::Leaf) {
+            let node = Node::new(bytes);
+            let is_it = |at: &u16| node.key(*at)[0] == kind && wanted(node.value(*at));
+            if let Some(at) = (0..node.count()).find(is_it) {
+                return (number, at);
+            }
+        }
+    }
+    panic!("there is no cell of kind {}", kind as char);
+}
+
+/// Edits a page as if a faulty program had written it: with a checksum that fits.
+fn edit(disks: &mut Disks, number: PageNo, edit: PageEdit<'_>) {
+    let page = page_mut(disks, number);
+    edit.apply(number, page);
+    page::seal(page, CheckpointId(1));
+}
+
+#[test]
+fn no_flipped_bit_of_a_page_with_a_header_stays_unseen() {
+    let mut disks = crashed(Protection::Checkpoint, false);
+    let mut rng = Rng::new(2);
+    for number in headed_pages(&mut disks) {
+        let (at, bit) = (rng.below(4096) as usize, rng.below(8));
+        page_mut(&mut disks, number)[at] ^= 1 << bit;
+        let report = check(&disks.bytes());
+        let names = |f: &Finding| matches!(f, Finding::Page { page, .. } if *page == number);
+        assert!(report.findings.iter().any(names), "{number}: {:?}", report.findings);
+        page_mut(&mut disks, number)[at] ^= 1 << bit;
+    }
+    assert_clean(&check(&disks.bytes()), "mended");
+}
+
+/// Does a damage to a store and looks for what the checker says of it.
+fn finds(name: &str, spoil: impl FnOnce(&mut Disks), expected: impl Fn(&Finding) -> bool) {
+    let mut disks = crashed(Protection::Checkpoint, false);
+    spoil(&mut disks);
+    let report = check(&disks.bytes());
+    assert!(report.findings.iter().any(expected), "{name}: {:?}", report.findings);
+}
+
+fn is_cell(fault: CellFault) -> impl Fn(&Finding) -> bool {
+    move |finding| matches!(finding, Finding::Cell { fault: found, .. } if *found == fault)
+}
+
+fn remove_cell(disks: &mut Disks, kind: u8, wanted: impl Fn(&[u8]) -> bool) {
+    let (page, at) = find_cell(disks, kind, wanted);
+    edit(disks, page, PageEdit::Remove { at });
+}
+
+fn patch_cell(disks: &mut Disks, kind: u8, offset: u16, bytes: &[u8]) {
+    let (page, at) = find_cell(disks, kind, |_| true);
+    edit(disks, page, PageEdit::Patch { at, offset, bytes });
+}
+
+#[test]
+fn what_contradicts_is_named_although_every_checksum_fits() {
+    let is_long = |value: &[u8]| value[0] == 1;
+    finds(
+        "no object",
+        |d| remove_cell(d, b'o', |_| true),
+        |f| matches!(f, Finding::NoObject { .. }),
+    );
+    finds("no piece", |d| remove_cell(d, b'v', |_| true), is_cell(CellFault::StrayPiece));
+    finds(
+        "no last piece",
+        |d| remove_cell(d, b'v', |v| v.len() < 900),
+        |f| matches!(f, Finding::PiecesMissing { .. }),
+    );
+    finds("no long value", |d| remove_cell(d, b'k', is_long), is_cell(CellFault::StrayPiece));
+    finds(
+        "short object",
+        |d| patch_cell(d, b'o', 0, &[1, 0, 0, 0]),
+        |f| matches!(f, Finding::ExtentsBehindEnd { length: 1, .. }),
+    );
+    finds(
+        "wrong sum",
+        |d| patch_cell(d, b'e', 12, &[1, 2, 3, 4]),
+        |f| matches!(f, Finding::Data { .. }),
+    );
+    finds(
+        "no owners",
+        |d| remove_cell(d, b's', |_| true),
+        |f| matches!(f, Finding::OwnerCount { says: 1, .. }),
+    );
+    finds(
+        "many owners",
+        |d| patch_cell(d, b's', 8, &[9]),
+        |f| matches!(f, Finding::OwnerCount { says: 9, .. }),
+    );
+    finds("far extent", |d| patch_cell(d, b'e', 0, &[255; 8]), is_cell(CellFault::Outside));
+    finds("two owners", share_a_node, |f| matches!(f, Finding::OwnedTwice { .. }));
+}
+
+/// Lets an extent name the tree's root.
+fn share_a_node(disks: &mut Disks) {
+    let root = newest(disks).completed.root;
+    patch_cell(disks, b'e', 0, &root.0.to_le_bytes());
+}
+
+#[test]
+fn a_wrong_free_map_is_named() {
+    let bit = |disks: &mut Disks, page: PageNo, used: bool| {
+        let (map, first) = newest(disks).layout.map_bit(page);
+        edit(disks, map, PageEdit::Bits { first, count: 1, used });
+    };
+    let free = |disks: &mut Disks| {
+        let layout = newest(disks).layout;
+        let page = (0..layout.pages_count).map(|at| layout.pages_first.plus(at));
+        let map = page_mut(disks, layout.map_first).to_vec();
+        let is_free = |page: &PageNo| {
+            let bit = layout.map_bit(*page).1 as usize;
+            map[page::HEADER + bit / 8] >> (bit % 8) & 1 == 0
+        };
+        page.into_iter().rev().find(is_free).expect("a page is free")
+    };
+    let leak = |d: &mut Disks| {
+        let page = free(d);
+        bit(d, page, true);
+    };
+    finds("leak", leak, |f| matches!(f, Finding::Leaked { count: 1, .. }));
+    let loss = |d: &mut Disks| {
+        let page = newest(d).completed.root;
+        bit(d, page, false);
+    };
+    finds("loss", loss, |f| matches!(f, Finding::UsedButFree { count: 1, .. }));
+}
+
+#[test]
+fn data_beside_the_log_is_checked() {
+    let mut disks = crashed(Protection::Checkpoint, true);
+    let layout = newest(&disks).layout;
+    let pages = layout.pages_first.0 as usize * 4096..layout.pages().end.0 as usize * 4096;
+    disks.data[pages].iter_mut().for_each(|byte| *byte ^= 0x55);
+    let report = check(&disks.bytes());
+    let is_it = |f: &Finding| matches!(f, Finding::Record { fault: RecordFault::Data { .. }, .. });
+    assert!(report.findings.iter().any(is_it));
+}

@@ -1,0 +1,84 @@
+//! `docs/disk-format.md` against a store that was just made: its offsets, its magics, the ranges of its checksums.
+
+use super::sample::{DATA, Disks, LOG};
+use loadline_store::paged::Protection;
+
+fn int4(bytes: &[u8], at: usize) -> u64 {
+    u64::from(u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes")))
+}
+
+fn int8(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+fn crc(bytes: &[u8]) -> u64 {
+    u64::from(crc32c::crc32c(bytes))
+}
+
+#[test]
+fn the_superblock_is_as_the_page_says() {
+    let disks = Disks::formatted(Protection::Checkpoint, false);
+    let end = DATA as usize;
+    let block = &disks.data[..4096];
+    for at in [4096, end - 8192, end - 4096] {
+        assert_eq!(&disks.data[at..at + 4096], block, "the superblock at {at}");
+    }
+    assert_eq!(&block[..8], b"LOADLINE");
+    assert_eq!(int4(block, 8), crc(&block[12..4096]));
+    assert_eq!((int4(block, 12), int8(block, 16), int8(block, 24)), (1, 77, 1));
+    assert_eq!((int4(block, 32), int4(block, 36), int8(block, 40)), (4096, 512, DATA));
+    assert_eq!(block[48..56], [0, 1, 0, 0, 0, 0, 0, 0]);
+    let (log, ring, segment) = (int8(block, 56), int8(block, 64), int8(block, 72));
+    assert_eq!((log, ring, segment), (8192, 8 << 20, 64 << 10));
+    let (recovery, bytes) = (int8(block, 80), int8(block, 88));
+    assert_eq!((recovery, bytes), (log + ring, 1 << 20));
+    let (map, maps) = (int8(block, 96), int8(block, 104));
+    assert_eq!((map * 4096, maps), (recovery + bytes, 1));
+    let (first, pages) = (int8(block, 112), int8(block, 120));
+    assert_eq!((first, (first + pages) * 4096), (map + maps, DATA - 8192));
+    let completed = &block[128..168];
+    assert_eq!((int8(completed, 0), int8(completed, 8), int8(completed, 16)), (0, 0, first));
+    assert_eq!((int4(completed, 24), completed[28]), (crc(&77_u64.to_le_bytes()), 1));
+    assert!(block[168..].iter().all(|byte| *byte == 0), "no checkpoint has begun");
+}
+
+#[test]
+fn the_pages_are_as_the_page_says() {
+    let disks = Disks::formatted(Protection::Checkpoint, false);
+    let (map, pages) = (int8(&disks.data, 96), int8(&disks.data, 120) as usize);
+    let page = |number: u64| &disks.data[number as usize * 4096..][..4096];
+    let headed = |number: u64, kind: u8| {
+        let page = page(number);
+        assert_eq!(int4(page, 0), crc(&page[4..]));
+        assert_eq!((page[4], page[5], int8(page, 8), int8(page, 24)), (kind, 1, number, 0));
+    };
+    headed(map, 3);
+    headed(map + 1, 1);
+    assert_eq!(page(map)[32], 1, "only the root is used");
+    assert!((8..pages).all(|bit| page(map)[32 + bit / 8] >> (bit % 8) & 1 == 0));
+    assert!((pages..4064 * 8).all(|bit| page(map)[32 + bit / 8] >> (bit % 8) & 1 == 1));
+    let root = page(map + 1);
+    assert_eq!((&root[6..8], &root[16..22]), (&[0, 0][..], &[0, 16, 0, 0, 0, 0][..]));
+    assert!(root[32..].iter().all(|byte| *byte == 0));
+}
+
+#[test]
+fn the_log_device_and_its_first_records_are_as_the_page_says() {
+    let disks = Disks::formatted(Protection::Log, true);
+    let log = disks.log.as_deref().expect("it has one");
+    assert_eq!(disks.data[48..50], [1, 0]);
+    assert_eq!((&log[..8], int8(log, 8), int8(log, 16)), (&b"LOADLLOG"[..], 77, LOG - 4096));
+    assert_eq!(int4(log, 24), crc(&log[..24]));
+
+    let used = super::sample::crashed_early(Protection::Log);
+    let record = &used.log.as_deref().expect("it has one")[4096..];
+    assert_eq!((int4(record, 4), int8(record, 8), record[20]), (16, 0, 2), "a segment's record");
+    assert_eq!(
+        (int4(record, 16), int4(record, 0)),
+        (crc(&77_u64.to_le_bytes()), crc(&record[4..40]))
+    );
+    assert_eq!((int8(record, 24), int8(record, 32)), (77, 0));
+    let next = &record[40..];
+    assert_eq!((int8(next, 8), int4(next, 16)), (40, int4(record, 0)), "the next is chained to it");
+    assert_eq!(int4(next, 0), crc(&next[4..24 + int4(next, 4) as usize]));
+}

@@ -1,0 +1,9 @@
+//! The disk format from outside: what the document says of it, what the checker says of stores, and parsers that are given
+//! anything.
+
+mod check;
+mod disk_format;
+mod feed;
+mod inspect;
+mod parsers;
+mod sample;

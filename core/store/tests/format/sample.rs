@@ -1,0 +1,204 @@
+//! Small stores with something of every kind in them, on devices that are vectors and answer at once.
+
+use loadline_base::{Bytes, Rng, Time};
+use loadline_device::{ClassTag, Kind, Outcome};
+use loadline_store::paged::check::InMemory;
+use loadline_store::paged::ids::PageSize;
+use loadline_store::paged::{
+    Ask, Edit, Format, IoDone, LogMode, ObjectId, Op, OpError, Options, Outbox, PagedStore,
+    Payload, Protection, Target, format,
+};
+use loadline_store::{CollectionId, ObjectNo, Version};
+
+/// Bytes of the data device.
+pub(crate) const DATA: u64 = 16 << 20;
+/// Bytes of the log device, where there is one.
+pub(crate) const LOG: u64 = (8 << 20) + 4096;
+
+/// The devices of a store.
+#[derive(Clone)]
+pub(crate) struct Disks {
+    pub(crate) data: Vec<u8>,
+    pub(crate) log: Option<Vec<u8>>,
+}
+
+impl Disks {
+    /// Devices with an empty store.
+    pub(crate) fn formatted(protection: Protection, with_log_device: bool) -> Disks {
+        let format_of = Format {
+            store_id: 77,
+            data_bytes: Bytes::new(DATA),
+            log_device_bytes: with_log_device.then_some(Bytes::new(LOG)),
+            log_bytes: Bytes::from_mib(8),
+            segment_bytes: Bytes::from_kib(64),
+            block_bytes: 512,
+            recovery_bytes: Bytes::from_mib(1),
+            page: PageSize::DEFAULT,
+        };
+        let log = with_log_device.then(|| vec![0; LOG as usize]);
+        let mut disks = Disks { data: vec![0; DATA as usize], log };
+        for (target, offset, bytes) in format(&format_of, protection).expect("it fits") {
+            disks.of(target)[offset as usize..][..bytes.len()].copy_from_slice(&bytes);
+        }
+        disks
+    }
+
+    pub(crate) fn of(&mut self, target: Target) -> &mut Vec<u8> {
+        match target {
+            Target::Data => &mut self.data,
+            Target::Log => self.log.as_mut().expect("there is a log device"),
+        }
+    }
+
+    /// To read.
+    pub(crate) fn bytes(&self) -> InMemory<'_> {
+        InMemory { data: &self.data, log: self.log.as_deref() }
+    }
+}
+
+/// A store at work.
+pub(crate) struct Sample {
+    pub(crate) store: PagedStore<u64>,
+    pub(crate) disks: Disks,
+    out: Outbox<u64>,
+    now: Time,
+}
+
+impl Sample {
+    /// Opens the store on these devices.
+    pub(crate) fn open(disks: Disks, protection: Protection) -> Sample {
+        let options = Options {
+            log_mode: LogMode::Fsync,
+            protection,
+            cache: Bytes::from_mib(16),
+            old_versions: Bytes::from_kib(256),
+            direct_write: Bytes::from_kib(32),
+            ..Options::default()
+        };
+        let mut out = Outbox::new();
+        let log = disks.log.as_ref().map(|log| Bytes::new(log.len() as u64));
+        let store = PagedStore::open(Time::ZERO, options, Bytes::new(DATA), log, &mut out);
+        let mut sample = Sample { store, disks, out, now: Time::ZERO };
+        while !sample.store.is_open() {
+            assert_eq!(sample.store.fault(), None, "it opens");
+            sample.step();
+        }
+        sample
+    }
+
+    /// Carries a request out, or lets time pass if there is none.
+    fn step(&mut self) {
+        if self.out.io.is_empty() {
+            self.now = self.store.next_tick().expect("something is to happen").max(self.now);
+            return self.store.tick(self.now, &mut self.out);
+        }
+        let io = self.out.io.remove(0);
+        let device = self.disks.of(io.target);
+        let mut data = io.data;
+        let range =
+            io.request.offset as usize..(io.request.offset + io.request.length.get()) as usize;
+        match io.request.kind {
+            Kind::Read => data = device[range].to_vec(),
+            Kind::Write => device[range].copy_from_slice(&data),
+            Kind::Discard => device[range].fill(0xdd),
+            Kind::Flush => {}
+        }
+        let done = IoDone { id: io.id, outcome: Outcome::Done, data };
+        self.store.done(self.now, done, &mut self.out);
+    }
+
+    /// Asks and waits for the answer.
+    pub(crate) fn ask(&mut self, ask: Ask) {
+        let what = ask.clone();
+        self.submit(ask);
+        while self.out.completions.is_empty() {
+            self.step();
+        }
+        let done = self.out.completions.remove(0);
+        // What a small log could not take is refused whole.
+        let is_fine = matches!(done.result, Ok(_) | Err(OpError::TooLarge));
+        assert!(is_fine, "{what:?}: {:?}", done.result);
+    }
+
+    fn submit(&mut self, ask: Ask) {
+        let op = Op { ask, lane: None, class: ClassTag(1), token: 0 };
+        self.store.submit(self.now, op, &mut self.out);
+    }
+
+    /// The store after its first change.
+    pub(crate) fn with_a_key(mut self) -> Sample {
+        let put = Edit::Put { key: b"key".into(), value: b"value".into() };
+        self.ask(Ask::Transaction(vec![put]));
+        self
+    }
+
+    /// Begins a checkpoint and stops when its begin marker and some of its pages are on the device: devices as a crash
+    /// leaves them.
+    pub(crate) fn crash_in_checkpoint(mut self) -> Disks {
+        self.submit(Ask::Checkpoint);
+        while self.store.superblock().begun.is_none() {
+            self.step();
+        }
+        (0..4).for_each(|_| self.step());
+        self.disks
+    }
+
+    /// Changes of every kind.
+    pub(crate) fn fill(&mut self, rng: &mut Rng) {
+        for at in 0..600 {
+            let edit = self.random_edit(at, rng);
+            self.ask(Ask::Transaction(vec![edit]));
+        }
+    }
+
+    fn random_edit(&self, at: u64, rng: &mut Rng) -> Edit {
+        let version = Version(at + 1);
+        let object = object(rng.below(6));
+        let key = format!("key {}", rng.below(200)).into_bytes();
+        match rng.below(16) {
+            0..=5 => Edit::Put { key, value: vec![at as u8; rng.below(300) as usize] },
+            6 => Edit::Put { key, value: vec![at as u8; 1000 + rng.below(7000) as usize] },
+            7 => Edit::Delete { key },
+            8 => {
+                let data = Payload::Pattern { seed: at, offset: 0, length: 90_000 };
+                Edit::Write { object, offset: rng.below(200_000), data, version }
+            }
+            9 | 10 => {
+                let data = Payload::Pattern { seed: at, offset: 0, length: 1 + rng.below(9000) };
+                Edit::Write { object, offset: rng.below(200_000), data, version }
+            }
+            11 => {
+                let start = rng.below(150_000);
+                Edit::Punch { object, range: start..start + 8192 + rng.below(50_000), version }
+            }
+            12 => Edit::Truncate { object, length: rng.below(250_000), version },
+            13 if rng.below(3) == 0 => Edit::Remove { object },
+            13 => Edit::Clone { from: object, to: self::object(rng.below(6)) },
+            _ => {
+                let name = format!("attribute {}", rng.below(4)).into_bytes();
+                Edit::SetAttribute { object, name, value: vec![at as u8; 40] }
+            }
+        }
+    }
+}
+
+/// One of the objects that are written.
+pub(crate) fn object(number: u64) -> ObjectId {
+    ObjectId { collection: CollectionId::new(3), object: ObjectNo(number), snapshot: number % 2 }
+}
+
+/// Devices whose store was closed in the middle of life: a checkpoint, and a log behind it.
+pub(crate) fn crashed(protection: Protection, with_log_device: bool) -> Disks {
+    let mut sample = Sample::open(Disks::formatted(protection, with_log_device), protection);
+    let mut rng = Rng::new(11);
+    sample.fill(&mut rng);
+    sample.ask(Ask::Checkpoint);
+    sample.fill(&mut rng);
+    sample.disks
+}
+
+/// Devices, one of them for the log, whose store was closed after its first changes.
+pub(crate) fn crashed_early(protection: Protection) -> Disks {
+    let sample = Sample::open(Disks::formatted(protection, true), protection);
+    sample.with_a_key().disks
+}
