@@ -34,31 +34,47 @@ pub const SHARED: u8 = b's';
 /// First byte of the pieces of long values.
 pub const PIECE: u8 = b'v';
 
-/// A key under construction; keeps its memory from one use to the next.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KeyBuffer(Vec<u8>);
+/// Keys of up to so many bytes are built without asking for memory.
+const SHORT: usize = 64;
+
+/// A key under construction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyBuffer {
+    short: [u8; SHORT],
+    long: Vec<u8>,
+}
+
+impl Default for KeyBuffer {
+    fn default() -> KeyBuffer {
+        KeyBuffer { short: [0; SHORT], long: Vec::new() }
+    }
+}
 
 impl KeyBuffer {
     /// A user's key.
     pub fn user(&mut self, key: &[u8]) -> &[u8] {
-        self.begin(USER);
-        self.0.extend_from_slice(key);
-        &self.0
+        self.join([&[USER], key, &[], &[]])
     }
 
     /// A piece of a long value.
     pub fn piece(&mut self, key: &[u8], piece: u32) -> &[u8] {
-        self.begin(PIECE);
         let length = u16::try_from(key.len()).expect("a key is short");
-        self.0.extend_from_slice(&length.to_be_bytes());
-        self.0.extend_from_slice(key);
-        self.0.extend_from_slice(&piece.to_be_bytes());
-        &self.0
+        self.join([&[PIECE], &length.to_be_bytes(), key, &piece.to_be_bytes()])
     }
 
-    fn begin(&mut self, kind: u8) {
-        self.0.clear();
-        self.0.push(kind);
+    fn join(&mut self, parts: [&[u8]; 4]) -> &[u8] {
+        let length = parts.iter().map(|part| part.len()).sum();
+        if length > SHORT {
+            self.long.clear();
+            parts.iter().for_each(|part| self.long.extend_from_slice(part));
+            return &self.long;
+        }
+        let mut at = 0;
+        for part in parts {
+            self.short[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        }
+        &self.short[..length]
     }
 }
 

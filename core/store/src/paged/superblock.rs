@@ -172,6 +172,9 @@ impl Superblock {
             0 => None,
             _ => Some(decode_begun(bytes, &layout).ok_or(SuperblockFault::Layout)?),
         };
+        if begun.is_some_and(|begun| begun.state.position < completed.position) {
+            return Err(SuperblockFault::Layout);
+        }
         Ok(Superblock {
             store_id: u64_at(bytes, 16),
             sequence: u64_at(bytes, 24),
@@ -255,7 +258,9 @@ fn decode_state(bytes: &[u8], at: usize, layout: &Layout) -> Option<CheckpointSt
         chain: u32_at(bytes, at + 24),
         height: bytes[at + 28],
     };
-    (layout.is_page(state.root) && state.height > 0).then_some(state)
+    // No log grows so long; beyond it sums of positions might not fit.
+    let is_sound = layout.is_page(state.root) && state.height > 0 && state.position.0 < 1 << 62;
+    is_sound.then_some(state)
 }
 
 fn decode_begun(bytes: &[u8], layout: &Layout) -> Option<Begun> {
@@ -292,6 +297,12 @@ fn decode_layout(bytes: &[u8]) -> Option<Layout> {
     let size = page.bytes() as u64;
     let pages_end = layout.pages_first.0.checked_add(layout.pages_count)?.checked_mul(size)?;
     let recovery_end = layout.recovery_offset.checked_add(layout.recovery_bytes)?;
+    let map_end = layout.map_first.0.checked_add(layout.map_pages)?;
+    let log_end = layout.log_offset.checked_add(layout.log_bytes)?;
+    let log_is_apart = match layout.log_target {
+        Target::Data => layout.log_offset >= 2 * SUPERBLOCK && log_end <= layout.recovery_offset,
+        Target::Log => layout.log_offset == super::layout::LOG_HEADER,
+    };
     let block_is_legal = super::layout::BLOCK_SIZES.contains(&u32_at(bytes, 36));
     let sound = block_is_legal
         && layout.segment_bytes >= 64 << 10
@@ -300,7 +311,8 @@ fn decode_layout(bytes: &[u8]) -> Option<Layout> {
         && layout.log_bytes >= 4 * layout.segment_bytes
         && layout.recovery_bytes > SUPERBLOCK
         && recovery_end <= layout.map_first.0.checked_mul(size)?
-        && layout.map_first.0 + layout.map_pages == layout.pages_first.0
+        && log_is_apart
+        && map_end == layout.pages_first.0
         && layout.map_pages.checked_mul(super::layout::bits_per_map_page(page))?
             >= layout.pages_count
         && pages_end <= layout.data_bytes

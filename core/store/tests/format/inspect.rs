@@ -44,7 +44,7 @@ fn every_view_shows_what_is_there() {
         shows(1, "Transaction");
         shows(2, "Inner");
         shows(5, "free runs");
-        shows(6, "object 3/");
+        shows(6, "of 3/");
         shows(7, "'key 1");
         shows(8, "3/2/0");
         shows(10, "attribute ");

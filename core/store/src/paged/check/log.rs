@@ -23,7 +23,6 @@ pub(super) fn check(
     report: &mut Report,
 ) {
     let mut reader = LogReader::new(devices, superblock);
-    let ring_place = |reader: &LogReader<'_>, position| reader.place(position);
     let mut records = Records::new(superblock);
     let mut faults = Vec::new();
     let end = reader.read(|record| {
@@ -38,7 +37,7 @@ pub(super) fn check(
     report.totals.log_bytes = reader.position().0 - superblock.completed.position.0;
     records.check_placed(devices, used, report, &mut faults);
     for (position, fault) in faults {
-        let offset = ring_place(&reader, position);
+        let offset = reader.place(position);
         report.find(Finding::Record { position, offset, fault });
     }
 }

@@ -82,12 +82,13 @@ fn data_page(
     if !resident && (!covered || space.pages.is_loading(number)) {
         return Err(Miss::Data(DataPage { number, sum, object: id, index }));
     }
-    needs.new_data += u32::from(needs.again);
-    if needs.after_clone || !owns_alone(space, extent, index)? {
-        needs.new_data += 1;
-    } else if resident {
+    // Other changes of the transaction may give the page another owner or take one away: it is edited where it is, or a
+    // new one takes its place.
+    let may_copy = needs.after_clone || !owns_alone(space, extent, index)?;
+    needs.new_data += u32::from(needs.again) + u32::from(may_copy);
+    if resident {
         needs.data.push(number);
-    } else {
+    } else if needs.after_clone || !may_copy {
         needs.adopted += 1;
     }
     Ok(())
@@ -117,8 +118,8 @@ pub(super) fn punch(
 ) -> Result<(), Miss> {
     meta(space, id, needs)?;
     match super::meta(space, id)? {
-        Some(_) => zero(space, id, from..to, needs),
-        None => Ok(()),
+        None if !needs.again => Ok(()),
+        _ => zero(space, id, from..to, needs),
     }
 }
 
@@ -145,8 +146,8 @@ pub(super) fn truncate(
     meta(space, id, needs)?;
     let page = space.pages.layout().page;
     match super::meta(space, id)? {
-        // An earlier change of the transaction may have made the object longer.
-        Some(_) if needs.again => {
+        // An earlier change of the transaction may have made the object, or made it longer.
+        _ if needs.again => {
             zero(space, id, length..u64::MAX / page.bytes() as u64 * page.bytes() as u64, needs)
         }
         Some(old) if length < old.length => {

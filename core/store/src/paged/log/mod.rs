@@ -23,7 +23,7 @@ mod reader;
 mod writer;
 
 pub use group::{Group, GroupSettings};
-pub use reader::{Found, Record, Scan};
+pub use reader::{Found, Record, Scan, durable_at};
 pub use writer::{Log, LogWrite};
 
 /// Bytes before a record's body.
@@ -48,7 +48,9 @@ pub enum Kind {
     Edits = 5,
     /// An instant: checkpoint (8).
     Instant = 6,
-    /// Everything before this position was made durable, data written beside the log included: position (8).
+    /// Everything before this position was made durable, data written beside the log included: position (8). Every request
+    /// begins with one, so that damage inside the durable log can be told from its torn end: behind the damage stands a
+    /// block whose first record says that the log was durable beyond it.
     Durable = 7,
 }
 

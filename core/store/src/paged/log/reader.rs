@@ -39,6 +39,19 @@ pub struct Scan {
     limit: u64,
 }
 
+/// What a [`Kind::Durable`] record at `position` says, if there is one at the beginning of `bytes`. Nothing is asked about
+/// what it is chained to: its own checksum and position show that it was written there.
+pub fn durable_at(position: Lsn, bytes: &[u8]) -> Option<Lsn> {
+    let (header, rest) = bytes.split_at_checked(RECORD_HEADER)?;
+    let body = rest.get(..8)?;
+    let is_one = header[20] == Kind::Durable as u8
+        && header[4..8] == 8u32.to_le_bytes()
+        && header[8..16] == position.0.to_le_bytes();
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&header[4..]), body);
+    let is_whole = is_one && crc.to_le_bytes() == header[..4];
+    is_whole.then(|| Lsn(u64::from_le_bytes(body.try_into().expect("eight bytes"))))
+}
+
 impl Scan {
     /// A scan from `position` on, whose record is chained to `chain`.
     pub fn new(ring: Ring, position: Lsn, chain: u32) -> Scan {

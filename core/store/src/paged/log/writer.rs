@@ -187,6 +187,11 @@ impl Log {
         self.buffer_start = Lsn(self.buffer_start.0 + whole as u64);
     }
 
+    /// Whether the next record begins a new request, and with it a block.
+    pub fn begins_request(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
     /// Whether something is appended that no request holds yet.
     pub fn has_unwritten(&self) -> bool {
         !self.sealed.is_empty() || (!self.buffer.is_empty() && self.head > self.written)

@@ -94,7 +94,7 @@ impl<T: Copy> PagedStore<T> {
         self.log_flushes -= 1;
         if self.log_flushes == 0 {
             self.group.flush_done(self.now);
-            self.durable_to_note = Some(self.group.flushed());
+            self.durable_to_note = true;
         }
     }
 

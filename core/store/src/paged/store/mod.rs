@@ -97,8 +97,8 @@ pub struct PagedStore<T> {
     log_flushes: u32,
     /// Data was written beside the log since the data device was last flushed.
     own_data_unflushed: bool,
-    /// A position that is durable and of which the log does not speak yet.
-    durable_to_note: Option<super::ids::Lsn>,
+    /// More is durable than the log says.
+    durable_to_note: bool,
     compressor: Compressor,
     throttle: Throttle,
     job: Option<Job>,

@@ -40,6 +40,10 @@ impl<T: Copy> PagedStore<T> {
         else {
             unreachable!("it was a transaction");
         };
+        if wanted == 0 {
+            running.work = Work::Changes(edits.into_iter().map(change_of).collect());
+            return self.update(running, true);
+        }
         let mut changes = Vec::with_capacity(edits.len());
         let mut writes = Vec::new();
         let direct: Vec<bool> = edits.iter().map(|edit| self.own_pages(edit, &edits) > 0).collect();
@@ -52,11 +56,7 @@ impl<T: Copy> PagedStore<T> {
             }
         }
         running.work = Work::Changes(changes);
-        if writes.is_empty() {
-            self.update(running, true);
-        } else {
-            self.write_own(running, writes);
-        }
+        self.write_own(running, writes);
     }
 
     /// How many pages of an edit go beside the log. None if other edits of the transaction are about the same object: they

@@ -57,8 +57,11 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// Lets an op wait for something that [`PagedStore::unpark`] is told of.
+    ///
+    /// It keeps no pages meanwhile: ops that wait for what the others keep would wait for ever.
     pub(super) fn park(&mut self, mut running: Running<T>, wait: Wait, first: bool) {
         running.wait = wait;
+        self.release_pins(&mut running);
         match wait {
             Wait::LogRoom => self.want_checkpoint(Reason::LogSize),
             Wait::FreePages => self.want_checkpoint(Reason::Space),
@@ -112,7 +115,7 @@ impl<T: Copy> PagedStore<T> {
             if frames <= self.space.pages.free_frames() {
                 break;
             }
-            if frames > self.space.pages.frames() / 4 {
+            if frames > self.allowed(self.space.pages.frames() / 4) {
                 return Verdict::Fail(OpError::TooLarge);
             }
             // What goes to make room may be what was planned on.
@@ -124,7 +127,7 @@ impl<T: Copy> PagedStore<T> {
         match self
             .find_pages(changes)
             .or_else(|| self.find_frames(touch))
-            .or_else(|| self.find_log_room(changes))
+            .or_else(|| self.find_log_room(changes, touch))
         {
             Some(verdict) => verdict,
             None => Verdict::Go(touch),
@@ -187,6 +190,12 @@ impl<T: Copy> PagedStore<T> {
         });
         let reserve = if gives_back { 0 } else { PAGES_RESERVED };
         let wanted = u64::from(self.needs.new_pages(self.page_size())) + reserve;
+        if self.restart.is_some() {
+            // It fitted once, as it really was. Here later transactions have claimed their pages already, and the estimate
+            // may not fit: it goes on as soon as nothing more can be had.
+            let waits = wanted > allocator.free() && allocator.returning() > 0;
+            return waits.then_some(Verdict::Wait(Wait::FreePages));
+        }
         if wanted <= allocator.free() || self.needs.new_pages(self.page_size()) == 0 {
             None
         } else if wanted <= allocator.free() + allocator.returning() {
@@ -201,13 +210,21 @@ impl<T: Copy> PagedStore<T> {
         self.space.pages.frames() / 4 * 3
     }
 
+    /// What one transaction may take at most of `most`: not all, because a plan is an estimate, and the one that a replay makes
+    /// of the same transaction may come out higher.
+    fn allowed(&self, most: u32) -> u32 {
+        if self.restart.is_some() { most } else { most / 4 * 3 }
+    }
+
     /// Frames that may become dirty, and slots for old versions.
     fn find_frames(&self, touch: Touch) -> Option<Verdict> {
         let pages = &self.space.pages;
         let counts = pages.counts();
         let newly_dirty = touch.clean + touch.in_checkpoint;
         let images_max = u32::try_from(self.superblock.layout.images_max()).unwrap_or(u32::MAX);
-        if newly_dirty > self.held_max().min(images_max) {
+        // Not only those that are clean now: after a restart all of them are.
+        let all = self.needs.touched().count() as u32 + self.needs.new_frames(self.page_size());
+        if all > self.allowed(self.held_max().min(images_max)) {
             return Some(Verdict::Fail(OpError::TooLarge));
         }
         // Map pages that come on top are few and the cap leaves a quarter of the cache.
@@ -219,7 +236,7 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// Room in the log, with the worst that the pages may add to it.
-    fn find_log_room(&mut self, changes: &[Change<'_>]) -> Option<Verdict> {
+    fn find_log_room(&mut self, changes: &[Change<'_>], touch: Touch) -> Option<Verdict> {
         self.body.clear();
         if self.options.log_mode == LogMode::None || self.restart.is_some() {
             return None;
@@ -230,10 +247,9 @@ impl<T: Copy> PagedStore<T> {
             return Some(Verdict::Fail(OpError::TooLarge));
         }
         let images = if self.space.pages.journal.is_on() {
-            let pages = self.needs.touched().count() as u64
-                + u64::from(self.needs.new_frames(self.page_size()))
-                + 2;
-            pages * (layout.page.bytes() as u64 + 64)
+            // Clean pages give an image; a merge of dirty ones gives edits of at most a page; two pages of the free map.
+            let pages = u64::from(touch.clean) + u64::from(touch.in_checkpoint) + 3;
+            pages * (layout.page.bytes() as u64 + 64) + 2 * self.body.len() as u64
         } else {
             0
         };
@@ -281,8 +297,9 @@ impl<T: Copy> PagedStore<T> {
     }
 
     fn append_transaction(&mut self, changes: &[Change<'_>]) -> crate::paged::ids::Lsn {
-        if let Some(through) = self.durable_to_note.take() {
-            self.log.append(Kind::Durable, &through.0.to_le_bytes());
+        if self.durable_to_note || self.log.begins_request() {
+            self.durable_to_note = false;
+            self.log.append(Kind::Durable, &self.group.flushed().0.to_le_bytes());
         }
         let before = self.log.head();
         let position = self.log.append(Kind::Transaction, &self.body);

@@ -36,12 +36,15 @@ impl<T: Copy> PagedStore<T> {
     /// Takes the instant, if a checkpoint is wanted and there is anything to do.
     pub(super) fn take_instant(&mut self) -> bool {
         let Some(reason) = self.checkpoint_wanted.take() else { return false };
+        let wants_pages = matches!(reason, Reason::Space | Reason::Restart);
+        let frees = wants_pages && self.space.pages.allocator.returning() > 0;
         if self.space.pages.counts().dirty == 0
             && self.log_position().0 == self.superblock.completed.position
+            && !frees
         {
-            // Nothing has changed since the last one: it is as good as a new one.
+            // Nothing has changed since the last one: it is as good as a new one. Who waits for anything but an answer goes
+            // on waiting, for what other ops keep.
             self.answer_checkpoint_waiters(self.superblock.completed.id.next());
-            self.unpark |= reason != Reason::Request;
             return false;
         }
         let id = self.superblock.completed.id.next();

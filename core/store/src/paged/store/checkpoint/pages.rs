@@ -7,8 +7,8 @@ use crate::paged::options::Protection;
 use crate::paged::space::Pages;
 use crate::paged::store::{PagedStore, Purpose};
 
-/// Pages of one write at most.
-const PAGE_RUN_MAX: usize = 32;
+/// Pages of one write at most, for the reason of the image writes' size.
+const PAGE_RUN_MAX: usize = 16;
 /// Above this share of the buffer, old versions are written first (checkpoint.md 6.5).
 const DRAIN_FIRST: (u32, u32) = (2, 3);
 

@@ -37,6 +37,8 @@ pub enum RestartFault {
     Image(PageNo),
     /// The log ends before the checkpoint that had begun.
     LogEnds(Lsn),
+    /// The log is damaged here: records behind say that it was durable beyond.
+    LogDamaged(Lsn),
     /// A whole record does not mean anything.
     Record(Lsn),
     /// A page of the tree or the free map is damaged.
@@ -93,6 +95,9 @@ impl fmt::Display for RestartFault {
             RestartFault::Image(page) => write!(f, "the image of {page} cannot be unpacked"),
             RestartFault::LogEnds(position) => {
                 write!(f, "the log ends at {position}, before the checkpoint that was under way")
+            }
+            RestartFault::LogDamaged(position) => {
+                write!(f, "the log is damaged at {position}: it was durable beyond")
             }
             RestartFault::Record(position) => {
                 write!(f, "the record at {position} is whole and means nothing")

@@ -50,11 +50,21 @@ pub(super) enum Request {
     Tail(Target, u64),
 }
 
+/// Frames beside the free map: a put that may split every level takes ten, and an op may take a quarter of the cache.
+const FRAMES_LEAST: u64 = 64;
+
 enum Phase {
     Superblocks {
         read: Vec<Vec<u8>>,
         log_header: Option<Vec<u8>>,
         left: u32,
+    },
+    /// The superblock that was read may stand in a volatile cache only, or be the remains of a flush that failed. It is
+    /// written again in its own place and flushed before anything relies on it: were it lost after the first page
+    /// that goes home, nothing would say that pages are half written; and the other slot holds what it leads back to.
+    Confirm {
+        left: u32,
+        flushing: bool,
     },
     Physical(Box<Physical>),
     Map {
@@ -107,6 +117,7 @@ impl Restart {
     pub(super) fn progress(&self) -> RestartProgress {
         let (phase, done, total) = match &self.phase {
             Phase::Superblocks { .. } => ("reading superblocks", 0, 0),
+            Phase::Confirm { .. } => ("confirming the superblock", 0, 0),
             Phase::Physical(physical) => return physical.progress(),
             Phase::Map { next, loaded } => ("reading the free map", *loaded, *next),
             Phase::Replay(replay) => return replay.progress(),
@@ -131,7 +142,7 @@ impl<T: Copy> PagedStore<T> {
             group: Group::new(group_settings(&options), Lsn(0)),
             log_flushes: 0,
             own_data_unflushed: false,
-            durable_to_note: None,
+            durable_to_note: false,
             compressor: Compressor::new(options.compression),
             throttle: Throttle::new(options.throttle),
             job: None,
@@ -220,13 +231,13 @@ impl<T: Copy> PagedStore<T> {
                     self.give_up(fault);
                 }
             }
-            (Phase::Marker { left }, Request::Marker) => {
+            (Phase::Confirm { left, flushing: false } | Phase::Marker { left }, Request::Marker) => {
                 *left -= 1;
                 if !good {
                     self.give_up(RestartFault::Unwritable);
                 }
             }
-            (Phase::Flush { left }, Request::Flush) => {
+            (Phase::Confirm { left, flushing: true } | Phase::Flush { left }, Request::Flush) => {
                 *left -= 1;
                 if !good {
                     self.stop(Fault::Flush(Target::Data));
@@ -254,6 +265,11 @@ impl<T: Copy> PagedStore<T> {
         match &self.restarting().phase {
             Phase::Superblocks { left: 0, .. } => self.choose_superblock(),
             Phase::Superblocks { .. } => false,
+            Phase::Confirm { left: 0, flushing } => match *flushing {
+                false => self.flush_confirmed(),
+                true => self.begin_repair(),
+            },
+            Phase::Confirm { .. } => false,
             Phase::Physical(_) => self.advance_physical(),
             Phase::Map { .. } => self.load_map(),
             Phase::Replay(_) => self.advance_replay(),
@@ -289,6 +305,20 @@ impl<T: Copy> PagedStore<T> {
         if self.fault.is_some() {
             return false;
         }
+        self.restarting().phase = Phase::Confirm { left: 2, flushing: false };
+        self.write_markers();
+        true
+    }
+
+    fn flush_confirmed(&mut self) -> bool {
+        let class = self.options.classes.restart;
+        self.flush(Purpose::Restart(Request::Flush), Target::Data, class);
+        self.restarting().phase = Phase::Confirm { left: 1, flushing: true };
+        true
+    }
+
+    fn begin_repair(&mut self) -> bool {
+        let superblock = self.superblock;
         self.restarting().phase = match superblock.begun {
             Some(begun) => Phase::Physical(Box::new(Physical::new(&superblock, begun))),
             None => Phase::Map { next: 0, loaded: 0 },
@@ -296,11 +326,22 @@ impl<T: Copy> PagedStore<T> {
         true
     }
 
+    /// Writes the present superblock into its slot, at both ends of the device.
+    fn write_markers(&mut self) {
+        let class = self.options.classes.restart;
+        let marker = self.superblock;
+        for offset in marker_offsets(&marker) {
+            let purpose = Purpose::Restart(Request::Marker);
+            self.write(purpose, Target::Data, offset, class, marker.encode());
+        }
+    }
+
     fn set_up(&mut self, superblock: Superblock) {
         let layout = superblock.layout;
         let frames = cache_frames(self.options.cache, layout.page);
-        if u64::from(frames) < layout.map_pages * 4 + 32 {
-            return self.give_up(RestartFault::CacheTooSmall { frames: layout.map_pages * 4 + 32 });
+        let least = layout.map_pages * 4 + FRAMES_LEAST;
+        if u64::from(frames) < least {
+            return self.give_up(RestartFault::CacheTooSmall { frames: least });
         }
         let slots = cache_frames(self.options.old_versions_bytes(), layout.page);
         let tree = Tree { root: superblock.completed.root, height: superblock.completed.height };
@@ -343,15 +384,10 @@ impl<T: Copy> PagedStore<T> {
     /// The replay is over: what it read is made durable. So is the marker: the one that was read may be the remains of a
     /// flush that failed.
     fn flush_restart(&mut self) {
-        let class = self.options.classes.restart;
         self.superblock.sequence += 1;
         self.superblock.protection = self.options.protection;
-        let marker = self.superblock;
         self.restarting().phase = Phase::Marker { left: 2 };
-        for offset in marker_offsets(&marker) {
-            let purpose = Purpose::Restart(Request::Marker);
-            self.write(purpose, Target::Data, offset, class, marker.encode());
-        }
+        self.write_markers();
     }
 
     fn flush_marker(&mut self) -> bool {

@@ -3,7 +3,7 @@
 use super::Request;
 use crate::paged::api::IoDone;
 use crate::paged::ids::Lsn;
-use crate::paged::log::{Found, Ring, Scan};
+use crate::paged::log::{Found, Ring, Scan, durable_at};
 use loadline_device::Outcome;
 use std::collections::BTreeMap;
 
@@ -127,6 +127,27 @@ impl Stream {
         self.window_start = Lsn(self.window_start.0 + done as u64);
         self.window.extend_from_slice(&piece);
         true
+    }
+
+    /// Whether no read is in flight.
+    pub(super) fn is_settled(&self) -> bool {
+        self.in_flight == 0
+    }
+
+    /// A record behind `end`, in what has been read beyond it, that says that the log was durable beyond it.
+    pub(super) fn proof_beyond(&self, end: Lsn) -> Option<Lsn> {
+        let window = std::iter::once((&self.window_start, &self.window));
+        for (start, bytes) in window.chain(&self.arrived) {
+            let first = start.0.max(end.0).next_multiple_of(self.ring.block);
+            let last = start.0 + bytes.len() as u64;
+            for at in (first..last).step_by(self.ring.block as usize) {
+                let through = durable_at(Lsn(at), &bytes[(at - start.0) as usize..]);
+                if through.is_some_and(|through| through > end) {
+                    return Some(Lsn(at));
+                }
+            }
+        }
+        None
     }
 
     /// What the block of `position` holds before it.

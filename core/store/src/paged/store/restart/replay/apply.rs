@@ -21,28 +21,22 @@ impl<T: Copy> PagedStore<T> {
         let Phase::Replay(replay) = &mut self.restarting().phase else { unreachable!("it runs") };
         let (ring, end) = (replay.ring, replay.end);
         let mut stream = std::mem::replace(&mut replay.stream, Stream::new(ring, 0, Lsn(0), 0));
-        let progress = stream.pump(|_, record| record.position < end && self.replay_record(record));
-        let replay = self.replay();
-        replay.stream = stream;
+        // The log may have been found to end before a record that is there.
+        let mut is_cut = false;
+        let progress = stream.pump(|_, record| {
+            is_cut = record.position >= end;
+            !is_cut && self.replay_record(record)
+        });
+        self.replay().stream = stream;
         let is_over = match progress {
             Some(Progress::End) => true,
             Some(Progress::Wait) => return self.replay().stream.wants_reads(),
-            None => {
-                replay.ahead.len() < AHEAD_MAX && self.fault.is_none() && self.next_is_beyond_end()
-            }
+            None => is_cut && self.fault.is_none(),
         };
         if !is_over || !self.replay().ahead.is_empty() || self.job.is_some() {
             return false;
         }
         self.end_of_log()
-    }
-
-    /// Whether the record at which the stream stopped is one that was cut off.
-    fn next_is_beyond_end(&mut self) -> bool {
-        let replay = self.replay();
-        let ring = replay.ring;
-        let at = replay.stream.scan().position();
-        at >= replay.end || ring.next_record(at) >= replay.end
     }
 
     /// One record's turn. False stops the stream before it.

@@ -243,8 +243,13 @@ impl<T: Copy> PagedStore<T> {
             return self.replay_failed(fault);
         }
         match progress {
+            Some(Progress::End) if !self.replay().stream.is_settled() => false,
             Some(Progress::End) => {
                 let replay = self.replay();
+                let end = replay.stream.scan().position();
+                if replay.stream.proof_beyond(end).is_some() {
+                    return self.replay_failed(RestartFault::LogDamaged(end));
+                }
                 replay.end = replay.stream.scan().position();
                 replay.stage = Stage::Verify { next: 0 };
                 true
