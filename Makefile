@@ -16,9 +16,14 @@ test: setup
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) test --workspace --locked
 
-# The long searches that do not belong into the normal test run.
+# The long searches that do not belong into the normal test run, then ten minutes of random crashes of the store;
+# `make soak SECONDS=60 SEED=7` for fewer, from another seed.
+SECONDS ?= 600
+SEED ?= 1
 soak: setup
 	LOADLINE_SOAK=1 $(CARGO) test --workspace --locked --release -- --include-ignored
+	$(CARGO) build --release --locked --package loadline
+	target/release/loadline soak --seconds $(SECONDS) --seed $(SEED)
 
 # Each benchmark prints its own table; docs/mclock.md holds one with the machine it came from.
 bench: setup

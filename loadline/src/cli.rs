@@ -3,8 +3,12 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use loadline_base::Bytes;
 use loadline_device::Medium;
+use loadline_sim::soak::Replay;
+use loadline_store::paged::ObjectId;
+use loadline_store::{CollectionId, ObjectNo};
 use loadline_study::Override;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Storage quality of service, end to end: schedulers, an engine, and a lab that shows what they do to clients.
 #[derive(Debug, Parser)]
@@ -17,7 +21,7 @@ pub(crate) struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
   0    it is done
-  1    this machine does not let it: a folder cannot be written, a tool is missing
+  1    this machine does not let it: a folder cannot be written, a tool is missing; or a store is damaged
   2    what was typed, or a file that it names, cannot be used
   130  interrupted; a study's folder can be continued by the same command";
 
@@ -32,6 +36,13 @@ pub(crate) enum Command {
     /// The calibrated drives that studies run on
     #[command(subcommand)]
     Drive(DriveCommand),
+    /// What lies on a store's devices: any structure, or a check of everything
+    Inspect(InspectArgs),
+    /// Make a store on a file or a block device
+    #[command(subcommand)]
+    Store(StoreCommand),
+    /// Prove the store: random loads, crashes and faults in the simulated world
+    Soak(SoakArgs),
     /// What this machine has and lacks for Loadline
     Doctor(JsonArg),
 }
@@ -75,7 +86,7 @@ pub(crate) struct RunArgs {
     /// Change a figure of the study (scale=0.1) or an option of every OSD (osd_max_backfills=4)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<Override>,
-    /// A tenth of the published amount of work
+    /// A tenth of the published amount of work; of a checkpoint study a quarter of its periods
     #[arg(long)]
     pub(crate) quick: bool,
     /// Seed of load, lotteries and placement
@@ -177,4 +188,149 @@ pub(crate) enum DriveCommand {
     Show(NameArg),
     /// Find the service time with which the published baseline is met
     Calibrate(NameArg),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// The data device, or an image of it
+    pub(crate) file: PathBuf,
+    #[command(subcommand)]
+    pub(crate) what: Option<InspectWhat>,
+    /// The log device, if the log has its own
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) log_device: Option<PathBuf>,
+    /// Rows of a list at most
+    #[arg(long, global = true, default_value_t = 1000, value_name = "N")]
+    pub(crate) most: usize,
+    #[command(flatten)]
+    pub(crate) json: GlobalJsonArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GlobalJsonArg {
+    /// Print one JSON object instead of text
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum InspectWhat {
+    /// The superblock: regions, and which checkpoint the store stands at (this is shown if nothing is named)
+    Superblock,
+    /// The log's records from the last completed checkpoint on
+    Log,
+    /// One page: its header and cells, or its bytes
+    Page {
+        /// Its number, counted in pages from the beginning of the device
+        number: u64,
+    },
+    /// The images in the recovery area
+    Recovery,
+    /// What is free, and in which runs
+    FreeMap,
+    /// Every node of the tree
+    Tree,
+    /// Users' keys
+    Keys,
+    /// Objects
+    Objects {
+        /// Only those of this collection
+        collection: Option<u32>,
+    },
+    /// One object: its extents and attributes
+    Object {
+        /// COLLECTION/OBJECT, or COLLECTION/OBJECT/SNAPSHOT
+        id: ObjectArg,
+    },
+    /// Verify everything; exit code 1 if anything is wrong
+    Check,
+}
+
+/// An object as it is typed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ObjectArg(pub(crate) ObjectId);
+
+impl FromStr for ObjectArg {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<ObjectArg, &'static str> {
+        let wanted = "expected an object such as `3/17` or `3/17/2`";
+        let mut numbers = text.split('/').map(|part| part.parse::<u64>().map_err(|_| wanted));
+        let collection = numbers.next().ok_or(wanted)??;
+        let object = numbers.next().ok_or(wanted)??;
+        let snapshot = numbers.next().unwrap_or(Ok(0))?;
+        let collection = CollectionId::new(u32::try_from(collection).map_err(|_| wanted)?);
+        let id = ObjectId { collection, object: ObjectNo(object), snapshot };
+        if numbers.next().is_some() { Err(wanted) } else { Ok(ObjectArg(id)) }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// Write an empty store
+    Format(FormatArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FormatArgs {
+    /// The data device; a file is created
+    pub(crate) file: PathBuf,
+    /// Size of the data device; by default what the file has
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<Bytes>,
+    /// A device of its own for the log; a file is created with the size of --log
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log_device: Option<PathBuf>,
+    /// Size of the log; by default an eighth of the data device
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) log: Option<Bytes>,
+    /// Size of a log segment; by default about a sixteenth of the log
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) segment: Option<Bytes>,
+    /// Size of the recovery area; by default an eighth of the data device
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) recovery: Option<Bytes>,
+    /// Size of a page, 1 KiB to 16 KiB
+    #[arg(long, default_value = "4 KiB", value_name = "SIZE")]
+    pub(crate) page: Bytes,
+    /// What the log is written in multiples of: the physical sector, 512 B to 4 KiB
+    #[arg(long, default_value = "4 KiB", value_name = "SIZE")]
+    pub(crate) block: Bytes,
+    /// Where images go that make a torn checkpoint whole
+    #[arg(long, default_value = "checkpoint")]
+    pub(crate) protection: ProtectionArg,
+    /// Overwrite what is there
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ProtectionArg {
+    /// In the log, at a page's first change after a checkpoint
+    Log,
+    /// In the recovery area, before the checkpoint writes its first page
+    Checkpoint,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SoakArgs {
+    /// How long; each seed takes a fraction of a second
+    #[arg(long, default_value_t = 60, value_name = "N")]
+    pub(crate) seconds: u64,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Seeds at the same time; by default one per core
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<u32>,
+    /// Run this seed again, or the part of it that a failure was shrunk to, and tell what happens
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["seconds", "seed", "jobs"])]
+    pub(crate) replay: Option<Replay>,
+    /// Keep the disks of a failure, or of the replay, as images for `loadline inspect`
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) keep: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
 }

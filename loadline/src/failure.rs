@@ -12,6 +12,8 @@ pub(crate) enum Failure {
     Input(String),
     /// This machine does not let it: a disk, a folder.
     Environment(String),
+    /// A store is damaged.
+    Damaged(String),
     /// Somebody pressed Ctrl-C; the text says how to continue.
     Interrupted(String),
     /// Whoever reads the output has gone, which is no failure of ours.
@@ -24,6 +26,7 @@ impl Failure {
         let (text, code) = match self {
             Failure::Input(text) => (format!("error: {text}"), 2),
             Failure::Environment(text) => (format!("error: {text}"), 1),
+            Failure::Damaged(text) => (format!("error: {text}"), 1),
             Failure::Interrupted(text) => (text, 130),
             Failure::ReaderGone => return ExitCode::SUCCESS,
         };

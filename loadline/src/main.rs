@@ -7,8 +7,11 @@ mod cli;
 mod doctor;
 mod drive;
 mod failure;
+mod inspect;
 mod profile;
 mod show;
+mod soak;
+mod store;
 mod study;
 
 use clap::Parser;
@@ -20,6 +23,9 @@ fn main() -> ExitCode {
         Command::Study(command) => study::carry_out(command),
         Command::Profile(command) => profile::carry_out(command),
         Command::Drive(command) => drive::carry_out(command),
+        Command::Inspect(args) => inspect::carry_out(args),
+        Command::Store(command) => store::carry_out(command),
+        Command::Soak(args) => soak::carry_out(&args),
         Command::Doctor(args) => doctor::carry_out(&args),
     };
     match outcome {

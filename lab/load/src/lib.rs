@@ -1,4 +1,5 @@
-//! Who sends what when, and what the senders saw: closed and open loops over the objects of an image.
+//! Who sends what when, and what the senders saw: closed and open loops over the objects of an image, and over the keys
+//! of a store.
 //!
 //! A load is described by a [`LoadSpec`], which a study file holds, and becomes a [`Load`], which drives a
 //! world and records every completion without allocating. This crate may not know studies, setups or
@@ -8,6 +9,7 @@ mod address;
 mod load;
 mod mix;
 mod pace;
+pub mod puts;
 pub mod quantity;
 mod recorder;
 mod spec;

@@ -46,7 +46,7 @@ fn write_setup(out: &mut String, setup: &SetupResult) {
     out.push('\n');
 }
 
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

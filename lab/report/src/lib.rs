@@ -1,10 +1,11 @@
 //! Result files in; a terminal table, CSV series, SVG charts and one self-contained page out.
 //!
-//! This crate may know what a study concluded (`StudyResult`, `RunFacts`) and how people read it.
+//! This crate may know what a study concluded (`StudyResult`, `CheckpointResult`, `RunFacts`) and how people read it.
 //! It may not run anything, draw a conclusion that is not in the result or computed from its
 //! repeats by `loadline-stats`, or refer to anything outside the page that it writes.
 
 mod charts;
+mod checkpoint;
 mod column;
 mod csv;
 mod headline;
@@ -16,5 +17,6 @@ mod svg;
 mod terminal;
 mod write;
 
+pub use checkpoint::{checkpoint_table, write_checkpoint_report};
 pub use terminal::terminal_table;
 pub use write::{ReportError, write_report};

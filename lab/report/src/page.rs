@@ -37,11 +37,11 @@ struct Page<'a> {
 }
 
 /// Style sheet parts that are computed.
-struct Style {
-    light: String,
-    dark: String,
-    rules: String,
-    shapes: &'static str,
+pub(crate) struct Style {
+    pub(crate) light: String,
+    pub(crate) dark: String,
+    pub(crate) rules: String,
+    pub(crate) shapes: &'static str,
 }
 
 struct SetupView<'a> {
@@ -61,12 +61,13 @@ struct CellView {
     difference: String,
 }
 
-struct ChartView {
-    title: String,
-    caption: String,
-    wide: bool,
-    screen: String,
-    phone: String,
+/// A chart at the widths of a screen and of a phone.
+pub(crate) struct ChartView {
+    pub(crate) title: String,
+    pub(crate) caption: String,
+    pub(crate) wide: bool,
+    pub(crate) screen: String,
+    pub(crate) phone: String,
 }
 
 struct WaitRow {
@@ -97,12 +98,7 @@ pub(crate) fn page(result: &StudyResult, facts: &RunFacts) -> Result<String, ask
     let page = Page {
         result,
         facts,
-        style: Style {
-            light: palette::variables(&palette::HUES_LIGHT, &palette::STAGES_LIGHT),
-            dark: palette::variables(&palette::HUES_DARK, &palette::STAGES_DARK),
-            rules: palette::variable_rules(),
-            shapes: crate::svg::SHAPES,
-        },
+        style: Style::new(),
         sentences: sentences(result),
         verdicts: verdicts(result),
         setups: setup_views(result),
@@ -118,7 +114,18 @@ pub(crate) fn page(result: &StudyResult, facts: &RunFacts) -> Result<String, ask
     page.render()
 }
 
-fn chart_view(chart: &Chart) -> ChartView {
+impl Style {
+    pub(crate) fn new() -> Style {
+        Style {
+            light: palette::variables(&palette::HUES_LIGHT, &palette::STAGES_LIGHT),
+            dark: palette::variables(&palette::HUES_DARK, &palette::STAGES_DARK),
+            rules: palette::variable_rules(),
+            shapes: crate::svg::SHAPES,
+        }
+    }
+}
+
+pub(crate) fn chart_view(chart: &Chart) -> ChartView {
     ChartView {
         title: chart.title.clone(),
         caption: chart.caption.clone(),
@@ -238,14 +245,22 @@ fn run_rows(result: &StudyResult, facts: &RunFacts) -> Vec<(&'static str, String
         other => other.to_owned(),
     };
     let repeats = result.setups.iter().map(|setup| setup.repeats.len()).max().unwrap_or(0);
-    let gib = facts.host.memory_bytes as f64 / f64::from(1 << 30);
-    let commit = facts.commit.as_deref().unwrap_or("unknown");
-    vec![
+    let mut rows = vec![
         ("World", world),
         ("Scale", format!("{} of the published amount of work", result.scale)),
         ("Seed", format!("{}; the same seed gives the same bytes", result.seed)),
         ("Runs per setup", repeats.max(1).to_string()),
         ("Clients", result.load.clone()),
+    ];
+    rows.extend(machine_rows(facts));
+    rows
+}
+
+/// Program, command and machine.
+pub(crate) fn machine_rows(facts: &RunFacts) -> Vec<(&'static str, String)> {
+    let gib = facts.host.memory_bytes as f64 / f64::from(1 << 30);
+    let commit = facts.commit.as_deref().unwrap_or("unknown");
+    vec![
         ("Program", format!("loadline {}, commit {commit}", facts.version)),
         ("Command", facts.command.clone()),
         ("Started", facts.started_at.clone()),

@@ -62,6 +62,13 @@ pub(crate) fn looks(result: &StudyResult) -> Vec<Look> {
     looks
 }
 
+/// A look for each of `count` setups none of which is a baseline: a hue each, then the same hues with another pattern.
+pub(crate) fn looks_in_order(count: usize) -> Vec<Look> {
+    let hues = HUES_LIGHT.len() - 1;
+    let look = |setup| Look { setup, hue: 1 + setup % hues, pattern: setup / hues % PATTERNS };
+    (0..count).map(look).collect()
+}
+
 /// Rules that give `h0`… and `s0`… the colours of one ground, for a file that stands alone.
 pub(crate) fn literal_rules() -> String {
     let hues = HUES_LIGHT.iter().enumerate().map(|(n, ink)| format!(".h{n}{{color:{ink}}}"));

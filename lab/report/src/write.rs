@@ -1,6 +1,6 @@
 //! Writes a study's report into its folder.
 
-use crate::charts::{study_charts, wait_charts};
+use crate::charts::{Chart, study_charts, wait_charts};
 use crate::csv::{file_stem, results_csv, series_csv};
 use crate::page::page;
 use crate::svg::standalone;
@@ -33,20 +33,34 @@ pub fn write_report(
     result: &StudyResult,
     facts: &RunFacts,
 ) -> Result<(), ReportError> {
+    let charts: Vec<Chart> = study_charts(result).into_iter().chain(wait_charts(result)).collect();
+    let mut csv = vec![("results.csv".to_owned(), results_csv(result))];
+    for (place, setup) in result.setups.iter().enumerate() {
+        let name = format!("{place:02}-{}.csv", file_stem(&setup.name));
+        csv.push((name, series_csv(&setup.series)));
+    }
+    write_files(folder, &charts, &csv, &page(result, facts)?)
+}
+
+/// Writes the parts of a report: each chart as a file, tables by name, and the page.
+pub(crate) fn write_files(
+    folder: &Path,
+    charts: &[Chart],
+    csv_files: &[(String, String)],
+    page: &str,
+) -> Result<(), ReportError> {
     let (plots, csv) = (folder.join("plots"), folder.join("csv"));
     for part in [&plots, &csv] {
         fs::create_dir_all(part).map_err(|source| unwritable(part, source))?;
     }
-    for chart in study_charts(result).into_iter().chain(wait_charts(result)) {
+    for chart in charts {
         let svg = standalone(&chart.svg(FILE_WIDTH));
         write(&plots.join(format!("{}.svg", chart.id)), &svg)?;
     }
-    write(&csv.join("results.csv"), &results_csv(result))?;
-    for (place, setup) in result.setups.iter().enumerate() {
-        let name = format!("{place:02}-{}.csv", file_stem(&setup.name));
-        write(&csv.join(name), &series_csv(&setup.series))?;
+    for (name, text) in csv_files {
+        write(&csv.join(name), text)?;
     }
-    write(&folder.join("report.html"), &page(result, facts)?)
+    write(&folder.join("report.html"), page)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), ReportError> {

@@ -1,21 +1,20 @@
 //! Makes runs, several at a time, the longest first.
 
+use crate::kind::StudyKind;
 use crate::plan::Job;
-use crate::record::RunRecord;
-use crate::recovery::{RunError, run};
+use crate::recovery::RunError;
 use crate::stopwatch::{CoreTime, Stopwatch};
-use crate::study::Study;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 /// What happens while runs are made.
 #[derive(Debug)]
-pub(crate) enum RunEvent<'a> {
+pub(crate) enum RunEvent<'a, R> {
     /// Somewhat more is done.
     Advanced(Advance),
     /// A run has ended and its record is to be kept. It took this many seconds of a core.
-    Finished(&'a Job, &'a RunRecord, f64),
+    Finished(&'a Job, &'a R, f64),
 }
 
 /// How far all runs together have come.
@@ -47,21 +46,21 @@ const REPORT_EVERY: Duration = Duration::from_millis(100);
 /// Share of the work after which the speed so far says something about the rest.
 const ESTIMATE_FROM: f64 = 0.02;
 
-enum News {
+enum News<R> {
     Advanced { job: usize, share: f64 },
-    Ended { job: usize, outcome: Box<Result<Option<RunRecord>, RunError>>, seconds: f64 },
+    Ended { job: usize, outcome: Box<Result<Option<R>, RunError>>, seconds: f64 },
 }
 
 /// Makes all `jobs` on `workers` threads, and tells `observe` on this one. `interrupted` ends it early.
 ///
 /// # Errors
 /// [`ExecuteError`]; what was observed as finished stays valid.
-pub(crate) fn execute<E>(
-    study: &Study,
+pub(crate) fn execute<S: StudyKind, E>(
+    study: &S,
     jobs: &[Job],
     workers: usize,
     interrupted: &AtomicBool,
-    mut observe: impl FnMut(RunEvent<'_>) -> Result<(), E>,
+    mut observe: impl FnMut(RunEvent<'_, S::Record>) -> Result<(), E>,
 ) -> Result<(), ExecuteError<E>> {
     let mut longest_first: Vec<usize> = (0..jobs.len()).collect();
     longest_first.sort_by(|a, b| jobs[*b].weight.total_cmp(&jobs[*a].weight));
@@ -90,7 +89,13 @@ pub(crate) fn execute<E>(
     })
 }
 
-fn work(study: &Study, jobs: &[Job], job: usize, go_on: &dyn Fn() -> bool, tell: &Sender<News>) {
+fn work<S: StudyKind>(
+    study: &S,
+    jobs: &[Job],
+    job: usize,
+    go_on: &dyn Fn() -> bool,
+    tell: &Sender<News<S::Record>>,
+) {
     let (began, mut told) = (CoreTime::start(), Stopwatch::start());
     let mut tick = |share: f64| {
         if told.elapsed() >= REPORT_EVERY {
@@ -100,15 +105,15 @@ fn work(study: &Study, jobs: &[Job], job: usize, go_on: &dyn Fn() -> bool, tell:
         }
         go_on()
     };
-    let outcome = Box::new(run(study, &jobs[job], &mut tick));
+    let outcome = Box::new(study.make(&jobs[job], &mut tick));
     let _ = tell.send(News::Ended { job, outcome, seconds: began.elapsed().as_secs_f64() });
 }
 
 /// Observes until no worker is left; the answer is how many runs have ended with a record.
-fn follow<E>(
+fn follow<R, E>(
     jobs: &[Job],
-    news: &Receiver<News>,
-    observe: &mut impl FnMut(RunEvent<'_>) -> Result<(), E>,
+    news: &Receiver<News<R>>,
+    observe: &mut impl FnMut(RunEvent<'_, R>) -> Result<(), E>,
 ) -> Result<usize, ExecuteError<E>> {
     let began = Stopwatch::start();
     let all: f64 = jobs.iter().map(|job| job.weight).sum();

@@ -9,7 +9,7 @@ use toml::Spanned;
 /// `studies/*.toml`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct StudyFile {
+pub struct StudyFile {
     pub(crate) title: String,
     pub(crate) question: String,
     pub(crate) kind: Kind,
@@ -28,9 +28,11 @@ pub(crate) struct StudyFile {
 /// Which steps a study takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
+pub enum Kind {
     /// An OSD returns after its absence, and is filled beside the clients (qos.md 13.1).
     Recovery,
+    /// Clients put keys while a store makes checkpoints (checkpoint.md 14).
+    Checkpoint,
 }
 
 #[derive(Clone, Debug, Deserialize)]

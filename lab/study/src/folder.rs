@@ -1,8 +1,7 @@
 //! A study's folder: manifest, records, result. A killed study continues from it.
 
 use crate::facts::RunFacts;
-use crate::record::RunRecord;
-use crate::result::StudyResult;
+use crate::kind::Recorded;
 use crate::study::Inputs;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -95,12 +94,12 @@ impl RunFolder {
     }
 
     /// The result; `None` if the study has not ended.
-    pub fn result(&self) -> Result<Option<StudyResult>, FolderError> {
+    pub fn result<R: DeserializeOwned>(&self) -> Result<Option<R>, FolderError> {
         self.read_json("results.json")
     }
 
     /// Writes the result, whole or not at all.
-    pub fn write_result(&self, result: &StudyResult) -> Result<(), FolderError> {
+    pub fn write_result<R: Serialize>(&self, result: &R) -> Result<(), FolderError> {
         self.write_json("results.json", result)
     }
 
@@ -111,7 +110,7 @@ impl RunFolder {
 
     /// Every whole record. A line that a kill cut short is not there yet, and is taken out of the file, so
     /// that the next record begins on a line of its own.
-    pub fn records(&self) -> Result<Vec<RunRecord>, FolderError> {
+    pub fn records<R: Recorded>(&self) -> Result<Vec<R>, FolderError> {
         let path = self.path.join("runs.jsonl");
         let Some(text) = read_if_there(&path)? else { return Ok(Vec::new()) };
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
@@ -130,7 +129,7 @@ impl RunFolder {
     }
 
     /// Adds a record; when this returns, it is on disk.
-    pub fn append(&self, record: &RunRecord) -> Result<(), FolderError> {
+    pub fn append<R: Recorded>(&self, record: &R) -> Result<(), FolderError> {
         let line = serde_json::to_string(record).expect("a record is plain data") + "\n";
         let path = self.path.join("runs.jsonl");
         let write = || -> io::Result<()> {

@@ -5,11 +5,16 @@
 //! with. It may not know how a conclusion is shown: tables, charts and pages live in `report`,
 //! which reads [`StudyResult`] and [`RunFacts`] and nothing else.
 
+// Studies of checkpoints: their own question, run and conclusion on the machinery below.
+mod checkpoint;
+
 // What a study is: texts in, a checked question out.
 mod file;
 mod input;
+mod kind;
 mod library;
 mod overrides;
+mod sets;
 mod setup;
 mod study;
 
@@ -39,15 +44,22 @@ mod series;
 mod summary;
 
 pub use calibrate::{Calibrated, calibrate};
+pub use checkpoint::{
+    CHECKPOINT_KEYS, CheckpointFigure, CheckpointPoint, CheckpointRecord, CheckpointResult,
+    CheckpointSeries, CheckpointSetup, CheckpointSetupResult, CheckpointStudy, CheckpointWork,
+    ComparedRatio, Comparison, Durations, PublishedCheckpointSet, PutResult, StoreDrive,
+    StoreFigures, StoreShape, checkpoint_json,
+};
 pub use claim::{Claim, ClaimFigure};
 pub use compare::{ComparedFigure, compare_results};
 pub use conclude::conclude;
 pub use execute::Advance;
 pub use facts::{Host, RunFacts};
-pub use file::Companions;
+pub use file::{Companions, Kind};
 pub use folder::{FolderError, Manifest, RunFolder};
 pub use host::build_id;
 pub use input::{InputError, Source, nearest, unknown};
+pub use kind::{Recorded, StudyKind};
 pub use library::{Library, Shelf};
 pub use overrides::{Override, STUDY_KEYS, StudyKey};
 pub use plan::{Job, Purpose, Request, plan};
@@ -56,7 +68,7 @@ pub use published::{
     PublishedSet, PublishedSetup,
 };
 pub use record::{RunRecord, TracedStage};
-pub use recovery::RunError;
+pub use recovery::{RunError, Tick};
 pub use result::{
     ClientResult, DriveSummary, FittedFigure, Latency, NamedValue, PlacementSpread, RecoveryResult,
     RepeatResult, SettingRow, SetupResult, Spread, Statement, StudyResult, Variant,

@@ -1,8 +1,10 @@
 //! Where studies, drives and published figures are found: a path, the nearest data folder, or the program itself.
 
+use crate::checkpoint::CheckpointStudy;
+use crate::file::Kind;
 use crate::input::{InputError, Source, unknown};
 use crate::overrides::Override;
-use crate::study::Inputs;
+use crate::study::{Inputs, kind_of};
 use std::path::{Path, PathBuf};
 
 /// A kind of data file.
@@ -12,6 +14,8 @@ pub enum Shelf {
     Studies,
     /// `drives/*.toml`
     Drives,
+    /// `drives/store/*.toml`: drives with contents, for studies of a store.
+    StoreDrives,
     /// `published/*.toml`
     Published,
 }
@@ -29,6 +33,23 @@ const BUILT_IN: &[(Shelf, &str, &str)] = &[
     ),
     (Shelf::Drives, "hdd-constellation", include_str!("../../../drives/hdd-constellation.toml")),
     (Shelf::Published, "recovery", include_str!("../../../published/recovery.toml")),
+    (
+        Shelf::Studies,
+        "checkpoint-full-speed",
+        include_str!("../../../studies/checkpoint-full-speed.toml"),
+    ),
+    (
+        Shelf::Studies,
+        "checkpoint-fixed-rate",
+        include_str!("../../../studies/checkpoint-fixed-rate.toml"),
+    ),
+    (
+        Shelf::Studies,
+        "checkpoint-extreme",
+        include_str!("../../../studies/checkpoint-extreme.toml"),
+    ),
+    (Shelf::StoreDrives, "nvme", include_str!("../../../drives/store/nvme.toml")),
+    (Shelf::Published, "checkpoint", include_str!("../../../published/checkpoint.toml")),
 ];
 
 impl Shelf {
@@ -36,6 +57,7 @@ impl Shelf {
         match self {
             Shelf::Studies => "studies",
             Shelf::Drives => "drives",
+            Shelf::StoreDrives => "drives/store",
             Shelf::Published => "published",
         }
     }
@@ -43,7 +65,7 @@ impl Shelf {
     const fn noun(self) -> &'static str {
         match self {
             Shelf::Studies => "study",
-            Shelf::Drives => "drive",
+            Shelf::Drives | Shelf::StoreDrives => "drive",
             Shelf::Published => "set of published figures",
         }
     }
@@ -118,8 +140,12 @@ impl Library {
             None if !span.is_empty() => study.error_at(span.start, error.reason),
             _ => error,
         };
+        let drives = match kind_of(&study)? {
+            Kind::Recovery => Shelf::Drives,
+            Kind::Checkpoint => Shelf::StoreDrives,
+        };
         let drive = self
-            .find(Shelf::Drives, named.drive.get_ref())
+            .find(drives, named.drive.get_ref())
             .map_err(|error| at(&named.drive.span(), error))?;
         let published = match &named.published {
             Some(name) => Some(
@@ -129,6 +155,23 @@ impl Library {
             None => None,
         };
         Ok(Inputs { study, drive, published, overrides })
+    }
+
+    /// The override that makes a study quick: a tenth of the published work, or of a checkpoint study a quarter of its
+    /// periods, since a smaller store would show other ratios.
+    ///
+    /// # Errors
+    /// [`InputError`] if there is no such study.
+    pub fn quick(&self, study: &str) -> Result<Override, InputError> {
+        let study = self.find(Shelf::Studies, study)?;
+        let (key, value) = match kind_of(&study)? {
+            Kind::Recovery => ("scale", "0.1".to_owned()),
+            Kind::Checkpoint => {
+                let periods = CheckpointStudy::periods_in(&study)?;
+                ("periods", (periods / 4).max(2).to_string())
+            }
+        };
+        Ok(Override { key: key.to_owned(), value })
     }
 
     fn path(&self, shelf: Shelf, name: &str) -> Option<PathBuf> {
@@ -162,10 +205,26 @@ mod tests {
         let library = Library::built_in();
         for name in library.names(Shelf::Studies) {
             let inputs = library.inputs(&name, Vec::new()).expect("the study's files are there");
-            let study = Study::new(&inputs).expect("the study is sound");
-            assert!(study.published.is_some(), "{name} has published figures");
-            assert_eq!(study.choose("default").expect("there is such a set").len(), 6);
-            assert_eq!(study.choose("all").expect("there is such a set").len(), 12);
+            match inputs.kind().expect("the study has a kind") {
+                Kind::Recovery => {
+                    let study = Study::new(&inputs).expect("the study is sound");
+                    assert!(study.published.is_some(), "{name} has published figures");
+                    assert_eq!(study.choose("default").expect("there is such a set").len(), 6);
+                    assert_eq!(study.choose("all").expect("there is such a set").len(), 12);
+                }
+                Kind::Checkpoint => {
+                    let study = CheckpointStudy::new(&inputs).expect("the study is sound");
+                    let published = study.published.as_ref().expect("it has published figures");
+                    for comparison in &published.comparisons {
+                        for setup in std::iter::once(&comparison.of).chain(&comparison.than) {
+                            assert!(study.setups.iter().any(|own| own.name == *setup), "{setup}");
+                        }
+                    }
+                    for setup in published.setups.keys() {
+                        assert!(study.setups.iter().any(|own| own.name == *setup), "{setup}");
+                    }
+                }
+            }
         }
     }
 

@@ -16,25 +16,18 @@ pub struct Override {
 }
 
 /// A figure of a study that `--set` can change.
-pub struct StudyKey {
+pub struct StudyKey<F> {
     /// Its name.
     pub name: &'static str,
     /// What it is.
     pub doc: &'static str,
-    set: fn(&mut StudyFile, &str) -> Result<(), String>,
+    set: fn(&mut F, &str) -> Result<(), String>,
 }
 
 /// The figures of a study that `--set` can change. Every option of an OSD can be set beside them.
-pub const STUDY_KEYS: &[StudyKey] = &[
-    StudyKey { name: "scale", doc: "share of the published amount of work", set: |_, _| Ok(()) },
-    StudyKey {
-        name: "drive",
-        doc: "the drive under test",
-        set: |file, text| {
-            file.drive = toml::Spanned::new(0..0, text.to_owned());
-            Ok(())
-        },
-    },
+pub const STUDY_KEYS: &[StudyKey<StudyFile>] = &[
+    key("scale", "share of the published amount of work", |_, _| Ok(())),
+    key("drive", "the drive under test", |file, text| put_name(&mut file.drive, text)),
     key("osds", "OSDs, one drive each", |file, text| put(&mut file.cluster.osds, text)),
     key("copies", "copies of each object", |file, text| put(&mut file.cluster.copies, text)),
     key("objects", "objects written while an OSD is away", |file, text| {
@@ -69,20 +62,26 @@ pub const STUDY_KEYS: &[StudyKey] = &[
     }),
 ];
 
-const fn key(
+pub(crate) const fn key<F>(
     name: &'static str,
     doc: &'static str,
-    set: fn(&mut StudyFile, &str) -> Result<(), String>,
-) -> StudyKey {
+    set: fn(&mut F, &str) -> Result<(), String>,
+) -> StudyKey<F> {
     StudyKey { name, doc, set }
 }
 
-fn put<T: FromStr<Err: fmt::Display>>(into: &mut T, text: &str) -> Result<(), String> {
+pub(crate) fn put<T: FromStr<Err: fmt::Display>>(into: &mut T, text: &str) -> Result<(), String> {
     *into = parse(text)?;
     Ok(())
 }
 
-fn parse<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
+/// The name of another file; its place in the text is nowhere.
+pub(crate) fn put_name(into: &mut toml::Spanned<String>, text: &str) -> Result<(), String> {
+    *into = toml::Spanned::new(0..0, text.to_owned());
+    Ok(())
+}
+
+pub(crate) fn parse<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())
 }
 
@@ -114,20 +113,21 @@ impl fmt::Display for Override {
     }
 }
 
-/// Puts the study's own figures into the file; options of OSDs are for the setups.
-pub(crate) fn apply_overrides(
-    file: &mut StudyFile,
-    overrides: &[Override],
+/// Puts the study's own figures into the file.
+pub(crate) fn apply_overrides<'a, F>(
+    file: &mut F,
+    keys: &[StudyKey<F>],
+    has: (&str, &str),
+    overrides: impl IntoIterator<Item = &'a Override>,
 ) -> Result<(), InputError> {
-    for change in overrides.iter().filter(|change| !change.is_option()) {
-        let Some(key) = STUDY_KEYS.iter().find(|key| key.name == change.key) else {
-            let names: Vec<&str> = STUDY_KEYS.iter().map(|key| key.name).collect();
+    for change in overrides {
+        let Some(key) = keys.iter().find(|key| key.name == change.key) else {
+            let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
             let hint = nearest(&change.key, names.iter().copied())
                 .map_or(String::new(), |name| format!("; did you mean `{name}`?"));
-            let reason = format!(
-                "there is no such figure; a study has {} and every option of an OSD{hint}",
-                names.join(", ")
-            );
+            let (study_has, further) = has;
+            let names = names.join(", ");
+            let reason = format!("there is no such figure; {study_has} {names}{further}{hint}");
             return Err(InputError::new(change.to_string(), reason));
         };
         (key.set)(file, &change.value)

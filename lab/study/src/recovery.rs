@@ -18,7 +18,7 @@ use loadline_sim::{Sim, SimConfig};
 use loadline_stats::{LatencyHistogram, LatencySecond};
 
 /// How far a run has come, 0 to 1; the answer is whether to go on.
-pub(crate) type Tick<'a> = &'a mut dyn FnMut(f64) -> bool;
+pub type Tick<'a> = &'a mut dyn FnMut(f64) -> bool;
 
 /// How closely the end of a recovery is timed. The published figures were read once a second; a short run
 /// needs it finer, and asking does not disturb a simulated cluster.
@@ -53,6 +53,14 @@ pub enum RunError {
         limit: Span,
         /// Objects not yet in their places.
         left: u64,
+    },
+    /// A store could not be built, or stopped.
+    #[error("{setup}: {reason}")]
+    Store {
+        /// The setup.
+        setup: String,
+        /// Why.
+        reason: String,
     },
     /// The amount of work rounds to none.
     #[error("{setup}: at scale {scale} no object is misplaced; raise the scale")]
@@ -250,7 +258,7 @@ fn recovery(study: &Study, course: &Course, window: Span) -> RecoveryResult {
     }
 }
 
-fn latency(of: &LatencyHistogram) -> Latency {
+pub(crate) fn latency(of: &LatencyHistogram) -> Latency {
     let at = |percent: f64| of.percentile_ns(percent) as f64 / 1e6;
     Latency {
         mean: of.mean_ns() / 1e6,

@@ -1,17 +1,14 @@
 //! One sitting over a study's folder: what is recorded already, what is missing, and the conclusion.
 
-use crate::conclude::conclude;
 use crate::execute::{Advance, ExecuteError, RunEvent, execute};
 use crate::facts::RunFacts;
 use crate::folder::{FolderError, Manifest, RunFolder};
 use crate::input::InputError;
-use crate::plan::{Job, Request, plan};
-use crate::record::RunRecord;
+use crate::kind::{Recorded, StudyKind};
+use crate::plan::{Job, Request};
 use crate::recovery::RunError;
-use crate::result::StudyResult;
 use crate::stopwatch::Stopwatch;
 use crate::study::{Inputs, Study};
-use crate::trace::chrome_trace;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -34,12 +31,12 @@ pub struct Order {
 }
 
 /// A study with its folder.
-pub struct Session {
-    study: Study,
+pub struct Session<S: StudyKind = Study> {
+    study: S,
     request: Request,
     folder: RunFolder,
     manifest: Manifest,
-    records: Vec<RunRecord>,
+    records: Vec<S::Record>,
 }
 
 /// Why a sitting did not come to its end.
@@ -73,12 +70,16 @@ pub enum SessionError {
     Interrupted,
 }
 
-impl Session {
+impl<S: StudyKind> Session<S> {
     /// Opens the folder for an order: a new one is made, one with the same inputs is continued.
     ///
     /// # Errors
     /// [`SessionError`]; nothing has been written unless the folder could be used.
-    pub fn open(folder: RunFolder, order: Order, facts: RunFacts) -> Result<Session, SessionError> {
+    pub fn open(
+        folder: RunFolder,
+        order: Order,
+        facts: RunFacts,
+    ) -> Result<Session<S>, SessionError> {
         let (study, request) = order.resolve()?;
         let inputs_hash = order.inputs.hash();
         let before = folder.manifest()?;
@@ -111,7 +112,7 @@ impl Session {
     ///
     /// # Errors
     /// [`SessionError`] if it holds no study.
-    pub fn reopen(folder: RunFolder) -> Result<Session, SessionError> {
+    pub fn reopen(folder: RunFolder) -> Result<Session<S>, SessionError> {
         let manifest =
             folder.manifest()?.ok_or_else(|| SessionError::NoStudy(folder.path().to_owned()))?;
         let order = Order {
@@ -128,7 +129,7 @@ impl Session {
     }
 
     /// The study.
-    pub fn study(&self) -> &Study {
+    pub fn study(&self) -> &S {
         &self.study
     }
 
@@ -139,9 +140,8 @@ impl Session {
 
     /// The runs that are not recorded yet.
     pub fn missing(&self) -> Vec<Job> {
-        let recorded: BTreeSet<&str> =
-            self.records.iter().map(|record| record.key.as_str()).collect();
-        let jobs = plan(&self.study, &self.request).into_iter();
+        let recorded: BTreeSet<&str> = self.records.iter().map(Recorded::key).collect();
+        let jobs = self.study.plan(&self.request).into_iter();
         jobs.filter(|job| !recorded.contains(job.key.as_str())).collect()
     }
 
@@ -153,7 +153,7 @@ impl Session {
         &mut self,
         workers: usize,
         interrupted: &AtomicBool,
-        mut watch: impl FnMut(Sight<'_>),
+        mut watch: impl FnMut(Sight<'_, S::Record>),
     ) -> Result<(), SessionError> {
         let jobs = self.missing();
         let began = Stopwatch::start();
@@ -164,7 +164,7 @@ impl Session {
                 RunEvent::Finished(job, record, seconds) => {
                     folder.append(record)?;
                     manifest.busy_seconds += seconds;
-                    manifest.facts.simulated_requests += record.device_requests;
+                    manifest.facts.simulated_requests += record.device_requests();
                     records.push(record.clone());
                     watch(Sight::Finished(job, record));
                 }
@@ -187,40 +187,42 @@ impl Session {
     ///
     /// # Errors
     /// [`SessionError::Unfinished`] while runs are missing.
-    pub fn conclude(&self) -> Result<StudyResult, SessionError> {
-        let Some(result) = conclude(&self.study, &self.request, &self.records) else {
+    pub fn conclude(&self) -> Result<S::Result, SessionError> {
+        let Some(result) = self.study.conclude(&self.request, &self.records) else {
             let (folder, missing) = (self.folder.path().to_owned(), self.missing().len());
             return Err(SessionError::Unfinished { folder, missing });
         };
         self.folder.write_result(&result)?;
-        if self.request.trace.is_some() {
-            self.folder.write_trace(&chrome_trace(&self.recorded()))?;
+        if self.request.trace.is_some()
+            && let Some(trace) = S::trace(&self.recorded())
+        {
+            self.folder.write_trace(&trace)?;
         }
         Ok(result)
     }
 
     /// The runs of the plan with their records.
-    fn recorded(&self) -> Vec<(Job, &RunRecord)> {
+    fn recorded(&self) -> Vec<(Job, &S::Record)> {
         let find = |job: Job| {
-            let record = self.records.iter().find(|record| record.key == job.key)?;
+            let record = self.records.iter().find(|record| record.key() == job.key)?;
             Some((job, record))
         };
-        plan(&self.study, &self.request).into_iter().filter_map(find).collect()
+        self.study.plan(&self.request).into_iter().filter_map(find).collect()
     }
 }
 
 /// What a sitting shows while it runs.
 #[derive(Debug)]
-pub enum Sight<'a> {
+pub enum Sight<'a, R> {
     /// Somewhat more is done.
     Advanced(Advance),
     /// A run is recorded.
-    Finished(&'a Job, &'a RunRecord),
+    Finished(&'a Job, &'a R),
 }
 
 impl Order {
-    fn resolve(&self) -> Result<(Study, Request), InputError> {
-        let study = Study::new(&self.inputs)?;
+    fn resolve<S: StudyKind>(&self) -> Result<(S, Request), InputError> {
+        let study = S::read(&self.inputs)?;
         if !(1..=1000).contains(&self.repeats) {
             return Err(InputError::new("--repeat", "takes a number from 1 to 1000"));
         }

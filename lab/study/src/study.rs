@@ -1,9 +1,11 @@
 //! A study as it is meant: everything looked up, checked and ready to run.
 
+use crate::checkpoint::CheckpointStudy;
 use crate::file::{Companions, Kind, StudyFile};
-use crate::input::{InputError, Source, fingerprint, unknown};
-use crate::overrides::{Override, apply_overrides, scale_of};
+use crate::input::{InputError, Source, fingerprint};
+use crate::overrides::{Override, STUDY_KEYS, apply_overrides, scale_of};
 use crate::published::{PublishedError, PublishedSet};
+use crate::sets::{Sets, choose, read_sets};
 use crate::setup::Setup;
 use loadline_base::{Bytes, Span};
 use loadline_load::LoadSpec;
@@ -47,7 +49,7 @@ pub struct Study {
     /// What is compared, in the study's order.
     pub setups: Vec<Setup>,
     /// Names for groups of setups.
-    pub sets: Vec<(String, Vec<String>)>,
+    pub sets: Sets,
     /// What somebody else measured.
     pub published: Option<PublishedSet>,
 }
@@ -87,8 +89,29 @@ pub(crate) struct Named {
 impl Inputs {
     /// The files that a study file asks for.
     pub(crate) fn named_in(study: &Source, overrides: &[Override]) -> Result<Named, InputError> {
-        let StudyFile { drive, published, .. } = read_file(study, overrides)?;
-        Ok(Named { drive, published })
+        match kind_of(study)? {
+            Kind::Recovery => {
+                let StudyFile { drive, published, .. } = read_file(study, overrides)?;
+                Ok(Named { drive, published })
+            }
+            Kind::Checkpoint => CheckpointStudy::named_in(study, overrides),
+        }
+    }
+
+    /// Which steps the study takes.
+    ///
+    /// # Errors
+    /// [`InputError`] if its file does not say.
+    pub fn kind(&self) -> Result<Kind, InputError> {
+        kind_of(&self.study)
+    }
+
+    /// The error about a field: at the `--set` that set it last, or at its line in the file.
+    pub(crate) fn refuse(&self, field: &str, reason: String) -> InputError {
+        match self.overrides.iter().rfind(|change| change.key == field) {
+            Some(typed) => InputError::new(typed.to_string(), reason),
+            None => self.study.error_in(field, reason),
+        }
     }
 
     /// The scale that was asked for: the whole published work unless `--set scale` says otherwise.
@@ -109,10 +132,22 @@ impl Inputs {
     }
 }
 
+/// The kind of a study; nothing else of its file is looked at.
+pub(crate) fn kind_of(source: &Source) -> Result<Kind, InputError> {
+    #[derive(Deserialize)]
+    struct Head {
+        kind: Kind,
+    }
+    let head: Head = toml::from_str(&source.text).map_err(|error| source.toml_error(&error))?;
+    Ok(head.kind)
+}
+
 fn read_file(source: &Source, overrides: &[Override]) -> Result<StudyFile, InputError> {
     let mut file: StudyFile =
         toml::from_str(&source.text).map_err(|error| source.toml_error(&error))?;
-    apply_overrides(&mut file, overrides)?;
+    let has = ("a study has", " and every option of an OSD");
+    let own = overrides.iter().filter(|change| !change.is_option());
+    apply_overrides(&mut file, STUDY_KEYS, has, own)?;
     Ok(file)
 }
 
@@ -124,12 +159,11 @@ impl Study {
     pub fn new(inputs: &Inputs) -> Result<Study, InputError> {
         let (source, scale) = (&inputs.study, inputs.scale()?);
         let file = read_file(source, &inputs.overrides)?;
-        check(&file).map_err(|(field, reason)| {
-            match inputs.overrides.iter().rfind(|change| change.key == field) {
-                Some(typed) => InputError::new(typed.to_string(), reason),
-                None => source.error_in(field, reason),
-            }
-        })?;
+        if file.kind != Kind::Recovery {
+            let reason = "this is no recovery study: its `kind` says what it is";
+            return Err(source.error_in("kind", reason));
+        }
+        check(&file).map_err(|(field, reason)| inputs.refuse(field, reason))?;
         let drive =
             Drive::parse(&inputs.drive.name, &inputs.drive.file, &inputs.drive.text).map_err(
                 |error| InputError { place: error.file, line: error.line, reason: error.reason },
@@ -138,9 +172,10 @@ impl Study {
             Some(published) => published_for(&source.name, published)?,
             None => None,
         };
-        let StudyFile { kind: Kind::Recovery, cluster, recovery, .. } = &file;
+        let StudyFile { cluster, recovery, .. } = &file;
         let shape = ClusterShape { osds: cluster.osds, copies: cluster.copies };
         let setups = crate::setup::read_setups(&file, source, &drive, shape, &inputs.overrides)?;
+        let names: Vec<&str> = setups.iter().map(|setup| setup.name.as_str()).collect();
         Ok(Study {
             name: source.name.clone(),
             cluster: shape,
@@ -151,7 +186,7 @@ impl Study {
                 baseline: recovery.baseline,
                 limit: recovery.limit,
             },
-            sets: sets(&file, source, &setups)?,
+            sets: read_sets(&file.sets, source, &names)?,
             title: file.title,
             question: file.question,
             load: file.load,
@@ -167,22 +202,8 @@ impl Study {
     /// # Errors
     /// [`InputError`] for a name that is neither.
     pub fn choose(&self, choice: &str) -> Result<Vec<usize>, InputError> {
-        let set = self.sets.iter().find(|(name, _)| name == choice).map(|(_, names)| names.clone());
-        let names = match set {
-            Some(names) => names,
-            None => choice.split(',').map(|name| name.trim().to_owned()).collect(),
-        };
-        for name in &names {
-            if self.setup(name).is_none() {
-                let sets = self.sets.iter().map(|(name, _)| name.as_str());
-                let known: Vec<&str> =
-                    sets.chain(self.setups.iter().map(|setup| setup.name.as_str())).collect();
-                let reason = unknown("setup or set", name, known);
-                return Err(InputError::new("--setups", reason));
-            }
-        }
-        let chosen = |index: &usize| names.contains(&self.setups[*index].name);
-        Ok((0..self.setups.len()).filter(chosen).collect())
+        let names: Vec<&str> = self.setups.iter().map(|setup| setup.name.as_str()).collect();
+        choose(choice, &names, &self.sets)
     }
 
     /// What every run of the study depends on beside its setup and its own scale, as text.
@@ -238,25 +259,4 @@ fn published_for(study: &str, source: &Source) -> Result<Option<PublishedSet>, I
         error => InputError::new(source.file.clone(), error.to_string()),
     })?;
     Ok(sets.into_iter().find(|set| set.study == study))
-}
-
-fn sets(
-    file: &StudyFile,
-    source: &Source,
-    setups: &[Setup],
-) -> Result<Vec<(String, Vec<String>)>, InputError> {
-    for name in file.sets.values().flatten() {
-        if !setups.iter().any(|setup| setup.name == *name.get_ref()) {
-            let known: Vec<&str> = setups.iter().map(|setup| setup.name.as_str()).collect();
-            let reason = unknown("setup", name.get_ref(), known);
-            return Err(source.error_at(name.span().start, reason));
-        }
-    }
-    if !file.sets.contains_key("default") {
-        let reason = "`[sets]` must have a `default`: the setups that run if nothing else is said";
-        return Err(source.error_in("default", reason));
-    }
-    let names =
-        |names: &Vec<Spanned<String>>| names.iter().map(|name| name.get_ref().clone()).collect();
-    Ok(file.sets.iter().map(|(set, of)| (set.clone(), names(of))).collect())
 }

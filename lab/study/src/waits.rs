@@ -115,6 +115,7 @@ pub(crate) fn work_name(work: Work) -> &'static str {
         Work::ReplicaScanRequest => "replica scan request",
         Work::SnapTrim => "snapshot trim",
         Work::PgDelete => "PG delete",
+        Work::Checkpoint => "checkpoint",
     }
 }
 

@@ -102,7 +102,7 @@ fn a_folder_suffices_to_read_the_study_again() {
     run(folder.path(), order("baseline,high_client_ops"), 2);
     let result = text(folder.path(), "results.json");
     fs::remove_file(folder.path().join("results.json")).unwrap();
-    let session = Session::reopen(RunFolder::at(folder.path())).unwrap();
+    let session = <Session>::reopen(RunFolder::at(folder.path())).unwrap();
     let again = session.conclude().unwrap();
     assert_eq!(text(folder.path(), "results.json"), result);
     let setup = again.setup("high_client_ops").unwrap();
@@ -131,7 +131,7 @@ fn a_folder_of_other_inputs_is_refused() {
 fn what_is_recovered_is_what_the_absent_osd_should_hold() {
     let folder = tempfile::tempdir().unwrap();
     run(folder.path(), order("baseline,WPQ(Def)"), 2);
-    let result = Session::reopen(RunFolder::at(folder.path())).unwrap().conclude().unwrap();
+    let result = <Session>::reopen(RunFolder::at(folder.path())).unwrap().conclude().unwrap();
     let setup = result.setup("WPQ(Def)").unwrap();
     let recovery = setup.recovery.unwrap();
     assert!((20..=50).contains(&recovery.objects), "{recovery:?}");

@@ -1,9 +1,10 @@
 //! `loadline study compare`
 
+use super::report::kind_of_folder;
 use crate::cli::CompareArgs;
 use crate::failure::Failure;
 use crate::show;
-use loadline_study::{RunFolder, Session, SessionError, StudyResult, compare_results};
+use loadline_study::{Kind, RunFolder, Session, SessionError, StudyResult, compare_results};
 use serde_json::json;
 use std::path::Path;
 
@@ -42,11 +43,18 @@ pub(super) fn carry_out(args: &CompareArgs) -> Result<(), Failure> {
 
 fn result(folder: &Path) -> Result<StudyResult, Failure> {
     let folder = RunFolder::at(folder);
+    if kind_of_folder(&folder)? != Kind::Recovery {
+        let text = format!(
+            "{} holds a checkpoint study; compare knows recovery studies: put two reports side by side",
+            folder.path().display()
+        );
+        return Err(Failure::Input(text));
+    }
     match folder.result()? {
         Some(result) => Ok(result),
         // A study that was not concluded says what it lacks.
         None => {
-            let session = Session::reopen(folder)?;
+            let session = <Session>::reopen(folder)?;
             session.conclude().map_err(|error: SessionError| error.into())
         }
     }

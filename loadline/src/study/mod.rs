@@ -1,17 +1,19 @@
 //! `loadline study`
 
+mod checkpoint;
 mod compare;
 mod progress;
+mod recovery;
 mod report;
 mod run;
+mod shown;
 mod timestamp;
 
 use crate::cli::{NameArg, StudyCommand};
 use crate::failure::Failure;
 use crate::show;
-use loadline_study::{InputError, Library, Setup, Shelf, Study};
+use loadline_study::{CheckpointStudy, InputError, Kind, Library, Shelf, Study};
 use serde_json::json;
-use std::fmt::Write;
 
 pub(crate) fn carry_out(command: StudyCommand) -> Result<(), Failure> {
     match command {
@@ -28,101 +30,80 @@ pub(crate) fn library() -> Library {
     std::env::current_dir().map_or_else(|_| Library::built_in(), |folder| Library::around(&folder))
 }
 
-fn load(library: &Library, name: &str) -> Result<Study, InputError> {
-    Study::new(&library.inputs(name, Vec::new())?)
+/// A study of either kind.
+enum AnyStudy {
+    Recovery(Study),
+    Checkpoint(CheckpointStudy),
+}
+
+fn load(library: &Library, name: &str) -> Result<AnyStudy, InputError> {
+    let inputs = library.inputs(name, Vec::new())?;
+    Ok(match inputs.kind()? {
+        Kind::Recovery => AnyStudy::Recovery(Study::new(&inputs)?),
+        Kind::Checkpoint => AnyStudy::Checkpoint(CheckpointStudy::new(&inputs)?),
+    })
+}
+
+/// A study in a list.
+struct Listed<'a> {
+    name: &'a str,
+    title: &'a str,
+    question: &'a str,
+    drive: &'a str,
+    setups: usize,
+    sets: Vec<&'a str>,
+}
+
+impl AnyStudy {
+    fn listed(&self) -> Listed<'_> {
+        match self {
+            AnyStudy::Recovery(study) => Listed {
+                name: &study.name,
+                title: &study.title,
+                question: &study.question,
+                drive: &study.drive.name,
+                setups: study.setups.len(),
+                sets: study.sets.iter().map(|(name, _)| name.as_str()).collect(),
+            },
+            AnyStudy::Checkpoint(study) => Listed {
+                name: &study.name,
+                title: &study.title,
+                question: &study.question,
+                drive: &study.drive_name,
+                setups: study.setups.len(),
+                sets: study.sets.iter().map(|(name, _)| name.as_str()).collect(),
+            },
+        }
+    }
 }
 
 fn list(as_json: bool) -> Result<(), Failure> {
     let library = library();
     let names = library.names(Shelf::Studies);
-    let studies: Vec<Study> =
+    let studies: Vec<AnyStudy> =
         names.iter().map(|name| load(&library, name)).collect::<Result<_, _>>()?;
+    let listed: Vec<Listed<'_>> = studies.iter().map(AnyStudy::listed).collect();
     if as_json {
-        let studies = studies.iter().map(|study| {
-            let sets: Vec<&String> = study.sets.iter().map(|(name, _)| name).collect();
+        let studies = listed.iter().map(|study| {
             json!({
                 "name": study.name, "title": study.title, "question": study.question,
-                "drive": study.drive.name, "setups": study.setups.len(), "sets": sets,
+                "drive": study.drive, "setups": study.setups, "sets": study.sets,
             })
         });
         return show::json(&json!({ "studies": studies.collect::<Vec<_>>() }));
     }
-    let rows: Vec<[String; 3]> = studies
+    let rows: Vec<[String; 3]> = listed
         .iter()
-        .map(|study| [study.name.clone(), study.drive.name.clone(), study.title.clone()])
+        .map(|study| [study.name, study.drive, study.title].map(str::to_owned))
         .collect();
     show::text(&show::table(["study", "drive", "title"], &[1, 2], &rows))
 }
 
 fn show_one(args: &NameArg) -> Result<(), Failure> {
-    let study = load(&library(), &args.name)?;
-    if args.json.json {
-        return show::json(&study_json(&study));
+    match (load(&library(), &args.name)?, args.json.json) {
+        (AnyStudy::Recovery(study), true) => show::json(&recovery::study_json(&study)),
+        (AnyStudy::Recovery(study), false) => show::text(&recovery::study_text(&study)),
+        (AnyStudy::Checkpoint(study), true) => show::json(&checkpoint::study_json(&study)),
+        (AnyStudy::Checkpoint(study), false) => show::text(&checkpoint::study_text(&study)),
     }
-    show::text(&study_text(&study))
-}
-
-fn study_json(study: &Study) -> serde_json::Value {
-    let setups = study.setups.iter().map(|setup| {
-        json!({
-            "name": setup.name, "preset": setup.preset, "scheduler": setup.scheduler,
-            "profile": setup.profile, "recovery": setup.recovery,
-            "software_stage_us": setup.software_stage.map(|span| span.as_secs_f64() * 1e6),
-            "settings": setup.settings,
-        })
-    });
-    let sets = study.sets.iter().map(|(name, setups)| (name.clone(), json!(setups)));
-    json!({
-        "name": study.name, "title": study.title, "question": study.question,
-        "drive": study.drive.name, "load": study.load.to_string(),
-        "osds": study.cluster.osds, "copies": study.cluster.copies,
-        "objects": study.steps.objects, "object_bytes": study.steps.object_size.get(),
-        "baseline_s": study.steps.baseline.as_secs_f64(),
-        "setups": setups.collect::<Vec<_>>(),
-        "sets": sets.collect::<serde_json::Map<_, _>>(),
-    })
-}
-
-fn study_text(study: &Study) -> String {
-    let steps = &study.steps;
-    let mut text = format!("{}: {}\n\n{}\n\n", study.name, study.title, study.question);
-    let lines = [
-        ("drive", format!("{} ({})", study.drive.name, study.drive.model)),
-        ("cluster", format!("{} OSDs, {} copies", study.cluster.osds, study.cluster.copies)),
-        ("load", study.load.to_string()),
-        (
-            "steps",
-            format!(
-                "one OSD goes, {} objects of {} are written without it, it returns, and clients \
-                 write until it is filled; the baseline writes {} alone",
-                steps.objects, steps.object_size, steps.baseline
-            ),
-        ),
-    ];
-    for (name, value) in lines {
-        writeln!(text, "{name:<9}{value}").expect("writing to a string");
-    }
-    for (name, setups) in &study.sets {
-        writeln!(text, "set {name}: {}", setups.join(", ")).expect("writing to a string");
-    }
-    let rows: Vec<[String; 5]> = study.setups.iter().map(setup_row).collect();
-    let head = ["setup", "preset", "scheduler", "profile", "set for it"];
-    text + "\n" + &show::table(head, &[1, 2, 3, 4], &rows)
-}
-
-fn setup_row(setup: &Setup) -> [String; 5] {
-    let stored = setup.settings.iter().filter(|row| row.origin.starts_with("stored"));
-    let own = stored.filter(|row| {
-        let of_drive =
-            ["osd_mclock_max_", "bluestore_throttle", "osd_op_queue", "osd_mclock_profile"];
-        !of_drive.iter().any(|prefix| row.key.starts_with(prefix))
-    });
-    let own: Vec<String> = own.map(|row| format!("{}={}", row.key, row.value)).collect();
-    [
-        setup.name.clone(),
-        setup.preset.to_owned(),
-        setup.scheduler.to_owned(),
-        setup.profile.clone().unwrap_or_else(|| "–".to_owned()),
-        own.join(" "),
-    ]
 }

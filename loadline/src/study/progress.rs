@@ -1,7 +1,8 @@
 //! How far the runs have come: a bar in a terminal, plain lines elsewhere.
 
+use super::shown::Shown;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use loadline_study::{Advance, Job, Purpose, RunRecord, Sight, Stopwatch, Study};
+use loadline_study::{Advance, Job, Purpose, Sight, Stopwatch};
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -21,21 +22,20 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new(study: &Study, runs: usize) -> Progress {
+    pub(super) fn new(names: Vec<String>, runs: usize) -> Progress {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr());
             let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  {msg}");
             bar.set_style(style.expect("the template is a constant that the bar accepts"));
             bar
         });
-        let names = study.setups.iter().map(|setup| setup.name.clone()).collect();
         Progress { names, runs, ended: 0, bar, last_line: Stopwatch::start() }
     }
 
-    pub(super) fn show(&mut self, sight: &Sight<'_>) {
+    pub(super) fn show<S: Shown>(&mut self, sight: &Sight<'_, S::Record>) {
         match sight {
             Sight::Advanced(advance) => self.advanced(advance),
-            Sight::Finished(job, record) => self.finished(job, record),
+            Sight::Finished(job, record) => self.finished(job, &S::in_short(record)),
         }
     }
 
@@ -55,9 +55,9 @@ impl Progress {
         }
     }
 
-    fn finished(&mut self, job: &Job, record: &RunRecord) {
+    fn finished(&mut self, job: &Job, in_short: &str) {
         self.ended += 1;
-        let line = format!("{}: {}", self.name(job), in_short(record));
+        let line = format!("{}: {in_short}", self.name(job));
         match &self.bar {
             Some(bar) => bar.println(line),
             None => self.line(&line),
@@ -82,17 +82,5 @@ impl Progress {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
-    }
-}
-
-fn in_short(record: &RunRecord) -> String {
-    let client = &record.client;
-    let clients = format!("{:.0} IOPS, {:.3} ms", client.iops, client.clat_ms.mean);
-    match &record.recovery {
-        Some(recovery) => format!(
-            "{clients}; {:.1} objects/s for {:.1} s",
-            recovery.objects_per_s, recovery.seconds
-        ),
-        None => clients,
     }
 }

@@ -1,14 +1,14 @@
 //! `loadline study run`
 
 use super::progress::Progress;
+use super::shown::Shown;
 use super::timestamp::rfc3339;
 use crate::cli::RunArgs;
 use crate::failure::Failure;
 use crate::show;
-use loadline_report::{terminal_table, write_report};
 use loadline_study::{
-    Host, InputError, Manifest, Order, Override, RunFacts, RunFolder, Session, SessionError,
-    StudyResult, build_id, summary_json,
+    CheckpointStudy, Host, InputError, Kind, Manifest, Order, RunFacts, RunFolder, Session,
+    SessionError, Study, build_id,
 };
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -25,24 +25,32 @@ struct Intent {
 }
 
 pub(super) fn carry_out(args: &RunArgs) -> Result<(), Failure> {
-    let interrupted = interruptible()?;
     let intent = Intent::of(args)?;
+    match intent.order.inputs.kind()? {
+        Kind::Recovery => run::<Study>(args, intent),
+        Kind::Checkpoint => run::<CheckpointStudy>(args, intent),
+    }
+}
+
+fn run<S: Shown>(args: &RunArgs, intent: Intent) -> Result<(), Failure> {
+    let interrupted = interruptible()?;
     let folder = RunFolder::at(&intent.folder);
-    let mut session = Session::open(folder, intent.order, facts(intent.workers))?;
+    let mut session = Session::<S>::open(folder, intent.order, facts(intent.workers))?;
     make_runs(&mut session, intent.workers, &interrupted, &intent.folder)?;
     let result = session.conclude()?;
-    write_report(&intent.folder, &result, session.facts())?;
+    S::report(&intent.folder, &result, session.facts())?;
     if intent.json {
-        return show::json(&summary_json(&result, session.facts()));
+        return show::json(&S::summary(&result, session.facts()));
     }
-    show::text(&in_words(&result, session.facts(), &intent.folder, args.trace))
+    let traced = args.trace && intent.folder.join("trace.json").is_file();
+    show::text(&in_words::<S>(&result, session.facts(), &intent.folder, traced))
 }
 
 impl Intent {
     fn of(args: &RunArgs) -> Result<Intent, Failure> {
         let mut overrides = Vec::new();
         if args.quick {
-            overrides.push(Override { key: "scale".to_owned(), value: "0.1".to_owned() });
+            overrides.push(super::library().quick(&args.study)?);
         }
         overrides.extend(args.set.iter().cloned());
         let inputs = super::library().inputs(&args.study, overrides)?;
@@ -90,8 +98,8 @@ fn facts(workers: u32) -> RunFacts {
     }
 }
 
-fn make_runs(
-    session: &mut Session,
+fn make_runs<S: Shown>(
+    session: &mut Session<S>,
     workers: u32,
     interrupted: &AtomicBool,
     folder: &Path,
@@ -101,8 +109,8 @@ fn make_runs(
         eprintln!("every run is recorded in {}", folder.display());
         return Ok(());
     }
-    let mut progress = Progress::new(session.study(), missing.len());
-    let outcome = session.run(workers as usize, interrupted, |sight| progress.show(&sight));
+    let mut progress = Progress::new(session.study().names(), missing.len());
+    let outcome = session.run(workers as usize, interrupted, |sight| progress.show::<S>(&sight));
     progress.end();
     outcome.map_err(|error| match error {
         SessionError::Interrupted => Failure::Interrupted(format!(
@@ -124,9 +132,10 @@ fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
     Ok(flag)
 }
 
-fn in_words(result: &StudyResult, facts: &RunFacts, folder: &Path, traced: bool) -> String {
-    let mut text = format!("{}\n\n{}", result.question, terminal_table(result, width()));
-    for statement in &result.statements {
+fn in_words<S: Shown>(result: &S::Result, facts: &RunFacts, folder: &Path, traced: bool) -> String {
+    let words = S::words(result);
+    let mut text = format!("{}\n\n{}", words.question, S::table(result, width()));
+    for statement in words.statements {
         let mark = match statement.holds {
             Some(true) => "holds",
             Some(false) => "does not hold",
@@ -134,7 +143,7 @@ fn in_words(result: &StudyResult, facts: &RunFacts, folder: &Path, traced: bool)
         };
         text += &format!("{mark:<14}{}\n", statement.text);
     }
-    for warning in &result.warnings {
+    for warning in words.warnings {
         text += &format!("note: {warning}\n");
     }
     text += &format!(

@@ -9,11 +9,13 @@ mod drive_file;
 mod events;
 mod lanes;
 mod sim;
+pub mod soak;
 mod store_host;
+pub mod store_world;
 mod workload;
 
 pub use drive::{DriveModel, Reads, Service, Slices, Started};
 pub use drive_file::{Calibration, Drive, DriveError, Fitted};
 pub use sim::{Sim, SimConfig};
-pub use store_host::{Disks, StoreHost};
+pub use store_host::{Disks, Sent, StoreHost};
 pub use workload::{Done, Issue, Workload};

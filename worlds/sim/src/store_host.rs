@@ -2,11 +2,11 @@
 
 use crate::disk::{Done, SimDisk};
 use loadline_base::Time;
+use loadline_device::{Kind, Outcome, Request};
 use loadline_store::paged::{
     Completion, Format, FormatError, Io, IoDone, IoId, Op, Options, Outbox, PagedStore, Protection,
     Target, format,
 };
-use loadline_device::{Kind, Outcome, Request};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The devices of a store.

@@ -152,6 +152,11 @@ impl SimDisk {
         bytes
     }
 
+    /// The same, into a buffer.
+    pub fn read(&self, offset: u64, into: &mut [u8]) {
+        self.contents.read(offset, into);
+    }
+
     /// Changes bytes at rest, in every copy that the disk has of them.
     pub fn poke(&mut self, offset: u64, bytes: &[u8]) {
         assert!(offset + bytes.len() as u64 <= self.spec.size.get(), "poke inside the disk");

@@ -1,3 +1,5 @@
+//! Edits round-trip, refuse what does not fit, and never panic on bytes of a disk.
+
 use super::*;
 use proptest::prelude::*;
 

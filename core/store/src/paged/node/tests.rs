@@ -1,3 +1,5 @@
+//! Nodes against what they promise, and their check against damaged pages.
+
 use super::*;
 use crate::paged::edit::PageEdit;
 use loadline_base::Rng;

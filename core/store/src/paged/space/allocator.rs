@@ -150,3 +150,63 @@ impl Allocator {
         self.is_taken(page.0 - self.first.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paged::ids::PageSize;
+    use crate::paged::layout::Format;
+    use loadline_base::{Bytes, Rng};
+
+    fn allocator() -> Allocator {
+        let format = Format {
+            store_id: 1,
+            data_bytes: Bytes::from_mib(4),
+            log_device_bytes: None,
+            log_bytes: Bytes::from_mib(1),
+            segment_bytes: Bytes::from_kib(64),
+            block_bytes: 512,
+            recovery_bytes: Bytes::from_mib(1),
+            page: PageSize::DEFAULT,
+        };
+        let layout = format.layout().expect("it fits");
+        let mut allocator = Allocator::new(&layout);
+        allocator.load(layout.pages_first, &vec![0; layout.pages_count.div_ceil(8) as usize]);
+        assert_eq!(allocator.free(), layout.pages_count);
+        allocator
+    }
+
+    /// A page was given back and given out again before a checkpoint had ended, and data was written over what the restart
+    /// of a crash in between still had to read.
+    #[test]
+    fn a_page_given_back_is_not_free_before_a_checkpoint_after_it_has_ended() {
+        let mut allocator = allocator();
+        let run = allocator.take(8).expect("pages are free");
+        let free = allocator.free();
+        allocator.instant();
+        allocator.give_back(run);
+        assert_eq!((allocator.ended(), allocator.free(), allocator.returning()), (vec![], free, 8));
+        allocator.instant();
+        assert!(allocator.holds(run.first));
+        assert_eq!(allocator.ended(), [run]);
+        allocator.unclaim(run);
+        assert_eq!((allocator.free(), allocator.returning()), (free + 8, 0));
+    }
+
+    #[test]
+    fn no_page_is_given_out_twice_and_all_are_given_out() {
+        let mut allocator = allocator();
+        let mut rng = Rng::new(1);
+        let mut taken = vec![false; allocator.count as usize];
+        let claimed = PageRun { first: allocator.first.plus(100), count: 20 };
+        assert!(allocator.claim(claimed) && !allocator.claim(claimed));
+        while let Some(run) = allocator.take(1 + rng.below(64)) {
+            for page in run.first.0..run.first.0 + run.count {
+                let at = (page - allocator.first.0) as usize;
+                assert!(!std::mem::replace(&mut taken[at], true), "page {page}");
+            }
+        }
+        assert_eq!(taken.iter().filter(|taken| !**taken).count(), 20);
+        assert_eq!(allocator.free(), 0);
+    }
+}

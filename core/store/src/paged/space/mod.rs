@@ -40,6 +40,3 @@ impl Space {
         Space { pages, tree, scratch: Scratch::default() }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,3 +1,5 @@
+//! The tree against a sorted map, its plans against what it does, and its edits repeated on a copy.
+
 use super::*;
 use crate::paged::ids::PageSize;
 use crate::paged::node::{cell_max, entry_bytes, key_max};

@@ -231,7 +231,10 @@ impl<T: Copy> PagedStore<T> {
                     self.give_up(fault);
                 }
             }
-            (Phase::Confirm { left, flushing: false } | Phase::Marker { left }, Request::Marker) => {
+            (
+                Phase::Confirm { left, flushing: false } | Phase::Marker { left },
+                Request::Marker,
+            ) => {
                 *left -= 1;
                 if !good {
                     self.give_up(RestartFault::Unwritable);

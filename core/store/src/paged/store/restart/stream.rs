@@ -136,6 +136,8 @@ impl Stream {
 
     /// A record behind `end`, in what has been read beyond it, that says that the log was durable beyond it.
     pub(super) fn proof_beyond(&self, end: Lsn) -> Option<Lsn> {
+        // What is left of a block and too short for a record counts as written with what stands before it.
+        let end = self.ring.next_record(end);
         let window = std::iter::once((&self.window_start, &self.window));
         for (start, bytes) in window.chain(&self.arrived) {
             let first = start.0.max(end.0).next_multiple_of(self.ring.block);

@@ -1,0 +1,146 @@
+//! Puts into a store: a closed or an open loop over numbered keys, and what its clients saw.
+
+mod keys;
+mod recorder;
+mod spec;
+mod values;
+
+pub use keys::KeyOrder;
+pub use recorder::PutRecord;
+pub use spec::PutSpec;
+pub use values::{Form, UnknownForm};
+
+use crate::pace::Schedule;
+use keys::Keys;
+use loadline_base::{Rng, Span, Time};
+use loadline_sim::store_world::{StoreDone, StoreIssue, StoreWorkload};
+use loadline_store::paged::{Ask, Edit};
+use recorder::Recorder;
+
+/// Clients that put one key at a time.
+///
+/// An op's token is its intended start in nanoseconds: when it was sent in a closed loop, when the schedule wanted it
+/// sent in an open one.
+#[derive(Clone, Debug)]
+pub struct PutLoad {
+    depth: Option<u32>,
+    schedule: Option<Schedule>,
+    keys: Keys,
+    values: Form,
+    /// One stream for keys and values, one for arrivals: neither shifts the other.
+    rng: Rng,
+    arrivals_rng: Rng,
+    in_flight: u32,
+    running: bool,
+    recorder: Recorder,
+}
+
+/// Puts in flight while a store is filled: enough that the processor never waits.
+const FILL_DEPTH: u32 = 64;
+
+impl PutLoad {
+    /// Clients that have nothing to do before [`fill`](PutLoad::fill) or [`overwrite`](PutLoad::overwrite) says what.
+    pub fn new(values: Form, seed: u64) -> PutLoad {
+        PutLoad {
+            depth: Some(FILL_DEPTH),
+            schedule: None,
+            keys: Keys::none(),
+            values,
+            rng: Rng::for_purpose(seed, 1),
+            arrivals_rng: Rng::for_purpose(seed, 2),
+            in_flight: 0,
+            running: false,
+            recorder: Recorder::new(Time::ZERO, Span::from_secs(1)),
+        }
+    }
+
+    /// Next, these keys once each, in a closed loop.
+    pub fn fill(&mut self, order: KeyOrder) {
+        (self.depth, self.schedule) = (Some(FILL_DEPTH), None);
+        self.keys = Keys::new(order);
+    }
+
+    /// Next, what `spec` says over random keys below `range`, without end.
+    pub fn overwrite(&mut self, spec: &PutSpec, range: u64) {
+        self.depth = spec.depth;
+        self.schedule = spec.rate.map(|rate| Schedule::new(rate, spec.arrivals));
+        self.keys = Keys::new(KeyOrder::Random { range });
+    }
+
+    /// Forgets what completed so far and counts what completes from now on, in seconds of this length.
+    pub fn measure_from(&mut self, now: Time, second: Span) {
+        self.recorder = Recorder::new(now, second);
+    }
+
+    /// What the clients saw until now.
+    pub fn record(&self, now: Time) -> PutRecord {
+        self.recorder.until(now)
+    }
+
+    /// Whether every key of a fill is there.
+    pub fn is_filled(&self) -> bool {
+        self.keys.is_at_end() && self.in_flight == 0
+    }
+
+    fn has_work(&self) -> bool {
+        self.running
+            && !self.keys.is_at_end()
+            && self.depth.is_none_or(|depth| self.in_flight < depth)
+    }
+
+    fn issue(&mut self, intended: Time, out: &mut Vec<StoreIssue>) {
+        let number = self.keys.draw(&mut self.rng);
+        let mut bytes = Vec::with_capacity(128);
+        self.values.value(number, &mut self.rng, &mut bytes);
+        let put = Edit::Put { key: number.to_be_bytes().to_vec(), value: bytes };
+        out.push(StoreIssue { ask: Ask::Transaction(vec![put]), token: intended.nanos() });
+        self.in_flight += 1;
+    }
+
+    fn issue_due(&mut self, now: Time, out: &mut Vec<StoreIssue>) {
+        while self.has_work() {
+            let intended = match &mut self.schedule {
+                None => now,
+                Some(schedule) if schedule.next() <= now => {
+                    let intended = schedule.next();
+                    schedule.advance(&mut self.arrivals_rng);
+                    intended
+                }
+                Some(_) => return,
+            };
+            self.issue(intended, out);
+        }
+    }
+}
+
+impl StoreWorkload for PutLoad {
+    fn start(&mut self, now: Time, issue: &mut Vec<StoreIssue>) {
+        self.running = true;
+        if let Some(schedule) = &mut self.schedule {
+            schedule.begin(now, &mut self.arrivals_rng);
+        }
+        self.issue_due(now, issue);
+    }
+
+    fn done(&mut self, now: Time, done: &StoreDone, issue: &mut Vec<StoreIssue>) {
+        self.in_flight -= 1;
+        self.recorder.record(done, now);
+        self.issue_due(now, issue);
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let schedule = self.schedule.as_ref()?;
+        self.has_work().then(|| schedule.next())
+    }
+
+    fn woke(&mut self, now: Time, issue: &mut Vec<StoreIssue>) {
+        self.issue_due(now, issue);
+    }
+
+    fn stop(&mut self) {
+        self.running = false;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! Keys, values and what is counted of puts.
+
+use super::*;
+
+#[test]
+fn values_have_about_a_hundred_bytes_and_a_name() {
+    let check = |text: &str| {
+        let form: Form = text.parse().expect("there is such a form");
+        assert_eq!(form.to_string(), text);
+        let mut rng = Rng::new(3);
+        let lengths = (0..5_000u64).map(|key| {
+            let mut bytes = Vec::new();
+            form.value(key * 1_000, &mut rng, &mut bytes);
+            bytes.len()
+        });
+        let lengths: Vec<usize> = lengths.collect();
+        let mean = lengths.iter().sum::<usize>() as f64 / lengths.len() as f64;
+        assert!((75.0..125.0).contains(&mean), "{text} have {mean} bytes on average");
+        assert!(lengths.iter().all(|length| (60..150).contains(length)), "{text}");
+    };
+    ["accounts", "orders", "rows", "sessions", "mixed"].into_iter().for_each(check);
+    assert_eq!("novels".parse::<Form>(), Err(UnknownForm));
+}
+
+#[test]
+fn a_fill_puts_each_key_once_and_ends() {
+    let mut load = PutLoad::new(Form::Mixed, 1);
+    load.fill(KeyOrder::Ascending { count: 100, range: 1000 });
+    let mut issue = Vec::new();
+    load.start(Time::ZERO, &mut issue);
+    assert_eq!(issue.len(), FILL_DEPTH as usize);
+    let mut keys = Vec::new();
+    while let Some(put) = issue.pop() {
+        let Ask::Transaction(edits) = put.ask else { panic!("a put is a transaction") };
+        let Edit::Put { key, .. } = &edits[0] else { panic!("of one put") };
+        keys.push(u64::from_be_bytes(key.as_slice().try_into().expect("eight bytes")));
+        let done = StoreDone { token: put.token, is_good: true, throttled: Span::ZERO };
+        load.done(Time::from_secs(1), &done, &mut issue);
+    }
+    keys.sort_unstable();
+    assert_eq!(keys, (0..100).map(|key| key * 10).collect::<Vec<_>>());
+    assert!(load.is_filled());
+}
+
+/// Two seconds of half a second each, with one and two puts, and a third that failed and counts nowhere else.
+#[test]
+fn seconds_have_the_length_that_the_study_gives_them() {
+    let mut load = PutLoad::new(Form::Mixed, 1);
+    load.measure_from(Time::from_secs(10), Span::from_millis(500));
+    let mut end = |at_ms: u64, is_good| {
+        load.in_flight += 1;
+        let at = Time::from_secs(10) + Span::from_millis(at_ms);
+        let done = StoreDone {
+            token: (at - Span::from_millis(1)).nanos(),
+            is_good,
+            throttled: Span::ZERO,
+        };
+        load.done(at, &done, &mut Vec::new());
+    };
+    end(100, true);
+    end(600, true);
+    end(700, false);
+    end(900, true);
+    let seen = load.record(Time::from_secs(11));
+    assert_eq!(seen.seconds.iter().map(|second| second.count).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!((seen.failed, seen.puts_per_s(), seen.latency.mean_ns()), (1, 3.0, 1e6));
+}

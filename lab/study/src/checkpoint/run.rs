@@ -1,0 +1,305 @@
+//! One run: a store is filled, clients put for some periods until it has settled, and then it is measured.
+
+use super::record::{
+    CheckpointPoint, CheckpointRecord, CheckpointSeries, Durations, PutResult, StoreFigures,
+};
+use super::study::{CheckpointSetup, CheckpointStudy};
+use crate::plan::Job;
+use crate::recovery::{RunError, Tick, latency};
+use loadline_base::{Bytes, Span, Time};
+use loadline_load::puts::{KeyOrder, PutLoad, PutRecord};
+use loadline_sim::Disks;
+use loadline_sim::disk::{DiskSpec, SimDisk};
+use loadline_sim::store_world::{ProcessorCosts, StoreWorld, StoreWorldConfig, StoreWorldError};
+use loadline_stats::quantile;
+use loadline_store::WindowBounds;
+use loadline_store::paged::ids::PageSize;
+use loadline_store::paged::metrics::{CheckpointReport, Totals};
+use loadline_store::paged::{Format, Options, Protection};
+
+/// What a fill may take of the world's time, for each key: a hundred times what it should.
+const FILL_NS_PER_KEY: u64 = 500_000;
+
+/// Requests at the drive at once that the scheduler never reaches: the window of a study is in bytes.
+const WINDOW_OPS: u32 = 1 << 20;
+
+type World = StoreWorld<PutLoad>;
+
+/// Makes a run; `None` if `tick` ended it.
+pub(super) fn run(
+    study: &CheckpointStudy,
+    job: &Job,
+    tick: Tick<'_>,
+) -> Result<Option<CheckpointRecord>, RunError> {
+    let setup = &study.setups[job.setup];
+    let mut world = world(study, setup, job.seed).map_err(|error| no_store(setup, &error))?;
+    if !fill(study, &mut world, tick).map_err(|left| not_filled(setup, left))? {
+        return Ok(None);
+    }
+    let keys = study.work.scaled(study.work.keys);
+    world.workload_mut().overwrite(&study.load, keys);
+    world.start_load();
+    let second = study.work.second();
+    let warm_up = seconds(study, study.work.warm_up);
+    for at in 0..warm_up {
+        world.run_until(world.now() + second);
+        if !tick(0.5 + 0.1 * at as f64 / warm_up as f64) {
+            return Ok(None);
+        }
+    }
+    let Some(course) = measure(study, &mut world, tick) else { return Ok(None) };
+    if let Some(fault) = world.store().fault() {
+        let reason = format!("the store stopped: {fault:?}");
+        return Err(RunError::Store { setup: setup.name.clone(), reason });
+    }
+    Ok(Some(record(study, job, &world, course)))
+}
+
+fn no_store(setup: &CheckpointSetup, error: &StoreWorldError) -> RunError {
+    let reason = format!("there can be no such store: {error:?}; change its sizes or the scale");
+    RunError::Store { setup: setup.name.clone(), reason }
+}
+
+fn not_filled(setup: &CheckpointSetup, left: String) -> RunError {
+    let reason = format!("the store could not be filled: {left}; change its sizes or the scale");
+    RunError::Store { setup: setup.name.clone(), reason }
+}
+
+/// Seconds of the published node in so many periods.
+fn seconds(study: &CheckpointStudy, periods: u32) -> u64 {
+    (study.work.period.as_secs_f64() * f64::from(periods)).round() as u64
+}
+
+fn world(
+    study: &CheckpointStudy,
+    setup: &CheckpointSetup,
+    seed: u64,
+) -> Result<World, StoreWorldError> {
+    let (work, store, drive) = (&study.work, &study.store, &study.drive);
+    let format = format(study);
+    let spec = DiskSpec {
+        size: format.data_bytes,
+        sector: 4096,
+        write_cache: false,
+        timing: drive.timing(),
+    };
+    let config = StoreWorldConfig {
+        plan: study.plan.clone(),
+        window: WindowBounds { bytes: study.window, ops: WINDOW_OPS },
+        options: Options {
+            log_mode: setup.log_mode,
+            protection: setup.protection,
+            compression: setup.compression,
+            throttle: setup.throttle,
+            cache: Bytes::new(work.scaled(store.cache.get())),
+            old_versions: Bytes::new(work.scaled(store.old_versions.get())),
+            checkpoint_interval: work.scaled_span(work.period),
+            // Only the clock begins a checkpoint, as in the published runs, unless something runs full.
+            dirty_trigger_percent: 70,
+            log_trigger_percent: store.log_trigger_percent,
+            ..Options::default()
+        },
+        format,
+        disks: Disks { data: SimDisk::new(spec, seed), log: None },
+        processor: ProcessorCosts { op: drive.op, physical_log_kib: drive.physical_log_kib },
+        seed,
+    };
+    StoreWorld::new(config, PutLoad::new(study.load.values, seed))
+}
+
+/// The store's regions at the study's scale, in whole segments and sectors.
+fn format(study: &CheckpointStudy) -> Format {
+    let (work, store) = (&study.work, &study.store);
+    let whole = |bytes: Bytes, unit: u64| work.scaled(bytes.get()).next_multiple_of(unit);
+    // Sixteen segments, none smaller than the largest that a transaction may need.
+    let segment = (work.scaled(store.log.get()) / 16).max(256 << 10).next_multiple_of(4096);
+    Format {
+        store_id: 1,
+        data_bytes: Bytes::new(whole(store.size, 1 << 20)),
+        log_device_bytes: None,
+        log_bytes: Bytes::new(segment * 16),
+        segment_bytes: Bytes::new(segment),
+        block_bytes: 4096,
+        recovery_bytes: Bytes::new(whole(store.recovery, 4096)),
+        page: PageSize::DEFAULT,
+    }
+}
+
+/// Puts every key that is there at the start. Answers whether to go on; the error says what was left.
+fn fill(study: &CheckpointStudy, world: &mut World, tick: Tick<'_>) -> Result<bool, String> {
+    let (count, range) = (study.work.scaled(study.work.filled), study.work.scaled(study.work.keys));
+    let limit = world.now() + Span::from_nanos(FILL_NS_PER_KEY) * count + Span::from_secs(1);
+    if study.work.filled > 0 {
+        world.workload_mut().fill(KeyOrder::Ascending { count, range });
+    }
+    world.start_load();
+    while !world.workload().is_filled() {
+        if world.now() >= limit {
+            return Err(format!("{:?} after {}", world.store().waits(), world.now()));
+        }
+        world.run_until(world.now() + study.work.second());
+        let share = world.now().as_secs_f64() / limit.as_secs_f64();
+        if !tick(share.min(0.5)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// What is counted besides what the clients see.
+struct Course {
+    begun: Time,
+    before: Totals,
+    series: CheckpointSeries,
+}
+
+fn measure(study: &CheckpointStudy, world: &mut World, tick: Tick<'_>) -> Option<Course> {
+    let (begun, second) = (world.now(), study.work.second());
+    world.workload_mut().measure_from(begun, second);
+    let before = world.store().metrics().totals;
+    let mut course = Course { begun, before, series: CheckpointSeries::default() };
+    let (seconds, mut last) = (seconds(study, study.work.periods), before);
+    for at in 0..seconds {
+        world.run_until(begun + second * (at + 1));
+        let totals = world.store().metrics().totals;
+        let puts = (totals.transactions - last.transactions).max(1) as f64;
+        let slept = (totals.throttle_time.nanos() - last.throttle_time.nanos()) as f64 / 1e3;
+        course.series.throttle_us_per_put.push(slept / puts);
+        course.series.buffer_share.push(buffer_share(world, None));
+        last = totals;
+        if !tick(0.6 + 0.4 * at as f64 / seconds as f64) {
+            return None;
+        }
+    }
+    Some(course)
+}
+
+/// Slots in use, now or as said, as a share of all.
+fn buffer_share(world: &World, used: Option<u32>) -> f64 {
+    let (now, slots) = world.store().space().pages.old_versions();
+    f64::from(used.unwrap_or(now)) / f64::from(slots.max(1))
+}
+
+fn record(study: &CheckpointStudy, job: &Job, world: &World, course: Course) -> CheckpointRecord {
+    let seen = world.workload().record(world.now());
+    let reports: Vec<CheckpointReport> = world
+        .store()
+        .metrics()
+        .history
+        .iter()
+        .filter(|report| report.start + report.duration > course.begun)
+        .copied()
+        .collect();
+    let after = world.store().metrics().totals;
+    let mut store = store_figures(&course.before, &after, &reports);
+    store.seconds = seen.window.as_secs_f64();
+    store.share_in_checkpoints =
+        time_in_checkpoints(study, world, &reports, course.begun) / store.seconds;
+    let used = reports.iter().map(|report| report.buffer_used_max).max();
+    let sampled = course.series.buffer_share.iter().copied().fold(0.0, f64::max);
+    store.buffer_max_share = used.map_or(0.0, |used| buffer_share(world, Some(used))).max(sampled);
+    let mut series = course.series;
+    fill_series(study, &seen, &mut series);
+    series.checkpoints = reports.iter().map(|report| point(study, report, course.begun)).collect();
+    let traffic = world.disks().data.traffic();
+    CheckpointRecord {
+        key: job.key.clone(),
+        setup: study.setups[job.setup].name.clone(),
+        seed: job.seed,
+        client: put_result(study, &seen),
+        store,
+        device_requests: traffic.reads + traffic.writes + traffic.flushes + traffic.discards,
+        series,
+    }
+}
+
+/// Seconds between `begun` and now in which a checkpoint ran. One that still does began when the clock asked for it: a
+/// period after the last one's instant, or at its end.
+fn time_in_checkpoints(
+    study: &CheckpointStudy,
+    world: &World,
+    reports: &[CheckpointReport],
+    begun: Time,
+) -> f64 {
+    let since = |from: Time, until: Time| until.since(from.max(begun)).as_secs_f64();
+    let ended = reports.iter().map(|report| since(report.start, report.start + report.duration));
+    let running = reports.last().filter(|_| world.store().checkpoint_step().is_some());
+    let running = running.map_or(0.0, |last| {
+        let period = study.work.scaled_span(study.work.period);
+        since(last.start + period.max(last.duration), world.now())
+    });
+    ended.sum::<f64>() + running
+}
+
+fn store_figures(before: &Totals, after: &Totals, reports: &[CheckpointReport]) -> StoreFigures {
+    let grown = |of: fn(&Totals) -> u64| (of(after) - of(before)) as f64;
+    let sum = |of: fn(&CheckpointReport) -> u64| reports.iter().map(of).sum::<u64>() as f64;
+    let page = PageSize::DEFAULT.bytes() as f64;
+    let with_data = reports.iter().filter(|report| report.protection == Protection::Checkpoint);
+    let mean = |of: fn(&CheckpointReport) -> Span| match reports.len() {
+        0 => 0.0,
+        count => {
+            reports.iter().map(|report| of(report).as_millis_f64()).sum::<f64>() / count as f64
+        }
+    };
+    StoreFigures {
+        seconds: 0.0,
+        puts: grown(|totals| totals.transactions),
+        log_bytes: grown(|totals| totals.log_bytes),
+        log_physical_bytes: grown(|totals| totals.log_physical_bytes),
+        log_device_bytes: grown(|totals| totals.log_device_bytes),
+        recovery_data_bytes: sum(|report| report.recovery_data_bytes),
+        pages_with_recovery_data: with_data.map(|report| report.total_pages).sum::<u64>() as f64,
+        pages_written: grown(|totals| totals.pages_written),
+        page_bytes: grown(|totals| totals.pages_written) * page,
+        read_bytes: grown(|totals| totals.pages_read) * page,
+        checkpoints: reports.len() as f64,
+        checkpoint_pages: sum(|report| report.total_pages),
+        copied_on_write_pages: sum(|report| report.copied_on_write_pages),
+        share_in_checkpoints: 0.0,
+        buffer_max_share: 0.0,
+        throttle_s: grown(|totals| totals.throttle_time.nanos()) / 1e9,
+        durations_ms: Durations {
+            log_sync: mean(|report| report.log_sync_duration),
+            recovery_data_write: mean(|report| report.recovery_data_write_duration),
+            write_entry: mean(|report| report.write_entry_duration),
+            pages_write: mean(|report| report.pages_write_duration),
+            sync: mean(|report| report.sync_duration),
+            total: mean(|report| report.duration),
+        },
+    }
+}
+
+fn put_result(study: &CheckpointStudy, seen: &PutRecord) -> PutResult {
+    let per_second = 1.0 / study.work.second().as_secs_f64();
+    let counts: Vec<f64> =
+        seen.seconds.iter().map(|second| second.count as f64 * per_second).collect();
+    PutResult {
+        puts_per_s: seen.puts_per_s(),
+        clat_ms: latency(&seen.latency),
+        lowest_second: quantile(&counts, 0.0).unwrap_or(0.0),
+        median_second: quantile(&counts, 0.5).unwrap_or(0.0),
+        empty_seconds: counts.iter().filter(|count| **count == 0.0).count() as u64,
+        failed: seen.failed,
+    }
+}
+
+fn fill_series(study: &CheckpointStudy, seen: &PutRecord, series: &mut CheckpointSeries) {
+    let per_second = 1.0 / study.work.second().as_secs_f64();
+    for (at, second) in seen.seconds.iter().enumerate() {
+        series.t_s.push(at as f64);
+        series.puts_per_s.push(second.count as f64 * per_second);
+        series.clat_mean_ms.push(second.mean_ns.map(|ns| ns / 1e6));
+        series.clat_p99_ms.push(second.p99_ns.map(|ns| ns as f64 / 1e6));
+    }
+}
+
+fn point(study: &CheckpointStudy, report: &CheckpointReport, begun: Time) -> CheckpointPoint {
+    let at = report.start.as_secs_f64() - begun.as_secs_f64();
+    CheckpointPoint {
+        t_s: at / study.work.scale,
+        reason: format!("{:?}", report.reason),
+        pages: report.total_pages,
+        duration_ms: report.duration.as_millis_f64(),
+    }
+}

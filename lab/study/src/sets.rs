@@ -1,0 +1,51 @@
+//! Names for groups of setups, and what a choice on the command line names.
+
+use crate::input::{InputError, Source, unknown};
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+/// Groups by name, each with its setups.
+pub(crate) type Sets = Vec<(String, Vec<String>)>;
+
+/// The sets of a file, of which one is `default` and each names known setups.
+pub(crate) fn read_sets(
+    sets: &BTreeMap<String, Vec<Spanned<String>>>,
+    source: &Source,
+    setups: &[&str],
+) -> Result<Sets, InputError> {
+    for name in sets.values().flatten() {
+        if !setups.contains(&name.get_ref().as_str()) {
+            let reason = unknown("setup", name.get_ref(), setups.iter().copied());
+            return Err(source.error_at(name.span().start, reason));
+        }
+    }
+    if !sets.contains_key("default") {
+        let reason = "`[sets]` must have a `default`: the setups that run if nothing else is said";
+        return Err(source.error_in("default", reason));
+    }
+    let names =
+        |names: &Vec<Spanned<String>>| names.iter().map(|name| name.get_ref().clone()).collect();
+    Ok(sets.iter().map(|(set, of)| (set.clone(), names(of))).collect())
+}
+
+/// The setups that a choice names: a set, or setups separated by commas. In the study's order.
+pub(crate) fn choose(
+    choice: &str,
+    setups: &[&str],
+    sets: &[(String, Vec<String>)],
+) -> Result<Vec<usize>, InputError> {
+    let set = sets.iter().find(|(name, _)| name == choice).map(|(_, names)| names.clone());
+    let names = match set {
+        Some(names) => names,
+        None => choice.split(',').map(|name| name.trim().to_owned()).collect(),
+    };
+    for name in &names {
+        if !setups.contains(&name.as_str()) {
+            let sets = sets.iter().map(|(name, _)| name.as_str());
+            let known: Vec<&str> = sets.chain(setups.iter().copied()).collect();
+            return Err(InputError::new("--setups", unknown("setup or set", name, known)));
+        }
+    }
+    let chosen = |index: &usize| names.iter().any(|name| name == setups[*index]);
+    Ok((0..setups.len()).filter(chosen).collect())
+}

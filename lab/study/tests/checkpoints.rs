@@ -1,0 +1,109 @@
+//! Small checkpoint studies of each file from inputs to results: determinism, resumption, and what must hold of any.
+
+use loadline_study::{
+    CheckpointFigure, CheckpointResult, CheckpointStudy, Inputs, Library, Order, Override,
+    RunFacts, RunFolder, Session,
+};
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// A thousandth of a node and a few periods; the key range stays large enough for some hundred pages.
+fn inputs(study: &str, set: &[&str]) -> Inputs {
+    let overrides = set.iter().map(|text| text.parse::<Override>().unwrap()).collect();
+    Library::built_in().inputs(study, overrides).unwrap()
+}
+
+fn order(study: &str, setups: &str) -> Order {
+    let small: &[&str] = match study {
+        "checkpoint-extreme" => &["scale=0.001", "filled=20000000", "periods=4", "warm_up=1"],
+        _ => &["scale=0.004", "periods=4", "warm_up=1"],
+    };
+    Order {
+        inputs: inputs(study, small),
+        setups: setups.to_owned(),
+        seed: 7,
+        repeats: 1,
+        trace: None,
+        engine: "test".to_owned(),
+    }
+}
+
+fn run(folder: &Path, order: Order) -> (usize, CheckpointResult) {
+    let folder = RunFolder::at(folder);
+    let mut session = Session::<CheckpointStudy>::open(folder, order, RunFacts::default()).unwrap();
+    let missing = session.missing().len();
+    session.run(2, &AtomicBool::new(false), |_| {}).unwrap();
+    (missing, session.conclude().unwrap())
+}
+
+fn text(folder: &Path, file: &str) -> String {
+    fs::read_to_string(folder.join(file)).unwrap()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_a_killed_study_continues() {
+    let setups = "log,snappy";
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let order = || order("checkpoint-fixed-rate", setups);
+    assert_eq!(run(one.path(), order()).0, 2);
+    run(two.path(), order());
+    let result = text(one.path(), "results.json");
+    assert_eq!(text(two.path(), "results.json"), result);
+
+    let whole = text(two.path(), "runs.jsonl");
+    let first_line = whole.find('\n').unwrap() + 1;
+    fs::write(two.path().join("runs.jsonl"), &whole[..first_line + 100]).unwrap();
+    assert_eq!(run(two.path(), order()).0, 1, "what is whole is not computed again");
+    assert_eq!(text(two.path(), "results.json"), result);
+
+    let other = tempfile::tempdir().unwrap();
+    run(other.path(), Order { seed: 8, ..order() });
+    assert_ne!(text(other.path(), "results.json"), result);
+}
+
+/// Little's law: `depth` puts are under way, and the window's edges cut off at most as many of thousands.
+#[test]
+fn a_closed_loop_keeps_its_depth_and_both_protections_their_kinds_of_bytes() {
+    let check = |study: &str, depth: f64, log: &str, checkpoint: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, result) = run(folder.path(), order(study, &format!("{log},{checkpoint}")));
+        for setup in &result.setups {
+            let client = &setup.client;
+            let under_way = client.puts_per_s * client.clat_ms.mean / 1e3;
+            let slack = 2.0 * depth / setup.store.puts + 0.02;
+            assert!((under_way / depth - 1.0).abs() < slack, "{}: {under_way}", setup.name);
+            assert_eq!(client.failed, 0);
+            assert!(setup.store.checkpoints >= 1.0, "{}", setup.name);
+        }
+        let of = |name: &str| &result.setup(name).unwrap().store;
+        assert!(of(log).recovery_data_bytes == 0.0 && of(log).log_physical_bytes > 0.0);
+        let with = of(checkpoint);
+        assert!(with.recovery_data_bytes > 0.0 && with.log_physical_bytes == 0.0);
+        let figure =
+            |name: &str| result.setup(name).unwrap().figures[&CheckpointFigure::LogBytesPerPut];
+        assert!(figure(log) > 1.5 * figure(checkpoint), "images and edits weigh in the log");
+    };
+    check("checkpoint-full-speed", 94.0, "log", "checkpoint");
+    check("checkpoint-extreme", 46.0, "log paced", "snappy paced");
+}
+
+#[test]
+fn wrong_checkpoint_studies_are_refused_with_their_line() {
+    let check = |from: &str, to: &str, wanted: &str| {
+        let mut inputs = inputs("checkpoint-extreme", &[]);
+        inputs.study.file = "s.toml".to_owned();
+        let at = inputs.study.text.find(from).unwrap();
+        let line = inputs.study.text[..at].matches('\n').count() + 1;
+        inputs.study.text = inputs.study.text.replacen(from, to, 1);
+        let found = CheckpointStudy::new(&inputs).expect_err("the inputs are bad").to_string();
+        let wanted = wanted.replace("LINE", &line.to_string());
+        assert!(found.contains(&wanted), "`{found}` should contain `{wanted}`");
+    };
+    check("title =", "titel =", "s.toml:LINE: unknown field `titel`");
+    check("depth = 46", "depth = 0", "s.toml:LINE: `depth` must be at least 1");
+    check("cache = \"40 GiB\"", "cache = \"1 MiB\"", "s.toml:LINE: `cache` must be at least 1 MiB");
+    check("\"log\"\ncompression", "\"lug\"\ncompression", "s.toml:LINE: `lug`: expected `log` or");
+    check("\"none\"", "\"gzip\"", "s.toml:LINE: `gzip`: expected `none`");
+    check("[sets]\ndefault", "[sets]\nusual", "`[sets]` must have a `default`");
+}

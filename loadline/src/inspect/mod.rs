@@ -1,0 +1,93 @@
+//! `loadline inspect`: what lies on a store's devices, as text or as one JSON object.
+
+mod files;
+mod parts;
+
+pub(crate) use files::Files;
+
+use crate::cli::{InspectArgs, InspectWhat};
+use crate::failure::Failure;
+use crate::show;
+use loadline_store::CollectionId;
+use loadline_store::paged::check::{Finding, Report, check};
+use loadline_store::paged::ids::PageNo;
+use loadline_store::paged::inspect::{Inspector, Part, Trouble, totals};
+use loadline_store::paged::superblock::SuperblockFault;
+use serde_json::json;
+
+pub(crate) fn carry_out(args: InspectArgs) -> Result<(), Failure> {
+    let files = Files::open(&args.file, args.log_device.as_deref())?;
+    let trouble = |trouble| failure(&args, trouble);
+    let inspector = Inspector::open(&files).map_err(trouble)?;
+    if let Some(InspectWhat::Check) = args.what {
+        return show_report(&args, &check(&files));
+    }
+    let parts = parts_of(&args, &inspector).map_err(trouble)?;
+    match args.json.json {
+        true => show::json(&parts::json(&parts)),
+        false => show::text(&parts::text(&parts)),
+    }
+}
+
+fn parts_of(args: &InspectArgs, store: &Inspector<'_>) -> Result<Vec<Part>, Trouble> {
+    match args.what.as_ref().unwrap_or(&InspectWhat::Superblock) {
+        InspectWhat::Superblock => Ok(store.superblock()),
+        InspectWhat::Log => store.log(args.most),
+        InspectWhat::Page { number } => store.page(PageNo(*number)),
+        InspectWhat::Recovery => store.recovery(args.most),
+        InspectWhat::FreeMap => store.free_map(),
+        InspectWhat::Tree => store.tree(args.most),
+        InspectWhat::Keys => store.keys(args.most),
+        InspectWhat::Objects { collection } => {
+            store.objects(collection.map(CollectionId::new), args.most)
+        }
+        InspectWhat::Object { id } => store.object(id.0),
+        InspectWhat::Check => unreachable!("the checker has its own report"),
+    }
+}
+
+fn show_report(args: &InspectArgs, report: &Report) -> Result<(), Failure> {
+    let sentences = |list: &[Finding]| list.iter().map(Finding::to_string).collect::<Vec<_>>();
+    let findings = sentences(&report.findings);
+    let remarks: Vec<String> = report.remarks.iter().map(|remark| remark.to_string()).collect();
+    let totals = totals(&report.totals);
+    if args.json.json {
+        show::json(&json!({
+            "clean": report.is_clean(), "findings": findings, "more_findings": report.more,
+            "remarks": remarks, "totals": parts::json_of(&totals),
+        }))?;
+    } else {
+        let lines = |title: &str, list: &[String]| match list.is_empty() {
+            true => String::new(),
+            false => format!("{title}\n  {}\n\n", list.join("\n  ")),
+        };
+        show::text(&format!(
+            "{}{}{totals}",
+            lines("damage", &findings),
+            lines("remarks", &remarks)
+        ))?;
+    }
+    let count = report.findings.len() as u64 + report.more;
+    match count {
+        0 => Ok(()),
+        1 => Err(Failure::Damaged("one thing is wrong with the store".to_owned())),
+        count => Err(Failure::Damaged(format!("{count} things are wrong with the store"))),
+    }
+}
+
+/// A file that holds no store was the wrong thing to type; a store that cannot be read is damaged.
+fn failure(args: &InspectArgs, trouble: Trouble) -> Failure {
+    let text = format!("{}: {trouble}", args.file.display());
+    match trouble {
+        Trouble::NoStore(Finding::NoLogDevice) => {
+            Failure::Input(text + "; name it with --log-device")
+        }
+        Trouble::NoStore(
+            Finding::NoSuperblock(SuperblockFault::Foreign | SuperblockFault::Version(_))
+            | Finding::UselessLogDevice
+            | Finding::ForeignLog,
+        )
+        | Trouble::NoSuchPage(_) => Failure::Input(text),
+        _ => Failure::Damaged(text),
+    }
+}

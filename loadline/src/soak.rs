@@ -1,0 +1,216 @@
+//! `loadline soak`: random stores, loads, crashes and faults on all cores, until the time is over or something is lost.
+
+use crate::cli::SoakArgs;
+use crate::failure::Failure;
+use crate::show;
+use loadline_sim::Disks;
+use loadline_sim::soak::{Counts, Outcome, Replay, Row, run, shrink, tell};
+use loadline_study::Stopwatch;
+use serde_json::{Value, json};
+use std::cell::Cell;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How often a line says that it goes on.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+thread_local! {
+    /// What this thread runs, for the message of a bug that ends the process.
+    static RUNNING: Cell<Option<Replay>> = const { Cell::new(None) };
+}
+
+/// What all threads share.
+struct Soak {
+    next: AtomicU64,
+    stop: Arc<AtomicBool>,
+    watch: Stopwatch,
+    seconds: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    counts: Counts,
+    /// The first seed that failed, with the lives and faults of its plan.
+    failed: Option<(Replay, usize, usize)>,
+    last_line: Duration,
+}
+
+pub(crate) fn carry_out(args: &SoakArgs) -> Result<(), Failure> {
+    name_the_seed_of_a_bug();
+    if let Some(replay) = args.replay {
+        return replayed(&replay, args);
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&stop);
+    ctrlc::set_handler(move || set.store(true, Ordering::Relaxed))
+        .map_err(|error| Failure::Environment(format!("cannot listen for Ctrl-C: {error}")))?;
+    let soak = Soak {
+        next: AtomicU64::new(args.seed),
+        stop,
+        watch: Stopwatch::start(),
+        seconds: args.seconds,
+        state: Mutex::new(State::default()),
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = args.jobs.unwrap_or(cores as u32);
+    std::thread::scope(|scope| {
+        (0..jobs).for_each(|_| {
+            scope.spawn(|| soak.work());
+        });
+    });
+    let state = soak.state.into_inner().expect("no thread of a soak panics and goes on");
+    report(&state.counts, args)?;
+    match state.failed {
+        Some((replay, lives, faults)) => Err(failed(&replay, lives, faults, args)?),
+        None => Ok(()),
+    }
+}
+
+/// Before a bug's assertion ends the process, says how it can be had again.
+fn name_the_seed_of_a_bug() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        before(info);
+        if let Some(replay) = RUNNING.get() {
+            eprintln!("a bug; it is met again with: {}", command(&replay));
+        }
+    }));
+}
+
+fn run_named(replay: &Replay) -> Outcome {
+    RUNNING.set(Some(*replay));
+    let outcome = run(replay);
+    RUNNING.set(None);
+    outcome
+}
+
+impl Soak {
+    fn work(&self) {
+        while !self.is_over() {
+            let replay = Replay::whole(self.next.fetch_add(1, Ordering::Relaxed));
+            let outcome = run_named(&replay);
+            let mut state = self.state.lock().expect("no thread of a soak panics and goes on");
+            state.counts.add(&outcome.counts);
+            if outcome.failure.is_some() {
+                state.failed.get_or_insert((replay, outcome.lives, outcome.faults));
+                self.stop.store(true, Ordering::Relaxed);
+            }
+            let elapsed = self.watch.elapsed();
+            if elapsed >= state.last_line + LINE_EVERY {
+                state.last_line = elapsed;
+                let Counts { seeds, cuts, kills, .. } = state.counts;
+                eprintln!("{:4} s: {seeds} seeds, {cuts} cuts, {kills} kills", elapsed.as_secs());
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.watch.elapsed().as_secs() >= self.seconds
+    }
+}
+
+fn command(replay: &Replay) -> String {
+    format!("loadline soak --replay {replay}")
+}
+
+/// Runs one seed, or a part of it, and tells what happened.
+fn replayed(replay: &Replay, args: &SoakArgs) -> Result<(), Failure> {
+    RUNNING.set(Some(*replay));
+    let outcome = tell(replay);
+    RUNNING.set(None);
+    if !args.json.json {
+        show::text(&(outcome.story.join("\n") + "\n"))?;
+    }
+    report(&outcome.counts, args)?;
+    keep(&outcome, args)?;
+    match outcome.failure {
+        Some(failure) => Err(Failure::Damaged(format!("seed {}: {failure}", replay.seed))),
+        None => Ok(()),
+    }
+}
+
+/// Makes a failing run small and tells its story.
+fn failed(
+    replay: &Replay,
+    lives: usize,
+    faults: usize,
+    args: &SoakArgs,
+) -> Result<Failure, Failure> {
+    eprintln!("seed {} fails; looking for a small part of it that fails as well", replay.seed);
+    let fails = |part: &Replay| run_named(part).failure.is_some();
+    let small = shrink(replay, lives as u64, faults as u64, fails);
+    let outcome = tell(&small);
+    eprintln!("{}", outcome.story.join("\n"));
+    keep(&outcome, args)?;
+    let why = outcome.failure.expect("what it was shrunk to fails");
+    Ok(Failure::Damaged(format!("{why}\nIt is met again with: {}", command(&small))))
+}
+
+/// Keeps the disks as images that `loadline inspect` reads.
+fn keep(outcome: &Outcome, args: &SoakArgs) -> Result<(), Failure> {
+    let (Some(folder), Some(Disks { data, log })) = (&args.keep, &outcome.disks) else {
+        return Ok(());
+    };
+    let write = |name: &str, bytes: &[u8]| {
+        let path = Path::new(folder).join(name);
+        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, bytes));
+        written.map_err(|error| Failure::Environment(format!("{}: {error}", path.display())))
+    };
+    write("data.img", &data.image())?;
+    log.as_ref().map_or(Ok(()), |log| write("log.img", &log.image()))
+}
+
+fn report(counts: &Counts, args: &SoakArgs) -> Result<(), Failure> {
+    if args.json.json {
+        return show::json(&in_json(counts, args.seed));
+    }
+    let ops = &counts.ops;
+    let line = |name: &str, count: u64| [name.to_owned(), count.to_string()];
+    let mut rows = vec![
+        line("seeds", counts.seeds),
+        line("events", counts.events),
+        line("transactions", ops.transactions),
+        line("questions", ops.queries),
+        line("syncs and checkpoints", ops.barriers),
+        line("refused: no space", ops.no_space),
+        line("refused: too large", ops.too_large),
+        line("refused: damage", ops.damaged),
+        line("power cuts", counts.cuts),
+        line("kills", counts.kills),
+        line("restarts judged", counts.restarts),
+        line("faults injected", counts.faults),
+        line("stores given up for damage", counts.refusals),
+    ];
+    rows.extend(Row::ALL.map(|row| line(&format!("row: {row}"), counts.rows.of(row))));
+    show::text(&show::table(["", "count"], &[], &rows))
+}
+
+fn in_json(counts: &Counts, seed: u64) -> Value {
+    let ops = &counts.ops;
+    let rows: serde_json::Map<String, Value> =
+        Row::ALL.iter().map(|row| (row.name().to_owned(), counts.rows.of(*row).into())).collect();
+    json!({
+        "seed": seed,
+        "seeds": counts.seeds,
+        "events": counts.events,
+        "ops": {
+            "transactions": ops.transactions,
+            "questions": ops.queries,
+            "barriers": ops.barriers,
+            "no_space": ops.no_space,
+            "too_large": ops.too_large,
+            "damaged": ops.damaged,
+            "stopped": ops.stopped,
+        },
+        "cuts": counts.cuts,
+        "kills": counts.kills,
+        "restarts": counts.restarts,
+        "faults": counts.faults,
+        "refusals": counts.refusals,
+        "rows": rows,
+    })
+}

@@ -1,0 +1,174 @@
+//! `loadline store`: making a store on files or block devices.
+
+use crate::cli::{FormatArgs, ProtectionArg, StoreCommand};
+use crate::failure::Failure;
+use crate::inspect::Files;
+use crate::show;
+use loadline_base::Bytes;
+use loadline_store::paged::check::ReadAt;
+use loadline_store::paged::ids::PageSize;
+use loadline_store::paged::inspect::Inspector;
+use loadline_store::paged::layout::{LOG_HEADER, SUPERBLOCK};
+use loadline_store::paged::{Format, FormatError, Protection, Target, format};
+use serde_json::json;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+pub(crate) fn carry_out(command: StoreCommand) -> Result<(), Failure> {
+    match command {
+        StoreCommand::Format(args) => make(&args),
+    }
+}
+
+fn make(args: &FormatArgs) -> Result<(), Failure> {
+    if !args.force {
+        refuse_used(&args.file)?;
+        args.log_device.as_deref().map_or(Ok(()), refuse_used)?;
+    }
+    let data = size(&args.file, args.size, "--size")?;
+    let log = args.log_device.as_deref().map(|file| size(file, args.log, "--log")).transpose()?;
+    let wanted = wanted(args, data, log)?;
+    let protection = match args.protection {
+        ProtectionArg::Log => Protection::Log,
+        ProtectionArg::Checkpoint => Protection::Checkpoint,
+    };
+    let pieces = format(&wanted, protection).map_err(|error| refused(error, &wanted))?;
+    let data = create(&args.file, data)?;
+    let log = match (&args.log_device, log) {
+        (Some(path), Some(size)) => Some(create(path, size)?),
+        _ => None,
+    };
+    for (target, offset, bytes) in pieces {
+        let file = match target {
+            Target::Data => &data,
+            Target::Log => log.as_ref().expect("a store with a log device names one"),
+        };
+        file.write_all_at(&bytes, offset).map_err(|error| cannot_write(&args.file, error))?;
+    }
+    for file in [Some(&data), log.as_ref()].into_iter().flatten() {
+        file.sync_all().map_err(|error| cannot_write(&args.file, error))?;
+    }
+    report(args, &wanted)
+}
+
+/// A file that holds something is not overwritten unasked.
+fn refuse_used(path: &Path) -> Result<(), Failure> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let files = Files::open(path, None)?;
+    let refused = |what: &str| {
+        Err(Failure::Input(format!("{}: {what}; --force overwrites it", path.display())))
+    };
+    if Inspector::open(&files).is_ok() {
+        return refused("holds a store");
+    }
+    let size = files.size(Target::Data).unwrap_or(0);
+    let mut head = vec![0; size.min(SUPERBLOCK) as usize];
+    match !files.read_at(Target::Data, 0, &mut head) || head.iter().any(|byte| *byte != 0) {
+        true => refused("holds something else"),
+        false => Ok(()),
+    }
+}
+
+/// The size that was asked for, or the one that the file has.
+fn size(path: &Path, asked: Option<Bytes>, flag: &str) -> Result<Bytes, Failure> {
+    if let Some(size) = asked {
+        return Ok(size);
+    }
+    let found = File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0))).unwrap_or(0);
+    match found {
+        0 => Err(Failure::Input(format!("{}: how large? say {flag} SIZE", path.display()))),
+        found => Ok(Bytes::new(found)),
+    }
+}
+
+/// What was asked for, and where nothing was asked, what suits the size.
+fn wanted(args: &FormatArgs, data: Bytes, log_device: Option<Bytes>) -> Result<Format, Failure> {
+    let page = u32::try_from(args.page.get()).ok().and_then(PageSize::new);
+    let page = page.ok_or_else(|| {
+        Failure::Input("--page: takes a power of two from 1 KiB to 16 KiB".to_owned())
+    })?;
+    let block_bytes = u32::try_from(args.block.get()).unwrap_or(u32::MAX).min(page.bytes() as u32);
+    // An eighth of the device for the log and for images, a sixteenth of the log for a segment: of the order that
+    // checkpoint.md 4.1 has for its defaults.
+    let eighth = Bytes::new((data.get() / 8).clamp(1 << 20, 4 << 30));
+    let log = log_device
+        .map_or(args.log.unwrap_or(eighth).get(), |device| device.get().saturating_sub(LOG_HEADER));
+    let segment = (log / 16).next_power_of_two().clamp(64 << 10, 64 << 20);
+    let segment_bytes = args.segment.unwrap_or(Bytes::new(segment));
+    Ok(Format {
+        store_id: random_id()?,
+        data_bytes: data,
+        log_device_bytes: log_device,
+        log_bytes: Bytes::new(log / segment_bytes.get().max(1) * segment_bytes.get()),
+        segment_bytes,
+        block_bytes,
+        recovery_bytes: args.recovery.unwrap_or(eighth),
+        page,
+    })
+}
+
+fn random_id() -> Result<u64, Failure> {
+    let mut bytes = [0; 8];
+    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    let id = read.map(|()| u64::from_le_bytes(bytes));
+    id.map_err(|error| Failure::Environment(format!("/dev/urandom: cannot be read: {error}")))
+}
+
+fn refused(error: FormatError, format: &Format) -> Failure {
+    let text = match error {
+        FormatError::Block => "--block: takes 512 B, 1 KiB, 2 KiB or 4 KiB, at most a page",
+        FormatError::Segment => "--segment: takes a multiple of the block, at least 64 KiB",
+        FormatError::Log => "--log: takes at least four segments",
+        FormatError::Recovery => "--recovery: takes room for at least 64 pages",
+        FormatError::TooSmall => {
+            return Failure::Input(format!(
+                "--size: {} leave no room for 64 pages beside the log and the recovery area",
+                format.data_bytes
+            ));
+        }
+    };
+    Failure::Input(text.to_owned())
+}
+
+/// Opens a file of this size; what was there is kept, the superblocks go last.
+fn create(path: &Path, size: Bytes) -> Result<File, Failure> {
+    let cannot = |error| cannot_write(path, error);
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create(true).truncate(false).open(path);
+    let mut file = file.map_err(cannot)?;
+    let is_regular = file.metadata().map_err(cannot)?.is_file();
+    if is_regular {
+        file.set_len(size.get()).map_err(cannot)?;
+    } else if file.seek(SeekFrom::End(0)).map_err(cannot)? != size.get() {
+        let text = format!("{}: a device has the size that it has", path.display());
+        return Err(Failure::Input(text));
+    }
+    Ok(file)
+}
+
+fn cannot_write(path: &Path, error: io::Error) -> Failure {
+    Failure::Environment(format!("{}: cannot be written: {error}", path.display()))
+}
+
+fn report(args: &FormatArgs, format: &Format) -> Result<(), Failure> {
+    let layout = format.layout().expect("it was just made");
+    if args.json.json {
+        return show::json(&json!({
+            "file": args.file.display().to_string(), "store_id": format!("{:016x}", format.store_id),
+            "bytes": layout.data_bytes, "pages": layout.pages_count,
+            "log_bytes": layout.log_bytes, "recovery_bytes": layout.recovery_bytes,
+        }));
+    }
+    show::text(&format!(
+        "{}: a store of {} pages of {}, log {}, recovery area {}\n",
+        args.file.display(),
+        layout.pages_count,
+        Bytes::new(layout.page.bytes() as u64),
+        Bytes::new(layout.log_bytes),
+        Bytes::new(layout.recovery_bytes)
+    ))
+}

@@ -1,0 +1,175 @@
+//! Proof by trying: random stores under random loads, crashed at random moments and judged by a naive model.
+//!
+//! Reading order: [`Scenario`] is a store, its disks and its load; `plan` what happens to it; `ops` what is asked; `history`
+//! and `model` what should come of it; `life` one life; `swarm` all lives of a seed; `sweep` a cut at every event.
+//!
+//! What is demanded after a crash: each lane is in the state after some prefix of its transactions, whole ones only; the
+//! prefix has every transaction whose answer promised durability under that crash (checkpoint.md 4.5); the checker finds
+//! nothing, leaked pages included. What is demanded in life: each answer is that of the model; an error has a reason; as long
+//! as ops are open something happens. Where a fault has damaged something, errors are excused, wrong values never.
+//!
+//! # The rows of checkpoint.md 9
+//!
+//! | row there | here | how it is recognised |
+//! |---|---|---|
+//! | no checkpoint running | [`Row::Idle`] | no step |
+//! | steps 1-5 | cannot be hit: with one owner the instant lies between two events | |
+//! | 6-7 | [`Row::InstantWritten`] | step `Log`, no flush in flight |
+//! | 8-9 | [`Row::InstantFlushed`] | step `Log`, a flush in flight |
+//! | 10 | [`Row::OldImagesGo`]: nothing is deleted, images overwrite older ones | step `Images`, an older header stands |
+//! | 11 | [`Row::SomeImages`] | steps `Images` and `ImagesSync` |
+//! | 12, before the rename | [`Row::MarkerHalf`]: no file is renamed, two superblocks are written | step `BeginSync`, a write of one in flight |
+//! | 12, rename lost | [`Row::MarkerVolatile`]: no page goes home before the marker's flush | step `BeginSync`, all written |
+//! | 13 | [`Row::PagesWithImages`], [`Row::PagesWithLog`] | step `Pages`, by the marker's protection |
+//! | 14 | [`Row::PagesFlushed`] | step `PagesSync` |
+//! | 15 | [`Row::Discards`]: there are no partition files; what is given back is discarded after the end | discards in flight |
+//! | 16, before END is durable | [`Row::EndVolatile`] | steps `End` and `EndSync` |
+//! | 16, after END | [`Row::AfterEnd`] | a step before the last event, none after it |
+//! | during restore | [`Row::Restore`], [`Row::Replay`], [`Row::ReplayCheckpoint`] | the restart's phase; a step during it |
+//! | disk full or I/O error in 11 | [`Row::ImagesFail`]; the area has a fixed size and cannot be full | stopped at a step up to `ImagesSync` |
+//! | I/O error in 13 or 14 | [`Row::PagesFail`] | stopped at a step from `Pages` on |
+//! | bad CRC in a recovery record | [`Row::BadImage`] | the restart refuses with a fault of the images |
+//! | recovery files deleted | [`Row::NoImages`]: the area is wiped | the same, after wiping |
+//! | mode switched | [`Row::ProtectionSwitched`], which needs no switching back | a begun marker of the other protection |
+
+mod check;
+mod draw;
+mod faults;
+mod history;
+mod ledger;
+mod life;
+mod model;
+mod ops;
+mod place;
+mod plan;
+mod recovered;
+mod rows;
+mod scenario;
+mod shrink;
+mod swarm;
+mod sweep;
+mod words;
+
+pub use history::Wrong;
+pub use ledger::OpCounts;
+pub use plan::{Crash, ParseReplayError, Replay};
+pub use rows::{Row, RowCounts};
+pub use scenario::{Load, Scenario};
+pub use sweep::{Sweep, SweepFailure};
+
+use crate::Disks;
+use loadline_store::paged::Fault;
+use std::fmt;
+
+/// Why a run failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// An answer was wrong, or an error had no reason.
+    Answer(String),
+    /// After a restart a lane was in a state that it never had, or had lost what was promised.
+    Restart {
+        /// Which lane.
+        lane: u32,
+        /// What is wrong.
+        wrong: Wrong,
+    },
+    /// The store stopped without a reason.
+    Stopped(Fault),
+    /// Ops wait and nothing happens.
+    Stuck(String),
+    /// The checker found something.
+    Check(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Answer(text) => write!(f, "wrong answer: {text}"),
+            Failure::Restart { lane, wrong: Wrong::Lost { found, promised } } => write!(
+                f,
+                "lane {lane} has lost what was promised: it is as after {found} transactions, and {promised} \
+                 were durable"
+            ),
+            Failure::Restart { lane, wrong: Wrong::NoState(text) } => {
+                write!(f, "lane {lane} is in a state that it never had: {text}")
+            }
+            Failure::Stopped(fault) => write!(f, "the store stopped without a reason: {fault:?}"),
+            Failure::Stuck(text) => write!(f, "nothing happens any more: {text}"),
+            Failure::Check(text) => write!(f, "the checker finds {text}"),
+        }
+    }
+}
+
+/// What was done, and what was met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Seeds run.
+    pub seeds: u64,
+    /// Requests sent and answers given.
+    pub events: u64,
+    /// Ops, by how they ended.
+    pub ops: OpCounts,
+    /// Power cuts.
+    pub cuts: u64,
+    /// Processes killed.
+    pub kills: u64,
+    /// Restarts that were judged.
+    pub restarts: u64,
+    /// Faults that struck.
+    pub faults: u64,
+    /// Stores that could not be opened or read because of damage.
+    pub refusals: u64,
+    /// Crashes by row.
+    pub rows: RowCounts,
+}
+
+impl Counts {
+    /// Adds another count.
+    pub fn add(&mut self, other: &Counts) {
+        self.seeds += other.seeds;
+        self.events += other.events;
+        self.ops.add(&other.ops);
+        self.cuts += other.cuts;
+        self.kills += other.kills;
+        self.restarts += other.restarts;
+        self.faults += other.faults;
+        self.refusals += other.refusals;
+        self.rows.add(&other.rows);
+    }
+}
+
+/// What came of a seed.
+pub struct Outcome {
+    /// What was done.
+    pub counts: Counts,
+    /// What was wrong, if anything was.
+    pub failure: Option<Failure>,
+    /// What happened, life by life.
+    pub story: Vec<String>,
+    /// The disks as they were left.
+    pub disks: Option<Disks>,
+    /// Lives that were planned.
+    pub lives: usize,
+    /// Faults that were planned.
+    pub faults: usize,
+}
+
+/// Runs what a seed leads to.
+pub fn run(replay: &Replay) -> Outcome {
+    swarm::run(replay, false)
+}
+
+/// Runs what a seed leads to, and tells every op.
+pub fn tell(replay: &Replay) -> Outcome {
+    swarm::run(replay, true)
+}
+
+/// The smallest part of a failing run that was found to fail as well. `fails` runs one.
+pub fn shrink(
+    failing: &Replay,
+    lives: u64,
+    faults: u64,
+    fails: impl Fn(&Replay) -> bool,
+) -> Replay {
+    shrink::Search::new(failing, fails).shrink(lives, faults)
+}

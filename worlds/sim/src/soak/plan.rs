@@ -1,0 +1,175 @@
+//! What is to happen to a store, life after life, and how much of that a replay leaves out.
+
+use super::draw::Draw;
+use super::faults::{Fault, Planned};
+use super::scenario::Scenario;
+use crate::disk::CutStyle;
+use loadline_base::Rng;
+use loadline_store::paged::Options;
+use std::fmt;
+use std::str::FromStr;
+
+/// How a life ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crash {
+    /// The power goes.
+    Cut(CutStyle),
+    /// The process dies.
+    Kill,
+}
+
+/// One life.
+#[derive(Clone, Debug)]
+pub(super) struct LifePlan {
+    pub(super) options: Options,
+    /// Ops at most.
+    pub(super) ops: u64,
+    /// The event at which it crashes, if not at its end. It may be before the store is open.
+    pub(super) crash_at: u64,
+    pub(super) crash: Crash,
+    pub(super) faults: Vec<Planned>,
+    /// Between the crash and the next life.
+    pub(super) wipes_images: bool,
+}
+
+/// What becomes of one store.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) lives: Vec<LifePlan>,
+}
+
+/// A seed, and how much of what it leads to is carried out: what a failure is shrunk to.
+///
+/// Written `SEED` or `SEED:lives=2,ops=40,faults=5`; `faults` has one bit for each fault of the whole plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replay {
+    /// Where everything comes from.
+    pub seed: u64,
+    /// Lives at most.
+    pub lives: u64,
+    /// Ops of each life at most.
+    pub ops: u64,
+    /// Which faults happen.
+    pub faults: u64,
+}
+
+impl Plan {
+    /// The plan of a seed, as far as `replay` lets it.
+    pub(super) fn new(scenario: &Scenario, replay: &Replay) -> Plan {
+        let mut rng = Rng::for_purpose(scenario.seed, 2);
+        let with_faults = rng.one_in(2);
+        let lives = rng.between(1, 6);
+        let mut number = 0;
+        let mut draw = |_| {
+            let mut life = LifePlan::draw(scenario, with_faults, &mut rng);
+            life.faults.retain(|_| {
+                number += 1;
+                replay.faults >> ((number - 1) % 64) & 1 == 1
+            });
+            life.ops = life.ops.min(replay.ops);
+            life
+        };
+        let mut lives: Vec<LifePlan> = (0..lives).map(&mut draw).collect();
+        lives.truncate(replay.lives as usize);
+        Plan { lives }
+    }
+
+    /// How many faults there are.
+    pub(super) fn faults(&self) -> usize {
+        self.lives.iter().map(|life| life.faults.len()).sum()
+    }
+}
+
+impl LifePlan {
+    fn draw(scenario: &Scenario, with_faults: bool, rng: &mut Rng) -> LifePlan {
+        let most = *rng.pick(&[20, 200, 200, 1500]);
+        let ops = rng.between(1, most);
+        // About as many events as ops lead to; a tenth of the crashes come while the store opens.
+        let events = if rng.one_in(10) { 60 } else { ops * 4 + 60 };
+        let styles = [CutStyle::AllLost, CutStyle::AllKept, CutStyle::Random, CutStyle::Random];
+        let crash = match rng.below(6) {
+            0 => Crash::Kill,
+            1 => Crash::Cut(CutStyle::Torn),
+            _ => Crash::Cut(*rng.pick(&styles)),
+        };
+        let count = if with_faults { rng.below(4) } else { 0 };
+        let mut faults: Vec<Planned> = (0..count)
+            .map(|_| Planned { from: rng.below(events), fault: Fault::draw(rng) })
+            .collect();
+        faults.sort_by_key(|planned| planned.from);
+        LifePlan {
+            options: scenario.options(rng),
+            ops,
+            crash_at: if rng.one_in(5) { u64::MAX } else { rng.below(events) },
+            crash,
+            faults,
+            wipes_images: with_faults && rng.one_in(30),
+        }
+    }
+}
+
+impl Replay {
+    /// All of what a seed leads to.
+    pub const fn whole(seed: u64) -> Replay {
+        Replay { seed, lives: u64::MAX, ops: u64::MAX, faults: u64::MAX }
+    }
+}
+
+impl fmt::Display for Replay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.seed)?;
+        let parts = [("lives", self.lives), ("ops", self.ops), ("faults", self.faults)];
+        let mut before = ':';
+        for (name, value) in parts.into_iter().filter(|(_, value)| *value != u64::MAX) {
+            write!(f, "{before}{name}={value}")?;
+            before = ',';
+        }
+        Ok(())
+    }
+}
+
+/// What was typed is no replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseReplayError;
+
+impl fmt::Display for ParseReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected a seed, as in `17` or `17:lives=2,ops=40,faults=5`")
+    }
+}
+
+impl std::error::Error for ParseReplayError {}
+
+impl FromStr for Replay {
+    type Err = ParseReplayError;
+
+    fn from_str(text: &str) -> Result<Replay, ParseReplayError> {
+        let number = |text: &str| text.parse::<u64>().map_err(|_| ParseReplayError);
+        let (seed, rest) = text.split_once(':').unwrap_or((text, ""));
+        let mut replay = Replay::whole(number(seed)?);
+        for part in rest.split(',').filter(|part| !part.is_empty()) {
+            match part.split_once('=').ok_or(ParseReplayError)? {
+                ("lives", value) => replay.lives = number(value)?,
+                ("ops", value) => replay.ops = number(value)?,
+                ("faults", value) => replay.faults = number(value)?,
+                _ => return Err(ParseReplayError),
+            }
+        }
+        Ok(replay)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replay_is_read_as_it_is_written() {
+        for text in ["17", "17:ops=3", "0:lives=2,ops=40,faults=5"] {
+            assert_eq!(text.parse::<Replay>().expect("it is one").to_string(), text);
+        }
+        for text in ["", "x", "1:ops", "1:ops=", "1:depth=3"] {
+            assert_eq!(text.parse::<Replay>(), Err(ParseReplayError), "{text}");
+        }
+    }
+}

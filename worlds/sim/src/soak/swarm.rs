@@ -1,0 +1,261 @@
+//! One seed's run: a store lives, crashes and lives again, and is judged each time.
+
+use super::check::findings;
+use super::ledger::{Excuses, Ledger};
+use super::life::{Event, Life};
+use super::ops::Ops;
+use super::place::Place;
+use super::plan::{Crash, LifePlan, Plan, Replay};
+use super::rows::{refusal_row, superblock_on};
+use super::scenario::Scenario;
+use super::words;
+use super::{Counts, Failure, Outcome, Row};
+use crate::Disks;
+use loadline_base::{Bytes, Rng};
+use loadline_store::paged::{Fault, Protection, RestartFault};
+
+/// How a life ended.
+enum End {
+    /// As planned, or because all was done.
+    Crashed,
+    /// The store stopped because a device failed it.
+    Stopped(Fault),
+    /// It could not be opened, or not be read, because of damage: this disk's data must come from replicas.
+    Refused(Option<RestartFault>),
+}
+
+/// A store on its way through its lives.
+pub(super) struct Run {
+    scenario: Scenario,
+    ledger: Ledger,
+    ops: Ops,
+    rng: Rng,
+    counts: Counts,
+    story: Vec<String>,
+    /// The power went since the store was open last.
+    was_cut: bool,
+    images_wiped: bool,
+    /// This life's cache, and the largest of all lives so far.
+    cache: Bytes,
+    cache_max: Bytes,
+    /// Every op goes into the story.
+    told: bool,
+}
+
+/// Runs a seed, or the part of it that `replay` names. With `told`, every op goes into the story.
+pub(super) fn run(replay: &Replay, told: bool) -> Outcome {
+    let scenario = Scenario::new(replay.seed);
+    let plan = Plan::new(&scenario, replay);
+    let mut run = Run {
+        ledger: Ledger::new(scenario.load.lanes),
+        ops: Ops::new(&scenario),
+        rng: Rng::for_purpose(replay.seed, 3),
+        counts: Counts { seeds: 1, ..Counts::default() },
+        story: vec![format!("{:?}", scenario)],
+        was_cut: false,
+        images_wiped: false,
+        cache: Bytes::ZERO,
+        cache_max: Bytes::ZERO,
+        told,
+        scenario,
+    };
+    let mut disks = Some(run.scenario.disks(Protection::Checkpoint));
+    let failure = run.live_all(&plan, &mut disks).err();
+    run.counts.ops.add(&run.ledger.counts);
+    Outcome {
+        counts: run.counts,
+        failure,
+        story: run.story,
+        disks,
+        lives: plan.lives.len(),
+        faults: plan.faults(),
+    }
+}
+
+impl Run {
+    fn live_all(&mut self, plan: &Plan, disks: &mut Option<Disks>) -> Result<(), Failure> {
+        for life in &plan.lives {
+            if !self.live(life, disks)? {
+                return Ok(());
+            }
+        }
+        // The last life only looks what is there.
+        let mut last = plan.lives.last().expect("there is one").clone();
+        last.options.cache = self.cache_max;
+        (last.ops, last.crash_at, last.faults) = (0, u64::MAX, Vec::new());
+        self.live(&last, disks)?;
+        Ok(())
+    }
+
+    /// One life and the crash at its end. False if there can be no further one.
+    fn live(&mut self, plan: &LifePlan, disks: &mut Option<Disks>) -> Result<bool, Failure> {
+        self.story.push(format!("life with {:?}", plan));
+        self.cache = plan.options.cache;
+        self.cache_max = self.cache_max.max(self.cache);
+        let mine = disks.take().expect("the disks are there");
+        self.note_switch(plan, &mine);
+        let mut ledger = std::mem::replace(&mut self.ledger, Ledger::new(0));
+        let rng = Rng::new(self.rng.next_u64());
+        let mut life = Life::open(&self.scenario, plan.options, mine, &mut ledger, rng)
+            .with_faults(plan.faults.clone());
+        let end = self.pass(&mut life, plan);
+        if !matches!(end, Ok(End::Refused(_))) {
+            self.counts.rows.hit(life.row());
+        }
+        self.counts.faults += life.struck;
+        self.counts.events += life.events;
+        let left = life.host.into_disks();
+        self.ledger = ledger;
+        *disks = Some(left);
+        let goes_on = match end? {
+            End::Crashed => true,
+            End::Stopped(fault) => {
+                self.story.push(format!("it stopped: {fault:?}"));
+                true
+            }
+            End::Refused(fault) => {
+                self.counts.refusals += 1;
+                let row = fault.and_then(|fault| refusal_row(fault, self.images_wiped));
+                row.into_iter().for_each(|row| self.counts.rows.hit(row));
+                false
+            }
+        };
+        self.crash(plan, disks.as_mut().expect("they were just put there"));
+        let is_checked = goes_on && !self.ledger.excuses.damage;
+        match disks.as_ref().filter(|_| is_checked).and_then(findings) {
+            Some(text) => Err(Failure::Check(text)),
+            None => Ok(goes_on),
+        }
+    }
+
+    fn note_switch(&mut self, plan: &LifePlan, disks: &Disks) {
+        let begun = superblock_on(&disks.data).and_then(|superblock| superblock.begun);
+        if begun.is_some_and(|begun| begun.protection != plan.options.protection) {
+            self.counts.rows.hit(Row::ProtectionSwitched);
+        }
+    }
+
+    fn crash(&mut self, plan: &LifePlan, disks: &mut Disks) {
+        self.ledger.crashed();
+        let Disks { data, log } = disks;
+        for disk in std::iter::once(data).chain(log) {
+            match plan.crash {
+                Crash::Cut(style) => disk.power_cut(style, &mut self.rng),
+                Crash::Kill => disk.kill(&mut self.rng),
+            }
+        }
+        match plan.crash {
+            Crash::Cut(_) => {
+                self.was_cut = true;
+                self.counts.cuts += 1;
+            }
+            Crash::Kill => self.counts.kills += 1,
+        }
+        // A store that is opened again has nothing to do with the failures of devices before.
+        let Excuses { damage, log, astray, passing, .. } = self.ledger.excuses;
+        self.ledger.excuses = Excuses { damage, log, astray, passing, ..Excuses::default() };
+        if plan.wipes_images {
+            let (target, range) = Place::Images.range(&self.scenario.layout());
+            let zeros = vec![0; (range.end - range.start) as usize];
+            disks.of(target).poke(range.start, &zeros);
+            self.ledger.excuses.damage = true;
+            self.images_wiped = true;
+        }
+    }
+
+    /// Lets a life run to its end.
+    fn pass(&mut self, life: &mut Life<'_>, plan: &LifePlan) -> Result<End, Failure> {
+        let mut left = plan.ops;
+        let mut is_open = false;
+        loop {
+            if let Some(fault) = life.fault() {
+                return self.stopped(life, fault);
+            }
+            if !is_open && life.host.store().is_open() {
+                if !self.judge(life)? {
+                    return Ok(End::Refused(None));
+                }
+                is_open = true;
+                continue;
+            }
+            if life.events >= plan.crash_at {
+                return Ok(End::Crashed);
+            }
+            while is_open && left > 0 && life.ledger.open() < self.scenario.load.depth {
+                self.submit(life)?;
+                left -= 1;
+            }
+            if is_open && left == 0 && life.ledger.open() == 0 {
+                return Ok(End::Crashed);
+            }
+            if life.advance()? == Event::Nothing {
+                return Err(life.stuck());
+            }
+        }
+    }
+
+    fn stopped(&mut self, life: &Life<'_>, fault: Fault) -> Result<End, Failure> {
+        let excuses = life.ledger.excuses;
+        let unreadable =
+            matches!(fault, Fault::Restart(RestartFault::Unreadable(_) | RestartFault::Page(_)));
+        let excused = match fault {
+            Fault::Restart(RestartFault::Unwritable) => excuses.stop,
+            // What a larger cache took, a smaller one may not: the next life has a larger one.
+            Fault::Restart(RestartFault::NoRoom) if self.cache < self.cache_max => true,
+            Fault::Restart(_) if unreadable && excuses.passing && !excuses.damage => true,
+            Fault::Restart(fault) if excuses.damage => return Ok(End::Refused(Some(fault))),
+            Fault::Restart(_) => false,
+            _ => excuses.stop,
+        };
+        if excused { Ok(End::Stopped(fault)) } else { Err(Failure::Stopped(fault)) }
+    }
+
+    /// Reads everything back and compares it with what was promised. False if damage keeps it from being read.
+    fn judge(&mut self, life: &mut Life<'_>) -> Result<bool, Failure> {
+        self.counts.restarts += 1;
+        let mut whole = true;
+        for lane in 0..self.scenario.load.lanes {
+            let found = life.read_back(lane)?;
+            let excuses = life.ledger.excuses;
+            let history = &life.ledger.lanes[lane as usize];
+            let promise = history.promise;
+            let promised = match self.was_cut {
+                _ if excuses.log => 0,
+                true => promise.cut,
+                false => promise.kill,
+            };
+            let number = match history.judge(&found, promised) {
+                Ok(number) => number,
+                Err(_) if excuses.astray => return Ok(false),
+                Err(wrong) => return Err(Failure::Restart { lane, wrong }),
+            };
+            whole &= found.is_whole();
+            if found.is_whole() {
+                life.ledger.lanes[lane as usize].restarted(number);
+            }
+        }
+        self.was_cut = false;
+        // What damaged the log before this life is behind it.
+        life.ledger.excuses.log = life.struck_log;
+        Ok(whole)
+    }
+
+    fn submit(&mut self, life: &mut Life<'_>) -> Result<(), Failure> {
+        let repair =
+            life.ledger.damaged.pop().and_then(|damage| self.ops.repair(life.ledger, damage));
+        let (lane, ask) = match repair {
+            Some(repair) => repair,
+            None => self.ops.draw(&life.ledger.lanes, &mut self.rng),
+        };
+        if self.told {
+            let line = format!(
+                "  event {}, lane {lane}, {}: {}",
+                life.events,
+                life.ledger.lanes[lane as usize].next(),
+                words::of_ask(&ask)
+            );
+            self.story.push(line);
+        }
+        life.submit(lane, ask)
+    }
+}

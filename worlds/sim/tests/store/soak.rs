@@ -1,0 +1,113 @@
+//! The soak in the small: a cut at every event, a fixed set of seeds, seeds that once failed, and a canary.
+
+use loadline_sim::soak::{Counts, Replay, Row, Sweep, run};
+use loadline_store::paged::{LogMode, Protection};
+
+/// Ops of one sweep. Sixteen of them, for every protection, log mode and place of the log, make two thousand.
+const SWEEP_OPS: u64 = 130;
+/// What the sweeps of seed 1 come to. Any change of the requests that a store makes changes it: see that every row is still
+/// hit, then write the new number.
+const SWEEP_CUTS: u64 = 12_701;
+
+/// All sweeps of a seed, half of them on another thread.
+fn sweep_all(seed: u64, ops: u64) -> Counts {
+    let all_of = |protection| {
+        let mut counts = Counts::default();
+        for log_mode in LogMode::ALL {
+            for has_log_device in [false, true] {
+                let sweep = Sweep { seed, protection, log_mode, has_log_device, ops, lies: None };
+                match sweep.run() {
+                    Ok(more) => counts.add(&more),
+                    Err(failure) => panic!("{sweep:?}: {failure:?}"),
+                }
+            }
+        }
+        counts
+    };
+    let mut counts = Counts::default();
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| all_of(Protection::Log));
+        counts.add(&all_of(Protection::Checkpoint));
+        counts.add(&other.join().expect("its sweeps lose nothing"));
+    });
+    counts
+}
+
+#[test]
+fn a_power_cut_at_any_event_loses_nothing_and_every_row_is_hit() {
+    let counts = sweep_all(1, SWEEP_OPS);
+    for row in Row::ALL {
+        assert!(counts.rows.of(row) > 0, "no cut fell into the row `{row}`: {counts:?}");
+    }
+    assert_eq!(counts.cuts, SWEEP_CUTS, "{counts:?}");
+}
+
+#[test]
+#[ignore = "minutes: make soak"]
+fn a_power_cut_at_any_event_of_many_runs_loses_nothing() {
+    for seed in 2..12 {
+        sweep_all(seed, 4 * SWEEP_OPS);
+    }
+}
+
+fn check(replay: &Replay) -> Counts {
+    let outcome = run(replay);
+    if let Some(failure) = outcome.failure {
+        panic!("{failure}\n`loadline soak --replay {replay}` meets it again");
+    }
+    outcome.counts
+}
+
+#[test]
+fn a_swarm_of_seeds_loses_nothing() {
+    let mut counts = Counts::default();
+    (1..=150).for_each(|seed| counts.add(&check(&Replay::whole(seed))));
+    // A swarm that injects nothing would find nothing.
+    assert!(counts.cuts > 300 && counts.kills > 50 && counts.faults > 50, "{counts:?}");
+    assert!(counts.ops.no_space > 0 && counts.refusals > 0, "{counts:?}");
+}
+
+#[test]
+fn equal_seeds_have_equal_histories() {
+    (1..=10).for_each(|seed| assert_eq!(check(&Replay::whole(seed)), check(&Replay::whole(seed))));
+}
+
+/// Each failed once; the story says why.
+#[test]
+fn seeds_that_once_failed_lose_nothing() {
+    let check = |story: &str, replay: &str| {
+        let replay = replay.parse().expect("it is a replay");
+        let outcome = run(&replay);
+        assert_eq!(outcome.failure, None, "{story} ({replay})");
+    };
+    check("a restore missed an instant that padding follows", "45:lives=1,ops=12,faults=0");
+    check("a begun marker that was never flushed led the restore", "8157:lives=2,ops=137,faults=0");
+    check(
+        "a truncation planned with the length before its transaction",
+        "184:lives=3,ops=819,faults=0",
+    );
+    check("a page planned as punched whole, applied in part", "21:lives=1,ops=92,faults=0");
+    check("a log cut behind a pad never ended", "208:lives=4,ops=126,faults=0");
+    check("readers waited for each other's pages", "320");
+    check("a truncation of what its own transaction had made", "538:lives=1,ops=380,faults=0");
+    check(
+        "a page that lost its second owner in the same transaction",
+        "906:lives=5,ops=1113,faults=0",
+    );
+    check("a replay refused what had been answered", "2332");
+    check("the rest of a block was taken for a damaged log", "13600:lives=1,ops=69,faults=0");
+}
+
+/// The canary: disks that answer every fiftieth flush without carrying it out are found out.
+#[test]
+fn disks_that_lie_about_flushes_are_found_out() {
+    let sweep = Sweep {
+        seed: 1,
+        protection: Protection::Checkpoint,
+        log_mode: LogMode::Fsync,
+        has_log_device: false,
+        ops: 2 * SWEEP_OPS,
+        lies: Some(50),
+    };
+    assert!(sweep.run().is_err(), "a sweep that trusts such disks proves nothing");
+}
