@@ -54,9 +54,10 @@ impl Fault {
         }
     }
 
-    /// Whether the log may end early because of it.
+    /// Whether the log may end early because of it. It also ends before a record whose own data, written beside the log and
+    /// not yet noted as durable, is not what it should be: a restart cannot tell rot from data that never came.
     pub(super) fn damages_log(self) -> bool {
-        matches!(self, Fault::WriteAstray(_) | Fault::Rot(Place::Log))
+        matches!(self, Fault::WriteAstray(_) | Fault::Rot(Place::Log | Place::Pages))
     }
 
     /// What it excuses. A rotten superblock is one of four and excuses nothing.

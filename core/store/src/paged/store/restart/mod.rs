@@ -1,6 +1,7 @@
 //! The restart: from whatever a crash left to a store that takes ops.
 //!
-//! 1. The newest superblock says which checkpoint was completed and whether one had begun.
+//! 1. The newest superblock says which checkpoint was completed and whether one had begun. It may be in a volatile cache only, so
+//!    it is written again into its own slot and flushed before anything relies on it (`Phase::Confirm`).
 //! 2. One that had begun may have left pages half written: [`physical`] makes them whole from where *that* checkpoint put
 //!    their images, whatever is configured now, and writes the end marker.
 //! 3. The free map is read.
