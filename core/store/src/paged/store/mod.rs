@@ -148,9 +148,12 @@ impl<T: Copy> PagedStore<T> {
     /// Takes an op. Its completion comes now or later, exactly once.
     pub fn submit(&mut self, now: Time, op: Op<T>, out: &mut Outbox<T>) {
         self.now = now;
-        let running = Running::new(now, op);
         self.metrics.totals.ops += 1;
-        if self.fault.is_some() {
+        let at_once = self.answer_at_once(&op);
+        let running = Running::new(now, op);
+        if let Some(answer) = at_once {
+            self.complete(running.token, running.stages, Ok(answer));
+        } else if self.fault.is_some() {
             self.complete(running.token, running.stages, Err(OpError::Stopped));
         } else {
             self.enter(running);

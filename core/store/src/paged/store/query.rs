@@ -2,7 +2,7 @@
 
 use super::op::{Reading, Running, Wait, Work};
 use super::{PagedStore, Purpose};
-use crate::paged::api::{Answer, Ask, Damage, IoDone, ObjectId, OpError, Target};
+use crate::paged::api::{Answer, Ask, Damage, IoDone, ObjectId, Op, OpError, Target};
 use crate::paged::contents::{self, DataPage, Miss};
 use crate::paged::metrics::Reason;
 use crate::paged::tree::TreePages;
@@ -21,6 +21,16 @@ const READ_MAX: u64 = 64 << 20;
 const REPLANS_MAX: u32 = 4;
 
 impl<T: Copy> PagedStore<T> {
+    /// The answer to a point read that nothing keeps waiting: it changes nothing, so no upkeep follows it.
+    pub(super) fn answer_at_once(&mut self, op: &Op<T>) -> Option<Answer> {
+        let Ask::Get(key) = &op.ask else { return None };
+        if !self.is_open() || op.lane.is_some_and(|lane| self.lanes.contains_key(&lane)) {
+            return None;
+        }
+        self.space.pages.next_op();
+        contents::value(&self.space, key).ok().map(Answer::Value)
+    }
+
     pub(super) fn query(&mut self, running: Running<T>) {
         self.space.pages.next_op();
         let space = &self.space;
