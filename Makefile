@@ -25,9 +25,9 @@ soak: setup
 	$(CARGO) build --release --locked --package loadline
 	target/release/loadline soak --seconds $(SECONDS) --seed $(SEED)
 
-# Each benchmark prints its own table; docs/mclock.md holds one with the machine it came from.
+# Each benchmark prints its own table; docs/mclock.md and docs/checkpoint.md hold some with the machine they came from.
 bench: setup
-	$(CARGO) bench --package loadline-qos
+	$(CARGO) bench --package loadline-qos --package loadline-store
 
 # Needs the nightly toolchain and cargo-fuzz; runs each target for a minute.
 fuzz: setup
