@@ -55,7 +55,16 @@ impl Schedule {
         Time::from_nanos(self.next.div_ceil(1 << FRACTION_BITS) as u64)
     }
 
-    pub(crate) fn advance(&mut self, rng: &mut Rng) {
+    /// When an op that is due by `now` was intended to start; the next one is due an interval after that.
+    pub(crate) fn take_due(&mut self, now: Time, rng: &mut Rng) -> Option<Time> {
+        let intended = self.next();
+        (intended <= now).then(|| {
+            self.advance(rng);
+            intended
+        })
+    }
+
+    fn advance(&mut self, rng: &mut Rng) {
         self.next += match self.arrivals {
             Arrivals::Fixed => u128::from(self.interval),
             Arrivals::Poisson => exponential(u128::from(self.interval), rng),

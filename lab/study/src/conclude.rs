@@ -104,18 +104,7 @@ fn over(runs: &[&RunRecord], figure: impl Fn(&RunRecord) -> f64) -> f64 {
 
 fn mean_client(runs: &[&RunRecord]) -> ClientResult {
     let clat = |of: fn(&Latency) -> f64| over(runs, |record| of(&record.client.clat_ms));
-    ClientResult {
-        iops: over(runs, |record| record.client.iops),
-        clat_ms: Latency {
-            mean: clat(|l| l.mean),
-            p50: clat(|l| l.p50),
-            p95: clat(|l| l.p95),
-            p99: clat(|l| l.p99),
-            p99_5: clat(|l| l.p99_5),
-            p99_9: clat(|l| l.p99_9),
-            max: clat(|l| l.max),
-        },
-    }
+    ClientResult { iops: over(runs, |record| record.client.iops), clat_ms: Latency::each(clat) }
 }
 
 fn mean_recovery(runs: &[&RunRecord]) -> Option<RecoveryResult> {

@@ -148,6 +148,21 @@ pub struct Latency {
     pub max: f64,
 }
 
+impl Latency {
+    /// Each statistic as `over` makes it from the same statistic of many runs.
+    pub(crate) fn each(over: impl Fn(fn(&Latency) -> f64) -> f64) -> Latency {
+        Latency {
+            mean: over(|l| l.mean),
+            p50: over(|l| l.p50),
+            p95: over(|l| l.p95),
+            p99: over(|l| l.p99),
+            p99_5: over(|l| l.p99_5),
+            p99_9: over(|l| l.p99_9),
+            max: over(|l| l.max),
+        }
+    }
+}
+
 /// What recovery reached, by the published metric (decrease of misplaced objects over time).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecoveryResult {

@@ -15,6 +15,16 @@ pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
+/// The integer of four bytes at `at`. Whoever asks has seen that it is there.
+pub(in crate::paged) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+/// The integer of eight bytes at `at`. Whoever asks has seen that it is there.
+pub(in crate::paged) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
 /// Reads what was appended. Every read answers `None` where the bytes end early or mean nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {

@@ -30,6 +30,7 @@
 //! header and in the begin marker: a set that lacks a record, or has the right records of another attempt, is found out.
 //! A whole set is applied or none of it (checkpoint.md 16.11), so a reader goes through it twice.
 
+use super::codec::{u32_at, u64_at};
 use super::ids::{CheckpointId, PageNo, PageSize};
 use super::image::{Compressor, Content, Form};
 use super::superblock::ImageSum;
@@ -166,20 +167,20 @@ impl ImageSetHeader {
     /// Reads the header block at the beginning of `block`.
     pub fn decode(block: &[u8]) -> Result<ImageSetHeader, ImageSetFault> {
         let block = block.get(..HEADER_BLOCK).ok_or(ImageSetFault::Missing)?;
-        if int4(block, 0) != crc32c::crc32c(&block[4..]) || block[8..16] != MAGIC {
+        if u32_at(block, 0) != crc32c::crc32c(&block[4..]) || block[8..16] != MAGIC {
             return Err(ImageSetFault::Missing);
         }
-        if int4(block, 4) != VERSION {
-            return Err(ImageSetFault::Version(int4(block, 4)));
+        if u32_at(block, 4) != VERSION {
+            return Err(ImageSetFault::Version(u32_at(block, 4)));
         }
-        let page_size = PageSize::new(int4(block, 44));
+        let page_size = PageSize::new(u32_at(block, 44));
         Ok(ImageSetHeader {
-            checkpoint: CheckpointId(int8(block, 16)),
-            page_size: page_size.ok_or(ImageSetFault::PageSize(int4(block, 44)))?,
+            checkpoint: CheckpointId(u64_at(block, 16)),
+            page_size: page_size.ok_or(ImageSetFault::PageSize(u32_at(block, 44)))?,
             sum: ImageSum {
-                count: int8(block, 24),
-                bytes: int8(block, 32),
-                digest: int4(block, 40),
+                count: u64_at(block, 24),
+                bytes: u64_at(block, 32),
+                digest: u32_at(block, 40),
             },
         })
     }
@@ -238,7 +239,7 @@ impl ImageSetReader {
         if bytes.len() < RECORD_HEADER {
             return self.none_yet(damaged);
         }
-        let length = int4(bytes, 4) as usize;
+        let length = u32_at(bytes, 4) as usize;
         if length > self.header.page_size.bytes() {
             return Err(damaged);
         }
@@ -246,10 +247,10 @@ impl ImageSetReader {
             return self.none_yet(damaged);
         };
         let crc = crc32c::crc32c(&record[4..]);
-        if int4(record, 0) != crc {
+        if u32_at(record, 0) != crc {
             return Err(damaged);
         }
-        let checkpoint = CheckpointId(int8(record, 16));
+        let checkpoint = CheckpointId(u64_at(record, 16));
         if checkpoint != self.header.checkpoint {
             return Err(ImageSetFault::WrongCheckpoint(checkpoint));
         }
@@ -258,7 +259,7 @@ impl ImageSetReader {
         self.taken += record.len();
         self.seen = with_record(self.seen, crc, record.len());
         let data = &record[RECORD_HEADER..];
-        Ok(Some(Image { page: PageNo(int8(record, 8)), content, form, data }))
+        Ok(Some(Image { page: PageNo(u64_at(record, 8)), content, form, data }))
     }
 
     /// No image: more bytes may bring it, unless the set has no more.
@@ -287,14 +288,6 @@ impl ImageSetReader {
             Ok(())
         }
     }
-}
-
-fn int4(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
-}
-
-fn int8(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
 impl fmt::Display for ImageSetFault {

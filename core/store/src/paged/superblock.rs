@@ -27,6 +27,7 @@
 //! | 232 | 4 | their digest |
 
 use super::api::Target;
+use super::codec::{u32_at, u64_at};
 use super::ids::{CheckpointId, Lsn, PageNo, PageSize};
 use super::layout::{Layout, SUPERBLOCK};
 use super::options::Protection;
@@ -240,14 +241,6 @@ fn encode_state(state: &CheckpointState, out: &mut Vec<u8>) {
     out.extend_from_slice(&state.chain.to_le_bytes());
     out.push(state.height);
     out.extend_from_slice(&[0; 11]);
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
 fn decode_state(bytes: &[u8], at: usize, layout: &Layout) -> Option<CheckpointState> {

@@ -101,12 +101,10 @@ impl PutLoad {
         while self.has_work() {
             let intended = match &mut self.schedule {
                 None => now,
-                Some(schedule) if schedule.next() <= now => {
-                    let intended = schedule.next();
-                    schedule.advance(&mut self.arrivals_rng);
-                    intended
-                }
-                Some(_) => return,
+                Some(schedule) => match schedule.take_due(now, &mut self.arrivals_rng) {
+                    Some(intended) => intended,
+                    None => return,
+                },
             };
             self.issue(intended, out);
         }

@@ -101,15 +101,7 @@ fn mean_client(runs: &[&CheckpointRecord]) -> PutResult {
     let clat = |figure: fn(&Latency) -> f64| over(runs, |record| figure(&record.client.clat_ms));
     PutResult {
         puts_per_s: of(|client| client.puts_per_s),
-        clat_ms: Latency {
-            mean: clat(|l| l.mean),
-            p50: clat(|l| l.p50),
-            p95: clat(|l| l.p95),
-            p99: clat(|l| l.p99),
-            p99_5: clat(|l| l.p99_5),
-            p99_9: clat(|l| l.p99_9),
-            max: clat(|l| l.max),
-        },
+        clat_ms: Latency::each(clat),
         lowest_second: of(|client| client.lowest_second),
         median_second: of(|client| client.median_second),
         empty_seconds: of(|client| client.empty_seconds as f64).round() as u64,

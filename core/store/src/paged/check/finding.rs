@@ -20,10 +20,6 @@ pub enum Finding {
     TwinsDiffer { offset: u64, sequence: u64 },
     /// A device is not the size that the store was formatted with.
     Size { target: Target, formatted: u64, found: u64 },
-    /// The log's place overlaps something else.
-    LogPlace { offset: u64, bytes: u64 },
-    /// A checkpoint is said to stand at a position that no log reaches.
-    Position { position: Lsn },
     /// The store's log is on a device of its own, which was not given.
     NoLogDevice,
     /// A log device was given and the store's log is on the data device.

@@ -2,11 +2,8 @@
 
 use super::{Finding, ReadAt, Remark, Report};
 use crate::paged::api::Target;
-use crate::paged::layout::{LOG_HEADER, Layout, SUPERBLOCK, superblock_offsets};
+use crate::paged::layout::{LOG_HEADER, SUPERBLOCK, superblock_offsets};
 use crate::paged::superblock::{Superblock, SuperblockFault};
-
-/// No log grows so long; beyond it sums of positions might not fit.
-const POSITION_MAX: u64 = 1 << 62;
 
 /// One of the four places of a superblock, and what stands there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,28 +88,11 @@ fn place_fault(devices: &dyn ReadAt, superblock: &Superblock) -> Option<Finding>
         let formatted = layout.data_bytes;
         return Some(Finding::Size { target: Target::Data, formatted, found });
     }
-    if !log_is_apart(layout) {
-        return Some(Finding::LogPlace { offset: layout.log_offset, bytes: layout.log_bytes });
-    }
-    let completed = superblock.completed.position;
-    let begun = superblock.begun.map_or(completed, |begun| begun.state.position);
-    if let Some(position) = [completed, begun].into_iter().find(|at| at.0 > POSITION_MAX) {
-        return Some(Finding::Position { position });
-    }
     match (layout.log_target, devices.size(Target::Log)) {
         (Target::Data, None) => None,
         (Target::Data, Some(_)) => Some(Finding::UselessLogDevice),
         (Target::Log, None) => Some(Finding::NoLogDevice),
         (Target::Log, Some(found)) => log_device_fault(devices, superblock, found),
-    }
-}
-
-/// Whether the log is between its device's header and what follows it.
-fn log_is_apart(layout: &Layout) -> bool {
-    let Some(end) = layout.log_offset.checked_add(layout.log_bytes) else { return false };
-    match layout.log_target {
-        Target::Data => layout.log_offset >= 2 * SUPERBLOCK && end <= layout.recovery_offset,
-        Target::Log => layout.log_offset >= LOG_HEADER,
     }
 }
 

@@ -21,12 +21,6 @@ impl fmt::Display for Finding {
                 "the {} has {found} bytes, and the store was made for {formatted}",
                 device(target)
             ),
-            LogPlace { offset, bytes } => {
-                write!(f, "the log, {bytes} bytes from byte {offset} on, overlaps another region")
-            }
-            Position { position } => {
-                write!(f, "a checkpoint is said to stand at {position}, which no log reaches")
-            }
             NoLogDevice => {
                 f.write_str("the store has its log on a device of its own, which is not given")
             }

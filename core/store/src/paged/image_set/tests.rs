@@ -65,7 +65,7 @@ fn every_damaged_byte_is_found() {
         header[at] ^= 0x40;
         assert_eq!(read(&header, &records, 512), Err(ImageSetFault::Missing), "header byte {at}");
     }
-    let second = RECORD_HEADER + int4(&records, 4) as usize;
+    let second = RECORD_HEADER + u32_at(&records, 4) as usize;
     for at in 0..records.len() {
         let mut records = records.clone();
         records[at] ^= 0x40;
@@ -96,7 +96,7 @@ fn sets_and_records_of_others_are_refused() {
     check(&other_header, &others, ImageSetFault::WrongCheckpoint(CheckpointId(40)));
     check(&header, &others, ImageSetFault::WrongCheckpoint(CheckpointId(40)));
     // The right records in the wrong order, as if two writes had been exchanged.
-    let second = RECORD_HEADER + int4(&records, 4) as usize;
+    let second = RECORD_HEADER + u32_at(&records, 4) as usize;
     let swapped = [&records[second..], &records[..second]].concat();
     check(&header, &swapped, ImageSetFault::WrongDigest);
     let said = ImageSetHeader::decode(&header).expect("it is whole");

@@ -120,7 +120,6 @@ impl<T: Copy> PagedStore<T> {
     fn apply_replayed(&mut self, changes: &[Change<'_>], end: (Lsn, u32)) {
         contents::apply(&mut self.space, changes, &self.needs);
         self.restarting().replayed = end;
-        self.replay().applied += 1;
         self.metrics.totals.replayed += 1;
         for page in std::mem::take(&mut self.restarting().pins) {
             self.space.pages.unpin(page);

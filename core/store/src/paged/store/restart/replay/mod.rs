@@ -59,7 +59,6 @@ pub(super) struct Replay {
     in_flight: u32,
     /// Data read back, to be written again.
     write_back: Vec<(Target, u64, Vec<u8>)>,
-    applied: u64,
 }
 
 impl Replay {
@@ -76,7 +75,6 @@ impl Replay {
             scan: Scan::new(ring, start, chain),
             in_flight: 0,
             write_back: Vec::new(),
-            applied: 0,
         }
     }
 
