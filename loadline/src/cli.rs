@@ -1,5 +1,6 @@
 //! What can be typed.
 
+use crate::node;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use loadline_base::Bytes;
 use loadline_device::Medium;
@@ -27,10 +28,30 @@ Exit codes:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run a node: disks as OSDs, images over NBD
+    Serve(ServeCommand),
+    /// How a running node is
+    Status(node::StatusArgs),
+    /// What of a running node needs attention
+    Health(node::NodeArgs),
+    /// The OSDs of a running node: down, out, up, in, add, replace, remove
+    Osd(node::OsdArgs),
+    /// Its pools
+    Pool(node::PoolArgs),
+    /// Its images and their snapshots
+    Image(node::ImageArgs),
+    /// Its settings on all levels
+    Config(node::ConfigArgs),
+    /// What waits in it, and why
+    Dump(node::DumpArgs),
+    /// Ask one of its OSDs to do something
+    Tell(node::TellArgs),
+    /// End a running node
+    Stop(node::NodeArgs),
     /// Ask a question of a cluster: run a study and read its report
     #[command(subcommand)]
     Study(StudyCommand),
-    /// What a profile means on a given capacity, per shard and per OSD
+    /// What a profile means on a given capacity, per shard and per OSD; switch to one
     #[command(subcommand)]
     Profile(ProfileCommand),
     /// The calibrated drives that studies run on
@@ -135,6 +156,8 @@ pub(crate) enum ProfileCommand {
     List(JsonArg),
     /// What a profile promises and allows each class
     Show(ProfileArgs),
+    /// Switch a running node to a profile
+    Switch(node::SwitchArgs),
 }
 
 #[derive(Debug, Args)]
@@ -333,4 +356,16 @@ pub(crate) struct SoakArgs {
     pub(crate) keep: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) json: JsonArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeCommand {
+    #[command(flatten)]
+    pub(crate) node: node::config::ServeArgs,
+    /// What is logged: error, warn, info, debug, or by part, as in `info,loadline_host=debug`
+    #[arg(long, value_name = "FILTER")]
+    pub(crate) log: Option<String>,
+    /// Log as JSON, one event per line
+    #[arg(long)]
+    pub(crate) log_json: bool,
 }

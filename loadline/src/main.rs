@@ -8,7 +8,9 @@ mod doctor;
 mod drive;
 mod failure;
 mod inspect;
+mod node;
 mod profile;
+mod serve;
 mod show;
 mod soak;
 mod store;
@@ -20,6 +22,16 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
+        Command::Serve(command) => serve::carry_out(command),
+        Command::Status(args) => node::status(&args),
+        Command::Health(args) => node::health(&args),
+        Command::Osd(args) => node::osd(args),
+        Command::Pool(args) => node::pool(args),
+        Command::Image(args) => node::image(args),
+        Command::Config(args) => node::config(args),
+        Command::Dump(args) => node::dump(args),
+        Command::Tell(args) => node::tell(args),
+        Command::Stop(args) => node::stop(&args),
         Command::Study(command) => study::carry_out(command),
         Command::Profile(command) => profile::carry_out(command),
         Command::Drive(command) => drive::carry_out(command),

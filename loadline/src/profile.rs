@@ -2,6 +2,7 @@
 
 use crate::cli::{ProfileArgs, ProfileCommand};
 use crate::failure::Failure;
+use crate::node;
 use crate::show;
 use crate::study::library;
 use loadline_base::Bytes;
@@ -17,6 +18,7 @@ pub(crate) fn carry_out(command: ProfileCommand) -> Result<(), Failure> {
     match command {
         ProfileCommand::List(args) => list(args.json),
         ProfileCommand::Show(args) => show_one(&args),
+        ProfileCommand::Switch(args) => node::switch_profile(args),
     }
 }
 

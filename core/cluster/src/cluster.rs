@@ -1,11 +1,13 @@
 //! The owner of the OSDs: routes ops, carries out changes of the map, and passes every other effect on to its world.
 
+use crate::durable::Durable;
 use crate::map::{Map, OsdState, PoolId, PoolSpec};
 use crate::peering::{Copies, Peered, Rules, peer};
 use crate::router::{IssuedOp, Router, Target};
 use loadline_base::{IdVec, Time};
 use loadline_osd::{
-    Activation, Effect, Envelope, Event, OpId, Options, Osd, OsdId, PgId, Policy, Progress, Waits,
+    Activation, Data, Effect, Envelope, Event, OpId, Options, Osd, OsdId, OsdSet, PgId, Policy,
+    Progress, Waits,
 };
 use loadline_store::ObjectNo;
 
@@ -26,10 +28,12 @@ pub struct Config {
 
 /// The map with its OSDs.
 pub struct Cluster {
-    map: Map,
-    osds: IdVec<OsdId, Osd>,
-    router: Router,
+    pub(crate) map: Map,
+    pub(crate) osds: IdVec<OsdId, Osd>,
+    pub(crate) router: Router,
     asynchronous_above: u64,
+    /// What concerns the disks, where the OSDs have some.
+    pub(crate) durable: Option<Durable>,
 }
 
 impl Cluster {
@@ -47,6 +51,7 @@ impl Cluster {
             osds: (0..config.osds).map(osd).collect(),
             router: Router::default(),
             asynchronous_above: config.asynchronous_above,
+            durable: None,
         }
     }
 
@@ -78,8 +83,8 @@ impl Cluster {
     }
 
     /// Takes a client's op. The answer is its number, and where to send it, if somebody serves it now.
-    pub fn issue(&mut self, now: Time, target: &Target) -> (OpId, Option<Envelope>) {
-        let id = self.router.open(now, &self.map, target);
+    pub fn issue(&mut self, now: Time, target: &Target, data: Data) -> (OpId, Option<Envelope>) {
+        let id = self.router.open(now, &self.map, target, data);
         (id, self.router.route(&self.map, id))
     }
 
@@ -91,7 +96,7 @@ impl Cluster {
     /// Steps one OSD; what the world has to do is appended to `fx`. Events for an OSD that is down are dropped.
     #[inline]
     pub fn step(&mut self, now: Time, osd: OsdId, event: Event, fx: &mut Vec<Effect>) {
-        if self.map.osds()[osd].up {
+        if self.map.osds()[osd].up || self.osds[osd].is_opening() {
             let before = fx.len();
             self.osds[osd].step(now, event, fx);
             self.settle(now, before, fx);
@@ -100,7 +105,7 @@ impl Cluster {
 
     /// Deals with what concerns the map among the effects from number `from` on; the rest is the world's.
     #[inline]
-    fn settle(&mut self, now: Time, from: usize, fx: &mut Vec<Effect>) {
+    pub(crate) fn settle(&mut self, now: Time, from: usize, fx: &mut Vec<Effect>) {
         if fx[from..].iter().any(Effect::is_for_owner) {
             let own: Vec<Effect> = fx.extract_if(from.., |effect| effect.is_for_owner()).collect();
             for effect in own {
@@ -112,6 +117,12 @@ impl Cluster {
     fn settle_one(&mut self, now: Time, effect: Effect, fx: &mut Vec<Effect>) {
         match effect {
             Effect::Recovered(pg, interval) => self.pg_recovered(now, pg, interval, fx),
+            Effect::Activated(osd, pg, interval) => self.activated(now, osd, pg, interval, fx),
+            Effect::Identified(osd, term) => self.identified(now, osd, term, fx),
+            Effect::MapSaved(osd, epoch) => self.map_saved(now, osd, epoch, fx),
+            Effect::Synced(osd, number) => self.synced(osd, number),
+            Effect::Opened(osd, opened) => self.opened(now, osd, *opened, fx),
+            Effect::Stopped(osd, fault) => self.stopped(now, osd, fault, fx),
             effect => unreachable!("not the owner's: {effect:?}"),
         }
     }
@@ -126,6 +137,7 @@ impl Cluster {
         self.map.next_epoch();
         if before.up && !state.up {
             self.osds[osd].crash(now);
+            self.sync_without(osd);
         }
         for pool in self.map.pools().ids() {
             self.place_pool(pool);
@@ -135,6 +147,7 @@ impl Cluster {
             self.peer_pg(now, pg, fx);
             self.retire_strays(now, pg, fx);
         }
+        self.save_map(now, fx);
     }
 
     /// New settings for every OSD at once, between two events.
@@ -152,7 +165,7 @@ impl Cluster {
         }
     }
 
-    fn place_pool(&mut self, pool: PoolId) {
+    pub(crate) fn place_pool(&mut self, pool: PoolId) {
         let placed = self.map.place(pool);
         for (pg, up) in self.map.pgs_of(pool).zip(placed) {
             self.map.pg_mut(pg).up = up;
@@ -161,7 +174,7 @@ impl Cluster {
 
     /// Begins a new interval of a placement group if the present one cannot go on: placement wants other OSDs, or one
     /// that takes part has gone, or nobody serves yet.
-    fn peer_pg(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+    pub(crate) fn peer_pg(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
         let state = self.map.pg(pg);
         let mut members = state.acting.iter().chain(&state.backfill);
         let goes_on = !state.acting.is_empty()
@@ -176,7 +189,7 @@ impl Cluster {
         osds.iter().copied().filter(|osd| self.map.osds()[*osd].up).collect()
     }
 
-    fn begin_interval(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+    pub(crate) fn begin_interval(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
         let peered = self.decide(pg);
         let spec = self.map.pool_of(pg).1.spec.clone();
         let interval = self.map.epoch();
@@ -189,7 +202,9 @@ impl Cluster {
         state.clean = peered.missing.is_empty()
             && state.acting == state.up
             && state.acting.len() == spec.copies as usize;
-        if !state.acting.is_empty() {
+        state.ready = self.durable.is_none();
+        state.activated = OsdSet::EMPTY;
+        if !state.acting.is_empty() && state.ready {
             state.active_in = interval;
         }
         self.share_log(pg, &peered);
@@ -204,6 +219,11 @@ impl Cluster {
             recovery_priority: spec.recovery_priority,
         };
         self.activate(now, pg, &activation, fx);
+        self.route_open_ops(pg, fx);
+    }
+
+    /// Sends the ops of a placement group that have no reply yet to who serves it now, if somebody does.
+    pub(crate) fn route_open_ops(&mut self, pg: PgId, fx: &mut Vec<Effect>) {
         for op in self.router.open_ops(pg) {
             fx.extend(self.router.route(&self.map, op).map(Effect::Send));
         }
@@ -247,9 +267,10 @@ impl Cluster {
     }
 
     /// Copies that nobody needs any more are deleted, once every copy is where it should be.
-    fn retire_strays(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+    pub(crate) fn retire_strays(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
         let state = self.map.pg(pg);
-        if !state.clean {
+        // Where the map is on disks, the members' own state may not be there yet.
+        if !state.clean || !state.ready {
             return;
         }
         let strays = self.osds.ids().filter(|osd| !state.acting.contains(osd));

@@ -3,13 +3,20 @@
 //! This crate may not know worlds, load, sockets or wire formats, and no disk beyond its OSD. Time is an
 //! argument of [`Cluster::step`].
 
+mod administer;
 mod cluster;
+pub mod codec;
+mod durable;
+pub mod images;
 mod map;
 mod peering;
 mod placement;
+pub mod quorum;
 mod router;
 pub mod settings;
+mod start;
 
 pub use cluster::{Cluster, Config};
 pub use map::{Map, OsdState, PgState, Pool, PoolId, PoolSpec};
 pub use router::{IssuedOp, Target};
+pub use start::StartError;

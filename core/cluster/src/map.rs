@@ -1,5 +1,7 @@
 //! The map: which OSDs exist and count, which pools there are, and where each placement group belongs.
 
+use crate::codec::{MapRecord, OsdRecord, PgRecord};
+use crate::images::MEMBER_BITS;
 use crate::placement;
 use loadline_base::{IdVec, define_id, mix64};
 use loadline_osd::{OsdId, OsdSet, PgId};
@@ -58,6 +60,11 @@ pub struct PgState {
     /// The last interval in which somebody served it. Whoever took part in it and lacked nothing has every write that
     /// was ever acknowledged; nobody else is known to.
     pub active_in: u32,
+    /// Whether ops may be sent to who serves it: at once, or where the map is kept on disks, when the disks of all who
+    /// take part and a quorum's map tell of the interval.
+    pub ready: bool,
+    /// Who takes part in the present interval and has it on its disk.
+    pub activated: OsdSet,
     /// Whether every copy is where it should be.
     pub clean: bool,
 }
@@ -72,7 +79,49 @@ pub struct Map {
     pgs: IdVec<PgId, (PoolId, PgState)>,
 }
 
+impl PgState {
+    /// Whether everybody who takes part in the present interval has it on its disk.
+    pub(crate) fn is_activated(&self) -> bool {
+        let mut members = self.acting.iter().chain(&self.backfill);
+        members.all(|osd| self.activated.contains(*osd))
+    }
+}
+
+impl Pool {
+    /// The number of its first placement group; the others follow it.
+    pub fn first_pg(&self) -> PgId {
+        self.first_pg
+    }
+}
+
 impl Map {
+    /// The map that a record tells of; where its placement groups belong is still to be found out.
+    pub(crate) fn restore(record: &MapRecord) -> Map {
+        let mut map = Map::new(0, record.placement_seed);
+        map.epoch = record.epoch;
+        let state = |osd: &OsdRecord| OsdState { up: osd.up, is_in: osd.is_in };
+        map.osds = record.osds.values().map(state).collect();
+        for pool in record.pools.values() {
+            let id = map.add_pool(pool.spec.clone());
+            for (pg, stored) in map.pgs_of(id).zip(&pool.pgs) {
+                let PgRecord { acting, backfill, interval, active_in } = stored.clone();
+                let state = PgState { acting, backfill, interval, active_in, ..PgState::default() };
+                *map.pg_mut(pg) = state;
+            }
+        }
+        map
+    }
+
+    /// Decides where placement groups fall.
+    pub(crate) fn placement_seed(&self) -> u64 {
+        self.placement_seed
+    }
+
+    /// Begins an epoch so many after the present one.
+    pub(crate) fn skip_epochs(&mut self, epochs: u32) {
+        self.epoch += epochs;
+    }
+
     /// A map of `osds` OSDs, all up and in, without pools. The seed decides where placement groups fall.
     ///
     /// # Panics
@@ -152,10 +201,12 @@ impl Map {
         pg.get() - self.pool_of(pg).1.first_pg.get()
     }
 
-    /// The placement group of an object. Objects spread evenly over any number of placement groups.
+    /// The placement group of an object. Objects spread evenly over any number of placement groups; blocks of one index of
+    /// a family of images stay together.
     pub fn pg_of(&self, pool: PoolId, object: ObjectNo) -> PgId {
         let Pool { spec, first_pg } = &self.pools[pool];
-        let hash = u128::from(mix64(object.0 ^ mix64(u64::from(pool.get()) + 1)));
+        let block = object.0 & !MEMBER_BITS;
+        let hash = u128::from(mix64(block ^ mix64(u64::from(pool.get()) + 1)));
         let index = (hash * u128::from(spec.pgs)) >> 64;
         PgId::new(first_pg.get() + index as u32)
     }

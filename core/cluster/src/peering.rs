@@ -86,7 +86,8 @@ impl<'a> Copies<'a> {
     /// which have every acknowledged write, the one that has most.
     fn authority(&self, active_in: u32) -> Option<(OsdId, CopyState<'a>)> {
         let copies = self.states.iter().filter_map(|(osd, copy)| Some((*osd, (*copy)?)));
-        let eligible = copies.filter(|(_, copy)| copy.is_complete() && copy.active_in == active_in);
+        // A later interval than the map tells of was never served: its copies have what the one before it had.
+        let eligible = copies.filter(|(_, copy)| copy.is_complete() && copy.active_in >= active_in);
         eligible.max_by_key(|(osd, copy)| (copy.log.head(), std::cmp::Reverse(*osd)))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::map::{Map, PoolId};
 use loadline_base::{SlotId, Slots, Time};
-use loadline_osd::{ClientId, ClientOp, Envelope, Message, OpId, OpKind, PgId};
+use loadline_osd::{ClientId, ClientOp, Data, Envelope, Message, OpId, OpKind, PgId};
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
 
@@ -26,10 +26,12 @@ pub struct Target {
 }
 
 /// An op on its way, as the router remembers it until its reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IssuedOp {
     /// The op as it was sent.
     pub op: ClientOp,
+    /// What it writes.
+    pub data: Data,
     /// When the client issued it.
     pub issued: Time,
 }
@@ -43,14 +45,14 @@ pub(crate) struct Router {
 
 impl Router {
     /// Numbers a new op.
-    pub(crate) fn open(&mut self, now: Time, map: &Map, target: &Target) -> OpId {
+    pub(crate) fn open(&mut self, now: Time, map: &Map, target: &Target, data: Data) -> OpId {
         let pg = map.pg_of(target.pool, target.object);
         let Target { client, kind, traced, object, offset, length, .. } = *target;
         self.issued = self.issued.wrapping_add(1);
         let id = OpId { slot: SlotId::new(0), number: self.issued };
         let resent = false;
         let op = ClientOp { id, client, kind, traced, resent, pg, object, offset, length };
-        let slot = self.ops.acquire(IssuedOp { op, issued: now });
+        let slot = self.ops.acquire(IssuedOp { op, data, issued: now });
         let op = &mut self.ops.at_mut(slot).op;
         op.id.slot = slot;
         op.id
@@ -62,10 +64,12 @@ impl Router {
         let issued = self.ops.at_mut(id.slot);
         let op = issued.op;
         let state = map.pg(op.pg);
-        let to = state.acting.first().copied()?;
+        let to = state.acting.first().copied().filter(|_| state.ready)?;
         issued.op.resent = true;
+        let data = issued.data.clone();
         let (pg, interval, urgency) = (op.pg, state.interval, Urgency::default());
-        Some(Envelope { from: None, to, pg, interval, urgency, message: Message::Op(op) })
+        let message = Message::Op(op);
+        Some(Envelope { from: None, to, pg, interval, urgency, message, data })
     }
 
     /// Ends an op; `None` if it has ended already.

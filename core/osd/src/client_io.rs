@@ -1,18 +1,19 @@
 //! A client's op on its primary and a write on a replica: execute, replicate, commit, vote, reply.
 
 use crate::commit::Commit;
-use crate::event::{Effect, Reply};
+use crate::disk::{Access, Failure, Touch};
+use crate::event::{Effect, Reply, Unreadable};
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::item::Item;
-use crate::message::{ClientOp, Envelope, Message, OpKind, ReplicaWrite, WriteTag};
+use crate::message::{ClientOp, Data, Envelope, Message, OpKind, ReplicaWrite, WriteTag};
 use crate::osd::Osd;
 use crate::pg::{Primary, WriteWay};
 use crate::pg_log::LogEntry;
 use crate::waits::Stage;
-use loadline_base::{Bytes, Time};
-use loadline_device::Kind;
+use loadline_base::Time;
 use loadline_qos::{Urgency, Work};
-use loadline_store::Access;
+use loadline_store::paged::Edit;
+use loadline_store::{ObjectNo, Version};
 
 /// An op that is being carried out on its primary.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct InFlight {
     /// Who has not confirmed it yet, this OSD included.
     pending: OsdSet,
     stamps: Stamps,
+    /// What a read has read.
+    read: Data,
 }
 
 /// When an op passed which stage on its primary.
@@ -49,7 +52,7 @@ impl Osd {
     pub(crate) fn execute_op(
         &mut self,
         now: Time,
-        op: ClientOp,
+        (op, data): (ClientOp, Data),
         admitted: Time,
         dequeued: Time,
         fx: &mut Vec<Effect>,
@@ -61,49 +64,82 @@ impl Osd {
             return;
         }
         let WriteWay::To(others) = primary.way_of(this, &op) else {
-            return self.park(now, op, fx);
+            return self.park(now, op, data, fx);
         };
         let stamps = Stamps { admitted, dequeued, executed: now, committed: now };
         if op.resent && self.is_known(&op) {
-            return self.reply(now, &op, stamps, fx);
+            return self.reply(now, &op, stamps, Ok(Data::NONE), fx);
         }
         let sequence = self.write_sequence.next();
         let mut pending = others;
         pending.insert(this);
-        let in_flight = InFlight { op, sequence, pending, stamps };
+        let in_flight = InFlight { op, sequence, pending, stamps, read: Data::NONE };
         let tag = WriteTag { slot: self.in_flight.acquire(in_flight), sequence };
         self.primary_mut(op.pg).expect("it is the primary").in_flight += 1;
-        if op.kind == OpKind::Write {
-            self.replicate(op, tag, others, fx);
-        }
-        let kind = match op.kind {
-            OpKind::Read => Kind::Read,
-            OpKind::Write => Kind::Write,
+        let (version, edits) = match op.kind {
+            OpKind::Read => (Version::default(), Vec::new()),
+            _ => self.replicate(op, &data, tag, others, fx),
         };
         let traced = op.traced.then_some(op.id);
-        let commit = Commit::Op(tag, traced);
-        self.access(now, Urgency::default(), kind, &Place::of(&op), commit);
+        let touch = Touch::of(op.kind, data);
+        let update = Update { touch, version, edits };
+        self.access(now, Urgency::default(), &Place::of(&op), update, Commit::Op(tag, traced));
     }
 
     /// Whether a write was carried out in an earlier interval already. Carried out twice, it could undo what was
     /// written in between.
     fn is_known(&self, op: &ClientOp) -> bool {
-        op.kind == OpKind::Write && self.pg(op.pg).is_some_and(|pg| pg.log.knows(op.id))
+        op.kind.is_update() && self.pg(op.pg).is_some_and(|pg| pg.log.knows(op.id))
     }
 
     /// Numbers the write, records it here and sends it to the other copies.
-    fn replicate(&mut self, op: ClientOp, tag: WriteTag, others: OsdSet, fx: &mut Vec<Effect>) {
+    fn replicate(
+        &mut self,
+        op: ClientOp,
+        data: &Data,
+        tag: WriteTag,
+        others: OsdSet,
+        fx: &mut Vec<Effect>,
+    ) -> (Version, Vec<Edit>) {
         let pg = self.pg_mut(op.pg).expect("the primary has the placement group");
         let version = pg.log.append(pg.interval, op.object, op.id);
-        let end = u64::from(op.offset) + u64::from(op.length);
-        let created = self.store.objects(op.pg.collection()).write(op.object, end, version);
+        let ClientOp { id, traced, kind, object, offset, length, .. } = op;
+        let created =
+            self.apply(op.pg, kind, object, u64::from(offset) + u64::from(length), version);
         let primary = self.primary_mut(op.pg).expect("only the primary replicates");
-        primary.note_write(op.object, created);
-        let ClientOp { id, traced, object, offset, length, .. } = op;
-        let write = ReplicaWrite { tag, op: id, traced, object, offset, length, version };
+        primary.note_write(object, created);
+        let write = ReplicaWrite { tag, op: id, traced, kind, object, offset, length, version };
         for replica in others.iter() {
-            self.send(replica, op.pg, Message::Write(write), fx);
+            self.send_with(replica, op.pg, Message::Write(write), data.clone(), fx);
         }
+        (version, self.entry_edits(op.pg, LogEntry { version, object, op: id }))
+    }
+
+    /// What an update does to what is known of its object. Returns whether the object is new.
+    fn apply(
+        &mut self,
+        pg: PgId,
+        kind: OpKind,
+        object: ObjectNo,
+        end: u64,
+        version: Version,
+    ) -> bool {
+        let objects = self.store.objects(pg);
+        match kind {
+            OpKind::Remove => {
+                objects.remove(object);
+                false
+            }
+            _ => objects.write(object, end, version),
+        }
+    }
+
+    /// What a write's log entry asks of the disk.
+    fn entry_edits(&mut self, pg: PgId, entry: LogEntry) -> Vec<Edit> {
+        if !self.is_durable() {
+            return Vec::new();
+        }
+        self.pg_mut(pg).expect("it was written to").save_entry(pg, &entry)
     }
 
     /// A worker of a replica carries out a write.
@@ -112,30 +148,58 @@ impl Osd {
         now: Time,
         from: OsdId,
         pg: PgId,
-        write: ReplicaWrite,
+        (write, data): (ReplicaWrite, Data),
     ) {
         let here = self.pg_mut(pg).expect("the interval was looked up");
-        let ReplicaWrite { version, object, op, .. } = write;
-        here.log.record(LogEntry { version, object, op });
-        let end = u64::from(write.offset) + u64::from(write.length);
-        self.store.objects(pg.collection()).write(write.object, end, write.version);
-        let place = Place {
-            pg,
-            object: write.object,
-            offset: u64::from(write.offset),
-            length: u64::from(write.length),
-        };
-        let traced = write.traced.then_some(write.op);
+        let ReplicaWrite { version, kind, object, op, .. } = write;
+        let entry = LogEntry { version, object, op };
+        here.log.record(entry);
+        let (offset, length) = (u64::from(write.offset), u64::from(write.length));
+        self.apply(pg, kind, object, offset + length, version);
+        let edits = self.entry_edits(pg, entry);
+        let update = Update { touch: Touch::of(kind, data), version, edits };
+        let traced = write.traced.then_some(op);
         let commit = Commit::Replica(from, write.tag, traced);
-        self.access(now, Urgency::default(), Kind::Write, &place, commit);
+        let place = Place { pg, object, offset, length };
+        self.access(now, Urgency::default(), &place, update, commit);
     }
 
     /// The op is durable, or read, on its primary.
-    pub(crate) fn op_committed(&mut self, now: Time, tag: WriteTag, fx: &mut Vec<Effect>) {
-        if let Some(in_flight) = self.in_flight_mut(tag) {
-            in_flight.stamps.committed = now;
-            self.vote(now, self.id, tag, fx);
+    pub(crate) fn op_committed(
+        &mut self,
+        now: Time,
+        tag: WriteTag,
+        result: Result<Data, Failure>,
+        fx: &mut Vec<Effect>,
+    ) {
+        let Some(in_flight) = self.in_flight_mut(tag) else { return };
+        match result {
+            Ok(read) => {
+                in_flight.stamps.committed = now;
+                in_flight.read = read;
+                self.vote(now, self.id, tag, fx);
+            }
+            Err(_) => self.read_elsewhere(now, tag, fx),
         }
+    }
+
+    /// This copy of an object cannot be read. Another member gives it back, and the op goes on then; a lone copy fails
+    /// the op.
+    fn read_elsewhere(&mut self, now: Time, tag: WriteTag, fx: &mut Vec<Effect>) {
+        let this = self.id;
+        let InFlight { op, stamps, .. } = self.in_flight.release(tag.slot);
+        let primary = self.primary_mut(op.pg).expect("its ops end with its interval");
+        let has_it = |osd: OsdId| osd != this && !primary.misses(osd, op.object);
+        if primary.acting.iter().any(has_it) {
+            primary.missing.entry(this).or_default().insert(op.object);
+            primary.in_flight -= 1;
+            let here = self.pg_mut(op.pg).expect("it is the primary");
+            here.lacks.insert(op.object);
+            self.park(now, op, Data::NONE, fx);
+            return;
+        }
+        self.reply(now, &op, stamps, Err(Failure::Unreadable), fx);
+        self.op_finished(op.pg, fx);
     }
 
     fn in_flight_mut(&mut self, tag: WriteTag) -> Option<&mut InFlight> {
@@ -148,19 +212,28 @@ impl Osd {
         let Some(in_flight) = self.in_flight_mut(tag) else { return };
         in_flight.pending.remove(from);
         if in_flight.pending.is_empty() {
-            let InFlight { op, stamps, .. } = self.in_flight.release(tag.slot);
-            self.reply(now, &op, stamps, fx);
+            let InFlight { op, stamps, read, .. } = self.in_flight.release(tag.slot);
+            self.reply(now, &op, stamps, Ok(read), fx);
             self.op_finished(op.pg, fx);
         }
     }
 
-    fn reply(&mut self, now: Time, op: &ClientOp, stamps: Stamps, fx: &mut Vec<Effect>) {
+    fn reply(
+        &mut self,
+        now: Time,
+        op: &ClientOp,
+        stamps: Stamps,
+        result: Result<Data, Failure>,
+        fx: &mut Vec<Effect>,
+    ) {
         let Stamps { admitted, dequeued, executed, committed } = stamps;
         self.waits.record(Work::ClientOp, Stage::Replicas, now.since(committed));
         if op.traced {
             self.trace(op.id, Work::ClientOp, Stage::Replicas, committed, now, fx);
         }
-        let reply = Reply { op: op.id, admitted, dequeued, executed, committed, replied: now };
+        let result = result.map_err(|_| Unreadable);
+        let op = op.id;
+        let reply = Reply { op, admitted, dequeued, executed, committed, replied: now, result };
         fx.push(Effect::Reply(reply));
     }
 
@@ -182,23 +255,29 @@ impl Osd {
     }
 
     /// The op waits until its object is recovered, and the object goes first.
-    fn park(&mut self, now: Time, op: ClientOp, fx: &mut Vec<Effect>) {
+    fn park(&mut self, now: Time, op: ClientOp, data: Data, fx: &mut Vec<Effect>) {
         let primary = self.primary(op.pg).expect("only a primary parks");
         if !primary.recovering.contains_key(&op.object) {
             self.start_urgent(now, op.pg, op.object, fx);
         }
         let primary = self.primary_mut(op.pg).expect("only a primary parks");
         let recovering = primary.recovering.get_mut(&op.object);
-        recovering.expect("recovery of the object has begun").parked.push(op);
+        recovering.expect("recovery of the object has begun").parked.push((op, data));
     }
 
     /// Puts ops back, in their order, that waited for an object.
-    pub(crate) fn unpark(&mut self, now: Time, pg: PgId, ops: Vec<ClientOp>, fx: &mut Vec<Effect>) {
+    pub(crate) fn unpark(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        ops: Vec<(ClientOp, Data)>,
+        fx: &mut Vec<Effect>,
+    ) {
         let interval = self.pg(pg).map_or(0, |pg| pg.interval);
         let (to, urgency) = (self.id, self.urgency(pg));
-        let item = |op| {
+        let item = |(op, data)| {
             let message = Message::Op(op);
-            Item::Message(Envelope { from: None, to, pg, interval, urgency, message })
+            Item::Message(Envelope { from: None, to, pg, interval, urgency, message, data })
         };
         self.enqueue_front(now, pg, ops.into_iter().map(item).collect(), fx);
     }
@@ -209,22 +288,15 @@ impl Osd {
         &mut self,
         now: Time,
         urgency: Urgency,
-        kind: Kind,
         place: &Place,
+        update: Update,
         token: Commit,
     ) {
         let (work, _) = token.work();
         let class = self.charges.class_tag(&self.policy, work, urgency);
-        let access = Access {
-            kind,
-            collection: place.pg.collection(),
-            object: place.object,
-            offset: place.offset,
-            // An empty object still costs the device one request.
-            length: Bytes::new(place.length.max(1)),
-            class,
-            token,
-        };
+        let Place { pg, object, offset, length } = *place;
+        let Update { touch, version, edits } = update;
+        let access = Access { pg, object, offset, length, touch, version, edits, class, token };
         self.store.access(now, access, &mut self.submissions);
     }
 }
@@ -233,9 +305,35 @@ impl Primary {
     /// Who else takes part in an op, or that it must wait.
     fn way_of(&self, this: OsdId, op: &ClientOp) -> WriteWay {
         match op.kind {
-            OpKind::Write => self.write_way(this, op.object),
-            OpKind::Read if self.misses(this, op.object) => WriteWay::Park,
-            OpKind::Read => WriteWay::To(OsdSet::EMPTY),
+            kind if kind.is_update() => self.write_way(this, op.object),
+            _ if self.misses(this, op.object) => WriteWay::Park,
+            _ => WriteWay::To(OsdSet::EMPTY),
+        }
+    }
+}
+
+/// What an access does, and what the disk is to keep with it.
+pub(crate) struct Update {
+    pub touch: Touch,
+    /// The object's version from then on.
+    pub version: Version,
+    pub edits: Vec<Edit>,
+}
+
+impl Update {
+    /// An access that leaves everything as it is.
+    pub(crate) fn none(touch: Touch) -> Update {
+        Update { touch, version: Version::default(), edits: Vec::new() }
+    }
+}
+
+impl Touch {
+    fn of(kind: OpKind, data: Data) -> Touch {
+        match kind {
+            OpKind::Read => Touch::Read,
+            OpKind::Write => Touch::Write(data),
+            OpKind::Zero => Touch::Zero,
+            OpKind::Remove => Touch::Remove,
         }
     }
 }
@@ -249,6 +347,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// No bytes, but what is known of a placement group.
+    pub(crate) fn of_group(pg: PgId) -> Place {
+        Place { pg, object: ObjectNo::default(), offset: 0, length: 0 }
+    }
+
     fn of(op: &ClientOp) -> Place {
         Place {
             pg: op.pg,

@@ -1,14 +1,13 @@
 //! What is to happen when the store has carried out an access.
 
+use crate::disk::{Done, Failure};
 use crate::event::Effect;
-use crate::ids::{OpId, OsdId, PgId};
-use crate::message::Message;
-use crate::message::{Push, WriteTag};
+use crate::ids::{OpId, OsdId};
+use crate::message::{Message, Push, WriteTag};
 use crate::osd::Osd;
 use crate::waits::Stage;
 use loadline_base::Time;
 use loadline_qos::{Urgency, Work};
-use loadline_store::Access;
 
 /// The token of a store access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +22,18 @@ pub(crate) enum Commit {
     Pushed(Asker, Push),
     /// The next objects of a placement group that has left.
     Deleted,
+    /// The state with which a copy takes part in this interval.
+    Activated(u32),
+    /// Who the disk is, with this term.
+    Identified(u64),
+    /// The map of this epoch.
+    MapSaved(u32),
+    /// Everything that was answered before, for the one who asked under this number.
+    Synced(u32),
+    /// An answer while what the disk holds is read.
+    Loaded,
+    /// Nobody waits for it.
+    Nothing,
 }
 
 /// Who sent a recovery message: the answer is for the same interval, and as urgent as the question.
@@ -42,24 +53,42 @@ impl Commit {
             Commit::PushRead(..) => (Work::RecoveryItem, None),
             Commit::Pushed(..) => (Work::Push, None),
             Commit::Deleted => (Work::PgDelete, None),
+            Commit::Activated(_)
+            | Commit::Identified(_)
+            | Commit::MapSaved(_)
+            | Commit::Synced(_)
+            | Commit::Loaded
+            | Commit::Nothing => (Work::PeeringEvent, None),
         }
     }
 }
 
 impl Osd {
-    /// The store carried out `access`.
-    pub(crate) fn committed(&mut self, now: Time, access: &Access<Commit>, fx: &mut Vec<Effect>) {
-        let pg = PgId::new(access.collection.get());
-        match access.token {
-            Commit::Op(tag, _) => self.op_committed(now, tag, fx),
-            Commit::Replica(primary, tag, _) => {
+    /// The store carried an access out, or could not.
+    pub(crate) fn committed(&mut self, now: Time, done: Done, fx: &mut Vec<Effect>) {
+        let Done { pg, object, token, result, .. } = done;
+        match (token, result) {
+            (Commit::Op(tag, _), Err(Failure::Unreadable)) => {
+                self.op_committed(now, tag, Err(Failure::Unreadable), fx);
+            }
+            (_, Err(failure)) => self.stop(failure.fault(), fx),
+            (Commit::Op(tag, _), result) => self.op_committed(now, tag, result, fx),
+            (Commit::Replica(primary, tag, _), Ok(_)) => {
                 self.send(primary, pg, Message::WriteDone(tag), fx);
             }
-            Commit::PushRead(interval, puller) => {
-                self.push_read(pg, access.object, interval, puller, fx);
+            (Commit::PushRead(interval, puller), Ok(data)) => {
+                self.push_read(pg, object, (interval, puller), data, fx);
             }
-            Commit::Pushed(asker, push) => self.push_committed(now, asker, pg, push, fx),
-            Commit::Deleted => self.deleted(now, pg, fx),
+            (Commit::Pushed(asker, push), Ok(_)) => self.push_committed(now, asker, pg, push, fx),
+            (Commit::Deleted, Ok(_)) => self.deleted(now, pg, fx),
+            (Commit::Activated(interval), Ok(_)) => {
+                fx.push(Effect::Activated(self.id, pg, interval));
+            }
+            (Commit::Identified(term), Ok(_)) => fx.push(Effect::Identified(self.id, term)),
+            (Commit::MapSaved(epoch), Ok(_)) => fx.push(Effect::MapSaved(self.id, epoch)),
+            (Commit::Synced(number), Ok(_)) => fx.push(Effect::Synced(self.id, number)),
+            (Commit::Loaded, Ok(_)) => unreachable!("answers while loading are taken before"),
+            (Commit::Nothing, Ok(_)) => {}
         }
     }
 

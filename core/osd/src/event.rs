@@ -1,11 +1,13 @@
 //! What happens to an OSD, and what it asks of its world.
 
+use crate::disk::Identity;
 use crate::ids::{OpId, OsdId, PgId, ShardId, ThreadId};
-use crate::message::{Activation, Envelope};
+use crate::message::{Activation, Data, Envelope};
 use crate::waits::Stage;
 use loadline_base::Time;
 use loadline_device::Outcome;
 use loadline_qos::Work;
+use loadline_store::paged::{Fault, Io, IoDone};
 use loadline_store::{RequestId, Submission};
 
 /// Something that happened, at the `now` it is stepped with.
@@ -17,8 +19,16 @@ pub enum Event {
     Computed(WorkerRun),
     /// The device answered a request ([`Effect::Device`]).
     DeviceDone(RequestId, Outcome),
+    /// The disk answered a request of the paged store ([`Effect::Io`]), of the life that it names.
+    IoDone(u32, IoDone),
     /// A timer fired ([`Effect::Timer`]).
     Timer(Timer),
+    /// Keep who this disk is.
+    Identify(Identity),
+    /// Keep this map, of this epoch.
+    SaveMap(u32, Data),
+    /// Make everything durable that was answered, and say so under this number.
+    Sync(u32),
     /// A placement group begins a new interval here.
     Activate(PgId, Box<Activation>),
     /// A placement group's new interval does without this copy, which stays as it is.
@@ -47,6 +57,8 @@ pub enum Timer {
     RecoveryWake(SleepingItem),
     /// A refused reservation may be tried again.
     ReservationRetry(PgId, u32),
+    /// The paged store has something to do by the clock.
+    Store,
 }
 
 /// A recovery item that sleeps outside the queue.
@@ -67,6 +79,8 @@ pub enum Effect {
     Send(Envelope),
     /// Hand this request to the OSD's device.
     Device(OsdId, Submission),
+    /// Hand this request of the paged store to the OSD's disk; the answer names the life too.
+    Io(OsdId, u32, Io),
     /// Let this worker of the OSD compute; a world whose code is the work itself answers at once.
     Compute(OsdId, WorkerRun),
     /// Wake the OSD at this time.
@@ -78,17 +92,86 @@ pub enum Effect {
     /// For the owner of the map: every copy of this placement group is complete and nothing is in flight, as of this
     /// interval, which is to end now.
     Recovered(PgId, u32),
+    /// The copy's part in this interval is on its disk.
+    Activated(OsdId, PgId, u32),
+    /// Who this disk is is on it, with this term.
+    Identified(OsdId, u64),
+    /// The map of this epoch is on this OSD's disk.
+    MapSaved(OsdId, u32),
+    /// Everything that was answered before is durable on this OSD.
+    Synced(OsdId, u32),
+    /// The disk is open and read.
+    Opened(OsdId, Box<Opened>),
+    /// The disk is of no use any more.
+    Stopped(OsdId, DiskFault),
 }
 
 impl Effect {
     /// Whether the owner of the map deals with it, not the world.
     pub fn is_for_owner(&self) -> bool {
-        matches!(self, Effect::Recovered(..))
+        matches!(
+            self,
+            Effect::Recovered(..)
+                | Effect::Activated(..)
+                | Effect::Identified(..)
+                | Effect::MapSaved(..)
+                | Effect::Synced(..)
+                | Effect::Opened(..)
+                | Effect::Stopped(..)
+        )
     }
 }
 
-/// The end of a client's op, with its stage stamps.
+/// Why an OSD's disk is of no use any more, until somebody opens it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiskFault {
+    /// The store has stopped.
+    Store(Fault),
+    /// What stands under an OSD's keys is not what an OSD writes.
+    Contents,
+    /// The disk holds nothing: an operator must say that it is to be filled.
+    Empty,
+    /// The disk is another OSD's, or another cluster's.
+    Foreign,
+    /// The device could not write.
+    Unwritable,
+    /// The device could not read what other copies need.
+    Unreadable,
+    /// The disk is full.
+    Full,
+}
+
+impl std::fmt::Display for DiskFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            DiskFault::Store(fault) => fault.fmt(f),
+            DiskFault::Contents => {
+                f.write_str("the disk holds no state of an OSD that can be read")
+            }
+            DiskFault::Empty => f.write_str("the disk is empty; `loadline osd replace` fills it"),
+            DiskFault::Foreign => f.write_str("the disk belongs to another OSD or another cluster"),
+            DiskFault::Unwritable => f.write_str("the device could not write"),
+            DiskFault::Unreadable => f.write_str("an object that other copies need cannot be read"),
+            DiskFault::Full => f.write_str("the disk is full"),
+        }
+    }
+}
+
+/// What a disk told when it was opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// Who it is; `None` if nobody has said so yet.
+    pub identity: Option<Identity>,
+    /// The map that it keeps.
+    pub map: Option<Vec<u8>>,
+}
+
+/// The bytes of an object can be read from no copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unreadable;
+
+/// The end of a client's op, with its stage stamps.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// The op.
     pub op: OpId,
@@ -102,6 +185,8 @@ pub struct Reply {
     pub committed: Time,
     /// When enough copies had answered.
     pub replied: Time,
+    /// What was read: at most what was asked for; what is missing at its end reads as zeros.
+    pub result: Result<Data, Unreadable>,
 }
 
 /// One stage of one traced op on one OSD.

@@ -2,7 +2,7 @@
 
 use crate::ids::{ClientId, OpId, OsdId, OsdSet, PgId};
 use crate::message::{Envelope, Message, OpKind};
-use loadline_base::Bytes;
+use loadline_base::{Bytes, SlotId};
 use loadline_qos::Work;
 
 /// One item of a shard's queue.
@@ -14,14 +14,17 @@ pub enum Item {
     Recovery(PgId, u32),
     /// Delete some objects of a placement group that has left.
     Delete(PgId),
+    /// A request of the store's checkpoint, of so many bytes.
+    StoreIo(SlotId, u32),
 }
 
 impl Item {
-    /// The placement group, whose items are carried out one at a time.
-    pub fn pg(&self) -> PgId {
+    /// The placement group, whose items are carried out one at a time. The store's own work has none.
+    pub fn pg(&self) -> Option<PgId> {
         match self {
-            Item::Message(envelope) => envelope.pg,
-            Item::Recovery(pg, _) | Item::Delete(pg) => *pg,
+            Item::Message(envelope) => Some(envelope.pg),
+            Item::Recovery(pg, _) | Item::Delete(pg) => Some(*pg),
+            Item::StoreIo(..) => None,
         }
     }
 
@@ -30,6 +33,7 @@ impl Item {
         match self {
             Item::Recovery(..) => Work::RecoveryItem,
             Item::Delete(_) => Work::PgDelete,
+            Item::StoreIo(..) => Work::Checkpoint,
             Item::Message(envelope) => match envelope.message {
                 Message::Op(_) => Work::ClientOp,
                 Message::Write(_) => Work::ReplicaWrite,
@@ -58,11 +62,15 @@ impl Item {
 
     /// Payload that the item carries.
     pub fn payload(&self) -> Bytes {
-        let Item::Message(envelope) = self else { return Bytes::ZERO };
+        let envelope = match self {
+            Item::Message(envelope) => envelope,
+            Item::StoreIo(_, bytes) => return Bytes::new(u64::from(*bytes)),
+            Item::Recovery(..) | Item::Delete(_) => return Bytes::ZERO,
+        };
         match &envelope.message {
             Message::Op(op) => match op.kind {
                 OpKind::Write => Bytes::new(u64::from(op.length)),
-                OpKind::Read => Bytes::ZERO,
+                OpKind::Read | OpKind::Zero | OpKind::Remove => Bytes::ZERO,
             },
             Message::Write(write) => Bytes::new(u64::from(write.length)),
             Message::Push(push) => push.length(),

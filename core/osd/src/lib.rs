@@ -6,6 +6,8 @@
 
 mod client_io;
 mod commit;
+mod disk;
+mod disk_events;
 mod event;
 mod ids;
 mod item;
@@ -18,11 +20,14 @@ mod recovery;
 mod shard;
 mod waits;
 
-pub use event::{Effect, Event, Reply, SleepingItem, Timer, TraceSpan, WorkerRun};
+pub use disk::Identity;
+pub use event::{
+    DiskFault, Effect, Event, Opened, Reply, SleepingItem, Timer, TraceSpan, Unreadable, WorkerRun,
+};
 pub use ids::{ClientId, OpId, OsdId, OsdSet, PgId, ShardId, ThreadId};
 pub use item::Item;
 pub use message::{
-    Activation, ClientOp, Envelope, Message, OpKind, Push, RecoveryKind, ReplicaWrite,
+    Activation, ClientOp, Data, Envelope, Message, OpKind, Push, RecoveryKind, ReplicaWrite,
     ReservationPriority, ScanRange, ScanReply, WriteTag,
 };
 pub use osd::Osd;

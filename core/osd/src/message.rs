@@ -5,6 +5,7 @@ use loadline_base::{Bytes, SlotId};
 use loadline_qos::Urgency;
 use loadline_store::{ObjectMeta, ObjectNo, Version};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What a client asks of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,6 +14,47 @@ pub enum OpKind {
     Read,
     /// Write a byte range on every copy.
     Write,
+    /// Make a byte range read as zeros, on every copy.
+    Zero,
+    /// Remove the object, on every copy.
+    Remove,
+}
+
+impl OpKind {
+    /// Whether it changes every copy.
+    pub const fn is_update(self) -> bool {
+        !matches!(self, OpKind::Read)
+    }
+}
+
+/// The bytes that travel with a message. Empty where a store keeps no bytes; shared, because each copy of a write
+/// needs them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Data(Option<Arc<Vec<u8>>>);
+
+impl Data {
+    /// No bytes.
+    pub const NONE: Data = Data(None);
+
+    /// These bytes.
+    pub fn new(bytes: Vec<u8>) -> Data {
+        Data((!bytes.is_empty()).then(|| Arc::new(bytes)))
+    }
+
+    /// The bytes, without copying them if nobody else has them.
+    pub fn into_vec(self) -> Vec<u8> {
+        self.0.map_or_else(Vec::new, Arc::unwrap_or_clone)
+    }
+
+    /// How many bytes.
+    pub fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |bytes| bytes.len())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 /// A client's op.
@@ -57,6 +99,8 @@ pub struct ReplicaWrite {
     pub op: OpId,
     /// Whether the op is traced.
     pub traced: bool,
+    /// What to do; never a read.
+    pub kind: OpKind,
     /// The object.
     pub object: ObjectNo,
     /// First byte inside the object.
@@ -160,6 +204,8 @@ pub struct Envelope {
     pub urgency: Urgency,
     /// The contents.
     pub message: Message,
+    /// The bytes of an op, of a replica's write or of a push.
+    pub data: Data,
 }
 
 /// A new interval of a placement group, as its owner tells every OSD that holds a copy.

@@ -1,11 +1,12 @@
 //! One OSD: the owner of its shards, placement groups, store and recovery, and the one `match` over its events.
 
 use crate::client_io::{InFlight, WriteSequence};
-use crate::commit::{Asker, Commit};
+use crate::commit::Asker;
+use crate::disk::{Backend, Done, Paged};
 use crate::event::{Effect, Event, Timer};
 use crate::ids::{OsdId, PgId, ShardId};
 use crate::item::Item;
-use crate::message::{Activation, Envelope, Message};
+use crate::message::{Activation, Data, Envelope, Message};
 use crate::pg::{CopyState, Pg, Primary, Progress};
 use crate::pg_log::PgLog;
 use crate::policy::{Charges, Options, Policy};
@@ -15,6 +16,7 @@ use crate::waits::{Stage, Waits};
 use loadline_base::{IdVec, Slots, Time};
 use loadline_device::Outcome;
 use loadline_qos::{Scheduler, Urgency, Waiting};
+use loadline_store::paged::Io;
 use loadline_store::{DirectStore, ObjectNo, RequestId, Submission};
 use std::collections::BTreeMap;
 
@@ -26,7 +28,7 @@ pub struct Osd {
     pub(crate) options: Options,
     pub(crate) shards: IdVec<ShardId, Shard>,
     pub(crate) pgs: IdVec<PgId, Option<Box<Pg>>>,
-    pub(crate) store: DirectStore<Commit>,
+    pub(crate) store: Backend,
     pub(crate) in_flight: Slots<InFlight>,
     pub(crate) write_sequence: WriteSequence,
     pub(crate) local: Reserver,
@@ -36,13 +38,31 @@ pub struct Osd {
     pub(crate) admission: Admission,
     pub(crate) waits: Waits,
     pub(crate) submissions: Vec<Submission>,
+    /// Requests of the paged store that wait in a queue like any other work.
+    pub(crate) queued_io: Slots<Io>,
     /// How often it has crashed.
     pub(crate) life: u32,
 }
 
 impl Osd {
-    /// An OSD without placement groups.
+    /// An OSD without placement groups, on the direct store.
     pub fn new(id: OsdId, policy: Policy, options: Options) -> Osd {
+        let store = Backend::Direct(DirectStore::new(options.window));
+        Osd::on(store, id, policy, options)
+    }
+
+    /// An OSD on the paged store of a disk that is still to be opened ([`Osd::open`]).
+    pub fn paged(
+        id: OsdId,
+        policy: Policy,
+        options: Options,
+        store: loadline_store::paged::Options,
+    ) -> Osd {
+        let paged = Paged::new(store, options.window);
+        Osd::on(Backend::Paged(Box::new(paged)), id, policy, options)
+    }
+
+    fn on(store: Backend, id: OsdId, policy: Policy, options: Options) -> Osd {
         let osd = id;
         let shard = |index| {
             let id = ShardId::new(index);
@@ -52,7 +72,7 @@ impl Osd {
             id,
             shards: (0..options.shards).map(shard).collect(),
             pgs: IdVec::new(),
-            store: DirectStore::new(options.window),
+            store,
             in_flight: Slots::new(),
             write_sequence: WriteSequence::default(),
             local: Reserver::new(options.backfills_max, options.recovery_priority_min),
@@ -61,6 +81,7 @@ impl Osd {
             admission: Admission::new(options.admission()),
             waits: Waits::default(),
             submissions: Vec::new(),
+            queued_io: Slots::new(),
             life: 0,
             charges: Charges::new(&policy),
             policy,
@@ -80,23 +101,34 @@ impl Osd {
                 self.shards[run.shard].pump(now, fx);
             }
             Event::DeviceDone(request, outcome) => self.device_done(now, request, outcome, fx),
+            Event::IoDone(life, done) => self.io_done(now, life, done),
             Event::Timer(timer) => self.timer(now, timer, fx),
+            Event::Identify(identity) => self.identify(now, identity),
+            Event::SaveMap(epoch, map) => self.save_map(now, epoch, map),
+            Event::Sync(number) => self.sync(now, number),
             Event::Activate(pg, activation) => self.activate(now, pg, &activation, fx),
             Event::Deactivate(pg) => self.deactivate(now, pg, fx),
             Event::Retire(pg) => self.retire(now, pg, fx),
         }
-        self.submit(fx);
+        self.submit(now, fx);
     }
 
-    fn submit(&mut self, fx: &mut Vec<Effect>) {
+    fn submit(&mut self, now: Time, fx: &mut Vec<Effect>) {
         let id = self.id;
+        if self.is_durable() {
+            return self.settle_disk(now, fx);
+        }
         fx.extend(self.submissions.drain(..).map(|submission| Effect::Device(id, submission)));
     }
 
     /// Queues an item in its placement group's shard. Traffic for a placement group that is not here is of an earlier
     /// interval, and dropped.
     pub(crate) fn enqueue(&mut self, now: Time, item: Item, fx: &mut Vec<Effect>) {
-        let Some(shard) = self.pg(item.pg()).map(|pg| pg.shard) else { return };
+        let shard = match item.pg() {
+            Some(pg) => self.pg(pg).map(|pg| pg.shard),
+            None => Some(ShardId::new(0)),
+        };
+        let Some(shard) = shard else { return };
         let charge = self.charge(&item);
         self.shards[shard].enqueue(now, charge, item, fx);
     }
@@ -122,16 +154,17 @@ impl Osd {
             Item::Recovery(pg, _) => self
                 .primary(*pg)
                 .map_or_else(Default::default, |primary| (primary.urgency(), primary.object_bytes)),
-            Item::Message(_) | Item::Delete(_) => Default::default(),
+            Item::Message(_) | Item::Delete(_) | Item::StoreIo(..) => Default::default(),
         };
         self.charges.of(&self.policy, item, urgency, object_bytes)
     }
 
     /// Carries an item out; `running` has spent its processor time.
     fn execute(&mut self, now: Time, running: Computed, fx: &mut Vec<Effect>) {
-        let Envelope { from, pg, interval, urgency, message, .. } = match running.item {
+        let Envelope { from, pg, interval, urgency, message, data, .. } = match running.item {
             Item::Recovery(pg, pushes) => return self.run_recovery(now, pg, pushes, fx),
             Item::Delete(pg) => return self.run_delete(now, pg),
+            Item::StoreIo(slot, _) => return self.send_queued_io(slot, fx),
             Item::Message(envelope) => envelope,
         };
         // What was sent in an earlier interval is void: recovery starts anew, and the router has sent its ops again.
@@ -139,14 +172,14 @@ impl Osd {
             return;
         }
         if let Message::Op(op) = message {
-            return self.execute_op(now, op, running.arrived, running.taken, fx);
+            return self.execute_op(now, (op, data), running.arrived, running.taken, fx);
         }
         let from = from.expect("the router sends nothing but ops");
         let asker = Asker { osd: from, interval, urgency };
         match message {
-            Message::Write(write) => self.execute_replica_write(now, from, pg, write),
+            Message::Write(write) => self.execute_replica_write(now, from, pg, (write, data)),
             Message::WriteDone(tag) => self.vote(now, from, tag, fx),
-            Message::Push(push) => self.execute_push(now, asker, pg, push),
+            Message::Push(push) => self.execute_push(now, asker, pg, (push, data)),
             Message::PushReply(object) => self.object_pushed(now, from, pg, object, fx),
             Message::Pull(object) => self.execute_pull(now, asker, pg, object),
             Message::Scan(range) => self.execute_scan(asker, pg, range, fx),
@@ -157,15 +190,20 @@ impl Osd {
 
     fn device_done(&mut self, now: Time, id: RequestId, outcome: Outcome, fx: &mut Vec<Effect>) {
         assert_eq!(outcome, Outcome::Done, "the direct store's drives do not fail");
-        let Some(done) = self.store.done(now, id, &mut self.submissions) else { return };
-        let (work, traced) = done.access.token.work();
+        let Some(done) = self.store.direct_done(now, id, &mut self.submissions) else { return };
+        self.account_done(now, &done, fx);
+        self.committed(now, done, fx);
+    }
+
+    /// Counts an access's time before the window and after it.
+    pub(crate) fn account_done(&mut self, now: Time, done: &Done, fx: &mut Vec<Effect>) {
+        let (work, traced) = done.token.work();
         self.waits.record(work, Stage::Window, done.submitted.since(done.entered));
         self.waits.record(work, Stage::Device, now.since(done.submitted));
         if let Some(op) = traced {
             self.trace(op, work, Stage::Window, done.entered, done.submitted, fx);
             self.trace(op, work, Stage::Device, done.submitted, now, fx);
         }
-        self.committed(now, &done.access, fx);
     }
 
     fn timer(&mut self, now: Time, timer: Timer, fx: &mut Vec<Effect>) {
@@ -173,15 +211,18 @@ impl Osd {
             Timer::Shard(shard) => self.shards[shard].wake(now, fx),
             Timer::RecoveryWake(item) => self.recovery_woke(now, item, fx),
             Timer::ReservationRetry(pg, interval) => self.retry_reservation(now, pg, interval, fx),
+            Timer::Store => self.tick_disk(now),
         }
     }
 
     fn activate(&mut self, now: Time, id: PgId, activation: &Activation, fx: &mut Vec<Effect>) {
         self.end_interval(now, id, fx);
-        let objects = self.store.objects(id.collection()).len() as u64;
+        let objects = self.store.objects(id).len() as u64;
         let this = self.id;
         let pg = self.pg_mut(id).expect("a placement group is placed before it is activated");
         pg.begin(this, activation);
+        self.keep_activation(now, id, activation.interval, fx);
+        let pg = self.pg_mut(id).expect("it was placed");
         if activation.acting.first() == Some(&this) {
             pg.primary = Some(Box::new(Primary::new(activation, objects)));
             self.start_recovery(now, id, fx);
@@ -212,7 +253,7 @@ impl Osd {
         while self.pgs.len() <= usize::from(id) {
             self.pgs.push(None);
         }
-        self.pgs[id].get_or_insert_with(|| Box::new(Pg::new(shard)));
+        self.pgs[id].get_or_insert_with(|| Box::new(Pg::new(shard))).shard = shard;
     }
 
     /// Puts an object into a copy at once, outside time: how a study fills a pool whose filling it does not
@@ -220,7 +261,7 @@ impl Osd {
     pub fn prefill(&mut self, id: PgId, object: ObjectNo, bytes: u64) {
         let pg = self.pg_mut(id).expect("a placement group is placed before it is filled");
         let version = pg.log.append_forgotten(pg.interval);
-        self.store.objects(id.collection()).write(object, bytes, version);
+        self.store.objects(id).write(object, bytes, version);
     }
 
     /// Stops as a crash does: what was queued or in flight is gone, what was written stays.
@@ -229,7 +270,7 @@ impl Osd {
             self.shards[shard].clear(now);
         }
         self.life = self.life.wrapping_add(1);
-        self.store.restart();
+        self.crash_disk();
         self.in_flight = Slots::new();
         self.local = Reserver::new(self.options.backfills_max, self.options.recovery_priority_min);
         self.remote = self.local.clone();
@@ -265,7 +306,7 @@ impl Osd {
 
     /// The objects of a copy, for checkers.
     pub fn objects(&mut self, id: PgId) -> &loadline_store::Objects {
-        self.store.objects(id.collection())
+        self.store.objects(id)
     }
 
     /// What keeps this OSD busy, if anything does: for checkers of what must end.
@@ -289,7 +330,7 @@ impl Osd {
         let mut sum = Progress::default();
         for (id, pg) in self.pgs.iter() {
             if let Some(primary) = pg.as_ref().and_then(|pg| pg.primary.as_ref()) {
-                sum += primary.progress(self.store.objects(id.collection()).len() as u64);
+                sum += primary.progress(self.store.objects(id).len() as u64);
             }
         }
         sum
@@ -320,10 +361,10 @@ impl Osd {
             shard.pump(now, fx);
         }
         self.admission.set_bounds(options.admission());
-        self.store.set_window(now, options.window, &mut self.submissions);
+        self.set_window(now, options.window);
         self.resize_reservers(now, fx);
         self.admit_recovery(now, fx);
-        self.submit(fx);
+        self.submit(now, fx);
     }
 
     pub(crate) fn pg(&self, id: PgId) -> Option<&Pg> {
@@ -347,7 +388,19 @@ impl Osd {
     }
 
     pub(crate) fn send(&self, to: OsdId, pg: PgId, message: Message, fx: &mut Vec<Effect>) {
-        self.send_as(self.urgency(pg), to, pg, message, fx);
+        self.send_with(to, pg, message, Data::NONE, fx);
+    }
+
+    /// Sends a message with bytes.
+    pub(crate) fn send_with(
+        &self,
+        to: OsdId,
+        pg: PgId,
+        message: Message,
+        data: Data,
+        fx: &mut Vec<Effect>,
+    ) {
+        self.send_as(self.urgency(pg), to, pg, (message, data), fx);
     }
 
     /// Sends a message that is as urgent as the one it answers.
@@ -356,10 +409,11 @@ impl Osd {
         urgency: Urgency,
         to: OsdId,
         pg: PgId,
-        message: Message,
+        (message, data): (Message, Data),
         fx: &mut Vec<Effect>,
     ) {
         let interval = self.pg(pg).map_or(0, |pg| pg.interval);
-        fx.push(Effect::Send(Envelope { from: Some(self.id), to, pg, interval, urgency, message }));
+        let from = Some(self.id);
+        fx.push(Effect::Send(Envelope { from, to, pg, interval, urgency, message, data }));
     }
 }

@@ -1,7 +1,8 @@
 //! A placement group's copy on one OSD, and what its primary knows beyond that.
 
+use crate::disk::{GroupDisk, LoadedGroup};
 use crate::ids::{OsdId, OsdSet, ShardId};
-use crate::message::{Activation, ClientOp, RecoveryKind};
+use crate::message::{Activation, ClientOp, Data, RecoveryKind};
 use crate::pg_log::PgLog;
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
@@ -24,6 +25,8 @@ pub(crate) struct Pg {
     /// Whether only a comparison object by object can tell what is here: a new copy, until it is filled.
     pub filling: bool,
     pub leaving: bool,
+    /// What the disk holds of it.
+    pub disk: GroupDisk,
     pub primary: Option<Box<Primary>>,
 }
 
@@ -39,7 +42,22 @@ impl Pg {
             gaps: false,
             filling: true,
             leaving: false,
+            disk: GroupDisk::default(),
             primary: None,
+        }
+    }
+
+    /// A copy as its disk tells of it. Its shard is its owner's to say.
+    pub(crate) fn loaded(shard: ShardId, group: LoadedGroup) -> Pg {
+        let LoadedGroup { record, lacks, entries, .. } = group;
+        Pg {
+            active_in: record.active_in,
+            disk: GroupDisk::loaded(&entries, !lacks.is_empty()),
+            log: PgLog::loaded(record.tail, entries),
+            lacks,
+            gaps: record.gaps,
+            filling: record.filling,
+            ..Pg::new(shard)
         }
     }
 
@@ -121,7 +139,7 @@ pub(crate) struct Recovering {
     /// Who has not confirmed it yet; the primary itself while it pulls.
     pub pending: OsdSet,
     /// Client ops that wait for it.
-    pub parked: Vec<ClientOp>,
+    pub parked: Vec<(ClientOp, Data)>,
 }
 
 /// A backfill: objects are compared in order and pushed where missing or old.

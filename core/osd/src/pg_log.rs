@@ -47,6 +47,22 @@ impl PgLog {
         self.tail
     }
 
+    /// A log as it was read back from a disk: what is older than `tail` is forgotten, and entries up to it with it.
+    pub(crate) fn loaded(tail: Version, entries: Vec<LogEntry>) -> PgLog {
+        let entries = entries.into_iter().filter(|entry| entry.version > tail).collect();
+        PgLog { tail, entries, degraded: false }
+    }
+
+    /// The version just before the first entry.
+    pub(crate) fn tail(&self) -> Version {
+        self.tail
+    }
+
+    /// The entries, oldest first.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &LogEntry> {
+        self.entries.iter()
+    }
+
     fn next(&self, interval: u32) -> Version {
         let first = u64::from(interval) << INTERVAL_SHIFT;
         Version(self.head().0.max(first) + 1)

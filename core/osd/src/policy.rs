@@ -125,7 +125,7 @@ fn size_of(item: &Item, urgency: Urgency, object_bytes: u64) -> WorkSize {
         Item::Recovery(_, pushes) => {
             WorkSize { objects: *pushes, object_size_average: object_bytes, ..size }
         }
-        Item::Delete(_) => size,
+        Item::Delete(_) | Item::StoreIo(..) => size,
         Item::Message(envelope) => {
             let size = WorkSize { urgency: envelope.urgency, ..size };
             match &envelope.message {
@@ -141,6 +141,6 @@ fn size_of(item: &Item, urgency: Urgency, object_bytes: u64) -> WorkSize {
 fn item_read_bytes(op: &crate::message::ClientOp) -> u64 {
     match op.kind {
         crate::message::OpKind::Read => u64::from(op.length),
-        crate::message::OpKind::Write => 0,
+        _ => 0,
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Computed {
 #[derive(Clone, Copy, Debug)]
 struct Running {
     item: SlotId,
-    pg: PgId,
+    pg: Option<PgId>,
     arrived: Time,
     taken: Time,
     /// Its place among all that were taken: items taken at one time keep their order.
@@ -52,6 +52,8 @@ pub(crate) struct Shard {
     idle: usize,
     wake_at: Time,
     turns: u64,
+    /// Nothing is taken while the store's window is full.
+    held: bool,
     /// Handles by class and owner, so that enqueueing looks nothing up.
     flows: Vec<Vec<Option<FlowId>>>,
 }
@@ -62,8 +64,8 @@ impl Shard {
         let workers: IdVec<ThreadId, Worker> = (0..threads).map(|_| worker()).collect();
         let idle = workers.len();
         let items = Slots::new();
-        let (wake_at, turns, flows) = (Time::MAX, 0, Vec::new());
-        Shard { osd, id, items, queue, workers, idle, wake_at, turns, flows }
+        let (wake_at, turns, held, flows) = (Time::MAX, 0, false, Vec::new());
+        Shard { osd, id, items, queue, workers, idle, wake_at, turns, held, flows }
     }
 
     /// Queues an item and lets the workers look. `owner` is a small number (see [`crate::item::owner`]).
@@ -102,7 +104,7 @@ impl Shard {
 
     /// Gives idle workers what the scheduler lets them have.
     pub(crate) fn pump(&mut self, now: Time, fx: &mut Vec<Effect>) {
-        while self.idle > 0 {
+        while self.idle > 0 && !self.held {
             match self.queue.take(now) {
                 Take::Ready(taken) => {
                     let (item, arrived) = (taken.payload, taken.arrival);
@@ -122,6 +124,11 @@ impl Shard {
         }
     }
 
+    /// Stops taking, or goes on. The caller pumps.
+    pub(crate) fn hold(&mut self, held: bool) {
+        self.held = held;
+    }
+
     /// A wake-up that the scheduler asked for; one that was overtaken by an earlier one does nothing.
     pub(crate) fn wake(&mut self, now: Time, fx: &mut Vec<Effect>) {
         if self.wake_at <= now {
@@ -132,7 +139,7 @@ impl Shard {
 
     fn start(&mut self, running: Running, fx: &mut Vec<Effect>) {
         let thread = self.idle_worker();
-        let busy = self.is_busy(running.pg);
+        let busy = running.pg.is_some_and(|pg| self.is_busy(pg));
         let worker = &mut self.workers[thread];
         self.idle -= 1;
         if busy {
@@ -150,7 +157,7 @@ impl Shard {
     }
 
     fn is_busy(&self, pg: PgId) -> bool {
-        let runs = |worker: &Worker| matches!(&worker.state, State::Running(r) if r.pg == pg);
+        let runs = |worker: &Worker| matches!(&worker.state, State::Running(r) if r.pg == Some(pg));
         self.idle < self.workers.len() && self.workers.values().any(runs)
     }
 
@@ -167,8 +174,10 @@ impl Shard {
         };
         worker.state = State::Idle;
         self.idle += 1;
-        if self.idle < self.workers.len() {
-            self.unblock(running.pg, fx);
+        if self.idle < self.workers.len()
+            && let Some(pg) = running.pg
+        {
+            self.unblock(pg, fx);
         }
         let Running { item, arrived, taken, .. } = running;
         Some(Computed { item: self.items.release(item), arrived, taken })
@@ -177,7 +186,7 @@ impl Shard {
     /// Starts the item that has waited longest for `pg`.
     fn unblock(&mut self, pg: PgId, fx: &mut Vec<Effect>) {
         let waits = |worker: &Worker| match &worker.state {
-            State::Blocked(running) if running.pg == pg => Some(running.turn),
+            State::Blocked(running) if running.pg == Some(pg) => Some(running.turn),
             _ => None,
         };
         let first =
@@ -201,6 +210,7 @@ impl Shard {
         self.items = Slots::new();
         self.idle = self.workers.len();
         self.wake_at = Time::MAX;
+        self.held = false;
     }
 
     /// How many items wait or run.

@@ -8,7 +8,8 @@ use loadline_base::{IdVec, Span, Time};
 use loadline_cluster::{Cluster, Config, OsdState, PoolId, PoolSpec};
 use loadline_device::Outcome;
 use loadline_osd::{
-    Effect, Envelope, Event, Message, Options, OsdId, Policy, Progress, Reply, TraceSpan, Waits,
+    Data, Effect, Envelope, Event, Message, Options, OsdId, Policy, Progress, Reply, TraceSpan,
+    Waits,
 };
 use loadline_store::RequestId;
 
@@ -183,7 +184,8 @@ impl<W: Workload> Sim<W> {
                     self.events.push_lane(self.links, at, SimEvent::Replied(reply));
                 }
                 Effect::Trace(span) => self.trace.push(span),
-                Effect::Recovered(..) => unreachable!("the cluster deals with its own effects"),
+                Effect::Io(..) => unreachable!("calibrated drives hold no bytes"),
+                effect => unreachable!("the cluster deals with its own effects: {effect:?}"),
             }
         }
     }
@@ -211,7 +213,7 @@ impl<W: Workload> Sim<W> {
     fn issue_ops(&mut self) {
         let mut issue = std::mem::take(&mut self.issue);
         for Issue { target, token } in issue.drain(..) {
-            let (op, envelope) = self.cluster.issue(self.now, &target);
+            let (op, envelope) = self.cluster.issue(self.now, &target, Data::NONE);
             let index = usize::from(op.slot);
             if self.tokens.len() <= index {
                 self.tokens.resize(index + 1, 0);

@@ -14,7 +14,7 @@ pub struct Issue {
 }
 
 /// An op whose reply has reached its client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
     /// The load's own number.
     pub token: u64,

@@ -3,7 +3,7 @@
 use crate::commit::Asker;
 use crate::event::Effect;
 use crate::ids::{OsdId, OsdSet, PgId};
-use crate::message::{Message, ScanRange, ScanReply};
+use crate::message::{Data, Message, ScanRange, ScanReply};
 use crate::osd::Osd;
 use crate::pg::Backfill;
 use loadline_base::Time;
@@ -35,7 +35,7 @@ impl Osd {
         }
         let after = backfill.reached;
         let targets = backfill.targets;
-        let listed = self.store.objects(pg.collection()).list_after(after, scan_max);
+        let listed = self.store.objects(pg).list_after(after, scan_max);
         let last = (listed.len() == scan_max).then(|| listed[scan_max - 1].0);
         let backfill = self.primary_mut(pg)?.backfill.as_mut()?;
         backfill.range_last = last;
@@ -54,9 +54,10 @@ impl Osd {
         range: ScanRange,
         fx: &mut Vec<Effect>,
     ) {
-        let objects = self.store.objects(pg.collection()).list_range(range.after, range.last);
+        let objects = self.store.objects(pg).list_range(range.after, range.last);
         let reply = Box::new(ScanReply { range, objects });
-        self.send_as(asker.urgency, asker.osd, pg, Message::ScanReply(reply), fx);
+        let reply = (Message::ScanReply(reply), Data::NONE);
+        self.send_as(asker.urgency, asker.osd, pg, reply, fx);
     }
 
     /// A target's list arrived: what differs from this OSD's is to be pushed, and be it as an absence.
@@ -69,7 +70,7 @@ impl Osd {
         fx: &mut Vec<Effect>,
     ) {
         let ScanRange { after, last } = reply.range;
-        let mine = self.store.objects(pg.collection()).list_range(after, last);
+        let mine = self.store.objects(pg).list_range(after, last);
         let mine: Listing = mine.into_iter().collect();
         let theirs: Listing = reply.objects.iter().copied().collect();
         let Some(backfill) = self.primary_mut(pg).and_then(|p| p.backfill.as_mut()) else { return };

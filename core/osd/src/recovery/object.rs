@@ -1,14 +1,14 @@
 //! The life of one recovered object (qos.md 9.4): pull, read, push, write, push reply.
 
-use crate::client_io::Place;
+use crate::client_io::{Place, Update};
 use crate::commit::{Asker, Commit};
+use crate::disk::Touch;
 use crate::event::Effect;
 use crate::ids::{OsdId, OsdSet, PgId};
-use crate::message::{Message, Push};
+use crate::message::{Data, Message, Push};
 use crate::osd::Osd;
 use crate::pg::Recovering;
 use loadline_base::Time;
-use loadline_device::Kind;
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
 
@@ -45,9 +45,9 @@ impl Osd {
         object: ObjectNo,
         commit: Commit,
     ) {
-        let length = self.store.objects(pg.collection()).meta(object).map_or(0, |meta| meta.length);
+        let length = self.store.objects(pg).meta(object).map_or(0, |meta| meta.length);
         let place = Place { pg, object, offset: 0, length };
-        self.access(now, urgency, Kind::Read, &place, commit);
+        self.access(now, urgency, &place, Update::none(Touch::ReadInOrder), commit);
     }
 
     /// A holder carries out a pull: it reads the object and pushes it to the primary.
@@ -61,8 +61,8 @@ impl Osd {
         &mut self,
         pg: PgId,
         object: ObjectNo,
-        interval: u32,
-        puller: Option<Asker>,
+        (interval, puller): (u32, Option<Asker>),
+        data: Data,
         fx: &mut Vec<Effect>,
     ) {
         let Some(here) = self.pg(pg).filter(|here| here.interval == interval) else { return };
@@ -72,18 +72,27 @@ impl Osd {
             (None, Some(recovering)) => (recovering.pending, self.urgency(pg)),
             (None, None) => return,
         };
-        let meta = self.store.objects(pg.collection()).meta(object);
+        let meta = self.store.objects(pg).meta(object);
         let push = Push { object, meta, pulled: puller.is_some() };
         for target in targets.iter() {
-            self.send_as(urgency, target, pg, Message::Push(push), fx);
+            self.send_as(urgency, target, pg, (Message::Push(push), data.clone()), fx);
         }
     }
 
     /// A worker of the target carries out a push.
-    pub(crate) fn execute_push(&mut self, now: Time, asker: Asker, pg: PgId, push: Push) {
+    pub(crate) fn execute_push(
+        &mut self,
+        now: Time,
+        asker: Asker,
+        pg: PgId,
+        (push, data): (Push, Data),
+    ) {
         let length = push.length().get();
         let place = Place { pg, object: push.object, offset: 0, length };
-        self.access(now, asker.urgency, Kind::Write, &place, Commit::Pushed(asker, push));
+        let version = push.meta.map_or_else(Default::default, |meta| meta.version);
+        let touch = Touch::Replace(push.meta.map(|_| data));
+        let update = Update { touch, version, edits: Vec::new() };
+        self.access(now, asker.urgency, &place, update, Commit::Pushed(asker, push));
     }
 
     /// A pushed object is durable on the target.
@@ -98,7 +107,7 @@ impl Osd {
         let here = self.pg_mut(pg).filter(|here| here.interval == asker.interval);
         let Some(here) = here else { return };
         here.lacks.remove(&push.object);
-        let objects = self.store.objects(pg.collection());
+        let objects = self.store.objects(pg);
         // No write to the object was let through since its recovery began: what comes is what should be here.
         match push.meta {
             Some(meta) => objects.replace(push.object, meta),
@@ -108,7 +117,7 @@ impl Osd {
             // If replicas lack it too, they are next.
             self.object_pushed(now, self.id, pg, push.object, fx);
         } else {
-            let reply = Message::PushReply(push.object);
+            let reply = (Message::PushReply(push.object), Data::NONE);
             self.send_as(asker.urgency, asker.osd, pg, reply, fx);
         }
     }

@@ -3,8 +3,8 @@
 use loadline_base::{Bytes, SlotId, Span, Time};
 use loadline_device::{Medium, Outcome};
 use loadline_osd::{
-    Activation, ClientId, ClientOp, Effect, Envelope, Event, Message, OpId, OpKind, Options, Osd,
-    OsdId, OsdSet, PgId, Policy,
+    Activation, ClientId, ClientOp, Data, Effect, Envelope, Event, Message, OpId, OpKind, Options,
+    Osd, OsdId, OsdSet, PgId, Policy,
 };
 use loadline_qos::{
     Capacity, ClassId, CostModel, CostRule, SchedulerKind, ServiceClass, ShardPlan, Urgency,
@@ -147,7 +147,7 @@ impl Bench {
         message: Message,
     ) {
         let (from, to, urgency) = (from.map(OsdId::new), OsdId::new(to), Urgency::default());
-        let envelope = Envelope { from, to, pg, interval, urgency, message };
+        let envelope = Envelope { from, to, pg, interval, urgency, message, data: Data::NONE };
         self.step(to, Event::Message(envelope));
     }
 
@@ -237,6 +237,7 @@ impl Bench {
                 self.seen.push(format!("{pg} recovered in {interval}"));
             }
             Effect::Trace(_) => {}
+            other => unreachable!("not of a direct store: {other:?}"),
         }
     }
 }

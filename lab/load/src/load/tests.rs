@@ -21,6 +21,7 @@ fn reply(load: &mut Load, now: Time, issued: Issue, out: &mut Vec<Issue>) {
     let zero = Time::ZERO;
     let op = OpId { slot: SlotId::new(0), number: 0 };
     let reply = Reply {
+        result: Ok(loadline_osd::Data::NONE),
         op,
         admitted: zero,
         dequeued: zero,

@@ -1,0 +1,123 @@
+//! What an operator changes of a cluster on disks: images, stored settings, OSDs. Every change is in the next map.
+
+use crate::cluster::Cluster;
+use crate::images::{ImageError, ImageId, Images, JobId, SnapshotId, View};
+use crate::map::{OsdState, PoolId};
+use crate::settings::Scope;
+use loadline_base::Time;
+use loadline_osd::{Effect, Options, OsdId, Policy};
+use loadline_store::ObjectNo;
+use std::collections::BTreeMap;
+
+impl Cluster {
+    /// The images.
+    pub fn images(&self) -> &Images {
+        &self.durable.as_ref().expect("the OSDs have disks").images
+    }
+
+    /// Changes the table of images, if the change is allowed, and keeps it.
+    ///
+    /// # Errors
+    /// What `change` answers.
+    pub fn change_images<T>(
+        &mut self,
+        now: Time,
+        fx: &mut Vec<Effect>,
+        change: impl FnOnce(&mut Images) -> Result<T, ImageError>,
+    ) -> Result<T, ImageError> {
+        let changed = change(&mut self.durable().images)?;
+        self.save_map(now, fx);
+        Ok(changed)
+    }
+
+    /// Makes an image in the first pool, unless there is one of this name.
+    ///
+    /// # Errors
+    /// A bad name or size.
+    pub fn ensure_image(
+        &mut self,
+        now: Time,
+        name: &str,
+        size: u64,
+        fx: &mut Vec<Effect>,
+    ) -> Result<(), ImageError> {
+        if self.images().image(name).is_ok() {
+            return Ok(());
+        }
+        let object_bytes = self.map.pools()[PoolId::new(0)].spec.object_bytes;
+        self.change_images(now, fx, |images| {
+            images.create(name, PoolId::new(0), size, object_bytes).map(drop)
+        })
+    }
+
+    /// The image of this number, or one of its snapshots, as ops need it; `None` if it has gone.
+    pub fn view_of(&self, image: ImageId, snapshot: SnapshotId) -> Option<View> {
+        let images = self.images();
+        let found = images.get(image)?;
+        if snapshot == SnapshotId::HEAD {
+            return images.find(&found.name).ok();
+        }
+        let taken = found.snapshots.iter().find(|taken| taken.id == snapshot)?;
+        images.find(&format!("{}@{}", found.name, taken.name)).ok()
+    }
+
+    /// Notes that the blocks of a job before `next` are done.
+    pub fn image_job_advanced(&mut self, now: Time, job: JobId, next: u64, fx: &mut Vec<Effect>) {
+        if self.durable().images.advance(job, next) {
+            self.save_map(now, fx);
+        }
+    }
+
+    /// Whether an object may hold data, as far as its primary knows; without a primary it may.
+    pub fn may_hold_data(&mut self, pool: PoolId, object: ObjectNo) -> bool {
+        let pg = self.map.pg_of(pool, object);
+        match self.map.pg(pg).acting.first() {
+            Some(&primary) => self.osds[primary].objects(pg).meta(object).is_some(),
+            None => true,
+        }
+    }
+
+    /// The settings that are kept with the map, as text.
+    pub fn stored_settings(&self) -> &BTreeMap<(Scope, String), String> {
+        &self.durable.as_ref().expect("the OSDs have disks").settings
+    }
+
+    /// Keeps a setting, or keeps it no longer.
+    pub fn store_setting(
+        &mut self,
+        now: Time,
+        scope: Scope,
+        option: &str,
+        value: Option<String>,
+        fx: &mut Vec<Effect>,
+    ) {
+        let key = (scope, option.to_owned());
+        let settings = &mut self.durable().settings;
+        match value {
+            Some(value) => settings.insert(key, value),
+            None => settings.remove(&key),
+        };
+        self.save_map(now, fx);
+    }
+
+    /// New settings for one OSD, between two events.
+    pub fn configure_osd(
+        &mut self,
+        now: Time,
+        osd: OsdId,
+        policy: &Policy,
+        options: Options,
+        fx: &mut Vec<Effect>,
+    ) {
+        let before = fx.len();
+        self.osds[osd].configure(now, policy.clone(), options, fx);
+        self.settle(now, before, fx);
+    }
+
+    /// Stops an OSD as a crash does; its disk may then be opened again.
+    pub fn take_down(&mut self, now: Time, osd: OsdId, fx: &mut Vec<Effect>) {
+        let state = OsdState { up: false, ..self.map.osds()[osd] };
+        self.osds[osd].crash(now);
+        self.set_osd(now, osd, state, fx);
+    }
+}

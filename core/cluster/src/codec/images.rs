@@ -1,0 +1,145 @@
+//! The table of images to bytes and back.
+//!
+//! First the next family (2) and the next job (8), then three lists:
+//!
+//! | list of | entry |
+//! |---|---|
+//! | families | number (2), pool (4), next member (2), next snapshot (4) |
+//! | images | image (4), name, pool (4), size (8), reach (8), log₂ of object bytes (1), 0 or 1 and the parent: image (4), snapshot (4), overlap (8); then the list of snapshots: number (4), name, size (8), overlap (8) |
+//! | jobs | number (8), image (4), pool (4), next block (4), last block (4), then 0 remove, 1 cut: block (4), offset (4), snapshot (4), or 2 trim: snapshot (4), keep (4) |
+
+use super::record::{put_list, put_u32, put_u64, read_list, read_text};
+use crate::images::{
+    Family, Image, ImageId, Images, JobId, Parent, Pending, Snapshot, SnapshotId, Work,
+};
+use crate::map::PoolId;
+use loadline_store::paged::codec::{Reader, put_bytes};
+
+pub(super) fn put(out: &mut Vec<u8>, images: &Images) {
+    put_u16(out, images.next_family);
+    put_u64(out, images.next_job.0);
+    put_list(out, images.families.iter(), |out, (number, family)| {
+        let Family { pool, next_member, next_snapshot } = *family;
+        put_u16(out, *number);
+        put_u32(out, pool.get());
+        put_u16(out, next_member);
+        put_u32(out, next_snapshot.0);
+    });
+    put_list(out, images.images.values(), put_image);
+    put_list(out, images.jobs.values(), put_job);
+}
+
+fn put_image(out: &mut Vec<u8>, image: &Image) {
+    let Image { id, name, pool, size, reach, object_bytes, snapshots, parent } = image;
+    put_u32(out, id.get());
+    put_bytes(out, name.as_bytes());
+    put_u32(out, pool.get());
+    put_u64(out, *size);
+    put_u64(out, *reach);
+    out.push(object_bytes.trailing_zeros() as u8);
+    out.push(u8::from(parent.is_some()));
+    if let Some(Parent { image, snapshot, overlap }) = parent {
+        put_u32(out, image.get());
+        put_u32(out, snapshot.0);
+        put_u64(out, *overlap);
+    }
+    put_list(out, snapshots.iter(), |out, Snapshot { id, name, size, overlap }| {
+        put_u32(out, id.0);
+        put_bytes(out, name.as_bytes());
+        put_u64(out, *size);
+        put_u64(out, *overlap);
+    });
+}
+
+fn put_job(out: &mut Vec<u8>, job: &Pending) {
+    let Pending { id, image, pool, work, next, last } = *job;
+    put_u64(out, id.0);
+    for number in [image.get(), pool.get(), next, last] {
+        put_u32(out, number);
+    }
+    let (kind, numbers): (u8, &[u32]) = match work {
+        Work::Remove => (0, &[]),
+        Work::Cut { first, offset, snapshot } => (1, &[first, offset, snapshot.0]),
+        Work::Trim { snapshot, keep } => (2, &[snapshot.0, keep.0]),
+    };
+    out.push(kind);
+    numbers.iter().for_each(|number| put_u32(out, *number));
+}
+
+fn put_u16(out: &mut Vec<u8>, value: u16) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+pub(super) fn read(from: &mut Reader<'_>) -> Option<Images> {
+    let next_family = read_u16(from)?;
+    let next_job = JobId(from.u64()?);
+    let families = read_list(from, read_family)?;
+    let images: Vec<Image> = read_list(from, read_image)?;
+    let jobs: Vec<Pending> = read_list(from, read_job)?;
+    Some(Images {
+        names: images.iter().map(|image| (image.name.clone(), image.id)).collect(),
+        images: images.into_iter().map(|image| (image.id, image)).collect(),
+        families,
+        jobs: jobs.into_iter().map(|job| (job.id, job)).collect(),
+        next_family,
+        next_job,
+    })
+}
+
+fn read_family(from: &mut Reader<'_>) -> Option<(u16, Family)> {
+    let number = read_u16(from)?;
+    let pool = PoolId::new(from.u32()?);
+    let (next_member, next_snapshot) = (read_u16(from)?, SnapshotId(from.u32()?));
+    Some((number, Family { pool, next_member, next_snapshot }))
+}
+
+fn read_image(from: &mut Reader<'_>) -> Option<Image> {
+    Some(Image {
+        id: read_image_id(from)?,
+        name: read_text(from)?,
+        pool: PoolId::new(from.u32()?),
+        size: from.u64()?,
+        reach: from.u64()?,
+        object_bytes: 1u64.checked_shl(from.byte()?.into())?,
+        parent: match from.byte()? {
+            0 => None,
+            _ => Some(read_parent(from)?),
+        },
+        snapshots: read_list(from, read_snapshot)?,
+    })
+}
+
+fn read_parent(from: &mut Reader<'_>) -> Option<Parent> {
+    let (image, snapshot) = (read_image_id(from)?, SnapshotId(from.u32()?));
+    Some(Parent { image, snapshot, overlap: from.u64()? })
+}
+
+fn read_snapshot(from: &mut Reader<'_>) -> Option<Snapshot> {
+    let (id, name) = (SnapshotId(from.u32()?), read_text(from)?);
+    Some(Snapshot { id, name, size: from.u64()?, overlap: from.u64()? })
+}
+
+fn read_job(from: &mut Reader<'_>) -> Option<Pending> {
+    let (id, image) = (JobId(from.u64()?), read_image_id(from)?);
+    let pool = PoolId::new(from.u32()?);
+    let (next, last) = (from.u32()?, from.u32()?);
+    let work = match from.byte()? {
+        0 => Work::Remove,
+        1 => {
+            let (first, offset) = (from.u32()?, from.u32()?);
+            Work::Cut { first, offset, snapshot: SnapshotId(from.u32()?) }
+        }
+        2 => Work::Trim { snapshot: SnapshotId(from.u32()?), keep: SnapshotId(from.u32()?) },
+        _ => return None,
+    };
+    Some(Pending { id, image, pool, work, next, last })
+}
+
+fn read_image_id(from: &mut Reader<'_>) -> Option<ImageId> {
+    let (member, family) = (read_u16(from)?, read_u16(from)?);
+    Some(ImageId { family, member })
+}
+
+fn read_u16(from: &mut Reader<'_>) -> Option<u16> {
+    Some(u16::from_le_bytes(from.take(2)?.try_into().ok()?))
+}

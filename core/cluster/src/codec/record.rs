@@ -1,0 +1,238 @@
+//! A record to bytes and back: the frame, and all but the images.
+//!
+//! | list of | entry |
+//! |---|---|
+//! | OSDs | number (4), 1 up + 2 in + 4 lost (1), disk bytes (8) |
+//! | pools | number (4), name, placement groups (4), copies (4), object bytes (8), recovery priority (1), first placement group (4), then each placement group |
+//! | settings | 0 everything, 1 every OSD, or 2 and the OSD (4); option's name; value |
+//!
+//! A placement group is acting OSDs, OSDs being filled (each a count and the numbers, one byte each), interval (4), last
+//! interval in which it was served (4).
+
+use super::{MapError, MapRecord, OsdRecord, PgRecord, PoolRecord, images};
+use crate::map::{PoolId, PoolSpec};
+use crate::quorum::{Holders, Term};
+use crate::settings::Scope;
+use loadline_base::Bytes;
+use loadline_osd::{OsdId, OsdSet, PgId};
+use loadline_store::paged::codec::{Reader, put_bytes};
+
+/// The format that this program writes.
+pub(super) const VERSION: u32 = 1;
+const MAGIC: [u8; 8] = *b"LOADLMAP";
+/// Magic, version and length.
+const HEAD: usize = 16;
+/// The checksum at the end.
+const TAIL: usize = 4;
+
+const UP: u8 = 1;
+const IN: u8 = 2;
+const LOST: u8 = 4;
+
+impl MapRecord {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.extend_from_slice(&MAGIC);
+        put_u32(&mut out, VERSION);
+        put_u32(&mut out, 0);
+        self.put_body(&mut out);
+        let length = u32::try_from(out.len() + TAIL).expect("a map is smaller than 4 GiB");
+        out[HEAD - 4..HEAD].copy_from_slice(&length.to_le_bytes());
+        let checksum = crc32c::crc32c(&out);
+        put_u32(&mut out, checksum);
+        out
+    }
+
+    fn put_body(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.cluster_id.to_le_bytes());
+        put_u64(out, self.term.0);
+        put_u32(out, self.epoch);
+        put_set(out, self.holders.now);
+        put_set(out, self.holders.before);
+        put_u64(out, self.placement_seed);
+        put_u32(out, self.next_pool.get());
+        put_u32(out, self.next_pg.get());
+        put_list(out, self.osds.iter(), |out, (osd, record)| put_osd(out, *osd, record));
+        put_list(out, self.pools.iter(), |out, (pool, record)| put_pool(out, *pool, record));
+        put_list(out, self.settings.iter(), |out, ((scope, option), value)| {
+            put_scope(out, *scope);
+            put_bytes(out, option.as_bytes());
+            put_bytes(out, value.as_bytes());
+        });
+        images::put(out, &self.images);
+    }
+}
+
+fn put_osd(out: &mut Vec<u8>, osd: OsdId, record: &OsdRecord) {
+    let OsdRecord { up, is_in, lost, size } = *record;
+    put_u32(out, osd.get());
+    out.push(u8::from(up) * UP + u8::from(is_in) * IN + u8::from(lost) * LOST);
+    put_u64(out, size.get());
+}
+
+fn put_pool(out: &mut Vec<u8>, pool: PoolId, record: &PoolRecord) {
+    let PoolRecord { spec, first_pg, pgs } = record;
+    let PoolSpec { name, pgs: count, copies, object_bytes, recovery_priority } = spec;
+    put_u32(out, pool.get());
+    put_bytes(out, name.as_bytes());
+    put_u32(out, *count);
+    put_u32(out, *copies);
+    put_u64(out, *object_bytes);
+    out.extend_from_slice(&recovery_priority.to_le_bytes());
+    put_u32(out, first_pg.get());
+    for PgRecord { acting, backfill, interval, active_in } in pgs {
+        put_osds(out, acting);
+        put_osds(out, backfill);
+        put_u32(out, *interval);
+        put_u32(out, *active_in);
+    }
+}
+
+fn put_scope(out: &mut Vec<u8>, scope: Scope) {
+    match scope {
+        Scope::Global => out.push(0),
+        Scope::Osds => out.push(1),
+        Scope::Osd(osd) => {
+            out.push(2);
+            put_u32(out, osd.get());
+        }
+    }
+}
+
+fn put_osds(out: &mut Vec<u8>, osds: &[OsdId]) {
+    out.push(osds.len() as u8);
+    out.extend(osds.iter().map(|osd| osd.get() as u8));
+}
+
+fn put_set(out: &mut Vec<u8>, set: OsdSet) {
+    put_u64(out, set.iter().fold(0, |bits, osd| bits | 1 << osd.get()));
+}
+
+pub(super) fn put_u32(out: &mut Vec<u8>, value: u32) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+pub(super) fn put_u64(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+pub(super) fn put_list<T>(
+    out: &mut Vec<u8>,
+    items: impl ExactSizeIterator<Item = T>,
+    mut put: impl FnMut(&mut Vec<u8>, T),
+) {
+    put_u32(out, u32::try_from(items.len()).expect("a list of the map is short"));
+    items.for_each(|item| put(out, item));
+}
+
+/// Reads a record whose parts mean something one by one.
+pub(super) fn read(bytes: &[u8]) -> Result<MapRecord, MapError> {
+    let body = body(bytes)?;
+    let mut reader = Reader::new(body);
+    let record = read_body(&mut reader).filter(|_| reader.is_empty());
+    record.ok_or(MapError::Malformed { at: HEAD + body.len() - reader.rest().len() })
+}
+
+/// What stands between the head and the checksum.
+fn body(bytes: &[u8]) -> Result<&[u8], MapError> {
+    let mut head = Reader::new(bytes);
+    if head.take(MAGIC.len()) != Some(&MAGIC) {
+        return Err(MapError::Foreign);
+    }
+    let (Some(version), Some(said)) = (head.u32(), head.u32()) else {
+        return Err(MapError::Foreign);
+    };
+    if said as usize != bytes.len() || bytes.len() < HEAD + TAIL {
+        return Err(MapError::Length { said, found: bytes.len() });
+    }
+    let (whole, tail) = bytes.split_at(bytes.len() - TAIL);
+    if Reader::new(tail).u32() != Some(crc32c::crc32c(whole)) {
+        return Err(MapError::Checksum);
+    }
+    match version {
+        VERSION => Ok(&whole[HEAD..]),
+        0 => Err(MapError::Malformed { at: MAGIC.len() }),
+        newer => Err(MapError::Newer(newer)),
+    }
+}
+
+fn read_body(from: &mut Reader<'_>) -> Option<MapRecord> {
+    Some(MapRecord {
+        cluster_id: u128::from_le_bytes(from.take(16)?.try_into().ok()?),
+        term: Term(from.u64()?),
+        epoch: from.u32()?,
+        holders: Holders { now: read_set(from)?, before: read_set(from)? },
+        placement_seed: from.u64()?,
+        next_pool: PoolId::new(from.u32()?),
+        next_pg: PgId::new(from.u32()?),
+        osds: read_list(from, read_osd)?,
+        pools: read_list(from, read_pool)?,
+        settings: read_list(from, |from| {
+            Some(((read_scope(from)?, read_text(from)?), read_text(from)?))
+        })?,
+        images: images::read(from)?,
+    })
+}
+
+fn read_osd(from: &mut Reader<'_>) -> Option<(OsdId, OsdRecord)> {
+    let osd = osd(from.u32()?)?;
+    let flags = from.byte()?;
+    let [up, is_in, lost] = [UP, IN, LOST].map(|flag| flags & flag != 0);
+    Some((osd, OsdRecord { up, is_in, lost, size: Bytes::new(from.u64()?) }))
+}
+
+fn read_pool(from: &mut Reader<'_>) -> Option<(PoolId, PoolRecord)> {
+    let pool = PoolId::new(from.u32()?);
+    let spec = PoolSpec {
+        name: read_text(from)?,
+        pgs: from.u32()?,
+        copies: from.u32()?,
+        object_bytes: from.u64()?,
+        recovery_priority: from.byte()? as i8,
+    };
+    let first_pg = PgId::new(from.u32()?);
+    let pgs = (0..spec.pgs).map(|_| read_pg(from)).collect::<Option<_>>()?;
+    Some((pool, PoolRecord { spec, first_pg, pgs }))
+}
+
+fn read_pg(from: &mut Reader<'_>) -> Option<PgRecord> {
+    let (acting, backfill) = (read_osds(from)?, read_osds(from)?);
+    Some(PgRecord { acting, backfill, interval: from.u32()?, active_in: from.u32()? })
+}
+
+fn read_scope(from: &mut Reader<'_>) -> Option<Scope> {
+    match from.byte()? {
+        0 => Some(Scope::Global),
+        1 => Some(Scope::Osds),
+        2 => Some(Scope::Osd(osd(from.u32()?)?)),
+        _ => None,
+    }
+}
+
+fn read_osds(from: &mut Reader<'_>) -> Option<Vec<OsdId>> {
+    let count = from.byte()?;
+    from.take(count.into())?.iter().map(|number| osd((*number).into())).collect()
+}
+
+fn osd(number: u32) -> Option<OsdId> {
+    (number < OsdSet::OSDS_MAX).then(|| OsdId::new(number))
+}
+
+fn read_set(from: &mut Reader<'_>) -> Option<OsdSet> {
+    let bits = from.u64()?;
+    let osds = (0..OsdSet::OSDS_MAX).filter(|osd| bits >> osd & 1 == 1);
+    Some(osds.map(OsdId::new).collect())
+}
+
+pub(super) fn read_text(from: &mut Reader<'_>) -> Option<String> {
+    String::from_utf8(from.bytes()?.to_vec()).ok()
+}
+
+/// A list's length is only believed as far as its entries go.
+pub(super) fn read_list<T, L: FromIterator<T>>(
+    from: &mut Reader<'_>,
+    mut read: impl FnMut(&mut Reader<'_>) -> Option<T>,
+) -> Option<L> {
+    let count = from.u32()?;
+    (0..count).map(|_| read(from)).collect()
+}

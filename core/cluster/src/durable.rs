@@ -1,0 +1,285 @@
+//! The map on the disks of its OSDs: when it is written, when it counts, and what waits for that.
+//!
+//! A placement group serves nobody in a new interval before all who take part have the interval on their disks and a
+//! quorum of the OSDs has a map that tells of it. So whoever starts from such a map knows the last interval in
+//! which a write may have been acknowledged.
+
+use crate::cluster::Cluster;
+use crate::images::Images;
+use crate::map::OsdState;
+use crate::quorum::{Commit, Summary};
+use crate::settings::Scope;
+use loadline_base::{Bytes, Time};
+use loadline_osd::{Data, DiskFault, Effect, Event, Identity, Opened, OsdId, OsdSet, PgId};
+use std::collections::BTreeMap;
+
+/// What a cluster with disks keeps beside its map.
+pub(crate) struct Durable {
+    /// Tells this cluster's disks from every other one's.
+    pub cluster: u128,
+    /// Each OSD's size as it was made.
+    pub sizes: BTreeMap<OsdId, Bytes>,
+    /// The images.
+    pub images: Images,
+    /// Settings that an operator stored, as text, by where they hold and the option's name.
+    pub settings: BTreeMap<(Scope, String), String>,
+    /// The way of this owner's maps to the disks; `None` before it knows which map counts.
+    pub commit: Option<Commit>,
+    /// The holders of the map that this owner started with.
+    start_holders: OsdSet,
+    /// The newest map that was begun.
+    newest: Option<Summary>,
+    /// The OSDs that have a map of this owner: only they may be named as its holders.
+    holding: OsdSet,
+    /// The intervals that the newest map tells of.
+    intervals: Vec<(PgId, u32)>,
+    /// Whether the map has changed since the last one that was begun.
+    dirty: bool,
+    /// What each disk said when it was opened before the start.
+    pub found: BTreeMap<OsdId, Result<Opened, DiskFault>>,
+    /// Why an OSD is down, if its disk was the reason.
+    pub faults: BTreeMap<OsdId, DiskFault>,
+    syncs: BTreeMap<u32, OsdSet>,
+    next_sync: u32,
+    synced: Vec<u32>,
+}
+
+impl Durable {
+    pub(crate) fn new() -> Durable {
+        Durable {
+            cluster: 0,
+            sizes: BTreeMap::new(),
+            images: Images::default(),
+            settings: BTreeMap::new(),
+            commit: None,
+            start_holders: OsdSet::EMPTY,
+            newest: None,
+            holding: OsdSet::EMPTY,
+            intervals: Vec::new(),
+            dirty: false,
+            found: BTreeMap::new(),
+            faults: BTreeMap::new(),
+            syncs: BTreeMap::new(),
+            next_sync: 0,
+            synced: Vec::new(),
+        }
+    }
+
+    /// The map that counts is known: from here on this owner writes its own.
+    pub(crate) fn begin(&mut self, commit: Commit, start_holders: OsdSet) {
+        (self.commit, self.start_holders) = (Some(commit), start_holders);
+    }
+}
+
+impl Cluster {
+    pub(crate) fn durable(&mut self) -> &mut Durable {
+        self.durable.as_mut().expect("the OSDs have disks")
+    }
+
+    /// Begins to open an OSD's disk, which has this size. When that has ended, the OSD comes up by itself if the cluster
+    /// serves and the disk is its own.
+    pub fn open_osd(&mut self, now: Time, osd: OsdId, bytes: Bytes, fx: &mut Vec<Effect>) {
+        assert!(!self.map.osds()[osd].up, "{osd} runs already");
+        let durable = self.durable();
+        durable.found.remove(&osd);
+        durable.faults.remove(&osd);
+        let before = fx.len();
+        self.osds[osd].open(now, bytes, fx);
+        self.settle(now, before, fx);
+    }
+
+    pub(crate) fn opened(&mut self, now: Time, osd: OsdId, opened: Opened, fx: &mut Vec<Effect>) {
+        let durable = self.durable();
+        let Some(commit) = &durable.commit else {
+            durable.found.insert(osd, Ok(opened));
+            return;
+        };
+        let ours = Identity { cluster: durable.cluster, osd, term: commit.term().0 };
+        let is_ours = |found: Identity| found.cluster == ours.cluster && found.osd == osd;
+        if !opened.identity.is_none_or(is_ours) {
+            return self.stopped(now, osd, DiskFault::Foreign, fx);
+        }
+        self.step_open(now, osd, Event::Identify(ours), fx);
+        let state = OsdState { up: true, ..self.map.osds()[osd] };
+        self.set_osd(now, osd, state, fx);
+    }
+
+    /// Steps an OSD that is open, up or not.
+    pub(crate) fn step_open(&mut self, now: Time, osd: OsdId, event: Event, fx: &mut Vec<Effect>) {
+        let before = fx.len();
+        self.osds[osd].step(now, event, fx);
+        self.settle(now, before, fx);
+    }
+
+    /// An OSD's disk has failed: it is down until somebody opens it again.
+    pub(crate) fn stopped(
+        &mut self,
+        now: Time,
+        osd: OsdId,
+        fault: DiskFault,
+        fx: &mut Vec<Effect>,
+    ) {
+        let durable = self.durable();
+        durable.faults.insert(osd, fault);
+        if durable.commit.is_none() {
+            durable.found.insert(osd, Err(fault));
+        }
+        self.osds[osd].crash(now);
+        let state = OsdState { up: false, ..self.map.osds()[osd] };
+        self.set_osd(now, osd, state, fx);
+    }
+
+    /// A member of a placement group's present interval has it on its disk.
+    pub(crate) fn activated(
+        &mut self,
+        now: Time,
+        osd: OsdId,
+        pg: PgId,
+        interval: u32,
+        fx: &mut Vec<Effect>,
+    ) {
+        let state = self.map.pg_mut(pg);
+        if state.interval == interval {
+            state.activated.insert(osd);
+            if state.is_activated() {
+                self.save_map(now, fx);
+            }
+        }
+    }
+
+    /// The OSDs that run.
+    pub(crate) fn up_osds(&self) -> OsdSet {
+        self.map.osds().iter().filter(|(_, state)| state.up).map(|(osd, _)| osd).collect()
+    }
+
+    /// Something of the map has changed: it is written at once, or as soon as the one before it counts.
+    pub(crate) fn save_map(&mut self, now: Time, fx: &mut Vec<Effect>) {
+        let up = self.up_osds();
+        let Some(durable) = &mut self.durable else { return };
+        durable.dirty = true;
+        let Some(commit) = &durable.commit else { return };
+        let is_first = commit.committed().is_none();
+        // A map that waits for an OSD that has gone will never count; the next one does without it.
+        let waits_in_vain = durable.newest.is_some_and(|newest| !newest.holders.have_quorum(up));
+        if !is_first && (commit.is_committed() || waits_in_vain) {
+            self.write_map(now, fx);
+        }
+    }
+
+    /// Writes the map as it is now.
+    pub(crate) fn write_map(&mut self, now: Time, fx: &mut Vec<Effect>) {
+        let up = self.up_osds();
+        let epoch = self.map.next_epoch();
+        let settled = self.map.pgs().filter(|(_, state)| state.is_activated());
+        let intervals: Vec<(PgId, u32)> = settled.map(|(pg, state)| (pg, state.interval)).collect();
+        let durable = self.durable();
+        let holding: OsdSet = up.iter().filter(|osd| durable.holding.contains(*osd)).collect();
+        let commit = durable.commit.as_mut().expect("the start has chosen a map");
+        let holders = match commit.committed() {
+            Some(_) if !holding.is_empty() => holding,
+            Some(committed) => committed.holders.now,
+            None => durable.start_holders,
+        };
+        let summary = commit.begin(epoch, holders);
+        durable.newest = Some(summary);
+        (durable.dirty, durable.intervals) = (false, intervals);
+        let bytes = Data::new(self.record(summary).encode());
+        for osd in up.iter() {
+            self.step_open(now, osd, Event::SaveMap(epoch, bytes.clone()), fx);
+        }
+    }
+
+    /// This owner's term is promised to a disk.
+    pub(crate) fn identified(&mut self, now: Time, osd: OsdId, term: u64, fx: &mut Vec<Effect>) {
+        let Some(commit) = self.durable().commit.as_mut() else { return };
+        if commit.term().0 != term {
+            return;
+        }
+        let might = commit.may_begin();
+        if commit.promised(osd) && !might {
+            self.write_map(now, fx);
+        }
+    }
+
+    pub(crate) fn map_saved(&mut self, now: Time, osd: OsdId, epoch: u32, fx: &mut Vec<Effect>) {
+        let durable = self.durable();
+        let is_new = !durable.holding.contains(osd);
+        durable.holding.insert(osd);
+        let Some(commit) = &mut durable.commit else { return };
+        let was_serving = commit.committed().is_some();
+        if commit.saved(osd, epoch) {
+            if !was_serving {
+                self.begin_to_serve(now, fx);
+            }
+            for (pg, interval) in std::mem::take(&mut self.durable().intervals) {
+                self.begin_service(now, pg, interval, fx);
+            }
+        }
+        let durable = self.durable();
+        let commit = durable.commit.as_ref().expect("it was there");
+        if commit.is_committed() && (durable.dirty || is_new) {
+            self.save_map(now, fx);
+        }
+    }
+
+    /// A placement group may serve in this interval, if it is still the present one.
+    fn begin_service(&mut self, now: Time, pg: PgId, interval: u32, fx: &mut Vec<Effect>) {
+        let state = self.map.pg_mut(pg);
+        if state.interval == interval && !state.ready && !state.acting.is_empty() {
+            (state.ready, state.active_in) = (true, interval);
+            self.route_open_ops(pg, fx);
+            self.retire_strays(now, pg, fx);
+        }
+    }
+
+    /// Makes everything durable that was answered, on every OSD that runs. The number comes back with
+    /// [`Cluster::take_synced`].
+    pub fn sync(&mut self, now: Time, fx: &mut Vec<Effect>) -> u32 {
+        let up = self.up_osds();
+        let durable = self.durable();
+        durable.next_sync = durable.next_sync.wrapping_add(1);
+        let number = durable.next_sync;
+        match up.is_empty() {
+            true => durable.synced.push(number),
+            false => drop(durable.syncs.insert(number, up)),
+        }
+        for osd in up.iter() {
+            self.step(now, osd, Event::Sync(number), fx);
+        }
+        number
+    }
+
+    pub(crate) fn synced(&mut self, osd: OsdId, number: u32) {
+        let durable = self.durable();
+        let Some(left) = durable.syncs.get_mut(&number) else { return };
+        left.remove(osd);
+        if left.is_empty() {
+            durable.syncs.remove(&number);
+            durable.synced.push(number);
+        }
+    }
+
+    /// An OSD that went down will not answer: what it had is on others, or is not served.
+    pub(crate) fn sync_without(&mut self, osd: OsdId) {
+        let Some(durable) = &self.durable else { return };
+        for number in durable.syncs.keys().copied().collect::<Vec<_>>() {
+            self.synced(osd, number);
+        }
+    }
+
+    /// The numbers of the syncs that have ended since the last call.
+    pub fn take_synced(&mut self) -> Vec<u32> {
+        self.durable.as_mut().map_or_else(Vec::new, |durable| std::mem::take(&mut durable.synced))
+    }
+
+    /// Whether every change of the map so far is on a quorum of the disks.
+    pub fn is_map_committed(&self) -> bool {
+        let Some(durable) = &self.durable else { return true };
+        !durable.dirty && durable.commit.as_ref().is_some_and(Commit::is_committed)
+    }
+
+    /// Why an OSD's disk is of no use, if it is not.
+    pub fn fault(&self, osd: OsdId) -> Option<DiskFault> {
+        self.durable.as_ref()?.faults.get(&osd).copied()
+    }
+}

@@ -1,0 +1,239 @@
+//! How a cluster on disks begins: an empty one is created, another goes on from the map that counts.
+
+use crate::cluster::{Cluster, Config};
+use crate::codec::{MapRecord, OsdRecord, PgRecord, PoolRecord};
+use crate::durable::Durable;
+use crate::map::{Map, OsdState, PoolId};
+use crate::quorum::{Chosen, Commit, Found, NoQuorum, Summary, Term, choose};
+use loadline_base::{Bytes, Time};
+use loadline_osd::{DiskFault, Effect, Event, Identity, Opened, Osd, OsdId, OsdSet, PgId, Policy};
+use loadline_store::paged;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// An owner's epochs begin so far beyond those of the one before it. That one may have begun intervals that its last
+/// committed map does not tell of; none of them may be mistaken for one of this owner's.
+const EPOCHS_PER_OWNER: u32 = 1 << 16;
+
+/// Why a cluster cannot start from its disks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StartError {
+    /// No disk could be opened; the first one's reason.
+    NoDisk(OsdId, DiskFault),
+    /// No disk holds a map, and none is empty either: nothing was ever finished here.
+    NoMap,
+    /// Too few disks to know which map is the last.
+    NoQuorum(NoQuorum),
+    /// The map tells of another number of OSDs than were given.
+    Osds {
+        /// By the map.
+        map: u32,
+        /// Given.
+        given: u32,
+    },
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::NoDisk(osd, fault) => {
+                write!(f, "{osd}: {fault}, and no other disk is here")
+            }
+            StartError::NoMap => f.write_str("no disk holds a map of the cluster"),
+            StartError::NoQuorum(reason) => reason.fmt(f),
+            StartError::Osds { map, given } => {
+                write!(f, "the cluster has {map} OSDs and {given} were given")
+            }
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl Cluster {
+    /// A cluster whose OSDs stand on the paged store. Their disks are to be opened, then it is to be
+    /// [created](Cluster::create) or [started](Cluster::start).
+    pub fn on_disks(config: &Config, stores: paged::Options) -> Cluster {
+        let osd = |index: u32| {
+            let policy = Policy {
+                seed: config.policy.seed ^ u64::from(index) << 32,
+                ..config.policy.clone()
+            };
+            Osd::paged(OsdId::new(index), policy, config.options, stores)
+        };
+        let mut cluster = Cluster::new(config);
+        cluster.osds = (0..config.osds).map(osd).collect();
+        for osd in cluster.osds.ids() {
+            cluster.map.set_osd(osd, OsdState { up: false, is_in: true });
+        }
+        cluster.durable = Some(Durable::new());
+        cluster
+    }
+
+    /// Whether disks are being opened.
+    pub fn is_opening(&self) -> bool {
+        self.osds.values().any(Osd::is_opening)
+    }
+
+    /// Whether the disks that were opened say that there is no cluster yet.
+    pub fn is_new(&self) -> bool {
+        let found = &self.durable.as_ref().expect("the OSDs have disks").found;
+        found.len() == self.osds.len()
+            && found.values().all(|found| matches!(found, Ok(Opened { identity: None, .. })))
+    }
+
+    /// Makes the empty disks a cluster.
+    pub fn create(&mut self, now: Time, cluster: u128, fx: &mut Vec<Effect>) {
+        assert!(self.is_new(), "only empty disks become a cluster");
+        let all: OsdSet = self.osds.ids().collect();
+        let durable = self.durable();
+        durable.cluster = cluster;
+        durable.begin(Commit::create(all), all);
+        for osd in all.iter() {
+            self.map.set_osd(osd, OsdState { up: true, is_in: true });
+            let identity = Identity { cluster, osd, term: 1 };
+            self.step_open(now, osd, Event::Identify(identity), fx);
+        }
+        self.write_map(now, fx);
+    }
+
+    /// Goes on from the map that counts. OSDs whose disks are not there, empty or another's are down.
+    ///
+    /// # Errors
+    /// [`StartError`]; nothing was changed then.
+    pub fn start(&mut self, now: Time, fx: &mut Vec<Effect>) -> Result<(), StartError> {
+        let found = self.durable().found.clone();
+        let mut maps = Vec::new();
+        let mut faults = BTreeMap::new();
+        for (osd, found) in &found {
+            match read(*osd, found) {
+                Ok((identity, record)) => maps.push((*osd, identity, record)),
+                Err(fault) => drop(faults.insert(*osd, fault)),
+            }
+        }
+        let votes: Vec<Found> = maps.iter().map(|(osd, id, map)| vote(*osd, *id, map)).collect();
+        let chosen = choose(&votes).map_err(StartError::NoQuorum)?;
+        let chosen = chosen.ok_or_else(|| nothing_found(&found))?;
+        let newest = maps.into_iter().find(|(osd, ..)| chosen.on.contains(*osd));
+        let (_, _, record) = newest.expect("the chosen map was found somewhere");
+        let present = votes.iter().map(|vote| vote.osd).collect();
+        for (osd, fault) in faults {
+            self.osds[osd].crash(now);
+            self.durable().faults.insert(osd, fault);
+        }
+        self.go_on(now, record, &chosen, present, fx)
+    }
+
+    fn go_on(
+        &mut self,
+        now: Time,
+        record: MapRecord,
+        chosen: &Chosen,
+        present: OsdSet,
+        fx: &mut Vec<Effect>,
+    ) -> Result<(), StartError> {
+        let (map, given) = (record.osds.len() as u32, self.osds.len() as u32);
+        if map != given {
+            return Err(StartError::Osds { map, given });
+        }
+        self.map = Map::restore(&record);
+        let durable = self.durable();
+        durable.cluster = record.cluster_id;
+        durable.sizes = record.osds.iter().map(|(osd, record)| (*osd, record.size)).collect();
+        durable.settings = record.settings;
+        durable.images = record.images;
+        durable.begin(Commit::start(chosen), chosen.map.holders.now);
+        let identity = |osd| Identity { cluster: record.cluster_id, osd, term: chosen.term.0 };
+        for osd in self.osds.ids().collect::<Vec<_>>() {
+            let is_in = self.map.osds()[osd].is_in;
+            self.map.set_osd(osd, OsdState { up: present.contains(osd), is_in });
+        }
+        for osd in present.iter() {
+            self.step_open(now, osd, Event::Identify(identity(osd)), fx);
+        }
+        Ok(())
+    }
+
+    /// The first map of this owner counts: placement groups may begin their intervals.
+    pub(crate) fn begin_to_serve(&mut self, now: Time, fx: &mut Vec<Effect>) {
+        self.map.skip_epochs(EPOCHS_PER_OWNER);
+        let pools: Vec<PoolId> = self.map.pools().ids().collect();
+        for pool in pools {
+            self.place_pool(pool);
+        }
+        let pgs: Vec<PgId> = self.map.pgs().map(|(pg, _)| pg).collect();
+        self.map.next_epoch();
+        for pg in pgs {
+            self.begin_interval(now, pg, fx);
+        }
+    }
+
+    /// Whether the map of this owner counts, so that pools and images may be changed.
+    pub fn is_serving(&self) -> bool {
+        let Some(durable) = &self.durable else { return true };
+        durable.commit.as_ref().is_some_and(|commit| commit.committed().is_some())
+    }
+
+    /// Everything that must survive, as it is now.
+    pub(crate) fn record(&self, summary: Summary) -> MapRecord {
+        let durable = self.durable.as_ref().expect("the OSDs have disks");
+        let size = |osd| durable.sizes.get(&osd).copied().unwrap_or(Bytes::ZERO);
+        let osd = |(osd, state): (OsdId, &OsdState)| {
+            let OsdState { up, is_in } = *state;
+            (osd, OsdRecord { up, is_in, lost: false, size: size(osd) })
+        };
+        let pools = self.map.pools();
+        let pool = |(id, pool): (PoolId, &crate::map::Pool)| {
+            let pgs = self.map.pgs_of(id).map(|pg| self.pg_record(pg)).collect();
+            (id, PoolRecord { spec: pool.spec.clone(), first_pg: pool.first_pg(), pgs })
+        };
+        MapRecord {
+            cluster_id: durable.cluster,
+            term: summary.stamp.term,
+            epoch: summary.stamp.epoch,
+            holders: summary.holders,
+            placement_seed: self.map.placement_seed(),
+            osds: self.map.osds().iter().map(osd).collect(),
+            pools: pools.iter().map(pool).collect(),
+            settings: durable.settings.clone(),
+            images: durable.images.clone(),
+            next_pool: PoolId::from(pools.len()),
+            next_pg: PgId::from(self.map.pgs().count()),
+        }
+    }
+
+    /// An interval counts as served as soon as a map that tells of it is written: who reads that map must believe it.
+    fn pg_record(&self, pg: PgId) -> PgRecord {
+        let state = self.map.pg(pg);
+        let served = state.is_activated() && !state.acting.is_empty();
+        PgRecord {
+            acting: state.acting.clone(),
+            backfill: state.backfill.clone(),
+            interval: state.interval,
+            active_in: if served { state.interval } else { state.active_in },
+        }
+    }
+}
+
+/// What a disk says of itself, if it can be used.
+fn read(osd: OsdId, found: &Result<Opened, DiskFault>) -> Result<(Identity, MapRecord), DiskFault> {
+    let Opened { identity, map } = found.as_ref().map_err(|fault| *fault)?;
+    let (Some(identity), Some(map)) = (identity, map) else { return Err(DiskFault::Empty) };
+    let record = MapRecord::decode(map).map_err(|_| DiskFault::Contents)?;
+    match identity.osd == osd && identity.cluster == record.cluster_id {
+        true => Ok((*identity, record)),
+        false => Err(DiskFault::Foreign),
+    }
+}
+
+fn vote(osd: OsdId, identity: Identity, map: &MapRecord) -> Found {
+    Found { osd, promised: Term(identity.term), map: map.summary() }
+}
+
+fn nothing_found(found: &BTreeMap<OsdId, Result<Opened, DiskFault>>) -> StartError {
+    let fault = |(osd, found): (&OsdId, &Result<Opened, DiskFault>)| match found {
+        Err(fault) => Some(StartError::NoDisk(*osd, *fault)),
+        Ok(_) => None,
+    };
+    found.iter().find_map(fault).unwrap_or(StartError::NoMap)
+}

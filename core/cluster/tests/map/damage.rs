@@ -1,0 +1,104 @@
+//! Damage, strangers and newer formats.
+
+use crate::{feed, sample};
+use loadline_cluster::codec::{MapError, MapRecord};
+
+/// The first map of some size.
+fn record() -> (MapRecord, Vec<u8>) {
+    let mut maps = (0..).map(sample::map).map(|map| (map.encode(), map));
+    let (bytes, record) = maps.find(|(bytes, _)| bytes.len() >= 600).expect("some are");
+    (record, bytes)
+}
+
+#[test]
+fn every_change_of_one_byte_is_found() {
+    let (record, mut bytes) = record();
+    assert_eq!(MapRecord::decode(&bytes), Ok(record));
+    for at in 0..bytes.len() {
+        for change in 1..=u8::MAX {
+            bytes[at] ^= change;
+            assert!(MapRecord::decode(&bytes).is_err(), "byte {at} ^ {change}");
+            bytes[at] ^= change;
+        }
+    }
+}
+
+#[test]
+fn a_record_that_ends_early_or_late_is_refused() {
+    let (_, mut bytes) = record();
+    for length in 0..bytes.len() {
+        assert!(MapRecord::decode(&bytes[..length]).is_err(), "{length} bytes");
+    }
+    bytes.push(0);
+    let found = bytes.len();
+    let said = found as u32 - 1;
+    assert_eq!(MapRecord::decode(&bytes), Err(MapError::Length { said, found }));
+}
+
+#[test]
+fn the_head_stands_where_the_table_says() {
+    let (record, bytes) = record();
+    assert_eq!(&bytes[..12], b"LOADLMAP\x01\0\0\0");
+    assert_eq!(bytes[12..16], (bytes.len() as u32).to_le_bytes());
+    assert_eq!(bytes[16..32], record.cluster_id.to_le_bytes());
+    assert_eq!(bytes[32..40], record.term.0.to_le_bytes());
+    assert_eq!(bytes[40..44], record.epoch.to_le_bytes());
+    let everyone = (1u64 << record.osds.len()) - 1;
+    assert_eq!(bytes[44..60], [everyone.to_le_bytes(), everyone.to_le_bytes()].concat());
+    assert_eq!(bytes[60..68], record.placement_seed.to_le_bytes());
+    assert_eq!(bytes[68..72], record.next_pool.get().to_le_bytes());
+    assert_eq!(bytes[72..76], record.next_pg.get().to_le_bytes());
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_sentence() {
+    let (_, bytes) = record();
+    let body = &bytes[16..bytes.len() - 4];
+    let check = |bytes: &[u8], sentence: &str| {
+        let error = MapRecord::decode(bytes).expect_err("it is refused");
+        assert_eq!(error.to_string(), sentence);
+    };
+    check(b"LOADLINE........", "this is not a cluster map");
+    check(
+        &feed::framed(2, b"whatever it is"),
+        "the cluster map has format 2 and this program knows 1: use a newer program",
+    );
+    check(&feed::framed(0, body), "the cluster map is not valid: byte 8 means nothing there");
+    check(
+        &feed::framed(1, &body[..20]),
+        "the cluster map is not valid: byte 32 means nothing there",
+    );
+    let longer = [body, &[0]].concat();
+    let at = 16 + body.len();
+    check(
+        &feed::framed(1, &longer),
+        &format!("the cluster map is not valid: byte {at} means nothing there"),
+    );
+    let mut damaged = bytes.clone();
+    damaged[100] ^= 1;
+    check(&damaged, "the cluster map is damaged: its checksum does not fit");
+    let mut no_pools_given = body.to_vec();
+    no_pools_given[52..56].fill(0);
+    check(
+        &feed::framed(1, &no_pools_given),
+        "the cluster map is not valid: its parts contradict each other",
+    );
+}
+
+/// Lengths and counts that promise more than there is cost nothing.
+#[test]
+fn a_count_is_not_believed() {
+    let (_, bytes) = record();
+    let body = &bytes[16..bytes.len() - 4];
+    let mut counts = body[..60].to_vec();
+    counts.extend_from_slice(&u32::MAX.to_le_bytes());
+    assert!(!feed::map(&counts));
+}
+
+#[test]
+#[should_panic(expected = "could not be read again")]
+fn what_could_not_be_read_again_is_not_written() {
+    let (mut record, _) = record();
+    record.pools.values_mut().next().expect("there is a pool").spec.pgs += 1;
+    record.encode();
+}

@@ -1,0 +1,161 @@
+//! The two stores that an OSD may stand on, behind one way to access an object.
+
+use super::paged::Paged;
+use crate::commit::Commit;
+use crate::event::DiskFault;
+use crate::ids::PgId;
+use crate::message::Data;
+use loadline_base::{Bytes, Time};
+use loadline_device::{ClassTag, Kind};
+use loadline_store::paged::Edit;
+use loadline_store::{
+    Access as DirectAccess, Completion, DirectStore, ObjectNo, Objects, RequestId, Submission,
+};
+
+/// The store under an OSD.
+pub(crate) enum Backend {
+    /// Metadata in memory; one access is one request of a calibrated drive.
+    Direct(DirectStore<Commit>),
+    /// Bytes, a log and checkpoints on a disk.
+    Paged(Box<Paged>),
+}
+
+/// What is done to an object's bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Touch {
+    /// Read them.
+    Read,
+    /// Read them after all writes of the placement group that were handed in before.
+    ReadInOrder,
+    /// Write them.
+    Write(Data),
+    /// Make them zeros.
+    Zero,
+    /// Make the object these bytes, whatever it was; or nothing, if it should not exist.
+    Replace(Option<Data>),
+    /// Remove the object.
+    Remove,
+    /// Nothing but the edits that come with it.
+    Nothing,
+    /// Make durable what was answered before.
+    Sync,
+}
+
+/// One access to one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub pg: PgId,
+    pub object: ObjectNo,
+    /// First byte inside the object.
+    pub offset: u64,
+    pub length: u64,
+    pub touch: Touch,
+    /// The object's version after an update.
+    pub version: loadline_store::Version,
+    /// What is to be kept together with it. The direct store keeps nothing.
+    pub edits: Vec<Edit>,
+    pub class: ClassTag,
+    pub token: Commit,
+}
+
+/// An access that the store has carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Done {
+    pub pg: PgId,
+    pub object: ObjectNo,
+    pub token: Commit,
+    /// What was read.
+    pub result: Result<Data, Failure>,
+    /// When it was handed in, and when it left the window for the device.
+    pub entered: Time,
+    pub submitted: Time,
+}
+
+/// Why a store could not carry an access out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The bytes are damaged or cannot be read here; another copy may have them.
+    Unreadable,
+    /// There is no room.
+    NoSpace,
+    /// The store cannot go on.
+    Stopped,
+}
+
+impl Failure {
+    /// What it means for the OSD, where nobody else can help.
+    pub(crate) fn fault(self) -> DiskFault {
+        match self {
+            Failure::Unreadable => DiskFault::Unreadable,
+            Failure::NoSpace => DiskFault::Full,
+            Failure::Stopped => DiskFault::Unwritable,
+        }
+    }
+}
+
+impl Backend {
+    /// The objects of a collection; an unknown collection is an empty one.
+    pub(crate) fn objects(&mut self, pg: PgId) -> &mut Objects {
+        match self {
+            Backend::Direct(store) => store.objects(pg.collection()),
+            Backend::Paged(paged) => paged.objects(pg),
+        }
+    }
+
+    /// Takes an access.
+    pub(crate) fn access(&mut self, now: Time, access: Access, out: &mut Vec<Submission>) {
+        match self {
+            Backend::Direct(store) => store.access(now, direct(&access), out),
+            Backend::Paged(paged) => paged.access(now, access),
+        }
+    }
+
+    /// The paged store.
+    ///
+    /// # Panics
+    /// If the OSD stands on the other one.
+    pub(crate) fn paged(&mut self) -> &mut Paged {
+        match self {
+            Backend::Paged(paged) => paged,
+            Backend::Direct(_) => panic!("an event of the paged store reached a direct one"),
+        }
+    }
+
+    /// Takes a device's answer to the direct store.
+    pub(crate) fn direct_done(
+        &mut self,
+        now: Time,
+        id: RequestId,
+        out: &mut Vec<Submission>,
+    ) -> Option<Done> {
+        let Backend::Direct(store) = self else {
+            panic!("an answer for a direct store reached a paged one");
+        };
+        let Completion { access, entered, submitted } = store.done(now, id, out)?;
+        let pg = PgId::new(access.collection.get());
+        let (object, token) = (access.object, access.token);
+        Some(Done { pg, object, token, result: Ok(Data::NONE), entered, submitted })
+    }
+
+    /// Whether nothing is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        match self {
+            Backend::Direct(store) => store.is_idle(),
+            Backend::Paged(paged) => paged.is_idle(),
+        }
+    }
+}
+
+fn direct(access: &Access) -> DirectAccess<Commit> {
+    let reads = matches!(access.touch, Touch::Read | Touch::ReadInOrder);
+    DirectAccess {
+        kind: if reads { Kind::Read } else { Kind::Write },
+        collection: access.pg.collection(),
+        object: access.object,
+        offset: access.offset,
+        // An empty object still costs the device one request.
+        length: Bytes::new(access.length.max(1)),
+        class: access.class,
+        token: access.token,
+    }
+}

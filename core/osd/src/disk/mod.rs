@@ -1,0 +1,18 @@
+//! What an OSD keeps on its disk, and how it gets there: the store under it, the form of what it knows, and how it is
+//! read back when the OSD starts.
+//!
+//! Which objects there are is known in memory for both stores; their bytes, and a placement group's log, are on
+//! the disk of the paged one only.
+
+mod backend;
+mod keys;
+mod load;
+mod paged;
+mod persist;
+
+pub(crate) use backend::{Access, Backend, Done, Failure, Touch};
+pub use keys::Identity;
+pub(crate) use keys::map_edit;
+pub(crate) use load::{LoadedGroup, Next as LoadNext};
+pub(crate) use paged::{Paged, Phase};
+pub(crate) use persist::GroupDisk;

@@ -1,0 +1,236 @@
+//! The paged store under an OSD: accesses become its ops, its completions become theirs.
+
+use super::backend::{Access, Done, Failure, Touch};
+use super::load::Load;
+use crate::commit::Commit;
+use crate::ids::PgId;
+use crate::message::Data;
+use loadline_base::{Bytes, IdVec, Time};
+use loadline_device::ClassTag;
+use loadline_store::paged::{
+    Answer, Ask, Completion, Edit, Io, IoDone, Lane, ObjectId, Op, OpError, Options, Outbox,
+    PagedStore, Payload,
+};
+use loadline_store::{CollectionId, Objects, Window, WindowBounds};
+
+/// What comes back with an op of the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Token {
+    pub pg: PgId,
+    pub object: loadline_store::ObjectNo,
+    /// What it takes of the window.
+    pub length: Bytes,
+    pub commit: Commit,
+}
+
+/// How far the OSD's disk is.
+pub(crate) enum Phase {
+    /// No store: it was never opened, or has stopped.
+    Closed,
+    /// The store restarts, or what it holds is being read.
+    Loading(Load),
+    /// Accesses are carried out.
+    Open,
+}
+
+/// A disk of bytes.
+pub(crate) struct Paged {
+    options: Options,
+    store: Option<PagedStore<Token>>,
+    pub(crate) out: Outbox<Token>,
+    pub(crate) phase: Phase,
+    objects: IdVec<CollectionId, Objects>,
+    window: Window,
+    /// Accesses without an end yet.
+    under_way: u32,
+    /// Counts openings: an answer of a device to an earlier one means nothing.
+    pub(crate) life: u32,
+    /// Requests that the device has and has not answered.
+    pub(crate) at_device: u32,
+    /// The tick that is scheduled.
+    tick_at: Time,
+}
+
+impl Paged {
+    pub(crate) fn new(options: Options, bounds: WindowBounds) -> Paged {
+        Paged {
+            options,
+            store: None,
+            out: Outbox::new(),
+            phase: Phase::Closed,
+            objects: IdVec::new(),
+            window: Window::new(bounds),
+            under_way: 0,
+            life: 0,
+            at_device: 0,
+            tick_at: Time::MAX,
+        }
+    }
+
+    /// Begins to open the store on a device of this size.
+    pub(crate) fn open(&mut self, now: Time, data_bytes: Bytes) {
+        self.close();
+        self.store = Some(PagedStore::open(now, self.options, data_bytes, None, &mut self.out));
+        self.phase = Phase::Loading(Load::default());
+        let ask = Load::first();
+        self.ask(now, ask);
+    }
+
+    /// Forgets the store and everything under way, as a crash does.
+    pub(crate) fn close(&mut self) {
+        self.store = None;
+        self.out = Outbox::new();
+        self.phase = Phase::Closed;
+        self.objects = IdVec::new();
+        self.window = Window::new(self.window.bounds());
+        self.under_way = 0;
+        self.life = self.life.wrapping_add(1);
+        self.at_device = 0;
+        self.tick_at = Time::MAX;
+    }
+
+    pub(crate) fn objects(&mut self, pg: PgId) -> &mut Objects {
+        let collection = pg.collection();
+        while self.objects.len() <= usize::from(collection) {
+            self.objects.push(Objects::default());
+        }
+        &mut self.objects[collection]
+    }
+
+    pub(crate) fn store(&self) -> Option<&PagedStore<Token>> {
+        self.store.as_ref()
+    }
+
+    /// Takes a device's answer.
+    pub(crate) fn done(&mut self, now: Time, done: IoDone) {
+        self.at_device -= 1;
+        if let Some(store) = &mut self.store {
+            store.done(now, done, &mut self.out);
+        }
+    }
+
+    /// Does what is due by the clock.
+    pub(crate) fn tick(&mut self, now: Time) {
+        self.tick_at = Time::MAX;
+        if let Some(store) = &mut self.store {
+            store.tick(now, &mut self.out);
+        }
+    }
+
+    /// When the next tick is due, if it has not been said yet.
+    pub(crate) fn next_tick(&mut self) -> Option<Time> {
+        let next = self.store.as_ref()?.next_tick()?;
+        (next < self.tick_at).then(|| {
+            self.tick_at = next;
+            next
+        })
+    }
+
+    /// The requests for the device since the last call.
+    pub(crate) fn take_io(&mut self) -> Vec<Io> {
+        std::mem::take(&mut self.out.io)
+    }
+
+    /// The class of the store's checkpoints.
+    pub(crate) fn checkpoint_class(&self) -> ClassTag {
+        self.options.classes.checkpoint
+    }
+
+    /// Whether the window has room for more.
+    pub(crate) fn admits(&self) -> bool {
+        self.window.admits(Bytes::new(1))
+    }
+
+    pub(crate) fn set_window(&mut self, bounds: WindowBounds) {
+        self.window.set_bounds(bounds);
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.under_way == 0
+    }
+
+    /// A question of the loading.
+    pub(crate) fn ask(&mut self, now: Time, ask: Ask) {
+        let token = Token {
+            pg: PgId::new(0),
+            object: loadline_store::ObjectNo(0),
+            length: Bytes::ZERO,
+            commit: Commit::Loaded,
+        };
+        self.submit(now, Op { ask, lane: None, class: self.options.classes.restart, token });
+    }
+
+    /// Takes an access.
+    pub(crate) fn access(&mut self, now: Time, access: Access) {
+        let Access { pg, object, offset, length, touch, version, mut edits, class, token } = access;
+        let id = ObjectId { collection: pg.collection(), object, snapshot: 0 };
+        let in_order = !matches!(touch, Touch::Read | Touch::Sync);
+        let ask = match touch {
+            Touch::Read | Touch::ReadInOrder => Ask::Read { object: id, offset, length },
+            Touch::Nothing => Ask::Transaction(edits),
+            Touch::Sync => Ask::Sync,
+            Touch::Write(data) => {
+                let data = Payload::Bytes(data.into_vec());
+                edits.push(Edit::Write { object: id, offset, data, version });
+                Ask::Transaction(edits)
+            }
+            Touch::Zero => {
+                edits.push(Edit::Punch { object: id, range: offset..offset + length, version });
+                Ask::Transaction(edits)
+            }
+            Touch::Remove | Touch::Replace(None) => {
+                edits.push(Edit::Remove { object: id });
+                Ask::Transaction(edits)
+            }
+            Touch::Replace(Some(data)) => {
+                // Two transactions: a large write goes straight to its place only if the transaction names its object
+                // once. Between them the object is absent, which is what the copy lacks anyway.
+                let token = Token { pg, object, length: Bytes::ZERO, commit: Commit::Nothing };
+                let ask = Ask::Transaction(vec![Edit::Remove { object: id }]);
+                self.submit(now, Op { ask, lane: Some(Lane(pg.get())), class, token });
+                edits.push(whole(id, data, version));
+                Ask::Transaction(edits)
+            }
+        };
+        let length = Bytes::new(length);
+        let token = Token { pg, object, length, commit: token };
+        let lane = in_order.then_some(Lane(pg.get()));
+        self.submit(now, Op { ask, lane, class, token });
+    }
+
+    fn submit(&mut self, now: Time, op: Op<Token>) {
+        // A store that has stopped takes nothing; its owner has been told.
+        let Some(store) = self.store.as_mut() else { return };
+        self.window.enter(op.token.length);
+        self.under_way += 1;
+        store.submit(now, op, &mut self.out);
+    }
+
+    /// An op has ended: what it answers, and the access if it was one.
+    pub(crate) fn ended(&mut self, completion: Completion<Token>) -> (Done, Option<Answer>) {
+        let Completion { token, result, stages } = completion;
+        self.window.leave(token.length);
+        self.under_way -= 1;
+        let Token { pg, object, commit, .. } = token;
+        let (result, answer) = match result {
+            Ok(Answer::Bytes(bytes)) => (Ok(Data::new(bytes.unwrap_or_default())), None),
+            Ok(answer) => (Ok(Data::NONE), Some(answer)),
+            Err(OpError::Damaged(_) | OpError::Unreadable) => (Err(Failure::Unreadable), None),
+            Err(OpError::NoSpace) => (Err(Failure::NoSpace), None),
+            Err(OpError::Unwritable | OpError::Stopped) => (Err(Failure::Stopped), None),
+            Err(error @ (OpError::TooLarge | OpError::CloneAfterChange)) => {
+                unreachable!("an OSD's transactions are small and in order: {error:?}")
+            }
+        };
+        let (entered, submitted) = (stages.submitted, stages.planned);
+        (Done { pg, object, token: commit, result, entered, submitted }, answer)
+    }
+}
+
+/// The edit that makes an absent object these bytes.
+fn whole(object: ObjectId, data: Data, version: loadline_store::Version) -> Edit {
+    match data.is_empty() {
+        true => Edit::Truncate { object, length: 0, version },
+        false => Edit::Write { object, offset: 0, data: Payload::Bytes(data.into_vec()), version },
+    }
+}

@@ -1,0 +1,243 @@
+//! What happens between an OSD and the disk of its paged store: opening, requests, answers, the window, and the end.
+
+use crate::client_io::{Place, Update};
+use crate::commit::Commit;
+use crate::disk::{Backend, Identity, LoadNext, LoadedGroup, Paged, Phase, Touch};
+use crate::event::{DiskFault, Effect, Opened, Timer};
+use crate::ids::PgId;
+use crate::item::Item;
+use crate::message::Data;
+use crate::osd::Osd;
+use crate::pg::Pg;
+use loadline_base::{Bytes, SlotId, Time};
+use loadline_qos::Urgency;
+use loadline_store::WindowBounds;
+use loadline_store::paged::{Answer, Io, IoDone};
+
+/// While the window is full, a checkpoint's requests go without waiting for their turn as long as the device has fewer
+/// than this.
+const PAST_FULL_WINDOW: u32 = 4;
+
+impl Osd {
+    /// Whether what this OSD knows is on a disk.
+    pub(crate) fn is_durable(&self) -> bool {
+        matches!(self.store, Backend::Paged(_))
+    }
+
+    /// Begins to open the disk, which has this size. [`Effect::Opened`] or [`Effect::Stopped`] says how it ended; until
+    /// then the OSD takes no other events but those of its disk.
+    pub fn open(&mut self, now: Time, data_bytes: Bytes, fx: &mut Vec<Effect>) {
+        self.pgs = loadline_base::IdVec::new();
+        self.store.paged().open(now, data_bytes);
+        self.settle_disk(now, fx);
+    }
+
+    /// Whether the disk is being opened or read.
+    pub fn is_opening(&self) -> bool {
+        matches!(&self.store, Backend::Paged(paged) if matches!(paged.phase, Phase::Loading(_)))
+    }
+
+    /// Whether the disk is open and its contents are known.
+    pub fn is_open(&self) -> bool {
+        match &self.store {
+            Backend::Direct(_) => true,
+            Backend::Paged(paged) => matches!(paged.phase, Phase::Open),
+        }
+    }
+
+    pub(crate) fn identify(&mut self, now: Time, identity: Identity) {
+        self.keep(now, identity.edit(), Commit::Identified(identity.term));
+    }
+
+    pub(crate) fn save_map(&mut self, now: Time, epoch: u32, map: Data) {
+        let put = crate::disk::map_edit(map);
+        self.keep(now, put, Commit::MapSaved(epoch));
+    }
+
+    fn keep(&mut self, now: Time, edit: loadline_store::paged::Edit, token: Commit) {
+        let place = Place::of_group(PgId::new(0));
+        let update = Update { edits: vec![edit], ..Update::none(Touch::Nothing) };
+        self.access(now, Urgency::default(), &place, update, token);
+    }
+
+    /// Makes everything durable that was answered.
+    pub(crate) fn sync(&mut self, now: Time, number: u32) {
+        let place = Place::of_group(PgId::new(0));
+        self.access(
+            now,
+            Urgency::default(),
+            &place,
+            Update::none(Touch::Sync),
+            Commit::Synced(number),
+        );
+    }
+
+    /// Writes down that a copy takes part in an interval. Without a disk it needs no writing.
+    pub(crate) fn keep_activation(
+        &mut self,
+        now: Time,
+        id: PgId,
+        interval: u32,
+        fx: &mut Vec<Effect>,
+    ) {
+        if !self.is_durable() {
+            return;
+        }
+        let _ = fx;
+        let edits = self.pg_mut(id).expect("it was placed").save(id);
+        let update = Update { edits, ..Update::none(Touch::Nothing) };
+        let place = Place::of_group(id);
+        self.access(now, Urgency::default(), &place, update, Commit::Activated(interval));
+    }
+
+    pub(crate) fn io_done(&mut self, now: Time, life: u32, done: IoDone) {
+        let paged = self.store.paged();
+        if paged.life == life {
+            paged.done(now, done);
+        }
+    }
+
+    pub(crate) fn tick_disk(&mut self, now: Time) {
+        self.store.paged().tick(now);
+    }
+
+    pub(crate) fn crash_disk(&mut self) {
+        match &mut self.store {
+            Backend::Direct(store) => store.restart(),
+            Backend::Paged(paged) => {
+                paged.close();
+                self.queued_io = loadline_base::Slots::new();
+            }
+        }
+    }
+
+    pub(crate) fn set_window(&mut self, now: Time, bounds: WindowBounds) {
+        match &mut self.store {
+            Backend::Direct(store) => store.set_window(now, bounds, &mut self.submissions),
+            Backend::Paged(paged) => paged.set_window(bounds),
+        }
+    }
+
+    /// Carries on until the store has nothing more to say: ends of accesses, requests, its next tick.
+    pub(crate) fn settle_disk(&mut self, now: Time, fx: &mut Vec<Effect>) {
+        loop {
+            self.take_completions(now, fx);
+            if !self.admit_by_window(now, fx) {
+                break;
+            }
+        }
+        self.send_io(now, fx);
+        let (id, paged) = (self.id, self.store.paged());
+        if let Some(fault) = paged.store().and_then(|store| store.fault()) {
+            return self.stop(DiskFault::Store(fault), fx);
+        }
+        if let Some(at) = paged.next_tick() {
+            fx.push(Effect::Timer(id, at, Timer::Store));
+        }
+    }
+
+    fn take_completions(&mut self, now: Time, fx: &mut Vec<Effect>) {
+        while !self.store.paged().out.completions.is_empty() {
+            let completions = std::mem::take(&mut self.store.paged().out.completions);
+            let life = self.store.paged().life;
+            for completion in completions {
+                let paged = self.store.paged();
+                if paged.life != life {
+                    return;
+                }
+                let (done, answer) = paged.ended(completion);
+                match (done.token, answer) {
+                    (Commit::Loaded, Some(answer)) => self.loaded(now, answer, fx),
+                    (Commit::Loaded, None) => self.stop(DiskFault::Contents, fx),
+                    _ => {
+                        self.account_done(now, &done, fx);
+                        self.committed(now, done, fx);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets the shards take while the window has room. Whether anything was handed to the store.
+    fn admit_by_window(&mut self, now: Time, fx: &mut Vec<Effect>) -> bool {
+        let admits = self.store.paged().admits();
+        for (_, shard) in self.shards.iter_mut() {
+            shard.hold(!admits);
+            shard.pump(now, fx);
+        }
+        !self.store.paged().out.completions.is_empty()
+    }
+
+    /// Hands the store's requests out; those of a checkpoint wait their turn like any other work.
+    fn send_io(&mut self, now: Time, fx: &mut Vec<Effect>) {
+        let paged = self.store.paged();
+        let background = paged.checkpoint_class();
+        let is_open = matches!(paged.phase, Phase::Open);
+        for io in paged.take_io() {
+            if io.request.class == background && is_open {
+                let bytes = io.request.length.get() as u32;
+                let item = Item::StoreIo(self.queued_io.acquire(io), bytes);
+                self.enqueue(now, item, fx);
+            } else {
+                self.send_one_io(io, fx);
+            }
+        }
+        // All that fills the window may wait for the checkpoint, so the window must not hold up the checkpoint.
+        while !self.store.paged().admits() && self.store.paged().at_device < PAST_FULL_WINDOW {
+            let Some(slot) = self.queued_io.iter().map(|(slot, _)| slot).next() else { return };
+            self.send_queued_io(slot, fx);
+        }
+    }
+
+    fn send_one_io(&mut self, io: Io, fx: &mut Vec<Effect>) {
+        let (id, paged) = (self.id, self.store.paged());
+        paged.at_device += 1;
+        fx.push(Effect::Io(id, paged.life, io));
+    }
+
+    /// A checkpoint's request has had its turn, unless it went before.
+    pub(crate) fn send_queued_io(&mut self, slot: SlotId, fx: &mut Vec<Effect>) {
+        if self.queued_io.get(slot).is_some() {
+            let io = self.queued_io.release(slot);
+            self.send_one_io(io, fx);
+        }
+    }
+
+    /// The disk is of no use any more. The owner is told, and this OSD does nothing until it is opened again.
+    pub(crate) fn stop(&mut self, fault: DiskFault, fx: &mut Vec<Effect>) {
+        self.crash_disk();
+        fx.push(Effect::Stopped(self.id, fault));
+    }
+
+    fn loaded(&mut self, now: Time, answer: Answer, fx: &mut Vec<Effect>) {
+        let paged: &mut Paged = self.store.paged();
+        let Phase::Loading(load) = &mut paged.phase else {
+            unreachable!("questions of the loading are asked while it lasts");
+        };
+        match load.answered(answer) {
+            LoadNext::Ask(ask) => paged.ask(now, ask),
+            LoadNext::Unreadable => self.stop(DiskFault::Contents, fx),
+            LoadNext::Done => {
+                let load = std::mem::take(load);
+                paged.phase = Phase::Open;
+                for (id, group) in load.groups {
+                    self.take_group(id, group);
+                }
+                let opened = Opened { identity: load.identity, map: load.map };
+                fx.push(Effect::Opened(self.id, Box::new(opened)));
+            }
+        }
+    }
+
+    /// A copy as the disk tells of it.
+    fn take_group(&mut self, id: PgId, group: LoadedGroup) {
+        let objects = self.store.objects(id);
+        for (object, meta) in &group.objects {
+            objects.replace(*object, *meta);
+        }
+        // The owner knows its number inside its pool, and tells it before the copy is used.
+        self.place(id, 0);
+        let here = self.pg_mut(id).expect("it was placed");
+        *here = Pg::loaded(here.shard, group);
+    }
+}

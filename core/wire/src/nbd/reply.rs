@@ -1,0 +1,152 @@
+//! Answers of the transmission phase, as bytes.
+
+use super::bytes::cut;
+use super::numbers::{
+    CONTEXT_ID, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, chunk, cmd, flag, state,
+};
+use super::request::Request;
+use super::{EXTENTS_MAX, Extent, Failure, Outbox, Payload, Piece};
+
+/// Answers requests of one connection.
+pub(super) struct Answer<'a> {
+    pub(super) request: &'a Request,
+    pub(super) structured: bool,
+    pub(super) out: &'a mut Outbox,
+}
+
+impl Answer<'_> {
+    pub(super) fn failure(&mut self, failure: &Failure) {
+        let code = failure.error.code();
+        if !self.structured {
+            return self.simple(code);
+        }
+        let message = cut(&failure.message).as_bytes();
+        self.chunk(chunk::ERROR, chunk::DONE, 6 + message.len() as u32);
+        self.out.put(&code.to_be_bytes());
+        self.out.put(&(message.len() as u16).to_be_bytes());
+        self.out.put(message);
+    }
+
+    /// Answers with what the owner brought. A payload that does not fit the request is a bug of the owner.
+    pub(super) fn success(&mut self, payload: Payload) {
+        match (self.request.command, payload) {
+            (cmd::READ, Payload::Data(data)) => self.data(data),
+            (cmd::READ, Payload::Pieces(pieces)) => self.pieces(pieces),
+            (cmd::BLOCK_STATUS, Payload::Extents(extents)) => self.extents(&extents),
+            (cmd::READ | cmd::BLOCK_STATUS, _) | (_, Payload::Data(_) | Payload::Pieces(_)) => {
+                panic!("the payload does not fit command {}", self.request.command)
+            }
+            // The short form saves bytes where there is nothing to add.
+            (_, Payload::Done | Payload::Extents(_)) => self.simple(0),
+        }
+    }
+
+    fn data(&mut self, data: Vec<u8>) {
+        assert_eq!(data.len() as u64, u64::from(self.request.length), "a read is answered whole");
+        self.whole();
+        self.out.put_payload(data);
+    }
+
+    /// What precedes all the data of a read in one stretch.
+    fn whole(&mut self) {
+        let Request { offset, length, .. } = *self.request;
+        if self.structured {
+            self.data_chunk(offset, length, chunk::DONE);
+        } else {
+            self.simple(0);
+        }
+    }
+
+    fn pieces(&mut self, pieces: Vec<Piece>) {
+        let total: u64 = pieces.iter().map(|piece| u64::from(piece.length())).sum();
+        assert_eq!(total, u64::from(self.request.length), "a read is answered whole");
+        let apart = self.structured && !self.request.has(flag::DF) && pieces.len() <= EXTENTS_MAX;
+        if apart {
+            return self.chunks(pieces);
+        }
+        self.whole();
+        for piece in pieces {
+            self.out.put_payload(match piece {
+                Piece::Data(data) => data,
+                Piece::Hole(length) => vec![0; length as usize],
+            });
+        }
+    }
+
+    fn chunks(&mut self, pieces: Vec<Piece>) {
+        let mut offset = self.request.offset;
+        let last = pieces.len() - 1;
+        for (index, piece) in pieces.into_iter().enumerate() {
+            let length = piece.length();
+            assert!(length > 0, "a piece of a read is not empty");
+            let done = if index == last { chunk::DONE } else { 0 };
+            match piece {
+                Piece::Data(data) => {
+                    self.data_chunk(offset, length, done);
+                    self.out.put_payload(data);
+                }
+                Piece::Hole(_) => {
+                    self.chunk(chunk::OFFSET_HOLE, done, 12);
+                    self.out.put(&offset.to_be_bytes());
+                    self.out.put(&length.to_be_bytes());
+                }
+            }
+            offset += u64::from(length);
+        }
+    }
+
+    fn extents(&mut self, extents: &[Extent]) {
+        let most = if self.request.has(flag::REQ_ONE) { 1 } else { EXTENTS_MAX };
+        let mut left = self.request.length;
+        let mut descriptors = Vec::with_capacity(extents.len().min(most) * 8);
+        for extent in extents.iter().take(most) {
+            assert!(extent.length > 0, "an extent is not empty");
+            let length = extent.length.min(left);
+            if length == 0 {
+                break;
+            }
+            left -= length;
+            let hole = if extent.hole { state::HOLE } else { 0 };
+            let zero = if extent.zero { state::ZERO } else { 0 };
+            descriptors.extend_from_slice(&length.to_be_bytes());
+            descriptors.extend_from_slice(&(hole | zero).to_be_bytes());
+        }
+        assert!(!descriptors.is_empty(), "a block status has at least one extent");
+        self.chunk(chunk::BLOCK_STATUS, chunk::DONE, 4 + descriptors.len() as u32);
+        self.out.put(&CONTEXT_ID.to_be_bytes());
+        self.out.put_payload(descriptors);
+    }
+
+    fn simple(&mut self, error: u32) {
+        let mut head = [0; 16];
+        head[..4].copy_from_slice(&SIMPLE_REPLY_MAGIC.to_be_bytes());
+        head[4..8].copy_from_slice(&error.to_be_bytes());
+        head[8..].copy_from_slice(&self.request.cookie.to_be_bytes());
+        self.out.put(&head);
+    }
+
+    fn data_chunk(&mut self, offset: u64, length: u32, done: u16) {
+        self.chunk(chunk::OFFSET_DATA, done, 8 + length);
+        self.out.put(&offset.to_be_bytes());
+    }
+
+    /// The head of a chunk with `length` bytes of payload.
+    fn chunk(&mut self, kind: u16, done: u16, length: u32) {
+        let mut head = [0; 20];
+        head[..4].copy_from_slice(&STRUCTURED_REPLY_MAGIC.to_be_bytes());
+        head[4..6].copy_from_slice(&done.to_be_bytes());
+        head[6..8].copy_from_slice(&kind.to_be_bytes());
+        head[8..16].copy_from_slice(&self.request.cookie.to_be_bytes());
+        head[16..].copy_from_slice(&length.to_be_bytes());
+        self.out.put(&head);
+    }
+}
+
+impl Piece {
+    fn length(&self) -> u32 {
+        match self {
+            Piece::Data(data) => u32::try_from(data.len()).expect("a piece lies inside a read"),
+            Piece::Hole(length) => *length,
+        }
+    }
+}

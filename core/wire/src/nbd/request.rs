@@ -1,0 +1,126 @@
+//! One request of the transmission phase: its head, and whether it makes sense.
+
+use super::bytes::Fields;
+use super::numbers::{REQUEST_MAGIC, cmd, flag};
+use super::terms::Agreed;
+use super::{Failure, Kind, NbdError, PAYLOAD_MAX, Violation};
+use std::borrow::Cow;
+
+/// The head of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    flags: u16,
+    pub(super) command: u16,
+    pub(super) cookie: u64,
+    pub(super) offset: u64,
+    pub(super) length: u32,
+}
+
+impl Request {
+    pub(super) fn decode(head: [u8; 28]) -> Result<Request, Violation> {
+        let mut fields = Fields(&head);
+        let mut decode = || {
+            let magic = fields.u32()?;
+            let (flags, command) = (fields.u16()?, fields.u16()?);
+            let (cookie, offset) = (fields.u64()?, fields.u64()?);
+            Some((magic, Request { flags, command, cookie, offset, length: fields.u32()? }))
+        };
+        match decode().expect("the head has 28 bytes") {
+            (REQUEST_MAGIC, request) => Ok(request),
+            (magic, _) => Err(Violation::RequestMagic(magic)),
+        }
+    }
+
+    /// How many bytes follow the head.
+    pub(super) fn payload(&self) -> u32 {
+        if self.command == cmd::WRITE { self.length } else { 0 }
+    }
+
+    /// How many bytes of data go one way or the other.
+    pub(super) fn transfer(&self) -> u32 {
+        if matches!(self.command, cmd::READ | cmd::WRITE) { self.length } else { 0 }
+    }
+
+    pub(super) fn has(&self, flag: u16) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// What the request asks for; `data` is its payload. The request was found to make sense.
+    pub(super) fn kind(&self, data: Vec<u8>) -> Kind {
+        match self.command {
+            cmd::READ => Kind::Read,
+            cmd::WRITE => Kind::Write(data),
+            cmd::FLUSH => Kind::Flush,
+            cmd::TRIM => Kind::Trim,
+            cmd::CACHE => Kind::Cache,
+            cmd::WRITE_ZEROES => Kind::WriteZeroes {
+                no_hole: self.has(flag::NO_HOLE),
+                fast: self.has(flag::FAST_ZERO),
+            },
+            cmd::BLOCK_STATUS => Kind::BlockStatus { one: self.has(flag::REQ_ONE) },
+            command => panic!("command {command} makes no sense"),
+        }
+    }
+
+    /// Whether the request makes sense on this export, with what was agreed.
+    pub(super) fn check(&self, agreed: &Agreed) -> Result<(), Failure> {
+        let flags = self
+            .flags_allowed(agreed)
+            .ok_or(fail(NbdError::Invalid, "this command is not known here"))?;
+        if self.flags & !flags != 0 {
+            return Err(fail(NbdError::Invalid, "a flag that this command does not have here"));
+        }
+        if self.writes() && agreed.read_only {
+            return Err(fail(NbdError::Permission, "the export is read-only"));
+        }
+        if self.command == cmd::BLOCK_STATUS && !agreed.context {
+            return Err(fail(NbdError::Invalid, "no metadata context was selected"));
+        }
+        if self.command == cmd::FLUSH {
+            let empty = self.offset == 0 && self.length == 0;
+            return empty.then_some(()).ok_or(fail(NbdError::Invalid, "a flush has no range"));
+        }
+        self.check_range(agreed.size)
+    }
+
+    fn check_range(&self, size: u64) -> Result<(), Failure> {
+        if self.length == 0 {
+            return Err(fail(NbdError::Invalid, "the range is empty"));
+        }
+        if self.transfer() > PAYLOAD_MAX {
+            let whole = self.command == cmd::READ && self.has(flag::DF);
+            let error = if whole { NbdError::Overflow } else { NbdError::Invalid };
+            return Err(fail(error, "more than 32 MiB in one request"));
+        }
+        let end = self.offset.checked_add(u64::from(self.length));
+        if end.is_none_or(|end| end > size) {
+            let grows = matches!(self.command, cmd::WRITE | cmd::WRITE_ZEROES);
+            let error = if grows { NbdError::NoSpace } else { NbdError::Invalid };
+            return Err(fail(error, "the range ends past the export"));
+        }
+        Ok(())
+    }
+
+    fn writes(&self) -> bool {
+        matches!(self.command, cmd::WRITE | cmd::TRIM | cmd::WRITE_ZEROES)
+    }
+
+    /// The flags that the command may have; every command may have `FUA`. `None` if it is
+    /// not offered.
+    fn flags_allowed(&self, agreed: &Agreed) -> Option<u16> {
+        let when = |condition: bool, flag: u16| if condition { flag } else { 0 };
+        let own = match self.command {
+            cmd::READ => when(agreed.structured, flag::DF),
+            cmd::WRITE | cmd::FLUSH | cmd::TRIM => 0,
+            cmd::CACHE if agreed.cache => 0,
+            cmd::WRITE_ZEROES => flag::NO_HOLE | when(agreed.fast_zero, flag::FAST_ZERO),
+            cmd::BLOCK_STATUS => flag::REQ_ONE,
+            _ => return None,
+        };
+        Some(own | flag::FUA)
+    }
+}
+
+fn fail(error: NbdError, message: &'static str) -> Failure {
+    Failure { error, message: Cow::Borrowed(message) }
+}

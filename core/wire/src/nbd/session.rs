@@ -1,0 +1,125 @@
+//! One connection, from the greeting to the end.
+
+use super::handshake::Handshake;
+use super::serve::Service;
+use super::terms::Next;
+use super::{Close, Exports, Limits, Outbox, Reply};
+
+/// The server's side of one connection.
+///
+/// The bytes may arrive in pieces of any size: the outcome is the same. Memory is bounded by
+/// [`Limits::memory_max`] for an owner that follows [`want`](Session::want) and reports what was
+/// [`sent`](Session::sent).
+#[derive(Debug)]
+pub struct Session {
+    limits: Limits,
+    phase: Phase,
+    /// Bytes that were queued and not reported as sent.
+    unsent: u64,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Negotiating(Handshake),
+    Serving(Service),
+    Closed,
+}
+
+impl Session {
+    /// A new connection; the greeting stands in `out`.
+    pub fn new(limits: Limits, out: &mut Outbox) -> Session {
+        assert!(limits.commands > 0 && limits.bytes > 0, "the limits must let something in");
+        let before = out.queued();
+        let phase = Phase::Negotiating(Handshake::new(out));
+        Session { limits, phase, unsent: out.queued() - before }
+    }
+
+    /// How many bytes the message that is being received still lacks: its head, or what follows it. 0 if nothing
+    /// may be received now, because the session [`is_full`](Session::is_full), because the client has said
+    /// goodbye or because the connection is to be closed.
+    ///
+    /// An owner may receive more than that at a time; it serves to size a buffer for a long payload.
+    pub fn want(&self) -> usize {
+        match &self.phase {
+            Phase::Closed => 0,
+            _ if self.is_full() => 0,
+            Phase::Negotiating(handshake) => handshake.want(),
+            Phase::Serving(service) => service.want(),
+        }
+    }
+
+    /// Whether the limits are reached: the owner must [`finish`](Session::finish) commands or report bytes as
+    /// [`sent`](Session::sent) before the session takes another message.
+    pub fn is_full(&self) -> bool {
+        match &self.phase {
+            Phase::Negotiating(_) => self.unsent >= self.limits.bytes,
+            Phase::Serving(service) => service.is_full(&self.limits, self.unsent),
+            Phase::Closed => false,
+        }
+    }
+
+    /// Whether the client has not chosen an export yet. The owner may set a time for that.
+    pub fn is_negotiating(&self) -> bool {
+        matches!(self.phase, Phase::Negotiating(_))
+    }
+
+    /// How many commands are handed out and not answered.
+    pub fn in_flight(&self) -> usize {
+        match &self.phase {
+            Phase::Serving(service) => service.in_flight(),
+            Phase::Negotiating(_) | Phase::Closed => 0,
+        }
+    }
+
+    /// Takes bytes from the client and returns how many. It takes fewer than there are only where
+    /// [`want`](Session::want) has become 0; the owner keeps the rest and offers it again later.
+    pub fn receive(&mut self, bytes: &[u8], exports: &dyn Exports, out: &mut Outbox) -> usize {
+        let mut input = bytes;
+        while !input.is_empty() && self.want() > 0 {
+            let before = out.queued();
+            self.step(&mut input, exports, out);
+            self.unsent += out.queued() - before;
+        }
+        bytes.len() - input.len()
+    }
+
+    fn step(&mut self, input: &mut &[u8], exports: &dyn Exports, out: &mut Outbox) {
+        match &mut self.phase {
+            Phase::Negotiating(handshake) => match handshake.step(input, exports, out) {
+                Next::Stay => {}
+                Next::Serve(agreed) => self.phase = Phase::Serving(Service::new(agreed)),
+                Next::Close(close) => self.close(close, out),
+            },
+            Phase::Serving(service) => match service.step(input, out) {
+                Ok(()) if service.is_over() => self.close(Close::Asked, out),
+                Ok(()) => {}
+                Err(violation) => self.close(Close::Violated(violation), out),
+            },
+            Phase::Closed => {}
+        }
+    }
+
+    /// Answers a command. Each command is answered once; an answer after the end is dropped.
+    pub fn finish(&mut self, reply: Reply, out: &mut Outbox) {
+        let Phase::Serving(service) = &mut self.phase else {
+            assert!(!self.is_negotiating(), "there is no command before an export is chosen");
+            return;
+        };
+        let before = out.queued();
+        service.finish(reply, out);
+        self.unsent += out.queued() - before;
+        if service.is_over() {
+            self.close(Close::Asked, out);
+        }
+    }
+
+    /// Tells that so many bytes of what was queued have gone out.
+    pub fn sent(&mut self, bytes: u64) {
+        self.unsent = self.unsent.checked_sub(bytes).expect("only what was queued is sent");
+    }
+
+    fn close(&mut self, close: Close, out: &mut Outbox) {
+        self.phase = Phase::Closed;
+        out.close = Some(close);
+    }
+}

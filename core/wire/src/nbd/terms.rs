@@ -1,0 +1,194 @@
+//! Options and what they agree on, until one of them chooses an export.
+
+use super::bytes::{Fields, string};
+use super::numbers::{BASE, BASE_ALLOCATION, CONTEXT_ID, info, opt, rep, transmission};
+use super::option_reply::Replies;
+use super::{Close, ExportId, ExportInfo, Exports, Outbox, Violation};
+
+/// What was agreed on so far.
+#[derive(Debug, Default)]
+pub(super) struct Terms {
+    /// Whether the client is of the fixed newstyle.
+    pub(super) fixed: bool,
+    pub(super) no_zeroes: bool,
+    structured: bool,
+    /// The export for which `base:allocation` was selected.
+    context: Option<ExportId>,
+}
+
+/// What both sides agreed on in the end.
+#[derive(Debug)]
+pub(super) struct Agreed {
+    pub(super) export: ExportId,
+    pub(super) size: u64,
+    pub(super) read_only: bool,
+    pub(super) fast_zero: bool,
+    pub(super) cache: bool,
+    pub(super) structured: bool,
+    /// Whether `base:allocation` may be asked for.
+    pub(super) context: bool,
+}
+
+/// Where the handshake goes from here.
+pub(super) enum Next {
+    Stay,
+    Serve(Agreed),
+    Close(Close),
+}
+
+impl From<Violation> for Next {
+    fn from(violation: Violation) -> Next {
+        Next::Close(Close::Violated(violation))
+    }
+}
+
+impl Terms {
+    /// Answers a whole option.
+    pub(super) fn answer(
+        &mut self,
+        option: u32,
+        data: &[u8],
+        exports: &dyn Exports,
+        out: &mut Outbox,
+    ) -> Next {
+        if option == opt::EXPORT_NAME {
+            return self.export_name(data, exports, out);
+        }
+        let mut replies = Replies { option, out };
+        match option {
+            opt::ABORT => {
+                replies.ack();
+                return Next::Close(Close::Asked);
+            }
+            opt::INFO | opt::GO => return self.choose(data, exports, &mut replies),
+            opt::LIST if data.is_empty() => list(exports, &mut replies),
+            opt::STRUCTURED_REPLY if data.is_empty() => {
+                self.structured = true;
+                replies.ack();
+            }
+            opt::LIST | opt::STRUCTURED_REPLY => {
+                replies.error(rep::ERR_INVALID, "this option has no data");
+            }
+            opt::LIST_META_CONTEXT | opt::SET_META_CONTEXT => {
+                self.contexts(data, exports, &mut replies);
+            }
+            opt::STARTTLS => replies.error(rep::ERR_UNSUP, "TLS is not offered here"),
+            _ => replies.error(rep::ERR_UNSUP, "this option is not known here"),
+        }
+        Next::Stay
+    }
+
+    /// The old way to choose an export; it has no replies, hence no errors.
+    fn export_name(&self, data: &[u8], exports: &dyn Exports, out: &mut Outbox) -> Next {
+        let Some(name) = string(data) else { return Violation::ExportName.into() };
+        let Some(export) = exports.find(name) else {
+            return Violation::UnknownExport(name.into()).into();
+        };
+        out.put(&export.size.to_be_bytes());
+        out.put(&self.transmission_flags(&export).to_be_bytes());
+        if !self.no_zeroes {
+            out.put(&[0; 124]);
+        }
+        Next::Serve(self.agree(&export))
+    }
+
+    /// Tells about an export and, if the option was to go, goes.
+    fn choose(&self, data: &[u8], exports: &dyn Exports, replies: &mut Replies) -> Next {
+        let Some((name, wishes)) = choice(data) else {
+            replies.error(rep::ERR_INVALID, "not a name and a list of what to tell about it");
+            return Next::Stay;
+        };
+        let Some(export) = exports.find(name) else {
+            replies.error(rep::ERR_UNKNOWN, "there is no export of this name");
+            return Next::Stay;
+        };
+        replies.export(export.size, self.transmission_flags(&export));
+        replies.block_sizes(&export);
+        if wishes.contains(&info::NAME) {
+            replies.text(info::NAME, &export.name);
+        }
+        if wishes.contains(&info::DESCRIPTION) && !export.description.is_empty() {
+            replies.text(info::DESCRIPTION, &export.description);
+        }
+        replies.ack();
+        if replies.option == opt::GO { Next::Serve(self.agree(&export)) } else { Next::Stay }
+    }
+
+    /// Lists the metadata contexts, or selects them; a selection replaces the one before even if it fails.
+    fn contexts(&mut self, data: &[u8], exports: &dyn Exports, replies: &mut Replies) {
+        let selects = replies.option == opt::SET_META_CONTEXT;
+        if selects {
+            self.context = None;
+        }
+        if !self.structured {
+            return replies.error(rep::ERR_INVALID, "metadata needs structured replies first");
+        }
+        let Some((name, queries)) = query(data) else {
+            return replies.error(rep::ERR_INVALID, "not a name and a list of queries");
+        };
+        let Some(export) = exports.find(name) else {
+            return replies.error(rep::ERR_UNKNOWN, "there is no export of this name");
+        };
+        let wildcard = !selects && (queries.is_empty() || queries.contains(&BASE));
+        if wildcard || queries.contains(&BASE_ALLOCATION) {
+            // In a list the number is reserved.
+            replies.context(if selects { CONTEXT_ID } else { 0 }, BASE_ALLOCATION);
+            if selects {
+                self.context = Some(export.id);
+            }
+        }
+        replies.ack();
+    }
+
+    fn transmission_flags(&self, export: &ExportInfo) -> u16 {
+        use transmission::*;
+        let when = |condition: bool, flags: u16| if condition { flags } else { 0 };
+        HAS_FLAGS
+            | SEND_FLUSH
+            | SEND_FUA
+            | when(export.read_only, READ_ONLY)
+            | when(!export.read_only, SEND_TRIM | SEND_WRITE_ZEROES)
+            | when(!export.read_only && export.fast_zero, SEND_FAST_ZERO)
+            | when(export.rotational, ROTATIONAL)
+            | when(export.multi_conn, CAN_MULTI_CONN)
+            | when(export.cache, SEND_CACHE)
+            | when(self.structured, SEND_DF)
+    }
+
+    fn agree(&self, export: &ExportInfo) -> Agreed {
+        Agreed {
+            export: export.id,
+            size: export.size,
+            read_only: export.read_only,
+            fast_zero: export.fast_zero,
+            cache: export.cache,
+            structured: self.structured,
+            context: self.context == Some(export.id),
+        }
+    }
+}
+
+fn list(exports: &dyn Exports, replies: &mut Replies) {
+    for export in exports.list() {
+        replies.server(&export.name, &export.description);
+    }
+    replies.ack();
+}
+
+/// The name and the wishes of an option that chooses an export.
+fn choice(data: &[u8]) -> Option<(&str, Vec<u16>)> {
+    let mut fields = Fields(data);
+    let name = fields.string()?;
+    let count = fields.u16()?;
+    let wishes = (0..count).map(|_| fields.u16()).collect::<Option<Vec<u16>>>()?;
+    fields.is_empty().then_some((name, wishes))
+}
+
+/// The name and the queries of an option about metadata contexts.
+fn query(data: &[u8]) -> Option<(&str, Vec<&str>)> {
+    let mut fields = Fields(data);
+    let name = fields.string()?;
+    let count = fields.u32()?;
+    let queries = (0..count).map(|_| fields.string()).collect::<Option<Vec<&str>>>()?;
+    fields.is_empty().then_some((name, queries))
+}

@@ -1,0 +1,112 @@
+//! Any bytes as a client, with what must hold afterwards; also the body of the fuzz target `nbd_session`.
+
+use crate::client::{Answer, MODERN, Reader, choice, contexts, hello, option, request};
+use crate::disk::{Disk, Shop};
+use loadline_wire::nbd::{Command, Kind, Limits, Outbox, Reply, Session};
+
+const LIMITS: Limits = Limits { commands: 4, bytes: 64 << 10 };
+
+/// The client's opening: nothing, simple replies, structured ones with metadata, a read-only export.
+fn opening(choice_of: u8) -> Vec<u8> {
+    let context = contexts("disk", &["base:allocation"]);
+    match choice_of % 4 {
+        0 => Vec::new(),
+        1 => [hello(MODERN), option(1, b"disk")].concat(),
+        2 => {
+            let options = [option(8, &[]), option(10, &context), option(7, &choice("disk", &[]))];
+            [hello(MODERN), options.concat()].concat()
+        }
+        _ => [hello(MODERN), option(7, &choice("tape", &[]))].concat(),
+    }
+}
+
+/// Requests that nearly make sense, seven bytes each, numbered by their cookies; also how much each of them reads.
+fn script(bytes: &[u8]) -> (Vec<u8>, Vec<usize>) {
+    let mut said = Vec::new();
+    let mut reads = Vec::new();
+    for (cookie, item) in bytes.chunks_exact(7).enumerate() {
+        let command = u16::from(item[0] % 10);
+        let offset = u64::from(u16::from_be_bytes([item[2], item[3]]));
+        let length = u32::from_be_bytes([0, item[4] % 2, item[5], item[6]]);
+        said.extend(request(u16::from(item[1]), command, cookie as u64, offset, length));
+        if command == 1 {
+            said.resize(said.len() + length as usize, item[6]);
+        }
+        reads.push(if command == 0 { length as usize } else { 0 });
+    }
+    (said, reads)
+}
+
+/// A client that says `opening`, then `bytes` as they are or as a script, in pieces of one size.
+pub(crate) fn client(bytes: &[u8]) {
+    let [mode, piece, rest @ ..] = bytes else { return };
+    let opening = opening(*mode);
+    let piece = usize::from(*piece) + 1;
+    if mode & 4 == 0 {
+        converse(&[&opening, rest].concat(), piece);
+        return;
+    }
+    let (said, reads) = script(rest);
+    let all = converse(&[&opening[..], &said].concat(), piece);
+    let heard_before = converse(&opening, opening.len().max(1)).len();
+    if mode % 4 != 0 {
+        check_answers(&all[heard_before..], &reads);
+    }
+}
+
+/// Every answer is a message, and none has a cookie that was not sent.
+fn check_answers(heard: &[u8], reads: &[usize]) {
+    let mut reader = Reader(heard);
+    while !reader.0.is_empty() {
+        let (Answer::Simple { cookie, .. } | Answer::Chunk { cookie, .. }) =
+            reader.answer(|cookie| reads[cookie as usize]);
+        assert!((cookie as usize) < reads.len(), "an answer to nothing");
+    }
+}
+
+/// Says everything in pieces to a session whose owner answers, latest command first, only when it must. Returns
+/// what was heard.
+fn converse(said: &[u8], piece: usize) -> Vec<u8> {
+    let mut out = Outbox::default();
+    let mut session = Session::new(LIMITS, &mut out);
+    let mut disk = Disk::new();
+    let mut commands = Vec::new();
+    let mut heard = Vec::new();
+    let mut rest = said;
+    loop {
+        let next = &rest[..rest.len().min(piece)];
+        rest = &rest[session.receive(next, &Shop, &mut out)..];
+        commands.append(&mut out.commands);
+        check_bounds(&session, &out, &commands);
+        if !rest.is_empty() && session.want() > 0 {
+            continue;
+        }
+        let Some(command) = commands.pop() else {
+            let queued = std::mem::take(&mut out.send).concat();
+            session.sent(queued.len() as u64);
+            heard.extend(queued);
+            if rest.is_empty() || out.close.is_some() {
+                return heard;
+            }
+            assert!(
+                session.want() > 0,
+                "nothing in flight, nothing unsent, and yet it takes nothing"
+            );
+            continue;
+        };
+        let result = Ok(disk.carry_out(&command));
+        session.finish(Reply { id: command.id, result }, &mut out);
+    }
+}
+
+fn check_bounds(session: &Session, out: &Outbox, commands: &[Command]) {
+    assert!(commands.len() <= LIMITS.commands);
+    assert!(out.close.is_some() || session.in_flight() == commands.len());
+    let payload = |command: &Command| match &command.kind {
+        Kind::Write(data) => data.capacity(),
+        _ => 0,
+    };
+    let held: usize = commands.iter().map(payload).sum();
+    let queued: usize = out.send.iter().map(Vec::len).sum();
+    assert!((held + queued) as u64 <= LIMITS.memory_max());
+}

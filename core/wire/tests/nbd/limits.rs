@@ -1,0 +1,87 @@
+//! What a connection may hold: commands, bytes, replies that nobody takes.
+
+use crate::client::{MODERN, choice, hello, option, request};
+use crate::disk::Shop;
+use crate::talk::Talk;
+use loadline_wire::nbd::{Limits, OPTION_MAX, PAYLOAD_MAX, Payload};
+
+fn serving(limits: Limits) -> Talk {
+    let mut talk = Talk::with(limits);
+    talk.heard();
+    talk.say(&hello(MODERN));
+    talk.say(&option(7, &choice("huge", &[])));
+    talk
+}
+
+#[test]
+fn no_more_commands_than_the_limit() {
+    let mut talk = serving(Limits { commands: 3, bytes: 1 << 20 });
+    let bytes = request(0, 4, 1, 0, 1).repeat(5);
+    assert_eq!(talk.session.receive(&bytes, &Shop, &mut talk.out), 3 * 28);
+    assert!(talk.session.is_full());
+    assert_eq!((talk.session.want(), talk.session.in_flight()), (0, 3));
+    let first = talk.out.commands.remove(0);
+    talk.finish(&first, Payload::Done);
+    assert_eq!(talk.session.want(), 28);
+    assert_eq!(talk.session.receive(&bytes[3 * 28..], &Shop, &mut talk.out), 28);
+}
+
+#[test]
+fn bytes_count_from_the_request_until_the_reply_is_sent() {
+    let mut talk = serving(Limits { commands: 9, bytes: 1000 });
+    let read = talk.command(&request(0, 0, 1, 0, 600));
+    let write = [request(0, 1, 2, 0, 500), vec![0; 500]].concat();
+    // The second command is let in, since 600 is below the limit, and is received whole.
+    assert_eq!(talk.session.receive(&write[..100], &Shop, &mut talk.out), 100);
+    assert!(!talk.session.is_full());
+    assert_eq!(talk.session.want(), 428);
+    let write = talk.command(&write[100..]);
+    assert!(talk.session.is_full());
+    talk.session.finish(
+        loadline_wire::nbd::Reply { id: read.id, result: Ok(Payload::Data(vec![0; 600])) },
+        &mut talk.out,
+    );
+    assert!(talk.session.is_full(), "the reply waits: 616 + 500");
+    talk.finish(&write, Payload::Done);
+    assert!(!talk.session.is_full());
+}
+
+#[test]
+fn a_client_that_takes_no_replies_is_not_heard_further() {
+    let mut talk = Talk::with(Limits { commands: 1, bytes: 1000 });
+    talk.say(&hello(MODERN));
+    let list = option(3, &[]).repeat(100);
+    let taken = talk.session.receive(&list, &Shop, &mut talk.out);
+    // One list is 3 lines of 20 + 4 + 4 bytes, one description of 13 and an acknowledgement of 20: 117 bytes.
+    // The ninth reaches 1053.
+    assert_eq!(taken, 9 * 16);
+    assert!(talk.session.is_full());
+    talk.heard();
+    assert_eq!(talk.session.want(), 16);
+}
+
+#[test]
+fn want_counts_down_every_message() {
+    let mut talk = Talk::with(Limits::default());
+    assert_eq!(talk.session.want(), 4);
+    talk.say(&hello(MODERN)[..1]);
+    assert_eq!(talk.session.want(), 3);
+    talk.say(&hello(MODERN)[1..]);
+    let go = option(7, &choice("disk", &[]));
+    assert_eq!(talk.session.want(), 16);
+    talk.say(&go[..17]);
+    assert_eq!(talk.session.want(), go.len() - 17);
+    talk.say(&go[17..]);
+    assert_eq!(talk.session.want(), 28);
+    talk.say(&request(0, 1, 1, u64::MAX, 300));
+    assert_eq!(talk.session.want(), 300, "a payload to be passed over");
+}
+
+#[test]
+fn the_bound_is_the_sum_that_the_documentation_states() {
+    let limits = Limits::default();
+    let answers = 256 * (1024 * 28 + 4096 + 64);
+    let sum = (64 << 20) + u64::from(PAYLOAD_MAX) + u64::from(OPTION_MAX) + answers;
+    assert_eq!(limits.memory_max(), sum);
+    assert!(sum < 105 << 20, "docs/nbd.md says less than 105 MiB");
+}

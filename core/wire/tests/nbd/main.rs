@@ -1,0 +1,12 @@
+//! The NBD session from a client's side: a naive client that knows nothing of the session's code, and a toy disk.
+
+mod arbitrary;
+mod client;
+mod commands;
+mod conversation;
+mod disk;
+mod feed;
+mod limits;
+mod options;
+mod refusals;
+mod talk;

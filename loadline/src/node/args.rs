@@ -1,0 +1,303 @@
+//! What can be typed about a running node.
+
+use super::reach::NodeArgs;
+use clap::{Args, Subcommand};
+use loadline_base::Bytes;
+use loadline_host::admin::api::{OsdMove, SnapshotName, Who};
+use loadline_osd::OsdId;
+use std::str::FromStr;
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Show it again every second, until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
+    #[command(flatten)]
+    pub(crate) node: NodeArgs,
+}
+
+/// An OSD as it is typed: `2` or `osd.2`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OsdArg(pub(crate) OsdId);
+
+impl FromStr for OsdArg {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<OsdArg, &'static str> {
+        let number = text.strip_prefix("osd.").unwrap_or(text);
+        match format!("osd.{number}").parse() {
+            Ok(Who::Osd(osd)) => Ok(OsdArg(osd)),
+            _ => Err("expected an OSD such as `2` or `osd.2`"),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OsdArgs {
+    #[command(subcommand)]
+    pub(crate) command: OsdSubcommand,
+    #[command(flatten)]
+    pub(crate) node: NodeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OsdSubcommand {
+    /// The OSDs with their disks
+    List,
+    /// Stop one from serving; its data stays where it is
+    Down(OneOsd),
+    /// Let placement use one no more; its data moves to the others
+    Out(OneOsd),
+    /// Let one serve again
+    Up(OneOsd),
+    /// Let placement use one again
+    In(OneOsd),
+    /// Make one on a file or a device that holds none
+    Add(DiskArgs),
+    /// Give one an empty disk in place of its own, to be filled by backfill
+    Replace {
+        /// The OSD
+        osd: OsdArg,
+        #[command(flatten)]
+        disk: DiskArgs,
+    },
+    /// Forget one that is down and out
+    Remove(OneOsd),
+}
+
+impl OsdSubcommand {
+    /// The step in the map that was asked for, if one was.
+    pub(crate) fn step(&self) -> Option<(OsdId, OsdMove)> {
+        match self {
+            OsdSubcommand::Down(one) => Some((one.osd.0, OsdMove::Down)),
+            OsdSubcommand::Out(one) => Some((one.osd.0, OsdMove::Out)),
+            OsdSubcommand::Up(one) => Some((one.osd.0, OsdMove::Up)),
+            OsdSubcommand::In(one) => Some((one.osd.0, OsdMove::In)),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OneOsd {
+    /// The OSD
+    pub(crate) osd: OsdArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiskArgs {
+    /// A file or a block device
+    pub(crate) path: String,
+    /// Size of a file that does not exist yet
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<Bytes>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PoolArgs {
+    #[command(subcommand)]
+    pub(crate) command: PoolSubcommand,
+    #[command(flatten)]
+    pub(crate) node: NodeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PoolSubcommand {
+    /// The pools
+    List,
+    /// Make a pool
+    Create {
+        /// Its name
+        name: String,
+        /// Placement groups; by default what suits the number of OSDs
+        #[arg(long, value_name = "N")]
+        pgs: Option<u32>,
+        /// Copies of each object; by default the node's
+        #[arg(long, value_name = "N")]
+        copies: Option<u32>,
+    },
+    /// Remove a pool that has no images
+    Remove {
+        /// Its name
+        name: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImageArgs {
+    #[command(subcommand)]
+    pub(crate) command: ImageSubcommand,
+    #[command(flatten)]
+    pub(crate) node: NodeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ImageSubcommand {
+    /// The images
+    List,
+    /// One image with its snapshots
+    Info(OneImage),
+    /// Make an image
+    Create {
+        /// Its name, which is also its NBD export's
+        name: String,
+        /// Its size
+        #[arg(long, value_name = "SIZE")]
+        size: Bytes,
+        /// The pool that holds it; by default the only one
+        #[arg(long, value_name = "NAME")]
+        pool: Option<String>,
+        /// Size of its objects, a power of two from 64 KiB to 32 MiB; by default 4 MiB
+        #[arg(long, value_name = "SIZE")]
+        object_size: Option<Bytes>,
+    },
+    /// Give an image another size; what is cut off is gone
+    Resize {
+        /// The image
+        name: String,
+        /// Its size from now on
+        size: Bytes,
+    },
+    /// Remove an image without snapshots and clones
+    Remove(OneImage),
+    /// Give an image another name
+    Rename {
+        /// The image
+        name: String,
+        /// Its name from now on
+        new_name: String,
+    },
+    /// Make an image that begins as a snapshot is
+    Clone {
+        /// The snapshot, IMAGE@SNAPSHOT
+        from: SnapshotName,
+        /// The new image's name
+        name: String,
+    },
+    /// Keep an image as it is, or forget what was kept
+    #[command(subcommand)]
+    Snapshot(SnapshotSubcommand),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OneImage {
+    /// The image
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SnapshotSubcommand {
+    /// The snapshots of an image
+    List(OneImage),
+    /// Keep an image as it is now
+    Create {
+        /// IMAGE@SNAPSHOT
+        name: SnapshotName,
+    },
+    /// Remove a snapshot without clones
+    Remove {
+        /// IMAGE@SNAPSHOT
+        name: SnapshotName,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    pub(crate) command: ConfigSubcommand,
+    #[command(flatten)]
+    pub(crate) node: NodeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigSubcommand {
+    /// What was set; of one OSD, every option with the value in force
+    Show {
+        /// Only this section: global, osd or osd.N
+        who: Option<Who>,
+    },
+    /// One option on every level
+    Get {
+        /// global, osd or osd.N
+        who: Who,
+        /// The option
+        option: String,
+    },
+    /// Set an option
+    Set {
+        /// global, osd or osd.N
+        who: Who,
+        /// The option
+        option: String,
+        /// Its value
+        value: String,
+        /// Only until the OSD restarts
+        #[arg(long)]
+        runtime: bool,
+    },
+    /// Take a value away again
+    Rm {
+        /// global, osd or osd.N
+        who: Who,
+        /// The option
+        option: String,
+        /// The one that holds until the OSD restarts
+        #[arg(long)]
+        runtime: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SwitchArgs {
+    /// The profile, e.g. high_client_ops
+    pub(crate) profile: String,
+    /// For whom: global, osd or osd.N
+    #[arg(long = "for", value_name = "WHO", default_value = "osd")]
+    pub(crate) who: Who,
+    #[command(flatten)]
+    pub(crate) node: NodeArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DumpArgs {
+    #[command(subcommand)]
+    pub(crate) command: DumpSubcommand,
+    #[command(flatten)]
+    pub(crate) node: NodeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DumpSubcommand {
+    /// What waits in an OSD's queues, and why
+    Queues(OneOsd),
+    /// The ops in flight, the oldest first
+    Ops,
+    /// The slowest of the ops that ended lately
+    History,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TellArgs {
+    /// The OSD
+    pub(crate) osd: OsdArg,
+    #[command(subcommand)]
+    pub(crate) command: TellSubcommand,
+    #[command(flatten)]
+    pub(crate) node: NodeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TellSubcommand {
+    /// Measure its disk: 4 KiB random writes, as the start benchmark does
+    Bench {
+        /// Bytes written and timed; by default 12,288,000
+        #[arg(long, value_name = "SIZE")]
+        total: Option<Bytes>,
+        /// Bytes of one write; by default 4 KiB
+        #[arg(long, value_name = "SIZE")]
+        block: Option<Bytes>,
+        /// Make the result the OSD's capacity, if it lies within the thresholds
+        #[arg(long)]
+        store: bool,
+    },
+}

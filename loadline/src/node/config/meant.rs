@@ -1,0 +1,214 @@
+//! From what was typed to what was meant: defaults, and the rules that concern more than one field.
+
+use super::file::{NbdTyped, NodeFile, OsdTyped};
+use super::words::Typed;
+use super::{ImageConfig, NodeConfig, OsdConfig};
+use crate::node::reach::default_dir;
+use loadline_base::Bytes;
+use loadline_cluster::settings::{Change, Enforcement, Refused, Scope, Settings, Target};
+use loadline_device::Medium;
+use loadline_host::admin::api::Who;
+use loadline_osd::OsdSet;
+use loadline_qos::{LOADLINE_PRESET, Preset};
+use loadline_store::paged::{LogMode, Protection};
+use std::path::Path;
+
+/// The published studies' number of copies, where there are so many OSDs.
+const COPIES: u32 = 3;
+/// Memory for pages of one OSD. A quarter of the store's own default, since a node has several OSDs.
+const CACHE: Bytes = Bytes::from_mib(256);
+
+/// Something that cannot be used: the field, and what is wrong with it.
+#[derive(Debug)]
+pub(super) struct Fault {
+    /// As the file spells it.
+    field: &'static str,
+    /// The entry of a list that it is in, by a text that only this entry has.
+    entry: Option<String>,
+    reason: String,
+}
+
+impl Fault {
+    fn new(field: &'static str, reason: impl Into<String>) -> Fault {
+        Fault { field, entry: None, reason: reason.into() }
+    }
+
+    fn at(field: &'static str, entry: &str, reason: impl Into<String>) -> Fault {
+        Fault { field, entry: Some(entry.to_owned()), reason: reason.into() }
+    }
+
+    /// `node.toml:3: copies: ...`
+    pub(super) fn of_file(&self, shown: &str, text: &str) -> String {
+        let sets = |line: &str| match &self.entry {
+            Some(entry) => line.contains(entry.as_str()),
+            None => line.split('=').next().is_some_and(|key| key.trim() == self.field),
+        };
+        // Of an entry that stands there twice, the second is the one too many.
+        match text.lines().rev().position(sets) {
+            Some(from_end) => {
+                let line = text.lines().count() - from_end;
+                format!("{shown}:{line}: {}: {}", self.field, self.reason)
+            }
+            None => format!("{shown}: {}: {}", self.field, self.reason),
+        }
+    }
+
+    /// `--copies: ...`
+    pub(super) fn of_flags(&self) -> String {
+        let flag = match self.field {
+            "images" => "image".to_owned(),
+            "settings" => "set".to_owned(),
+            "tcp" => "nbd-tcp".to_owned(),
+            field => field.replace('_', "-"),
+        };
+        format!("--{flag}: {}", self.reason)
+    }
+}
+
+impl NodeFile {
+    /// What was meant; relative paths start at `folder`, those of the node's parts at the node's own folder.
+    pub(super) fn meant(self, folder: &Path) -> Result<NodeConfig, Fault> {
+        let preset = self.preset.map_or(&LOADLINE_PRESET, |preset| preset.0);
+        let medium = typed(self.medium, Medium::Ssd);
+        let settings = self.settings(preset, medium)?;
+        let dir = folder.join(self.dir.clone().unwrap_or_else(default_dir));
+        let osds = osds(&self.osds, &dir)?;
+        let copies = copies(self.copies, osds.len() as u32)?;
+        if self.pgs == Some(0) {
+            return Err(Fault::new("pgs", "takes a number of at least 1"));
+        }
+        refuse_unsafe(&self.nbd)?;
+        Ok(NodeConfig {
+            osds,
+            copies,
+            pgs: self.pgs,
+            images: self.images()?,
+            nbd_unix: dir.join(self.nbd.unix.as_deref().unwrap_or(Path::new("nbd.sock"))),
+            nbd_tcp: self.nbd.tcp,
+            admin: dir.join(self.admin.as_deref().unwrap_or(Path::new("admin.sock"))),
+            cache: self.cache.unwrap_or(CACHE),
+            log_mode: typed(self.log_mode, LogMode::LogOnly),
+            protection: typed(self.protection, Protection::Checkpoint),
+            medium,
+            preset,
+            direct: typed(self.direct, Default::default()),
+            backend: typed(self.backend, Default::default()),
+            settings,
+            dir,
+        })
+    }
+
+    fn images(&self) -> Result<Vec<ImageConfig>, Fault> {
+        let mut images: Vec<ImageConfig> = Vec::new();
+        for typed in &self.images {
+            let name = typed.name.clone();
+            if name.is_empty() || name.contains(['@', '/']) || name.chars().any(char::is_control) {
+                let right = "takes letters, digits and signs, but no `@` and no `/`";
+                return Err(Fault::at("images", &name, format!("the name `{name}` {right}")));
+            }
+            if images.iter().any(|image| image.name == name) {
+                return Err(Fault::at("images", &name, format!("`{name}` stands there twice")));
+            }
+            let size = typed.size.filter(|size| *size > Bytes::ZERO);
+            let size = size.ok_or_else(|| {
+                Fault::at("images", &name, format!("`{name}` takes a size of at least one byte"))
+            })?;
+            images.push(ImageConfig { name, size });
+        }
+        Ok(images)
+    }
+
+    /// The settings as one change, tried on the option table.
+    fn settings(&self, preset: &Preset, medium: Medium) -> Result<Change, Fault> {
+        let osds = Target::Stored(Scope::Osds);
+        let mut change = Change::default();
+        if let Some(scheduler) = &self.scheduler {
+            change = change.and_set(osds, "osd_op_queue", scheduler);
+        }
+        if let Some(profile) = &self.profile {
+            change = change.and_set(osds, "osd_mclock_profile", profile);
+        }
+        for (section, options) in &self.settings {
+            let scope = match section.parse() {
+                Ok(Who::Global) => Scope::Global,
+                Ok(Who::Osds) => Scope::Osds,
+                Ok(Who::Osd(osd)) => Scope::Osd(osd),
+                Err(expected) => {
+                    let reason = format!("there is no section `{section}`, {expected}");
+                    return Err(Fault::at("settings", section, reason));
+                }
+            };
+            for (option, value) in options {
+                change = change.and_set(Target::Stored(scope), option, &value.text());
+            }
+        }
+        let media = vec![medium; self.osds.len()];
+        let mut settings = Settings::new(*preset, &media, Enforcement::Refuse);
+        match settings.apply(&change) {
+            Ok(_) => Ok(change),
+            Err(refused) => Err(self.blame(&refused)),
+        }
+    }
+
+    /// The field that a refusal is about: its sentence names the option, of which one may begin like another.
+    fn blame(&self, refused: &Refused) -> Fault {
+        let says = refused.to_string();
+        if let Refused::UnknownOsd(osd) = refused {
+            return Fault::at("settings", &osd.to_string(), says);
+        }
+        let options = self.settings.values().flat_map(|options| options.keys());
+        let named = options.filter(|option| says.contains(option.as_str()));
+        match named.max_by_key(|option| option.len()) {
+            Some(option) => Fault::at("settings", option, says),
+            None if says.contains("osd_op_queue") => Fault::new("scheduler", says),
+            None => Fault::new("profile", says),
+        }
+    }
+}
+
+fn typed<T>(typed: Option<Typed<T>>, default: T) -> T {
+    typed.map_or(default, |typed| typed.0)
+}
+
+fn osds(typed: &[OsdTyped], dir: &Path) -> Result<Vec<OsdConfig>, Fault> {
+    if !(1..=OsdSet::OSDS_MAX as usize).contains(&typed.len()) {
+        let reason =
+            format!("{} OSDs make no node; it takes 1 to {}", typed.len(), OsdSet::OSDS_MAX);
+        return Err(Fault::new("osds", reason));
+    }
+    let mut osds: Vec<OsdConfig> = Vec::new();
+    for osd in typed {
+        let path = dir.join(&osd.path);
+        if osds.iter().any(|other| other.path == path) {
+            let shown = osd.path.display().to_string();
+            return Err(Fault::at("osds", &shown, format!("{shown} stands there twice")));
+        }
+        osds.push(OsdConfig { path, size: osd.size });
+    }
+    Ok(osds)
+}
+
+fn copies(typed: Option<u32>, osds: u32) -> Result<u32, Fault> {
+    let copies = typed.unwrap_or(COPIES.min(osds));
+    match (1..=osds).contains(&copies) {
+        true => Ok(copies),
+        false => Err(Fault::new(
+            "copies",
+            format!("{copies} copies have no place on {osds} OSDs; it takes 1 to {osds}"),
+        )),
+    }
+}
+
+/// NBD has no passwords: whoever reaches a listener may read and write. So it stays on this machine.
+fn refuse_unsafe(nbd: &NbdTyped) -> Result<(), Fault> {
+    let instead = "this build has no TLS; listen on loopback, and let a tunnel carry it further";
+    if nbd.tls.is_some() {
+        return Err(Fault::new("tls", instead));
+    }
+    match nbd.tcp {
+        Some(address) if !address.ip().is_loopback() => {
+            Err(Fault::new("tcp", format!("{address} can be reached from outside: {instead}")))
+        }
+        _ => Ok(()),
+    }
+}

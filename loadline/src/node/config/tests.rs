@@ -1,0 +1,208 @@
+//! Files and flags: what they mean, and how they are refused.
+
+use super::{ImageConfig, NodeConfig, OsdConfig, ServeArgs};
+use clap::{CommandFactory, Parser};
+use loadline_base::Bytes;
+use loadline_cluster::settings::{Change, Scope, Target};
+use loadline_device::Medium;
+use loadline_host::{BackendChoice, Direct};
+use loadline_osd::OsdId;
+use loadline_store::paged::{LogMode, Protection};
+use std::path::Path;
+
+const FULL: &str = r#"dir = "data"
+copies = 2
+pgs = 64
+osds = [
+    { path = "osd.0", size = "10 GiB" },
+    { path = "/dev/sdz" },
+]
+images = [{ name = "vol0", size = "2 GiB" }]
+admin = "/run/loadline.sock"
+cache = "512 MiB"
+log_mode = "fsync"
+protection = "log"
+medium = "hdd"
+preset = "reef"
+scheduler = "mclock_scheduler"
+profile = "high_client_ops"
+direct = "yes"
+backend = "threads"
+
+[nbd]
+unix = "clients.sock"
+tcp = "127.0.0.1:10809"
+
+[settings.global]
+osd_recovery_max_single_start = 2
+[settings."osd.1"]
+osd_mclock_max_capacity_iops_hdd = 450.5
+"#;
+
+fn parse(text: &str) -> Result<NodeConfig, String> {
+    NodeConfig::parse("etc/node.toml", Path::new("etc"), text)
+}
+
+#[derive(Parser)]
+struct Typed {
+    #[command(flatten)]
+    args: ServeArgs,
+}
+
+fn flags(arguments: &[&str]) -> Result<NodeConfig, String> {
+    let typed = Typed::try_parse_from([&["serve"], arguments].concat())
+        .map_err(|error| error.to_string())?;
+    NodeConfig::from_args(typed.args).map_err(|failure| format!("{failure:?}"))
+}
+
+#[test]
+fn every_field_of_a_file_is_meant() {
+    let config = parse(FULL).unwrap();
+    let osd = |path: &str, size| OsdConfig { path: path.into(), size };
+    let own = osd("etc/data/osd.0", Some(Bytes::from_mib(10 << 10)));
+    assert_eq!(config.osds, [own, osd("/dev/sdz", None)]);
+    let size = Bytes::from_mib(2 << 10);
+    assert_eq!(config.images, [ImageConfig { name: "vol0".into(), size }]);
+    assert_eq!(
+        (config.dir.as_path(), config.copies, config.pgs),
+        (Path::new("etc/data"), 2, Some(64))
+    );
+    assert_eq!(config.nbd_unix, Path::new("etc/data/clients.sock"));
+    assert_eq!(config.nbd_tcp, Some("127.0.0.1:10809".parse().unwrap()));
+    assert_eq!(config.admin, Path::new("/run/loadline.sock"));
+    assert_eq!((config.cache, config.medium), (Bytes::from_mib(512), Medium::Hdd));
+    assert_eq!((config.log_mode, config.protection), (LogMode::Fsync, Protection::Log));
+    assert_eq!((config.direct, config.backend), (Direct::Yes, BackendChoice::Threads));
+    assert_eq!(config.preset.name, "reef");
+    let (all, one) = (Target::Stored(Scope::Osds), Scope::Osd(OsdId::new(1)));
+    let settings = Change::set(all, "osd_op_queue", "mclock_scheduler")
+        .and_set(all, "osd_mclock_profile", "high_client_ops")
+        .and_set(Target::Stored(Scope::Global), "osd_recovery_max_single_start", "2")
+        .and_set(Target::Stored(one), "osd_mclock_max_capacity_iops_hdd", "450.5");
+    assert_eq!(config.settings, settings);
+}
+
+/// The flags and the file that say the same are the same node.
+#[test]
+fn flags_and_file_make_one_configuration() {
+    let by_flags = flags(&[
+        "--dir=data",
+        "--osds=2",
+        "--size=10GiB",
+        "--copies=2",
+        "--pgs=64",
+        "--image=vol0=2GiB",
+        "--cache=512MiB",
+        "--log-mode=fsync",
+        "--protection=log",
+        "--medium=hdd",
+        "--preset=reef",
+        "--scheduler=wpq",
+        "--profile=balanced",
+        "--direct=no",
+        "--backend=io_uring",
+        "--nbd-tcp=[::1]:10809",
+        "--set=osd_max_backfills=4",
+    ]);
+    let by_file = NodeConfig::parse(
+        "node.toml",
+        Path::new(""),
+        r#"dir = "data"
+        osds = [{ path = "osd.0", size = "10 GiB" }, { path = "osd.1", size = "10 GiB" }]
+        copies = 2
+        pgs = 64
+        images = [{ name = "vol0", size = "2 GiB" }]
+        nbd = { tcp = "[::1]:10809" }
+        cache = "512 MiB"
+        log_mode = "fsync"
+        protection = "log"
+        medium = "hdd"
+        preset = "reef"
+        scheduler = "wpq"
+        profile = "balanced"
+        direct = "no"
+        backend = "io_uring"
+        settings = { osd = { osd_max_backfills = 4 } }"#,
+    );
+    assert_eq!(format!("{:?}", by_flags.unwrap()), format!("{:?}", by_file.unwrap()));
+}
+
+#[test]
+fn a_folder_with_osds_needs_no_more_flags() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = format!("--dir={}", folder.path().display());
+    let none = flags(&[&dir]).unwrap_err();
+    assert!(none.contains("--osds: 0 OSDs make no node; it takes 1 to 64"), "{none}");
+    for name in ["osd.0", "osd.1", "osd.3"] {
+        std::fs::write(folder.path().join(name), "").unwrap();
+    }
+    let config = flags(&[&dir]).unwrap();
+    let sizes: Vec<Option<Bytes>> = config.osds.iter().map(|osd| osd.size).collect();
+    assert_eq!((sizes, config.copies), (vec![None, None], 2), "there is a gap after osd.1");
+    let config = flags(&[&dir, "--osds=3"]).unwrap();
+    assert_eq!((config.osds[2].size, config.copies), (Some(Bytes::from_mib(10 << 10)), 3));
+}
+
+#[test]
+fn a_bad_file_is_refused_with_its_place() {
+    let check = |from: &str, to: &str, says: &str| {
+        assert!(FULL.contains(from), "{from}");
+        let error = parse(&FULL.replace(from, to)).expect_err(to);
+        assert!(error.starts_with(&format!("etc/node.toml:{says}")), "{error}");
+    };
+    check("copies = 2", "copys = 2", "2: unknown field `copys`");
+    check(
+        "copies = 2",
+        "copies = 3",
+        "2: copies: 3 copies have no place on 2 OSDs; it takes 1 to 2",
+    );
+    check("copies = 2", "copies = 0", "2: copies: 0 copies have no place");
+    check("pgs = 64", "pgs = 0", "3: pgs: takes a number of at least 1");
+    check("10 GiB", "10 GB5", "5: `10 GB5` is not understood: expected a size");
+    check("\"/dev/sdz\"", "\"osd.0\"", "6: osds: osd.0 stands there twice");
+    check("path = \"/dev/sdz\"", "size = \"1 GiB\"", "6: missing field `path`");
+    check("vol0", "vol0@x", "8: images: the name `vol0@x` takes letters");
+    check("2 GiB", "0", "8: images: `vol0` takes a size of at least one byte");
+    check("\"fsync\"", "\"fsnyc\"", "11: `fsnyc` is not understood: expected one of `fsync`");
+    check("\"reef\"", "\"reif\"", "14: `reif` is not understood: there is no preset `reif`");
+    check("mclock_scheduler", "mclok", "15: scheduler: osd_op_queue cannot be `mclok`");
+    check("high_client_ops", "high", "16: profile: osd_mclock_profile cannot be `high`");
+    check(
+        "127.0.0.1",
+        "0.0.0.0",
+        "22: tcp: 0.0.0.0:10809 can be reached from outside: this build has no TLS",
+    );
+    check("tcp = \"127.0.0.1:10809\"", "tls = { key = \"k\" }", "22: tls: this build has no TLS");
+    check("[settings.global]", "[settings.every]", "24: settings: there is no section `every`");
+    check(
+        "osd_recovery_max_single_start = 2",
+        "osd_x = 2",
+        "25: settings: there is no option osd_x",
+    );
+    check("\"osd.1\"", "\"osd.7\"", "26: settings: there is no osd.7");
+    check("450.5", "\"fast\"", "27: settings: osd_mclock_max_capacity_iops_hdd cannot be `fast`");
+}
+
+/// A flag beside a file would have to be read as a change of it, or be ignored.
+#[test]
+fn a_file_is_everything() {
+    let command = Typed::command();
+    let config = command.get_arguments().find(|flag| flag.get_id() == "config").unwrap();
+    let others = command.get_arguments().count() - 1;
+    assert_eq!(command.get_arg_conflicts_with(config).len(), others);
+}
+
+#[test]
+fn bad_flags_are_refused_by_name() {
+    let check = |arguments: &[&str], says: &str| {
+        let error = flags(&[&["--dir=nowhere", "--osds=2"], arguments].concat()).expect_err(says);
+        assert!(error.contains(says), "{error}");
+    };
+    check(&["--copies=3"], "--copies: 3 copies have no place on 2 OSDs");
+    check(&["--image=vol0"], "expected an image such as `vol0=2GiB`");
+    check(&["--image=vol0=1GiB", "--image=vol0=2GiB"], "--image: `vol0` stands there twice");
+    check(&["--nbd-tcp=0.0.0.0:10809"], "--nbd-tcp: 0.0.0.0:10809 can be reached from outside");
+    check(&["--log-mode=sync"], "expected one of `fsync`, `log-only`, `background`, `none`");
+    check(&["--set=osd_max_backfils=1"], "--set: there is no option osd_max_backfils");
+    check(&["--config=node.toml"], "cannot be used with");
+}

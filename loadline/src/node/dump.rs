@@ -1,0 +1,120 @@
+//! `loadline dump` and `loadline tell`: what waits and why, where ops spent their time, what a disk can do.
+
+use super::args::{DumpArgs, DumpSubcommand, TellArgs, TellSubcommand};
+use super::{bandwidth, size};
+use crate::failure::Failure;
+use crate::show;
+use loadline_base::Span;
+use loadline_host::admin::api::{
+    BenchAsked, BenchResult, Command, Op, OpDump, OsdCommand, QueueDump, QueueTags, QueuedItem,
+};
+
+pub(crate) fn carry_out(args: DumpArgs) -> Result<(), Failure> {
+    let node = &args.node;
+    match args.command {
+        DumpSubcommand::Queues(one) => {
+            node.show(&Command::Osd(OsdCommand::Queues(one.osd.0)), queues)
+        }
+        DumpSubcommand::Ops => node.show(&Command::Ops, ops),
+        DumpSubcommand::History => node.show(&Command::OpHistory, ops),
+    }
+}
+
+/// `loadline tell osd.N bench`
+pub(crate) fn tell(args: TellArgs) -> Result<(), Failure> {
+    let TellSubcommand::Bench { total, block, store } = args.command;
+    let asked = BenchAsked {
+        total_bytes: total.map(|size| size.get()),
+        block_bytes: block.map(|size| size.get()),
+        store,
+    };
+    args.node.show(&Command::Osd(OsdCommand::Bench(args.osd.0, asked)), bench)
+}
+
+fn milliseconds(nanos: u64) -> String {
+    format!("{:.3} ms", Span::from_nanos(nanos).as_millis_f64())
+}
+
+fn queues(dump: &QueueDump) -> String {
+    let waiting: usize = dump.shards.iter().map(|shard| shard.waiting.len()).sum();
+    let head = format!(
+        "osd.{}, {}: {waiting} waiting in {} shards\n",
+        dump.osd,
+        dump.scheduler,
+        dump.shards.len()
+    );
+    let rows: Vec<[String; 8]> = dump
+        .shards
+        .iter()
+        .flat_map(|shard| shard.waiting.iter().map(|item| item_row(shard.shard, item)))
+        .collect();
+    if rows.is_empty() {
+        return head;
+    }
+    let columns = ["shard", "class", "client", "place", "age", "cost", "tags", "why"];
+    format!("{head}\n{}", show::table(columns, &[1, 6, 7], &rows))
+}
+
+fn item_row(shard: u32, item: &QueuedItem) -> [String; 8] {
+    [
+        shard.to_string(),
+        item.class.clone(),
+        item.client.to_string(),
+        item.place.to_string(),
+        milliseconds(item.age_ns),
+        item.cost.to_string(),
+        item.tags.map_or(String::new(), |tags| in_words(&tags)),
+        item.reason.text.clone(),
+    ]
+}
+
+/// `r +3.200 ms, w 17.5`: the reservation is due in 3.2 ms, the weighted tag is 17.5.
+fn in_words(tags: &QueueTags) -> String {
+    let due = |name: &str, nanos: Option<i64>| {
+        nanos.map(|nanos| format!("{name} {:+.3} ms", nanos as f64 / 1e6))
+    };
+    let parts = [
+        due("r", tags.reservation_in_ns),
+        tags.proportion.map(|tag| format!("w {tag}")),
+        due("l", tags.limit_in_ns),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn ops(dump: &OpDump) -> String {
+    if dump.ops.is_empty() {
+        return "none\n".to_owned();
+    }
+    let rows: Vec<[String; 7]> = dump.ops.iter().map(op_row).collect();
+    let columns = ["op", "kind", "image", "range", "PG, primary", "age", "stages, ms after issue"];
+    show::table(columns, &[1, 2, 4, 6], &rows)
+}
+
+fn op_row(op: &Op) -> [String; 7] {
+    let stage = |after_ns| format!("{:.3}", Span::from_nanos(after_ns).as_millis_f64());
+    let stages: Vec<String> =
+        op.stages.iter().map(|at| format!("{} {}", at.stage, stage(at.after_ns))).collect();
+    let primary = op.osd.map_or_else(|| "nobody".to_owned(), |osd| format!("osd.{osd}"));
+    [
+        op.op.to_string(),
+        op.kind.clone(),
+        op.image.clone(),
+        format!("{} + {}", op.offset_bytes, size(op.length_bytes)),
+        format!("{}, {primary}", op.pg),
+        milliseconds(op.age_ns),
+        stages.join(", "),
+    ]
+}
+
+fn bench(result: &BenchResult) -> String {
+    format!(
+        "osd.{}: {:.0} IOPS, {} ({} in writes of {} took {:.3} s)\n{}\n",
+        result.osd,
+        result.iops,
+        bandwidth(result.bytes_per_s),
+        size(result.total_bytes),
+        size(result.block_bytes),
+        Span::from_nanos(result.elapsed_ns).as_secs_f64(),
+        result.verdict
+    )
+}

@@ -1,0 +1,109 @@
+//! `loadline image`, with its snapshots.
+
+use super::args::{ImageArgs, ImageSubcommand, SnapshotSubcommand};
+use super::reach::NodeArgs;
+use super::size;
+use crate::failure::Failure;
+use crate::show;
+use loadline_host::admin::api::{
+    Command, Image, ImageAsked, ImageCommand, Images, Snapshot, Snapshots,
+};
+
+pub(crate) fn carry_out(args: ImageArgs) -> Result<(), Failure> {
+    let node = &args.node;
+    let order = |command, says: String| node.order(&Command::Image(command), &says);
+    match args.command {
+        ImageSubcommand::List => {
+            node.show(&Command::Image(ImageCommand::List), |images: &Images| table(&images.images))
+        }
+        ImageSubcommand::Info(one) => {
+            node.show(&Command::Image(ImageCommand::Info(one.name)), in_words)
+        }
+        ImageSubcommand::Create { name, size, pool, object_size } => {
+            let says = format!("image {name} of {size} is made");
+            let object_bytes = object_size.map(|size| size.get());
+            let asked = ImageAsked { name, pool, size_bytes: size.get(), object_bytes };
+            order(ImageCommand::Create(asked), says)
+        }
+        ImageSubcommand::Resize { name, size } => {
+            let says = format!("image {name} has {size}");
+            order(ImageCommand::Resize(name, size.get()), says)
+        }
+        ImageSubcommand::Remove(one) => {
+            let says = format!("image {} is removed", one.name);
+            order(ImageCommand::Remove(one.name), says)
+        }
+        ImageSubcommand::Rename { name, new_name } => {
+            let says = format!("image {name} is now {new_name}");
+            order(ImageCommand::Rename { image: name, name: new_name }, says)
+        }
+        ImageSubcommand::Clone { from, name } => {
+            let says = format!("image {name} begins as {from}");
+            order(ImageCommand::Clone { from, name }, says)
+        }
+        ImageSubcommand::Snapshot(command) => snapshot(node, command),
+    }
+}
+
+fn snapshot(node: &NodeArgs, command: SnapshotSubcommand) -> Result<(), Failure> {
+    let order = |command, says: String| node.order(&Command::Image(command), &says);
+    match command {
+        SnapshotSubcommand::List(one) => node
+            .show(&Command::Image(ImageCommand::Snapshots(one.name)), |snapshots: &Snapshots| {
+                snapshot_table(&snapshots.snapshots)
+            }),
+        SnapshotSubcommand::Create { name } => {
+            let says = format!("snapshot {name} is made");
+            order(ImageCommand::Snapshot(name), says)
+        }
+        SnapshotSubcommand::Remove { name } => {
+            let says = format!("snapshot {name} is removed");
+            order(ImageCommand::RemoveSnapshot(name), says)
+        }
+    }
+}
+
+fn table(images: &[Image]) -> String {
+    let row = |image: &Image| {
+        [
+            image.name.clone(),
+            image.pool.clone(),
+            size(image.size_bytes),
+            size(image.object_bytes),
+            image.snapshots.len().to_string(),
+            image.parent.clone().unwrap_or_default(),
+        ]
+    };
+    let rows: Vec<[String; 6]> = images.iter().map(row).collect();
+    show::table(["image", "pool", "size", "objects of", "snapshots", "began as"], &[1, 5], &rows)
+}
+
+fn in_words(image: &Image) -> String {
+    let mut text = format!(
+        "{}: {} in objects of {}, pool {}\n",
+        image.name,
+        size(image.size_bytes),
+        size(image.object_bytes),
+        image.pool
+    );
+    if let Some(parent) = &image.parent {
+        text += &format!("began as {parent}\n");
+    }
+    if !image.snapshots.is_empty() {
+        text += &format!("\n{}", snapshot_table(&image.snapshots));
+    }
+    text
+}
+
+fn snapshot_table(snapshots: &[Snapshot]) -> String {
+    let row = |snapshot: &Snapshot| {
+        [
+            snapshot.name.clone(),
+            snapshot.id.to_string(),
+            size(snapshot.size_bytes),
+            snapshot.clones.join(", "),
+        ]
+    };
+    let rows: Vec<[String; 4]> = snapshots.iter().map(row).collect();
+    show::table(["snapshot", "id", "size", "clones"], &[3], &rows)
+}

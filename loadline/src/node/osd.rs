@@ -1,0 +1,66 @@
+//! `loadline osd`
+
+use super::args::{DiskArgs, OsdArgs, OsdSubcommand};
+use super::size;
+use super::status::duration;
+use crate::failure::Failure;
+use crate::show;
+use loadline_host::admin::api::{Added, Command, Osd, OsdAsked, OsdCommand, Osds};
+
+pub(crate) fn carry_out(args: OsdArgs) -> Result<(), Failure> {
+    let node = &args.node;
+    if let Some((osd, step)) = args.command.step() {
+        let command = Command::Osd(OsdCommand::Move(osd, step));
+        return node.order(&command, &format!("{osd} is {}", step.name()));
+    }
+    match args.command {
+        OsdSubcommand::Add(disk) => {
+            let path = disk.path.clone();
+            node.show(&Command::Osd(OsdCommand::Add(asked(disk)?)), |added: &Added| {
+                format!("osd.{} is made on {path}\n", added.osd)
+            })
+        }
+        OsdSubcommand::Replace { osd, disk } => {
+            let says = format!("{} begins anew on {}", osd.0, disk.path);
+            node.order(&Command::Osd(OsdCommand::Replace(osd.0, asked(disk)?)), &says)
+        }
+        OsdSubcommand::Remove(one) => {
+            let says = format!("{} is removed", one.osd.0);
+            node.order(&Command::Osd(OsdCommand::Remove(one.osd.0)), &says)
+        }
+        _ => node.show(&Command::Osd(OsdCommand::List), |osds: &Osds| table(&osds.osds)),
+    }
+}
+
+/// The node has a working folder of its own, so it gets the whole path.
+fn asked(disk: DiskArgs) -> Result<OsdAsked, Failure> {
+    let whole = std::path::absolute(&disk.path)
+        .map_err(|error| Failure::Input(format!("{}: {error}", disk.path)))?;
+    let path = whole.to_str().expect("a typed text stays one").to_owned();
+    Ok(OsdAsked { path, size_bytes: disk.size.map(|size| size.get()) })
+}
+
+/// The OSDs, one in each row, and below them why those that failed did.
+pub(super) fn table(osds: &[Osd]) -> String {
+    let rows: Vec<[String; 8]> = osds.iter().map(row).collect();
+    let head = ["osd", "state", "used", "size", "PGs", "up since", "log, disk", "path"];
+    let failures = osds.iter().filter_map(|osd| {
+        let failure = osd.failure.as_ref()?;
+        Some(format!("osd.{} failed: {failure}\n", osd.osd))
+    });
+    show::table(head, &[1, 6, 7], &rows) + &failures.collect::<String>()
+}
+
+fn row(osd: &Osd) -> [String; 8] {
+    let state = [if osd.up { "up" } else { "down" }, if osd.is_in { "in" } else { "out" }];
+    [
+        format!("osd.{}", osd.osd),
+        state.join(", "),
+        size(osd.used_bytes),
+        size(osd.size_bytes),
+        osd.pgs.to_string(),
+        osd.uptime_ns.map_or_else(|| "–".to_owned(), duration),
+        format!("{}, {}", osd.log_mode, osd.disk_mode),
+        osd.path.clone(),
+    ]
+}

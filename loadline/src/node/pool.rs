@@ -1,0 +1,34 @@
+//! `loadline pool`
+
+use super::args::{PoolArgs, PoolSubcommand};
+use crate::failure::Failure;
+use crate::show;
+use loadline_host::admin::api::{Command, Pool, PoolAsked, PoolCommand, Pools};
+
+pub(crate) fn carry_out(args: PoolArgs) -> Result<(), Failure> {
+    let node = &args.node;
+    match args.command {
+        PoolSubcommand::List => {
+            node.show(&Command::Pool(PoolCommand::List), |pools: &Pools| table(&pools.pools))
+        }
+        PoolSubcommand::Create { name, pgs, copies } => {
+            let says = format!("pool {name} is made");
+            let asked = PoolAsked { name, pgs, copies };
+            node.order(&Command::Pool(PoolCommand::Create(asked)), &says)
+        }
+        PoolSubcommand::Remove { name } => {
+            let says = format!("pool {name} is removed");
+            node.order(&Command::Pool(PoolCommand::Remove(name)), &says)
+        }
+    }
+}
+
+fn table(pools: &[Pool]) -> String {
+    let row = |pool: &Pool| {
+        let [pgs, copies, images] =
+            [pool.pgs, pool.copies, pool.images].map(|count| count.to_string());
+        [pool.name.clone(), pgs, copies, images]
+    };
+    let rows: Vec<[String; 4]> = pools.iter().map(row).collect();
+    show::table(["pool", "PGs", "copies", "images"], &[], &rows)
+}

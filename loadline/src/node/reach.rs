@@ -1,0 +1,82 @@
+//! Which node is meant, and how it is asked.
+
+use crate::failure::Failure;
+use crate::show;
+use clap::Args;
+use loadline_host::admin::api::{Command, Done, RefusalKind};
+use loadline_host::admin::{Client, ClientError};
+use serde::de::DeserializeOwned;
+use std::env;
+use std::path::PathBuf;
+
+/// Where a node lives unless somebody says otherwise.
+const DIR: &str = "loadline";
+
+#[derive(Debug, Args)]
+pub(crate) struct NodeArgs {
+    /// The node's folder; by default $LOADLINE_DIR, or ./loadline
+    #[arg(long, global = true, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// The node's admin socket; by default admin.sock in its folder
+    #[arg(long, global = true, value_name = "PATH", conflicts_with = "dir")]
+    socket: Option<PathBuf>,
+    /// Print one JSON object instead of text
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+/// The folder of the node that is meant when nothing is said.
+pub(crate) fn default_dir() -> PathBuf {
+    env::var_os("LOADLINE_DIR").map_or_else(|| DIR.into(), PathBuf::from)
+}
+
+impl NodeArgs {
+    pub(super) fn connect(&self) -> Result<Client, Failure> {
+        let in_folder = || self.dir.clone().unwrap_or_else(default_dir).join("admin.sock");
+        let socket = self.socket.clone().unwrap_or_else(in_folder);
+        Ok(Client::connect(&socket)?)
+    }
+
+    /// Whether a program reads the output.
+    pub(super) fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Asks, and shows the answer: as it came, or as `text` puts it.
+    pub(super) fn show<A: DeserializeOwned>(
+        &self,
+        command: &Command,
+        text: impl FnOnce(&A) -> String,
+    ) -> Result<(), Failure> {
+        self.show_next(&mut self.connect()?, command, text)
+    }
+
+    /// The same over a connection that there is.
+    pub(super) fn show_next<A: DeserializeOwned>(
+        &self,
+        client: &mut Client,
+        command: &Command,
+        text: impl FnOnce(&A) -> String,
+    ) -> Result<(), Failure> {
+        match self.json {
+            true => show::json(&client.ask(command)?),
+            false => show::text(&text(&client.ask(command)?)),
+        }
+    }
+
+    /// Asks for something to be done, and says that it is.
+    pub(super) fn order(&self, command: &Command, says: &str) -> Result<(), Failure> {
+        self.show(command, |Done {}| format!("{says}\n"))
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Failure {
+        match &error {
+            ClientError::Refused(refusal) if refusal.kind != RefusalKind::Unavailable => {
+                Failure::Input(error.to_string())
+            }
+            _ => Failure::Environment(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! `loadline config` and `loadline profile switch`
+
+use super::args::{ConfigArgs, ConfigSubcommand, SwitchArgs};
+use super::reach::NodeArgs;
+use crate::failure::Failure;
+use crate::show;
+use loadline_host::admin::api::{
+    Altered, Command, ConfigChanged, ConfigCommand, ConfigRow, ConfigRows, Explained,
+    ExplainedLevel, Level,
+};
+
+/// The option that names an OSD's profile.
+const PROFILE: &str = "osd_mclock_profile";
+
+pub(crate) fn carry_out(args: ConfigArgs) -> Result<(), Failure> {
+    let node = &args.node;
+    let level = |runtime| if runtime { Level::Runtime } else { Level::Stored };
+    match args.command {
+        ConfigSubcommand::Show { who } => node
+            .show(&Command::Config(ConfigCommand::Show(who)), |rows: &ConfigRows| {
+                table(&rows.rows)
+            }),
+        ConfigSubcommand::Get { who, option } => {
+            node.show(&Command::Config(ConfigCommand::Get(who, option)), explanation)
+        }
+        ConfigSubcommand::Set { who, option, value, runtime } => {
+            change(node, ConfigCommand::Set { who, option, value, level: level(runtime) })
+        }
+        ConfigSubcommand::Rm { who, option, runtime } => {
+            change(node, ConfigCommand::Remove { who, option, level: level(runtime) })
+        }
+    }
+}
+
+/// A profile is an option like others; all shards of an OSD take it in one step.
+pub(crate) fn switch_profile(args: SwitchArgs) -> Result<(), Failure> {
+    let (option, value) = (PROFILE.to_owned(), args.profile);
+    change(&args.node, ConfigCommand::Set { who: args.who, option, value, level: Level::Stored })
+}
+
+fn change(node: &NodeArgs, command: ConfigCommand) -> Result<(), Failure> {
+    node.show(&Command::Config(command), changes)
+}
+
+fn changes(changed: &ConfigChanged) -> String {
+    if changed.altered.is_empty() {
+        let why = "it is so already, or waits for a restart, or another level hides it";
+        return format!("no value in force is another now: {why}\n");
+    }
+    let row = |altered: &Altered| {
+        let osd = format!("osd.{}", altered.osd);
+        [osd, altered.option.clone(), altered.before.clone(), altered.after.clone()]
+    };
+    let rows: Vec<[String; 4]> = changed.altered.iter().map(row).collect();
+    show::table(["osd", "option", "was", "is"], &[1], &rows)
+}
+
+fn table(rows: &[ConfigRow]) -> String {
+    let row = |row: &ConfigRow| {
+        let later = row.after_restart.as_ref();
+        let later = later.map_or(String::new(), |value| format!("after restart {value}"));
+        [row.who.clone(), row.option.clone(), row.value.clone(), row.origin.clone(), later]
+    };
+    let rows: Vec<[String; 5]> = rows.iter().map(row).collect();
+    show::table(["section", "option", "value", "from", ""], &[1, 3, 4], &rows)
+}
+
+fn explanation(explained: &Explained) -> String {
+    let row = |level: &ExplainedLevel| {
+        let value = level.value.clone().unwrap_or_else(|| "–".to_owned());
+        [level.level.clone(), value]
+    };
+    let rows: Vec<[String; 2]> = explained.levels.iter().map(row).collect();
+    let mut text = format!(
+        "{} of {} is {} ({})\n",
+        explained.option, explained.who, explained.value, explained.origin
+    );
+    if let Some(later) = &explained.after_restart {
+        text += &format!("after a restart {later}\n");
+    }
+    format!("{text}\n{}", show::table(["level", "value"], &[], &rows))
+}

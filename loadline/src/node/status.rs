@@ -1,0 +1,115 @@
+//! `loadline status` and `loadline health`
+
+use super::args::StatusArgs;
+use super::reach::NodeArgs;
+use super::{bandwidth, osd};
+use crate::failure::Failure;
+use crate::show;
+use loadline_host::admin::api::{Command, Health, ObjectCounts, Status};
+use serde_json::{Value, json};
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+/// Between two looks with --watch.
+const LOOK: Duration = Duration::from_secs(1);
+/// Empties a terminal and goes to its first line.
+const CLEAR: &str = "\x1b[2J\x1b[H";
+
+pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
+    let mut client = args.node.connect()?;
+    let clears = args.watch && io::stdout().is_terminal();
+    loop {
+        let page = |status: &Status| {
+            let clear = if clears { CLEAR } else { "" };
+            format!("{clear}{}", in_words(status))
+        };
+        args.node.show_next(&mut client, &Command::Status, page)?;
+        if !args.watch {
+            return Ok(());
+        }
+        #[expect(clippy::disallowed_methods, reason = "a person watches in real time")]
+        std::thread::sleep(LOOK);
+        if !clears {
+            show::text("\n")?;
+        }
+    }
+}
+
+/// `loadline health`: the status, but only what needs attention.
+pub(crate) fn health(args: &NodeArgs) -> Result<(), Failure> {
+    let status: Status = args.connect()?.ask(&Command::Status)?;
+    match args.json() {
+        true => show::json(&health_json(&status.health)),
+        false => show::text(&health_in_words(&status.health)),
+    }
+}
+
+fn health_json(health: &Health) -> Value {
+    json!({ "level": health.level, "findings": health.findings })
+}
+
+fn health_in_words(health: &Health) -> String {
+    let findings = health.findings.iter().map(|finding| format!("  {finding}\n"));
+    format!("health: {}\n{}", health.level.name(), findings.collect::<String>())
+}
+
+fn in_words(status: &Status) -> String {
+    let osds = &status.osd_counts;
+    let (recovery, client) = (&status.recovery, &status.client);
+    let pgs: Vec<String> =
+        status.pgs.iter().map(|count| format!("{} {}", count.pgs, count.state)).collect();
+    let lines = [
+        (
+            "node",
+            format!(
+                "running for {} on {}, map epoch {}",
+                duration(status.uptime_ns),
+                status.io_mode,
+                status.map_epoch
+            ),
+        ),
+        ("OSDs", format!("{}: {} up, {} in", osds.total, osds.up, osds.is_in)),
+        ("PGs", pgs.join(", ")),
+        ("copies", copies(&status.objects)),
+        (
+            "recovery",
+            format!("{:.1} objects/s, {}", recovery.objects_per_s, bandwidth(recovery.bytes_per_s)),
+        ),
+        (
+            "clients",
+            format!(
+                "{:.0} reads/s, {}; {:.0} writes/s, {}",
+                client.reads_per_s,
+                bandwidth(client.read_bytes_per_s),
+                client.writes_per_s,
+                bandwidth(client.written_bytes_per_s)
+            ),
+        ),
+    ];
+    let lines = lines.map(|(name, text)| format!("{:<10}{text}\n", format!("{name}:"))).concat();
+    format!("{}\n{lines}\n{}", health_in_words(&status.health), osd::table(&status.osds))
+}
+
+fn copies(objects: &ObjectCounts) -> String {
+    let share = |count: u64| 100.0 * count as f64 / objects.copies.max(1) as f64;
+    format!(
+        "{}: {} misplaced ({:.1} %), {} degraded ({:.1} %); {} objects being recovered",
+        objects.copies,
+        objects.misplaced,
+        share(objects.misplaced),
+        objects.degraded,
+        share(objects.degraded),
+        objects.recovering
+    )
+}
+
+/// A length of time to the second, in its two largest units.
+pub(super) fn duration(nanos: u64) -> String {
+    let seconds = nanos / 1_000_000_000;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        3_600..86_400 => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
+        _ => format!("{} d {} h", seconds / 86_400, seconds / 3_600 % 24),
+    }
+}

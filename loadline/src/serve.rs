@@ -1,0 +1,70 @@
+//! `loadline serve`: a node on this machine, until it is told to stop.
+
+use crate::cli::ServeCommand;
+use crate::failure::Failure;
+use crate::node::config::NodeConfig;
+use loadline_host::{BootError, DiskSpec, Engine, EngineConfig, ImageSpec, ListenAt};
+use std::io::{self, IsTerminal};
+use tracing_subscriber::EnvFilter;
+
+pub(crate) fn carry_out(command: ServeCommand) -> Result<(), Failure> {
+    let config = NodeConfig::from_args(command.node)?;
+    log(command.log.as_deref(), command.log_json)?;
+    std::fs::create_dir_all(&config.dir).map_err(|error| {
+        Failure::Environment(format!("{}: cannot be made: {error}", config.dir.display()))
+    })?;
+    let mut engine = Engine::start(of_engine(config)).map_err(failure)?;
+    tracing::info!("ready");
+    engine.run();
+    Ok(())
+}
+
+fn failure(error: BootError) -> Failure {
+    match error {
+        BootError::NoDisks | BootError::Setting(_) | BootError::Image(..) => {
+            Failure::Input(error.to_string())
+        }
+        BootError::Stopped => Failure::Interrupted(error.to_string()),
+        _ => Failure::Environment(error.to_string()),
+    }
+}
+
+fn of_engine(config: NodeConfig) -> EngineConfig {
+    let nbd = [ListenAt::Unix(config.nbd_unix)].into_iter();
+    EngineConfig {
+        disks: config
+            .osds
+            .into_iter()
+            .map(|osd| DiskSpec { path: osd.path, size: osd.size })
+            .collect(),
+        copies: config.copies,
+        pgs: config.pgs,
+        images: config
+            .images
+            .into_iter()
+            .map(|image| ImageSpec { name: image.name, size: image.size })
+            .collect(),
+        nbd: nbd.chain(config.nbd_tcp.map(ListenAt::Tcp)).collect(),
+        admin: ListenAt::Unix(config.admin),
+        medium: config.medium,
+        preset: config.preset,
+        settings: config.settings,
+        cache: config.cache,
+        log_mode: config.log_mode,
+        protection: config.protection,
+        direct: config.direct,
+        backend: config.backend,
+    }
+}
+
+/// Events go to the standard error: lines for people, or JSON for machines.
+fn log(filter: Option<&str>, json: bool) -> Result<(), Failure> {
+    let filter = EnvFilter::try_new(filter.unwrap_or("info"))
+        .map_err(|error| Failure::Input(format!("--log: {error}")))?;
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    match json {
+        true => lines.json().init(),
+        false => lines.with_ansi(io::stderr().is_terminal()).with_target(false).init(),
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! What cannot be asked, what a node refuses, and nodes that are not there.
+
+use crate::script::{Scripted, loadline};
+use std::fs;
+
+const EMPTY: &str = r#"{"pools":[]}"#;
+
+/// A command that fails with this code and says this.
+fn check(node: &Scripted, arguments: &[&str], code: i32, says: &str) {
+    let output = loadline(node.folder(), arguments);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", output.stderr);
+    assert!(output.stderr.contains(says), "`{}` should contain `{says}`", output.stderr);
+    assert!(output.stdout.is_empty(), "{arguments:?} prints nothing else");
+}
+
+#[test]
+fn a_refusal_is_one_sentence_and_its_code_says_whose_fault() {
+    let refusal = r#"{"error":"there is no image `x`","wanted":"one of vol0, vol1"}"#;
+    let node = Scripted::new(&[("GET /image/x", 404, refusal)]);
+    let says = "error: there is no image `x`, expected one of vol0, vol1\n";
+    check(&node, &["image", "info", "x"], 2, says);
+    let node = Scripted::new(&[("POST /shutdown", 503, r#"{"error":"the node starts"}"#)]);
+    check(&node, &["stop"], 1, "error: the node starts\n");
+}
+
+#[test]
+fn a_node_is_found_by_folder_or_socket() {
+    let node = Scripted::new(&[("GET /pool", 200, EMPTY), ("GET /pool", 200, EMPTY)]);
+    let socket = node.socket();
+    for place in [["--dir", "node"], ["--socket", socket.to_str().unwrap()]] {
+        let output = loadline(node.folder(), &[&["pool", "list"][..], &place].concat());
+        assert!(output.status.success(), "{}", output.stderr);
+    }
+    node.was_asked_everything();
+    let nowhere =
+        "no node answers at nowhere/admin.sock: start one with `loadline serve --dir nowhere`";
+    check(&node, &["status", "--dir", "nowhere"], 1, nowhere);
+    check(&node, &["status", "--dir", "a", "--socket", "b"], 2, "cannot be used with");
+}
+
+#[test]
+fn a_node_that_ended_is_told_from_one_that_breaks_off() {
+    let node = Scripted::new(&[]);
+    fs::remove_file(node.socket()).unwrap();
+    drop(std::os::unix::net::UnixListener::bind(node.socket()).unwrap());
+    check(&node, &["health"], 1, "no node answers at node/admin.sock");
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_before_anybody_is_asked() {
+    let node = Scripted::new(&[]);
+    check(&node, &["osd", "down", "64"], 2, "expected an OSD such as `2` or `osd.2`");
+    check(&node, &["osd", "down", "-1"], 2, "error:");
+    check(&node, &["image", "create", "v"], 2, "--size");
+    check(&node, &["image", "create", "v", "--size", "2 GB5"], 2, "a size such as");
+    check(&node, &["image", "snapshot", "create", "v"], 2, "a snapshot such as `vol0@monday`");
+    check(&node, &["config", "set", "osd.x", "a", "b"], 2, "expected `global`, `osd` or one OSD");
+    check(&node, &["tell", "osd.0", "dance"], 2, "unexpected argument 'dance'");
+}

@@ -1,0 +1,167 @@
+//! The parts of commands: names, steps, levels, and the bodies that some commands carry.
+
+use loadline_osd::{OsdId, OsdSet};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// A step of an OSD in the map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OsdMove {
+    /// It stops serving; its data stays where it is.
+    Down,
+    /// Placement uses it no more; its data moves to the others.
+    Out,
+    /// It serves again.
+    Up,
+    /// Placement uses it again.
+    In,
+}
+
+impl OsdMove {
+    /// Every step.
+    pub const ALL: [OsdMove; 4] = [OsdMove::Down, OsdMove::Out, OsdMove::Up, OsdMove::In];
+
+    /// The step's name in commands and paths.
+    pub const fn name(self) -> &'static str {
+        match self {
+            OsdMove::Down => "down",
+            OsdMove::Out => "out",
+            OsdMove::Up => "up",
+            OsdMove::In => "in",
+        }
+    }
+}
+
+/// A snapshot of an image, `image@snapshot`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotName {
+    /// The image.
+    pub image: String,
+    /// The snapshot's name inside it.
+    pub snapshot: String,
+}
+
+impl fmt::Display for SnapshotName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.image, self.snapshot)
+    }
+}
+
+impl FromStr for SnapshotName {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<SnapshotName, &'static str> {
+        match text.split_once('@') {
+            Some((image, snapshot)) if !image.is_empty() && !snapshot.is_empty() => {
+                Ok(SnapshotName { image: image.to_owned(), snapshot: snapshot.to_owned() })
+            }
+            _ => Err("expected a snapshot such as `vol0@monday`"),
+        }
+    }
+}
+
+/// For whom an option has a value; the more specific wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// Everything.
+    Global,
+    /// Every OSD.
+    Osds,
+    /// One OSD.
+    Osd(OsdId),
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Who::Global => f.write_str("global"),
+            Who::Osds => f.write_str("osd"),
+            Who::Osd(osd) => osd.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Who {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Who, &'static str> {
+        let number = |text: &str| text.parse().ok().filter(|number| *number < OsdSet::OSDS_MAX);
+        match text {
+            "global" => Ok(Who::Global),
+            "osd" => Ok(Who::Osds),
+            _ => text
+                .strip_prefix("osd.")
+                .and_then(number)
+                .map(|number| Who::Osd(OsdId::new(number)))
+                .ok_or("expected `global`, `osd` or one OSD such as `osd.0`"),
+        }
+    }
+}
+
+/// For how long a value holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Until it is removed.
+    #[default]
+    Stored,
+    /// Until the OSD restarts.
+    Runtime,
+}
+
+/// The disk of an OSD that is to be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OsdAsked {
+    /// A file or a block device, as the node sees it.
+    pub path: String,
+    /// Size of a file that does not exist yet; by default what the path has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+}
+
+/// A pool that is to be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PoolAsked {
+    /// Its name.
+    pub name: String,
+    /// Placement groups; by default what suits the number of OSDs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pgs: Option<u32>,
+    /// Copies of each object; by default the node's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<u32>,
+}
+
+/// An image that is to be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageAsked {
+    /// Its name.
+    pub name: String,
+    /// The pool that holds it; by default the only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
+    /// Its size.
+    pub size_bytes: u64,
+    /// Size of its objects; by default 4 MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object_bytes: Option<u64>,
+}
+
+/// How a disk is measured; what is left out is as qos.md 6.2 has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BenchAsked {
+    /// Bytes written and timed; by default 12,288,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_bytes: Option<u64>,
+    /// Bytes of one write; by default 4096.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_bytes: Option<u64>,
+    /// Whether the result becomes the OSD's capacity if it lies within the thresholds.
+    #[serde(default)]
+    pub store: bool,
+}

@@ -1,0 +1,127 @@
+//! What waits and why, what ops went through, and what a disk can do.
+
+use serde::{Deserialize, Serialize};
+
+/// What waits in the queues of one OSD.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QueueDump {
+    /// The OSD.
+    pub osd: u32,
+    /// `mclock`, `wpq` or `fifo`.
+    pub scheduler: String,
+    /// Its shards in order, the idle ones too.
+    pub shards: Vec<ShardQueue>,
+}
+
+/// What waits in one shard's queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShardQueue {
+    /// The shard.
+    pub shard: u32,
+    /// By class and then by arrival.
+    pub waiting: Vec<QueuedItem>,
+}
+
+/// One piece of work that waits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QueuedItem {
+    /// Its service class.
+    pub class: String,
+    /// Whose it is inside the class.
+    pub client: u64,
+    /// Its place in its owner's line, 0 at the head.
+    pub place: u64,
+    /// How long it has waited.
+    pub age_ns: u64,
+    /// What it will be charged, in the scheduler's unit.
+    pub cost: u32,
+    /// Its priority.
+    pub priority: u32,
+    /// Its tags; only heads of lines have them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<QueueTags>,
+    /// Why it is not being served.
+    pub reason: WaitReason,
+}
+
+/// The tags of a waiting item, relative to now: what is negative is due.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QueueTags {
+    /// Until its reservation is due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation_in_ns: Option<i64>,
+    /// The weighted tag in the scheduler's own unit; comparable inside one shard only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proportion: Option<f64>,
+    /// Until its limit is passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_in_ns: Option<i64>,
+}
+
+/// Why an item is not being served.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WaitReason {
+    /// In one sentence.
+    pub text: String,
+    /// How long at least, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least_ns: Option<u64>,
+}
+
+/// Ops, in flight or ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpDump {
+    /// The ops.
+    pub ops: Vec<Op>,
+}
+
+/// One client op.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Op {
+    /// Its number in the order of issue.
+    pub op: u64,
+    /// `read`, `write`, `zero`.
+    pub kind: String,
+    /// The image, with its snapshot if it reads one.
+    pub image: String,
+    /// First byte inside the image.
+    pub offset_bytes: u64,
+    /// How many.
+    pub length_bytes: u64,
+    /// Its placement group.
+    pub pg: u32,
+    /// The primary, or none while nobody serves the group.
+    pub osd: Option<u32>,
+    /// Since its issue: until now, or until its reply.
+    pub age_ns: u64,
+    /// What it went through, in order. The last one is where an op in flight is now.
+    pub stages: Vec<OpStage>,
+}
+
+/// A stage that an op has reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpStage {
+    /// `admitted`, `dequeued`, `executed`, `committed` or `replied`.
+    pub stage: String,
+    /// After its issue.
+    pub after_ns: u64,
+}
+
+/// What a disk can do (qos.md 6.2).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BenchResult {
+    /// The OSD.
+    pub osd: u32,
+    /// Bytes written and timed.
+    pub total_bytes: u64,
+    /// Bytes of one write.
+    pub block_bytes: u64,
+    /// How long they took.
+    pub elapsed_ns: u64,
+    /// Writes per second.
+    pub iops: f64,
+    /// Bytes per second.
+    pub bytes_per_s: f64,
+    /// Whether the figure is believed and was kept, and why, in one sentence.
+    pub verdict: String,
+}

@@ -1,0 +1,63 @@
+//! What one may ask of a running node, what it answers, and how it refuses. Plain values; no bytes, no sockets.
+//!
+//! Every field that is a quantity ends in its unit: `_bytes`, `_ns`, `_per_s`. Times are spans before now unless a field
+//! says otherwise, because a reader does not know the node's clock.
+
+mod asked;
+mod command;
+mod dump;
+mod refusal;
+mod status;
+mod tables;
+
+pub use asked::{BenchAsked, ImageAsked, Level, OsdAsked, OsdMove, PoolAsked, SnapshotName, Who};
+pub use command::{Command, ConfigCommand, ImageCommand, OsdCommand, PoolCommand};
+pub use dump::{
+    BenchResult, Op, OpDump, OpStage, QueueDump, QueueTags, QueuedItem, ShardQueue, WaitReason,
+};
+pub use refusal::{Refusal, RefusalKind};
+pub use status::{
+    ClientRates, Health, HealthLevel, ObjectCounts, OsdCounts, PgCount, RecoveryRates, Status,
+};
+pub use tables::{
+    Added, Altered, ConfigChanged, ConfigRow, ConfigRows, Done, Explained, ExplainedLevel, Image,
+    Images, Osd, Osds, Pool, Pools, Snapshot, Snapshots,
+};
+
+use serde::Serialize;
+
+/// What a node answers to a [`Command`] that it has carried out.
+///
+/// On the wire it is the inner value alone: who asked knows what to expect ([`Command`] names it at each variant).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Answer {
+    /// It is done, and there is nothing more to say.
+    Done(Done),
+    /// Something new has its number.
+    Added(Added),
+    /// How the node is.
+    Status(Box<Status>),
+    /// The OSDs.
+    Osds(Osds),
+    /// The pools.
+    Pools(Pools),
+    /// The images.
+    Images(Images),
+    /// One image.
+    Image(Image),
+    /// The snapshots of an image.
+    Snapshots(Snapshots),
+    /// Values of options.
+    Config(ConfigRows),
+    /// One option on every level.
+    Explained(Explained),
+    /// What a change of the settings altered.
+    Changed(ConfigChanged),
+    /// What waits in an OSD's queues.
+    Queues(QueueDump),
+    /// Ops.
+    Ops(OpDump),
+    /// What an OSD's disk can do.
+    Bench(BenchResult),
+}

@@ -1,0 +1,108 @@
+//! Why a node did not do what it was asked.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A command that was not carried out. Nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Whose fault, in the terms of HTTP.
+    pub kind: RefusalKind,
+    /// Why, in one sentence without a stop.
+    pub error: String,
+    /// What would be right, as a noun phrase, if that can be said.
+    pub wanted: Option<String>,
+}
+
+/// The kinds of refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusalKind {
+    /// The request itself cannot be used.
+    Bad,
+    /// There is no such thing.
+    NotFound,
+    /// It does not go together with what there is.
+    Conflict,
+    /// Not now: the node starts, stops, or lacks the OSDs that it takes.
+    Unavailable,
+}
+
+impl RefusalKind {
+    const ALL: [RefusalKind; 4] =
+        [RefusalKind::Bad, RefusalKind::NotFound, RefusalKind::Conflict, RefusalKind::Unavailable];
+
+    /// The status code of HTTP.
+    pub const fn code(self) -> u16 {
+        match self {
+            RefusalKind::Bad => 400,
+            RefusalKind::NotFound => 404,
+            RefusalKind::Conflict => 409,
+            RefusalKind::Unavailable => 503,
+        }
+    }
+
+    /// The kind with this status code.
+    pub fn from_code(code: u16) -> Option<RefusalKind> {
+        RefusalKind::ALL.into_iter().find(|kind| kind.code() == code)
+    }
+}
+
+/// A refusal's body.
+#[derive(Serialize, Deserialize)]
+struct Body {
+    error: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    wanted: Option<String>,
+}
+
+impl Refusal {
+    /// A request that cannot be used.
+    pub fn bad(error: impl Into<String>) -> Refusal {
+        Refusal { kind: RefusalKind::Bad, error: error.into(), wanted: None }
+    }
+
+    /// Something that does not exist.
+    pub fn not_found(error: impl Into<String>) -> Refusal {
+        Refusal { kind: RefusalKind::NotFound, error: error.into(), wanted: None }
+    }
+
+    /// Something that does not go together with what there is.
+    pub fn conflict(error: impl Into<String>) -> Refusal {
+        Refusal { kind: RefusalKind::Conflict, error: error.into(), wanted: None }
+    }
+
+    /// Something that is not possible now.
+    pub fn unavailable(error: impl Into<String>) -> Refusal {
+        Refusal { kind: RefusalKind::Unavailable, error: error.into(), wanted: None }
+    }
+
+    /// The refusal, and what would be right.
+    pub fn wants(mut self, wanted: impl Into<String>) -> Refusal {
+        self.wanted = Some(wanted.into());
+        self
+    }
+
+    /// The body: `{"error": "...", "wanted": "..."}`.
+    pub(in crate::admin) fn to_json(&self) -> Vec<u8> {
+        let body = Body { error: self.error.clone(), wanted: self.wanted.clone() };
+        serde_json::to_vec(&body).expect("two texts can be written")
+    }
+
+    /// Reads a body that came with a status code.
+    pub(in crate::admin) fn from_json(code: u16, body: &[u8]) -> Option<Refusal> {
+        let kind = RefusalKind::from_code(code)?;
+        let Body { error, wanted } = serde_json::from_slice(body).ok()?;
+        Some(Refusal { kind, error, wanted })
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.wanted {
+            Some(wanted) => write!(f, "{}, expected {wanted}", self.error),
+            None => f.write_str(&self.error),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}

@@ -1,0 +1,119 @@
+//! How a node is.
+
+use super::Osd;
+use serde::{Deserialize, Serialize};
+
+/// How a node is, at one instant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// Whether anything needs somebody's attention.
+    pub health: Health,
+    /// Since the node's start.
+    pub uptime_ns: u64,
+    /// The map's epoch; every change of the cluster raises it.
+    pub map_epoch: u32,
+    /// How the node reaches disks and sockets, e.g. `io_uring` or `threads (io_uring refused: EPERM)`.
+    pub io_mode: String,
+    /// How many OSDs there are, and how many serve.
+    pub osd_counts: OsdCounts,
+    /// Each OSD.
+    pub osds: Vec<Osd>,
+    /// Placement groups by state; their sum is all of them.
+    pub pgs: Vec<PgCount>,
+    /// Copies that are not as they should be.
+    pub objects: ObjectCounts,
+    /// What recovery does.
+    pub recovery: RecoveryRates,
+    /// What clients do.
+    pub client: ClientRates,
+}
+
+/// Whether anything needs attention, and what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Health {
+    /// The worst of what was found.
+    pub level: HealthLevel,
+    /// One sentence for each finding, the worst first; none if all is well.
+    pub findings: Vec<String>,
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HealthLevel {
+    /// All is well.
+    Ok,
+    /// Clients are served, with less safety or speed than wanted.
+    Warn,
+    /// Some data cannot be reached.
+    Error,
+}
+
+impl HealthLevel {
+    /// The level's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            HealthLevel::Ok => "ok",
+            HealthLevel::Warn => "warn",
+            HealthLevel::Error => "error",
+        }
+    }
+}
+
+/// How many OSDs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OsdCounts {
+    /// In the map.
+    pub total: u32,
+    /// Running and answering.
+    pub up: u32,
+    /// Used by placement.
+    #[serde(rename = "in")]
+    pub is_in: u32,
+}
+
+/// Placement groups in one state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PgCount {
+    /// The state in the field's words, e.g. `active+clean`.
+    pub state: String,
+    /// How many.
+    pub pgs: u32,
+}
+
+/// Copies of objects that are not as they should be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectCounts {
+    /// Copies that there should be.
+    pub copies: u64,
+    /// Copies that exist, but not yet where placement wants them.
+    pub misplaced: u64,
+    /// Copies that do not exist.
+    pub degraded: u64,
+    /// Objects that are being recovered now.
+    pub recovering: u64,
+}
+
+/// What recovery and backfill moved, averaged over the last seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RecoveryRates {
+    /// Objects made whole.
+    pub objects_per_s: f64,
+    /// Their data.
+    pub bytes_per_s: f64,
+}
+
+/// What clients were served, averaged over the last seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClientRates {
+    /// Over how long.
+    pub window_ns: u64,
+    /// Reads answered.
+    pub reads_per_s: f64,
+    /// Writes answered, with what else changes data.
+    pub writes_per_s: f64,
+    /// Data read.
+    pub read_bytes_per_s: f64,
+    /// Data written.
+    pub written_bytes_per_s: f64,
+}

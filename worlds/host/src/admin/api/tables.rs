@@ -1,0 +1,189 @@
+//! Answers that are tables: OSDs, pools, images, snapshots and settings.
+
+use super::Level;
+use serde::{Deserialize, Serialize};
+
+/// It is done. On the wire an empty object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {}
+
+/// An OSD that was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Added {
+    /// Its number.
+    pub osd: u32,
+}
+
+/// The OSDs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Osds {
+    /// By number.
+    pub osds: Vec<Osd>,
+}
+
+/// One OSD.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Osd {
+    /// Its number.
+    pub osd: u32,
+    /// It runs and answers.
+    pub up: bool,
+    /// Placement uses it.
+    #[serde(rename = "in")]
+    pub is_in: bool,
+    /// Its file or device.
+    pub path: String,
+    /// What it holds at most.
+    pub size_bytes: u64,
+    /// What it holds.
+    pub used_bytes: u64,
+    /// Placement groups that it has a copy of.
+    pub pgs: u32,
+    /// When its writes are answered: `fsync`, `log-only`, `background` or `none`.
+    pub log_mode: String,
+    /// How its disk is opened: `direct` or `buffered`, with the reason for the latter.
+    pub disk_mode: String,
+    /// Since it last went up; none while it is down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uptime_ns: Option<u64>,
+    /// Why it is down, if it did not go by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
+/// The pools.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pools {
+    /// In the order of their making.
+    pub pools: Vec<Pool>,
+}
+
+/// One pool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pool {
+    /// Its name.
+    pub name: String,
+    /// Placement groups.
+    pub pgs: u32,
+    /// Copies of each object.
+    pub copies: u32,
+    /// Images in it.
+    pub images: u32,
+}
+
+/// The images.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Images {
+    /// By name.
+    pub images: Vec<Image>,
+}
+
+/// One image. Its name is also its export's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    /// Its name.
+    pub name: String,
+    /// The pool that holds it.
+    pub pool: String,
+    /// Its size.
+    pub size_bytes: u64,
+    /// Size of its objects.
+    pub object_bytes: u64,
+    /// The snapshot that it began as, `image@snapshot`, if it is a clone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// Its snapshots, the oldest first.
+    pub snapshots: Vec<Snapshot>,
+}
+
+/// The snapshots of an image.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshots {
+    /// The oldest first.
+    pub snapshots: Vec<Snapshot>,
+}
+
+/// One snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Its name inside the image.
+    pub name: String,
+    /// Its number; later ones are larger.
+    pub id: u32,
+    /// The image's size at that time.
+    pub size_bytes: u64,
+    /// Images that began as it.
+    pub clones: Vec<String>,
+}
+
+/// Values of options.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigRows {
+    /// In the order of the option table, and of each option the least specific first.
+    pub rows: Vec<ConfigRow>,
+}
+
+/// One value of an option.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigRow {
+    /// For whom: `global`, `osd` or `osd.N`.
+    pub who: String,
+    /// The option.
+    pub option: String,
+    /// The value as text.
+    pub value: String,
+    /// Where it comes from, e.g. `stored for global` or `profile balanced`.
+    pub origin: String,
+    /// What the next start would bring into force, where that differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_restart: Option<String>,
+}
+
+/// One option of one OSD on every level.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explained {
+    /// For whom.
+    pub who: String,
+    /// The option.
+    pub option: String,
+    /// Every level, from built-in up.
+    pub levels: Vec<ExplainedLevel>,
+    /// The value in force.
+    pub value: String,
+    /// Where it comes from.
+    pub origin: String,
+    /// What the next start would bring into force, where that differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_restart: Option<String>,
+}
+
+/// One level of an option.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExplainedLevel {
+    /// The level.
+    pub level: String,
+    /// Its value, if it has one.
+    pub value: Option<String>,
+}
+
+/// What a change of the settings altered: every value in force that is another now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigChanged {
+    /// At which level the change was made.
+    pub level: Level,
+    /// In order of OSD and option; none if a stronger level hides the change.
+    pub altered: Vec<Altered>,
+}
+
+/// A value in force that is another now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Altered {
+    /// On which OSD.
+    pub osd: u32,
+    /// Which option.
+    pub option: String,
+    /// What was in force.
+    pub before: String,
+    /// What is in force.
+    pub after: String,
+}

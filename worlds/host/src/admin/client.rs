@@ -1,0 +1,181 @@
+//! The command line's side: one connection to a node's socket, asking one thing after the other.
+
+use super::api::{Command, Refusal};
+use super::route;
+use serde::de::DeserializeOwned;
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+/// The largest head of an answer.
+const HEAD_BYTES_MAX: usize = 64 << 10;
+
+/// A connection to a running node. It waits for each answer as long as the node takes.
+#[derive(Debug)]
+pub struct Client {
+    socket: PathBuf,
+    stream: UnixStream,
+    /// What came beyond the last answer.
+    received: Vec<u8>,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum ClientError {
+    /// Nobody listens on this socket.
+    NobodyAnswers {
+        /// The socket.
+        socket: PathBuf,
+    },
+    /// The socket cannot be used, or the connection broke.
+    Io {
+        /// The socket.
+        socket: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// What came back is no answer of a node.
+    Foreign {
+        /// The socket.
+        socket: PathBuf,
+    },
+    /// The node refuses.
+    Refused(Refusal),
+}
+
+impl Client {
+    /// Connects to the node that listens on `socket`.
+    ///
+    /// # Errors
+    /// [`ClientError::NobodyAnswers`] if there is none, or [`ClientError::Io`].
+    pub fn connect(socket: &Path) -> Result<Client, ClientError> {
+        match UnixStream::connect(socket) {
+            Ok(stream) => Ok(Client { socket: socket.into(), stream, received: Vec::new() }),
+            Err(error) => Err(match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+                    ClientError::NobodyAnswers { socket: socket.into() }
+                }
+                _ => ClientError::Io { socket: socket.into(), error },
+            }),
+        }
+    }
+
+    /// Asks, and waits for the answer. Each [`Command`] names what is answered; `A` may also be plain JSON.
+    ///
+    /// # Errors
+    /// [`ClientError::Refused`] if the node does not do it; all others mean that it is not known whether it was done.
+    pub fn ask<A: DeserializeOwned>(&mut self, command: &Command) -> Result<A, ClientError> {
+        let request = encode(&route::request(command));
+        self.stream.write_all(&request).map_err(|error| self.broken(error))?;
+        let (code, body) = self.receive()?;
+        let foreign = || ClientError::Foreign { socket: self.socket.clone() };
+        if code == 200 {
+            return serde_json::from_slice(&body).map_err(|_| foreign());
+        }
+        Err(Refusal::from_json(code, &body).map_or_else(foreign, ClientError::Refused))
+    }
+
+    /// The status code and the body of the next answer.
+    fn receive(&mut self) -> Result<(u16, Vec<u8>), ClientError> {
+        loop {
+            match Answered::parse(&self.received) {
+                Some(Ok(answered)) => return self.receive_body(&answered),
+                None if self.received.len() <= HEAD_BYTES_MAX => self.receive_more()?,
+                _ => return Err(ClientError::Foreign { socket: self.socket.clone() }),
+            }
+        }
+    }
+
+    fn receive_body(&mut self, answered: &Answered) -> Result<(u16, Vec<u8>), ClientError> {
+        while self.received.len() - answered.head_bytes < answered.body_bytes {
+            self.receive_more()?;
+        }
+        self.received.drain(..answered.head_bytes);
+        Ok((answered.code, self.received.drain(..answered.body_bytes).collect()))
+    }
+
+    fn receive_more(&mut self) -> Result<(), ClientError> {
+        let mut piece = [0; 16 << 10];
+        let count = self.stream.read(&mut piece).map_err(|error| self.broken(error))?;
+        if count == 0 {
+            return Err(self.broken(io::ErrorKind::UnexpectedEof.into()));
+        }
+        self.received.extend_from_slice(&piece[..count]);
+        Ok(())
+    }
+
+    fn broken(&self, error: io::Error) -> ClientError {
+        ClientError::Io { socket: self.socket.clone(), error }
+    }
+}
+
+pub(super) fn encode(request: &route::Request) -> Vec<u8> {
+    let mut bytes = format!(
+        "{} {} HTTP/1.1\r\nHost: loadline\r\nContent-Length: {}\r\n\r\n",
+        request.method.name(),
+        request.target,
+        request.body.len()
+    )
+    .into_bytes();
+    bytes.extend_from_slice(&request.body);
+    bytes
+}
+
+/// The head of an answer.
+struct Answered {
+    code: u16,
+    head_bytes: usize,
+    body_bytes: usize,
+}
+
+/// Not an answer of HTTP/1.1 with a length.
+struct NoAnswer;
+
+impl Answered {
+    /// Reads the head at the beginning of `bytes`; `None` while it is not whole.
+    fn parse(bytes: &[u8]) -> Option<Result<Answered, NoAnswer>> {
+        let mut headers = [httparse::EMPTY_HEADER; 16];
+        let mut response = httparse::Response::new(&mut headers);
+        let head_bytes = match response.parse(bytes) {
+            Ok(httparse::Status::Complete(length)) => length,
+            Ok(httparse::Status::Partial) => return None,
+            Err(_) => return Some(Err(NoAnswer)),
+        };
+        let length =
+            response.headers.iter().find(|h| h.name.eq_ignore_ascii_case("content-length"));
+        let length = length.and_then(|header| std::str::from_utf8(header.value).ok()?.parse().ok());
+        Some(match (response.code, length) {
+            (Some(code), Some(body_bytes)) => Ok(Answered { code, head_bytes, body_bytes }),
+            _ => Err(NoAnswer),
+        })
+    }
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ClientError::NobodyAnswers { socket } => {
+                let folder = socket.parent().unwrap_or(Path::new("."));
+                write!(
+                    f,
+                    "no node answers at {}: start one with `loadline serve --dir {}`",
+                    socket.display(),
+                    folder.display()
+                )
+            }
+            ClientError::Io { socket, error } if error.kind() == io::ErrorKind::UnexpectedEof => {
+                write!(f, "the node at {} went away before it answered", socket.display())
+            }
+            ClientError::Io { socket, error } => {
+                write!(f, "{}: cannot be asked: {error}", socket.display())
+            }
+            ClientError::Foreign { socket } => {
+                write!(f, "{}: what answers there is no node of this version", socket.display())
+            }
+            ClientError::Refused(refusal) => refusal.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ClientError {}

@@ -1,0 +1,71 @@
+//! Answers as JSON: what programs rely on.
+
+use crate::admin::api::{
+    Answer, ClientRates, Health, HealthLevel, ObjectCounts, Osd, OsdCounts, PgCount, RecoveryRates,
+    Refusal, Status,
+};
+
+fn status() -> Status {
+    let osd = Osd {
+        osd: 0,
+        up: true,
+        is_in: true,
+        path: "/srv/loadline/osd.0".into(),
+        size_bytes: 10 << 30,
+        used_bytes: 1 << 30,
+        pgs: 64,
+        log_mode: "fsync".into(),
+        disk_mode: "direct".into(),
+        uptime_ns: Some(90_000_000_000),
+        failure: None,
+    };
+    let failed = Osd {
+        osd: 1,
+        up: false,
+        path: "/srv/loadline/osd.1".into(),
+        uptime_ns: None,
+        failure: Some("a write failed: EIO".into()),
+        ..osd.clone()
+    };
+    Status {
+        health: Health { level: HealthLevel::Warn, findings: vec!["osd.1 is down".into()] },
+        uptime_ns: 90_000_000_000,
+        map_epoch: 7,
+        io_mode: "io_uring".into(),
+        osd_counts: OsdCounts { total: 2, up: 1, is_in: 2 },
+        osds: vec![osd, failed],
+        pgs: vec![PgCount { state: "active+undersized+degraded".into(), pgs: 64 }],
+        objects: ObjectCounts { copies: 512, misplaced: 0, degraded: 256, recovering: 0 },
+        recovery: RecoveryRates::default(),
+        client: ClientRates {
+            window_ns: 5_000_000_000,
+            reads_per_s: 12.5,
+            writes_per_s: 1000.0,
+            read_bytes_per_s: 51_200.0,
+            written_bytes_per_s: 4_096_000.0,
+        },
+    }
+}
+
+#[test]
+fn a_status_reads_as_documented() {
+    let text = serde_json::to_string_pretty(&Answer::Status(Box::new(status()))).unwrap();
+    assert_eq!(text + "\n", include_str!("golden/status.json"));
+}
+
+#[test]
+fn a_status_comes_back() {
+    let text = include_str!("golden/status.json");
+    assert_eq!(serde_json::from_str::<Status>(text).unwrap(), status());
+}
+
+#[test]
+fn a_refusal_is_one_object() {
+    let check = |refusal: Refusal, text: &str| {
+        assert_eq!(String::from_utf8(refusal.to_json()).unwrap(), text);
+        assert_eq!(Refusal::from_json(refusal.kind.code(), text.as_bytes()), Some(refusal));
+    };
+    check(Refusal::not_found("there is no image `x`"), r#"{"error":"there is no image `x`"}"#);
+    let wants = Refusal::bad("`x` is no size").wants("a size such as `4 KiB`");
+    check(wants, r#"{"error":"`x` is no size","wanted":"a size such as `4 KiB`"}"#);
+}

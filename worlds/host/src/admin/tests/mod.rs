@@ -1,0 +1,21 @@
+//! The protocol from both sides: each command there and back, sessions under any fragmentation, a client on a socket.
+
+mod answers;
+mod client;
+mod commands;
+mod session;
+
+use super::api::Command;
+use super::{Outbox, Session, client as client_side, route};
+
+/// The bytes with which the client asks.
+fn asked(command: &Command) -> Vec<u8> {
+    client_side::encode(&route::request(command))
+}
+
+/// What a new session makes of bytes that come at once.
+fn received(bytes: &[u8]) -> (Session, Outbox) {
+    let (mut session, mut out) = (Session::new(), Outbox::default());
+    session.receive(bytes, &mut out);
+    (session, out)
+}

@@ -1,0 +1,279 @@
+//! io_uring. The only place with `unsafe`: the kernel is handed addresses here.
+//!
+//! What makes it sound: a call owns its buffers, a call that the kernel may know of stands in `pending` until the
+//! kernel has answered it, and dropping the ring waits for every answer. Buffers are on the heap or in an arena,
+//! so moving the call does not move them.
+
+mod entry;
+mod memory;
+
+use super::{Call, Finished, reason};
+use crate::event_loop::DiskId;
+use entry::{Message, entry};
+use io_uring::opcode::AsyncCancel2;
+use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
+use io_uring::{IoUring, Parameters, cqueue};
+use loadline_base::{SlotId, Slots, Span};
+pub(crate) use memory::{Arena, Block};
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+
+/// So many disks of a loop have their file and memory registered; more work as well, a little slower.
+const REGISTERED_MAX: u32 = 64;
+/// The number of the entry that cancels; no slot has it.
+const CANCEL: u64 = u64::MAX;
+
+/// An io_uring with the calls that are in it.
+pub(crate) struct Ring<P> {
+    ring: IoUring,
+    pending: Slots<Pending<P>>,
+    /// Calls that the submission queue had no room for yet, or that wait for the next turn.
+    line: VecDeque<SlotId>,
+    /// How many calls the kernel has not answered.
+    in_kernel: usize,
+    disks: Vec<Option<Attached>>,
+    /// Whether there is a table for files, and one for memory.
+    tables: (bool, bool),
+}
+
+struct Pending<P> {
+    purpose: P,
+    call: Call,
+    message: Option<Message>,
+}
+
+/// A disk as the ring knows it: its places in the tables of files and of memory, if it has some.
+struct Attached {
+    fd: Arc<OwnedFd>,
+    file: Option<u32>,
+    memory: Option<u16>,
+}
+
+impl<P> Ring<P> {
+    /// A ring of `entries`, with the best that this kernel offers.
+    pub(crate) fn new(entries: u32) -> io::Result<Ring<P>> {
+        let ring = set_up(entries)?;
+        let params: &Parameters = ring.params();
+        if !params.is_feature_ext_arg() || !params.is_feature_nodrop() {
+            let told = "the kernel is older than 5.11";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, told));
+        }
+        let submitter = ring.submitter();
+        let files = submitter.register_files_sparse(REGISTERED_MAX).is_ok();
+        let memory = submitter.register_buffers_sparse(REGISTERED_MAX).is_ok();
+        Ok(Ring {
+            ring,
+            pending: Slots::new(),
+            line: VecDeque::new(),
+            in_kernel: 0,
+            disks: Vec::new(),
+            tables: (files, memory),
+        })
+    }
+
+    /// Registers a disk's file and memory as far as the system lets us. Answers why the memory is not.
+    pub(crate) fn attach(
+        &mut self,
+        disk: DiskId,
+        fd: &Arc<OwnedFd>,
+        arena: &Arena,
+    ) -> Option<String> {
+        let index = disk.get();
+        let in_table = index < REGISTERED_MAX;
+        let submitter = self.ring.submitter();
+        let file = (in_table
+            && self.tables.0
+            && submitter.register_files_update(index, &[fd.as_raw_fd()]).is_ok())
+        .then_some(index);
+        let memory = match in_table && self.tables.1 {
+            // SAFETY: the range is mapped. It may be unmapped before the ring forgets it: the kernel holds the
+            // pages themselves, and calls name addresses of blocks only, which keep the mapping alive.
+            true => unsafe { submitter.register_buffers_update(index, &[arena.as_iovec()], None) },
+            false => Err(io::Error::other("no room in the ring's table")),
+        };
+        let attached =
+            Attached { fd: fd.clone(), file, memory: memory.is_ok().then_some(index as u16) };
+        let place = usize::from(disk);
+        if self.disks.len() <= place {
+            self.disks.resize_with(place + 1, || None);
+        }
+        self.disks[place] = Some(attached);
+        memory.err().map(|error| reason(&error))
+    }
+
+    /// Forgets a disk.
+    pub(crate) fn detach(&mut self, disk: DiskId) {
+        let attached = self.disks[usize::from(disk)].take().expect("the disk is attached");
+        let submitter = self.ring.submitter();
+        if let Some(index) = attached.file {
+            submitter.register_files_update(index, &[-1]).expect("the place is ours");
+        }
+        if let Some(index) = attached.memory {
+            let nothing = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+            // SAFETY: an empty range names no memory.
+            unsafe { submitter.register_buffers_update(index.into(), &[nothing], None) }
+                .expect("the place is ours");
+        }
+    }
+
+    /// Takes a call, to be handed over in the next [`wait`](Self::wait).
+    pub(crate) fn begin(&mut self, purpose: P, call: Call) {
+        let message = match &call {
+            Call::Send { buffers, skip, .. } if buffers.len() > 1 => {
+                Some(Message::new(buffers, *skip))
+            }
+            _ => None,
+        };
+        self.line.push_back(self.pending.acquire(Pending { purpose, call, message }));
+    }
+
+    /// Hands over what was begun, waits for a first answer up to `limit`, and appends all answers.
+    pub(crate) fn wait(&mut self, limit: Option<Span>, out: &mut Vec<Finished<P>>) {
+        let before = out.len();
+        self.fill();
+        while !self.line.is_empty() {
+            self.must_enter(Some(Span::ZERO));
+            self.reap(out);
+            self.fill();
+        }
+        self.reap(out);
+        let nothing = out.len() == before;
+        if nothing || !self.ring.submission().is_empty() {
+            self.must_enter(if nothing { limit } else { Some(Span::ZERO) });
+            self.reap(out);
+        }
+    }
+
+    /// Moves calls from the line into the submission queue as long as both last.
+    fn fill(&mut self) {
+        let mut queue = self.ring.submission();
+        while !queue.is_full()
+            && let Some(slot) = self.line.pop_front()
+        {
+            let pending = self.pending.at_mut(slot);
+            let entry = entry(&mut pending.call, pending.message.as_ref(), &self.disks);
+            // SAFETY: every address in the entry is a buffer of `pending`, which stays there until `reap` has
+            // seen the kernel's answer, and so do the descriptors.
+            unsafe { queue.push(&entry.user_data(slot.get().into())) }.expect("there is room");
+            self.in_kernel += 1;
+        }
+    }
+
+    /// Submits, and waits for an answer up to `limit`. Running out of time, a signal, and a kernel that wants its
+    /// answers taken first are no errors: the caller takes what is there and comes again.
+    fn enter(&self, limit: Option<Span>) -> io::Result<()> {
+        const PASSING: [Errno; 4] = [Errno::TIME, Errno::INTR, Errno::BUSY, Errno::AGAIN];
+        let submitter = self.ring.submitter();
+        let entered = match limit {
+            None => submitter.submit_and_wait(1),
+            Some(Span::ZERO) => submitter.submit(),
+            Some(limit) => {
+                let (secs, nanos) = (limit.nanos() / 1_000_000_000, limit.nanos() % 1_000_000_000);
+                let time = Timespec::new().sec(secs).nsec(nanos as u32);
+                submitter.submit_with_args(1, &SubmitArgs::new().timespec(&time))
+            }
+        };
+        match entered {
+            Err(error) if Errno::from_io_error(&error).is_none_or(|e| !PASSING.contains(&e)) => {
+                Err(error)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn must_enter(&self, limit: Option<Span>) {
+        self.enter(limit).expect("the ring is ours and its entries are well formed");
+    }
+
+    /// Takes the answers that are there.
+    fn reap(&mut self, out: &mut Vec<Finished<P>>) {
+        for answer in self.ring.completion() {
+            if answer.user_data() != CANCEL {
+                self.in_kernel -= 1;
+                out.push(finish(&mut self.pending, &answer));
+            }
+        }
+    }
+}
+
+/// Takes the answered call out, with what the kernel left in its buffers.
+fn finish<P>(pending: &mut Slots<Pending<P>>, answer: &cqueue::Entry) -> Finished<P> {
+    let slot = SlotId::new(answer.user_data() as u32);
+    let Pending { purpose, mut call, .. } = pending.release(slot);
+    let result = match usize::try_from(answer.result()) {
+        Ok(moved) => Ok(moved),
+        Err(_) => Err(Errno::from_raw_os_error(-answer.result())),
+    };
+    match (&mut call, result) {
+        (Call::Accept { accepted, .. }, Ok(fd)) => {
+            // SAFETY: the kernel has just opened this descriptor for us, and nobody else knows it.
+            *accepted = Some(unsafe { OwnedFd::from_raw_fd(fd as i32) });
+        }
+        (Call::Receive { bytes, .. }, Ok(received)) => {
+            assert!(received <= bytes.capacity(), "the kernel keeps to the length it was given");
+            // SAFETY: the kernel has filled so many bytes from the start of the allocation.
+            unsafe { bytes.set_len(received) };
+        }
+        _ => {}
+    }
+    Finished { purpose, call, result }
+}
+
+impl<P> Ring<P> {
+    /// Cancels what can be cancelled and waits for every answer.
+    fn drain(&mut self) -> io::Result<()> {
+        let cancel = AsyncCancel2::new(CancelBuilder::any()).build().user_data(CANCEL);
+        let mut out = Vec::new();
+        // SAFETY: the entry holds no address.
+        while unsafe { self.ring.submission().push(&cancel) }.is_err() {
+            self.enter(Some(Span::ZERO))?;
+            self.reap(&mut out);
+        }
+        while self.in_kernel > 0 {
+            self.enter(None)?;
+            self.reap(&mut out);
+        }
+        Ok(())
+    }
+}
+
+impl<P> Drop for Ring<P> {
+    /// The kernel writes into the buffers of `pending` until it has answered. If it cannot be waited for, they
+    /// are left to it.
+    fn drop(&mut self) {
+        if self.in_kernel > 0 && self.drain().is_err() {
+            std::mem::forget(std::mem::take(&mut self.pending));
+        }
+        // The kernel takes a closed ring apart some time later and would hold the files, with their locks, until
+        // then.
+        if self.tables.0 {
+            let _ = self.ring.submitter().unregister_files();
+        }
+    }
+}
+
+/// The ring with completions on our own thread when we ask for them, as Linux 6.1 and later can; else without
+/// interrupting us for each; else plain. A kernel answers what it does not know with an invalid argument.
+fn set_up(entries: u32) -> io::Result<IoUring> {
+    let plain = || {
+        let mut builder = IoUring::builder();
+        builder.setup_clamp().setup_cqsize(entries.saturating_mul(4));
+        builder
+    };
+    let mut deferred = plain();
+    deferred.setup_submit_all().setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag();
+    let mut cooperative = plain();
+    cooperative.setup_submit_all().setup_coop_taskrun().setup_taskrun_flag();
+    let unknown = |error: &io::Error| Errno::from_io_error(error) == Some(Errno::INVAL);
+    match deferred.build(entries) {
+        Err(error) if unknown(&error) => {}
+        made => return made,
+    }
+    match cooperative.build(entries) {
+        Err(error) if unknown(&error) => plain().build(entries),
+        made => made,
+    }
+}

@@ -1,0 +1,90 @@
+//! Calls on sockets and bells: polled until they can be carried out at once.
+
+use crate::backend::{Call, Finished};
+use loadline_base::Span;
+use rustix::buffer::spare_capacity;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, ioctl_fionbio, retry_on_intr};
+use rustix::net::{
+    RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, accept_with, recv, sendmsg,
+};
+use std::io::IoSlice;
+use std::os::fd::OwnedFd;
+
+/// The calls that wait until their descriptor is ready.
+pub(super) struct Sockets<P> {
+    waiting: Vec<(P, Call)>,
+}
+
+impl<P> Default for Sockets<P> {
+    fn default() -> Self {
+        Sockets { waiting: Vec::new() }
+    }
+}
+
+impl<P> Sockets<P> {
+    pub(super) fn begin(&mut self, purpose: P, call: Call) {
+        if let Call::Accept { listener, .. } = &call {
+            // A peer may be gone between the poll and the accept, which would then wait for the next one.
+            ioctl_fionbio(listener, true).expect("a listener can be told not to wait");
+        }
+        self.waiting.push((purpose, call));
+    }
+
+    /// Waits until a call can be carried out, `bell` rings, or `limit` has passed; appends the calls that are over.
+    pub(super) fn poll(&mut self, bell: &OwnedFd, limit: Option<Span>, out: &mut Vec<Finished<P>>) {
+        let mut polled = vec![PollFd::new(bell, PollFlags::IN)];
+        polled.extend(self.waiting.iter().map(|(_, call)| {
+            let (fd, flags) = awaited(call);
+            PollFd::new(fd, flags)
+        }));
+        let limit = limit.map(|limit| Timespec {
+            tv_sec: (limit.nanos() / 1_000_000_000) as i64,
+            tv_nsec: (limit.nanos() % 1_000_000_000) as i64,
+        });
+        match poll(&mut polled, limit.as_ref()) {
+            Ok(0) | Err(Errno::INTR) => return,
+            Ok(_) => {}
+            Err(errno) => panic!("polling our own descriptors failed: {errno}"),
+        }
+        let ready: Vec<bool> = polled[1..].iter().map(|fd| !fd.revents().is_empty()).collect();
+        let mut ready = ready.into_iter();
+        for (purpose, mut call) in std::mem::take(&mut self.waiting) {
+            let result =
+                if ready.next() == Some(true) { carry_out(&mut call) } else { Err(Errno::AGAIN) };
+            match result {
+                Err(Errno::AGAIN) => self.waiting.push((purpose, call)),
+                result => out.push(Finished { purpose, call, result }),
+            }
+        }
+    }
+}
+
+fn awaited(call: &Call) -> (&OwnedFd, PollFlags) {
+    match call {
+        Call::Accept { listener: fd, .. } | Call::Receive { socket: fd, .. } => (fd, PollFlags::IN),
+        Call::Hear { bell } => (bell, PollFlags::IN),
+        Call::Send { socket, .. } => (socket, PollFlags::OUT),
+        _ => unreachable!("disks have threads"),
+    }
+}
+
+fn carry_out(call: &mut Call) -> Result<usize, Errno> {
+    retry_on_intr(|| match call {
+        Call::Accept { listener, accepted } => {
+            *accepted = Some(accept_with(listener, SocketFlags::CLOEXEC)?);
+            Ok(0)
+        }
+        Call::Receive { socket, bytes } => {
+            recv(socket, spare_capacity(bytes), RecvFlags::DONTWAIT).map(|(received, _)| received)
+        }
+        Call::Send { socket, buffers, skip } => {
+            let mut parts: Vec<IoSlice<'_>> = buffers.iter().map(|b| IoSlice::new(b)).collect();
+            parts[0].advance(*skip);
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            sendmsg(socket, &parts, &mut SendAncillaryBuffer::default(), flags)
+        }
+        Call::Hear { .. } => Ok(0),
+        _ => unreachable!("disks have threads"),
+    })
+}

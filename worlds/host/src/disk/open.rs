@@ -1,0 +1,195 @@
+//! Opening: lock first, then look at what it is, then find out whether the page cache can be passed by.
+
+use super::{Direct, DiskKind, DiskMode, DiskOpen, DiskProblem, OpenedDisk};
+use crate::Clock;
+use loadline_base::{Bytes, Span, Time};
+use rustix::fs::{
+    AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags, SeekFrom, Statx, StatxFlags,
+    fallocate, fcntl_getfl, fcntl_setfl, flock, fstatfs, fsync, open as open_file, seek, statx,
+    unlink,
+};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The paged store's page; sizes and requests are multiples of it.
+const PAGE: u64 = 4096;
+const SIZE_MIN: Bytes = Bytes::from_mib(1);
+/// The smallest sector that any device has.
+const SECTOR_MIN: u32 = 512;
+
+pub(super) fn open(how: &DiskOpen) -> Result<OpenedDisk, DiskProblem> {
+    let (fd, created) = open_or_create(how)?;
+    let opened = look_at(fd, created, how);
+    if created && opened.is_err() {
+        // Half a disk is none. A file that cannot be removed is refused at the next start.
+        let _ = unlink(&how.path);
+    }
+    opened
+}
+
+fn look_at(fd: OwnedFd, created: bool, how: &DiskOpen) -> Result<OpenedDisk, DiskProblem> {
+    let facts = statx(&fd, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS | StatxFlags::DIOALIGN)
+        .map_err(system)?;
+    let kind = kind_of(&facts)?;
+    let fd = match kind {
+        DiskKind::BlockDevice if how.exclusive => patiently(|| claim_device(&how.path))?,
+        _ => fd,
+    };
+    if how.exclusive {
+        patiently(|| lock(&fd))?;
+    }
+    if created {
+        allocate(&fd, how)?;
+    }
+    let size = size_of(&fd, how)?;
+    let sector = choose_direct(&fd, &facts, how.direct)?;
+    Ok(OpenedDisk {
+        fd: Arc::new(fd),
+        path: how.path.clone(),
+        size,
+        sector: sector.unwrap_or(SECTOR_MIN),
+        mode: DiskMode { direct: sector.is_some() },
+        kind,
+        created,
+    })
+}
+
+fn open_or_create(how: &DiskOpen) -> Result<(OwnedFd, bool), DiskProblem> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY;
+    match open_file(&how.path, flags, Mode::empty()) {
+        Ok(fd) => Ok((fd, false)),
+        Err(Errno::NOENT) if how.create.is_some() => {
+            let new = flags | OFlags::CREATE | OFlags::EXCL;
+            open_file(&how.path, new, Mode::RUSR | Mode::WUSR).map(|fd| (fd, true)).map_err(refused)
+        }
+        Err(errno) => Err(refused(errno)),
+    }
+}
+
+/// Tries again for a while what fails because somebody else has the disk. A process that was killed holds its
+/// disks until the kernel has ended its requests and taken its ring apart, and its successor may be faster than
+/// that.
+fn patiently<T>(attempt: impl Fn() -> Result<T, DiskProblem>) -> Result<T, DiskProblem> {
+    const PATIENCE: Span = Span::from_secs(2);
+    const STEP: Duration = Duration::from_millis(10);
+    let clock = Clock::start();
+    loop {
+        match attempt() {
+            Err(DiskProblem::InUse) if clock.now() < Time::ZERO + PATIENCE => pause(STEP),
+            answer => return answer,
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a disk is opened before there is a loop to wait in")]
+fn pause(time: Duration) {
+    std::thread::sleep(time);
+}
+
+fn lock(fd: &OwnedFd) -> Result<(), DiskProblem> {
+    flock(fd, FlockOperation::NonBlockingLockExclusive).map_err(|errno| match errno {
+        Errno::WOULDBLOCK => DiskProblem::InUse,
+        other => system(other),
+    })
+}
+
+/// Opens a block device once more so that it can be neither mounted nor claimed by anybody else.
+fn claim_device(path: &Path) -> Result<OwnedFd, DiskProblem> {
+    open_file(path, OFlags::RDWR | OFlags::CLOEXEC | OFlags::EXCL, Mode::empty()).map_err(refused)
+}
+
+fn refused(errno: Errno) -> DiskProblem {
+    match errno {
+        Errno::NOENT | Errno::NODEV | Errno::NXIO => DiskProblem::Missing,
+        Errno::ACCESS | Errno::PERM | Errno::ROFS => DiskProblem::NoPermission,
+        Errno::ISDIR => DiskProblem::NotADisk("folder"),
+        Errno::BUSY => DiskProblem::InUse,
+        other => system(other),
+    }
+}
+
+fn system(errno: Errno) -> DiskProblem {
+    DiskProblem::System(errno.into())
+}
+
+fn kind_of(facts: &Statx) -> Result<DiskKind, DiskProblem> {
+    match FileType::from_raw_mode(facts.stx_mode.into()) {
+        FileType::RegularFile => Ok(DiskKind::File),
+        FileType::BlockDevice => Ok(DiskKind::BlockDevice),
+        FileType::CharacterDevice => Err(DiskProblem::NotADisk("character device")),
+        FileType::Fifo => Err(DiskProblem::NotADisk("pipe")),
+        _ => Err(DiskProblem::NotADisk("special file")),
+    }
+}
+
+/// Allocates a new file's blocks. File and folder are made durable, so that a power cut cannot take the file from
+/// under its contents.
+fn allocate(fd: &OwnedFd, how: &DiskOpen) -> Result<(), DiskProblem> {
+    let wanted = how.create.expect("only a wanted size creates a file");
+    let folder = match how.path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let made = retry(|| fallocate(fd, FallocateFlags::empty(), 0, wanted.get()))
+        .and_then(|()| fsync(fd))
+        .and_then(|()| open_file(folder, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()))
+        .and_then(fsync);
+    made.map_err(|errno| match errno {
+        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => DiskProblem::NoRoom { wanted },
+        other => DiskProblem::NotAllocated { wanted, error: other.into() },
+    })
+}
+
+/// Allocating many blocks takes long enough for a signal to come in between.
+fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            answer => return answer,
+        }
+    }
+}
+
+/// The end's position is the size of files and of block devices alike.
+fn size_of(fd: &OwnedFd, how: &DiskOpen) -> Result<Bytes, DiskProblem> {
+    let is = Bytes::new(seek(fd, SeekFrom::End(0)).map_err(system)?);
+    match how.size {
+        Some(wanted) if wanted != is => Err(DiskProblem::WrongSize { is, wanted }),
+        _ if is < SIZE_MIN => Err(DiskProblem::TooSmall { is }),
+        _ if !is.get().is_multiple_of(PAGE) => Err(DiskProblem::PartOfAPage { is }),
+        _ => Ok(is),
+    }
+}
+
+/// Switches direct I/O on where it is wanted and possible; answers the sector that it needs.
+///
+/// tmpfs takes the flag since Linux 6.6 and then uses the page cache all the same; so the flag alone proves
+/// nothing, and what `statx` says about direct I/O counts. Before Linux 6.1 `statx` does not know, and no
+/// tmpfs took the flag.
+fn choose_direct(fd: &OwnedFd, facts: &Statx, direct: Direct) -> Result<Option<u32>, DiskProblem> {
+    let told = StatxFlags::from_bits_retain(facts.stx_mask).contains(StatxFlags::DIOALIGN);
+    let possible = (!told || facts.stx_dio_offset_align != 0) && !in_memory(fd, facts)?;
+    let wanted = direct != Direct::No;
+    if wanted && possible && switch_direct_on(fd).is_ok() {
+        let sector = if told { facts.stx_dio_offset_align } else { PAGE as u32 };
+        return Ok(Some(sector.max(SECTOR_MIN)));
+    }
+    if direct == Direct::Yes { Err(DiskProblem::NoDirect) } else { Ok(None) }
+}
+
+/// Whether a file's contents are in memory only. Device nodes are kept in memory too, which says nothing of the
+/// device.
+fn in_memory(fd: &OwnedFd, facts: &Statx) -> Result<bool, DiskProblem> {
+    const TMPFS_MAGIC: i64 = 0x0102_1994;
+    const RAMFS_MAGIC: i64 = 0x8584_58f6;
+    let kind = fstatfs(fd).map_err(system)?.f_type;
+    let is_file = kind_of(facts)? == DiskKind::File;
+    Ok(is_file && [TMPFS_MAGIC, RAMFS_MAGIC].contains(&kind))
+}
+
+fn switch_direct_on(fd: &OwnedFd) -> Result<(), Errno> {
+    fcntl_setfl(fd, fcntl_getfl(fd)? | OFlags::DIRECT)
+}

@@ -1,0 +1,76 @@
+//! Why a disk cannot be opened, one sentence each.
+
+use loadline_base::Bytes;
+use std::io;
+use std::path::PathBuf;
+
+/// A disk could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {problem}", path.display())]
+pub struct DiskOpenError {
+    /// Which disk.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub problem: DiskProblem,
+}
+
+/// What is wrong with a disk.
+#[derive(Debug, thiserror::Error)]
+pub enum DiskProblem {
+    /// Nothing is there, and it was not to be created.
+    #[error("there is no such file or device")]
+    Missing,
+    /// A folder, a socket, or the like.
+    #[error("this is a {0}; a disk is a regular file or a block device")]
+    NotADisk(&'static str),
+    /// The process may not open it for reading and writing.
+    #[error("no permission to read and write it")]
+    NoPermission,
+    /// Another process has it open, or has the device mounted.
+    #[error("another process uses it; a disk has one owner at a time")]
+    InUse,
+    /// Less than one page, so it can hold nothing.
+    #[error("it holds {is}, and a disk has at least 1 MiB")]
+    TooSmall {
+        /// Its size.
+        is: Bytes,
+    },
+    /// Not the size that was asked for.
+    #[error(
+        "it holds {is} ({} bytes) instead of {wanted} ({} bytes); it was cut or is another's",
+        is.get(),
+        wanted.get()
+    )]
+    WrongSize {
+        /// Its size.
+        is: Bytes,
+        /// The size that was asked for.
+        wanted: Bytes,
+    },
+    /// The end is not at the end of a page.
+    #[error("its {} bytes are not a multiple of 4096; it was cut or was never a disk", is.get())]
+    PartOfAPage {
+        /// Its size.
+        is: Bytes,
+    },
+    /// Direct I/O was asked for and the file system has none.
+    #[error("its file system has no direct I/O; allow buffered I/O or choose another place")]
+    NoDirect,
+    /// The file system has too little room for a new file.
+    #[error("its file system has no room for {wanted}")]
+    NoRoom {
+        /// The size that was to be allocated.
+        wanted: Bytes,
+    },
+    /// A new file's blocks could not be allocated.
+    #[error("its {wanted} cannot be allocated beforehand: {error}")]
+    NotAllocated {
+        /// The size that was to be allocated.
+        wanted: Bytes,
+        /// The system's answer.
+        error: io::Error,
+    },
+    /// Any other refusal of the system.
+    #[error("it cannot be opened: {0}")]
+    System(io::Error),
+}

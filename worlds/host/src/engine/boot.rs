@@ -1,0 +1,311 @@
+//! How a node begins: disks are opened and made where they are missing, stores restart, the cluster is created or goes on,
+//! then pool and images are there, and clients may come.
+
+use super::admin::AdminConnections;
+use super::client::ClientOps;
+use super::disks::{Disk, Disks};
+use super::health::Meter;
+use super::images::ImageWork;
+use super::nbd::NbdConnections;
+use super::settings::NodeSettings;
+use super::timers::{Due, Timers};
+use super::{Engine, Mail, Speaks, Stopping};
+use crate::{
+    BackendChoice, Direct, DiskOpen, DiskOpenError, ListenAt, ListenError, Loop, LoopError,
+    LoopOptions, OpenedDisk,
+};
+use loadline_base::{Bytes, Span};
+use loadline_cluster::settings::{Change, Refused};
+use loadline_cluster::{Cluster, PoolSpec, StartError};
+use loadline_device::Medium;
+use loadline_osd::OsdId;
+use loadline_qos::Preset;
+use loadline_store::paged::ids::PageSize;
+use loadline_store::paged::{Format, FormatError, LogMode, Protection, format};
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+/// The pool that a new node has.
+const POOL: &str = "data";
+/// Placement groups of that pool per OSD, over its copies: enough to spread evenly, few enough to peer in no time.
+const PGS_PER_OSD: u32 = 32;
+
+/// What a node is made from.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// Each OSD's disk.
+    pub disks: Vec<DiskSpec>,
+    /// Copies of each object of the pool that a new node has.
+    pub copies: u32,
+    /// Placement groups of that pool; by default what suits the number of OSDs.
+    pub pgs: Option<u32>,
+    /// Images that are made where they are missing.
+    pub images: Vec<ImageSpec>,
+    /// Where NBD clients are served.
+    pub nbd: Vec<ListenAt>,
+    /// Where commands are taken.
+    pub admin: ListenAt,
+    /// What kind of disks: it selects defaults.
+    pub medium: Medium,
+    /// Whose behaviour the schedulers show.
+    pub preset: &'static Preset,
+    /// Settings for the stored level of a new node.
+    pub settings: Change,
+    /// Memory for pages of each OSD.
+    pub cache: Bytes,
+    /// When a write is answered.
+    pub log_mode: LogMode,
+    /// Where the images of half-written pages go.
+    pub protection: Protection,
+    /// Whether disks are opened past the page cache.
+    pub direct: Direct,
+    /// How disks and sockets are reached.
+    pub backend: BackendChoice,
+}
+
+/// One OSD's disk.
+#[derive(Clone, Debug)]
+pub struct DiskSpec {
+    /// A file or a block device.
+    pub path: PathBuf,
+    /// Size of a file that is made where there is none; without it a missing file stays missing.
+    pub size: Option<Bytes>,
+}
+
+/// One image.
+#[derive(Clone, Debug)]
+pub struct ImageSpec {
+    /// Its name.
+    pub name: String,
+    /// Its size.
+    pub size: Bytes,
+}
+
+/// Why a node does not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    /// A disk cannot be used.
+    #[error(transparent)]
+    Disk(#[from] DiskOpenError),
+    /// No disk at all is there.
+    #[error("none of the node's disks is there: say --osds to make some, or where they are")]
+    NoDisks,
+    /// A new disk cannot be written.
+    #[error("{0}: a new store cannot be written there: {1}")]
+    Format(PathBuf, io::Error),
+    /// A new disk is too small.
+    #[error("{0}: {1} leave no room for a store; an OSD takes at least 64 MiB")]
+    TooSmall(PathBuf, Bytes),
+    /// The loop cannot be made.
+    #[error(transparent)]
+    Loop(#[from] LoopError),
+    /// A listener cannot be made.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// The disks' maps do not lead to a cluster.
+    #[error("{0}")]
+    Start(#[from] StartError),
+    /// A setting may not stand.
+    #[error("{0}")]
+    Setting(#[from] Refused),
+    /// An image cannot be made.
+    #[error("image {0}: {1}")]
+    Image(String, loadline_cluster::images::ImageError),
+    /// Randomness cannot be had.
+    #[error("no random number for the new cluster: {0}")]
+    Random(io::Error),
+    /// The node was told to stop before it had begun.
+    #[error("stopped before the disks were open")]
+    Stopped,
+}
+
+impl Engine {
+    /// Opens everything. Returns when clients are served.
+    ///
+    /// # Errors
+    /// [`BootError`] with one sentence.
+    pub fn start(config: EngineConfig) -> Result<Engine, BootError> {
+        let mut options = LoopOptions::default();
+        options.backend = config.backend;
+        let mut world: Loop<Mail> = Loop::new(options)?;
+        world.watch_signals()?;
+        tracing::info!(mode = %world.mode(), "event loop");
+        let count = config.disks.len() as u32;
+        let settings = NodeSettings::new(&config)?;
+        let cluster = Cluster::on_disks(&settings.cluster(count), settings.store(&config));
+        let mut engine = Engine {
+            now: world.now(),
+            world,
+            cluster,
+            disks: Disks::default(),
+            timers: Timers::default(),
+            due: VecDeque::new(),
+            effects: Vec::new(),
+            listeners: BTreeMap::new(),
+            conns: BTreeMap::new(),
+            clients: ClientOps::default(),
+            nbd: NbdConnections::default(),
+            admin: AdminConnections::default(),
+            health: Meter::default(),
+            image_work: ImageWork::default(),
+            settings,
+            stopping: Stopping::No,
+            config,
+        };
+        engine.open_disks()?;
+        engine.begin_cluster()?;
+        engine.make_what_is_missing()?;
+        engine.listen()?;
+        engine.timers.set(engine.now + Span::from_millis(1000), Due::Second);
+        Ok(engine)
+    }
+
+    /// Opens every disk that is there; the others' OSDs stay down.
+    fn open_disks(&mut self) -> Result<(), BootError> {
+        let mut any = false;
+        for (number, spec) in self.config.disks.clone().into_iter().enumerate() {
+            let osd = OsdId::from(number);
+            let mut disk = Disk { path: spec.path.clone(), ..Disk::default() };
+            match open_or_make(&spec, self.config.direct, self.config.protection) {
+                Ok(opened) => {
+                    tracing::info!(%osd, path = %spec.path.display(), size = %opened.size(), mode = %opened.mode(), "disk");
+                    disk.bytes = opened.size();
+                    disk.disk = Some(self.world.add_disk(opened)?);
+                    any = true;
+                }
+                Err(BootError::Disk(error))
+                    if matches!(error.problem, crate::DiskProblem::Missing) =>
+                {
+                    tracing::warn!(%osd, %error, "the disk is not there");
+                }
+                Err(error) => return Err(error),
+            }
+            self.disks.of.push(disk);
+        }
+        if !any {
+            return Err(BootError::NoDisks);
+        }
+        for osd in self.disks.of.ids().collect::<Vec<_>>() {
+            self.reopen(osd);
+        }
+        self.run_until(|engine| !engine.cluster.is_opening())
+    }
+
+    fn begin_cluster(&mut self) -> Result<(), BootError> {
+        if self.cluster.is_new() {
+            let id = random_u128().map_err(BootError::Random)?;
+            tracing::info!(cluster = format!("{id:032x}"), "a new cluster");
+            self.cluster.create(self.now, id, &mut self.effects);
+        } else {
+            self.cluster.start(self.now, &mut self.effects)?;
+        }
+        self.run_until(|engine| engine.cluster.is_serving())?;
+        self.take_stored_settings()
+    }
+
+    /// The pool of a new node, and images that somebody asked for and that are not there.
+    fn make_what_is_missing(&mut self) -> Result<(), BootError> {
+        if self.cluster.map().pools().is_empty() {
+            let osds = self.disks.of.len() as u32;
+            let copies = self.config.copies;
+            let spread = (osds * PGS_PER_OSD / copies).next_power_of_two();
+            let spec = PoolSpec {
+                name: POOL.to_owned(),
+                pgs: self.config.pgs.unwrap_or(spread),
+                copies,
+                object_bytes: Bytes::from_mib(4).get(),
+                recovery_priority: 0,
+            };
+            self.cluster.create_pool(self.now, spec, &mut self.effects);
+        }
+        for image in self.config.images.clone() {
+            self.cluster
+                .ensure_image(self.now, &image.name, image.size.get(), &mut self.effects)
+                .map_err(|error| BootError::Image(image.name.clone(), error))?;
+        }
+        self.run_until(|engine| engine.cluster.is_map_committed())
+    }
+
+    fn listen(&mut self) -> Result<(), BootError> {
+        for at in self.config.nbd.clone() {
+            let listener = self.world.listen(&at)?;
+            self.listeners.insert(listener, Speaks::Nbd);
+            tracing::info!(%at, "NBD");
+        }
+        let listener = self.world.listen(&self.config.admin)?;
+        self.listeners.insert(listener, Speaks::Admin);
+        tracing::info!(at = %self.config.admin, "admin");
+        Ok(())
+    }
+
+    /// Lets things happen until `ready` says so.
+    fn run_until(&mut self, ready: impl Fn(&Engine) -> bool) -> Result<(), BootError> {
+        let mut happenings = Vec::new();
+        self.settle();
+        while !ready(self) {
+            if self.stopping != Stopping::No {
+                return Err(BootError::Stopped);
+            }
+            self.turn(&mut happenings);
+        }
+        Ok(())
+    }
+}
+
+/// Opens a disk, and writes an empty store onto a file that has just been made.
+pub(super) fn open_or_make(
+    spec: &DiskSpec,
+    direct: Direct,
+    protection: Protection,
+) -> Result<OpenedDisk, BootError> {
+    let open = match spec.size {
+        Some(size) => DiskOpen::or_create(&spec.path, size),
+        None => DiskOpen::existing(&spec.path),
+    };
+    let opened = DiskOpen { direct, ..open }.open()?;
+    if opened.was_created() {
+        write_store(&spec.path, opened.size(), protection)?;
+    }
+    Ok(opened)
+}
+
+/// Writes an empty store.
+pub(super) fn write_store(
+    path: &std::path::Path,
+    size: Bytes,
+    protection: Protection,
+) -> Result<(), BootError> {
+    let cannot = |error| BootError::Format(path.to_owned(), error);
+    let id = random_u128().map_err(BootError::Random)? as u64;
+    let pieces = format(&shape(id, size), protection)
+        .map_err(|_: FormatError| BootError::TooSmall(path.to_owned(), size))?;
+    let file = std::fs::OpenOptions::new().write(true).open(path).map_err(cannot)?;
+    for (_, offset, bytes) in pieces {
+        file.write_all_at(&bytes, offset).map_err(cannot)?;
+    }
+    file.sync_all().map_err(cannot)
+}
+
+/// How an OSD's disk is laid out: a sixteenth for the log and for images each, within bounds.
+fn shape(store_id: u64, size: Bytes) -> Format {
+    let region = (size.get() / 16).clamp(4 << 20, 1 << 30) / (4 << 20) * (4 << 20);
+    let segment = (region / 16).next_power_of_two().clamp(256 << 10, 64 << 20);
+    Format {
+        store_id,
+        data_bytes: size,
+        log_device_bytes: None,
+        log_bytes: Bytes::new(region / segment * segment),
+        segment_bytes: Bytes::new(segment),
+        block_bytes: 4096,
+        recovery_bytes: Bytes::new(region),
+        page: PageSize::new(4096).expect("4 KiB is a page size"),
+    }
+}
+
+fn random_u128() -> io::Result<u128> {
+    let mut bytes = [0; 16];
+    io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut bytes)?;
+    Ok(u128::from_le_bytes(bytes))
+}

@@ -1,0 +1,154 @@
+//! Clients' commands: each becomes ops on objects, and ends with the last of them.
+
+use super::Engine;
+use super::nbd::NbdCommand;
+use loadline_base::{SlotId, Slots};
+use loadline_cluster::{PoolId, Target};
+use loadline_osd::{ClientId, Data, Effect, OpKind, Reply};
+use loadline_store::ObjectNo;
+use std::collections::BTreeMap;
+
+/// Who waits for a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waiter {
+    /// A command of an NBD connection.
+    Nbd(NbdCommand),
+    /// A background job on images.
+    Image,
+}
+
+/// How a command has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Ended {
+    /// What was read, if it was a read; `None` if some of it could be read from no copy.
+    pub data: Option<Vec<u8>>,
+}
+
+/// A command under way.
+#[derive(Debug)]
+struct Command {
+    waiter: Waiter,
+    /// Its ops without a reply, and its sync.
+    left: u32,
+    data: Vec<u8>,
+    failed: bool,
+    /// It is to be durable before it ends.
+    then_sync: bool,
+}
+
+/// One op of a command.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    command: SlotId,
+    /// Where its bytes are in the command's.
+    at: u64,
+    length: u32,
+}
+
+/// The commands under way and their ops.
+#[derive(Debug, Default)]
+pub(super) struct ClientOps {
+    commands: Slots<Command>,
+    parts: BTreeMap<u32, Part>,
+    syncs: BTreeMap<u32, Vec<SlotId>>,
+}
+
+/// An op of a command that is about to be issued.
+#[derive(Debug)]
+pub(super) struct NewOp {
+    pub kind: OpKind,
+    pub pool: PoolId,
+    pub object: ObjectNo,
+    pub offset: u32,
+    pub length: u32,
+    /// Where its bytes are in the command's.
+    pub at: u64,
+    pub data: Data,
+}
+
+impl ClientOps {
+    pub(super) fn is_empty(&self) -> bool {
+        self.commands.is_empty()
+    }
+}
+
+impl Engine {
+    /// Begins a command of `length` bytes, made of these ops.
+    pub(super) fn begin_command(
+        &mut self,
+        waiter: Waiter,
+        client: ClientId,
+        ops: Vec<NewOp>,
+        then_sync: bool,
+    ) {
+        let reads = ops.iter().filter(|op| op.kind == OpKind::Read);
+        let length = reads.map(|op| op.at + u64::from(op.length)).max().unwrap_or(0);
+        let command = Command {
+            waiter,
+            left: ops.len() as u32,
+            data: vec![0; length as usize],
+            failed: false,
+            then_sync,
+        };
+        let command = self.clients.commands.acquire(command);
+        if ops.is_empty() {
+            return self.command_over(command);
+        }
+        for op in ops {
+            self.issue(client, command, op);
+        }
+    }
+
+    fn issue(&mut self, client: ClientId, command: SlotId, op: NewOp) {
+        let NewOp { kind, pool, object, offset, length, at, data } = op;
+        let target = Target { client, kind, traced: false, pool, object, offset, length };
+        let (id, envelope) = self.cluster.issue(self.now, &target, data);
+        self.clients.parts.insert(id.slot.get(), Part { command, at, length });
+        self.effects.extend(envelope.map(Effect::Send));
+        self.health.issued(id, self.now);
+    }
+
+    /// An op has its reply.
+    pub(super) fn replied(&mut self, reply: Reply) {
+        let Some(issued) = self.cluster.finish(reply.op) else { return };
+        self.health.replied(&issued, &reply);
+        let Part { command, at, length } =
+            self.clients.parts.remove(&reply.op.slot.get()).expect("the op was issued");
+        let here = self.clients.commands.at_mut(command);
+        match reply.result {
+            Ok(data) if issued.op.kind == OpKind::Read => {
+                let bytes = data.into_vec();
+                let bytes = &bytes[..bytes.len().min(length as usize)];
+                here.data[at as usize..at as usize + bytes.len()].copy_from_slice(bytes);
+            }
+            Ok(_) => {}
+            Err(_) => here.failed = true,
+        }
+        here.left -= 1;
+        if here.left == 0 {
+            self.command_over(command);
+        }
+    }
+
+    fn command_over(&mut self, slot: SlotId) {
+        let command = self.clients.commands.at_mut(slot);
+        if command.then_sync && !command.failed {
+            command.then_sync = false;
+            let number = self.cluster.sync(self.now, &mut self.effects);
+            self.clients.syncs.entry(number).or_default().push(slot);
+            return;
+        }
+        let Command { waiter, data, failed, .. } = self.clients.commands.release(slot);
+        let ended = Ended { data: (!failed).then_some(data) };
+        match waiter {
+            Waiter::Nbd(command) => self.nbd_command_ended(command, ended),
+            Waiter::Image => self.image_work_ended(&ended),
+        }
+    }
+
+    pub(super) fn client_synced(&mut self, number: u32) {
+        for slot in self.clients.syncs.remove(&number).unwrap_or_default() {
+            self.command_over(slot);
+        }
+    }
+}

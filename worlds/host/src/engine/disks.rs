@@ -1,0 +1,90 @@
+//! The OSDs' disks: requests of the stores on their way through the loop.
+
+use super::Engine;
+use crate::DiskId;
+use loadline_base::{Bytes, IdVec, SlotId, Slots};
+use loadline_device::Outcome;
+use loadline_osd::{Event, OsdId};
+use loadline_store::paged::{Io, IoDone, IoId};
+use std::path::PathBuf;
+
+/// A request that the loop has.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    osd: OsdId,
+    life: u32,
+    id: IoId,
+}
+
+/// An OSD's disk.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Disk {
+    /// The disk of the loop, while it is open.
+    pub disk: Option<DiskId>,
+    pub path: PathBuf,
+    pub bytes: Bytes,
+    /// What the loop has and has not answered: a disk is opened again only after the last of it.
+    pub in_flight: u32,
+    /// It is to be opened as soon as nothing is in flight.
+    pub reopen: bool,
+}
+
+/// All of them.
+#[derive(Default)]
+pub(super) struct Disks {
+    pub of: IdVec<OsdId, Disk>,
+    sent: Slots<Sent>,
+}
+
+impl Engine {
+    /// Hands a store's request to its disk.
+    pub(super) fn disk_request(&mut self, osd: OsdId, life: u32, io: Io) {
+        let Io { id, request, data, .. } = io;
+        let Some(disk) = self.disks.of[osd].disk else {
+            let done = IoDone { id, outcome: Outcome::Failed, data };
+            self.due.push_back((osd, Event::IoDone(life, done)));
+            return;
+        };
+        let token = self.disks.sent.acquire(Sent { osd, life, id });
+        self.disks.of[osd].in_flight += 1;
+        self.world.submit(disk, u64::from(token.get()), &request, data);
+    }
+
+    /// A disk has answered.
+    pub(super) fn disk_done(
+        &mut self,
+        disk: DiskId,
+        token: u64,
+        outcome: Outcome,
+        data: Vec<u8>,
+        error: Option<i32>,
+    ) {
+        let token = SlotId::new(u32::try_from(token).expect("the token is a slot"));
+        let Sent { osd, life, id } = self.disks.sent.release(token);
+        let of = &mut self.disks.of[osd];
+        of.in_flight -= 1;
+        if let Some(number) = error {
+            let error = std::io::Error::from_raw_os_error(number);
+            tracing::warn!(%osd, path = %of.path.display(), %error, "a request failed");
+        }
+        debug_assert_eq!(of.disk, Some(disk));
+        self.due.push_back((osd, Event::IoDone(life, IoDone { id, outcome, data })));
+        self.reopen_if_idle(osd);
+    }
+
+    /// Opens an OSD's disk again, now or when the last request of its earlier life has been answered: a late write must
+    /// not meet the new life's reads.
+    pub(super) fn reopen(&mut self, osd: OsdId) {
+        self.disks.of[osd].reopen = true;
+        self.reopen_if_idle(osd);
+    }
+
+    fn reopen_if_idle(&mut self, osd: OsdId) {
+        let of = &mut self.disks.of[osd];
+        if of.reopen && of.in_flight == 0 && of.disk.is_some() {
+            of.reopen = false;
+            let bytes = of.bytes;
+            self.cluster.open_osd(self.now, osd, bytes, &mut self.effects);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Background work on images: objects of what was removed or cut off go, a few at a time, as ops like any other.
+
+use super::Engine;
+use super::client::{Ended, NewOp, Waiter};
+use loadline_base::Bytes;
+use loadline_cluster::images::{ImageId, JobId, Pending, Work};
+use loadline_osd::{ClientId, Data, OpKind, OsdSet};
+use loadline_store::ObjectNo;
+
+/// Objects under way at a time.
+const OBJECTS: usize = 16;
+/// Blocks looked at in one round; most of a sparse image's do not exist.
+const LOOKED_AT: u64 = 4096;
+
+/// The job in hand.
+#[derive(Debug, Default)]
+pub(super) struct ImageWork {
+    under_way: Option<(JobId, u64)>,
+}
+
+impl Engine {
+    /// Begins the next part of a job, if there is one and none is under way.
+    pub(super) fn image_work_settle(&mut self) {
+        if self.image_work.under_way.is_some() || !self.cluster.is_serving() {
+            return;
+        }
+        let Some(job) = self.cluster.images().due().next().copied() else { return };
+        let (ops, next) = self.part_of(&job);
+        self.image_work.under_way = Some((job.id, next));
+        self.begin_command(Waiter::Image, BACKGROUND, ops, false);
+    }
+
+    /// The next ops of a job, and the block that comes after them.
+    fn part_of(&mut self, job: &Pending) -> (Vec<NewOp>, u64) {
+        let mut ops = Vec::new();
+        let first = u64::from(job.next);
+        let mut block = first;
+        while block <= u64::from(job.last) && ops.len() < OBJECTS && block - first < LOOKED_AT {
+            let object = job.image.object(block as u32);
+            if self.cluster.may_hold_data(job.pool, object) {
+                ops.extend(self.work_on(job, object));
+            }
+            block += 1;
+        }
+        (ops, block)
+    }
+
+    fn work_on(&self, job: &Pending, object: ObjectNo) -> Option<NewOp> {
+        let (_, block) = ImageId::of(object);
+        let op = |kind, offset, length| NewOp {
+            kind,
+            pool: job.pool,
+            object,
+            offset,
+            length,
+            at: 0,
+            data: Data::NONE,
+        };
+        match job.work {
+            Work::Cut { first, offset, .. } if block == first && offset > 0 => {
+                let length = self.object_bytes(job) as u32 - offset;
+                Some(op(OpKind::Zero, offset, length))
+            }
+            Work::Remove | Work::Cut { .. } => Some(op(OpKind::Remove, 0, 0)),
+            Work::Trim { .. } => None,
+        }
+    }
+
+    fn object_bytes(&self, job: &Pending) -> u64 {
+        let image = self.cluster.images().get(job.image);
+        image.map_or(Bytes::from_mib(4).get(), |image| image.object_bytes)
+    }
+
+    /// The part has ended. What failed is tried again.
+    pub(super) fn image_work_ended(&mut self, ended: &Ended) {
+        let Some((job, next)) = self.image_work.under_way.take() else { return };
+        if ended.data.is_some() {
+            self.cluster.image_job_advanced(self.now, job, next, &mut self.effects);
+        }
+    }
+}
+
+/// Whose the background's ops are: nobody else's.
+const BACKGROUND: ClientId = ClientId::new(OsdSet::OSDS_MAX + 4096);

@@ -1,0 +1,211 @@
+//! The engine on this machine: a cluster, its disks, its clients' connections, and the loop that carries out what they ask
+//! of each other.
+//!
+//! One thread runs everything. Work that costs only processor time is done at once; whatever waits, waits in the loop.
+
+mod admin;
+mod boot;
+mod client;
+mod disks;
+mod effects;
+mod exports;
+mod health;
+mod images;
+mod nbd;
+mod settings;
+mod timers;
+
+pub use boot::{BootError, DiskSpec, EngineConfig, ImageSpec};
+
+use crate::{Close, ConnId, Happening, ListenerId, Loop, Signal};
+use client::ClientOps;
+use disks::Disks;
+use loadline_base::{Span, Time};
+use loadline_cluster::Cluster;
+use loadline_osd::{Effect, Event, OsdId};
+use nbd::NbdConnections;
+use std::collections::{BTreeMap, VecDeque};
+use timers::Timers;
+
+/// How long a stop waits for open ops before it drops them.
+const STOP_PATIENCE: Span = Span::from_millis(10_000);
+
+/// Mail from other threads.
+#[derive(Debug)]
+pub enum Mail {
+    /// End as SIGTERM does.
+    Stop,
+}
+
+/// What a listener's connections speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Speaks {
+    Nbd,
+    Admin,
+}
+
+/// How far the end is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stopping {
+    No,
+    /// No new work; open ops may still end until then.
+    Draining(Time),
+    /// Everything answered is being made durable.
+    Syncing(u32),
+    Done,
+}
+
+/// A running node.
+pub struct Engine {
+    now: Time,
+    world: Loop<Mail>,
+    cluster: Cluster,
+    config: EngineConfig,
+    disks: Disks,
+    timers: Timers,
+    /// Events for OSDs that are due now.
+    due: VecDeque<(OsdId, Event)>,
+    effects: Vec<Effect>,
+    listeners: BTreeMap<ListenerId, Speaks>,
+    conns: BTreeMap<ConnId, Speaks>,
+    clients: ClientOps,
+    nbd: NbdConnections,
+    admin: admin::AdminConnections,
+    health: health::Meter,
+    image_work: images::ImageWork,
+    settings: settings::NodeSettings,
+    stopping: Stopping,
+}
+
+impl Engine {
+    /// Runs until it is told to stop, and has stopped.
+    pub fn run(&mut self) {
+        let mut happenings = Vec::new();
+        while self.stopping != Stopping::Done {
+            self.turn(&mut happenings);
+        }
+    }
+
+    /// One round: waits for something to happen, and deals with it and all that follows.
+    fn turn(&mut self, happenings: &mut Vec<Happening<Mail>>) {
+        self.world.turn(self.timers.next(), happenings);
+        self.now = self.world.now();
+        for happening in happenings.drain(..) {
+            self.happened(happening);
+        }
+        while let Some(due) = self.timers.pop(self.now) {
+            self.timer_fired(due);
+        }
+        self.settle();
+    }
+
+    fn happened(&mut self, happening: Happening<Mail>) {
+        match happening {
+            Happening::DiskDone { disk, token, outcome, data, error } => {
+                self.disk_done(disk, token, outcome, data, error);
+            }
+            Happening::Accepted { listener, conn } => self.accepted(listener, conn),
+            Happening::Received { conn, bytes } => match self.conns.get(&conn) {
+                Some(Speaks::Nbd) => self.nbd_received(conn, &bytes),
+                Some(Speaks::Admin) => self.admin_received(conn, &bytes),
+                None => {}
+            },
+            Happening::Ended { conn } => self.world.close(conn),
+            Happening::Sent { conn, queued } => match self.conns.get(&conn) {
+                Some(Speaks::Nbd) => self.nbd_sent(conn, queued),
+                Some(Speaks::Admin) => self.admin_sent(conn, queued),
+                None => {}
+            },
+            Happening::Closed { conn, reason } => self.closed(conn, reason),
+            Happening::Signal(signal) => self.signalled(signal),
+            Happening::Mail(Mail::Stop) => self.begin_stop(),
+        }
+    }
+
+    fn accepted(&mut self, listener: ListenerId, conn: ConnId) {
+        let speaks = self.listeners[&listener];
+        self.conns.insert(conn, speaks);
+        match speaks {
+            Speaks::Nbd => self.nbd_accepted(conn),
+            Speaks::Admin => self.admin_accepted(conn),
+        }
+    }
+
+    fn closed(&mut self, conn: ConnId, reason: Close) {
+        if let Close::Broken(number) = reason {
+            tracing::debug!(?conn, error = %std::io::Error::from_raw_os_error(number), "connection broke");
+        }
+        match self.conns.remove(&conn) {
+            Some(Speaks::Nbd) => self.nbd_closed(conn),
+            Some(Speaks::Admin) => self.admin_closed(conn),
+            None => {}
+        }
+    }
+
+    /// Does everything that is due now, until nothing is.
+    fn settle(&mut self) {
+        loop {
+            self.carry_out();
+            let Some((osd, event)) = self.due.pop_front() else { break };
+            self.cluster.step(self.now, osd, event, &mut self.effects);
+        }
+        self.syncs_ended();
+        self.admin_settle();
+        self.image_work_settle();
+        self.carry_out();
+        self.nbd_flush();
+        self.stop_if_drained();
+    }
+
+    fn signalled(&mut self, signal: Signal) {
+        tracing::info!(?signal, "asked to stop");
+        match self.stopping {
+            Stopping::No => self.begin_stop(),
+            _ => {
+                tracing::warn!("asked again: stopping at once, without waiting for open ops");
+                self.stopping = Stopping::Done;
+            }
+        }
+    }
+
+    fn begin_stop(&mut self) {
+        if self.stopping != Stopping::No {
+            return;
+        }
+        let until = self.now + STOP_PATIENCE;
+        self.stopping = Stopping::Draining(until);
+        self.timers.set(until, timers::Due::StopAnyway);
+        for (listener, speaks) in std::mem::take(&mut self.listeners) {
+            if speaks == Speaks::Nbd {
+                self.world.stop_listening(listener);
+            }
+        }
+        self.nbd_shut_down();
+    }
+
+    /// The open ops have had their time.
+    fn stop_anyway(&mut self) {
+        if self.stopping != Stopping::Done {
+            tracing::warn!("some ops did not end in time; the node ends without their replies");
+            self.stopping = Stopping::Done;
+        }
+    }
+
+    fn stop_if_drained(&mut self) {
+        if matches!(self.stopping, Stopping::Draining(_)) && self.clients.is_empty() {
+            let number = self.cluster.sync(self.now, &mut self.effects);
+            self.stopping = Stopping::Syncing(number);
+            self.carry_out();
+        }
+    }
+
+    fn syncs_ended(&mut self) {
+        for number in self.cluster.take_synced() {
+            if self.stopping == Stopping::Syncing(number) {
+                tracing::info!("everything is durable; the node ends");
+                self.stopping = Stopping::Done;
+            }
+            self.client_synced(number);
+        }
+    }
+}

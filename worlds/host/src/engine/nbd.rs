@@ -1,0 +1,246 @@
+//! NBD connections: bytes to commands, commands to ops on objects, ends of ops to bytes.
+
+use super::Engine;
+use super::client::{Ended, NewOp, Waiter};
+use super::exports::NodeExports;
+use crate::ConnId;
+use loadline_base::{SlotId, Span};
+use loadline_cluster::images::{View, split};
+use loadline_osd::{ClientId, Data, OpKind};
+use loadline_wire::nbd::{
+    Command, Extent, Failure, Kind, Limits, NbdError, Outbox, Payload, Reply, Session,
+};
+use std::collections::BTreeMap;
+
+/// A client that has not chosen an export by then is sent away.
+const NEGOTIATION: Span = Span::from_millis(30_000);
+/// Bytes asked of a connection at a time, unless a longer payload is on its way.
+const RECEIVE: usize = 256 << 10;
+
+/// A command of a connection, as its ops remember it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NbdCommand {
+    conn: ConnId,
+    id: SlotId,
+    reads: bool,
+}
+
+/// One connection.
+struct Connection {
+    session: Session,
+    out: Outbox,
+    client: ClientId,
+    /// What came while the session could take no more.
+    unread: Vec<u8>,
+    /// Whether the loop has been asked for more.
+    asked: bool,
+    /// Bytes handed to the loop that it still has.
+    queued: usize,
+    closing: bool,
+}
+
+/// All of them.
+#[derive(Default)]
+pub(super) struct NbdConnections {
+    connections: BTreeMap<ConnId, Connection>,
+    /// Those with something to send or to ask for.
+    touched: Vec<ConnId>,
+    next_client: u32,
+}
+
+/// Owners of work inside the client class are small numbers, used again in turn.
+const CLIENTS: u32 = 4096;
+
+impl Engine {
+    pub(super) fn nbd_accepted(&mut self, conn: ConnId) {
+        let mut out = Outbox::default();
+        let session = Session::new(Limits::default(), &mut out);
+        let client = ClientId::new(self.nbd.next_client % CLIENTS);
+        self.nbd.next_client += 1;
+        let (unread, asked, queued, closing) = (Vec::new(), false, 0, false);
+        let connection = Connection { session, out, client, unread, asked, queued, closing };
+        self.nbd.connections.insert(conn, connection);
+        self.nbd.touched.push(conn);
+        let deadline = self.now + NEGOTIATION;
+        self.timers.set(deadline, super::timers::Due::Negotiation(conn));
+        tracing::debug!(?conn, "an NBD client has come");
+    }
+
+    pub(super) fn nbd_received(&mut self, conn: ConnId, bytes: &[u8]) {
+        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
+        connection.asked = false;
+        connection.unread.extend_from_slice(bytes);
+        self.nbd_read_on(conn);
+    }
+
+    /// Gives the session what it can take, and carries out the commands that come of it.
+    fn nbd_read_on(&mut self, conn: ConnId) {
+        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
+        let exports = NodeExports::new(&self.cluster, &self.config);
+        let taken = connection.session.receive(&connection.unread, &exports, &mut connection.out);
+        connection.unread.drain(..taken);
+        let client = connection.client;
+        let commands = std::mem::take(&mut connection.out.commands);
+        self.nbd.touched.push(conn);
+        for command in commands {
+            self.nbd_command(conn, client, command);
+        }
+    }
+
+    fn nbd_command(&mut self, conn: ConnId, client: ClientId, command: Command) {
+        let Command { id, export, kind, offset, length, fua } = command;
+        let Some(view) = NodeExports::new(&self.cluster, &self.config).view(export) else {
+            let failure =
+                Failure { error: NbdError::Shutdown, message: "the image is gone".into() };
+            return self.nbd_answer(conn, Reply { id, result: Err(failure) });
+        };
+        let range = (offset, u64::from(length));
+        if offset + range.1 > view.size {
+            return self.nbd_answer(conn, Reply { id, result: Err(NbdError::Invalid.into()) });
+        }
+        let reads = kind == Kind::Read;
+        let ops = match kind {
+            Kind::Read => self.ops_of(&view, range, OpKind::Read, &[]),
+            Kind::Write(bytes) => self.ops_of(&view, range, OpKind::Write, &bytes),
+            Kind::Trim | Kind::WriteZeroes { .. } => self.ops_of(&view, range, OpKind::Zero, &[]),
+            Kind::Flush | Kind::Cache => Vec::new(),
+            Kind::BlockStatus { .. } => {
+                let extents = self.extents(&view, range);
+                let result = Ok(Payload::Extents(extents));
+                return self.nbd_answer(conn, Reply { id, result });
+            }
+        };
+        let is_flush = ops.is_empty() && !reads;
+        let waiter = Waiter::Nbd(NbdCommand { conn, id, reads });
+        self.begin_command(waiter, client, ops, fua || is_flush);
+    }
+
+    /// The ops on objects that carry out a command on an image.
+    fn ops_of(
+        &self,
+        view: &View,
+        (offset, length): (u64, u64),
+        kind: OpKind,
+        bytes: &[u8],
+    ) -> Vec<NewOp> {
+        let op = |piece: loadline_cluster::images::Piece| NewOp {
+            kind,
+            pool: view.pool,
+            object: piece.object,
+            offset: piece.offset,
+            length: piece.length,
+            at: piece.at,
+            data: match kind {
+                OpKind::Write => {
+                    let from = piece.at as usize;
+                    Data::new(bytes[from..from + piece.length as usize].to_vec())
+                }
+                _ => Data::NONE,
+            },
+        };
+        split(view, offset, length).map(op).collect()
+    }
+
+    /// What is known of a range without reading it: objects that do not exist read as zeros.
+    fn extents(&mut self, view: &View, (offset, length): (u64, u64)) -> Vec<Extent> {
+        let mut extents: Vec<Extent> = Vec::new();
+        for piece in split(view, offset, length) {
+            let hole = !self.cluster.may_hold_data(view.pool, piece.object);
+            match extents.last_mut() {
+                Some(last) if last.hole == hole => last.length += piece.length,
+                _ => extents.push(Extent { length: piece.length, hole, zero: hole }),
+            }
+        }
+        extents
+    }
+
+    pub(super) fn nbd_command_ended(&mut self, command: NbdCommand, ended: Ended) {
+        let NbdCommand { conn, id, reads } = command;
+        let result = match ended.data {
+            Some(data) if reads => Ok(Payload::Data(data)),
+            Some(_) => Ok(Payload::Done),
+            None => Err(Failure {
+                error: NbdError::Io,
+                message: "no copy of the data can be read".into(),
+            }),
+        };
+        self.nbd_answer(conn, Reply { id, result });
+    }
+
+    fn nbd_answer(&mut self, conn: ConnId, reply: Reply) {
+        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
+        connection.session.finish(reply, &mut connection.out);
+        self.nbd.touched.push(conn);
+    }
+
+    pub(super) fn nbd_sent(&mut self, conn: ConnId, queued: usize) {
+        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
+        let sent = connection.queued.saturating_sub(queued);
+        connection.queued = queued;
+        connection.session.sent(sent as u64);
+        self.nbd.touched.push(conn);
+    }
+
+    /// Sends what the sessions have queued and asks for what they can take, once per round.
+    pub(super) fn nbd_flush(&mut self) {
+        while let Some(conn) = self.nbd.touched.pop() {
+            let waiting = self
+                .nbd
+                .connections
+                .get(&conn)
+                .is_some_and(|c| !c.unread.is_empty() && c.session.want() > 0);
+            if waiting {
+                self.nbd_read_on(conn);
+            }
+            self.nbd_flush_one(conn);
+        }
+    }
+
+    fn nbd_flush_one(&mut self, conn: ConnId) {
+        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
+        for buffer in connection.out.send.drain(..) {
+            connection.queued += buffer.len();
+            self.world.send(conn, buffer);
+        }
+        if let Some(close) = &connection.out.close
+            && !connection.closing
+        {
+            connection.closing = true;
+            if let loadline_wire::nbd::Close::Violated(violation) = close {
+                tracing::warn!(?conn, %violation, "an NBD client broke the protocol");
+            }
+            return self.world.close_when_sent(conn);
+        }
+        let want = connection.session.want();
+        if want > 0 && !connection.asked && !connection.closing && connection.unread.is_empty() {
+            connection.asked = true;
+            self.world.want(conn, want.max(RECEIVE));
+        }
+    }
+
+    pub(super) fn nbd_closed(&mut self, conn: ConnId) {
+        self.nbd.connections.remove(&conn);
+        tracing::debug!(?conn, "an NBD client has gone");
+    }
+
+    /// A client took too long to choose an export.
+    pub(super) fn negotiation_over(&mut self, conn: ConnId) {
+        let slow = |connection: &Connection| connection.session.is_negotiating();
+        if self.nbd.connections.get(&conn).is_some_and(slow) {
+            tracing::warn!(?conn, "an NBD client chose no export within 30 s");
+            self.world.close(conn);
+        }
+    }
+
+    /// No client may ask anything new: what is under way is answered, then connections end.
+    pub(super) fn nbd_shut_down(&mut self) {
+        for connection in self.nbd.connections.values_mut() {
+            connection.closing = true;
+        }
+    }
+
+    /// How many clients are connected.
+    pub(super) fn nbd_clients(&self) -> usize {
+        self.nbd.connections.len()
+    }
+}

@@ -1,0 +1,97 @@
+//! The node's settings, and what the engine is given of them.
+
+use super::Engine;
+use super::boot::{BootError, EngineConfig};
+use loadline_base::Bytes;
+use loadline_cluster::Config;
+use loadline_cluster::settings::{Change, Enforcement, Settings, Target};
+use loadline_device::ClassTag;
+use loadline_osd::{Options, OsdId, Policy};
+use loadline_qos::ServiceClass;
+use loadline_store::WindowBounds;
+use loadline_store::paged;
+
+/// What one OSD lets into its store at a time, unless a setting says otherwise: 64 ops of the size that clients of flash
+/// mostly send, or one whole object. More work waits where the scheduler sees it.
+const WINDOW_OPS: u32 = 64;
+
+/// All levels of all settings.
+pub(super) struct NodeSettings {
+    pub levels: Settings,
+}
+
+impl NodeSettings {
+    pub(super) fn new(config: &EngineConfig) -> Result<NodeSettings, BootError> {
+        let media = vec![config.medium; config.disks.len()];
+        let mut levels = Settings::new(*config.preset, &media, Enforcement::Refuse);
+        levels.apply(&config.settings)?;
+        for osd in levels.osds().collect::<Vec<_>>() {
+            levels.start(osd);
+        }
+        Ok(NodeSettings { levels })
+    }
+
+    /// What the cluster is built from.
+    pub(super) fn cluster(&self, osds: u32) -> Config {
+        let first = OsdId::new(0);
+        Config {
+            osds,
+            placement_seed: 0,
+            policy: self.policy(first),
+            options: self.options(first),
+            asynchronous_above: self.levels.async_recovery_min_cost(first),
+        }
+    }
+
+    pub(super) fn policy(&self, osd: OsdId) -> Policy {
+        Policy { plan: self.levels.plan(osd), seed: u64::from(osd.get()) }
+    }
+
+    /// The bounds of an OSD. The loop is its only worker: code runs where it is due, so that more would mean nothing.
+    pub(super) fn options(&self, osd: OsdId) -> Options {
+        let options = self.levels.osd_options(osd);
+        let window = WindowBounds { ops: WINDOW_OPS, ..options.window };
+        Options { threads_per_shard: 1, window, ..options }
+    }
+
+    /// The options of every OSD's store.
+    pub(super) fn store(&self, config: &EngineConfig) -> paged::Options {
+        let class = |class: ServiceClass| ClassTag(class as u8);
+        paged::Options {
+            log_mode: config.log_mode,
+            protection: config.protection,
+            cache: config.cache,
+            old_versions: Bytes::ZERO,
+            classes: paged::Classes {
+                log: class(ServiceClass::Immediate),
+                checkpoint: class(ServiceClass::BestEffort),
+                restart: class(ServiceClass::Immediate),
+            },
+            ..paged::Options::default()
+        }
+    }
+}
+
+impl Engine {
+    /// The settings that the cluster keeps, on top of what was given at its making.
+    pub(super) fn take_stored_settings(&mut self) -> Result<(), BootError> {
+        let mut change = Change::default();
+        for ((scope, option), value) in self.cluster.stored_settings() {
+            change = change.and_set(Target::Stored(*scope), option, value);
+        }
+        self.settings.levels.apply(&change)?;
+        for osd in self.settings.levels.osds().collect::<Vec<_>>() {
+            self.settings.levels.start(osd);
+        }
+        self.configure_osds();
+        Ok(())
+    }
+
+    /// Gives every OSD the settings in force, between two events.
+    pub(super) fn configure_osds(&mut self) {
+        for osd in self.disks.of.ids().collect::<Vec<_>>() {
+            let (policy, options) = (self.settings.policy(osd), self.settings.options(osd));
+            self.cluster.configure_osd(self.now, osd, &policy, options, &mut self.effects);
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Requests to disks: each waits for memory in its disk's line, is carried out in one or several calls, and is
+//! answered once.
+
+use super::{DiskId, Happening, Purpose};
+use crate::OpenedDisk;
+use crate::backend::{Arena, Backend, Block, Call};
+use loadline_base::{Bytes, SlotId, Slots};
+use loadline_device::{Kind, Outcome, Priority, Request};
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::io;
+
+/// The disks of a loop.
+#[derive(Debug, Default)]
+pub(super) struct Disks {
+    disks: Slots<Disk>,
+    real_time_refused: bool,
+}
+
+#[derive(Debug)]
+struct Disk {
+    opened: OpenedDisk,
+    arena: Arena,
+    /// Requests that found no memory, in the order in which they came.
+    line: VecDeque<Transfer>,
+    unanswered: usize,
+}
+
+/// A request on its way.
+#[derive(Debug)]
+pub(super) struct Transfer {
+    token: u64,
+    request: Request,
+    /// A write's bytes, or the part of a read's bytes that is there.
+    data: Vec<u8>,
+    /// How many bytes are moved already.
+    moved: usize,
+}
+
+impl Disks {
+    /// Takes a disk in. Answers its id, and why its memory is not registered, if it is not.
+    pub(super) fn add(
+        &mut self,
+        opened: OpenedDisk,
+        memory: Bytes,
+        backend: &mut Backend<Purpose>,
+    ) -> io::Result<(DiskId, Option<String>)> {
+        let length = usize::try_from(memory.get()).expect("a disk's memory fits the address space");
+        let arena = Arena::new(length)?;
+        let disk = Disk { opened, arena, line: VecDeque::new(), unanswered: 0 };
+        let id = DiskId::new(self.disks.acquire(disk).get());
+        let disk = self.at(id);
+        match backend.attach(id, disk.opened.fd(), &disk.arena) {
+            Ok(unregistered) => Ok((id, unregistered)),
+            Err(error) => {
+                self.disks.release(slot(id));
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, id: DiskId, backend: &mut Backend<Purpose>) -> OpenedDisk {
+        assert_eq!(self.unanswered(id), 0, "{id} has requests in flight");
+        backend.detach(id);
+        self.disks.release(slot(id)).opened
+    }
+
+    pub(super) fn opened(&self, id: DiskId) -> &OpenedDisk {
+        &self.at(id).opened
+    }
+
+    pub(super) fn unanswered(&self, id: DiskId) -> usize {
+        self.at(id).unanswered
+    }
+
+    /// Whether the system has refused a real-time priority word to this process.
+    pub(super) fn real_time_refused(&self) -> bool {
+        self.real_time_refused
+    }
+
+    fn at(&self, id: DiskId) -> &Disk {
+        self.disks.at(slot(id))
+    }
+
+    /// Takes a request. One that no disk could carry out is answered in `out`.
+    pub(super) fn submit<M>(
+        &mut self,
+        id: DiskId,
+        (token, request, data): (u64, Request, Vec<u8>),
+        backend: &mut Backend<Purpose>,
+        out: &mut Vec<Happening<M>>,
+    ) {
+        let disk = self.disks.at_mut(slot(id));
+        let writes = if request.kind == Kind::Write { request.length.get() } else { 0 };
+        assert_eq!(data.len() as u64, writes, "a write brings its bytes, and nothing else does");
+        disk.unanswered += 1;
+        let transfer = Transfer { token, request, data, moved: 0 };
+        if disk.can_carry_out(&request) {
+            disk.line.push_back(transfer);
+            disk.advance(id, backend);
+        } else {
+            out.push(disk.answer(id, transfer, Err(Errno::INVAL)));
+        }
+    }
+
+    /// Goes on with a transfer whose call is over.
+    pub(super) fn finish<M>(
+        &mut self,
+        id: DiskId,
+        mut transfer: Transfer,
+        (call, result): (Call, Result<usize, Errno>),
+        backend: &mut Backend<Purpose>,
+        out: &mut Vec<Happening<M>>,
+    ) {
+        let disk = self.disks.at_mut(slot(id));
+        let (block, result) = match call {
+            Call::Read { block, .. } | Call::Write { block, .. } => {
+                let refused = result == Err(Errno::PERM);
+                if refused && transfer.request.priority != Priority::default() {
+                    // A real-time class is a privilege; without it the request goes with the default one.
+                    self.real_time_refused = true;
+                    transfer.request.priority = Priority::default();
+                    return disk.move_next(id, transfer, block, backend);
+                }
+                let result = result.and_then(|moved| disk.take_moved(&mut transfer, &block, moved));
+                if result == Ok(()) && transfer.rest() > 0 {
+                    return disk.move_next(id, transfer, block, backend);
+                }
+                (Some(block), result)
+            }
+            Call::Punch { .. } => (None, result.map(drop).or_else(no_discard)),
+            _ => (None, result.map(drop)),
+        };
+        if let Some(block) = block {
+            disk.arena.give(block);
+        }
+        out.push(disk.answer(id, transfer, result));
+        disk.advance(id, backend);
+    }
+}
+
+impl Disk {
+    /// Whether the range is made of sectors of this disk.
+    fn can_carry_out(&self, request: &Request) -> bool {
+        let (offset, length) = (request.offset, request.length.get());
+        let sector = u64::from(self.opened.sector());
+        let end = offset.checked_add(length);
+        match request.kind {
+            Kind::Flush => length == 0,
+            _ => {
+                length > 0
+                    && offset.is_multiple_of(sector)
+                    && length.is_multiple_of(sector)
+                    && end.is_some_and(|end| end <= self.opened.size().get())
+            }
+        }
+    }
+
+    /// Begins what stands in line as long as there is memory. The order is kept, so that a long request is not
+    /// overtaken for ever.
+    fn advance(&mut self, id: DiskId, backend: &mut Backend<Purpose>) {
+        while let Some(transfer) = self.line.pop_front() {
+            let Request { kind, offset, length, .. } = transfer.request;
+            let call = match kind {
+                Kind::Flush => Call::Flush { disk: id },
+                Kind::Discard => Call::Punch { disk: id, offset, length: length.get() },
+                Kind::Read | Kind::Write => {
+                    let longest = self.arena.longest();
+                    let Some(block) = self.arena.take(transfer.rest().min(longest)) else {
+                        return self.line.push_front(transfer);
+                    };
+                    self.move_next(id, transfer, block, backend);
+                    continue;
+                }
+            };
+            backend.begin(Purpose::Transfer(id, transfer), call);
+        }
+    }
+
+    /// Begins the next piece of a read or a write, as long as the block.
+    fn move_next(
+        &self,
+        id: DiskId,
+        transfer: Transfer,
+        mut block: Block,
+        backend: &mut Backend<Purpose>,
+    ) {
+        let length = transfer.rest().min(block.len()).min(self.arena.longest());
+        let offset = transfer.request.offset + transfer.moved as u64;
+        let priority = kernel_word(transfer.request.priority);
+        let (disk, piece) = (id, length as u32);
+        let call = if transfer.request.kind == Kind::Read {
+            Call::Read { disk, offset, length: piece, block, priority }
+        } else {
+            let bytes = &transfer.data[transfer.moved..][..length];
+            block[..length].copy_from_slice(bytes);
+            Call::Write { disk, offset, length: piece, block, priority }
+        };
+        backend.begin(Purpose::Transfer(id, transfer), call);
+    }
+
+    /// Accounts for what a call has moved. Only whole sectors count, since the rest must begin at one; nothing at
+    /// all means that the disk ends before its size.
+    fn take_moved(
+        &self,
+        transfer: &mut Transfer,
+        block: &Block,
+        moved: usize,
+    ) -> Result<(), Errno> {
+        let moved = moved - moved % self.opened.sector() as usize;
+        if moved == 0 {
+            return Err(Errno::IO);
+        }
+        if transfer.request.kind == Kind::Read {
+            // All at once, so that a read in pieces does not grow its buffer piece by piece.
+            transfer.data.reserve_exact(transfer.rest());
+            transfer.data.extend_from_slice(&block[..moved]);
+        }
+        transfer.moved += moved;
+        Ok(())
+    }
+
+    fn answer<M>(
+        &mut self,
+        disk: DiskId,
+        transfer: Transfer,
+        result: Result<(), Errno>,
+    ) -> Happening<M> {
+        self.unanswered -= 1;
+        let mut data = transfer.data;
+        if result.is_err() && transfer.request.kind == Kind::Read {
+            data = Vec::new();
+        }
+        Happening::DiskDone {
+            disk,
+            token: transfer.token,
+            outcome: if result.is_ok() { Outcome::Done } else { Outcome::Failed },
+            data,
+            error: result.err().map(Errno::raw_os_error),
+        }
+    }
+}
+
+impl Transfer {
+    /// Bytes still to be moved.
+    fn rest(&self) -> usize {
+        self.request.length.get() as usize - self.moved
+    }
+}
+
+fn slot(id: DiskId) -> SlotId {
+    SlotId::new(id.get())
+}
+
+/// A discard is a hint: a disk that knows none has carried it out.
+fn no_discard(errno: Errno) -> Result<(), Errno> {
+    let unknown = [Errno::OPNOTSUPP, Errno::NOSYS, Errno::NOTTY, Errno::NODEV];
+    if unknown.contains(&errno) { Ok(()) } else { Err(errno) }
+}
+
+/// The word without a level where it has no class: the kernel takes that for an error (`block/ioprio.c`).
+fn kernel_word(priority: Priority) -> u16 {
+    let word = priority.word();
+    if word >> 13 == 0 { word & !7 } else { word }
+}

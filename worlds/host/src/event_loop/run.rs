@@ -1,0 +1,237 @@
+//! The loop itself: one owner of all state, one place where it waits, one `match` for what comes back.
+
+use super::{Close, ConnId, DiskId, Happening, ListenAt, ListenError, ListenerId};
+use super::{Connections, Disks, Inbox, Listeners, Purpose, Signals};
+use super::{LoopError, LoopOptions, Mailbox, Mode};
+use crate::backend::{Backend, Call, Finished};
+use crate::{Clock, OpenedDisk};
+use loadline_base::{Bytes, Span, Time};
+use loadline_device::Request;
+use std::fmt;
+use std::marker::PhantomData;
+use std::net::SocketAddr;
+
+/// One thread's disks, sockets, mailbox and signals.
+///
+/// It is made on the thread that runs it. All calls return at once, except [`turn`](Loop::turn), which waits, and
+/// dropping it, which waits for the disks: what is in flight there cannot be taken back.
+pub struct Loop<M> {
+    backend: Backend<Purpose>,
+    mode: Mode,
+    clock: Clock,
+    disk_memory: Bytes,
+    disks: Disks,
+    connections: Connections,
+    listeners: Listeners,
+    signals: Signals,
+    inbox: Inbox<M>,
+    /// What happened outside of a turn, for the next one to tell.
+    happened: Vec<Happening<M>>,
+    /// Empty between turns; kept for its memory.
+    finished: Vec<Finished<Purpose>>,
+    thread: PhantomData<*const ()>,
+}
+
+impl<M> Loop<M> {
+    /// A loop without disks and sockets; its time begins now.
+    pub fn new(options: LoopOptions) -> Result<Loop<M>, LoopError> {
+        let (mut backend, mode) = Backend::new(&options)?;
+        let inbox = Inbox::new()?;
+        hear(&inbox, &mut backend);
+        Ok(Loop {
+            backend,
+            mode,
+            clock: Clock::start(),
+            disk_memory: options.disk_memory,
+            disks: Disks::default(),
+            connections: Connections::default(),
+            listeners: Listeners::new(options.connections_max),
+            signals: Signals::default(),
+            inbox,
+            happened: Vec::new(),
+            finished: Vec::new(),
+            thread: PhantomData,
+        })
+    }
+
+    /// Who carries the calls out.
+    pub fn mode(&self) -> &Mode {
+        &self.mode
+    }
+
+    /// Whether the system has refused a real-time priority word to this process. Such requests go with the
+    /// default one.
+    pub fn real_time_refused(&self) -> bool {
+        self.disks.real_time_refused()
+    }
+
+    /// The loop's clock, for stamps that shall agree with its time.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// The time now.
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// Takes a disk in, with its own memory for what is in flight.
+    pub fn add_disk(&mut self, disk: OpenedDisk) -> Result<DiskId, LoopError> {
+        let (id, refused) = self.disks.add(disk, self.disk_memory, &mut self.backend)?;
+        if let (Mode::Uring { unregistered }, Some(reason)) = (&mut self.mode, refused) {
+            *unregistered = Some(reason);
+        }
+        Ok(id)
+    }
+
+    /// Gives a disk back. Something in flight on it is a bug of the caller.
+    pub fn remove_disk(&mut self, disk: DiskId) -> OpenedDisk {
+        self.disks.remove(disk, &mut self.backend)
+    }
+
+    /// The disk behind an id.
+    pub fn disk(&self, disk: DiskId) -> &OpenedDisk {
+        self.disks.opened(disk)
+    }
+
+    /// How many requests of a disk are not answered yet.
+    pub fn in_flight(&self, disk: DiskId) -> usize {
+        self.disks.unanswered(disk)
+    }
+
+    /// Takes a request; [`Happening::DiskDone`] answers it under `token`. `data` is what a write writes, of the
+    /// request's length, and empty for any other. A range that is not made of the disk's sectors, or not on the
+    /// disk, fails.
+    pub fn submit(&mut self, disk: DiskId, token: u64, request: &Request, data: Vec<u8>) {
+        let asked = (token, *request, data);
+        self.disks.submit(disk, asked, &mut self.backend, &mut self.happened);
+    }
+
+    /// Listens, and accepts peers as long as there is room for them.
+    pub fn listen(&mut self, at: &ListenAt) -> Result<ListenerId, ListenError> {
+        self.listeners.add(at)
+    }
+
+    /// The address of a TCP listener, with the port that the system chose.
+    pub fn address(&self, listener: ListenerId) -> Option<SocketAddr> {
+        self.listeners.address(listener)
+    }
+
+    /// Listens no longer; a Unix socket's path is removed. Connections stay.
+    pub fn stop_listening(&mut self, listener: ListenerId) {
+        self.listeners.stop(listener);
+    }
+
+    /// Asks for the peer's next bytes, at most `bytes` of them; so much memory is held until they come.
+    /// [`Happening::Received`] or [`Happening::Ended`] answers; until then asking again has no effect. Not asking
+    /// is what holds a peer back: the system's buffers fill, then it waits.
+    pub fn want(&mut self, conn: ConnId, bytes: usize) {
+        self.connections.want(conn, bytes, &mut self.backend);
+    }
+
+    /// Sends `bytes` after everything sent before. [`Happening::Sent`] tells how much is still queued; bounding
+    /// that is the owner's matter.
+    pub fn send(&mut self, conn: ConnId, bytes: Vec<u8>) {
+        self.connections.send(conn, bytes, &mut self.backend);
+    }
+
+    /// How many bytes wait to be sent.
+    pub fn queued(&self, conn: ConnId) -> usize {
+        self.connections.queued(conn)
+    }
+
+    /// Closes at once; what is queued is lost.
+    pub fn close(&mut self, conn: ConnId) {
+        self.connections.close(conn, Close::Asked, &mut self.happened);
+    }
+
+    /// Closes when everything queued is sent. A peer that never reads is the owner's to [`close`](Loop::close) in
+    /// time.
+    pub fn close_when_sent(&mut self, conn: ConnId) {
+        self.connections.close_when_sent(conn, &mut self.happened);
+    }
+
+    /// Reports SIGTERM and SIGINT from now on, instead of dying of them. After the loop is dropped they have no
+    /// effect.
+    pub fn watch_signals(&mut self) -> Result<(), LoopError> {
+        Ok(self.signals.watch(&mut self.backend)?)
+    }
+
+    /// A mailbox of this loop.
+    pub fn mailbox(&self) -> Mailbox<M> {
+        self.inbox.mailbox()
+    }
+
+    /// Hands over what was asked for, waits until something happens or `until` has come, and appends everything
+    /// that happened to `out`. Without `until` it waits as long as it takes; a time that has passed means not to
+    /// wait.
+    pub fn turn(&mut self, until: Option<Time>, out: &mut Vec<Happening<M>>) {
+        let before = out.len();
+        out.append(&mut self.happened);
+        loop {
+            let now = self.now();
+            self.listeners.accept(now, self.connections.len(), &mut self.backend);
+            let limit = match out.len() > before {
+                true => Some(Span::ZERO),
+                false => earliest(until, self.listeners.due()).map(|at| at.since(now)),
+            };
+            let mut finished = std::mem::take(&mut self.finished);
+            self.backend.wait(limit, &mut finished);
+            for finished in finished.drain(..) {
+                self.finish(finished, out);
+            }
+            self.finished = finished;
+            if out.len() > before || until.is_some_and(|until| until <= self.now()) {
+                return;
+            }
+        }
+    }
+
+    /// Tells what a finished call means, and begins what follows from it.
+    fn finish(&mut self, finished: Finished<Purpose>, out: &mut Vec<Happening<M>>) {
+        let Finished { purpose, call, result } = finished;
+        match (purpose, call) {
+            (Purpose::Transfer(disk, transfer), call) => {
+                self.disks.finish(disk, transfer, (call, result), &mut self.backend, out);
+            }
+            (Purpose::Receive(conn), Call::Receive { bytes, .. }) => {
+                self.connections.received(conn, (bytes, result), out);
+            }
+            (Purpose::Send(conn), Call::Send { buffers, skip, .. }) => {
+                let sent = (buffers, skip, result);
+                self.connections.sent(conn, sent, &mut self.backend, out);
+            }
+            (Purpose::Accept(listener), Call::Accept { accepted, .. }) => {
+                let result = result.map(|_| accepted.expect("a good accept brings a socket"));
+                let place = (self.clock.now(), &mut self.connections);
+                self.listeners.accepted(listener, result, place, out);
+            }
+            (Purpose::Mail, _) => {
+                out.extend(self.inbox.take().map(Happening::Mail));
+                hear(&self.inbox, &mut self.backend);
+            }
+            (Purpose::Signal(signal), Call::Receive { bytes, .. }) => {
+                out.extend(bytes.iter().map(|_| Happening::Signal(signal)));
+                self.signals.receive(signal, &mut self.backend);
+            }
+            (purpose, call) => unreachable!("{purpose:?} came back with {call:?}"),
+        }
+    }
+}
+
+impl<M> fmt::Debug for Loop<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Loop");
+        shown.field("mode", &self.mode).field("disks", &self.disks);
+        shown.field("connections", &self.connections.len()).finish_non_exhaustive()
+    }
+}
+
+/// Waits for the mailbox's bell.
+fn hear<M>(inbox: &Inbox<M>, backend: &mut Backend<Purpose>) {
+    backend.begin(Purpose::Mail, Call::Hear { bell: inbox.bell().clone() });
+}
+
+fn earliest(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    [one, other].into_iter().flatten().min()
+}

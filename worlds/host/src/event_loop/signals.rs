@@ -1,0 +1,57 @@
+//! Signals as bytes in a socket: the handler writes one, the loop receives it.
+
+use super::{Purpose, Signal};
+use crate::backend::{Backend, Call};
+use signal_hook::SigId;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::low_level::{pipe, unregister};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+/// Both signals, while they are watched.
+#[derive(Debug, Default)]
+pub(super) struct Signals {
+    watched: Vec<Watched>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    signal: Signal,
+    handler: SigId,
+    socket: Arc<OwnedFd>,
+}
+
+impl Signals {
+    /// Watches both; a second call has no effect.
+    pub(super) fn watch(&mut self, backend: &mut Backend<Purpose>) -> io::Result<()> {
+        if !self.watched.is_empty() {
+            return Ok(());
+        }
+        for (signal, number) in [(Signal::Terminate, SIGTERM), (Signal::Interrupt, SIGINT)] {
+            let (ours, handlers) = UnixStream::pair()?;
+            let handler = pipe::register(number, handlers)?;
+            let socket = Arc::new(OwnedFd::from(ours));
+            self.watched.push(Watched { signal, handler, socket });
+            self.receive(signal, backend);
+        }
+        Ok(())
+    }
+
+    /// Waits for the next of a kind.
+    pub(super) fn receive(&self, signal: Signal, backend: &mut Backend<Purpose>) {
+        let watched = self.watched.iter().find(|watched| watched.signal == signal);
+        let socket = watched.expect("only watched signals come").socket.clone();
+        let bytes = Vec::with_capacity(16);
+        backend.begin(Purpose::Signal(signal), Call::Receive { socket, bytes });
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        for watched in &self.watched {
+            unregister(watched.handler);
+        }
+    }
+}

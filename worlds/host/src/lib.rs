@@ -1,0 +1,21 @@
+//! This machine as a world: files and block devices through io_uring, sockets through the same ring, real time.
+//!
+//! [`Loop`] is one thread's only place to wait: disks, connections, a mailbox for other threads and signals all
+//! answer through it. It carries requests out and moves bytes; it may not know what a byte means, which class
+//! a request belongs to beyond the priority word that it carries, or who owns a disk. This crate may not name
+//! `lab/` or another world.
+
+pub mod admin;
+mod backend;
+mod clock;
+mod disk;
+mod engine;
+mod event_loop;
+
+pub use clock::Clock;
+pub use disk::{Direct, DiskKind, DiskMode, DiskOpen, DiskOpenError, DiskProblem, OpenedDisk};
+pub use engine::{BootError, DiskSpec, Engine, EngineConfig, ImageSpec, Mail};
+pub use event_loop::{
+    BackendChoice, Close, ConnId, DiskId, Happening, ListenAt, ListenError, ListenerId, Loop,
+    LoopError, LoopOptions, Mailbox, Mode, Signal,
+};
