@@ -1,6 +1,7 @@
 //! The owner of the OSDs: routes ops, carries out changes of the map, and passes every other effect on to its world.
 
 use crate::durable::Durable;
+use crate::fullness::Fullness;
 use crate::map::{Map, OsdState, PoolId, PoolSpec};
 use crate::peering::{Copies, Peered, Rules, peer};
 use crate::router::{IssuedOp, Router, Target};
@@ -32,6 +33,7 @@ pub struct Cluster {
     pub(crate) osds: IdVec<OsdId, Osd>,
     pub(crate) router: Router,
     asynchronous_above: u64,
+    pub(crate) fullness: Fullness,
     /// What concerns the disks, where the OSDs have some.
     pub(crate) durable: Option<Durable>,
 }
@@ -51,6 +53,7 @@ impl Cluster {
             osds: (0..config.osds).map(osd).collect(),
             router: Router::default(),
             asynchronous_above: config.asynchronous_above,
+            fullness: Fullness::default(),
             durable: None,
         }
     }
@@ -85,7 +88,7 @@ impl Cluster {
     /// Takes a client's op. The answer is its number, and where to send it, if somebody serves it now.
     pub fn issue(&mut self, now: Time, target: &Target, data: Data) -> (OpId, Option<Envelope>) {
         let id = self.router.open(now, &self.map, target, data);
-        (id, self.router.route(&self.map, id))
+        (id, self.route(id))
     }
 
     /// Ends an op whose reply has reached its client; `None` for the second reply to a resent op.
@@ -225,7 +228,7 @@ impl Cluster {
     /// Sends the ops of a placement group that have no reply yet to who serves it now, if somebody does.
     pub(crate) fn route_open_ops(&mut self, pg: PgId, fx: &mut Vec<Effect>) {
         for op in self.router.open_ops(pg) {
-            fx.extend(self.router.route(&self.map, op).map(Effect::Send));
+            fx.extend(self.route(op).map(Effect::Send));
         }
     }
 

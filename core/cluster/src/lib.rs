@@ -7,6 +7,7 @@ mod administer;
 mod cluster;
 pub mod codec;
 mod durable;
+mod fullness;
 pub mod images;
 mod map;
 mod peering;

@@ -72,6 +72,17 @@ impl Router {
         Some(Envelope { from: None, to, pg, interval, urgency, message, data })
     }
 
+    /// An op without a reply.
+    pub(crate) fn issued(&self, id: OpId) -> &IssuedOp {
+        self.ops.at(id.slot)
+    }
+
+    /// The op of this number in this slot, if it is still there.
+    pub(crate) fn op(&self, number: u32, slot: u32) -> Option<OpId> {
+        let slot = SlotId::new(slot);
+        self.ops.get(slot).map(|issued| issued.op.id).filter(|id| id.number == number)
+    }
+
     /// Ends an op; `None` if it has ended already.
     pub(crate) fn close(&mut self, id: OpId) -> Option<IssuedOp> {
         self.ops.get(id.slot).filter(|issued| issued.op.id == id)?;

@@ -187,7 +187,9 @@ impl Osd {
     /// the op.
     fn read_elsewhere(&mut self, now: Time, tag: WriteTag, fx: &mut Vec<Effect>) {
         let this = self.id;
-        let InFlight { op, stamps, .. } = self.in_flight.release(tag.slot);
+        let InFlight { mut op, stamps, .. } = self.in_flight.release(tag.slot);
+        // A write has reached the others: what comes back from them contains it, and the log knows it.
+        op.resent = true;
         let primary = self.primary_mut(op.pg).expect("its ops end with its interval");
         let has_it = |osd: OsdId| osd != this && !primary.misses(osd, op.object);
         if primary.acting.iter().any(has_it) {

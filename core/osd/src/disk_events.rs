@@ -18,6 +18,17 @@ use loadline_store::paged::{Answer, Io, IoDone};
 /// than this.
 const PAST_FULL_WINDOW: u32 = 4;
 
+/// The room on a disk, in pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Free now, or with the next checkpoint.
+    pub free: u64,
+    /// All that there are.
+    pub total: u64,
+    /// Bytes of a page.
+    pub page_bytes: u64,
+}
+
 impl Osd {
     /// Whether what this OSD knows is on a disk.
     pub(crate) fn is_durable(&self) -> bool {
@@ -30,6 +41,21 @@ impl Osd {
         self.pgs = loadline_base::IdVec::new();
         self.store.paged().open(now, data_bytes);
         self.settle_disk(now, fx);
+    }
+
+    /// How much room the disk has, while it is open.
+    pub fn space(&self) -> Option<Space> {
+        match &self.store {
+            Backend::Paged(paged) if matches!(paged.phase, Phase::Open) => {
+                let store = paged.store()?;
+                let allocator = &store.space().pages.allocator;
+                let free = allocator.free() + allocator.returning();
+                let layout = store.superblock().layout;
+                let page_bytes = layout.page.bytes() as u64;
+                Some(Space { free, total: layout.pages_count, page_bytes })
+            }
+            _ => None,
+        }
     }
 
     /// Whether the disk is being opened or read.

@@ -21,6 +21,7 @@ mod shard;
 mod waits;
 
 pub use disk::Identity;
+pub use disk_events::Space;
 pub use event::{
     DiskFault, Effect, Event, Opened, Reply, SleepingItem, Timer, TraceSpan, Unreadable, WorkerRun,
 };

@@ -108,6 +108,7 @@ impl Past {
 impl Engine {
     pub(super) fn second_passed(&mut self) {
         self.health.second_passed(self.now);
+        self.cluster.check_fullness(&mut self.effects);
         self.timers.set(self.now + Span::from_millis(1000), Due::Second);
     }
 }
