@@ -5,11 +5,20 @@ CARGO ?= cargo
 PATH := $(HOME)/.cargo/bin:$(PATH)
 export PATH
 
-.PHONY: study test soak bench setup check fuzz
+# Files of about 5 GiB for as long as it runs; `make study-real DISK=/mnt/disk` for another place.
+DISK ?= runs/disk
+
+.PHONY: study study-real test soak bench setup check fuzz
 
 study: setup
 	$(CARGO) build --release --locked --package loadline
 	target/release/loadline study run recovery-nvme
+
+# The same on real files, small: under three minutes.
+study-real: setup
+	$(CARGO) build --release --locked --package loadline
+	mkdir -p $(DISK)
+	target/release/loadline study run recovery-nvme --on files:$(DISK) --set scale=0.001
 
 test: setup
 	$(CARGO) fmt --all --check

@@ -21,7 +21,9 @@ fn main() {
     let place = set("LOADLINE_BENCH_DIR").unwrap_or(env!("CARGO_TARGET_TMPDIR").into());
     let seconds = set("LOADLINE_BENCH_SECONDS").map_or(5, |text| text.parse().expect("a number"));
     let bench = Bench { folder: tempfile::tempdir_in(&place).expect("a folder"), seconds };
-    println!("{place}: 4 KiB at depth 64 on {DATA} of data, medians of {ROUNDS} rounds of {seconds} s");
+    println!(
+        "{place}: 4 KiB at depth 64 on {DATA} of data, medians of {ROUNDS} rounds of {seconds} s"
+    );
     let file = bench.folder.path().join("plain");
     if bench.on_file(&file, "write", &["--bs=1m", "--end_fsync=1"], None).is_none() {
         return println!("fio is needed (Debian: fio)");

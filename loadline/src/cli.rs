@@ -1,5 +1,6 @@
 //! What can be typed.
 
+use crate::drive::MeasureArgs;
 use crate::node;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use loadline_base::Bytes;
@@ -7,7 +8,7 @@ use loadline_device::Medium;
 use loadline_sim::soak::Replay;
 use loadline_store::paged::ObjectId;
 use loadline_store::{CollectionId, ObjectNo};
-use loadline_study::Override;
+use loadline_study::{ClientKind, Override, RealDisks};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -54,7 +55,7 @@ pub(crate) enum Command {
     /// What a profile means on a given capacity, per shard and per OSD; switch to one
     #[command(subcommand)]
     Profile(ProfileCommand),
-    /// The calibrated drives that studies run on
+    /// The drives that studies run on, and what a real one does
     #[command(subcommand)]
     Drive(DriveCommand),
     /// What lies on a store's devices: any structure, or a check of everything
@@ -107,6 +108,9 @@ pub(crate) struct RunArgs {
     /// Change a figure of the study (scale=0.1) or an option of every OSD (osd_max_backfills=4)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<Override>,
+    /// The drive under test: a name, or a drive file's path
+    #[arg(long, value_name = "NAME")]
+    pub(crate) drive: Option<String>,
     /// A tenth of the published amount of work; of a checkpoint study a quarter of its periods
     #[arg(long)]
     pub(crate) quick: bool,
@@ -122,6 +126,22 @@ pub(crate) struct RunArgs {
     /// Where runs, result and report go; by default runs/STUDY-SEED
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
+    /// Run on this machine's disks in real time: files:DIR, or devices:/dev/a,/dev/b,... (one for each OSD, written
+    /// over)
+    #[arg(long, value_name = "DISKS")]
+    pub(crate) on: Option<RealDisks>,
+    /// Who sends the clients' ops on real disks
+    #[arg(long, default_value = "own", requires = "on")]
+    pub(crate) client: ClientArg,
+    /// Leave the OSDs' files of a real run where they are
+    #[arg(long, requires = "on")]
+    pub(crate) keep_files: bool,
+    /// Let a real run destroy what its devices hold
+    #[arg(long, requires = "on")]
+    pub(crate) overwrite: bool,
+    /// Say what would be run on the disks, and run nothing
+    #[arg(long, requires = "on")]
+    pub(crate) dry_run: bool,
     /// Write the stages of some ops to trace.json, for Perfetto or chrome://tracing
     #[arg(long)]
     pub(crate) trace: bool,
@@ -130,6 +150,24 @@ pub(crate) struct RunArgs {
     pub(crate) trace_op: u64,
     #[command(flatten)]
     pub(crate) json: JsonArg,
+}
+
+/// Who sends the clients' ops.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ClientArg {
+    /// The study's generator, in the node's process
+    Own,
+    /// fio's nbd engine, over the node's socket
+    Fio,
+}
+
+impl From<ClientArg> for ClientKind {
+    fn from(client: ClientArg) -> ClientKind {
+        match client {
+            ClientArg::Own => ClientKind::Own,
+            ClientArg::Fio => ClientKind::Fio,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -211,6 +249,8 @@ pub(crate) enum DriveCommand {
     Show(NameArg),
     /// Find the service time with which the published baseline is met
     Calibrate(NameArg),
+    /// Measure a file or a device, and write a drive file that studies can use
+    Measure(MeasureArgs),
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,10 @@
 //! `loadline drive`
 
+mod args;
+mod measure;
+
+pub(crate) use args::MeasureArgs;
+
 use crate::cli::{DriveCommand, NameArg};
 use crate::failure::Failure;
 use crate::show;
@@ -13,6 +18,7 @@ pub(crate) fn carry_out(command: DriveCommand) -> Result<(), Failure> {
         DriveCommand::List(args) => list(args.json),
         DriveCommand::Show(args) => show_one(&args),
         DriveCommand::Calibrate(args) => find_service_time(&args),
+        DriveCommand::Measure(args) => measure::carry_out(&args),
     }
 }
 

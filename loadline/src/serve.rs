@@ -3,9 +3,13 @@
 use crate::cli::ServeCommand;
 use crate::failure::Failure;
 use crate::node::config::NodeConfig;
+use loadline_base::Bytes;
 use loadline_host::{BootError, DiskSpec, Engine, EngineConfig, ImageSpec, ListenAt};
 use std::io::{self, IsTerminal};
 use tracing_subscriber::EnvFilter;
+
+/// Size of the objects that images are cut into.
+const OBJECT: Bytes = Bytes::from_mib(4);
 
 pub(crate) fn carry_out(command: ServeCommand) -> Result<(), Failure> {
     let config = NodeConfig::from_args(command.node)?;
@@ -39,6 +43,8 @@ fn of_engine(config: NodeConfig) -> EngineConfig {
             .collect(),
         copies: config.copies,
         pgs: config.pgs,
+        object_bytes: OBJECT,
+        placement_seed: 0,
         images: config
             .images
             .into_iter()
@@ -54,6 +60,7 @@ fn of_engine(config: NodeConfig) -> EngineConfig {
         protection: config.protection,
         direct: config.direct,
         backend: config.backend,
+        stop_on_signals: true,
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates from the ground up. A crate may depend on those before it that [`MAY_NOT_NAME`] does not forbid.
-const FLOORS: [&str; 15] = [
+const FLOORS: [&str; 16] = [
     "core/base",
     "core/device",
     "core/qos",
@@ -17,6 +17,7 @@ const FLOORS: [&str; 15] = [
     "worlds/host",
     "lab/stats",
     "lab/load",
+    "lab/measure",
     "lab/study",
     "lab/report",
     "loadline",

@@ -69,6 +69,11 @@ impl<I: From<usize> + Into<usize> + Copy, T> IdVec<I, T> {
         I::from(self.items.len() - 1)
     }
 
+    /// Takes the last item out, if there is one.
+    pub fn pop(&mut self) -> Option<T> {
+        self.items.pop()
+    }
+
     /// How many items there are.
     pub fn len(&self) -> usize {
         self.items.len()
@@ -97,6 +102,11 @@ impl<I: From<usize> + Into<usize> + Copy, T> IdVec<I, T> {
     /// Ids and items to change, in order.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (I, &mut T)> {
         self.items.iter_mut().enumerate().map(|(index, item)| (I::from(index), item))
+    }
+
+    /// The items in order, without their vector.
+    pub fn into_values(self) -> std::vec::IntoIter<T> {
+        self.items.into_iter()
     }
 
     /// The items, in order.

@@ -1,11 +1,11 @@
 //! What an operator changes of a cluster on disks: images, stored settings, OSDs. Every change is in the next map.
 
 use crate::cluster::Cluster;
-use crate::images::{ImageError, ImageId, Images, JobId, SnapshotId, View};
+use crate::images::{ImageError, ImageId, Images, JobId, Piece, SnapshotId, View};
 use crate::map::{OsdState, PoolId};
 use crate::settings::Scope;
 use loadline_base::Time;
-use loadline_osd::{Effect, Options, OsdId, Policy};
+use loadline_osd::{Effect, Options, Osd, OsdId, PgId, Policy, SnapshotNo};
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
 
@@ -26,6 +26,7 @@ impl Cluster {
         change: impl FnOnce(&mut Images) -> Result<T, ImageError>,
     ) -> Result<T, ImageError> {
         let changed = change(&mut self.durable().images)?;
+        self.durable().kept_images.note_change();
         self.save_map(now, fx);
         Ok(changed)
     }
@@ -52,7 +53,7 @@ impl Cluster {
 
     /// The image of this number, or one of its snapshots, as ops need it; `None` if it has gone.
     pub fn view_of(&self, image: ImageId, snapshot: SnapshotId) -> Option<View> {
-        let images = self.images();
+        let images = self.kept_images();
         let found = images.get(image)?;
         if snapshot == SnapshotId::HEAD {
             return images.find(&found.name).ok();
@@ -68,13 +69,25 @@ impl Cluster {
         }
     }
 
-    /// Whether an object may hold data, as far as its primary knows; without a primary it may.
-    pub fn may_hold_data(&mut self, pool: PoolId, object: ObjectNo) -> bool {
-        let pg = self.map.pg_of(pool, object);
-        match self.map.pg(pg).acting.first() {
-            Some(&primary) => self.osds[primary].objects(pg).meta(object).is_some(),
+    /// Whether a part of an image, or of a snapshot, may hold data, as far as its primary knows; without a primary it may.
+    pub fn may_hold_data(&mut self, view: &View, piece: &Piece) -> bool {
+        let (object, read_at) = (piece.object, SnapshotNo(view.read_at.0));
+        match self.primary_of(view.pool, object) {
+            Some((pg, primary)) => primary.may_hold_data(pg, object, read_at, piece.offset),
             None => true,
         }
+    }
+
+    /// Whether anything may be kept of an object, now or for a snapshot.
+    pub fn may_hold_any(&mut self, pool: PoolId, object: ObjectNo) -> bool {
+        let primary = self.primary_of(pool, object);
+        primary.is_none_or(|(pg, primary)| primary.may_hold_any(pg, object))
+    }
+
+    fn primary_of(&mut self, pool: PoolId, object: ObjectNo) -> Option<(PgId, &mut Osd)> {
+        let pg = self.map.pg_of(pool, object);
+        let primary = *self.map.pg(pg).acting.first()?;
+        Some((pg, &mut self.osds[primary]))
     }
 
     /// The settings that are kept with the map, as text.

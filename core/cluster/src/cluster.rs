@@ -99,7 +99,12 @@ impl Cluster {
     /// Steps one OSD; what the world has to do is appended to `fx`. Events for an OSD that is down are dropped.
     #[inline]
     pub fn step(&mut self, now: Time, osd: OsdId, event: Event, fx: &mut Vec<Effect>) {
-        if self.map.osds()[osd].up || self.osds[osd].is_opening() {
+        // An OSD whose disk is open lives, even if the map does not say yet that it takes part.
+        let is_heard = match event {
+            Event::Message(_) => self.map.osds()[osd].up,
+            _ => self.map.osds()[osd].up || self.osds[osd].has_disk(),
+        };
+        if is_heard {
             let before = fx.len();
             self.osds[osd].step(now, event, fx);
             self.settle(now, before, fx);
@@ -314,6 +319,20 @@ impl Cluster {
     /// Whether every placement group is served and has every copy where it should be.
     pub fn is_clean(&self) -> bool {
         self.map.pgs().all(|(_, state)| state.clean)
+    }
+
+    /// The copies that list other objects than their primary does, for checkers of what must be alike.
+    pub fn copies_that_differ(&mut self) -> Vec<(PgId, OsdId)> {
+        let groups = self.map.pgs().map(|(pg, state)| (pg, state.acting.clone()));
+        let mut differing = Vec::new();
+        for (pg, acting) in groups.collect::<Vec<_>>() {
+            let Some(primary) = acting.first() else { continue };
+            let listed = self.osds[*primary].objects(pg).clone();
+            let others =
+                acting.iter().skip(1).filter(|osd| *self.osds[**osd].objects(pg) != listed);
+            differing.extend(others.map(|osd| (pg, *osd)));
+        }
+        differing
     }
 
     /// Who waited where, over all OSDs.

@@ -6,6 +6,7 @@
 
 use crate::cluster::Cluster;
 use crate::images::Images;
+use crate::kept_images::KeptImages;
 use crate::map::OsdState;
 use crate::quorum::{Commit, Summary};
 use crate::settings::Scope;
@@ -21,6 +22,8 @@ pub(crate) struct Durable {
     pub sizes: BTreeMap<OsdId, Bytes>,
     /// The images.
     pub images: Images,
+    /// Those that clients and OSDs may know of.
+    pub kept_images: KeptImages,
     /// Settings that an operator stored, as text, by where they hold and the option's name.
     pub settings: BTreeMap<(Scope, String), String>,
     /// The way of this owner's maps to the disks; `None` before it knows which map counts.
@@ -31,6 +34,8 @@ pub(crate) struct Durable {
     newest: Option<Summary>,
     /// The OSDs that have a map of this owner: only they may be named as its holders.
     holding: OsdSet,
+    /// Who has been given the newest map in its present life.
+    given: OsdSet,
     /// The intervals that the newest map tells of.
     intervals: Vec<(PgId, u32)>,
     /// Whether the map has changed since the last one that was begun.
@@ -39,6 +44,8 @@ pub(crate) struct Durable {
     pub found: BTreeMap<OsdId, Result<Opened, DiskFault>>,
     /// Why an OSD is down, if its disk was the reason.
     pub faults: BTreeMap<OsdId, DiskFault>,
+    /// The OSDs whose disk may be empty when it is opened: an operator has said so.
+    pub fillable: OsdSet,
     syncs: BTreeMap<u32, OsdSet>,
     next_sync: u32,
     synced: Vec<u32>,
@@ -50,15 +57,18 @@ impl Durable {
             cluster: 0,
             sizes: BTreeMap::new(),
             images: Images::default(),
+            kept_images: KeptImages::default(),
             settings: BTreeMap::new(),
             commit: None,
             start_holders: OsdSet::EMPTY,
             newest: None,
+            given: OsdSet::EMPTY,
             holding: OsdSet::EMPTY,
             intervals: Vec::new(),
             dirty: false,
             found: BTreeMap::new(),
             faults: BTreeMap::new(),
+            fillable: OsdSet::EMPTY,
             syncs: BTreeMap::new(),
             next_sync: 0,
             synced: Vec::new(),
@@ -68,6 +78,12 @@ impl Durable {
     /// The map that counts is known: from here on this owner writes its own.
     pub(crate) fn begin(&mut self, commit: Commit, start_holders: OsdSet) {
         (self.commit, self.start_holders) = (Some(commit), start_holders);
+    }
+
+    /// An OSD gets another disk, which holds no map yet.
+    pub(crate) fn forget_disk(&mut self, osd: OsdId) {
+        self.holding.remove(osd);
+        self.fillable.insert(osd);
     }
 }
 
@@ -96,9 +112,15 @@ impl Cluster {
         };
         let ours = Identity { cluster: durable.cluster, osd, term: commit.term().0 };
         let is_ours = |found: Identity| found.cluster == ours.cluster && found.osd == osd;
-        if !opened.identity.is_none_or(is_ours) {
-            return self.stopped(now, osd, DiskFault::Foreign, fx);
+        let fault = match opened.identity {
+            Some(found) => (!is_ours(found)).then_some(DiskFault::Foreign),
+            None => (!durable.fillable.contains(osd)).then_some(DiskFault::Empty),
+        };
+        if let Some(fault) = fault {
+            return self.stopped(now, osd, fault, fx);
         }
+        self.durable().fillable.remove(osd);
+        self.show_images(osd);
         self.step_open(now, osd, Event::Identify(ours), fx);
         let state = OsdState { up: true, ..self.map.osds()[osd] };
         self.set_osd(now, osd, state, fx);
@@ -158,10 +180,12 @@ impl Cluster {
         let Some(durable) = &mut self.durable else { return };
         durable.dirty = true;
         let Some(commit) = &durable.commit else { return };
-        let is_first = commit.committed().is_none();
-        // A map that waits for an OSD that has gone will never count; the next one does without it.
+        // A map that waits for an OSD that has gone, or that has forgotten it, will never count; the next one may.
         let waits_in_vain = durable.newest.is_some_and(|newest| !newest.holders.have_quorum(up));
-        if !is_first && (commit.is_committed() || waits_in_vain) {
+        let forgotten =
+            durable.newest.is_some() && up.iter().any(|osd| !durable.given.contains(osd));
+        let is_first = commit.committed().is_none();
+        if forgotten || !is_first && (commit.is_committed() || waits_in_vain) {
             self.write_map(now, fx);
         }
     }
@@ -181,8 +205,9 @@ impl Cluster {
             None => durable.start_holders,
         };
         let summary = commit.begin(epoch, holders);
-        durable.newest = Some(summary);
+        (durable.newest, durable.given) = (Some(summary), up);
         (durable.dirty, durable.intervals) = (false, intervals);
+        durable.kept_images.write(&durable.images);
         let bytes = Data::new(self.record(summary).encode());
         for osd in up.iter() {
             self.step_open(now, osd, Event::SaveMap(epoch, bytes.clone()), fx);
@@ -208,6 +233,7 @@ impl Cluster {
         let Some(commit) = &mut durable.commit else { return };
         let was_serving = commit.committed().is_some();
         if commit.saved(osd, epoch) {
+            self.images_are_kept();
             if !was_serving {
                 self.begin_to_serve(now, fx);
             }
@@ -261,7 +287,8 @@ impl Cluster {
 
     /// An OSD that went down will not answer: what it had is on others, or is not served.
     pub(crate) fn sync_without(&mut self, osd: OsdId) {
-        let Some(durable) = &self.durable else { return };
+        let Some(durable) = &mut self.durable else { return };
+        durable.given.remove(osd);
         for number in durable.syncs.keys().copied().collect::<Vec<_>>() {
             self.synced(osd, number);
         }

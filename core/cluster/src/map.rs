@@ -158,6 +158,16 @@ impl Map {
         &self.osds
     }
 
+    /// One more OSD.
+    pub(crate) fn add_osd(&mut self, state: OsdState) {
+        self.osds.push(state);
+    }
+
+    /// The last OSD is none any more.
+    pub(crate) fn remove_last_osd(&mut self) {
+        self.osds.pop();
+    }
+
     /// Changes an OSD's state.
     pub fn set_osd(&mut self, osd: OsdId, state: OsdState) {
         self.osds[osd] = state;

@@ -93,8 +93,19 @@ impl Router {
     pub(crate) fn open_ops(&self, pg: PgId) -> Vec<OpId> {
         let of_pg = self.ops.iter().filter(|(_, issued)| issued.op.pg == pg);
         let mut ids: Vec<OpId> = of_pg.map(|(_, issued)| issued.op.id).collect();
-        // By age, because the numbers may have wrapped around.
-        ids.sort_by_key(|id| std::cmp::Reverse(self.issued.wrapping_sub(id.number)));
+        ids.sort_by_key(|id| self.place(*id));
         ids
+    }
+
+    /// All ops that have no reply yet, in the order of issue.
+    pub(crate) fn all_open_ops(&self) -> Vec<&IssuedOp> {
+        let mut ops: Vec<&IssuedOp> = self.ops.iter().map(|(_, issued)| issued).collect();
+        ops.sort_by_key(|issued| self.place(issued.op.id));
+        ops
+    }
+
+    /// Sorts ops by age, because their numbers may have wrapped around.
+    fn place(&self, id: OpId) -> std::cmp::Reverse<u32> {
+        std::cmp::Reverse(self.issued.wrapping_sub(id.number))
     }
 }

@@ -141,6 +141,7 @@ impl Cluster {
         durable.cluster = record.cluster_id;
         durable.sizes = record.osds.iter().map(|(osd, record)| (*osd, record.size)).collect();
         durable.settings = record.settings;
+        durable.kept_images.begin(record.images.clone());
         durable.images = record.images;
         durable.begin(Commit::start(chosen), chosen.map.holders.now);
         let identity = |osd| Identity { cluster: record.cluster_id, osd, term: chosen.term.0 };

@@ -9,6 +9,7 @@ use crate::message::{ClientOp, Data, Envelope, Message, OpKind, ReplicaWrite, Wr
 use crate::osd::Osd;
 use crate::pg::{Primary, WriteWay};
 use crate::pg_log::LogEntry;
+use crate::snapshots::{Before, Change, Changed, Decision};
 use crate::waits::Stage;
 use loadline_base::Time;
 use loadline_qos::{Urgency, Work};
@@ -23,6 +24,8 @@ pub(crate) struct InFlight {
     /// Who has not confirmed it yet, this OSD included.
     pending: OsdSet,
     stamps: Stamps,
+    /// Whether it makes its object from an ancestor's.
+    copies: bool,
     /// What a read has read.
     read: Data,
 }
@@ -30,10 +33,30 @@ pub(crate) struct InFlight {
 /// When an op passed which stage on its primary.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stamps {
-    admitted: Time,
-    dequeued: Time,
-    executed: Time,
-    committed: Time,
+    pub admitted: Time,
+    pub dequeued: Time,
+    pub executed: Time,
+    pub committed: Time,
+}
+
+impl InFlight {
+    pub(crate) fn op(&self) -> &ClientOp {
+        &self.op
+    }
+
+    pub(crate) fn stamps(&self) -> Stamps {
+        self.stamps
+    }
+
+    /// Whether it makes this object from an ancestor's.
+    pub(crate) fn begins(&self, object: ObjectNo) -> bool {
+        self.copies && self.op.object == object
+    }
+
+    /// Whether this OSD has not confirmed it yet.
+    pub(crate) fn waits_for(&self, osd: OsdId) -> bool {
+        self.pending.contains(osd)
+    }
 }
 
 /// Numbers writes so that none is confused with another in the same slot.
@@ -64,26 +87,51 @@ impl Osd {
             return;
         }
         let WriteWay::To(others) = primary.way_of(this, &op) else {
-            return self.park(now, op, data, fx);
+            return self.park(now, op.object, (op, data), fx);
         };
         let stamps = Stamps { admitted, dequeued, executed: now, committed: now };
         if op.resent && self.is_known(&op) {
             return self.reply(now, &op, stamps, Ok(Data::NONE), fx);
         }
+        if !op.kind.is_update() {
+            return self.execute_read(now, op, stamps, fx);
+        }
+        let before = match self.decide(&op, others) {
+            Decision::Go(before) => before,
+            Decision::Needless => return self.reply(now, &op, stamps, Ok(Data::NONE), fx),
+            Decision::Park(object) => return self.park(now, object, (op, data), fx),
+        };
+        let tag = self.begin_op(op, stamps, others);
+        self.in_flight.at_mut(tag.slot).copies = matches!(before, Before::Copy { .. });
+        let mut update = self.replicate(op, before, &data, tag, others, fx);
+        update.touch = Touch::of(op.kind, before, data);
+        let commit = match op.kind.is_cleanup() {
+            true => Commit::Cleanup(tag),
+            false => Commit::Op(tag, op.traced.then_some(op.id)),
+        };
+        self.access(now, Urgency::default(), &Place::of(&op), update, commit);
+    }
+
+    /// A read concerns the primary alone.
+    fn execute_read(&mut self, now: Time, op: ClientOp, stamps: Stamps, fx: &mut Vec<Effect>) {
+        let (touch, place) = match self.source_of(&op) {
+            Ok(source) => source,
+            Err(lacking) => return self.park(now, lacking, (op, Data::NONE), fx),
+        };
+        let tag = self.begin_op(op, stamps, OsdSet::EMPTY);
+        let commit = Commit::Op(tag, op.traced.then_some(op.id));
+        self.access(now, Urgency::default(), &place, Update::none(touch), commit);
+    }
+
+    /// Keeps an op until this OSD and these others have confirmed it.
+    fn begin_op(&mut self, op: ClientOp, stamps: Stamps, others: OsdSet) -> WriteTag {
         let sequence = self.write_sequence.next();
         let mut pending = others;
-        pending.insert(this);
-        let in_flight = InFlight { op, sequence, pending, stamps, read: Data::NONE };
-        let tag = WriteTag { slot: self.in_flight.acquire(in_flight), sequence };
+        pending.insert(self.id);
+        let (copies, read) = (false, Data::NONE);
+        let in_flight = InFlight { op, sequence, pending, stamps, copies, read };
         self.primary_mut(op.pg).expect("it is the primary").in_flight += 1;
-        let (version, edits) = match op.kind {
-            OpKind::Read => (Version::default(), Vec::new()),
-            _ => self.replicate(op, &data, tag, others, fx),
-        };
-        let traced = op.traced.then_some(op.id);
-        let touch = Touch::of(op.kind, data);
-        let update = Update { touch, version, edits };
-        self.access(now, Urgency::default(), &Place::of(&op), update, Commit::Op(tag, traced));
+        WriteTag { slot: self.in_flight.acquire(in_flight), sequence }
     }
 
     /// Whether a write was carried out in an earlier interval already. Carried out twice, it could undo what was
@@ -96,42 +144,36 @@ impl Osd {
     fn replicate(
         &mut self,
         op: ClientOp,
+        before: Before,
         data: &Data,
         tag: WriteTag,
         others: OsdSet,
         fx: &mut Vec<Effect>,
-    ) -> (Version, Vec<Edit>) {
+    ) -> Update {
         let pg = self.pg_mut(op.pg).expect("the primary has the placement group");
         let version = pg.log.append(pg.interval, op.object, op.id);
         let ClientOp { id, traced, kind, object, offset, length, .. } = op;
-        let created =
-            self.apply(op.pg, kind, object, u64::from(offset) + u64::from(length), version);
+        let write =
+            ReplicaWrite { tag, op: id, traced, kind, before, object, offset, length, version };
+        let (created, update) = self.update(op.pg, &write);
         let primary = self.primary_mut(op.pg).expect("only the primary replicates");
         primary.note_write(object, created);
-        let write = ReplicaWrite { tag, op: id, traced, kind, object, offset, length, version };
         for replica in others.iter() {
             self.send_with(replica, op.pg, Message::Write(write), data.clone(), fx);
         }
-        (version, self.entry_edits(op.pg, LogEntry { version, object, op: id }))
+        update
     }
 
-    /// What an update does to what is known of its object. Returns whether the object is new.
-    fn apply(
-        &mut self,
-        pg: PgId,
-        kind: OpKind,
-        object: ObjectNo,
-        end: u64,
-        version: Version,
-    ) -> bool {
-        let objects = self.store.objects(pg);
-        match kind {
-            OpKind::Remove => {
-                objects.remove(object);
-                false
-            }
-            _ => objects.write(object, end, version),
-        }
+    /// What a write does to what is known of its object, and what it asks of the disk beside its data. Also whether
+    /// the object is new.
+    fn update(&mut self, pg: PgId, write: &ReplicaWrite) -> (bool, Update) {
+        let ReplicaWrite { kind, before, object, version, .. } = *write;
+        let (offset, length) = (u64::from(write.offset), u64::from(write.length));
+        let change = Change { pg, object, kind, before, offset, length, version };
+        let Changed { created, first, edits: mut more } = self.change(&change);
+        let mut edits = self.entry_edits(pg, LogEntry { version, object, op: write.op });
+        edits.append(&mut more);
+        (created, Update { touch: Touch::Nothing, version, first, edits })
     }
 
     /// What a write's log entry asks of the disk.
@@ -151,15 +193,13 @@ impl Osd {
         (write, data): (ReplicaWrite, Data),
     ) {
         let here = self.pg_mut(pg).expect("the interval was looked up");
-        let ReplicaWrite { version, kind, object, op, .. } = write;
-        let entry = LogEntry { version, object, op };
-        here.log.record(entry);
-        let (offset, length) = (u64::from(write.offset), u64::from(write.length));
-        self.apply(pg, kind, object, offset + length, version);
-        let edits = self.entry_edits(pg, entry);
-        let update = Update { touch: Touch::of(kind, data), version, edits };
+        let ReplicaWrite { version, kind, before, object, op, .. } = write;
+        here.log.record(LogEntry { version, object, op });
+        let (_, mut update) = self.update(pg, &write);
+        update.touch = Touch::of(kind, before, data);
         let traced = write.traced.then_some(op);
         let commit = Commit::Replica(from, write.tag, traced);
+        let (offset, length) = (u64::from(write.offset), u64::from(write.length));
         let place = Place { pg, object, offset, length };
         self.access(now, Urgency::default(), &place, update, commit);
     }
@@ -169,7 +209,7 @@ impl Osd {
         &mut self,
         now: Time,
         tag: WriteTag,
-        result: Result<Data, Failure>,
+        (object, result): (ObjectNo, Result<Data, Failure>),
         fx: &mut Vec<Effect>,
     ) {
         let Some(in_flight) = self.in_flight_mut(tag) else { return };
@@ -179,25 +219,25 @@ impl Osd {
                 in_flight.read = read;
                 self.vote(now, self.id, tag, fx);
             }
-            Err(_) => self.read_elsewhere(now, tag, fx),
+            Err(_) => self.read_elsewhere(now, tag, object, fx),
         }
     }
 
     /// This copy of an object cannot be read. Another member gives it back, and the op goes on then; a lone copy fails
     /// the op.
-    fn read_elsewhere(&mut self, now: Time, tag: WriteTag, fx: &mut Vec<Effect>) {
+    fn read_elsewhere(&mut self, now: Time, tag: WriteTag, object: ObjectNo, fx: &mut Vec<Effect>) {
         let this = self.id;
         let InFlight { mut op, stamps, .. } = self.in_flight.release(tag.slot);
         // A write has reached the others: what comes back from them contains it, and the log knows it.
         op.resent = true;
         let primary = self.primary_mut(op.pg).expect("its ops end with its interval");
-        let has_it = |osd: OsdId| osd != this && !primary.misses(osd, op.object);
+        let has_it = |osd: OsdId| osd != this && !primary.misses(osd, object);
         if primary.acting.iter().any(has_it) {
-            primary.missing.entry(this).or_default().insert(op.object);
+            primary.missing.entry(this).or_default().insert(object);
             primary.in_flight -= 1;
             let here = self.pg_mut(op.pg).expect("it is the primary");
-            here.lacks.insert(op.object);
-            self.park(now, op, Data::NONE, fx);
+            here.lacks.insert(object);
+            self.park(now, object, (op, Data::NONE), fx);
             return;
         }
         self.reply(now, &op, stamps, Err(Failure::Unreadable), fx);
@@ -229,9 +269,10 @@ impl Osd {
         fx: &mut Vec<Effect>,
     ) {
         let Stamps { admitted, dequeued, executed, committed } = stamps;
-        self.waits.record(Work::ClientOp, Stage::Replicas, now.since(committed));
+        let work = if op.kind.is_cleanup() { Work::SnapTrim } else { Work::ClientOp };
+        self.waits.record(work, Stage::Replicas, now.since(committed));
         if op.traced {
-            self.trace(op.id, Work::ClientOp, Stage::Replicas, committed, now, fx);
+            self.trace(op.id, work, Stage::Replicas, committed, now, fx);
         }
         let result = result.map_err(|_| Unreadable);
         let op = op.id;
@@ -256,14 +297,20 @@ impl Osd {
         }
     }
 
-    /// The op waits until its object is recovered, and the object goes first.
-    fn park(&mut self, now: Time, op: ClientOp, data: Data, fx: &mut Vec<Effect>) {
+    /// The op waits until an object is recovered, its own or an ancestor's, and that object goes first.
+    fn park(
+        &mut self,
+        now: Time,
+        object: ObjectNo,
+        (op, data): (ClientOp, Data),
+        fx: &mut Vec<Effect>,
+    ) {
         let primary = self.primary(op.pg).expect("only a primary parks");
-        if !primary.recovering.contains_key(&op.object) {
-            self.start_urgent(now, op.pg, op.object, fx);
+        if !primary.recovering.contains_key(&object) {
+            self.start_urgent(now, op.pg, object, fx);
         }
         let primary = self.primary_mut(op.pg).expect("only a primary parks");
-        let recovering = primary.recovering.get_mut(&op.object);
+        let recovering = primary.recovering.get_mut(&object);
         recovering.expect("recovery of the object has begun").parked.push((op, data));
     }
 
@@ -297,8 +344,9 @@ impl Osd {
         let (work, _) = token.work();
         let class = self.charges.class_tag(&self.policy, work, urgency);
         let Place { pg, object, offset, length } = *place;
-        let Update { touch, version, edits } = update;
-        let access = Access { pg, object, offset, length, touch, version, edits, class, token };
+        let Update { touch, version, first, edits } = update;
+        let access =
+            Access { pg, object, offset, length, touch, version, first, edits, class, token };
         self.store.access(now, access, &mut self.submissions);
     }
 }
@@ -319,23 +367,29 @@ pub(crate) struct Update {
     pub touch: Touch,
     /// The object's version from then on.
     pub version: Version,
+    /// What must have happened on the disk before, on its own.
+    pub first: Vec<Edit>,
     pub edits: Vec<Edit>,
 }
 
 impl Update {
     /// An access that leaves everything as it is.
     pub(crate) fn none(touch: Touch) -> Update {
-        Update { touch, version: Version::default(), edits: Vec::new() }
+        Update { touch, version: Version::default(), first: Vec::new(), edits: Vec::new() }
     }
 }
 
 impl Touch {
-    fn of(kind: OpKind, data: Data) -> Touch {
+    /// What an update does to the object's bytes.
+    fn of(kind: OpKind, before: Before, data: Data) -> Touch {
         match kind {
-            OpKind::Read => Touch::Read,
             OpKind::Write => Touch::Write(data),
-            OpKind::Zero => Touch::Zero,
-            OpKind::Remove => Touch::Remove,
+            // An object that begins empty has no bytes to zero.
+            OpKind::Zero if matches!(before, Before::Create(_)) => Touch::Nothing,
+            // The cleanup of a former state changes no bytes, but the version.
+            OpKind::Zero | OpKind::Trim { .. } => Touch::Zero,
+            OpKind::Remove | OpKind::Purge => Touch::Remove,
+            OpKind::Read | OpKind::ReadAt(_) => unreachable!("a read is no update"),
         }
     }
 }
@@ -354,7 +408,7 @@ impl Place {
         Place { pg, object: ObjectNo::default(), offset: 0, length: 0 }
     }
 
-    fn of(op: &ClientOp) -> Place {
+    pub(crate) fn of(op: &ClientOp) -> Place {
         Place {
             pg: op.pg,
             object: op.object,

@@ -3,8 +3,9 @@
 use crate::disk::{Done, Failure};
 use crate::event::Effect;
 use crate::ids::{OpId, OsdId};
-use crate::message::{Message, Push, WriteTag};
+use crate::message::{Data, Message, Push, WriteTag};
 use crate::osd::Osd;
+use crate::snapshots::SnapshotNo;
 use crate::waits::Stage;
 use loadline_base::Time;
 use loadline_qos::{Urgency, Work};
@@ -14,12 +15,18 @@ use loadline_qos::{Urgency, Work};
 pub(crate) enum Commit {
     /// A client's op on its primary.
     Op(WriteTag, Option<OpId>),
+    /// An op on its primary that gives back what nobody can read.
+    Cleanup(WriteTag),
     /// A replica's write, to be acknowledged.
     Replica(OsdId, WriteTag, Option<OpId>),
     /// An object read to be pushed, in this interval; to its targets, or to the primary that pulls it.
     PushRead(u32, Option<Asker>),
     /// A pushed object, to be confirmed to its sender.
     Pushed(Asker, Push),
+    /// A former state of an object, read to be pushed.
+    StateRead(Asker, SnapshotNo),
+    /// A step of the push of an object with a past, to be confirmed to its sender.
+    HistoryStored(Asker, SnapshotNo),
     /// The next objects of a placement group that has left.
     Deleted,
     /// The state with which a copy takes part in this interval.
@@ -30,6 +37,8 @@ pub(crate) enum Commit {
     MapSaved(u32),
     /// Everything that was answered before, for the one who asked under this number.
     Synced(u32),
+    /// An access of the benchmark.
+    Bench,
     /// An answer while what the disk holds is read.
     Loaded,
     /// Nobody waits for it.
@@ -49,14 +58,16 @@ impl Commit {
     pub(crate) fn work(&self) -> (Work, Option<OpId>) {
         match self {
             Commit::Op(_, traced) => (Work::ClientOp, *traced),
+            Commit::Cleanup(_) => (Work::SnapTrim, None),
             Commit::Replica(_, _, traced) => (Work::ReplicaWrite, *traced),
-            Commit::PushRead(..) => (Work::RecoveryItem, None),
-            Commit::Pushed(..) => (Work::Push, None),
+            Commit::PushRead(..) | Commit::StateRead(..) => (Work::RecoveryItem, None),
+            Commit::Pushed(..) | Commit::HistoryStored(..) => (Work::Push, None),
             Commit::Deleted => (Work::PgDelete, None),
             Commit::Activated(_)
             | Commit::Identified(_)
             | Commit::MapSaved(_)
             | Commit::Synced(_)
+            | Commit::Bench
             | Commit::Loaded
             | Commit::Nothing => (Work::PeeringEvent, None),
         }
@@ -68,11 +79,14 @@ impl Osd {
     pub(crate) fn committed(&mut self, now: Time, done: Done, fx: &mut Vec<Effect>) {
         let Done { pg, object, token, result, .. } = done;
         match (token, result) {
-            (Commit::Op(tag, _), Err(Failure::Unreadable)) => {
-                self.op_committed(now, tag, Err(Failure::Unreadable), fx);
+            (Commit::Op(tag, _) | Commit::Cleanup(tag), Err(Failure::Unreadable)) => {
+                self.op_committed(now, tag, (object, Err(Failure::Unreadable)), fx);
             }
+            (Commit::Bench, result) => self.bench_access_ended(result.map(drop), fx),
             (_, Err(failure)) => self.stop(failure.fault(), fx),
-            (Commit::Op(tag, _), result) => self.op_committed(now, tag, result, fx),
+            (Commit::Op(tag, _) | Commit::Cleanup(tag), result) => {
+                self.op_committed(now, tag, (object, result), fx);
+            }
             (Commit::Replica(primary, tag, _), Ok(_)) => {
                 self.send(primary, pg, Message::WriteDone(tag), fx);
             }
@@ -80,6 +94,13 @@ impl Osd {
                 self.push_read(pg, object, (interval, puller), data, fx);
             }
             (Commit::Pushed(asker, push), Ok(_)) => self.push_committed(now, asker, pg, push, fx),
+            (Commit::StateRead(asker, label), Ok(data)) => {
+                self.state_read(asker, pg, (object, label), data, fx);
+            }
+            (Commit::HistoryStored(asker, label), Ok(_)) => {
+                let stored = (Message::HistoryStored(object, label), Data::NONE);
+                self.send_as(asker.urgency, asker.osd, pg, stored, fx);
+            }
             (Commit::Deleted, Ok(_)) => self.deleted(now, pg, fx),
             (Commit::Activated(interval), Ok(_)) => {
                 fx.push(Effect::Activated(self.id, pg, interval));

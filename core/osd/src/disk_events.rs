@@ -12,11 +12,13 @@ use crate::pg::Pg;
 use loadline_base::{Bytes, SlotId, Time};
 use loadline_qos::Urgency;
 use loadline_store::WindowBounds;
-use loadline_store::paged::{Answer, Io, IoDone};
+use loadline_store::paged::{Answer, Edit, Io, IoDone, ObjectId};
 
 /// While the window is full, a checkpoint's requests go without waiting for their turn as long as the device has fewer
 /// than this.
 const PAST_FULL_WINDOW: u32 = 4;
+/// A crash leaves few of them.
+const HALVES_PER_TRANSACTION: usize = 30;
 
 /// The room on a disk, in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +63,11 @@ impl Osd {
     /// Whether the disk is being opened or read.
     pub fn is_opening(&self) -> bool {
         matches!(&self.store, Backend::Paged(paged) if matches!(paged.phase, Phase::Loading(_)))
+    }
+
+    /// Whether there is a disk that is open or being opened.
+    pub fn has_disk(&self) -> bool {
+        matches!(&self.store, Backend::Paged(paged) if !matches!(paged.phase, Phase::Closed))
     }
 
     /// Whether the disk is open and its contents are known.
@@ -132,6 +139,7 @@ impl Osd {
             Backend::Direct(store) => store.restart(),
             Backend::Paged(paged) => {
                 paged.close();
+                self.bench = None;
                 self.queued_io = loadline_base::Slots::new();
             }
         }
@@ -148,6 +156,7 @@ impl Osd {
     pub(crate) fn settle_disk(&mut self, now: Time, fx: &mut Vec<Effect>) {
         loop {
             self.take_completions(now, fx);
+            self.go_on_benching(now, fx);
             if !self.admit_by_window(now, fx) {
                 break;
             }
@@ -215,6 +224,14 @@ impl Osd {
         }
     }
 
+    /// Queues what waits for its turn anew, in queues that are new.
+    pub(crate) fn enqueue_waiting_io(&mut self, now: Time, fx: &mut Vec<Effect>) {
+        let item = |(slot, io): (SlotId, &Io)| Item::StoreIo(slot, io.request.length.get() as u32);
+        for item in self.queued_io.iter().map(item).collect::<Vec<_>>() {
+            self.enqueue(now, item, fx);
+        }
+    }
+
     fn send_one_io(&mut self, io: Io, fx: &mut Vec<Effect>) {
         let (id, paged) = (self.id, self.store.paged());
         paged.at_device += 1;
@@ -247,11 +264,21 @@ impl Osd {
                 let load = std::mem::take(load);
                 paged.phase = Phase::Open;
                 for (id, group) in load.groups {
+                    self.remove_halves(now, id, &group.halves);
                     self.take_group(id, group);
                 }
                 let opened = Opened { identity: load.identity, map: load.map };
                 fx.push(Effect::Opened(self.id, Box::new(opened)));
             }
+        }
+    }
+
+    /// Removes what updates that never happened have left.
+    fn remove_halves(&mut self, now: Time, id: PgId, halves: &[ObjectId]) {
+        for some in halves.chunks(HALVES_PER_TRANSACTION) {
+            let edits = some.iter().map(|object| Edit::Remove { object: *object }).collect();
+            let update = Update { edits, ..Update::none(Touch::Nothing) };
+            self.access(now, Urgency::default(), &Place::of_group(id), update, Commit::Nothing);
         }
     }
 

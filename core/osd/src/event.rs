@@ -1,10 +1,11 @@
 //! What happens to an OSD, and what it asks of its world.
 
+use crate::bench::{BenchShape, BenchStep, NoRoom};
 use crate::disk::Identity;
 use crate::ids::{OpId, OsdId, PgId, ShardId, ThreadId};
 use crate::message::{Activation, Data, Envelope};
 use crate::waits::Stage;
-use loadline_base::Time;
+use loadline_base::{Span, Time};
 use loadline_device::Outcome;
 use loadline_qos::Work;
 use loadline_store::paged::{Fault, Io, IoDone};
@@ -29,6 +30,8 @@ pub enum Event {
     SaveMap(u32, Data),
     /// Make everything durable that was answered, and say so under this number.
     Sync(u32),
+    /// Carry out a step of a benchmark of this shape. One step at a time.
+    Bench(BenchShape, BenchStep),
     /// A placement group begins a new interval here.
     Activate(PgId, Box<Activation>),
     /// A placement group's new interval does without this copy, which stays as it is.
@@ -87,6 +90,8 @@ pub enum Effect {
     Timer(OsdId, Time, Timer),
     /// The op is finished.
     Reply(Reply),
+    /// The step of the benchmark has ended, and took so long.
+    Benched(OsdId, Result<Span, NoRoom>),
     /// A stage of a traced op ended.
     Trace(TraceSpan),
     /// For the owner of the map: every copy of this placement group is complete and nothing is in flight, as of this

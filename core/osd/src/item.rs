@@ -35,11 +35,12 @@ impl Item {
             Item::Delete(_) => Work::PgDelete,
             Item::StoreIo(..) => Work::Checkpoint,
             Item::Message(envelope) => match envelope.message {
+                Message::Op(op) if op.kind.is_cleanup() => Work::SnapTrim,
                 Message::Op(_) => Work::ClientOp,
                 Message::Write(_) => Work::ReplicaWrite,
                 Message::WriteDone(_) => Work::ReplicaAck,
-                Message::Push(_) => Work::Push,
-                Message::PushReply(_) => Work::PushReply,
+                Message::Push(_) | Message::PushHistory(..) => Work::Push,
+                Message::PushReply(_) | Message::HistoryStored(..) => Work::PushReply,
                 Message::Pull(_) => Work::Pull,
                 Message::Scan(_) | Message::ScanReply(_) => Work::BackfillScan,
                 Message::Reserve(..)
@@ -70,10 +71,11 @@ impl Item {
         match &envelope.message {
             Message::Op(op) => match op.kind {
                 OpKind::Write => Bytes::new(u64::from(op.length)),
-                OpKind::Read | OpKind::Zero | OpKind::Remove => Bytes::ZERO,
+                _ => Bytes::ZERO,
             },
             Message::Write(write) => Bytes::new(u64::from(write.length)),
             Message::Push(push) => push.length(),
+            Message::PushHistory(_, step) => step.length(),
             _ => Bytes::ZERO,
         }
     }

@@ -1,9 +1,10 @@
 //! One OSD as a state machine: what arrives waits in a shard's scheduler, a worker carries it out, and effects say
 //! what the world has to do.
 //!
-//! This crate may not know the map of pools, where placement groups belong, images, worlds, sockets or time:
-//! `now` is an argument of [`Osd::step`], and the owner tells each placement group its interval.
+//! This crate may not know the map of pools, where placement groups belong, images beyond what [`Views`] tell of them,
+//! worlds, sockets or time: `now` is an argument of [`Osd::step`], and the owner tells each placement group its interval.
 
+mod bench;
 mod client_io;
 mod commit;
 mod disk;
@@ -17,9 +18,12 @@ mod pg;
 mod pg_log;
 mod policy;
 mod recovery;
+mod report;
 mod shard;
+mod snapshots;
 mod waits;
 
+pub use bench::{BenchShape, BenchStep, NoRoom};
 pub use disk::Identity;
 pub use disk_events::Space;
 pub use event::{
@@ -28,12 +32,14 @@ pub use event::{
 pub use ids::{ClientId, OpId, OsdId, OsdSet, PgId, ShardId, ThreadId};
 pub use item::Item;
 pub use message::{
-    Activation, ClientOp, Data, Envelope, Message, OpKind, Push, RecoveryKind, ReplicaWrite,
-    ReservationPriority, ScanRange, ScanReply, WriteTag,
+    Activation, ClientOp, Data, Envelope, HistoryPush, Message, OpKind, Push, RecoveryKind,
+    ReplicaWrite, ReservationPriority, ScanRange, ScanReply, WriteTag,
 };
 pub use osd::Osd;
 pub use pg::{CopyState, Progress, shard_of};
 pub use pg_log::{LogEntry, PgLog};
 pub use policy::{Options, Policy};
 pub use recovery::{AdmissionBounds, Reserver};
+pub use report::{OpProgress, Received, RecoveryState};
+pub use snapshots::{Ancestor, Before, Lineage, SnapshotNo, State, Views};
 pub use waits::{Stage, WaitHistogram, Waits, WorkWaits};

@@ -1,6 +1,7 @@
 //! What OSDs and the router send to each other.
 
 use crate::ids::{ClientId, OpId, OsdId, OsdSet, PgId};
+use crate::snapshots::{Before, SnapshotNo, State};
 use loadline_base::{Bytes, SlotId};
 use loadline_qos::Urgency;
 use loadline_store::{ObjectMeta, ObjectNo, Version};
@@ -12,18 +13,34 @@ use std::sync::Arc;
 pub enum OpKind {
     /// Read a byte range.
     Read,
+    /// Read a byte range as it was at a snapshot.
+    ReadAt(SnapshotNo),
     /// Write a byte range on every copy.
     Write,
     /// Make a byte range read as zeros, on every copy.
     Zero,
-    /// Remove the object, on every copy.
+    /// Remove the object, on every copy. What snapshots show of it stays.
     Remove,
+    /// Remove the object and whatever snapshots show of it, on every copy.
+    Purge,
+    /// Give back what only a removed snapshot showed, on every copy.
+    Trim {
+        /// The snapshot that was removed.
+        snapshot: SnapshotNo,
+        /// The newest live one that is older; [`SnapshotNo::HEAD`] if there is none.
+        keep: SnapshotNo,
+    },
 }
 
 impl OpKind {
     /// Whether it changes every copy.
     pub const fn is_update(self) -> bool {
-        !matches!(self, OpKind::Read)
+        !matches!(self, OpKind::Read | OpKind::ReadAt(_))
+    }
+
+    /// Whether it only gives back what nobody can read any more.
+    pub(crate) const fn is_cleanup(self) -> bool {
+        matches!(self, OpKind::Purge | OpKind::Trim { .. })
     }
 }
 
@@ -101,6 +118,8 @@ pub struct ReplicaWrite {
     pub traced: bool,
     /// What to do; never a read.
     pub kind: OpKind,
+    /// What is done to the object's past before, or instead.
+    pub before: Before,
     /// The object.
     pub object: ObjectNo,
     /// First byte inside the object.
@@ -126,6 +145,40 @@ impl Push {
     /// Data carried.
     pub fn length(&self) -> Bytes {
         Bytes::new(self.meta.map_or(0, |meta| meta.length))
+    }
+}
+
+/// A step of the way of an object with a past to a copy that lacks it. First everything goes that is there of it, then
+/// its former states come one by one, each confirmed before the next, and its present state, or its absence, comes last,
+/// as a [`Push`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HistoryPush {
+    /// An object with a past is coming.
+    Begin {
+        /// No snapshot up to this one shows its present state.
+        born: SnapshotNo,
+        /// The version of its removal, if it does not exist now.
+        removed: Option<Version>,
+    },
+    /// This former state, with its bytes.
+    State(State),
+}
+
+impl HistoryPush {
+    /// The label of the state that it brings; that of none for the beginning.
+    pub fn label(&self) -> SnapshotNo {
+        match self {
+            HistoryPush::Begin { .. } => SnapshotNo::HEAD,
+            HistoryPush::State(state) => state.label,
+        }
+    }
+
+    /// Data carried.
+    pub fn length(&self) -> Bytes {
+        match self {
+            HistoryPush::Begin { .. } => Bytes::ZERO,
+            HistoryPush::State(state) => Bytes::new(state.meta.length),
+        }
     }
 }
 
@@ -160,6 +213,10 @@ pub enum Message {
     Push(Push),
     /// The pushed object is durable.
     PushReply(ObjectNo),
+    /// A step of the way of an object with a past.
+    PushHistory(ObjectNo, HistoryPush),
+    /// The step that brought the state of this label is durable: the next one, please.
+    HistoryStored(ObjectNo, SnapshotNo),
     /// The primary lacks this object and asks a holder to push it.
     Pull(ObjectNo),
     /// Which objects do you have in this range?

@@ -1,5 +1,6 @@
 //! One OSD: the owner of its shards, placement groups, store and recovery, and the one `match` over its events.
 
+use crate::bench::Bench;
 use crate::client_io::{InFlight, WriteSequence};
 use crate::commit::Asker;
 use crate::disk::{Backend, Done, Paged};
@@ -11,7 +12,9 @@ use crate::pg::{CopyState, Pg, Primary, Progress};
 use crate::pg_log::PgLog;
 use crate::policy::{Charges, Options, Policy};
 use crate::recovery::{Admission, Reserver};
+use crate::report::Received;
 use crate::shard::{Computed, Shard};
+use crate::snapshots::Views;
 use crate::waits::{Stage, Waits};
 use loadline_base::{IdVec, Slots, Time};
 use loadline_device::Outcome;
@@ -19,6 +22,7 @@ use loadline_qos::{Scheduler, Urgency, Waiting};
 use loadline_store::paged::Io;
 use loadline_store::{DirectStore, ObjectNo, RequestId, Submission};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// One disk's share of the cluster, stepped by its owner.
 pub struct Osd {
@@ -29,6 +33,8 @@ pub struct Osd {
     pub(crate) shards: IdVec<ShardId, Shard>,
     pub(crate) pgs: IdVec<PgId, Option<Box<Pg>>>,
     pub(crate) store: Backend,
+    /// What ops need to know of images.
+    pub(crate) views: Arc<Views>,
     pub(crate) in_flight: Slots<InFlight>,
     pub(crate) write_sequence: WriteSequence,
     pub(crate) local: Reserver,
@@ -40,8 +46,12 @@ pub struct Osd {
     pub(crate) submissions: Vec<Submission>,
     /// Requests of the paged store that wait in a queue like any other work.
     pub(crate) queued_io: Slots<Io>,
+    /// The step of a benchmark that is under way.
+    pub(crate) bench: Option<Bench>,
     /// How often it has crashed.
     pub(crate) life: u32,
+    /// What recovery and backfill have brought.
+    pub(crate) received: Received,
 }
 
 impl Osd {
@@ -73,6 +83,7 @@ impl Osd {
             shards: (0..options.shards).map(shard).collect(),
             pgs: IdVec::new(),
             store,
+            views: Arc::default(),
             in_flight: Slots::new(),
             write_sequence: WriteSequence::default(),
             local: Reserver::new(options.backfills_max, options.recovery_priority_min),
@@ -82,7 +93,9 @@ impl Osd {
             waits: Waits::default(),
             submissions: Vec::new(),
             queued_io: Slots::new(),
+            bench: None,
             life: 0,
+            received: Received::default(),
             charges: Charges::new(&policy),
             policy,
             options,
@@ -106,6 +119,7 @@ impl Osd {
             Event::Identify(identity) => self.identify(now, identity),
             Event::SaveMap(epoch, map) => self.save_map(now, epoch, map),
             Event::Sync(number) => self.sync(now, number),
+            Event::Bench(shape, step) => self.begin_bench(now, shape, step),
             Event::Activate(pg, activation) => self.activate(now, pg, &activation, fx),
             Event::Deactivate(pg) => self.deactivate(now, pg, fx),
             Event::Retire(pg) => self.retire(now, pg, fx),
@@ -181,7 +195,13 @@ impl Osd {
             Message::WriteDone(tag) => self.vote(now, from, tag, fx),
             Message::Push(push) => self.execute_push(now, asker, pg, (push, data)),
             Message::PushReply(object) => self.object_pushed(now, from, pg, object, fx),
-            Message::Pull(object) => self.execute_pull(now, asker, pg, object),
+            Message::PushHistory(object, step) => {
+                self.execute_history(now, asker, pg, (object, step, data));
+            }
+            Message::HistoryStored(object, label) => {
+                self.push_after(now, asker, pg, (object, label));
+            }
+            Message::Pull(object) => self.execute_pull(now, asker, pg, object, fx),
             Message::Scan(range) => self.execute_scan(asker, pg, range, fx),
             Message::ScanReply(reply) => self.scanned(now, from, pg, &reply, fx),
             message => self.reservation_message(now, from, pg, &message, fx),
@@ -217,7 +237,7 @@ impl Osd {
 
     fn activate(&mut self, now: Time, id: PgId, activation: &Activation, fx: &mut Vec<Effect>) {
         self.end_interval(now, id, fx);
-        let objects = self.store.objects(id).len() as u64;
+        let objects = self.count(id);
         let this = self.id;
         let pg = self.pg_mut(id).expect("a placement group is placed before it is activated");
         pg.begin(this, activation);
@@ -321,16 +341,20 @@ impl Osd {
         let ops = self.in_flight.len();
         (!idle).then(|| {
             let Osd { admission, local, remote, .. } = self;
-            format!("{queued} items, {ops} ops, {admission:?}, {local:?}, {remote:?}")
+            let store = self.store.waits();
+            format!(
+                "{queued} items, {ops} ops, {admission:?}, {local:?}, {remote:?}, store: {store}"
+            )
         })
     }
 
     /// The counters of the placement groups that this OSD leads.
     pub fn progress(&mut self) -> Progress {
         let mut sum = Progress::default();
-        for (id, pg) in self.pgs.iter() {
-            if let Some(primary) = pg.as_ref().and_then(|pg| pg.primary.as_ref()) {
-                sum += primary.progress(self.store.objects(id).len() as u64);
+        for id in self.pgs.ids() {
+            let objects = self.count(id);
+            if let Some(primary) = self.primary(id) {
+                sum += primary.progress(objects);
             }
         }
         sum
@@ -365,6 +389,26 @@ impl Osd {
         self.resize_reservers(now, fx);
         self.admit_recovery(now, fx);
         self.submit(now, fx);
+    }
+
+    /// New settings for an OSD that takes part in nothing yet, those that are read at its start included. What its
+    /// workers had must have been carried out.
+    pub fn renew(&mut self, now: Time, policy: Policy, options: Options, fx: &mut Vec<Effect>) {
+        let takes_part = |pg: &Option<Box<Pg>>| pg.as_ref().is_some_and(|pg| pg.interval > 0);
+        assert!(!self.pgs.values().any(takes_part), "{} runs", self.id);
+        let osd = self.id;
+        let shard = |index| {
+            let id = ShardId::new(index);
+            Shard::new((osd, id), policy.build_queue(u64::from(index)), options.threads_per_shard)
+        };
+        self.shards = (0..options.shards).map(shard).collect();
+        self.charges = Charges::new(&policy);
+        (self.policy, self.options) = (policy, options);
+        self.local = Reserver::new(options.backfills_max, options.recovery_priority_min);
+        self.remote = self.local.clone();
+        self.admission = Admission::new(options.admission());
+        self.set_window(now, options.window);
+        self.enqueue_waiting_io(now, fx);
     }
 
     pub(crate) fn pg(&self, id: PgId) -> Option<&Pg> {

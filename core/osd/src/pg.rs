@@ -4,6 +4,7 @@ use crate::disk::{GroupDisk, LoadedGroup};
 use crate::ids::{OsdId, OsdSet, ShardId};
 use crate::message::{Activation, ClientOp, Data, RecoveryKind};
 use crate::pg_log::PgLog;
+use crate::snapshots::Kept;
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -25,6 +26,8 @@ pub(crate) struct Pg {
     /// Whether only a comparison object by object can tell what is here: a new copy, until it is filled.
     pub filling: bool,
     pub leaving: bool,
+    /// What it keeps of its objects' past.
+    pub kept: Kept,
     /// What the disk holds of it.
     pub disk: GroupDisk,
     pub primary: Option<Box<Primary>>,
@@ -42,6 +45,7 @@ impl Pg {
             gaps: false,
             filling: true,
             leaving: false,
+            kept: Kept::default(),
             disk: GroupDisk::default(),
             primary: None,
         }
@@ -49,12 +53,13 @@ impl Pg {
 
     /// A copy as its disk tells of it. Its shard is its owner's to say.
     pub(crate) fn loaded(shard: ShardId, group: LoadedGroup) -> Pg {
-        let LoadedGroup { record, lacks, entries, .. } = group;
+        let LoadedGroup { record, lacks, entries, kept, .. } = group;
         Pg {
             active_in: record.active_in,
             disk: GroupDisk::loaded(&entries, !lacks.is_empty()),
             log: PgLog::loaded(record.tail, entries),
             lacks,
+            kept,
             gaps: record.gaps,
             filling: record.filling,
             ..Pg::new(shard)
@@ -140,6 +145,8 @@ pub(crate) struct Recovering {
     pub pending: OsdSet,
     /// Client ops that wait for it.
     pub parked: Vec<(ClientOp, Data)>,
+    /// Whether it goes to those that are being filled before its turn.
+    pub ahead: bool,
 }
 
 /// A backfill: objects are compared in order and pushed where missing or old.
@@ -150,6 +157,8 @@ pub(crate) struct Backfill {
     pub reached: Option<ObjectNo>,
     /// Whether `reached` means the end.
     pub at_end: bool,
+    /// Objects beyond that which went to the targets before their turn.
+    pub ahead: BTreeSet<ObjectNo>,
     /// What is still to be pushed of the range in hand.
     pub batch: BTreeMap<ObjectNo, OsdSet>,
     /// Where the range in hand ends; `None` is the end of all objects.
@@ -175,6 +184,7 @@ impl Backfill {
             targets,
             reached: None,
             at_end: false,
+            ahead: BTreeSet::new(),
             batch: BTreeMap::new(),
             range_last: None,
             scan: None,
@@ -184,7 +194,9 @@ impl Backfill {
 
     /// Whether writes to `object` must reach the targets too.
     pub(crate) fn covers(&self, object: ObjectNo) -> bool {
-        self.at_end || self.reached.is_some_and(|reached| object <= reached)
+        self.at_end
+            || self.reached.is_some_and(|reached| object <= reached)
+            || self.ahead.contains(&object)
     }
 
     /// Notes a write to an object that the targets do not get. If its range is being compared or was compared

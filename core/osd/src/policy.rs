@@ -130,7 +130,10 @@ fn size_of(item: &Item, urgency: Urgency, object_bytes: u64) -> WorkSize {
             let size = WorkSize { urgency: envelope.urgency, ..size };
             match &envelope.message {
                 Message::Op(op) => WorkSize { read: item_read_bytes(op), ..size },
-                Message::Push(_) | Message::PushReply(_) => WorkSize { objects: 1, ..size },
+                Message::Push(_)
+                | Message::PushReply(_)
+                | Message::PushHistory(..)
+                | Message::HistoryStored(..) => WorkSize { objects: 1, ..size },
                 Message::Pull(_) => WorkSize { objects: 1, remaining: object_bytes, ..size },
                 _ => size,
             }
@@ -140,7 +143,7 @@ fn size_of(item: &Item, urgency: Urgency, object_bytes: u64) -> WorkSize {
 
 fn item_read_bytes(op: &crate::message::ClientOp) -> u64 {
     match op.kind {
-        crate::message::OpKind::Read => u64::from(op.length),
+        kind if !kind.is_update() => u64::from(op.length),
         _ => 0,
     }
 }

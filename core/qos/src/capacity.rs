@@ -108,6 +108,8 @@ pub struct Benchmark {
     pub current_iops: f64,
     /// The compiled-in capacity, IOPS.
     pub default_iops: f64,
+    /// Whether a capacity was measured before and not believed. The original does not remember that.
+    pub rejected: bool,
 }
 
 /// Why an OSD does not measure itself at start.
@@ -121,9 +123,12 @@ pub enum BenchmarkSkipped {
     MemoryOnly,
     /// The capacity differs from the compiled-in one, so somebody determined it.
     AlreadyKnown,
+    /// An earlier measurement was not believed, and another one would not be either.
+    Rejected,
 }
 
-/// Whether the start-up measurement is skipped, and why (qos.md 6.1, steps 1 and 2).
+/// Whether the start-up measurement is skipped, and why (qos.md 6.1, steps 1 and 2). Beyond the original, a rejected
+/// measurement is not repeated at every start.
 pub fn benchmark_skipped(benchmark: &Benchmark) -> Option<BenchmarkSkipped> {
     let known = benchmark.current_iops != benchmark.default_iops;
     if benchmark.scheduler != SchedulerKind::Mclock {
@@ -134,6 +139,8 @@ pub fn benchmark_skipped(benchmark: &Benchmark) -> Option<BenchmarkSkipped> {
         Some(BenchmarkSkipped::MemoryOnly)
     } else if known && !benchmark.force {
         Some(BenchmarkSkipped::AlreadyKnown)
+    } else if benchmark.rejected && !benchmark.force {
+        Some(BenchmarkSkipped::Rejected)
     } else {
         None
     }
@@ -219,6 +226,7 @@ mod tests {
             memory_only: false,
             current_iops: 315.0,
             default_iops: 315.0,
+            rejected: false,
         };
         let check = |benchmark, skipped| assert_eq!(benchmark_skipped(&benchmark), skipped);
         check(fresh, None);
@@ -230,5 +238,7 @@ mod tests {
         check(Benchmark { memory_only: true, ..fresh }, Some(BenchmarkSkipped::MemoryOnly));
         check(Benchmark { current_iops: 400.0, ..fresh }, Some(BenchmarkSkipped::AlreadyKnown));
         check(Benchmark { current_iops: 400.0, force: true, ..fresh }, None);
+        check(Benchmark { rejected: true, ..fresh }, Some(BenchmarkSkipped::Rejected));
+        check(Benchmark { rejected: true, force: true, ..fresh }, None);
     }
 }

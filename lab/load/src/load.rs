@@ -1,11 +1,11 @@
-//! A load: a closed or an open loop that drives a simulated cluster.
+//! A load: a closed or an open loop that drives a cluster, simulated or real.
 
 use crate::address::{Addresses, Image};
 use crate::mix::Mix;
 use crate::pace::Schedule;
 use crate::recorder::{LoadRecord, Recorder};
 use crate::spec::LoadSpec;
-use loadline_base::{Rng, Time};
+use loadline_base::{Rng, Span, Time};
 use loadline_cluster::Target;
 use loadline_osd::ClientId;
 use loadline_sim::{Done, Issue, Workload};
@@ -68,6 +68,14 @@ impl Load {
         self.recorder.until(now)
     }
 
+    /// An op ended, of which `inside` was spent in its primary. What follows from it is appended to `issue`.
+    #[inline]
+    pub fn completed(&mut self, now: Time, token: u64, inside: Span, issue: &mut Vec<Issue>) {
+        self.in_flight -= 1;
+        self.recorder.record(Time::from_nanos(token), inside, now);
+        self.issue_due(now, issue);
+    }
+
     fn has_room(&self) -> bool {
         self.depth.is_none_or(|depth| self.in_flight < depth)
     }
@@ -109,9 +117,8 @@ impl Workload for Load {
 
     #[inline]
     fn replied(&mut self, now: Time, done: &Done, issue: &mut Vec<Issue>) {
-        self.in_flight -= 1;
-        self.recorder.record(Time::from_nanos(done.token), &done.reply, now);
-        self.issue_due(now, issue);
+        let inside = done.reply.replied.since(done.reply.admitted);
+        self.completed(now, done.token, inside, issue);
     }
 
     fn next_wake(&self) -> Option<Time> {

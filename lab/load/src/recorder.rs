@@ -1,7 +1,6 @@
 //! What the clients saw: completions counted into a histogram and into seconds, without allocation per op.
 
 use loadline_base::{Span, Time};
-use loadline_osd::Reply;
 use loadline_stats::{LatencyHistogram, LatencySecond, LatencySeries};
 
 /// Counts completions from the moment that the study names.
@@ -43,13 +42,12 @@ impl Recorder {
         Recorder { since, ops, outside, seconds: LatencySeries::new() }
     }
 
-    /// Counts an op that was meant to start at `intended` and completed now.
+    /// Counts an op that was meant to start at `intended`, spent `inside` in its primary and completed now.
     #[inline]
-    pub(crate) fn record(&mut self, intended: Time, reply: &Reply, now: Time) {
+    pub(crate) fn record(&mut self, intended: Time, inside: Span, now: Time) {
         let latency = now.since(intended).nanos();
         self.ops.record(latency);
-        let inside = reply.replied.since(reply.admitted).nanos();
-        self.outside.record(latency.saturating_sub(inside));
+        self.outside.record(latency.saturating_sub(inside.nanos()));
         self.seconds.record(now.since(self.since).nanos(), latency);
     }
 

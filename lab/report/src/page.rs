@@ -34,6 +34,7 @@ struct Page<'a> {
     variants: Vec<VariantRow>,
     spreads: Vec<SpreadRow>,
     run: Vec<(&'static str, String)>,
+    is_real: bool,
 }
 
 /// Style sheet parts that are computed.
@@ -110,6 +111,7 @@ pub(crate) fn page(result: &StudyResult, facts: &RunFacts) -> Result<String, ask
         variants: variant_rows(result),
         spreads: spread_rows(result),
         run: run_rows(result, facts),
+        is_real: is_real(result),
     };
     page.render()
 }
@@ -241,20 +243,38 @@ fn spread_text(spread: Option<Spread>) -> String {
 fn run_rows(result: &StudyResult, facts: &RunFacts) -> Vec<(&'static str, String)> {
     let world = match result.world.as_str() {
         "sim" => "simulated: virtual time, modelled drives".to_owned(),
-        "host" => "this machine: real time, real drives".to_owned(),
+        "host" => "real files: this machine, in real time".to_owned(),
         other => other.to_owned(),
     };
     let repeats = result.setups.iter().map(|setup| setup.repeats.len()).max().unwrap_or(0);
     let mut rows = vec![
         ("World", world),
         ("Scale", format!("{} of the published amount of work", result.scale)),
-        ("Seed", format!("{}; the same seed gives the same bytes", result.seed)),
+        ("Seed", format!("{}; {}", result.seed, what_repeats(result))),
         ("Runs per setup", repeats.max(1).to_string()),
         ("Clients", result.load.clone()),
     ];
     rows.extend(machine_rows(facts));
+    if is_real(result) {
+        rows.retain(|(name, _)| *name != SPEED);
+        rows.push(("Device requests", plain(facts.simulated_requests as f64)));
+    }
     rows
 }
+
+/// Whether it ran on this machine's disks.
+pub(crate) fn is_real(result: &StudyResult) -> bool {
+    result.world == "host"
+}
+
+fn what_repeats(result: &StudyResult) -> &'static str {
+    match is_real(result) {
+        true => "it decides addresses and placement, and nothing else repeats",
+        false => "the same seed gives the same bytes",
+    }
+}
+
+const SPEED: &str = "Simulator's speed";
 
 /// Program, command and machine.
 pub(crate) fn machine_rows(facts: &RunFacts) -> Vec<(&'static str, String)> {
@@ -268,7 +288,7 @@ pub(crate) fn machine_rows(facts: &RunFacts) -> Vec<(&'static str, String)> {
         ("Computed by", format!("{}, {} cores, {gib:.0} GiB", facts.host.cpu, facts.host.cores)),
         ("Kernel", facts.host.kernel.clone()),
         (
-            "Simulator's speed",
+            SPEED,
             format!(
                 "{} device requests, {} per second and core",
                 plain(facts.simulated_requests as f64),

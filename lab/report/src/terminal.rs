@@ -2,6 +2,7 @@
 
 use crate::column::{COLUMNS, Column};
 use crate::number;
+use crate::page::is_real;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use loadline_study::{SetupResult, StudyResult};
 use std::fmt::Write;
@@ -30,7 +31,13 @@ fn wide_table(result: &StudyResult) -> String {
         column.set_padding((1, 0));
     });
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-    let legend = " Below ours: the published value and our difference from it.";
+    let legend = match is_real(result) {
+        true => {
+            " Real files. Below ours: the published value, from other hardware and software, and our \
+             difference from it."
+        }
+        false => " Below ours: the published value and our difference from it.",
+    };
     format!("{}\n{legend}\n", lines.join("\n"))
 }
 

@@ -11,6 +11,7 @@ mod interval;
 mod quantile;
 mod series;
 mod steady;
+mod trend;
 
 pub use compare::{Comparison, Verdict, compare};
 pub use histogram::LatencyHistogram;
@@ -18,3 +19,4 @@ pub use interval::{Interval, mean_interval};
 pub use quantile::{mean, median, quantile};
 pub use series::{CountSeries, LatencySecond, LatencySeries};
 pub use steady::warm_up_len;
+pub use trend::trend;

@@ -1,7 +1,7 @@
 //! Two results of one study side by side.
 
 use crate::result::{RepeatResult, SetupResult, StudyResult};
-use loadline_stats::{Verdict, compare, mean};
+use loadline_stats::{Verdict, compare, mean, mean_interval};
 use serde::Serialize;
 
 /// One figure of one setup in both results.
@@ -17,6 +17,12 @@ pub struct ComparedFigure {
     pub new: f64,
     /// `new / old - 1`
     pub change: f64,
+    /// Half of the 95 % interval of the old value; `None` below two repeats.
+    pub old_half_width: Option<f64>,
+    /// The same of the new value.
+    pub new_half_width: Option<f64>,
+    /// 95 % interval of `new - old`, where both have repeats.
+    pub difference: Option<(f64, f64)>,
     /// What repeats allow to say.
     pub verdict: &'static str,
 }
@@ -42,8 +48,10 @@ fn compare_setups(old: &SetupResult, new: &SetupResult) -> Vec<ComparedFigure> {
         let of = |setup: &SetupResult| setup.repeats.iter().filter_map(pick).collect::<Vec<f64>>();
         let (before, after) = (of(old), of(new));
         let (old_mean, new_mean) = (mean(&before)?, mean(&after)?);
-        let verdict = match compare(&before, &after).map(|comparison| comparison.verdict) {
-            None => "one run each: add --repeat 3 to tell a difference from chance",
+        let half_width = |runs: &[f64]| mean_interval(runs).map(|interval| interval.half_width);
+        let comparison = compare(&before, &after);
+        let verdict = match comparison.map(|comparison| comparison.verdict) {
+            None => "too few runs: add --repeat 3 to tell a difference from chance",
             Some(Verdict::NoDifferenceShown) => "no difference shown",
             Some(Verdict::Higher) => "higher",
             Some(Verdict::Lower) => "lower",
@@ -54,6 +62,9 @@ fn compare_setups(old: &SetupResult, new: &SetupResult) -> Vec<ComparedFigure> {
             old: old_mean,
             new: new_mean,
             change: new_mean / old_mean - 1.0,
+            old_half_width: half_width(&before),
+            new_half_width: half_width(&after),
+            difference: comparison.map(|c| (c.difference.low(), c.difference.high())),
             verdict,
         })
     };

@@ -1,7 +1,9 @@
 //! From records to the study's result. Nothing here runs anything, so it works again from a folder alone.
 
+use crate::place::Place;
 use crate::plan::{Job, Purpose, Request, plan};
 use crate::published::Published;
+use crate::real::summary as real;
 use crate::record::RunRecord;
 use crate::result::{
     ClientResult, DriveSummary, FittedFigure, Latency, NamedValue, PlacementSpread, RecoveryResult,
@@ -21,6 +23,7 @@ pub fn conclude(study: &Study, request: &Request, records: &[RunRecord]) -> Opti
         let record = *by_key.get(job.key.as_str())?;
         of_setup.entry(job.setup).or_default().push((job, record));
     }
+    let chosen: Vec<&RunRecord> = of_setup.values().flatten().map(|(_, record)| *record).collect();
     let mut setups: Vec<SetupResult> =
         of_setup.into_iter().map(|(setup, runs)| conclude_setup(study, setup, &runs)).collect();
     share_of_baseline(&mut setups);
@@ -31,15 +34,25 @@ pub fn conclude(study: &Study, request: &Request, records: &[RunRecord]) -> Opti
         title: study.title.clone(),
         question: study.question.clone(),
         load: study.load.to_string(),
-        world: "sim".to_owned(),
+        world: world(&study.place).to_owned(),
         scale: study.steps.scale,
         seed: request.seed,
-        drive: drive_summary(study),
+        drive: match study.place {
+            Place::Sim => drive_summary(study),
+            Place::Host(_) => real::drive_summary(study, &chosen),
+        },
         fitted: fitted(study),
-        warnings: warnings(study, request, &setups),
+        warnings: warnings(study, request, &setups, &chosen),
         setups,
         statements,
     })
+}
+
+fn world(place: &Place) -> &'static str {
+    match place {
+        Place::Sim => "sim",
+        Place::Host(_) => "host",
+    }
 }
 
 fn conclude_setup(study: &Study, setup: usize, runs: &[(Job, &RunRecord)]) -> SetupResult {
@@ -184,6 +197,9 @@ fn drive_summary(study: &Study) -> DriveSummary {
 }
 
 fn fitted(study: &Study) -> Vec<FittedFigure> {
+    if study.place != Place::Sim {
+        return Vec::new();
+    }
     let fitted = &study.drive.fitted;
     let figure = |name: &str, value: String, where_used: &str, why: &str| FittedFigure {
         name: name.to_owned(),
@@ -211,21 +227,27 @@ fn fitted(study: &Study) -> Vec<FittedFigure> {
     figures
 }
 
-fn warnings(study: &Study, request: &Request, setups: &[SetupResult]) -> Vec<String> {
-    let mut warnings = Vec::new();
+fn warnings(
+    study: &Study,
+    request: &Request,
+    setups: &[SetupResult],
+    records: &[&RunRecord],
+) -> Vec<String> {
+    let is_real = study.place != Place::Sim;
+    let mut warnings = if is_real { real::warnings(records) } else { Vec::new() };
     let scale = study.steps.scale;
-    if scale != 1.0 {
+    if scale != 1.0 && !is_real {
         warnings.push(format!(
             "This is {scale} of the published amount of work: rates and latencies are comparable, \
              times are not; leave out --quick and --set scale for the published scale."
         ));
     }
     if request.repeats == 1 {
-        warnings.push(
+        let first = if is_real { "" } else { ", and look at the spread over placements first" };
+        warnings.push(format!(
             "One run of each setup cannot tell a small difference from chance; add --repeat 3 for \
-             intervals, and look at the spread over placements first."
-                .to_owned(),
-        );
+             intervals{first}."
+        ));
     }
     if !setups.iter().any(|setup| setup.recovery.is_none()) {
         warnings.push(

@@ -20,7 +20,7 @@ pub struct RunFacts {
     pub jobs: u32,
     /// Wall-clock length of the whole study in seconds.
     pub wall_seconds: f64,
-    /// Device requests completed in simulated time over all runs.
+    /// Device requests completed over all runs, in simulated time or by real disks.
     pub simulated_requests: u64,
     /// `simulated_requests` over the processor time that all runs took together.
     pub simulated_requests_per_s_per_core: f64,

@@ -3,7 +3,9 @@
 use crate::checkpoint::{CheckpointRecord, CheckpointResult, CheckpointStudy};
 use crate::conclude::conclude;
 use crate::input::InputError;
+use crate::place::Place;
 use crate::plan::{Job, Request, plan};
+use crate::real;
 use crate::record::RunRecord;
 use crate::recovery::{RunError, Tick};
 use crate::result::StudyResult;
@@ -34,6 +36,14 @@ pub trait StudyKind: Sized + Sync {
 
     /// All runs, in the order in which results name them.
     fn plan(&self, request: &Request) -> Vec<Job>;
+
+    /// Refuses, before anything is written, what this machine does not let a run do.
+    ///
+    /// # Errors
+    /// [`InputError`] naming what was typed.
+    fn before_runs(&self) -> Result<(), InputError> {
+        Ok(())
+    }
 
     /// Makes a run; `None` if `tick` ended it.
     ///
@@ -93,6 +103,13 @@ impl StudyKind for Study {
 
     fn plan(&self, request: &Request) -> Vec<Job> {
         plan(self, request)
+    }
+
+    fn before_runs(&self) -> Result<(), InputError> {
+        match &self.place {
+            Place::Sim => Ok(()),
+            Place::Host(place) => real::before_runs(self, place),
+        }
     }
 
     fn make(&self, job: &Job, tick: Tick<'_>) -> Result<Option<RunRecord>, RunError> {

@@ -14,6 +14,7 @@ mod input;
 mod kind;
 mod library;
 mod overrides;
+mod place;
 mod sets;
 mod setup;
 mod study;
@@ -22,6 +23,7 @@ mod study;
 mod execute;
 mod folder;
 mod plan;
+mod real;
 mod record;
 mod recovery;
 mod session;
@@ -62,12 +64,14 @@ pub use input::{InputError, Source, nearest, unknown};
 pub use kind::{Recorded, StudyKind};
 pub use library::{Library, Shelf};
 pub use overrides::{Override, STUDY_KEYS, StudyKey};
+pub use place::{ClientKind, HostPlace, Place, RealDisks};
 pub use plan::{Job, Purpose, Request, plan};
 pub use published::{
     Figure, Published, PublishedClient, PublishedError, PublishedLatency, PublishedRecovery,
     PublishedSet, PublishedSetup,
 };
-pub use record::{RunRecord, TracedStage};
+pub use real::{RealWork, describe as describe_real};
+pub use record::{RealFacts, RunRecord, TracedStage};
 pub use recovery::{RunError, Tick};
 pub use result::{
     ClientResult, DriveSummary, FittedFigure, Latency, NamedValue, PlacementSpread, RecoveryResult,

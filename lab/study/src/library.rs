@@ -4,6 +4,7 @@ use crate::checkpoint::CheckpointStudy;
 use crate::file::Kind;
 use crate::input::{InputError, Source, unknown};
 use crate::overrides::Override;
+use crate::place::Place;
 use crate::study::{Inputs, kind_of};
 use std::path::{Path, PathBuf};
 
@@ -154,7 +155,7 @@ impl Library {
             ),
             None => None,
         };
-        Ok(Inputs { study, drive, published, overrides })
+        Ok(Inputs { study, drive, published, overrides, place: Place::Sim })
     }
 
     /// The override that makes a study quick: a tenth of the published work, or of a checkpoint study a quarter of its

@@ -1,6 +1,7 @@
 //! Which runs answer a study: every setup, every repeat, and the shorter companions beside them.
 
 use crate::input::fingerprint;
+use crate::place::Place;
 use crate::study::Study;
 use serde::{Deserialize, Serialize};
 
@@ -76,6 +77,10 @@ pub fn plan(study: &Study, request: &Request) -> Vec<Job> {
         }
         jobs.extend(companions(study, request.seed, setup).into_iter().map(draft));
     }
+    if study.place != Place::Sim {
+        // A machine drifts: each setup runs once before any runs again.
+        jobs.sort_by_key(|job| job.seed.wrapping_sub(request.seed));
+    }
     jobs
 }
 
@@ -117,6 +122,10 @@ fn finish(study: &Study, request: &Request, job: Job) -> Job {
 
 /// Client ops that the run will carry: by the published rates, or half of the baseline's where none exist.
 fn weight(study: &Study, job: &Job) -> f64 {
+    if study.place != Place::Sim {
+        // Filling takes most of the time of every run, and keeps runs of equal weight in the plan's order.
+        return 1.0;
+    }
     let (setup, steps) = (&study.setups[job.setup], &study.steps);
     let baseline = study.drive.calibration.baseline_iops;
     if !setup.recovery {

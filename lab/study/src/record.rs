@@ -1,7 +1,7 @@
 //! What one run showed: the raw datum that results are computed from, one line of `runs.jsonl`.
 
 use crate::plan::Purpose;
-use crate::result::{ClientResult, RecoveryResult};
+use crate::result::{ClientResult, NamedValue, RecoveryResult};
 use crate::series::{ClassWaits, SetupSeries};
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ pub struct RunRecord {
     pub recovery: Option<RecoveryResult>,
     /// Device requests carried out, preparation included.
     pub device_requests: u64,
-    /// Simulated seconds, preparation included.
+    /// Simulated seconds, preparation included; 0 where the disks were real.
     pub simulated_seconds: f64,
     /// Course over time; empty for companions.
     pub series: SetupSeries,
@@ -35,6 +35,20 @@ pub struct RunRecord {
     /// Stages of traced ops.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trace: Vec<TracedStage>,
+    /// What it stood on, where the disks were real.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub real: Option<RealFacts>,
+}
+
+/// What a real run stood on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RealFacts {
+    /// In reading order: disks, file system, drive, event loop.
+    pub facts: Vec<NamedValue>,
+    /// What makes its figures doubtful; each ends in advice.
+    pub notes: Vec<String>,
+    /// The IOPS of each OSD that mClock was given.
+    pub capacities: Vec<f64>,
 }
 
 /// One stage of a traced op on one OSD.

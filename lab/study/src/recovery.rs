@@ -4,12 +4,14 @@
 //! an image in another pool. Once a second it is counted how many objects are not where they should be. The run
 //! ends when none is; the baseline, in which nothing went away, after a fixed time.
 
+use crate::place::Place;
 use crate::plan::{Job, Purpose};
+use crate::real;
 use crate::record::{RunRecord, TracedStage};
 use crate::result::{ClientResult, Latency, RecoveryResult};
 use crate::series::SetupSeries;
 use crate::study::Study;
-use crate::waits::{class_waits, work_name};
+use crate::waits::{Outside, class_waits, work_name};
 use loadline_base::{Span, Time};
 use loadline_cluster::{OsdState, PoolId, PoolSpec};
 use loadline_load::{Image, Load, LoadRecord};
@@ -62,6 +64,14 @@ pub enum RunError {
         /// Why.
         reason: String,
     },
+    /// The node, one of its disks or a tool failed.
+    #[error("{setup}: {reason}")]
+    Node {
+        /// The setup.
+        setup: String,
+        /// What happened.
+        reason: String,
+    },
     /// The amount of work rounds to none.
     #[error("{setup}: at scale {scale} no object is misplaced; raise the scale")]
     NothingToRecover {
@@ -74,6 +84,9 @@ pub enum RunError {
 
 /// Makes a run; `None` if `tick` ended it.
 pub(crate) fn run(study: &Study, job: &Job, tick: Tick<'_>) -> Result<Option<RunRecord>, RunError> {
+    if let Place::Host(place) = &study.place {
+        return real::run(study, job, place, tick);
+    }
     let setup = &study.setups[job.setup];
     let mut sim = world(study, job);
     prepare(study, job, &mut sim)?;
@@ -234,27 +247,34 @@ fn record(
         seed: job.seed,
         placement_seed: job.placement_seed,
         client: ClientResult { iops: seen.iops(), clat_ms: latency(&seen.latency) },
-        recovery: setup.recovery.then(|| recovery(study, course, window)),
+        recovery: setup.recovery.then(|| recovery_result(study, course.objects, window)),
         device_requests: sim.device_requests(),
         simulated_seconds: sim.now().as_secs_f64(),
         waits: if answer {
-            class_waits(setup.plan(), &waits, &seen, study.drive.link_delay)
+            let link = study.drive.link_delay;
+            let outside = Outside::Links { link, all: seen.outside.clone() };
+            class_waits(setup.plan(), &waits, &outside)
         } else {
             Vec::new()
         },
-        series: if answer { series(&seen, course) } else { SetupSeries::default() },
+        series: if answer {
+            series(&seen, course.objects, &course.left)
+        } else {
+            SetupSeries::default()
+        },
         trace,
+        real: None,
     }
 }
 
-fn recovery(study: &Study, course: &Course, window: Span) -> RecoveryResult {
+pub(crate) fn recovery_result(study: &Study, objects: u64, window: Span) -> RecoveryResult {
     let seconds = window.as_secs_f64();
-    let objects_per_s = course.objects as f64 / seconds;
+    let objects_per_s = objects as f64 / seconds;
     RecoveryResult {
         objects_per_s,
         mib_per_s: objects_per_s * study.steps.object_size.as_mib_f64(),
         seconds,
-        objects: course.objects,
+        objects,
     }
 }
 
@@ -271,16 +291,17 @@ pub(crate) fn latency(of: &LatencyHistogram) -> Latency {
     }
 }
 
-fn series(seen: &LoadRecord, course: &Course) -> SetupSeries {
+/// `objects` were left at the start, and `left` at the end of each second.
+pub(crate) fn series(seen: &LoadRecord, objects: u64, left: &[u64]) -> SetupSeries {
     let seconds: &[LatencySecond] = &seen.seconds;
-    let before = std::iter::once(course.objects).chain(course.left.iter().copied());
-    let done = before.zip(&course.left).map(|(before, left)| before as f64 - *left as f64);
+    let before = std::iter::once(objects).chain(left.iter().copied());
+    let done = before.zip(left).map(|(before, left)| before as f64 - *left as f64);
     SetupSeries {
         t_s: (0..seconds.len()).map(|second| second as f64).collect(),
         client_iops: seconds.iter().map(|second| second.count as f64).collect(),
         clat_mean_ms: seconds.iter().map(|s| s.mean_ns.map(|ns| ns / 1e6)).collect(),
         clat_p99_ms: seconds.iter().map(|s| s.p99_ns.map(|ns| ns as f64 / 1e6)).collect(),
-        objects_left: course.left.iter().map(|left| *left as f64).collect(),
+        objects_left: left.iter().map(|left| *left as f64).collect(),
         objects_per_s: done.collect(),
     }
 }

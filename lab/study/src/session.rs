@@ -80,14 +80,18 @@ impl<S: StudyKind> Session<S> {
         order: Order,
         facts: RunFacts,
     ) -> Result<Session<S>, SessionError> {
-        let (study, request) = order.resolve()?;
+        let (study, request): (S, Request) = order.resolve()?;
         let inputs_hash = order.inputs.hash();
         let before = folder.manifest()?;
         if before.as_ref().is_some_and(|before| !before.is_about(&inputs_hash, order.seed)) {
             return Err(SessionError::OtherInputs(folder.path().to_owned()));
         }
+        let records: Vec<S::Record> = folder.records()?;
+        let recorded = |job: &Job| records.iter().any(|record| record.key() == job.key);
+        if !study.plan(&request).iter().all(recorded) {
+            study.before_runs()?;
+        }
         folder.create()?;
-        let records = folder.records()?;
         let (facts, busy_seconds) = match before {
             Some(before) => (continued(before.facts, facts), before.busy_seconds),
             None => (facts, 0.0),
@@ -221,7 +225,11 @@ pub enum Sight<'a, R> {
 }
 
 impl Order {
-    fn resolve<S: StudyKind>(&self) -> Result<(S, Request), InputError> {
+    /// The study with the runs that are asked for.
+    ///
+    /// # Errors
+    /// [`InputError`] for anything that cannot be used.
+    pub fn resolve<S: StudyKind>(&self) -> Result<(S, Request), InputError> {
         let study = S::read(&self.inputs)?;
         if !(1..=1000).contains(&self.repeats) {
             return Err(InputError::new("--repeat", "takes a number from 1 to 1000"));

@@ -3,6 +3,7 @@
 use crate::file::{Scheduler, SetupSection, StudyFile};
 use crate::input::{InputError, Source, nearest, unknown};
 use crate::overrides::Override;
+use crate::place::Place;
 use crate::result::SettingRow;
 use crate::study::ClusterShape;
 use loadline_base::Span;
@@ -32,6 +33,8 @@ pub struct Setup {
     pub settings: Vec<SettingRow>,
     /// The engine, without seeds.
     engine: Config,
+    /// Everything that is stored, for a node that computes its settings itself.
+    stored: Change,
 }
 
 impl Setup {
@@ -44,6 +47,11 @@ impl Setup {
     /// What the shards of every OSD are built from.
     pub(crate) fn plan(&self) -> &ShardPlan {
         &self.engine.policy.plan
+    }
+
+    /// Everything that is stored, for a node that computes its settings itself.
+    pub(crate) fn stored(&self) -> &Change {
+        &self.stored
     }
 
     /// How an OSD's queues and workers are laid out, and what its store lets in.
@@ -61,9 +69,7 @@ impl Setup {
 pub(crate) fn read_setups(
     file: &StudyFile,
     source: &Source,
-    drive: &Drive,
-    shape: ClusterShape,
-    overrides: &[Override],
+    grounds: Grounds<'_>,
 ) -> Result<Vec<Setup>, InputError> {
     let mut setups: Vec<Setup> = Vec::new();
     for section in &file.setups {
@@ -72,8 +78,7 @@ pub(crate) fn read_setups(
         if setups.iter().any(|setup| setup.name == *name) {
             return Err(source.error_at(at, format!("the setup `{name}` stands here twice")));
         }
-        let reader = Reader { section, source, drive, overrides };
-        setups.push(reader.read(shape)?);
+        setups.push(Reader { section, source, grounds }.read()?);
     }
     Ok(setups)
 }
@@ -82,12 +87,21 @@ pub(crate) fn read_setups(
 struct Reader<'a> {
     section: &'a SetupSection,
     source: &'a Source,
-    drive: &'a Drive,
-    overrides: &'a [Override],
+    grounds: Grounds<'a>,
+}
+
+/// What all setups of a study have in common.
+#[derive(Clone, Copy)]
+pub(crate) struct Grounds<'a> {
+    pub(crate) drive: &'a Drive,
+    pub(crate) shape: ClusterShape,
+    pub(crate) overrides: &'a [Override],
+    pub(crate) place: &'a Place,
 }
 
 impl Reader<'_> {
-    fn read(&self, shape: ClusterShape) -> Result<Setup, InputError> {
+    fn read(&self) -> Result<Setup, InputError> {
+        let Grounds { drive, shape, place, .. } = self.grounds;
         let SetupSection { name, scheduler, recovery, as_published, .. } = self.section;
         let preset_name = &self.section.preset;
         let preset = preset(preset_name.get_ref()).ok_or_else(|| {
@@ -102,11 +116,11 @@ impl Reader<'_> {
                           `quincy` and scheduler `mclock`";
             return Err(self.source.error_at(name.span().start, reason));
         }
-        let media = vec![self.drive.medium; shape.osds as usize];
+        let media = vec![drive.medium; shape.osds as usize];
         let mut settings = Settings::new(*preset, &media, Enforcement::Refuse);
-        self.configure(&mut settings)?;
+        let stored = self.configure(&mut settings)?;
         let first = OsdId::new(0);
-        let stage = self.drive.fitted.software_stage;
+        let stage = drive.fitted.software_stage;
         let profile =
             (*scheduler == Scheduler::Mclock).then(|| in_force(&settings, "osd_mclock_profile"));
         Ok(Setup {
@@ -119,7 +133,8 @@ impl Reader<'_> {
             },
             profile,
             recovery: *recovery,
-            software_stage: (*as_published && stage > Span::ZERO).then_some(stage),
+            software_stage: (*as_published && stage > Span::ZERO && *place == Place::Sim)
+                .then_some(stage),
             settings: rows(&settings),
             engine: Config {
                 osds: shape.osds,
@@ -128,19 +143,21 @@ impl Reader<'_> {
                 options: settings.osd_options(first),
                 asynchronous_above: settings.async_recovery_min_cost(first),
             },
+            stored,
         })
     }
 
     /// Stores what the setup says, then starts the OSDs: the scheduler first, since it decides which other
-    /// values may stand.
-    fn configure(&self, settings: &mut Settings) -> Result<(), InputError> {
+    /// values may stand. Returns everything that was stored.
+    fn configure(&self, settings: &mut Settings) -> Result<Change, InputError> {
         let at_name = self.section.name.span().start;
         let scheduler = match self.section.scheduler {
             Scheduler::Mclock => "mclock_scheduler",
             Scheduler::Wpq => "wpq",
             Scheduler::Fifo => "fifo",
         };
-        self.store(settings, "osd_op_queue", scheduler, at_name)?;
+        let mut stored = Change::default();
+        self.store(settings, &mut stored, ("osd_op_queue", scheduler), at_name)?;
         if let Some(profile) = &self.section.profile {
             if self.section.scheduler != Scheduler::Mclock {
                 let reason = "`profile` is mClock's: leave it out, or take scheduler `mclock`";
@@ -151,41 +168,44 @@ impl Reader<'_> {
                 let reason = unknown("profile", profile.get_ref(), names);
                 return Err(self.source.error_at(profile.span().start, reason));
             }
-            self.store(settings, "osd_mclock_profile", profile.get_ref(), profile.span().start)?;
+            let (option, at) = ("osd_mclock_profile", profile.span().start);
+            self.store(settings, &mut stored, (option, profile.get_ref()), at)?;
         }
         for (option, value) in self.of_drive(settings) {
-            self.store(settings, &option, &value, at_name)?;
+            self.store(settings, &mut stored, (&option, &value), at_name)?;
         }
-        self.store_all(settings)?;
+        stored.edits.extend(self.store_all(settings)?.edits);
         for osd in settings.osds().collect::<Vec<_>>() {
             settings.start(osd);
         }
-        Ok(())
+        Ok(stored)
     }
 
-    /// What an operator would have measured and stored for this drive.
+    /// What an operator would have measured and stored for this drive. A real node measures its disks itself.
     fn of_drive(&self, settings: &Settings) -> Vec<(String, String)> {
-        let medium = match self.drive.medium {
+        let drive = self.grounds.drive;
+        let medium = match drive.medium {
             Medium::Ssd => "ssd",
             Medium::Hdd | Medium::Hybrid => "hdd",
         };
         let values = [
-            (
-                format!("osd_mclock_max_capacity_iops_{medium}"),
-                self.drive.capacity_iops.to_string(),
-            ),
+            (format!("osd_mclock_max_capacity_iops_{medium}"), drive.capacity_iops.to_string()),
             (
                 format!("osd_mclock_max_sequential_bandwidth_{medium}"),
-                self.drive.bandwidth.get().to_string(),
+                drive.bandwidth.get().to_string(),
             ),
-            ("bluestore_throttle_bytes".to_owned(), self.drive.window.get().to_string()),
+            ("bluestore_throttle_bytes".to_owned(), drive.window.get().to_string()),
         ];
-        values.into_iter().filter(|(option, _)| settings.option(option).is_ok()).collect()
+        let measured = |option: &str| {
+            option.starts_with("osd_mclock_max_") && *self.grounds.place != Place::Sim
+        };
+        let known = |option: &str| settings.option(option).is_ok() && !measured(option);
+        values.into_iter().filter(|(option, _)| known(option)).collect()
     }
 
     /// The setup's own settings and the command line's, as one change: they are judged together.
-    fn store_all(&self, settings: &mut Settings) -> Result<(), InputError> {
-        let typed: Vec<(&str, String, Place)> = self.typed().collect();
+    fn store_all(&self, settings: &mut Settings) -> Result<Change, InputError> {
+        let typed: Vec<(&str, String, TypedAt)> = self.typed().collect();
         let mut change = Change::default();
         for (option, value, place) in &typed {
             if settings.option(option).is_err() {
@@ -197,48 +217,51 @@ impl Reader<'_> {
             }
             change = change.and_set(Target::Stored(Scope::Osds), option, value);
         }
-        settings.apply(&change).map(drop).map_err(|refused| {
+        let applied = settings.apply(&change).map(drop).map_err(|refused| {
             let named = refused.to_string();
             let cause = typed.iter().find(|(option, ..)| named.contains(option));
             let at =
-                cause.map_or(Place::Byte(self.section.name.span().start), |(.., at)| at.clone());
+                cause.map_or(TypedAt::Byte(self.section.name.span().start), |(.., at)| at.clone());
             self.error(&at, named)
-        })
+        });
+        applied.map(|()| change)
     }
 
-    fn typed(&self) -> impl Iterator<Item = (&str, String, Place)> {
+    fn typed(&self) -> impl Iterator<Item = (&str, String, TypedAt)> {
         let own = self.section.settings.iter().map(|(option, value)| {
-            (option.get_ref().as_str(), value.text(), Place::Byte(option.span().start))
+            (option.get_ref().as_str(), value.text(), TypedAt::Byte(option.span().start))
         });
-        let line = self.overrides.iter().filter(|change| change.is_option());
+        let line = self.grounds.overrides.iter().filter(|change| change.is_option());
         own.chain(line.map(|change| {
-            (change.key.as_str(), change.value.clone(), Place::CommandLine(change.to_string()))
+            (change.key.as_str(), change.value.clone(), TypedAt::CommandLine(change.to_string()))
         }))
     }
 
     fn store(
         &self,
         settings: &mut Settings,
-        option: &str,
-        value: &str,
+        stored: &mut Change,
+        (option, value): (&str, &str),
         at: usize,
     ) -> Result<(), InputError> {
         let change = Change::set(Target::Stored(Scope::Osds), option, value);
         let refused = |refused: Refused| self.source.error_at(at, refused.to_string());
-        settings.apply(&change).map(drop).map_err(refused)
+        settings.apply(&change).map_err(refused)?;
+        stored.edits.extend(change.edits);
+        Ok(())
     }
 
-    fn error(&self, place: &Place, reason: String) -> InputError {
+    fn error(&self, place: &TypedAt, reason: String) -> InputError {
         match place {
-            Place::Byte(at) => self.source.error_at(*at, reason),
-            Place::CommandLine(typed) => InputError::new(typed.clone(), reason),
+            TypedAt::Byte(at) => self.source.error_at(*at, reason),
+            TypedAt::CommandLine(typed) => InputError::new(typed.clone(), reason),
         }
     }
 }
 
 /// Where a setting was typed.
 #[derive(Clone, Debug)]
-enum Place {
+enum TypedAt {
     Byte(usize),
     CommandLine(String),
 }

@@ -4,9 +4,11 @@ use crate::checkpoint::CheckpointStudy;
 use crate::file::{Companions, Kind, StudyFile};
 use crate::input::{InputError, Source, fingerprint};
 use crate::overrides::{Override, STUDY_KEYS, apply_overrides, scale_of};
+use crate::place::Place;
 use crate::published::{PublishedError, PublishedSet};
+use crate::real;
 use crate::sets::{Sets, choose, read_sets};
-use crate::setup::Setup;
+use crate::setup::{Grounds, Setup};
 use loadline_base::{Bytes, Span};
 use loadline_load::LoadSpec;
 use loadline_sim::Drive;
@@ -25,6 +27,9 @@ pub struct Inputs {
     pub published: Option<Source>,
     /// `--set`, in order.
     pub overrides: Vec<Override>,
+    /// Where it runs.
+    #[serde(default)]
+    pub place: Place,
 }
 
 /// A question with the setups that answer it.
@@ -52,6 +57,8 @@ pub struct Study {
     pub sets: Sets,
     /// What somebody else measured.
     pub published: Option<PublishedSet>,
+    /// Where it runs.
+    pub place: Place,
 }
 
 /// How many OSDs and copies.
@@ -114,21 +121,30 @@ impl Inputs {
         }
     }
 
-    /// The scale that was asked for: the whole published work unless `--set scale` says otherwise.
+    /// The scale that was asked for. Without `--set scale` it is the whole published work in the simulated world, and what a
+    /// laptop's disk does in minutes in the real one.
     pub fn scale(&self) -> Result<f64, InputError> {
-        Ok(scale_of(&self.overrides)?.unwrap_or(1.0))
+        let whole = match self.place {
+            Place::Sim => 1.0,
+            Place::Host(_) => real::SCALE,
+        };
+        Ok(scale_of(&self.overrides)?.unwrap_or(whole))
     }
 
     /// Names the inputs: equal names, equal inputs.
     pub fn hash(&self) -> String {
         let none = String::new();
         let overrides: Vec<String> = self.overrides.iter().map(ToString::to_string).collect();
-        fingerprint(&[
-            &self.study.text,
+        let place = self.place.identity();
+        let mut parts = vec![
+            self.study.text.as_str(),
             &self.drive.text,
             self.published.as_ref().map_or(&none, |published| &published.text),
-            &overrides.join(" "),
-        ])
+        ];
+        let overrides = overrides.join(" ");
+        parts.push(&overrides);
+        parts.extend(place.as_deref());
+        fingerprint(&parts)
     }
 }
 
@@ -174,9 +190,11 @@ impl Study {
         };
         let StudyFile { cluster, recovery, .. } = &file;
         let shape = ClusterShape { osds: cluster.osds, copies: cluster.copies };
-        let setups = crate::setup::read_setups(&file, source, &drive, shape, &inputs.overrides)?;
+        let grounds =
+            Grounds { drive: &drive, shape, overrides: &inputs.overrides, place: &inputs.place };
+        let setups = crate::setup::read_setups(&file, source, grounds)?;
         let names: Vec<&str> = setups.iter().map(|setup| setup.name.as_str()).collect();
-        Ok(Study {
+        let study = Study {
             name: source.name.clone(),
             cluster: shape,
             steps: RecoverySteps {
@@ -194,6 +212,11 @@ impl Study {
             drive,
             setups,
             published,
+            place: inputs.place.clone(),
+        };
+        Ok(match &inputs.place {
+            Place::Sim => study,
+            Place::Host(_) => real::fitted(study, inputs),
         })
     }
 
@@ -209,7 +232,8 @@ impl Study {
     /// What every run of the study depends on beside its setup and its own scale, as text.
     pub(crate) fn identity(&self) -> String {
         let steps = RecoverySteps { scale: 1.0, ..self.steps };
-        format!("{:?} {:?} {steps:?} {:?}", self.drive, self.cluster, self.load)
+        let place = self.place.identity().unwrap_or_default();
+        format!("{:?} {:?} {steps:?} {:?}{place}", self.drive, self.cluster, self.load)
     }
 
     /// The setup of this name.

@@ -2,9 +2,9 @@
 
 use crate::series::{ClassWaits, Stage};
 use loadline_base::Span;
-use loadline_load::LoadRecord;
 use loadline_osd::{Stage as Place, WaitHistogram, Waits};
 use loadline_qos::{ServiceClass, ShardPlan, Work, WorkSize};
+use loadline_stats::LatencyHistogram;
 
 /// Work that a report shows together.
 struct Group {
@@ -14,14 +14,37 @@ struct Group {
     stages: [WaitHistogram; Place::ALL.len()],
 }
 
+/// The time of clients' ops that no OSD knows of.
+pub(crate) enum Outside {
+    /// Links of a known delay each way; what else passes is the software stage.
+    Links { link: Span, all: LatencyHistogram },
+    /// The way to a real node and back, whatever it is made of.
+    Way(LatencyHistogram),
+    /// The client does not tell.
+    Unknown,
+}
+
+impl Outside {
+    /// On the links, and in the software stage.
+    fn stages(&self) -> (Stage, Stage) {
+        let beyond = |all: &LatencyHistogram, link: f64| Stage {
+            mean: (all.mean_ns() / 1e6 - link).max(0.0),
+            p99: (all.percentile_ns(99.0) as f64 / 1e6 - link).max(0.0),
+        };
+        match self {
+            Outside::Links { link, all } => {
+                let both = (*link * 2).as_millis_f64();
+                (Stage { mean: both, p99: both }, beyond(all, both))
+            }
+            Outside::Way(all) => (beyond(all, 0.0), Stage::default()),
+            Outside::Unknown => (Stage::default(), Stage::default()),
+        }
+    }
+}
+
 /// One row for the clients' ops, one for the copies of their writes, whose class depends on the preset, and
 /// one for the rest of each class. What only ever passes a queue, such as acknowledgements, is left out.
-pub(crate) fn class_waits(
-    plan: &ShardPlan,
-    waits: &Waits,
-    seen: &LoadRecord,
-    link_delay: Span,
-) -> Vec<ClassWaits> {
+pub(crate) fn class_waits(plan: &ShardPlan, waits: &Waits, outside: &Outside) -> Vec<ClassWaits> {
     let mut groups: Vec<Group> = Vec::new();
     for (work, found) in waits.iter() {
         let Some(name) = group_name(plan, work) else { continue };
@@ -36,7 +59,7 @@ pub(crate) fn class_waits(
             mine.merge(found.stage(place));
         }
     }
-    groups.iter().map(|group| row(group, seen, link_delay)).collect()
+    groups.iter().map(|group| row(group, outside)).collect()
 }
 
 fn group_name(plan: &ShardPlan, work: Work) -> Option<&'static str> {
@@ -51,20 +74,11 @@ fn group_name(plan: &ShardPlan, work: Work) -> Option<&'static str> {
     }
 }
 
-fn row(group: &Group, seen: &LoadRecord, link_delay: Span) -> ClassWaits {
+fn row(group: &Group, outside: &Outside) -> ClassWaits {
     let stage = |place: Place| per_item(&group.stages[place as usize], group.items);
-    let client = group.name == "client";
-    // To the OSD and back; what else passes outside is the software stage.
-    let link = (link_delay * 2).as_millis_f64();
-    let outside = |ns: f64| (ns / 1e6 - link).max(0.0);
-    let (link_ms, software_stage_ms) = if client {
-        let software_stage = Stage {
-            mean: outside(seen.outside.mean_ns()),
-            p99: outside(seen.outside.percentile_ns(99.0) as f64),
-        };
-        (Stage { mean: link, p99: link }, software_stage)
-    } else {
-        (Stage::default(), Stage::default())
+    let (link_ms, software_stage_ms) = match group.name {
+        "client" => outside.stages(),
+        _ => (Stage::default(), Stage::default()),
     };
     ClassWaits {
         class: group.name.to_owned(),

@@ -4,7 +4,9 @@ use super::report::kind_of_folder;
 use crate::cli::CompareArgs;
 use crate::failure::Failure;
 use crate::show;
-use loadline_study::{Kind, RunFolder, Session, SessionError, StudyResult, compare_results};
+use loadline_study::{
+    ComparedFigure, Kind, RunFolder, Session, SessionError, StudyResult, compare_results,
+};
 use serde_json::json;
 use std::path::Path;
 
@@ -22,7 +24,11 @@ pub(super) fn carry_out(args: &CompareArgs) -> Result<(), Failure> {
     }
     let figures = compare_results(&old, &new);
     if args.json.json {
-        return show::json(&json!({ "study": old.study, "figures": figures }));
+        let side = |result: &StudyResult| json!({ "world": result.world, "scale": result.scale, "drive": result.drive.name });
+        let (from, to) = (side(&old), side(&new));
+        return show::json(&json!({
+            "study": old.study, "old": from, "new": to, "figures": figures,
+        }));
     }
     let rows: Vec<[String; 6]> = figures
         .iter()
@@ -30,15 +36,73 @@ pub(super) fn carry_out(args: &CompareArgs) -> Result<(), Failure> {
             [
                 figure.setup.clone(),
                 figure.figure.to_owned(),
-                format!("{:.2}", figure.old),
-                format!("{:.2}", figure.new),
+                with_interval(figure.old, figure.old_half_width),
+                with_interval(figure.new, figure.new_half_width),
                 format!("{:+.1} %", figure.change * 100.0),
                 figure.verdict.to_owned(),
             ]
         })
         .collect();
     let head = ["setup", "figure", "old", "new", "change", "verdict"];
-    show::text(&show::table(head, &[1, 5], &rows))
+    let table = show::table(head, &[1, 5], &rows);
+    show::text(&format!("{}\n{table}{}", sides(&old, &new), model_error(&old, &new, &figures)))
+}
+
+/// A mean with half of its 95 % interval, where there is one.
+fn with_interval(mean: f64, half_width: Option<f64>) -> String {
+    match half_width {
+        Some(half_width) => format!("{mean:.2} ± {half_width:.2}"),
+        None => format!("{mean:.2}"),
+    }
+}
+
+/// What each side was run on, and whether they did the same work.
+fn sides(old: &StudyResult, new: &StudyResult) -> String {
+    let side = |name: &str, result: &StudyResult| {
+        let world = if is_real(result) { "real files" } else { "simulated" };
+        let runs = result.setups.iter().map(|setup| setup.repeats.len()).max().unwrap_or(0);
+        let (drive, scale) = (&result.drive, result.scale);
+        format!(
+            "{name}  {world}: {} ({}), scale {scale}, {runs} per setup\n",
+            drive.name, drive.model
+        )
+    };
+    let mut text = side("old", old) + &side("new", new);
+    if old.scale != new.scale {
+        text += "note: the scales differ, so times and numbers of objects are not comparable; rates are\n";
+    }
+    text
+}
+
+fn is_real(result: &StudyResult) -> bool {
+    result.world == "host"
+}
+
+/// Between a simulated and a real result: by how much the model misses each figure, over all setups.
+fn model_error(old: &StudyResult, new: &StudyResult, figures: &[ComparedFigure]) -> String {
+    if is_real(old) == is_real(new) {
+        return String::new();
+    }
+    let mut text =
+        "\nmodel error (simulated / real - 1), over the setups that both have:\n".to_owned();
+    let mut names: Vec<&str> = figures.iter().map(|figure| figure.figure).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        let of = |figure: &&ComparedFigure| {
+            figure.figure == name && figure.old > 0.0 && figure.new > 0.0
+        };
+        let errors = figures.iter().filter(of).map(|figure| match is_real(old) {
+            true => figure.new / figure.old - 1.0,
+            false => figure.old / figure.new - 1.0,
+        });
+        let mut errors: Vec<f64> = errors.collect();
+        errors.sort_by(f64::total_cmp);
+        if let (Some(least), Some(most)) = (errors.first(), errors.last()) {
+            text += &format!("  {name:<18}{:+.0} % to {:+.0} %\n", least * 100.0, most * 100.0);
+        }
+    }
+    text + "what the model leaves out: docs/drive-models.md and docs/real-runs.md\n"
 }
 
 fn result(folder: &Path) -> Result<StudyResult, Failure> {

@@ -9,6 +9,9 @@ mod run;
 mod shown;
 mod timestamp;
 
+pub(crate) use run::interruptible;
+pub(crate) use timestamp::rfc3339;
+
 use crate::cli::{NameArg, StudyCommand};
 use crate::failure::Failure;
 use crate::show;

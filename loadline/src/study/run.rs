@@ -7,8 +7,8 @@ use crate::cli::RunArgs;
 use crate::failure::Failure;
 use crate::show;
 use loadline_study::{
-    CheckpointStudy, Host, InputError, Kind, Manifest, Order, RunFacts, RunFolder, Session,
-    SessionError, Study, build_id,
+    CheckpointStudy, Host, HostPlace, InputError, Kind, Manifest, Order, Override, Place, RunFacts,
+    RunFolder, Session, SessionError, Study, StudyKind, build_id, describe_real,
 };
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -33,6 +33,9 @@ pub(super) fn carry_out(args: &RunArgs) -> Result<(), Failure> {
 }
 
 fn run<S: Shown>(args: &RunArgs, intent: Intent) -> Result<(), Failure> {
+    if args.dry_run {
+        return dry_run(&intent.order);
+    }
     let interrupted = interruptible()?;
     let folder = RunFolder::at(&intent.folder);
     let mut session = Session::<S>::open(folder, intent.order, facts(intent.workers))?;
@@ -46,14 +49,25 @@ fn run<S: Shown>(args: &RunArgs, intent: Intent) -> Result<(), Failure> {
     show::text(&in_words::<S>(&result, session.facts(), &intent.folder, traced))
 }
 
+/// What would be done on the disks; only recovery studies know any.
+fn dry_run(order: &Order) -> Result<(), Failure> {
+    let (study, request) = order.resolve::<Study>()?;
+    let Place::Host(place) = &study.place else { return Ok(()) };
+    show::text(&describe_real(&study, place, &study.plan(&request)))
+}
+
 impl Intent {
     fn of(args: &RunArgs) -> Result<Intent, Failure> {
         let mut overrides = Vec::new();
         if args.quick {
             overrides.push(super::library().quick(&args.study)?);
         }
+        overrides
+            .extend(args.drive.clone().map(|value| Override { key: "drive".to_owned(), value }));
         overrides.extend(args.set.iter().cloned());
-        let inputs = super::library().inputs(&args.study, overrides)?;
+        let mut inputs = super::library().inputs(&args.study, overrides)?;
+        inputs.place = place(args, inputs.kind()?)?;
+        let is_real = inputs.place != Place::Sim;
         let order = Order {
             inputs,
             setups: args.setups.clone(),
@@ -65,7 +79,16 @@ impl Intent {
         if args.jobs == Some(0) {
             return Err(InputError::new("--jobs", "takes a number of at least 1").into());
         }
-        let workers = args.jobs.unwrap_or_else(|| Host::here().cores);
+        if is_real && args.jobs.is_some_and(|jobs| jobs != 1) {
+            let reason = "real runs go one after the other: leave --jobs out";
+            return Err(InputError::new("--jobs", reason).into());
+        }
+        if is_real && args.trace {
+            let reason = "traces are of the simulated world: leave --on or --trace out";
+            return Err(InputError::new("--trace", reason).into());
+        }
+        let cores = if is_real { 1 } else { Host::here().cores };
+        let workers = args.jobs.unwrap_or(cores);
         let folder = match &args.out {
             Some(folder) => folder.clone(),
             None => default_folder(&order)?,
@@ -74,9 +97,25 @@ impl Intent {
     }
 }
 
+/// Where the study runs, as it was asked for.
+fn place(args: &RunArgs, kind: Kind) -> Result<Place, InputError> {
+    let Some(disks) = &args.on else { return Ok(Place::Sim) };
+    if kind != Kind::Recovery {
+        let reason = "recovery studies run on real disks, this one in the simulated world only: leave --on out";
+        return Err(InputError::new(format!("--on {disks}"), reason));
+    }
+    Ok(Place::Host(HostPlace {
+        disks: disks.clone(),
+        client: args.client.into(),
+        keep_files: args.keep_files,
+        overwrite: args.overwrite,
+    }))
+}
+
 /// `runs/STUDY-SEED`, or the same with the inputs' hash where that folder holds runs of other inputs.
 fn default_folder(order: &Order) -> Result<PathBuf, Failure> {
-    let name = format!("runs/{}-{}", order.inputs.study.name, order.seed);
+    let world = if order.inputs.place == Place::Sim { "" } else { "-real" };
+    let name = format!("runs/{}{world}-{}", order.inputs.study.name, order.seed);
     let hash = order.inputs.hash();
     let taken = RunFolder::at(&name).manifest()?;
     Ok(match taken.is_none_or(|manifest: Manifest| manifest.is_about(&hash, order.seed)) {
@@ -124,7 +163,7 @@ fn make_runs<S: Shown>(
 }
 
 /// A flag that Ctrl-C sets.
-fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
+pub(crate) fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);
     ctrlc::set_handler(move || set.store(true, Ordering::Relaxed))
@@ -146,12 +185,15 @@ fn in_words<S: Shown>(result: &S::Result, facts: &RunFacts, folder: &Path, trace
     for warning in words.warnings {
         text += &format!("note: {warning}\n");
     }
-    text += &format!(
-        "\n{:.0} s; {:.2} million simulated device requests per second and core\nreport: {}\n",
-        facts.wall_seconds,
-        facts.simulated_requests_per_s_per_core / 1e6,
-        folder.join("report.html").display()
-    );
+    let speed = match S::is_real(result) {
+        true => format!("{} requests to real disks", facts.simulated_requests),
+        false => format!(
+            "{:.2} million simulated device requests per second and core",
+            facts.simulated_requests_per_s_per_core / 1e6
+        ),
+    };
+    let report = folder.join("report.html");
+    text += &format!("\n{:.0} s; {speed}\nreport: {}\n", facts.wall_seconds, report.display());
     if traced {
         let trace = folder.join("trace.json");
         text += &format!("trace: {} (ui.perfetto.dev opens it)\n", trace.display());

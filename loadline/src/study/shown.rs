@@ -24,6 +24,11 @@ pub(super) trait Shown: StudyKind {
     /// The question, and what was found beside the table.
     fn words(result: &Self::Result) -> Words<'_>;
 
+    /// Whether it ran on this machine's disks.
+    fn is_real(_result: &Self::Result) -> bool {
+        false
+    }
+
     /// The object of `--json`.
     fn summary(result: &Self::Result, facts: &RunFacts) -> Value;
 
@@ -62,6 +67,10 @@ impl Shown for Study {
     fn words(result: &StudyResult) -> Words<'_> {
         let StudyResult { question, statements, warnings, .. } = result;
         Words { question, statements, warnings }
+    }
+
+    fn is_real(result: &StudyResult) -> bool {
+        result.world == "host"
     }
 
     fn summary(result: &StudyResult, facts: &RunFacts) -> Value {

@@ -29,14 +29,18 @@ fn main() {
     let seconds = std::env::var("LOADLINE_BENCH_SECONDS")
         .map_or(5, |text| text.parse::<u64>().expect("a number of seconds"));
     let folder = tempfile::tempdir().expect("a folder for sockets");
-    println!("4 KiB through NBD at depth 64 to stores that cost nothing, {ROUNDS} rounds of {seconds} s");
+    println!(
+        "4 KiB through NBD at depth 64 to stores that cost nothing, {ROUNDS} rounds of {seconds} s"
+    );
     for rw in ["randread", "randwrite"] {
         let mut speeds: [Vec<f64>; 2] = [Vec::new(), Vec::new()];
         for round in 0..ROUNDS {
             for (who, speeds) in ["loadline", "qemu-nbd"].into_iter().zip(&mut speeds) {
                 let socket = folder.path().join(format!("{who}-{rw}-{round}"));
                 let Some(speed) = measure(who, &socket, rw, seconds) else {
-                    return println!("no ratio: fio and qemu-nbd are needed (Debian: fio, qemu-utils)");
+                    return println!(
+                        "no ratio: fio and qemu-nbd are needed (Debian: fio, qemu-utils)"
+                    );
                 };
                 speeds.push(speed);
             }
@@ -60,7 +64,9 @@ fn measure(who: &str, socket: &Path, rw: &str, seconds: u64) -> Option<f64> {
     server.wait().expect("the server ends");
     let iops = iops?;
     let each = iops * seconds as f64 / cpu;
-    println!("{rw:9} {who:9} {iops:9.0} IOPS, {cpu:5.2} s of processor, {each:9.0} ops per second of it");
+    println!(
+        "{rw:9} {who:9} {iops:9.0} IOPS, {cpu:5.2} s of processor, {each:9.0} ops per second of it"
+    );
     Some(each)
 }
 
@@ -105,7 +111,8 @@ fn median(mut speeds: Vec<f64>) -> f64 {
 fn cpu_seconds(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("the server runs");
     let fields = stat.rsplit(')').next().expect("the name ends").split_whitespace();
-    fields.skip(11).take(2).map(|field| field.parse::<f64>().expect("a number")).sum::<f64>() / 100.0
+    fields.skip(11).take(2).map(|field| field.parse::<f64>().expect("a number")).sum::<f64>()
+        / 100.0
 }
 
 /// One export whose every command is answered at once.

@@ -1,6 +1,7 @@
 //! The machine's monotonic clock as the engine's time.
 
-use loadline_base::Time;
+use loadline_base::{Span, Time};
+use rustix::time::{ClockId, clock_gettime};
 use std::time::Instant;
 
 /// Nanoseconds since the clock was made. Copies of one clock agree.
@@ -14,6 +15,13 @@ impl Clock {
     #[expect(clippy::disallowed_methods, reason = "this is where the engine's time comes from")]
     pub fn start() -> Clock {
         Clock { start: Instant::now() }
+    }
+
+    /// Processor time that this process has used, the kernel's work for it included.
+    pub fn processor_time() -> Span {
+        let used = clock_gettime(ClockId::ProcessCPUTime);
+        let whole = u64::try_from(used.tv_sec).expect("a process uses no negative time");
+        Span::from_secs(whole) + Span::from_nanos(used.tv_nsec as u64)
     }
 
     /// The time now.

@@ -13,8 +13,13 @@ mod engine;
 mod event_loop;
 
 pub use clock::Clock;
-pub use disk::{Direct, DiskKind, DiskMode, DiskOpen, DiskOpenError, DiskProblem, OpenedDisk};
-pub use engine::{BootError, DiskSpec, Engine, EngineConfig, ImageSpec, Mail};
+pub use disk::{
+    Direct, DiskKind, DiskMode, DiskOpen, DiskOpenError, DiskProblem, DriveFacts, OpenedDisk,
+};
+pub use engine::{
+    BootError, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectModes,
+    DirectOp, DiskSpec, Engine, EngineConfig, ImageSpec, Mail, NodeGone, write_empty_store,
+};
 pub use event_loop::{
     BackendChoice, Close, ConnId, DiskId, Happening, ListenAt, ListenError, ListenerId, Loop,
     LoopError, LoopOptions, Mailbox, Mode, Signal,

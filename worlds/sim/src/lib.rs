@@ -4,6 +4,7 @@
 //! a simulated second takes as long as its events do.
 
 pub mod disk;
+mod disk_node;
 mod drive;
 mod drive_file;
 mod events;
@@ -14,6 +15,7 @@ mod store_host;
 pub mod store_world;
 mod workload;
 
+pub use disk_node::DiskNode;
 pub use drive::{DriveModel, Reads, Service, Slices, Started};
 pub use drive_file::{Calibration, Drive, DriveError, Fitted};
 pub use sim::{Sim, SimConfig};

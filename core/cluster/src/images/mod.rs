@@ -27,6 +27,7 @@ mod error;
 mod ids;
 mod image;
 mod jobs;
+mod lineages;
 mod name;
 mod queries;
 mod table;

@@ -61,7 +61,7 @@ impl Images {
         self.families.values().map(|family| family.pool)
     }
 
-    fn view(&self, image: &Image, snapshot: Option<&Snapshot>) -> View {
+    pub(super) fn view(&self, image: &Image, snapshot: Option<&Snapshot>) -> View {
         let size = snapshot.map_or(image.size, |snapshot| snapshot.size);
         let overlap = match (snapshot, image.parent) {
             (Some(snapshot), _) => snapshot.overlap,

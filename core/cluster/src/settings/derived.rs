@@ -1,11 +1,13 @@
 //! What an OSD is given: the settings in force, as the values that its parts are built from.
 
+use super::options::REJECTED_IOPS;
 use super::{Part, Role, Settings, Value};
 use loadline_base::{Bytes, Span};
 use loadline_device::Medium;
 use loadline_osd::{Options, OsdId};
 use loadline_qos::{
-    ClassValues, CostModel, CostRule, ProfileValues, ShardPlan, TimeCostOptions, WorkOptions,
+    Benchmark, Capacity, ClassValues, CostModel, CostRule, ProfileValues, ShardPlan, Thresholds,
+    TimeCostOptions, WorkOptions,
 };
 use loadline_store::WindowBounds;
 
@@ -67,6 +69,43 @@ impl Settings {
             backfill_retry_interval: span("osd_backfill_retry_interval"),
             backfill_scan_max: count("osd_backfill_scan_max") as usize,
         }
+    }
+
+    /// What decides whether an OSD measures its capacity when it starts.
+    pub fn benchmark(&self, osd: OsdId) -> Benchmark {
+        let view = self.view();
+        let flag = |name| {
+            let option = self.table.find(name).expect("the table has the switches");
+            self.effective(osd, option).0 == Value::Flag(true)
+        };
+        Benchmark {
+            scheduler: view.scheduler(osd),
+            skip: flag("osd_mclock_skip_benchmark"),
+            force: flag("osd_mclock_force_run_benchmark_on_init"),
+            memory_only: false,
+            current_iops: view.capacity(osd).iops,
+            default_iops: Capacity::default_for(self.levels.each[osd].medium, 1).iops,
+            rejected: view.number(osd, REJECTED_IOPS) > 0.0,
+        }
+    }
+
+    /// Between which bounds a measured capacity is believed.
+    pub fn capacity_thresholds(&self, osd: OsdId) -> Thresholds {
+        let view = self.view();
+        let bound = |name| {
+            let option = view.find_by_medium(osd, name)?;
+            self.effective(osd, option).0.number()
+        };
+        Thresholds {
+            lower: bound("osd_mclock_iops_capacity_low_threshold"),
+            upper: bound("osd_mclock_iops_capacity_threshold"),
+        }
+    }
+
+    /// The option that holds an OSD's capacity, and the one that keeps a value that was not believed.
+    pub fn capacity_options(&self, osd: OsdId) -> (&'static str, &'static str) {
+        let option = self.view().find_by_medium(osd, "osd_mclock_max_capacity_iops");
+        (self.table.at(option.expect("each medium has a capacity")).name, REJECTED_IOPS)
     }
 
     /// Copies that miss more objects than this recover beside the writes (`osd_async_recovery_min_cost`).

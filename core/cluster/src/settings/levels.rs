@@ -33,6 +33,13 @@ pub(super) struct OsdLevels {
     pub(super) profile: &'static Profile,
 }
 
+impl OsdLevels {
+    /// An OSD for which nothing is set and that has not been started.
+    pub(super) fn new(medium: Medium, profile: &'static Profile) -> OsdLevels {
+        OsdLevels { medium, stored: Layer::new(), run_time: Layer::new(), started: None, profile }
+    }
+}
+
 impl Levels {
     /// The layer that `target` edits.
     pub(super) fn layer_mut(&mut self, target: Target) -> &mut Layer {
@@ -164,7 +171,7 @@ impl View<'_> {
     }
 
     /// Where no form for hybrid disks exists, the one for rotating disks holds.
-    fn find_by_medium(&self, osd: OsdId, name: &str) -> Option<OptionId> {
+    pub(super) fn find_by_medium(&self, osd: OsdId, name: &str) -> Option<OptionId> {
         let medium = self.levels.each[osd].medium;
         let own = self.table.find(&format!("{name}_{medium}"));
         own.or_else(|| self.table.find(&format!("{name}_{}", Medium::Hdd)))

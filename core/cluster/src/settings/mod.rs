@@ -23,6 +23,7 @@ pub use refused::Refused;
 pub use value::{Kind, Value};
 
 use levels::{Layer, Levels, OsdLevels, View};
+use loadline_base::Span;
 use loadline_device::Medium;
 use loadline_osd::OsdId;
 use loadline_qos::Preset;
@@ -76,16 +77,21 @@ impl Settings {
         let profile = profiles
             .profile(profiles.default_profile)
             .unwrap_or_else(|| panic!("table {} has its default profile", profiles.name));
-        let of_osd = |medium: &Medium| OsdLevels {
-            medium: *medium,
-            stored: Layer::new(),
-            run_time: Layer::new(),
-            started: None,
-            profile,
-        };
-        let each = media.iter().map(of_osd).collect();
+        let each = media.iter().map(|medium| OsdLevels::new(*medium, profile)).collect();
         let levels = Levels { global: Layer::new(), osds: Layer::new(), each };
         Settings { table: OptionTable::new(&preset), preset, levels, enforcement }
+    }
+
+    /// One more OSD, for which nothing is set, and which has to be [started](Settings::start).
+    pub fn add_osd(&mut self, medium: Medium) -> OsdId {
+        let profiles = self.preset.profiles;
+        let profile = profiles.profile(profiles.default_profile).expect("it was there before");
+        self.levels.each.push(OsdLevels::new(medium, profile))
+    }
+
+    /// The last OSD is none any more; what was set for it is gone.
+    pub fn remove_last_osd(&mut self) {
+        self.levels.each.pop();
     }
 
     /// The preset.
@@ -109,6 +115,12 @@ impl Settings {
     /// [`Refused::UnknownOption`].
     pub fn option(&self, name: &str) -> Result<OptionId, Refused> {
         self.table.find(name).ok_or_else(|| Refused::UnknownOption(name.to_owned()))
+    }
+
+    /// How long an OSD may be down before it is taken out (`mon_osd_down_out_interval`); `None` for any time.
+    pub fn down_out_interval(&self, osd: OsdId) -> Option<Span> {
+        let seconds = self.view().number(osd, "mon_osd_down_out_interval");
+        (seconds > 0.0).then(|| Span::from_secs_f64(seconds))
     }
 
     /// Makes a change, or refuses it whole. Returns every effective value that it altered, in order of OSD and option.

@@ -4,7 +4,7 @@ use super::option::{OptionId, OptionSpec, Part, Role};
 use loadline_base::IdVec;
 use loadline_device::Medium;
 use loadline_qos::{
-    Capacity, ClassValues, CostRule, CostUnit, Preset, SchedulerKind, ServiceClass,
+    Capacity, ClassValues, CostRule, CostUnit, Preset, SchedulerKind, ServiceClass, Thresholds,
 };
 
 /// Every option of an OSD, in the order in which they are shown.
@@ -20,6 +20,7 @@ impl OptionTable {
             scheduler(preset),
             parameters(preset.profiles.unit),
             capacity(),
+            start_benchmark(preset),
             costs_of(preset),
             sharding_of(preset),
             recovery(),
@@ -51,6 +52,9 @@ impl OptionTable {
         &self.specs[id]
     }
 }
+
+/// The option that keeps a capacity that was measured and not believed.
+pub(super) const REJECTED_IOPS: &str = "osd_mclock_rejected_iops";
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -164,6 +168,35 @@ fn capacity() -> Vec<OptionSpec> {
     ]
 }
 
+/// When an OSD measures its capacity, and what is believed. The thresholds exist from the era on that has them.
+fn start_benchmark(preset: &Preset) -> Vec<OptionSpec> {
+    let flag = |name, doc| OptionSpec::flag(name, false, doc, "qos.md 6.1").under(Role::AtStart);
+    let iops = |name, default: Option<f64>, doc| {
+        Some(OptionSpec::float(name, default?, 0.0..=1e9, doc, "qos.md 6.1"))
+    };
+    let of = |medium| Thresholds::default_for(preset.era, medium);
+    let (hdd, ssd) = (of(Medium::Hdd), of(Medium::Ssd));
+    let (high, low) = ("a measured capacity above is a cache's", "one below is a failure's");
+    let bounds = [
+        iops("osd_mclock_iops_capacity_threshold_hdd", hdd.upper, high),
+        iops("osd_mclock_iops_capacity_threshold_ssd", ssd.upper, high),
+        iops("osd_mclock_iops_capacity_low_threshold_hdd", hdd.lower, low),
+        iops("osd_mclock_iops_capacity_low_threshold_ssd", ssd.lower, low),
+    ];
+    let rejected = OptionSpec::float(
+        REJECTED_IOPS,
+        0.0,
+        0.0..=1e9,
+        "what was measured at start and not believed; 0: measure at the next start",
+        "Loadline's own, qos.md 6.3",
+    );
+    let flags = [
+        flag("osd_mclock_skip_benchmark", "never measures the capacity at start"),
+        flag("osd_mclock_force_run_benchmark_on_init", "measures it at every start"),
+    ];
+    flags.into_iter().chain(bounds.into_iter().flatten()).chain([rejected]).collect()
+}
+
 fn costs_of(preset: &Preset) -> Vec<OptionSpec> {
     match preset.cost_rule {
         CostRule::Time(costs) => {
@@ -257,6 +290,12 @@ fn recovery() -> Vec<OptionSpec> {
             30.0,
             "before a refused backfill asks again",
             "qos.md 9.2",
+        ),
+        OptionSpec::time(
+            "mon_osd_down_out_interval",
+            600.0,
+            "before an OSD that is down is taken out by itself; 0: never",
+            "Ceph's default",
         ),
         OptionSpec::size(
             "bluestore_throttle_bytes",

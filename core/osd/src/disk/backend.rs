@@ -5,6 +5,7 @@ use crate::commit::Commit;
 use crate::event::DiskFault;
 use crate::ids::PgId;
 use crate::message::Data;
+use crate::snapshots::SnapshotNo;
 use loadline_base::{Bytes, Time};
 use loadline_device::{ClassTag, Kind};
 use loadline_store::paged::Edit;
@@ -25,14 +26,16 @@ pub(crate) enum Backend {
 pub(crate) enum Touch {
     /// Read them.
     Read,
-    /// Read them after all writes of the placement group that were handed in before.
-    ReadInOrder,
+    /// Read a state of the object after all writes of the placement group that were handed in before.
+    ReadInOrder(SnapshotNo),
     /// Write them.
     Write(Data),
     /// Make them zeros.
     Zero,
     /// Make the object these bytes, whatever it was; or nothing, if it should not exist.
     Replace(Option<Data>),
+    /// Make this former state of the object these bytes.
+    PutState(SnapshotNo, Data),
     /// Remove the object.
     Remove,
     /// Nothing but the edits that come with it.
@@ -52,7 +55,9 @@ pub(crate) struct Access {
     pub touch: Touch,
     /// The object's version after an update.
     pub version: loadline_store::Version,
-    /// What is to be kept together with it. The direct store keeps nothing.
+    /// What must have happened before, on its own. The direct store has no edits.
+    pub first: Vec<Edit>,
+    /// What is to be kept together with it.
     pub edits: Vec<Edit>,
     pub class: ClassTag,
     pub token: Commit,
@@ -137,6 +142,14 @@ impl Backend {
         Some(Done { pg, object, token, result: Ok(Data::NONE), entered, submitted })
     }
 
+    /// What waits in the store, and for what.
+    pub(crate) fn waits(&self) -> String {
+        match self {
+            Backend::Direct(store) => format!("{} before the window", store.waiting()),
+            Backend::Paged(paged) => paged.waits(),
+        }
+    }
+
     /// Whether nothing is under way.
     pub(crate) fn is_idle(&self) -> bool {
         match self {
@@ -147,7 +160,7 @@ impl Backend {
 }
 
 fn direct(access: &Access) -> DirectAccess<Commit> {
-    let reads = matches!(access.touch, Touch::Read | Touch::ReadInOrder);
+    let reads = matches!(access.touch, Touch::Read | Touch::ReadInOrder(_));
     DirectAccess {
         kind: if reads { Kind::Read } else { Kind::Write },
         collection: access.pg.collection(),

@@ -6,15 +6,18 @@
 //! g  placement group             interval it took part in last (4), flags (1), end of what the log forgot (8)
 //! k  placement group             objects that may not be here as the log tells (8 each)
 //! l  placement group  version    an entry of the log: object (8)
+//! h  placement group  object     its past: version of its removal (8), birth (4), then label and birth (4 each) of each
+//!                                former state
 //! ```
 //! Numbers in keys are big-endian, so that they sort; numbers in values are little-endian.
 
 use crate::ids::{OpId, OsdId, PgId};
 use crate::message::Data;
 use crate::pg_log::LogEntry;
+use crate::snapshots::{History, SnapshotNo, State};
 use loadline_base::SlotId;
-use loadline_store::paged::Edit;
-use loadline_store::{ObjectNo, Version};
+use loadline_store::paged::{Edit, ObjectId};
+use loadline_store::{ObjectMeta, ObjectNo, Version};
 
 /// Who a disk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +40,8 @@ pub(crate) const GROUPS: u8 = b'g';
 pub(crate) const LACKS: u8 = b'k';
 /// First letter of the keys of log entries.
 pub(crate) const LOGS: u8 = b'l';
+/// First letter of the keys of objects' pasts.
+pub(crate) const HISTORIES: u8 = b'h';
 
 impl Identity {
     /// The edit that writes it down.
@@ -128,6 +133,51 @@ pub(crate) fn decode_objects(value: &[u8]) -> Option<Vec<ObjectNo>> {
     rest.is_empty().then_some(objects)
 }
 
+/// An object, or a former state of it, in the store.
+pub(crate) fn object_id(pg: PgId, object: ObjectNo, label: SnapshotNo) -> ObjectId {
+    ObjectId { collection: pg.collection(), object, snapshot: u64::from(label.0) }
+}
+
+/// The edit that keeps what is known of an object's past; nothing, if it has none.
+pub(crate) fn keep_history(pg: PgId, object: ObjectNo, history: Option<&History>) -> Edit {
+    let mut key = of_group(HISTORIES, pg);
+    key.extend_from_slice(&object.0.to_be_bytes());
+    match history {
+        Some(history) => Edit::Put { key, value: encode_history(history) },
+        None => Edit::Delete { key },
+    }
+}
+
+fn encode_history(history: &History) -> Vec<u8> {
+    let removed = history.removed.unwrap_or_default();
+    let mut value = removed.0.to_le_bytes().to_vec();
+    value.extend_from_slice(&history.born.0.to_le_bytes());
+    for state in &history.states {
+        value.extend_from_slice(&state.label.0.to_le_bytes());
+        value.extend_from_slice(&state.born.0.to_le_bytes());
+    }
+    value
+}
+
+/// An object and its past as it was read back. What the store knows of each state is still to be found out.
+pub(crate) fn history_of(rest: &[u8], value: &[u8]) -> Option<(ObjectNo, History)> {
+    let object = ObjectNo(u64::from_be_bytes(rest.try_into().ok()?));
+    let (removed, rest) = value.split_at_checked(8)?;
+    let (born, rest) = rest.split_at_checked(4)?;
+    let removed = Version(u64::from_le_bytes(removed.try_into().ok()?));
+    let number = |bytes: &[u8]| Some(SnapshotNo(u32::from_le_bytes(bytes.try_into().ok()?)));
+    let (pairs, rest) = rest.as_chunks::<8>();
+    let state = |pair: &[u8; 8]| {
+        let (label, born) = (number(&pair[..4])?, number(&pair[4..])?);
+        Some(State { label, born, meta: ObjectMeta::default() })
+    };
+    let states = pairs.iter().map(state).collect::<Option<Vec<State>>>()?;
+    let is_ordered = states.is_sorted_by(|a, b| a.label < b.label);
+    let removed = (removed != Version::default()).then_some(removed);
+    let history = History { born: number(born)?, removed, states, arriving: None };
+    (rest.is_empty() && is_ordered).then_some((object, history))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,6 +195,21 @@ mod tests {
         let (pg, rest) = group_of(LOGS, &key).expect("a log key");
         let entry = entry_of(rest, &9u64.to_le_bytes()).expect("an entry");
         assert_eq!((pg, entry.version, entry.object), (PgId::new(3), Version(5), ObjectNo(9)));
+        let state = |label, born| State {
+            label: SnapshotNo(label),
+            born: SnapshotNo(born),
+            meta: ObjectMeta::default(),
+        };
+        let states = vec![state(3, 0), state(1 << 31, 3)];
+        let removed = Some(Version(8));
+        let history = History { born: SnapshotNo(2), removed, states, arriving: None };
+        let Edit::Put { key, value } = keep_history(PgId::new(3), ObjectNo(9), Some(&history))
+        else {
+            panic!("a past is put");
+        };
+        let (pg, rest) = group_of(HISTORIES, &key).expect("a key of a past");
+        let found = history_of(rest, &value);
+        assert_eq!((pg, found), (PgId::new(3), Some((ObjectNo(9), history))));
     }
 
     #[test]
@@ -154,5 +219,7 @@ mod tests {
         assert_eq!(Identity::decode(&[0; 27]), None);
         assert_eq!(decode_objects(&[0; 9]), None);
         assert_eq!(group_of(GROUPS, b"g\0\0"), None);
+        assert_eq!(history_of(&[0; 8], &[0; 19]), None);
+        assert_eq!(history_of(&[0; 7], &[0; 20]), None);
     }
 }

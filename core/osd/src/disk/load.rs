@@ -1,11 +1,12 @@
 //! Reading back what an OSD knew: who the disk is, the map, each placement group's state and log, and which objects
 //! there are. One question at a time, asked of the store as soon as it is open.
 
-use super::keys::{self, GROUPS, GroupRecord, Identity, LACKS, LOGS};
+use super::keys::{self, GROUPS, GroupRecord, HISTORIES, Identity, LACKS, LOGS};
 use crate::ids::PgId;
 use crate::pg_log::LogEntry;
-use loadline_store::paged::{Answer, Ask};
-use loadline_store::{ObjectMeta, ObjectNo};
+use crate::snapshots::{History, Kept};
+use loadline_store::paged::{Answer, Ask, ObjectId};
+use loadline_store::{ObjectMeta, ObjectNo, Version};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Keys or objects asked for at a time.
@@ -18,6 +19,10 @@ pub(crate) struct LoadedGroup {
     pub lacks: BTreeSet<ObjectNo>,
     pub entries: Vec<LogEntry>,
     pub objects: Vec<(ObjectNo, ObjectMeta)>,
+    pub kept: Kept,
+    /// What the first half of an update left in the store whose second half never happened.
+    pub halves: Vec<ObjectId>,
+    histories: BTreeMap<ObjectNo, History>,
 }
 
 /// What is being read.
@@ -29,7 +34,18 @@ enum Part {
     Groups,
     Lacks,
     Logs,
-    Objects(PgId),
+    Histories,
+    Objects(Listing),
+}
+
+/// How far the list of a placement group's objects is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Listing {
+    pg: PgId,
+    /// The first object that was asked for.
+    from: ObjectNo,
+    /// How many states of objects were asked for.
+    most: usize,
 }
 
 /// What has been read so far.
@@ -64,13 +80,8 @@ impl Load {
             Answer::Value(value) => self.value(value),
             Answer::Pairs(pairs) => self.pairs(&pairs).unwrap_or(Next::Unreadable),
             Answer::Objects(found) => {
-                let Part::Objects(pg) = self.part else { return Next::Unreadable };
-                let found: Vec<(ObjectNo, ObjectMeta)> = found
-                    .iter()
-                    .filter(|(id, _)| id.snapshot == 0)
-                    .map(|(id, meta)| (id.object, *meta))
-                    .collect();
-                self.objects(pg, found)
+                let Part::Objects(listing) = self.part else { return Next::Unreadable };
+                self.objects(listing, &found).unwrap_or(Next::Unreadable)
             }
             _ => Next::Unreadable,
         }
@@ -96,7 +107,8 @@ impl Load {
         let letter = match self.part {
             Part::Groups => GROUPS,
             Part::Lacks => LACKS,
-            _ => LOGS,
+            Part::Logs => LOGS,
+            _ => HISTORIES,
         };
         let ours = pairs.iter().take_while(|(key, _)| key.first() == Some(&letter));
         let mut taken = 0;
@@ -114,15 +126,15 @@ impl Load {
     fn take(&mut self, pg: PgId, rest: &[u8], value: &[u8]) -> Option<()> {
         if self.part == Part::Groups {
             let record = GroupRecord::decode(value)?;
-            let (lacks, entries, objects) = (BTreeSet::new(), Vec::new(), Vec::new());
-            self.groups.insert(pg, LoadedGroup { record, lacks, entries, objects });
+            self.groups.insert(pg, LoadedGroup::new(record));
             return Some(());
         }
         // Keys of a placement group that was deleted in between belong to nobody.
         let Some(group) = self.groups.get_mut(&pg) else { return Some(()) };
         match self.part {
             Part::Lacks => group.lacks = keys::decode_objects(value)?.into_iter().collect(),
-            _ => group.entries.push(keys::entry_of(rest, value)?),
+            Part::Logs => group.entries.push(keys::entry_of(rest, value)?),
+            _ => group.histories.extend([keys::history_of(rest, value)?]),
         }
         Some(())
     }
@@ -137,29 +149,43 @@ impl Load {
                 self.part = Part::Logs;
                 scan(vec![LOGS])
             }
+            Part::Logs => {
+                self.part = Part::Histories;
+                scan(vec![HISTORIES])
+            }
             _ => self.group_after(None),
         }
     }
 
-    fn objects(&mut self, pg: PgId, found: Vec<(ObjectNo, ObjectMeta)>) -> Next {
+    /// Takes a batch of the objects of a placement group. `None` if the store has not what an OSD keeps.
+    fn objects(&mut self, listing: Listing, found: &[(ObjectId, ObjectMeta)]) -> Option<Next> {
+        let Listing { pg, from, most } = listing;
         let group = self.groups.get_mut(&pg).expect("its objects were asked for");
-        let known = group.objects.last().map(|(object, _)| *object);
-        let new = found.into_iter().filter(|(object, _)| known.is_none_or(|last| *object > last));
-        let before = group.objects.len();
-        group.objects.extend(new);
-        match group.objects.last() {
-            Some((last, _)) if group.objects.len() > before => list(pg, *last),
-            _ => self.group_after(Some(pg)),
+        let is_last = found.len() < most;
+        let last = found.last().map_or(from, |(id, _)| id.object);
+        // The last object of a full batch may have more states: it is listed again, whole.
+        let whole = found.iter().filter(|(id, _)| is_last || id.object != last);
+        for (id, meta) in whole {
+            group.take_state(*id, *meta);
         }
+        if is_last {
+            group.finish()?;
+            return Some(self.group_after(Some(pg)));
+        }
+        let most = if last == from { 2 * most } else { BATCH };
+        Some(self.list(Listing { pg, from: last, most }))
+    }
+
+    fn list(&mut self, listing: Listing) -> Next {
+        let Listing { pg, from, most } = listing;
+        self.part = Part::Objects(listing);
+        Next::Ask(Ask::List { collection: pg.collection(), from, most })
     }
 
     fn group_after(&mut self, pg: Option<PgId>) -> Next {
         let mut ids = self.groups.keys().copied();
         match ids.find(|id| pg.is_none_or(|pg| *id > pg)) {
-            Some(next) => {
-                self.part = Part::Objects(next);
-                list(next, ObjectNo(0))
-            }
+            Some(pg) => self.list(Listing { pg, from: ObjectNo(0), most: BATCH }),
             None => Next::Done,
         }
     }
@@ -169,6 +195,46 @@ fn scan(from: Vec<u8>) -> Next {
     Next::Ask(Ask::Scan { from, most: BATCH })
 }
 
-fn list(pg: PgId, from: ObjectNo) -> Next {
-    Next::Ask(Ask::List { collection: pg.collection(), from, most: BATCH })
+impl LoadedGroup {
+    fn new(record: GroupRecord) -> LoadedGroup {
+        LoadedGroup {
+            record,
+            lacks: BTreeSet::new(),
+            entries: Vec::new(),
+            objects: Vec::new(),
+            kept: Kept::default(),
+            halves: Vec::new(),
+            histories: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a state of an object that the store has.
+    fn take_state(&mut self, id: ObjectId, meta: ObjectMeta) {
+        if id.snapshot == 0 {
+            match meta.version == Version::default() {
+                true => self.halves.push(id),
+                false => self.objects.push((id.object, meta)),
+            }
+            return;
+        }
+        let states = self.histories.get_mut(&id.object).map(|history| &mut history.states);
+        let state = states.and_then(|states| {
+            states.iter_mut().find(|state| u64::from(state.label.0) == id.snapshot)
+        });
+        match state {
+            Some(state) => state.meta = meta,
+            None => self.halves.push(id),
+        }
+    }
+
+    /// Everything is listed. `None` if a state that an object's past tells of is not there.
+    fn finish(&mut self) -> Option<()> {
+        for (object, history) in std::mem::take(&mut self.histories) {
+            if history.states.iter().any(|state| state.meta.version == Version::default()) {
+                return None;
+            }
+            self.kept.change(object, |kept| *kept = history);
+        }
+        Some(())
+    }
 }

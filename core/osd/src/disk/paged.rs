@@ -1,10 +1,12 @@
 //! The paged store under an OSD: accesses become its ops, its completions become theirs.
 
 use super::backend::{Access, Done, Failure, Touch};
+use super::keys::object_id;
 use super::load::Load;
 use crate::commit::Commit;
 use crate::ids::PgId;
 use crate::message::Data;
+use crate::snapshots::SnapshotNo;
 use loadline_base::{Bytes, IdVec, Time};
 use loadline_device::ClassTag;
 use loadline_store::paged::{
@@ -145,6 +147,13 @@ impl Paged {
         self.window.set_bounds(bounds);
     }
 
+    /// What is under way, and what ops of the store wait for.
+    pub(crate) fn waits(&self) -> String {
+        let waits = self.store.as_ref().map(PagedStore::waits);
+        let (under_way, at_device) = (self.under_way, self.at_device);
+        format!("{under_way} under way, {at_device} at the device, {waits:?}")
+    }
+
     pub(crate) fn is_idle(&self) -> bool {
         self.under_way == 0
     }
@@ -162,11 +171,16 @@ impl Paged {
 
     /// Takes an access.
     pub(crate) fn access(&mut self, now: Time, access: Access) {
-        let Access { pg, object, offset, length, touch, version, mut edits, class, token } = access;
-        let id = ObjectId { collection: pg.collection(), object, snapshot: 0 };
+        let Access { pg, object, offset, length, touch, version, mut first, class, token, .. } =
+            access;
+        let mut edits = access.edits;
+        let id = object_id(pg, object, SnapshotNo::HEAD);
         let in_order = !matches!(touch, Touch::Read | Touch::Sync);
         let ask = match touch {
-            Touch::Read | Touch::ReadInOrder => Ask::Read { object: id, offset, length },
+            Touch::Read => Ask::Read { object: id, offset, length },
+            Touch::ReadInOrder(label) => {
+                Ask::Read { object: object_id(pg, object, label), offset, length }
+            }
             Touch::Nothing => Ask::Transaction(edits),
             Touch::Sync => Ask::Sync,
             Touch::Write(data) => {
@@ -183,18 +197,23 @@ impl Paged {
                 Ask::Transaction(edits)
             }
             Touch::Replace(Some(data)) => {
-                // Two transactions: a large write goes straight to its place only if the transaction names its object
-                // once. Between them the object is absent, which is what the copy lacks anyway.
-                let token = Token { pg, object, length: Bytes::ZERO, commit: Commit::Nothing };
-                let ask = Ask::Transaction(vec![Edit::Remove { object: id }]);
-                self.submit(now, Op { ask, lane: Some(Lane(pg.get())), class, token });
+                // A transaction of its own: a large write goes straight to its place only if its transaction names the
+                // object once. Between the two the object is absent, which is what the copy lacks anyway.
+                first.push(Edit::Remove { object: id });
                 edits.push(whole(id, data, version));
                 Ask::Transaction(edits)
             }
+            Touch::PutState(label, data) => {
+                edits.push(whole(object_id(pg, object, label), data, version));
+                Ask::Transaction(edits)
+            }
         };
-        let length = Bytes::new(length);
-        let token = Token { pg, object, length, commit: token };
         let lane = in_order.then_some(Lane(pg.get()));
+        if !first.is_empty() {
+            let token = Token { pg, object, length: Bytes::ZERO, commit: Commit::Nothing };
+            self.submit(now, Op { ask: Ask::Transaction(first), lane, class, token });
+        }
+        let token = Token { pg, object, length: Bytes::new(length), commit: token };
         self.submit(now, Op { ask, lane, class, token });
     }
 

@@ -22,8 +22,14 @@ impl Osd {
         fx: &mut Vec<Effect>,
     ) -> Option<(ObjectNo, OsdSet)> {
         let scan_max = self.options.backfill_scan_max;
-        let backfill = self.primary_mut(pg)?.backfill.as_mut()?;
+        let primary = self.primary_mut(pg)?;
+        let backfill = primary.backfill.as_mut()?;
         if backfill.scan.is_some() || backfill.at_end {
+            return None;
+        }
+        // An object that is on its way for another reason has to arrive first.
+        let next = backfill.batch.first_key_value().map(|(object, _)| *object);
+        if next.is_some_and(|next| primary.recovering.contains_key(&next)) {
             return None;
         }
         if let Some((object, targets)) = backfill.batch.pop_first() {
@@ -35,7 +41,7 @@ impl Osd {
         }
         let after = backfill.reached;
         let targets = backfill.targets;
-        let listed = self.store.objects(pg).list_after(after, scan_max);
+        let listed = self.list_after(pg, after, scan_max);
         let last = (listed.len() == scan_max).then(|| listed[scan_max - 1].0);
         let backfill = self.primary_mut(pg)?.backfill.as_mut()?;
         backfill.range_last = last;
@@ -54,7 +60,7 @@ impl Osd {
         range: ScanRange,
         fx: &mut Vec<Effect>,
     ) {
-        let objects = self.store.objects(pg).list_range(range.after, range.last);
+        let objects = self.list_range(pg, range.after, range.last);
         let reply = Box::new(ScanReply { range, objects });
         let reply = (Message::ScanReply(reply), Data::NONE);
         self.send_as(asker.urgency, asker.osd, pg, reply, fx);
@@ -70,8 +76,7 @@ impl Osd {
         fx: &mut Vec<Effect>,
     ) {
         let ScanRange { after, last } = reply.range;
-        let mine = self.store.objects(pg).list_range(after, last);
-        let mine: Listing = mine.into_iter().collect();
+        let mine: Listing = self.list_range(pg, after, last).into_iter().collect();
         let theirs: Listing = reply.objects.iter().copied().collect();
         let Some(backfill) = self.primary_mut(pg).and_then(|p| p.backfill.as_mut()) else { return };
         let Some(waiting) = backfill.scan.as_mut() else { return };

@@ -2,18 +2,19 @@
 
 use crate::client_io::{Place, Update};
 use crate::commit::Commit;
-use crate::disk::Touch;
+use crate::disk::{Touch, object_id};
 use crate::event::Effect;
 use crate::ids::PgId;
 use crate::item::Item;
 use crate::osd::Osd;
+use crate::snapshots::SnapshotNo;
 use loadline_base::Time;
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
-use loadline_store::paged::{Edit, ObjectId};
+use loadline_store::paged::Edit;
 
-/// Objects removed by one transaction (`osd_target_transaction_size`).
-const OBJECTS_PER_ITEM: usize = 30;
+/// Objects and former states of objects removed by one transaction (`osd_target_transaction_size`).
+const STATES_PER_ITEM: usize = 30;
 /// What one deleting transaction writes: metadata only.
 const DELETION_BYTES: u64 = 4096;
 
@@ -21,8 +22,7 @@ impl Osd {
     /// A worker carries out a deletion item.
     pub(crate) fn run_delete(&mut self, now: Time, pg: PgId) {
         if self.pg(pg).is_some_and(|here| here.leaving) {
-            let edits = self.deletion_edits(pg);
-            self.store.objects(pg).remove_first(OBJECTS_PER_ITEM);
+            let edits = self.delete_some(pg);
             let place =
                 Place { pg, object: ObjectNo::default(), offset: 0, length: DELETION_BYTES };
             let update = Update { edits, ..Update::none(Touch::Nothing) };
@@ -30,20 +30,26 @@ impl Osd {
         }
     }
 
-    /// What the next deletion asks of the disk.
-    fn deletion_edits(&mut self, pg: PgId) -> Vec<Edit> {
+    /// Forgets the next objects. The answer is what that asks of the disk.
+    fn delete_some(&mut self, pg: PgId) -> Vec<Edit> {
+        let listed = self.list_after(pg, None, STATES_PER_ITEM);
+        let (mut count, mut edits) = (0, Vec::new());
+        for (object, _) in listed {
+            if count >= STATES_PER_ITEM {
+                break;
+            }
+            self.store.objects(pg).remove(object);
+            edits.push(Edit::Remove { object: object_id(pg, object, SnapshotNo::HEAD) });
+            let past = self.clear_object(pg, object);
+            count += 1 + past.len();
+            edits.extend(past);
+        }
         if !self.is_durable() {
             return Vec::new();
         }
-        let objects = self.store.objects(pg);
-        let first = objects.list_after(None, OBJECTS_PER_ITEM);
-        let last = first.len() == objects.len();
+        let last = self.count(pg) == 0;
         let here = self.pg_mut(pg).expect("it leaves");
-        let mut edits = here.save_deletion(pg, last);
-        let collection = pg.collection();
-        edits.extend(first.iter().map(|(object, _)| Edit::Remove {
-            object: ObjectId { collection, object: *object, snapshot: 0 },
-        }));
+        edits.append(&mut here.save_deletion(pg, last));
         edits
     }
 
@@ -52,7 +58,7 @@ impl Osd {
         if self.pg(pg).is_none_or(|here| !here.leaving) {
             return;
         }
-        if self.store.objects(pg).is_empty() {
+        if self.count(pg) == 0 {
             self.pgs[pg] = None;
         } else {
             self.enqueue(now, Item::Delete(pg), fx);

@@ -3,6 +3,8 @@
 mod admission;
 mod backfill;
 mod delete;
+mod history;
+mod listing;
 mod object;
 mod reservation;
 mod reserver;

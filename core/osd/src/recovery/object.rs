@@ -8,6 +8,8 @@ use crate::ids::{OsdId, OsdSet, PgId};
 use crate::message::{Data, Message, Push};
 use crate::osd::Osd;
 use crate::pg::Recovering;
+use crate::report::Received;
+use crate::snapshots::SnapshotNo;
 use loadline_base::Time;
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
@@ -26,7 +28,7 @@ impl Osd {
         let this = self.id;
         let interval = self.pg(pg).map_or(0, |pg| pg.interval);
         let primary = self.primary_mut(pg).expect("only a primary recovers");
-        let recovering = Recovering { pending: targets, parked: Vec::new() };
+        let recovering = Recovering { pending: targets, ..Recovering::default() };
         primary.recovering.insert(object, recovering);
         if targets.contains(this) {
             let holder = primary.holder_of(this, object);
@@ -34,11 +36,15 @@ impl Osd {
             return self.send(holder, pg, Message::Pull(object), fx);
         }
         let urgency = self.urgency(pg);
-        self.read_to_push(now, (pg, urgency), object, Commit::PushRead(interval, None));
+        let to = |osd| Asker { osd, interval, urgency };
+        let with_past = targets.iter().filter(|osd| self.begin_history(to(*osd), pg, object, fx));
+        if with_past.count() == 0 {
+            self.read_to_push(now, (pg, urgency), object, Commit::PushRead(interval, None));
+        }
     }
 
     /// Reads an object; one that does not exist costs a look at the metadata.
-    fn read_to_push(
+    pub(crate) fn read_to_push(
         &mut self,
         now: Time,
         (pg, urgency): (PgId, Urgency),
@@ -47,11 +53,22 @@ impl Osd {
     ) {
         let length = self.store.objects(pg).meta(object).map_or(0, |meta| meta.length);
         let place = Place { pg, object, offset: 0, length };
-        self.access(now, urgency, &place, Update::none(Touch::ReadInOrder), commit);
+        let touch = Touch::ReadInOrder(SnapshotNo::HEAD);
+        self.access(now, urgency, &place, Update::none(touch), commit);
     }
 
     /// A holder carries out a pull: it reads the object and pushes it to the primary.
-    pub(crate) fn execute_pull(&mut self, now: Time, asker: Asker, pg: PgId, object: ObjectNo) {
+    pub(crate) fn execute_pull(
+        &mut self,
+        now: Time,
+        asker: Asker,
+        pg: PgId,
+        object: ObjectNo,
+        fx: &mut Vec<Effect>,
+    ) {
+        if self.begin_history(asker, pg, object, fx) {
+            return;
+        }
         let commit = Commit::PushRead(asker.interval, Some(asker));
         self.read_to_push(now, (pg, asker.urgency), object, commit);
     }
@@ -66,6 +83,7 @@ impl Osd {
         fx: &mut Vec<Effect>,
     ) {
         let Some(here) = self.pg(pg).filter(|here| here.interval == interval) else { return };
+        let pulled = here.primary.is_none();
         let pending = here.primary.as_ref().and_then(|p| p.recovering.get(&object));
         let (targets, urgency) = match (puller, pending) {
             (Some(puller), _) => ([puller.osd].into_iter().collect(), puller.urgency),
@@ -73,7 +91,7 @@ impl Osd {
             (None, None) => return,
         };
         let meta = self.store.objects(pg).meta(object);
-        let push = Push { object, meta, pulled: puller.is_some() };
+        let push = Push { object, meta, pulled };
         for target in targets.iter() {
             self.send_as(urgency, target, pg, (Message::Push(push), data.clone()), fx);
         }
@@ -91,7 +109,8 @@ impl Osd {
         let place = Place { pg, object: push.object, offset: 0, length };
         let version = push.meta.map_or_else(Default::default, |meta| meta.version);
         let touch = Touch::Replace(push.meta.map(|_| data));
-        let update = Update { touch, version, edits: Vec::new() };
+        let edits = self.history_edits(asker, pg, &push);
+        let update = Update { touch, version, first: Vec::new(), edits };
         self.access(now, asker.urgency, &place, update, Commit::Pushed(asker, push));
     }
 
@@ -107,6 +126,10 @@ impl Osd {
         let here = self.pg_mut(pg).filter(|here| here.interval == asker.interval);
         let Some(here) = here else { return };
         here.lacks.remove(&push.object);
+        if here.kept.get(push.object).is_some() {
+            here.kept.change(push.object, |history| history.arriving = None);
+        }
+        self.received += Received { objects: 1, bytes: push.length().get() };
         let objects = self.store.objects(pg);
         // No write to the object was let through since its recovery began: what comes is what should be here.
         match push.meta {
@@ -148,6 +171,10 @@ impl Osd {
             && backfill.covers(object)
         {
             backfill.left = backfill.left.saturating_sub(1);
+        } else if let Some(backfill) = &mut primary.backfill
+            && recovering.ahead
+        {
+            backfill.ahead.insert(object);
         }
         self.admission.object_finished();
         self.unpark(now, pg, recovering.parked, fx);

@@ -85,9 +85,12 @@ impl Osd {
         fx: &mut Vec<Effect>,
     ) {
         let primary = self.primary(pg).expect("an op waits on a primary");
-        let targets = primary.who_misses(self.id, object);
+        let targets = primary.who_needs(self.id, object);
+        let ahead = primary.who_misses(self.id, object).is_empty();
         self.admission.item_ran(0, 1);
         self.start_object(now, pg, object, targets, fx);
+        let recovering = self.primary_mut(pg).and_then(|p| p.recovering.get_mut(&object));
+        recovering.expect("it was started").ahead = ahead;
     }
 
     /// After something finished: queue the placement group for its next object, or end the phase.
@@ -147,7 +150,7 @@ impl Primary {
     }
 
     /// Who has to receive `object`: only this OSD while it lacks it itself, else every other that does.
-    fn who_misses(&self, this: OsdId, object: ObjectNo) -> OsdSet {
+    pub(crate) fn who_misses(&self, this: OsdId, object: ObjectNo) -> OsdSet {
         if self.misses(this, object) {
             return [this].into_iter().collect();
         }

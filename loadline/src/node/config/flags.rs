@@ -7,6 +7,7 @@ use clap::Args;
 use loadline_base::Bytes;
 use loadline_device::Medium;
 use loadline_host::{BackendChoice, Direct};
+use loadline_osd::OsdSet;
 use loadline_store::paged::{LogMode, Protection};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -45,7 +46,7 @@ pub(crate) struct ServeArgs {
     /// The node's folder; by default $LOADLINE_DIR, or ./loadline
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// OSDs, on files osd.0, osd.1 … in the folder; by default those that are there
+    /// OSDs, on files osd.0, osd.1 … in the folder; by default up to the last that is there
     #[arg(long, value_name = "N")]
     osds: Option<u32>,
     /// Size of each file that is made; by default 10 GiB
@@ -155,13 +156,17 @@ impl From<ServeArgs> for NodeFile {
     }
 }
 
-/// The files `osd.0`, `osd.1` … of a folder: as many as asked for, or as many as are there without a gap. Those that
-/// are there keep their size unless somebody says which it should be.
+/// The files `osd.0`, `osd.1` … of a folder: as many as asked for, which are made where they are missing; or all up to
+/// the last one that is there, and one that is missing among them stays missing, as a disk does that has failed. Those
+/// that are there keep their size unless somebody says which it should be.
 fn osds(dir: &Path, asked: Option<u32>, size: Option<Bytes>) -> Vec<OsdTyped> {
     let name = |number: u32| PathBuf::from(format!("osd.{number}"));
     let is_there = |number: u32| dir.join(name(number)).exists();
-    let count =
-        asked.unwrap_or_else(|| (0..).take_while(|number| is_there(*number)).count() as u32);
-    let size = |number| size.or((!is_there(number)).then_some(SIZE));
+    let there = (0..OsdSet::OSDS_MAX).rev().find(|number| is_there(*number));
+    let count = asked.unwrap_or_else(|| there.map_or(0, |last| last + 1));
+    let size = |number| match is_there(number) {
+        true => size,
+        false => asked.map(|_| size.unwrap_or(SIZE)),
+    };
     (0..count).map(|number| OsdTyped { path: name(number), size: size(number) }).collect()
 }

@@ -1,8 +1,10 @@
 //! A disk of this machine: what one asks for when opening it, what one gets, and what may be wrong.
 
+mod facts;
 mod open;
 mod problem;
 
+pub use facts::DriveFacts;
 use loadline_base::Bytes;
 pub use problem::{DiskOpenError, DiskProblem};
 use rustix::fs::{FlockOperation, flock};
@@ -124,6 +126,12 @@ impl OpenedDisk {
     /// Whether opening created it, so that it holds nothing yet.
     pub fn was_created(&self) -> bool {
         self.created
+    }
+
+    /// Device and inode of what is open, whatever its path leads to by now.
+    pub(crate) fn identity(&self) -> (u64, u64) {
+        let facts = rustix::fs::fstat(&self.fd).expect("an open descriptor has facts");
+        (facts.st_dev, facts.st_ino)
     }
 
     /// The descriptor, which calls in flight share.

@@ -1,9 +1,21 @@
-//! Admin connections: requests in, commands carried out, answers out. An answer to a change waits until the change is
-//! durable.
+//! Admin connections: requests in, commands carried out, answers out. An answer waits for what it tells of: a change until
+//! it is durable, an OSD until it is up, work until it has ended.
 
+mod config;
+mod dump;
 mod execute;
+mod findings;
+mod images;
+mod new_disk;
+mod osds;
+mod pg_states;
+mod pools;
+mod status;
 
-use super::Engine;
+pub(super) use new_disk::DiskReady;
+use new_disk::Joining;
+
+use super::{Engine, Stopping};
 use crate::ConnId;
 use crate::admin::api::{Answer, Command, Refusal};
 use crate::admin::{Outbox, RequestId, Session};
@@ -19,6 +31,15 @@ pub(super) enum Outcome {
     Now(Result<Answer, Refusal>),
     /// The map as it is now must be committed.
     WhenKept(Answer),
+    /// Work must end. Whoever does it has the ticket, and hands it to [`Engine::admin_ended`] with the answer.
+    Later,
+}
+
+/// Where the answer to a command goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ticket {
+    conn: ConnId,
+    request: RequestId,
 }
 
 #[derive(Default)]
@@ -28,11 +49,10 @@ struct Connection {
     closing: bool,
 }
 
-/// An answer that waits.
+/// An answer that waits for the map.
 #[derive(Debug)]
 struct Waiting {
-    conn: ConnId,
-    request: RequestId,
+    ticket: Ticket,
     answer: Answer,
 }
 
@@ -41,6 +61,8 @@ struct Waiting {
 pub(super) struct AdminConnections {
     connections: BTreeMap<ConnId, Connection>,
     waiting: Vec<Waiting>,
+    /// OSDs that are to come up, and who is told.
+    joining: Vec<Joining>,
 }
 
 impl Engine {
@@ -58,34 +80,56 @@ impl Engine {
     fn admin_go_on(&mut self, conn: ConnId) {
         let Some(connection) = self.admin.connections.get_mut(&conn) else { return };
         for (request, command) in std::mem::take(&mut connection.out.commands) {
-            self.admin_command(conn, request, command);
+            self.admin_command(Ticket { conn, request }, command);
         }
         self.admin_flush(conn);
     }
 
-    fn admin_command(&mut self, conn: ConnId, request: RequestId, command: Command) {
-        match self.execute(command) {
-            Outcome::Now(answer) => self.admin_answer(conn, request, &answer),
-            Outcome::WhenKept(answer) => {
-                self.admin.waiting.push(Waiting { conn, request, answer });
-            }
+    fn admin_command(&mut self, ticket: Ticket, command: Command) {
+        let outcome = match self.stopping {
+            Stopping::No => self.execute(ticket, command).unwrap_or_else(Outcome::from),
+            _ => Outcome::from(Refusal::unavailable("the node stops")),
+        };
+        match outcome {
+            Outcome::Now(answer) => self.admin_answer(ticket, &answer),
+            Outcome::WhenKept(answer) => self.admin.waiting.push(Waiting { ticket, answer }),
+            Outcome::Later => {}
         }
     }
 
-    fn admin_answer(&mut self, conn: ConnId, request: RequestId, answer: &Result<Answer, Refusal>) {
+    /// An answer to a client that has gone goes nowhere.
+    fn admin_answer(&mut self, ticket: Ticket, answer: &Result<Answer, Refusal>) {
+        let Ticket { conn, request } = ticket;
         if let Some(connection) = self.admin.connections.get_mut(&conn) {
             connection.session.answer(request, answer, &mut connection.out);
         }
     }
 
-    /// Answers what waited for the map.
+    /// What took time has ended. What it has changed is kept before it is told.
+    pub(super) fn admin_ended(&mut self, ticket: Ticket, answer: Result<Answer, Refusal>) {
+        match answer {
+            Ok(answer) => self.admin.waiting.push(Waiting { ticket, answer }),
+            Err(_) => {
+                self.admin_answer(ticket, &answer);
+                self.admin_go_on(ticket.conn);
+            }
+        }
+    }
+
+    /// Answers what waited for the map. Without a quorum a map may never be kept, and that is told instead.
     pub(super) fn admin_settle(&mut self) {
-        if self.admin.waiting.is_empty() || !self.cluster.is_map_committed() {
+        self.join_settle();
+        if self.admin.waiting.is_empty() {
             return;
         }
-        for Waiting { conn, request, answer } in std::mem::take(&mut self.admin.waiting) {
-            self.admin_answer(conn, request, &Ok(answer));
-            self.admin_go_on(conn);
+        let refusal = self.without_quorum();
+        if refusal.is_none() && !self.cluster.is_map_committed() {
+            return;
+        }
+        for Waiting { ticket, answer } in std::mem::take(&mut self.admin.waiting) {
+            let answer = refusal.clone().map_or(Ok(answer), Err);
+            self.admin_answer(ticket, &answer);
+            self.admin_go_on(ticket.conn);
         }
     }
 
@@ -109,6 +153,12 @@ impl Engine {
 
     pub(super) fn admin_closed(&mut self, conn: ConnId) {
         self.admin.connections.remove(&conn);
-        self.admin.waiting.retain(|waiting| waiting.conn != conn);
+        self.admin.waiting.retain(|waiting| waiting.ticket.conn != conn);
+    }
+}
+
+impl From<Refusal> for Outcome {
+    fn from(refusal: Refusal) -> Outcome {
+        Outcome::Now(Err(refusal))
     }
 }

@@ -2,7 +2,9 @@
 //! then pool and images are there, and clients may come.
 
 use super::admin::AdminConnections;
+use super::bench::Benches;
 use super::client::ClientOps;
+use super::direct_client::DirectDesk;
 use super::disks::{Disk, Disks};
 use super::health::Meter;
 use super::images::ImageWork;
@@ -41,6 +43,10 @@ pub struct EngineConfig {
     pub copies: u32,
     /// Placement groups of that pool; by default what suits the number of OSDs.
     pub pgs: Option<u32>,
+    /// Size of that pool's objects.
+    pub object_bytes: Bytes,
+    /// Decides where placement groups of a new node fall.
+    pub placement_seed: u64,
     /// Images that are made where they are missing.
     pub images: Vec<ImageSpec>,
     /// Where NBD clients are served.
@@ -63,6 +69,8 @@ pub struct EngineConfig {
     pub direct: Direct,
     /// How disks and sockets are reached.
     pub backend: BackendChoice,
+    /// Whether SIGTERM and SIGINT stop the node.
+    pub stop_on_signals: bool,
 }
 
 /// One OSD's disk.
@@ -130,11 +138,12 @@ impl Engine {
         let mut options = LoopOptions::default();
         options.backend = config.backend;
         let mut world: Loop<Mail> = Loop::new(options)?;
-        world.watch_signals()?;
+        if config.stop_on_signals {
+            world.watch_signals()?;
+        }
         tracing::info!(mode = %world.mode(), "event loop");
-        let count = config.disks.len() as u32;
         let settings = NodeSettings::new(&config)?;
-        let cluster = Cluster::on_disks(&settings.cluster(count), settings.store(&config));
+        let cluster = Cluster::on_disks(&settings.cluster(&config), settings.store(&config));
         let mut engine = Engine {
             now: world.now(),
             world,
@@ -146,17 +155,21 @@ impl Engine {
             listeners: BTreeMap::new(),
             conns: BTreeMap::new(),
             clients: ClientOps::default(),
+            direct: DirectDesk::default(),
             nbd: NbdConnections::default(),
             admin: AdminConnections::default(),
             health: Meter::default(),
             image_work: ImageWork::default(),
+            bench: Benches::default(),
             settings,
             stopping: Stopping::No,
             config,
         };
         engine.open_disks()?;
         engine.begin_cluster()?;
+        engine.tell_faults();
         engine.make_what_is_missing()?;
+        engine.measure_capacities()?;
         engine.listen()?;
         engine.timers.set(engine.now + Span::from_millis(1000), Due::Second);
         Ok(engine)
@@ -193,6 +206,16 @@ impl Engine {
         self.run_until(|engine| !engine.cluster.is_opening())
     }
 
+    /// Names each disk that cannot serve, and why.
+    fn tell_faults(&self) {
+        for osd in self.disks.of.ids() {
+            if let Some(fault) = self.cluster.fault(osd) {
+                let path = self.disks.of[osd].path.display();
+                tracing::warn!(%osd, %path, %fault, "the disk does not serve");
+            }
+        }
+    }
+
     fn begin_cluster(&mut self) -> Result<(), BootError> {
         if self.cluster.is_new() {
             let id = random_u128().map_err(BootError::Random)?;
@@ -201,8 +224,8 @@ impl Engine {
         } else {
             self.cluster.start(self.now, &mut self.effects)?;
         }
-        self.run_until(|engine| engine.cluster.is_serving())?;
-        self.take_stored_settings()
+        self.take_stored_settings()?;
+        self.run_until(|engine| engine.cluster.is_serving())
     }
 
     /// The pool of a new node, and images that somebody asked for and that are not there.
@@ -210,12 +233,11 @@ impl Engine {
         if self.cluster.map().pools().is_empty() {
             let osds = self.disks.of.len() as u32;
             let copies = self.config.copies;
-            let spread = (osds * PGS_PER_OSD / copies).next_power_of_two();
             let spec = PoolSpec {
                 name: POOL.to_owned(),
-                pgs: self.config.pgs.unwrap_or(spread),
+                pgs: self.config.pgs.unwrap_or_else(|| pgs_that_suit(osds, copies)),
                 copies,
-                object_bytes: Bytes::from_mib(4).get(),
+                object_bytes: self.config.object_bytes.get(),
                 recovery_priority: 0,
             };
             self.cluster.create_pool(self.now, spec, &mut self.effects);
@@ -241,7 +263,7 @@ impl Engine {
     }
 
     /// Lets things happen until `ready` says so.
-    fn run_until(&mut self, ready: impl Fn(&Engine) -> bool) -> Result<(), BootError> {
+    pub(super) fn run_until(&mut self, ready: impl Fn(&Engine) -> bool) -> Result<(), BootError> {
         let mut happenings = Vec::new();
         self.settle();
         while !ready(self) {
@@ -252,6 +274,11 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// Placement groups of a pool, unless somebody says otherwise.
+pub(super) fn pgs_that_suit(osds: u32, copies: u32) -> u32 {
+    (osds * PGS_PER_OSD / copies).next_power_of_two()
 }
 
 /// Opens a disk, and writes an empty store onto a file that has just been made.
@@ -269,6 +296,15 @@ pub(super) fn open_or_make(
         write_store(&spec.path, opened.size(), protection)?;
     }
     Ok(opened)
+}
+
+/// Writes an empty store over whatever a disk holds. It is locked meanwhile, so that nobody else's is destroyed.
+///
+/// # Errors
+/// [`BootError`] with one sentence.
+pub fn write_empty_store(path: &std::path::Path, protection: Protection) -> Result<(), BootError> {
+    let held = DiskOpen::existing(path).open()?;
+    write_store(path, held.size(), protection)
 }
 
 /// Writes an empty store.

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::nbd::NbdCommand;
-use loadline_base::{SlotId, Slots};
+use loadline_base::{SlotId, Slots, Span};
 use loadline_cluster::{PoolId, Target};
 use loadline_osd::{ClientId, Data, Effect, OpKind, Reply};
 use loadline_store::ObjectNo;
@@ -15,6 +15,8 @@ pub(super) enum Waiter {
     Nbd(NbdCommand),
     /// A background job on images.
     Image,
+    /// An op of the client in this process, by its own number.
+    Direct(u64),
 }
 
 /// How a command has ended.
@@ -22,6 +24,8 @@ pub(super) enum Waiter {
 pub(super) struct Ended {
     /// What was read, if it was a read; `None` if some of it could be read from no copy.
     pub data: Option<Vec<u8>>,
+    /// From admission to reply of its longest op.
+    pub inside: Span,
 }
 
 /// A command under way.
@@ -32,6 +36,7 @@ struct Command {
     left: u32,
     data: Vec<u8>,
     failed: bool,
+    inside: Span,
     /// It is to be durable before it ends.
     then_sync: bool,
 }
@@ -81,13 +86,14 @@ impl Engine {
         ops: Vec<NewOp>,
         then_sync: bool,
     ) {
-        let reads = ops.iter().filter(|op| op.kind == OpKind::Read);
+        let reads = ops.iter().filter(|op| !op.kind.is_update());
         let length = reads.map(|op| op.at + u64::from(op.length)).max().unwrap_or(0);
         let command = Command {
             waiter,
             left: ops.len() as u32,
             data: vec![0; length as usize],
             failed: false,
+            inside: Span::ZERO,
             then_sync,
         };
         let command = self.clients.commands.acquire(command);
@@ -105,7 +111,6 @@ impl Engine {
         let (id, envelope) = self.cluster.issue(self.now, &target, data);
         self.clients.parts.insert(id.slot.get(), Part { command, at, length });
         self.effects.extend(envelope.map(Effect::Send));
-        self.health.issued(id, self.now);
     }
 
     /// An op has its reply.
@@ -115,8 +120,9 @@ impl Engine {
         let Part { command, at, length } =
             self.clients.parts.remove(&reply.op.slot.get()).expect("the op was issued");
         let here = self.clients.commands.at_mut(command);
+        here.inside = here.inside.max(reply.replied.since(reply.admitted));
         match reply.result {
-            Ok(data) if issued.op.kind == OpKind::Read => {
+            Ok(data) if !issued.op.kind.is_update() => {
                 let bytes = data.into_vec();
                 let bytes = &bytes[..bytes.len().min(length as usize)];
                 here.data[at as usize..at as usize + bytes.len()].copy_from_slice(bytes);
@@ -138,11 +144,12 @@ impl Engine {
             self.clients.syncs.entry(number).or_default().push(slot);
             return;
         }
-        let Command { waiter, data, failed, .. } = self.clients.commands.release(slot);
-        let ended = Ended { data: (!failed).then_some(data) };
+        let Command { waiter, data, failed, inside, .. } = self.clients.commands.release(slot);
+        let ended = Ended { data: (!failed).then_some(data), inside };
         match waiter {
             Waiter::Nbd(command) => self.nbd_command_ended(command, ended),
             Waiter::Image => self.image_work_ended(&ended),
+            Waiter::Direct(token) => self.direct_op_ended(token, ended),
         }
     }
 

@@ -1,8 +1,8 @@
 //! The OSDs' disks: requests of the stores on their way through the loop.
 
 use super::Engine;
-use crate::DiskId;
-use loadline_base::{Bytes, IdVec, SlotId, Slots};
+use crate::{DiskId, OpenedDisk};
+use loadline_base::{Bytes, IdVec, SlotId, Slots, Time};
 use loadline_device::Outcome;
 use loadline_osd::{Event, OsdId};
 use loadline_store::paged::{Io, IoDone, IoId};
@@ -17,7 +17,7 @@ struct Sent {
 }
 
 /// An OSD's disk.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Disk {
     /// The disk of the loop, while it is open.
     pub disk: Option<DiskId>,
@@ -27,6 +27,14 @@ pub(super) struct Disk {
     pub in_flight: u32,
     /// It is to be opened as soon as nothing is in flight.
     pub reopen: bool,
+    /// What takes its place then.
+    pub next: Option<OpenedDisk>,
+    /// Since when the OSD is up or down, to the second.
+    pub since: Time,
+    /// Whether it was up then.
+    pub was_up: bool,
+    /// It was taken out because it was down for long, and is used again as soon as it is up.
+    pub taken_out: bool,
 }
 
 /// All of them.
@@ -34,6 +42,8 @@ pub(super) struct Disk {
 pub(super) struct Disks {
     pub of: IdVec<OsdId, Disk>,
     sent: Slots<Sent>,
+    /// How many requests the disks have been given.
+    pub requests: u64,
 }
 
 impl Engine {
@@ -47,6 +57,7 @@ impl Engine {
         };
         let token = self.disks.sent.acquire(Sent { osd, life, id });
         self.disks.of[osd].in_flight += 1;
+        self.disks.requests += 1;
         self.world.submit(disk, u64::from(token.get()), &request, data);
     }
 
@@ -81,10 +92,31 @@ impl Engine {
 
     fn reopen_if_idle(&mut self, osd: OsdId) {
         let of = &mut self.disks.of[osd];
-        if of.reopen && of.in_flight == 0 && of.disk.is_some() {
-            of.reopen = false;
-            let bytes = of.bytes;
+        if !of.reopen || of.in_flight > 0 {
+            return;
+        }
+        of.reopen = false;
+        if let Some(next) = of.next.take() {
+            self.change_disk(osd, next);
+        }
+        if self.disks.of[osd].disk.is_some() {
+            let bytes = self.disks.of[osd].bytes;
+            self.renew_osd(osd);
             self.cluster.open_osd(self.now, osd, bytes, &mut self.effects);
+        }
+    }
+
+    /// Gives an OSD another disk, while nothing is in flight.
+    fn change_disk(&mut self, osd: OsdId, next: OpenedDisk) {
+        let of = &mut self.disks.of[osd];
+        if let Some(before) = of.disk.take() {
+            self.world.remove_disk(before);
+        }
+        (of.path, of.bytes) = (next.path().to_owned(), next.size());
+        tracing::info!(%osd, path = %of.path.display(), size = %of.bytes, mode = %next.mode(), "disk");
+        match self.world.add_disk(next) {
+            Ok(disk) => of.disk = Some(disk),
+            Err(error) => tracing::error!(%osd, %error, "the disk cannot be used"),
         }
     }
 }

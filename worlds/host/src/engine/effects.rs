@@ -26,6 +26,7 @@ impl Engine {
             Effect::Io(osd, life, io) => self.disk_request(osd, life, io),
             Effect::Timer(osd, at, timer) => self.timers.set(at, Due::Osd(osd, timer)),
             Effect::Reply(reply) => self.replied(reply),
+            Effect::Benched(osd, ended) => self.benched(osd, ended),
             Effect::Trace(_) => {}
             Effect::Device(..) => unreachable!("the OSDs of a host stand on the paged store"),
             effect => unreachable!("the cluster deals with its own effects: {effect:?}"),

@@ -32,7 +32,7 @@ fn export_id(view: &View) -> ExportId {
 impl Exports for NodeExports<'_> {
     fn list(&self) -> Vec<ExportName> {
         let mut names = Vec::new();
-        for image in self.cluster.images().list() {
+        for image in self.cluster.kept_images().list() {
             names.push(ExportName { name: image.name.clone(), description: String::new() });
             names.extend(image.snapshots.iter().map(|snapshot| ExportName {
                 name: format!("{}@{}", image.name, snapshot.name),
@@ -44,7 +44,7 @@ impl Exports for NodeExports<'_> {
 
     /// The empty name is the only image, if there is one only.
     fn find(&self, name: &str) -> Option<ExportInfo> {
-        let images = self.cluster.images();
+        let images = self.cluster.kept_images();
         let only = || {
             let mut list = images.list();
             list.next().filter(|_| list.next().is_none()).map(|image| image.name.clone())

@@ -1,18 +1,18 @@
-//! What the node counts about its clients' ops: rates of the last seconds, ops in flight, and the slowest of late.
+//! What the node counts: its clients' ops and its recovery over the last seconds, and the slowest ops of late.
 
 use super::Engine;
 use super::timers::Due;
 use loadline_base::{Span, Time};
 use loadline_cluster::IssuedOp;
-use loadline_osd::{OpId, OpKind, Reply};
-use std::collections::{BTreeMap, VecDeque};
+use loadline_osd::{OpKind, Received, Reply};
+use std::collections::VecDeque;
 
 /// Seconds over which rates are averaged.
 const SECONDS: usize = 5;
 /// How many of the slowest ops are remembered.
 const SLOWEST: usize = 20;
 /// For how long.
-const REMEMBERED: Span = Span::from_millis(600_000);
+const REMEMBERED: Span = Span::from_secs(600);
 
 /// Ops and bytes of one second.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,6 +21,22 @@ pub(super) struct Counts {
     pub writes: u64,
     pub read_bytes: u64,
     pub written_bytes: u64,
+    pub recovered: Received,
+}
+
+/// The last whole seconds.
+#[derive(Clone, Debug)]
+pub(super) struct Rates {
+    /// How many they are, at least 1.
+    pub seconds: u64,
+    counts: Vec<Counts>,
+}
+
+impl Rates {
+    /// The mean of a count.
+    pub(super) fn per_second(&self, of: impl Fn(&Counts) -> u64) -> f64 {
+        self.counts.iter().map(of).sum::<u64>() as f64 / self.seconds as f64
+    }
 }
 
 /// An op that has ended.
@@ -30,35 +46,39 @@ pub(super) struct Past {
     pub reply: Reply,
 }
 
+impl Past {
+    fn took(&self) -> Span {
+        self.reply.replied.since(self.issued.issued)
+    }
+}
+
 /// The counters.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     present: Counts,
     past: VecDeque<Counts>,
-    in_flight: BTreeMap<u32, Time>,
+    /// All that recovery had brought when the present second began.
+    received: Received,
     slowest: Vec<Past>,
 }
 
 impl Meter {
-    pub(super) fn issued(&mut self, op: OpId, now: Time) {
-        self.in_flight.insert(op.number, now);
-    }
-
     pub(super) fn replied(&mut self, issued: &IssuedOp, reply: &Reply) {
-        self.in_flight.remove(&reply.op.number);
         let length = u64::from(issued.op.length);
         match issued.op.kind {
-            OpKind::Read => {
+            OpKind::Read | OpKind::ReadAt(_) => {
                 self.present.reads += 1;
                 self.present.read_bytes += length;
             }
-            _ => {
+            OpKind::Write | OpKind::Zero => {
                 self.present.writes += 1;
                 self.present.written_bytes += length;
             }
+            // The node's own, for images that are gone.
+            OpKind::Remove | OpKind::Purge | OpKind::Trim { .. } => {}
         }
         let took = reply.replied.since(issued.issued);
-        let fastest = self.slowest.last().map(|past| past.took());
+        let fastest = self.slowest.last().map(Past::took);
         if self.slowest.len() < SLOWEST || fastest.is_some_and(|fastest| took > fastest) {
             let reply = Reply { result: Ok(loadline_osd::Data::NONE), ..reply.clone() };
             let issued = IssuedOp { data: loadline_osd::Data::NONE, ..issued.clone() };
@@ -73,24 +93,20 @@ impl Meter {
         &self.slowest
     }
 
-    /// Per second, over the last seconds.
-    pub(super) fn rates(&self) -> Counts {
-        let seconds = self.past.len().max(1) as u64;
-        let sum = |of: fn(&Counts) -> u64| self.past.iter().map(of).sum::<u64>() / seconds;
-        Counts {
-            reads: sum(|c| c.reads),
-            writes: sum(|c| c.writes),
-            read_bytes: sum(|c| c.read_bytes),
-            written_bytes: sum(|c| c.written_bytes),
-        }
+    /// What the last seconds counted.
+    pub(super) fn rates(&self) -> Rates {
+        let counts: Vec<Counts> = self.past.iter().copied().collect();
+        Rates { seconds: counts.len().max(1) as u64, counts }
     }
 
-    /// Since when the oldest op without a reply waits.
-    pub(super) fn oldest(&self) -> Option<Time> {
-        self.in_flight.values().copied().min()
-    }
-
-    fn second_passed(&mut self, now: Time) {
+    fn second_passed(&mut self, now: Time, received: Received) {
+        let Received { objects, bytes } = received;
+        // An OSD that was removed takes its count with it.
+        self.present.recovered = Received {
+            objects: objects.saturating_sub(self.received.objects),
+            bytes: bytes.saturating_sub(self.received.bytes),
+        };
+        self.received = received;
         self.past.push_back(std::mem::take(&mut self.present));
         if self.past.len() > SECONDS {
             self.past.pop_front();
@@ -99,16 +115,13 @@ impl Meter {
     }
 }
 
-impl Past {
-    pub(super) fn took(&self) -> Span {
-        self.reply.replied.since(self.issued.issued)
-    }
-}
-
 impl Engine {
     pub(super) fn second_passed(&mut self) {
-        self.health.second_passed(self.now);
+        let received = self.cluster.received();
+        self.health.second_passed(self.now, received);
         self.cluster.check_fullness(&mut self.effects);
+        self.note_changes();
+        self.take_out_the_absent();
         self.timers.set(self.now + Span::from_millis(1000), Due::Second);
     }
 }

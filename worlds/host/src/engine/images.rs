@@ -4,7 +4,7 @@ use super::Engine;
 use super::client::{Ended, NewOp, Waiter};
 use loadline_base::Bytes;
 use loadline_cluster::images::{ImageId, JobId, Pending, Work};
-use loadline_osd::{ClientId, Data, OpKind, OsdSet};
+use loadline_osd::{ClientId, Data, OpKind, OsdSet, SnapshotNo};
 use loadline_store::ObjectNo;
 
 /// Objects under way at a time.
@@ -24,7 +24,7 @@ impl Engine {
         if self.image_work.under_way.is_some() || !self.cluster.is_serving() {
             return;
         }
-        let Some(job) = self.cluster.images().due().next().copied() else { return };
+        let Some(job) = self.cluster.due_image_job() else { return };
         let (ops, next) = self.part_of(&job);
         self.image_work.under_way = Some((job.id, next));
         self.begin_command(Waiter::Image, BACKGROUND, ops, false);
@@ -37,15 +37,15 @@ impl Engine {
         let mut block = first;
         while block <= u64::from(job.last) && ops.len() < OBJECTS && block - first < LOOKED_AT {
             let object = job.image.object(block as u32);
-            if self.cluster.may_hold_data(job.pool, object) {
-                ops.extend(self.work_on(job, object));
+            if self.cluster.may_hold_any(job.pool, object) {
+                ops.push(self.work_on(job, object));
             }
             block += 1;
         }
         (ops, block)
     }
 
-    fn work_on(&self, job: &Pending, object: ObjectNo) -> Option<NewOp> {
+    fn work_on(&self, job: &Pending, object: ObjectNo) -> NewOp {
         let (_, block) = ImageId::of(object);
         let op = |kind, offset, length| NewOp {
             kind,
@@ -59,10 +59,14 @@ impl Engine {
         match job.work {
             Work::Cut { first, offset, .. } if block == first && offset > 0 => {
                 let length = self.object_bytes(job) as u32 - offset;
-                Some(op(OpKind::Zero, offset, length))
+                op(OpKind::Zero, offset, length)
             }
-            Work::Remove | Work::Cut { .. } => Some(op(OpKind::Remove, 0, 0)),
-            Work::Trim { .. } => None,
+            Work::Cut { .. } => op(OpKind::Remove, 0, 0),
+            Work::Remove => op(OpKind::Purge, 0, 0),
+            Work::Trim { snapshot, keep } => {
+                let (snapshot, keep) = (SnapshotNo(snapshot.0), SnapshotNo(keep.0));
+                op(OpKind::Trim { snapshot, keep }, 0, 0)
+            }
         }
     }
 

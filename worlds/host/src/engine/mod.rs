@@ -3,9 +3,13 @@
 //!
 //! One thread runs everything. Work that costs only processor time is done at once; whatever waits, waits in the loop.
 
+mod absence;
 mod admin;
+mod bench;
 mod boot;
+mod capacity;
 mod client;
+mod direct_client;
 mod disks;
 mod effects;
 mod exports;
@@ -15,7 +19,10 @@ mod nbd;
 mod settings;
 mod timers;
 
-pub use boot::{BootError, DiskSpec, EngineConfig, ImageSpec};
+pub use boot::{BootError, DiskSpec, EngineConfig, ImageSpec, write_empty_store};
+pub use direct_client::{
+    DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectModes, DirectOp, NodeGone,
+};
 
 use crate::{Close, ConnId, Happening, ListenerId, Loop, Signal};
 use client::ClientOps;
@@ -35,6 +42,10 @@ const STOP_PATIENCE: Span = Span::from_millis(10_000);
 pub enum Mail {
     /// End as SIGTERM does.
     Stop,
+    /// The client in this process asks for something.
+    Direct(DirectAsk),
+    /// A disk that was asked for is open.
+    Disk(Box<admin::DiskReady>),
 }
 
 /// What a listener's connections speak.
@@ -69,10 +80,12 @@ pub struct Engine {
     listeners: BTreeMap<ListenerId, Speaks>,
     conns: BTreeMap<ConnId, Speaks>,
     clients: ClientOps,
+    direct: direct_client::DirectDesk,
     nbd: NbdConnections,
     admin: admin::AdminConnections,
     health: health::Meter,
     image_work: images::ImageWork,
+    bench: bench::Benches,
     settings: settings::NodeSettings,
     stopping: Stopping,
 }
@@ -110,7 +123,7 @@ impl Engine {
                 Some(Speaks::Admin) => self.admin_received(conn, &bytes),
                 None => {}
             },
-            Happening::Ended { conn } => self.world.close(conn),
+            Happening::Ended { conn } => self.world.close_when_sent(conn),
             Happening::Sent { conn, queued } => match self.conns.get(&conn) {
                 Some(Speaks::Nbd) => self.nbd_sent(conn, queued),
                 Some(Speaks::Admin) => self.admin_sent(conn, queued),
@@ -119,11 +132,14 @@ impl Engine {
             Happening::Closed { conn, reason } => self.closed(conn, reason),
             Happening::Signal(signal) => self.signalled(signal),
             Happening::Mail(Mail::Stop) => self.begin_stop(),
+            Happening::Mail(Mail::Direct(ask)) => self.direct_asked(ask),
+            Happening::Mail(Mail::Disk(ready)) => self.disk_ready(*ready),
         }
     }
 
     fn accepted(&mut self, listener: ListenerId, conn: ConnId) {
-        let speaks = self.listeners[&listener];
+        // The last ones may come while the listener is taken away.
+        let Some(&speaks) = self.listeners.get(&listener) else { return self.world.close(conn) };
         self.conns.insert(conn, speaks);
         match speaks {
             Speaks::Nbd => self.nbd_accepted(conn),
@@ -144,16 +160,28 @@ impl Engine {
 
     /// Does everything that is due now, until nothing is.
     fn settle(&mut self) {
-        loop {
-            self.carry_out();
-            let Some((osd, event)) = self.due.pop_front() else { break };
-            self.cluster.step(self.now, osd, event, &mut self.effects);
-        }
-        self.syncs_ended();
-        self.admin_settle();
-        self.image_work_settle();
         self.carry_out();
-        self.nbd_flush();
+        loop {
+            while let Some((osd, event)) = self.due.pop_front() {
+                self.cluster.step(self.now, osd, event, &mut self.effects);
+                self.carry_out();
+            }
+            self.syncs_ended();
+            self.bench_settle();
+            self.admin_settle();
+            self.image_work_settle();
+            self.carry_out();
+            if !self.due.is_empty() {
+                continue;
+            }
+            // Where an answer made room, a command that was waiting may be read, and carried out.
+            self.nbd_flush();
+            self.carry_out();
+            if self.due.is_empty() {
+                break;
+            }
+        }
+        self.direct_settle();
         self.stop_if_drained();
     }
 
@@ -175,10 +203,9 @@ impl Engine {
         let until = self.now + STOP_PATIENCE;
         self.stopping = Stopping::Draining(until);
         self.timers.set(until, timers::Due::StopAnyway);
-        for (listener, speaks) in std::mem::take(&mut self.listeners) {
-            if speaks == Speaks::Nbd {
-                self.world.stop_listening(listener);
-            }
+        let is_nbd = |_: &ListenerId, speaks: &mut Speaks| *speaks == Speaks::Nbd;
+        for (listener, _) in self.listeners.extract_if(.., is_nbd) {
+            self.world.stop_listening(listener);
         }
         self.nbd_shut_down();
     }

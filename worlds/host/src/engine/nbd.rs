@@ -5,8 +5,8 @@ use super::client::{Ended, NewOp, Waiter};
 use super::exports::NodeExports;
 use crate::ConnId;
 use loadline_base::{SlotId, Span};
-use loadline_cluster::images::{View, split};
-use loadline_osd::{ClientId, Data, OpKind};
+use loadline_cluster::images::{SnapshotId, View, split};
+use loadline_osd::{ClientId, Data, OpKind, SnapshotNo};
 use loadline_wire::nbd::{
     Command, Extent, Failure, Kind, Limits, NbdError, Outbox, Payload, Reply, Session,
 };
@@ -46,6 +46,14 @@ pub(super) struct NbdConnections {
     /// Those with something to send or to ask for.
     touched: Vec<ConnId>,
     next_client: u32,
+}
+
+/// How a view is read.
+fn read_of(view: &View) -> OpKind {
+    match view.read_at {
+        SnapshotId::HEAD => OpKind::Read,
+        SnapshotId(snapshot) => OpKind::ReadAt(SnapshotNo(snapshot)),
+    }
 }
 
 /// Owners of work inside the client class are small numbers, used again in turn.
@@ -100,7 +108,7 @@ impl Engine {
         }
         let reads = kind == Kind::Read;
         let ops = match kind {
-            Kind::Read => self.ops_of(&view, range, OpKind::Read, &[]),
+            Kind::Read => self.ops_of(&view, range, read_of(&view), &[]),
             Kind::Write(bytes) => self.ops_of(&view, range, OpKind::Write, &bytes),
             Kind::Trim | Kind::WriteZeroes { .. } => self.ops_of(&view, range, OpKind::Zero, &[]),
             Kind::Flush | Kind::Cache => Vec::new(),
@@ -145,7 +153,7 @@ impl Engine {
     fn extents(&mut self, view: &View, (offset, length): (u64, u64)) -> Vec<Extent> {
         let mut extents: Vec<Extent> = Vec::new();
         for piece in split(view, offset, length) {
-            let hole = !self.cluster.may_hold_data(view.pool, piece.object);
+            let hole = !self.cluster.may_hold_data(view, &piece);
             match extents.last_mut() {
                 Some(last) if last.hole == hole => last.length += piece.length,
                 _ => extents.push(Extent { length: piece.length, hole, zero: hole }),

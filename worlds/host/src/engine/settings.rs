@@ -6,14 +6,16 @@ use loadline_base::Bytes;
 use loadline_cluster::Config;
 use loadline_cluster::settings::{Change, Enforcement, Settings, Target};
 use loadline_device::ClassTag;
-use loadline_osd::{Options, OsdId, Policy};
+use loadline_osd::{Event, Options, OsdId, Policy};
 use loadline_qos::ServiceClass;
 use loadline_store::WindowBounds;
 use loadline_store::paged;
 
-/// What one OSD lets into its store at a time, unless a setting says otherwise: 64 ops of the size that clients of flash
-/// mostly send, or one whole object. More work waits where the scheduler sees it.
+/// Ops that one OSD lets into its store at a time; more wait where the scheduler sees them.
 const WINDOW_OPS: u32 = 64;
+/// Their bytes, unless `bluestore_throttle_bytes` says otherwise: two whole objects. The studies' 256 KiB are for a device
+/// that serves one request after the other; a real one has small ops done while an object is being pushed.
+const WINDOW_BYTES: Bytes = Bytes::from_mib(8);
 
 /// All levels of all settings.
 pub(super) struct NodeSettings {
@@ -32,11 +34,11 @@ impl NodeSettings {
     }
 
     /// What the cluster is built from.
-    pub(super) fn cluster(&self, osds: u32) -> Config {
+    pub(super) fn cluster(&self, config: &EngineConfig) -> Config {
         let first = OsdId::new(0);
         Config {
-            osds,
-            placement_seed: 0,
+            osds: config.disks.len() as u32,
+            placement_seed: config.placement_seed,
             policy: self.policy(first),
             options: self.options(first),
             asynchronous_above: self.levels.async_recovery_min_cost(first),
@@ -50,8 +52,15 @@ impl NodeSettings {
     /// The bounds of an OSD. The loop is its only worker: code runs where it is due, so that more would mean nothing.
     pub(super) fn options(&self, osd: OsdId) -> Options {
         let options = self.levels.osd_options(osd);
-        let window = WindowBounds { ops: WINDOW_OPS, ..options.window };
+        let is_set = self.number(osd, "bluestore_throttle_bytes").is_some_and(|bytes| bytes > 0.0);
+        let bytes = if is_set { options.window.bytes } else { WINDOW_BYTES };
+        let window = WindowBounds { bytes, ops: WINDOW_OPS };
         Options { threads_per_shard: 1, window, ..options }
+    }
+
+    fn number(&self, osd: OsdId, option: &str) -> Option<f64> {
+        let option = self.levels.option(option).ok()?;
+        self.levels.effective(osd, option).0.number()
     }
 
     /// The options of every OSD's store.
@@ -80,11 +89,21 @@ impl Engine {
             change = change.and_set(Target::Stored(*scope), option, value);
         }
         self.settings.levels.apply(&change)?;
-        for osd in self.settings.levels.osds().collect::<Vec<_>>() {
-            self.settings.levels.start(osd);
+        for osd in self.disks.of.ids().collect::<Vec<_>>() {
+            self.renew_osd(osd);
         }
-        self.configure_osds();
         Ok(())
+    }
+
+    /// Starts an OSD's settings anew before it takes part in anything: run-time values are gone, and options that are
+    /// read at start are read.
+    pub(super) fn renew_osd(&mut self, osd: OsdId) {
+        self.settings.levels.start(osd);
+        let (policy, options) = (self.settings.policy(osd), self.settings.options(osd));
+        // Its queues are new ones, and perhaps fewer: what the old ones had planned is void.
+        self.due.retain(|(of, event)| *of != osd || !matches!(event, Event::Computed(_)));
+        self.timers.forget_queues(osd);
+        self.cluster.renew_osd(self.now, osd, policy, options, &mut self.effects);
     }
 
     /// Gives every OSD the settings in force, between two events.

@@ -34,6 +34,13 @@ impl Timers {
         self.due.insert(self.set, due);
     }
 
+    /// An OSD's queues are replaced by new ones, which have not asked for anything yet.
+    pub(super) fn forget_queues(&mut self, osd: OsdId) {
+        let is_of_queue = |due: &Due| matches!(due, Due::Osd(of, Timer::Shard(_)) if *of == osd);
+        self.due.retain(|_, due| !is_of_queue(due));
+        self.heap.retain(|Reverse((_, number))| self.due.contains_key(number));
+    }
+
     /// The next time, if there is one.
     pub(super) fn next(&self) -> Option<Time> {
         self.heap.peek().map(|Reverse((at, _))| *at)

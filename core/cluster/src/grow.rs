@@ -1,0 +1,119 @@
+//! OSDs that come and go: one more, another disk for one, the last one less.
+
+use crate::cluster::Cluster;
+use crate::map::OsdState;
+use crate::settings::Scope;
+use loadline_base::Time;
+use loadline_osd::{Effect, Options, Osd, OsdId, OsdSet, Policy};
+use loadline_store::paged;
+use std::fmt;
+
+/// Why an OSD cannot be forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemoveError {
+    /// It runs.
+    Up(OsdId),
+    /// Placement uses it.
+    In(OsdId),
+    /// Numbers have no gaps: only this one can go.
+    NotTheLast(OsdId),
+    /// Some data has not all of its copies where they should be; what is missing may be on this OSD only.
+    NotClean,
+}
+
+impl fmt::Display for RemoveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RemoveError::Up(osd) => write!(f, "{osd} serves: take it down first"),
+            RemoveError::In(osd) => write!(f, "placement uses {osd}: take it out first"),
+            RemoveError::NotTheLast(last) => write!(
+                f,
+                "numbers of OSDs have no gaps, so only {last} can be removed; another one may stay out, or be given a new disk"
+            ),
+            RemoveError::NotClean => f.write_str(
+                "some copies are not where they should be yet: wait until all PGs are active+clean",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RemoveError {}
+
+impl Cluster {
+    /// One more OSD, which is down and out. Its disk is to be opened, and may be empty.
+    ///
+    /// # Panics
+    /// If there are [`OsdSet::OSDS_MAX`] already.
+    pub fn add_osd(&mut self, policy: Policy, options: Options, stores: paged::Options) -> OsdId {
+        assert!(self.osds.len() < OsdSet::OSDS_MAX as usize, "a host has no room for another OSD");
+        let id = OsdId::from(self.osds.len());
+        self.osds.push(Osd::paged(id, policy, options, stores));
+        self.map.add_osd(OsdState { up: false, is_in: false });
+        self.expect_new_disk(id);
+        id
+    }
+
+    /// The disk that is opened next for this OSD is another one than before, and may be empty: then it is filled.
+    pub fn expect_new_disk(&mut self, osd: OsdId) {
+        assert!(!self.map.osds()[osd].up, "{osd} runs");
+        self.durable().forget_disk(osd);
+    }
+
+    /// Settings for an OSD that takes part in nothing yet, those that are read at its start included.
+    pub fn renew_osd(
+        &mut self,
+        now: Time,
+        osd: OsdId,
+        policy: Policy,
+        options: Options,
+        fx: &mut Vec<Effect>,
+    ) {
+        self.osds[osd].renew(now, policy, options, fx);
+    }
+
+    /// Whether an OSD can be forgotten.
+    ///
+    /// # Errors
+    /// [`RemoveError`]
+    pub fn may_remove_osd(&self, osd: OsdId) -> Result<(), RemoveError> {
+        let state = self.map.osds()[osd];
+        let last = self.map.osds().ids().next_back();
+        if state.up || self.osds[osd].is_opening() {
+            return Err(RemoveError::Up(osd));
+        }
+        if state.is_in {
+            return Err(RemoveError::In(osd));
+        }
+        if let Some(last) = last.filter(|last| *last != osd) {
+            return Err(RemoveError::NotTheLast(last));
+        }
+        let takes_part = self.map.pgs().any(|(_, pg)| {
+            [&pg.up, &pg.acting, &pg.backfill].iter().any(|members| members.contains(&osd))
+        });
+        if takes_part || !self.is_clean() { Err(RemoveError::NotClean) } else { Ok(()) }
+    }
+
+    /// Forgets the last OSD and what was stored for it. Its disk is left as it is.
+    ///
+    /// # Errors
+    /// [`RemoveError`]; nothing has changed then.
+    pub fn remove_osd(
+        &mut self,
+        now: Time,
+        osd: OsdId,
+        fx: &mut Vec<Effect>,
+    ) -> Result<(), RemoveError> {
+        self.may_remove_osd(osd)?;
+        self.osds.pop();
+        self.map.remove_last_osd();
+        self.map.next_epoch();
+        let durable = self.durable();
+        durable.forget_disk(osd);
+        durable.fillable.remove(osd);
+        durable.sizes.remove(&osd);
+        durable.faults.remove(&osd);
+        durable.settings.retain(|(scope, _), _| *scope != Scope::Osd(osd));
+        self.save_map(now, fx);
+        Ok(())
+    }
+}

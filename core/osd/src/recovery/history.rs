@@ -1,0 +1,136 @@
+//! The way of an object with a past to a copy that lacks it: a beginning, then one former state after the other, each
+//! confirmed before the next is read, then the object itself.
+//!
+//! What has come of it counts for nothing until the last step is durable: the copy lists the object in no version, and
+//! the store has no key that tells of its states.
+
+use crate::client_io::{Place, Update};
+use crate::commit::{Asker, Commit};
+use crate::disk::{Touch, keep_history, object_id};
+use crate::event::Effect;
+use crate::ids::PgId;
+use crate::message::{Data, HistoryPush, Message, Push};
+use crate::osd::Osd;
+use crate::snapshots::{History, SnapshotNo};
+use loadline_base::Time;
+use loadline_store::ObjectNo;
+use loadline_store::paged::Edit;
+
+impl Osd {
+    /// Begins to push an object to a copy, if it has a past. Otherwise it is pushed in one step.
+    pub(crate) fn begin_history(
+        &self,
+        to: Asker,
+        pg: PgId,
+        object: ObjectNo,
+        fx: &mut Vec<Effect>,
+    ) -> bool {
+        let Some(history) = self.pg(pg).and_then(|here| here.kept.get(object)) else {
+            return false;
+        };
+        let begin = HistoryPush::Begin { born: history.born, removed: history.removed };
+        let message = (Message::PushHistory(object, begin), Data::NONE);
+        self.send_as(to.urgency, to.osd, pg, message, fx);
+        true
+    }
+
+    /// A copy has the state of this label: the next one is read, or the object itself.
+    pub(crate) fn push_after(
+        &mut self,
+        now: Time,
+        to: Asker,
+        pg: PgId,
+        (object, label): (ObjectNo, SnapshotNo),
+    ) {
+        let here = self.pg(pg).expect("the interval was looked up");
+        let history = here.kept.get(object);
+        let Some(next) = history.and_then(|history| history.after(label)).copied() else {
+            return self.read_to_push(
+                now,
+                (pg, to.urgency),
+                object,
+                Commit::PushRead(to.interval, Some(to)),
+            );
+        };
+        let place = Place { pg, object, offset: 0, length: next.meta.length };
+        let touch = Touch::ReadInOrder(next.label);
+        self.access(
+            now,
+            to.urgency,
+            &place,
+            Update::none(touch),
+            Commit::StateRead(to, next.label),
+        );
+    }
+
+    /// A former state is read: off it goes.
+    pub(crate) fn state_read(
+        &self,
+        to: Asker,
+        pg: PgId,
+        (object, label): (ObjectNo, SnapshotNo),
+        data: Data,
+        fx: &mut Vec<Effect>,
+    ) {
+        let here = self.pg(pg).filter(|here| here.interval == to.interval);
+        let state = here.and_then(|here| here.kept.get(object)?.labelled(label));
+        let Some(state) = state else { return };
+        let message = (Message::PushHistory(object, HistoryPush::State(*state)), data);
+        self.send_as(to.urgency, to.osd, pg, message, fx);
+    }
+
+    /// A worker of the target carries out a step.
+    pub(crate) fn execute_history(
+        &mut self,
+        now: Time,
+        from: Asker,
+        pg: PgId,
+        (object, step, data): (ObjectNo, HistoryPush, Data),
+    ) {
+        let place = Place { pg, object, offset: 0, length: step.length().get() };
+        let update = match step {
+            HistoryPush::Begin { born, removed } => {
+                let mut edits = self.clear_object(pg, object);
+                edits.push(Edit::Remove { object: object_id(pg, object, SnapshotNo::HEAD) });
+                self.store.objects(pg).remove(object);
+                let arriving = Some(from.interval);
+                let history = History { born, removed, states: Vec::new(), arriving };
+                let here = self.pg_mut(pg).expect("the interval was looked up");
+                here.kept.change(object, |kept| *kept = history);
+                Update { edits, ..Update::none(Touch::Nothing) }
+            }
+            HistoryPush::State(state) => {
+                let here = self.pg_mut(pg).expect("the interval was looked up");
+                here.kept.change(object, |kept| kept.states.push(state));
+                let touch = Touch::PutState(state.label, data);
+                Update { version: state.meta.version, ..Update::none(touch) }
+            }
+        };
+        self.access(now, from.urgency, &place, update, Commit::HistoryStored(from, step.label()));
+    }
+
+    /// What goes with the last step: the past that came before it, or the end of one that is no longer true.
+    pub(crate) fn history_edits(&mut self, asker: Asker, pg: PgId, push: &Push) -> Vec<Edit> {
+        let here = self.pg(pg).expect("the interval was looked up");
+        let Some(history) = here.kept.get(push.object) else { return Vec::new() };
+        if history.arriving != Some(asker.interval) {
+            return self.clear_object(pg, push.object);
+        }
+        let whole = History { arriving: None, ..history.clone() };
+        vec![keep_history(pg, push.object, Some(&whole))]
+    }
+
+    /// Removes an object's past, here and on the disk.
+    pub(crate) fn clear_object(&mut self, pg: PgId, object: ObjectNo) -> Vec<Edit> {
+        let here = self.pg_mut(pg).expect("the copy was looked up");
+        let Some(history) = here.kept.take(object) else { return Vec::new() };
+        let mut edits = vec![keep_history(pg, object, None)];
+        edits.extend(
+            history
+                .states
+                .iter()
+                .map(|state| Edit::Remove { object: object_id(pg, object, state.label) }),
+        );
+        edits
+    }
+}

@@ -1,0 +1,137 @@
+//! What an update does to an object's past. The primary decides it; every copy does the same.
+
+use super::find::Found;
+use super::view::{SnapshotNo, image_of};
+use crate::ids::OsdSet;
+use crate::message::{ClientOp, OpKind};
+use crate::osd::Osd;
+use crate::pg::Primary;
+use loadline_store::ObjectNo;
+
+/// What is done to an object's past before an update, or instead of one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Before {
+    /// Nothing: the object goes on as it was.
+    #[default]
+    Nothing,
+    /// What it is now is kept under this label.
+    Keep(SnapshotNo),
+    /// It begins empty, and no snapshot up to this one shows it.
+    Create(SnapshotNo),
+    /// It begins as the first bytes of a state of an ancestor's object.
+    Copy {
+        /// No snapshot up to this one shows it.
+        born: SnapshotNo,
+        /// The ancestor.
+        image: u32,
+        /// Which state.
+        label: SnapshotNo,
+        /// How many bytes.
+        length: u32,
+    },
+    /// The state with this label gets another.
+    Relabel(SnapshotNo, SnapshotNo),
+    /// The state with this label goes.
+    Drop(SnapshotNo),
+}
+
+/// What a primary does with an update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// Carries it out, after this.
+    Go(Before),
+    /// It changes nothing.
+    Needless,
+    /// It waits until this object is where it is needed.
+    Park(ObjectNo),
+}
+
+impl Osd {
+    /// Decides about an update that is to be carried out here and by `others`.
+    pub(crate) fn decide(&mut self, op: &ClientOp, others: OsdSet) -> Decision {
+        let exists = self.store.objects(op.pg).meta(op.object).is_some();
+        let here = self.pg(op.pg).expect("the primary has the placement group");
+        let has_past = here.kept.get(op.object).is_some();
+        let is_plain = self.views.is_empty() && !has_past;
+        match op.kind {
+            OpKind::Write if is_plain => Decision::Go(Before::Nothing),
+            OpKind::Zero | OpKind::Remove if is_plain && exists => Decision::Go(Before::Nothing),
+            OpKind::Trim { snapshot, keep } => self.decide_trim(op, snapshot, keep),
+            OpKind::Purge if exists || has_past => Decision::Go(Before::Nothing),
+            OpKind::Write | OpKind::Zero | OpKind::Remove if exists => self.decide_keep(op),
+            OpKind::Write | OpKind::Zero => self.decide_first(op, others),
+            OpKind::Read | OpKind::ReadAt(_) | OpKind::Remove | OpKind::Purge => Decision::Needless,
+        }
+    }
+
+    /// An update of what exists: the newest snapshot must go on showing it, unless it is kept already, or is younger.
+    fn decide_keep(&self, op: &ClientOp) -> Decision {
+        let newest = self.newest_of(op.object);
+        let here = self.pg(op.pg).expect("the primary has the placement group");
+        let (born, label) =
+            here.kept.get(op.object).map_or_else(Default::default, |h| (h.born, h.newest()));
+        let is_shown = born < newest && label < newest;
+        Decision::Go(if is_shown { Before::Keep(newest) } else { Before::Nothing })
+    }
+
+    /// The first update of an object, behind which an ancestor's may stand.
+    fn decide_first(&mut self, op: &ClientOp, others: OsdSet) -> Decision {
+        let born = self.newest_of(op.object);
+        let (from, to) = (u64::from(op.offset), u64::from(op.offset) + u64::from(op.length));
+        let create = Decision::Go(Before::Create(born));
+        let (object, label, length) = match self.find_behind(op.pg, op.object, SnapshotNo::HEAD) {
+            Found::Unknown(object) => return Decision::Park(object),
+            Found::Absent if op.kind == OpKind::Zero => return Decision::Needless,
+            Found::Absent => return create,
+            Found::State { object, label, length } => (object, label, length),
+        };
+        if op.kind == OpKind::Zero && length <= from {
+            return Decision::Needless;
+        }
+        if from == 0 && length <= to {
+            return create;
+        }
+        let primary = self.primary(op.pg).expect("it decides");
+        if !primary.is_everywhere(object, others) {
+            return Decision::Park(object);
+        }
+        let (image, length) = (image_of(object), length as u32);
+        Decision::Go(Before::Copy { born, image, label, length })
+    }
+
+    /// What was kept for a removed snapshot goes to the one before it, if that shows it, or goes.
+    fn decide_trim(&self, op: &ClientOp, snapshot: SnapshotNo, keep: SnapshotNo) -> Decision {
+        let here = self.pg(op.pg).expect("the primary has the placement group");
+        let Some(history) = here.kept.get(op.object) else { return Decision::Needless };
+        let Some(state) = history.labelled(snapshot) else { return Decision::Needless };
+        let older = history.states.iter().take_while(|older| older.label < snapshot);
+        let before = older.last().map_or(SnapshotNo::HEAD, |older| older.label);
+        let is_shown = keep > before && keep > state.born;
+        Decision::Go(if is_shown {
+            Before::Relabel(snapshot, keep)
+        } else {
+            Before::Drop(snapshot)
+        })
+    }
+}
+
+impl Primary {
+    /// Whether these other copies have an object as this OSD has it.
+    fn is_everywhere(&self, object: ObjectNo, others: OsdSet) -> bool {
+        let is_under_way = self.recovering.contains_key(&object);
+        let is_filled = self.backfill.as_ref().is_none_or(|backfill| {
+            backfill.covers(object) || backfill.targets.iter().all(|t| !others.contains(t))
+        });
+        is_filled && !is_under_way && others.iter().all(|osd| !self.misses(osd, object))
+    }
+
+    /// Who has to get an object that an op waits for: whoever misses it by the log, or else whoever is filled and was not
+    /// reached yet.
+    pub(crate) fn who_needs(&self, this: crate::ids::OsdId, object: ObjectNo) -> OsdSet {
+        let missing = self.who_misses(this, object);
+        match &self.backfill {
+            Some(backfill) if missing.is_empty() && !backfill.covers(object) => backfill.targets,
+            _ => missing,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Where the bytes are that a read of an object gets.
+
+use super::view::{SnapshotNo, Views};
+use crate::client_io::Place;
+use crate::disk::Touch;
+use crate::ids::PgId;
+use crate::message::{ClientOp, OpKind};
+use crate::osd::Osd;
+use loadline_store::ObjectNo;
+use std::sync::Arc;
+
+/// What stands at a place in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// This state of this object, as far as it is visible.
+    State { object: ObjectNo, label: SnapshotNo, length: u64 },
+    /// Nothing: zeros.
+    Absent,
+    /// That depends on this object, which this copy lacks.
+    Unknown(ObjectNo),
+}
+
+impl Osd {
+    /// From now on, ops see images like this.
+    pub fn set_views(&mut self, views: Arc<Views>) {
+        self.views = views;
+    }
+
+    /// What a read reads, and how. An error names an object that it depends on and that this copy lacks.
+    pub(crate) fn source_of(&mut self, op: &ClientOp) -> Result<(Touch, Place), ObjectNo> {
+        let read_at = match op.kind {
+            OpKind::ReadAt(snapshot) => snapshot,
+            _ => SnapshotNo::HEAD,
+        };
+        if read_at == SnapshotNo::HEAD && !self.has_past(op.pg, op.object) {
+            return Ok((Touch::Read, Place::of(op)));
+        }
+        let place = Place::of(op);
+        match self.find(op.pg, op.object, read_at) {
+            Found::Unknown(object) => Err(object),
+            Found::Absent => Ok((Touch::Read, Place { length: 0, ..place })),
+            Found::State { object, label, length } => {
+                let length = length.saturating_sub(place.offset).min(place.length);
+                let is_present = object == op.object && label == SnapshotNo::HEAD;
+                // A former state, and an ancestor's, may get another label or be made right now; so may the present one
+                // while its first bytes are on their way from an ancestor.
+                let touch = match is_present && op.kind == OpKind::Read && !self.is_begun(object) {
+                    true => Touch::Read,
+                    false => Touch::ReadInOrder(label),
+                };
+                Ok((touch, Place { object, length, ..place }))
+            }
+        }
+    }
+
+    /// Whether the first update of an object is under way.
+    fn is_begun(&self, object: ObjectNo) -> bool {
+        self.in_flight.iter().any(|(_, in_flight)| in_flight.begins(object))
+    }
+
+    /// Whether an object has a past, or may get one with its next update.
+    fn has_past(&self, pg: PgId, object: ObjectNo) -> bool {
+        let has_view = !self.views.is_empty() && self.views.of(object, SnapshotNo::HEAD).is_some();
+        has_view || self.pg(pg).is_some_and(|here| here.kept.get(object).is_some())
+    }
+
+    /// What a read of an object at a snapshot, or now, sees: its own state, or else the nearest ancestor's.
+    pub(crate) fn find(&mut self, pg: PgId, object: ObjectNo, read_at: SnapshotNo) -> Found {
+        match self.state_at(pg, object, read_at, u64::MAX) {
+            Found::Absent => self.find_behind(pg, object, read_at),
+            found => found,
+        }
+    }
+
+    /// What stands behind an object that does not exist.
+    pub(crate) fn find_behind(&mut self, pg: PgId, object: ObjectNo, read_at: SnapshotNo) -> Found {
+        let views = self.views.clone();
+        let Some(lineage) = views.of(object, read_at) else { return Found::Absent };
+        for behind in lineage.behind(object) {
+            match self.state_at(pg, behind.object, behind.snapshot, behind.length) {
+                Found::Absent => {}
+                found => return found,
+            }
+        }
+        Found::Absent
+    }
+
+    /// An object's own state, of which at most `visible` bytes can be seen.
+    fn state_at(&mut self, pg: PgId, object: ObjectNo, read_at: SnapshotNo, visible: u64) -> Found {
+        let Some(here) = self.pg(pg) else { return Found::Absent };
+        if here.lacks.contains(&object) {
+            return Found::Unknown(object);
+        }
+        let history = here.kept.get(object);
+        let (former, born) = match history {
+            Some(history) if read_at != SnapshotNo::HEAD => {
+                let state = history.state_at(read_at).copied();
+                (state, state.map_or(history.born, |state| state.born))
+            }
+            _ => (None, SnapshotNo::HEAD),
+        };
+        if read_at != SnapshotNo::HEAD && born >= read_at {
+            return Found::Absent;
+        }
+        let meta = match former {
+            Some(state) => Some(state.meta),
+            None => self.store.objects(pg).meta(object),
+        };
+        let label = former.map_or(SnapshotNo::HEAD, |state| state.label);
+        let found = |length: u64| Found::State { object, label, length: length.min(visible) };
+        meta.map_or(Found::Absent, |meta| found(meta.length))
+    }
+
+    /// The newest snapshot that must go on showing an object as it is.
+    pub(crate) fn newest_of(&self, object: ObjectNo) -> SnapshotNo {
+        let lineage = self.views.of(object, SnapshotNo::HEAD);
+        lineage.map_or(SnapshotNo::HEAD, |lineage| lineage.newest)
+    }
+
+    /// Whether byte `offset` of an object, or one after it, may be other than zero at a snapshot, or now. A copy that
+    /// lacks the object cannot tell.
+    pub fn may_hold_data(
+        &mut self,
+        pg: PgId,
+        object: ObjectNo,
+        read_at: SnapshotNo,
+        offset: u32,
+    ) -> bool {
+        match self.find(pg, object, read_at) {
+            Found::State { length, .. } => length > u64::from(offset),
+            Found::Absent => false,
+            Found::Unknown(_) => true,
+        }
+    }
+
+    /// Whether anything is kept of an object, now or for a snapshot. A copy that lacks the object cannot tell.
+    pub fn may_hold_any(&mut self, pg: PgId, object: ObjectNo) -> bool {
+        let is_there = self.store.objects(pg).meta(object).is_some();
+        let here = self.pg(pg);
+        is_there || here.is_some_and(|h| h.lacks.contains(&object) || h.kept.get(object).is_some())
+    }
+}

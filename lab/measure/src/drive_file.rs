@@ -1,0 +1,177 @@
+//! The drive file that follows from a measurement, for the simulator's drive model. What the model has and a measurement
+//! cannot give is taken from elsewhere, and the file says so. `docs/drive-models.md` tells how each figure is found.
+
+use crate::measured::Measured;
+use crate::plan::{Does, OBJECT, SMALL};
+use loadline_base::Span;
+use loadline_device::Medium;
+use loadline_sim::Drive;
+use std::fmt::Write;
+
+/// The rate at this depth counts: an OSD's store has no more small writes in flight (qos.md 13.1: 256 KiB in 4 KiB).
+const STORE_DEPTH: u32 = 64;
+/// What `loadline serve` gives four OSDs with three copies.
+const PGS: u32 = 64;
+
+/// Why there is no drive file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoDriveFile {
+    /// Only reads were measured.
+    #[error(
+        "writes were not measured, and the drive model is about them; name a file that is not there yet, or say --write"
+    )]
+    NoWrites,
+    /// No write ended in time.
+    #[error("no write ended in the time of a measurement; take a longer --seconds")]
+    NoRate,
+}
+
+/// What the file tells of its origin.
+#[derive(Clone, Debug)]
+pub struct Provenance {
+    /// What the drive is called, without folder and ending.
+    pub name: String,
+    /// When it was measured, as text.
+    pub when: String,
+    /// By which command.
+    pub command: String,
+    /// On which machine.
+    pub host: String,
+    /// The medium, if somebody knows better than the figures.
+    pub medium: Option<Medium>,
+}
+
+/// The model's figures.
+struct Figures {
+    medium: Medium,
+    iops: f64,
+    bytes_per_s: f64,
+    per_request: Span,
+    per_mib: Span,
+    object_read: Span,
+}
+
+impl Figures {
+    /// One server with two unknowns meets two measured rates: that of small random writes at the store's depth, and that of whole
+    /// objects written one after the other. `per_request + per_mib × size` is the reciprocal of each.
+    fn of(measured: &Measured, medium: Option<Medium>) -> Result<Figures, NoDriveFile> {
+        let best = |does, block| measured.best(does, block, STORE_DEPTH);
+        let small = best(Does::Write, SMALL).ok_or(NoDriveFile::NoWrites)?;
+        let large = best(Does::Write, OBJECT).ok_or(NoDriveFile::NoWrites)?;
+        if small.iops.mean <= 0.0 || large.iops.mean <= 0.0 {
+            return Err(NoDriveFile::NoRate);
+        }
+        let [short, long] = [1.0 / small.iops.mean, 1.0 / large.iops.mean];
+        let (small_mib, large_mib) = (SMALL.as_mib_f64(), OBJECT.as_mib_f64());
+        let per_mib = ((long - short) / (large_mib - small_mib)).max(0.0);
+        let per_request = (short - per_mib * small_mib).max(1e-9);
+        let rotating = if measured.is_rotating() { Medium::Hdd } else { Medium::Ssd };
+        Ok(Figures {
+            medium: medium.unwrap_or(rotating),
+            iops: small.iops.mean,
+            bytes_per_s: large.bytes_per_s,
+            per_request: Span::from_secs_f64(per_request),
+            per_mib: Span::from_secs_f64(per_mib),
+            object_read: measured.alone(Does::Read, OBJECT).unwrap_or(Span::ZERO),
+        })
+    }
+}
+
+/// The text of a drive file.
+///
+/// # Errors
+/// [`NoDriveFile`] if the measurement does not have what the model needs.
+///
+/// # Panics
+/// If the simulator refuses the text: that is a bug of this crate.
+pub fn drive_file(measured: &Measured, from: &Provenance) -> Result<String, NoDriveFile> {
+    let figures = Figures::of(measured, from.medium)?;
+    let text = head(measured, from) + &body(measured, &figures, from);
+    if let Err(refused) = Drive::parse(&from.name, &from.name, &text) {
+        panic!("a drive file that the simulator does not take: {refused}\n{text}");
+    }
+    Ok(text)
+}
+
+/// Where it comes from, as comments.
+fn head(measured: &Measured, from: &Provenance) -> String {
+    let drive = &measured.drive;
+    let mut text = String::new();
+    let mut line = |words: String| {
+        // A comment is one line whatever stands in a path.
+        let words: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        writeln!(text, "# {words}").expect("a text grows");
+    };
+    line(format!("Measured at {} by `{}`", from.when, from.command));
+    line(format!("on {}.", from.host));
+    line(format!(
+        "{} of {} ({}), {}, {}; {} times {} s each point.",
+        loadline_base::Bytes::new(measured.drive.region_bytes),
+        drive.path.display(),
+        drive.file_system.as_deref().unwrap_or("a device"),
+        drive.mode,
+        drive.event_loop,
+        measured.repeats,
+        measured.seconds
+    ));
+    for warning in &measured.warnings {
+        line(format!("Note: {warning}"));
+    }
+    line(
+        "docs/drive-models.md tells how each figure was found, and what the model leaves out."
+            .to_owned(),
+    );
+    text
+}
+
+fn body(measured: &Measured, figures: &Figures, from: &Provenance) -> String {
+    let drive = &measured.drive;
+    let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
+    let names = [drive.model.as_deref(), drive.device.as_deref()];
+    let name = names.into_iter().flatten().next().unwrap_or("a drive without a name");
+    let model = quoted(&format!("{name}, measured through {}", drive.path.display()));
+    let source = quoted(&format!(
+        "none is published: four thirds of the drive's own {:.0} IOPS, which is what four of them with three copies could do at most; measured at {}",
+        figures.iops, from.when
+    ));
+    let peak = quoted(&format!("{:.0} MB/s, measured in whole objects", figures.bytes_per_s / 1e6));
+    let window = match figures.medium {
+        Medium::Ssd => "256 KiB",
+        Medium::Hdd | Medium::Hybrid => "40 MiB",
+    };
+    format!(
+        r#"model = {model}
+medium = "{medium}"
+capacity_iops = {iops:.0}        # measured: 4 KiB random writes; an OSD on it does fewer, see its start benchmark
+bandwidth = "{bandwidth:.2} MiB"  # measured: 4 MiB sequential writes, per second
+window = "{window}"         # not measured: bluestore_throttle_bytes of the study (qos.md 13.1)
+worker_time = "15 us"       # not measured: qos.md 13.3b
+link_delay = "0"            # not measured: the OSDs of one host hand messages over at once
+
+[service]
+per_request = "{per_request} ns"  # from both rates of writes
+per_mib = "{per_mib} ns"
+reads = "beside"            # the model has no rate of reads: they pass the writes, each in the time of one request
+
+[calibration]
+baseline_iops = {baseline:.0}
+source = {source}
+peak = {peak}
+
+[fitted]
+pgs = {PGS}
+pgs_why = "Not measured: what `loadline serve` gives four OSDs with three copies."
+object_handling = "{object_read} ns"
+object_handling_why = "Measured: the mean time to read a whole object with nothing else in flight; recovery reads one before it writes it."
+software_stage = "0"
+software_stage_why = "An effect seen in one study's build, not a property of a drive."
+"#,
+        medium = figures.medium,
+        iops = figures.iops.max(1.0),
+        bandwidth = (figures.bytes_per_s / f64::from(1 << 20)).max(0.01),
+        per_request = figures.per_request.nanos().max(1),
+        per_mib = figures.per_mib.nanos(),
+        baseline = (figures.iops * 4.0 / 3.0).max(1.0),
+        object_read = figures.object_read.nanos(),
+    )
+}

@@ -1,0 +1,20 @@
+//! What a drive does: random and sequential transfers, reads and writes apart, at several depths, repeated so that each
+//! figure has an interval; and the drive file that the simulator takes from them.
+//!
+//! Requests go through the host's event loop, the same one that a node uses. This crate may not know studies, clients or
+//! OSDs, and it never writes to anything that was there before without its caller's word that it may.
+
+mod drive_file;
+mod measure;
+mod measured;
+mod plan;
+mod run;
+mod target;
+mod warning;
+
+pub use drive_file::{NoDriveFile, Provenance, drive_file};
+pub use measure::{MeasureError, Progress, measure};
+pub use measured::{Estimate, Latencies, Measured, MeasuredDrive, PointResult};
+pub use plan::{Does, Order, Pattern, Point, points};
+pub use target::{Refused, Target};
+pub use warning::Warning;

@@ -1,0 +1,123 @@
+//! The measurement: every point once in each round, so that what changes with time shows as drift and not as a difference
+//! between points.
+
+use crate::measured::{Measured, MeasuredDrive, PointResult};
+use crate::plan::{Order, Point, points};
+use crate::run::{Run, fill, run};
+use crate::target::{Refused, Target};
+use crate::warning::{Circumstances, of_circumstances, of_points};
+use loadline_base::{Bytes, mix64};
+use loadline_host::{DiskOpenError, DriveFacts, Loop, LoopError, LoopOptions};
+
+/// Memory for transfers in flight: a few of the largest, each in one piece.
+const IN_FLIGHT: Bytes = Bytes::from_mib(64);
+
+/// A measurement that came to no result.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasureError {
+    /// It must not be done so.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// The file or device cannot be opened.
+    #[error(transparent)]
+    Open(#[from] DiskOpenError),
+    /// The loop cannot be made.
+    #[error(transparent)]
+    Loop(#[from] LoopError),
+    /// A transfer failed.
+    #[error("a transfer failed, so nothing can be said of this drive: {0}")]
+    Transfer(std::io::Error),
+    /// The drive cannot be looked at.
+    #[error("it cannot be looked at: {0}")]
+    Facts(std::io::Error),
+    /// Whoever watches does not want to go on.
+    #[error("interrupted; nothing was kept")]
+    Interrupted,
+}
+
+/// How far a measurement is.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    /// The region is being written whole; the share that is.
+    Filling(f64),
+    /// So many of so many measurements are made; the next is of this point.
+    Measuring {
+        /// Made.
+        made: usize,
+        /// In all.
+        of: usize,
+        /// The next.
+        point: &'a Point,
+    },
+}
+
+/// Measures a target. `watch` hears how far it is, and answers whether to go on.
+///
+/// # Errors
+/// [`MeasureError`]; a file that was made is removed then too.
+pub fn measure(
+    target: Target,
+    order: &Order,
+    watch: &mut dyn FnMut(Progress<'_>) -> bool,
+) -> Result<Measured, MeasureError> {
+    let Target { disk, region, writes, made } = target;
+    let (path, direct, mode) =
+        (disk.path().to_owned(), disk.mode().direct, disk.mode().to_string());
+    let mut options = LoopOptions::default();
+    (options.backend, options.disk_memory) = (order.backend, IN_FLIGHT);
+    let mut world = Loop::<()>::new(options)?;
+    let id = world.add_disk(disk)?;
+    if writes {
+        fill(&mut world, id, region, &mut |share| watch(Progress::Filling(share)))?;
+    }
+    let facts = DriveFacts::of(&path).map_err(MeasureError::Facts)?;
+    let points = points(writes);
+    let mut runs: Vec<Vec<Run>> = vec![Vec::new(); points.len()];
+    for round in 0..order.repeats as usize {
+        for (index, point) in points.iter().enumerate() {
+            let (at, of) = (round * points.len() + index, order.repeats as usize * points.len());
+            if !watch(Progress::Measuring { made: at, of, point }) {
+                return Err(MeasureError::Interrupted);
+            }
+            let seed = mix64(order.seed ^ mix64(at as u64));
+            runs[index].push(run(&mut world, id, point, region, (order.time, seed))?);
+        }
+    }
+    let points: Vec<PointResult> =
+        points.iter().zip(&runs).map(|(point, runs)| PointResult::new(point, runs)).collect();
+    let mut warnings = of_circumstances(&Circumstances {
+        facts: &facts,
+        direct,
+        mode: world.mode(),
+        region,
+        writes,
+        memory: memory(),
+    });
+    warnings.extend(of_points(&points));
+    drop(made);
+    Ok(Measured {
+        drive: MeasuredDrive {
+            path,
+            region_bytes: region.get(),
+            device: facts.device,
+            model: facts.model,
+            rotational: facts.rotational,
+            scheduler: facts.scheduler,
+            file_system: facts.file_system,
+            mode,
+            event_loop: world.mode().to_string(),
+        },
+        seconds: order.time.as_secs_f64(),
+        repeats: order.repeats,
+        points,
+        warnings,
+    })
+}
+
+/// This machine's memory, if it tells.
+fn memory() -> Option<Bytes> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib = line.split_whitespace().next()?.parse().ok()?;
+    Some(Bytes::from_kib(kib))
+}

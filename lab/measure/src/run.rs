@@ -1,0 +1,206 @@
+//! One measurement of one point: so many transfers in flight for so long, each replaced by another when it ends.
+
+use crate::measure::MeasureError;
+use crate::plan::{Does, Pattern, Point};
+use loadline_base::{Bytes, Rng, Span, Time};
+use loadline_device::{ClassTag, Kind, Outcome, Priority, Request};
+use loadline_host::{Clock, DiskId, Happening, Loop};
+use loadline_stats::{LatencyHistogram, warm_up_len};
+
+/// The measured time is cut into so many parts, whose rates tell whether the drive was steady.
+const PARTS: u64 = 40;
+/// Before it, the line fills and the drive settles for this share of the measured time.
+const RAMP: u64 = 5;
+
+/// What one measurement found.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    /// Transfers per second.
+    pub iops: f64,
+    /// From handing a transfer to the loop until the loop answers.
+    pub latency: LatencyHistogram,
+    /// Processor time of each transfer, in microseconds.
+    pub cpu_us: f64,
+    /// Whether the rate settled.
+    pub steady: bool,
+}
+
+/// The transfers of a point.
+struct Traffic<'a> {
+    point: &'a Point,
+    region: Bytes,
+    rng: Rng,
+    next: u64,
+    /// When each of the transfers in flight was handed in.
+    since: Vec<Time>,
+}
+
+/// What is counted in the measured time.
+struct Count {
+    from: Time,
+    until: Time,
+    latency: LatencyHistogram,
+    parts: Vec<f64>,
+    cpu_before: Option<Span>,
+    cpu_after: Option<Span>,
+}
+
+/// Measures a point once.
+pub(crate) fn run(
+    world: &mut Loop<()>,
+    disk: DiskId,
+    point: &Point,
+    region: Bytes,
+    (time, seed): (Span, u64),
+) -> Result<Run, MeasureError> {
+    let now = world.now();
+    let from = now + time / RAMP;
+    let mut count = Count {
+        from,
+        until: from + time,
+        latency: LatencyHistogram::new(),
+        parts: vec![0.0; PARTS as usize],
+        cpu_before: None,
+        cpu_after: None,
+    };
+    let mut traffic = Traffic::new(point, region, seed);
+    for token in 0..point.depth {
+        traffic.submit(world, disk, u64::from(token), None);
+    }
+    let mut happened = Vec::new();
+    while world.in_flight(disk) > 0 {
+        world.turn(None, &mut happened);
+        let now = world.now();
+        for happening in happened.drain(..) {
+            let Happening::DiskDone { token, outcome, data, error, .. } = happening else {
+                continue;
+            };
+            if outcome != Outcome::Done {
+                drain(world, disk);
+                return Err(MeasureError::Transfer(std::io::Error::from_raw_os_error(
+                    error.unwrap_or_default(),
+                )));
+            }
+            count.take(now, traffic.since[token as usize]);
+            if now < count.until {
+                traffic.submit(world, disk, token, Some(data));
+            }
+        }
+    }
+    Ok(count.end(time))
+}
+
+/// Waits for what is in flight.
+fn drain(world: &mut Loop<()>, disk: DiskId) {
+    while world.in_flight(disk) > 0 {
+        world.turn(None, &mut Vec::new());
+    }
+}
+
+/// Writes a region whole, so that no later transfer meets a hole, or a block that was never written. `tell` hears how
+/// far it is and answers whether to go on.
+pub(crate) fn fill(
+    world: &mut Loop<()>,
+    disk: DiskId,
+    region: Bytes,
+    tell: &mut dyn FnMut(f64) -> bool,
+) -> Result<(), MeasureError> {
+    let piece = Point {
+        does: Does::Write,
+        pattern: Pattern::Sequential,
+        block: crate::plan::OBJECT,
+        depth: 4,
+    };
+    let mut traffic = Traffic::new(&piece, region, 0);
+    let pieces = region.get() / piece.block.get();
+    let mut happened = Vec::new();
+    for number in 0..pieces {
+        traffic.submit(world, disk, number % 4, None);
+        while world.in_flight(disk) > 3 || number + 1 == pieces && world.in_flight(disk) > 0 {
+            world.turn(None, &mut happened);
+        }
+        for happening in happened.drain(..) {
+            if let Happening::DiskDone { outcome: Outcome::Failed, error, .. } = happening {
+                drain(world, disk);
+                let error = std::io::Error::from_raw_os_error(error.unwrap_or_default());
+                return Err(MeasureError::Transfer(error));
+            }
+        }
+        if !tell((number + 1) as f64 / pieces as f64) {
+            drain(world, disk);
+            return Err(MeasureError::Interrupted);
+        }
+    }
+    world.submit(disk, 0, &request(Kind::Flush, 0, 0), Vec::new());
+    drain(world, disk);
+    Ok(())
+}
+
+impl<'a> Traffic<'a> {
+    fn new(point: &'a Point, region: Bytes, seed: u64) -> Traffic<'a> {
+        let since = vec![Time::ZERO; point.depth as usize];
+        Traffic { point, region, rng: Rng::new(seed), next: 0, since }
+    }
+
+    /// Hands one transfer in; `used` is the buffer of the one before it.
+    fn submit(&mut self, world: &mut Loop<()>, disk: DiskId, token: u64, used: Option<Vec<u8>>) {
+        let block = self.point.block.get();
+        let places = self.region.get() / block;
+        let place = match self.point.pattern {
+            Pattern::Random => self.rng.below(places),
+            Pattern::Sequential => self.next % places,
+        };
+        self.next += 1;
+        let (kind, data) = match self.point.does {
+            Does::Read => (Kind::Read, Vec::new()),
+            Does::Write => (Kind::Write, used.unwrap_or_else(|| noise(&mut self.rng, block))),
+        };
+        self.since[token as usize] = world.now();
+        world.submit(disk, token, &request(kind, place * block, block), data);
+    }
+}
+
+/// Bytes that no drive can make smaller.
+fn noise(rng: &mut Rng, length: u64) -> Vec<u8> {
+    (0..length / 8).flat_map(|_| rng.next_u64().to_le_bytes()).collect()
+}
+
+fn request(kind: Kind, offset: u64, length: u64) -> Request {
+    Request {
+        kind,
+        offset,
+        length: Bytes::new(length),
+        class: ClassTag(0),
+        priority: Priority::default(),
+        duration_limit: None,
+    }
+}
+
+impl Count {
+    /// A transfer that began at `since` has ended.
+    fn take(&mut self, now: Time, since: Time) {
+        if now < self.from {
+            return;
+        }
+        if now >= self.until {
+            self.cpu_after.get_or_insert_with(Clock::processor_time);
+            return;
+        }
+        self.cpu_before.get_or_insert_with(Clock::processor_time);
+        self.latency.record(now.since(since).nanos());
+        let whole = self.until.since(self.from).nanos();
+        let part = now.since(self.from).nanos() * PARTS / whole;
+        self.parts[part as usize] += 1.0;
+    }
+
+    fn end(self, time: Span) -> Run {
+        let ended = self.latency.count();
+        let cpu = self.cpu_before.zip(self.cpu_after).map_or(Span::ZERO, |(from, to)| to - from);
+        Run {
+            iops: ended as f64 / time.as_secs_f64(),
+            cpu_us: cpu.nanos() as f64 / 1e3 / ended.max(1) as f64,
+            steady: warm_up_len(&self.parts).is_some(),
+            latency: self.latency,
+        }
+    }
+}

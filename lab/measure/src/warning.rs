@@ -1,0 +1,199 @@
+//! Why a figure is to be read with care. Each warning ends in what to do.
+
+use crate::measured::PointResult;
+use crate::plan::Does;
+use loadline_base::Bytes;
+use loadline_host::{DriveFacts, Mode};
+use loadline_stats::trend;
+use serde::{Serialize, Serializer};
+use std::fmt;
+
+/// Drives for servers have up to a few gibibytes of memory of their own, drives for desktops a quarter of one.
+const DRIVE_CACHE: Bytes = Bytes::from_mib(4096);
+/// An interval of more than this share of the mean on either side is wide.
+const WIDE: f64 = 0.1;
+/// Less of a change from the first to the last repeat is no drift worth telling.
+const DRIFT: f64 = 0.05;
+
+/// One reason.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Warning {
+    /// Transfers went through the page cache.
+    Buffered,
+    /// The file is in memory, not on a drive.
+    InMemory,
+    /// The page cache could hold the whole region.
+    FitsMemory(Bytes, Bytes),
+    /// The drive's own cache could hold the whole region.
+    FitsDriveCache(Bytes),
+    /// Somebody else's machine stands between.
+    Virtual(String),
+    /// What the drive answers is not yet durable.
+    VolatileCache,
+    /// Part of the region holds nothing.
+    Holes {
+        /// The region.
+        region: Bytes,
+        /// What of it is allocated.
+        allocated: Bytes,
+    },
+    /// Threads carried the requests out.
+    Threads,
+    /// Points whose interval is wide.
+    Wide(Vec<String>),
+    /// Points at which most repeats did not settle.
+    Unsteady(Vec<String>),
+    /// The drive became faster or slower while it was measured.
+    Drift {
+        /// In which direction of transfer.
+        does: Does,
+        /// Change from the first to the last repeat, a share.
+        change: f64,
+    },
+}
+
+impl Warning {
+    fn kind(&self) -> &'static str {
+        match self {
+            Warning::Buffered => "buffered",
+            Warning::InMemory => "in_memory",
+            Warning::FitsMemory(..) => "fits_memory",
+            Warning::FitsDriveCache(_) => "fits_drive_cache",
+            Warning::Virtual(_) => "virtual",
+            Warning::VolatileCache => "volatile_cache",
+            Warning::Holes { .. } => "holes",
+            Warning::Threads => "threads",
+            Warning::Wide(_) => "wide_intervals",
+            Warning::Unsteady(_) => "unsteady",
+            Warning::Drift { .. } => "drift",
+        }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::Buffered => f.write_str(
+                "buffered: transfers go through the page cache, so these are memory's figures; measure on a file system with direct I/O",
+            ),
+            Warning::InMemory => {
+                f.write_str("the file is in memory (tmpfs); choose a place on the drive")
+            }
+            Warning::FitsMemory(region, memory) => write!(
+                f,
+                "the region of {region} fits into this machine's {memory} of memory; take a larger --size"
+            ),
+            Warning::FitsDriveCache(region) => write!(
+                f,
+                "a region of {region} may fit into the drive's own cache; take a --size of more than {DRIVE_CACHE}"
+            ),
+            Warning::Virtual(device) => write!(
+                f,
+                "{device} is a virtual device: its host may cache, and others may share it; measure at different times"
+            ),
+            Warning::VolatileCache => f.write_str(
+                "the drive has a volatile write cache: a write is answered before it is durable, and flushes cost extra; compare with the cache off (`echo 'write through' > /sys/block/DEVICE/queue/write_cache` tells the kernel so, the drive's own tool switches it)",
+            ),
+            Warning::Holes { region, allocated } => write!(
+                f,
+                "only {allocated} of the region of {region} are allocated: reads of holes cost nothing; write the file whole first, or measure with --write"
+            ),
+            Warning::Threads => f.write_str(
+                "threads carry requests out, so the depth is bounded by their number; allow io_uring for depths above 16",
+            ),
+            Warning::Wide(points) => write!(
+                f,
+                "intervals wider than ±{:.0} %: {}; take a longer --seconds or more of --repeat",
+                WIDE * 100.0,
+                points.join(", ")
+            ),
+            Warning::Unsteady(points) => write!(
+                f,
+                "the rate did not settle: {}; take a longer --seconds, and let the machine do nothing else",
+                points.join(", ")
+            ),
+            Warning::Drift { does, change } => write!(
+                f,
+                "drift: {} changed by {:+.0} % from the first repeat to the last; a drive that was empty or cold needs more of --repeat until it is steady",
+                if *does == Does::Read { "reads" } else { "writes" },
+                change * 100.0
+            ),
+        }
+    }
+}
+
+impl Serialize for Warning {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let parts = [("kind", self.kind().to_owned()), ("text", self.to_string())];
+        serializer.collect_map(parts)
+    }
+}
+
+/// What is known before the first transfer.
+pub(crate) struct Circumstances<'a> {
+    pub facts: &'a DriveFacts,
+    pub direct: bool,
+    pub mode: &'a Mode,
+    pub region: Bytes,
+    pub writes: bool,
+    pub memory: Option<Bytes>,
+}
+
+/// What the circumstances alone say.
+pub(crate) fn of_circumstances(at: &Circumstances<'_>) -> Vec<Warning> {
+    let mut found = Vec::new();
+    let facts = at.facts;
+    if facts.is_in_memory() {
+        found.push(Warning::InMemory);
+    } else if !at.direct {
+        found.push(Warning::Buffered);
+    }
+    match at.memory {
+        Some(memory) if !at.direct && at.region < memory => {
+            found.push(Warning::FitsMemory(at.region, memory));
+        }
+        _ if at.region < DRIVE_CACHE && !facts.is_in_memory() => {
+            found.push(Warning::FitsDriveCache(at.region));
+        }
+        _ => {}
+    }
+    if let Some(device) = facts.device.as_ref().filter(|_| facts.is_virtual) {
+        found.push(Warning::Virtual(device.clone()));
+    }
+    if at.writes && facts.volatile_cache == Some(true) {
+        found.push(Warning::VolatileCache);
+    }
+    if let Some(allocated) = facts.allocated.filter(|allocated| *allocated < at.region) {
+        found.push(Warning::Holes { region: at.region, allocated });
+    }
+    if matches!(at.mode, Mode::Threads { .. }) {
+        found.push(Warning::Threads);
+    }
+    found
+}
+
+/// What the figures say.
+pub(crate) fn of_points(points: &[PointResult]) -> Vec<Warning> {
+    let named = |wanted: &dyn Fn(&PointResult) -> bool| {
+        let name = |point: &PointResult| format!("{} at depth {}", point.point(), point.depth);
+        points.iter().filter(|point| wanted(point)).map(name).collect::<Vec<_>>()
+    };
+    let wide = named(&|point| point.iops.half_width > WIDE * point.iops.mean);
+    let unsteady = named(&|point| 2 * point.unsteady as usize > point.repeats.len());
+    let lists = [Warning::Wide(wide), Warning::Unsteady(unsteady)];
+    let holds = |warning: &Warning| match warning {
+        Warning::Wide(points) | Warning::Unsteady(points) => !points.is_empty(),
+        _ => true,
+    };
+    let drifts = [Does::Read, Does::Write].into_iter().filter_map(|does| drift(points, does));
+    lists.into_iter().filter(holds).chain(drifts).collect()
+}
+
+/// Drift of all points of a direction together, where the data exclude that there is none.
+fn drift(points: &[PointResult], does: Does) -> Option<Warning> {
+    let of_does = points.iter().filter(|point| point.does == does);
+    let series: Vec<Vec<f64>> = of_does.map(|point| point.repeats.clone()).collect();
+    let change = trend(&series)?;
+    let shown = change.mean.abs() > DRIFT && !change.contains(0.0);
+    shown.then_some(Warning::Drift { does, change: change.mean })
+}

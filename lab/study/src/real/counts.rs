@@ -1,0 +1,77 @@
+//! How recovery goes on: the counters, second by second, from the OSD's return until every copy is where it should be.
+
+use super::Halt;
+use super::guest::{Guest, Heed};
+use crate::recovery::RunError;
+use loadline_base::{Span, Time};
+use loadline_host::DirectCounts;
+
+/// How closely the end of a recovery is timed. A small recovery lasts a second or two.
+pub(super) const TICK: Span = Span::from_millis(20);
+
+/// A returned OSD that misses something says so within this time.
+const FIRST_SIGN: Span = Span::from_secs(5);
+
+/// What was counted.
+#[derive(Debug)]
+pub(super) struct Course {
+    /// Objects not in their places when the OSD was back.
+    pub objects: u64,
+    /// The same at the end of every whole second.
+    pub left: Vec<u64>,
+    /// From the return to the end.
+    pub window: Span,
+}
+
+/// Counts, while whatever loads the node goes on.
+pub(super) struct Counter<'a> {
+    pub setup: &'a str,
+    pub scale: f64,
+    pub limit: Span,
+    /// When the OSD was back, by the guest's clock.
+    pub begun: Time,
+}
+
+impl Counter<'_> {
+    /// Until nothing is misplaced or degraded any more.
+    pub(super) fn until_recovered(
+        &self,
+        guest: &mut Guest,
+        heed: &mut Heed<'_, '_>,
+    ) -> Result<Course, Halt> {
+        let mut course = Course { objects: 0, left: Vec::new(), window: Span::ZERO };
+        for ticks in 1.. {
+            guest.pause(self.begun + TICK * ticks)?;
+            let counts = guest.counts()?;
+            let window = guest.now().since(self.begun);
+            let left = left(&counts);
+            // The return is a step of every placement group; the count is whole when all have taken it.
+            course.objects = course.objects.max(left);
+            while (course.left.len() as u64) < window.nanos() / 1_000_000_000 {
+                course.left.push(left);
+            }
+            course.window = window;
+            if left == 0 && counts.clean && course.objects > 0 {
+                return Ok(course);
+            }
+            self.go_on(&course, left)?;
+            heed.at(1.0 - left as f64 / course.objects.max(1) as f64)?;
+        }
+        unreachable!("the counting ends by one of its conditions")
+    }
+
+    fn go_on(&self, course: &Course, left: u64) -> Result<(), Halt> {
+        let setup = self.setup.to_owned();
+        if course.objects == 0 && course.window > FIRST_SIGN {
+            return Err(Halt::Run(RunError::NothingToRecover { setup, scale: self.scale }));
+        }
+        if course.window > self.limit {
+            return Err(Halt::Run(RunError::NeverEnded { setup, limit: self.limit, left }));
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn left(counts: &DirectCounts) -> u64 {
+    counts.progress.misplaced + counts.progress.degraded
+}

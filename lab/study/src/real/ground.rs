@@ -1,0 +1,203 @@
+//! What a real run stands on: a folder with new files, or devices that may be written over. It is checked before anything is
+//! written, and cleared when the run is over.
+
+use super::work::RealWork;
+use crate::place::{HostPlace, RealDisks};
+use loadline_base::Bytes;
+use loadline_host::write_empty_store;
+use rustix::fs::{FlockOperation, flock, statvfs};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+/// The folder that runs make inside the one that was named.
+const FOLDER: &str = "loadline-study";
+/// A file in it that says whose it is. A running study holds a lock on it.
+const MARK: &str = "made-by-loadline-study";
+
+/// A device whose beginning holds nothing but zeros holds no file system, no partitions and no store.
+const BLANK: usize = 1 << 20;
+
+/// Room that stays free for the system, and for what the file system itself needs.
+const SPARE: Bytes = Bytes::from_mib(256);
+
+/// The disks of one run. Dropping it clears them.
+pub(super) struct Ground {
+    pub folder: PathBuf,
+    pub socket: PathBuf,
+    pub disks: Vec<PathBuf>,
+    /// Whether the disks are files that the node makes.
+    pub make_files: bool,
+    keep: bool,
+    /// Held for as long as the run lasts.
+    _lock: File,
+}
+
+/// Whether a run could begin.
+pub(super) fn check(disks: &RealDisks, work: &RealWork, overwrite: bool) -> Result<(), String> {
+    match disks {
+        RealDisks::Files(folder) => check_folder(folder, work),
+        RealDisks::Devices(devices) => check_devices(devices, work, overwrite),
+    }
+}
+
+fn check_folder(folder: &Path, work: &RealWork) -> Result<(), String> {
+    let found = fs::metadata(folder).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            format!("{} is not there; make the folder first", folder.display())
+        }
+        _ => format!("{} cannot be used: {error}", folder.display()),
+    })?;
+    if !found.is_dir() {
+        return Err(format!("{} is no folder; name one", folder.display()));
+    }
+    let own = folder.join(FOLDER);
+    let mut reclaimed = 0;
+    if own.exists() {
+        check_own(&own)?;
+        reclaimed = bytes_in(&own);
+    }
+    let room = statvfs(folder)
+        .map_err(|error| format!("{} cannot be asked for its room: {error}", folder.display()))?;
+    let free = Bytes::new(room.f_bavail * room.f_frsize + reclaimed);
+    let wanted = work.disk_bytes() + SPARE;
+    if free < wanted {
+        return Err(format!(
+            "{} has {:.1} GiB free and the study needs {:.1} GiB ({} OSDs of {}); take a smaller --set scale or --set image",
+            folder.display(),
+            gib(free),
+            gib(wanted),
+            work.osds,
+            work.osd_size
+        ));
+    }
+    Ok(())
+}
+
+fn gib(bytes: Bytes) -> f64 {
+    bytes.as_mib_f64() / 1024.0
+}
+
+/// A folder of this name that no study made is left alone.
+fn check_own(own: &Path) -> Result<(), String> {
+    match own.join(MARK).is_file() {
+        true => Ok(()),
+        false => Err(format!(
+            "{} holds files that no study made; move them away, or name another folder",
+            own.display()
+        )),
+    }
+}
+
+fn bytes_in(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.metadata().ok()).map(|found| found.len()).sum()
+}
+
+fn check_devices(devices: &[PathBuf], work: &RealWork, overwrite: bool) -> Result<(), String> {
+    if devices.len() != work.osds as usize {
+        return Err(format!(
+            "the study has {} OSDs and {} devices are named; name one for each, or --set osds={}",
+            work.osds,
+            devices.len(),
+            devices.len()
+        ));
+    }
+    devices.iter().try_for_each(|device| check_device(device, work, overwrite))
+}
+
+fn check_device(device: &Path, work: &RealWork, overwrite: bool) -> Result<(), String> {
+    let shown = device.display();
+    let cannot = |error: io::Error| format!("{shown} cannot be used: {error}");
+    let found = fs::metadata(device).map_err(cannot)?;
+    if !found.file_type().is_block_device() {
+        return Err(format!("{shown} is no block device; files go by --on files:DIR"));
+    }
+    let mut file = File::open(device).map_err(cannot)?;
+    let size = Bytes::new(file.seek(SeekFrom::End(0)).map_err(cannot)?);
+    if size < work.osd_size {
+        let wanted = work.osd_size;
+        return Err(format!("{shown} has {size} and an OSD of this study needs {wanted}"));
+    }
+    if !overwrite && !is_blank(&mut file).map_err(cannot)? {
+        return Err(format!("{shown} holds data; --overwrite lets the study destroy it"));
+    }
+    Ok(())
+}
+
+fn is_blank(file: &mut File) -> io::Result<bool> {
+    let mut head = vec![0; BLANK];
+    file.seek(SeekFrom::Start(0))?;
+    file.read_exact(&mut head)?;
+    Ok(head.iter().all(|byte| *byte == 0))
+}
+
+impl Ground {
+    /// Clears what an earlier run left, and makes room for a new one.
+    pub(super) fn prepare(place: &HostPlace, work: &RealWork) -> Result<Ground, String> {
+        check(&place.disks, work, place.overwrite)?;
+        let folder = match &place.disks {
+            RealDisks::Files(folder) => folder.join(FOLDER),
+            RealDisks::Devices(_) => std::env::temp_dir().join(FOLDER),
+        };
+        let lock = take_folder(&folder)?;
+        let disks = match &place.disks {
+            RealDisks::Files(_) => {
+                (0..work.osds).map(|osd| folder.join(format!("osd.{osd}"))).collect()
+            }
+            RealDisks::Devices(devices) => devices.clone(),
+        };
+        let make_files = matches!(place.disks, RealDisks::Files(_));
+        if !make_files {
+            for device in &disks {
+                write_empty_store(device, super::node::PROTECTION)
+                    .map_err(|error| error.to_string())?;
+            }
+        }
+        let socket = folder.join("nbd.sock");
+        Ok(Ground { socket, folder, disks, make_files, keep: place.keep_files, _lock: lock })
+    }
+}
+
+/// Makes the folder anew, and locks it.
+fn take_folder(folder: &Path) -> Result<File, String> {
+    let cannot = |error: io::Error| format!("{} cannot be used: {error}", folder.display());
+    if folder.exists() {
+        check_own(folder)?;
+    }
+    fs::create_dir_all(folder).map_err(cannot)?;
+    let mark = folder.join(MARK);
+    let lock = File::options().create(true).append(true).open(&mark).map_err(cannot)?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive)
+        .map_err(|_| format!("another study runs in {}; wait for its end", folder.display()))?;
+    for entry in fs::read_dir(folder).map_err(cannot)? {
+        let path = entry.map_err(cannot)?.path();
+        if path != mark {
+            fs::remove_file(&path).map_err(cannot)?;
+        }
+    }
+    Ok(lock)
+}
+
+impl Drop for Ground {
+    /// What cannot be removed now is removed by the next run.
+    fn drop(&mut self) {
+        if self.keep {
+            return;
+        }
+        if !self.make_files {
+            for device in &self.disks {
+                let _ = wipe(device);
+            }
+        }
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// So that the next run finds the device blank, as this one did.
+fn wipe(device: &Path) -> io::Result<()> {
+    let mut file = File::options().write(true).open(device)?;
+    file.write_all(&vec![0; BLANK])?;
+    file.sync_all()
+}

@@ -1,0 +1,186 @@
+//! What stands under a real run: file system, drive, how the node reaches them, and what makes its figures doubtful.
+
+use super::node::{LOG_MODE, PROTECTION};
+use super::work::RealWork;
+use crate::place::{HostPlace, RealDisks};
+use crate::record::RealFacts;
+use crate::result::NamedValue;
+use loadline_base::Bytes;
+use loadline_host::DirectModes;
+use rustix::fs::{Dev, major, minor};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Load of the machine, in tasks per core, from which on it is not ours alone.
+const BUSY: f64 = 0.5;
+
+/// Everything that is known before the run, and what is doubtful about it.
+pub(super) fn look(place: &HostPlace, work: &RealWork) -> RealFacts {
+    let mut facts = RealFacts::default();
+    facts.know("Disks of the OSDs", disks(place, work));
+    let (path, device) = match &place.disks {
+        RealDisks::Files(folder) => (folder, device_number(folder, MetadataExt::dev)),
+        RealDisks::Devices(devices) => (&devices[0], device_number(&devices[0], MetadataExt::rdev)),
+    };
+    if let RealDisks::Files(_) = place.disks {
+        facts.know("File system", file_system(device).unwrap_or_else(|| "unknown".to_owned()));
+    }
+    match Queue::of(device) {
+        Some(queue) => queue.tell(&mut facts),
+        None => {
+            let text = format!("none: {} is on no block device of this machine", path.display());
+            facts.know("Drive", text);
+        }
+    }
+    facts.know("Writes are answered", answered().to_owned());
+    facts.know("Torn checkpoints are made whole from", format!("the {PROTECTION} images"));
+    facts.know("Clients", place.client.to_string());
+    if let Some(load) = load_per_core().filter(|load| *load > BUSY) {
+        facts.doubt(format!(
+            "Other work kept the machine busy before a run ({load:.1} tasks per core); stop it and run again before \
+             trusting small differences."
+        ));
+    }
+    facts
+}
+
+/// What the running node says of itself.
+pub(super) fn reached(facts: &mut RealFacts, modes: &DirectModes) {
+    let buffered = modes.direct.iter().filter(|direct| !**direct).count();
+    let disks = if buffered == 0 { "direct" } else { "buffered" };
+    facts.know("Event loop", format!("{}, {disks} I/O", modes.event_loop));
+    if buffered > 0 {
+        facts.doubt(
+            "The disks were reached through the page cache, so the figures are memory's; use a file system that \
+             can do direct I/O."
+                .to_owned(),
+        );
+    }
+    if modes.event_loop.starts_with("threads") {
+        facts.doubt(
+            "The system refuses io_uring, so threads carried the requests out, which costs processor time; allow \
+             io_uring and run again."
+                .to_owned(),
+        );
+    }
+}
+
+impl RealFacts {
+    pub(super) fn know(&mut self, name: &str, value: String) {
+        self.facts.push(NamedValue { name: name.to_owned(), value });
+    }
+
+    pub(super) fn doubt(&mut self, note: String) {
+        self.notes.push(note);
+    }
+}
+
+fn disks(place: &HostPlace, work: &RealWork) -> String {
+    match &place.disks {
+        RealDisks::Files(folder) => {
+            format!("{} files of {} in {}", work.osds, work.osd_size, folder.display())
+        }
+        RealDisks::Devices(devices) => {
+            let names: Vec<String> = devices.iter().map(|d| d.display().to_string()).collect();
+            names.join(", ")
+        }
+    }
+}
+
+fn answered() -> &'static str {
+    match LOG_MODE {
+        loadline_store::paged::LogMode::Fsync => "when the log is flushed",
+        loadline_store::paged::LogMode::LogOnly => "when the device has them, not flushed",
+        _ => "before the device has them",
+    }
+}
+
+fn device_number(path: &Path, of: fn(&fs::Metadata) -> u64) -> Dev {
+    fs::metadata(path).map_or(0, |found| of(&found))
+}
+
+/// Type and options, from `/proc/self/mountinfo`: the third field is the device, the sixth and the one after the dash tell.
+fn file_system(device: Dev) -> Option<String> {
+    let number = format!("{}:{}", major(device), minor(device));
+    let text = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    text.lines().find_map(|line| mounted(line, &number))
+}
+
+fn mounted(line: &str, number: &str) -> Option<String> {
+    let (before, after) = line.split_once(" - ")?;
+    let fields: Vec<&str> = before.split(' ').collect();
+    let kind = after.split(' ').next()?;
+    (fields.get(2) == Some(&number)).then(|| format!("{kind}, mounted {}", fields[5]))
+}
+
+/// A block device as the system knows it.
+struct Queue {
+    name: String,
+    folder: PathBuf,
+}
+
+impl Queue {
+    /// The whole drive behind a device number: a partition has its queue in the folder above.
+    fn of(device: Dev) -> Option<Queue> {
+        let link = format!("/sys/dev/block/{}:{}", major(device), minor(device));
+        let found = fs::canonicalize(link).ok()?;
+        let folder = found.ancestors().take(2).find(|folder| folder.join("queue").is_dir())?;
+        let name = folder.file_name()?.to_string_lossy().into_owned();
+        Some(Queue { name, folder: folder.to_owned() })
+    }
+
+    fn read(&self, name: &str) -> Option<String> {
+        let text = fs::read_to_string(self.folder.join(name)).ok()?;
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    fn tell(&self, facts: &mut RealFacts) {
+        let model = self.read("device/model").unwrap_or_else(|| "no model told".to_owned());
+        let sectors = self.read("size").and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+        facts.know("Drive", format!("{}, {model}, {}", self.name, Bytes::new(sectors * 512)));
+        let turns = match self.read("queue/rotational").as_deref() {
+            Some("0") => "no",
+            Some(_) => "yes, by the system's word",
+            None => "unknown",
+        };
+        facts.know("Rotating", turns.to_owned());
+        let scheduler = self.read("queue/scheduler").unwrap_or_default();
+        facts.know("Kernel's scheduler", chosen(&scheduler).to_owned());
+        let cache = self.read("queue/write_cache").unwrap_or_else(|| "unknown".to_owned());
+        facts.know("Drive's write cache", cache);
+        if self.name.starts_with("vd") || self.name.starts_with("loop") {
+            facts.doubt(format!(
+                "{} is a virtual drive: what else its host does and caches is not seen here; figures hold for this \
+                 machine only.",
+                self.name
+            ));
+        }
+    }
+}
+
+/// The word in brackets of `none [mq-deadline] kyber`.
+fn chosen(text: &str) -> &str {
+    text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or(text, |(word, _)| word)
+}
+
+fn load_per_core() -> Option<f64> {
+    let text = fs::read_to_string("/proc/loadavg").ok()?;
+    let load: f64 = text.split(' ').next()?.parse().ok()?;
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    Some(load / cores as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_s_words_are_understood() {
+        assert_eq!(chosen("none [mq-deadline] kyber"), "mq-deadline");
+        assert_eq!(chosen("none"), "none");
+        let line = "27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard";
+        assert_eq!(mounted(line, "254:0").as_deref(), Some("ext4, mounted rw,relatime"));
+        assert_eq!(mounted(line, "254:1"), None);
+    }
+}

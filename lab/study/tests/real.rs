@@ -1,0 +1,119 @@
+//! Tiny studies on real files: from inputs to results, what is left behind, and what is refused. No speed is asserted.
+
+use loadline_study::{
+    ClientKind, HostPlace, Inputs, Library, Order, Override, Place, RealDisks, RunFacts, RunFolder,
+    Session, SessionError, StudyResult,
+};
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Eight objects of 256 KiB written without the OSD, an image of 2 MiB, a second of baseline, four OSD files of 84 MiB; the
+/// capacity is given, so that no node measures it.
+const TINY: [&str; 7] = [
+    "scale=1",
+    "objects=8",
+    "object_size=256 KiB",
+    "image=2 MiB",
+    "baseline=1 s",
+    "depth=4",
+    "osd_mclock_max_capacity_iops_ssd=20000",
+];
+
+fn inputs(disks: RealDisks, client: ClientKind, set: &[&str]) -> Inputs {
+    let overrides = TINY.iter().chain(set).map(|text| text.parse::<Override>().unwrap()).collect();
+    let inputs = Library::built_in().inputs("recovery-nvme", overrides).unwrap();
+    let place = HostPlace { disks, client, keep_files: false, overwrite: false };
+    Inputs { place: Place::Host(place), ..inputs }
+}
+
+fn on_files(folder: &Path) -> RealDisks {
+    RealDisks::Files(folder.to_owned())
+}
+
+fn order(inputs: Inputs, setups: &str) -> Order {
+    Order {
+        inputs,
+        setups: setups.to_owned(),
+        seed: 7,
+        repeats: 1,
+        trace: None,
+        engine: "test".to_owned(),
+    }
+}
+
+fn open(out: &Path, order: Order) -> Result<Session, SessionError> {
+    Session::open(RunFolder::at(out), order, RunFacts::default())
+}
+
+fn run(out: &Path, order: Order) -> StudyResult {
+    let mut session = open(out, order).unwrap();
+    session.run(1, &AtomicBool::new(false), |_| {}).unwrap();
+    session.conclude().unwrap()
+}
+
+/// Two of the three copies of each object are on OSDs that were there, the third is put where the returned OSD has its
+/// share: of 18 placement groups three quarters want it.
+#[test]
+fn a_tiny_study_runs_on_real_files_and_leaves_none() {
+    let (disks, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let order = || order(inputs(on_files(disks.path()), ClientKind::Own, &[]), "baseline,WPQ(BST)");
+    let result = run(out.path(), order());
+    assert_eq!((result.world.as_str(), result.setups.len()), ("host", 2));
+    let (baseline, wpq) = (&result.setups[0], &result.setups[1]);
+    assert!(baseline.client.iops > 0.0 && wpq.client.clat_ms.mean > 0.0);
+    assert_eq!(baseline.series.t_s.len(), 1, "a second of baseline has one row");
+    let recovery = wpq.recovery.expect("an OSD was filled");
+    assert!((1..=8).contains(&recovery.objects), "{recovery:?}");
+    assert!(recovery.seconds > 0.0);
+    let facts: Vec<&str> = result.drive.facts.iter().map(|fact| fact.name.as_str()).collect();
+    for name in ["Disks of the OSDs", "File system", "Event loop", "Writes are answered"] {
+        assert!(facts.contains(&name), "{name} is missing in {facts:?}");
+    }
+    assert!(result.warnings[0].contains("none of them is claimed to be reproduced"));
+    assert!(wpq.waits.iter().any(|waits| waits.class == "client" && waits.items > 0));
+    assert_eq!(fs::read_dir(disks.path()).unwrap().count(), 0, "the files are gone");
+
+    let again = open(out.path(), order()).unwrap();
+    assert!(again.missing().is_empty(), "what is recorded is not run again");
+}
+
+#[test]
+fn an_interrupted_run_leaves_a_usable_folder_and_no_files() {
+    let (disks, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let order = || order(inputs(on_files(disks.path()), ClientKind::Own, &[]), "baseline");
+    let mut session = open(out.path(), order()).unwrap();
+    let stop = AtomicBool::new(false);
+    let outcome = session.run(1, &stop, |_| stop.store(true, Ordering::Relaxed));
+    assert!(matches!(outcome, Err(SessionError::Interrupted)), "{outcome:?}");
+    assert_eq!(fs::read_dir(disks.path()).unwrap().count(), 0, "the files are gone");
+    let session = open(out.path(), order()).unwrap();
+    assert_eq!(session.missing().len(), 1);
+}
+
+#[test]
+fn what_cannot_be_used_is_refused_before_anything_is_written() {
+    let disks = tempfile::tempdir().unwrap();
+    let file = disks.path().join("file");
+    fs::write(&file, "mine").unwrap();
+    let check = |disks: RealDisks, set: &[&str], says: &str| {
+        let out = tempfile::tempdir().unwrap();
+        let folder = out.path().join("runs");
+        let refused = open(&folder, order(inputs(disks, ClientKind::Own, set), "baseline"));
+        let error = refused.err().expect("it cannot be used").to_string();
+        assert!(error.contains(says), "`{error}` should contain `{says}`");
+        assert!(!folder.exists(), "nothing was begun");
+    };
+    check(on_files(&disks.path().join("none")), &[], "is not there; make the folder first");
+    check(on_files(&file), &[], "is no folder");
+    check(on_files(disks.path()), &["image=900 GiB"], "GiB free and the study needs");
+    let two = RealDisks::Devices(vec![file.clone(), disks.path().to_owned()]);
+    check(two, &[], "the study has 4 OSDs and 2 devices are named");
+    let four = (0..4).map(|_| file.clone()).collect();
+    check(RealDisks::Devices(four), &[], "is no block device");
+    let own = disks.path().join("loadline-study");
+    fs::create_dir(&own).unwrap();
+    fs::write(own.join("osd.0"), "somebody's").unwrap();
+    check(on_files(disks.path()), &[], "holds files that no study made");
+    assert_eq!(fs::read_to_string(own.join("osd.0")).unwrap(), "somebody's");
+}

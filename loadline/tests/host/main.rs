@@ -1,0 +1,17 @@
+//! The node seen from outside: clients and tools that nobody here wrote, clients that mean harm, and kills at any moment.
+//! Needs fio, qemu-utils, libnbd-bin and nbdkit, which `scripts/setup` installs.
+
+#![expect(clippy::disallowed_methods, reason = "other processes take their own time")]
+
+mod checker;
+mod client;
+mod connections;
+mod copying;
+mod fio;
+mod hostile;
+mod node;
+mod patterns;
+mod places;
+mod refusals;
+mod snapshots;
+mod tools;

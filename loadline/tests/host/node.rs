@@ -1,0 +1,173 @@
+//! A node in a process of its own, as an operator starts, asks, stops and kills it.
+
+use crate::tools::output;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// The program under test.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_loadline");
+
+/// Four small disks, three copies, and a cache far smaller than the image, so that pages are written and read again.
+pub(crate) const SMALL: [&str; 8] =
+    ["--osds", "4", "--size", "128MiB", "--image", "vol0=64MiB", "--cache", "8MiB"];
+
+/// Bytes of the image in [`SMALL`].
+pub(crate) const IMAGE_BYTES: u64 = 64 << 20;
+
+/// A start takes a fraction of a second; on a busy machine it may take this long before it counts as hanging.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A node that says it is ready. Dropped, it is killed.
+pub(crate) struct Node {
+    child: Child,
+    dir: PathBuf,
+    log: Arc<Mutex<String>>,
+    /// From the process's start to its word that it is ready.
+    pub(crate) ready_after: Duration,
+}
+
+impl Node {
+    /// Starts a node on a folder that may hold one already, and waits until it is ready.
+    pub(crate) fn start(dir: &Path, flags: &[&str]) -> Node {
+        let began = Instant::now();
+        let mut child = spawn(dir, flags);
+        let (log, lines) = follow(child.stderr.take().expect("it is piped"));
+        let mut node = Node { child, dir: dir.to_owned(), log, ready_after: Duration::ZERO };
+        while let Some(line) = next_line(&lines) {
+            if line.ends_with(" ready") {
+                node.ready_after = began.elapsed();
+                return node;
+            }
+        }
+        panic!("the node {} is not ready:\n{}", dir.display(), node.log());
+    }
+
+    /// Starts a node and kills it after `life`, whatever it has come to by then.
+    pub(crate) fn start_and_kill(dir: &Path, flags: &[&str], life: Duration) {
+        let mut child = spawn(dir, flags);
+        let (log, _lines) = follow(child.stderr.take().expect("it is piped"));
+        std::thread::sleep(life);
+        let ended = child.try_wait().expect("a child can be asked");
+        assert!(ended.is_none(), "ended by itself, {ended:?}:\n{}", log.lock().unwrap());
+        child.kill().and_then(|()| child.wait()).expect("a child can be killed");
+    }
+
+    /// The address of an export for libnbd, qemu and fio.
+    pub(crate) fn uri(&self, export: &str) -> String {
+        format!("nbd+unix:///{export}?socket={}", self.socket().display())
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.dir.join("nbd.sock")
+    }
+
+    /// The file of an OSD.
+    pub(crate) fn disk(&self, osd: &str) -> PathBuf {
+        self.dir.join(format!("osd.{osd}"))
+    }
+
+    pub(crate) fn process_id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has logged so far.
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// Carries out a command about this node and returns what it prints.
+    pub(crate) fn tell(&self, arguments: &[&str]) -> String {
+        self.try_tell(arguments).unwrap_or_else(|error| {
+            panic!("loadline {arguments:?}: {error}\nthe node's log:\n{}", self.log())
+        })
+    }
+
+    /// The same for a command that may be refused: the refusal is the error.
+    pub(crate) fn try_tell(&self, arguments: &[&str]) -> Result<String, String> {
+        let dir = self.dir.to_str().expect("a temporary folder has a plain name");
+        let done = output(PROGRAM, &[arguments, &["--dir", dir]].concat());
+        if done.status.success() { Ok(done.stdout) } else { Err(done.stderr) }
+    }
+
+    /// Waits until every placement group is clean again.
+    pub(crate) fn wait_until_clean(&self) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let status = self.tell(&["status", "--json"]);
+            let status: serde_json::Value = serde_json::from_str(&status).expect("it is JSON");
+            let groups = status["pgs"].as_array().expect("the placement groups by state");
+            if groups.iter().all(|group| group["state"] == "active+clean") {
+                return;
+            }
+            assert!(Instant::now() < until, "not clean after a minute: {status}\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Ends it as the power switch would, but for what the kernel already has: SIGKILL.
+    pub(crate) fn kill(mut self) {
+        self.assert_alive();
+        self.child.kill().and_then(|()| self.child.wait()).expect("a child can be killed");
+    }
+
+    /// Ends it in the orderly way.
+    pub(crate) fn stop(mut self) {
+        self.tell(&["stop"]);
+        let status = self.child.wait().expect("a child can be waited for");
+        assert!(status.success(), "{status}:\n{}", self.log());
+    }
+
+    /// Ends it with SIGTERM.
+    pub(crate) fn terminate(mut self) {
+        output("kill", &["-TERM", &self.process_id().to_string()]);
+        let status = self.child.wait().expect("a child can be waited for");
+        assert!(status.success(), "{status}, signal {:?}:\n{}", status.signal(), self.log());
+    }
+
+    pub(crate) fn assert_alive(&mut self) {
+        let ended = self.child.try_wait().expect("a child can be asked");
+        assert!(ended.is_none(), "the node ended, {ended:?}:\n{}", self.log());
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // It may have ended already, which is as good.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn spawn(dir: &Path, flags: &[&str]) -> Child {
+    let mut command = Command::new(PROGRAM);
+    command.arg("serve").arg("--dir").arg(dir).args(flags).env_remove("RUST_LOG");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.spawn().expect("the program starts")
+}
+
+/// Collects the log while the node runs: a pipe that nobody empties would stop it.
+fn follow(errors: ChildStderr) -> (Arc<Mutex<String>>, Receiver<String>) {
+    let (sender, receiver) = channel();
+    let log = Arc::new(Mutex::new(String::new()));
+    let kept = Arc::clone(&log);
+    std::thread::spawn(move || {
+        for line in BufReader::new(errors).lines().map_while(Result::ok) {
+            kept.lock().unwrap().push_str(&format!("{line}\n"));
+            // After the node is ready nobody listens any more; the log is still kept.
+            let _ = sender.send(line);
+        }
+    });
+    (log, receiver)
+}
+
+fn next_line(lines: &Receiver<String>) -> Option<String> {
+    match lines.recv_timeout(PATIENCE) {
+        Ok(line) => Some(line),
+        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+    }
+}

@@ -1,0 +1,126 @@
+//! Folders and files that a node cannot use: refused in one sentence with an exit code, or, where the other copies suffice,
+//! served without the bad one and with a sentence about it. In no case is a file overwritten that holds something else.
+
+use crate::node::{Node, PROGRAM, SMALL};
+use crate::tools::{Output, output, succeed, text};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A folder with a node that was stopped, its image full of one pattern.
+struct Stopped {
+    folder: tempfile::TempDir,
+}
+
+impl Stopped {
+    fn new() -> Stopped {
+        let stopped = Stopped { folder: tempfile::tempdir().unwrap() };
+        let node = Node::start(&stopped.dir(), &SMALL);
+        succeed("qemu-io", &["-f", "raw", "-c", "write -P 77 0 32M", &node.uri("vol0")]);
+        node.stop();
+        stopped
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.folder.path().join("node")
+    }
+
+    fn disk(&self, osd: u32) -> PathBuf {
+        self.dir().join(format!("osd.{osd}"))
+    }
+}
+
+fn serve(dir: &Path, flags: &[&str]) -> Output {
+    output(PROGRAM, &[&["serve", "--log", "error", "--dir", text(dir)], flags].concat())
+}
+
+/// Refused with this code, in one sentence that names all of `names`.
+fn check_refused(dir: &Path, flags: &[&str], code: i32, names: &[&str]) {
+    let done = serve(dir, flags);
+    assert_eq!(done.status.code(), Some(code), "{flags:?}: {}", done.stderr);
+    let sentences: Vec<_> = done.stderr.lines().collect();
+    assert_eq!(sentences.len(), 1, "one sentence is enough:\n{}", done.stderr);
+    for name in names {
+        assert!(sentences[0].contains(name), "`{}` should name `{name}`", sentences[0]);
+    }
+}
+
+/// Served without osd.1: the log says so and why, and the image is whole.
+fn check_served_without(stopped: &Stopped, names: &[&str]) {
+    let node = Node::start(&stopped.dir(), &SMALL);
+    succeed("qemu-io", &["-f", "raw", "-c", "read -P 77 0 32M", &node.uri("vol0")]);
+    let log = node.log();
+    let warned = |line: &&str| line.contains(" WARN ") || line.contains(" ERROR ");
+    let about = log.lines().filter(warned).find(|line| line.contains("osd.1"));
+    let about = about.unwrap_or_else(|| panic!("no warning about osd.1 in:\n{log}"));
+    for name in names {
+        assert!(about.contains(name), "`{about}` should name `{name}`");
+    }
+    node.stop();
+}
+
+#[test]
+fn a_disk_has_one_owner() {
+    let stopped = Stopped::new();
+    let node = Node::start(&stopped.dir(), &SMALL);
+    check_refused(&stopped.dir(), &SMALL, 1, &["osd.0", "another process uses it"]);
+    let one = ["--config", "second.toml"];
+    let file = stopped.folder.path().join(one[1]);
+    let disk =
+        format!("dir = \"elsewhere\"\nosds = [{{ path = \"{}\" }}]\n", text(&stopped.disk(2)));
+    fs::write(&file, disk).unwrap();
+    let done = output(PROGRAM, &["serve", "--log", "error", "--config", text(&file)]);
+    assert_eq!(done.status.code(), Some(1), "{}", done.stderr);
+    assert!(done.stderr.contains("another process uses it"), "{}", done.stderr);
+    succeed("qemu-io", &["-f", "raw", "-c", "read -P 77 0 32M", &node.uri("vol0")]);
+    node.stop();
+}
+
+#[test]
+fn a_foreign_file_is_left_alone() {
+    let stopped = Stopped::new();
+    let foreign = vec![b'x'; 128 << 20];
+    fs::write(stopped.disk(1), &foreign).unwrap();
+    check_served_without(&stopped, &[]);
+    assert!(fs::read(stopped.disk(1)).unwrap() == foreign, "it was written to");
+}
+
+#[test]
+fn a_short_file_is_not_served() {
+    let stopped = Stopped::new();
+    fs::File::options().write(true).open(stopped.disk(1)).unwrap().set_len(64 << 20).unwrap();
+    check_served_without(&stopped, &[]);
+}
+
+#[test]
+fn without_a_majority_of_the_disks_the_node_does_not_start() {
+    let stopped = Stopped::new();
+    for osd in [1, 2, 3] {
+        fs::write(stopped.disk(osd), vec![b'x'; 1 << 20]).unwrap();
+    }
+    check_refused(&stopped.dir(), &["--osds", "4"], 1, &["osd.1", "osd.2", "osd.3"]);
+}
+
+#[test]
+fn another_cluster_s_disk_is_not_taken() {
+    let [ours, theirs] = [Stopped::new(), Stopped::new()];
+    fs::copy(theirs.disk(1), ours.disk(1)).unwrap();
+    check_served_without(&ours, &[]);
+}
+
+#[test]
+fn what_cannot_be_a_node_is_refused_before_anything_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("node");
+    let check = |flags: &[&str], names: &[&str]| {
+        check_refused(&dir, flags, 2, names);
+        assert!(!dir.join("osd.0").exists(), "{flags:?} made a disk");
+    };
+    check(&["--osds", "0"], &["--osds"]);
+    check(&["--osds", "65"], &["64"]);
+    check(&["--osds", "2", "--copies", "3"], &["copies"]);
+    check(&["--osds", "2", "--size", "1KiB"], &["size"]);
+    check(&[], &["--osds"]);
+    fs::write(folder.path().join("file"), "").unwrap();
+    let file = folder.path().join("file");
+    check_refused(&file, &["--osds", "1", "--size", "64MiB"], 1, &["file"]);
+}

@@ -1,0 +1,57 @@
+//! OSDs that go down and come back: since when, and what follows from being away for long.
+
+use super::Engine;
+use loadline_cluster::OsdState;
+use loadline_osd::OsdId;
+
+impl Engine {
+    /// Notes which OSDs went up or down since the last look.
+    pub(super) fn note_changes(&mut self) {
+        for osd in self.disks.of.ids().collect::<Vec<_>>() {
+            let OsdState { up, is_in } = self.cluster.map().osds()[osd];
+            let disk = &mut self.disks.of[osd];
+            if disk.was_up == up {
+                continue;
+            }
+            (disk.was_up, disk.since) = (up, self.now);
+            let back = up && std::mem::take(&mut disk.taken_out);
+            match (up, self.why_down(osd)) {
+                (true, _) => tracing::info!(%osd, "up"),
+                (false, Some(why)) => tracing::warn!(%osd, "down: {why}"),
+                (false, None) => tracing::info!(%osd, "down"),
+            }
+            if back && !is_in {
+                let state = OsdState { up, is_in: true };
+                self.cluster.set_osd(self.now, osd, state, &mut self.effects);
+            }
+        }
+    }
+
+    /// Takes OSDs out that have been down for long, so that their data gets its copies elsewhere
+    /// (`mon_osd_down_out_interval`).
+    pub(super) fn take_out_the_absent(&mut self) {
+        for osd in self.disks.of.ids().collect::<Vec<_>>() {
+            let state = self.cluster.map().osds()[osd];
+            if !state.up && state.is_in && self.is_long_absent(osd) && self.can_do_without(osd) {
+                tracing::warn!(%osd, "down for long: taken out, its data gets its copies elsewhere");
+                self.disks.of[osd].taken_out = true;
+                let state = OsdState { is_in: false, ..state };
+                self.cluster.set_osd(self.now, osd, state, &mut self.effects);
+            }
+        }
+    }
+
+    fn is_long_absent(&self, osd: OsdId) -> bool {
+        let patience = self.settings.levels.down_out_interval(osd);
+        patience.is_some_and(|patience| self.now.since(self.disks.of[osd].since) >= patience)
+    }
+
+    /// Whether enough others are left for every pool's copies. Where they are not, the copies of an OSD that is out have
+    /// no other place.
+    fn can_do_without(&self, osd: OsdId) -> bool {
+        let map = self.cluster.map();
+        let others =
+            map.osds().iter().filter(|(other, state)| *other != osd && state.is_in).count();
+        map.pools().values().all(|pool| pool.spec.copies as usize <= others)
+    }
+}

@@ -1,0 +1,225 @@
+//! Settings: every level is shown, the stored and the run-time level are changed.
+
+use super::Outcome;
+use super::execute::Executed;
+use crate::admin::api::{
+    Altered, Answer, ConfigChanged, ConfigRow, ConfigRows, Explained, ExplainedLevel, Level,
+    Refusal, RefusalKind, Who,
+};
+use crate::engine::Engine;
+use loadline_cluster::settings::{
+    Change, Explanation, LevelRow, OptionId, Origin, Refused, Scope, Target, Value,
+};
+use loadline_osd::OsdId;
+
+/// Where the levels that concern every OSD are read: they are the same on each.
+const ANY: OsdId = OsdId::new(0);
+
+impl Engine {
+    pub(super) fn config_show(&self, who: Option<Who>) -> Result<Answer, Refusal> {
+        let rows = match who {
+            Some(Who::Osd(osd)) => self.in_force(self.known_osd(osd)?),
+            Some(who) => self.set_rows(|origin| section_of(origin, ANY) == Some(who)),
+            None => self.set_rows(|_| true),
+        };
+        Ok(Answer::Config(ConfigRows { rows }))
+    }
+
+    /// Every option of one OSD.
+    fn in_force(&self, osd: OsdId) -> Vec<ConfigRow> {
+        let levels = &self.settings.levels;
+        let row = |option: OptionId| {
+            let found = levels.explain(osd, option);
+            ConfigRow {
+                who: osd.to_string(),
+                option: levels.table().at(option).name.to_owned(),
+                value: found.effective.to_string(),
+                origin: found.origin.to_string(),
+                after_restart: found.after_restart.map(|value| value.to_string()),
+            }
+        };
+        levels.table().iter().map(|(option, _)| row(option)).collect()
+    }
+
+    /// The values that somebody set at the levels that are wanted.
+    fn set_rows(&self, wanted: impl Fn(Origin) -> bool) -> Vec<ConfigRow> {
+        let levels = &self.settings.levels;
+        let mut rows: Vec<ConfigRow> = Vec::new();
+        for (option, spec) in levels.table().iter() {
+            let of_osd = |osd| levels.explain(osd, option).rows.into_iter().map(move |r| (osd, r));
+            for (osd, LevelRow { level, value }) in levels.osds().flat_map(of_osd) {
+                let (Some(who), Some(value)) = (section_of(level, osd), value) else { continue };
+                // What holds for every OSD is met on each.
+                if wanted(level) && (osd == ANY || matches!(who, Who::Osd(_))) {
+                    rows.push(ConfigRow {
+                        who: who.to_string(),
+                        option: spec.name.to_owned(),
+                        value: value.to_string(),
+                        origin: level.to_string(),
+                        after_restart: None,
+                    });
+                }
+            }
+        }
+        rows
+    }
+
+    pub(super) fn config_get(&self, who: Who, name: &str) -> Result<Answer, Refusal> {
+        let option = self.settings.levels.option(name)?;
+        let osd = match who {
+            Who::Osd(osd) => self.known_osd(osd)?,
+            Who::Global | Who::Osds => ANY,
+        };
+        let found = self.settings.levels.explain(osd, option);
+        let explained = match who {
+            Who::Osd(_) => found,
+            _ => as_section(found, who),
+        };
+        let level = |row: &LevelRow| ExplainedLevel {
+            level: row.level.to_string(),
+            value: row.value.map(|value| value.to_string()),
+        };
+        Ok(Answer::Explained(Explained {
+            who: who.to_string(),
+            option: name.to_owned(),
+            levels: explained.rows.iter().map(level).collect(),
+            value: explained.effective.to_string(),
+            origin: explained.origin.to_string(),
+            after_restart: explained.after_restart.map(|value: Value| value.to_string()),
+        }))
+    }
+
+    pub(super) fn config_set(
+        &mut self,
+        who: Who,
+        option: &str,
+        value: &str,
+        level: Level,
+    ) -> Executed {
+        self.check_section(who)?;
+        let mut change = Change::default();
+        for target in self.targets(who, level) {
+            change = change.and_set(target, option, value);
+        }
+        self.config_change(who, option, Some(value), level, &change)
+    }
+
+    pub(super) fn config_remove(&mut self, who: Who, option: &str, level: Level) -> Executed {
+        self.check_section(who)?;
+        let id = self.settings.levels.option(option)?;
+        let targets = self.targets(who, level);
+        if !targets.iter().any(|target| self.is_set(*target, id)) {
+            let level = match level {
+                Level::Stored => "stored",
+                Level::Runtime => "run-time",
+            };
+            return Err(Refusal::not_found(format!("{option} has no {level} value for {who}")));
+        }
+        let mut change = Change::default();
+        for target in targets {
+            change = change.and_remove(target, option);
+        }
+        self.config_change(who, option, None, level, &change)
+    }
+
+    fn check_section(&self, who: Who) -> Result<(), Refusal> {
+        match who {
+            Who::Osd(osd) => self.known_osd(osd).map(drop),
+            Who::Global | Who::Osds => Ok(()),
+        }
+    }
+
+    /// What a change is made at. The run-time level is each OSD's own.
+    fn targets(&self, who: Who, level: Level) -> Vec<Target> {
+        match (level, who) {
+            (Level::Stored, who) => vec![Target::Stored(scope_of(who))],
+            (Level::Runtime, Who::Osd(osd)) => vec![Target::RunTime(osd)],
+            (Level::Runtime, _) => self.settings.levels.osds().map(Target::RunTime).collect(),
+        }
+    }
+
+    fn is_set(&self, target: Target, option: OptionId) -> bool {
+        let (osd, wanted) = match target {
+            Target::Stored(Scope::Osd(osd)) => (osd, Origin::Stored(Scope::Osd(osd))),
+            Target::Stored(scope) => (ANY, Origin::Stored(scope)),
+            Target::RunTime(osd) => (osd, Origin::RunTime),
+        };
+        let rows = self.settings.levels.explain(osd, option).rows;
+        rows.iter().any(|row| row.level == wanted && row.value.is_some())
+    }
+
+    /// Makes a change on all shards of all OSDs that it concerns at once, and keeps it if it is to be stored.
+    fn config_change(
+        &mut self,
+        who: Who,
+        option: &str,
+        value: Option<&str>,
+        level: Level,
+        change: &Change,
+    ) -> Executed {
+        if level == Level::Stored {
+            self.take_changes()?;
+        }
+        let altered = self.settings.levels.apply(change)?;
+        self.configure_osds();
+        let levels = &self.settings.levels;
+        let altered = altered.iter().map(|altered| Altered {
+            osd: altered.osd.get(),
+            option: levels.table().at(altered.option).name.to_owned(),
+            before: altered.before.to_string(),
+            after: altered.after.to_string(),
+        });
+        let answer = Answer::Changed(ConfigChanged { level, altered: altered.collect() });
+        if level == Level::Runtime {
+            return Ok(Outcome::Now(Ok(answer)));
+        }
+        let (scope, value) = (scope_of(who), value.map(str::to_owned));
+        self.cluster.store_setting(self.now, scope, option, value, &mut self.effects);
+        Ok(Outcome::WhenKept(answer))
+    }
+}
+
+fn scope_of(who: Who) -> Scope {
+    match who {
+        Who::Global => Scope::Global,
+        Who::Osds => Scope::Osds,
+        Who::Osd(osd) => Scope::Osd(osd),
+    }
+}
+
+/// The section of a level that somebody can set, as `osd` meets it.
+fn section_of(level: Origin, osd: OsdId) -> Option<Who> {
+    match level {
+        Origin::BuiltIn | Origin::Profile(_) => None,
+        Origin::Stored(Scope::Global) => Some(Who::Global),
+        Origin::Stored(Scope::Osds) => Some(Who::Osds),
+        Origin::Stored(Scope::Osd(_)) | Origin::RunTime => Some(Who::Osd(osd)),
+    }
+}
+
+/// What holds for a section, without what one OSD has for itself.
+fn as_section(found: Explanation, who: Who) -> Explanation {
+    let in_section = |level: Origin| match level {
+        Origin::BuiltIn | Origin::Stored(Scope::Global) => true,
+        Origin::Stored(Scope::Osds) => who == Who::Osds,
+        Origin::Profile(_) | Origin::Stored(Scope::Osd(_)) | Origin::RunTime => false,
+    };
+    let rows: Vec<LevelRow> = found.rows.into_iter().filter(|row| in_section(row.level)).collect();
+    let strongest = rows.iter().rev().find_map(|row| Some((row.value?, row.level)));
+    let (effective, origin) = strongest.expect("every option has a built-in value");
+    Explanation { rows, effective, origin, after_restart: None }
+}
+
+impl From<Refused> for Refusal {
+    fn from(refused: Refused) -> Refusal {
+        let kind = match &refused {
+            Refused::UnknownOption(_) | Refused::UnknownOsd(_) => RefusalKind::NotFound,
+            Refused::NotAValue { .. } | Refused::OutOfRange { .. } => RefusalKind::Bad,
+            Refused::AtStartOnly { .. }
+            | Refused::ProfileOwns { .. }
+            | Refused::GateClosed { .. }
+            | Refused::SleepUnderMclock { .. } => RefusalKind::Conflict,
+        };
+        Refusal { kind, error: refused.to_string(), wanted: None }
+    }
+}

@@ -1,0 +1,160 @@
+//! What waits and why, and where ops are or spent their time.
+
+use super::execute::{Executed, now};
+use crate::admin::api::{
+    Answer, Op, OpDump, OpStage, QueueDump, QueueTags, QueuedItem, ShardQueue, WaitReason,
+};
+use crate::engine::Engine;
+use crate::engine::health::Past;
+use loadline_base::Time;
+use loadline_cluster::IssuedOp;
+use loadline_cluster::images::ImageId;
+use loadline_osd::{OpKind, OsdId};
+use loadline_qos::{ClassId, FlowId, Reason, ServiceClass, Tags, Waiting};
+
+impl Engine {
+    pub(super) fn queues(&mut self, osd: OsdId) -> Executed {
+        self.known_osd(osd)?;
+        let at = self.now;
+        let shards = self.cluster.osd(osd).waiting(at).into_iter().map(|(shard, waiting)| {
+            let item = |item: &Waiting| shown_item(at, item, &waiting);
+            ShardQueue { shard: shard.get(), waiting: waiting.iter().map(item).collect() }
+        });
+        let shards = shards.collect();
+        let scheduler = self.settings.levels.plan(osd).scheduler.name().to_owned();
+        now(Answer::Queues(QueueDump { osd: osd.get(), scheduler, shards }))
+    }
+
+    pub(super) fn ops_in_flight(&mut self) -> Answer {
+        let open: Vec<IssuedOp> = self.cluster.open_ops().into_iter().cloned().collect();
+        let ops = open.iter().map(|issued| self.op_in_flight(issued)).collect();
+        Answer::Ops(OpDump { ops })
+    }
+
+    fn op_in_flight(&mut self, issued: &IssuedOp) -> Op {
+        let primary = self.cluster.map().pg(issued.op.pg).acting.first().copied();
+        let progress = primary.and_then(|osd| self.cluster.osd(osd).progress_of_op(issued.op.id));
+        let mut stages = Vec::new();
+        if let Some(progress) = progress {
+            stages = vec![
+                ("admitted", progress.admitted),
+                ("dequeued", progress.dequeued),
+                ("executed", progress.executed),
+            ];
+            stages.extend(progress.committed.map(|at| ("committed", at)));
+        }
+        self.shown_op(issued, self.now, &stages)
+    }
+
+    pub(super) fn op_history(&self) -> Answer {
+        let op = |Past { issued, reply }: &Past| {
+            let stages = [
+                ("admitted", reply.admitted),
+                ("dequeued", reply.dequeued),
+                ("executed", reply.executed),
+                ("committed", reply.committed),
+                ("replied", reply.replied),
+            ];
+            self.shown_op(issued, reply.replied, &stages)
+        };
+        Answer::Ops(OpDump { ops: self.health.slowest().iter().map(op).collect() })
+    }
+
+    fn shown_op(&self, issued: &IssuedOp, until: Time, stages: &[(&str, Time)]) -> Op {
+        let op = &issued.op;
+        let (id, block) = ImageId::of(op.object);
+        let image = self.cluster.images().get(id);
+        let name = match (image, op.kind) {
+            (None, _) => id.to_string(),
+            (Some(image), OpKind::ReadAt(at)) => {
+                let taken = image.snapshots.iter().find(|taken| taken.id.0 == at.0);
+                format!("{}@{}", image.name, taken.map_or("?", |taken| taken.name.as_str()))
+            }
+            (Some(image), _) => image.name.clone(),
+        };
+        let object_bytes = image.map_or(self.config.object_bytes.get(), |image| image.object_bytes);
+        let stage = |(stage, at): &(&str, Time)| OpStage {
+            stage: (*stage).to_owned(),
+            after_ns: at.since(issued.issued).nanos(),
+        };
+        Op {
+            op: u64::from(op.id.get()),
+            kind: kind(op.kind).to_owned(),
+            image: name,
+            offset_bytes: u64::from(block) * object_bytes + u64::from(op.offset),
+            length_bytes: u64::from(op.length),
+            pg: op.pg.get(),
+            osd: self.cluster.map().pg(op.pg).acting.first().map(|osd| osd.get()),
+            age_ns: until.since(issued.issued).nanos(),
+            stages: stages.iter().map(stage).collect(),
+        }
+    }
+}
+
+fn kind(kind: OpKind) -> &'static str {
+    match kind {
+        OpKind::Read | OpKind::ReadAt(_) => "read",
+        OpKind::Write => "write",
+        OpKind::Zero => "zero",
+        OpKind::Remove | OpKind::Purge => "remove",
+        OpKind::Trim { .. } => "trim",
+    }
+}
+
+fn class_name(class: ClassId) -> &'static str {
+    let found = ServiceClass::ALL.into_iter().find(|known| known.id() == class);
+    found.map_or("unknown", ServiceClass::name)
+}
+
+fn shown_item(now: Time, item: &Waiting, all: &[Waiting]) -> QueuedItem {
+    QueuedItem {
+        class: class_name(item.class).to_owned(),
+        client: item.client.0,
+        place: item.place as u64,
+        age_ns: now.since(item.arrival).nanos(),
+        cost: item.cost,
+        priority: item.priority,
+        tags: item.tags.map(|tags| shown_tags(now, tags)),
+        reason: shown_reason(now, item.reason, all),
+    }
+}
+
+fn shown_tags(now: Time, tags: Tags) -> QueueTags {
+    let from_now = |at: Time| at.nanos() as i64 - now.nanos() as i64;
+    QueueTags {
+        reservation_in_ns: tags.reservation.map(from_now),
+        proportion: tags.proportion,
+        limit_in_ns: tags.limit.map(from_now),
+    }
+}
+
+fn shown_reason(now: Time, reason: Reason, all: &[Waiting]) -> WaitReason {
+    let class_of = |flow: FlowId| {
+        let other = all.iter().find(|other| other.flow == flow);
+        other.map_or("another class", |other| class_name(other.class))
+    };
+    let from_now = |at: Time| Some(at.nanos().saturating_sub(now.nanos()));
+    let (text, at_least_ns) = match reason {
+        Reason::Next => {
+            ("it is the next one; a worker or room in the store is missing".into(), None)
+        }
+        Reason::BehindOwnFlow(before) => (format!("{before} of its own flow before it"), None),
+        Reason::BehindClient(_) => ("another client of its class is ahead".into(), None),
+        Reason::BehindStrict => ("strict work is ahead".into(), None),
+        Reason::LimitedUntil(at) => ("its class is at its limit".into(), from_now(at)),
+        Reason::ReservedAt(at) => {
+            ("without weight it runs only when its reservation is due".into(), from_now(at))
+        }
+        Reason::BehindReservation(flow) => {
+            (format!("a due reservation of {} is ahead", class_of(flow)), None)
+        }
+        Reason::BehindWeight(flow) => {
+            (format!("the weighted tag of {} is smaller", class_of(flow)), None)
+        }
+        Reason::Lottery(share) => {
+            (format!("it wins the next draw with probability {share:.3}"), None)
+        }
+        Reason::BehindOlder(before) => (format!("{before} older ones are ahead"), None),
+    };
+    WaitReason { text, at_least_ns }
+}

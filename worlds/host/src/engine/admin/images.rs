@@ -1,0 +1,100 @@
+//! Images and their snapshots: the table's answers and refusals in the protocol's words.
+
+use super::Outcome;
+use super::execute::{DONE, Executed};
+use crate::admin::api::{
+    Answer, Image, ImageAsked, Images, Refusal, RefusalKind, Snapshot, Snapshots,
+};
+use crate::engine::Engine;
+use loadline_cluster::PoolId;
+use loadline_cluster::images::{self, ImageError, Parent};
+
+impl Engine {
+    pub(super) fn image_list(&self) -> Answer {
+        let images = self.cluster.images().list().map(|image| self.shown(image)).collect();
+        Answer::Images(Images { images })
+    }
+
+    pub(super) fn image_info(&self, name: &str) -> Result<Answer, Refusal> {
+        Ok(Answer::Image(self.shown(self.cluster.images().image(name)?)))
+    }
+
+    pub(super) fn snapshot_list(&self, name: &str) -> Result<Answer, Refusal> {
+        let image = self.cluster.images().image(name)?;
+        Ok(Answer::Snapshots(Snapshots { snapshots: self.shown(image).snapshots }))
+    }
+
+    fn shown(&self, image: &images::Image) -> Image {
+        let table = self.cluster.images();
+        let snapshot = |taken: &images::Snapshot| Snapshot {
+            name: taken.name.clone(),
+            id: taken.id.0,
+            size_bytes: taken.size,
+            clones: table.clones(image.id, taken.id),
+        };
+        Image {
+            name: image.name.clone(),
+            pool: self.cluster.map().pools()[image.pool].spec.name.clone(),
+            size_bytes: image.size,
+            object_bytes: image.object_bytes,
+            parent: image.parent.and_then(|parent| self.shown_parent(parent)),
+            snapshots: image.snapshots.iter().map(snapshot).collect(),
+        }
+    }
+
+    fn shown_parent(&self, parent: Parent) -> Option<String> {
+        let image = self.cluster.images().get(parent.image)?;
+        let taken = image.snapshots.iter().find(|taken| taken.id == parent.snapshot)?;
+        Some(format!("{}@{}", image.name, taken.name))
+    }
+
+    pub(super) fn image_create(&mut self, asked: &ImageAsked) -> Executed {
+        let pool = self.pool_for(asked.pool.as_deref())?;
+        let of_pool = self.cluster.map().pools()[pool].spec.object_bytes;
+        let object_bytes = asked.object_bytes.unwrap_or(of_pool);
+        self.image_change(|images| {
+            images.create(&asked.name, pool, asked.size_bytes, object_bytes).map(drop)
+        })
+    }
+
+    /// The pool that was named, or the only one.
+    fn pool_for(&self, name: Option<&str>) -> Result<PoolId, Refusal> {
+        let pools = self.cluster.map().pools();
+        match (name, pools.len()) {
+            (Some(name), _) => self.pool_of(name),
+            (None, 1) => Ok(PoolId::new(0)),
+            (None, _) => {
+                let names: Vec<&str> = pools.values().map(|pool| pool.spec.name.as_str()).collect();
+                Err(Refusal::bad("the image has no pool").wants(names.join(" or ")))
+            }
+        }
+    }
+
+    /// Changes the table; the change is answered when it is kept.
+    pub(super) fn image_change(
+        &mut self,
+        change: impl FnOnce(&mut images::Images) -> Result<(), ImageError>,
+    ) -> Executed {
+        self.take_changes()?;
+        self.cluster.change_images(self.now, &mut self.effects, change)?;
+        Ok(Outcome::WhenKept(DONE))
+    }
+}
+
+impl From<ImageError> for Refusal {
+    fn from(error: ImageError) -> Refusal {
+        let kind = match &error {
+            ImageError::BadName(_)
+            | ImageError::BadObjectBytes(_)
+            | ImageError::BadSize { .. }
+            | ImageError::NotASnapshot(_) => RefusalKind::Bad,
+            ImageError::NoImage(_) | ImageError::NoSnapshot { .. } => RefusalKind::NotFound,
+            ImageError::Exists(_)
+            | ImageError::HasSnapshots { .. }
+            | ImageError::HasClones { .. }
+            | ImageError::BeingCut(_)
+            | ImageError::NumbersUsedUp(_) => RefusalKind::Conflict,
+        };
+        Refusal { kind, error: error.to_string(), wanted: None }
+    }
+}

@@ -1,0 +1,286 @@
+//! Disks that come while the node runs: for an OSD that is new, for one whose disk was not there, or in place of another.
+//!
+//! A disk is opened, and made where it is missing, by a thread of its own: that may take seconds, and clients are not to
+//! wait for it. The thread sends the open disk by mail; then it takes its place as soon as nothing is in flight.
+
+use super::execute::{DONE, Executed};
+use super::{Outcome, Ticket, osds::size_of};
+use crate::admin::api::{Added, Answer, OsdAsked, Refusal};
+use crate::engine::boot::write_store;
+use crate::engine::{Engine, Mail};
+use crate::{Direct, DiskOpen, DiskOpenError, DiskProblem, OpenedDisk};
+use loadline_base::Bytes;
+use loadline_cluster::OsdState;
+use loadline_osd::{OsdId, OsdSet};
+use loadline_store::paged::Protection;
+use loadline_store::paged::superblock::MAGIC;
+use std::fs::File;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// How much of a disk must be zeros so that it is taken for an empty one: what other systems write at a disk's beginning
+/// lies before it.
+const LOOKED_AT: usize = 1 << 20;
+
+/// What is wanted of a disk.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wanted {
+    /// It is there, and holds what its OSD left on it.
+    Own,
+    /// A store, or nothing: then a new store is written. A missing file is made if its size is known.
+    New { size: Option<Bytes> },
+}
+
+/// A disk that is ready, or why it is not; by mail of the thread that opened it.
+#[derive(Debug)]
+pub struct DiskReady {
+    ticket: Ticket,
+    osd: Option<OsdId>,
+    wanted: Wanted,
+    disk: Result<OpenedDisk, Refusal>,
+}
+
+/// An OSD that is to come up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Joining {
+    osd: OsdId,
+    ticket: Ticket,
+    /// Whether the OSD opens its disk already; before, a thread does.
+    opening: Option<Is>,
+}
+
+/// Whether the map knew an OSD before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Is {
+    /// It did.
+    There,
+    /// It did not: placement uses it from the moment that it is up, and if it does not come up, it is none.
+    New,
+}
+
+impl Engine {
+    pub(super) fn osd_add(&mut self, ticket: Ticket, asked: OsdAsked) -> Executed {
+        let OsdAsked { path, size_bytes } = asked;
+        let size = size_of(size_bytes)?;
+        self.take_changes()?;
+        if self.cluster.map().osds().len() >= OsdSet::OSDS_MAX as usize {
+            let most = OsdSet::OSDS_MAX;
+            return Err(Refusal::conflict(format!("a node has at most {most} OSDs")));
+        }
+        if let Some(owner) = self.owner_of(Path::new(&path)) {
+            return Err(Refusal::conflict(format!("{path} is {owner}'s disk already")));
+        }
+        self.prepare_disk(None, path.into(), Wanted::New { size }, ticket)?;
+        Ok(Outcome::Later)
+    }
+
+    pub(super) fn osd_replace(&mut self, ticket: Ticket, osd: OsdId, asked: OsdAsked) -> Executed {
+        self.known_osd(osd)?;
+        let OsdAsked { path, size_bytes } = asked;
+        let size = size_of(size_bytes)?;
+        if self.cluster.map().osds()[osd].up || self.cluster.osd(osd).is_opening() {
+            return Err(Refusal::conflict(format!(
+                "{osd} serves from its disk: take it down first"
+            )));
+        }
+        self.take_changes()?;
+        match self.owner_of(Path::new(&path)) {
+            // An operator says that this disk, which is open already, may be filled although it is empty.
+            Some(owner) if owner == osd => {
+                self.cluster.expect_new_disk(osd);
+                self.await_osd(osd, ticket, Is::There);
+                self.reopen(osd);
+            }
+            Some(owner) => {
+                return Err(Refusal::conflict(format!("{path} is {owner}'s disk already")));
+            }
+            None => self.prepare_disk(Some(osd), path.into(), Wanted::New { size }, ticket)?,
+        }
+        Ok(Outcome::Later)
+    }
+
+    /// The OSD that has a file or device open, by whatever name.
+    fn owner_of(&self, path: &Path) -> Option<OsdId> {
+        let asked = path.metadata().ok()?;
+        let same = |osd: &OsdId| {
+            let disk = self.disks.of[*osd].disk.map(|disk| self.world.disk(disk).identity());
+            disk.is_some_and(|identity| identity == (asked.dev(), asked.ino()))
+        };
+        self.disks.of.ids().find(same)
+    }
+
+    /// Has a disk opened by a thread.
+    pub(super) fn prepare_disk(
+        &mut self,
+        osd: Option<OsdId>,
+        path: PathBuf,
+        wanted: Wanted,
+        ticket: Ticket,
+    ) -> Result<(), Refusal> {
+        // A disk that nobody has a number for yet belongs to the next one.
+        let named = osd.unwrap_or_else(|| OsdId::from(self.disks.of.len()));
+        if self.admin.joining.iter().any(|joining| joining.osd == named) {
+            return Err(Refusal::unavailable(format!("{named} is getting a disk already")));
+        }
+        self.admin.joining.push(Joining { osd: named, ticket, opening: None });
+        let (direct, protection) = (self.config.direct, self.config.protection);
+        let mailbox = self.world.mailbox();
+        std::thread::spawn(move || {
+            let disk = open(&path, wanted, direct, protection);
+            // A node that has ended meanwhile needs no disk.
+            let _ = mailbox.post(Mail::Disk(Box::new(DiskReady { ticket, osd, wanted, disk })));
+        });
+        Ok(())
+    }
+
+    /// A thread has opened a disk, or could not.
+    pub(in crate::engine) fn disk_ready(&mut self, ready: DiskReady) {
+        let DiskReady { ticket, osd, wanted, disk } = ready;
+        self.admin.joining.retain(|joining| joining.ticket != ticket);
+        let opened = disk.and_then(|disk| self.take_disk(osd, wanted, disk));
+        match opened {
+            Ok(taken) => {
+                self.await_osd(taken, ticket, if osd.is_none() { Is::New } else { Is::There });
+                self.reopen(taken);
+            }
+            Err(refusal) => self.admin_ended(ticket, Err(refusal)),
+        }
+    }
+
+    /// Gives a disk its place; a new OSD is made for one without an owner.
+    fn take_disk(
+        &mut self,
+        osd: Option<OsdId>,
+        wanted: Wanted,
+        disk: OpenedDisk,
+    ) -> Result<OsdId, Refusal> {
+        let osd = match osd {
+            None => {
+                self.take_changes()?;
+                self.make_osd()
+            }
+            Some(osd) => {
+                self.known_osd(osd)?;
+                let runs = self.cluster.map().osds()[osd].up || self.cluster.osd(osd).is_opening();
+                if runs || self.disks.of[osd].reopen {
+                    return Err(Refusal::conflict(format!("{osd} has come up with its own disk")));
+                }
+                osd
+            }
+        };
+        if matches!(wanted, Wanted::New { .. }) {
+            self.cluster.expect_new_disk(osd);
+        }
+        self.disks.of[osd].next = Some(disk);
+        Ok(osd)
+    }
+
+    /// One more OSD, down and out, without a disk.
+    fn make_osd(&mut self) -> OsdId {
+        let osd = self.settings.levels.add_osd(self.config.medium);
+        self.settings.levels.start(osd);
+        let (policy, options) = (self.settings.policy(osd), self.settings.options(osd));
+        let stores = self.settings.store(&self.config);
+        assert_eq!(self.cluster.add_osd(policy, options, stores), osd, "OSDs are counted alike");
+        self.disks.of.push(crate::engine::disks::Disk { since: self.now, ..Default::default() });
+        osd
+    }
+
+    /// Answers when an OSD is up, or is known to stay down.
+    pub(super) fn await_osd(&mut self, osd: OsdId, ticket: Ticket, is: Is) {
+        self.admin.joining.push(Joining { osd, ticket, opening: Some(is) });
+    }
+
+    /// Whether an OSD is to come up, or a disk is being opened for it.
+    pub(super) fn is_joining(&self, osd: OsdId) -> bool {
+        self.admin.joining.iter().any(|joining| joining.osd == osd)
+    }
+
+    /// Tells of the OSDs that are up by now, and of those that will not be.
+    pub(super) fn join_settle(&mut self) {
+        for joining in self.admin.joining.clone() {
+            let Joining { osd, ticket, opening: Some(is) } = joining else { continue };
+            let up = self.cluster.map().osds()[osd].up;
+            if !up && (self.disks.of[osd].reopen || self.cluster.osd(osd).is_opening()) {
+                continue;
+            }
+            self.admin.joining.retain(|other| other.ticket != ticket);
+            let answer =
+                if up { Ok(self.joined(osd, is)) } else { Err(self.did_not_join(osd, is)) };
+            self.admin_ended(ticket, answer);
+        }
+    }
+
+    fn joined(&mut self, osd: OsdId, is: Is) -> Answer {
+        if is == Is::There {
+            return DONE;
+        }
+        let state = OsdState { up: true, is_in: true };
+        self.cluster.set_osd(self.now, osd, state, &mut self.effects);
+        Answer::Added(Added { osd: osd.get() })
+    }
+
+    fn did_not_join(&mut self, osd: OsdId, is: Is) -> Refusal {
+        let why = self.why_down(osd).unwrap_or_else(|| "it was taken down".to_owned());
+        let path = self.disks.of[osd].path.display().to_string();
+        if is == Is::New && self.osd_remove(osd).is_ok() {
+            return Refusal::conflict(format!("{path} cannot be a new OSD's disk: {why}"));
+        }
+        Refusal::conflict(format!("{osd} stays down: {why}"))
+    }
+}
+
+/// Opens a disk and makes sure that it holds a store.
+fn open(
+    path: &Path,
+    wanted: Wanted,
+    direct: Direct,
+    protection: Protection,
+) -> Result<OpenedDisk, Refusal> {
+    let size = match wanted {
+        Wanted::Own => None,
+        Wanted::New { size } => size,
+    };
+    let disk = DiskOpen { create: size, direct, ..DiskOpen::existing(path) }.open()?;
+    if matches!(wanted, Wanted::New { .. }) {
+        let is_empty = disk.was_created() || is_empty(path)?;
+        if is_empty && let Err(error) = write_store(path, disk.size(), protection) {
+            if disk.was_created() {
+                // What cannot be written is better not there at all than half a disk.
+                let _ = std::fs::remove_file(path);
+            }
+            return Err(Refusal::bad(error.to_string()));
+        }
+    }
+    Ok(disk)
+}
+
+/// Whether a disk holds nothing. What holds something that is no store is refused.
+fn is_empty(path: &Path) -> Result<bool, Refusal> {
+    let mut start = vec![0; LOOKED_AT];
+    let read = File::open(path).and_then(|file| file.read_exact_at(&mut start, 0));
+    read.map_err(|error| Refusal::bad(format!("{}: cannot be read: {error}", path.display())))?;
+    if start.starts_with(&MAGIC) {
+        return Ok(false);
+    }
+    match start.iter().all(|byte| *byte == 0) {
+        true => Ok(true),
+        false => Err(Refusal::conflict(format!(
+            "{} holds something that is no store, and is left alone",
+            path.display()
+        ))
+        .wants("a path where nothing is, or a disk that begins with 1 MiB of zeros")),
+    }
+}
+
+impl From<DiskOpenError> for Refusal {
+    fn from(error: DiskOpenError) -> Refusal {
+        let refusal = Refusal::bad(error.to_string());
+        match error.problem {
+            DiskProblem::Missing => {
+                refusal.wants("a disk, or the size of a file that is to be made")
+            }
+            _ => refusal,
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Placement groups by state, in the words of the field, and the sums over all of them.
+
+use crate::admin::api::{ObjectCounts, PgCount};
+use loadline_cluster::{Cluster, PgReport};
+use loadline_osd::{PgId, RecoveryKind, RecoveryState};
+use std::collections::BTreeMap;
+
+/// What all placement groups together say.
+#[derive(Debug, Default)]
+pub(super) struct PgStates {
+    counts: BTreeMap<String, u32>,
+    pub objects: ObjectCounts,
+    pub down: u32,
+    pub inactive: u32,
+    pub undersized: u32,
+    pub all: u32,
+}
+
+impl PgStates {
+    pub(super) fn of(cluster: &mut Cluster) -> PgStates {
+        let mut states = PgStates::default();
+        for pg in cluster.map().pgs().map(|(pg, _)| pg).collect::<Vec<PgId>>() {
+            states.add(&cluster.pg_report(pg));
+        }
+        states
+    }
+
+    fn add(&mut self, pg: &PgReport) {
+        *self.counts.entry(in_words(pg)).or_default() += 1;
+        self.all += 1;
+        self.down += u32::from(pg.down);
+        self.inactive += u32::from(!pg.active && !pg.down);
+        self.undersized += u32::from(pg.undersized && !pg.down);
+        let objects = &mut self.objects;
+        objects.copies += pg.copies;
+        objects.misplaced += pg.progress.misplaced;
+        objects.degraded += pg.progress.degraded;
+        objects.recovering += pg.progress.recovering;
+    }
+
+    /// By state, the most frequent first.
+    pub(super) fn counts(&self) -> Vec<PgCount> {
+        let count = |(state, pgs): (&String, &u32)| PgCount { state: state.clone(), pgs: *pgs };
+        let mut counts: Vec<PgCount> = self.counts.iter().map(count).collect();
+        counts.sort_by_key(|count| std::cmp::Reverse(count.pgs));
+        counts
+    }
+}
+
+/// `active+undersized+degraded+backfilling`: the order of the words is Ceph's.
+fn in_words(pg: &PgReport) -> String {
+    if pg.down {
+        return "down".to_owned();
+    }
+    let mut words = vec![if pg.active { "active" } else { "peering" }];
+    let recovery = pg.recovery.map(|state| match state {
+        RecoveryState::Running(RecoveryKind::Log) => "recovering",
+        RecoveryState::Running(RecoveryKind::Backfill) => "backfilling",
+        RecoveryState::Waiting(RecoveryKind::Log) => "recovery_wait",
+        RecoveryState::Waiting(RecoveryKind::Backfill) => "backfill_wait",
+    });
+    let flags = [
+        (pg.active && pg.clean, "clean"),
+        (pg.undersized, "undersized"),
+        (pg.undersized || pg.progress.degraded > 0, "degraded"),
+        (pg.remapped && !pg.undersized, "remapped"),
+    ];
+    words.extend(flags.iter().filter(|(holds, _)| *holds).map(|(_, word)| word));
+    words.extend(recovery.filter(|_| pg.active));
+    words.join("+")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_words;
+    use loadline_cluster::PgReport;
+    use loadline_osd::{Progress, RecoveryKind, RecoveryState};
+
+    const CLEAN: PgReport = PgReport {
+        down: false,
+        active: true,
+        clean: true,
+        undersized: false,
+        remapped: false,
+        recovery: None,
+        progress: Progress { misplaced: 0, degraded: 0, recovering: 0 },
+        copies: 3,
+    };
+
+    #[test]
+    fn states_are_told_in_the_words_of_the_field() {
+        let unclean = PgReport { clean: false, ..CLEAN };
+        let undersized = PgReport { undersized: true, remapped: true, ..unclean };
+        let degraded = Progress { degraded: 1, ..Progress::default() };
+        let backfill = RecoveryKind::Backfill;
+        let running = Some(RecoveryState::Running(backfill));
+        let log = Some(RecoveryState::Running(RecoveryKind::Log));
+        let check = |pg: PgReport, says: &str| assert_eq!(in_words(&pg), says);
+        check(CLEAN, "active+clean");
+        check(PgReport { down: true, active: false, ..undersized }, "down");
+        check(PgReport { active: false, ..unclean }, "peering");
+        check(undersized, "active+undersized+degraded");
+        check(
+            PgReport { recovery: running, ..undersized },
+            "active+undersized+degraded+backfilling",
+        );
+        check(
+            PgReport { remapped: true, recovery: running, ..unclean },
+            "active+remapped+backfilling",
+        );
+        let waiting = Some(RecoveryState::Waiting(backfill));
+        check(
+            PgReport { remapped: true, recovery: waiting, ..unclean },
+            "active+remapped+backfill_wait",
+        );
+        check(
+            PgReport { progress: degraded, recovery: log, ..unclean },
+            "active+degraded+recovering",
+        );
+    }
+}

@@ -1,0 +1,80 @@
+//! Pools: what there are, and one more.
+
+use super::Outcome;
+use super::execute::{DONE, Executed};
+use crate::admin::api::{Answer, Pool, PoolAsked, Pools, Refusal};
+use crate::engine::Engine;
+use loadline_cluster::{PoolId, PoolSpec};
+
+/// More placement groups than this per OSD cost more upkeep than they spread.
+const PGS_PER_OSD_MAX: u32 = 256;
+/// Most characters of a name.
+const NAME_CHARS_MAX: usize = 64;
+
+impl Engine {
+    pub(super) fn pool_list(&self) -> Answer {
+        let images = self.cluster.images();
+        let pools = self.cluster.map().pools().iter().map(|(id, pool)| Pool {
+            name: pool.spec.name.clone(),
+            pgs: pool.spec.pgs,
+            copies: pool.spec.copies,
+            images: images.list().filter(|image| image.pool == id).count() as u32,
+        });
+        Answer::Pools(Pools { pools: pools.collect() })
+    }
+
+    pub(super) fn pool_create(&mut self, asked: PoolAsked) -> Executed {
+        let PoolAsked { name, pgs, copies } = asked;
+        self.check_pool_name(&name)?;
+        let osds = self.cluster.map().osds().len() as u32;
+        let copies = copies.unwrap_or(self.config.copies.min(osds));
+        if !(1..=osds).contains(&copies) {
+            let error = format!("{copies} copies have no place on {osds} OSDs");
+            return Err(Refusal::bad(error).wants(format!("1 to {osds}")));
+        }
+        let pgs = pgs.unwrap_or_else(|| crate::engine::boot::pgs_that_suit(osds, copies));
+        let (there, most) = (self.cluster.map().pgs().count() as u32, PGS_PER_OSD_MAX * osds);
+        if pgs == 0 || there + pgs > most {
+            let error = format!("{pgs} PGs cannot be made: {there} are there");
+            return Err(Refusal::bad(error).wants(format!("1 to {}", most.saturating_sub(there))));
+        }
+        self.take_changes()?;
+        let object_bytes = self.config.object_bytes.get();
+        let spec = PoolSpec { name, pgs, copies, object_bytes, recovery_priority: 0 };
+        self.cluster.create_pool(self.now, spec, &mut self.effects);
+        Ok(Outcome::WhenKept(DONE))
+    }
+
+    fn check_pool_name(&self, name: &str) -> Result<(), Refusal> {
+        let allowed = |c: char| c != '@' && c != '/' && !c.is_control();
+        let fits = (1..=NAME_CHARS_MAX).contains(&name.chars().count());
+        if !fits || !name.chars().all(allowed) {
+            let error = format!("`{}` is not a name", name.escape_debug());
+            return Err(Refusal::bad(error)
+                .wants("1 to 64 characters without `@`, `/` and control characters"));
+        }
+        match self.pool_of(name) {
+            Ok(_) => Err(Refusal::conflict(format!("pool {name} exists already"))),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Pools stay: their placement groups are numbered through, without gaps.
+    pub(super) fn pool_remove(&self, name: &str) -> Executed {
+        self.pool_of(name)?;
+        Err(Refusal::conflict(format!(
+            "pool {name} stays: pools cannot be removed; an empty one holds nothing and costs little"
+        )))
+    }
+
+    /// The pool of this name.
+    pub(super) fn pool_of(&self, name: &str) -> Result<PoolId, Refusal> {
+        let pools = self.cluster.map().pools();
+        let found = pools.iter().find(|(_, pool)| pool.spec.name == name);
+        found.map(|(id, _)| id).ok_or_else(|| {
+            let names: Vec<&str> = pools.values().map(|pool| pool.spec.name.as_str()).collect();
+            Refusal::not_found(format!("there is no pool `{}`", name.escape_debug()))
+                .wants(names.join(" or "))
+        })
+    }
+}

@@ -1,0 +1,44 @@
+//! How the node is, at one look.
+
+use super::findings::Findings;
+use super::pg_states::PgStates;
+use crate::admin::api::{Answer, ClientRates, OsdCounts, RecoveryRates, Status};
+use crate::engine::Engine;
+use loadline_base::{Span, Time};
+
+impl Engine {
+    pub(super) fn status(&mut self) -> Answer {
+        let pgs = PgStates::of(&mut self.cluster);
+        let osds = self.shown_osds();
+        let health = Findings::of(self, &osds, &pgs).health();
+        let rates = self.health.rates();
+        let count = |is: fn(&crate::admin::api::Osd) -> bool| {
+            osds.iter().filter(|osd| is(osd)).count() as u32
+        };
+        Answer::Status(Box::new(Status {
+            health,
+            uptime_ns: self.now.since(Time::ZERO).nanos(),
+            map_epoch: self.cluster.map().epoch(),
+            io_mode: self.world.mode().to_string(),
+            osd_counts: OsdCounts {
+                total: osds.len() as u32,
+                up: count(|osd| osd.up),
+                is_in: count(|osd| osd.is_in),
+            },
+            osds,
+            pgs: pgs.counts(),
+            objects: pgs.objects,
+            recovery: RecoveryRates {
+                objects_per_s: rates.per_second(|counts| counts.recovered.objects),
+                bytes_per_s: rates.per_second(|counts| counts.recovered.bytes),
+            },
+            client: ClientRates {
+                window_ns: Span::from_secs(rates.seconds).nanos(),
+                reads_per_s: rates.per_second(|counts| counts.reads),
+                writes_per_s: rates.per_second(|counts| counts.writes),
+                read_bytes_per_s: rates.per_second(|counts| counts.read_bytes),
+                written_bytes_per_s: rates.per_second(|counts| counts.written_bytes),
+            },
+        }))
+    }
+}

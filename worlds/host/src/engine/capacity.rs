@@ -1,0 +1,94 @@
+//! What becomes of a measured capacity (qos.md 6.1): it is believed within the thresholds, and kept for its OSD.
+
+use super::Engine;
+use crate::admin::api::BenchResult;
+use loadline_base::Span;
+use loadline_cluster::settings::{Change, Refused, Scope, Target};
+use loadline_osd::{BenchShape, OsdId};
+use loadline_qos::{CapacityVerdict, judge_capacity};
+
+/// What to do about a figure that is not believed.
+const ADVICE: &str = "measure the drive with `loadline drive measure` or fio, and set the capacity by `loadline config set`";
+
+impl Engine {
+    /// Judges what an OSD did, and keeps it if it is to be kept.
+    pub(super) fn take_capacity(
+        &mut self,
+        osd: OsdId,
+        shape: &BenchShape,
+        took: Span,
+        keep: bool,
+    ) -> BenchResult {
+        let seconds = took.as_secs_f64().max(1e-9);
+        let iops = (f64::from(shape.writes) / seconds).round().max(1.0);
+        let verdict = self.judge(osd, iops);
+        let mut words = in_words(verdict);
+        if shape.objects < BenchShape::OBJECTS_MAX {
+            words += &format!("; written to {} objects, since there is little room", shape.objects);
+        }
+        if keep && let Err(refused) = self.keep_capacity(osd, iops, verdict) {
+            words += &format!("; it cannot be stored: {refused}");
+        } else if !keep {
+            words += "; not stored";
+        }
+        match verdict {
+            CapacityVerdict::Accepted(_) => tracing::info!(%osd, iops, "capacity: {words}"),
+            _ => tracing::warn!(%osd, iops, "capacity: {words}"),
+        }
+        let total_bytes = u64::from(shape.writes) * u64::from(shape.block_bytes);
+        BenchResult {
+            osd: osd.get(),
+            total_bytes,
+            block_bytes: u64::from(shape.block_bytes),
+            elapsed_ns: took.nanos(),
+            iops,
+            bytes_per_s: total_bytes as f64 / seconds,
+            verdict: words,
+        }
+    }
+
+    fn judge(&self, osd: OsdId, iops: f64) -> CapacityVerdict {
+        let levels = &self.settings.levels;
+        let thresholds = levels.capacity_thresholds(osd);
+        judge_capacity(iops, levels.benchmark(osd).current_iops, &thresholds)
+    }
+
+    /// Stores a capacity that is believed; of another one that it was measured, so that no start measures it again.
+    fn keep_capacity(
+        &mut self,
+        osd: OsdId,
+        iops: f64,
+        verdict: CapacityVerdict,
+    ) -> Result<(), Refused> {
+        let (capacity, rejected) = self.settings.levels.capacity_options(osd);
+        let measured = Some(iops.to_string());
+        let values = match verdict {
+            CapacityVerdict::Accepted(_) => vec![(capacity, measured), (rejected, None)],
+            _ => vec![(rejected, measured)],
+        };
+        let target = Target::Stored(Scope::Osd(osd));
+        let change = values.iter().fold(Change::default(), |change, (option, value)| match value {
+            Some(value) => change.and_set(target, option, value),
+            None => change.and_remove(target, option),
+        });
+        self.settings.levels.apply(&change)?;
+        for (option, value) in values {
+            let scope = Scope::Osd(osd);
+            self.cluster.store_setting(self.now, scope, option, value, &mut self.effects);
+        }
+        self.configure_osds();
+        Ok(())
+    }
+}
+
+fn in_words(verdict: CapacityVerdict) -> String {
+    match verdict {
+        CapacityVerdict::Accepted(_) => "within the thresholds".to_owned(),
+        CapacityVerdict::ImplausiblyHigh { kept, threshold } => format!(
+            "above {threshold} IOPS, so probably a cache's; the capacity stays {kept} IOPS: {ADVICE}"
+        ),
+        CapacityVerdict::ImplausiblyLow { kept, threshold } => format!(
+            "below {threshold} IOPS, so probably a disturbance; the capacity stays {kept} IOPS: {ADVICE}"
+        ),
+    }
+}

@@ -1,0 +1,267 @@
+//! A whole node in virtual time: a cluster on simulated disks with contents and faults. The same engine as on the host;
+//! messages and processor time cost nothing, as there.
+
+use crate::disk::{CutStyle, SimDisk};
+use loadline_base::{IdVec, Rng, Time};
+use loadline_cluster::{Cluster, Config, OsdState, PoolSpec, StartError, Target};
+use loadline_osd::{Data, Effect, Event, OpId, OsdId, Reply, Timer};
+use loadline_store::paged::{Io, IoDone, IoId, Options};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+/// A request that a disk has.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    life: u32,
+    id: IoId,
+}
+
+/// A disk with what it has not answered.
+struct Drive {
+    disk: SimDisk,
+    in_flight: BTreeMap<u64, Sent>,
+    submitted: u64,
+    /// To be opened when the last request of the earlier life has been answered.
+    reopen: bool,
+}
+
+/// A node.
+pub struct DiskNode {
+    now: Time,
+    cluster: Cluster,
+    drives: IdVec<OsdId, Drive>,
+    due: VecDeque<(OsdId, Event)>,
+    timers: BinaryHeap<Reverse<(Time, u64)>>,
+    timer_of: BTreeMap<u64, (OsdId, Timer)>,
+    timers_set: u64,
+    effects: Vec<Effect>,
+    /// Replies since they were last taken.
+    pub replies: Vec<Reply>,
+}
+
+impl DiskNode {
+    /// Opens formatted disks and makes them a cluster, or goes on from what they hold.
+    ///
+    /// # Errors
+    /// [`StartError`] if they do not lead to a cluster.
+    pub fn start(
+        now: Time,
+        config: &Config,
+        stores: Options,
+        disks: Vec<SimDisk>,
+    ) -> Result<DiskNode, (StartError, Vec<SimDisk>)> {
+        let drive = |disk| Drive { disk, in_flight: BTreeMap::new(), submitted: 0, reopen: false };
+        let mut node = DiskNode {
+            now,
+            cluster: Cluster::on_disks(config, stores),
+            drives: disks.into_iter().map(drive).collect(),
+            due: VecDeque::new(),
+            timers: BinaryHeap::new(),
+            timer_of: BTreeMap::new(),
+            timers_set: 0,
+            effects: Vec::new(),
+            replies: Vec::new(),
+        };
+        for osd in node.drives.ids().collect::<Vec<_>>() {
+            node.open(osd);
+        }
+        node.run_until(|node| !node.cluster.is_opening());
+        if node.cluster.is_new() {
+            node.cluster.create(node.now, 0x10ad_11e, &mut node.effects);
+        } else if let Err(error) = node.cluster.start(node.now, &mut node.effects) {
+            return Err((error, node.into_disks()));
+        }
+        node.run_until(|node| node.cluster.is_serving());
+        Ok(node)
+    }
+
+    /// Creates a pool.
+    pub fn create_pool(&mut self, spec: PoolSpec) {
+        self.cluster.create_pool(self.now, spec, &mut self.effects);
+        self.settle();
+    }
+
+    /// Issues an op.
+    pub fn issue(&mut self, target: &Target, data: Data) -> OpId {
+        let (id, envelope) = self.cluster.issue(self.now, target, data);
+        self.effects.extend(envelope.map(Effect::Send));
+        self.settle();
+        id
+    }
+
+    /// Stops an OSD as a crash of it does.
+    pub fn take_down(&mut self, osd: OsdId) {
+        self.cluster.take_down(self.now, osd, &mut self.effects);
+        self.settle();
+    }
+
+    /// Opens an OSD's disk again, as soon as nothing of its earlier life is under way.
+    pub fn open(&mut self, osd: OsdId) {
+        self.drives[osd].reopen = true;
+        self.reopen_if_idle(osd);
+        self.settle();
+    }
+
+    /// Puts another disk in the place of an OSD's, which is down.
+    pub fn replace(&mut self, osd: OsdId, disk: SimDisk) {
+        let (in_flight, submitted) = (BTreeMap::new(), self.drives[osd].submitted);
+        self.drives[osd] = Drive { disk, in_flight, submitted, reopen: false };
+        self.cluster.expect_new_disk(osd);
+    }
+
+    /// Lets placement use an OSD, or not.
+    pub fn set_in(&mut self, osd: OsdId, is_in: bool) {
+        let state = OsdState { is_in, ..self.cluster.map().osds()[osd] };
+        self.cluster.set_osd(self.now, osd, state, &mut self.effects);
+        self.settle();
+    }
+
+    /// Makes everything durable that was answered; the number comes back with [`Cluster::take_synced`].
+    pub fn sync(&mut self) -> u32 {
+        let number = self.cluster.sync(self.now, &mut self.effects);
+        self.settle();
+        number
+    }
+
+    /// Lets the next thing happen. False if nothing ever will.
+    pub fn step(&mut self) -> bool {
+        let disk =
+            self.drives.iter().filter_map(|(osd, drive)| Some((drive.disk.next_done()?, osd)));
+        let disk = disk.min();
+        let timer = self.timers.peek().map(|Reverse((at, _))| *at);
+        let next = disk.map(|(at, _)| at).into_iter().chain(timer).min();
+        let Some(next) = next else { return false };
+        self.now = self.now.max(next);
+        match disk {
+            Some((at, osd)) if at <= self.now => self.answer(osd),
+            _ => self.fire(),
+        }
+        self.settle();
+        true
+    }
+
+    /// Lets things happen until `ready` says so, or nothing ever will.
+    pub fn run_until(&mut self, mut ready: impl FnMut(&DiskNode) -> bool) -> bool {
+        self.settle();
+        while !ready(self) {
+            if !self.step() {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn answer(&mut self, osd: OsdId) {
+        let drive = &mut self.drives[osd];
+        let done = drive.disk.finish(self.now).expect("an answer is due");
+        let Some(Sent { life, id }) = drive.in_flight.remove(&done.id) else { return };
+        let done = IoDone { id, outcome: done.outcome, data: done.data };
+        self.due.push_back((osd, Event::IoDone(life, done)));
+        self.settle();
+        self.reopen_if_idle(osd);
+    }
+
+    fn reopen_if_idle(&mut self, osd: OsdId) {
+        let drive = &mut self.drives[osd];
+        if drive.reopen && drive.in_flight.is_empty() {
+            drive.reopen = false;
+            let bytes = drive.disk.spec().size;
+            self.cluster.open_osd(self.now, osd, bytes, &mut self.effects);
+        }
+    }
+
+    fn fire(&mut self) {
+        let Some(Reverse((_, number))) = self.timers.pop() else { return };
+        let (osd, timer) = self.timer_of.remove(&number).expect("a timer is set once");
+        self.due.push_back((osd, Event::Timer(timer)));
+    }
+
+    fn settle(&mut self) {
+        loop {
+            for effect in std::mem::take(&mut self.effects) {
+                self.carry_out(effect);
+            }
+            if !self.effects.is_empty() {
+                continue;
+            }
+            let Some((osd, event)) = self.due.pop_front() else { return };
+            self.cluster.step(self.now, osd, event, &mut self.effects);
+        }
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Send(envelope) => {
+                self.due.push_back((envelope.to, Event::Message(envelope)));
+            }
+            Effect::Compute(osd, run) => self.due.push_back((osd, Event::Computed(run))),
+            Effect::Io(osd, life, io) => self.request(osd, life, io),
+            Effect::Timer(osd, at, timer) => {
+                self.timers_set += 1;
+                self.timers.push(Reverse((at, self.timers_set)));
+                self.timer_of.insert(self.timers_set, (osd, timer));
+            }
+            Effect::Reply(reply) => {
+                self.cluster.finish(reply.op);
+                self.replies.push(reply);
+            }
+            Effect::Trace(_) => {}
+            effect => unreachable!("not of a cluster on disks: {effect:?}"),
+        }
+    }
+
+    fn request(&mut self, osd: OsdId, life: u32, io: Io) {
+        let Io { id, request, data, .. } = io;
+        let drive = &mut self.drives[osd];
+        drive.submitted += 1;
+        drive.in_flight.insert(drive.submitted, Sent { life, id });
+        drive.disk.submit(self.now, drive.submitted, &request, data);
+    }
+
+    /// The process dies, and perhaps the power goes: the disks as they are then.
+    pub fn crash(self, power: Option<CutStyle>, rng: &mut Rng) -> Vec<SimDisk> {
+        let mut disks = self.into_disks();
+        for disk in &mut disks {
+            match power {
+                Some(style) => disk.power_cut(style, rng),
+                None => disk.kill(rng),
+            }
+        }
+        disks
+    }
+
+    fn into_disks(self) -> Vec<SimDisk> {
+        self.drives.into_values().map(|drive| drive.disk).collect()
+    }
+
+    /// Whether every copy is where it should be, and served.
+    pub fn is_clean(&self) -> bool {
+        self.cluster.is_clean() && self.cluster.map().pgs().all(|(_, state)| state.ready)
+    }
+
+    /// Whether every change of the map is on a quorum of the disks.
+    pub fn is_map_committed(&self) -> bool {
+        self.cluster.is_map_committed()
+    }
+
+    /// What an OSD's disk has not answered, and whether it is to be opened then: for messages of failed tests.
+    pub fn waits_for_disk(&self, osd: OsdId) -> (usize, bool) {
+        let drive = &self.drives[osd];
+        (drive.in_flight.len(), drive.reopen)
+    }
+
+    /// The present time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The cluster, to look into.
+    pub fn cluster(&mut self) -> &mut Cluster {
+        &mut self.cluster
+    }
+
+    /// An OSD's disk, to look into or to spoil.
+    pub fn disk(&mut self, osd: OsdId) -> &mut SimDisk {
+        &mut self.drives[osd].disk
+    }
+}

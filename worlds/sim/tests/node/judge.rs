@@ -1,0 +1,356 @@
+//! A node under a load, and the model that knows what each block may hold.
+
+use loadline_base::{Bytes, Rng, Span, Time};
+use loadline_cluster::settings::{Change, Enforcement, Scope, Settings, Target as Level};
+use loadline_cluster::{Config, PoolId, PoolSpec, Target};
+use loadline_device::{ClassTag, Medium};
+use loadline_osd::{ClientId, Data, DiskFault, OpId, OpKind, Options, OsdId, Policy};
+use loadline_qos::{LOADLINE_PRESET, ServiceClass};
+use loadline_sim::DiskNode;
+use loadline_sim::disk::{CutStyle, DiskSpec, SimDisk, Timing};
+use loadline_store::ObjectNo;
+use loadline_store::WindowBounds;
+use loadline_store::paged::ids::PageSize;
+use loadline_store::paged::{self, Format, LogMode, Protection, format};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) const OSDS: u32 = 4;
+const OBJECTS: u64 = 24;
+/// Blocks of an object: the objects are sixteen pages long, which is large enough for a write beside the log.
+const BLOCKS: u32 = 16;
+const BLOCK: u32 = 4096;
+const PGS: u32 = 6;
+const DISK: Bytes = Bytes::from_mib(24);
+
+/// A block of the pool.
+type Block = (u64, u32);
+
+/// What a block may hold: stamps of writes; 0 is zeros.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// The last write that was acknowledged, or read back.
+    acked: u64,
+    /// Writes without an answer since.
+    maybe: BTreeSet<u64>,
+}
+
+/// An op under way.
+#[derive(Clone, Debug)]
+struct UnderWay {
+    kind: OpKind,
+    blocks: Vec<(Block, u64)>,
+}
+
+/// A node with its judge.
+pub(crate) struct Judged {
+    pub(crate) rng: Rng,
+    pub(crate) node: Option<DiskNode>,
+    pub(crate) down: BTreeSet<u32>,
+    pub(crate) out: BTreeSet<u32>,
+    /// Power cuts are survived only by what was flushed, so they need the mode that flushes.
+    pub(crate) mode: LogMode,
+    known: BTreeMap<Block, Known>,
+    busy: BTreeMap<Block, OpId>,
+    under_way: BTreeMap<(u32, u32), UnderWay>,
+    stamp: u64,
+    pub(crate) acknowledged: u64,
+}
+
+fn spec() -> DiskSpec {
+    let timing = Timing {
+        per_request: Span::from_micros(60),
+        bytes_per_second: 1 << 30,
+        flush: Span::from_micros(300),
+        channels: 8,
+    };
+    DiskSpec { size: DISK, sector: 4096, write_cache: true, timing }
+}
+
+/// A disk with an empty store.
+pub(crate) fn fresh_disk(seed: u64) -> SimDisk {
+    let shape = Format {
+        store_id: seed,
+        data_bytes: DISK,
+        log_device_bytes: None,
+        log_bytes: Bytes::from_mib(4),
+        segment_bytes: Bytes::from_kib(256),
+        block_bytes: 4096,
+        recovery_bytes: Bytes::from_mib(2),
+        page: PageSize::new(4096).expect("a page size"),
+    };
+    let mut disk = SimDisk::new(spec(), seed);
+    for (_, offset, bytes) in format(&shape, Protection::Checkpoint).expect("the shape is sound") {
+        disk.poke(offset, &bytes);
+    }
+    disk
+}
+
+fn config(settings: &Settings) -> Config {
+    let first = OsdId::new(0);
+    let options = settings.osd_options(first);
+    let window = WindowBounds { ops: 32, ..options.window };
+    Config {
+        osds: OSDS,
+        placement_seed: 3,
+        policy: Policy { plan: settings.plan(first), seed: 1 },
+        options: Options { threads_per_shard: 1, window, ..options },
+        asynchronous_above: settings.async_recovery_min_cost(first),
+    }
+}
+
+fn settings() -> Settings {
+    let mut settings =
+        Settings::new(LOADLINE_PRESET, &[Medium::Ssd; OSDS as usize], Enforcement::Refuse);
+    let change = Change::set(Level::Stored(Scope::Osds), "osd_async_recovery_min_cost", "3");
+    settings.apply(&change).expect("the option exists");
+    for osd in settings.osds().collect::<Vec<_>>() {
+        settings.start(osd);
+    }
+    settings
+}
+
+fn stores(mode: LogMode) -> paged::Options {
+    let class = |class: ServiceClass| ClassTag(class as u8);
+    paged::Options {
+        log_mode: mode,
+        cache: Bytes::from_mib(2),
+        checkpoint_interval: Span::from_millis(40),
+        classes: paged::Classes {
+            log: class(ServiceClass::Immediate),
+            checkpoint: class(ServiceClass::BestEffort),
+            restart: class(ServiceClass::Immediate),
+        },
+        ..paged::Options::default()
+    }
+}
+
+impl Judged {
+    /// A new cluster with one pool of three copies.
+    pub(crate) fn new(seed: u64, mode: LogMode) -> Judged {
+        let mut judged = Judged {
+            rng: Rng::new(seed),
+            node: None,
+            down: BTreeSet::new(),
+            out: BTreeSet::new(),
+            mode,
+            known: BTreeMap::new(),
+            busy: BTreeMap::new(),
+            under_way: BTreeMap::new(),
+            stamp: 0,
+            acknowledged: 0,
+        };
+        let disks = (0..OSDS).map(|osd| fresh_disk(seed ^ u64::from(osd + 1))).collect();
+        judged.boot(Time::ZERO, disks);
+        let spec = PoolSpec {
+            name: "p".into(),
+            pgs: PGS,
+            copies: 3,
+            object_bytes: u64::from(BLOCKS * BLOCK),
+            recovery_priority: 0,
+        };
+        judged.node().create_pool(spec);
+        let created = judged.node().run_until(|node| node.is_map_committed());
+        assert!(created, "the pool is there");
+        judged
+    }
+
+    pub(crate) fn node(&mut self) -> &mut DiskNode {
+        self.node.as_mut().expect("the node runs")
+    }
+
+    /// Starts the node on these disks. All of them are opened, so nobody is down any more.
+    pub(crate) fn boot(&mut self, now: Time, disks: Vec<SimDisk>) {
+        let node = DiskNode::start(now, &config(&settings()), stores(self.mode), disks);
+        self.node = Some(node.unwrap_or_else(|(error, _)| panic!("no start: {error}")));
+        self.down.clear();
+        // Replaced, and then the node died before the disk knew who it is: the operator says it once more.
+        for osd in (0..OSDS).map(OsdId::new) {
+            if self.node().cluster().fault(osd) == Some(DiskFault::Empty) {
+                self.node().cluster().expect_new_disk(osd);
+                self.node().open(osd);
+            }
+        }
+    }
+
+    /// Dies, perhaps with the power, and starts again. What had no answer may have happened.
+    pub(crate) fn crash(&mut self, power: Option<CutStyle>) {
+        self.take_replies();
+        let node = self.node.take().expect("the node runs");
+        let now = node.now();
+        let disks = node.crash(power, &mut self.rng);
+        self.forget_under_way();
+        self.boot(now, disks);
+    }
+
+    fn forget_under_way(&mut self) {
+        for op in std::mem::take(&mut self.under_way).into_values() {
+            for (block, stamp) in op.blocks.iter().filter(|_| op.kind != OpKind::Read) {
+                self.known.entry(*block).or_default().maybe.insert(*stamp);
+            }
+        }
+        self.busy.clear();
+    }
+
+    /// Issues a random op on blocks that nobody else touches at the time.
+    pub(crate) fn issue(&mut self) {
+        let object = self.rng.below(OBJECTS);
+        let first = self.rng.below(u64::from(BLOCKS)) as u32;
+        let most = u64::from(BLOCKS - first);
+        let count = 1 + if self.rng.below(4) == 0 { self.rng.below(most) as u32 } else { 0 };
+        let blocks: Vec<Block> = (first..first + count).map(|block| (object, block)).collect();
+        if blocks.iter().any(|block| self.busy.contains_key(block)) {
+            return;
+        }
+        let kind = match self.rng.below(10) {
+            0..5 => OpKind::Write,
+            5 => OpKind::Zero,
+            _ => OpKind::Read,
+        };
+        self.stamp += 1;
+        let stamp = if kind == OpKind::Zero { 0 } else { self.stamp };
+        let mut bytes = Vec::new();
+        if kind == OpKind::Write {
+            for (_, block) in &blocks {
+                bytes.extend(contents(object, *block, stamp));
+            }
+        }
+        let target = Target {
+            client: ClientId::new(self.rng.below(3) as u32),
+            kind,
+            traced: false,
+            pool: PoolId::new(0),
+            object: ObjectNo(object),
+            offset: first * BLOCK,
+            length: count * BLOCK,
+        };
+        let id = self.node().issue(&target, Data::new(bytes));
+        for block in &blocks {
+            self.busy.insert(*block, id);
+        }
+        let blocks = blocks.into_iter().map(|block| (block, stamp)).collect();
+        self.under_way.insert((id.slot.get(), id.number), UnderWay { kind, blocks });
+        self.take_replies();
+    }
+
+    /// Looks at what has been answered.
+    pub(crate) fn take_replies(&mut self) {
+        for reply in std::mem::take(&mut self.node().replies) {
+            let key = (reply.op.slot.get(), reply.op.number);
+            // A second reply to an op that was sent again.
+            let Some(op) = self.under_way.remove(&key) else { continue };
+            let data = reply.result.expect("no disk of this test is damaged").into_vec();
+            for (at, (block, stamp)) in op.blocks.iter().enumerate() {
+                self.busy.remove(block);
+                let known = self.known.entry(*block).or_default();
+                if op.kind == OpKind::Read {
+                    let from = (at * BLOCK as usize).min(data.len());
+                    let to = (from + BLOCK as usize).min(data.len());
+                    known.read(*block, &data[from..to]);
+                } else {
+                    *known = Known { acked: *stamp, maybe: BTreeSet::new() };
+                    self.acknowledged += 1;
+                }
+            }
+        }
+    }
+
+    pub(crate) fn steps(&mut self, steps: u64) {
+        for _ in 0..steps {
+            if !self.node().step() {
+                break;
+            }
+        }
+        self.take_replies();
+    }
+
+    /// Ends the load and lets everything heal; then every block is read, and copies must be alike.
+    pub(crate) fn settle_and_check(&mut self) {
+        for osd in std::mem::take(&mut self.down) {
+            self.node().open(OsdId::new(osd));
+        }
+        for osd in std::mem::take(&mut self.out) {
+            self.node().set_in(OsdId::new(osd), true);
+        }
+        let healed = self.node().run_until(|node| node.is_clean() && node.is_map_committed());
+        assert!(healed, "everything heals: {}", self.state());
+        let limit = self.node().now() + Span::from_secs(30);
+        while !self.under_way.is_empty() && self.node().now() < limit {
+            self.steps(1);
+        }
+        assert!(self.under_way.is_empty(), "every op is answered: {:?}", self.under_way);
+        self.read_everything();
+        let differing = self.node().cluster().copies_that_differ();
+        assert!(differing.is_empty(), "copies differ: {differing:?}");
+    }
+
+    /// What keeps the node from being clean.
+    fn state(&mut self) -> String {
+        let node = self.node();
+        let mut text = format!("committed: {}", node.is_map_committed());
+        let osds: Vec<OsdId> = node.cluster().map().osds().ids().collect();
+        for osd in osds {
+            let unfinished = node.cluster().osd(osd).unfinished();
+            let state = node.cluster().map().osds()[osd];
+            let fault = node.cluster().fault(osd);
+            let disk = node.waits_for_disk(osd);
+            text += &format!("\n{osd} {state:?} {fault:?} {unfinished:?} {disk:?}");
+        }
+        for (pg, state) in node.cluster().map().pgs().filter(|(_, state)| !state.clean) {
+            text += &format!("\n{pg} {state:?}");
+        }
+        text
+    }
+
+    /// Reads every block, then again from other copies.
+    fn read_everything(&mut self) {
+        (0..OBJECTS).for_each(|object| self.read_object(object));
+        let osd = OsdId::new(self.rng.below(u64::from(OSDS)) as u32);
+        self.node().take_down(osd);
+        (0..OBJECTS).for_each(|object| self.read_object(object));
+        self.node().open(osd);
+        let healed = self.node().run_until(|node| node.is_clean() && node.is_map_committed());
+        assert!(healed, "everything heals again");
+    }
+
+    fn read_object(&mut self, object: u64) {
+        let target = Target {
+            client: ClientId::new(0),
+            kind: OpKind::Read,
+            traced: false,
+            pool: PoolId::new(0),
+            object: ObjectNo(object),
+            offset: 0,
+            length: BLOCKS * BLOCK,
+        };
+        let id = self.node().issue(&target, Data::NONE);
+        let blocks = (0..BLOCKS).map(|block| ((object, block), 0)).collect();
+        self.under_way.insert((id.slot.get(), id.number), UnderWay { kind: OpKind::Read, blocks });
+        self.node().run_until(|node| !node.replies.is_empty());
+        self.take_replies();
+    }
+}
+
+impl Known {
+    /// The block was read: it must hold something that it may hold, and does so from now on.
+    fn read(&mut self, block: Block, bytes: &[u8]) {
+        let is = |stamp: u64| match stamp {
+            0 => bytes.iter().all(|byte| *byte == 0),
+            stamp => bytes == contents(block.0, block.1, stamp),
+        };
+        let candidates = [self.acked].into_iter().chain(self.maybe.iter().copied());
+        let found = candidates.into_iter().find(|stamp| is(*stamp));
+        let Some(found) = found else {
+            let head = u64::from_le_bytes(bytes.get(..8).unwrap_or(&[0; 8]).try_into().expect("8"));
+            panic!("block {block:?} holds stamp {head}, and may hold {self:?}");
+        };
+        *self = Known { acked: found, maybe: BTreeSet::new() };
+    }
+}
+
+/// What a write puts into a block: its stamp first, then what only this block and stamp have.
+fn contents(object: u64, block: u32, stamp: u64) -> Vec<u8> {
+    let mut bytes = stamp.to_le_bytes().to_vec();
+    let seed = stamp ^ object << 40 ^ u64::from(block) << 32;
+    bytes.extend(paged::api::pattern(seed, 0, u64::from(BLOCK) - 8));
+    bytes
+}

@@ -1,0 +1,1 @@
+//! Seeds that once failed, each with its story.
