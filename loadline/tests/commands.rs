@@ -65,6 +65,14 @@ fn what_cannot_be_used_is_refused_in_one_sentence() {
         "--jobs: takes a number of at least 1",
     );
     check(&["study", "run", "none.toml"], "none.toml: cannot be read");
+    check(&["study", "run", "recovery-nvme", "--on", "ram:"], "takes files:DIR or devices:");
+    let nowhere = ["study", "run", "recovery-nvme", "--on", "files:none"];
+    check(&nowhere, "--on files:none: none is not there; make the folder first");
+    check(&[&nowhere[..], &["--jobs", "2"]].concat(), "real runs go one after the other");
+    check(&[&nowhere[..], &["--trace"]].concat(), "traces are of the simulated world");
+    check(&["study", "run", "recovery-nvme", "--client", "fio"], "--on <DISKS>");
+    let store = ["study", "run", "checkpoint-extreme", "--on", "files:."];
+    check(&store, "recovery studies run on real disks");
     check(&["study", "report", "."], "holds no study");
     check(&["profile", "show", "balancd"], "did you mean `balanced`?");
     check(&["profile", "show", "balanced", "--preset", "reif"], "did you mean `reef`?");

@@ -71,6 +71,7 @@ impl Cluster {
         for pg in self.map.pgs_of(pool) {
             self.peer_pg(now, pg, fx);
         }
+        self.save_map(now, fx);
         pool
     }
 

@@ -104,9 +104,28 @@ impl Cluster {
         fx: &mut Vec<Effect>,
     ) -> Result<(), RemoveError> {
         self.may_remove_osd(osd)?;
+        self.forget_last_osd(now, fx);
+        Ok(())
+    }
+
+    /// Forgets an OSD that was added and has never come up. Returns whether it could, which it cannot if another one was
+    /// added after it.
+    pub fn take_back_osd(&mut self, now: Time, osd: OsdId, fx: &mut Vec<Effect>) -> bool {
+        let OsdState { up, is_in } = self.map.osds()[osd];
+        let is_last = self.map.osds().ids().next_back() == Some(osd);
+        let was_never_up = !up && !is_in && self.durable().fillable.contains(osd);
+        let can = is_last && was_never_up && !self.osds[osd].is_opening();
+        if can {
+            self.forget_last_osd(now, fx);
+        }
+        can
+    }
+
+    fn forget_last_osd(&mut self, now: Time, fx: &mut Vec<Effect>) {
         self.osds.pop();
         self.map.remove_last_osd();
         self.map.next_epoch();
+        let osd = OsdId::from(self.osds.len());
         let durable = self.durable();
         durable.forget_disk(osd);
         durable.fillable.remove(osd);
@@ -114,6 +133,5 @@ impl Cluster {
         durable.faults.remove(&osd);
         durable.settings.retain(|(scope, _), _| *scope != Scope::Osd(osd));
         self.save_map(now, fx);
-        Ok(())
     }
 }

@@ -78,8 +78,13 @@ impl Cluster {
     /// Whether the disks that were opened say that there is no cluster yet.
     pub fn is_new(&self) -> bool {
         let found = &self.durable.as_ref().expect("the OSDs have disks").found;
-        found.len() == self.osds.len()
-            && found.values().all(|found| matches!(found, Ok(Opened { identity: None, .. })))
+        found.len() == self.osds.len() && self.holds_nothing()
+    }
+
+    /// Whether none of the disks that were opened belongs to a cluster.
+    pub fn holds_nothing(&self) -> bool {
+        let found = &self.durable.as_ref().expect("the OSDs have disks").found;
+        found.values().all(|found| matches!(found, Ok(Opened { identity: None, .. })))
     }
 
     /// Makes the empty disks a cluster.

@@ -386,8 +386,8 @@ impl Touch {
             OpKind::Write => Touch::Write(data),
             // An object that begins empty has no bytes to zero.
             OpKind::Zero if matches!(before, Before::Create(_)) => Touch::Nothing,
-            // The cleanup of a former state changes no bytes, but the version.
-            OpKind::Zero | OpKind::Trim { .. } => Touch::Zero,
+            OpKind::Zero => Touch::Zero,
+            OpKind::Trim { .. } => Touch::Version,
             OpKind::Remove | OpKind::Purge => Touch::Remove,
             OpKind::Read | OpKind::ReadAt(_) => unreachable!("a read is no update"),
         }

@@ -3,7 +3,7 @@
 use crate::disk::{Done, Failure};
 use crate::event::Effect;
 use crate::ids::{OpId, OsdId};
-use crate::message::{Data, Message, Push, WriteTag};
+use crate::message::{Message, Push, WriteTag};
 use crate::osd::Osd;
 use crate::snapshots::SnapshotNo;
 use crate::waits::Stage;
@@ -98,8 +98,7 @@ impl Osd {
                 self.state_read(asker, pg, (object, label), data, fx);
             }
             (Commit::HistoryStored(asker, label), Ok(_)) => {
-                let stored = (Message::HistoryStored(object, label), Data::NONE);
-                self.send_as(asker.urgency, asker.osd, pg, stored, fx);
+                self.history_stored(asker, pg, (object, label), fx);
             }
             (Commit::Deleted, Ok(_)) => self.deleted(now, pg, fx),
             (Commit::Activated(interval), Ok(_)) => {

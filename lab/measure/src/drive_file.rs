@@ -18,7 +18,7 @@ const PGS: u32 = 64;
 pub enum NoDriveFile {
     /// Only reads were measured.
     #[error(
-        "writes were not measured, and the drive model is about them; name a file that is not there yet, or say --write"
+        "writes are not measured, and the drive model is about them; name a file that is not there yet, or say --write"
     )]
     NoWrites,
     /// No write ended in time.

@@ -7,11 +7,11 @@ use std::fmt;
 use std::path::PathBuf;
 
 /// The small transfer: a page, and the block of the field's baselines.
-pub const SMALL: Bytes = Bytes::from_kib(4);
+pub(crate) const SMALL: Bytes = Bytes::from_kib(4);
 /// The large transfers: a usual stripe, and a whole object.
 const LARGE: [Bytes; 2] = [Bytes::from_mib(1), OBJECT];
 /// An object, as recovery moves it.
-pub const OBJECT: Bytes = Bytes::from_mib(4);
+pub(crate) const OBJECT: Bytes = Bytes::from_mib(4);
 /// Large transfers in flight: alone, and as many as keep a drive streaming.
 const LARGE_DEPTHS: [u32; 2] = [1, 4];
 /// Depths of small transfers are powers of two up to this one.

@@ -105,12 +105,12 @@ impl fmt::Display for Warning {
                 f,
                 "intervals wider than ±{:.0} %: {}; take a longer --seconds or more of --repeat",
                 WIDE * 100.0,
-                points.join(", ")
+                listed(points)
             ),
             Warning::Unsteady(points) => write!(
                 f,
                 "the rate did not settle: {}; take a longer --seconds, and let the machine do nothing else",
-                points.join(", ")
+                listed(points)
             ),
             Warning::Drift { does, change } => write!(
                 f,
@@ -119,6 +119,15 @@ impl fmt::Display for Warning {
                 change * 100.0
             ),
         }
+    }
+}
+
+/// The first few of many points.
+fn listed(points: &[String]) -> String {
+    const SHOWN: usize = 4;
+    match points.len().checked_sub(SHOWN) {
+        None | Some(0) => points.join(", "),
+        Some(more) => format!("{} and {more} more", points[..SHOWN].join(", ")),
     }
 }
 

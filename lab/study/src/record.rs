@@ -49,6 +49,8 @@ pub struct RealFacts {
     pub notes: Vec<String>,
     /// The IOPS of each OSD that mClock was given.
     pub capacities: Vec<f64>,
+    /// Tasks per core that the machine had to do before the run began.
+    pub load_before: Option<f64>,
 }
 
 /// One stage of a traced op on one OSD.

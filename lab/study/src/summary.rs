@@ -9,15 +9,19 @@ use serde_json::{Map, Value, json};
 /// the figures that exist, as plain numbers (words such as "about" stay in the full result), and
 /// is empty where none does.
 pub fn summary_json(result: &StudyResult, facts: &RunFacts) -> Value {
-    json!({
+    let mut object = json!({
         "study": result.study,
         "world": result.world,
         "scale": result.scale,
         "seed": result.seed,
         "setups": result.setups.iter().map(setup_json).collect::<Vec<_>>(),
-        "simulated_requests_per_s_per_core": facts.simulated_requests_per_s_per_core,
         "wall_seconds": facts.wall_seconds,
-    })
+    });
+    if result.world == "sim" {
+        object["simulated_requests_per_s_per_core"] =
+            json!(facts.simulated_requests_per_s_per_core);
+    }
+    object
 }
 
 fn setup_json(setup: &SetupResult) -> Value {

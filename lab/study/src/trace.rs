@@ -96,6 +96,7 @@ mod tests {
                 stage(0, "client op", "device", 3_500, 60_000),
                 stage(2, "replica write", "queue", 5_000, 6_000),
             ],
+            real: None,
         }
     }
 

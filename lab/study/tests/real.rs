@@ -78,6 +78,26 @@ fn a_tiny_study_runs_on_real_files_and_leaves_none() {
     assert!(again.missing().is_empty(), "what is recorded is not run again");
 }
 
+/// Where fio has no nbd engine, asking for it is refused before anything is written.
+#[test]
+fn fio_can_be_the_client() {
+    let (disks, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let order = order(inputs(on_files(disks.path()), ClientKind::Fio, &[]), "baseline");
+    let mut session = match open(out.path(), order) {
+        Ok(session) => session,
+        Err(refused) => {
+            assert!(refused.to_string().contains("fio with its nbd engine"), "{refused}");
+            return;
+        }
+    };
+    session.run(1, &AtomicBool::new(false), |_| {}).unwrap();
+    let result = session.conclude().unwrap();
+    assert!(result.setups.iter().all(|setup| setup.client.iops > 0.0));
+    assert!(result.setups[0].client.clat_ms.p99 >= result.setups[0].client.clat_ms.p50);
+    assert!(result.drive.facts.iter().any(|fact| fact.name == "fio"));
+    assert_eq!(fs::read_dir(disks.path()).unwrap().count(), 0, "the files are gone");
+}
+
 #[test]
 fn an_interrupted_run_leaves_a_usable_folder_and_no_files() {
     let (disks, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

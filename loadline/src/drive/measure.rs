@@ -24,6 +24,9 @@ pub(super) fn carry_out(args: &MeasureArgs) -> Result<(), Failure> {
     check_out(args)?;
     let order = args.order();
     let target = Target::open(&order).map_err(failure)?;
+    if args.out.is_some() && !target.is_written() {
+        return Err(Failure::Input(NoDriveFile::NoWrites.to_string()));
+    }
     let interrupted = interruptible()?;
     let mut shown = Shown::new();
     let measured = measure(target, &order, &mut |progress| {

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -166,8 +166,5 @@ fn follow(errors: ChildStderr) -> (Arc<Mutex<String>>, Receiver<String>) {
 }
 
 fn next_line(lines: &Receiver<String>) -> Option<String> {
-    match lines.recv_timeout(PATIENCE) {
-        Ok(line) => Some(line),
-        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-    }
+    lines.recv_timeout(PATIENCE).ok()
 }

@@ -1,7 +1,8 @@
-//! The commands about a running node, against one that answers from a script: what they ask, and what they print.
+//! The commands about a running node: what they ask of one that answers from a script, and what one that runs does.
 
 mod pages;
 mod refusals;
+mod running;
 mod script;
 
 use script::{Scripted, loadline};

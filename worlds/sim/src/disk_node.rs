@@ -3,6 +3,7 @@
 
 use crate::disk::{CutStyle, SimDisk};
 use loadline_base::{IdVec, Rng, Time};
+use loadline_cluster::images::{ImageError, Images, JobId};
 use loadline_cluster::{Cluster, Config, OsdState, PoolSpec, StartError, Target};
 use loadline_osd::{Data, Effect, Event, OpId, OsdId, Reply, Timer};
 use loadline_store::paged::{Io, IoDone, IoId, Options};
@@ -78,6 +79,25 @@ impl DiskNode {
     /// Creates a pool.
     pub fn create_pool(&mut self, spec: PoolSpec) {
         self.cluster.create_pool(self.now, spec, &mut self.effects);
+        self.settle();
+    }
+
+    /// Changes the table of images.
+    ///
+    /// # Errors
+    /// What `change` answers.
+    pub fn change_images<T>(
+        &mut self,
+        change: impl FnOnce(&mut Images) -> Result<T, ImageError>,
+    ) -> Result<T, ImageError> {
+        let changed = self.cluster.change_images(self.now, &mut self.effects, change);
+        self.settle();
+        changed
+    }
+
+    /// The blocks of a job on images before `next` are done.
+    pub fn job_advanced(&mut self, job: JobId, next: u64) {
+        self.cluster.image_job_advanced(self.now, job, next, &mut self.effects);
         self.settle();
     }
 

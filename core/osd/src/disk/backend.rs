@@ -32,6 +32,8 @@ pub(crate) enum Touch {
     Write(Data),
     /// Make them zeros.
     Zero,
+    /// Nothing but its version, if it exists.
+    Version,
     /// Make the object these bytes, whatever it was; or nothing, if it should not exist.
     Replace(Option<Data>),
     /// Make this former state of the object these bytes.

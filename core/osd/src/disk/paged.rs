@@ -192,6 +192,10 @@ impl Paged {
                 edits.push(Edit::Punch { object: id, range: offset..offset + length, version });
                 Ask::Transaction(edits)
             }
+            Touch::Version => {
+                edits.push(Edit::Punch { object: id, range: 0..0, version });
+                Ask::Transaction(edits)
+            }
             Touch::Remove | Touch::Replace(None) => {
                 edits.push(Edit::Remove { object: id });
                 Ask::Transaction(edits)

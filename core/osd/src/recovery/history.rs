@@ -109,6 +109,20 @@ impl Osd {
         self.access(now, from.urgency, &place, update, Commit::HistoryStored(from, step.label()));
     }
 
+    /// A step is durable on the target. That of an earlier interval belongs to a push that has ended with it.
+    pub(crate) fn history_stored(
+        &self,
+        from: Asker,
+        pg: PgId,
+        (object, label): (ObjectNo, SnapshotNo),
+        fx: &mut Vec<Effect>,
+    ) {
+        if self.pg(pg).is_some_and(|here| here.interval == from.interval) {
+            let stored = (Message::HistoryStored(object, label), Data::NONE);
+            self.send_as(from.urgency, from.osd, pg, stored, fx);
+        }
+    }
+
     /// What goes with the last step: the past that came before it, or the end of one that is no longer true.
     pub(crate) fn history_edits(&mut self, asker: Asker, pg: PgId, push: &Push) -> Vec<Edit> {
         let here = self.pg(pg).expect("the interval was looked up");

@@ -133,6 +133,11 @@ impl Osd {
         }
     }
 
+    /// Whether a copy of a placement group knows the past of any object, for checkers of what must be gone.
+    pub fn keeps_any(&self, pg: PgId) -> bool {
+        self.pg(pg).is_some_and(|here| !here.kept.is_empty())
+    }
+
     /// Whether anything is kept of an object, now or for a snapshot. A copy that lacks the object cannot tell.
     pub fn may_hold_any(&mut self, pg: PgId, object: ObjectNo) -> bool {
         let is_there = self.store.objects(pg).meta(object).is_some();

@@ -74,6 +74,10 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.histories.is_empty()
+    }
+
     pub(crate) fn get(&self, object: ObjectNo) -> Option<&History> {
         self.histories.get(&object)
     }

@@ -3,8 +3,8 @@
 use loadline_base::{Bytes, SlotId, Span, Time};
 use loadline_device::{Medium, Outcome};
 use loadline_osd::{
-    Activation, ClientId, ClientOp, Data, Effect, Envelope, Event, Message, OpId, OpKind, Options,
-    Osd, OsdId, OsdSet, PgId, Policy,
+    Activation, ClientId, ClientOp, Data, Effect, Envelope, Event, HistoryPush, Message, OpId,
+    OpKind, Options, Osd, OsdId, OsdSet, PgId, Policy,
 };
 use loadline_qos::{
     Capacity, ClassId, CostModel, CostRule, SchedulerKind, ServiceClass, ShardPlan, Urgency,
@@ -252,6 +252,13 @@ fn message_name(message: &Message) -> String {
         Message::WriteDone(_) => "write done".to_owned(),
         Message::Push(push) if push.meta.is_none() => format!("push absence of {}", push.object.0),
         Message::Push(push) => format!("push {}", push.object.0),
+        Message::PushHistory(object, HistoryPush::Begin { .. }) => {
+            format!("push of {} with a past", object.0)
+        }
+        Message::PushHistory(object, HistoryPush::State(state)) => {
+            format!("push {} at {}", object.0, state.label.0)
+        }
+        Message::HistoryStored(object, label) => format!("stored {} at {}", object.0, label.0),
         Message::PushReply(object) => format!("push reply {}", object.0),
         Message::Pull(object) => format!("pull {}", object.0),
         Message::Scan(range) => format!("scan after {:?}", range.after.map(|object| object.0)),

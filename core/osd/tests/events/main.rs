@@ -1,6 +1,8 @@
 //! OSDs by events: a list of events in, a list of effects out.
 
 mod bench;
+mod benchmark;
 mod classes;
 mod ops;
 mod recovery;
+mod snapshots;

@@ -50,7 +50,7 @@ fn jobs_of_fio(study: &Study, work: &RealWork, socket: &Path) -> String {
     format!(
         "\nfio writes image {} once:\n{}\nand is the load until recovery has ended:\n{}",
         node::IMAGE,
-        fio::file(&fio::filling(work.image), socket),
+        fio::file(&fio::filling(work), socket),
         fio::file(&load, socket)
     )
 }

@@ -4,10 +4,11 @@ use super::Halt;
 use super::counts::TICK;
 use super::guest::{Guest, Heed};
 use super::node::{IMAGE, Node};
+use super::work::RealWork;
 use crate::place::ClientKind;
 use crate::result::Latency;
 use crate::series::SetupSeries;
-use loadline_base::{Bytes, Span};
+use loadline_base::Span;
 use loadline_load::{LoadSpec, Pattern};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -41,9 +42,10 @@ pub(super) fn check(client: ClientKind, spec: &LoadSpec) -> Result<(), String> {
     }
 }
 
-/// The job that writes the whole image once.
-pub(super) fn filling(image: Bytes) -> String {
-    format!("rw=write\nbs=4m\niodepth={FILL_DEPTH}\nsize={}\nrefill_buffers=1\n", image.get())
+/// The job that writes the whole image once, object by object.
+pub(super) fn filling(work: &RealWork) -> String {
+    let (block, size) = (work.object_size.get(), work.image.get());
+    format!("rw=write\nbs={block}\niodepth={FILL_DEPTH}\nsize={size}\nrefill_buffers=1\n")
 }
 
 /// The job that does what the study's clients do, until somebody stops it.

@@ -74,17 +74,19 @@ impl Guest {
     pub(super) fn answer(&mut self, until: Time) -> Result<Option<DirectAnswer>, Halt> {
         loop {
             let now = self.now();
+            if now >= until {
+                return Ok(None);
+            }
             let wake = self.load.as_ref().and_then(Load::next_wake);
             if wake.is_some_and(|at| at <= now) {
                 self.with_load(|load, issue| load.woke(now, issue))?;
                 continue;
             }
             let until_wake = wake.map_or(until, |at| at.min(until));
-            let patience = Duration::from_nanos(until_wake.since(now.min(until_wake)).nanos());
+            let patience = Duration::from_nanos(until_wake.since(now).nanos());
             match self.direct.answer(patience)? {
                 Some(DirectAnswer::Ended(ended)) if self.load.is_some() => self.ended(&ended)?,
                 Some(answer) => return Ok(Some(answer)),
-                None if self.now() >= until => return Ok(None),
                 None => {}
             }
         }

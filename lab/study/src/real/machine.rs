@@ -12,9 +12,6 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Load of the machine, in tasks per core, from which on it is not ours alone.
-const BUSY: f64 = 0.5;
-
 /// Everything that is known before the run, and what is doubtful about it.
 pub(super) fn look(place: &HostPlace, work: &RealWork) -> RealFacts {
     let mut facts = RealFacts::default();
@@ -36,12 +33,7 @@ pub(super) fn look(place: &HostPlace, work: &RealWork) -> RealFacts {
     facts.know("Writes are answered", answered().to_owned());
     facts.know("Torn checkpoints are made whole from", format!("the {PROTECTION} images"));
     facts.know("Clients", place.client.to_string());
-    if let Some(load) = load_per_core().filter(|load| *load > BUSY) {
-        facts.doubt(format!(
-            "Other work kept the machine busy before a run ({load:.1} tasks per core); stop it and run again before \
-             trusting small differences."
-        ));
-    }
+    facts.load_before = load_per_core();
     facts
 }
 

@@ -95,7 +95,7 @@ impl Run<'_> {
         match client {
             ClientKind::Own => self.guest.fill(IMAGE_POOL, (objects, self.work.object_size), heed),
             ClientKind::Fio => {
-                let filling = fio::Run::begin(self.node, &fio::filling(self.work.image))?;
+                let filling = fio::Run::begin(self.node, &fio::filling(&self.work))?;
                 filling.until_it_ends(&mut self.guest, heed).map(drop)
             }
         }
@@ -207,10 +207,19 @@ impl Run<'_> {
     fn under_fio(mut self, heed: &mut Heed<'_, '_>) -> Result<RunRecord, Halt> {
         let job = fio::load(&self.study.load)?;
         self.turn_point()?;
-        let begun = self.guest.now();
+        let before = self.guest.counts()?.device_requests;
+        let returned = self.guest.now();
         let running = fio::Run::begin(self.node, &job)?;
+        let begun = match self.setup.recovery {
+            true => returned,
+            false => self.first_request(before, heed)?,
+        };
         let course = self.course(begun, heed)?;
         let seen = running.end(&mut self.guest, heed)?;
+        if seen.iops == 0.0 {
+            let text = "recovery ended before fio had begun; take a larger --set scale";
+            return Err(Halt::Failed(text.to_owned()));
+        }
         let mut series = seen.series();
         let before = std::iter::once(course.objects).chain(course.left.iter().copied());
         series.objects_per_s =
@@ -219,6 +228,16 @@ impl Run<'_> {
         self.facts.know("fio", seen.version.clone());
         let client = ClientResult { iops: seen.iops, clat_ms: seen.clat_ms };
         self.record(Seen { client, series, outside: Outside::Unknown }, &course)
+    }
+
+    /// The moment at which the disks get their first request after `before`: fio takes its time to begin.
+    fn first_request(&mut self, before: u64, heed: &mut Heed<'_, '_>) -> Result<Time, Halt> {
+        let until = self.guest.now() + QUIET_LIMIT;
+        while self.guest.counts()?.device_requests == before && self.guest.now() < until {
+            self.guest.pause(self.guest.now() + TICK)?;
+            heed.at(0.0)?;
+        }
+        Ok(self.guest.now())
     }
 
     fn record(mut self, seen: Seen, course: &Course) -> Result<RunRecord, Halt> {

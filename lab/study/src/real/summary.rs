@@ -80,5 +80,35 @@ pub(crate) fn warnings(records: &[&RunRecord]) -> Vec<String> {
             warnings.push(note.clone());
         }
     }
+    warnings.extend(busy(records));
+    warnings.extend(short(records));
     warnings
+}
+
+/// Load of the machine, in tasks per core, from which on it is not ours alone. A study's own run before may leave a part of
+/// one behind in the minute's mean.
+const BUSY: f64 = 1.0;
+
+fn busy(records: &[&RunRecord]) -> Option<String> {
+    let loads = records.iter().filter_map(|record| record.real.as_ref()?.load_before);
+    let busy: Vec<f64> = loads.filter(|load| *load > BUSY).collect();
+    let most = busy.iter().copied().max_by(f64::total_cmp)?;
+    Some(format!(
+        "Other work kept the machine busy before {} of {} runs (up to {most:.1} tasks per core); stop it and run again \
+         before trusting small differences.",
+        busy.len(),
+        records.len()
+    ))
+}
+
+/// A recovery shorter than this ends before queues and checkpoints have settled.
+const SHORT_S: f64 = 5.0;
+
+fn short(records: &[&RunRecord]) -> Option<String> {
+    let seconds = records.iter().filter_map(|record| Some(record.recovery?.seconds));
+    let shortest = seconds.min_by(f64::total_cmp).filter(|seconds| *seconds < SHORT_S)?;
+    Some(format!(
+        "The shortest recovery lasted {shortest:.1} s, too little for a steady state; take a larger --set scale before \
+         arguing with rates and latencies."
+    ))
 }

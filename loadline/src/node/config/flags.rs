@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Size of an OSD's file that is made without --size.
+/// Size of an OSD's file that is made without --size, where there is no other to go by.
 const SIZE: Bytes = Bytes::from_mib(10 << 10);
 
 /// Every flag below but `--config` itself: a node is described in one place.
@@ -49,7 +49,7 @@ pub(crate) struct ServeArgs {
     /// OSDs, on files osd.0, osd.1 … in the folder; by default up to the last that is there
     #[arg(long, value_name = "N")]
     osds: Option<u32>,
-    /// Size of each file that is made; by default 10 GiB
+    /// Size of each file that is made; by default that of the others, or 10 GiB
     #[arg(long, value_name = "SIZE")]
     size: Option<Bytes>,
     /// Copies of each object; by default 3, or as many as there are OSDs
@@ -164,9 +164,16 @@ fn osds(dir: &Path, asked: Option<u32>, size: Option<Bytes>) -> Vec<OsdTyped> {
     let is_there = |number: u32| dir.join(name(number)).exists();
     let there = (0..OsdSet::OSDS_MAX).rev().find(|number| is_there(*number));
     let count = asked.unwrap_or_else(|| there.map_or(0, |last| last + 1));
+    let of_others = || there.and_then(|last| file_size(&dir.join(name(last))));
     let size = |number| match is_there(number) {
         true => size,
-        false => asked.map(|_| size.unwrap_or(SIZE)),
+        false => asked.map(|_| size.or_else(of_others).unwrap_or(SIZE)),
     };
     (0..count).map(|number| OsdTyped { path: name(number), size: size(number) }).collect()
+}
+
+/// A block device has none.
+fn file_size(path: &Path) -> Option<Bytes> {
+    let facts = path.metadata().ok()?;
+    (facts.is_file() && facts.len() > 0).then(|| Bytes::new(facts.len()))
 }

@@ -5,9 +5,11 @@ use super::load;
 use crate::node::{IMAGE_BYTES, Node, SMALL};
 use crate::tools::{succeed, text};
 use loadline_base::Rng;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 /// Connections that load the node at once.
@@ -71,16 +73,37 @@ impl Campaign {
 
     fn round(&mut self, trouble: Trouble) {
         self.rounds += 1;
-        let mut node = self.start();
+        let node = self.start();
         self.verify(&node);
-        let seeds: Vec<u64> = (0..CLIENTS).map(|_| self.random.next_u64()).collect();
-        let socket = node.socket();
+        self.load_that_ends(&node);
+        self.load_that_is_killed(node, trouble);
+        // One kill in three is followed by one while the node reads its log again.
+        if self.random.below(3) == 0 {
+            self.kills_at_start += 1;
+            let life = Duration::from_millis(self.random.below(200));
+            Node::start_and_kill(&self.dir(), &self.flags, life);
+        }
+    }
+
+    /// Clients that stop by themselves: every request has to be answered.
+    fn load_that_ends(&mut self, node: &Node) {
+        let (stop, socket) = (AtomicBool::new(false), node.socket());
+        let ended: io::Result<()> = std::thread::scope(|scope| {
+            let clients = clients(scope, &socket, &self.ledger, &stop, &mut self.random);
+            pause(&mut self.random, 200);
+            stop.store(true, Ordering::Relaxed);
+            clients.into_iter().try_for_each(|client| client.join().expect("it does not panic"))
+        });
+        if let Err(error) = ended {
+            self.fail(&format!("a request has no answer: {error}"), node);
+        }
+    }
+
+    fn load_that_is_killed(&mut self, mut node: Node, trouble: Trouble) {
+        let (never, socket) = (AtomicBool::new(false), node.socket());
         std::thread::scope(|scope| {
-            let ledger = &self.ledger;
-            for seed in seeds {
-                let socket = &socket;
-                scope.spawn(move || load::run(socket, ledger, seed, &AtomicBool::new(false)));
-            }
+            // That they end with an error is what a kill looks like from there.
+            let _clients = clients(scope, &socket, &self.ledger, &never, &mut self.random);
             pause(&mut self.random, 400);
             node.assert_alive();
             self.undo = make_trouble(&node, trouble, self.undo.take(), &mut self.random);
@@ -88,12 +111,6 @@ impl Campaign {
             node.kill();
         });
         self.ledger.lock().unwrap().abandon();
-        // One kill in three is followed by one while the node reads its log again.
-        if self.random.below(3) == 0 {
-            self.kills_at_start += 1;
-            let life = Duration::from_millis(self.random.below(200));
-            Node::start_and_kill(&self.dir(), &self.flags, life);
-        }
     }
 
     fn start(&mut self) -> Node {
@@ -103,25 +120,21 @@ impl Campaign {
     }
 
     fn verify(&mut self, node: &Node) {
-        load::verify_all(&node.socket(), &self.ledger);
+        if let Err(error) = load::verify_all(&node.socket(), &self.ledger) {
+            self.fail(&format!("a read has no answer: {error}"), node);
+        }
         let losses = std::mem::take(&mut self.ledger.lock().unwrap().losses);
         if !losses.is_empty() {
-            self.fail(&losses, &node.log());
+            let shown: Vec<_> = losses.iter().take(20).map(String::as_str).collect();
+            self.fail(&format!("{} blocks lost:\n{}", losses.len(), shown.join("\n")), node);
         }
     }
 
     /// The folder stays for whoever looks for the cause.
-    fn fail(&mut self, losses: &[String], log: &str) -> ! {
+    fn fail(&mut self, what: &str, node: &Node) -> ! {
         self.folder.disable_cleanup(true);
-        let shown: Vec<_> = losses.iter().take(20).map(String::as_str).collect();
-        panic!(
-            "seed {}, round {}: {} blocks lost in {}:\n{}\n{log}",
-            self.seed,
-            self.rounds,
-            losses.len(),
-            self.folder.path().display(),
-            shown.join("\n")
-        );
+        let Campaign { seed, rounds, folder, .. } = self;
+        panic!("seed {seed}, round {rounds}, {}: {what}\n{}", folder.path().display(), node.log());
     }
 
     /// Takes each OSD down in turn: the copies that remain hold everything.
@@ -140,17 +153,11 @@ impl Campaign {
         node.stop();
     }
 
-    /// The last look: everything is there, a load that ends by itself leaves everything as it should, the stores are whole.
+    /// The last look: everything is there, also after one more load, and the stores are whole.
     pub(crate) fn close(mut self) {
         let node = self.start();
         self.verify(&node);
-        let seed = self.random.next_u64();
-        let stop = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| load::run(&node.socket(), &self.ledger, seed, &stop));
-            std::thread::sleep(Duration::from_millis(200));
-            stop.store(true, Ordering::Relaxed);
-        });
+        self.load_that_ends(&node);
         self.verify(&node);
         node.terminate();
         for osd in 0..OSDS {
@@ -166,6 +173,17 @@ impl Campaign {
             self.slowest_start.as_secs_f64()
         );
     }
+}
+
+fn clients<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    socket: &'scope Path,
+    ledger: &'scope Mutex<Ledger>,
+    stop: &'scope AtomicBool,
+    random: &mut Rng,
+) -> Vec<ScopedJoinHandle<'scope, io::Result<()>>> {
+    let start = |seed| scope.spawn(move || load::run(socket, ledger, seed, stop));
+    (0..CLIENTS).map(|_| start(random.next_u64())).collect()
 }
 
 fn pause(random: &mut Rng, below_ms: u64) {

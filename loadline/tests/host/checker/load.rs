@@ -15,6 +15,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Requests in flight on each connection.
 const DEPTH: usize = 8;
 
+/// Blocks of one request where everything is read.
+const STEP_BLOCKS: u64 = 256;
+
 /// Half of all requests fall on the first blocks, so that writes meet each other.
 const HOT_BLOCKS: u64 = 256;
 
@@ -32,11 +35,19 @@ struct Client<'a> {
     open: BTreeMap<u64, (Kind, Open)>,
 }
 
-/// Keeps one connection busy. An error of the connection is no failure: it is how a killed node looks.
-pub(crate) fn run(socket: &Path, ledger: &Mutex<Ledger>, seed: u64, stop: &AtomicBool) {
-    let Ok(connection) = Connection::open(socket, "vol0") else { return };
+/// Keeps one connection busy until it is told to stop and everything is answered, or until the node is gone.
+///
+/// # Errors
+/// The connection's, with which a killed node ends it.
+pub(crate) fn run(
+    socket: &Path,
+    ledger: &Mutex<Ledger>,
+    seed: u64,
+    stop: &AtomicBool,
+) -> io::Result<()> {
+    let connection = Connection::open(socket, "vol0")?;
     let mut client = Client { connection, ledger, random: Rng::new(seed), open: BTreeMap::new() };
-    let _killed = client.keep_busy(stop);
+    client.keep_busy(stop)
 }
 
 impl Client<'_> {
@@ -95,29 +106,37 @@ impl Client<'_> {
 }
 
 /// Reads every block of the image while nobody writes; from now on it must stay what it is.
-pub(crate) fn verify_all(socket: &Path, ledger: &Mutex<Ledger>) {
-    let mut connection = Connection::open(socket, "vol0").expect("a ready node takes connections");
+///
+/// # Errors
+/// The connection's: the node is gone, or says nothing.
+pub(crate) fn verify_all(socket: &Path, ledger: &Mutex<Ledger>) -> io::Result<()> {
+    let mut connection = Connection::open(socket, "vol0")?;
     let mut ledger = ledger.lock().unwrap();
     assert_eq!(connection.bytes, ledger.blocks() * BLOCK_BYTES as u64);
-    let step = 256;
     let mut open = BTreeMap::new();
-    for first in (0..ledger.blocks()).step_by(step as usize) {
-        let blocks = first..(first + step).min(ledger.blocks());
+    for first in (0..ledger.blocks()).step_by(STEP_BLOCKS as usize) {
+        let blocks = first..(first + STEP_BLOCKS).min(ledger.blocks());
         let length = u32::try_from((blocks.end - blocks.start) * BLOCK_BYTES as u64).unwrap();
         let offset = first * BLOCK_BYTES as u64;
         open.insert(connection.cookie(), ledger.begin_read(blocks));
-        connection.send(&Request::Read { offset, length }).expect("the node lives");
+        connection.send(&Request::Read { offset, length })?;
         if open.len() == DEPTH {
-            settle_one(&mut connection, &mut ledger, &mut open);
+            settle_one(&mut connection, &mut ledger, &mut open)?;
         }
     }
     while !open.is_empty() {
-        settle_one(&mut connection, &mut ledger, &mut open);
+        settle_one(&mut connection, &mut ledger, &mut open)?;
     }
+    Ok(())
 }
 
-fn settle_one(connection: &mut Connection, ledger: &mut Ledger, open: &mut BTreeMap<u64, Open>) {
-    let reply = connection.receive().expect("the node lives");
+fn settle_one(
+    connection: &mut Connection,
+    ledger: &mut Ledger,
+    open: &mut BTreeMap<u64, Open>,
+) -> io::Result<()> {
+    let reply = connection.receive()?;
     let read = open.remove(&reply.cookie).expect("each answer has its request");
     ledger.settle(&read, &reply.data);
+    Ok(())
 }

@@ -175,35 +175,44 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Opens every disk that is there; the others' OSDs stay down.
+    /// Opens every disk that is there; the others' OSDs stay down. Only where no disk belongs to a cluster yet, the missing
+    /// ones are made.
     fn open_disks(&mut self) -> Result<(), BootError> {
-        let mut any = false;
-        for (number, spec) in self.config.disks.clone().into_iter().enumerate() {
-            let osd = OsdId::from(number);
-            let mut disk = Disk { path: spec.path.clone(), ..Disk::default() };
-            match open_or_make(&spec, self.config.direct, self.config.protection) {
-                Ok(opened) => {
-                    tracing::info!(%osd, path = %spec.path.display(), size = %opened.size(), mode = %opened.mode(), "disk");
-                    disk.bytes = opened.size();
-                    disk.disk = Some(self.world.add_disk(opened)?);
-                    any = true;
-                }
-                Err(BootError::Disk(error))
-                    if matches!(error.problem, crate::DiskProblem::Missing) =>
-                {
-                    tracing::warn!(%osd, %error, "the disk is not there");
-                }
-                Err(error) => return Err(error),
-            }
-            self.disks.of.push(disk);
+        let specs = self.config.disks.clone();
+        for spec in &specs {
+            self.disks.of.push(Disk { path: spec.path.clone(), ..Disk::default() });
         }
-        if !any {
+        let (there, missing): (Vec<usize>, Vec<usize>) =
+            (0..specs.len()).partition(|number| specs[*number].path.exists());
+        for number in there {
+            let DiskSpec { path, size } = specs[number].clone();
+            let open = DiskOpen { size, direct: self.config.direct, ..DiskOpen::existing(path) };
+            self.use_disk(number, open.open()?)?;
+        }
+        self.run_until(|engine| !engine.cluster.is_opening())?;
+        let makes = self.cluster.holds_nothing();
+        for number in missing {
+            let osd = OsdId::from(number);
+            if makes && specs[number].size.is_some() {
+                let made = open_or_make(&specs[number], self.config.direct, self.config.protection);
+                self.use_disk(number, made?)?;
+            } else {
+                tracing::warn!(%osd, path = %specs[number].path.display(), "the disk is not there");
+            }
+        }
+        if self.disks.of.values().all(|disk| disk.disk.is_none()) {
             return Err(BootError::NoDisks);
         }
-        for osd in self.disks.of.ids().collect::<Vec<_>>() {
-            self.reopen(osd);
-        }
         self.run_until(|engine| !engine.cluster.is_opening())
+    }
+
+    fn use_disk(&mut self, number: usize, opened: OpenedDisk) -> Result<(), BootError> {
+        let osd = OsdId::from(number);
+        tracing::info!(%osd, path = %opened.path().display(), size = %opened.size(), mode = %opened.mode(), "disk");
+        self.disks.of[osd].bytes = opened.size();
+        self.disks.of[osd].disk = Some(self.world.add_disk(opened)?);
+        self.reopen(osd);
+        Ok(())
     }
 
     /// Names each disk that cannot serve, and why.

@@ -10,7 +10,7 @@ use loadline_base::{Span, Time};
 use loadline_cluster::{OsdState, PoolId, PoolSpec};
 use loadline_osd::{ClientId, Data, OpKind, OsdId, Progress, Waits};
 use loadline_store::ObjectNo;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 /// An op on one object.
@@ -143,18 +143,6 @@ impl DirectClient {
             Ok(answer) => Ok(Some(answer)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => Err(NodeGone),
-        }
-    }
-
-    /// The next answer, if it is there.
-    ///
-    /// # Errors
-    /// [`NodeGone`]
-    pub fn answer_now(&self) -> Result<Option<DirectAnswer>, NodeGone> {
-        match self.answers.try_recv() {
-            Ok(answer) => Ok(Some(answer)),
-            Err(TryRecvError::Empty) => Ok(None),
-            Err(TryRecvError::Disconnected) => Err(NodeGone),
         }
     }
 }

@@ -36,8 +36,16 @@ impl Timers {
 
     /// An OSD's queues are replaced by new ones, which have not asked for anything yet.
     pub(super) fn forget_queues(&mut self, osd: OsdId) {
-        let is_of_queue = |due: &Due| matches!(due, Due::Osd(of, Timer::Shard(_)) if *of == osd);
-        self.due.retain(|_, due| !is_of_queue(due));
+        self.keep(|due| !matches!(due, Due::Osd(of, Timer::Shard(_)) if *of == osd));
+    }
+
+    /// An OSD is none any more.
+    pub(super) fn forget_osd(&mut self, osd: OsdId) {
+        self.keep(|due| !matches!(due, Due::Osd(of, _) if *of == osd));
+    }
+
+    fn keep(&mut self, wanted: impl Fn(&Due) -> bool) {
+        self.due.retain(|_, due| wanted(due));
         self.heap.retain(|Reverse((_, number))| self.due.contains_key(number));
     }
 

@@ -85,7 +85,7 @@ pub(crate) fn fresh_disk(seed: u64) -> SimDisk {
     disk
 }
 
-fn config(settings: &Settings) -> Config {
+pub(crate) fn config(settings: &Settings) -> Config {
     let first = OsdId::new(0);
     let options = settings.osd_options(first);
     let window = WindowBounds { ops: 32, ..options.window };
@@ -98,7 +98,7 @@ fn config(settings: &Settings) -> Config {
     }
 }
 
-fn settings() -> Settings {
+pub(crate) fn settings() -> Settings {
     let mut settings =
         Settings::new(LOADLINE_PRESET, &[Medium::Ssd; OSDS as usize], Enforcement::Refuse);
     let change = Change::set(Level::Stored(Scope::Osds), "osd_async_recovery_min_cost", "3");
@@ -109,7 +109,7 @@ fn settings() -> Settings {
     settings
 }
 
-fn stores(mode: LogMode) -> paged::Options {
+pub(crate) fn stores(mode: LogMode) -> paged::Options {
     let class = |class: ServiceClass| ClassTag(class as u8);
     paged::Options {
         log_mode: mode,

@@ -43,6 +43,9 @@ pub struct Osd {
     pub log_mode: String,
     /// How its disk is opened: `direct` or `buffered`, with the reason for the latter.
     pub disk_mode: String,
+    /// The capacity in force, which mClock divides: 4 KiB writes per second, measured or set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity_iops: Option<f64>,
     /// Since it last went up; none while it is down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uptime_ns: Option<u64>,

@@ -16,6 +16,7 @@ fn status() -> Status {
         pgs: 64,
         log_mode: "fsync".into(),
         disk_mode: "direct".into(),
+        capacity_iops: Some(18_250.0),
         uptime_ns: Some(90_000_000_000),
         failure: None,
     };

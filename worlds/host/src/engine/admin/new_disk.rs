@@ -223,7 +223,7 @@ impl Engine {
     fn did_not_join(&mut self, osd: OsdId, is: Is) -> Refusal {
         let why = self.why_down(osd).unwrap_or_else(|| "it was taken down".to_owned());
         let path = self.disks.of[osd].path.display().to_string();
-        if is == Is::New && self.osd_remove(osd).is_ok() {
+        if is == Is::New && self.take_back_osd(osd) {
             return Refusal::conflict(format!("{path} cannot be a new OSD's disk: {why}"));
         }
         Refusal::conflict(format!("{osd} stays down: {why}"))

@@ -40,6 +40,7 @@ impl Engine {
             pgs: self.cluster.pgs_on(osd),
             log_mode: log_mode(self.config.log_mode).to_owned(),
             disk_mode: self.disk_mode(osd).to_owned(),
+            capacity_iops: Some(self.settings.levels.benchmark(osd).current_iops),
             uptime_ns: up.then(|| self.now.since(disk.since).nanos()),
             failure: self.why_down(osd),
         }
@@ -119,14 +120,32 @@ impl Engine {
         if disk.in_flight > 0 || disk.reopen || self.is_joining(osd) {
             return Err(Refusal::unavailable(format!("{osd}'s disk is busy: ask again")));
         }
-        if let Some(disk) = disk.disk {
+        self.cluster.remove_osd(self.now, osd, &mut self.effects).map_err(refused)?;
+        self.forget_last_osd();
+        Ok(Outcome::WhenKept(DONE))
+    }
+
+    /// Forgets an OSD that was added and could not come up. Returns whether that was possible.
+    pub(super) fn take_back_osd(&mut self, osd: OsdId) -> bool {
+        let is_idle = self.disks.of[osd].in_flight == 0;
+        let taken = is_idle && self.cluster.take_back_osd(self.now, osd, &mut self.effects);
+        if taken {
+            self.forget_last_osd();
+        }
+        taken
+    }
+
+    /// The cluster has one OSD less, whose disk has nothing in flight.
+    fn forget_last_osd(&mut self) {
+        let last = self.disks.of.pop().expect("the cluster had it");
+        let osd = OsdId::from(self.disks.of.len());
+        if let Some(disk) = last.disk {
             self.world.remove_disk(disk);
         }
-        self.cluster.remove_osd(self.now, osd, &mut self.effects).map_err(refused)?;
         self.settings.levels.remove_last_osd();
-        self.disks.of.pop();
-        tracing::info!(%osd, "removed; its file or device is left as it is");
-        Ok(Outcome::WhenKept(DONE))
+        self.due.retain(|(of, _)| *of != osd);
+        self.timers.forget_osd(osd);
+        tracing::info!(%osd, path = %last.path.display(), "is none any more; its disk is left as it is");
     }
 }
 

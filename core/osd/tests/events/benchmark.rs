@@ -1,0 +1,165 @@
+//! The benchmark of an OSD's own store, on a disk in memory: what it leaves behind is nothing, a full disk ends it without
+//! ending the OSD, and a crash forgets it.
+
+use crate::bench::{options, plan};
+use loadline_base::{Bytes, Span, Time};
+use loadline_device::{Kind, Outcome};
+use loadline_osd::{BenchShape, BenchStep, Effect, Event, NoRoom, Osd, OsdId, Policy, Timer};
+use loadline_qos::SchedulerKind;
+use loadline_store::WindowBounds;
+use loadline_store::paged::ids::PageSize;
+use loadline_store::paged::{self, Format, Io, IoDone, Protection, format};
+use std::collections::VecDeque;
+
+const SIZE: Bytes = Bytes::from_mib(64);
+/// What the disk takes for each request.
+const SERVICE: Span = Span::from_micros(100);
+const SHAPE: BenchShape =
+    BenchShape { objects: 3, object_bytes: 4 << 20, writes: 200, block_bytes: 4096, seed: 7 };
+
+/// An OSD with its disk, which serves one request at a time.
+struct Rig {
+    osd: Osd,
+    now: Time,
+    disk: Vec<u8>,
+    line: VecDeque<(u32, Io)>,
+    ended: Vec<Result<Span, NoRoom>>,
+    tick: Option<Time>,
+}
+
+impl Rig {
+    fn new() -> Rig {
+        let shape = Format {
+            store_id: 1,
+            data_bytes: SIZE,
+            log_device_bytes: None,
+            log_bytes: Bytes::from_mib(4),
+            segment_bytes: Bytes::from_kib(256),
+            block_bytes: 4096,
+            recovery_bytes: Bytes::from_mib(4),
+            page: PageSize::new(4096).unwrap(),
+        };
+        let mut disk = vec![0; SIZE.get() as usize];
+        for (_, offset, bytes) in format(&shape, Protection::Checkpoint).unwrap() {
+            disk[offset as usize..][..bytes.len()].copy_from_slice(&bytes);
+        }
+        let store = paged::Options { cache: Bytes::from_mib(16), ..paged::Options::default() };
+        let policy = Policy { plan: plan("loadline", SchedulerKind::Mclock), seed: 1 };
+        let window = WindowBounds { bytes: Bytes::from_kib(256), ops: 16 };
+        let bounds = loadline_osd::Options { window, ..options() };
+        let mut rig = Rig {
+            osd: Osd::paged(OsdId::new(0), policy, bounds, store),
+            now: Time::ZERO,
+            disk,
+            line: VecDeque::new(),
+            ended: Vec::new(),
+            tick: None,
+        };
+        let mut effects = Vec::new();
+        rig.osd.open(rig.now, SIZE, &mut effects);
+        rig.take(effects);
+        rig.run_until(|rig| rig.osd.is_open());
+        rig
+    }
+
+    fn take(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Io(_, life, io) => self.line.push_back((life, io)),
+                Effect::Benched(_, ended) => self.ended.push(ended),
+                Effect::Timer(_, at, Timer::Store) => self.tick = Some(at),
+                Effect::Compute(_, run) => self.step(Event::Computed(run)),
+                _ => {}
+            }
+        }
+    }
+
+    fn step(&mut self, event: Event) {
+        let mut effects = Vec::new();
+        self.osd.step(self.now, event, &mut effects);
+        self.take(effects);
+    }
+
+    /// Lets the disk answer, or time pass, until it is so.
+    fn run_until(&mut self, is_so: impl Fn(&Rig) -> bool) {
+        while !is_so(self) {
+            let Some((life, io)) = self.line.pop_front() else {
+                let tick = self.tick.take().expect("something is to happen");
+                self.now = self.now.max(tick);
+                self.step(Event::Timer(Timer::Store));
+                continue;
+            };
+            self.now += SERVICE;
+            let done = self.serve(io);
+            self.step(Event::IoDone(life, done));
+        }
+    }
+
+    fn serve(&mut self, io: Io) -> IoDone {
+        let Io { id, request, mut data, .. } = io;
+        let range =
+            request.offset as usize..request.offset as usize + request.length.get() as usize;
+        match request.kind {
+            Kind::Read => data = self.disk[range].to_vec(),
+            Kind::Write => self.disk[range].copy_from_slice(&data),
+            Kind::Flush | Kind::Discard => {}
+        }
+        IoDone { id, outcome: Outcome::Done, data }
+    }
+
+    fn bench(&mut self, shape: BenchShape, step: BenchStep) -> Result<Span, NoRoom> {
+        self.step(Event::Bench(shape, step));
+        self.run_until(|rig| !rig.ended.is_empty());
+        self.ended.pop().expect("it has ended")
+    }
+
+    fn free(&self) -> u64 {
+        self.osd.space().expect("the disk is open").free
+    }
+}
+
+#[test]
+fn it_takes_the_time_of_its_writes_and_leaves_nothing() {
+    let mut rig = Rig::new();
+    let before = rig.free();
+    rig.bench(SHAPE, BenchStep::Fill).unwrap();
+    // Three objects of 1024 pages, and what the tree needs for them.
+    assert!(before - rig.free() >= 3 * 1024, "{before} {}", rig.free());
+    let begun = rig.now;
+    let took = rig.bench(SHAPE, BenchStep::Run).unwrap();
+    assert_eq!(took, rig.now.since(begun), "from the first write to the last answer");
+    assert!(took > Span::ZERO);
+    rig.bench(SHAPE, BenchStep::Clear).unwrap();
+    // A tree that has grown may keep a node or two.
+    assert!(before - rig.free() <= 4, "{before} {}", rig.free());
+    assert_eq!(rig.osd.unfinished(), None);
+}
+
+#[test]
+fn a_full_disk_ends_it_and_not_the_osd() {
+    let mut rig = Rig::new();
+    let before = rig.free();
+    let large = BenchShape { objects: BenchShape::OBJECTS_MAX, ..SHAPE };
+    assert_eq!(rig.bench(large, BenchStep::Fill), Err(NoRoom));
+    assert!(rig.osd.is_open());
+    rig.bench(large, BenchStep::Clear).unwrap();
+    assert!(before - rig.free() <= 4, "{before} {}", rig.free());
+}
+
+#[test]
+fn a_crash_forgets_it_and_the_next_one_removes_what_it_left() {
+    let mut rig = Rig::new();
+    let before = rig.free();
+    rig.bench(SHAPE, BenchStep::Fill).unwrap();
+    rig.step(Event::Bench(SHAPE, BenchStep::Run));
+    rig.osd.crash(rig.now);
+    rig.line.clear();
+    let mut effects = Vec::new();
+    rig.osd.open(rig.now, SIZE, &mut effects);
+    rig.take(effects);
+    rig.run_until(|rig| rig.osd.is_open());
+    assert!(rig.ended.is_empty(), "nobody hears of it");
+    assert!(rig.free() < before, "its objects are still there");
+    rig.bench(SHAPE, BenchStep::Clear).unwrap();
+    assert!(before - rig.free() <= 4, "{before} {}", rig.free());
+}

@@ -1,0 +1,187 @@
+//! Objects with a past: what is kept before a write, what a snapshot reads, and how such objects are recovered.
+
+use crate::bench::{Bench, PG, filling, interval, missing, options, plan};
+use loadline_base::SlotId;
+use loadline_osd::{
+    Ancestor, ClientId, ClientOp, Effect, Lineage, Message, OpId, OpKind, SnapshotNo, Views,
+};
+use loadline_qos::SchedulerKind;
+use loadline_store::ObjectNo;
+use std::sync::Arc;
+
+/// The image, its only object, and a clone of it with the same block.
+const IMAGE: u32 = 1 << 16;
+const OBJECT: u64 = (IMAGE as u64) << 32;
+const CLONE: u32 = IMAGE + 1;
+const CHILD: u64 = (CLONE as u64) << 32;
+
+fn at(snapshot: u32) -> OpKind {
+    OpKind::ReadAt(SnapshotNo(snapshot))
+}
+
+fn trim(snapshot: u32, keep: u32) -> OpKind {
+    OpKind::Trim { snapshot: SnapshotNo(snapshot), keep: SnapshotNo(keep) }
+}
+
+fn bench(osds: u32) -> Bench {
+    let mut bench = Bench::new(osds, plan("quincy", SchedulerKind::Fifo), options());
+    let acting: Vec<u32> = (0..osds).collect();
+    bench.activate(PG, interval(1, &acting));
+    bench.check(&[]);
+    bench
+}
+
+/// The image has this newest snapshot, and the clone was made of the one before it.
+fn show(bench: &mut Bench, newest: u32) {
+    let mut views = Views::default();
+    let lineage = |newest, ancestors| Lineage { newest, object_bytes: 8192, ancestors };
+    views.insert(IMAGE, SnapshotNo::HEAD, lineage(SnapshotNo(newest), Vec::new()));
+    let parent = Ancestor { image: IMAGE, snapshot: SnapshotNo(1), overlap: 8192 };
+    views.insert(CLONE, SnapshotNo::HEAD, lineage(SnapshotNo::HEAD, vec![parent]));
+    let views = Arc::new(views);
+    bench.osds.iter_mut().for_each(|osd| osd.set_views(views.clone()));
+}
+
+/// An op that has its reply.
+fn done(bench: &mut Bench, number: u32, kind: OpKind, object: u64, interval: u32) -> Vec<String> {
+    bench.op(number, kind, object, interval);
+    let seen = bench.run();
+    assert_eq!(seen.last(), Some(&format!("reply {number}")), "{seen:?}");
+    seen
+}
+
+/// What each OSD can say of an object now and at snapshots 1, 2 and 3.
+fn shown(bench: &mut Bench, object: u64) -> Vec<[bool; 4]> {
+    let holds = |osd: &mut loadline_osd::Osd, at: u32| {
+        osd.may_hold_data(PG, ObjectNo(object), SnapshotNo(at), 0)
+    };
+    bench.osds.iter_mut().map(|osd| [0, 1, 2, 3].map(|at| holds(osd, at))).collect()
+}
+
+#[test]
+fn a_snapshot_goes_on_showing_what_was_removed_and_not_what_came_later() {
+    let mut bench = bench(2);
+    done(&mut bench, 1, OpKind::Write, OBJECT, 1);
+    show(&mut bench, 1);
+    done(&mut bench, 2, OpKind::Remove, OBJECT, 1);
+    show(&mut bench, 2);
+    assert_eq!(shown(&mut bench, OBJECT), [[false, true, false, false]; 2]);
+    done(&mut bench, 3, OpKind::Write, OBJECT, 1);
+    show(&mut bench, 3);
+    assert_eq!(shown(&mut bench, OBJECT), [[true, true, false, true]; 2]);
+    assert_eq!(done(&mut bench, 4, at(1), OBJECT, 1)[0], "osd.0: Read of 4096 as client");
+    assert_eq!(done(&mut bench, 5, at(2), OBJECT, 1)[0], "osd.0: Read of 1 as client");
+}
+
+/// The clone of snapshot 3 shows snapshot 1 too: when 3 goes, it gets the label 1; when 1 goes, it goes.
+#[test]
+fn a_removed_snapshot_leaves_what_an_older_one_shows() {
+    let mut bench = bench(2);
+    done(&mut bench, 1, OpKind::Write, OBJECT, 1);
+    show(&mut bench, 3);
+    done(&mut bench, 2, OpKind::Remove, OBJECT, 1);
+    let seen = done(&mut bench, 3, trim(3, 1), OBJECT, 1);
+    assert!(seen.contains(&"osd.0: Write of 4096 as background_best_effort".to_owned()), "{seen:?}");
+    show(&mut bench, 1);
+    assert_eq!(shown(&mut bench, OBJECT), [[false, true, false, false]; 2]);
+    assert_eq!(done(&mut bench, 4, trim(3, 1), OBJECT, 1), ["reply 4"], "done already");
+    done(&mut bench, 5, trim(1, 0), OBJECT, 1);
+    assert_eq!(shown(&mut bench, OBJECT), [[false; 4]; 2]);
+    assert!(!bench.osds[1].may_hold_any(PG, ObjectNo(OBJECT)));
+}
+
+#[test]
+fn zeros_where_nothing_is_change_nothing() {
+    let mut bench = bench(2);
+    assert_eq!(done(&mut bench, 1, OpKind::Zero, OBJECT, 1), ["reply 1"]);
+    assert!(bench.osds[0].objects(PG).is_empty());
+}
+
+/// An object of 4 KiB with two former states, then removed.
+fn with_past() -> Bench {
+    let mut bench = bench(1);
+    done(&mut bench, 1, OpKind::Write, OBJECT, 1);
+    for snapshot in [1, 2] {
+        show(&mut bench, snapshot);
+        done(&mut bench, 10 + snapshot, OpKind::Write, OBJECT, 1);
+    }
+    bench
+}
+
+fn with_another(bench: Bench) -> Bench {
+    let mut two = Bench::new(2, plan("quincy", SchedulerKind::Fifo), options());
+    two.osds[0] = bench.osds.into_iter().next().expect("one OSD");
+    show(&mut two, 2);
+    two
+}
+
+#[test]
+fn an_object_is_backfilled_with_its_past_one_state_at_a_time() {
+    let mut bench = with_another(with_past());
+    bench.activate(PG, filling(interval(2, &[0]), 1));
+    let pushes = [
+        format!("osd.0 to osd.1: push of {OBJECT} with a past"),
+        format!("osd.1 to osd.0: stored {OBJECT} at 0"),
+        format!("osd.0 to osd.1: push {OBJECT} at 1"),
+        format!("osd.1 to osd.0: stored {OBJECT} at 1"),
+        format!("osd.0 to osd.1: push {OBJECT} at 2"),
+        format!("osd.1 to osd.0: stored {OBJECT} at 2"),
+        format!("osd.0 to osd.1: push {OBJECT}"),
+        format!("osd.1 to osd.0: push reply {OBJECT}"),
+    ];
+    let seen = bench.run();
+    let is_push = |line: &&String| line.contains("push") || line.contains("stored");
+    assert_eq!(seen.iter().filter(is_push).cloned().collect::<Vec<_>>(), pushes);
+    assert_eq!(shown(&mut bench, OBJECT), [[true, true, true, true]; 2]);
+    bench.check_copies(&[0, 1], &[OBJECT]);
+}
+
+/// Only former states were left of an object, and comparisons of copies did not list it.
+#[test]
+fn an_object_that_only_snapshots_show_is_backfilled_too() {
+    let mut bench = with_past();
+    done(&mut bench, 20, OpKind::Remove, OBJECT, 1);
+    let mut bench = with_another(bench);
+    bench.activate(PG, filling(interval(2, &[0]), 1));
+    bench.run();
+    assert_eq!(shown(&mut bench, OBJECT), [[false, true, true, false]; 2]);
+    assert_eq!(bench.osds[0].progress(), loadline_osd::Progress::default());
+}
+
+/// The first write of a clone's object copies from its parent's, which a replica may lack: it gets that first.
+#[test]
+fn a_clone_waits_until_every_copy_has_what_it_is_made_from() {
+    let mut bench = with_past();
+    done(&mut bench, 20, OpKind::Write, 5, 1);
+    let mut bench = with_another(bench);
+    bench.hold(|effect| {
+        matches!(effect, Effect::Send(sent) if matches!(sent.message, Message::PushHistory(..)))
+    });
+    bench.activate(PG, missing(interval(2, &[0, 1]), 1, &[5, OBJECT]));
+    bench.run();
+    let op = ClientOp {
+        id: OpId { slot: SlotId::new(30), number: 30 },
+        client: ClientId::new(1),
+        kind: OpKind::Write,
+        traced: false,
+        resent: false,
+        pg: PG,
+        object: ObjectNo(CHILD),
+        offset: 4096,
+        length: 4096,
+    };
+    bench.message(None, 0, PG, 2, Message::Op(op));
+    bench.run();
+    assert!(bench.osds[0].objects(PG).meta(ObjectNo(CHILD)).is_none(), "it waits");
+    bench.release();
+    // As long as another object is missing, the interval goes on.
+    bench.hold(|effect| matches!(effect, Effect::Send(sent) if matches!(sent.message, Message::PushReply(ObjectNo(5)))));
+    let seen = bench.run();
+    let place = |line: &str| seen.iter().position(|seen| *seen == line).expect("it was seen");
+    let pushed = place(&format!("osd.1 to osd.0: push reply {OBJECT}"));
+    assert!(pushed < place(&format!("osd.0 to osd.1: write {CHILD}")), "{seen:?}");
+    assert_eq!(seen.last().map(String::as_str), Some("reply 30"));
+    bench.check_copies(&[0, 1], &[5, OBJECT, CHILD]);
+    let length = bench.osds[1].objects(PG).meta(ObjectNo(CHILD)).map(|meta| meta.length);
+    assert_eq!(length, Some(8192));
+}

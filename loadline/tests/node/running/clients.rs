@@ -1,0 +1,114 @@
+//! A client of NBD in a few lines, and what the node tells of its ops.
+
+use super::node::Node;
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+/// A connection to one export, asked one thing at a time.
+pub(super) struct Client {
+    stream: UnixStream,
+}
+
+impl Client {
+    pub(super) fn connect(socket: &Path, export: &str) -> Client {
+        let mut stream = UnixStream::connect(socket).unwrap();
+        let mut greeting = [0; 18];
+        stream.read_exact(&mut greeting).unwrap();
+        assert_eq!(&greeting[..16], b"NBDMAGICIHAVEOPT");
+        // Fixed newstyle without the padding of zeros; then the option that names the export.
+        let length = (export.len() as u32).to_be_bytes();
+        let option = [&b"IHAVEOPT"[..], &1_u32.to_be_bytes(), &length, export.as_bytes()].concat();
+        stream.write_all(&3_u32.to_be_bytes()).unwrap();
+        stream.write_all(&option).unwrap();
+        let mut size_and_flags = [0; 10];
+        stream.read_exact(&mut size_and_flags).unwrap();
+        Client { stream }
+    }
+
+    fn ask(&mut self, kind: u16, offset: u64, length: usize, payload: &[u8]) {
+        let request = [
+            &0x2560_9513_u32.to_be_bytes()[..],
+            &0_u16.to_be_bytes(),
+            &kind.to_be_bytes(),
+            &7_u64.to_be_bytes(),
+            &offset.to_be_bytes(),
+            &(length as u32).to_be_bytes(),
+            payload,
+        ];
+        self.stream.write_all(&request.concat()).unwrap();
+        let mut reply = [0; 16];
+        self.stream.read_exact(&mut reply).unwrap();
+        let fine = [&0x6744_6698_u32.to_be_bytes()[..], &[0; 4], &7_u64.to_be_bytes()].concat();
+        assert_eq!(reply[..], fine, "command {kind} at {offset}");
+    }
+
+    pub(super) fn read(&mut self, offset: u64, length: usize) -> Vec<u8> {
+        self.ask(0, offset, length, &[]);
+        let mut bytes = vec![0; length];
+        self.stream.read_exact(&mut bytes).unwrap();
+        bytes
+    }
+
+    pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) {
+        self.ask(1, offset, bytes.len(), bytes);
+    }
+}
+
+#[test]
+fn what_ops_went_through_is_told() {
+    let node = Node::with_osds(2);
+    node.says(&["image", "create", "vol0", "--size", "16MiB"]);
+    let mut client = Client::connect(&node.file("nbd.sock"), "vol0");
+    client.write(5 << 20, &[7; 8192]);
+    assert_eq!(client.read((5 << 20) + 4096, 4096), [7; 4096]);
+    let history = node.json(&["dump", "history"])["ops"].take();
+    let of_kind = |kind| history.as_array().unwrap().iter().find(|op| op["kind"] == kind).unwrap();
+    let (write, read) = (of_kind("write"), of_kind("read"));
+    assert_eq!((&write["image"], &write["length_bytes"]), (&json!("vol0"), &json!(8192)));
+    assert_eq!(write["offset_bytes"], json!(5 << 20));
+    assert_eq!(read["offset_bytes"], json!((5 << 20) + 4096));
+    let names: Vec<&Value> =
+        write["stages"].as_array().unwrap().iter().map(|stage| &stage["stage"]).collect();
+    assert_eq!(names, ["admitted", "dequeued", "executed", "committed", "replied"]);
+    let after = |stage: &Value| stage["after_ns"].as_u64().unwrap();
+    assert!(write["stages"].as_array().unwrap().is_sorted_by_key(after), "{write}");
+    node.done(&["dump", "ops"], "none");
+    let rates = node.json(&["status"])["client"].take();
+    assert!(rates["window_ns"].as_u64().unwrap() <= 5_000_000_000, "{rates}");
+    let queues = node.says(&["dump", "queues", "0"]);
+    assert!(queues.starts_with("osd.0, mclock_scheduler: 0 waiting in"), "{queues}");
+    node.refuses(&["dump", "queues", "7"], 2, "there is no osd.7");
+}
+
+/// An op that nobody can serve waits, and is shown.
+#[test]
+fn an_op_without_an_osd_waits_and_is_shown() {
+    let node = Node::with_osds(1);
+    node.says(&["image", "create", "vol0", "--size", "16MiB"]);
+    let socket = node.file("nbd.sock");
+    let mut client = Client::connect(&socket, "vol0");
+    node.says(&["osd", "down", "0"]);
+    let writer = std::thread::spawn(move || client.write(0, &[9; 4096]));
+    node.await_ok(&["dump", "ops", "--json"], |text| text.contains("\"length_bytes\": 4096"));
+    let op = node.json(&["dump", "ops"])["ops"][0].take();
+    assert_eq!((&op["osd"], &op["stages"]), (&json!(null), &json!([])));
+    assert_eq!((&op["kind"], &op["image"]), (&json!("write"), &json!("vol0")));
+    node.says(&["osd", "up", "0"]);
+    writer.join().unwrap();
+    assert_eq!(Client::connect(&socket, "vol0").read(0, 4096), [9; 4096]);
+}
+
+#[test]
+fn a_disk_is_measured_when_told() {
+    let node = Node::with_osds(1);
+    let bench = ["tell", "osd.0", "bench", "--total", "1MiB"];
+    let result = node.json(&bench);
+    assert_eq!((&result["osd"], &result["block_bytes"]), (&json!(0), &json!(4096)));
+    assert_eq!(result["total_bytes"], json!(1 << 20));
+    assert!(result["iops"].as_f64().unwrap() > 0.0, "{result}");
+    node.refuses(&["tell", "osd.3", "bench"], 2, "there is no osd.3");
+    node.says(&["osd", "down", "0"]);
+    node.refuses(&bench, 2, "osd.0 is down");
+}

@@ -1,0 +1,117 @@
+//! Disks that come and go: replaced, added, removed, missing at the start.
+
+use super::clients::Client;
+use super::node::Node;
+use serde_json::json;
+use std::fs;
+
+#[test]
+fn a_disk_is_replaced_and_filled_again() {
+    let node = Node::with_osds(3);
+    node.says(&["image", "create", "vol0", "--size", "16MiB"]);
+    let mut client = Client::connect(&node.file("nbd.sock"), "vol0");
+    let pattern: Vec<u8> = (0..4 << 20).map(|at: u32| (at / 512) as u8).collect();
+    client.write(2 << 20, &pattern);
+    let replace = |path: &'static str| ["osd", "replace", "1", path];
+    node.refuses(&replace("node/new"), 2, "osd.1 serves from its disk: take it down first");
+    node.says(&["osd", "down", "1"]);
+    let says = "there is no such file or device, expected a disk, or the size of a file";
+    node.refuses(&replace("node/new"), 2, says);
+    fs::write(node.file("letter"), vec![b'x'; 2 << 20]).unwrap();
+    let says = "holds something that is no store, and is left alone";
+    node.refuses(&replace("node/letter"), 2, says);
+    node.refuses(&replace("node/osd.0"), 2, "node/osd.0 is osd.0's disk already");
+    fs::remove_file(node.file("osd.1")).unwrap();
+    let small = ["osd", "replace", "1", "node/osd.1", "--size", "4MiB"];
+    node.refuses(&small, 2, "an OSD takes at least 64 MiB");
+    assert!(!node.file("osd.1").exists(), "half a disk is none");
+    let new = ["osd", "replace", "1", "node/osd.1", "--size", "64MiB"];
+    node.done(&new, "osd.1 begins anew on node/osd.1");
+    node.await_clean();
+    assert_eq!(node.osd(1)["pgs"], json!(8));
+    // Only the replaced disk and one other are left, and the latter goes too: what is read was filled in.
+    node.says(&["osd", "down", "0"]);
+    assert_eq!(client.read(2 << 20, pattern.len()), pattern);
+    node.says(&["osd", "down", "2"]);
+    assert_eq!(client.read(2 << 20, pattern.len()), pattern);
+}
+
+#[test]
+fn a_disk_with_data_of_another_osd_is_refused() {
+    let node = Node::with_osds(2);
+    node.await_clean();
+    node.says(&["osd", "down", "1"]);
+    fs::copy(node.file("osd.1"), node.file("copy")).unwrap();
+    node.says(&["osd", "up", "1"]);
+    let says = "the disk belongs to another OSD or another cluster";
+    node.refuses(&["osd", "add", "node/copy"], 2, says);
+    assert_eq!(node.json(&["osd", "list"])["osds"].as_array().unwrap().len(), 2);
+    node.says(&["osd", "down", "0"]);
+    node.refuses(&["osd", "replace", "0", "node/copy"], 2, says);
+    node.await_ok(&["health"], |text| text.contains(&format!("osd.0 is down: {says}")));
+}
+
+#[test]
+fn an_osd_is_added_used_and_removed() {
+    let mut node = Node::with_osds(3);
+    node.await_clean();
+    node.refuses(&["osd", "add", "node/osd.3", "--size", "1000"], 2, "expected a multiple of 4096");
+    let add = ["osd", "add", "node/osd.3", "--size", "64MiB"];
+    node.done(&add, "osd.3 is made on node/osd.3");
+    node.await_clean();
+    node.await_ok(&["osd", "list"], |text| text.contains("osd.3"));
+    assert!(node.osd(3)["pgs"].as_u64().unwrap() > 0, "placement uses it");
+    node.refuses(&add, 2, "node/osd.3 is osd.3's disk already");
+    node.stop();
+    node.start(&[]);
+    node.await_clean();
+    let remove = ["osd", "remove", "3"];
+    node.refuses(&remove, 2, "osd.3 serves: take it down first");
+    node.says(&["osd", "out", "3"]);
+    node.await_clean();
+    node.says(&["osd", "down", "3"]);
+    node.says(&["osd", "out", "0"]);
+    node.says(&["osd", "down", "0"]);
+    node.refuses(&["osd", "remove", "0"], 2, "only osd.3 can be removed");
+    node.refuses(&remove, 2, "wait until all PGs are active+clean");
+    node.says(&["osd", "in", "0"]);
+    node.says(&["osd", "up", "0"]);
+    node.await_clean();
+    node.done(&remove, "osd.3 is removed");
+    assert_eq!(node.json(&["osd", "list"])["osds"].as_array().unwrap().len(), 3);
+    node.stop();
+    fs::remove_file(node.file("osd.3")).unwrap();
+    node.start(&[]);
+    node.await_clean();
+}
+
+/// A disk that is missing among others is a failed one, not the end of the list; and it may be there again later.
+#[test]
+fn a_missing_disk_is_down_until_it_is_there() {
+    let mut node = Node::with_osds(3);
+    node.await_clean();
+    node.stop();
+    fs::rename(node.file("osd.1"), node.file("away")).unwrap();
+    node.start(&[]);
+    node.await_ok(&["health"], |text| text.contains("osd.1 is down: its disk is not there"));
+    assert_eq!(node.osd(1)["disk_mode"], json!("not there"));
+    node.refuses(&["osd", "up", "1"], 2, "there is no such file or device");
+    fs::rename(node.file("away"), node.file("osd.1")).unwrap();
+    node.done(&["osd", "up", "1"], "osd.1 is up");
+    node.await_clean();
+}
+
+/// Nobody fills an empty disk by mistake: an operator has to say that it is meant.
+#[test]
+fn an_empty_disk_is_filled_only_when_told() {
+    let mut node = Node::with_osds(3);
+    node.await_clean();
+    node.stop();
+    fs::remove_file(node.file("osd.2")).unwrap();
+    node.start(&["--osds", "3", "--size", "64MiB"]);
+    let says = "osd.2 is down: the disk is empty";
+    node.await_ok(&["health"], |text| text.contains(says));
+    node.refuses(&["osd", "up", "2"], 2, "osd.2 stays down: the disk is empty");
+    node.done(&["osd", "replace", "2", "node/osd.2"], "osd.2 begins anew on node/osd.2");
+    node.await_clean();
+}

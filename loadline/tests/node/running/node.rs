@@ -1,0 +1,119 @@
+//! A node in a folder of its own, on small files.
+
+#![expect(clippy::disallowed_methods, reason = "the program under test is another process")]
+
+use crate::script::{Ran, loadline};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long something may take that takes a moment.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// A capacity that is set is not measured, which would take most of a test's time.
+const CAPACITY: &str = "osd_mclock_max_capacity_iops_ssd=20000";
+
+/// A node that runs as long as this lives.
+pub(super) struct Node {
+    folder: tempfile::TempDir,
+    process: Option<Child>,
+}
+
+impl Node {
+    /// A new node with so many OSDs of 64 MiB.
+    pub(super) fn with_osds(osds: u32) -> Node {
+        let mut node = Node { folder: tempfile::tempdir().unwrap(), process: None };
+        node.start(&["--osds", &osds.to_string(), "--size", "64MiB", "--pgs", "8"]);
+        node
+    }
+
+    /// Starts it, on what is there.
+    pub(super) fn start(&mut self, flags: &[&str]) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
+        command.args(["serve", "--dir", "node", "--set", CAPACITY]).args(flags);
+        command.current_dir(self.folder()).stderr(Stdio::null());
+        self.process = Some(command.spawn().expect("the program starts"));
+        self.await_ok(&["status"], |_| true);
+    }
+
+    /// Stops it by a command, and waits for its end.
+    pub(super) fn stop(&mut self) {
+        self.done(&["stop"], "the node stops");
+        let status = self.process.take().unwrap().wait().unwrap();
+        assert!(status.success(), "{status}");
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A file of the node.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.folder().join("node").join(name)
+    }
+
+    pub(super) fn run(&self, arguments: &[&str]) -> Ran {
+        loadline(self.folder(), arguments)
+    }
+
+    /// What a command that succeeds prints.
+    pub(super) fn says(&self, arguments: &[&str]) -> String {
+        let ran = self.run(arguments);
+        assert!(ran.status.success(), "{arguments:?}: {}", ran.stderr);
+        ran.stdout
+    }
+
+    /// A command that succeeds with one line.
+    pub(super) fn done(&self, arguments: &[&str], says: &str) {
+        assert_eq!(self.says(arguments), format!("{says}\n"), "{arguments:?}");
+    }
+
+    /// A command that fails with this code and one sentence that contains this.
+    pub(super) fn refuses(&self, arguments: &[&str], code: i32, says: &str) {
+        let ran = self.run(arguments);
+        assert_eq!(ran.status.code(), Some(code), "{arguments:?}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains(says), "{arguments:?}: `{}` has no `{says}`", ran.stderr);
+        assert_eq!(ran.stderr.lines().count(), 1, "{arguments:?}: {}", ran.stderr);
+    }
+
+    pub(super) fn json(&self, arguments: &[&str]) -> Value {
+        let text = self.says(&[arguments, &["--json"]].concat());
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// Waits until a command succeeds and prints what is wanted.
+    pub(super) fn await_ok(&self, arguments: &[&str], wanted: impl Fn(&str) -> bool) {
+        let begun = Instant::now();
+        loop {
+            let ran = self.run(arguments);
+            if ran.status.success() && wanted(&ran.stdout) {
+                return;
+            }
+            let shown = format!("{}{}", ran.stdout, ran.stderr);
+            assert!(begun.elapsed() < PATIENCE, "{arguments:?} still says:\n{shown}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until every copy is where it should be.
+    pub(super) fn await_clean(&self) {
+        self.await_ok(&["status"], |text| {
+            let pgs = text.lines().find(|line| line.starts_with("PGs:")).expect("a line of PGs");
+            pgs.ends_with("active+clean") && !pgs.contains(',')
+        });
+    }
+
+    /// An OSD as `osd list` tells of it.
+    pub(super) fn osd(&self, osd: usize) -> Value {
+        self.json(&["osd", "list"])["osds"][osd].take()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}

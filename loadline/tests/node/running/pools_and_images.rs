@@ -1,0 +1,60 @@
+//! Pools, images and snapshots: made, shown, refused, and still there after a restart.
+
+use super::node::Node;
+use serde_json::json;
+
+#[test]
+fn pools_are_made_and_stay() {
+    let node = Node::with_osds(3);
+    node.done(&["pool", "create", "cold", "--pgs", "4", "--copies", "2"], "pool cold is made");
+    let pools = node.json(&["pool", "list"]);
+    let pool =
+        |name, pgs, copies| json!({ "name": name, "pgs": pgs, "copies": copies, "images": 0 });
+    assert_eq!(pools, json!({ "pools": [pool("data", 8, 3), pool("cold", 4, 2)] }));
+    node.await_clean();
+    node.refuses(&["pool", "create", "cold"], 2, "pool cold exists already");
+    node.refuses(&["pool", "create", "a/b"], 2, "`a/b` is not a name");
+    node.refuses(&["pool", "create", "p", "--copies", "4"], 2, "4 copies have no place on 3 OSDs");
+    node.refuses(&["pool", "create", "p", "--pgs", "0"], 2, "0 PGs cannot be made");
+    node.refuses(&["pool", "create", "p", "--pgs", "9999"], 2, "expected 1 to 756");
+    node.refuses(&["pool", "remove", "cold"], 2, "pools cannot be removed");
+    node.refuses(&["pool", "remove", "x"], 2, "there is no pool `x`, expected data or cold");
+    let create = ["image", "create", "v", "--size", "8MiB"];
+    node.refuses(&create, 2, "the image has no pool, expected data or cold");
+    node.refuses(&[&create[..], &["--pool", "x"]].concat(), 2, "there is no pool `x`");
+    node.says(&[&create[..], &["--pool", "cold"]].concat());
+    assert_eq!(node.json(&["image", "info", "v"])["pool"], json!("cold"));
+}
+
+#[test]
+fn images_and_snapshots_are_made_changed_and_removed() {
+    let mut node = Node::with_osds(3);
+    node.done(&["image", "create", "vol0", "--size", "8MiB"], "image vol0 of 8 MiB is made");
+    node.done(&["image", "resize", "vol0", "12MiB"], "image vol0 has 12 MiB");
+    node.done(&["image", "rename", "vol0", "vol1"], "image vol0 is now vol1");
+    let snapshot = ["image", "snapshot", "create", "vol1@monday"];
+    node.done(&snapshot, "snapshot vol1@monday is made");
+    let clone = ["image", "clone", "vol1@monday", "vol2"];
+    node.done(&clone, "image vol2 begins as vol1@monday");
+    let taken = json!([{ "name": "monday", "id": 1, "size_bytes": 12 << 20, "clones": ["vol2"] }]);
+    assert_eq!(node.json(&["image", "snapshot", "list", "vol1"]), json!({ "snapshots": taken }));
+    node.refuses(&["image", "info", "vol0"], 2, "there is no image `vol0`");
+    node.refuses(&["image", "create", "vol1", "--size", "1MiB"], 2, "image vol1 exists already");
+    node.refuses(&["image", "create", "v@x", "--size", "1MiB"], 2, "`v@x` is not a name");
+    node.refuses(&["image", "create", "v", "--size", "0"], 2, "cannot have 0 bytes");
+    let odd = ["image", "create", "v", "--size", "1MiB", "--object-size", "100KiB"];
+    node.refuses(&odd, 2, "it takes a power of two from 64 KiB to 32 MiB");
+    node.refuses(&["image", "rename", "vol1", "vol2"], 2, "image vol2 exists already");
+    node.refuses(&snapshot, 2, "snapshot vol1@monday exists already");
+    node.refuses(&["image", "clone", "vol1@x", "v"], 2, "image vol1 has no snapshot `x`");
+    node.refuses(&["image", "remove", "vol1"], 2, "has clones: remove vol2 first");
+    let remove = ["image", "snapshot", "remove", "vol1@monday"];
+    node.refuses(&remove, 2, "has clones: remove vol2 first");
+    node.stop();
+    node.start(&[]);
+    assert_eq!(node.json(&["image", "info", "vol2"])["parent"], json!("vol1@monday"));
+    node.done(&["image", "remove", "vol2"], "image vol2 is removed");
+    node.done(&remove, "snapshot vol1@monday is removed");
+    node.done(&["image", "remove", "vol1"], "image vol1 is removed");
+    assert_eq!(node.json(&["image", "list"]), json!({ "images": [] }));
+}

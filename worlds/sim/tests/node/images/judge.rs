@@ -1,0 +1,444 @@
+//! A node with images, and whole copies of what each image and each snapshot must read as.
+
+use crate::judge::{OSDS, config, fresh_disk, settings, stores};
+use loadline_base::{Rng, Span, Time};
+use loadline_cluster::images::{ImageError, Images, OBJECT_BYTES_MIN, Pending, View, Work, split};
+use loadline_cluster::{PoolId, PoolSpec, Target};
+use loadline_osd::{ClientId, Data, DiskFault, OpId, OpKind, OsdId, PgId, SnapshotNo};
+use loadline_sim::DiskNode;
+use loadline_sim::disk::SimDisk;
+use loadline_store::ObjectNo;
+use loadline_store::paged::LogMode;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Bytes of a cell; an object has 16.
+const CELL: u64 = 4096;
+/// Most cells of an image: three objects and a bit.
+const CELLS: u64 = 50;
+const POOL: PoolId = PoolId::new(0);
+
+/// What an op was for.
+enum UnderWay {
+    /// A part of a write or of zeros.
+    Update,
+    /// A part of a read, and where its bytes belong.
+    Read(u64),
+    /// A block of a job.
+    Job(Pending),
+}
+
+/// A node with its judge.
+pub(super) struct Judged {
+    pub(super) rng: Rng,
+    node: Option<DiskNode>,
+    pub(super) down: Option<OsdId>,
+    /// Each cell of each image, and of each snapshot under `image@snapshot`: the stamp of its last write, 0 for zeros.
+    copies: BTreeMap<String, Vec<u64>>,
+    /// Cells of images under a write, as they will be.
+    writing: BTreeMap<String, Vec<u64>>,
+    under_way: BTreeMap<(u32, u32), UnderWay>,
+    bytes: Vec<u8>,
+    stamp: u64,
+}
+
+fn key(id: OpId) -> (u32, u32) {
+    (id.slot.get(), id.number)
+}
+
+fn contents(stamp: u64) -> Vec<u8> {
+    match stamp {
+        0 => vec![0; CELL as usize],
+        _ => stamp.to_le_bytes().repeat(CELL as usize / 8),
+    }
+}
+
+impl Judged {
+    pub(super) fn new(seed: u64) -> Judged {
+        let mut judged = Judged {
+            rng: Rng::new(seed),
+            node: None,
+            down: None,
+            copies: BTreeMap::new(),
+            writing: BTreeMap::new(),
+            under_way: BTreeMap::new(),
+            bytes: Vec::new(),
+            stamp: 0,
+        };
+        let disks = (0..OSDS).map(|osd| fresh_disk(seed ^ u64::from(osd + 1))).collect();
+        judged.boot(Time::ZERO, disks);
+        let (name, pgs, copies) = ("p".into(), 4, 3);
+        let spec =
+            PoolSpec { name, pgs, copies, object_bytes: OBJECT_BYTES_MIN, recovery_priority: 0 };
+        judged.node().create_pool(spec);
+        judged.commit();
+        judged
+    }
+
+    fn boot(&mut self, now: Time, disks: Vec<SimDisk>) {
+        let node = DiskNode::start(now, &config(&settings()), stores(LogMode::LogOnly), disks);
+        self.node = Some(node.unwrap_or_else(|(error, _)| panic!("no start: {error}")));
+        self.down = None;
+        // A disk that replaced another has died before it knew whose it is; an operator says it again.
+        for osd in (0..OSDS).map(OsdId::new) {
+            if self.node().cluster().fault(osd) == Some(DiskFault::Empty) {
+                self.node().cluster().expect_new_disk(osd);
+                self.node().open(osd);
+            }
+        }
+    }
+
+    pub(super) fn node(&mut self) -> &mut DiskNode {
+        self.node.as_mut().expect("the node runs")
+    }
+
+    /// Waits until every change of the map is kept.
+    pub(super) fn commit(&mut self) {
+        let committed = self.node().run_until(|node| node.is_map_committed());
+        assert!(committed, "the map is kept: {}", self.state());
+    }
+
+    fn name(&mut self) -> String {
+        format!("i{}", self.rng.below(4))
+    }
+
+    /// Asks for a random change of the table, and waits until it is kept.
+    pub(super) fn change_table(&mut self) {
+        let (image, snapshot) = (self.name(), format!("s{}", self.rng.below(4)));
+        let both = format!("{image}@{snapshot}");
+        let cells = 1 + self.rng.below(CELLS);
+        match self.rng.below(12) {
+            0..3 => {
+                if self.table(|i| i.create(&image, POOL, cells * CELL, OBJECT_BYTES_MIN)).is_ok() {
+                    self.copies.insert(image, vec![0; cells as usize]);
+                }
+            }
+            3 => {
+                if self.table(|images| images.resize(&image, cells * CELL)).is_ok() {
+                    self.copies.get_mut(&image).expect("it exists").resize(cells as usize, 0);
+                }
+            }
+            4..7 => self.take_snapshot(&image, &snapshot),
+            7 => {
+                if self.table(|images| images.snapshot_remove(&image, &snapshot)).is_ok() {
+                    self.copies.remove(&both);
+                }
+            }
+            8..11 => {
+                let to = self.name();
+                if self.table(|images| images.clone_image(&both, &to)).is_ok() {
+                    self.copies.insert(to, self.copies[&both].clone());
+                }
+            }
+            _ => {
+                if self.table(|images| images.remove(&image)).is_ok() {
+                    self.copies.remove(&image);
+                }
+            }
+        }
+    }
+
+    /// Now and then the process dies before the snapshot is kept; then it may exist or not.
+    fn take_snapshot(&mut self, image: &str, snapshot: &str) {
+        let both = format!("{image}@{snapshot}");
+        let dies = self.rng.below(4) == 0;
+        let change = |images: &mut Images| images.snapshot_create(image, snapshot);
+        let made = if dies { self.node().change_images(change) } else { self.table(change) };
+        if made.is_err() {
+            return;
+        }
+        if dies {
+            self.load_image(image);
+            let steps = self.rng.below(20);
+            self.steps(steps);
+            // Reading the image tells what of its writes has happened.
+            let before = self.copies[image].clone();
+            self.crash();
+            if self.node().cluster().kept_images().find(&both).is_ok() {
+                let taken = self.read(&both);
+                let now = &self.copies[image];
+                for (at, stamp) in taken.iter().enumerate() {
+                    assert!([before[at], now[at]].contains(stamp), "{both} cell {at}: {stamp}");
+                }
+                self.copies.insert(both, taken);
+            }
+        } else {
+            self.copies.insert(both, self.copies[image].clone());
+        }
+    }
+
+    fn table<T>(
+        &mut self,
+        change: impl FnOnce(&mut Images) -> Result<T, ImageError>,
+    ) -> Result<T, ImageError> {
+        let changed = self.node().change_images(change)?;
+        self.commit();
+        Ok(changed)
+    }
+
+    /// Writes, zeros and jobs, without waiting for their ends.
+    pub(super) fn load(&mut self) {
+        for _ in 0..self.rng.below(4) {
+            let name = self.name();
+            if self.copies.contains_key(&name) && !self.writing.contains_key(&name) {
+                self.load_image(&name);
+            }
+            if self.rng.below(3) == 0 {
+                self.work();
+            }
+            let steps = self.rng.below(30);
+            self.steps(steps);
+        }
+    }
+
+    fn load_image(&mut self, name: &str) {
+        let view = self.view(name);
+        let mut cells = self.copies[name].clone();
+        let from = self.rng.below(cells.len() as u64);
+        let most = cells.len() as u64 - from;
+        let most = if self.rng.below(3) == 0 { most } else { most.min(4) };
+        let count = 1 + self.rng.below(most);
+        let zero = self.rng.below(4) == 0;
+        let (kind, mut data) = (if zero { OpKind::Zero } else { OpKind::Write }, Vec::new());
+        for cell in from..from + count {
+            self.stamp += 1;
+            let stamp = if zero { 0 } else { self.stamp };
+            cells[cell as usize] = stamp;
+            data.extend(contents(stamp));
+        }
+        for piece in split(&view, from * CELL, count * CELL) {
+            let at = piece.at as usize;
+            let data = match zero {
+                true => Data::NONE,
+                false => Data::new(data[at..at + piece.length as usize].to_vec()),
+            };
+            let range = (piece.offset, piece.length);
+            self.issue(UnderWay::Update, kind, piece.object, range, data);
+        }
+        self.writing.insert(name.to_owned(), cells);
+    }
+
+    fn issue(
+        &mut self,
+        what: UnderWay,
+        kind: OpKind,
+        object: ObjectNo,
+        (offset, length): (u32, u32),
+        data: Data,
+    ) {
+        let client = ClientId::new(0);
+        let target = Target { client, kind, traced: false, pool: POOL, object, offset, length };
+        let id = self.node().issue(&target, data);
+        self.under_way.insert(key(id), what);
+        self.take_replies();
+    }
+
+    /// Begins the next block of a job, unless one is under way.
+    fn work(&mut self) {
+        if self.under_way.values().any(|what| matches!(what, UnderWay::Job(_))) {
+            return;
+        }
+        let Some(job) = self.node().cluster().due_image_job() else { return };
+        let object = job.next_object();
+        let (kind, range) = match job.work {
+            Work::Remove => (OpKind::Purge, (0, 0)),
+            Work::Cut { first, offset, .. } if first == job.next && offset > 0 => {
+                (OpKind::Zero, (offset, OBJECT_BYTES_MIN as u32 - offset))
+            }
+            Work::Cut { .. } => (OpKind::Remove, (0, 0)),
+            Work::Trim { snapshot, keep } => {
+                let (snapshot, keep) = (SnapshotNo(snapshot.0), SnapshotNo(keep.0));
+                (OpKind::Trim { snapshot, keep }, (0, 0))
+            }
+        };
+        self.issue(UnderWay::Job(job), kind, object, range, Data::NONE);
+    }
+
+    pub(super) fn steps(&mut self, steps: u64) {
+        for _ in 0..steps {
+            self.node().step();
+        }
+        self.take_replies();
+    }
+
+    fn take_replies(&mut self) {
+        for reply in std::mem::take(&mut self.node().replies) {
+            // A second reply to an op that was sent again.
+            let Some(what) = self.under_way.remove(&key(reply.op)) else { continue };
+            let data = reply.result.expect("no disk of this test is damaged").into_vec();
+            match what {
+                UnderWay::Update => {}
+                UnderWay::Read(at) => {
+                    self.bytes[at as usize..at as usize + data.len()].copy_from_slice(&data);
+                }
+                UnderWay::Job(job) => {
+                    self.node().job_advanced(job.id, u64::from(job.next) + 1);
+                }
+            }
+        }
+    }
+
+    /// Waits for everything that is under way.
+    pub(super) fn drain(&mut self) {
+        let limit = self.node().now() + Span::from_secs(60);
+        while !self.under_way.is_empty() {
+            assert!(self.node().now() < limit, "every op is answered");
+            self.steps(1);
+        }
+        self.copies.append(&mut self.writing);
+        self.commit();
+    }
+
+    /// Dies and starts again. What was under way may have happened; reading tells.
+    pub(super) fn crash(&mut self) {
+        self.take_replies();
+        let node = self.node.take().expect("the node runs");
+        let now = node.now();
+        let disks = node.crash(None, &mut self.rng);
+        self.under_way.clear();
+        self.boot(now, disks);
+        for (name, new) in std::mem::take(&mut self.writing) {
+            let found = self.read(&name);
+            let old = self.copies.insert(name.clone(), found.clone()).expect("it exists");
+            for (at, stamp) in found.iter().enumerate() {
+                let may = [old[at], new[at]];
+                assert!(may.contains(stamp), "{name} cell {at}: {stamp} and not of {may:?}");
+            }
+        }
+    }
+
+    fn view(&mut self, name: &str) -> View {
+        let found = self.node().cluster().kept_images().find(name);
+        found.unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// The stamps of every cell.
+    fn read(&mut self, name: &str) -> Vec<u64> {
+        let view = self.view(name);
+        self.bytes = vec![0; view.size as usize];
+        let kind = match view.read_at.0 {
+            0 => OpKind::Read,
+            snapshot => OpKind::ReadAt(SnapshotNo(snapshot)),
+        };
+        for piece in split(&view, 0, view.size) {
+            let range = (piece.offset, piece.length);
+            self.issue(UnderWay::Read(piece.at), kind, piece.object, range, Data::NONE);
+        }
+        let is_read = |what: &UnderWay| matches!(what, UnderWay::Read(_));
+        while self.under_way.values().any(is_read) {
+            let goes_on = self.node().step();
+            assert!(goes_on, "reads of {name} are answered: {}", self.state());
+            self.take_replies();
+        }
+        self.check_block_status(&view);
+        self.bytes.chunks(CELL as usize).map(stamp_of).collect()
+    }
+
+    /// What keeps the node from going on.
+    fn state(&mut self) -> String {
+        let cluster = self.node().cluster();
+        let mut text = String::new();
+        for osd in (0..OSDS).map(OsdId::new) {
+            let (fault, unfinished) = (cluster.fault(osd), cluster.osd(osd).unfinished());
+            text += &format!("\n{osd} {fault:?} {unfinished:?}");
+        }
+        for (pg, state) in cluster.map().pgs().filter(|(_, state)| !state.clean) {
+            text += &format!("\n{pg} {state:?}");
+        }
+        text
+    }
+
+    /// What is said to be a hole must read as zeros.
+    fn check_block_status(&mut self, view: &View) {
+        for piece in split(view, 0, view.size) {
+            if !self.node().cluster().may_hold_data(view, &piece) {
+                let from = piece.at as usize;
+                let bytes = &self.bytes[from..from + piece.length as usize];
+                assert!(bytes.iter().all(|byte| *byte == 0), "{} is no hole", piece.object);
+            }
+        }
+    }
+
+    fn check(&mut self, name: &str) {
+        let found = self.read(name);
+        assert_eq!(found, self.copies[name], "{name}");
+    }
+
+    /// Reads a random image or snapshot. The answer is how many were not plain images.
+    pub(super) fn check_some(&mut self) -> usize {
+        if self.copies.is_empty() {
+            return 0;
+        }
+        let at = self.rng.below(self.copies.len() as u64) as usize;
+        let name = self.copies.keys().nth(at).expect("it was counted").clone();
+        self.check(&name);
+        let view = self.view(&name);
+        usize::from(view.is_read_only() || !view.ancestors.is_empty())
+    }
+
+    fn check_all(&mut self) {
+        let names: BTreeSet<String> = self.copies.keys().cloned().collect();
+        names.iter().for_each(|name| self.check(name));
+    }
+
+    pub(super) fn open_what_is_down(&mut self) {
+        if let Some(osd) = self.down.take() {
+            self.node().open(osd);
+        }
+    }
+
+    /// Lets everything be where it should be.
+    pub(super) fn heal(&mut self) {
+        self.open_what_is_down();
+        let healed = self.node().run_until(|node| node.is_clean() && node.is_map_committed());
+        assert!(healed, "everything heals: {}", self.state());
+    }
+
+    /// Each OSD in turn is away, so that every copy leads once.
+    pub(super) fn check_every_copy(&mut self) {
+        self.check_all();
+        for osd in (0..OSDS).map(OsdId::new) {
+            self.node().take_down(osd);
+            self.check_all();
+            self.down = Some(osd);
+            self.heal();
+        }
+        let differing = self.node().cluster().copies_that_differ();
+        assert!(differing.is_empty(), "copies differ: {differing:?}");
+    }
+
+    /// Removes all images, clones first; when the last job is done, nothing may be left.
+    pub(super) fn remove_everything(&mut self) {
+        while !self.copies.is_empty() {
+            for name in self.copies.keys().cloned().collect::<Vec<_>>() {
+                let removed = match name.split_once('@') {
+                    Some((image, snapshot)) => {
+                        self.table(|images| images.snapshot_remove(image, snapshot)).is_ok()
+                    }
+                    None => self.table(|images| images.remove(&name)).is_ok(),
+                };
+                if removed {
+                    self.copies.remove(&name);
+                }
+            }
+        }
+        while self.node().cluster().due_image_job().is_some() {
+            self.work();
+            self.drain();
+        }
+        self.heal();
+        for osd in (0..OSDS).map(OsdId::new) {
+            let pgs: Vec<PgId> = self.node().cluster().map().pgs_of(POOL).collect();
+            for pg in pgs {
+                let holder = self.node().cluster().osd(osd);
+                assert_eq!(holder.objects(pg).len(), 0, "{pg} on {osd}");
+                assert!(!holder.keeps_any(pg), "{pg} on {osd}");
+            }
+        }
+    }
+}
+
+fn stamp_of(cell: &[u8]) -> u64 {
+    let stamp = u64::from_le_bytes(cell[..8].try_into().expect("a cell is longer"));
+    assert_eq!(cell, contents(stamp), "a cell of one write");
+    stamp
+}

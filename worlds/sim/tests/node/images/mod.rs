@@ -1,0 +1,66 @@
+//! Images with snapshots and clones on a node through bad days, judged by plain copies of what was written.
+
+mod judge;
+
+use crate::judge::{OSDS, fresh_disk};
+use judge::Judged;
+use loadline_osd::OsdId;
+
+/// One history from a seed. The answer is how many snapshots and clones were read.
+fn history(seed: u64) -> usize {
+    let mut judged = Judged::new(seed);
+    let events = 30 + judged.rng.below(30);
+    let mut read = 0;
+    for _ in 0..events {
+        for _ in 0..judged.rng.below(4) {
+            judged.change_table();
+        }
+        judged.load();
+        happen(&mut judged);
+        judged.drain();
+        read += judged.check_some();
+    }
+    judged.heal();
+    judged.check_every_copy();
+    judged.remove_everything();
+    read
+}
+
+fn happen(judged: &mut Judged) {
+    let osd = OsdId::new(judged.rng.below(u64::from(OSDS)) as u32);
+    match judged.rng.below(10) {
+        0 | 1 if judged.down.is_none() => {
+            // Those that do not hold the map yet cannot outvote one that does.
+            judged.commit();
+            judged.node().take_down(osd);
+            judged.down = Some(osd);
+        }
+        2 | 3 | 4 => judged.open_what_is_down(),
+        5 if judged.down.is_none() && judged.node().is_clean() => {
+            judged.commit();
+            judged.node().take_down(osd);
+            let seed = judged.rng.next_u64();
+            judged.node().replace(osd, fresh_disk(seed));
+            judged.node().open(osd);
+        }
+        6 => judged.crash(),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_image_and_snapshot_reads_as_it_was_written() {
+    let read: usize = (0..40).inspect(|seed| println!("seed {seed}")).map(history).sum();
+    assert!(read > 500, "snapshots and clones are read: {read}");
+}
+
+#[test]
+#[ignore = "a long search; make soak runs it"]
+fn every_image_and_snapshot_reads_as_it_was_written_in_many_more_histories() {
+    let seed = std::env::var("LOADLINE_SEED").ok().and_then(|text| text.parse().ok());
+    let first = seed.unwrap_or(1_000u64);
+    for seed in first..first + 2_000 {
+        println!("seed {seed}");
+        history(seed);
+    }
+}
