@@ -126,11 +126,10 @@ pub(crate) struct RunArgs {
     /// Where runs, result and report go; by default runs/STUDY-SEED
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
-    /// Run on this machine's disks in real time: files:DIR, or devices:/dev/a,/dev/b,... (one for each OSD, written
-    /// over)
+    /// Run on this machine's disks, in real time: files:DIR, or devices:/dev/a,/dev/b,... which are written over
     #[arg(long, value_name = "DISKS")]
     pub(crate) on: Option<RealDisks>,
-    /// Who sends the clients' ops on real disks
+    /// Who sends the clients' ops on real disks: the study's own generator, or fio's nbd engine
     #[arg(long, default_value = "own", requires = "on")]
     pub(crate) client: ClientArg,
     /// Leave the OSDs' files of a real run where they are
@@ -152,12 +151,10 @@ pub(crate) struct RunArgs {
     pub(crate) json: JsonArg,
 }
 
-/// Who sends the clients' ops.
+/// Who sends the clients' ops. The flag's help tells them apart.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ClientArg {
-    /// The study's generator, in the node's process
     Own,
-    /// fio's nbd engine, over the node's socket
     Fio,
 }
 

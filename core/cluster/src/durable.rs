@@ -228,7 +228,6 @@ impl Cluster {
 
     pub(crate) fn map_saved(&mut self, now: Time, osd: OsdId, epoch: u32, fx: &mut Vec<Effect>) {
         let durable = self.durable();
-        let is_new = !durable.holding.contains(osd);
         durable.holding.insert(osd);
         let Some(commit) = &mut durable.commit else { return };
         let was_serving = commit.committed().is_some();
@@ -241,9 +240,14 @@ impl Cluster {
                 self.begin_service(now, pg, interval, fx);
             }
         }
+        let up = self.up_osds();
         let durable = self.durable();
+        let held: OsdSet = up.iter().filter(|osd| durable.holding.contains(*osd)).collect();
+        // A map may count before all who are to hold it have it. The next one names the others too: what few hold is
+        // lost with few.
+        let lags = durable.newest.is_some_and(|newest| newest.holders.now != held);
         let commit = durable.commit.as_ref().expect("it was there");
-        if commit.is_committed() && (durable.dirty || is_new) {
+        if commit.is_committed() && (durable.dirty || lags) {
             self.save_map(now, fx);
         }
     }

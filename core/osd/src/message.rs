@@ -4,6 +4,7 @@ use crate::ids::{ClientId, OpId, OsdId, OsdSet, PgId};
 use crate::snapshots::{Before, SnapshotNo, State};
 use loadline_base::{Bytes, SlotId};
 use loadline_qos::Urgency;
+use loadline_store::paged::Payload;
 use loadline_store::{ObjectMeta, ObjectNo, Version};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -56,6 +57,11 @@ impl Data {
     /// These bytes.
     pub fn new(bytes: Vec<u8>) -> Data {
         Data((!bytes.is_empty()).then(|| Arc::new(bytes)))
+    }
+
+    /// The bytes as a store takes them, without copying them.
+    pub(crate) fn into_payload(self) -> Payload {
+        self.0.map_or_else(|| Payload::Bytes(Vec::new()), Payload::Shared)
     }
 
     /// The bytes, without copying them if nobody else has them.

@@ -11,7 +11,7 @@ use loadline_base::{Bytes, IdVec, Time};
 use loadline_device::ClassTag;
 use loadline_store::paged::{
     Answer, Ask, Completion, Edit, Io, IoDone, Lane, ObjectId, Op, OpError, Options, Outbox,
-    PagedStore, Payload,
+    PagedStore,
 };
 use loadline_store::{CollectionId, Objects, Window, WindowBounds};
 
@@ -184,7 +184,7 @@ impl Paged {
             Touch::Nothing => Ask::Transaction(edits),
             Touch::Sync => Ask::Sync,
             Touch::Write(data) => {
-                let data = Payload::Bytes(data.into_vec());
+                let data = data.into_payload();
                 edits.push(Edit::Write { object: id, offset, data, version });
                 Ask::Transaction(edits)
             }
@@ -254,6 +254,6 @@ impl Paged {
 fn whole(object: ObjectId, data: Data, version: loadline_store::Version) -> Edit {
     match data.is_empty() {
         true => Edit::Truncate { object, length: 0, version },
-        false => Edit::Write { object, offset: 0, data: Payload::Bytes(data.into_vec()), version },
+        false => Edit::Write { object, offset: 0, data: data.into_payload(), version },
     }
 }

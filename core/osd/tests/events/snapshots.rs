@@ -81,7 +81,10 @@ fn a_removed_snapshot_leaves_what_an_older_one_shows() {
     show(&mut bench, 3);
     done(&mut bench, 2, OpKind::Remove, OBJECT, 1);
     let seen = done(&mut bench, 3, trim(3, 1), OBJECT, 1);
-    assert!(seen.contains(&"osd.0: Write of 4096 as background_best_effort".to_owned()), "{seen:?}");
+    assert!(
+        seen.contains(&"osd.0: Write of 4096 as background_best_effort".to_owned()),
+        "{seen:?}"
+    );
     show(&mut bench, 1);
     assert_eq!(shown(&mut bench, OBJECT), [[false, true, false, false]; 2]);
     assert_eq!(done(&mut bench, 4, trim(3, 1), OBJECT, 1), ["reply 4"], "done already");

@@ -165,7 +165,8 @@ impl Object {
 /// A part of a payload; of a pattern it is a pattern.
 fn part(payload: &Payload, range: Range<u64>) -> Payload {
     match payload {
-        Payload::Bytes(bytes) => {
+        Payload::Bytes(_) | Payload::Shared(_) => {
+            let bytes = payload.bytes();
             Payload::Bytes(bytes[range.start as usize..range.end as usize].to_vec())
         }
         Payload::Pattern { seed, offset, .. } => Payload::Pattern {

@@ -8,7 +8,9 @@ use super::ids::CheckpointId;
 use crate::objects::{CollectionId, ObjectNo, Version};
 use loadline_base::{SlotId, Span, Time};
 use loadline_device::{ClassTag, Outcome, Request};
+use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// An object of this store. The snapshot is 0 for the object as clients write it; clones have others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,6 +28,8 @@ pub struct ObjectId {
 pub enum Payload {
     /// These bytes.
     Bytes(Vec<u8>),
+    /// These bytes, which others need as well.
+    Shared(Arc<Vec<u8>>),
     /// Bytes `offset..offset + length` of the endless pattern of `seed`.
     Pattern {
         /// Which pattern.
@@ -315,7 +319,19 @@ impl Payload {
     pub fn length(&self) -> u64 {
         match self {
             Payload::Bytes(bytes) => bytes.len() as u64,
+            Payload::Shared(bytes) => bytes.len() as u64,
             Payload::Pattern { length, .. } => *length,
+        }
+    }
+
+    /// The bytes, to look at.
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
+        match self {
+            Payload::Bytes(bytes) => Cow::Borrowed(bytes),
+            Payload::Shared(bytes) => Cow::Borrowed(bytes),
+            Payload::Pattern { seed, offset, length } => {
+                Cow::Owned(pattern(*seed, *offset, *length))
+            }
         }
     }
 
@@ -323,6 +339,7 @@ impl Payload {
     pub fn into_bytes(self) -> Vec<u8> {
         match self {
             Payload::Bytes(bytes) => bytes,
+            Payload::Shared(bytes) => Arc::unwrap_or_clone(bytes),
             Payload::Pattern { seed, offset, length } => pattern(seed, offset, length),
         }
     }

@@ -110,5 +110,5 @@ fn a_disk_is_measured_when_told() {
     assert!(result["iops"].as_f64().unwrap() > 0.0, "{result}");
     node.refuses(&["tell", "osd.3", "bench"], 2, "there is no osd.3");
     node.says(&["osd", "down", "0"]);
-    node.refuses(&bench, 2, "osd.0 is down");
+    node.refuses(&bench, 1, "osd.0 is down");
 }

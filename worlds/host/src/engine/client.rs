@@ -34,6 +34,8 @@ struct Command {
     waiter: Waiter,
     /// Its ops without a reply, and its sync.
     left: u32,
+    /// Bytes that its reads bring together.
+    length: usize,
     data: Vec<u8>,
     failed: bool,
     inside: Span,
@@ -71,6 +73,20 @@ pub(super) struct NewOp {
     pub data: Data,
 }
 
+impl Command {
+    /// Takes what one of its reads has read. What is missing at the end is zeros.
+    fn take(&mut self, at: usize, length: usize, mut bytes: Vec<u8>) {
+        if length == self.length {
+            bytes.resize(length, 0);
+            self.data = bytes;
+            return;
+        }
+        self.data.resize(self.length, 0);
+        let length = bytes.len().min(length);
+        self.data[at..at + length].copy_from_slice(&bytes[..length]);
+    }
+}
+
 impl ClientOps {
     pub(super) fn is_empty(&self) -> bool {
         self.commands.is_empty()
@@ -91,7 +107,8 @@ impl Engine {
         let command = Command {
             waiter,
             left: ops.len() as u32,
-            data: vec![0; length as usize],
+            length: length as usize,
+            data: Vec::new(),
             failed: false,
             inside: Span::ZERO,
             then_sync,
@@ -123,9 +140,7 @@ impl Engine {
         here.inside = here.inside.max(reply.replied.since(reply.admitted));
         match reply.result {
             Ok(data) if !issued.op.kind.is_update() => {
-                let bytes = data.into_vec();
-                let bytes = &bytes[..bytes.len().min(length as usize)];
-                here.data[at as usize..at as usize + bytes.len()].copy_from_slice(bytes);
+                here.take(at as usize, length as usize, data.into_vec());
             }
             Ok(_) => {}
             Err(_) => here.failed = true,

@@ -5,7 +5,7 @@ use super::client::{Ended, NewOp, Waiter};
 use super::exports::NodeExports;
 use crate::ConnId;
 use loadline_base::{SlotId, Span};
-use loadline_cluster::images::{SnapshotId, View, split};
+use loadline_cluster::images::{Piece, SnapshotId, View, split};
 use loadline_osd::{ClientId, Data, OpKind, SnapshotNo};
 use loadline_wire::nbd::{
     Command, Extent, Failure, Kind, Limits, NbdError, Outbox, Payload, Reply, Session,
@@ -77,16 +77,28 @@ impl Engine {
     pub(super) fn nbd_received(&mut self, conn: ConnId, bytes: &[u8]) {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         connection.asked = false;
-        connection.unread.extend_from_slice(bytes);
-        self.nbd_read_on(conn);
+        if !connection.unread.is_empty() {
+            connection.unread.extend_from_slice(bytes);
+            return self.nbd_read_on(conn);
+        }
+        let exports = NodeExports::new(&self.cluster, &self.config);
+        let taken = connection.session.receive(bytes, &exports, &mut connection.out);
+        connection.unread.extend_from_slice(&bytes[taken..]);
+        self.nbd_commands(conn);
     }
 
-    /// Gives the session what it can take, and carries out the commands that come of it.
+    /// Gives the session what it can take of what it could not before.
     fn nbd_read_on(&mut self, conn: ConnId) {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         let exports = NodeExports::new(&self.cluster, &self.config);
         let taken = connection.session.receive(&connection.unread, &exports, &mut connection.out);
         connection.unread.drain(..taken);
+        self.nbd_commands(conn);
+    }
+
+    /// Carries out the commands that a session has taken in.
+    fn nbd_commands(&mut self, conn: ConnId) {
+        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         let client = connection.client;
         let commands = std::mem::take(&mut connection.out.commands);
         self.nbd.touched.push(conn);
@@ -106,11 +118,11 @@ impl Engine {
         if offset + range.1 > view.size {
             return self.nbd_answer(conn, Reply { id, result: Err(NbdError::Invalid.into()) });
         }
-        let reads = kind == Kind::Read;
+        let (reads, is_flush) = (kind == Kind::Read, kind == Kind::Flush);
         let ops = match kind {
-            Kind::Read => self.ops_of(&view, range, read_of(&view), &[]),
-            Kind::Write(bytes) => self.ops_of(&view, range, OpKind::Write, &bytes),
-            Kind::Trim | Kind::WriteZeroes { .. } => self.ops_of(&view, range, OpKind::Zero, &[]),
+            Kind::Read => self.ops_of(&view, range, read_of(&view), Vec::new()),
+            Kind::Write(bytes) => self.ops_of(&view, range, OpKind::Write, bytes),
+            Kind::Trim | Kind::WriteZeroes { .. } => self.zeros_of(&view, range),
             Kind::Flush | Kind::Cache => Vec::new(),
             Kind::BlockStatus { .. } => {
                 let extents = self.extents(&view, range);
@@ -118,7 +130,6 @@ impl Engine {
                 return self.nbd_answer(conn, Reply { id, result });
             }
         };
-        let is_flush = ops.is_empty() && !reads;
         let waiter = Waiter::Nbd(NbdCommand { conn, id, reads });
         self.begin_command(waiter, client, ops, fua || is_flush);
     }
@@ -129,9 +140,10 @@ impl Engine {
         view: &View,
         (offset, length): (u64, u64),
         kind: OpKind,
-        bytes: &[u8],
+        bytes: Vec<u8>,
     ) -> Vec<NewOp> {
-        let op = |piece: loadline_cluster::images::Piece| NewOp {
+        let mut whole = Some(bytes);
+        let op = |piece: Piece| NewOp {
             kind,
             pool: view.pool,
             object: piece.object,
@@ -139,14 +151,21 @@ impl Engine {
             length: piece.length,
             at: piece.at,
             data: match kind {
-                OpKind::Write => {
-                    let from = piece.at as usize;
-                    Data::new(bytes[from..from + piece.length as usize].to_vec())
-                }
+                OpKind::Write => Data::new(part(&mut whole, &piece, length)),
                 _ => Data::NONE,
             },
         };
         split(view, offset, length).map(op).collect()
+    }
+
+    /// The ops that make a range zeros: none for objects that hold nothing.
+    fn zeros_of(&mut self, view: &View, range: (u64, u64)) -> Vec<NewOp> {
+        let mut ops = self.ops_of(view, range, OpKind::Zero, Vec::new());
+        ops.retain(|op| {
+            let NewOp { object, offset, length, at, .. } = *op;
+            self.cluster.may_hold_data(view, &Piece { object, offset, length, at })
+        });
+        ops
     }
 
     /// What is known of a range without reading it: objects that do not exist read as zeros.
@@ -246,9 +265,14 @@ impl Engine {
             connection.closing = true;
         }
     }
+}
 
-    /// How many clients are connected.
-    pub(super) fn nbd_clients(&self) -> usize {
-        self.nbd.connections.len()
+/// The bytes of one piece: all of them without copying, if it is the only one.
+fn part(whole: &mut Option<Vec<u8>>, piece: &Piece, length: u64) -> Vec<u8> {
+    if u64::from(piece.length) == length {
+        return whole.take().unwrap_or_default();
     }
+    let bytes = whole.as_deref().unwrap_or_default();
+    let from = piece.at as usize;
+    bytes[from..from + piece.length as usize].to_vec()
 }

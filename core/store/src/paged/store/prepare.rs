@@ -82,7 +82,7 @@ impl<T: Copy> PagedStore<T> {
         changes: &mut Vec<Change<'static>>,
         writes: &mut Vec<(PageRun, Vec<u8>)>,
     ) {
-        let bytes = data.into_bytes();
+        let bytes = data.bytes();
         let size = page.bytes();
         let head = (offset.next_multiple_of(size as u64) - offset) as usize;
         let pages = (bytes.len() - head) / size;

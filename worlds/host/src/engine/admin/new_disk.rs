@@ -85,18 +85,27 @@ impl Engine {
         }
         self.take_changes()?;
         match self.owner_of(Path::new(&path)) {
-            // An operator says that this disk, which is open already, may be filled although it is empty.
-            Some(owner) if owner == osd => {
-                self.cluster.expect_new_disk(osd);
-                self.await_osd(osd, ticket, Is::There);
-                self.reopen(osd);
-            }
+            // An operator says that this disk, which is open already, may be filled if it is empty.
+            Some(owner) if owner == osd => self.let_go(osd)?,
             Some(owner) => {
                 return Err(Refusal::conflict(format!("{path} is {owner}'s disk already")));
             }
-            None => self.prepare_disk(Some(osd), path.into(), Wanted::New { size }, ticket)?,
+            None => {}
         }
+        self.prepare_disk(Some(osd), path.into(), Wanted::New { size }, ticket)?;
         Ok(Outcome::Later)
+    }
+
+    /// Closes the disk of an OSD that is down.
+    fn let_go(&mut self, osd: OsdId) -> Result<(), Refusal> {
+        let of = &mut self.disks.of[osd];
+        if of.in_flight > 0 || of.reopen {
+            return Err(Refusal::unavailable(format!("{osd}'s disk is busy: ask again")));
+        }
+        if let Some(disk) = of.disk.take() {
+            self.world.remove_disk(disk);
+        }
+        Ok(())
     }
 
     /// The OSD that has a file or device open, by whatever name.
