@@ -116,6 +116,10 @@ impl Cluster {
                 Err(fault) => drop(faults.insert(*osd, fault)),
             }
         }
+        let ours = cluster_of_most(&maps);
+        let (maps, others): (Vec<_>, Vec<_>) =
+            maps.into_iter().partition(|(_, id, _)| Some(id.cluster) == ours);
+        faults.extend(others.into_iter().map(|(osd, ..)| (osd, DiskFault::Foreign)));
         let votes: Vec<Found> = maps.iter().map(|(osd, id, map)| vote(*osd, *id, map)).collect();
         let chosen = choose(&votes).map_err(StartError::NoQuorum)?;
         let chosen = chosen.ok_or_else(|| nothing_found(&found))?;
@@ -230,6 +234,14 @@ fn read(osd: OsdId, found: &Result<Opened, DiskFault>) -> Result<(Identity, MapR
         true => Ok((*identity, record)),
         false => Err(DiskFault::Foreign),
     }
+}
+
+/// The cluster that most disks belong to; of two with as many, that of the lowest numbered disk. A disk of another one
+/// was put here by mistake, and its map has no vote however new it is.
+fn cluster_of_most(maps: &[(OsdId, Identity, MapRecord)]) -> Option<u128> {
+    let disks = |id: &Identity| maps.iter().filter(|(_, it, _)| it.cluster == id.cluster).count();
+    let identities = maps.iter().rev().map(|(_, id, _)| id);
+    identities.max_by_key(|id| disks(id)).map(|id| id.cluster)
 }
 
 fn vote(osd: OsdId, identity: Identity, map: &MapRecord) -> Found {

@@ -4,7 +4,7 @@
 //! It goes to the store without passing a queue; only the window bounds what is in flight. Its objects stand in
 //! collections that no placement group has, one for each, so that no order among them holds anything up.
 
-use crate::client_io::{Place, Update};
+use crate::access::{Place, Update};
 use crate::commit::Commit;
 use crate::disk::{Failure, Touch};
 use crate::event::Effect;

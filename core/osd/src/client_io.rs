@@ -1,11 +1,12 @@
 //! A client's op on its primary and a write on a replica: execute, replicate, commit, vote, reply.
 
+use crate::access::{Place, Update};
 use crate::commit::Commit;
-use crate::disk::{Access, Failure, Touch};
+use crate::disk::{Failure, Touch};
 use crate::event::{Effect, Reply, Unreadable};
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::item::Item;
-use crate::message::{ClientOp, Data, Envelope, Message, OpKind, ReplicaWrite, WriteTag};
+use crate::message::{ClientOp, Data, Envelope, Message, ReplicaWrite, WriteTag};
 use crate::osd::Osd;
 use crate::pg::{Primary, WriteWay};
 use crate::pg_log::LogEntry;
@@ -13,8 +14,8 @@ use crate::snapshots::{Before, Change, Changed, Decision};
 use crate::waits::Stage;
 use loadline_base::Time;
 use loadline_qos::{Urgency, Work};
+use loadline_store::ObjectNo;
 use loadline_store::paged::Edit;
-use loadline_store::{ObjectNo, Version};
 
 /// An op that is being carried out on its primary.
 #[derive(Clone, Debug)]
@@ -330,25 +331,6 @@ impl Osd {
         };
         self.enqueue_front(now, pg, ops.into_iter().map(item).collect(), fx);
     }
-
-    /// Hands an access to the store in the class of the work it belongs to. `urgency` is that of the placement group's
-    /// primary, which decides the class of its recovery; other work has its class whatever the state of the group.
-    pub(crate) fn access(
-        &mut self,
-        now: Time,
-        urgency: Urgency,
-        place: &Place,
-        update: Update,
-        token: Commit,
-    ) {
-        let (work, _) = token.work();
-        let class = self.charges.class_tag(&self.policy, work, urgency);
-        let Place { pg, object, offset, length } = *place;
-        let Update { touch, version, first, edits } = update;
-        let access =
-            Access { pg, object, offset, length, touch, version, first, edits, class, token };
-        self.store.access(now, access, &mut self.submissions);
-    }
 }
 
 impl Primary {
@@ -358,62 +340,6 @@ impl Primary {
             kind if kind.is_update() => self.write_way(this, op.object),
             _ if self.misses(this, op.object) => WriteWay::Park,
             _ => WriteWay::To(OsdSet::EMPTY),
-        }
-    }
-}
-
-/// What an access does, and what the disk is to keep with it.
-pub(crate) struct Update {
-    pub touch: Touch,
-    /// The object's version from then on.
-    pub version: Version,
-    /// What must have happened on the disk before, on its own.
-    pub first: Vec<Edit>,
-    pub edits: Vec<Edit>,
-}
-
-impl Update {
-    /// An access that leaves everything as it is.
-    pub(crate) fn none(touch: Touch) -> Update {
-        Update { touch, version: Version::default(), first: Vec::new(), edits: Vec::new() }
-    }
-}
-
-impl Touch {
-    /// What an update does to the object's bytes.
-    fn of(kind: OpKind, before: Before, data: Data) -> Touch {
-        match kind {
-            OpKind::Write => Touch::Write(data),
-            // An object that begins empty has no bytes to zero.
-            OpKind::Zero if matches!(before, Before::Create(_)) => Touch::Nothing,
-            OpKind::Zero => Touch::Zero,
-            OpKind::Trim { .. } => Touch::Version,
-            OpKind::Remove | OpKind::Purge => Touch::Remove,
-            OpKind::Read | OpKind::ReadAt(_) => unreachable!("a read is no update"),
-        }
-    }
-}
-
-/// A byte range of an object.
-pub(crate) struct Place {
-    pub pg: PgId,
-    pub object: loadline_store::ObjectNo,
-    pub offset: u64,
-    pub length: u64,
-}
-
-impl Place {
-    /// No bytes, but what is known of a placement group.
-    pub(crate) fn of_group(pg: PgId) -> Place {
-        Place { pg, object: ObjectNo::default(), offset: 0, length: 0 }
-    }
-
-    pub(crate) fn of(op: &ClientOp) -> Place {
-        Place {
-            pg: op.pg,
-            object: op.object,
-            offset: u64::from(op.offset),
-            length: u64::from(op.length),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What happens between an OSD and the disk of its paged store: opening, requests, answers, the window, and the end.
 
-use crate::client_io::{Place, Update};
+use crate::access::{Place, Update};
 use crate::commit::Commit;
 use crate::disk::{Backend, Identity, LoadNext, LoadedGroup, Paged, Phase, Touch};
 use crate::event::{DiskFault, Effect, Opened, Timer};

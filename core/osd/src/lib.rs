@@ -4,6 +4,7 @@
 //! This crate may not know the map of pools, where placement groups belong, images beyond what [`Views`] tell of them,
 //! worlds, sockets or time: `now` is an argument of [`Osd::step`], and the owner tells each placement group its interval.
 
+mod access;
 mod bench;
 mod client_io;
 mod commit;

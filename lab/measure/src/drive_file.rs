@@ -21,9 +21,6 @@ pub enum NoDriveFile {
         "writes are not measured, and the drive model is about them; name a file that is not there yet, or say --write"
     )]
     NoWrites,
-    /// No write ended in time.
-    #[error("no write ended in the time of a measurement; take a longer --seconds")]
-    NoRate,
 }
 
 /// What the file tells of its origin.
@@ -52,15 +49,12 @@ struct Figures {
 }
 
 impl Figures {
-    /// One server with two unknowns meets two measured rates: that of small random writes at the store's depth, and that of whole
-    /// objects written one after the other. `per_request + per_mib × size` is the reciprocal of each.
+    /// One server with two unknowns meets two measured rates: that of small random writes at the store's depth, and that
+    /// of whole objects written one after the other. `per_request + per_mib × size` is the reciprocal of each.
     fn of(measured: &Measured, medium: Option<Medium>) -> Result<Figures, NoDriveFile> {
         let best = |does, block| measured.best(does, block, STORE_DEPTH);
         let small = best(Does::Write, SMALL).ok_or(NoDriveFile::NoWrites)?;
         let large = best(Does::Write, OBJECT).ok_or(NoDriveFile::NoWrites)?;
-        if small.iops.mean <= 0.0 || large.iops.mean <= 0.0 {
-            return Err(NoDriveFile::NoRate);
-        }
         let [short, long] = [1.0 / small.iops.mean, 1.0 / large.iops.mean];
         let (small_mib, large_mib) = (SMALL.as_mib_f64(), OBJECT.as_mib_f64());
         let per_mib = ((long - short) / (large_mib - small_mib)).max(0.0);
@@ -174,4 +168,66 @@ software_stage_why = "An effect seen in one study's build, not a property of a d
         baseline = (figures.iops * 4.0 / 3.0).max(1.0),
         object_read = figures.object_read.nanos(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::{Estimate, Latencies, MeasuredDrive, PointResult};
+    use crate::plan::Pattern;
+    use loadline_base::Bytes;
+
+    fn point(block: Bytes, pattern: Pattern, iops: f64) -> PointResult {
+        let latency_ns = Latencies { mean: 1e6, p50: 1, p95: 1, p99: 1, p99_9: 1, max: 1 };
+        PointResult {
+            does: Does::Write,
+            pattern,
+            block_bytes: block.get(),
+            depth: 4,
+            iops: Estimate { mean: iops, half_width: 0.0 },
+            bytes_per_s: iops * block.get() as f64,
+            latency_ns,
+            cpu_us: 1.0,
+            repeats: vec![iops, iops],
+            unsteady: 0,
+        }
+    }
+
+    fn measured(small: f64, large: f64) -> Measured {
+        let points =
+            vec![point(SMALL, Pattern::Random, small), point(OBJECT, Pattern::Sequential, large)];
+        let drive = MeasuredDrive {
+            path: "disk".into(),
+            region_bytes: 64 << 20,
+            device: None,
+            model: None,
+            rotational: None,
+            scheduler: None,
+            file_system: None,
+            mode: "direct".into(),
+            event_loop: "io_uring".into(),
+        };
+        Measured { drive, seconds: 1.0, repeats: 2, points, warnings: Vec::new() }
+    }
+
+    /// Both times are rounded to nanoseconds, so the small transfer is off by at most half of one and 1/512, the
+    /// large one by half of one and two.
+    #[test]
+    fn one_server_meets_both_rates() {
+        let figures = Figures::of(&measured(20_000.0, 250.0), None).unwrap();
+        let of =
+            |mib: f64| figures.per_request.nanos() as f64 + figures.per_mib.nanos() as f64 * mib;
+        assert!((of(1.0 / 256.0) - 50_000.0).abs() < 0.6, "{}", of(1.0 / 256.0));
+        assert!((of(4.0) - 4_000_000.0).abs() < 2.6, "{}", of(4.0));
+    }
+
+    /// Small transfers that cost less per byte than large ones leave nothing for the request itself: 100 ms for 4 MiB are
+    /// 97.7 us for 4 KiB, and 10 us were measured.
+    #[test]
+    fn no_time_is_negative() {
+        let figures = Figures::of(&measured(100_000.0, 10.0), None).unwrap();
+        assert_eq!(figures.per_request, Span::from_nanos(1));
+        let even = Figures::of(&measured(100.0, 1_000.0), None).unwrap();
+        assert_eq!((even.per_mib, even.per_request), (Span::ZERO, Span::from_millis(10)));
+    }
 }

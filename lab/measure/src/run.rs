@@ -39,6 +39,8 @@ struct Traffic<'a> {
 struct Count {
     from: Time,
     until: Time,
+    /// When the last transfer that counts ended, if none had ended in time.
+    late: Option<Time>,
     latency: LatencyHistogram,
     parts: Vec<f64>,
     cpu_before: Option<Span>,
@@ -58,6 +60,7 @@ pub(crate) fn run(
     let mut count = Count {
         from,
         until: from + time,
+        late: None,
         latency: LatencyHistogram::new(),
         parts: vec![0.0; PARTS as usize],
         cpu_before: None,
@@ -87,7 +90,7 @@ pub(crate) fn run(
             }
         }
     }
-    Ok(count.end(time))
+    Ok(count.end())
 }
 
 /// Waits for what is in flight.
@@ -183,6 +186,11 @@ impl Count {
             return;
         }
         if now >= self.until {
+            // A slow drive, or a busy one: the first answer ends the measurement, so that no rate is zero.
+            if self.latency.count() == 0 {
+                self.latency.record(now.since(since).nanos());
+                self.late = Some(now);
+            }
             self.cpu_after.get_or_insert_with(Clock::processor_time);
             return;
         }
@@ -193,7 +201,8 @@ impl Count {
         self.parts[part as usize] += 1.0;
     }
 
-    fn end(self, time: Span) -> Run {
+    fn end(self) -> Run {
+        let time = self.late.unwrap_or(self.until).since(self.from);
         let ended = self.latency.count();
         let cpu = self.cpu_before.zip(self.cpu_after).map_or(Span::ZERO, |(from, to)| to - from);
         Run {

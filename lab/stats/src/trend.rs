@@ -5,9 +5,9 @@ use crate::quantile::mean;
 
 /// The common change of series of equal length, as a share of each series' mean, with its 95 % interval.
 ///
-/// Each series is divided by its mean, and one line is laid through all of them: with x from −½ (first value) to ½ (last), and y
-/// the divided values less 1, the slope is `Σxy / Σx²` over all points, and its squared standard error `s² / Σx²`. `s²` is the
-/// sum of squared residuals over `m(n − 1) − 1` degrees of freedom for `m` series of `n` values: each mean and the
+/// Each series is divided by its mean, and one line is laid through all of them: with x from −½ (first value) to ½
+/// (last), and y the divided values less 1, the slope is `Σxy / Σx²` over all points, and its squared standard error
+/// `s² / Σx²`. `s²` is the sum of squared residuals over `m(n − 1) − 1` degrees of freedom for `m` series of `n` values: each mean and the
 /// slope take one. `None` if no degree of freedom is left, or a series has the mean 0.
 ///
 /// # Panics

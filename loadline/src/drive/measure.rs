@@ -77,10 +77,7 @@ fn write_file(measured: &Measured, out: &Path, args: &MeasureArgs) -> Result<(),
         host: format!("{} ({} cores), {}", host.cpu, host.cores, host.kernel),
         medium: args.medium.map(Into::into),
     };
-    let text = drive_file(measured, &from).map_err(|error| match error {
-        NoDriveFile::NoWrites => Failure::Input(error.to_string()),
-        NoDriveFile::NoRate => Failure::Environment(error.to_string()),
-    })?;
+    let text = drive_file(measured, &from).map_err(|error| Failure::Input(error.to_string()))?;
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
     let made =
         folder.map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(out, text));

@@ -59,13 +59,13 @@ fn with_interval(mean: f64, half_width: Option<f64>) -> String {
 /// What each side was run on, and whether they did the same work.
 fn sides(old: &StudyResult, new: &StudyResult) -> String {
     let side = |name: &str, result: &StudyResult| {
-        let world = if is_real(result) { "real files" } else { "simulated" };
         let runs = result.setups.iter().map(|setup| setup.repeats.len()).max().unwrap_or(0);
         let (drive, scale) = (&result.drive, result.scale);
-        format!(
-            "{name}  {world}: {} ({}), scale {scale}, {runs} per setup\n",
-            drive.name, drive.model
-        )
+        let on = match is_real(result) {
+            true => format!("real files on {}", drive.model),
+            false => format!("simulated {} ({})", drive.name, drive.model),
+        };
+        format!("{name}  {on}, scale {scale}, {runs} per setup\n")
     };
     let mut text = side("old", old) + &side("new", new);
     if old.scale != new.scale {

@@ -13,9 +13,13 @@ struct Stopped {
 
 impl Stopped {
     fn new() -> Stopped {
+        Stopped::with("write -P 77 0 32M")
+    }
+
+    fn with(write: &str) -> Stopped {
         let stopped = Stopped { folder: tempfile::tempdir().unwrap() };
         let node = Node::start(&stopped.dir(), &SMALL);
-        succeed("qemu-io", &["-f", "raw", "-c", "write -P 77 0 32M", &node.uri("vol0")]);
+        succeed("qemu-io", &["-f", "raw", "-c", write, &node.uri("vol0")]);
         node.stop();
         stopped
     }
@@ -85,10 +89,16 @@ fn a_foreign_file_is_left_alone() {
 }
 
 #[test]
-fn a_short_file_is_not_served() {
+fn a_short_file_is_refused() {
     let stopped = Stopped::new();
     fs::File::options().write(true).open(stopped.disk(1)).unwrap().set_len(64 << 20).unwrap();
-    check_served_without(&stopped, &[]);
+    check_refused(&stopped.dir(), &SMALL, 1, &["osd.1", "64 MiB", "128 MiB"]);
+}
+
+#[test]
+fn another_size_than_the_disks_have_is_refused() {
+    let stopped = Stopped::new();
+    check_refused(&stopped.dir(), &["--osds", "4", "--size", "256MiB"], 1, &["128 MiB", "256 MiB"]);
 }
 
 #[test]
@@ -102,7 +112,7 @@ fn without_a_majority_of_the_disks_the_node_does_not_start() {
 
 #[test]
 fn another_cluster_s_disk_is_not_taken() {
-    let [ours, theirs] = [Stopped::new(), Stopped::new()];
+    let (ours, theirs) = (Stopped::new(), Stopped::with("write -P 78 0 32M"));
     fs::copy(theirs.disk(1), ours.disk(1)).unwrap();
     check_served_without(&ours, &[]);
 }

@@ -68,7 +68,7 @@ impl DiskNode {
         }
         node.run_until(|node| !node.cluster.is_opening());
         if node.cluster.is_new() {
-            node.cluster.create(node.now, 0x10ad_11e, &mut node.effects);
+            node.cluster.create(node.now, 0x010a_d11e, &mut node.effects);
         } else if let Err(error) = node.cluster.start(node.now, &mut node.effects) {
             return Err((error, node.into_disks()));
         }

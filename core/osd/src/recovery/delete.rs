@@ -1,6 +1,6 @@
 //! Deletion of a placement group that has left: a few objects per item, as background work (qos.md 11).
 
-use crate::client_io::{Place, Update};
+use crate::access::{Place, Update};
 use crate::commit::Commit;
 use crate::disk::{Touch, object_id};
 use crate::event::Effect;

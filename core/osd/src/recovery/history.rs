@@ -4,7 +4,7 @@
 //! What has come of it counts for nothing until the last step is durable: the copy lists the object in no version, and
 //! the store has no key that tells of its states.
 
-use crate::client_io::{Place, Update};
+use crate::access::{Place, Update};
 use crate::commit::{Asker, Commit};
 use crate::disk::{Touch, keep_history, object_id};
 use crate::event::Effect;

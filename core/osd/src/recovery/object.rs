@@ -1,6 +1,6 @@
 //! The life of one recovered object (qos.md 9.4): pull, read, push, write, push reply.
 
-use crate::client_io::{Place, Update};
+use crate::access::{Place, Update};
 use crate::commit::{Asker, Commit};
 use crate::disk::Touch;
 use crate::event::Effect;

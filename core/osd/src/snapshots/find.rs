@@ -1,7 +1,7 @@
 //! Where the bytes are that a read of an object gets.
 
 use super::view::{SnapshotNo, Views};
-use crate::client_io::Place;
+use crate::access::Place;
 use crate::disk::Touch;
 use crate::ids::PgId;
 use crate::message::{ClientOp, OpKind};

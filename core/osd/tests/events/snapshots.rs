@@ -14,6 +14,8 @@ const IMAGE: u32 = 1 << 16;
 const OBJECT: u64 = (IMAGE as u64) << 32;
 const CLONE: u32 = IMAGE + 1;
 const CHILD: u64 = (CLONE as u64) << 32;
+/// An object of another image, which is recovered after those.
+const OTHER: u64 = CHILD << 1;
 
 fn at(snapshot: u32) -> OpKind {
     OpKind::ReadAt(SnapshotNo(snapshot))
@@ -155,12 +157,12 @@ fn an_object_that_only_snapshots_show_is_backfilled_too() {
 #[test]
 fn a_clone_waits_until_every_copy_has_what_it_is_made_from() {
     let mut bench = with_past();
-    done(&mut bench, 20, OpKind::Write, 5, 1);
+    done(&mut bench, 20, OpKind::Write, OTHER, 1);
     let mut bench = with_another(bench);
     bench.hold(|effect| {
         matches!(effect, Effect::Send(sent) if matches!(sent.message, Message::PushHistory(..)))
     });
-    bench.activate(PG, missing(interval(2, &[0, 1]), 1, &[5, OBJECT]));
+    bench.activate(PG, missing(interval(2, &[0, 1]), 1, &[OBJECT, OTHER]));
     bench.run();
     let op = ClientOp {
         id: OpId { slot: SlotId::new(30), number: 30 },
@@ -178,13 +180,15 @@ fn a_clone_waits_until_every_copy_has_what_it_is_made_from() {
     assert!(bench.osds[0].objects(PG).meta(ObjectNo(CHILD)).is_none(), "it waits");
     bench.release();
     // As long as another object is missing, the interval goes on.
-    bench.hold(|effect| matches!(effect, Effect::Send(sent) if matches!(sent.message, Message::PushReply(ObjectNo(5)))));
+    bench.hold(|effect| {
+        matches!(effect, Effect::Send(sent) if sent.message == Message::PushReply(ObjectNo(OTHER)))
+    });
     let seen = bench.run();
     let place = |line: &str| seen.iter().position(|seen| *seen == line).expect("it was seen");
     let pushed = place(&format!("osd.1 to osd.0: push reply {OBJECT}"));
     assert!(pushed < place(&format!("osd.0 to osd.1: write {CHILD}")), "{seen:?}");
     assert_eq!(seen.last().map(String::as_str), Some("reply 30"));
-    bench.check_copies(&[0, 1], &[5, OBJECT, CHILD]);
+    bench.check_copies(&[0, 1], &[OBJECT, CHILD, OTHER]);
     let length = bench.osds[1].objects(PG).meta(ObjectNo(CHILD)).map(|meta| meta.length);
     assert_eq!(length, Some(8192));
 }

@@ -1,8 +1,9 @@
 //! What a real run would do, in words, before anything is written.
 
+use super::ground::folder_of;
 use super::work::RealWork;
 use super::{fio, node};
-use crate::place::{ClientKind, HostPlace, RealDisks};
+use crate::place::{ClientKind, HostPlace};
 use crate::plan::Job;
 use crate::study::Study;
 use std::fmt::Write;
@@ -36,10 +37,7 @@ pub fn describe(study: &Study, place: &HostPlace, jobs: &[Job]) -> String {
         writeln!(text, "{name:<10}{value}").expect("writing to a string");
     }
     if let ClientKind::Fio = place.client {
-        let socket = match &place.disks {
-            RealDisks::Files(folder) => folder.join("loadline-study/nbd.sock"),
-            RealDisks::Devices(_) => std::env::temp_dir().join("loadline-study/nbd.sock"),
-        };
+        let socket = folder_of(&place.disks).join("nbd.sock");
         text += &jobs_of_fio(study, &work, &socket);
     }
     text

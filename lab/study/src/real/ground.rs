@@ -133,14 +133,21 @@ fn is_blank(file: &mut File) -> io::Result<bool> {
     Ok(head.iter().all(|byte| *byte == 0))
 }
 
+/// Where a run keeps its files and sockets. Devices are locked one by one, so each process has a folder of its own for them.
+pub(super) fn folder_of(disks: &RealDisks) -> PathBuf {
+    match disks {
+        RealDisks::Files(folder) => folder.join(FOLDER),
+        RealDisks::Devices(_) => {
+            std::env::temp_dir().join(format!("{FOLDER}-{}", std::process::id()))
+        }
+    }
+}
+
 impl Ground {
     /// Clears what an earlier run left, and makes room for a new one.
     pub(super) fn prepare(place: &HostPlace, work: &RealWork) -> Result<Ground, String> {
         check(&place.disks, work, place.overwrite)?;
-        let folder = match &place.disks {
-            RealDisks::Files(folder) => folder.join(FOLDER),
-            RealDisks::Devices(_) => std::env::temp_dir().join(FOLDER),
-        };
+        let folder = folder_of(&place.disks);
         let lock = take_folder(&folder)?;
         let disks = match &place.disks {
             RealDisks::Files(_) => {

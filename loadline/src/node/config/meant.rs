@@ -17,6 +17,8 @@ use std::path::Path;
 const COPIES: u32 = 3;
 /// Memory for pages of one OSD. A quarter of the store's own default, since a node has several OSDs.
 const CACHE: Bytes = Bytes::from_mib(256);
+/// What log, images and a useful number of pages take at least.
+const OSD_BYTES_MIN: Bytes = Bytes::from_mib(64);
 
 /// Something that cannot be used: the field, and what is wrong with it.
 #[derive(Debug)]
@@ -182,6 +184,11 @@ fn osds(typed: &[OsdTyped], dir: &Path) -> Result<Vec<OsdConfig>, Fault> {
         if osds.iter().any(|other| other.path == path) {
             let shown = osd.path.display().to_string();
             return Err(Fault::at("osds", &shown, format!("{shown} stands there twice")));
+        }
+        if let Some(size) = osd.size.filter(|size| *size < OSD_BYTES_MIN) {
+            let shown = osd.path.display().to_string();
+            let reason = format!("{size} are too few; an OSD takes at least {OSD_BYTES_MIN}");
+            return Err(Fault::at("size", &shown, reason));
         }
         osds.push(OsdConfig { path, size: osd.size });
     }

@@ -46,11 +46,14 @@ pub(crate) struct Campaign {
 
 impl Campaign {
     pub(crate) fn new(seed: u64, flags: &[&'static str]) -> Campaign {
-        println!("LOADLINE_SEED={seed}");
+        let mut folder = tempfile::tempdir().unwrap();
+        // It stays for whoever looks for the cause, unless the campaign comes to its end.
+        folder.disable_cleanup(true);
+        println!("LOADLINE_SEED={seed}, in {}", folder.path().display());
         Campaign {
             seed,
             random: Rng::new(seed),
-            folder: tempfile::tempdir().unwrap(),
+            folder,
             flags: [&SMALL[..], flags].concat(),
             ledger: Mutex::new(Ledger::new(IMAGE_BYTES / super::block::BLOCK_BYTES as u64)),
             undo: None,
@@ -73,6 +76,7 @@ impl Campaign {
 
     fn round(&mut self, trouble: Trouble) {
         self.rounds += 1;
+        println!("round {}: {trouble:?}", self.rounds);
         let node = self.start();
         self.verify(&node);
         self.load_that_ends(&node);
@@ -130,11 +134,8 @@ impl Campaign {
         }
     }
 
-    /// The folder stays for whoever looks for the cause.
-    fn fail(&mut self, what: &str, node: &Node) -> ! {
-        self.folder.disable_cleanup(true);
-        let Campaign { seed, rounds, folder, .. } = self;
-        panic!("seed {seed}, round {rounds}, {}: {what}\n{}", folder.path().display(), node.log());
+    fn fail(&self, what: &str, node: &Node) -> ! {
+        panic!("seed {}, round {}: {what}\n{}", self.seed, self.rounds, node.log());
     }
 
     /// Takes each OSD down in turn: the copies that remain hold everything.
@@ -164,6 +165,7 @@ impl Campaign {
             let file = self.dir().join(format!("osd.{osd}"));
             succeed(crate::node::PROGRAM, &["inspect", text(&file), "check"]);
         }
+        self.folder.disable_cleanup(false);
         let acknowledged = self.ledger.lock().unwrap().acknowledged;
         println!(
             "seed {}: {} rounds, {} kills at start, {acknowledged} writes acknowledged, none lost, slowest start {:.2} s",

@@ -18,8 +18,8 @@ const BLOCK: Bytes = Bytes::from_kib(4);
 const OBJECT: Bytes = Bytes::from_mib(4);
 /// The smallest block that may be asked for; the largest is an object.
 const BLOCK_MIN: Bytes = Bytes::new(512);
-/// What may be asked for at most: writes below 1 MiB at a rate of 100 per second for 30 s, larger ones at 100 MiB/s (`osd_bench_small_size_max_iops`,
-/// `osd_bench_large_size_max_throughput`, `osd_bench_duration`).
+/// What may be asked for at most: writes below 1 MiB at a rate of 100 per second for 30 s, larger ones at 100 MiB/s
+/// (`osd_bench_small_size_max_iops`, `osd_bench_large_size_max_throughput`, `osd_bench_duration`).
 const SMALL_BELOW: Bytes = Bytes::from_mib(1);
 const SMALL_WRITES_MAX: u64 = 30 * 100;
 const LARGE_BYTES_MAX: Bytes = Bytes::from_mib(30 * 100);

@@ -135,8 +135,7 @@ impl Engine {
     /// # Errors
     /// [`BootError`] with one sentence.
     pub fn start(config: EngineConfig) -> Result<Engine, BootError> {
-        let mut options = LoopOptions::default();
-        options.backend = config.backend;
+        let options = LoopOptions { backend: config.backend, ..LoopOptions::default() };
         let mut world: Loop<Mail> = Loop::new(options)?;
         if config.stop_on_signals {
             world.watch_signals()?;

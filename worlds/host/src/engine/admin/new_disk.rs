@@ -119,6 +119,10 @@ impl Engine {
     }
 
     /// Has a disk opened by a thread.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a disk takes its time to open, and clients do not wait"
+    )]
     pub(super) fn prepare_disk(
         &mut self,
         osd: Option<OsdId>,

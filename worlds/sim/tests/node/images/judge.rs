@@ -2,9 +2,9 @@
 
 use crate::judge::{OSDS, config, fresh_disk, settings, stores};
 use loadline_base::{Rng, Time};
-use loadline_cluster::images::{ImageError, Images, OBJECT_BYTES_MIN, Pending, View, Work, split};
+use loadline_cluster::images::{OBJECT_BYTES_MIN, Pending, View, Work, split};
 use loadline_cluster::{PoolId, PoolSpec, Target};
-use loadline_osd::{ClientId, Data, DiskFault, OpId, OpKind, OsdId, PgId, SnapshotNo};
+use loadline_osd::{ClientId, Data, DiskFault, OpId, OpKind, OsdId, SnapshotNo};
 use loadline_sim::DiskNode;
 use loadline_sim::disk::SimDisk;
 use loadline_store::ObjectNo;
@@ -12,10 +12,8 @@ use loadline_store::paged::LogMode;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of a cell; an object has 16.
-const CELL: u64 = 4096;
-/// Most cells of an image: three objects and a bit.
-const CELLS: u64 = 50;
-const POOL: PoolId = PoolId::new(0);
+pub(super) const CELL: u64 = 4096;
+pub(super) const POOL: PoolId = PoolId::new(0);
 
 /// What an op was for.
 enum UnderWay {
@@ -33,12 +31,14 @@ pub(super) struct Judged {
     node: Option<DiskNode>,
     pub(super) down: Option<OsdId>,
     /// Each cell of each image, and of each snapshot under `image@snapshot`: the stamp of its last write, 0 for zeros.
-    copies: BTreeMap<String, Vec<u64>>,
+    pub(super) copies: BTreeMap<String, Vec<u64>>,
     /// Cells of images under a write, as they will be.
     writing: BTreeMap<String, Vec<u64>>,
     under_way: BTreeMap<(u32, u32), UnderWay>,
     bytes: Vec<u8>,
     stamp: u64,
+    /// Steps since the last load.
+    waited: u32,
 }
 
 fn key(id: OpId) -> (u32, u32) {
@@ -63,6 +63,7 @@ impl Judged {
             under_way: BTreeMap::new(),
             bytes: Vec::new(),
             stamp: 0,
+            waited: 0,
         };
         let disks = (0..OSDS).map(|osd| fresh_disk(seed ^ u64::from(osd + 1))).collect();
         judged.boot(Time::ZERO, disks);
@@ -98,86 +99,9 @@ impl Judged {
         }
     }
 
-    fn name(&mut self) -> String {
-        format!("i{}", self.rng.below(4))
-    }
-
-    /// Asks for a random change of the table, and waits until it is kept.
-    pub(super) fn change_table(&mut self) {
-        let (image, snapshot) = (self.name(), format!("s{}", self.rng.below(4)));
-        let both = format!("{image}@{snapshot}");
-        let cells = 1 + self.rng.below(CELLS);
-        match self.rng.below(12) {
-            0..3 => {
-                if self.table(|i| i.create(&image, POOL, cells * CELL, OBJECT_BYTES_MIN)).is_ok() {
-                    self.copies.insert(image, vec![0; cells as usize]);
-                }
-            }
-            3 => {
-                if self.table(|images| images.resize(&image, cells * CELL)).is_ok() {
-                    self.copies.get_mut(&image).expect("it exists").resize(cells as usize, 0);
-                }
-            }
-            4..7 => self.take_snapshot(&image, &snapshot),
-            7 => {
-                if self.table(|images| images.snapshot_remove(&image, &snapshot)).is_ok() {
-                    self.copies.remove(&both);
-                }
-            }
-            8..11 => {
-                let to = self.name();
-                if self.table(|images| images.clone_image(&both, &to)).is_ok() {
-                    self.copies.insert(to, self.copies[&both].clone());
-                }
-            }
-            _ => {
-                if self.table(|images| images.remove(&image)).is_ok() {
-                    self.copies.remove(&image);
-                }
-            }
-        }
-    }
-
-    /// Now and then the process dies before the snapshot is kept; then it may exist or not.
-    fn take_snapshot(&mut self, image: &str, snapshot: &str) {
-        let both = format!("{image}@{snapshot}");
-        let dies = self.rng.below(4) == 0;
-        let change = |images: &mut Images| images.snapshot_create(image, snapshot);
-        let made = if dies { self.node().change_images(change) } else { self.table(change) };
-        if made.is_err() {
-            return;
-        }
-        if dies {
-            self.load_image(image);
-            let steps = self.rng.below(20);
-            self.steps(steps);
-            // Reading the image tells what of its writes has happened.
-            let before = self.copies[image].clone();
-            self.crash();
-            if self.node().cluster().kept_images().find(&both).is_ok() {
-                let taken = self.read(&both);
-                let now = &self.copies[image];
-                for (at, stamp) in taken.iter().enumerate() {
-                    assert!([before[at], now[at]].contains(stamp), "{both} cell {at}: {stamp}");
-                }
-                self.copies.insert(both, taken);
-            }
-        } else {
-            self.copies.insert(both, self.copies[image].clone());
-        }
-    }
-
-    fn table<T>(
-        &mut self,
-        change: impl FnOnce(&mut Images) -> Result<T, ImageError>,
-    ) -> Result<T, ImageError> {
-        let changed = self.node().change_images(change)?;
-        self.commit();
-        Ok(changed)
-    }
-
     /// Writes, zeros and jobs, without waiting for their ends.
     pub(super) fn load(&mut self) {
+        self.waited = 0;
         for _ in 0..self.rng.below(4) {
             let name = self.name();
             if self.copies.contains_key(&name) && !self.writing.contains_key(&name) {
@@ -191,7 +115,7 @@ impl Judged {
         }
     }
 
-    fn load_image(&mut self, name: &str) {
+    pub(super) fn load_image(&mut self, name: &str) {
         let view = self.view(name);
         let mut cells = self.copies[name].clone();
         let from = self.rng.below(cells.len() as u64);
@@ -234,7 +158,7 @@ impl Judged {
     }
 
     /// Begins the next block of a job, unless one is under way.
-    fn work(&mut self) {
+    pub(super) fn work(&mut self) {
         if self.under_way.values().any(|what| matches!(what, UnderWay::Job(_))) {
             return;
         }
@@ -263,6 +187,8 @@ impl Judged {
 
     /// Lets the next thing happen. When nothing ever will, what is needed is on the OSD that is down.
     fn go_on(&mut self) {
+        self.waited += 1;
+        assert!(self.waited < 1_000_000, "it goes on for ever: {}", self.state());
         if !self.node().step() {
             assert!(self.down.is_some(), "nothing goes on: {}", self.state());
             self.open_what_is_down();
@@ -320,7 +246,7 @@ impl Judged {
     }
 
     /// The stamps of every cell.
-    fn read(&mut self, name: &str) -> Vec<u64> {
+    pub(super) fn read(&mut self, name: &str) -> Vec<u64> {
         let view = self.view(name);
         self.bytes = vec![0; view.size as usize];
         let kind = match view.read_at.0 {
@@ -410,36 +336,6 @@ impl Judged {
         }
         let differing = self.node().cluster().copies_that_differ();
         assert!(differing.is_empty(), "copies differ: {differing:?}");
-    }
-
-    /// Removes all images, clones first; when the last job is done, nothing may be left.
-    pub(super) fn remove_everything(&mut self) {
-        while !self.copies.is_empty() {
-            for name in self.copies.keys().cloned().collect::<Vec<_>>() {
-                let removed = match name.split_once('@') {
-                    Some((image, snapshot)) => {
-                        self.table(|images| images.snapshot_remove(image, snapshot)).is_ok()
-                    }
-                    None => self.table(|images| images.remove(&name)).is_ok(),
-                };
-                if removed {
-                    self.copies.remove(&name);
-                }
-            }
-        }
-        while self.node().cluster().due_image_job().is_some() {
-            self.work();
-            self.drain();
-        }
-        self.heal();
-        for osd in (0..OSDS).map(OsdId::new) {
-            let pgs: Vec<PgId> = self.node().cluster().map().pgs_of(POOL).collect();
-            for pg in pgs {
-                let holder = self.node().cluster().osd(osd);
-                assert_eq!(holder.objects(pg).len(), 0, "{pg} on {osd}");
-                assert!(!holder.keeps_any(pg), "{pg} on {osd}");
-            }
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Images with snapshots and clones on a node through bad days, judged by plain copies of what was written.
 
 mod judge;
+mod table;
 
 use crate::judge::{OSDS, fresh_disk};
 use judge::Judged;
@@ -35,7 +36,7 @@ fn happen(judged: &mut Judged) {
             judged.node().take_down(osd);
             judged.down = Some(osd);
         }
-        2 | 3 | 4 => judged.open_what_is_down(),
+        2..5 => judged.open_what_is_down(),
         5 if judged.down.is_none() && judged.node().is_clean() => {
             judged.commit();
             judged.node().take_down(osd);
@@ -50,16 +51,14 @@ fn happen(judged: &mut Judged) {
 
 #[test]
 fn every_image_and_snapshot_reads_as_it_was_written() {
-    let read: usize = (0..40).inspect(|seed| println!("seed {seed}")).map(history).sum();
-    assert!(read > 500, "snapshots and clones are read: {read}");
+    let read: usize = (0..24).inspect(|seed| println!("seed {seed}")).map(history).sum();
+    assert!(read > 300, "snapshots and clones are read: {read}");
 }
 
 #[test]
 #[ignore = "a long search; make soak runs it"]
 fn every_image_and_snapshot_reads_as_it_was_written_in_many_more_histories() {
-    let seed = std::env::var("LOADLINE_SEED").ok().and_then(|text| text.parse().ok());
-    let first = seed.unwrap_or(1_000u64);
-    for seed in first..first + 2_000 {
+    for seed in 1_000..3_000 {
         println!("seed {seed}");
         history(seed);
     }
