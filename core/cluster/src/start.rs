@@ -106,7 +106,7 @@ impl Cluster {
     ///
     /// # Errors
     /// [`StartError`]; nothing was changed then.
-    pub fn start(&mut self, now: Time, fx: &mut Vec<Effect>) -> Result<(), StartError> {
+    pub fn start(&mut self, now: Time) -> Result<(), StartError> {
         let found = self.durable().found.clone();
         let mut maps = Vec::new();
         let mut faults = BTreeMap::new();
@@ -130,16 +130,14 @@ impl Cluster {
             self.osds[osd].crash(now);
             self.durable().faults.insert(osd, fault);
         }
-        self.go_on(now, record, &chosen, present, fx)
+        self.go_on(record, &chosen, present)
     }
 
     fn go_on(
         &mut self,
-        now: Time,
         record: MapRecord,
         chosen: &Chosen,
         present: OsdSet,
-        fx: &mut Vec<Effect>,
     ) -> Result<(), StartError> {
         let (map, given) = (record.osds.len() as u32, self.osds.len() as u32);
         if map != given {
@@ -153,15 +151,22 @@ impl Cluster {
         durable.kept_images.begin(record.images.clone());
         durable.images = record.images;
         durable.begin(Commit::start(chosen), chosen.map.holders.now);
-        let identity = |osd| Identity { cluster: record.cluster_id, osd, term: chosen.term.0 };
         for osd in self.osds.ids().collect::<Vec<_>>() {
             let is_in = self.map.osds()[osd].is_in;
             self.map.set_osd(osd, OsdState { up: present.contains(osd), is_in });
         }
-        for osd in present.iter() {
-            self.step_open(now, osd, Event::Identify(identity(osd)), fx);
-        }
         Ok(())
+    }
+
+    /// After [`Cluster::start`], when the OSDs have their settings: this owner's term is promised to the disks, and then the
+    /// map written, from which on the cluster serves.
+    pub fn take_over(&mut self, now: Time, fx: &mut Vec<Effect>) {
+        let durable = self.durable();
+        let commit = durable.commit.as_ref().expect("the start has chosen a map");
+        let (cluster, term) = (durable.cluster, commit.term().0);
+        for osd in self.up_osds().iter() {
+            self.step_open(now, osd, Event::Identify(Identity { cluster, osd, term }), fx);
+        }
     }
 
     /// The first map of this owner counts: placement groups may begin their intervals.

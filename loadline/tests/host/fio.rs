@@ -13,7 +13,13 @@ pub(crate) const VERIFIED: &str = "48m";
 pub(crate) fn verified<'a>(uri: &'a str, extra: &[&'a str]) -> Vec<&'a str> {
     let fixed =
         ["--name=verified", "--ioengine=nbd", "--uri", uri, "--rw=randwrite", "--randseed=7"];
-    let checks = ["--iodepth=16", "--verify=crc32c", "--verify_fatal=1", "--offset=0"];
+    let checks = [
+        "--iodepth=16",
+        "--verify=crc32c",
+        "--verify_state_save=0",
+        "--verify_fatal=1",
+        "--offset=0",
+    ];
     [&fixed[..], &checks, extra].concat()
 }
 

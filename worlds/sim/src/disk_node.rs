@@ -69,8 +69,10 @@ impl DiskNode {
         node.run_until(|node| !node.cluster.is_opening());
         if node.cluster.is_new() {
             node.cluster.create(node.now, 0x010a_d11e, &mut node.effects);
-        } else if let Err(error) = node.cluster.start(node.now, &mut node.effects) {
+        } else if let Err(error) = node.cluster.start(node.now) {
             return Err((error, node.into_disks()));
+        } else {
+            node.cluster.take_over(node.now, &mut node.effects);
         }
         node.run_until(|node| node.cluster.is_serving());
         Ok(node)

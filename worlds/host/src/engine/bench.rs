@@ -68,16 +68,17 @@ impl Engine {
     pub(super) fn measure_capacities(&mut self) -> Result<(), BootError> {
         let osds = self.cluster.map().osds().iter();
         let up: Vec<OsdId> = osds.filter(|(_, state)| state.up).map(|(osd, _)| osd).collect();
-        let (known, unknown): (Vec<OsdId>, Vec<OsdId>) = up.into_iter().partition(|osd| {
+        let is_unknown = |osd: &OsdId| {
             let skipped = benchmark_skipped(&self.settings.levels.benchmark(*osd));
             tracing::debug!(%osd, ?skipped, "benchmark of the start");
-            skipped.is_some()
-        });
-        // A node that was killed in a benchmark may have left its objects.
-        self.bench_all(known, BenchStep::Clear)?;
-        if !unknown.is_empty() {
-            tracing::info!(osds = unknown.len(), "measuring what the OSDs can do");
+            skipped.is_none()
+        };
+        let unknown: Vec<OsdId> = up.into_iter().filter(is_unknown).collect();
+        if unknown.is_empty() {
+            return Ok(());
         }
+        tracing::info!(osds = unknown.len(), "measuring what the OSDs can do");
+        // What a benchmark left that was killed goes first.
         self.bench_all(unknown, BenchStep::Fill)
     }
 

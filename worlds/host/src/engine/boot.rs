@@ -230,9 +230,10 @@ impl Engine {
             tracing::info!(cluster = format!("{id:032x}"), "a new cluster");
             self.cluster.create(self.now, id, &mut self.effects);
         } else {
-            self.cluster.start(self.now, &mut self.effects)?;
+            self.cluster.start(self.now)?;
+            self.take_stored_settings()?;
+            self.cluster.take_over(self.now, &mut self.effects);
         }
-        self.take_stored_settings()?;
         self.run_until(|engine| engine.cluster.is_serving())
     }
 
