@@ -15,7 +15,7 @@ const FIRST_SIGN: Span = Span::from_secs(5);
 /// What was counted.
 #[derive(Debug)]
 pub(super) struct Course {
-    /// Objects not in their places when the OSD was back.
+    /// Objects brought to their places since the return.
     pub objects: u64,
     /// The same at the end of every whole second.
     pub left: Vec<u64>,
@@ -30,6 +30,8 @@ pub(super) struct Counter<'a> {
     pub limit: Span,
     /// When the OSD was back, by the guest's clock.
     pub begun: Time,
+    /// Objects that recovery had brought before the return: it may be over before anybody looks again.
+    pub received: u64,
 }
 
 impl Counter<'_> {
@@ -45,8 +47,7 @@ impl Counter<'_> {
             let counts = guest.counts()?;
             let window = guest.now().since(self.begun);
             let left = left(&counts);
-            // The return is a step of every placement group; the count is whole when all have taken it.
-            course.objects = course.objects.max(left);
+            course.objects = counts.received.saturating_sub(self.received);
             while (course.left.len() as u64) < window.nanos() / 1_000_000_000 {
                 course.left.push(left);
             }
@@ -55,14 +56,14 @@ impl Counter<'_> {
                 return Ok(course);
             }
             self.go_on(&course, left)?;
-            heed.at(1.0 - left as f64 / course.objects.max(1) as f64)?;
+            heed.at(course.objects as f64 / (course.objects + left).max(1) as f64)?;
         }
         unreachable!("the counting ends by one of its conditions")
     }
 
     fn go_on(&self, course: &Course, left: u64) -> Result<(), Halt> {
         let setup = self.setup.to_owned();
-        if course.objects == 0 && course.window > FIRST_SIGN {
+        if course.objects + left == 0 && course.window > FIRST_SIGN {
             return Err(Halt::Run(RunError::NothingToRecover { setup, scale: self.scale }));
         }
         if course.window > self.limit {

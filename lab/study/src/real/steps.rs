@@ -47,6 +47,8 @@ struct Run<'a> {
     node: &'a Node,
     guest: Guest,
     facts: RealFacts,
+    /// Objects that recovery had brought before everything was measured.
+    received: u64,
 }
 
 pub(super) fn make(
@@ -60,7 +62,7 @@ pub(super) fn make(
     let facts = machine::look(place, &work);
     let (node, client) = Node::start(study, job, place)?;
     let guest = Guest::new(client, job.seed);
-    let mut run = Run { study, job, setup, work, node: &node, guest, facts };
+    let mut run = Run { study, job, setup, work, node: &node, guest, facts, received: 0 };
     let mut heed = Heed::until(&mut tick, 0.2);
     run.describe()?;
     run.fill_image(place.client, &mut heed)?;
@@ -157,6 +159,7 @@ impl Run<'_> {
 
     /// The moment from which everything is measured: the OSD is back, if the setup recovers one.
     fn turn_point(&mut self) -> Result<(), Halt> {
+        self.received = self.guest.counts()?.received;
         self.guest.ask(DirectAsk::ResetWaits)?;
         if self.setup.recovery {
             let osd = self.last_osd();
@@ -172,7 +175,8 @@ impl Run<'_> {
     fn course(&mut self, begun: Time, heed: &mut Heed<'_, '_>) -> Result<Course, Halt> {
         if self.setup.recovery {
             let (setup, limit) = (self.setup.name.as_str(), self.study.steps.limit);
-            let counter = Counter { setup, scale: self.job.scale, limit, begun };
+            let counter =
+                Counter { setup, scale: self.job.scale, limit, begun, received: self.received };
             return counter.until_recovered(&mut self.guest, heed);
         }
         let window = self.work.baseline;

@@ -96,6 +96,8 @@ pub struct DirectCounts {
     pub at: Time,
     /// What is misplaced, degraded and recovering.
     pub progress: Progress,
+    /// Objects that recovery and backfill have brought to all OSDs since they were opened.
+    pub received: u64,
     /// Whether every copy is where it should be and every placement group is served.
     pub clean: bool,
     /// Requests that the disks have been given.
@@ -253,6 +255,7 @@ impl Engine {
             at: self.now,
             faults: osds.filter_map(fault).collect(),
             progress: self.cluster.progress(),
+            received: self.cluster.received().objects,
             clean: self.cluster.is_clean(),
             device_requests: self.disks.requests,
         }
