@@ -8,7 +8,7 @@ export PATH
 # Files of about 5 GiB for as long as it runs; `make study-real DISK=/mnt/disk` for another place.
 DISK ?= runs/disk
 
-.PHONY: study study-real test soak bench setup check fuzz
+.PHONY: study study-real test soak bench bench-ceph setup check fuzz
 
 study: setup
 	$(CARGO) build --release --locked --package loadline
@@ -39,6 +39,11 @@ bench: setup
 	$(CARGO) bench --package loadline-qos --package loadline-store
 	$(CARGO) bench --package loadline-host
 	$(CARGO) bench --package loadline --bench node
+
+# The same beside a Ceph of the same shape; needs its packages, root and 25 GiB (the script says which).
+bench-ceph: setup
+	$(CARGO) build --release --locked --package loadline
+	scripts/bench-ceph
 
 # Needs the nightly toolchain and cargo-fuzz; runs each target for a minute.
 fuzz: setup

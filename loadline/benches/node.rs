@@ -145,7 +145,8 @@ fn fio(flags: &[&str], target: &str) -> Option<f64> {
         .args(flags)
         .arg(target)
         .output()
-        .ok()?;
+        .ok()
+        .filter(|output| output.status.success())?;
     // fio's nbd engine says so on the standard output, before the report.
     let text = String::from_utf8(output.stdout).ok()?;
     let report: serde_json::Value = serde_json::from_str(&text[text.find('{')?..]).ok()?;

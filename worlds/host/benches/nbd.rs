@@ -17,6 +17,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+/// The server's allocator, as the `loadline` binary has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const SIZE: u64 = 1 << 30;
 const ROUNDS: usize = 3;
 /// Set in the process that is the server.
@@ -95,7 +99,8 @@ fn fio(socket: &Path, rw: &str, seconds: u64) -> Option<f64> {
         .arg(format!("--runtime={seconds}"))
         .arg(format!("--uri=nbd+unix:///?socket={}", socket.display()))
         .output()
-        .ok()?;
+        .ok()
+        .filter(|output| output.status.success())?;
     // fio's nbd engine says so on the standard output, before the report.
     let text = String::from_utf8(output.stdout).ok()?;
     let report: serde_json::Value = serde_json::from_str(&text[text.find('{')?..]).ok()?;
@@ -142,7 +147,29 @@ impl Exports for Null {
 struct Connection {
     session: Session,
     out: Outbox,
-    queued: usize,
+    /// What the session could not take yet, since too many answers wait to be sent.
+    unread: Vec<u8>,
+}
+
+impl Connection {
+    /// Answers at once whatever was asked.
+    fn go_on(&mut self, bytes: &[u8]) {
+        if self.unread.is_empty() {
+            let taken = self.session.receive(bytes, &Null, &mut self.out);
+            self.unread.extend_from_slice(&bytes[taken..]);
+        } else {
+            self.unread.extend_from_slice(bytes);
+            let taken = self.session.receive(&self.unread, &Null, &mut self.out);
+            self.unread.drain(..taken);
+        }
+        for Asked { id, kind, length, .. } in std::mem::take(&mut self.out.commands) {
+            let payload = match kind {
+                Kind::Read => Payload::Data(vec![0; length as usize]),
+                _ => Payload::Done,
+            };
+            self.session.finish(Reply { id, result: Ok(payload) }, &mut self.out);
+        }
+    }
 }
 
 /// The server, until it is killed.
@@ -158,17 +185,14 @@ fn serve(socket: &Path) {
                 Happening::Accepted { conn, .. } => {
                     let mut out = Outbox::default();
                     let session = Session::new(Limits::default(), &mut out);
-                    connections.insert(conn, Connection { session, out, queued: 0 });
+                    connections.insert(conn, Connection { session, out, unread: Vec::new() });
                     (conn, Vec::new())
                 }
                 Happening::Received { conn, bytes } => (conn, bytes),
-                Happening::Sent { conn, queued } => {
-                    if let Some(here) = connections.get_mut(&conn) {
-                        let sent = here.queued - queued;
-                        here.queued = queued;
-                        here.session.sent(sent as u64);
-                    }
-                    continue;
+                Happening::Sent { conn, bytes, .. } => {
+                    let Some(here) = connections.get_mut(&conn) else { continue };
+                    here.session.sent(bytes as u64);
+                    (conn, Vec::new())
                 }
                 Happening::Ended { conn } => {
                     world.close(conn);
@@ -181,19 +205,11 @@ fn serve(socket: &Path) {
                 _ => continue,
             };
             let Some(here) = connections.get_mut(&conn) else { continue };
-            here.session.receive(&bytes, &Null, &mut here.out);
-            for Asked { id, kind, length, .. } in std::mem::take(&mut here.out.commands) {
-                let payload = match kind {
-                    Kind::Read => Payload::Data(vec![0; length as usize]),
-                    _ => Payload::Done,
-                };
-                here.session.finish(Reply { id, result: Ok(payload) }, &mut here.out);
+            here.go_on(&bytes);
+            here.out.send.drain(..).for_each(|buffer| world.send(conn, buffer));
+            if here.unread.is_empty() {
+                world.want(conn, 256 << 10);
             }
-            for buffer in here.out.send.drain(..) {
-                here.queued += buffer.len();
-                world.send(conn, buffer);
-            }
-            world.want(conn, 256 << 10);
         }
     }
 }

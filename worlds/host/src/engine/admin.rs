@@ -147,7 +147,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn admin_sent(&mut self, conn: ConnId, _queued: usize) {
+    pub(super) fn admin_sent(&mut self, conn: ConnId) {
         self.admin_flush(conn);
     }
 

@@ -124,9 +124,9 @@ impl Engine {
                 None => {}
             },
             Happening::Ended { conn } => self.world.close_when_sent(conn),
-            Happening::Sent { conn, queued } => match self.conns.get(&conn) {
-                Some(Speaks::Nbd) => self.nbd_sent(conn, queued),
-                Some(Speaks::Admin) => self.admin_sent(conn, queued),
+            Happening::Sent { conn, bytes, .. } => match self.conns.get(&conn) {
+                Some(Speaks::Nbd) => self.nbd_sent(conn, bytes),
+                Some(Speaks::Admin) => self.admin_sent(conn),
                 None => {}
             },
             Happening::Closed { conn, reason } => self.closed(conn, reason),

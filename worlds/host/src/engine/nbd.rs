@@ -34,8 +34,6 @@ struct Connection {
     unread: Vec<u8>,
     /// Whether the loop has been asked for more.
     asked: bool,
-    /// Bytes handed to the loop that it still has.
-    queued: usize,
     closing: bool,
 }
 
@@ -65,8 +63,8 @@ impl Engine {
         let session = Session::new(Limits::default(), &mut out);
         let client = ClientId::new(self.nbd.next_client % CLIENTS);
         self.nbd.next_client += 1;
-        let (unread, asked, queued, closing) = (Vec::new(), false, 0, false);
-        let connection = Connection { session, out, client, unread, asked, queued, closing };
+        let (unread, asked, closing) = (Vec::new(), false, false);
+        let connection = Connection { session, out, client, unread, asked, closing };
         self.nbd.connections.insert(conn, connection);
         self.nbd.touched.push(conn);
         let deadline = self.now + NEGOTIATION;
@@ -200,11 +198,9 @@ impl Engine {
         self.nbd.touched.push(conn);
     }
 
-    pub(super) fn nbd_sent(&mut self, conn: ConnId, queued: usize) {
+    pub(super) fn nbd_sent(&mut self, conn: ConnId, bytes: usize) {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
-        let sent = connection.queued.saturating_sub(queued);
-        connection.queued = queued;
-        connection.session.sent(sent as u64);
+        connection.session.sent(bytes as u64);
         self.nbd.touched.push(conn);
     }
 
@@ -226,7 +222,6 @@ impl Engine {
     fn nbd_flush_one(&mut self, conn: ConnId) {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         for buffer in connection.out.send.drain(..) {
-            connection.queued += buffer.len();
             self.world.send(conn, buffer);
         }
         if let Some(close) = &connection.out.close

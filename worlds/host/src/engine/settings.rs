@@ -5,7 +5,7 @@ use super::boot::{BootError, EngineConfig};
 use loadline_base::Bytes;
 use loadline_cluster::Config;
 use loadline_cluster::settings::{Change, Enforcement, Settings, Target};
-use loadline_device::ClassTag;
+use loadline_device::{ClassTag, Medium};
 use loadline_osd::{Event, Options, OsdId, Policy};
 use loadline_qos::ServiceClass;
 use loadline_store::WindowBounds;
@@ -16,6 +16,10 @@ const WINDOW_OPS: u32 = 64;
 /// Their bytes, unless `bluestore_throttle_bytes` says otherwise: two whole objects. The studies' 256 KiB are for a device
 /// that serves one request after the other; a real one has small ops done while an object is being pushed.
 const WINDOW_BYTES: Bytes = Bytes::from_mib(8);
+
+/// Requests of a checkpoint in flight on flash: under random writes nearly each is one page, and the updates are paced by how
+/// fast pages get home. A disk with an arm keeps the store's default, since more would only queue before the clients' requests.
+const FLASH_CHECKPOINT_WRITES: u32 = 32;
 
 /// All levels of all settings.
 pub(super) struct NodeSettings {
@@ -66,6 +70,7 @@ impl NodeSettings {
     /// The options of every OSD's store.
     pub(super) fn store(&self, config: &EngineConfig) -> paged::Options {
         let class = |class: ServiceClass| ClassTag(class as u8);
+        let defaults = paged::Options::default();
         paged::Options {
             log_mode: config.log_mode,
             protection: config.protection,
@@ -76,7 +81,11 @@ impl NodeSettings {
                 checkpoint: class(ServiceClass::BestEffort),
                 restart: class(ServiceClass::Immediate),
             },
-            ..paged::Options::default()
+            checkpoint_writes: match config.medium {
+                Medium::Ssd => FLASH_CHECKPOINT_WRITES,
+                Medium::Hdd | Medium::Hybrid => defaults.checkpoint_writes,
+            },
+            ..defaults
         }
     }
 }

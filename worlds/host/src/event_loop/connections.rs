@@ -155,7 +155,7 @@ impl Connections {
                 conn.queued -= sent;
                 conn.put_back(buffers, skip + sent);
                 conn.send_next(id, backend);
-                out.push(Happening::Sent { conn: id, queued: conn.queued });
+                out.push(Happening::Sent { conn: id, bytes: sent, queued: conn.queued });
                 if conn.close_when_sent && conn.queued == 0 {
                     self.close(id, Close::Asked, out);
                 }

@@ -78,7 +78,9 @@ pub enum Happening<M> {
     Sent {
         /// To where.
         conn: ConnId,
-        /// How many bytes are still waiting.
+        /// How many bytes.
+        bytes: usize,
+        /// How many were still waiting when it was noted; what is sent between then and now is not among them.
         queued: usize,
     },
     /// The connection is gone: its last happening, whoever closed it.

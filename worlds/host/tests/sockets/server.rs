@@ -65,7 +65,7 @@ pub(crate) fn echo<M>(turns: &mut Loop<M>, closed: usize) -> Vec<Close> {
                     assert!(!bytes.is_empty() && bytes.len() <= PIECE);
                     turns.send(conn, bytes);
                 }
-                Happening::Sent { conn, queued: 0 } => turns.want(conn, PIECE),
+                Happening::Sent { conn, queued: 0, .. } => turns.want(conn, PIECE),
                 Happening::Sent { .. } => {}
                 Happening::Ended { conn } => turns.close_when_sent(conn),
                 Happening::Closed { reason, .. } => reasons.push(reason),
