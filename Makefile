@@ -36,7 +36,7 @@ soak: setup
 
 # Each benchmark prints its own table; docs/mclock.md and docs/checkpoint.md hold some with the machine they came from.
 bench: setup
-	$(CARGO) bench --package loadline-qos --package loadline-store
+	$(CARGO) bench --package loadline-qos --package loadline-store --package loadline-cdl
 	$(CARGO) bench --package loadline-host
 	$(CARGO) bench --package loadline --bench node
 

@@ -1,5 +1,6 @@
 //! What can be typed.
 
+use crate::cdl::CdlCommand;
 use crate::drive::MeasureArgs;
 use crate::node;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -58,6 +59,9 @@ pub(crate) enum Command {
     /// The drives that studies run on, and what a real one does
     #[command(subcommand)]
     Drive(DriveCommand),
+    /// Command duration limits: descriptors, the drive benchmark, its statistics and plots
+    #[command(subcommand)]
+    Cdl(CdlCommand),
     /// What lies on a store's devices: any structure, or a check of everything
     Inspect(InspectArgs),
     /// Make a store on a file or a block device
@@ -111,7 +115,10 @@ pub(crate) struct RunArgs {
     /// The drive under test: a name, or a drive file's path
     #[arg(long, value_name = "NAME")]
     pub(crate) drive: Option<String>,
-    /// A tenth of the published amount of work; of a checkpoint study a quarter of its periods
+    /// A fio job file that describes the client, in the place of the study's own load
+    #[arg(long, value_name = "JOB.FIO", conflicts_with = "on")]
+    pub(crate) load: Option<PathBuf>,
+    /// A tenth of the amount of work; of a checkpoint study a quarter of its periods
     #[arg(long)]
     pub(crate) quick: bool,
     /// Seed of load, lotteries and placement

@@ -2,6 +2,7 @@
 
 mod args;
 mod measure;
+mod mechanical;
 
 pub(crate) use args::MeasureArgs;
 
@@ -9,7 +10,7 @@ use crate::cli::{DriveCommand, NameArg};
 use crate::failure::Failure;
 use crate::show;
 use crate::study::library;
-use loadline_sim::Drive;
+use loadline_sim::{AnyDrive, Drive};
 use loadline_study::{Calibrated, Override, Shelf, Study, calibrate};
 use serde_json::{Value, json};
 
@@ -22,34 +23,54 @@ pub(crate) fn carry_out(command: DriveCommand) -> Result<(), Failure> {
     }
 }
 
-fn load(name: &str) -> Result<Drive, Failure> {
+fn load(name: &str) -> Result<AnyDrive, Failure> {
     let source = library().find(Shelf::Drives, name)?;
-    Drive::parse(&source.name, &source.file, &source.text)
+    AnyDrive::parse(&source.name, &source.file, &source.text)
         .map_err(|error| Failure::Input(error.to_string()))
 }
 
 fn list(as_json: bool) -> Result<(), Failure> {
     let names = library().names(Shelf::Drives);
-    let drives: Vec<Drive> = names.iter().map(|name| load(name)).collect::<Result<_, _>>()?;
+    let drives: Vec<AnyDrive> = names.iter().map(|name| load(name)).collect::<Result<_, _>>()?;
     if as_json {
-        let drives: Vec<Value> = drives.iter().map(drive_json).collect();
+        let drives: Vec<Value> = drives.iter().map(any_json).collect();
         return show::json(&json!({ "drives": drives }));
     }
-    let rows: Vec<[String; 4]> = drives
-        .iter()
-        .map(|drive| {
+    let rows: Vec<[String; 5]> = drives.iter().map(row_of).collect();
+    let columns = ["drive", "kind", "medium", "baseline IOPS", "model"];
+    show::text(&show::table(columns, &[1, 2, 4], &rows))
+}
+
+fn row_of(drive: &AnyDrive) -> [String; 5] {
+    match drive {
+        AnyDrive::Calibrated(drive) => {
             let iops = drive.calibration.baseline_iops.to_string();
-            [drive.name.clone(), drive.medium.to_string(), iops, drive.model.clone()]
-        })
-        .collect();
-    show::text(&show::table(["drive", "medium", "baseline IOPS", "model"], &[1, 3], &rows))
+            let medium = drive.medium.to_string();
+            [drive.name.clone(), "calibrated".to_owned(), medium, iops, drive.model.clone()]
+        }
+        AnyDrive::Mechanical(spec) => mechanical::row(spec),
+    }
+}
+
+fn any_json(drive: &AnyDrive) -> Value {
+    match drive {
+        AnyDrive::Calibrated(drive) => drive_json(drive),
+        AnyDrive::Mechanical(spec) => mechanical::json(spec),
+    }
 }
 
 fn show_one(args: &NameArg) -> Result<(), Failure> {
     let drive = load(&args.name)?;
     if args.json.json {
-        return show::json(&drive_json(&drive));
+        return show::json(&any_json(&drive));
     }
+    match &drive {
+        AnyDrive::Calibrated(drive) => show_calibrated(drive),
+        AnyDrive::Mechanical(spec) => mechanical::show(spec),
+    }
+}
+
+fn show_calibrated(drive: &Drive) -> Result<(), Failure> {
     let row = |name: &str, value: String, why: &str| [name.to_owned(), value, why.to_owned()];
     let (calibration, fitted) = (&drive.calibration, &drive.fitted);
     let rows = [
@@ -81,7 +102,7 @@ fn show_one(args: &NameArg) -> Result<(), Failure> {
 fn drive_json(drive: &Drive) -> Value {
     let (calibration, fitted) = (&drive.calibration, &drive.fitted);
     json!({
-        "name": drive.name, "model": drive.model, "medium": drive.medium.to_string(),
+        "name": drive.name, "kind": "calibrated", "model": drive.model, "medium": drive.medium.to_string(),
         "capacity_iops": drive.capacity_iops, "bandwidth_bytes_per_s": drive.bandwidth.get(),
         "window_bytes": drive.window.get(), "worker_time_ns": drive.worker_time.nanos(),
         "link_delay_ns": drive.link_delay.nanos(),

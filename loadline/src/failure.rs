@@ -16,6 +16,8 @@ pub(crate) enum Failure {
     Damaged(String),
     /// Somebody pressed Ctrl-C; the text says how to continue.
     Interrupted(String),
+    /// The output says already why.
+    Said,
     /// Whoever reads the output has gone, which is no failure of ours.
     ReaderGone,
 }
@@ -28,6 +30,7 @@ impl Failure {
             Failure::Environment(text) => (format!("error: {text}"), 1),
             Failure::Damaged(text) => (format!("error: {text}"), 1),
             Failure::Interrupted(text) => (text, 130),
+            Failure::Said => return ExitCode::FAILURE,
             Failure::ReaderGone => return ExitCode::SUCCESS,
         };
         // If even the standard error is gone, the code still tells.

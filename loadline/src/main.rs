@@ -3,6 +3,7 @@
 //! This is a composition root. Studies run in the simulated world (`loadline_sim`), which the lab
 //! (`loadline_study`) builds from a study and a drive; the report (`loadline_report`) reads what came of it.
 
+mod cdl;
 mod cli;
 mod doctor;
 mod drive;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Stop(args) => node::stop(&args),
         Command::Study(command) => study::carry_out(command),
         Command::Profile(command) => profile::carry_out(command),
+        Command::Cdl(command) => cdl::carry_out(command),
         Command::Drive(command) => drive::carry_out(command),
         Command::Inspect(args) => inspect::carry_out(args),
         Command::Store(command) => store::carry_out(command),

@@ -55,6 +55,7 @@ fn of_engine(config: NodeConfig) -> EngineConfig {
         medium: config.medium,
         preset: config.preset,
         settings: config.settings,
+        drive_limits: config.drive_limits,
         cache: config.cache,
         log_mode: config.log_mode,
         protection: config.protection,

@@ -197,5 +197,6 @@ fn every_command_has_a_form_for_programs() {
     check(&["profile", "show", "balanced", "--drive", "hdd-constellation"], "classes");
     check(&["drive", "list"], "drives");
     check(&["drive", "show", "hdd-constellation"], "fitted");
+    check(&["drive", "show", "hdd-22tb-cdl"], "seek_random_mean_ns");
     check(&["doctor"], "findings");
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates from the ground up. A crate may depend on those before it that [`MAY_NOT_NAME`] does not forbid.
-const FLOORS: [&str; 16] = [
+const FLOORS: [&str; 19] = [
     "core/base",
     "core/device",
     "core/qos",
@@ -16,8 +16,11 @@ const FLOORS: [&str; 16] = [
     "worlds/sim",
     "worlds/host",
     "lab/stats",
+    "lab/draw",
+    "lab/fio",
     "lab/load",
     "lab/measure",
+    "lab/cdl",
     "lab/study",
     "lab/report",
     "loadline",
@@ -25,13 +28,14 @@ const FLOORS: [&str; 16] = [
 ];
 
 /// Neighbours that stand above each other only in the list.
-const MAY_NOT_NAME: [(&str, &[&str]); 4] = [
+const MAY_NOT_NAME: [(&str, &[&str]); 5] = [
     ("core/store", &["core/qos"]),
     ("core/wire", &["core/device", "core/qos", "core/store", "core/osd", "core/cluster"]),
     (
         "lab/stats",
         &["core/device", "core/qos", "core/store", "core/osd", "core/cluster", "worlds/sim"],
     ),
+    ("lab/fio", &["core/qos", "core/store", "core/osd", "core/cluster", "worlds/sim"]),
     (
         "lab/report",
         &["core/qos", "core/store", "core/osd", "core/cluster", "worlds/sim", "lab/load"],

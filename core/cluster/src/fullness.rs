@@ -1,5 +1,5 @@
-//! Full disks: writes to placement groups on an OSD that is nearly full wait until there is room, instead of stopping the
-//! OSD when the last page is gone.
+//! Full disks: first backfills and then writes to placement groups on an OSD that is nearly full wait until there is room,
+//! instead of stopping the OSD when the last page is gone.
 
 use crate::cluster::Cluster;
 use loadline_osd::{Effect, OpId, OpKind, OsdId, OsdSet, PgId, Space};
@@ -7,13 +7,16 @@ use std::collections::BTreeSet;
 
 /// An OSD is full with less than this share of its pages free, in percent (`mon_osd_full_ratio` 0.95).
 const FULL_BELOW: u64 = 5;
-/// It is full no longer with at least this share free: it must not change with every page.
-const ROOM_FROM: u64 = 6;
+/// It takes no backfills with less than this share free (`mon_osd_backfillfull_ratio` 0.90).
+const BACKFILL_FULL_BELOW: u64 = 10;
+/// It is full no longer with this much more free: it must not change with every page.
+const ROOM_MORE: u64 = 1;
 
 /// Which OSDs are full, and the writes that wait for them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fullness {
     full: OsdSet,
+    backfill_full: OsdSet,
     /// By the number of the op, so that they go on in their order.
     held: BTreeSet<(u32, u32)>,
 }
@@ -22,7 +25,13 @@ impl Cluster {
     /// Looks how full the OSDs are; writes that waited for room go on where there is some. To be called every second or so.
     pub fn check_fullness(&mut self, fx: &mut Vec<Effect>) {
         let before = self.fullness.full;
-        self.fullness.full = self.osds.ids().filter(|osd| self.is_full(*osd)).collect();
+        self.fullness.full = self.with_less_than(FULL_BELOW, before);
+        self.fullness.backfill_full =
+            self.with_less_than(BACKFILL_FULL_BELOW, self.fullness.backfill_full);
+        let too_full = self.fullness.backfill_full;
+        for (osd, of) in self.osds.iter_mut() {
+            of.set_backfill_full(too_full.contains(osd), fx);
+        }
         if before.iter().all(|osd| self.fullness.full.contains(osd)) {
             return;
         }
@@ -33,15 +42,24 @@ impl Cluster {
         }
     }
 
-    fn is_full(&self, osd: OsdId) -> bool {
-        let Some(Space { free, total, .. }) = self.osds[osd].space() else { return false };
-        let least = if self.fullness.full.contains(osd) { ROOM_FROM } else { FULL_BELOW };
-        free * 100 < total * least
+    /// The OSDs with less than this share of their pages free, in percent; those in `before` need a little more to leave.
+    fn with_less_than(&self, share: u64, before: OsdSet) -> OsdSet {
+        let is_short = |osd: &OsdId| {
+            let Some(Space { free, total, .. }) = self.osds[*osd].space() else { return false };
+            let least = if before.contains(*osd) { share + ROOM_MORE } else { share };
+            free * 100 < total * least
+        };
+        self.osds.ids().filter(is_short).collect()
     }
 
     /// The OSDs that are full.
     pub fn full_osds(&self) -> OsdSet {
         self.fullness.full
+    }
+
+    /// The OSDs without room for backfills, the full ones among them.
+    pub fn backfill_full_osds(&self) -> OsdSet {
+        self.fullness.backfill_full
     }
 
     /// How many writes wait for room.

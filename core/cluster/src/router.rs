@@ -15,6 +15,8 @@ pub struct Target {
     pub kind: OpKind,
     /// Whether the op's stages go to the trace.
     pub traced: bool,
+    /// Whether the client wants only what others leave.
+    pub background: bool,
     /// The pool.
     pub pool: PoolId,
     /// The object inside the pool.
@@ -47,11 +49,12 @@ impl Router {
     /// Numbers a new op.
     pub(crate) fn open(&mut self, now: Time, map: &Map, target: &Target, data: Data) -> OpId {
         let pg = map.pg_of(target.pool, target.object);
-        let Target { client, kind, traced, object, offset, length, .. } = *target;
+        let Target { client, kind, traced, background, object, offset, length, .. } = *target;
         self.issued = self.issued.wrapping_add(1);
         let id = OpId { slot: SlotId::new(0), number: self.issued };
         let resent = false;
-        let op = ClientOp { id, client, kind, traced, resent, pg, object, offset, length };
+        let op =
+            ClientOp { id, client, kind, traced, background, resent, pg, object, offset, length };
         let slot = self.ops.acquire(IssuedOp { op, data, issued: now });
         let op = &mut self.ops.at_mut(slot).op;
         op.id.slot = slot;

@@ -3,6 +3,7 @@
 //! This crate is a contract and holds no disk. It may not know who sends a request, which world carries
 //! it out, or what time it is.
 
+pub mod cdl;
 pub mod contract;
 
 use loadline_base::{Bytes, Span};
@@ -88,9 +89,35 @@ impl Priority {
         Priority(self.0 & !(0x3ff << 3) | (descriptor as u16) << 3)
     }
 
+    /// A word as the kernel has it.
+    pub const fn from_word(word: u16) -> Priority {
+        Priority(word)
+    }
+
     /// The word as the kernel takes it.
     pub const fn word(self) -> u16 {
         self.0
+    }
+
+    /// The class; the kernel's four reserved values count as none.
+    pub const fn class(self) -> PriorityClass {
+        match self.0 >> 13 {
+            1 => PriorityClass::RealTime,
+            2 => PriorityClass::BestEffort,
+            3 => PriorityClass::Idle,
+            _ => PriorityClass::None,
+        }
+    }
+
+    /// The level, 0 (highest) to 7.
+    pub const fn level(self) -> u8 {
+        (self.0 & 7) as u8
+    }
+
+    /// The duration limit descriptor that it names, 1 to 7; 0 for none, as every other hint counts.
+    pub const fn descriptor(self) -> u8 {
+        let hint = self.0 >> 3 & 0x3ff;
+        if hint < 8 { hint as u8 } else { 0 }
     }
 }
 
@@ -124,5 +151,11 @@ mod tests {
     fn the_priority_word_has_the_kernels_layout() {
         assert_eq!(Priority::new(PriorityClass::RealTime, 4).word(), 1 << 13 | 4);
         assert_eq!(Priority::new(PriorityClass::BestEffort, 0).with_descriptor(1).word(), 0x4008);
+        let read = Priority::from_word(0x4008);
+        assert_eq!(
+            (read.class(), read.level(), read.descriptor()),
+            (PriorityClass::BestEffort, 0, 1)
+        );
+        assert_eq!(Priority::from_word(0x4040).descriptor(), 0, "a hint of 8 is no descriptor");
     }
 }

@@ -13,7 +13,7 @@ use crate::pg_log::LogEntry;
 use crate::snapshots::{Before, Change, Changed, Decision};
 use crate::waits::Stage;
 use loadline_base::Time;
-use loadline_qos::{Urgency, Work};
+use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
 use loadline_store::paged::Edit;
 
@@ -106,10 +106,7 @@ impl Osd {
         self.in_flight.at_mut(tag.slot).copies = matches!(before, Before::Copy { .. });
         let mut update = self.replicate(op, before, &data, tag, others, fx);
         update.touch = Touch::of(op.kind, before, data);
-        let commit = match op.kind.is_cleanup() {
-            true => Commit::Cleanup(tag),
-            false => Commit::Op(tag, op.traced.then_some(op.id)),
-        };
+        let commit = Commit::Op(tag, op.work(), op.traced.then_some(op.id));
         self.access(now, Urgency::default(), &Place::of(&op), update, commit);
     }
 
@@ -120,7 +117,7 @@ impl Osd {
             Err(lacking) => return self.park(now, lacking, (op, Data::NONE), fx),
         };
         let tag = self.begin_op(op, stamps, OsdSet::EMPTY);
-        let commit = Commit::Op(tag, op.traced.then_some(op.id));
+        let commit = Commit::Op(tag, op.work(), op.traced.then_some(op.id));
         self.access(now, Urgency::default(), &place, Update::none(touch), commit);
     }
 
@@ -270,7 +267,7 @@ impl Osd {
         fx: &mut Vec<Effect>,
     ) {
         let Stamps { admitted, dequeued, executed, committed } = stamps;
-        let work = if op.kind.is_cleanup() { Work::SnapTrim } else { Work::ClientOp };
+        let work = op.work();
         self.waits.record(work, Stage::Replicas, now.since(committed));
         if op.traced {
             self.trace(op.id, work, Stage::Replicas, committed, now, fx);

@@ -13,10 +13,8 @@ use loadline_qos::{Urgency, Work};
 /// The token of a store access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Commit {
-    /// A client's op on its primary.
-    Op(WriteTag, Option<OpId>),
-    /// An op on its primary that gives back what nobody can read.
-    Cleanup(WriteTag),
+    /// A client's op on its primary, as this kind of work.
+    Op(WriteTag, Work, Option<OpId>),
     /// A replica's write, to be acknowledged.
     Replica(OsdId, WriteTag, Option<OpId>),
     /// An object read to be pushed, in this interval; to its targets, or to the primary that pulls it.
@@ -57,8 +55,7 @@ impl Commit {
     /// Which kind of work the access belongs to, and the op if it is traced.
     pub(crate) fn work(&self) -> (Work, Option<OpId>) {
         match self {
-            Commit::Op(_, traced) => (Work::ClientOp, *traced),
-            Commit::Cleanup(_) => (Work::SnapTrim, None),
+            Commit::Op(_, work, traced) => (*work, *traced),
             Commit::Replica(_, _, traced) => (Work::ReplicaWrite, *traced),
             Commit::PushRead(..) | Commit::StateRead(..) => (Work::RecoveryItem, None),
             Commit::Pushed(..) | Commit::HistoryStored(..) => (Work::Push, None),
@@ -79,12 +76,12 @@ impl Osd {
     pub(crate) fn committed(&mut self, now: Time, done: Done, fx: &mut Vec<Effect>) {
         let Done { pg, object, token, result, .. } = done;
         match (token, result) {
-            (Commit::Op(tag, _) | Commit::Cleanup(tag), Err(Failure::Unreadable)) => {
+            (Commit::Op(tag, ..), Err(Failure::Unreadable)) => {
                 self.op_committed(now, tag, (object, Err(Failure::Unreadable)), fx);
             }
             (Commit::Bench, result) => self.bench_access_ended(result.map(drop), fx),
             (_, Err(failure)) => self.stop(failure.fault(), fx),
-            (Commit::Op(tag, _) | Commit::Cleanup(tag), result) => {
+            (Commit::Op(tag, ..), result) => {
                 self.op_committed(now, tag, (object, result), fx);
             }
             (Commit::Replica(primary, tag, _), Ok(_)) => {

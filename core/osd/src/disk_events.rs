@@ -2,7 +2,8 @@
 
 use crate::access::{Place, Update};
 use crate::commit::Commit;
-use crate::disk::{Backend, Identity, LoadNext, LoadedGroup, Paged, Phase, Touch};
+use crate::device_terms::without_limit;
+use crate::disk::{Backend, Identity, Limited, LoadNext, LoadedGroup, Paged, Phase, Touch};
 use crate::event::{DiskFault, Effect, Opened, Timer};
 use crate::ids::PgId;
 use crate::item::Item;
@@ -10,6 +11,7 @@ use crate::message::Data;
 use crate::osd::Osd;
 use crate::pg::Pg;
 use loadline_base::{Bytes, SlotId, Time};
+use loadline_device::{Kind, Outcome};
 use loadline_qos::Urgency;
 use loadline_store::WindowBounds;
 use loadline_store::paged::{Answer, Edit, Io, IoDone, ObjectId};
@@ -123,11 +125,27 @@ impl Osd {
         self.access(now, Urgency::default(), &place, update, Commit::Activated(interval));
     }
 
-    pub(crate) fn io_done(&mut self, now: Time, life: u32, done: IoDone) {
+    pub(crate) fn io_done(&mut self, now: Time, life: u32, done: IoDone, fx: &mut Vec<Effect>) {
         let paged = self.store.paged();
-        if paged.life == life {
-            paged.done(now, done);
+        if paged.life != life {
+            return;
         }
+        match (paged.limited.remove(&done.id.0), done.outcome) {
+            (Some(limited), Outcome::OverLimit) => self.send_again(limited, done, fx),
+            _ => self.store.paged().done(now, done),
+        }
+    }
+
+    /// The device ended a request for time, which says nothing of the medium: it gets the request again without a limit.
+    /// A write has come back with its bytes.
+    fn send_again(&mut self, limited: Limited, done: IoDone, fx: &mut Vec<Effect>) {
+        self.over_limit += 1;
+        let Limited { target, request } = limited;
+        let request = without_limit(request);
+        let data = if request.kind == Kind::Write { done.data } else { Vec::new() };
+        assert!(data.len() as u64 == request.length.get() || request.kind == Kind::Read);
+        let io = Io { id: done.id, target, request, data };
+        fx.push(Effect::Io(self.id, self.store.paged().life, io));
     }
 
     pub(crate) fn tick_disk(&mut self, now: Time) {
@@ -157,7 +175,8 @@ impl Osd {
         loop {
             self.take_completions(now, fx);
             self.go_on_benching(now, fx);
-            if !self.admit_by_window(now, fx) {
+            self.take_by_window(now, fx);
+            if self.store.paged().out.completions.is_empty() {
                 break;
             }
         }
@@ -193,14 +212,13 @@ impl Osd {
         }
     }
 
-    /// Lets the shards take while the window has room. Whether anything was handed to the store.
-    fn admit_by_window(&mut self, now: Time, fx: &mut Vec<Effect>) -> bool {
-        let admits = self.store.paged().admits();
+    /// Lets the shards take while the window has room.
+    pub(crate) fn take_by_window(&mut self, now: Time, fx: &mut Vec<Effect>) {
+        let admits = self.store.admits();
         for (_, shard) in self.shards.iter_mut() {
             shard.hold(!admits);
             shard.pump(now, fx);
         }
-        !self.store.paged().out.completions.is_empty()
     }
 
     /// Hands the store's requests out; those of a checkpoint wait their turn like any other work.
@@ -232,9 +250,13 @@ impl Osd {
         }
     }
 
-    fn send_one_io(&mut self, io: Io, fx: &mut Vec<Effect>) {
+    fn send_one_io(&mut self, mut io: Io, fx: &mut Vec<Effect>) {
+        io.request = self.options.device.apply(io.request);
         let (id, paged) = (self.id, self.store.paged());
         paged.at_device += 1;
+        if io.request.duration_limit.is_some() {
+            paged.limited.insert(io.id.0, Limited { target: io.target, request: io.request });
+        }
         fx.push(Effect::Io(id, paged.life, io));
     }
 

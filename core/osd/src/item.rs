@@ -35,8 +35,7 @@ impl Item {
             Item::Delete(_) => Work::PgDelete,
             Item::StoreIo(..) => Work::Checkpoint,
             Item::Message(envelope) => match envelope.message {
-                Message::Op(op) if op.kind.is_cleanup() => Work::SnapTrim,
-                Message::Op(_) => Work::ClientOp,
+                Message::Op(op) => op.work(),
                 Message::Write(_) => Work::ReplicaWrite,
                 Message::WriteDone(_) => Work::ReplicaAck,
                 Message::Push(_) | Message::PushHistory(..) => Work::Push,

@@ -8,6 +8,8 @@ mod access;
 mod bench;
 mod client_io;
 mod commit;
+mod device_terms;
+mod direct_events;
 mod disk;
 mod disk_events;
 mod event;
@@ -25,6 +27,7 @@ mod snapshots;
 mod waits;
 
 pub use bench::{BenchShape, BenchStep, NoRoom};
+pub use device_terms::{ChosenLimit, ClassTerms, DeviceTerms, descriptor_for, guidelines};
 pub use disk::Identity;
 pub use disk_events::Space;
 pub use event::{
@@ -39,7 +42,7 @@ pub use message::{
 pub use osd::Osd;
 pub use pg::{CopyState, Progress, shard_of};
 pub use pg_log::{LogEntry, PgLog};
-pub use policy::{Options, Policy};
+pub use policy::{Options, Policy, Windowed};
 pub use recovery::{AdmissionBounds, Reserver};
 pub use report::{OpProgress, Received, RecoveryState};
 pub use snapshots::{Ancestor, Before, Lineage, SnapshotNo, State, Views};

@@ -3,7 +3,7 @@
 use crate::ids::{ClientId, OpId, OsdId, OsdSet, PgId};
 use crate::snapshots::{Before, SnapshotNo, State};
 use loadline_base::{Bytes, SlotId};
-use loadline_qos::Urgency;
+use loadline_qos::{Urgency, Work};
 use loadline_store::paged::Payload;
 use loadline_store::{ObjectMeta, ObjectNo, Version};
 use std::collections::BTreeSet;
@@ -91,6 +91,9 @@ pub struct ClientOp {
     pub kind: OpKind,
     /// Whether every stage of this op is written to the trace.
     pub traced: bool,
+    /// Whether its client wants only what others leave ([`Work::BackgroundOp`]). The copies of a write do not differ by
+    /// it: what one copy has, the others must have.
+    pub background: bool,
     /// Whether it was sent before: then it may have been carried out already, which the log knows.
     pub resent: bool,
     /// The object's placement group.
@@ -101,6 +104,17 @@ pub struct ClientOp {
     pub offset: u32,
     /// How many bytes.
     pub length: u32,
+}
+
+impl ClientOp {
+    /// Which kind of work it is on its primary.
+    pub(crate) fn work(&self) -> Work {
+        match self.background {
+            _ if self.kind.is_cleanup() => Work::SnapTrim,
+            true => Work::BackgroundOp,
+            false => Work::ClientOp,
+        }
+    }
 }
 
 /// A primary's number for a write in flight. Slots are used again, so the sequence number tells an answer to

@@ -10,17 +10,16 @@ use crate::item::Item;
 use crate::message::{Activation, Data, Envelope, Message};
 use crate::pg::{CopyState, Pg, Primary, Progress};
 use crate::pg_log::PgLog;
-use crate::policy::{Charges, Options, Policy};
+use crate::policy::{Charges, Options, Policy, Windowed};
 use crate::recovery::{Admission, Reserver};
 use crate::report::Received;
 use crate::shard::{Computed, Shard};
 use crate::snapshots::Views;
 use crate::waits::{Stage, Waits};
 use loadline_base::{IdVec, Slots, Time};
-use loadline_device::Outcome;
 use loadline_qos::{Scheduler, Urgency, Waiting};
 use loadline_store::paged::Io;
-use loadline_store::{DirectStore, ObjectNo, RequestId, Submission};
+use loadline_store::{DirectStore, ObjectNo, Submission};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -41,6 +40,8 @@ pub struct Osd {
     pub(crate) remote: Reserver,
     /// Which primary asked for each remote slot.
     pub(crate) remote_askers: BTreeMap<PgId, OsdId>,
+    /// Its disk has no room for backfills.
+    pub(crate) is_backfill_full: bool,
     pub(crate) admission: Admission,
     pub(crate) waits: Waits,
     pub(crate) submissions: Vec<Submission>,
@@ -52,12 +53,18 @@ pub struct Osd {
     pub(crate) life: u32,
     /// What recovery and backfill have brought.
     pub(crate) received: Received,
+    /// Requests that the device ended for time.
+    pub(crate) over_limit: u64,
 }
 
 impl Osd {
     /// An OSD without placement groups, on the direct store.
     pub fn new(id: OsdId, policy: Policy, options: Options) -> Osd {
-        let store = Backend::Direct(DirectStore::new(options.window));
+        let store = match options.windowed {
+            Windowed::Writes => DirectStore::new(options.window),
+            Windowed::All => DirectStore::counting_reads(options.window),
+        };
+        let store = Backend::Direct(store);
         Osd::on(store, id, policy, options)
     }
 
@@ -89,6 +96,7 @@ impl Osd {
             local: Reserver::new(options.backfills_max, options.recovery_priority_min),
             remote: Reserver::new(options.backfills_max, options.recovery_priority_min),
             remote_askers: BTreeMap::new(),
+            is_backfill_full: false,
             admission: Admission::new(options.admission()),
             waits: Waits::default(),
             submissions: Vec::new(),
@@ -96,6 +104,7 @@ impl Osd {
             bench: None,
             life: 0,
             received: Received::default(),
+            over_limit: 0,
             charges: Charges::new(&policy),
             policy,
             options,
@@ -114,7 +123,7 @@ impl Osd {
                 self.shards[run.shard].pump(now, fx);
             }
             Event::DeviceDone(request, outcome) => self.device_done(now, request, outcome, fx),
-            Event::IoDone(life, done) => self.io_done(now, life, done),
+            Event::IoDone(life, done) => self.io_done(now, life, done, fx),
             Event::Timer(timer) => self.timer(now, timer, fx),
             Event::Identify(identity) => self.identify(now, identity),
             Event::SaveMap(epoch, map) => self.save_map(now, epoch, map),
@@ -128,11 +137,10 @@ impl Osd {
     }
 
     fn submit(&mut self, now: Time, fx: &mut Vec<Effect>) {
-        let id = self.id;
-        if self.is_durable() {
-            return self.settle_disk(now, fx);
+        match self.is_durable() {
+            true => self.settle_disk(now, fx),
+            false => self.send_submissions(now, fx),
         }
-        fx.extend(self.submissions.drain(..).map(|submission| Effect::Device(id, submission)));
     }
 
     /// Queues an item in its placement group's shard. Traffic for a placement group that is not here is of an earlier
@@ -206,13 +214,6 @@ impl Osd {
             Message::ScanReply(reply) => self.scanned(now, from, pg, &reply, fx),
             message => self.reservation_message(now, from, pg, &message, fx),
         }
-    }
-
-    fn device_done(&mut self, now: Time, id: RequestId, outcome: Outcome, fx: &mut Vec<Effect>) {
-        assert_eq!(outcome, Outcome::Done, "the direct store's drives do not fail");
-        let Some(done) = self.store.direct_done(now, id, &mut self.submissions) else { return };
-        self.account_done(now, &done, fx);
-        self.committed(now, done, fx);
     }
 
     /// Counts an access's time before the window and after it.
@@ -295,6 +296,7 @@ impl Osd {
         self.local = Reserver::new(self.options.backfills_max, self.options.recovery_priority_min);
         self.remote = self.local.clone();
         self.remote_askers.clear();
+        self.is_backfill_full = false;
         self.admission = Admission::new(self.options.admission());
         for (_, pg) in self.pgs.iter_mut() {
             if let Some(pg) = pg {
@@ -370,6 +372,12 @@ impl Osd {
         self.waits = Waits::default();
     }
 
+    /// How many requests the device has ended because their duration limit had passed. Each was carried out afterwards,
+    /// without a limit.
+    pub fn over_limit(&self) -> u64 {
+        self.over_limit
+    }
+
     /// Every item that waits in a shard, with its tags and the reason why it is not served now.
     pub fn waiting(&mut self, now: Time) -> Vec<(ShardId, Vec<Waiting>)> {
         self.shards.iter_mut().map(|(id, shard)| (id, shard.queue().waiting(now))).collect()
@@ -377,7 +385,8 @@ impl Osd {
 
     /// Applies new settings to every shard and to the admission of recovery, between two events.
     pub fn configure(&mut self, now: Time, policy: Policy, options: Options, fx: &mut Vec<Effect>) {
-        assert_eq!(options.shards, self.options.shards, "shards are fixed while an OSD runs");
+        let fixed = |options: &Options| (options.shards, options.windowed);
+        assert_eq!(fixed(&options), fixed(&self.options), "fixed while an OSD runs");
         self.charges = Charges::new(&policy);
         (self.policy, self.options) = (policy, options);
         for (_, shard) in self.shards.iter_mut() {

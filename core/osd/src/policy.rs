@@ -1,5 +1,6 @@
 //! How an OSD's work enters its queues, and the bounds it works within: both come from the settings.
 
+use crate::device_terms::DeviceTerms;
 use crate::item::Item;
 use crate::message::Message;
 use crate::recovery::AdmissionBounds;
@@ -27,6 +28,10 @@ pub struct Options {
     pub threads_per_shard: u32,
     /// What the store lets in at a time.
     pub window: WindowBounds,
+    /// What of a direct store's work its window counts; fixed while the OSD runs.
+    pub windowed: Windowed,
+    /// On what terms each class's requests go to the device.
+    pub device: DeviceTerms,
     /// Placement groups that may recover at once, as primary and as target each (`osd_max_backfills`).
     pub backfills_max: usize,
     /// Objects in recovery at once (`osd_recovery_max_active` and its forms).
@@ -43,6 +48,17 @@ pub struct Options {
     pub backfill_retry_interval: Span,
     /// Objects compared at a time (`osd_backfill_scan_max`).
     pub backfill_scan_max: usize,
+}
+
+/// What of a direct store's work its window counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Windowed {
+    /// Writes, which wait in front of it in the order of their arrival: the published studies' store.
+    #[default]
+    Writes,
+    /// Reads too; and while it is full, work waits in its queue, where the scheduler orders it. The paged store is always
+    /// so.
+    All,
 }
 
 impl Options {

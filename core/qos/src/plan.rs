@@ -146,7 +146,7 @@ impl ShardPlan {
             Work::ReplicaWrite if replica_writes == ReplicaWrites::AsClientWork => {
                 Charge { class: ServiceClass::Client, ..charge }
             }
-            Work::ClientOp if client_reads == ClientReads::Data => {
+            Work::ClientOp | Work::BackgroundOp if client_reads == ClientReads::Data => {
                 Charge { bytes: charge.bytes.max(size.read), ..charge }
             }
             _ => charge,

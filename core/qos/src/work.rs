@@ -1,8 +1,9 @@
 //! Every kind of work that an OSD queues: its priority, its class and its cost in bytes, per era.
 //!
 //! This is the table of qos.md 1.2 and 1.3 as code. Erasure-coded pools have further kinds, which the engine
-//! does not have. The engine's own addition is the checkpoint: background work in the best-effort class of every era,
-//! charged the bytes that it writes; a flush, which has none, costs what the era's rule asks of any request.
+//! does not have. The engine has two additions, both background work in the best-effort class of every era: the checkpoint,
+//! charged the bytes that it writes (a flush, which has none, costs what the era's rule asks of any request), and the
+//! operations of a client that declares them as background work, charged as any client's are.
 
 use crate::{CostUnit, Era, SchedulerKind, ServiceClass};
 
@@ -19,6 +20,8 @@ mod message {
 pub enum Work {
     /// A client's read or write.
     ClientOp,
+    /// The same, of a client that wants only what others leave: an integrity check, a copy, an export.
+    BackgroundOp,
     /// A primary's write arriving at a replica.
     ReplicaWrite,
     /// A replica's answer to its primary.
@@ -59,8 +62,9 @@ pub enum Work {
 
 impl Work {
     /// Every kind.
-    pub const ALL: [Work; 19] = [
+    pub const ALL: [Work; 20] = [
         Work::ClientOp,
+        Work::BackgroundOp,
         Work::ReplicaWrite,
         Work::ReplicaAck,
         Work::PeeringEvent,
@@ -201,9 +205,9 @@ impl Default for WorkOptions {
     }
 }
 
-/// Of a checkpoint's requests. The published stores write beside their queue, so no era has a number for them; this is
-/// the one of scrub, trim and deletion, the other work that an OSD gives itself.
-const CHECKPOINT_PRIORITY: u32 = 5;
+/// Of a checkpoint's requests and of declared background operations. The published stores write beside their queue and
+/// know no such clients, so no era has a number for either; this is the one of scrub, trim and deletion.
+const BACKGROUND_PRIORITY: u32 = 5;
 
 /// How a piece of work enters a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -260,7 +264,7 @@ fn priority(work: Work, options: &WorkOptions) -> u32 {
         Work::BlockingScrubEvent => options.scrub_priority.max(options.client_op_priority),
         Work::SnapTrim => options.snap_trim_priority,
         Work::PgDelete => options.pg_delete_priority,
-        Work::Checkpoint => CHECKPOINT_PRIORITY,
+        Work::Checkpoint | Work::BackgroundOp => BACKGROUND_PRIORITY,
     }
 }
 
@@ -280,6 +284,7 @@ fn bytes_e1(work: Work, size: &WorkSize, options: &WorkOptions) -> u64 {
         Work::SnapTrim => options.snap_trim_cost,
         Work::PgDelete => options.pg_delete_cost,
         Work::ClientOp
+        | Work::BackgroundOp
         | Work::ReplicaWrite
         | Work::ReplicaAck
         | Work::BackfillScan
@@ -297,7 +302,8 @@ fn class_e1(work: Work) -> ServiceClass {
         Work::RecoveryItem | Work::RecoveryContinuation | Work::Push | Work::PushReply => {
             ServiceClass::Recovery
         }
-        Work::ScrubEvent
+        Work::BackgroundOp
+        | Work::ScrubEvent
         | Work::RequestedScrubEvent
         | Work::BlockingScrubEvent
         | Work::SnapTrim
@@ -403,6 +409,7 @@ mod tests {
         let average = 4 << 20;
         let event = 409_600;
         check(Work::ClientOp, (63, 4_096), Client, (Client, 63, 4_096));
+        check(Work::BackgroundOp, (5, 4_096), BestEffort, (BestEffort, 5, 4_096));
         check(Work::ReplicaWrite, (127, 4_096), Immediate, (Immediate, 127, 4_096));
         check(Work::ReplicaAck, (196, 4_096), Immediate, (Immediate, 196, 4_096));
         check(Work::PeeringEvent, (255, 10), Immediate, (Immediate, 255, 10));

@@ -26,6 +26,11 @@ impl RequestId {
     pub const fn slot(self) -> SlotId {
         self.slot
     }
+
+    /// In which life of the store it was made.
+    pub const fn life(self) -> u32 {
+        self.life
+    }
 }
 
 /// One access to one object.
@@ -75,11 +80,12 @@ struct Pending<T> {
 }
 
 /// Objects of one disk without their data, behind a [`Window`]. Reads pass beside the window, as they do in
-/// the store that the published studies ran on.
+/// the store that the published studies ran on, unless the store [counts](DirectStore::counting_reads) them.
 #[derive(Clone, Debug)]
 pub struct DirectStore<T> {
     collections: IdVec<CollectionId, Objects>,
     window: Window,
+    counts_reads: bool,
     waiting: VecDeque<SlotId>,
     pending: Slots<Pending<T>>,
     life: u32,
@@ -91,10 +97,16 @@ impl<T: Copy> DirectStore<T> {
         DirectStore {
             collections: IdVec::new(),
             window: Window::new(bounds),
+            counts_reads: false,
             waiting: VecDeque::new(),
             pending: Slots::new(),
             life: 0,
         }
+    }
+
+    /// An empty store whose reads pass the window as its writes do.
+    pub fn counting_reads(bounds: WindowBounds) -> DirectStore<T> {
+        DirectStore { counts_reads: true, ..DirectStore::new(bounds) }
     }
 
     /// Begins the next life, as after a crash: what was under way is forgotten, and the device's answers to it
@@ -124,15 +136,32 @@ impl<T: Copy> DirectStore<T> {
     pub fn access(&mut self, now: Time, access: Access<T>, out: &mut Vec<Submission>) {
         let slot = self.pending.acquire(Pending { access, entered: now, submitted: now });
         let id = RequestId::new(slot, self.life);
-        match access.kind {
-            Kind::Read => out.push(submission(id, &access)),
-            Kind::Write if self.waiting.is_empty() && self.window.admits(access.length) => {
-                self.window.enter(access.length);
-                out.push(submission(id, &access));
-            }
-            Kind::Write => self.waiting.push_back(slot),
+        if !self.passes_window(access.kind) {
+            out.push(submission(id, &access));
+        } else if self.waiting.is_empty() && self.window.admits(access.length) {
+            self.window.enter(access.length);
+            out.push(submission(id, &access));
+        } else {
+            self.waiting.push_back(slot);
+        }
+    }
+
+    fn passes_window(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Read => self.counts_reads,
+            Kind::Write => true,
             Kind::Flush | Kind::Discard => unreachable!("an access reads or writes"),
         }
+    }
+
+    /// Whether the window has room for more.
+    pub fn admits(&self) -> bool {
+        self.waiting.is_empty() && self.window.admits(Bytes::new(1))
+    }
+
+    /// A request that the device has; `None` if it is of before a restart.
+    pub fn request(&self, id: RequestId) -> Option<Submission> {
+        (id.life == self.life).then(|| submission(id, &self.pending.at(id.slot).access))
     }
 
     /// Takes the device's answer; what may now enter the window is appended to `out`. `None` if it answers a
@@ -147,14 +176,14 @@ impl<T: Copy> DirectStore<T> {
             return None;
         }
         let Pending { access, entered, submitted } = self.pending.release(id.slot);
-        if access.kind == Kind::Write {
+        if self.passes_window(access.kind) {
             self.window.leave(access.length);
             self.admit_waiting(now, out);
         }
         Some(Completion { access, entered, submitted })
     }
 
-    /// Lets the oldest waiting writes in while the window admits them; nobody overtakes.
+    /// Lets the oldest waiting accesses in while the window admits them; nobody overtakes.
     fn admit_waiting(&mut self, now: Time, out: &mut Vec<Submission>) {
         while let Some(&slot) = self.waiting.front() {
             let pending = self.pending.at_mut(slot);
@@ -173,7 +202,7 @@ impl<T: Copy> DirectStore<T> {
         self.pending.is_empty()
     }
 
-    /// How many writes wait for the window.
+    /// How many accesses wait for the window.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }

@@ -6,6 +6,7 @@
 //! reports, reads no clock, and draws all its randomness from the seed that it is given.
 
 mod address;
+mod beside;
 mod load;
 mod mix;
 mod pace;
@@ -15,6 +16,7 @@ mod recorder;
 mod spec;
 
 pub use address::Image;
+pub use beside::Beside;
 pub use load::Load;
 pub use pace::Arrivals;
 pub use recorder::LoadRecord;

@@ -26,6 +26,7 @@ pub struct Load {
     /// One stream for addresses and mixes, one for arrivals: neither shifts the other.
     rng: Rng,
     arrivals_rng: Rng,
+    background: bool,
     traced: Range<u64>,
     issued: u64,
     in_flight: u32,
@@ -45,12 +46,18 @@ impl Load {
             schedule: spec.rate.map(|rate| Schedule::new(rate, spec.arrivals)),
             rng: Rng::for_purpose(seed, 1),
             arrivals_rng: Rng::for_purpose(seed, 2),
+            background: false,
             traced: 0..0,
             issued: 0,
             in_flight: 0,
             running: false,
             recorder: Recorder::new(Time::ZERO),
         }
+    }
+
+    /// Declares every op as background work.
+    pub fn in_background(self) -> Load {
+        Load { background: true, ..self }
     }
 
     /// Traces the ops with these numbers, counted from 0 in the order of issue.
@@ -85,7 +92,8 @@ impl Load {
         let (object, offset) = self.addresses.draw(length, &mut self.rng);
         let traced = self.traced.contains(&self.issued);
         let (client, pool) = (self.client, self.addresses.pool());
-        let target = Target { client, kind, traced, pool, object, offset, length };
+        let background = self.background;
+        let target = Target { client, kind, traced, background, pool, object, offset, length };
         out.push(Issue { target, token: intended.nanos() });
         self.issued += 1;
         self.in_flight += 1;

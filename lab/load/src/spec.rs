@@ -77,6 +77,13 @@ fn blocks<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Block
 }
 
 impl LoadSpec {
+    /// Bytes of an op, by expectation over the sizes.
+    pub fn mean_block_bytes(&self) -> f64 {
+        let sum = |part: fn(&Block) -> f64| self.block.iter().map(part).sum::<f64>();
+        let weights = sum(|block| f64::from(block.weight));
+        sum(|block| f64::from(block.weight) * block.size.get() as f64) / weights
+    }
+
     /// Whether the load can run on an image of objects of `object_bytes`.
     ///
     /// # Errors

@@ -231,14 +231,22 @@ fn course_chart(result: &StudyResult, course: &Course, preset: Option<&str>) -> 
 }
 
 /// One chart per class: where its items spent their time under each setup.
-pub(crate) fn wait_charts(result: &StudyResult) -> Vec<Chart> {
-    classes(result).into_iter().map(|class| wait_chart(result, &class)).collect()
+pub(crate) fn wait_charts(setups: &[NamedWaits<'_>]) -> Vec<Chart> {
+    classes(setups).into_iter().map(|class| wait_chart(setups, &class)).collect()
+}
+
+/// A setup's name, and where its work spent its time.
+pub(crate) type NamedWaits<'a> = (&'a str, &'a [ClassWaits]);
+
+/// The setups of a recovery study.
+pub(crate) fn waits_of(result: &StudyResult) -> Vec<NamedWaits<'_>> {
+    result.setups.iter().map(|setup| (setup.name.as_str(), setup.waits.as_slice())).collect()
 }
 
 /// The classes that did any work, in the order of their first appearance.
-fn classes(result: &StudyResult) -> Vec<String> {
+fn classes(setups: &[NamedWaits<'_>]) -> Vec<String> {
     let mut classes: Vec<String> = Vec::new();
-    for waits in result.setups.iter().flat_map(|setup| &setup.waits) {
+    for waits in setups.iter().flat_map(|(_, waits)| *waits) {
         if waits.items > 0 && !classes.contains(&waits.class) {
             classes.push(waits.class.clone());
         }
@@ -246,13 +254,13 @@ fn classes(result: &StudyResult) -> Vec<String> {
     classes
 }
 
-fn wait_chart(result: &StudyResult, class: &str) -> Chart {
+fn wait_chart(setups: &[NamedWaits<'_>], class: &str) -> Chart {
     let mut rows = Vec::new();
-    for (setup, found) in result.setups.iter().enumerate() {
-        let waits = found.waits.iter().find(|waits| waits.class == class && waits.items > 0);
+    for (setup, (name, waits)) in setups.iter().enumerate() {
+        let waits = waits.iter().find(|waits| waits.class == class && waits.items > 0);
         if let Some(waits) = waits {
             let parts = waits.stages().iter().map(|(_, stage)| stage.mean).collect();
-            rows.push(StackRow { label: found.name.clone(), setup, parts });
+            rows.push(StackRow { label: (*name).to_owned(), setup, parts });
         }
     }
     let names = ClassWaits::default().stages().map(|(name, _)| name).to_vec();

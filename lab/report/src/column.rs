@@ -1,6 +1,6 @@
 //! The columns of the result table, declared once for the terminal, the page and the charts.
 
-use crate::number;
+use loadline_draw::number;
 use loadline_study::{ClientResult, Figure, Published, RecoveryResult, RepeatResult, SetupResult};
 
 /// One figure of a setup: how to find ours and the published one, and how to print both.

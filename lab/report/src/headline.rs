@@ -1,6 +1,6 @@
 //! The answer in words, computed from the result: what recovery does to clients, and why.
 
-use crate::number::{duration, percent, plain};
+use loadline_draw::number::{duration, percent, plain};
 use loadline_stats::quantile;
 use loadline_study::{ClassWaits, RecoveryResult, SetupResult, StudyResult};
 

@@ -1,6 +1,7 @@
 //! Result files in; a terminal table, CSV series, SVG charts and one self-contained page out.
 //!
-//! This crate may know what a study concluded (`StudyResult`, `CheckpointResult`, `RunFacts`) and how people read it.
+//! This crate may know what a study concluded (`StudyResult`, `CheckpointResult`,
+//! `LimitsResult`, `RunFacts`) and how people read it.
 //! It may not run anything, draw a conclusion that is not in the result or computed from its
 //! repeats by `loadline-stats`, or refer to anything outside the page that it writes.
 
@@ -9,7 +10,7 @@ mod checkpoint;
 mod column;
 mod csv;
 mod headline;
-mod number;
+mod limits;
 mod page;
 mod palette;
 mod repeats;
@@ -18,5 +19,6 @@ mod terminal;
 mod write;
 
 pub use checkpoint::{checkpoint_table, write_checkpoint_report};
+pub use limits::{limits_table, write_limits_report};
 pub use terminal::terminal_table;
 pub use write::{ReportError, write_report};

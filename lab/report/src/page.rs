@@ -1,12 +1,12 @@
 //! The page: everything a reader needs, in one file that refers to nothing outside itself.
 
-use crate::charts::{Chart, study_charts, wait_charts};
+use crate::charts::{Chart, study_charts, wait_charts, waits_of};
 use crate::column::{COLUMNS, Column};
 use crate::headline::{Verdict, sentences, verdicts};
-use crate::number::{self, plain};
 use crate::palette::{self, looks};
 use crate::repeats::{self, PairRow};
 use askama::Template;
+use loadline_draw::number::{self, plain};
 use loadline_study::{
     ClassWaits, ClientResult, PlacementSpread, RecoveryResult, RunFacts, SettingRow, SetupResult,
     Spread, StudyResult,
@@ -30,6 +30,8 @@ struct Page<'a> {
     charts: Vec<ChartView>,
     wait_charts: Vec<ChartView>,
     waits: Vec<WaitRow>,
+    /// Runs of each setup.
+    repeats: usize,
     pairs: Vec<PairRow>,
     variants: Vec<VariantRow>,
     spreads: Vec<SpreadRow>,
@@ -105,8 +107,9 @@ pub(crate) fn page(result: &StudyResult, facts: &RunFacts) -> Result<String, ask
         setups: setup_views(result),
         columns: &COLUMNS,
         charts: views(study_charts(result)),
-        wait_charts: views(wait_charts(result)),
+        wait_charts: views(wait_charts(&waits_of(result))),
         waits: wait_rows(result),
+        repeats: runs_of_each(result),
         pairs: repeats::pairs(result),
         variants: variant_rows(result),
         spreads: spread_rows(result),
@@ -246,12 +249,12 @@ fn run_rows(result: &StudyResult, facts: &RunFacts) -> Vec<(&'static str, String
         "host" => "real files: this machine, in real time".to_owned(),
         other => other.to_owned(),
     };
-    let repeats = result.setups.iter().map(|setup| setup.repeats.len()).max().unwrap_or(0);
+    let repeats = runs_of_each(result);
     let mut rows = vec![
         ("World", world),
         ("Scale", format!("{} of the published amount of work", result.scale)),
         ("Seed", format!("{}; {}", result.seed, what_repeats(result))),
-        ("Runs per setup", repeats.max(1).to_string()),
+        ("Runs per setup", repeats.to_string()),
         ("Clients", result.load.clone()),
     ];
     rows.extend(machine_rows(facts));
@@ -265,6 +268,10 @@ fn run_rows(result: &StudyResult, facts: &RunFacts) -> Vec<(&'static str, String
 /// Whether it ran on this machine's disks.
 pub(crate) fn is_real(result: &StudyResult) -> bool {
     result.world == "host"
+}
+
+fn runs_of_each(result: &StudyResult) -> usize {
+    result.setups.iter().map(|setup| setup.repeats.len()).max().unwrap_or(0).max(1)
 }
 
 fn what_repeats(result: &StudyResult) -> &'static str {

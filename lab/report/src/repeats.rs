@@ -1,7 +1,7 @@
 //! What several repeats allow to say: the interval of each figure, and which setups differ.
 
 use crate::column::{CLAT_MEAN, Column, IOPS, OBJECTS_PER_S};
-use crate::number;
+use loadline_draw::number;
 use loadline_stats::{Comparison, Interval, Verdict, compare, mean_interval};
 use loadline_study::{SetupResult, StudyResult};
 

@@ -1,9 +1,9 @@
 //! The result table in a terminal.
 
 use crate::column::{COLUMNS, Column};
-use crate::number;
 use crate::page::is_real;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use loadline_draw::number;
 use loadline_study::{SetupResult, StudyResult};
 use std::fmt::Write;
 

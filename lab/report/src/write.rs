@@ -1,6 +1,6 @@
 //! Writes a study's report into its folder.
 
-use crate::charts::{Chart, study_charts, wait_charts};
+use crate::charts::{Chart, study_charts, wait_charts, waits_of};
 use crate::csv::{file_stem, results_csv, series_csv};
 use crate::page::page;
 use crate::svg::standalone;
@@ -33,7 +33,8 @@ pub fn write_report(
     result: &StudyResult,
     facts: &RunFacts,
 ) -> Result<(), ReportError> {
-    let charts: Vec<Chart> = study_charts(result).into_iter().chain(wait_charts(result)).collect();
+    let charts: Vec<Chart> =
+        study_charts(result).into_iter().chain(wait_charts(&waits_of(result))).collect();
     let mut csv = vec![("results.csv".to_owned(), results_csv(result))];
     for (place, setup) in result.setups.iter().enumerate() {
         let name = format!("{place:02}-{}.csv", file_stem(&setup.name));

@@ -33,6 +33,8 @@ pub enum Kind {
     Recovery,
     /// Clients put keys while a store makes checkpoints (checkpoint.md 14).
     Checkpoint,
+    /// Clients read beside background work on a drive with duration limits (cdl.md).
+    Limits,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -99,6 +101,25 @@ pub(crate) enum Scheduler {
     Mclock,
     Wpq,
     Fifo,
+}
+
+impl Scheduler {
+    /// As studies and results spell it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Scheduler::Mclock => "mclock",
+            Scheduler::Wpq => "wpq",
+            Scheduler::Fifo => "fifo",
+        }
+    }
+
+    /// As `osd_op_queue` spells it.
+    pub(crate) fn option(self) -> &'static str {
+        match self {
+            Scheduler::Mclock => "mclock_scheduler",
+            other => other.word(),
+        }
+    }
 }
 
 /// A setting's value, typed in whichever way comes naturally.

@@ -3,6 +3,7 @@
 use crate::checkpoint::{CheckpointRecord, CheckpointResult, CheckpointStudy};
 use crate::conclude::conclude;
 use crate::input::InputError;
+use crate::limits::{LimitsRecord, LimitsResult, LimitsStudy};
 use crate::place::Place;
 use crate::plan::{Job, Request, plan};
 use crate::real;
@@ -89,6 +90,16 @@ impl Recorded for CheckpointRecord {
     }
 }
 
+impl Recorded for LimitsRecord {
+    fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn device_requests(&self) -> u64 {
+        self.device_requests
+    }
+}
+
 impl StudyKind for Study {
     type Record = RunRecord;
     type Result = StudyResult;
@@ -150,6 +161,31 @@ impl StudyKind for CheckpointStudy {
         request: &Request,
         records: &[CheckpointRecord],
     ) -> Option<CheckpointResult> {
+        self.concluded(request, records)
+    }
+}
+
+impl StudyKind for LimitsStudy {
+    type Record = LimitsRecord;
+    type Result = LimitsResult;
+
+    fn read(inputs: &Inputs) -> Result<LimitsStudy, InputError> {
+        LimitsStudy::new(inputs)
+    }
+
+    fn choose(&self, choice: &str) -> Result<Vec<usize>, InputError> {
+        LimitsStudy::choose(self, choice)
+    }
+
+    fn plan(&self, request: &Request) -> Vec<Job> {
+        self.jobs(request)
+    }
+
+    fn make(&self, job: &Job, tick: Tick<'_>) -> Result<Option<LimitsRecord>, RunError> {
+        Ok(self.run(job, tick))
+    }
+
+    fn conclude(&self, request: &Request, records: &[LimitsRecord]) -> Option<LimitsResult> {
         self.concluded(request, records)
     }
 }

@@ -8,8 +8,12 @@
 // Studies of checkpoints: their own question, run and conclusion on the machinery below.
 mod checkpoint;
 
+// Studies of duration limits, likewise.
+mod limits;
+
 // What a study is: texts in, a checked question out.
 mod file;
+mod given_load;
 mod input;
 mod kind;
 mod library;
@@ -63,6 +67,10 @@ pub use host::build_id;
 pub use input::{InputError, Source, nearest, unknown};
 pub use kind::{Recorded, StudyKind};
 pub use library::{Library, Shelf};
+pub use limits::{
+    LIMITS_KEYS, LimitsRecord, LimitsResult, LimitsSeries, LimitsSetup, LimitsSetupResult,
+    LimitsSteps, LimitsStudy, StreamRepeat, StreamResult, limits_json,
+};
 pub use overrides::{Override, STUDY_KEYS, StudyKey};
 pub use place::{ClientKind, HostPlace, Place, RealDisks};
 pub use plan::{Job, Purpose, Request, plan};

@@ -3,9 +3,11 @@
 use crate::checkpoint::CheckpointStudy;
 use crate::file::Kind;
 use crate::input::{InputError, Source, unknown};
+use crate::limits::LimitsStudy;
 use crate::overrides::Override;
 use crate::place::Place;
 use crate::study::{Inputs, kind_of};
+use loadline_base::Span;
 use std::path::{Path, PathBuf};
 
 /// A kind of data file.
@@ -33,6 +35,9 @@ const BUILT_IN: &[(Shelf, &str, &str)] = &[
         include_str!("../../../drives/hdd-wal-constellation.toml"),
     ),
     (Shelf::Drives, "hdd-constellation", include_str!("../../../drives/hdd-constellation.toml")),
+    (Shelf::Drives, "hdd-22tb-cdl", include_str!("../../../drives/hdd-22tb-cdl.toml")),
+    (Shelf::Drives, "hdd-7200-4tb", include_str!("../../../drives/hdd-7200-4tb.toml")),
+    (Shelf::Drives, "hdd-7200-6tb", include_str!("../../../drives/hdd-7200-6tb.toml")),
     (Shelf::Published, "recovery", include_str!("../../../published/recovery.toml")),
     (
         Shelf::Studies,
@@ -49,6 +54,7 @@ const BUILT_IN: &[(Shelf, &str, &str)] = &[
         "checkpoint-extreme",
         include_str!("../../../studies/checkpoint-extreme.toml"),
     ),
+    (Shelf::Studies, "cdl-classes", include_str!("../../../studies/cdl-classes.toml")),
     (Shelf::StoreDrives, "nvme", include_str!("../../../drives/store/nvme.toml")),
     (Shelf::Published, "checkpoint", include_str!("../../../published/checkpoint.toml")),
 ];
@@ -142,7 +148,7 @@ impl Library {
             _ => error,
         };
         let drives = match kind_of(&study)? {
-            Kind::Recovery => Shelf::Drives,
+            Kind::Recovery | Kind::Limits => Shelf::Drives,
             Kind::Checkpoint => Shelf::StoreDrives,
         };
         let drive = self
@@ -155,11 +161,19 @@ impl Library {
             ),
             None => None,
         };
-        Ok(Inputs { study, drive, published, overrides, place: Place::Sim })
+        Ok(Inputs { study, drive, published, load: None, overrides, place: Place::Sim })
+    }
+
+    /// A fio job file, for the place of a study's own load.
+    ///
+    /// # Errors
+    /// [`InputError`] if it cannot be read.
+    pub fn job_file(path: &Path) -> Result<Source, InputError> {
+        read(path)
     }
 
     /// The override that makes a study quick: a tenth of the published work, or of a checkpoint study a quarter of its
-    /// periods, since a smaller store would show other ratios.
+    /// periods, since a smaller store would show other ratios; of a limits study a tenth of the measured time.
     ///
     /// # Errors
     /// [`InputError`] if there is no such study.
@@ -170,6 +184,10 @@ impl Library {
             Kind::Checkpoint => {
                 let periods = CheckpointStudy::periods_in(&study)?;
                 ("periods", (periods / 4).max(2).to_string())
+            }
+            Kind::Limits => {
+                let measured = LimitsStudy::measured_in(&study)?;
+                ("measured", (measured / 10).max(Span::from_secs(1)).to_string())
             }
         };
         Ok(Override { key: key.to_owned(), value })
@@ -212,6 +230,10 @@ mod tests {
                     assert!(study.published.is_some(), "{name} has published figures");
                     assert_eq!(study.choose("default").expect("there is such a set").len(), 6);
                     assert_eq!(study.choose("all").expect("there is such a set").len(), 12);
+                }
+                Kind::Limits => {
+                    let study = LimitsStudy::new(&inputs).expect("the study is sound");
+                    assert_eq!(study.choose("default").expect("there is such a set").len(), 4);
                 }
                 Kind::Checkpoint => {
                     let study = CheckpointStudy::new(&inputs).expect("the study is sound");

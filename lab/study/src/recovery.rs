@@ -16,7 +16,7 @@ use loadline_base::{Span, Time};
 use loadline_cluster::{OsdState, PoolId, PoolSpec};
 use loadline_load::{Image, Load, LoadRecord};
 use loadline_osd::{ClientId, OsdId, TraceSpan};
-use loadline_sim::{Sim, SimConfig};
+use loadline_sim::{OsdDrive, Sim, SimConfig};
 use loadline_stats::{LatencyHistogram, LatencySecond};
 
 /// How far a run has come, 0 to 1; the answer is whether to go on.
@@ -120,7 +120,7 @@ fn world(study: &Study, job: &Job) -> Sim<Load> {
     let (setup, drive) = (&study.setups[job.setup], &study.drive);
     let config = SimConfig {
         cluster: setup.engine(job.seed, job.placement_seed),
-        service: drive.service,
+        drive: OsdDrive::Calibrated(drive.service),
         worker_time: drive.worker_time,
         link_delay: drive.link_delay,
         object_handling: drive.fitted.object_handling,

@@ -126,16 +126,12 @@ impl Reader<'_> {
         Ok(Setup {
             name: name.get_ref().clone(),
             preset: preset.name,
-            scheduler: match scheduler {
-                Scheduler::Mclock => "mclock",
-                Scheduler::Wpq => "wpq",
-                Scheduler::Fifo => "fifo",
-            },
+            scheduler: scheduler.word(),
             profile,
             recovery: *recovery,
             software_stage: (*as_published && stage > Span::ZERO && *place == Place::Sim)
                 .then_some(stage),
-            settings: rows(&settings),
+            settings: setting_rows(&settings),
             engine: Config {
                 osds: shape.osds,
                 placement_seed: 0,
@@ -151,11 +147,7 @@ impl Reader<'_> {
     /// values may stand. Returns everything that was stored.
     fn configure(&self, settings: &mut Settings) -> Result<Change, InputError> {
         let at_name = self.section.name.span().start;
-        let scheduler = match self.section.scheduler {
-            Scheduler::Mclock => "mclock_scheduler",
-            Scheduler::Wpq => "wpq",
-            Scheduler::Fifo => "fifo",
-        };
+        let scheduler = self.section.scheduler.option();
         let mut stored = Change::default();
         self.store(settings, &mut stored, ("osd_op_queue", scheduler), at_name)?;
         if let Some(profile) = &self.section.profile {
@@ -272,7 +264,7 @@ fn in_force(settings: &Settings, option: &str) -> String {
 }
 
 /// Every option that is not merely compiled in, and the ones that decide the queues.
-fn rows(settings: &Settings) -> Vec<SettingRow> {
+pub(crate) fn setting_rows(settings: &Settings) -> Vec<SettingRow> {
     let always = ["osd_op_queue", "osd_op_queue_cut_off"];
     let shown = |name: &str, origin: Origin| {
         origin != Origin::BuiltIn

@@ -2,7 +2,9 @@
 
 use crate::checkpoint::CheckpointStudy;
 use crate::file::{Companions, Kind, StudyFile};
+use crate::given_load;
 use crate::input::{InputError, Source, fingerprint};
+use crate::limits::LimitsStudy;
 use crate::overrides::{Override, STUDY_KEYS, apply_overrides, scale_of};
 use crate::place::Place;
 use crate::published::{PublishedError, PublishedSet};
@@ -25,6 +27,9 @@ pub struct Inputs {
     pub drive: Source,
     /// The published figures that the study names.
     pub published: Option<Source>,
+    /// A fio job file in the place of the study's own load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Source>,
     /// `--set`, in order.
     pub overrides: Vec<Override>,
     /// Where it runs.
@@ -102,6 +107,7 @@ impl Inputs {
                 Ok(Named { drive, published })
             }
             Kind::Checkpoint => CheckpointStudy::named_in(study, overrides),
+            Kind::Limits => LimitsStudy::named_in(study, overrides),
         }
     }
 
@@ -144,6 +150,7 @@ impl Inputs {
         let overrides = overrides.join(" ");
         parts.push(&overrides);
         parts.extend(place.as_deref());
+        parts.extend(self.load.as_ref().map(|load| load.text.as_str()));
         fingerprint(&parts)
     }
 }
@@ -174,10 +181,20 @@ impl Study {
     /// [`InputError`] naming file, line and field for anything that cannot be used.
     pub fn new(inputs: &Inputs) -> Result<Study, InputError> {
         let (source, scale) = (&inputs.study, inputs.scale()?);
-        let file = read_file(source, &inputs.overrides)?;
+        let mut file = read_file(source, &inputs.overrides)?;
         if file.kind != Kind::Recovery {
             let reason = "this is no recovery study: its `kind` says what it is";
             return Err(source.error_in("kind", reason));
+        }
+        if let Some(load) = &inputs.load {
+            let given = given_load::read(load, file.load.image)?;
+            if given.ramp.is_some() {
+                let reason =
+                    "a recovery study is measured from its first op: leave `ramp_time` out";
+                return Err(InputError::new(load.file.clone(), reason));
+            }
+            file.load = given.spec;
+            file.recovery.baseline = given.runtime.unwrap_or(file.recovery.baseline);
         }
         check(&file).map_err(|(field, reason)| inputs.refuse(field, reason))?;
         let drive =

@@ -112,6 +112,7 @@ fn per_item(stage: &WaitHistogram, items: u64) -> Stage {
 pub(crate) fn work_name(work: Work) -> &'static str {
     match work {
         Work::ClientOp => "client op",
+        Work::BackgroundOp => "background op",
         Work::ReplicaWrite => "replica write",
         Work::ReplicaAck => "replica ack",
         Work::PeeringEvent => "peering event",

@@ -42,22 +42,23 @@ fn asked(disk: DiskArgs) -> Result<OsdAsked, Failure> {
 
 /// The OSDs, one in each row, and below them why those that failed did.
 pub(super) fn table(osds: &[Osd]) -> String {
-    let rows: Vec<[String; 8]> = osds.iter().map(row).collect();
-    let head = ["osd", "state", "used", "size", "PGs", "up since", "log, disk", "path"];
+    let rows: Vec<[String; 9]> = osds.iter().map(row).collect();
+    let head = ["osd", "state", "used", "size", "IOPS", "PGs", "up since", "log, disk", "path"];
     let failures = osds.iter().filter_map(|osd| {
         let failure = osd.failure.as_ref()?;
         Some(format!("osd.{} failed: {failure}\n", osd.osd))
     });
-    show::table(head, &[1, 6, 7], &rows) + &failures.collect::<String>()
+    show::table(head, &[1, 7, 8], &rows) + &failures.collect::<String>()
 }
 
-fn row(osd: &Osd) -> [String; 8] {
+fn row(osd: &Osd) -> [String; 9] {
     let state = [if osd.up { "up" } else { "down" }, if osd.is_in { "in" } else { "out" }];
     [
         format!("osd.{}", osd.osd),
         state.join(", "),
         size(osd.used_bytes),
         size(osd.size_bytes),
+        osd.capacity_iops.map_or_else(|| "–".to_owned(), |iops| format!("{iops:.0}")),
         osd.pgs.to_string(),
         osd.uptime_ns.map_or_else(|| "–".to_owned(), duration),
         format!("{}, {}", osd.log_mode, osd.disk_mode),

@@ -109,7 +109,7 @@ fn result(folder: &Path) -> Result<StudyResult, Failure> {
     let folder = RunFolder::at(folder);
     if kind_of_folder(&folder)? != Kind::Recovery {
         let text = format!(
-            "{} holds a checkpoint study; compare knows recovery studies: put two reports side by side",
+            "{} holds another kind of study; compare knows recovery studies: put two reports side by side",
             folder.path().display()
         );
         return Err(Failure::Input(text));

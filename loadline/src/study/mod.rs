@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod compare;
+mod limits;
 mod progress;
 mod recovery;
 mod report;
@@ -15,7 +16,7 @@ pub(crate) use timestamp::rfc3339;
 use crate::cli::{NameArg, StudyCommand};
 use crate::failure::Failure;
 use crate::show;
-use loadline_study::{CheckpointStudy, InputError, Kind, Library, Shelf, Study};
+use loadline_study::{CheckpointStudy, InputError, Kind, Library, LimitsStudy, Shelf, Study};
 use serde_json::json;
 
 pub(crate) fn carry_out(command: StudyCommand) -> Result<(), Failure> {
@@ -33,10 +34,11 @@ pub(crate) fn library() -> Library {
     std::env::current_dir().map_or_else(|_| Library::built_in(), |folder| Library::around(&folder))
 }
 
-/// A study of either kind.
+/// A study of any kind.
 enum AnyStudy {
     Recovery(Study),
     Checkpoint(CheckpointStudy),
+    Limits(LimitsStudy),
 }
 
 fn load(library: &Library, name: &str) -> Result<AnyStudy, InputError> {
@@ -44,6 +46,7 @@ fn load(library: &Library, name: &str) -> Result<AnyStudy, InputError> {
     Ok(match inputs.kind()? {
         Kind::Recovery => AnyStudy::Recovery(Study::new(&inputs)?),
         Kind::Checkpoint => AnyStudy::Checkpoint(CheckpointStudy::new(&inputs)?),
+        Kind::Limits => AnyStudy::Limits(LimitsStudy::new(&inputs)?),
     })
 }
 
@@ -73,6 +76,14 @@ impl AnyStudy {
                 title: &study.title,
                 question: &study.question,
                 drive: &study.drive_name,
+                setups: study.setups.len(),
+                sets: study.sets.iter().map(|(name, _)| name.as_str()).collect(),
+            },
+            AnyStudy::Limits(study) => Listed {
+                name: &study.name,
+                title: &study.title,
+                question: &study.question,
+                drive: &study.drive.name,
                 setups: study.setups.len(),
                 sets: study.sets.iter().map(|(name, _)| name.as_str()).collect(),
             },
@@ -108,5 +119,7 @@ fn show_one(args: &NameArg) -> Result<(), Failure> {
         (AnyStudy::Recovery(study), false) => show::text(&recovery::study_text(&study)),
         (AnyStudy::Checkpoint(study), true) => show::json(&checkpoint::study_json(&study)),
         (AnyStudy::Checkpoint(study), false) => show::text(&checkpoint::study_text(&study)),
+        (AnyStudy::Limits(study), true) => show::json(&limits::study_json(&study)),
+        (AnyStudy::Limits(study), false) => show::text(&limits::study_text(&study)),
     }
 }

@@ -4,12 +4,13 @@ use super::shown::Shown;
 use crate::cli::ReportArgs;
 use crate::failure::Failure;
 use crate::show;
-use loadline_study::{CheckpointStudy, Kind, RunFolder, Session, SessionError, Study};
+use loadline_study::{CheckpointStudy, Kind, LimitsStudy, RunFolder, Session, SessionError, Study};
 
 pub(super) fn carry_out(args: &ReportArgs) -> Result<(), Failure> {
     match kind_of_folder(&RunFolder::at(&args.folder))? {
         Kind::Recovery => write_again::<Study>(args),
         Kind::Checkpoint => write_again::<CheckpointStudy>(args),
+        Kind::Limits => write_again::<LimitsStudy>(args),
     }
 }
 

@@ -7,8 +7,9 @@ use crate::cli::RunArgs;
 use crate::failure::Failure;
 use crate::show;
 use loadline_study::{
-    CheckpointStudy, Host, HostPlace, InputError, Kind, Manifest, Order, Override, Place, RunFacts,
-    RunFolder, Session, SessionError, Study, StudyKind, build_id, describe_real,
+    CheckpointStudy, Host, HostPlace, InputError, Kind, Library, LimitsStudy, Manifest, Order,
+    Override, Place, RunFacts, RunFolder, Session, SessionError, Study, StudyKind, build_id,
+    describe_real,
 };
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ pub(super) fn carry_out(args: &RunArgs) -> Result<(), Failure> {
     match intent.order.inputs.kind()? {
         Kind::Recovery => run::<Study>(args, intent),
         Kind::Checkpoint => run::<CheckpointStudy>(args, intent),
+        Kind::Limits => run::<LimitsStudy>(args, intent),
     }
 }
 
@@ -66,6 +68,7 @@ impl Intent {
             .extend(args.drive.clone().map(|value| Override { key: "drive".to_owned(), value }));
         overrides.extend(args.set.iter().cloned());
         let mut inputs = super::library().inputs(&args.study, overrides)?;
+        inputs.load = args.load.as_deref().map(Library::job_file).transpose()?;
         inputs.place = place(args, inputs.kind()?)?;
         let is_real = inputs.place != Place::Sim;
         let order = Order {

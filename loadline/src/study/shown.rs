@@ -1,11 +1,13 @@
 //! What the command line shows of a kind of study.
 
 use loadline_report::{
-    ReportError, checkpoint_table, terminal_table, write_checkpoint_report, write_report,
+    ReportError, checkpoint_table, limits_table, terminal_table, write_checkpoint_report,
+    write_limits_report, write_report,
 };
 use loadline_study::{
-    CheckpointRecord, CheckpointResult, CheckpointStudy, RunFacts, RunRecord, Statement, Study,
-    StudyKind, StudyResult, checkpoint_json, summary_json,
+    CheckpointRecord, CheckpointResult, CheckpointStudy, LimitsRecord, LimitsResult, LimitsStudy,
+    RunFacts, RunRecord, Statement, Study, StudyKind, StudyResult, checkpoint_json, limits_json,
+    summary_json,
 };
 use serde_json::Value;
 use std::path::Path;
@@ -117,5 +119,35 @@ impl Shown for CheckpointStudy {
         facts: &RunFacts,
     ) -> Result<(), ReportError> {
         write_checkpoint_report(folder, result, facts)
+    }
+}
+
+impl Shown for LimitsStudy {
+    fn names(&self) -> Vec<String> {
+        self.setups.iter().map(|setup| setup.name.clone()).collect()
+    }
+
+    fn in_short(record: &LimitsRecord) -> String {
+        let (client, background) = (&record.client, &record.background);
+        format!(
+            "{:.1} IOPS, p99 {:.1} ms; beside {:.1} MiB/s",
+            client.iops, client.clat_ms.p99, background.mib_per_s
+        )
+    }
+
+    fn table(result: &LimitsResult, width: usize) -> String {
+        limits_table(result, width)
+    }
+
+    fn words(result: &LimitsResult) -> Words<'_> {
+        Words { question: &result.question, statements: &[], warnings: &result.warnings }
+    }
+
+    fn summary(result: &LimitsResult, facts: &RunFacts) -> Value {
+        limits_json(result, facts)
+    }
+
+    fn report(folder: &Path, result: &LimitsResult, facts: &RunFacts) -> Result<(), ReportError> {
+        write_limits_report(folder, result, facts)
     }
 }

@@ -10,7 +10,7 @@
 
 use loadline_base::{Bytes, Rng};
 use loadline_cluster::PoolId;
-use loadline_cluster::settings::{Change, Scope, Target};
+use loadline_cluster::settings::{Change, DriveLimits, Scope, Target};
 use loadline_device::Medium;
 use loadline_host::{
     BackendChoice, Direct, DirectAnswer, DirectAsk, DirectClient, DirectOp, DiskSpec, Engine,
@@ -201,6 +201,7 @@ fn config(folder: &Path, cache_mib: u64, scheduler: &str) -> EngineConfig {
         medium: Medium::Ssd,
         preset: loadline_qos::preset("loadline").expect("it is built in"),
         settings,
+        drive_limits: DriveLimits::default(),
         cache: Bytes::from_mib(cache_mib),
         log_mode: LogMode::LogOnly,
         protection: Protection::Checkpoint,

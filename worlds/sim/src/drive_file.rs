@@ -1,9 +1,11 @@
 //! Drive files: a calibrated drive as data, with where each figure comes from.
 
 use crate::drive::{Reads, Service, Slices};
+use crate::hdd::HddSpec;
 use loadline_base::{Bytes, Span};
 use loadline_device::Medium;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::fmt;
 
 /// A calibrated drive as its file describes it.
@@ -31,6 +33,38 @@ pub struct Drive {
     pub calibration: Calibration,
     /// The figures that were fitted.
     pub fitted: Fitted,
+}
+
+/// A file of `drives/`: what it describes stands in its field `kind`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AnyDrive {
+    /// One server, calibrated from rates of whole OSDs; the file has no `kind`.
+    Calibrated(Drive),
+    /// Arm, spindle and queue: `kind = "mechanical"`.
+    Mechanical(HddSpec),
+}
+
+impl AnyDrive {
+    /// Reads a drive file's text. `name` is what the drive is called, `file` is what errors name.
+    ///
+    /// # Errors
+    /// [`DriveError`] with file, line and field for anything that cannot be used.
+    pub fn parse(name: &str, file: &str, text: &str) -> Result<AnyDrive, DriveError> {
+        if is_mechanical(text) {
+            HddSpec::parse(name, file, text).map(AnyDrive::Mechanical)
+        } else {
+            Drive::parse(name, file, text).map(AnyDrive::Calibrated)
+        }
+    }
+}
+
+/// Whether a file names a kind of drive; only mechanical ones do. A file that is no TOML at all names none.
+fn is_mechanical(text: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Head {
+        kind: Option<toml::Value>,
+    }
+    toml::from_str::<Head>(text).is_ok_and(|head| head.kind.is_some())
 }
 
 /// The published rates behind a drive.
@@ -121,7 +155,7 @@ struct FittedFile {
 }
 
 /// A quantity that is written as text with its unit.
-struct Unit<T>(T);
+pub(crate) struct Unit<T>(pub(crate) T);
 
 impl<'de, T> Deserialize<'de> for Unit<T>
 where
@@ -164,17 +198,14 @@ impl Drive {
     /// # Errors
     /// [`DriveError`] with file, line and field for anything that cannot be used.
     pub fn parse(name: &str, file: &str, text: &str) -> Result<Drive, DriveError> {
-        let error = |line, reason| DriveError { file: file.to_owned(), line, reason };
-        let parsed: DriveFile = toml::from_str(text).map_err(|problem| {
-            let line = problem.span().map(|span| 1 + text[..span.start].matches('\n').count());
-            error(line, problem.message().to_owned())
-        })?;
-        let drive = parsed.into_drive(name);
+        if is_mechanical(text) {
+            let reason = "a mechanical drive, which only `loadline cdl` runs on; a calibrated one such as `nvme-p3700` is needed";
+            let line = line_of(text, "kind");
+            return Err(DriveError { file: file.to_owned(), line, reason: reason.to_owned() });
+        }
+        let drive = read_toml::<DriveFile>(file, text)?.into_drive(name);
         match drive.fault() {
-            Some((field, right)) => {
-                let line = line_of(text, field);
-                Err(error(line, format!("`{field}` must be {right}")))
-            }
+            Some((field, right)) => Err(refuse(file, text, field, right)),
             None => Ok(drive),
         }
     }
@@ -191,6 +222,20 @@ impl Drive {
         ];
         checks.into_iter().find(|(good, ..)| !good).map(|(_, field, right)| (field, right))
     }
+}
+
+/// A drive file's fields.
+pub(crate) fn read_toml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, DriveError> {
+    toml::from_str(text).map_err(|problem| {
+        let line = problem.span().map(|span| 1 + text[..span.start].matches('\n').count());
+        DriveError { file: file.to_owned(), line, reason: problem.message().to_owned() }
+    })
+}
+
+/// What is said of a field that makes no sense.
+pub(crate) fn refuse(file: &str, text: &str, field: &str, right: &str) -> DriveError {
+    let reason = format!("`{field}` must be {right}");
+    DriveError { file: file.to_owned(), line: line_of(text, field), reason }
 }
 
 /// The line on which a field is set.

@@ -17,6 +17,8 @@ pub(crate) enum SimEvent {
     DriveDone(OsdId, RequestId),
     /// A drive answers a read that it served beside the line.
     ReadDone(OsdId, RequestId),
+    /// Something happens inside a mechanical drive.
+    DriveStep(OsdId, Time),
     /// An OSD's timer fires.
     Timer(OsdId, Timer),
     /// A reply reaches its client.

@@ -1,8 +1,9 @@
 //! The composition root of the simulated world: a cluster, its drives and links, a load, and one event loop.
 
-use crate::drive::{DriveModel, Service, Started};
 use crate::events::SimEvent;
+use crate::hdd::Hdd;
 use crate::lanes::{LaneId, Lanes};
+use crate::osd_drive::{Answer, OsdDrive, Running, Then};
 use crate::workload::{Done, Issue, Workload};
 use loadline_base::{IdVec, Span, Time};
 use loadline_cluster::{Cluster, Config, OsdState, PoolId, PoolSpec};
@@ -18,8 +19,8 @@ use loadline_store::RequestId;
 pub struct SimConfig {
     /// The engine.
     pub cluster: Config,
-    /// Every OSD's drive.
-    pub service: Service,
+    /// What every OSD's drive is.
+    pub drive: OsdDrive,
     /// Processor time that a worker spends on an item.
     pub worker_time: Span,
     /// One-way delay of a message, and of an op or a reply between client and OSD.
@@ -36,7 +37,7 @@ pub struct Sim<W> {
     now: Time,
     events: Lanes<SimEvent>,
     cluster: Cluster,
-    drives: IdVec<OsdId, DriveModel>,
+    drives: IdVec<OsdId, Running>,
     config: SimConfig,
     links: LaneId,
     pushes: LaneId,
@@ -62,7 +63,7 @@ impl<W: Workload> Sim<W> {
         Sim {
             now: Time::ZERO,
             cluster: Cluster::new(&config.cluster),
-            drives: (0..osds).map(|_| DriveModel::new(config.service)).collect(),
+            drives: (0..osds).map(|osd| Running::new(&config.drive, osd)).collect(),
             links: events.add_lane(),
             pushes: events.add_lane(),
             workers: events.add_lane(),
@@ -130,11 +131,12 @@ impl<W: Workload> Sim<W> {
             SimEvent::Arrive(envelope) => self.step(envelope.to, Event::Message(envelope)),
             SimEvent::Computed(osd, run) => self.step(osd, Event::Computed(run)),
             SimEvent::DriveDone(osd, request) => {
-                if let Some((at, next)) = self.drives[osd].finish(self.now) {
+                if let Some((at, next)) = self.drives[osd].calibrated().finish(self.now) {
                     self.schedule_drive(osd, at, next);
                 }
                 self.step(osd, Event::DeviceDone(request, Outcome::Done));
             }
+            SimEvent::DriveStep(osd, at) => self.drive_stepped(osd, at),
             SimEvent::ReadDone(osd, request) => {
                 self.step(osd, Event::DeviceDone(request, Outcome::Done));
             }
@@ -167,11 +169,12 @@ impl<W: Workload> Sim<W> {
                 Effect::Send(envelope) => self.carry_message(envelope),
                 Effect::Device(osd, submission) => {
                     match self.drives[osd].submit(self.now, &submission) {
-                        Some(Started::InLine(at, id)) => self.schedule_drive(osd, at, id),
-                        Some(Started::Beside(at, id)) => {
+                        Then::Done(at, id) => self.schedule_drive(osd, at, id),
+                        Then::ReadDone(at, id) => {
                             self.events.push(at, SimEvent::ReadDone(osd, id));
                         }
-                        None => {}
+                        Then::Step(at) => self.events.push(at, SimEvent::DriveStep(osd, at)),
+                        Then::Nothing => {}
                     }
                 }
                 Effect::Compute(osd, run) => {
@@ -187,6 +190,17 @@ impl<W: Workload> Sim<W> {
                 Effect::Io(..) => unreachable!("calibrated drives hold no bytes"),
                 effect => unreachable!("the cluster deals with its own effects: {effect:?}"),
             }
+        }
+    }
+
+    /// A mechanical drive has come to a moment at which something happens inside.
+    fn drive_stepped(&mut self, osd: OsdId, at: Time) {
+        let mut answers = Vec::new();
+        if let Some(next) = self.drives[osd].advance(at, &mut answers) {
+            self.events.push(next, SimEvent::DriveStep(osd, next));
+        }
+        for Answer { request, outcome } in answers {
+            self.step(osd, Event::DeviceDone(request, outcome));
         }
     }
 
@@ -278,7 +292,12 @@ impl<W: Workload> Sim<W> {
 
     /// Device requests submitted so far, over all drives.
     pub fn device_requests(&self) -> u64 {
-        self.drives.values().map(DriveModel::requests).sum()
+        self.drives.values().map(Running::requests).sum()
+    }
+
+    /// The mechanical drive of an OSD, to look into; `None` if it is a calibrated one.
+    pub fn hdd(&self, osd: OsdId) -> Option<&Hdd> {
+        self.drives[osd].mechanical()
     }
 
     /// The load.

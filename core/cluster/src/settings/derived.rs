@@ -4,7 +4,7 @@ use super::options::REJECTED_IOPS;
 use super::{Part, Role, Settings, Value};
 use loadline_base::{Bytes, Span};
 use loadline_device::Medium;
-use loadline_osd::{Options, OsdId};
+use loadline_osd::{Options, OsdId, Windowed};
 use loadline_qos::{
     Benchmark, Capacity, ClassValues, CostModel, CostRule, ProfileValues, ShardPlan, Thresholds,
     TimeCostOptions, WorkOptions,
@@ -58,6 +58,8 @@ impl Settings {
             shards: view.capacity(osd).shards,
             threads_per_shard: view.number_or_by_medium(osd, "osd_op_num_threads_per_shard") as u32,
             window: WindowBounds { bytes: throttle, ops: u32::MAX },
+            windowed: Windowed::Writes,
+            device: self.device_terms(osd),
             backfills_max: count("osd_max_backfills") as usize,
             recovery_active_max: view.number_or_by_medium(osd, "osd_recovery_max_active") as u32,
             recovery_single_start_max: count("osd_recovery_max_single_start"),

@@ -1,6 +1,7 @@
 //! The values of all levels, and which of them is in force.
 
 use super::change::{Origin, Scope, Target};
+use super::device::DriveLimits;
 use super::option::{OptionId, Part, Role};
 use super::options::OptionTable;
 use super::value::Value;
@@ -25,6 +26,7 @@ pub(super) struct Levels {
 #[derive(Clone, Debug)]
 pub(super) struct OsdLevels {
     pub(super) medium: Medium,
+    pub(super) drive_limits: DriveLimits,
     pub(super) stored: Layer,
     pub(super) run_time: Layer,
     /// What was in force for start-only options when the OSD started; `None` before its first start.
@@ -36,7 +38,8 @@ pub(super) struct OsdLevels {
 impl OsdLevels {
     /// An OSD for which nothing is set and that has not been started.
     pub(super) fn new(medium: Medium, profile: &'static Profile) -> OsdLevels {
-        OsdLevels { medium, stored: Layer::new(), run_time: Layer::new(), started: None, profile }
+        let (stored, run_time, drive_limits) = (Layer::new(), Layer::new(), DriveLimits::default());
+        OsdLevels { medium, drive_limits, stored, run_time, started: None, profile }
     }
 }
 
@@ -97,7 +100,7 @@ impl View<'_> {
     pub(super) fn profile_value(&self, osd: OsdId, option: OptionId) -> Option<Value> {
         let spec = self.table.at(option);
         let number = match spec.role {
-            Role::AtStart | Role::Profile | Role::RecoveryGate => None,
+            Role::AtStart | Role::Profile | Role::RecoveryGate | Role::DeviceLimit => None,
             Role::Parameter(class, part) => {
                 let profile = self.levels.each[osd].profile.of(class)?;
                 let values = profile.values(self.preset.profiles.unit, &self.capacity(osd));

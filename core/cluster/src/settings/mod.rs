@@ -7,6 +7,7 @@
 
 mod change;
 mod derived;
+mod device;
 mod levels;
 mod option;
 mod options;
@@ -16,6 +17,7 @@ mod rules;
 mod value;
 
 pub use change::{Altered, Change, Edit, Origin, Scope, Target};
+pub use device::DriveLimits;
 pub use option::{OptionId, OptionSpec, Part, Role};
 pub use options::OptionTable;
 pub use published::{PublishedSource, PublishedView};
@@ -190,6 +192,11 @@ impl Settings {
             origin,
             after_restart: (pending != effective).then_some(pending),
         }
+    }
+
+    /// An option that the table always has.
+    fn named(&self, name: &str) -> OptionId {
+        self.table.find(name).unwrap_or_else(|| panic!("{name} is in every table"))
     }
 
     fn parse(&self, edit: &Edit) -> Result<ParsedEdit, Refused> {

@@ -46,6 +46,8 @@ pub enum Role {
     RecoveryGate,
     /// A pause that has no place under mClock.
     Sleep,
+    /// A duration limit, for which the drive must hold a descriptor.
+    DeviceLimit,
 }
 
 /// Which of a class's three parameters.

@@ -1,5 +1,6 @@
 //! The table of options. Defaults are the compiled-in ones of the preset's era.
 
+use super::device::device_options;
 use super::option::{OptionId, OptionSpec, Part, Role};
 use loadline_base::IdVec;
 use loadline_device::Medium;
@@ -28,6 +29,7 @@ impl OptionTable {
             sleeps(),
             priorities(),
             input_costs(),
+            device_options(),
         ];
         OptionTable { specs: groups.into_iter().flatten().collect() }
     }

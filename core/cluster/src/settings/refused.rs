@@ -1,5 +1,6 @@
 //! Why a change was refused, in one sentence that ends in what to do.
 
+use loadline_base::Span;
 use loadline_osd::OsdId;
 use std::fmt;
 
@@ -58,6 +59,24 @@ pub enum Refused {
         /// Where.
         osd: OsdId,
     },
+    /// Every guideline that the drive holds is longer.
+    LimitTooShort {
+        /// The option.
+        option: &'static str,
+        /// Where.
+        osd: OsdId,
+        /// What was asked for.
+        limit: Span,
+        /// The shortest guideline for reads.
+        shortest: Span,
+    },
+    /// The drive is not known to hold any guideline.
+    NoDriveLimits {
+        /// The option.
+        option: &'static str,
+        /// Where.
+        osd: OsdId,
+    },
 }
 
 impl fmt::Display for Refused {
@@ -85,6 +104,16 @@ impl fmt::Display for Refused {
             Refused::SleepUnderMclock { option, osd } => write!(
                 f,
                 "mClock paces work on {osd} without pauses: remove {option}, or switch osd_op_queue to wpq"
+            ),
+            Refused::LimitTooShort { option, osd, limit, shortest } => write!(
+                f,
+                "the drive of {osd} holds no duration limit within {limit}: set {option} to at least {shortest}, \
+                 its shortest"
+            ),
+            Refused::NoDriveLimits { option, osd } => write!(
+                f,
+                "the drive of {osd} is not known to hold duration limits, which {option} needs: upload descriptors \
+                 to it and name their file as `limits`"
             ),
         }
     }

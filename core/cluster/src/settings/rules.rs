@@ -1,6 +1,8 @@
-//! What must not be set: everything that the original would accept and then silently take back.
+//! What must not be set: everything that the original would accept and then silently take back, and limits that a drive
+//! has no descriptor for.
 
 use super::change::{Scope, Target};
+use super::device::unfit;
 use super::levels::View;
 use super::option::{OptionId, Role};
 use super::refused::Refused;
@@ -24,7 +26,7 @@ pub(super) fn violations(after: View<'_>, edits: &[ParsedEdit]) -> Vec<Violation
     for (target, option, value) in edits {
         let Some(value) = value else { continue };
         for osd in covered(after, *target) {
-            if let Some(refused) = owned(after, osd, *option, *value) {
+            if let Some(refused) = barred(after, osd, *option, *value) {
                 found.push(Violation { osd, option: *option, refused });
             }
         }
@@ -43,8 +45,8 @@ fn covered(view: View<'_>, target: Target) -> Vec<OsdId> {
     }
 }
 
-/// Whether the profile, or mClock, owns this option on this OSD.
-fn owned(view: View<'_>, osd: OsdId, option: OptionId, value: Value) -> Option<Refused> {
+/// Whether the profile, or mClock, owns this option on this OSD, or its drive cannot do what it asks.
+fn barred(view: View<'_>, osd: OsdId, option: OptionId, value: Value) -> Option<Refused> {
     let spec = view.table.at(option);
     match spec.role {
         Role::Parameter(..) => {
@@ -61,6 +63,7 @@ fn owned(view: View<'_>, osd: OsdId, option: OptionId, value: Value) -> Option<R
             let kept = gate_open || value == own;
             (!kept).then_some(Refused::GateClosed { option: spec.name, osd })
         }
+        Role::DeviceLimit => unfit(view, osd, spec.name, value),
         Role::Plain | Role::AtStart | Role::Profile | Role::RecoveryGate | Role::Sleep => None,
     }
 }

@@ -144,6 +144,22 @@ impl Backend {
         Some(Done { pg, object, token, result: Ok(Data::NONE), entered, submitted })
     }
 
+    /// The request of a direct store that the device has not carried out; `None` if it is of before a restart.
+    pub(crate) fn direct_again(&self, id: RequestId) -> Option<Submission> {
+        match self {
+            Backend::Direct(store) => store.request(id),
+            Backend::Paged(_) => panic!("an answer for a direct store reached a paged one"),
+        }
+    }
+
+    /// Whether the window has room for more.
+    pub(crate) fn admits(&self) -> bool {
+        match self {
+            Backend::Direct(store) => store.admits(),
+            Backend::Paged(paged) => paged.admits(),
+        }
+    }
+
     /// What waits in the store, and for what.
     pub(crate) fn waits(&self) -> String {
         match self {

@@ -7,13 +7,14 @@ use crate::commit::Commit;
 use crate::ids::PgId;
 use crate::message::Data;
 use crate::snapshots::SnapshotNo;
-use loadline_base::{Bytes, IdVec, Time};
-use loadline_device::ClassTag;
+use loadline_base::{Bytes, IdVec, SlotId, Time};
+use loadline_device::{ClassTag, Request};
 use loadline_store::paged::{
     Answer, Ask, Completion, Edit, Io, IoDone, Lane, ObjectId, Op, OpError, Options, Outbox,
-    PagedStore,
+    PagedStore, Target,
 };
 use loadline_store::{CollectionId, Objects, Window, WindowBounds};
+use std::collections::BTreeMap;
 
 /// What comes back with an op of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,13 @@ pub(crate) struct Token {
     /// What it takes of the window.
     pub length: Bytes,
     pub commit: Commit,
+}
+
+/// What is needed to send a request again that the device may end for time; a write comes back with its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limited {
+    pub target: Target,
+    pub request: Request,
 }
 
 /// How far the OSD's disk is.
@@ -49,6 +57,8 @@ pub(crate) struct Paged {
     pub(crate) life: u32,
     /// Requests that the device has and has not answered.
     pub(crate) at_device: u32,
+    /// Those of them that have a duration limit.
+    pub(crate) limited: BTreeMap<SlotId, Limited>,
     /// The tick that is scheduled.
     tick_at: Time,
 }
@@ -65,6 +75,7 @@ impl Paged {
             under_way: 0,
             life: 0,
             at_device: 0,
+            limited: BTreeMap::new(),
             tick_at: Time::MAX,
         }
     }
@@ -88,6 +99,7 @@ impl Paged {
         self.under_way = 0;
         self.life = self.life.wrapping_add(1);
         self.at_device = 0;
+        self.limited.clear();
         self.tick_at = Time::MAX;
     }
 

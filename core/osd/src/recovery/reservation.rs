@@ -113,6 +113,9 @@ impl Osd {
         fx: &mut Vec<Effect>,
     ) {
         match message {
+            Message::Reserve(RecoveryKind::Backfill, _) if self.is_backfill_full => {
+                self.send(from, pg, Message::ReserveRevoked, fx);
+            }
             Message::Reserve(_, priority) => {
                 let mut changes = Vec::new();
                 self.remote_askers.insert(pg, from);
@@ -132,6 +135,21 @@ impl Osd {
             Message::ReserveRevoked => self.suspend_recovery(now, pg, fx),
             message => unreachable!("not about reservations: {message:?}"),
         }
+    }
+
+    /// Whether this OSD's disk has too little room for backfills (`mon_osd_backfillfull_ratio`). Those that fill it lose their
+    /// slots; they are refused from then on and try again after `osd_backfill_retry_interval`. Recovery by log, which brings
+    /// little, goes on.
+    pub fn set_backfill_full(&mut self, is_full: bool, fx: &mut Vec<Effect>) {
+        if is_full && !self.is_backfill_full {
+            let slots: Vec<(PgId, OsdId)> =
+                self.remote_askers.iter().map(|(pg, primary)| (*pg, *primary)).collect();
+            for (pg, primary) in slots {
+                self.send(primary, pg, Message::ReserveRevoked, fx);
+                self.release_remote(pg, fx);
+            }
+        }
+        self.is_backfill_full = is_full;
     }
 
     fn release_remote(&mut self, pg: PgId, fx: &mut Vec<Effect>) {

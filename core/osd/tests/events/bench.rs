@@ -1,10 +1,10 @@
 //! OSDs without a world: effects are answered in the order in which they come, and written down.
 
 use loadline_base::{Bytes, SlotId, Span, Time};
-use loadline_device::{Medium, Outcome};
+use loadline_device::{Medium, Outcome, Request};
 use loadline_osd::{
-    Activation, ClientId, ClientOp, Data, Effect, Envelope, Event, HistoryPush, Message, OpId,
-    OpKind, Options, Osd, OsdId, OsdSet, PgId, Policy,
+    Activation, ClientId, ClientOp, Data, DeviceTerms, Effect, Envelope, Event, HistoryPush,
+    Message, OpId, OpKind, Options, Osd, OsdId, OsdSet, PgId, Policy, Windowed,
 };
 use loadline_qos::{
     Capacity, ClassId, CostModel, CostRule, SchedulerKind, ServiceClass, ShardPlan, Urgency,
@@ -42,6 +42,8 @@ pub(crate) fn options() -> Options {
         shards: 1,
         threads_per_shard: 2,
         window: WindowBounds { bytes: Bytes::from_kib(8), ops: u32::MAX },
+        windowed: Windowed::Writes,
+        device: DeviceTerms::default(),
         backfills_max: 1,
         recovery_active_max: 1,
         recovery_single_start_max: 1,
@@ -60,6 +62,8 @@ pub(crate) struct Bench {
     todo: VecDeque<Effect>,
     held: Vec<Effect>,
     holds: fn(&Effect) -> bool,
+    /// Whether the devices end for time what has a duration limit.
+    ends_limited: bool,
     seen: Vec<String>,
 }
 
@@ -72,6 +76,7 @@ impl Bench {
             todo: VecDeque::new(),
             held: Vec::new(),
             holds: |_| false,
+            ends_limited: false,
             seen: Vec::new(),
         }
     }
@@ -129,6 +134,7 @@ impl Bench {
             client: ClientId::new(1),
             kind,
             traced: false,
+            background: false,
             resent,
             pg,
             object: ObjectNo(object),
@@ -167,6 +173,11 @@ impl Bench {
     /// From now on, effects like this are not answered until released.
     pub(crate) fn hold(&mut self, holds: fn(&Effect) -> bool) {
         self.holds = holds;
+    }
+
+    /// From now on, devices end for time what has a duration limit.
+    pub(crate) fn end_limited(&mut self) {
+        self.ends_limited = true;
     }
 
     /// Answers what was held back.
@@ -222,9 +233,14 @@ impl Bench {
             Effect::Timer(..) => self.held.push(effect),
             Effect::Device(osd, submission) => {
                 let class = class_name(submission.request.class.0);
-                let (kind, length) = (submission.request.kind, submission.request.length.get());
-                self.seen.push(format!("{osd}: {kind:?} of {length} as {class}"));
-                self.step(osd, Event::DeviceDone(submission.id, Outcome::Done));
+                let Request { kind, length, priority, duration_limit, .. } = submission.request;
+                let limit = duration_limit.map_or(String::new(), |limit| {
+                    format!(" within {limit} by {:#06x}", priority.word())
+                });
+                self.seen.push(format!("{osd}: {kind:?} of {} as {class}{limit}", length.get()));
+                let ends = self.ends_limited && duration_limit.is_some();
+                let outcome = if ends { Outcome::OverLimit } else { Outcome::Done };
+                self.step(osd, Event::DeviceDone(submission.id, outcome));
             }
             Effect::Send(envelope) => {
                 let from = envelope.from.expect("no OSD sends as the router");

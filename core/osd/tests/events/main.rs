@@ -3,6 +3,7 @@
 mod bench;
 mod benchmark;
 mod classes;
+mod device;
 mod ops;
 mod recovery;
 mod snapshots;

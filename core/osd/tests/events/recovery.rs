@@ -152,6 +152,39 @@ fn a_copy_that_takes_no_part_any_more_frees_its_slot() {
     assert_eq!(bench.osds[1].unfinished(), None);
 }
 
+/// Revoked in the middle, refused as long as there is no room, and ended when there is some.
+#[test]
+fn a_disk_without_room_takes_no_backfills() {
+    let mut bench = two([&[1, 2, 3, 4, 5, 6, 7, 8], &[]], options());
+    bench.activate(PG, filling(interval(2, &[0]), 1));
+    let mut effects = Vec::new();
+    bench.osds[1].set_backfill_full(true, &mut effects);
+    assert!(effects.is_empty(), "nobody has asked yet");
+    let seen = bench.run();
+    assert!(seen.contains(&"osd.1 to osd.0: revoked".to_owned()), "{seen:?}");
+    assert!(!seen.iter().any(|line| line.contains("push")), "{seen:?}");
+    assert_eq!(bench.osds[1].unfinished(), None, "it holds no slot for anybody");
+    bench.osds[1].set_backfill_full(false, &mut effects);
+    let retry = bench.now + options().backfill_retry_interval;
+    bench.run_until(retry + Span::from_millis(1000));
+    bench.check_copies(&[0, 1], &[1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+/// What it has begun to fill it with stops too.
+#[test]
+fn a_disk_that_gets_full_stops_the_backfill_that_fills_it() {
+    let mut bench = two([&[1, 2, 3], &[]], options());
+    bench.hold(|effect| matches!(effect, Effect::Send(e) if matches!(e.message, Message::Push(_))));
+    bench.activate(PG, filling(interval(2, &[0]), 1));
+    bench.run();
+    let mut effects = Vec::new();
+    bench.osds[1].set_backfill_full(true, &mut effects);
+    let revoked = |effect: &Effect| matches!(effect, Effect::Send(e) if e.message == Message::ReserveRevoked && e.to == OsdId::new(0));
+    assert_eq!(effects.iter().filter(|effect| revoked(effect)).count(), 1, "{effects:?}");
+    bench.osds[1].set_backfill_full(true, &mut effects);
+    assert_eq!(effects.len(), 1, "it says so once");
+}
+
 /// The target lacks 2, has 3 in another version and longer, and has 9, which it should not. (Nobody waited for 9 to be removed:
 /// when the group handed over meanwhile, it stayed.)
 #[test]

@@ -169,6 +169,7 @@ fn a_clone_waits_until_every_copy_has_what_it_is_made_from() {
         client: ClientId::new(1),
         kind: OpKind::Write,
         traced: false,
+        background: false,
         resent: false,
         pg: PG,
         object: ObjectNo(CHILD),

@@ -3,10 +3,10 @@
 use super::charts::charts;
 use super::table::print;
 use crate::charts::Chart;
-use crate::number::{self, plain};
 use crate::page::{ChartView, Style, chart_view, machine_rows};
 use crate::palette::looks_in_order;
 use askama::Template;
+use loadline_draw::number::{self, plain};
 use loadline_study::{
     CheckpointFigure, CheckpointResult, CheckpointSetupResult, NamedValue, RunFacts,
 };

@@ -1,7 +1,7 @@
 //! The result table of a checkpoint study, and its ratios, in a terminal.
 
-use crate::number;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use loadline_draw::number;
 use loadline_study::{CheckpointFigure, CheckpointResult, CheckpointSetupResult, ComparedRatio};
 use std::fmt::Write;
 

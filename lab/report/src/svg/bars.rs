@@ -1,10 +1,9 @@
 //! Horizontal bars, one per setup, with the published value marked beside ours.
 
 use super::NARROW;
-use super::canvas::{Anchor, Canvas, text_width};
 use super::frame::{Plot, value_axis};
-use super::scale::Scale;
 use crate::palette::Look;
+use loadline_draw::{Anchor, Canvas, Scale, text_width};
 
 /// Bars from zero on one linear axis.
 pub(crate) struct BarChart {

@@ -1,11 +1,9 @@
 //! Percentiles on one logarithmic axis: a row per setup, a dot per percentile.
 
 use super::NARROW;
-use super::canvas::{Anchor, Canvas, text_width};
 use super::frame::{Plot, value_axis};
-use super::scale::Scale;
-use crate::number;
 use crate::palette::Look;
+use loadline_draw::{Anchor, Canvas, Scale, number, text_width};
 
 /// Rows of dots that share a logarithmic axis.
 pub(crate) struct DotChart {

@@ -1,9 +1,8 @@
 //! The box that data is drawn in, its axes and its legend.
 
 use super::bars::diamond;
-use super::canvas::{Anchor, Canvas, text_width};
-use super::scale::Scale;
 use crate::palette::Look;
+use loadline_draw::{Anchor, Canvas, Scale, text_width};
 
 /// The data's box in pixels.
 #[derive(Clone, Copy, Debug)]

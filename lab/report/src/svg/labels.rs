@@ -1,7 +1,7 @@
 //! Names beside lines: each where it hides least.
 
-use super::canvas::{FONT, text_width};
 use super::frame::Plot;
+use loadline_draw::{FONT, text_width};
 
 /// Places tried along each line.
 const TRIES: usize = 40;

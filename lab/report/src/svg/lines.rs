@@ -1,11 +1,10 @@
 //! Courses over time, one line per setup, each named where it runs.
 
 use super::NARROW;
-use super::canvas::{Anchor, Canvas};
 use super::frame::{Entry, Plot, legend, time_axes};
 use super::labels::place_labels;
-use super::scale::Scale;
 use crate::palette::Look;
+use loadline_draw::{Anchor, Canvas, Scale};
 use std::fmt::Write;
 
 /// Lines over seconds.

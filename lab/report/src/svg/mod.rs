@@ -1,19 +1,18 @@
-//! Charts as SVG text: a small writer, scales, and one file per kind of chart.
+//! Charts as SVG text, one file per kind of chart.
 //!
 //! Colours and fonts come from classes, so that the same drawing follows the page's ground when it
 //! stands in one, and carries its own style sheet when it stands in a file.
 
+mod alone;
 mod bars;
-mod canvas;
 mod dots;
 mod frame;
 mod labels;
 mod lines;
-mod scale;
 mod stacks;
 
+pub(crate) use alone::{SHAPES, standalone};
 pub(crate) use bars::{Bar, BarChart, Mark};
-pub(crate) use canvas::{SHAPES, standalone};
 pub(crate) use dots::{DotChart, DotRow};
 pub(crate) use lines::{Line, LineChart};
 pub(crate) use stacks::{StackChart, StackRow};

@@ -1,10 +1,8 @@
 //! Stacked horizontal bars: of what a total is made.
 
 use super::NARROW;
-use super::canvas::{Anchor, Canvas, text_width};
 use super::frame::{Entry, Plot, legend, value_axis};
-use super::scale::Scale;
-use crate::number;
+use loadline_draw::{Anchor, Canvas, Scale, number, text_width};
 
 /// Rows of parts that share one linear axis.
 pub(crate) struct StackChart {

@@ -149,6 +149,10 @@ impl CheckpointStudy {
     /// [`InputError`] naming file, line and field for anything that cannot be used.
     pub fn new(inputs: &Inputs) -> Result<CheckpointStudy, InputError> {
         let source = &inputs.study;
+        if let Some(load) = &inputs.load {
+            let reason = "a checkpoint study's clients put keys, which no fio job describes: leave --load out";
+            return Err(InputError::new(format!("--load {}", load.file), reason));
+        }
         let file = read_file(source, &inputs.overrides)?;
         check(&file).map_err(|(field, reason)| inputs.refuse(field, reason))?;
         let drive = StoreDrive::parse(&inputs.drive)?;

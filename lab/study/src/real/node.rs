@@ -6,6 +6,7 @@ use crate::place::{ClientKind, HostPlace};
 use crate::plan::Job;
 use crate::study::Study;
 use loadline_base::Bytes;
+use loadline_cluster::settings::DriveLimits;
 use loadline_host::{
     BackendChoice, Direct, DirectAsk, DirectClient, DiskSpec, Engine, EngineConfig, ImageSpec,
     ListenAt, Mail, Mailbox,
@@ -104,6 +105,7 @@ fn config(
         medium: study.drive.medium,
         preset: preset(setup.preset).expect("the setup has been read"),
         settings: setup.stored().clone(),
+        drive_limits: DriveLimits::default(),
         cache: CACHE,
         log_mode: LOG_MODE,
         protection: PROTECTION,

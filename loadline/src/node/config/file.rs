@@ -37,6 +37,9 @@ pub(super) struct NodeFile {
     pub(super) direct: Option<Typed<Direct>>,
     #[serde(deserialize_with = "from_text")]
     pub(super) backend: Option<Typed<BackendChoice>>,
+    pub(super) limits: LimitsTyped,
+    /// By the class's name.
+    pub(super) class: BTreeMap<String, ClassTyped>,
     /// Section, option, value.
     pub(super) settings: BTreeMap<String, BTreeMap<String, Value>>,
 }
@@ -64,6 +67,23 @@ pub(super) struct NbdTyped {
     pub(super) tcp: Option<SocketAddr>,
     /// Known, so that it is refused with a reason.
     pub(super) tls: Option<toml::Value>,
+}
+
+/// The files of duration limit descriptors that were uploaded to every disk.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct LimitsTyped {
+    pub(super) reads: Option<PathBuf>,
+    pub(super) writes: Option<PathBuf>,
+}
+
+/// On what terms a class's requests go to the disks: short for three options of every OSD.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ClassTyped {
+    pub(super) priority: Option<String>,
+    pub(super) level: Option<Value>,
+    pub(super) limit: Option<Value>,
 }
 
 /// A setting's value: options take text, and a file may leave the quotes out where it is no text.

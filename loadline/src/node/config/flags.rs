@@ -151,6 +151,8 @@ impl From<ServeArgs> for NodeFile {
             profile: args.profile,
             direct: args.direct,
             backend: args.backend,
+            limits: Default::default(),
+            class: BTreeMap::new(),
             settings: BTreeMap::from([("osd".to_owned(), settings)]),
         }
     }

@@ -1,17 +1,21 @@
 //! From what was typed to what was meant: defaults, and the rules that concern more than one field.
 
-use super::file::{NbdTyped, NodeFile, OsdTyped};
+use super::file::{LimitsTyped, NbdTyped, NodeFile, OsdTyped, Value};
 use super::words::Typed;
 use super::{ImageConfig, NodeConfig, OsdConfig};
 use crate::node::reach::default_dir;
 use loadline_base::Bytes;
-use loadline_cluster::settings::{Change, Enforcement, Refused, Scope, Settings, Target};
+use loadline_cluster::settings::{
+    Change, DriveLimits, Enforcement, Refused, Scope, Settings, Target,
+};
 use loadline_device::Medium;
+use loadline_device::cdl::{Limits, Page};
 use loadline_host::admin::api::Who;
 use loadline_osd::OsdSet;
-use loadline_qos::{LOADLINE_PRESET, Preset};
+use loadline_qos::{LOADLINE_PRESET, Preset, ServiceClass};
 use loadline_store::paged::{LogMode, Protection};
-use std::path::Path;
+use loadline_study::unknown;
+use std::path::{Path, PathBuf};
 
 /// The published studies' number of copies, where there are so many OSDs.
 const COPIES: u32 = 3;
@@ -72,7 +76,8 @@ impl NodeFile {
     pub(super) fn meant(self, folder: &Path) -> Result<NodeConfig, Fault> {
         let preset = self.preset.map_or(&LOADLINE_PRESET, |preset| preset.0);
         let medium = typed(self.medium, Medium::Ssd);
-        let settings = self.settings(preset, medium)?;
+        let drive_limits = limits(&self.limits, folder)?;
+        let settings = self.settings(preset, medium, drive_limits)?;
         let dir = folder.join(self.dir.clone().unwrap_or_else(default_dir));
         let osds = osds(&self.osds, &dir)?;
         let copies = copies(self.copies, osds.len() as u32)?;
@@ -95,6 +100,7 @@ impl NodeFile {
             preset,
             direct: typed(self.direct, Default::default()),
             backend: typed(self.backend, Default::default()),
+            drive_limits,
             settings,
             dir,
         })
@@ -121,7 +127,12 @@ impl NodeFile {
     }
 
     /// The settings as one change, tried on the option table.
-    fn settings(&self, preset: &Preset, medium: Medium) -> Result<Change, Fault> {
+    fn settings(
+        &self,
+        preset: &Preset,
+        medium: Medium,
+        drive_limits: DriveLimits,
+    ) -> Result<Change, Fault> {
         let osds = Target::Stored(Scope::Osds);
         let mut change = Change::default();
         if let Some(scheduler) = &self.scheduler {
@@ -129,6 +140,9 @@ impl NodeFile {
         }
         if let Some(profile) = &self.profile {
             change = change.and_set(osds, "osd_mclock_profile", profile);
+        }
+        for (option, value) in self.class_options()? {
+            change = change.and_set(osds, option, &value);
         }
         for (section, options) in &self.settings {
             let scope = match section.parse() {
@@ -146,10 +160,45 @@ impl NodeFile {
         }
         let media = vec![medium; self.osds.len()];
         let mut settings = Settings::new(*preset, &media, Enforcement::Refuse);
+        for osd in settings.osds().collect::<Vec<_>>() {
+            settings.set_drive_limits(osd, drive_limits);
+        }
         match settings.apply(&change) {
             Ok(_) => Ok(change),
             Err(refused) => Err(self.blame(&refused)),
         }
+    }
+
+    /// What the sections `class.*` say, as options of every OSD.
+    fn class_options(&self) -> Result<Vec<(&'static str, String)>, Fault> {
+        let mut options = Vec::new();
+        for (name, typed) in &self.class {
+            let class = ServiceClass::SHARED.into_iter().find(|class| class.name() == name);
+            let Some(class) = class else {
+                let known = ServiceClass::SHARED.map(ServiceClass::name);
+                return Err(Fault::at("class", name, unknown("class", name, known)));
+            };
+            let names = Settings::device_options_of(class).expect("a shared class has options");
+            let level = typed.level.as_ref().map(Value::text);
+            let limit = typed.limit.as_ref().map(Value::text);
+            let values = [typed.priority.clone(), level, limit];
+            options.extend(
+                names.into_iter().zip(values).filter_map(|(name, value)| Some((name, value?))),
+            );
+        }
+        Ok(options)
+    }
+
+    /// The field of a class's section that a refusal of an option is about.
+    fn class_field(&self, says: &str) -> Option<Fault> {
+        self.class.keys().find_map(|name| {
+            let class = ServiceClass::SHARED.into_iter().find(|class| class.name() == name)?;
+            let names = Settings::device_options_of(class)?;
+            let fields = ["priority", "level", "limit"];
+            let named = names.iter().zip(fields).filter(|(option, _)| says.contains(**option));
+            let (_, field) = named.max_by_key(|(option, _)| option.len())?;
+            Some(Fault::at(field, &format!("[class.{name}]"), says))
+        })
     }
 
     /// The field that a refusal is about: its sentence names the option, of which one may begin like another.
@@ -162,10 +211,28 @@ impl NodeFile {
         let named = options.filter(|option| says.contains(option.as_str()));
         match named.max_by_key(|option| option.len()) {
             Some(option) => Fault::at("settings", option, says),
+            None if says.contains("osd_device_") => {
+                self.class_field(&says).expect("only a class's section names the option")
+            }
             None if says.contains("osd_op_queue") => Fault::new("scheduler", says),
             None => Fault::new("profile", says),
         }
     }
+}
+
+/// The duration limits that every disk holds, from the files that were uploaded to them.
+fn limits(typed: &LimitsTyped, folder: &Path) -> Result<DriveLimits, Fault> {
+    let read = |field: &'static str, path: &Option<PathBuf>| {
+        let Some(path) = path else { return Ok(Limits::default()) };
+        let shown = folder.join(path);
+        let text = std::fs::read_to_string(&shown).map_err(|error| {
+            Fault::new(field, format!("{}: cannot be read: {error}", shown.display()))
+        })?;
+        let page = Page::parse(&text)
+            .map_err(|error| Fault::new(field, format!("{}: {error}", shown.display())))?;
+        Ok(*page.limits())
+    };
+    Ok(DriveLimits { reads: read("reads", &typed.reads)?, writes: read("writes", &typed.writes)? })
 }
 
 fn typed<T>(typed: Option<Typed<T>>, default: T) -> T {

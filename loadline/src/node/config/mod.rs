@@ -16,7 +16,7 @@ pub(crate) use flags::ServeArgs;
 use crate::failure::Failure;
 use file::NodeFile;
 use loadline_base::Bytes;
-use loadline_cluster::settings::Change;
+use loadline_cluster::settings::{Change, DriveLimits};
 use loadline_device::Medium;
 use loadline_host::{BackendChoice, Direct};
 use loadline_qos::Preset;
@@ -57,6 +57,8 @@ pub(crate) struct NodeConfig {
     pub(crate) direct: Direct,
     /// How disks and sockets are reached.
     pub(crate) backend: BackendChoice,
+    /// The duration limits that every disk holds.
+    pub(crate) drive_limits: DriveLimits,
     /// Settings for the stored level, scheduler and profile among them. The option table accepts them together.
     pub(crate) settings: Change,
 }

@@ -5,6 +5,7 @@ use clap::{CommandFactory, Parser};
 use loadline_base::Bytes;
 use loadline_cluster::settings::{Change, Scope, Target};
 use loadline_device::Medium;
+use loadline_device::cdl::{Descriptor, Limit, Limits, Page, PageKind, Unit};
 use loadline_host::{BackendChoice, Direct};
 use loadline_osd::OsdId;
 use loadline_store::paged::{LogMode, Protection};
@@ -181,6 +182,57 @@ fn a_bad_file_is_refused_with_its_place() {
     );
     check("\"osd.1\"", "\"osd.7\"", "26: settings: there is no osd.7");
     check("450.5", "\"fast\"", "27: settings: osd_mclock_max_capacity_iops_hdd cannot be `fast`");
+}
+
+/// What `cdladm save` writes for a drive with guidelines of 50 and 100 ms for reads.
+fn limits_file() -> String {
+    let mut limits = Limits::default();
+    for (descriptor, time) in limits.descriptors.iter_mut().zip([5, 10]) {
+        let guideline = Limit { time, ..Limit::default() };
+        *descriptor =
+            Descriptor { unit: Unit::TenMilliseconds, guideline, ..Descriptor::default() };
+    }
+    Page::new(PageKind::T2A, limits).unwrap().file()
+}
+
+#[test]
+fn classes_are_short_for_options_and_limits_are_judged_by_the_drives() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("t2a.cdl"), limits_file()).unwrap();
+    let parse = |class: &str| {
+        let text =
+            format!("osds = [{{ path = \"osd.0\" }}]\nlimits = {{ reads = \"t2a.cdl\" }}\n{class}");
+        NodeConfig::parse("node.toml", folder.path(), &text)
+    };
+    let config = parse("[class.client]\npriority = \"rt\"\nlevel = 2\nlimit = \"70 ms\"").unwrap();
+    let all = Target::Stored(Scope::Osds);
+    let settings = Change::set(all, "osd_device_client_prioclass", "rt")
+        .and_set(all, "osd_device_client_prio", "2")
+        .and_set(all, "osd_device_client_limit", "70 ms");
+    assert_eq!(config.settings, settings);
+    assert_eq!(loadline_osd::guidelines(&config.drive_limits.reads).count(), 2);
+
+    let check = |class: &str, says: &str| {
+        let error = parse(class).expect_err(says);
+        assert!(error.starts_with(says), "{error}");
+    };
+    check(
+        "[class.client]\nlimit = \"20 ms\"",
+        "node.toml:3: limit: the drive of osd.0 holds no duration limit within 20 ms",
+    );
+    check(
+        "[class.client]\npriority = \"high\"",
+        "node.toml:3: priority: osd_device_client_prioclass cannot be `high`: it takes one of none, rt, be, idle",
+    );
+    check("[class.clients]", "node.toml:3: class: there is no class `clients`");
+    check("[class.client]\nlimits = 3", "node.toml:4: unknown field `limits`");
+    let error = NodeConfig::parse(
+        "node.toml",
+        folder.path(),
+        "osds = [{ path = \"osd.0\" }]\n[class.client]\nlimit = \"70 ms\"",
+    );
+    let says = "node.toml:2: limit: the drive of osd.0 is not known to hold duration limits";
+    assert!(error.unwrap_err().starts_with(says));
 }
 
 /// A flag beside a file would have to be read as a change of it, or be ignored.

@@ -17,7 +17,7 @@ use crate::{
     LoopOptions, OpenedDisk,
 };
 use loadline_base::{Bytes, Span};
-use loadline_cluster::settings::{Change, Refused};
+use loadline_cluster::settings::{Change, DriveLimits, Refused};
 use loadline_cluster::{Cluster, PoolSpec, StartError};
 use loadline_device::Medium;
 use loadline_osd::OsdId;
@@ -59,6 +59,8 @@ pub struct EngineConfig {
     pub preset: &'static Preset,
     /// Settings for the stored level of a new node.
     pub settings: Change,
+    /// The duration limits that every disk holds.
+    pub drive_limits: DriveLimits,
     /// Memory for pages of each OSD.
     pub cache: Bytes,
     /// When a write is answered.

@@ -124,7 +124,8 @@ impl Engine {
 
     fn issue(&mut self, client: ClientId, command: SlotId, op: NewOp) {
         let NewOp { kind, pool, object, offset, length, at, data } = op;
-        let target = Target { client, kind, traced: false, pool, object, offset, length };
+        let target =
+            Target { client, kind, traced: false, background: false, pool, object, offset, length };
         let (id, envelope) = self.cluster.issue(self.now, &target, data);
         self.clients.parts.insert(id.slot.get(), Part { command, at, length });
         self.effects.extend(envelope.map(Effect::Send));

@@ -30,6 +30,9 @@ impl NodeSettings {
     pub(super) fn new(config: &EngineConfig) -> Result<NodeSettings, BootError> {
         let media = vec![config.medium; config.disks.len()];
         let mut levels = Settings::new(*config.preset, &media, Enforcement::Refuse);
+        for osd in levels.osds().collect::<Vec<_>>() {
+            levels.set_drive_limits(osd, config.drive_limits);
+        }
         levels.apply(&config.settings)?;
         for osd in levels.osds().collect::<Vec<_>>() {
             levels.start(osd);

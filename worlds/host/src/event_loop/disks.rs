@@ -5,7 +5,7 @@ use super::{DiskId, Happening, Purpose};
 use crate::OpenedDisk;
 use crate::backend::{Arena, Backend, Block, Call};
 use loadline_base::{Bytes, SlotId, Slots};
-use loadline_device::{Kind, Outcome, Priority, Request};
+use loadline_device::{Kind, Outcome, Priority, PriorityClass, Request};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::io;
@@ -15,6 +15,7 @@ use std::io;
 pub(super) struct Disks {
     disks: Slots<Disk>,
     real_time_refused: bool,
+    limits_refused: bool,
 }
 
 #[derive(Debug)]
@@ -78,6 +79,11 @@ impl Disks {
         self.real_time_refused
     }
 
+    /// Whether the system has refused a duration limit.
+    pub(super) fn limits_refused(&self) -> bool {
+        self.limits_refused
+    }
+
     fn at(&self, id: DiskId) -> &Disk {
         self.disks.at(slot(id))
     }
@@ -115,11 +121,12 @@ impl Disks {
         let disk = self.disks.at_mut(slot(id));
         let (block, result) = match call {
             Call::Read { block, .. } | Call::Write { block, .. } => {
-                let refused = result == Err(Errno::PERM);
-                if refused && transfer.request.priority != Priority::default() {
-                    // A real-time class is a privilege; without it the request goes with the default one.
-                    self.real_time_refused = true;
-                    transfer.request.priority = Priority::default();
+                let milder =
+                    result.err().and_then(|error| milder(transfer.request.priority, error));
+                if let Some(milder) = milder {
+                    self.real_time_refused |= result == Err(Errno::PERM);
+                    self.limits_refused |= result != Err(Errno::PERM);
+                    transfer.request.priority = milder;
                     return disk.move_next(id, transfer, block, backend);
                 }
                 let result = result.and_then(|moved| disk.take_moved(&mut transfer, &block, moved));
@@ -234,9 +241,9 @@ impl Disk {
         Happening::DiskDone {
             disk,
             token: transfer.token,
-            outcome: if result.is_ok() { Outcome::Done } else { Outcome::Failed },
+            outcome: outcome(result),
             data,
-            error: result.err().map(Errno::raw_os_error),
+            error: result.err().filter(|error| *error != Errno::TIME).map(Errno::raw_os_error),
         }
     }
 }
@@ -258,8 +265,56 @@ fn no_discard(errno: Errno) -> Result<(), Errno> {
     if unknown.contains(&errno) { Ok(()) } else { Err(errno) }
 }
 
+/// What an answer of the kernel means. With ETIME it tells, from 6.5 on, that the drive ended a command for its duration
+/// limit.
+fn outcome(result: Result<(), Errno>) -> Outcome {
+    match result {
+        Ok(()) => Outcome::Done,
+        Err(Errno::TIME) => Outcome::OverLimit,
+        Err(_) => Outcome::Failed,
+    }
+}
+
+/// The priority with which a request may go that the system has refused; `None` if its priority is not the reason. A
+/// real-time class is a privilege; a descriptor is an invalid word to kernels before 6.5, and to drives without limits.
+fn milder(priority: Priority, error: Errno) -> Option<Priority> {
+    match error {
+        Errno::PERM if priority.class() != PriorityClass::None => {
+            Some(Priority::default().with_descriptor(priority.descriptor()))
+        }
+        Errno::INVAL | Errno::OPNOTSUPP if priority.descriptor() != 0 => {
+            Some(priority.with_descriptor(0))
+        }
+        _ => None,
+    }
+}
+
 /// The word without a level where it has no class: the kernel takes that for an error (`block/ioprio.c`).
 fn kernel_word(priority: Priority) -> u16 {
     let word = priority.word();
     if word >> 13 == 0 { word & !7 } else { word }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_was_ended_for_time_has_not_failed() {
+        assert_eq!(outcome(Ok(())), Outcome::Done);
+        assert_eq!(outcome(Err(Errno::TIME)), Outcome::OverLimit);
+        assert_eq!(outcome(Err(Errno::IO)), Outcome::Failed);
+    }
+
+    #[test]
+    fn a_refused_word_loses_what_was_refused_and_nothing_else() {
+        let limited = Priority::new(PriorityClass::RealTime, 2).with_descriptor(3);
+        let without_class = Priority::default().with_descriptor(3);
+        assert_eq!(milder(limited, Errno::PERM), Some(without_class));
+        assert_eq!(milder(without_class, Errno::PERM), None);
+        let without_limit = Priority::new(PriorityClass::RealTime, 2);
+        assert_eq!(milder(limited, Errno::INVAL), Some(without_limit));
+        assert_eq!(milder(without_limit, Errno::INVAL), None);
+        assert_eq!(milder(limited, Errno::IO), None);
+    }
 }

@@ -65,6 +65,11 @@ impl<M> Loop<M> {
         self.disks.real_time_refused()
     }
 
+    /// Whether the system has refused a duration limit to this process. Such requests go without one.
+    pub fn limits_refused(&self) -> bool {
+        self.disks.limits_refused()
+    }
+
     /// The loop's clock, for stamps that shall agree with its time.
     pub fn clock(&self) -> Clock {
         self.clock

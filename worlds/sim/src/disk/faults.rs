@@ -24,6 +24,8 @@ pub struct FaultCounts {
     pub failed_writes: u64,
     /// Writes that were sent elsewhere.
     pub misdirected_writes: u64,
+    /// Requests that were ended because their duration limit had passed.
+    pub over_limit: u64,
     /// Flushes that were made to fail.
     pub failed_flushes: u64,
     /// Times the power went.
@@ -37,6 +39,8 @@ pub struct FaultCounts {
 pub(super) enum Fate {
     Sound,
     Fails,
+    /// Ended because its duration limit had passed.
+    OverLimit,
 }
 
 /// The faults that are still to come.

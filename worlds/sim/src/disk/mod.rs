@@ -40,7 +40,9 @@
 //! another sector than was asked for; a sector holds bytes that nobody wrote, unless it rotted; a request is answered
 //! twice, or not at all while the power is on; the size changes.
 //!
-//! Priorities and duration limits are accepted and make no difference here.
+//! **A request that is ended for its duration limit** is carried out like one that fails, and answered with `OverLimit`:
+//! a read returns nothing, a write has changed some of its sectors. Only a share that a test asked for ends so; otherwise
+//! priorities and duration limits are accepted and make no difference here.
 //!
 //! Equal seeds and equal calls give equal answers. A clone is another disk with the same contents, requests in
 //! flight and future; it costs a pointer per MiB of the disk's size and per block written since the last flush.

@@ -24,6 +24,8 @@ pub struct SimDisk {
     /// What is due when; equal times in random order.
     due: BinaryHeap<Reverse<(Time, u32, SlotId)>>,
     submitted: u64,
+    /// Share of the requests with a duration limit that are ended for it.
+    over_limit_percent: u8,
 }
 
 #[derive(Clone)]
@@ -55,6 +57,7 @@ impl SimDisk {
             in_flight: Slots::new(),
             due: BinaryHeap::new(),
             submitted: 0,
+            over_limit_percent: 0,
         }
     }
 
@@ -79,7 +82,13 @@ impl SimDisk {
         self.assert_well_formed(request, &data);
         self.traffics.count(request);
         let place = request.offset..request.offset + request.length.get();
-        let (fate, range) = self.faults.meet(request.kind, place);
+        let (mut fate, range) = self.faults.meet(request.kind, place);
+        let percent = u64::from(self.over_limit_percent);
+        // Drawn on disks only that end some: on the others limits do not change what a seed tells.
+        if percent > 0 && request.duration_limit.is_some() && self.rng.below(100) < percent {
+            self.faults.counts.over_limit += 1;
+            fate = Fate::OverLimit;
+        }
         assert!(range.end <= self.spec.size.get(), "a write goes astray inside the disk");
         self.submitted += 1;
         let slot = self.in_flight.acquire(InFlight {
@@ -206,6 +215,12 @@ impl SimDisk {
         }
     }
 
+    /// Ends this share of the requests that have a duration limit as if it had passed.
+    pub fn end_over_limit(&mut self, percent: u8) {
+        assert!(percent <= 100, "a share is at most 100 percent");
+        self.over_limit_percent = percent;
+    }
+
     /// Makes reads fail that touch `range`.
     pub fn fail_reads(&mut self, range: Range<u64>, trouble: Trouble) {
         self.faults.fail_reads(range, trouble);
@@ -230,7 +245,7 @@ impl SimDisk {
     /// Carries a request out on the contents, at the moment of its answer.
     fn carry_out(&mut self, request: &mut InFlight) -> Outcome {
         let InFlight { range, data, fate, .. } = request;
-        let failed = *fate == Fate::Fails;
+        let failed = *fate != Fate::Sound;
         match request.kind {
             Kind::Read if !failed => {
                 data.resize((range.end - range.start) as usize, 0);
@@ -251,7 +266,11 @@ impl SimDisk {
             Kind::Flush if failed => self.contents.flush_failed(request.covers_before),
             Kind::Flush => self.contents.flush(request.covers_before),
         }
-        if failed { Outcome::Failed } else { Outcome::Done }
+        match fate {
+            Fate::Sound => Outcome::Done,
+            Fate::Fails => Outcome::Failed,
+            Fate::OverLimit => Outcome::OverLimit,
+        }
     }
 
     /// Most drives forget a discarded range at once, some ignore the hint, some do either sector by sector.

@@ -3,9 +3,13 @@
 //!
 //! The seeds of failing histories are printed. A history that found a bug is retold in `regressions.rs`.
 
-use crate::world::{DOWN, GONE, OUT, RUNS, Shape, World, engine, settings, store};
+use crate::world::{
+    DOWN, GONE, OUT, RUNS, Shape, World, ending_drive, engine, quick_drive, settings, store,
+};
 use loadline_base::{Rng, Span};
 use loadline_cluster::settings::Settings;
+use loadline_osd::OsdId;
+use loadline_sim::OsdDrive;
 
 const SEEDS: u64 = 200;
 
@@ -24,10 +28,28 @@ fn random_settings(rng: &mut Rng) -> Settings {
 /// One history; the answer is its trace.
 pub(crate) fn history(seed: u64) -> u64 {
     let mut rng = Rng::for_purpose(seed, 1);
+    let settings = random_settings(&mut rng);
+    told(seed, rng, settings, quick_drive()).sim.workload().trace
+}
+
+/// The same on drives that end requests for time: how many they ended.
+fn history_under_limits(seed: u64) -> u64 {
+    let mut rng = Rng::for_purpose(seed, 2);
     let mut settings = random_settings(&mut rng);
+    for class in ["client", "background_recovery", "background_best_effort"] {
+        if rng.below(3) > 0 {
+            store(&mut settings, &format!("osd_device_{class}_limit"), "20 ms");
+        }
+    }
+    let mut world = told(seed, rng, settings, ending_drive(seed));
+    (0..4).map(|osd| world.sim.cluster().osd(OsdId::new(osd)).over_limit()).sum()
+}
+
+/// A history to its end, judged.
+fn told(seed: u64, mut rng: Rng, mut settings: Settings, drive: OsdDrive) -> World {
     let objects = [8, 60, 400][rng.below(3) as usize];
     let worker_time = Span::from_micros([15, 15, 250][rng.below(3) as usize]);
-    let shape = Shape { seed, pgs: 6, objects, depth: 1 + rng.below(40), worker_time };
+    let shape = Shape { seed, pgs: 6, objects, depth: 1 + rng.below(40), worker_time, drive };
     let mut world = World::new(&settings, shape);
     if rng.below(2) == 0 {
         world.prefill(objects);
@@ -47,7 +69,7 @@ pub(crate) fn history(seed: u64) -> u64 {
     world.run(Span::from_millis(5));
     world.settle();
     world.judge();
-    world.sim.workload().trace
+    world
 }
 
 fn change_profile(world: &mut World, settings: &mut Settings, rng: &mut Rng) {
@@ -62,6 +84,14 @@ fn whatever_happens_nothing_acknowledged_is_lost_and_all_copies_end_equal() {
     let fails = |seed: &u64| std::panic::catch_unwind(|| history(*seed)).is_err();
     let failing: Vec<u64> = (0..SEEDS).filter(fails).collect();
     assert!(failing.is_empty(), "histories that fail, for the reasons above: {failing:?}");
+}
+
+/// A request that was ended for time is not lost and not damaged: it is asked again.
+#[test]
+fn nothing_is_lost_on_drives_that_end_requests_for_time() {
+    let ended: u64 =
+        (0..40).inspect(|seed| println!("seed {seed}")).map(history_under_limits).sum();
+    assert!(ended > 1_000, "the drives end requests: {ended}");
 }
 
 #[test]

@@ -1,12 +1,16 @@
 //! A small cluster under a load that remembers what it was told, and the judge of what is left in the end.
 
 use loadline_base::{Rng, Span, Time};
-use loadline_cluster::settings::{Change, Enforcement, Scope, Settings, Target as Level};
+use loadline_cluster::settings::{
+    Change, DriveLimits, Enforcement, Scope, Settings, Target as Level,
+};
 use loadline_cluster::{Config, OsdState, PoolId, PoolSpec, Target};
 use loadline_device::Medium;
+use loadline_device::cdl::{Descriptor, Limit, Limits, Policy as Ends, Unit};
 use loadline_osd::{ClientId, OpKind, Options, OsdId, PgId, Policy};
 use loadline_qos::preset;
-use loadline_sim::{Done, Issue, Reads, Service, Sim, SimConfig, Workload};
+use loadline_sim::hdd::{Feature, HddSpec};
+use loadline_sim::{Done, Issue, Mechanical, OsdDrive, Reads, Service, Sim, SimConfig, Workload};
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
 
@@ -21,6 +25,10 @@ pub(crate) const OBJECT_BYTES: u64 = 64 << 10;
 pub(crate) fn settings(preset_name: &str, options: &[(&str, &str)]) -> Settings {
     let preset = preset(preset_name).expect("a preset's name");
     let mut settings = Settings::new(*preset, &[Medium::Ssd; 4], Enforcement::Refuse);
+    let limits = DriveLimits { reads: ending_limits(), writes: ending_limits() };
+    for osd in settings.osds().collect::<Vec<_>>() {
+        settings.set_drive_limits(osd, limits);
+    }
     for (option, value) in options {
         store(&mut settings, option, value);
     }
@@ -45,12 +53,6 @@ pub(crate) fn engine(settings: &Settings) -> (Policy, Options) {
 fn config(settings: &Settings, shape: &Shape) -> SimConfig {
     let (policy, options) = engine(settings);
     let asynchronous_above = settings.async_recovery_min_cost(OsdId::new(0));
-    let service = Service {
-        per_request: Span::from_micros(50),
-        per_mib: Span::from_micros(700),
-        slices: None,
-        reads: Reads::Beside,
-    };
     SimConfig {
         cluster: Config {
             osds: 4,
@@ -59,7 +61,7 @@ fn config(settings: &Settings, shape: &Shape) -> SimConfig {
             options,
             asynchronous_above,
         },
-        service,
+        drive: shape.drive.clone(),
         worker_time: shape.worker_time,
         link_delay: Span::from_micros(60),
         object_handling: Span::from_micros(500),
@@ -79,13 +81,43 @@ pub(crate) struct Shape {
     pub(crate) objects: u64,
     pub(crate) depth: u64,
     pub(crate) worker_time: Span,
+    pub(crate) drive: OsdDrive,
 }
 
 impl Default for Shape {
     fn default() -> Shape {
         let worker_time = Span::from_micros(15);
-        Shape { seed: 1, pgs: 6, objects: 60, depth: 16, worker_time }
+        Shape { seed: 1, pgs: 6, objects: 60, depth: 16, worker_time, drive: quick_drive() }
     }
+}
+
+pub(crate) fn quick_drive() -> OsdDrive {
+    OsdDrive::Calibrated(Service {
+        per_request: Span::from_micros(50),
+        per_mib: Span::from_micros(700),
+        slices: None,
+        reads: Reads::Beside,
+    })
+}
+
+/// Descriptors that end what takes longer than 20 ms, which is about two requests of the drive below.
+pub(crate) fn ending_limits() -> Limits {
+    let guideline = Limit { time: 2, policy: Ends::Abort };
+    let unit = Unit::TenMilliseconds;
+    let mut limits = Limits::default();
+    limits.descriptors[0] = Descriptor { unit, guideline, ..Descriptor::default() };
+    limits
+}
+
+/// A mechanical drive that ends requests for time.
+pub(crate) fn ending_drive(seed: u64) -> OsdDrive {
+    OsdDrive::Mechanical(Box::new(Mechanical {
+        spec: HddSpec::built_in("hdd-22tb-cdl").expect("the program has it"),
+        feature: Feature::DurationLimits,
+        reads: ending_limits(),
+        writes: ending_limits(),
+        seed,
+    }))
 }
 
 /// A closed loop that writes, and reads one op in four, and remembers what was acknowledged.
@@ -130,8 +162,16 @@ impl Scribe {
         let (offset, length) = (self.rng.below(15) as u32 * 4096, 4096);
         let end = if kind == OpKind::Write { u64::from(offset) + 4096 } else { 0 };
         let client = ClientId::new(self.rng.below(3) as u32);
-        let target =
-            Target { client, kind, traced: false, pool: self.pool, object, offset, length };
+        let target = Target {
+            client,
+            kind,
+            traced: false,
+            background: false,
+            pool: self.pool,
+            object,
+            offset,
+            length,
+        };
         self.open.insert(self.issued, (object, end));
         out.push(Issue { target, token: self.issued });
         self.issued += 1;

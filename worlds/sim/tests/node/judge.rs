@@ -1,8 +1,11 @@
 //! A node under a load, and the model that knows what each block may hold.
 
 use loadline_base::{Bytes, Rng, Span, Time};
-use loadline_cluster::settings::{Change, Enforcement, Scope, Settings, Target as Level};
+use loadline_cluster::settings::{
+    Change, DriveLimits, Enforcement, Scope, Settings, Target as Level,
+};
 use loadline_cluster::{Config, PoolId, PoolSpec, Target};
+use loadline_device::cdl::{Descriptor, Limit, Limits, Policy as Ends, Unit};
 use loadline_device::{ClassTag, Medium};
 use loadline_osd::{ClientId, Data, DiskFault, OpId, OpKind, Options, OsdId, Policy};
 use loadline_qos::{LOADLINE_PRESET, ServiceClass};
@@ -49,6 +52,8 @@ pub(crate) struct Judged {
     pub(crate) out: BTreeSet<u32>,
     /// Power cuts are survived only by what was flushed, so they need the mode that flushes.
     pub(crate) mode: LogMode,
+    /// How many of a hundred requests with a duration limit the disks end for time.
+    ended_percent: u8,
     known: BTreeMap<Block, Known>,
     busy: BTreeMap<Block, OpId>,
     under_way: BTreeMap<(u32, u32), UnderWay>,
@@ -101,7 +106,18 @@ pub(crate) fn config(settings: &Settings) -> Config {
 pub(crate) fn settings() -> Settings {
     let mut settings =
         Settings::new(LOADLINE_PRESET, &[Medium::Ssd; OSDS as usize], Enforcement::Refuse);
-    let change = Change::set(Level::Stored(Scope::Osds), "osd_async_recovery_min_cost", "3");
+    let mut limits = Limits::default();
+    let guideline = Limit { time: 1, policy: Ends::Abort };
+    limits.descriptors[0] =
+        Descriptor { unit: Unit::TenMilliseconds, guideline, ..Descriptor::default() };
+    for osd in settings.osds().collect::<Vec<_>>() {
+        settings.set_drive_limits(osd, DriveLimits { reads: limits, writes: limits });
+    }
+    let all = Level::Stored(Scope::Osds);
+    let change = Change::set(all, "osd_async_recovery_min_cost", "3")
+        .and_set(all, "osd_device_client_limit", "10 ms")
+        .and_set(all, "osd_device_background_recovery_limit", "10 ms")
+        .and_set(all, "osd_device_background_best_effort_limit", "10 ms");
     settings.apply(&change).expect("the option exists");
     for osd in settings.osds().collect::<Vec<_>>() {
         settings.start(osd);
@@ -125,21 +141,22 @@ pub(crate) fn stores(mode: LogMode) -> paged::Options {
 }
 
 impl Judged {
-    /// A new cluster with one pool of three copies.
-    pub(crate) fn new(seed: u64, mode: LogMode) -> Judged {
+    /// A new cluster with one pool of three copies, on disks that end so many of a hundred requests for time.
+    pub(crate) fn new(seed: u64, mode: LogMode, ended_percent: u8) -> Judged {
         let mut judged = Judged {
             rng: Rng::new(seed),
             node: None,
             down: BTreeSet::new(),
             out: BTreeSet::new(),
             mode,
+            ended_percent,
             known: BTreeMap::new(),
             busy: BTreeMap::new(),
             under_way: BTreeMap::new(),
             stamp: 0,
             acknowledged: 0,
         };
-        let disks = (0..OSDS).map(|osd| fresh_disk(seed ^ u64::from(osd + 1))).collect();
+        let disks = (0..OSDS).map(|osd| judged.fresh_disk(seed ^ u64::from(osd + 1))).collect();
         judged.boot(Time::ZERO, disks);
         let spec = PoolSpec {
             name: "p".into(),
@@ -152,6 +169,13 @@ impl Judged {
         let created = judged.node().run_until(|node| node.is_map_committed());
         assert!(created, "the pool is there");
         judged
+    }
+
+    /// A disk with an empty store.
+    pub(crate) fn fresh_disk(&self, seed: u64) -> SimDisk {
+        let mut disk = fresh_disk(seed);
+        disk.end_over_limit(self.ended_percent);
+        disk
     }
 
     pub(crate) fn node(&mut self) -> &mut DiskNode {
@@ -218,6 +242,7 @@ impl Judged {
             client: ClientId::new(self.rng.below(3) as u32),
             kind,
             traced: false,
+            background: false,
             pool: PoolId::new(0),
             object: ObjectNo(object),
             offset: first * BLOCK,
@@ -317,6 +342,7 @@ impl Judged {
             client: ClientId::new(0),
             kind: OpKind::Read,
             traced: false,
+            background: false,
             pool: PoolId::new(0),
             object: ObjectNo(object),
             offset: 0,

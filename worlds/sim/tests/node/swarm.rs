@@ -1,21 +1,37 @@
 //! Random histories.
 
-use crate::judge::{Judged, OSDS, fresh_disk};
+use crate::judge::{Judged, OSDS};
 use loadline_osd::OsdId;
 use loadline_sim::disk::CutStyle;
 use loadline_store::paged::LogMode;
 
+/// What a history showed.
+pub(crate) struct Told {
+    /// Blocks written and acknowledged.
+    acknowledged: u64,
+    /// Requests that the disks ended for time.
+    ended_for_time: u64,
+}
+
 /// One history from a seed.
-pub(crate) fn history(seed: u64) -> u64 {
+pub(crate) fn history(seed: u64) -> Told {
+    told(seed, 0)
+}
+
+/// One on disks that end so many of a hundred requests for their duration limit.
+fn told(seed: u64, ended_percent: u8) -> Told {
     let mode = if seed.is_multiple_of(2) { LogMode::Fsync } else { LogMode::LogOnly };
-    let mut judged = Judged::new(seed, mode);
+    let mut judged = Judged::new(seed, mode, ended_percent);
     let events = 12 + judged.rng.below(20);
     for _ in 0..events {
         load(&mut judged);
         happen(&mut judged);
     }
     judged.settle_and_check();
-    judged.acknowledged
+    let node = judged.node();
+    let counts = (0..OSDS).map(|osd| node.disk(OsdId::new(osd)).fault_counts());
+    let ended_for_time = counts.map(|counts| counts.over_limit).sum();
+    Told { acknowledged: judged.acknowledged, ended_for_time }
 }
 
 fn load(judged: &mut Judged) {
@@ -52,7 +68,8 @@ fn happen(judged: &mut Judged) {
         6 if judged.down.is_empty() && judged.node().is_clean() => {
             judged.node().take_down(id);
             let seed = judged.rng.next_u64();
-            judged.node().replace(id, fresh_disk(seed));
+            let disk = judged.fresh_disk(seed);
+            judged.node().replace(id, disk);
             judged.node().open(id);
         }
         7 => judged.crash(None),
@@ -70,8 +87,17 @@ fn happen(judged: &mut Judged) {
 
 #[test]
 fn nothing_acknowledged_is_lost() {
-    let acknowledged: u64 = (0..60).inspect(|seed| println!("seed {seed}")).map(history).sum();
+    let histories = (0..60).inspect(|seed| println!("seed {seed}")).map(history);
+    let acknowledged: u64 = histories.map(|told| told.acknowledged).sum();
     assert!(acknowledged > 10_000, "the load reaches the disks: {acknowledged} blocks");
+}
+
+/// A request that was ended for time is not lost and not damaged: it is asked again.
+#[test]
+fn nothing_acknowledged_is_lost_on_disks_that_end_requests_for_time() {
+    let histories = (100..120).inspect(|seed| println!("seed {seed}")).map(|seed| told(seed, 20));
+    let ended: u64 = histories.map(|told| told.ended_for_time).sum();
+    assert!(ended > 100, "the disks end requests: {ended}");
 }
 
 #[test]

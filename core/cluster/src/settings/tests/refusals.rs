@@ -1,6 +1,9 @@
 //! What is refused, and in which words.
 
 use super::*;
+use loadline_device::cdl::{Descriptor, Limit, Unit};
+use loadline_osd::ChosenLimit;
+use loadline_qos::ServiceClass;
 
 fn check(name: &str, prepare: &[Change], change: &Change, sentence: &str) {
     let mut settings = settings(name, &[Medium::Ssd; 2], Enforcement::Refuse);
@@ -54,6 +57,39 @@ fn what_would_be_taken_back_is_refused() {
         &Change::set(Target::RunTime(OSD), "osd_op_queue", "wpq"),
         "osd_op_queue is read only when an OSD starts: store it and restart the OSD",
     );
+}
+
+/// A drive of two guidelines, and one of which nothing is known.
+#[test]
+fn a_limit_that_a_drive_has_no_descriptor_for_is_refused() {
+    let mut limits = DriveLimits::default();
+    for (descriptor, time) in limits.reads.descriptors.iter_mut().zip([5, 10]) {
+        let guideline = Limit { time, ..Limit::default() };
+        *descriptor =
+            Descriptor { unit: Unit::TenMilliseconds, guideline, ..Descriptor::default() };
+    }
+    let mut settings = settings("loadline", &[Medium::Hdd; 2], Enforcement::Refuse);
+    settings.set_drive_limits(OSD, limits);
+    let (second, option) = (OsdId::new(1), "osd_device_client_limit");
+    let mut set = |target, value| settings.apply(&Change::set(target, option, value));
+    let own = |osd| Target::Stored(Scope::Osd(osd));
+    let refused = |answer: Result<_, Refused>| answer.unwrap_err().to_string();
+    assert_eq!(
+        refused(set(own(OSD), "20 ms")),
+        "the drive of osd.0 holds no duration limit within 20 ms: set osd_device_client_limit to at least 50 ms, \
+         its shortest"
+    );
+    assert_eq!(
+        refused(set(STORED, "50 ms")),
+        "the drive of osd.1 is not known to hold duration limits, which osd_device_client_limit needs: upload \
+         descriptors to it and name their file as `limits`"
+    );
+    assert!(set(own(OSD), "70 ms").is_ok());
+    assert!(set(own(second), "0").is_ok());
+    let reads = |osd| settings.osd_options(osd).device.of(ServiceClass::Client).reads;
+    let limit = Span::from_millis(70);
+    assert_eq!(reads(OSD), Some(ChosenLimit { limit, descriptor: 1 }));
+    assert_eq!(reads(second), None);
 }
 
 #[test]

@@ -218,7 +218,9 @@ impl From<Refused> for Refusal {
             Refused::AtStartOnly { .. }
             | Refused::ProfileOwns { .. }
             | Refused::GateClosed { .. }
-            | Refused::SleepUnderMclock { .. } => RefusalKind::Conflict,
+            | Refused::SleepUnderMclock { .. }
+            | Refused::LimitTooShort { .. }
+            | Refused::NoDriveLimits { .. } => RefusalKind::Conflict,
         };
         Refusal { kind, error: refused.to_string(), wanted: None }
     }

@@ -87,6 +87,9 @@ impl Findings {
         for osd in full.iter() {
             self.error(format!("{osd} is full: writes to its PGs wait for room"));
         }
+        for osd in engine.cluster.backfill_full_osds().iter().filter(|osd| !full.contains(*osd)) {
+            self.warn(format!("{osd} takes no backfills: less than 10 % of it is free"));
+        }
         for osd in osds.iter().filter(|osd| !full.contains(OsdId::new(osd.osd))) {
             if osd.used_bytes * 100 > osd.size_bytes * NEARLY_FULL {
                 let used = osd.used_bytes * 100 / osd.size_bytes;

@@ -191,6 +191,7 @@ impl Engine {
     /// One more OSD, down and out, without a disk.
     fn make_osd(&mut self) -> OsdId {
         let osd = self.settings.levels.add_osd(self.config.medium);
+        self.settings.levels.set_drive_limits(osd, self.config.drive_limits);
         self.settings.levels.start(osd);
         let (policy, options) = (self.settings.policy(osd), self.settings.options(osd));
         let stores = self.settings.store(&self.config);

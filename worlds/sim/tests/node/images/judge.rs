@@ -151,7 +151,16 @@ impl Judged {
         data: Data,
     ) {
         let client = ClientId::new(0);
-        let target = Target { client, kind, traced: false, pool: POOL, object, offset, length };
+        let target = Target {
+            client,
+            kind,
+            traced: false,
+            background: false,
+            pool: POOL,
+            object,
+            offset,
+            length,
+        };
         let id = self.node().issue(&target, data);
         self.under_way.insert(key(id), what);
         self.take_replies();

@@ -4,7 +4,7 @@ use crate::number;
 
 /// Maps values to pixels between two ends.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scale {
+pub struct Scale {
     low: f64,
     high: f64,
     start: f64,
@@ -14,20 +14,20 @@ pub(crate) struct Scale {
 
 impl Scale {
     /// A linear scale from zero to the first tick at or above `max`.
-    pub(crate) fn linear(max: f64, ticks: usize) -> Scale {
+    pub fn linear(max: f64, ticks: usize) -> Scale {
         let step = nice_step(max, ticks);
         let high = (max / step - 1e-9).ceil().max(1.0) * step;
         Scale { low: 0.0, high, start: 0.0, end: 1.0, log: false }
     }
 
     /// A linear scale from zero to exactly `max`: for time, where the run ends where it ends.
-    pub(crate) fn exact(max: f64) -> Scale {
+    pub fn exact(max: f64) -> Scale {
         Scale { low: 0.0, high: max.max(1.0), start: 0.0, end: 1.0, log: false }
     }
 
     /// A logarithmic scale that holds `min..=max`, widened to the next 1, 2 or 5 times a power
     /// of ten.
-    pub(crate) fn log(min: f64, max: f64) -> Scale {
+    pub fn log(min: f64, max: f64) -> Scale {
         assert!(0.0 < min && min <= max, "a logarithmic axis holds positive values");
         let low = log_steps(min / 10.0, min).last().copied().unwrap_or(min);
         let high = log_steps(max, max * 10.0).first().copied().unwrap_or(max);
@@ -36,12 +36,12 @@ impl Scale {
     }
 
     /// The same values between the pixels `start` and `end`; `end` may be the smaller one.
-    pub(crate) fn between(self, start: f64, end: f64) -> Scale {
+    pub fn between(self, start: f64, end: f64) -> Scale {
         Scale { start, end, ..self }
     }
 
     /// The pixel of `value`. A value that a logarithmic axis cannot show sits at its low end.
-    pub(crate) fn at(&self, value: f64) -> f64 {
+    pub fn at(&self, value: f64) -> f64 {
         let share = if self.log {
             (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
         } else {
@@ -51,12 +51,12 @@ impl Scale {
     }
 
     /// First and last pixel, first and last value.
-    pub(crate) fn ends(&self) -> [f64; 4] {
+    pub fn ends(&self) -> [f64; 4] {
         [self.start, self.end, self.low, self.high]
     }
 
     /// About `count` ticks with their labels.
-    pub(crate) fn ticks(&self, count: usize) -> Vec<(f64, String)> {
+    pub fn ticks(&self, count: usize) -> Vec<(f64, String)> {
         let values = if self.log { self.log_ticks(count) } else { self.linear_ticks(count) };
         values.into_iter().map(|value| (value, number::tick(value))).collect()
     }

@@ -1,7 +1,7 @@
 //! Numbers as people read them: digits that matter, thousands apart.
 
 /// Three to four significant digits, thousands apart: `18,404`, `97.2`, `5.69`, `0.031`.
-pub(crate) fn plain(value: f64) -> String {
+pub fn plain(value: f64) -> String {
     let digits = match value.abs() {
         size if size >= 100.0 || size == 0.0 => 0,
         size if size >= 10.0 => 1,
@@ -12,19 +12,19 @@ pub(crate) fn plain(value: f64) -> String {
 }
 
 /// A tick of an axis: no trailing zeros.
-pub(crate) fn tick(value: f64) -> String {
+pub fn tick(value: f64) -> String {
     let text = format!("{value:.4}");
     thousands_apart(text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// A share of one as whole percent; one decimal below ten.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     let value = share * 100.0;
     if value.abs() < 9.95 { format!("{value:.1} %") } else { format!("{value:.0} %") }
 }
 
 /// How far `ours` is from `theirs`, with its sign: `+1.0 %`, `−12 %`, `±0.0 %`.
-pub(crate) fn difference(ours: f64, theirs: f64) -> String {
+pub fn difference(ours: f64, theirs: f64) -> String {
     let share = ours / theirs - 1.0;
     let text = percent(share.abs());
     match share {
@@ -35,7 +35,7 @@ pub(crate) fn difference(ours: f64, theirs: f64) -> String {
 }
 
 /// Seconds as `966 s`; above two minutes a reader may want `16 min 6 s` too, see [`duration`].
-pub(crate) fn seconds(value: f64) -> String {
+pub fn seconds(value: f64) -> String {
     format!(
         "{} s",
         if value < 10.0 { plain(value) } else { thousands_apart(&format!("{value:.0}")) }
@@ -43,7 +43,7 @@ pub(crate) fn seconds(value: f64) -> String {
 }
 
 /// Seconds as minutes and seconds for running text: `16 min 6 s`, which no line end may tear.
-pub(crate) fn duration(value: f64) -> String {
+pub fn duration(value: f64) -> String {
     let whole = value.round() as u64;
     let text = match (whole / 3600, whole / 60 % 60, whole % 60) {
         (0, 0, _) => seconds(value),

@@ -1,10 +1,9 @@
 //! Writes SVG elements; escapes text; knows about how wide a text is.
 
-use crate::palette;
 use std::fmt::Write;
 
 /// An SVG drawing in the making. Coordinates are pixels of the drawing's own box.
-pub(crate) struct Canvas {
+pub struct Canvas {
     width: f64,
     label: String,
     body: String,
@@ -12,9 +11,12 @@ pub(crate) struct Canvas {
 
 /// Which point of a text stands at its coordinate.
 #[derive(Clone, Copy)]
-pub(crate) enum Anchor {
+pub enum Anchor {
+    /// Its left end.
     Start,
+    /// Its middle.
     Middle,
+    /// Its right end.
     End,
 }
 
@@ -23,48 +25,52 @@ pub(crate) enum Anchor {
 const CHARACTER_WIDTH: f64 = 0.56;
 
 /// Font size of all labels in pixels.
-pub(crate) const FONT: f64 = 12.0;
+pub const FONT: f64 = 12.0;
 
 /// Width in pixels that `text` needs.
-pub(crate) fn text_width(text: &str) -> f64 {
+pub fn text_width(text: &str) -> f64 {
     text.chars().count() as f64 * FONT * CHARACTER_WIDTH
 }
 
 /// `text` with the characters that mark-up takes for itself replaced.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 impl Canvas {
     /// A drawing `width` wide; `label` is read out in place of it.
-    pub(crate) fn new(width: f64, label: &str) -> Canvas {
+    pub fn new(width: f64, label: &str) -> Canvas {
         Canvas { width, label: label.to_owned(), body: String::new() }
     }
 
-    pub(crate) fn rect(&mut self, class: &str, x: f64, y: f64, width: f64, height: f64) {
+    /// A rectangle from its upper left corner.
+    pub fn rect(&mut self, class: &str, x: f64, y: f64, width: f64, height: f64) {
         self.put(format_args!(
             r#"<rect class="{class}" x="{x:.1}" y="{y:.1}" width="{:.1}" height="{height:.1}"/>"#,
             width.max(0.0)
         ));
     }
 
-    pub(crate) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+    /// A straight line.
+    pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let ((x1, y1), (x2, y2)) = (from, to);
         self.put(format_args!(
             r#"<line class="{class}" x1="{x1:.1}" y1="{y1:.1}" x2="{x2:.1}" y2="{y2:.1}"/>"#
         ));
     }
 
-    pub(crate) fn circle(&mut self, class: &str, x: f64, y: f64, radius: f64) {
+    /// A circle around a point.
+    pub fn circle(&mut self, class: &str, x: f64, y: f64, radius: f64) {
         self.put(format_args!(r#"<circle class="{class}" cx="{x:.1}" cy="{y:.1}" r="{radius}"/>"#));
     }
 
-    pub(crate) fn path(&mut self, class: &str, data: &str) {
+    /// A path by its commands.
+    pub fn path(&mut self, class: &str, data: &str) {
         self.put(format_args!(r#"<path class="{class}" d="{data}"/>"#));
     }
 
     /// A text on one line; `y` is its base line.
-    pub(crate) fn text(&mut self, class: &str, x: f64, y: f64, anchor: Anchor, text: &str) {
+    pub fn text(&mut self, class: &str, x: f64, y: f64, anchor: Anchor, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
@@ -78,24 +84,25 @@ impl Canvas {
 
     /// Says how pixels become values, for a page that reads out the value under the pointer: first
     /// and last pixel, first and last value of each axis.
-    pub(crate) fn describe_frame(&mut self, x: &[f64; 4], y: &[f64; 4], log: bool) {
+    pub fn describe_frame(&mut self, x: &[f64; 4], y: &[f64; 4], log: bool) {
         let list = |ends: &[f64; 4]| ends.map(|end| format!("{end}")).join(" ");
         let (x, y) = (list(x), list(y));
         self.put(format_args!(r#"<g class="frame" data-x="{x}" data-y="{y}" data-log="{log}"/>"#));
     }
 
-    /// Opens a group that belongs to a setup: `title` shows while the pointer rests on it.
-    pub(crate) fn open_group(&mut self, class: &str, setup: Option<usize>, title: &str) {
+    /// Opens a group that belongs to a setup, or to another owner of data by its number: `title` shows while the pointer rests on it.
+    pub fn open_group(&mut self, class: &str, setup: Option<usize>, title: &str) {
         let owner = setup.map_or_else(String::new, |setup| format!(r#" data-setup="{setup}""#));
         self.put(format_args!(r#"<g class="{class}"{owner}><title>{}</title>"#, escape(title)));
     }
 
-    pub(crate) fn close_group(&mut self) {
+    /// Closes the group opened last.
+    pub fn close_group(&mut self) {
         self.body.push_str("</g>\n");
     }
 
     /// The drawing, `height` high.
-    pub(crate) fn finish(self, height: f64) -> String {
+    pub fn finish(self, height: f64) -> String {
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0} {height:.0}\" \
              role=\"img\" aria-label=\"{}\">\n{}</svg>\n",
@@ -111,17 +118,8 @@ impl Canvas {
     }
 }
 
-/// Rules shared by the page and by files that stand alone; colours of text and lines are not here.
-pub(crate) const SHAPES: &str = include_str!("../../templates/chart.css");
-
-/// Colours of everything that is not data, in a file that stands alone.
-const GROUND: &str = "svg{background:#fff}.t{fill:#1d2430}.q{fill:#5a6472}.grid{stroke:#e3e6ea}\
-                      .axis{stroke:#8b94a1}.pub{fill:#fff;stroke:#1d2430}.whisker{stroke:#1d2430}\
-                      .halo{stroke:#fff}";
-
-/// `svg` with its own style sheet and size, ready to be a file.
-pub(crate) fn standalone(svg: &str) -> String {
-    let style = format!("<style>{GROUND}{SHAPES}{}</style>", palette::literal_rules());
+/// `svg` with a style sheet of its own, ready to be a file that stands alone.
+pub fn with_style(svg: &str, rules: &str) -> String {
     let head_end = svg.find('>').expect("a drawing starts with its element") + 1;
-    format!("{}\n{style}{}", &svg[..head_end], &svg[head_end..])
+    format!("{}\n<style>{rules}</style>{}", &svg[..head_end], &svg[head_end..])
 }

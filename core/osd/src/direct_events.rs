@@ -1,0 +1,48 @@
+//! What happens between an OSD and the device of its direct store: requests, answers, and the window.
+
+use crate::device_terms::without_limit;
+use crate::event::Effect;
+use crate::osd::Osd;
+use crate::policy::Windowed;
+use loadline_base::Time;
+use loadline_device::Outcome;
+use loadline_store::{RequestId, Submission};
+
+impl Osd {
+    /// Hands the store's requests out, on the terms of their classes, and lets the queues take what the window admits then.
+    pub(crate) fn send_submissions(&mut self, now: Time, fx: &mut Vec<Effect>) {
+        let (osd, terms) = (self.id, self.options.device);
+        fx.extend(self.submissions.drain(..).map(|Submission { id, request }| {
+            Effect::Device(osd, Submission { id, request: terms.apply(request) })
+        }));
+        if self.options.windowed == Windowed::All {
+            self.take_by_window(now, fx);
+        }
+    }
+
+    /// The device answered a request.
+    pub(crate) fn device_done(
+        &mut self,
+        now: Time,
+        id: RequestId,
+        outcome: Outcome,
+        fx: &mut Vec<Effect>,
+    ) {
+        match outcome {
+            Outcome::Done => {}
+            Outcome::OverLimit => return self.ask_again(id, fx),
+            Outcome::Failed => unreachable!("the direct store's drives do not fail"),
+        }
+        let Some(done) = self.store.direct_done(now, id, &mut self.submissions) else { return };
+        self.account_done(now, &done, fx);
+        self.committed(now, done, fx);
+    }
+
+    /// The device ended a request for time, which says nothing of the medium: it gets the request again without a limit.
+    fn ask_again(&mut self, id: RequestId, fx: &mut Vec<Effect>) {
+        let Some(Submission { id, request }) = self.store.direct_again(id) else { return };
+        self.over_limit += 1;
+        let request = without_limit(self.options.device.apply(request));
+        fx.push(Effect::Device(self.id, Submission { id, request }));
+    }
+}

@@ -1,0 +1,336 @@
+//! A real drive: what it and this machine must support, and the switches of each workload.
+//!
+//! Descriptors are never given to a drive from here: a run with limits begins only when the drive holds those of the
+//! benchmark's files, and otherwise says how to give them to it.
+
+use super::fio::{FioVersion, HINT_SINCE};
+use super::order::Order;
+use crate::workload::Workload;
+use loadline_device::cdl::Page;
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The highest loss that the vendor's command allows in NCQ priority mode: 200 stands for 20 % (cdl.md 1.7).
+const NCQ_KNOB: &str = "200";
+
+/// A block device or a file that the workloads of an order can run on.
+#[derive(Clone, Debug)]
+pub struct RealDrive {
+    path: PathBuf,
+    /// `/sys/block/<name>/device` of a block device.
+    sysfs: Option<PathBuf>,
+    fio: FioVersion,
+}
+
+/// Something that is switched before a workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// A value for a file of sysfs.
+    Sysfs {
+        /// The file.
+        file: PathBuf,
+        /// 0 or 1.
+        value: u8,
+    },
+    /// A command with its arguments.
+    Command(Vec<String>),
+}
+
+/// Why the benchmark cannot run on a real drive.
+#[derive(Debug, thiserror::Error)]
+pub enum RealError {
+    /// Nothing that fio could read is there.
+    #[error("--dev {path}: {why}")]
+    Device {
+        /// The path.
+        path: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The drive lacks what a workload needs.
+    #[error("{path} does not support {what}: {why}")]
+    Unsupported {
+        /// The drive.
+        path: String,
+        /// CDL or NCQ priority.
+        what: &'static str,
+        /// How this is known.
+        why: String,
+    },
+    /// fio is not there.
+    #[error("fio not found. Installing fio is required ({0})")]
+    NoFio(String),
+    /// fio is too old for limits.
+    #[error(
+        "The installed version of fio does not seem to have CDL support: it is {0}, and --cmdprio_hint needs 3.36"
+    )]
+    OldFio(String),
+    /// The drive's descriptors cannot be read.
+    #[error("cdladm cannot show the descriptors of {path}: {why}")]
+    NoCdladm {
+        /// The drive.
+        path: String,
+        /// The reason.
+        why: String,
+    },
+    /// The drive holds other descriptors than the benchmark's files.
+    #[error(
+        "{path} holds other descriptors than --t2a and --t2b. Name files with those that it holds (cdladm save), or give \
+         it these:{commands}"
+    )]
+    OtherDescriptors {
+        /// The drive.
+        path: String,
+        /// The commands that would upload them, each on a line of its own.
+        commands: String,
+    },
+    /// fio ended with an error.
+    #[error("fio ended with {status} at QD={depth}: {why}; its output is in {log}")]
+    Fio {
+        /// How it ended.
+        status: String,
+        /// At which depth.
+        depth: u32,
+        /// Its own words.
+        why: String,
+        /// Where they are.
+        log: String,
+    },
+}
+
+impl RealDrive {
+    /// Checks that the drive and this machine can do what is asked.
+    pub fn open(path: &Path, order: &Order) -> Result<RealDrive, RealError> {
+        let sysfs = sysfs_of(path)?;
+        let fio = FioVersion::installed()?;
+        let drive = RealDrive { path: path.to_owned(), sysfs, fio };
+        for workload in &order.workloads {
+            drive.check(workload)?;
+        }
+        Ok(drive)
+    }
+
+    /// The drive's and fio's part in one workload.
+    fn check(&self, workload: &Workload) -> Result<(), RealError> {
+        match workload {
+            Workload::Baseline => Ok(()),
+            Workload::NcqPrio { .. } => self.supports("ncq_prio_supported", "NCQ priority"),
+            Workload::CdlSingle { .. } | Workload::CdlMulti { .. } => {
+                self.supports("cdl_supported", "CDL")?;
+                match self.fio < HINT_SINCE {
+                    true => Err(RealError::OldFio(self.fio.to_string())),
+                    false => Ok(()),
+                }
+            }
+        }
+    }
+
+    fn supports(&self, attribute: &str, what: &'static str) -> Result<(), RealError> {
+        let file = self.sysfs.as_ref().map(|sysfs| sysfs.join(attribute));
+        let text = file.as_ref().and_then(|file| fs::read_to_string(file).ok());
+        if text.is_some_and(|text| text.trim() == "1") {
+            return Ok(());
+        }
+        let why = file.map_or_else(
+            || "it is a file, no drive".to_owned(),
+            |file| format!("{} does not hold 1", file.display()),
+        );
+        Err(RealError::Unsupported { path: self.name(), what, why })
+    }
+
+    /// Checks that the drive holds the descriptors of two files, each given with its page.
+    pub fn check_descriptors(&self, pages: &[(&Path, &Page)]) -> Result<(), RealError> {
+        let shown = self.descriptors()?;
+        if pages.iter().all(|(_, page)| shown.contains(&page.to_string())) {
+            return Ok(());
+        }
+        let upload = |(file, _): &(&Path, &Page)| {
+            format!("\n  cdladm upload --file {} {}", file.display(), self.name())
+        };
+        let commands = pages.iter().map(upload).collect();
+        Err(RealError::OtherDescriptors { path: self.name(), commands })
+    }
+
+    /// What `cdladm show` prints of the drive.
+    pub fn descriptors(&self) -> Result<String, RealError> {
+        let why = |why: String| RealError::NoCdladm { path: self.name(), why };
+        let shown = Command::new("cdladm").arg("show").arg(&self.path).output();
+        let shown = shown.map_err(|error| why(error.to_string()))?;
+        if !shown.status.success() {
+            return Err(why(String::from_utf8_lossy(&shown.stderr).trim().to_owned()));
+        }
+        Ok(String::from_utf8_lossy(&shown.stdout).into_owned())
+    }
+
+    /// What `cdladm info` prints of the drive; without cdladm, that it is not there.
+    pub fn info(&self) -> String {
+        match Command::new("cdladm").arg("info").arg(&self.path).output() {
+            Ok(shown) => {
+                let said = [shown.stdout, shown.stderr].concat();
+                String::from_utf8_lossy(&said).trim_end().to_owned()
+            }
+            Err(error) => {
+                format!("Device: {}\n    cdladm, which would tell more: {error}", self.name())
+            }
+        }
+    }
+
+    /// What is switched before a workload, in the order of the script.
+    pub fn actions(&self, workload: &Workload) -> Vec<Action> {
+        match workload {
+            Workload::Baseline => [self.limits(0), self.ncq_off()].concat(),
+            Workload::NcqPrio { .. } => [self.limits(0), self.ncq_on()].concat(),
+            Workload::CdlSingle { .. } | Workload::CdlMulti { .. } => {
+                [self.ncq_off(), self.limits(1)].concat()
+            }
+        }
+    }
+
+    /// Switches for a workload. What cannot be switched is told, and the run goes on as that of the script.
+    pub(super) fn prepare(&self, workload: &Workload) -> Vec<String> {
+        self.actions(workload).iter().filter_map(|action| action.carry_out().err()).collect()
+    }
+
+    /// Switches everything off again.
+    pub(super) fn put_back(&self) -> Vec<String> {
+        self.prepare(&Workload::Baseline)
+    }
+
+    fn limits(&self, value: u8) -> Vec<Action> {
+        self.switch("cdl_enable", value).into_iter().collect()
+    }
+
+    fn ncq_on(&self) -> Vec<Action> {
+        let mut actions = vec![self.feature(&["--feature=0x57"])];
+        actions.push(self.feature(&["--feature=0x58", &format!("--count={NCQ_KNOB}")]));
+        actions.extend(self.switch("ncq_prio_enable", 1));
+        actions
+    }
+
+    fn ncq_off(&self) -> Vec<Action> {
+        // A disk without the attribute has no such mode to leave.
+        let Some(off) = self.switch("ncq_prio_enable", 0) else { return Vec::new() };
+        vec![off, self.feature(&["--feature=0x56"])]
+    }
+
+    /// A switch of sysfs, if the drive has it.
+    fn switch(&self, attribute: &str, value: u8) -> Option<Action> {
+        let file = self.sysfs.as_ref()?.join(attribute);
+        file.exists().then_some(Action::Sysfs { file, value })
+    }
+
+    fn feature(&self, options: &[&str]) -> Action {
+        let mut command = vec!["sg_sat_set_features".to_owned()];
+        command.extend(options.iter().map(|option| (*option).to_owned()));
+        command.push(self.name());
+        Action::Command(command)
+    }
+
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+impl Action {
+    /// Does it; the error is a sentence.
+    fn carry_out(&self) -> Result<(), String> {
+        let failed = |why: String| format!("{self}: {why}");
+        match self {
+            Action::Sysfs { file, value } => {
+                fs::write(file, value.to_string()).map_err(|error| failed(error.to_string()))
+            }
+            Action::Command(words) => {
+                let ended = Command::new(&words[0]).args(&words[1..]).stdin(Stdio::null()).output();
+                let ended = ended.map_err(|error| failed(error.to_string()))?;
+                let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
+                if ended.status.success() { Ok(()) } else { Err(failed(said)) }
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Action {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Action::Sysfs { file, value } => write!(f, "echo {value} > {}", file.display()),
+            Action::Command(words) => f.write_str(&words.join(" ")),
+        }
+    }
+}
+
+/// Where sysfs tells of a block device; `None` for a file.
+fn sysfs_of(path: &Path) -> Result<Option<PathBuf>, RealError> {
+    let wrong = |why: String| RealError::Device { path: path.display().to_string(), why };
+    let found = fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
+    if found.is_file() {
+        return Ok(None);
+    }
+    if !found.file_type().is_block_device() {
+        return Err(wrong("it is neither a block device nor a file".to_owned()));
+    }
+    let real = path.canonicalize().map_err(|error| wrong(error.to_string()))?;
+    let name = real.file_name().ok_or_else(|| wrong("it has no name".to_owned()))?;
+    Ok(Some(Path::new("/sys/block").join(name).join("device")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::Part;
+
+    const NCQ: Workload = Workload::NcqPrio { percentage: 20 };
+    const LIMIT: Workload = Workload::CdlSingle { percentage: 20, descriptor: 1 };
+
+    /// A drive whose folder of sysfs has these attributes, each with a 0 or a 1.
+    fn drive(sysfs: &Path, fio: &str, attributes: &[(&str, u8)]) -> RealDrive {
+        for (name, value) in attributes {
+            fs::write(sysfs.join(name), format!("{value}\n")).expect("a folder of our own");
+        }
+        let fio = FioVersion::parse(fio).expect("a version");
+        RealDrive { path: "/dev/sdX".into(), sysfs: Some(sysfs.to_owned()), fio }
+    }
+
+    #[test]
+    fn a_workload_needs_its_drive_and_its_fio() {
+        let place = tempfile::tempdir().expect("a folder");
+        let refused = |drive: &RealDrive, workload: &Workload, says: &str| {
+            let error = drive.check(workload).expect_err(says).to_string();
+            assert!(error.contains(says), "{error}");
+        };
+        let old =
+            drive(place.path(), "fio-3.35", &[("cdl_supported", 1), ("ncq_prio_supported", 0)]);
+        assert!(old.check(&Workload::Baseline).is_ok());
+        refused(&old, &NCQ, "/dev/sdX does not support NCQ priority: ");
+        refused(&old, &LIMIT, "does not seem to have CDL support: it is 3.35");
+        let new = drive(place.path(), "fio-3.36", &[("ncq_prio_supported", 1)]);
+        assert!(new.check(&NCQ).is_ok() && new.check(&LIMIT).is_ok());
+        let plain = drive(place.path(), "fio-3.36", &[("cdl_supported", 0)]);
+        let split = vec![Part { descriptor: 2, percentage: 10 }];
+        refused(&plain, &Workload::CdlMulti { split }, "/dev/sdX does not support CDL: ");
+    }
+
+    /// The switches of cdl.md 3.2, in its order; a drive without an attribute is not asked for it.
+    #[test]
+    fn switches_are_those_of_the_script() {
+        let place = tempfile::tempdir().expect("a folder");
+        let sysfs = place.path().display().to_string();
+        let check = |drive: &RealDrive, workload: &Workload, wanted: &[&str]| {
+            let actions = drive.actions(workload);
+            let told: Vec<String> =
+                actions.iter().map(|action| action.to_string().replace(&sysfs, "S")).collect();
+            assert_eq!(told, wanted);
+        };
+        let plain = drive(place.path(), "fio-3.36", &[]);
+        check(&plain, &Workload::Baseline, &[]);
+        let drive = drive(place.path(), "fio-3.36", &[("cdl_enable", 0), ("ncq_prio_enable", 0)]);
+        let limits_off = "echo 0 > S/cdl_enable";
+        let ncq_off = ["echo 0 > S/ncq_prio_enable", "sg_sat_set_features --feature=0x56 /dev/sdX"];
+        check(&drive, &Workload::Baseline, &[limits_off, ncq_off[0], ncq_off[1]]);
+        let [on, knob] = ["--feature=0x57", "--feature=0x58 --count=200"]
+            .map(|option| format!("sg_sat_set_features {option} /dev/sdX"));
+        check(&drive, &NCQ, &[limits_off, &on, &knob, "echo 1 > S/ncq_prio_enable"]);
+        check(&drive, &LIMIT, &[ncq_off[0], ncq_off[1], "echo 1 > S/cdl_enable"]);
+    }
+}

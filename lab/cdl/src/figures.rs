@@ -1,0 +1,87 @@
+//! The figures of one priority's reads in one log, as the benchmark's summary, tables and plots use them.
+
+use crate::stats::{Collector, LogStatistics, PriorityName, PriorityStatistics, Scope};
+use loadline_device::Priority;
+use std::fs::File;
+use std::path::Path;
+
+/// Reads of one priority in one log.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// What they carried.
+    pub priority: Priority,
+    /// How many there are.
+    pub reads: u64,
+    /// Per second, with one decimal as `cdl_prio_stats.sh` cuts it.
+    pub iops: f64,
+    /// Megabytes of a million bytes per second, cut in the same way.
+    pub mb_per_s: f64,
+    /// The shortest latency in whole milliseconds.
+    pub min_ms: u64,
+    /// The longest.
+    pub max_ms: u64,
+    /// The mean of the whole milliseconds.
+    pub mean_ms: f64,
+    /// Whole milliseconds and how many reads took them, rising.
+    pub counts: Vec<(u64, u64)>,
+    /// The line that the script prints with `--terse`.
+    pub terse: String,
+}
+
+/// The figures of a log, a line of its own for each priority. The error is a sentence.
+pub fn of_log(path: &Path) -> Result<Vec<Figures>, String> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let file = File::open(path).map_err(|error| format!("no {name} ({error})"))?;
+    let mut collector = Collector::new(Scope::default());
+    collector.read(file).map_err(|error| format!("{name}: {error}"))?;
+    let found = collector.finish();
+    if found.priorities.is_empty() {
+        return Err(format!("{name} carries no priorities; fio writes them with --log_prio=1"));
+    }
+    let mut terse = Vec::new();
+    found.write_terse(&mut terse, "").expect("writing to memory");
+    let terse = String::from_utf8_lossy(&terse).into_owned();
+    let figures = found.priorities.iter().zip(terse.lines());
+    Ok(figures.map(|((word, of), terse)| Figures::new(&found, *word, of, terse)).collect())
+}
+
+impl Figures {
+    fn new(log: &LogStatistics, word: u16, of: &PriorityStatistics, terse: &str) -> Figures {
+        let latencies = &of.latencies;
+        let reads = of.ios();
+        Figures {
+            priority: Priority::from_word(word),
+            reads,
+            // A log whose only read ended in its first millisecond has no rate.
+            iops: log.iops(of).to_string().parse().unwrap_or_default(),
+            mb_per_s: log.megabyte_rate(of).to_string().parse().unwrap_or_default(),
+            min_ms: latencies.min().unwrap_or_default(),
+            max_ms: latencies.max().unwrap_or_default(),
+            mean_ms: latencies.sum() as f64 / reads as f64,
+            counts: latencies.iter().collect(),
+            terse: terse.to_owned(),
+        }
+    }
+
+    /// The percentile by its share, 0 to 1, with the script's rule: of n sorted latencies the one at place n times the
+    /// share, rounded down; place 0 counts as 0 ms.
+    pub fn percentile(&self, share: f64) -> u64 {
+        let rank = (self.reads as f64 * share) as u64;
+        let mut passed = 0;
+        let reached = |(_, count): &&(u64, u64)| {
+            passed += count;
+            passed >= rank
+        };
+        if rank == 0 { 0 } else { self.counts.iter().find(reached).map_or(0, |(ms, _)| *ms) }
+    }
+
+    /// Every latency, sorted.
+    pub(crate) fn latencies(&self) -> impl Iterator<Item = u64> + '_ {
+        self.counts.iter().flat_map(|(ms, count)| std::iter::repeat_n(*ms, *count as usize))
+    }
+
+    /// The file into which the script saves the sorted latencies.
+    pub(crate) fn latency_file(&self) -> String {
+        PriorityName::of(self.priority.word()).latency_file()
+    }
+}

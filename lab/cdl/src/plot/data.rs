@@ -1,0 +1,304 @@
+//! What a benchmark's folder tells, whoever made it, and what it lacks.
+
+use super::ink::Ink;
+use crate::figures::Figures;
+use crate::folder::{DESCRIPTORS, FIO_LOG, Folder, LAT_LOG, READ_LINE};
+use crate::workload::FOLDERS;
+use loadline_device::{Priority, PriorityClass};
+use std::fs;
+
+/// Everything that was found.
+pub(super) struct Results {
+    pub(super) workloads: Vec<WorkloadResult>,
+    /// Of how the runs were made, from the first command line that was found.
+    pub(super) facts: Facts,
+    /// What is missing, or was left out, and what to do about it.
+    pub(super) notes: Vec<String>,
+}
+
+/// The options of fio that a reader wants to know.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    pub(super) device: String,
+    pub(super) block: String,
+    pub(super) ramp: String,
+    pub(super) runtime: String,
+}
+
+/// One workload's folder.
+pub(super) struct WorkloadResult {
+    pub(super) folder: &'static str,
+    pub(super) depths: Vec<DepthResult>,
+    /// The kinds of reads that it has, in the order of the scripts.
+    pub(super) groups: Vec<Group>,
+}
+
+/// One depth's folder.
+pub(super) struct DepthResult {
+    pub(super) depth: u32,
+    /// Reads per second of all kinds together.
+    pub(super) total: f64,
+    /// By priority, in the order of their words.
+    pub(super) figures: Vec<Figures>,
+}
+
+/// The reads of one priority, in every depth.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Group {
+    pub(super) priority: Priority,
+    /// The title of its block in `randread.csv`.
+    pub(super) title: String,
+    /// How the names of its files end.
+    pub(super) plot_suffix: String,
+    pub(super) csv_suffix: String,
+    /// What a chart of it alone is of.
+    pub(super) subtitle: String,
+    pub(super) ink: Ink,
+    /// Its limit, if it has one and it is known.
+    pub(super) limit_ms: Option<u64>,
+}
+
+impl WorkloadResult {
+    pub(super) fn is_baseline(&self) -> bool {
+        self.folder == FOLDERS[0]
+    }
+
+    /// What the script says when it begins with the workload, and then of its depths.
+    pub(super) fn announcement(&self) -> String {
+        let begins = match self.folder {
+            "baseline" => "Processing baseline results",
+            "ncqprio" => "Processing NCQ priority results...",
+            "cdlsingle" => "Processing CDL results, single limit...",
+            _ => "Processing CDL results, multiple limits...",
+        };
+        let depths: Vec<String> =
+            self.depths.iter().map(|found| format!("QD={}", found.depth)).collect();
+        format!("{begins}\n  {}", depths.join(", "))
+    }
+
+    pub(super) fn is_ncq(&self) -> bool {
+        self.folder == FOLDERS[1]
+    }
+}
+
+impl DepthResult {
+    /// The figures of a group, if it has reads at this depth.
+    pub(super) fn of(&self, group: &Group) -> Option<&Figures> {
+        self.figures.iter().find(|figures| figures.priority == group.priority)
+    }
+}
+
+/// Reads a folder.
+pub(super) fn read(folder: &Folder) -> Results {
+    let mut results = Results { workloads: Vec::new(), facts: Facts::default(), notes: Vec::new() };
+    for workload in FOLDERS {
+        if folder.workload(workload).is_dir() {
+            results.read_workload(folder, workload);
+        }
+    }
+    let is_baseline = |workload: &WorkloadResult| workload.is_baseline();
+    if !results.workloads.is_empty() && !results.workloads.iter().any(is_baseline) {
+        let note = "baseline: not there, so no plot has a Baseline curve; run the benchmark with --baseline";
+        results.notes.push(note.to_owned());
+    }
+    results
+}
+
+impl Results {
+    fn read_workload(&mut self, folder: &Folder, workload: &'static str) {
+        let mut depths = Vec::new();
+        let all = folder.depths(workload);
+        if all.is_empty() {
+            self.notes.push(format!("{workload}: no depth was run"));
+            return;
+        }
+        for depth in all {
+            match self.read_depth(folder, workload, depth) {
+                Ok(found) => depths.push(found),
+                Err(why) => self.notes.push(format!("{workload}/{depth}: {why}; left out")),
+            }
+        }
+        let guidelines = self.guidelines(folder, workload);
+        let groups = groups(workload, &depths, &guidelines);
+        self.note_strangers(workload, &depths, &groups);
+        if !depths.is_empty() {
+            self.workloads.push(WorkloadResult { folder: workload, depths, groups });
+        }
+    }
+
+    fn read_depth(
+        &mut self,
+        folder: &Folder,
+        workload: &str,
+        depth: u32,
+    ) -> Result<DepthResult, String> {
+        let place = folder.step(workload, depth);
+        let figures = crate::figures::of_log(&place.join(LAT_LOG))?;
+        let text = fs::read_to_string(place.join(FIO_LOG)).unwrap_or_default();
+        if self.facts.device.is_empty() {
+            self.facts = Facts::of_command(text.lines().next().unwrap_or_default());
+        }
+        let total = total_iops(&text).unwrap_or_else(|| {
+            let note = format!(
+                "{workload}/{depth}/{FIO_LOG}: no line \"{}\"; the total is the sum of the latency log's parts",
+                READ_LINE.trim()
+            );
+            self.notes.push(note);
+            figures.iter().map(|figures| figures.iops).sum()
+        });
+        Ok(DepthResult { depth, total, figures })
+    }
+
+    /// The guidelines in milliseconds as the descriptors' file tells them, the first descriptor first.
+    fn guidelines(&mut self, folder: &Folder, workload: &str) -> Vec<Option<u64>> {
+        if !workload.starts_with("cdl") {
+            return Vec::new();
+        }
+        let path = folder.workload(workload).join(DESCRIPTORS);
+        let Ok(text) = fs::read_to_string(&path) else {
+            self.notes.push(format!(
+                "{workload}/{DESCRIPTORS}: not there, so limits are named by their descriptors"
+            ));
+            return Vec::new();
+        };
+        let lines = text.lines().filter(|line| line.contains("    duration guideline       :"));
+        let ms = |line: &str| line.split(':').nth(1)?.split_whitespace().next()?.parse().ok();
+        lines.map(ms).collect()
+    }
+
+    /// Reads that no plot shows.
+    fn note_strangers(&mut self, workload: &str, depths: &[DepthResult], groups: &[Group]) {
+        for depth in depths {
+            for figures in &depth.figures {
+                if !groups.iter().any(|group| group.priority == figures.priority) {
+                    let word = figures.priority.word();
+                    let number = depth.depth;
+                    self.notes.push(format!(
+                        "{workload}/{number}: reads of priority {word:#06x} are in no plot of this workload"
+                    ));
+                }
+            }
+        }
+    }
+}
+
+/// The kinds of reads that some depth has.
+fn groups(workload: &str, depths: &[DepthResult], guidelines: &[Option<u64>]) -> Vec<Group> {
+    let plain = Priority::default();
+    let all: Vec<Group> = match workload {
+        "baseline" => vec![group(plain, "Baseline", "", "", "", Ink::Baseline)],
+        "ncqprio" => {
+            let high = Priority::new(PriorityClass::RealTime, 0);
+            let text = ["Low Priority I/Os", "High Priority I/Os"];
+            vec![
+                group(plain, "Low priority I/Os", "_lopri", "_lopri", text[0], Ink::Plain),
+                group(high, "High Priority I/Os", "_hipri", "_hipri", text[1], Ink::Marked(0)),
+            ]
+        }
+        _ => limit_groups(guidelines),
+    };
+    let has = |group: &Group| depths.iter().any(|depth| depth.of(group).is_some());
+    let mut found: Vec<Group> = all.into_iter().filter(has).collect();
+    let marked = found.iter_mut().filter(|group| matches!(group.ink, Ink::Marked(_)));
+    for (n, group) in marked.enumerate() {
+        group.ink = Ink::Marked(n);
+    }
+    found
+}
+
+fn limit_groups(guidelines: &[Option<u64>]) -> Vec<Group> {
+    let plain = Priority::default();
+    let no_limit = "No Limit I/Os";
+    let mut groups =
+        vec![group(plain, "No limit I/Os", "_nolimit", "_nolimit", no_limit, Ink::Plain)];
+    for descriptor in 1..=7u8 {
+        let priority = Priority::new(PriorityClass::BestEffort, 0).with_descriptor(descriptor);
+        let limit = guidelines.get(usize::from(descriptor) - 1).copied().flatten();
+        let named = match limit {
+            Some(ms) => group(
+                priority,
+                &format!("{ms}ms limit I/Os"),
+                &format!("_{ms}ms"),
+                &format!("_{ms}"),
+                &format!("{ms} ms Limit I/Os"),
+                Ink::Marked(0),
+            ),
+            None => group(
+                priority,
+                &format!("Descriptor {descriptor} I/Os"),
+                &format!("_descriptor{descriptor}"),
+                &format!("_descriptor{descriptor}"),
+                &format!("I/Os of Descriptor {descriptor}"),
+                Ink::Marked(0),
+            ),
+        };
+        groups.push(Group { limit_ms: limit, ..named });
+    }
+    groups
+}
+
+fn group(
+    priority: Priority,
+    title: &str,
+    plot_suffix: &str,
+    csv_suffix: &str,
+    subtitle: &str,
+    ink: Ink,
+) -> Group {
+    Group {
+        priority,
+        title: title.to_owned(),
+        plot_suffix: plot_suffix.to_owned(),
+        csv_suffix: csv_suffix.to_owned(),
+        subtitle: subtitle.to_owned(),
+        ink,
+        limit_ms: None,
+    }
+}
+
+/// Reads per second as fio prints them: whole, or with a letter for thousands.
+fn total_iops(text: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(READ_LINE))?;
+    let figure = line.split(',').next()?;
+    let digits = figure.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let factor = match &figure[digits.len()..] {
+        "" => 1.0,
+        "k" => 1e3,
+        "M" => 1e6,
+        _ => return None,
+    };
+    Some(digits.parse::<f64>().ok()? * factor)
+}
+
+impl Facts {
+    fn of_command(line: &str) -> Facts {
+        let option = |name: &str| {
+            let mut options = line.split_whitespace();
+            let found = options.find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+            found.unwrap_or_default().to_owned()
+        };
+        Facts {
+            device: option("--filename"),
+            block: option("--bs"),
+            ramp: option("--ramp_time"),
+            runtime: option("--runtime"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_are_read_as_fio_prints_them() {
+        let check = |figure: &str, wanted: Option<f64>| {
+            let text = format!("fio --x\n\nhead\n  read: IOPS={figure}, BW=19.3MiB/s\n");
+            assert_eq!(total_iops(&text), wanted, "{figure}");
+        };
+        check("154", Some(154.0));
+        check("12.5k", Some(12_500.0));
+        check("many", None);
+        assert_eq!(total_iops("fio ended"), None);
+    }
+}

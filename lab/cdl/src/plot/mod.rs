@@ -1,0 +1,101 @@
+//! The plots of a benchmark's folder: those of `cdl_plots.sh` under the same names, as drawings, as pixels, and all of them
+//! in one page (cdl.md 3.7).
+//!
+//! A folder of the original scripts serves as well as our own. What a folder lacks is named, and the rest is drawn.
+
+mod chart;
+mod charts;
+mod data;
+mod ink;
+mod page;
+mod png;
+mod sentences;
+mod tables;
+
+pub use chart::Size;
+
+use crate::folder::{Folder, FolderError, make, write};
+use crate::workload::FOLDERS;
+use std::path::{Path, PathBuf};
+
+/// The page's name in the benchmark's folder.
+pub const PAGE: &str = "report.html";
+
+/// The size of a plot in a file of its own, as the script has it.
+pub const SIZE_DEFAULT: Size = Size { width: 860, height: 600 };
+
+/// Plots cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PlotError {
+    /// Nothing is there to be plotted.
+    #[error("{}: no results to plot; looked for latency logs as {}/1/randread.log_lat.log{}", path.display(), FOLDERS.join(", "), because(notes))]
+    Nothing {
+        /// The folder.
+        path: PathBuf,
+        /// What was found instead.
+        notes: Vec<String>,
+    },
+    /// A file cannot be written.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The page cannot be put together.
+    #[error("cannot put the page together: {0}")]
+    Page(#[from] askama::Error),
+}
+
+fn because(notes: &[String]) -> String {
+    notes.first().map_or_else(String::new, |note| format!(" ({note})"))
+}
+
+/// What was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plotted {
+    /// The page.
+    pub page: PathBuf,
+    /// Drawings and pixels, if they were asked for.
+    pub files: Vec<PathBuf>,
+    /// What is missing in the folder.
+    pub notes: Vec<String>,
+}
+
+/// Plots a folder: the tables that the script makes and the page; with a size, also each plot as SVG and PNG. `progress`
+/// hears what the script would print.
+pub fn plot(
+    root: &Path,
+    save: Option<Size>,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Plotted, PlotError> {
+    let folder = Folder::at(root);
+    let results = data::read(&folder);
+    if results.workloads.is_empty() {
+        return Err(PlotError::Nothing { path: root.to_owned(), notes: results.notes });
+    }
+    let charts = charts::charts(&results);
+    let mut files = Vec::new();
+    for workload in &charts {
+        progress(&workload.workload.announcement());
+        tables::write_tables(&folder, workload.workload)?;
+        let Some(size) = save else { continue };
+        make(&folder.plots())?;
+        for (chart, said) in workload.all().zip(workload.announcements()) {
+            progress(&format!("  Plotting {said}"));
+            files.extend(write_chart(&folder.plots(), chart, size)?);
+        }
+    }
+    let page = root.join(PAGE);
+    write(&page, page::page(&results, &charts)?)?;
+    Ok(Plotted { page, files, notes: results.notes })
+}
+
+fn write_chart(
+    plots: &Path,
+    chart: &chart::Chart,
+    size: Size,
+) -> Result<[PathBuf; 2], FolderError> {
+    let svg = chart.file(size);
+    let path = |ending: &str| plots.join(format!("{}.{ending}", chart.stem));
+    let files = [path("svg"), path("png")];
+    write(&files[0], &svg)?;
+    write(&files[1], png::png(&svg))?;
+    Ok(files)
+}

@@ -1,0 +1,67 @@
+//! What the figures say, in sentences: the greatest depth of each workload beside the baseline.
+
+use super::data::{DepthResult, Group, Results, WorkloadResult};
+use super::ink::Ink;
+use crate::figures::Figures;
+use loadline_draw::number::{difference, plain};
+
+/// A sentence for each workload.
+pub(super) fn sentences(results: &Results) -> Vec<String> {
+    let baseline = results.workloads.iter().find(|workload| workload.is_baseline());
+    let of = |workload: &WorkloadResult| sentence(workload, baseline).map(|text| unbroken(&text));
+    results.workloads.iter().filter_map(of).collect()
+}
+
+/// No line ends between a figure and its unit.
+fn unbroken(text: &str) -> String {
+    [" ms", " %", " IOPS"]
+        .iter()
+        .fold(text.to_owned(), |text, unit| text.replace(unit, &unit.replace(' ', "\u{a0}")))
+}
+
+fn sentence(workload: &WorkloadResult, baseline: Option<&WorkloadResult>) -> Option<String> {
+    let last = workload.depths.last()?;
+    let depth = last.depth;
+    if workload.is_baseline() {
+        let found = last.figures.first()?;
+        return Some(format!(
+            "Without priorities the drive reads {} IOPS at a queue depth of {depth}, with a mean latency of {} ms; 99 % of the reads end within {} ms.",
+            plain(found.iops),
+            plain(found.mean_ms),
+            found.percentile(0.99)
+        ));
+    }
+    let beside = baseline.and_then(|it| it.depths.iter().find(|found| found.depth == depth));
+    let told = |group: &Group| told(group, last.of(group)?, beside);
+    let marked = workload.groups.iter().filter(|group| matches!(group.ink, Ink::Marked(_)));
+    let parts: Vec<String> = marked.filter_map(told).collect();
+    let cost = cost(workload, last, beside);
+    (!parts.is_empty())
+        .then(|| format!("At a queue depth of {depth}, {}. {cost}", parts.join(", ")))
+}
+
+/// Where 99 % of a kind of reads end.
+fn told(group: &Group, figures: &Figures, baseline: Option<&DepthResult>) -> Option<String> {
+    let kind = group.subtitle.replace(" I/Os", "").replace(" Limit", "").to_lowercase();
+    let kind = match kind.strip_suffix(" ms") {
+        Some(limit) => format!("reads with a limit of {limit} ms"),
+        None => format!("reads of {kind}"),
+    };
+    let text = format!("99 % of the {kind} end within {} ms", figures.percentile(0.99));
+    let beside = baseline.and_then(|found| found.figures.first());
+    let beside = beside.map(|found| format!(" (baseline {} ms)", found.percentile(0.99)));
+    Some(text + &beside.unwrap_or_default())
+}
+
+/// What all reads and those without a mark pay for it.
+fn cost(workload: &WorkloadResult, last: &DepthResult, baseline: Option<&DepthResult>) -> String {
+    let mut text = format!("All reads together come to {} IOPS", plain(last.total));
+    if let Some(found) = baseline {
+        text += &format!(", {} against the baseline", difference(last.total, found.total));
+    }
+    let plain_group = workload.groups.iter().find(|group| group.ink == Ink::Plain);
+    if let Some(figures) = plain_group.and_then(|group| last.of(group)) {
+        text += &format!("; of the other reads 99 % end within {} ms", figures.percentile(0.99));
+    }
+    text + "."
+}

@@ -1,0 +1,100 @@
+//! Logs in, statistics out.
+
+use super::{LogStatistics, MillisecondCounts, PriorityStatistics};
+use loadline_fio::{LogError, LogLine, LogPriority, LogReader};
+use loadline_stats::LatencyHistogram;
+use std::collections::BTreeMap;
+use std::io::Read;
+
+/// What of a log is looked at, and how closely.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scope {
+    /// Lines before this time count for nothing, and the run begins here.
+    pub from_ms: u64,
+    /// Whether latencies are kept to three digits too.
+    pub fine: bool,
+}
+
+/// Takes logs that ran side by side.
+pub struct Collector {
+    scope: Scope,
+    total: LogStatistics,
+}
+
+impl Collector {
+    /// Without any log.
+    pub fn new(scope: Scope) -> Collector {
+        Collector { scope, total: LogStatistics::default() }
+    }
+
+    /// Reads one log to its end.
+    pub fn read(&mut self, source: impl Read) -> Result<(), LogError> {
+        let mut tally = Tally::new(self.scope);
+        let mut reader = LogReader::new(source);
+        let mut last_ms = 0;
+        let mut skipped = 0;
+        while let Some(line) = reader.next_line()? {
+            last_ms = line.time_ms;
+            if line.time_ms < self.scope.from_ms {
+                skipped += 1;
+            } else {
+                tally.count(&line);
+            }
+        }
+        self.total.merge(LogStatistics {
+            ios: reader.line_ends().saturating_sub(skipped),
+            runtime_ms: last_ms.saturating_sub(self.scope.from_ms),
+            priorities: tally.finish(),
+        });
+        Ok(())
+    }
+
+    /// What the logs say together.
+    pub fn finish(self) -> LogStatistics {
+        self.total
+    }
+}
+
+/// The priorities of one log, found again without a search.
+struct Tally {
+    fine: bool,
+    /// By priority word: one more than its place below, 0 if it has not occurred.
+    places: Vec<u32>,
+    found: Vec<(u16, PriorityStatistics)>,
+}
+
+impl Tally {
+    fn new(scope: Scope) -> Tally {
+        Tally { fine: scope.fine, places: vec![0; 1 << 16], found: Vec::new() }
+    }
+
+    #[inline]
+    fn count(&mut self, line: &LogLine) {
+        let LogPriority::Word(priority) = line.priority else { return };
+        let word = priority.word();
+        let place = match self.places[usize::from(word)] {
+            0 => self.add(word),
+            place => place as usize - 1,
+        };
+        let (_, statistics) = &mut self.found[place];
+        statistics.bytes += line.block_bytes;
+        statistics.latencies.record(line.value / 1_000_000);
+        if let Some(fine) = &mut statistics.fine {
+            fine.record(line.value);
+        }
+    }
+
+    #[cold]
+    fn add(&mut self, word: u16) -> usize {
+        let place = self.found.len();
+        let fine = self.fine.then(LatencyHistogram::new);
+        let latencies = MillisecondCounts::default();
+        self.found.push((word, PriorityStatistics { bytes: 0, latencies, fine }));
+        self.places[usize::from(word)] = place as u32 + 1;
+        place
+    }
+
+    fn finish(self) -> BTreeMap<u16, PriorityStatistics> {
+        self.found.into_iter().collect()
+    }
+}

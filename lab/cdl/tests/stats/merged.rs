@@ -1,0 +1,60 @@
+//! What goes beyond the script: several logs, a later begin, finer percentiles.
+
+use crate::script::statistics;
+use loadline_base::Rng;
+use loadline_cdl::stats::{Collector, Decimal, Scope, fine_percentiles};
+
+/// Two jobs that ran side by side, one of them longer.
+#[test]
+fn logs_side_by_side_add_up() {
+    let first = "10, 1000000, 0, 4096, 0x0000\n2000, 5000000, 0, 4096, 0x4008\n";
+    let second = "20, 3000000, 0, 4096, 0x0000\n1000, 7000000, 0, 4096, 0x0000\n";
+    let mut collector = Collector::new(Scope::default());
+    collector.read(first.as_bytes()).unwrap();
+    collector.read(second.as_bytes()).unwrap();
+    let merged = collector.finish();
+    assert_eq!((merged.ios, merged.runtime_ms), (4, 2_000));
+    let plain = &merged.priorities[&0];
+    assert_eq!((plain.ios(), plain.bytes, plain.latencies.max()), (3, 3 * 4_096, Some(7)));
+    assert_eq!(merged.share(plain).to_string(), "75.00");
+    assert_eq!(merged.iops(plain), Decimal { over: 3_000, under: 2_000, decimals: 1 });
+}
+
+#[test]
+fn a_later_begin_leaves_out_what_ended_before() {
+    let text = "10, 1000000, 0, 4096, 0x0000\n500, 5000000, 0, 4096, 0x0000\n1500, 9000000, 0, 4096, 0x0000\n";
+    let mut collector = Collector::new(Scope { from_ms: 500, fine: false });
+    collector.read(text.as_bytes()).unwrap();
+    let late = collector.finish();
+    assert_eq!(
+        (late.ios, late.runtime_ms, late.priorities[&0].latencies.min()),
+        (2, 1_000, Some(5))
+    );
+    assert_eq!(statistics(text).iops(&statistics(text).priorities[&0]).to_string(), "2.0");
+    assert_eq!(late.iops(&late.priorities[&0]).to_string(), "2.0");
+}
+
+/// Latencies drawn evenly from 0 to 100 ms: the true percentile p is p ms. Of 400 logs with 1000 lines each, the share of
+/// intervals that hold it must be 95 %, within four standard deviations of a count with that chance, √(0.95 x 0.05 / 400);
+/// the two ranks are whole numbers, which for p90 moves the chance by at most the weight of two of them, 2 x 0.042.
+#[test]
+fn an_interval_holds_the_true_percentile_as_often_as_it_says() {
+    let mut rng = Rng::new(9);
+    let mut held = 0;
+    for _ in 0..400 {
+        let text: String = (0..1_000)
+            .map(|n| format!("{n}, {}, 0, 4096, 0x0000\n", rng.below(100_000_000)))
+            .collect();
+        let mut collector = Collector::new(Scope { from_ms: 0, fine: true });
+        collector.read(text.as_bytes()).unwrap();
+        let [found] = fine_percentiles(&collector.finish().priorities[&0], &[90.0])[..] else {
+            panic!("one percentile was asked for")
+        };
+        let (low, high) = found.interval_ns;
+        assert!(low <= found.latency_ns && found.latency_ns <= high);
+        held += u32::from((low..=high).contains(&90_000_000));
+    }
+    let share = f64::from(held) / 400.0;
+    let tolerance = 4.0 * (0.95f64 * 0.05 / 400.0).sqrt() + 2.0 * 0.042;
+    assert!((share - 0.95).abs() <= tolerance, "{share}");
+}

@@ -1,0 +1,19 @@
+//! The formats of fio, read and written: latency logs with their priority word, JSON+ reports, job files.
+//!
+//! This crate runs nothing, and may not know studies, drives and worlds.
+
+mod bins;
+mod job;
+mod jsonplus;
+mod log;
+mod reads;
+mod text;
+
+pub use bins::{BINS, LatencyBins, PERCENTILES, bin_of, bin_value};
+pub use job::{JobError, JobProblem, JobSize, LoadJob, parse_jobs};
+pub use jsonplus::{
+    DirectionReport, DiskReport, Job, Keyed, LatencySummary, PriorityLatency, Report, ReportError,
+    SyncReport,
+};
+pub use log::{Direction, LineError, LogError, LogLine, LogPriority, LogReader, LogWriter};
+pub use reads::ReadJob;

@@ -1,0 +1,258 @@
+//! The lines of fio's latency, bandwidth and IOPS logs (cdl.md 4.2).
+//!
+//! A line is `time, value, direction, block size[, offset], priority[, issue time]`, with a comma and a blank between
+//! columns and no header. The tools that read these logs split at exactly that, so the writer keeps it to the byte.
+
+mod columns;
+
+use columns::take_line;
+use loadline_device::{Priority, PriorityClass};
+use std::io::{self, Read, Write};
+
+/// One line of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// Milliseconds from the end of the ramp to the completion.
+    pub time_ms: u64,
+    /// What was measured: nanoseconds in a latency log, KiB/s in a bandwidth log, I/Os in an IOPS log.
+    pub value: u64,
+    /// What the I/O did.
+    pub direction: Direction,
+    /// Size of the I/O in bytes; 0 if the line stands for a window of time.
+    pub block_bytes: u64,
+    /// Where the I/O was, in bytes (`log_offset=1`).
+    pub offset: Option<u64>,
+    /// The priority it had.
+    pub priority: LogPriority,
+    /// When it was issued, in nanoseconds (`log_issue_time=1`).
+    pub issue_ns: Option<u64>,
+}
+
+/// What an I/O of a log did, in fio's order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Direction {
+    /// 0.
+    Read,
+    /// 1.
+    Write,
+    /// 2.
+    Trim,
+}
+
+/// The priority column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogPriority {
+    /// The whole word in hexadecimal, as `log_prio=1` writes it.
+    Word(Priority),
+    /// 1 for the class real time and 0 for any other, as fio writes it otherwise.
+    RealTime(bool),
+}
+
+impl LogPriority {
+    /// The shorter form of a priority.
+    pub fn flag(priority: Priority) -> LogPriority {
+        LogPriority::RealTime(priority.class() == PriorityClass::RealTime)
+    }
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    /// A column holds something else than a number.
+    #[error("column {column} is no whole number of at most 19 digits")]
+    Number {
+        /// The first is 1.
+        column: u8,
+    },
+    /// Something else than a comma and a blank follows a column.
+    #[error(
+        "column {column} must be followed by a comma and a blank, or end the line as column 5, 6 or 7"
+    )]
+    Separator {
+        /// The first is 1.
+        column: u8,
+    },
+    /// The direction is unknown.
+    #[error("column 3 must be 0 (read), 1 (write) or 2 (trim)")]
+    Direction,
+    /// One line was asked for, and more is there.
+    #[error("another line follows")]
+    More,
+    /// The priority is neither a word nor a flag.
+    #[error("the priority must be 0, 1, or 0x and up to four hexadecimal digits")]
+    Priority,
+}
+
+/// Why a log could not be read on.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// A line is not of the form.
+    #[error("line {line}: {error}")]
+    Line {
+        /// The first is 1.
+        line: u64,
+        /// What is wrong.
+        error: LineError,
+    },
+    /// A line is longer than any that fio writes.
+    #[error("line {line}: longer than {LINE_BYTES_MAX} bytes, so this is no log of fio")]
+    LongLine {
+        /// The first is 1.
+        line: u64,
+    },
+    /// The file could not be read.
+    #[error(transparent)]
+    Read(#[from] io::Error),
+}
+
+impl LogLine {
+    /// Reads one line, with its line end or without.
+    pub fn parse(line: &[u8]) -> Result<LogLine, LineError> {
+        let (parsed, bytes) = take_line(line)?;
+        if bytes < line.len() { Err(LineError::More) } else { Ok(parsed) }
+    }
+}
+
+/// Longest line that is read: seven columns of 19 digits are far below it.
+const LINE_BYTES_MAX: usize = 4096;
+
+/// How much is read at once: it stays in the second-level cache while it is scanned.
+const READ_BYTES: usize = 256 * 1024;
+
+/// Reads the lines of a log one after another, in a fixed amount of memory.
+pub struct LogReader<R> {
+    source: R,
+    buffer: Vec<u8>,
+    /// What has been handed out.
+    start: usize,
+    /// End of the last whole line.
+    whole: usize,
+    /// End of what was read.
+    end: usize,
+    lines: u64,
+    bytes: u64,
+    /// The last line lacked its line end.
+    open_end: bool,
+}
+
+impl<R: Read> LogReader<R> {
+    /// A reader from the start of `source`, which needs no buffer of its own.
+    pub fn new(source: R) -> LogReader<R> {
+        let buffer = vec![0; READ_BYTES];
+        LogReader {
+            source,
+            buffer,
+            start: 0,
+            whole: 0,
+            end: 0,
+            lines: 0,
+            bytes: 0,
+            open_end: false,
+        }
+    }
+
+    /// Lines handed out so far.
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// Line ends passed so far: one less than the lines once a last line without its end was handed out.
+    pub fn line_ends(&self) -> u64 {
+        self.lines - u64::from(self.open_end)
+    }
+
+    /// Bytes of the lines handed out so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The next line; `None` at the end. The last line may lack its line end.
+    #[inline]
+    pub fn next_line(&mut self) -> Result<Option<LogLine>, LogError> {
+        if self.start == self.whole && !self.fill()? {
+            return Ok(None);
+        }
+        self.lines += 1;
+        let text = &self.buffer[self.start..self.whole];
+        let (line, bytes) =
+            take_line(text).map_err(|error| LogError::Line { line: self.lines, error })?;
+        self.start += bytes;
+        self.bytes += bytes as u64;
+        Ok(Some(line))
+    }
+
+    /// Reads until there is a whole line again. Returns whether there is one.
+    #[cold]
+    fn fill(&mut self) -> Result<bool, LogError> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        (self.start, self.whole) = (0, 0);
+        while self.whole == 0 {
+            if self.end > LINE_BYTES_MAX {
+                return Err(LogError::LongLine { line: self.lines + 1 });
+            }
+            let read = match self.source.read(&mut self.buffer[self.end..]) {
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error.into()),
+            };
+            if read == 0 {
+                self.end_last_line();
+                break;
+            }
+            let fresh = self.end;
+            self.end += read;
+            let line_end = self.buffer[fresh..self.end].iter().rposition(|byte| *byte == b'\n');
+            self.whole = line_end.map_or(0, |place| fresh + place + 1);
+        }
+        Ok(self.whole > 0)
+    }
+
+    /// Gives the last line the end that it lacks.
+    fn end_last_line(&mut self) {
+        if self.end > 0 {
+            self.buffer[self.end] = b'\n';
+            self.end += 1;
+            self.whole = self.end;
+            self.open_end = true;
+        }
+    }
+}
+
+/// Writes the lines of a log.
+pub struct LogWriter<W> {
+    sink: W,
+}
+
+impl<W: Write> LogWriter<W> {
+    /// A writer to `sink`, which should have a buffer.
+    pub fn new(sink: W) -> LogWriter<W> {
+        LogWriter { sink }
+    }
+
+    /// Adds a line.
+    pub fn write(&mut self, line: &LogLine) -> io::Result<()> {
+        let LogLine { time_ms, value, block_bytes, .. } = line;
+        write!(self.sink, "{time_ms}, {value}, {}, {block_bytes}", line.direction as u8)?;
+        if let Some(offset) = line.offset {
+            write!(self.sink, ", {offset}")?;
+        }
+        match line.priority {
+            LogPriority::Word(priority) => write!(self.sink, ", {:#06x}", priority.word())?,
+            LogPriority::RealTime(flag) => write!(self.sink, ", {}", u8::from(flag))?,
+        }
+        if let Some(issue_ns) = line.issue_ns {
+            write!(self.sink, ", {issue_ns}")?;
+        }
+        self.sink.write_all(b"\n")
+    }
+
+    /// Hands what was written on, and the sink back.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.sink.flush()?;
+        Ok(self.sink)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! A limits study's file as it is typed.
+
+use crate::file::{Kind, Scheduler, SettingValue};
+use loadline_base::Span;
+use loadline_load::{LoadSpec, quantity};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+/// `studies/cdl-*.toml`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitsFile {
+    pub(super) title: String,
+    pub(super) question: String,
+    #[serde(rename = "kind")]
+    pub(super) _kind: Kind,
+    pub(super) drive: Spanned<String>,
+    pub(super) steps: StepsSection,
+    pub(super) client: LoadSpec,
+    pub(super) background: LoadSpec,
+    #[serde(rename = "limit")]
+    pub(super) limits: Vec<Spanned<LimitSection>>,
+    /// Of every setup.
+    #[serde(default)]
+    pub(super) settings: BTreeMap<Spanned<String>, SettingValue>,
+    pub(super) sets: BTreeMap<String, Vec<Spanned<String>>>,
+    #[serde(rename = "setup")]
+    pub(super) setups: Vec<Spanned<SetupSection>>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StepsSection {
+    #[serde(deserialize_with = "quantity::deserialize")]
+    pub(super) ramp: Span,
+    #[serde(deserialize_with = "quantity::deserialize")]
+    pub(super) measured: Span,
+    pub(super) window: u32,
+}
+
+/// A descriptor that is uploaded to the drive; the first is number 1.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LimitSection {
+    #[serde(deserialize_with = "quantity::deserialize")]
+    pub(super) guideline: Span,
+    #[serde(default)]
+    pub(super) policy: PolicyWord,
+}
+
+/// What the drive does when a guideline has passed, as `cdladm` spells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum PolicyWord {
+    #[default]
+    CompleteEarliest,
+    ContinueNextLimit,
+    ContinueNoLimit,
+    CompleteUnavailable,
+    Abort,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SetupSection {
+    pub(super) name: Spanned<String>,
+    pub(super) preset: Spanned<String>,
+    pub(super) scheduler: Scheduler,
+    pub(super) profile: Option<Spanned<String>>,
+    /// In the place of the study's.
+    pub(super) window: Option<u32>,
+    #[serde(default)]
+    pub(super) settings: BTreeMap<Spanned<String>, SettingValue>,
+}

@@ -1,0 +1,133 @@
+//! A run of a limits study: one OSD on a mechanical drive, a client, and background work beside it.
+
+use super::record::{LimitsRecord, LimitsSeries, StreamResult};
+use super::setup::LimitsSetup;
+use super::study::{LimitsStudy, OBJECT};
+use crate::plan::Job;
+use crate::recovery::{Tick, latency};
+use crate::waits::{Outside, class_waits};
+use loadline_base::{Span, Time};
+use loadline_cluster::{PoolId, PoolSpec};
+use loadline_device::cdl::Limits;
+use loadline_load::{Beside, Image, Load, LoadRecord, LoadSpec};
+use loadline_osd::{ClientId, OsdId};
+use loadline_sim::hdd::Feature;
+use loadline_sim::{Mechanical, OsdDrive, Sim, SimConfig};
+
+/// Placement groups of the pool: enough that none of them is a bottleneck.
+const PGS: u32 = 64;
+/// Processor time of an item, and a message's way: both far below the drive's milliseconds.
+const WORKER_TIME: Span = Span::from_micros(20);
+const LINK_DELAY: Span = Span::from_micros(50);
+/// How often it is asked whether to go on.
+const TICK: Span = Span::from_secs(1);
+
+/// Makes a run; `None` if `tick` ended it.
+pub(super) fn run(study: &LimitsStudy, job: &Job, tick: Tick<'_>) -> Option<LimitsRecord> {
+    let setup = &study.setups[job.setup];
+    let mut sim = world(study, setup, job.seed);
+    let (ramp, measured) = (study.steps.ramp, study.steps.measured);
+    let all = (ramp + measured).as_secs_f64();
+    let mut until = |sim: &mut Sim<Beside>, end: Time| {
+        while sim.now() < end {
+            sim.run_until(end.min(sim.now() + TICK));
+            if !tick(sim.now().since(Time::ZERO).as_secs_f64() / all) {
+                return false;
+            }
+        }
+        true
+    };
+    sim.start_load();
+    if !until(&mut sim, Time::ZERO + ramp) {
+        return None;
+    }
+    let begun = sim.now();
+    sim.reset_waits();
+    sim.workload_mut().measure_from(begun);
+    let before = over_limit(&mut sim);
+    if !until(&mut sim, begun + measured) {
+        return None;
+    }
+    let ended = over_limit(&mut sim) - before;
+    Some(record(study, setup, job, &mut sim, ended))
+}
+
+fn over_limit(sim: &mut Sim<Beside>) -> u64 {
+    sim.cluster().osd(OsdId::new(0)).over_limit()
+}
+
+fn world(study: &LimitsStudy, setup: &LimitsSetup, seed: u64) -> Sim<Beside> {
+    let drive = Mechanical {
+        spec: study.drive.clone(),
+        feature: Feature::DurationLimits,
+        reads: study.limits,
+        writes: Limits::default(),
+        seed,
+    };
+    let config = SimConfig {
+        cluster: setup.engine(seed),
+        drive: OsdDrive::Mechanical(Box::new(drive)),
+        worker_time: WORKER_TIME,
+        link_delay: LINK_DELAY,
+        object_handling: Span::ZERO,
+        software_stage: None,
+    };
+    let load = |spec: &LoadSpec, client: u32| {
+        let object_bytes = OBJECT.get() as u32;
+        let objects = spec.image.get() / OBJECT.get();
+        let image = Image { pool: PoolId::new(0), objects, object_bytes };
+        Load::new(spec, image, ClientId::new(client), seed.wrapping_add(u64::from(client) << 32))
+    };
+    let background = load(&study.background, 2).in_background();
+    let mut sim = Sim::new(config, Beside::new(load(&study.client, 1), background));
+    sim.create_pool(PoolSpec {
+        name: "image".to_owned(),
+        pgs: PGS,
+        copies: 1,
+        object_bytes: OBJECT.get(),
+        recovery_priority: 0,
+    });
+    sim
+}
+
+fn record(
+    study: &LimitsStudy,
+    setup: &LimitsSetup,
+    job: &Job,
+    sim: &mut Sim<Beside>,
+    ended: u64,
+) -> LimitsRecord {
+    let now = sim.now();
+    let (client, background) = sim.workload().records(now);
+    let outside = Outside::Links { link: LINK_DELAY, all: client.outside.clone() };
+    LimitsRecord {
+        key: job.key.clone(),
+        setup: setup.name.clone(),
+        seed: job.seed,
+        client: stream(&study.client, &client),
+        background: stream(&study.background, &background),
+        over_limit_per_s: ended as f64 / study.steps.measured.as_secs_f64(),
+        device_requests: sim.device_requests(),
+        waits: class_waits(setup.plan(), &sim.waits(), &outside),
+        series: series(&client, &background),
+    }
+}
+
+fn stream(spec: &LoadSpec, seen: &LoadRecord) -> StreamResult {
+    StreamResult {
+        iops: seen.iops(),
+        mib_per_s: seen.iops() * spec.mean_block_bytes() / f64::from(1 << 20),
+        clat_ms: latency(&seen.latency),
+    }
+}
+
+fn series(client: &LoadRecord, background: &LoadRecord) -> LimitsSeries {
+    let seconds = &client.seconds;
+    LimitsSeries {
+        t_s: (0..seconds.len()).map(|second| second as f64).collect(),
+        client_iops: seconds.iter().map(|second| second.count as f64).collect(),
+        clat_mean_ms: seconds.iter().map(|s| s.mean_ns.map(|ns| ns / 1e6)).collect(),
+        clat_p99_ms: seconds.iter().map(|s| s.p99_ns.map(|ns| ns as f64 / 1e6)).collect(),
+        background_iops: background.seconds.iter().map(|s| s.count as f64).collect(),
+    }
+}

@@ -1,0 +1,156 @@
+//! `loadline cdl encode`
+
+use super::descriptors::Descriptors;
+use crate::failure::Failure;
+use crate::show;
+use clap::{Args, ValueEnum};
+use loadline_base::Span;
+use loadline_device::cdl::{AtaLimits, DriveBounds, Page, PageKind};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What is to be encoded, how, and for which drive.
+#[derive(Debug, Args)]
+pub(crate) struct EncodeArgs {
+    /// A .cdl file or a mode page; for an ATA log two of them, of reads (T2A) and of writes (T2B)
+    #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
+    files: Vec<PathBuf>,
+    /// The form
+    #[arg(long = "as", value_enum, value_name = "FORM")]
+    form: Form,
+    /// Where the bytes go; without it they are printed in hexadecimal
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+    /// Print the bytes in hexadecimal, beside writing them
+    #[arg(long)]
+    hex: bool,
+    /// Shortest time that the drive takes ("Duration minimum limit" of cdladm info)
+    #[arg(long, value_name = "TIME", default_value = "500ns")]
+    minimum: Span,
+    /// Longest time that the drive takes
+    #[arg(long, value_name = "TIME", default_value = "32767500ms")]
+    maximum: Span,
+    /// After which the kernel gives a command up
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    timeout: Span,
+}
+
+/// A form of descriptors.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Form {
+    /// The SCSI mode page T2A or T2B, 232 bytes
+    T2,
+    /// The SCSI mode page A or B, 36 bytes
+    Ab,
+    /// The ATA log page 18h, 512 bytes
+    Ata,
+    /// The text file that cdladm uploads
+    Cdl,
+}
+
+pub(super) fn carry_out(args: &EncodeArgs) -> Result<(), Failure> {
+    let pages = args.files.iter().map(|path| open(path)).collect::<Result<Vec<Page>, _>>()?;
+    for (path, page) in args.files.iter().zip(&pages) {
+        judge(args, path, page)?;
+    }
+    let bytes = encode(args, &pages)?;
+    if let Some(output) = &args.output {
+        fs::write(output, &bytes).map_err(|error| {
+            Failure::Environment(format!("cannot write {}: {error}", output.display()))
+        })?;
+    }
+    let mut text = String::new();
+    if args.hex || args.output.is_none() {
+        text += &match args.form {
+            Form::Cdl => String::from_utf8_lossy(&bytes).into_owned(),
+            _ => hexadecimal(&bytes),
+        };
+    }
+    if args.output.is_some() {
+        text += "A real drive takes the text file, from cdladm:\n";
+        for file in &args.files {
+            text += &format!("  cdladm upload --file {} DEV\n", file.display());
+        }
+    }
+    show::text(&text)
+}
+
+fn open(path: &Path) -> Result<Page, Failure> {
+    match Descriptors::open(path)? {
+        Descriptors::Page(page) => Ok(page),
+        Descriptors::Ata(_) => Err(Failure::Input(format!(
+            "{}: an ATA log page, which is encoded already; `loadline cdl show` decodes it",
+            path.display()
+        ))),
+    }
+}
+
+/// Refuses what the drive would refuse, and warns of what it would take without effect.
+fn judge(args: &EncodeArgs, path: &Path, page: &Page) -> Result<(), Failure> {
+    let bounds =
+        DriveBounds { minimum: args.minimum, maximum: args.maximum, command_timeout: args.timeout };
+    for finding in page.findings(&bounds) {
+        let text = format!("{}: {finding}", path.display());
+        if finding.kind.is_error() {
+            return Err(Failure::Input(text));
+        }
+        eprintln!("warning: {text}");
+    }
+    if page.guidelines_idle() {
+        eprintln!(
+            "warning: {}: perf-vs-duration-guideline is 0x0 (0 %), so the drive may ignore the guidelines; 0xc allows 20 %",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+fn encode(args: &EncodeArgs, pages: &[Page]) -> Result<Vec<u8>, Failure> {
+    let [page] = pages else {
+        return match args.form {
+            Form::Ata => encode_ata(args, pages),
+            _ => Err(Failure::Input("one FILE at a time; only --as ata takes two".to_owned())),
+        };
+    };
+    match args.form {
+        Form::Ata => Err(Failure::Input(
+            "an ATA log page holds the descriptors of reads and of writes: give both files, T2A and T2B".to_owned(),
+        )),
+        Form::Cdl => Ok(page.file().into_bytes()),
+        Form::T2 if !page.kind().is_simple() => Ok(page.to_mode_page()),
+        Form::Ab if page.kind().is_simple() => Ok(page.to_mode_page()),
+        Form::T2 | Form::Ab => Err(Failure::Input(format!(
+            "{}: page {}, which is encoded with --as {}",
+            args.files[0].display(),
+            page.kind(),
+            if page.kind().is_simple() { "ab" } else { "t2" },
+        ))),
+    }
+}
+
+/// Two pages, in whichever order they were given.
+fn encode_ata(args: &EncodeArgs, pages: &[Page]) -> Result<Vec<u8>, Failure> {
+    let of = |kind: PageKind| {
+        let missing =
+            || format!("--as ata takes a page T2A and a page T2B; no FILE holds page {kind}");
+        pages.iter().find(|page| page.kind() == kind).ok_or_else(|| Failure::Input(missing()))
+    };
+    let limits = AtaLimits::from_pages(of(PageKind::T2A)?, of(PageKind::T2B)?);
+    let limits = limits.map_err(|error| {
+        let [first, second] = [0, 1].map(|place| args.files[place].display().to_string());
+        Failure::Input(format!("{first}, {second}: {error}"))
+    })?;
+    Ok(limits.to_log().to_vec())
+}
+
+/// Sixteen bytes per line after the place of the first.
+fn hexadecimal(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for (line, bytes) in bytes.chunks(16).enumerate() {
+        let cells: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        writeln!(text, "{:04x}  {}", line * 16, cells.join(" "))
+            .expect("a string takes everything");
+    }
+    text
+}

@@ -1,0 +1,63 @@
+//! `loadline cdl plot`
+
+use crate::failure::Failure;
+use crate::show;
+use clap::Args;
+use loadline_cdl::plot::{PlotError, SIZE_DEFAULT, Size, plot};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Options of `cdl_plots.sh`, and `--json`.
+#[derive(Debug, Args)]
+pub(crate) struct PlotArgs {
+    /// The benchmark's folder, ours or one of cdl_bench.sh
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Save each plot as SVG and PNG in DIR/plots, beside the page
+    #[arg(long)]
+    save: bool,
+    /// Width of a saved plot in pixels
+    #[arg(long, alias = "w", value_name = "PX", default_value_t = SIZE_DEFAULT.width, value_parser = clap::value_parser!(u32).range(300..=8000))]
+    width: u32,
+    /// Height of a saved plot in pixels
+    #[arg(long, alias = "h", value_name = "PX", default_value_t = SIZE_DEFAULT.height, value_parser = clap::value_parser!(u32).range(220..=8000))]
+    height: u32,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn carry_out(args: &PlotArgs) -> Result<(), Failure> {
+    let size = args.save.then_some(Size { width: args.width, height: args.height });
+    let mut said = Ok(());
+    let plotted = plot(&args.folder, size, &mut |line| {
+        if !args.json && said.is_ok() {
+            said = show::text(&format!("{line}\n"));
+        }
+    })?;
+    said?;
+    if args.json {
+        return show::json(&json!({
+            "page": plotted.page,
+            "files": plotted.files,
+            "notes": plotted.notes,
+        }));
+    }
+    let mut text: String = plotted.notes.iter().map(|note| format!("note: {note}\n")).collect();
+    text += &format!("Page: {}\n", plotted.page.display());
+    if args.save {
+        let count = plotted.files.len();
+        let plots = args.folder.join("plots");
+        text += &format!("{count} plots in {}\n", plots.display());
+    }
+    show::text(&text)
+}
+
+impl From<PlotError> for Failure {
+    fn from(error: PlotError) -> Failure {
+        match error {
+            PlotError::Nothing { .. } => Failure::Input(error.to_string()),
+            _ => Failure::Environment(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! `loadline cdl stats`
+
+use crate::failure::Failure;
+use crate::show;
+use clap::Args;
+use loadline_base::Span;
+use loadline_cdl::stats::{
+    Collector, Decimal, FinePercentile, LogStatistics, PriorityName, PriorityStatistics, Scope,
+    fine_percentiles,
+};
+use loadline_device::Priority;
+use loadline_fio::{LogError, PERCENTILES};
+use serde_json::{Map, Value, json};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// The options of `cdl_prio_stats.sh`, and some of our own.
+#[derive(Debug, Args)]
+pub(crate) struct StatsArgs {
+    /// Latency logs of fio, written with log_prio=1; several count as jobs that ran side by side
+    #[arg(value_name = "LOG", required = true)]
+    logs: Vec<PathBuf>,
+    /// One line of comma-separated figures per priority
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    terse: bool,
+    /// First field of each terse line
+    #[arg(long, value_name = "STR", default_value = "", requires = "terse")]
+    head: String,
+    /// Save each priority's latencies, sorted, as priolat.<class>.<level>.<hint>.log beside the first log
+    #[arg(long)]
+    save_priolat: bool,
+    /// Leave out what ended before this time of the logs
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    from: Span,
+    /// Further percentiles to three digits, each with its 95 % interval, as 99.9,99.999; text and JSON only
+    #[arg(long, value_name = "P,...", conflicts_with = "csv", value_delimiter = ',', value_parser = percent)]
+    percentiles: Vec<f64>,
+    /// Print one JSON object instead of text
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print a table of comma-separated values with a head instead of text
+    #[arg(long)]
+    csv: bool,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
+    percent.ok_or_else(|| "a percentile is a number from 0 to 100".to_owned())
+}
+
+pub(super) fn carry_out(args: &StatsArgs) -> Result<(), Failure> {
+    let scope =
+        Scope { from_ms: args.from.nanos() / 1_000_000, fine: !args.percentiles.is_empty() };
+    let statistics = collect(&args.logs, scope)?;
+    let mut text = Vec::new();
+    if statistics.priorities.is_empty() {
+        statistics.write_text(&mut text)?;
+        show::text(&String::from_utf8_lossy(&text))?;
+        return Err(Failure::Said);
+    }
+    if args.save_priolat {
+        save_latencies(&args.logs[0], &statistics)?;
+    }
+    if args.json {
+        return show::json(&as_json(args, &statistics));
+    }
+    if args.csv {
+        return show::text(&as_csv(&statistics));
+    }
+    match args.terse {
+        true => statistics.write_terse(&mut text, &args.head)?,
+        false => statistics.write_text(&mut text)?,
+    }
+    let mut text = String::from_utf8_lossy(&text).into_owned();
+    text += &fine_text(args, &statistics);
+    show::text(&text)
+}
+
+fn collect(logs: &[PathBuf], scope: Scope) -> Result<LogStatistics, Failure> {
+    let mut collector = Collector::new(scope);
+    for path in logs {
+        let log = File::open(path).map_err(|error| {
+            Failure::Environment(format!("cannot read {}: {error}", path.display()))
+        })?;
+        collector.read(log).map_err(|error| match error {
+            LogError::Read(error) => {
+                Failure::Environment(format!("cannot read {}: {error}", path.display()))
+            }
+            _ => Failure::Input(format!("{}: {error}", path.display())),
+        })?;
+    }
+    Ok(collector.finish())
+}
+
+/// Words that the script calls by one name end up in one file, the last of them, as with the script.
+fn save_latencies(log: &Path, statistics: &LogStatistics) -> Result<(), Failure> {
+    let folder = log.parent().unwrap_or(Path::new(""));
+    for (word, of) in &statistics.priorities {
+        let path = folder.join(PriorityName::of(*word).latency_file());
+        write_latencies(&path, of).map_err(|error| {
+            Failure::Environment(format!("cannot write {}: {error}", path.display()))
+        })?;
+    }
+    Ok(())
+}
+
+fn write_latencies(path: &Path, of: &PriorityStatistics) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    for (millis, times) in of.latencies.iter() {
+        let line = format!("{millis}\n");
+        for _ in 0..times {
+            file.write_all(line.as_bytes())?;
+        }
+    }
+    file.flush()
+}
+
+/// The figures that were asked for beyond the script's, after its own.
+fn fine_text(args: &StatsArgs, statistics: &LogStatistics) -> String {
+    let mut text = String::new();
+    for (word, of) in &statistics.priorities {
+        for FinePercentile { percent, latency_ns, interval_ns: (low, high) } in
+            fine_percentiles(of, &args.percentiles)
+        {
+            let [latency, low, high] = [latency_ns, low, high].map(|ns| ns as f64 / 1e6);
+            text += &format!(
+                "Priority {word:#06x}, {percent}th percentile: {latency:.3} msec, 95 % interval {low:.3} to {high:.3}\n"
+            );
+        }
+    }
+    text
+}
+
+/// The figures of one priority, the script's and what it leaves out, in the order of a table.
+fn columns(statistics: &LogStatistics, word: u16, of: &PriorityStatistics) -> Vec<(String, Value)> {
+    let figure = |decimal: Decimal| decimal.value().map_or(Value::Null, Value::from);
+    let mut columns: Vec<(String, Value)> = [
+        ("priority", json!(format!("{word:#06x}"))),
+        ("class", json!(PriorityName::of(word).class)),
+        ("level", json!(Priority::from_word(word).level())),
+        ("hint", json!(PriorityName::of(word).hint)),
+        ("ios", json!(of.ios())),
+        ("share_percent", figure(statistics.share(of))),
+        ("iops", figure(statistics.iops(of))),
+        ("bytes", json!(of.bytes)),
+        ("mb_per_s", figure(statistics.megabyte_rate(of))),
+        ("min_ms", json!(of.latencies.min())),
+        ("max_ms", json!(of.latencies.max())),
+        ("mean_ms", json!(of.latencies.mean())),
+        ("stdev_ms", json!(of.latencies.deviation())),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into();
+    let percentiles = PERCENTILES.iter().zip(of.percentiles_ms());
+    columns.extend(percentiles.map(|(percent, millis)| (format!("p{percent}_ms"), json!(millis))));
+    columns
+}
+
+fn as_csv(statistics: &LogStatistics) -> String {
+    let mut text = String::new();
+    for (word, of) in &statistics.priorities {
+        let columns = columns(statistics, *word, of);
+        if text.is_empty() {
+            let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+            text = names.join(",") + "\n";
+        }
+        let cell = |value: &Value| match value {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let cells: Vec<String> = columns.iter().map(|(_, value)| cell(value)).collect();
+        text += &(cells.join(",") + "\n");
+    }
+    text
+}
+
+fn as_json(args: &StatsArgs, statistics: &LogStatistics) -> Value {
+    let priorities = statistics.priorities.iter().map(|(word, of)| {
+        let mut of_priority: Map<String, Value> =
+            columns(statistics, *word, of).into_iter().collect();
+        let fine = fine_percentiles(of, &args.percentiles);
+        if !fine.is_empty() {
+            of_priority.insert("fine_percentiles".to_owned(), fine.iter().map(fine_json).collect());
+        }
+        of_priority
+    });
+    json!({
+        "ios": statistics.ios,
+        "runtime_ms": statistics.runtime_ms,
+        "priorities": priorities.collect::<Vec<_>>(),
+    })
+}
+
+fn fine_json(found: &FinePercentile) -> Value {
+    let (low, high) = found.interval_ns;
+    json!({ "percent": found.percent, "ns": found.latency_ns, "low_ns": low, "high_ns": high })
+}

@@ -1,0 +1,97 @@
+//! Commands on their way out: done, ended for their time, or waited for by a flush; their counts, and their answers.
+
+use super::{Current, Hdd};
+use crate::hdd::access::Position;
+use crate::hdd::command::{Command, Ending, Finished};
+use crate::hdd::faults::Finds;
+use crate::hdd::limits::Missed;
+use loadline_base::{Span, Time};
+use std::cmp::Reverse;
+
+impl Hdd {
+    /// Hands answers to the host; each frees a tag.
+    pub(super) fn deliver(&mut self, done: &mut Vec<Finished>) {
+        while let Some(Reverse((at, _, id, outcome))) = self.answers.peek().copied() {
+            if at > self.now {
+                return;
+            }
+            self.answers.pop();
+            self.tags -= 1;
+            done.push(Finished { id, at, outcome });
+            if let Some((id, request)) = self.backlog.pop_front() {
+                self.accept(at, id, &request);
+            }
+        }
+    }
+
+    pub(super) fn end_current(&mut self) {
+        let Some(current) = self.current.take_if(|current| current.ends <= self.now) else {
+            return;
+        };
+        let Current { command, begun, ends, ending, .. } = current;
+        self.position = Position::after(&command.place);
+        self.count_medium(&command, ends.since(begun), ending);
+        if command.writes() && ending == Ending::Good {
+            self.faults.written(&command.sectors());
+        }
+        let queued = begun.since(command.arrived);
+        let missed = command.watch.missed(queued, ends.since(begun));
+        self.conclude(&command, ends, ending, missed);
+    }
+
+    fn count_medium(&mut self, command: &Command, busy: Span, ending: Ending) {
+        let medium = &mut self.statistics.medium;
+        medium.commands += 1;
+        medium.busy_nanos += busy.nanos();
+        medium.unreadable += u64::from(ending == Ending::MediaError);
+        let finds = self.faults.read(&command.sectors());
+        medium.recovered += u64::from(!command.writes() && matches!(finds, Finds::Slow(_)));
+    }
+
+    /// Counts a command that is over and answers it, or the flushes that it kept waiting.
+    fn conclude(&mut self, command: &Command, at: Time, ending: Ending, missed: Missed) {
+        if let Some(index) = command.watch.index() {
+            let sets = &mut self.statistics;
+            let set = if command.writes() { &mut sets.writes } else { &mut sets.reads };
+            set[index - 1].count(missed, !matches!(ending, Ending::Good | Ending::MediaError));
+        }
+        match command.id {
+            Some(id) => self.answer(at, id, ending),
+            None => {
+                self.cached -= 1;
+                self.answer_flushes(at);
+            }
+        }
+    }
+
+    fn answer_flushes(&mut self, at: Time) {
+        let oldest = self.unwritten().map(|write| write.number).min();
+        let over = |number| oldest.is_none_or(|oldest| oldest > number);
+        let (done, left) = self.flushes.iter().partition(|(_, number)| over(*number));
+        let done: Vec<(u64, u64)> = done;
+        self.flushes = left;
+        for (id, _) in done {
+            self.answer(at, id, Ending::Good);
+        }
+    }
+
+    /// Ends queued commands whose time has run out under a policy that ends them.
+    pub(super) fn end_expired(&mut self) {
+        let now = self.now;
+        let expired = |command: &mut Command| command.expiry.is_some_and(|expiry| expiry.at <= now);
+        let mut over: Vec<Command> = self.next.take_if(expired).into_iter().collect();
+        over.extend(self.waiting.extract_if(.., expired));
+        for command in over {
+            let expiry = command.expiry.expect("it has expired");
+            let missed = command.watch.missed(expiry.at.since(command.arrived), Span::ZERO);
+            self.conclude(&command, expiry.at, expiry.ending, missed);
+        }
+    }
+
+    /// Sends the answer of a command that ended inside the drive.
+    pub(super) fn answer(&mut self, ended: Time, id: u64, ending: Ending) {
+        self.answered += 1;
+        let at = ended + self.spec.turnaround / 2;
+        self.answers.push(Reverse((at, self.answered, id, ending)));
+    }
+}

@@ -1,0 +1,175 @@
+//! The file of a mechanical drive.
+
+use super::order::{Halves, Ordering};
+use super::spec::{HddSpec, LimitRange, Seek};
+use crate::drive_file::{DriveError, Unit, read_toml, refuse};
+use loadline_base::{Bytes, Span};
+use serde::Deserialize;
+
+/// The files of the drives that the program carries, in the order of their names in [`HddSpec::BUILT_IN`].
+const FILES: [&str; 3] = [
+    include_str!("../../../../drives/hdd-22tb-cdl.toml"),
+    include_str!("../../../../drives/hdd-7200-4tb.toml"),
+    include_str!("../../../../drives/hdd-7200-6tb.toml"),
+];
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HddFile {
+    #[serde(rename = "kind")]
+    _kind: KindName,
+    model: String,
+    sectors: u64,
+    rpm: u32,
+    heads: u32,
+    zones: u32,
+    outer_rate: Unit<Bytes>,
+    inner_rate: Unit<Bytes>,
+    head_switch: Unit<Span>,
+    write_settle: Unit<Span>,
+    overhead: Unit<Span>,
+    turnaround: Unit<Span>,
+    link_rate: Unit<Bytes>,
+    tags: u32,
+    cached_writes: u32,
+    recovery: Unit<Span>,
+    seek: SeekFile,
+    limits: Option<LimitsFile>,
+    ordering: OrderingFile,
+}
+
+#[derive(Deserialize)]
+enum KindName {
+    #[serde(rename = "mechanical")]
+    Mechanical,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SeekFile {
+    settle: Unit<Span>,
+    root: Unit<Span>,
+    linear: Unit<Span>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LimitsFile {
+    shortest: Unit<Span>,
+    longest: Unit<Span>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OrderingFile {
+    age: Unit<Span>,
+    old_age: Unit<Span>,
+    old_age_exponent: HalvesFile,
+    guideline: Unit<Span>,
+    guideline_reach: Unit<Span>,
+    guideline_exponent: HalvesFile,
+    urgent_from: Unit<Span>,
+    urgency: f64,
+}
+
+impl HddSpec {
+    /// The drives that the program carries.
+    pub const BUILT_IN: [&'static str; FILES.len()] =
+        ["hdd-22tb-cdl", "hdd-7200-4tb", "hdd-7200-6tb"];
+
+    /// Reads a drive file's text. `name` is what the drive is called, `file` is what errors name.
+    ///
+    /// # Errors
+    /// [`DriveError`] with file, line and field for anything that cannot be used.
+    pub fn parse(name: &str, file: &str, text: &str) -> Result<HddSpec, DriveError> {
+        let spec = read_toml::<HddFile>(file, text)?.into_spec(name);
+        match spec.fault() {
+            Some((field, right)) => Err(refuse(file, text, field, right)),
+            None => Ok(spec),
+        }
+    }
+
+    /// A drive that the program carries; `None` if there is none of this name.
+    pub fn built_in(name: &str) -> Option<HddSpec> {
+        let (name, text) = Self::BUILT_IN.iter().zip(FILES).find(|(own, _)| **own == name)?;
+        Some(HddSpec::parse(name, name, text).expect("a built-in drive file is sound"))
+    }
+
+    /// The first field that makes no sense, and what would.
+    fn fault(&self) -> Option<(&'static str, &'static str)> {
+        let checks = [
+            (self.sectors > 0, "sectors", "at least 1"),
+            ((1..=100_000).contains(&self.rpm), "rpm", "1 to 100000"),
+            (self.heads > 0, "heads", "at least 1"),
+            ((1..=1000).contains(&self.zones), "zones", "1 to 1000"),
+            (self.inner_rate > Bytes::ZERO, "inner_rate", "more than 0 bytes per second"),
+            (self.outer_rate >= self.inner_rate, "outer_rate", "at least the inner rate"),
+            (self.link_rate > Bytes::ZERO, "link_rate", "more than 0 bytes per second"),
+            (self.tags > 0, "tags", "at least 1"),
+            (self.ordering.guideline_reach > Span::ZERO, "guideline_reach", "longer than 0"),
+            (self.ordering.urgency >= 0.0, "urgency", "0 or more"),
+        ];
+        checks.into_iter().find(|(good, ..)| !good).map(|(_, field, right)| (field, right))
+    }
+}
+
+impl HddFile {
+    fn into_spec(self, name: &str) -> HddSpec {
+        let seek = self.seek;
+        HddSpec {
+            name: name.to_owned(),
+            model: self.model,
+            sectors: self.sectors,
+            rpm: self.rpm,
+            heads: self.heads,
+            zones: self.zones,
+            outer_rate: self.outer_rate.0,
+            inner_rate: self.inner_rate.0,
+            head_switch: self.head_switch.0,
+            seek: Seek { settle: seek.settle.0, root: seek.root.0, linear: seek.linear.0 },
+            write_settle: self.write_settle.0,
+            overhead: self.overhead.0,
+            turnaround: self.turnaround.0,
+            link_rate: self.link_rate.0,
+            tags: self.tags,
+            cached_writes: self.cached_writes,
+            recovery: self.recovery.0,
+            limits: self
+                .limits
+                .map(|range| LimitRange { shortest: range.shortest.0, longest: range.longest.0 }),
+            ordering: self.ordering.into_ordering(),
+        }
+    }
+}
+
+impl OrderingFile {
+    fn into_ordering(self) -> Ordering {
+        Ordering {
+            age: self.age.0,
+            old_age: self.old_age.0,
+            old_age_exponent: self.old_age_exponent.0,
+            guideline: self.guideline.0,
+            guideline_reach: self.guideline_reach.0,
+            guideline_exponent: self.guideline_exponent.0,
+            urgent_from: self.urgent_from.0,
+            urgency: self.urgency,
+        }
+    }
+}
+
+/// An exponent that the model can compute.
+#[derive(Deserialize)]
+#[serde(try_from = "f64")]
+struct HalvesFile(Halves);
+
+impl TryFrom<f64> for HalvesFile {
+    type Error = &'static str;
+    fn try_from(exponent: f64) -> Result<HalvesFile, Self::Error> {
+        let halves = exponent * 2.0;
+        if (0.0..=20.0).contains(&halves) && halves.fract() == 0.0 {
+            Ok(HalvesFile(Halves(halves as u32)))
+        } else {
+            Err("an exponent is 0, 0.5, 1, 1.5 ... 10")
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The drive under an OSD of the simulated cluster: a calibrated one, whose figures contain the OSD's own overhead, or a
+//! mechanical one, which is a disk and nothing else.
+
+use crate::drive::{DriveModel, Service, Started};
+use crate::hdd::{Feature, Finished, Hdd, HddSpec, SECTOR};
+use loadline_base::{Bytes, SlotId, Time};
+use loadline_device::cdl::Limits;
+use loadline_device::{Kind, Outcome, Request};
+use loadline_store::{RequestId, Submission};
+
+/// What the drives of a cluster are.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OsdDrive {
+    /// Calibrated from rates of whole OSDs.
+    Calibrated(Service),
+    /// Arm, spindle and queue.
+    Mechanical(Box<Mechanical>),
+}
+
+/// A mechanical drive with what is uploaded to it and switched on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mechanical {
+    /// The drive.
+    pub spec: HddSpec,
+    /// What it makes of priority words.
+    pub feature: Feature,
+    /// Its descriptors for reads.
+    pub reads: Limits,
+    /// Its descriptors for writes.
+    pub writes: Limits,
+    /// Where the arms rest at the beginning.
+    pub seed: u64,
+}
+
+/// What follows from a submission.
+pub(crate) enum Then {
+    /// The request in service is done at this time.
+    Done(Time, RequestId),
+    /// A read beside the line is done at this time.
+    ReadDone(Time, RequestId),
+    /// The drive has to be looked after at this time.
+    Step(Time),
+    /// Other requests come first.
+    Nothing,
+}
+
+/// An answer of a mechanical drive.
+pub(crate) struct Answer {
+    pub request: RequestId,
+    pub outcome: Outcome,
+}
+
+/// One OSD's drive.
+pub(crate) enum Running {
+    Calibrated(DriveModel),
+    Mechanical(Box<Arm>),
+}
+
+/// A mechanical drive with the steps that are scheduled for it.
+pub(crate) struct Arm {
+    hdd: Hdd,
+    requests: u64,
+    /// The step that is scheduled; earlier plans for later times are void.
+    step_at: Option<Time>,
+    finished: Vec<Finished>,
+}
+
+impl Running {
+    pub(crate) fn new(drive: &OsdDrive, osd: u32) -> Running {
+        match drive {
+            OsdDrive::Calibrated(service) => Running::Calibrated(DriveModel::new(*service)),
+            OsdDrive::Mechanical(drive) => {
+                let Mechanical { spec, feature, reads, writes, seed } = drive.as_ref();
+                let mut hdd = Hdd::new(spec.clone(), seed.wrapping_add(u64::from(osd)));
+                hdd.set_feature(*feature);
+                hdd.set_limits(*reads, *writes);
+                let finished = Vec::new();
+                Running::Mechanical(Box::new(Arm { hdd, requests: 0, step_at: None, finished }))
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn submit(&mut self, now: Time, submission: &Submission) -> Then {
+        match self {
+            Running::Calibrated(drive) => match drive.submit(now, submission) {
+                Some(Started::InLine(at, id)) => Then::Done(at, id),
+                Some(Started::Beside(at, id)) => Then::ReadDone(at, id),
+                None => Then::Nothing,
+            },
+            Running::Mechanical(arm) => {
+                arm.requests += 1;
+                arm.hdd.submit(now, packed(submission.id), &in_sectors(&submission.request));
+                arm.new_step().map_or(Then::Nothing, Then::Step)
+            }
+        }
+    }
+
+    /// The calibrated drive that told of an answer.
+    pub(crate) fn calibrated(&mut self) -> &mut DriveModel {
+        match self {
+            Running::Calibrated(drive) => drive,
+            Running::Mechanical(_) => unreachable!("a mechanical drive is stepped"),
+        }
+    }
+
+    pub(crate) fn mechanical(&self) -> Option<&Hdd> {
+        match self {
+            Running::Calibrated(_) => None,
+            Running::Mechanical(arm) => Some(&arm.hdd),
+        }
+    }
+
+    /// Brings a mechanical drive to a step that was scheduled; its answers by then are appended to `out`. The answer is the
+    /// next step.
+    pub(crate) fn advance(&mut self, at: Time, out: &mut Vec<Answer>) -> Option<Time> {
+        let Running::Mechanical(arm) = self else {
+            unreachable!("a calibrated drive has no steps");
+        };
+        if arm.step_at != Some(at) {
+            return None;
+        }
+        arm.step_at = None;
+        arm.hdd.advance(at, &mut arm.finished);
+        out.extend(
+            arm.finished
+                .drain(..)
+                .map(|done| Answer { request: unpacked(done.id), outcome: done.outcome.into() }),
+        );
+        arm.new_step()
+    }
+
+    /// How many requests were submitted so far.
+    pub(crate) fn requests(&self) -> u64 {
+        match self {
+            Running::Calibrated(drive) => drive.requests(),
+            Running::Mechanical(arm) => arm.requests,
+        }
+    }
+}
+
+impl Arm {
+    /// The next step, if it is earlier than the one that is scheduled.
+    fn new_step(&mut self) -> Option<Time> {
+        let next = self.hdd.next_event()?;
+        let is_new = self.step_at.is_none_or(|scheduled| next < scheduled);
+        is_new.then(|| {
+            self.step_at = Some(next);
+            next
+        })
+    }
+}
+
+/// The store's number for a request as the drive's.
+fn packed(id: RequestId) -> u64 {
+    u64::from(id.life()) << 32 | u64::from(id.slot().get())
+}
+
+fn unpacked(id: u64) -> RequestId {
+    RequestId::new(SlotId::new(id as u32), (id >> 32) as u32)
+}
+
+/// The request in whole sectors: the direct store asks for as many bytes as an object has, and for one of an empty one.
+fn in_sectors(request: &Request) -> Request {
+    if matches!(request.kind, Kind::Flush | Kind::Discard) {
+        return *request;
+    }
+    let start = request.offset / SECTOR * SECTOR;
+    let end = (request.offset + request.length.get()).next_multiple_of(SECTOR);
+    Request { offset: start, length: Bytes::new(end - start), ..*request }
+}

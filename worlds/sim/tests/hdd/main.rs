@@ -1,0 +1,9 @@
+//! The mechanical hard disk: its error against the published figures, and what it promises.
+
+mod closed_loop;
+mod determinism;
+mod files;
+mod medium;
+mod policies;
+mod published;
+mod swarm;
