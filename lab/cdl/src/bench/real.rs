@@ -172,7 +172,10 @@ impl RealDrive {
                 String::from_utf8_lossy(&said).trim_end().to_owned()
             }
             Err(error) => {
-                format!("Device: {}\n    cdladm, which would tell more: {error}", self.name())
+                format!(
+                    "Device: {}\n    cdladm would tell more, but cannot run: {error}",
+                    self.name()
+                )
             }
         }
     }
