@@ -7,7 +7,7 @@ use crate::disk::{Backend, Done, Paged};
 use crate::event::{Effect, Event, Timer};
 use crate::ids::{OsdId, PgId, ShardId};
 use crate::item::Item;
-use crate::message::{Activation, Data, Envelope, Message};
+use crate::message::{Activation, Data, Envelope, Message, RecoveryKind};
 use crate::pg::{CopyState, Pg, Primary, Progress};
 use crate::pg_log::PgLog;
 use crate::policy::{Charges, Options, Policy, Windowed};
@@ -38,8 +38,8 @@ pub struct Osd {
     pub(crate) write_sequence: WriteSequence,
     pub(crate) local: Reserver,
     pub(crate) remote: Reserver,
-    /// Which primary asked for each remote slot.
-    pub(crate) remote_askers: BTreeMap<PgId, OsdId>,
+    /// Which primary asked for each remote slot, and for what.
+    pub(crate) remote_askers: BTreeMap<PgId, (OsdId, RecoveryKind)>,
     /// Its disk has no room for backfills.
     pub(crate) is_backfill_full: bool,
     pub(crate) admission: Admission,

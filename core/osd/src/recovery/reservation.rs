@@ -116,9 +116,9 @@ impl Osd {
             Message::Reserve(RecoveryKind::Backfill, _) if self.is_backfill_full => {
                 self.send(from, pg, Message::ReserveRevoked, fx);
             }
-            Message::Reserve(_, priority) => {
+            Message::Reserve(kind, priority) => {
                 let mut changes = Vec::new();
-                self.remote_askers.insert(pg, from);
+                self.remote_askers.insert(pg, (from, *kind));
                 self.remote.ask(pg, *priority, &mut changes);
                 self.remote_changed(&changes, fx);
             }
@@ -142,9 +142,16 @@ impl Osd {
     /// little, goes on.
     pub fn set_backfill_full(&mut self, is_full: bool, fx: &mut Vec<Effect>) {
         if is_full && !self.is_backfill_full {
-            let slots: Vec<(PgId, OsdId)> =
-                self.remote_askers.iter().map(|(pg, primary)| (*pg, *primary)).collect();
-            for (pg, primary) in slots {
+            let backfills = |(pg, (primary, kind)): (&PgId, &(OsdId, RecoveryKind))| {
+                (*kind == RecoveryKind::Backfill).then_some((*pg, *primary))
+            };
+            let revoked: Vec<(PgId, OsdId)> =
+                self.remote_askers.iter().filter_map(backfills).collect();
+            // All are forgotten before the first gives its slot back, or the next one in line would get it.
+            for (pg, _) in &revoked {
+                self.remote_askers.remove(pg);
+            }
+            for (pg, primary) in revoked {
                 self.send(primary, pg, Message::ReserveRevoked, fx);
                 self.release_remote(pg, fx);
             }
@@ -165,7 +172,7 @@ impl Osd {
                 Change::Granted(pg) => (pg, Message::ReserveGranted),
                 Change::Preempted(pg) => (pg, Message::ReserveRevoked),
             };
-            if let Some(primary) = self.remote_askers.get(&pg).copied() {
+            if let Some((primary, _)) = self.remote_askers.get(&pg).copied() {
                 self.send(primary, pg, message, fx);
             }
         }

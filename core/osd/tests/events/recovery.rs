@@ -170,6 +170,21 @@ fn a_disk_without_room_takes_no_backfills() {
     bench.check_copies(&[0, 1], &[1, 2, 3, 4, 5, 6, 7, 8]);
 }
 
+/// Little comes by log, and it may be what a group needs to serve.
+#[test]
+fn recovery_by_log_goes_on_without_room_for_backfills() {
+    let mut bench = two([&[1, 2, 3], &[1]], options());
+    bench.hold(|effect| matches!(effect, Effect::Send(e) if matches!(e.message, Message::Push(_))));
+    bench.activate(PG, missing(interval(2, &[0, 1]), 1, &[2, 3]));
+    bench.run();
+    let mut effects = Vec::new();
+    bench.osds[1].set_backfill_full(true, &mut effects);
+    assert!(effects.is_empty(), "{effects:?}");
+    bench.release();
+    bench.run();
+    bench.check_copies(&[0, 1], &[1, 2, 3]);
+}
+
 /// What it has begun to fill it with stops too.
 #[test]
 fn a_disk_that_gets_full_stops_the_backfill_that_fills_it() {

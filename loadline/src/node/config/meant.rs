@@ -9,7 +9,7 @@ use loadline_cluster::settings::{
     Change, DriveLimits, Enforcement, Refused, Scope, Settings, Target,
 };
 use loadline_device::Medium;
-use loadline_device::cdl::{Limits, Page};
+use loadline_device::cdl::{Limits, Page, PageKind};
 use loadline_host::admin::api::Who;
 use loadline_osd::OsdSet;
 use loadline_qos::{LOADLINE_PRESET, Preset, ServiceClass};
@@ -222,7 +222,7 @@ impl NodeFile {
 
 /// The duration limits that every disk holds, from the files that were uploaded to them.
 fn limits(typed: &LimitsTyped, folder: &Path) -> Result<DriveLimits, Fault> {
-    let read = |field: &'static str, path: &Option<PathBuf>| {
+    let read = |field: &'static str, path: &Option<PathBuf>, foreign: PageKind| {
         let Some(path) = path else { return Ok(Limits::default()) };
         let shown = folder.join(path);
         let text = std::fs::read_to_string(&shown).map_err(|error| {
@@ -230,9 +230,16 @@ fn limits(typed: &LimitsTyped, folder: &Path) -> Result<DriveLimits, Fault> {
         })?;
         let page = Page::parse(&text)
             .map_err(|error| Fault::new(field, format!("{}: {error}", shown.display())))?;
+        if page.kind() == foreign {
+            let reason = format!("{}: it is a page of the other kind of command", shown.display());
+            return Err(Fault::new(field, reason));
+        }
         Ok(*page.limits())
     };
-    Ok(DriveLimits { reads: read("reads", &typed.reads)?, writes: read("writes", &typed.writes)? })
+    Ok(DriveLimits {
+        reads: read("reads", &typed.reads, PageKind::T2B)?,
+        writes: read("writes", &typed.writes, PageKind::T2A)?,
+    })
 }
 
 fn typed<T>(typed: Option<Typed<T>>, default: T) -> T {

@@ -233,6 +233,9 @@ fn classes_are_short_for_options_and_limits_are_judged_by_the_drives() {
     );
     let says = "node.toml:2: limit: the drive of osd.0 is not known to hold duration limits";
     assert!(error.unwrap_err().starts_with(says));
+    let text = "osds = [{ path = \"osd.0\" }]\nlimits = { writes = \"t2a.cdl\" }";
+    let error = NodeConfig::parse("node.toml", folder.path(), text).expect_err("it is of reads");
+    assert!(error.contains("it is a page of the other kind of command"), "{error}");
 }
 
 /// A flag beside a file would have to be read as a change of it, or be ignored.

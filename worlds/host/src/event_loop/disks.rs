@@ -235,15 +235,17 @@ impl Disk {
     ) -> Happening<M> {
         self.unanswered -= 1;
         let mut data = transfer.data;
+        let limited = transfer.request.priority.descriptor() != 0;
+        let outcome = outcome(result, limited);
         if result.is_err() && transfer.request.kind == Kind::Read {
             data = Vec::new();
         }
         Happening::DiskDone {
             disk,
             token: transfer.token,
-            outcome: outcome(result),
+            outcome,
             data,
-            error: result.err().filter(|error| *error != Errno::TIME).map(Errno::raw_os_error),
+            error: result.err().filter(|_| outcome == Outcome::Failed).map(Errno::raw_os_error),
         }
     }
 }
@@ -266,11 +268,11 @@ fn no_discard(errno: Errno) -> Result<(), Errno> {
 }
 
 /// What an answer of the kernel means. With ETIME it tells, from 6.5 on, that the drive ended a command for its duration
-/// limit.
-fn outcome(result: Result<(), Errno>) -> Outcome {
+/// limit; of a request without one it is a failure like any other.
+fn outcome(result: Result<(), Errno>, limited: bool) -> Outcome {
     match result {
         Ok(()) => Outcome::Done,
-        Err(Errno::TIME) => Outcome::OverLimit,
+        Err(Errno::TIME) if limited => Outcome::OverLimit,
         Err(_) => Outcome::Failed,
     }
 }
@@ -289,10 +291,19 @@ fn milder(priority: Priority, error: Errno) -> Option<Priority> {
     }
 }
 
-/// The word without a level where it has no class: the kernel takes that for an error (`block/ioprio.c`).
+/// The level that the kernel gives whoever has asked for none (`IOPRIO_BE_NORM`).
+const NORMAL_LEVEL: u8 = 4;
+
+/// The word as the kernel heeds it. Without a class it takes a level for an error (`block/ioprio.c`), and puts the task's own
+/// word in the place of the whole, its descriptor included (cdl.md 2.1): a limit alone travels with the default class.
 fn kernel_word(priority: Priority) -> u16 {
-    let word = priority.word();
-    if word >> 13 == 0 { word & !7 } else { word }
+    match (priority.class(), priority.descriptor()) {
+        (PriorityClass::None, 0) => 0,
+        (PriorityClass::None, descriptor) => Priority::new(PriorityClass::BestEffort, NORMAL_LEVEL)
+            .with_descriptor(descriptor)
+            .word(),
+        _ => priority.word(),
+    }
 }
 
 #[cfg(test)]
@@ -301,9 +312,18 @@ mod tests {
 
     #[test]
     fn a_command_that_was_ended_for_time_has_not_failed() {
-        assert_eq!(outcome(Ok(())), Outcome::Done);
-        assert_eq!(outcome(Err(Errno::TIME)), Outcome::OverLimit);
-        assert_eq!(outcome(Err(Errno::IO)), Outcome::Failed);
+        assert_eq!(outcome(Ok(()), true), Outcome::Done);
+        assert_eq!(outcome(Err(Errno::TIME), true), Outcome::OverLimit);
+        assert_eq!(outcome(Err(Errno::IO), true), Outcome::Failed);
+        assert_eq!(outcome(Err(Errno::TIME), false), Outcome::Failed, "nobody set a limit");
+    }
+
+    /// Best effort, level 4, hint 1: 2 << 13 | 1 << 3 | 4.
+    #[test]
+    fn a_limit_alone_gets_a_class_so_that_the_kernel_keeps_it() {
+        assert_eq!(kernel_word(Priority::default().with_descriptor(1)), 0x400c);
+        assert_eq!(kernel_word(Priority::new(PriorityClass::None, 5)), 0);
+        assert_eq!(kernel_word(Priority::new(PriorityClass::RealTime, 2)), 0x2002);
     }
 
     #[test]
