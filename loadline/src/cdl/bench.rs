@@ -161,6 +161,10 @@ impl BenchArgs {
         match &order.device {
             Device::Modelled(name) => {
                 let spec = modelled(name)?;
+                if spec.capacity().get() < order.block_bytes {
+                    let text = format!("--bs {}: a block is larger than the drive", self.bs);
+                    return Err(Failure::Input(text));
+                }
                 check_limits(&spec, order, pages)?;
                 Ok(Ground::Modelled(Modelled { spec, reads, writes, seed: self.seed }))
             }

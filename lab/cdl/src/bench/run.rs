@@ -134,16 +134,34 @@ impl Bench<'_> {
         watch: Watch<'_>,
     ) -> Result<(), BenchError> {
         let mut prepared = None;
+        let outcome = self.steps_in_real_time(drive, course, watch, &mut prepared);
+        if prepared.is_some() {
+            for note in drive.put_back() {
+                // The drive is put back whether or not somebody still listens.
+                let _ = heard(watch, News::Note(&note));
+            }
+        }
+        outcome.and_then(|()| course.tell_until(course.steps.len(), watch))
+    }
+
+    /// `prepared` becomes the workload for which the drive was switched last.
+    fn steps_in_real_time<'s>(
+        &self,
+        drive: &RealDrive,
+        course: &mut Course<'s>,
+        watch: Watch<'_>,
+        prepared: &mut Option<&'s Workload>,
+    ) -> Result<(), BenchError> {
         for n in 0..course.steps.len() {
             if course.kept[n] {
                 continue;
             }
             let step = &course.steps[n];
-            if prepared != Some(step.workload) {
+            if *prepared != Some(step.workload) {
+                *prepared = Some(step.workload);
                 for note in drive.prepare(step.workload) {
                     heard(watch, News::Note(&note))?;
                 }
-                prepared = Some(step.workload);
             }
             course.tell_until(n, watch)?;
             let place = self.folder.step(step.workload.folder(), step.depth);
@@ -154,10 +172,7 @@ impl Bench<'_> {
             })?;
             course.shares[n] = 1.0;
         }
-        for note in drive.put_back() {
-            heard(watch, News::Note(&note))?;
-        }
-        course.tell_until(course.steps.len(), watch)
+        Ok(())
     }
 }
 

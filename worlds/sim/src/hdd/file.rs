@@ -1,7 +1,7 @@
 //! The file of a mechanical drive.
 
 use super::order::{Halves, Ordering};
-use super::spec::{HddSpec, LimitRange, Seek};
+use super::spec::{HddSpec, LimitRange, SECTOR, Seek};
 use crate::drive_file::{DriveError, Unit, read_toml, refuse};
 use loadline_base::{Bytes, Span};
 use serde::Deserialize;
@@ -99,6 +99,7 @@ impl HddSpec {
     fn fault(&self) -> Option<(&'static str, &'static str)> {
         let checks = [
             (self.sectors > 0, "sectors", "at least 1"),
+            (self.sectors <= SECTORS_MAX, "sectors", "at most 2^48"),
             ((1..=100_000).contains(&self.rpm), "rpm", "1 to 100000"),
             (self.heads > 0, "heads", "at least 1"),
             ((1..=1000).contains(&self.zones), "zones", "1 to 1000"),
@@ -109,9 +110,23 @@ impl HddSpec {
             (self.ordering.guideline_reach > Span::ZERO, "guideline_reach", "longer than 0"),
             (self.ordering.urgency >= 0.0, "urgency", "0 or more"),
         ];
-        checks.into_iter().find(|(good, ..)| !good).map(|(_, field, right)| (field, right))
+        let bad =
+            checks.into_iter().find(|(good, ..)| !good).map(|(_, field, right)| (field, right));
+        bad.or_else(|| {
+            let right = "so few that they fill fewer than 2^31 cylinders";
+            (self.cylinders_at_most() >= 1 << 31).then_some(("sectors", right))
+        })
+    }
+
+    /// As many as there would be if all tracks were as short as the innermost.
+    fn cylinders_at_most(&self) -> u64 {
+        let track = (self.inner_rate.get() as f64 * self.turn().as_secs_f64()) as u64 / SECTOR;
+        self.sectors / track.max(1) / u64::from(self.heads)
     }
 }
+
+/// Sectors of the largest drive: their bytes fit 64 bits.
+const SECTORS_MAX: u64 = 1 << 48;
 
 impl HddFile {
     fn into_spec(self, name: &str) -> HddSpec {

@@ -25,6 +25,12 @@ fn a_bad_file_is_refused_with_its_place() {
     check("rpm = 7200", "rpm = 0", "`rpm` must be 1 to 100000");
     check("heads = 20", "heads = 0", "`heads` must be at least 1");
     check("rpm = 7200", "rpn = 7200", "unknown field `rpn`");
+    check("sectors = 42970644480", "sectors = 280000000000000", "fewer than 2^31 cylinders");
+    check(
+        "sectors = 42970644480",
+        "sectors = 9223372036854775807",
+        "`sectors` must be at most 2^48",
+    );
     check("tags = 32", "tags = 0", "`tags` must be at least 1");
     check("kind = \"mechanical\"", "kind = \"optical\"", "unknown variant `optical`");
     check("old_age_exponent = 3", "old_age_exponent = 3.3", "an exponent is 0, 0.5, 1");
