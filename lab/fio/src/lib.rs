@@ -10,7 +10,7 @@ mod reads;
 mod text;
 
 pub use bins::{BINS, LatencyBins, PERCENTILES, bin_of, bin_value};
-pub use job::{JobError, JobProblem, JobSize, LoadJob, parse_jobs};
+pub use job::{JobError, JobProblem, JobSize, LoadJob, parse_jobs, parse_size};
 pub use jsonplus::{
     DirectionReport, DiskReport, Job, Keyed, LatencySummary, PriorityLatency, Report, ReportError,
     SyncReport,

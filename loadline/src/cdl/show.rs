@@ -4,7 +4,7 @@ use super::descriptors::Descriptors;
 use crate::failure::Failure;
 use crate::show;
 use clap::Args;
-use loadline_device::cdl::{AtaDescriptor, Page, PageKind};
+use loadline_device::cdl::{AtaDescriptor, Page};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
@@ -37,22 +37,13 @@ pub(super) fn carry_out(args: &ShowArgs) -> Result<(), Failure> {
     if args.json {
         return show::json(&json!({ "pages": pages.iter().map(page_json).collect::<Vec<_>>() }));
     }
-    let mut text: String = pages.iter().map(page_text).collect();
+    let mut text: String = pages.iter().map(Page::with_head).collect();
     if let Descriptors::Ata(limits) = &held
         && limits.reads.iter().chain(&limits.writes).any(is_rounded)
     {
         text += "Times are rounded down to 10 ms and capped at 655350 ms, as the kernel translates them.\n";
     }
     show::text(&text)
-}
-
-/// A page under the heading of `cdladm show`.
-fn page_text(page: &Page) -> String {
-    let commands = match page.kind() {
-        PageKind::A | PageKind::T2A => "read",
-        PageKind::B | PageKind::T2B => "write",
-    };
-    format!("Page {}: {commands} descriptors\n{page}", page.kind())
 }
 
 fn page_json(page: &Page) -> Value {

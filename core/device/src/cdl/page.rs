@@ -35,6 +35,11 @@ impl PageKind {
     pub fn is_simple(self) -> bool {
         matches!(self, PageKind::A | PageKind::B)
     }
+
+    /// Whether its descriptors are for writes, by convention (cdl.md 1.1).
+    pub fn is_of_writes(self) -> bool {
+        matches!(self, PageKind::B | PageKind::T2B)
+    }
 }
 
 impl fmt::Display for PageKind {

@@ -4,6 +4,14 @@ use super::{Column, Descriptor, Limit, Page, PageKind};
 use loadline_base::Span;
 use std::fmt;
 
+impl Page {
+    /// The page with the line that names it, as it stands among others.
+    pub fn with_head(&self) -> String {
+        let commands = if self.kind().is_of_writes() { "write" } else { "read" };
+        format!("Page {}: {commands} descriptors\n{self}", self.kind())
+    }
+}
+
 impl fmt::Display for Page {
     /// Without the line that names the page. Times lose what their unit cannot show, as `cdladm` has it; units of 1 us
     /// count as such, which `cdladm` 1.1.0 takes for nanoseconds.

@@ -1,6 +1,7 @@
 //! What is to be run: from the options as typed to the checked order.
 
 use crate::workload::{Part, Workload};
+use loadline_fio::parse_size;
 use std::path::PathBuf;
 
 /// The options of `cdl_bench.sh`, as typed (cdl.md 3.1).
@@ -269,17 +270,9 @@ fn split(text: &str) -> Result<Vec<Part>, OrderError> {
     if sum > 100 { Err(OrderError::SplitSum(sum)) } else { Ok(parts) }
 }
 
-/// A size as fio reads it: bytes, or with a letter the power of 1024 that it stands for.
+/// A block size, which fio must read alike.
 fn block_bytes(text: &str) -> Result<u64, OrderError> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let factor = match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "" | "b" => Some(1),
-        "k" | "ki" | "kib" => Some(1 << 10),
-        "m" | "mi" | "mib" => Some(1 << 20),
-        _ => None,
-    };
-    let bytes = factor.and_then(|factor| digits.parse::<u64>().ok()?.checked_mul(factor));
-    bytes
+    parse_size(text)
         .filter(|bytes| *bytes >= 512 && bytes.is_multiple_of(512))
         .ok_or_else(|| OrderError::Block(text.to_owned()))
 }

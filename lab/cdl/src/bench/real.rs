@@ -6,7 +6,7 @@
 use super::fio::{FioVersion, HINT_SINCE};
 use super::order::Order;
 use crate::workload::Workload;
-use loadline_device::cdl::{Page, PageKind};
+use loadline_device::cdl::Page;
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -144,11 +144,7 @@ impl RealDrive {
     pub fn check_descriptors(&self, pages: &[(&Path, &Page)]) -> Result<(), RealError> {
         let shown = self.descriptors()?;
         // The head counts: a page of writes reads like the end of a page of reads with the same descriptors.
-        let is_shown = |page: &Page| {
-            let of = if page.kind() == PageKind::T2B { "write" } else { "read" };
-            shown.contains(&format!("Page {}: {of} descriptors\n{page}", page.kind()))
-        };
-        if pages.iter().all(|(_, page)| is_shown(page)) {
+        if pages.iter().all(|(_, page)| shown.contains(&page.with_head())) {
             return Ok(());
         }
         let upload = |(file, _): &(&Path, &Page)| {

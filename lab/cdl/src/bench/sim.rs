@@ -101,10 +101,7 @@ fn feature(workload: &Workload) -> Feature {
 impl Modelled {
     /// The descriptors as `cdladm show` prints those of a drive.
     pub fn descriptors(&self) -> String {
-        format!(
-            "Page T2A: read descriptors\n{}Page T2B: write descriptors\n{}",
-            self.reads, self.writes
-        )
+        self.reads.with_head() + &self.writes.with_head()
     }
 }
 

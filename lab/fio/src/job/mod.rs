@@ -9,6 +9,8 @@ mod units;
 #[cfg(test)]
 mod tests;
 
+pub use units::size as parse_size;
+
 use option::Options;
 use std::fmt;
 use std::time::Duration;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// Bytes. As long as `kb_base` is not 1000, a unit counts in 1024, but one that ends in `ib` in 1000: fio keeps that
+/// A size in bytes, as fio reads it; `None` if it is none. As long as `kb_base` is not 1000, a unit counts in 1024, but one that ends in `ib` in 1000: fio keeps that
 /// reversal for old job files (seen with 3.33: `size=1m`, `1mb` and `1mi` make 1048576 bytes, `1MiB` makes 1000000).
-pub(super) fn size(text: &str) -> Option<u64> {
+pub fn size(text: &str) -> Option<u64> {
     let (number, unit) = number_and_unit(text)?;
     let unit = unit.to_ascii_lowercase();
     let (prefix, base) = match unit.as_str() {
