@@ -86,13 +86,14 @@ impl Tree {
         Ok(first)
     }
 
-    /// The last entry whose key is `key` or smaller.
-    pub fn at_or_before<'p, P: TreePages>(
+    /// The last entry whose key is from `from` to `to`. Only the nodes that may hold such keys need to be resident.
+    pub fn last_within<'p, P: TreePages>(
         &self,
         pages: &'p P,
-        key: &[u8],
+        (from, to): (&[u8], &[u8]),
     ) -> Result<Option<Entry<'p>>, Missing> {
-        last_below(pages, self.root, self.height, key)
+        let last = last_below(pages, self.root, self.height, (from, to))?;
+        Ok(last.filter(|(key, _)| *key >= from))
     }
 
     /// Shows `f` the entries from key `from` on, in key order, until it says `false`. After [`Missing`] the entries
@@ -179,21 +180,22 @@ fn visit_below_end<'p, P: TreePages>(
     Ok(true)
 }
 
-/// The last entry at or before `key` below a node of that many levels.
+/// The last entry at or before `to` below a node of that many levels. Children that hold only keys before `from` are not
+/// looked at.
 fn last_below<'p, P: TreePages>(
     pages: &'p P,
     number: PageNo,
     levels: u8,
-    key: &[u8],
+    (from, to): (&[u8], &[u8]),
 ) -> Result<Option<Entry<'p>>, Missing> {
     let node = node(pages, number)?;
     if levels == 1 {
-        let end = node.search(key).map_or_else(|at| at, |at| at + 1);
+        let end = node.search(to).map_or_else(|at| at, |at| at + 1);
         return Ok(end.checked_sub(1).map(|at| (node.key(at), node.value(at))));
     }
-    for at in (0..=node.route(key)).rev() {
-        let found = last_below(pages, node.child(at), levels - 1, key)?;
-        if found.is_some() {
+    for at in (0..=node.route(to)).rev() {
+        let found = last_below(pages, node.child(at), levels - 1, (from, to))?;
+        if found.is_some() || node.key(at) <= from {
             return Ok(found);
         }
     }

@@ -27,6 +27,13 @@ pub(crate) enum Call {
     Hear { bell: Arc<OwnedFd> },
 }
 
+impl Call {
+    /// Whether it reads or writes a disk.
+    pub(crate) fn moves_disk_bytes(&self) -> bool {
+        matches!(self, Call::Read { .. } | Call::Write { .. })
+    }
+}
+
 /// The most buffers in one [`Call::Send`]: what Linux takes at once is 1024, and 64 cover a deep queue's replies.
 pub(crate) const SEND_BUFFERS_MAX: usize = 64;
 

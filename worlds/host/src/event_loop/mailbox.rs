@@ -5,6 +5,7 @@ use rustix::io::{read, write};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Puts mail into a loop from any thread. Copies lead to the same loop.
@@ -12,11 +13,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 pub struct Mailbox<M> {
     mail: Sender<M>,
     bell: Arc<OwnedFd>,
+    /// Whether the bell was rung for mail that the loop has not taken: then it need not be rung again.
+    rung: Arc<AtomicBool>,
 }
 
 impl<M> Clone for Mailbox<M> {
     fn clone(&self) -> Mailbox<M> {
-        Mailbox { mail: self.mail.clone(), bell: self.bell.clone() }
+        let Mailbox { mail, bell, rung } = self;
+        Mailbox { mail: mail.clone(), bell: bell.clone(), rung: rung.clone() }
     }
 }
 
@@ -24,7 +28,9 @@ impl<M> Mailbox<M> {
     /// Puts `mail` in and wakes the loop. It comes back if the loop is gone.
     pub fn post(&self, mail: M) -> Result<(), M> {
         self.mail.send(mail).map_err(|refused| refused.0)?;
-        ring_bell(&self.bell);
+        if !self.rung.swap(true, Ordering::AcqRel) {
+            ring_bell(&self.bell);
+        }
         Ok(())
     }
 }
@@ -55,7 +61,8 @@ impl<M> Inbox<M> {
     pub(super) fn new() -> io::Result<Inbox<M>> {
         let (sender, mail) = channel();
         let bell = Arc::new(new_bell()?);
-        Ok(Inbox { mail, mailbox: Mailbox { mail: sender, bell } })
+        let rung = Arc::new(AtomicBool::new(false));
+        Ok(Inbox { mail, mailbox: Mailbox { mail: sender, bell, rung } })
     }
 
     pub(super) fn mailbox(&self) -> Mailbox<M> {
@@ -69,6 +76,8 @@ impl<M> Inbox<M> {
     /// Takes what is there. The bell falls silent first, so that later mail rings again.
     pub(super) fn take(&self) -> impl Iterator<Item = M> + '_ {
         silence(self.bell());
+        // A post that still saw it rung happened before this, so that its mail is taken below.
+        self.mailbox.rung.swap(false, Ordering::AcqRel);
         self.mail.try_iter()
     }
 }

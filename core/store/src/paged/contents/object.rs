@@ -66,16 +66,28 @@ pub(super) fn extents(
     if range.is_empty() {
         return Ok(found);
     }
-    // An apply sees no leaf behind the range: nobody planned that one.
-    let bounds = (&earliest(space, id, range.start)[..], &keys::extent(id, range.end)[..]);
+    let start = keys::extent(id, range.start);
+    // An apply sees no leaf beside the range: nobody planned that one.
+    let reaching = (&earliest(space, id, range.start)[..], &start[..]);
+    if let Some((key, value)) = space.tree.last_within(&space.pages, reaching)? {
+        found.extend(decode(key, value).filter(|extent| extent.range().end > range.start));
+    }
+    let from = found.last().map_or(range.start, |first: &Extent| first.range().end);
+    if from >= range.end {
+        return Ok(found);
+    }
+    let bounds = (&keys::extent(id, from)[..], &keys::extent(id, range.end)[..]);
     space.tree.visit_range(&space.pages, bounds, |key, value| {
-        let at = keys::read_extent(key).filter(|(object, at)| *object == id && *at < range.end);
-        let Some((_, index)) = at else { return false };
-        found
-            .extend(Extent::decode(index, value).filter(|extent| extent.range().end > range.start));
+        found.extend(decode(key, value));
         true
     })?;
     Ok(found)
+}
+
+/// The extent in a cell of some object.
+fn decode(key: &[u8], value: &[u8]) -> Option<Extent> {
+    let (_, index) = keys::read_extent(key)?;
+    Extent::decode(index, value)
 }
 
 /// The first key whose extent could reach page index `index`.

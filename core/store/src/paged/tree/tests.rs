@@ -161,8 +161,13 @@ fn assert_finds(tree: &Tree, pages: &Pages, model: &Model, key: &[u8]) {
     assert_eq!(tree.get(pages, key), Ok(model.get(key).map(Vec::as_slice)));
     let after = tree.at_or_after(pages, key).map(owned);
     assert_eq!(after, Ok(from_model(model.range(key.to_vec()..).next())));
-    let before = tree.at_or_before(pages, key).map(owned);
-    assert_eq!(before, Ok(from_model(model.range(..=key.to_vec()).next_back())));
+    let mut before = model.range(..=key.to_vec()).rev();
+    let last = before.next();
+    for from in [b"".to_vec(), key.to_vec(), before.nth(5).map_or(key.to_vec(), |(k, _)| k.clone())]
+    {
+        let found = tree.last_within(pages, (&from, key)).map(owned);
+        assert_eq!(found, Ok(from_model(last.filter(|(k, _)| **k >= from))));
+    }
 }
 
 /// How keys look. Each form asks something else of heads and skips.
@@ -300,7 +305,12 @@ fn a_missing_page_is_named_and_the_walk_goes_on_behind_it() {
     let missing = Missing(leaf);
     let (key, mut plan) = (50_u32.to_be_bytes(), Footprint::default());
     assert_eq!(tree.get(&pages, &key), Err(missing));
-    assert_eq!(tree.at_or_before(&pages, &key), Err(missing));
+    assert_eq!(tree.last_within(&pages, (&key, &key)), Err(missing));
+    // What is before the first key that is asked for need not be there.
+    let next = (50_u32..100).map(u32::to_be_bytes).find(|key| tree.leaf(&pages, key) != Ok(leaf));
+    let next = next.expect("the tree has several leaves");
+    let behind = [&next[..], &[0]].concat();
+    assert_eq!(tree.last_within(&pages, (&behind, &behind)), Ok(None));
     assert_eq!(tree.plan_put(&pages, &key, 90, 200, &mut plan), Err(missing));
     assert_eq!(tree.plan_remove(&pages, &key, &mut plan), Err(missing));
     assert_eq!(tree.plan_patch(&pages, &key, &mut plan), Err(missing));

@@ -23,6 +23,11 @@ use std::sync::Arc;
 
 /// So many disks of a loop have their file and memory registered; more work as well, a little slower.
 const REGISTERED_MAX: u32 = 64;
+/// The kernel wakes the loop for a quarter of the transfers in flight, at most for so many, if they come within
+/// [`GATHER_TIME`]: what follows from them is then handed over at once too, and a virtual disk is notified once for all.
+const GATHERED_MAX: usize = 16;
+/// How long a first answer waits for company when many transfers are in flight. With few, none waits.
+const GATHER_TIME: Span = Span::from_micros(50);
 /// The number of the entry that cancels; no slot has it.
 const CANCEL: u64 = u64::MAX;
 
@@ -34,6 +39,8 @@ pub(crate) struct Ring<P> {
     line: VecDeque<SlotId>,
     /// How many calls the kernel has not answered.
     in_kernel: usize,
+    /// How many of them move bytes of a disk.
+    transfers: usize,
     disks: Vec<Option<Attached>>,
     /// Whether there is a table for files, and one for memory.
     tables: (bool, bool),
@@ -69,6 +76,7 @@ impl<P> Ring<P> {
             pending: Slots::new(),
             line: VecDeque::new(),
             in_kernel: 0,
+            transfers: 0,
             disks: Vec::new(),
             tables: (files, memory),
         })
@@ -159,6 +167,7 @@ impl<P> Ring<P> {
             // seen the kernel's answer, and so do the descriptors.
             unsafe { queue.push(&entry.user_data(slot.get().into())) }.expect("there is room");
             self.in_kernel += 1;
+            self.transfers += usize::from(pending.call.moves_disk_bytes());
         }
     }
 
@@ -167,20 +176,32 @@ impl<P> Ring<P> {
     fn enter(&self, limit: Option<Span>) -> io::Result<()> {
         const PASSING: [Errno; 4] = [Errno::TIME, Errno::INTR, Errno::BUSY, Errno::AGAIN];
         let submitter = self.ring.submitter();
+        let gathered = self.gathered();
+        let time = limit.map(timespec);
+        let mut args = SubmitArgs::new();
+        if let Some(time) = &time {
+            args = args.timespec(time);
+        }
+        if gathered > 1 {
+            args = args.min_wait_usec((GATHER_TIME.nanos() / 1000) as u32);
+        }
         let entered = match limit {
-            None => submitter.submit_and_wait(1),
             Some(Span::ZERO) => submitter.submit(),
-            Some(limit) => {
-                let (secs, nanos) = (limit.nanos() / 1_000_000_000, limit.nanos() % 1_000_000_000);
-                let time = Timespec::new().sec(secs).nsec(nanos as u32);
-                submitter.submit_with_args(1, &SubmitArgs::new().timespec(&time))
-            }
+            _ => submitter.submit_with_args(gathered, &args),
         };
         match entered {
             Err(error) if Errno::from_io_error(&error).is_none_or(|e| !PASSING.contains(&e)) => {
                 Err(error)
             }
             _ => Ok(()),
+        }
+    }
+
+    /// How many answers to wait for.
+    fn gathered(&self) -> usize {
+        match self.ring.params().is_feature_min_timeout() {
+            true => (self.transfers / 4).clamp(1, GATHERED_MAX),
+            false => 1,
         }
     }
 
@@ -192,11 +213,18 @@ impl<P> Ring<P> {
     fn reap(&mut self, out: &mut Vec<Finished<P>>) {
         for answer in self.ring.completion() {
             if answer.user_data() != CANCEL {
+                let finished = finish(&mut self.pending, &answer);
                 self.in_kernel -= 1;
-                out.push(finish(&mut self.pending, &answer));
+                self.transfers -= usize::from(finished.call.moves_disk_bytes());
+                out.push(finished);
             }
         }
     }
+}
+
+fn timespec(span: Span) -> Timespec {
+    let (secs, nanos) = (span.nanos() / 1_000_000_000, span.nanos() % 1_000_000_000);
+    Timespec::new().sec(secs).nsec(nanos as u32)
 }
 
 /// Takes the answered call out, with what the kernel left in its buffers.
