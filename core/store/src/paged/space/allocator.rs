@@ -25,6 +25,8 @@ pub struct Allocator {
     free: u64,
     cursor: u64,
     given_back: Vec<PageRun>,
+    /// How many pages are in this list and the next.
+    returning: u64,
     /// Given back before the instant of the running checkpoint.
     given_back_before: Vec<PageRun>,
 }
@@ -39,6 +41,7 @@ impl Allocator {
             free: 0,
             cursor: 0,
             given_back: Vec::new(),
+            returning: 0,
             given_back_before: Vec::new(),
         }
     }
@@ -79,8 +82,7 @@ impl Allocator {
 
     /// Pages that will be free when the next checkpoint has ended.
     pub fn returning(&self) -> u64 {
-        let sum = |runs: &[PageRun]| runs.iter().map(|run| run.count).sum::<u64>();
-        sum(&self.given_back) + sum(&self.given_back_before)
+        self.returning
     }
 
     /// Gives out up to `most` neighbouring pages, after the ones given out last if possible.
@@ -127,6 +129,7 @@ impl Allocator {
 
     /// Notes pages as given back. They are free when the checkpoint that contains this has ended.
     pub fn give_back(&mut self, run: PageRun) {
+        self.returning += run.count;
         match self.given_back.last_mut() {
             Some(last) if last.first.plus(last.count) == run.first => last.count += run.count,
             _ => self.given_back.push(run),
@@ -142,7 +145,9 @@ impl Allocator {
     /// The checkpoint has ended: what it had seen given back. The caller discards it and then calls
     /// [`Allocator::unclaim`].
     pub fn ended(&mut self) -> Vec<PageRun> {
-        std::mem::take(&mut self.given_back_before)
+        let ended = std::mem::take(&mut self.given_back_before);
+        self.returning -= ended.iter().map(|run| run.count).sum::<u64>();
+        ended
     }
 
     /// Whether a page may not be given out now.

@@ -27,7 +27,7 @@ const REGISTERED_MAX: u32 = 64;
 /// [`GATHER_TIME`]: what follows from them is then handed over at once too, and a virtual disk is notified once for all.
 const GATHERED_MAX: usize = 16;
 /// How long a first answer waits for company when many transfers are in flight. With few, none waits.
-const GATHER_TIME: Span = Span::from_micros(50);
+const GATHER_TIME: Span = Span::from_micros(100);
 /// The number of the entry that cancels; no slot has it.
 const CANCEL: u64 = u64::MAX;
 
