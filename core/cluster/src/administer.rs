@@ -45,9 +45,10 @@ impl Cluster {
         if self.images().image(name).is_ok() {
             return Ok(());
         }
-        let object_bytes = self.map.pools()[PoolId::new(0)].spec.object_bytes;
+        let (&pool, of_pool) = self.map.pools().first_key_value().expect("the last pool stays");
+        let object_bytes = of_pool.spec.object_bytes;
         self.change_images(now, fx, |images| {
-            images.create(name, PoolId::new(0), size, object_bytes).map(drop)
+            images.create(name, pool, size, object_bytes).map(drop)
         })
     }
 

@@ -77,7 +77,7 @@ impl Cluster {
 
     /// Fills a pool with full objects at once, outside time: how a study prepares what it does not measure.
     pub fn prefill(&mut self, pool: PoolId, objects: u64) {
-        let bytes = self.map.pools()[pool].spec.object_bytes;
+        let bytes = self.map.pools()[&pool].spec.object_bytes;
         for object in (0..objects).map(ObjectNo) {
             let pg = self.map.pg_of(pool, object);
             for osd in self.map.pg(pg).acting.clone() {
@@ -148,9 +148,7 @@ impl Cluster {
             self.osds[osd].crash(now);
             self.sync_without(osd);
         }
-        for pool in self.map.pools().ids() {
-            self.place_pool(pool);
-        }
+        self.place_pools();
         let pgs: Vec<PgId> = self.map.pgs().map(|(pg, _)| pg).collect();
         for pg in pgs {
             self.peer_pg(now, pg, fx);
@@ -174,7 +172,13 @@ impl Cluster {
         }
     }
 
-    pub(crate) fn place_pool(&mut self, pool: PoolId) {
+    pub(crate) fn place_pools(&mut self) {
+        for pool in self.map.pools().keys().copied().collect::<Vec<_>>() {
+            self.place_pool(pool);
+        }
+    }
+
+    fn place_pool(&mut self, pool: PoolId) {
         let placed = self.map.place(pool);
         for (pg, up) in self.map.pgs_of(pool).zip(placed) {
             self.map.pg_mut(pg).up = up;
@@ -202,6 +206,7 @@ impl Cluster {
         let peered = self.decide(pg);
         let spec = self.map.pool_of(pg).1.spec.clone();
         let interval = self.map.epoch();
+        let id = self.interval_id(interval);
         let running = self.running(&self.map.pg(pg).up);
         let state = self.map.pg_mut(pg);
         state.interval = interval;
@@ -214,11 +219,12 @@ impl Cluster {
         state.ready = self.durable.is_none();
         state.activated = OsdSet::EMPTY;
         if !state.acting.is_empty() && state.ready {
-            state.active_in = interval;
+            state.active_in = id;
         }
         self.share_log(pg, &peered);
         let activation = Activation {
             interval,
+            term: id.term,
             acting: peered.acting,
             copies: spec.copies,
             missing: peered.missing,
@@ -292,10 +298,10 @@ impl Cluster {
     /// Every copy is complete and nothing is in flight: the members that were filled or caught up take the primary's
     /// log, and the placement group goes where it should be.
     fn pg_recovered(&mut self, now: Time, pg: PgId, interval: u32, fx: &mut Vec<Effect>) {
-        let state = self.map.pg(pg);
-        if state.interval != interval {
+        if !self.map.has_pg(pg) || self.map.pg(pg).interval != interval {
             return;
         }
+        let state = self.map.pg(pg);
         let Some(&primary) = state.acting.first() else { return };
         let members: Vec<OsdId> = state.acting.iter().chain(&state.backfill).copied().collect();
         let copy = self.osds[primary].copy(pg).expect("the primary has a copy");

@@ -11,7 +11,9 @@ use crate::map::OsdState;
 use crate::quorum::{Commit, Summary};
 use crate::settings::Scope;
 use loadline_base::{Bytes, Time};
-use loadline_osd::{Data, DiskFault, Effect, Event, Identity, Opened, OsdId, OsdSet, PgId};
+use loadline_osd::{
+    Data, DiskFault, Effect, Event, Identity, IntervalId, Opened, OsdId, OsdSet, PgId,
+};
 use std::collections::BTreeMap;
 
 /// What a cluster with disks keeps beside its map.
@@ -42,6 +44,8 @@ pub(crate) struct Durable {
     dirty: bool,
     /// What each disk said when it was opened before the start.
     pub found: BTreeMap<OsdId, Result<Opened, DiskFault>>,
+    /// Whether OSDs may have copies of placement groups that are none any more.
+    pub has_orphans: bool,
     /// Why an OSD is down, if its disk was the reason.
     pub faults: BTreeMap<OsdId, DiskFault>,
     /// The OSDs whose disk may be empty when it is opened: an operator has said so.
@@ -67,6 +71,7 @@ impl Durable {
             intervals: Vec::new(),
             dirty: false,
             found: BTreeMap::new(),
+            has_orphans: false,
             faults: BTreeMap::new(),
             fillable: OsdSet::EMPTY,
             syncs: BTreeMap::new(),
@@ -119,7 +124,11 @@ impl Cluster {
         if let Some(fault) = fault {
             return self.stopped(now, osd, fault, fx);
         }
+        self.map.give_number(osd);
         self.durable().fillable.remove(osd);
+        // It has forgotten that it was too full, and the next look may be a second away.
+        self.check_fullness(fx);
+        self.durable().has_orphans = true;
         self.show_images(osd);
         self.step_open(now, osd, Event::Identify(ours), fx);
         let state = OsdState { up: true, ..self.map.osds()[osd] };
@@ -141,10 +150,12 @@ impl Cluster {
         fault: DiskFault,
         fx: &mut Vec<Effect>,
     ) {
-        let durable = self.durable();
-        durable.faults.insert(osd, fault);
-        if durable.commit.is_none() {
-            durable.found.insert(osd, Err(fault));
+        // An OSD on the direct store has no disk that could be opened again, but its drive may fail as well.
+        if let Some(durable) = &mut self.durable {
+            durable.faults.insert(osd, fault);
+            if durable.commit.is_none() {
+                durable.found.insert(osd, Err(fault));
+            }
         }
         self.osds[osd].crash(now);
         let state = OsdState { up: false, ..self.map.osds()[osd] };
@@ -160,6 +171,9 @@ impl Cluster {
         interval: u32,
         fx: &mut Vec<Effect>,
     ) {
+        if !self.map.has_pg(pg) {
+            return;
+        }
         let state = self.map.pg_mut(pg);
         if state.interval == interval {
             state.activated.insert(osd);
@@ -239,6 +253,7 @@ impl Cluster {
             for (pg, interval) in std::mem::take(&mut self.durable().intervals) {
                 self.begin_service(now, pg, interval, fx);
             }
+            self.retire_orphans(now, fx);
         }
         let up = self.up_osds();
         let durable = self.durable();
@@ -254,12 +269,22 @@ impl Cluster {
 
     /// A placement group may serve in this interval, if it is still the present one.
     fn begin_service(&mut self, now: Time, pg: PgId, interval: u32, fx: &mut Vec<Effect>) {
+        if !self.map.has_pg(pg) {
+            return;
+        }
+        let id = self.interval_id(interval);
         let state = self.map.pg_mut(pg);
         if state.interval == interval && !state.ready && !state.acting.is_empty() {
-            (state.ready, state.active_in) = (true, interval);
+            (state.ready, state.active_in) = (true, id);
             self.route_open_ops(pg, fx);
             self.retire_strays(now, pg, fx);
         }
+    }
+
+    /// An interval that this owner began, told from those of other owners.
+    pub(crate) fn interval_id(&self, epoch: u32) -> IntervalId {
+        let commit = self.durable.as_ref().and_then(|durable| durable.commit.as_ref());
+        IntervalId { term: commit.map_or(0, |commit| commit.term().0), epoch }
     }
 
     /// Makes everything durable that was answered, on every OSD that runs. The number comes back with

@@ -45,11 +45,16 @@ impl Cluster {
     /// The OSDs with less than this share of their pages free, in percent; those in `before` need a little more to leave.
     fn with_less_than(&self, share: u64, before: OsdSet) -> OsdSet {
         let is_short = |osd: &OsdId| {
-            let Some(Space { free, total, .. }) = self.osds[*osd].space() else { return false };
             let least = if before.contains(*osd) { share + ROOM_MORE } else { share };
-            free * 100 < total * least
+            self.is_short(*osd, least)
         };
         self.osds.ids().filter(is_short).collect()
+    }
+
+    /// Whether less than this share of an OSD's pages is free, in percent.
+    fn is_short(&self, osd: OsdId, share: u64) -> bool {
+        let is_short = |Space { free, total, .. }| free * 100 < total * share;
+        self.osds[osd].space().is_some_and(is_short)
     }
 
     /// The OSDs that are full.
@@ -78,11 +83,15 @@ impl Cluster {
         self.router.route(&self.map, id)
     }
 
-    fn is_without_room(&self, pg: PgId) -> bool {
-        if self.fullness.full.is_empty() {
-            return false;
-        }
+    /// Whether somebody has no room for a write. A burst may fill a disk within the second between two looks, so this looks
+    /// too.
+    fn is_without_room(&mut self, pg: PgId) -> bool {
         let state = self.map.pg(pg);
-        state.acting.iter().chain(&state.backfill).any(|osd| self.fullness.full.contains(*osd))
+        let mut members = state.acting.iter().chain(&state.backfill);
+        let full = self.fullness.full;
+        let found = members.find(|osd| full.contains(**osd) || self.is_short(**osd, FULL_BELOW));
+        let Some(&osd) = found else { return false };
+        self.fullness.full.insert(osd);
+        true
     }
 }

@@ -1,4 +1,4 @@
-//! OSDs that come and go: one more, another disk for one, the last one less.
+//! OSDs that come and go: one more, another disk for one, one less.
 
 use crate::cluster::Cluster;
 use crate::map::OsdState;
@@ -15,8 +15,6 @@ pub enum RemoveError {
     Up(OsdId),
     /// Placement uses it.
     In(OsdId),
-    /// Numbers have no gaps: only this one can go.
-    NotTheLast(OsdId),
     /// Some data has not all of its copies where they should be; what is missing may be on this OSD only.
     NotClean,
 }
@@ -26,10 +24,6 @@ impl fmt::Display for RemoveError {
         match self {
             RemoveError::Up(osd) => write!(f, "{osd} serves: take it down first"),
             RemoveError::In(osd) => write!(f, "placement uses {osd}: take it out first"),
-            RemoveError::NotTheLast(last) => write!(
-                f,
-                "numbers of OSDs have no gaps, so only {last} can be removed; another one may stay out, or be given a new disk"
-            ),
             RemoveError::NotClean => f.write_str(
                 "some copies are not where they should be yet: wait until all PGs are active+clean",
             ),
@@ -77,15 +71,11 @@ impl Cluster {
     /// [`RemoveError`]
     pub fn may_remove_osd(&self, osd: OsdId) -> Result<(), RemoveError> {
         let state = self.map.osds()[osd];
-        let last = self.map.osds().ids().next_back();
         if state.up || self.osds[osd].is_opening() {
             return Err(RemoveError::Up(osd));
         }
         if state.is_in {
             return Err(RemoveError::In(osd));
-        }
-        if let Some(last) = last.filter(|last| *last != osd) {
-            return Err(RemoveError::NotTheLast(last));
         }
         let takes_part = self.map.pgs().any(|(_, pg)| {
             [&pg.up, &pg.acting, &pg.backfill].iter().any(|members| members.contains(&osd))
@@ -93,7 +83,8 @@ impl Cluster {
         if takes_part || !self.is_clean() { Err(RemoveError::NotClean) } else { Ok(()) }
     }
 
-    /// Forgets the last OSD and what was stored for it. Its disk is left as it is.
+    /// Forgets an OSD and what was stored for it. Its disk is left as it is, and its number waits for another disk; that of
+    /// the last one, and of removed ones before it, is given anew.
     ///
     /// # Errors
     /// [`RemoveError`]; nothing has changed then.
@@ -104,7 +95,7 @@ impl Cluster {
         fx: &mut Vec<Effect>,
     ) -> Result<(), RemoveError> {
         self.may_remove_osd(osd)?;
-        self.forget_last_osd(now, fx);
+        self.forget_osd(now, osd, fx);
         Ok(())
     }
 
@@ -116,16 +107,18 @@ impl Cluster {
         let was_never_up = !up && !is_in && self.durable().fillable.contains(osd);
         let can = is_last && was_never_up && !self.osds[osd].is_opening();
         if can {
-            self.forget_last_osd(now, fx);
+            self.forget_osd(now, osd, fx);
         }
         can
     }
 
-    fn forget_last_osd(&mut self, now: Time, fx: &mut Vec<Effect>) {
-        self.osds.pop();
-        self.map.remove_last_osd();
+    fn forget_osd(&mut self, now: Time, osd: OsdId, fx: &mut Vec<Effect>) {
+        self.osds[osd].crash(now);
+        self.map.remove_osd(osd);
         self.map.next_epoch();
-        let osd = OsdId::from(self.osds.len());
+        while self.osds.len() > self.map.osds().len() {
+            self.osds.pop();
+        }
         let durable = self.durable();
         durable.forget_disk(osd);
         durable.fillable.remove(osd);

@@ -4,8 +4,9 @@ use crate::codec::{MapRecord, OsdRecord, PgRecord};
 use crate::images::MEMBER_BITS;
 use crate::placement;
 use loadline_base::{IdVec, define_id, mix64};
-use loadline_osd::{OsdId, OsdSet, PgId};
+use loadline_osd::{IntervalId, OsdId, OsdSet, PgId};
 use loadline_store::ObjectNo;
+use std::collections::BTreeMap;
 
 define_id! {
     /// A pool.
@@ -59,7 +60,7 @@ pub struct PgState {
     pub interval: u32,
     /// The last interval in which somebody served it. Whoever took part in it and lacked nothing has every write that
     /// was ever acknowledged; nobody else is known to.
-    pub active_in: u32,
+    pub active_in: IntervalId,
     /// Whether ops may be sent to who serves it: at once, or where the map is kept on disks, when the disks of all who
     /// take part and a quorum's map tell of the interval.
     pub ready: bool,
@@ -75,8 +76,13 @@ pub struct Map {
     epoch: u32,
     placement_seed: u64,
     osds: IdVec<OsdId, OsdState>,
-    pools: IdVec<PoolId, Pool>,
-    pgs: IdVec<PgId, (PoolId, PgState)>,
+    /// Numbers among the OSDs whose OSD was removed.
+    removed: OsdSet,
+    pools: BTreeMap<PoolId, Pool>,
+    /// The next pool's number. Numbers are not used again.
+    next_pool: PoolId,
+    /// By number; those of a pool that was removed are none any more.
+    pgs: IdVec<PgId, Option<(PoolId, PgState)>>,
 }
 
 impl PgState {
@@ -101,25 +107,24 @@ impl Map {
         map.epoch = record.epoch;
         let state = |osd: &OsdRecord| OsdState { up: osd.up, is_in: osd.is_in };
         map.osds = record.osds.values().map(state).collect();
-        for pool in record.pools.values() {
-            let id = map.add_pool(pool.spec.clone());
-            for (pg, stored) in map.pgs_of(id).zip(&pool.pgs) {
+        let lost = record.osds.iter().filter(|(_, record)| record.lost);
+        map.removed = lost.map(|(osd, _)| *osd).collect();
+        for (id, pool) in &record.pools {
+            map.put_pool(*id, pool.first_pg, pool.spec.clone());
+            for (pg, stored) in map.pgs_of(*id).zip(&pool.pgs) {
                 let PgRecord { acting, backfill, interval, active_in } = stored.clone();
                 let state = PgState { acting, backfill, interval, active_in, ..PgState::default() };
                 *map.pg_mut(pg) = state;
             }
         }
+        map.next_pool = record.next_pool;
+        map.give_numbers_to(record.next_pg);
         map
     }
 
     /// Decides where placement groups fall.
     pub(crate) fn placement_seed(&self) -> u64 {
         self.placement_seed
-    }
-
-    /// Begins an epoch so many after the present one.
-    pub(crate) fn skip_epochs(&mut self, epochs: u32) {
-        self.epoch += epochs;
     }
 
     /// A map of `osds` OSDs, all up and in, without pools. The seed decides where placement groups fall.
@@ -129,17 +134,53 @@ impl Map {
     pub fn new(osds: u32, placement_seed: u64) -> Map {
         assert!(osds <= OsdSet::OSDS_MAX, "one host has at most {} OSDs", OsdSet::OSDS_MAX);
         let osds = (0..osds).map(|_| OsdState { up: true, is_in: true }).collect();
-        Map { epoch: 1, placement_seed, osds, pools: IdVec::new(), pgs: IdVec::new() }
+        let (pools, pgs) = (BTreeMap::new(), IdVec::new());
+        let (removed, next_pool) = (OsdSet::EMPTY, PoolId::new(0));
+        Map { epoch: 1, placement_seed, osds, removed, pools, next_pool, pgs }
     }
 
     /// Adds a pool; its placement groups have no members until they are peered.
     pub fn add_pool(&mut self, spec: PoolSpec) -> PoolId {
-        let id = PoolId::from(self.pools.len());
-        let first_pg = PgId::from(self.pgs.len());
-        for _ in 0..spec.pgs {
-            self.pgs.push((id, PgState::default()));
+        let id = self.next_pool;
+        self.next_pool = PoolId::new(id.get() + 1);
+        self.put_pool(id, self.next_pg(), spec);
+        id
+    }
+
+    fn put_pool(&mut self, id: PoolId, first_pg: PgId, spec: PoolSpec) {
+        let past_the_last = PgId::new(first_pg.get() + spec.pgs);
+        self.give_numbers_to(past_the_last);
+        self.pools.insert(id, Pool { spec, first_pg });
+        for pg in self.pgs_of(id) {
+            self.pgs[pg] = Some((id, PgState::default()));
         }
-        self.pools.push(Pool { spec, first_pg })
+    }
+
+    /// Placement groups' numbers before this one are given.
+    fn give_numbers_to(&mut self, next: PgId) {
+        while self.next_pg() < next {
+            self.pgs.push(None);
+        }
+    }
+
+    /// Removes a pool. Answers its placement groups, which are none any more.
+    pub(crate) fn remove_pool(&mut self, pool: PoolId) -> Vec<PgId> {
+        let pgs: Vec<PgId> = self.pgs_of(pool).collect();
+        for pg in &pgs {
+            self.pgs[*pg] = None;
+        }
+        self.pools.remove(&pool);
+        pgs
+    }
+
+    /// The next pool's number.
+    pub(crate) fn next_pool(&self) -> PoolId {
+        self.next_pool
+    }
+
+    /// The next placement group's number.
+    pub(crate) fn next_pg(&self) -> PgId {
+        PgId::from(self.pgs.len())
     }
 
     /// The present epoch; it grows with every change.
@@ -148,12 +189,16 @@ impl Map {
     }
 
     /// Begins the next epoch.
+    ///
+    /// # Panics
+    /// If there is none left, which a cluster says from three quarters on, and does not start with.
     pub fn next_epoch(&mut self) -> u32 {
-        self.epoch += 1;
+        self.epoch =
+            self.epoch.checked_add(1).expect("a cluster near its last epoch does not start");
         self.epoch
     }
 
-    /// The OSDs with their states.
+    /// The OSDs with their states, and numbers of removed ones among them, which are down and out.
     pub fn osds(&self) -> &IdVec<OsdId, OsdState> {
         &self.osds
     }
@@ -163,9 +208,23 @@ impl Map {
         self.osds.push(state);
     }
 
-    /// The last OSD is none any more.
-    pub(crate) fn remove_last_osd(&mut self) {
-        self.osds.pop();
+    /// An OSD is none any more. Its number stays for another one, unless it is the last.
+    pub(crate) fn remove_osd(&mut self, osd: OsdId) {
+        self.removed.insert(osd);
+        while let Some(last) = self.osds.ids().next_back().filter(|last| self.is_removed(*last)) {
+            self.osds.pop();
+            self.removed.remove(last);
+        }
+    }
+
+    /// Whether this number is nobody's now.
+    pub fn is_removed(&self, osd: OsdId) -> bool {
+        self.removed.contains(osd)
+    }
+
+    /// A number is an OSD's again.
+    pub(crate) fn give_number(&mut self, osd: OsdId) {
+        self.removed.remove(osd);
     }
 
     /// Changes an OSD's state.
@@ -174,36 +233,45 @@ impl Map {
     }
 
     /// The pools.
-    pub fn pools(&self) -> &IdVec<PoolId, Pool> {
+    pub fn pools(&self) -> &BTreeMap<PoolId, Pool> {
         &self.pools
     }
 
     /// The placement groups.
     pub fn pgs(&self) -> impl Iterator<Item = (PgId, &PgState)> {
-        self.pgs.iter().map(|(id, (_, state))| (id, state))
+        self.pgs.iter().filter_map(|(id, pg)| pg.as_ref().map(|(_, state)| (id, state)))
+    }
+
+    /// Whether there is such a placement group.
+    pub(crate) fn has_pg(&self, pg: PgId) -> bool {
+        self.pgs.get(pg).is_some_and(Option::is_some)
     }
 
     /// The placement groups of one pool.
     pub fn pgs_of(&self, pool: PoolId) -> impl Iterator<Item = PgId> + use<> {
-        let Pool { spec, first_pg } = &self.pools[pool];
+        let Pool { spec, first_pg } = &self.pools[&pool];
         let first = first_pg.get();
         (first..first + spec.pgs).map(PgId::new)
     }
 
     /// A placement group's state.
     pub fn pg(&self, pg: PgId) -> &PgState {
-        &self.pgs[pg].1
+        &self.there(pg).1
     }
 
     /// A placement group's state, to change.
     pub fn pg_mut(&mut self, pg: PgId) -> &mut PgState {
-        &mut self.pgs[pg].1
+        &mut self.pgs[pg].as_mut().expect("its pool was not removed").1
+    }
+
+    fn there(&self, pg: PgId) -> &(PoolId, PgState) {
+        self.pgs[pg].as_ref().expect("its pool was not removed")
     }
 
     /// The pool of a placement group.
     pub fn pool_of(&self, pg: PgId) -> (PoolId, &Pool) {
-        let pool = self.pgs[pg].0;
-        (pool, &self.pools[pool])
+        let pool = self.there(pg).0;
+        (pool, &self.pools[&pool])
     }
 
     /// A placement group's number inside its pool.
@@ -214,7 +282,7 @@ impl Map {
     /// The placement group of an object. Objects spread evenly over any number of placement groups; blocks of one index of
     /// a family of images stay together.
     pub fn pg_of(&self, pool: PoolId, object: ObjectNo) -> PgId {
-        let Pool { spec, first_pg } = &self.pools[pool];
+        let Pool { spec, first_pg } = &self.pools[&pool];
         let block = object.0 & !MEMBER_BITS;
         let hash = u128::from(mix64(block ^ mix64(u64::from(pool.get()) + 1)));
         let index = (hash * u128::from(spec.pgs)) >> 64;
@@ -225,7 +293,7 @@ impl Map {
     pub fn place(&self, pool: PoolId) -> Vec<Vec<OsdId>> {
         let candidates: Vec<OsdId> =
             self.osds.iter().filter(|(_, state)| state.is_in).map(|(osd, _)| osd).collect();
-        let Pool { spec, .. } = &self.pools[pool];
+        let Pool { spec, .. } = &self.pools[&pool];
         let seed = mix64(self.placement_seed ^ mix64(u64::from(pool.get())));
         placement::place(seed, spec.pgs, spec.copies as usize, &candidates)
     }

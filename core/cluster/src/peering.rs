@@ -2,7 +2,7 @@
 //!
 //! One owner holds all OSDs of the host, so this is a function over their answers, not a protocol between them.
 
-use loadline_osd::{CopyState, OsdId, OsdSet};
+use loadline_osd::{CopyState, IntervalId, OsdId, OsdSet};
 use loadline_store::ObjectNo;
 use std::collections::BTreeSet;
 
@@ -12,13 +12,14 @@ pub(crate) struct Copies<'a> {
 }
 
 /// The rules that a pool, the settings and the past give.
+#[derive(Clone, Copy)]
 pub(crate) struct Rules {
     pub copies: usize,
     /// A copy that misses more objects than this is recovered beside the acting set's writes
     /// (`osd_async_recovery_min_cost`).
     pub asynchronous_above: u64,
-    /// The last interval in which somebody served the placement group; 0 if it is new.
-    pub active_in: u32,
+    /// The last interval in which somebody served the placement group; never, if it is new.
+    pub active_in: IntervalId,
 }
 
 /// The outcome.
@@ -34,12 +35,19 @@ pub(crate) struct Peered {
 
 /// Decides the next interval for a placement group that should be on `up` and was served by `acting`.
 pub(crate) fn peer(up: &[OsdId], acting: &[OsdId], copies: &Copies<'_>, rules: &Rules) -> Peered {
-    if rules.active_in == 0 {
+    if rules.active_in == IntervalId::NEVER {
         let acting = up.iter().copied().filter(|osd| copies.runs(*osd)).collect();
         return Peered { acting, ..Peered::default() };
     }
-    let Some((authority, best)) = copies.authority(rules.active_in) else {
+    let Some(Authority { osd: authority, copy: best, others }) =
+        copies.authority(acting, rules.active_in)
+    else {
         return Peered::default();
+    };
+    // Where nobody has everything, nobody may be written past.
+    let rules = &match best.is_complete() {
+        true => *rules,
+        false => Rules { asynchronous_above: u64::MAX, ..*rules },
     };
     let mut peered = Peered { authority: Some(authority), ..Peered::default() };
     for &osd in up.iter().filter(|osd| copies.runs(**osd)) {
@@ -52,13 +60,23 @@ pub(crate) fn peer(up: &[OsdId], acting: &[OsdId], copies: &Copies<'_>, rules: &
         let copy = copies.of(*osd).filter(CopyState::is_complete);
         copy.is_some_and(|copy| copy.log.head() == best.log.head())
     };
-    let others = acting.iter().copied().chain(copies.states.iter().map(|(osd, _)| *osd));
-    for osd in others.filter(equal) {
+    let all = acting.iter().copied().chain(copies.states.iter().map(|(osd, _)| *osd));
+    for osd in all.filter(equal) {
         if peered.acting.len() < rules.copies && !peered.acting.contains(&osd) {
             peered.acting.push(osd);
         }
     }
-    peered.include_the_authority(authority);
+    match best.is_complete() {
+        true => peered.include_the_authority(authority),
+        false => {
+            for osd in [authority].into_iter().chain(others) {
+                let missing = copies.of(osd).and_then(|copy| missing_in(&copy, &best));
+                if !peered.acting.contains(&osd) {
+                    peered.admit(osd, missing.unwrap_or_default(), rules);
+                }
+            }
+        }
+    }
     peered.put_a_ready_primary_first();
     peered
 }
@@ -83,13 +101,52 @@ impl<'a> Copies<'a> {
     }
 
     /// The copy that decides what was written: of those that took part in the last interval and lack nothing, all of
-    /// which have every acknowledged write, the one that has most.
-    fn authority(&self, active_in: u32) -> Option<(OsdId, CopyState<'a>)> {
+    /// which have every acknowledged write, the one that has most. If each lacks something, because blocks of several disks
+    /// are bad, the one whose log tells most, as long as what it lacks may come from others.
+    fn authority(&self, acting: &[OsdId], active_in: IntervalId) -> Option<Authority<'a>> {
         let copies = self.states.iter().filter_map(|(osd, copy)| Some((*osd, (*copy)?)));
-        // A later interval than the map tells of was never served: its copies have what the one before it had.
-        let eligible = copies.filter(|(_, copy)| copy.is_complete() && copy.active_in >= active_in);
-        eligible.max_by_key(|(osd, copy)| (copy.log.head(), std::cmp::Reverse(*osd)))
+        // A later interval than the map tells of was never served: its copies have what the one before it had. One that an
+        // earlier owner began is not later, whatever its number.
+        let eligible = |(_, copy): &(OsdId, CopyState<'_>)| {
+            !copy.filling && !copy.gaps && copy.active_in >= active_in
+        };
+        let (osd, copy) = copies.filter(eligible).max_by_key(|(osd, copy)| {
+            let lacks = std::cmp::Reverse(copy.lacks.len());
+            (copy.is_complete(), copy.log.head(), lacks, std::cmp::Reverse(*osd))
+        })?;
+        let others = self.holders(osd, &copy, acting)?;
+        Some(Authority { osd, copy, others })
     }
+
+    /// Who gives what a copy lacks. `None` if somebody who may have some of it does not run. What nobody has of those who
+    /// took part is lost, and the rest is not the worse for it.
+    fn holders(&self, osd: OsdId, copy: &CopyState<'_>, acting: &[OsdId]) -> Option<Vec<OsdId>> {
+        let is_here = |osd: &OsdId| self.of(*osd).is_some_and(|copy| !copy.filling);
+        let all_run = !acting.is_empty() && acting.iter().all(is_here);
+        let missing = |(id, other): &(OsdId, Option<CopyState<'a>>)| {
+            Some((*id, missing_in(other.as_ref()?, copy)?)).filter(|(id, _)| *id != osd)
+        };
+        let others: Vec<(OsdId, BTreeSet<ObjectNo>)> =
+            self.states.iter().filter_map(missing).collect();
+        let mut holders = Vec::new();
+        for object in copy.lacks {
+            match others.iter().find(|(_, missing)| !missing.contains(object)) {
+                Some((id, _)) if holders.contains(id) => {}
+                Some((id, _)) => holders.push(*id),
+                None if all_run => {}
+                None => return None,
+            }
+        }
+        Some(holders)
+    }
+}
+
+/// Whose log counts.
+struct Authority<'a> {
+    osd: OsdId,
+    copy: CopyState<'a>,
+    /// Who has what it lacks.
+    others: Vec<OsdId>,
 }
 
 impl Peered {
@@ -136,16 +193,21 @@ mod tests {
         lacks: &'static [u64],
         gaps: bool,
         filling: bool,
-        active_in: u32,
+        active_in: IntervalId,
+    }
+
+    /// An interval of the present owner.
+    fn now(epoch: u32) -> IntervalId {
+        IntervalId { term: 2, epoch }
     }
 
     /// A whole copy that has seen so many writes and took part until this interval.
     fn whole(osd: u32, writes: u64, active_in: u32) -> Has {
-        Has { osd, writes, lacks: &[], gaps: false, filling: false, active_in }
+        Has { osd, writes, lacks: &[], gaps: false, filling: false, active_in: now(active_in) }
     }
 
     fn empty(osd: u32) -> Has {
-        Has { filling: true, ..whole(osd, 0, 0) }
+        Has { filling: true, active_in: IntervalId::NEVER, ..whole(osd, 0, 0) }
     }
 
     fn osd(n: u32) -> OsdId {
@@ -175,6 +237,7 @@ mod tests {
         };
         let states = copies.iter().enumerate().map(|(index, has)| state(index, has)).collect();
         let ids = |ids: &[u32]| ids.iter().map(|id| osd(*id)).collect::<Vec<_>>();
+        let active_in = if active_in == 0 { IntervalId::NEVER } else { now(active_in) };
         let rules = Rules { copies: 3, asynchronous_above: 1, active_in };
         let peered = peer(&ids(up), &ids(acting), &Copies { states }, &rules);
         let numbers = |osds: &[OsdId]| osds.iter().map(|osd| osd.get()).collect::<Vec<_>>();
@@ -238,6 +301,17 @@ mod tests {
         check(&[0, 1, 2], &[], 0, &empty, (&[0, 1], &[], &[], &[]));
     }
 
+    /// An owner died with an interval on one disk that its map did not tell of. The next one went on without that disk, with
+    /// intervals that were not larger by number; the disk came back alone, and seemed to have taken part in the last one.
+    #[test]
+    fn an_interval_of_an_earlier_owner_is_not_later_by_its_number() {
+        let active_in = IntervalId { term: 1, epoch: 7 };
+        let left_behind = Has { active_in, ..whole(2, 5, 0) };
+        check(&[0, 1, 2], &[], 4, &[left_behind], (&[], &[], &[], &[]));
+        let outcome: Outcome<'_> = (&[0, 1, 2], &[(2, 4)], &[2], &[]);
+        check(&[0, 1, 2], &[], 4, &[whole(0, 9, 4), whole(1, 9, 4), left_behind], outcome);
+    }
+
     /// Each member of the acting set lacked the same object, and the one copy that had it did not act: there was
     /// nobody to pull it from.
     #[test]
@@ -245,5 +319,26 @@ mod tests {
         let copies = [whole(0, 8, 3), whole(1, 8, 3), whole(2, 8, 3), whole(3, 9, 4)];
         let outcome: Outcome<'_> = (&[3, 0, 1, 2], &[(0, 1), (1, 1), (2, 1)], &[], &[]);
         check(&[0, 1, 2], &[3], 4, &copies, outcome);
+    }
+
+    /// A block was bad under a write on one disk, and another on another one. Each copy lacked an object that the others
+    /// had, none was whole, and nobody served the placement group any more.
+    #[test]
+    fn copies_that_lack_different_objects_serve_together() {
+        let lacking = |osd: u32, lacks| Has { lacks, ..whole(osd, 9, 4) };
+        let outcome: Outcome<'_> = (&[0, 1], &[(0, 1), (1, 1)], &[], &[]);
+        check(&[0, 1], &[0, 1, 2], 4, &[lacking(0, &[3]), lacking(1, &[5])], outcome);
+        // Who has it may be behind otherwise, and must act although placement does not want it.
+        let behind = Has { lacks: &[5], ..whole(2, 7, 3) };
+        let outcome: Outcome<'_> = (&[0, 1, 2], &[(0, 1), (1, 1), (2, 3)], &[], &[]);
+        check(&[0, 1], &[0, 1], 4, &[lacking(0, &[3]), lacking(1, &[3]), behind], outcome);
+    }
+
+    #[test]
+    fn what_an_absent_copy_may_have_is_waited_for_and_what_no_copy_has_is_not() {
+        let lacking = |osd: u32| Has { lacks: &[3], ..whole(osd, 9, 4) };
+        let both = [lacking(0), lacking(1)];
+        check(&[0, 1], &[0, 1, 2], 4, &both, (&[], &[], &[], &[]));
+        check(&[0, 1], &[0, 1], 4, &both, (&[0, 1], &[(0, 1), (1, 1)], &[], &[]));
     }
 }

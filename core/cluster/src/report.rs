@@ -4,7 +4,7 @@ use crate::cluster::Cluster;
 use crate::map::PgState;
 use crate::quorum::is_quorum;
 use crate::router::IssuedOp;
-use loadline_osd::{OsdId, OsdSet, PgId, Progress, Received, RecoveryState};
+use loadline_osd::{Damage, OsdId, OsdSet, PgId, Progress, Received, RecoveryState};
 
 /// A placement group as an operator sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +25,17 @@ pub struct PgReport {
     pub progress: Progress,
     /// Copies that there should be, of the objects that its primary knows.
     pub copies: u64,
+    /// Objects that some OSD should get and that can be read on no other.
+    pub unfound: u64,
 }
 
 impl Cluster {
+    /// How much of all the epochs that a map can have is used, in percent. There is no way back: with the last ones the
+    /// cluster ends.
+    pub fn epochs_used_percent(&self) -> u32 {
+        (u64::from(self.map.epoch()) * 100 / u64::from(u32::MAX)) as u32
+    }
+
     /// How a placement group is.
     pub fn pg_report(&mut self, id: PgId) -> PgReport {
         let copies = self.map.pool_of(id).1.spec.copies;
@@ -41,11 +49,13 @@ impl Cluster {
             recovery: None,
             progress: Progress::default(),
             copies: 0,
+            unfound: 0,
         };
         if let Some(&primary) = acting.first() {
             let primary = &mut self.osds[primary];
             report.recovery = primary.recovery_of(id);
             report.progress = primary.progress_of(id);
+            report.unfound = primary.unfound(id);
             report.copies = primary.objects(id).len() as u64 * u64::from(copies);
         }
         report
@@ -59,6 +69,11 @@ impl Cluster {
     /// The ops without a reply, the oldest first.
     pub fn open_ops(&self) -> Vec<&IssuedOp> {
         self.router.all_open_ops()
+    }
+
+    /// What an OSD's disk could not read.
+    pub fn damage(&self, osd: OsdId) -> Damage {
+        self.osds[osd].damage()
     }
 
     /// What recovery and backfill have brought to all OSDs.

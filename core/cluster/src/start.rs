@@ -3,7 +3,7 @@
 use crate::cluster::{Cluster, Config};
 use crate::codec::{MapRecord, OsdRecord, PgRecord, PoolRecord};
 use crate::durable::Durable;
-use crate::map::{Map, OsdState, PoolId};
+use crate::map::{Map, OsdState, Pool, PoolId};
 use crate::quorum::{Chosen, Commit, Found, NoQuorum, Summary, Term, choose};
 use loadline_base::{Bytes, Time};
 use loadline_osd::{DiskFault, Effect, Event, Identity, Opened, Osd, OsdId, OsdSet, PgId, Policy};
@@ -11,9 +11,9 @@ use loadline_store::paged;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// An owner's epochs begin so far beyond those of the one before it. That one may have begun intervals that its last
-/// committed map does not tell of; none of them may be mistaken for one of this owner's.
-const EPOCHS_PER_OWNER: u32 = 1 << 16;
+/// A cluster with fewer epochs left does not start, so that no life of a node ends in its middle for want of them. A start
+/// takes about ten, each change of the map one; long before the last one `status` warns.
+const EPOCHS_TO_START: u32 = 1 << 24;
 
 /// Why a cluster cannot start from its disks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub enum StartError {
         /// Given.
         given: u32,
     },
+    /// The map's epochs are nearly used up.
+    Epochs(u32),
 }
 
 impl fmt::Display for StartError {
@@ -44,6 +46,11 @@ impl fmt::Display for StartError {
             StartError::Osds { map, given } => {
                 write!(f, "the cluster has {map} OSDs and {given} were given")
             }
+            StartError::Epochs(epoch) => write!(
+                f,
+                "the cluster has used up its epochs ({epoch} of {}) and starts no more: restore its images into a new one",
+                u32::MAX
+            ),
         }
     }
 }
@@ -130,11 +137,12 @@ impl Cluster {
             self.osds[osd].crash(now);
             self.durable().faults.insert(osd, fault);
         }
-        self.go_on(record, &chosen, present)
+        self.go_on(now, record, &chosen, present)
     }
 
     fn go_on(
         &mut self,
+        now: Time,
         record: MapRecord,
         chosen: &Chosen,
         present: OsdSet,
@@ -142,6 +150,9 @@ impl Cluster {
         let (map, given) = (record.osds.len() as u32, self.osds.len() as u32);
         if map != given {
             return Err(StartError::Osds { map, given });
+        }
+        if u32::MAX - record.epoch < EPOCHS_TO_START {
+            return Err(StartError::Epochs(record.epoch));
         }
         self.map = Map::restore(&record);
         let durable = self.durable();
@@ -153,7 +164,12 @@ impl Cluster {
         durable.begin(Commit::start(chosen), chosen.map.holders.now);
         for osd in self.osds.ids().collect::<Vec<_>>() {
             let is_in = self.map.osds()[osd].is_in;
-            self.map.set_osd(osd, OsdState { up: present.contains(osd), is_in });
+            let is_removed = self.map.is_removed(osd);
+            if is_removed {
+                self.osds[osd].crash(now);
+            }
+            let up = present.contains(osd) && !is_removed;
+            self.map.set_osd(osd, OsdState { up, is_in });
         }
         Ok(())
     }
@@ -171,11 +187,9 @@ impl Cluster {
 
     /// The first map of this owner counts: placement groups may begin their intervals.
     pub(crate) fn begin_to_serve(&mut self, now: Time, fx: &mut Vec<Effect>) {
-        self.map.skip_epochs(EPOCHS_PER_OWNER);
-        let pools: Vec<PoolId> = self.map.pools().ids().collect();
-        for pool in pools {
-            self.place_pool(pool);
-        }
+        self.place_pools();
+        self.durable().has_orphans = true;
+        self.check_fullness(fx);
         let pgs: Vec<PgId> = self.map.pgs().map(|(pg, _)| pg).collect();
         self.map.next_epoch();
         for pg in pgs {
@@ -195,12 +209,12 @@ impl Cluster {
         let size = |osd| durable.sizes.get(&osd).copied().unwrap_or(Bytes::ZERO);
         let osd = |(osd, state): (OsdId, &OsdState)| {
             let OsdState { up, is_in } = *state;
-            (osd, OsdRecord { up, is_in, lost: false, size: size(osd) })
+            (osd, OsdRecord { up, is_in, lost: self.map.is_removed(osd), size: size(osd) })
         };
         let pools = self.map.pools();
-        let pool = |(id, pool): (PoolId, &crate::map::Pool)| {
-            let pgs = self.map.pgs_of(id).map(|pg| self.pg_record(pg)).collect();
-            (id, PoolRecord { spec: pool.spec.clone(), first_pg: pool.first_pg(), pgs })
+        let pool = |(id, pool): (&PoolId, &Pool)| {
+            let pgs = self.map.pgs_of(*id).map(|pg| self.pg_record(pg)).collect();
+            (*id, PoolRecord { spec: pool.spec.clone(), first_pg: pool.first_pg(), pgs })
         };
         MapRecord {
             cluster_id: durable.cluster,
@@ -212,8 +226,8 @@ impl Cluster {
             pools: pools.iter().map(pool).collect(),
             settings: durable.settings.clone(),
             images: durable.images.clone(),
-            next_pool: PoolId::from(pools.len()),
-            next_pg: PgId::from(self.map.pgs().count()),
+            next_pool: self.map.next_pool(),
+            next_pg: self.map.next_pg(),
         }
     }
 
@@ -225,7 +239,7 @@ impl Cluster {
             acting: state.acting.clone(),
             backfill: state.backfill.clone(),
             interval: state.interval,
-            active_in: if served { state.interval } else { state.active_in },
+            active_in: if served { self.interval_id(state.interval) } else { state.active_in },
         }
     }
 }

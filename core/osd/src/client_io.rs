@@ -1,7 +1,7 @@
 //! A client's op on its primary and a write on a replica: execute, replicate, commit, vote, reply.
 
 use crate::access::{Place, Update};
-use crate::commit::Commit;
+use crate::commit::{Asker, Commit};
 use crate::disk::{Failure, Touch};
 use crate::event::{Effect, Reply, Unreadable};
 use crate::ids::{OsdId, OsdSet, PgId};
@@ -117,7 +117,7 @@ impl Osd {
             Err(lacking) => return self.park(now, lacking, (op, Data::NONE), fx),
         };
         let tag = self.begin_op(op, stamps, OsdSet::EMPTY);
-        let commit = Commit::Op(tag, op.work(), op.traced.then_some(op.id));
+        let commit = Commit::Read(tag, op.work(), op.traced.then_some(op.id));
         self.access(now, Urgency::default(), &place, Update::none(touch), commit);
     }
 
@@ -186,7 +186,7 @@ impl Osd {
     pub(crate) fn execute_replica_write(
         &mut self,
         now: Time,
-        from: OsdId,
+        primary: Asker,
         pg: PgId,
         (write, data): (ReplicaWrite, Data),
     ) {
@@ -196,7 +196,7 @@ impl Osd {
         let (_, mut update) = self.update(pg, &write);
         update.touch = Touch::of(kind, before, data);
         let traced = write.traced.then_some(op);
-        let commit = Commit::Replica(from, write.tag, traced);
+        let commit = Commit::Replica(primary, write.tag, traced);
         let (offset, length) = (u64::from(write.offset), u64::from(write.length));
         let place = Place { pg, object, offset, length };
         self.access(now, Urgency::default(), &place, update, commit);
@@ -207,55 +207,69 @@ impl Osd {
         &mut self,
         now: Time,
         tag: WriteTag,
-        (object, result): (ObjectNo, Result<Data, Failure>),
+        read: Data,
         fx: &mut Vec<Effect>,
     ) {
         let Some(in_flight) = self.in_flight_mut(tag) else { return };
-        match result {
-            Ok(read) => {
-                in_flight.stamps.committed = now;
-                in_flight.read = read;
-                self.vote(now, self.id, tag, fx);
-            }
-            Err(_) => self.read_elsewhere(now, tag, object, fx),
-        }
+        in_flight.stamps.committed = now;
+        in_flight.read = read;
+        self.vote(now, self.id, tag, fx);
     }
 
-    /// This copy of an object cannot be read. Another member gives it back, and the op goes on then; a lone copy fails
-    /// the op.
-    fn read_elsewhere(&mut self, now: Time, tag: WriteTag, object: ObjectNo, fx: &mut Vec<Effect>) {
-        let this = self.id;
-        let InFlight { mut op, stamps, .. } = self.in_flight.release(tag.slot);
-        // A write has reached the others: what comes back from them contains it, and the log knows it.
-        op.resent = true;
-        let primary = self.primary_mut(op.pg).expect("its ops end with its interval");
-        let has_it = |osd: OsdId| osd != this && !primary.misses(osd, object);
-        if primary.acting.iter().any(has_it) {
-            primary.missing.entry(this).or_default().insert(object);
-            primary.in_flight -= 1;
-            let here = self.pg_mut(op.pg).expect("it is the primary");
-            here.lacks.insert(object);
-            self.park(now, object, (op, Data::NONE), fx);
-            return;
+    /// What a client wants to read cannot be read here. If no other copy has it, the op fails.
+    pub(crate) fn read_failed(
+        &mut self,
+        now: Time,
+        tag: WriteTag,
+        object: ObjectNo,
+        fx: &mut Vec<Effect>,
+    ) {
+        let Some(in_flight) = self.in_flight_mut(tag) else { return };
+        let op = in_flight.op;
+        if !self.can_pull(op.pg, object) {
+            return self.end_op(now, tag, Err(Failure::Unreadable), fx);
         }
-        self.reply(now, &op, stamps, Err(Failure::Unreadable), fx);
-        self.op_finished(op.pg, fx);
+        self.in_flight.release(tag.slot);
+        self.read_elsewhere(now, op, object, fx);
     }
 
-    fn in_flight_mut(&mut self, tag: WriteTag) -> Option<&mut InFlight> {
+    pub(crate) fn in_flight_mut(&mut self, tag: WriteTag) -> Option<&mut InFlight> {
         let same = self.in_flight.get(tag.slot).is_some_and(|op| op.sequence == tag.sequence);
         same.then(|| self.in_flight.at_mut(tag.slot))
     }
 
-    /// Counts one copy on which the op is durable; after the last one the client gets its reply.
+    /// Counts one copy on which the op is durable, or that knows it has missed it; after the last one the client gets its
+    /// reply.
     pub(crate) fn vote(&mut self, now: Time, from: OsdId, tag: WriteTag, fx: &mut Vec<Effect>) {
         let Some(in_flight) = self.in_flight_mut(tag) else { return };
         in_flight.pending.remove(from);
         if in_flight.pending.is_empty() {
-            let InFlight { op, stamps, read, .. } = self.in_flight.release(tag.slot);
-            self.reply(now, &op, stamps, Ok(read), fx);
-            self.op_finished(op.pg, fx);
+            let (op, read) = (in_flight.op, std::mem::take(&mut in_flight.read));
+            let primary = self.primary(op.pg).expect("its ops end with its interval");
+            let is_kept = !op.kind.is_update() || primary.is_anywhere(op.object);
+            self.end_op(now, tag, if is_kept { Ok(read) } else { Err(Failure::Unreadable) }, fx);
         }
+    }
+
+    /// An op is over, whoever has not answered yet.
+    pub(crate) fn end_op(
+        &mut self,
+        now: Time,
+        tag: WriteTag,
+        result: Result<Data, Failure>,
+        fx: &mut Vec<Effect>,
+    ) {
+        let InFlight { op, stamps, .. } = self.in_flight.release(tag.slot);
+        self.damage.failed_ops += u64::from(result.is_err());
+        self.reply(now, &op, stamps, result, fx);
+        self.op_finished(op.pg, fx);
+    }
+
+    /// An op that is not under way ends because no copy of its object can be read.
+    pub(crate) fn fail_op(&mut self, now: Time, op: &ClientOp, fx: &mut Vec<Effect>) {
+        self.damage.failed_ops += 1;
+        let stamps = Stamps { admitted: now, dequeued: now, executed: now, committed: now };
+        self.reply(now, op, stamps, Err(Failure::Unreadable), fx);
     }
 
     fn reply(
@@ -278,7 +292,7 @@ impl Osd {
         fx.push(Effect::Reply(reply));
     }
 
-    fn op_finished(&mut self, pg: PgId, fx: &mut Vec<Effect>) {
+    pub(crate) fn op_finished(&mut self, pg: PgId, fx: &mut Vec<Effect>) {
         let primary = self.primary_mut(pg).expect("its ops end with its interval");
         primary.in_flight -= 1;
         if primary.handing_over {
@@ -295,8 +309,9 @@ impl Osd {
         }
     }
 
-    /// The op waits until an object is recovered, its own or an ancestor's, and that object goes first.
-    fn park(
+    /// The op waits until an object is recovered, its own or an ancestor's, and that object goes first. What can be recovered
+    /// from nowhere fails the op.
+    pub(crate) fn park(
         &mut self,
         now: Time,
         object: ObjectNo,
@@ -305,6 +320,9 @@ impl Osd {
     ) {
         let primary = self.primary(op.pg).expect("only a primary parks");
         if !primary.recovering.contains_key(&object) {
+            if primary.misses(self.id, object) && !self.can_pull(op.pg, object) {
+                return self.fail_op(now, &op, fx);
+            }
             self.start_urgent(now, op.pg, object, fx);
         }
         let primary = self.primary_mut(op.pg).expect("only a primary parks");

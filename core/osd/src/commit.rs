@@ -2,21 +2,26 @@
 
 use crate::disk::{Done, Failure};
 use crate::event::Effect;
-use crate::ids::{OpId, OsdId};
+use crate::ids::{OpId, OsdId, PgId};
 use crate::message::{Message, Push, WriteTag};
 use crate::osd::Osd;
 use crate::snapshots::SnapshotNo;
 use crate::waits::Stage;
 use loadline_base::Time;
 use loadline_qos::{Urgency, Work};
+use loadline_store::ObjectNo;
 
 /// The token of a store access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Commit {
-    /// A client's op on its primary, as this kind of work.
+    /// A client's update on its primary, as this kind of work.
     Op(WriteTag, Work, Option<OpId>),
+    /// A client's read.
+    Read(WriteTag, Work, Option<OpId>),
     /// A replica's write, to be acknowledged.
-    Replica(OsdId, WriteTag, Option<OpId>),
+    Replica(Asker, WriteTag, Option<OpId>),
+    /// That an update was missed here, to be told to its primary.
+    Missed(Asker, WriteTag),
     /// An object read to be pushed, in this interval; to its targets, or to the primary that pulls it.
     PushRead(u32, Option<Asker>),
     /// A pushed object, to be confirmed to its sender.
@@ -55,8 +60,9 @@ impl Commit {
     /// Which kind of work the access belongs to, and the op if it is traced.
     pub(crate) fn work(&self) -> (Work, Option<OpId>) {
         match self {
-            Commit::Op(_, work, traced) => (*work, *traced),
+            Commit::Op(_, work, traced) | Commit::Read(_, work, traced) => (*work, *traced),
             Commit::Replica(_, _, traced) => (Work::ReplicaWrite, *traced),
+            Commit::Missed(..) => (Work::ReplicaWrite, None),
             Commit::PushRead(..) | Commit::StateRead(..) => (Work::RecoveryItem, None),
             Commit::Pushed(..) | Commit::HistoryStored(..) => (Work::Push, None),
             Commit::Deleted => (Work::PgDelete, None),
@@ -76,23 +82,23 @@ impl Osd {
     pub(crate) fn committed(&mut self, now: Time, done: Done, fx: &mut Vec<Effect>) {
         let Done { pg, object, token, result, .. } = done;
         match (token, result) {
-            (Commit::Op(tag, ..), Err(Failure::Unreadable)) => {
-                self.op_committed(now, tag, (object, Err(Failure::Unreadable)), fx);
-            }
             (Commit::Bench, result) => self.bench_access_ended(result.map(drop), fx),
-            (_, Err(failure)) => self.stop(failure.fault(), fx),
-            (Commit::Op(tag, ..), result) => {
-                self.op_committed(now, tag, (object, result), fx);
+            (token, Err(failure)) => self.access_failed(now, (pg, object), token, failure, fx),
+            (Commit::Op(tag, ..) | Commit::Read(tag, ..), Ok(read)) => {
+                self.op_committed(now, tag, read, fx);
             }
             (Commit::Replica(primary, tag, _), Ok(_)) => {
-                self.send(primary, pg, Message::WriteDone(tag), fx);
+                self.send(primary.osd, pg, Message::WriteDone(tag), fx);
+            }
+            (Commit::Missed(primary, tag), Ok(_)) => {
+                self.miss_noted(now, primary, (pg, object), tag, fx);
             }
             (Commit::PushRead(interval, puller), Ok(data)) => {
-                self.push_read(pg, object, (interval, puller), data, fx);
+                self.push_read(now, pg, object, (interval, puller), data, fx);
             }
             (Commit::Pushed(asker, push), Ok(_)) => self.push_committed(now, asker, pg, push, fx),
             (Commit::StateRead(asker, label), Ok(data)) => {
-                self.state_read(asker, pg, (object, label), data, fx);
+                self.state_read(now, asker, pg, (object, label), data, fx);
             }
             (Commit::HistoryStored(asker, label), Ok(_)) => {
                 self.history_stored(asker, pg, (object, label), fx);
@@ -106,6 +112,37 @@ impl Osd {
             (Commit::Synced(number), Ok(_)) => fx.push(Effect::Synced(self.id, number)),
             (Commit::Loaded, Ok(_)) => unreachable!("answers while loading are taken before"),
             (Commit::Nothing, Ok(_)) => {}
+        }
+    }
+
+    /// The store could not carry an access out. Where another copy can help, or room will, the OSD goes on.
+    fn access_failed(
+        &mut self,
+        now: Time,
+        (pg, object): (PgId, ObjectNo),
+        token: Commit,
+        failure: Failure,
+        fx: &mut Vec<Effect>,
+    ) {
+        self.damage.found += u64::from(failure == Failure::Unreadable);
+        match (failure, token) {
+            (Failure::Unreadable, Commit::Read(tag, ..)) => self.read_failed(now, tag, object, fx),
+            (Failure::Unreadable, Commit::Op(tag, ..)) => {
+                self.own_update_failed(now, (pg, object), tag, fx);
+            }
+            (Failure::Unreadable, Commit::Replica(primary, tag, _)) => {
+                self.update_missed(now, primary, (pg, object), tag, fx);
+            }
+            (Failure::Unreadable, Commit::PushRead(interval, puller)) => {
+                self.source_unreadable(now, pg, object, (interval, puller), fx);
+            }
+            (Failure::Unreadable, Commit::StateRead(asker, _)) => {
+                self.source_unreadable(now, pg, object, (asker.interval, Some(asker)), fx);
+            }
+            (Failure::NoSpace, Commit::Pushed(asker, _) | Commit::HistoryStored(asker, _)) => {
+                self.refuse_push(now, asker, pg, object, fx);
+            }
+            _ => self.stop(failure.fault(), fx),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use loadline_base::Span;
 use loadline_device::cdl::Limits;
-use loadline_device::{Kind, Priority, Request};
+use loadline_device::{Kind, Priority, PriorityClass, Request};
 use loadline_qos::ServiceClass;
 
 /// What one class asks of the device.
@@ -59,6 +59,43 @@ impl DeviceTerms {
             duration_limit: limit.map(|limit| limit.limit),
             ..request
         }
+    }
+}
+
+impl DeviceTerms {
+    /// A write or a flush of the store's log as it goes to the device. Ops of every class end with it, so it is as urgent
+    /// as the most urgent class, and no class overtakes what its own ops wait for. No limit ends it: it would only be asked
+    /// for again.
+    pub(crate) fn apply_to_log(&self, request: Request) -> Request {
+        let priorities = self.classes.iter().map(|terms| terms.priority);
+        let priority = priorities.min_by_key(|priority| urgency(*priority)).unwrap_or_default();
+        Request { priority, duration_limit: None, ..request }
+    }
+
+    /// A checkpoint's request as it goes to the device. However little its class may ask for, it is never idle: a device
+    /// that always has better to do would let the log fill up, and then every write waits for the checkpoint.
+    pub(crate) fn apply_to_checkpoint(&self, request: Request) -> Request {
+        let request = self.apply(request);
+        let Request { priority, .. } = request;
+        if priority.class() != PriorityClass::Idle {
+            return request;
+        }
+        let last = Priority::new(PriorityClass::BestEffort, LEVEL_LAST);
+        Request { priority: last.with_descriptor(priority.descriptor()), ..request }
+    }
+}
+
+/// The level of a request that asks for nothing, and the last one of a class (ioprio_set(2)).
+const LEVEL_NORMAL: u8 = 4;
+const LEVEL_LAST: u8 = 7;
+
+/// The less the more urgent. What asks for nothing is of the normal level of best effort.
+fn urgency(priority: Priority) -> (u8, u8) {
+    match priority.class() {
+        PriorityClass::RealTime => (0, priority.level()),
+        PriorityClass::BestEffort => (1, priority.level()),
+        PriorityClass::None => (1, LEVEL_NORMAL),
+        PriorityClass::Idle => (2, priority.level()),
     }
 }
 

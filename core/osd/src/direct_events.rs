@@ -11,7 +11,7 @@ use loadline_store::{RequestId, Submission};
 impl Osd {
     /// Hands the store's requests out, on the terms of their classes, and lets the queues take what the window admits then.
     pub(crate) fn send_submissions(&mut self, now: Time, fx: &mut Vec<Effect>) {
-        let (osd, terms) = (self.id, self.options.device);
+        let (osd, terms) = (self.id, &self.options.device);
         fx.extend(self.submissions.drain(..).map(|Submission { id, request }| {
             Effect::Device(osd, Submission { id, request: terms.apply(request) })
         }));
@@ -20,7 +20,8 @@ impl Osd {
         }
     }
 
-    /// The device answered a request.
+    /// The device answered a request. What it ended for time says nothing of the medium: it gets the request again without a
+    /// limit, once, because then there is nothing that it could end it for.
     pub(crate) fn device_done(
         &mut self,
         now: Time,
@@ -28,21 +29,17 @@ impl Osd {
         outcome: Outcome,
         fx: &mut Vec<Effect>,
     ) {
-        match outcome {
-            Outcome::Done => {}
-            Outcome::OverLimit => return self.ask_again(id, fx),
-            Outcome::Failed => unreachable!("the direct store's drives do not fail"),
+        if outcome == Outcome::OverLimit
+            && let Some(Submission { id, request }) = self.store.direct_again(id)
+        {
+            self.over_limit += 1;
+            let request = without_limit(self.options.device.apply(request));
+            return fx.push(Effect::Device(self.id, Submission { id, request }));
         }
-        let Some(done) = self.store.direct_done(now, id, &mut self.submissions) else { return };
+        let is_good = outcome == Outcome::Done;
+        let done = self.store.direct_done(now, id, is_good, &mut self.submissions);
+        let Some(done) = done else { return };
         self.account_done(now, &done, fx);
         self.committed(now, done, fx);
-    }
-
-    /// The device ended a request for time, which says nothing of the medium: it gets the request again without a limit.
-    fn ask_again(&mut self, id: RequestId, fx: &mut Vec<Effect>) {
-        let Some(Submission { id, request }) = self.store.direct_again(id) else { return };
-        self.over_limit += 1;
-        let request = without_limit(self.options.device.apply(request));
-        fx.push(Effect::Device(self.id, Submission { id, request }));
     }
 }

@@ -14,7 +14,7 @@ use loadline_base::{Bytes, SlotId, Time};
 use loadline_device::{Kind, Outcome};
 use loadline_qos::Urgency;
 use loadline_store::WindowBounds;
-use loadline_store::paged::{Answer, Edit, Io, IoDone, ObjectId};
+use loadline_store::paged::{Answer, Cause, Edit, Io, IoDone, ObjectId};
 
 /// While the window is full, a checkpoint's requests go without waiting for their turn as long as the device has fewer
 /// than this.
@@ -202,7 +202,10 @@ impl Osd {
                 let (done, answer) = paged.ended(completion);
                 match (done.token, answer) {
                     (Commit::Loaded, Some(answer)) => self.loaded(now, answer, fx),
-                    (Commit::Loaded, None) => self.stop(DiskFault::Contents, fx),
+                    (Commit::Loaded, None) => {
+                        let fault = self.store.paged().store().and_then(|store| store.fault());
+                        self.stop(fault.map_or(DiskFault::Contents, DiskFault::Store), fx);
+                    }
                     _ => {
                         self.account_done(now, &done, fx);
                         self.committed(now, done, fx);
@@ -224,10 +227,9 @@ impl Osd {
     /// Hands the store's requests out; those of a checkpoint wait their turn like any other work.
     fn send_io(&mut self, now: Time, fx: &mut Vec<Effect>) {
         let paged = self.store.paged();
-        let background = paged.checkpoint_class();
         let is_open = matches!(paged.phase, Phase::Open);
         for io in paged.take_io() {
-            if io.request.class == background && is_open {
+            if is_open && self.store.paged().cause(io.id) == Cause::Checkpoint {
                 let bytes = io.request.length.get() as u32;
                 let item = Item::StoreIo(self.queued_io.acquire(io), bytes);
                 self.enqueue(now, item, fx);
@@ -251,8 +253,12 @@ impl Osd {
     }
 
     fn send_one_io(&mut self, mut io: Io, fx: &mut Vec<Effect>) {
-        io.request = self.options.device.apply(io.request);
-        let (id, paged) = (self.id, self.store.paged());
+        let (id, terms, paged) = (self.id, &self.options.device, self.store.paged());
+        io.request = match paged.cause(io.id) {
+            Cause::Log => terms.apply_to_log(io.request),
+            Cause::Checkpoint => terms.apply_to_checkpoint(io.request),
+            Cause::Op | Cause::Restart => terms.apply(io.request),
+        };
         paged.at_device += 1;
         if io.request.duration_limit.is_some() {
             paged.limited.insert(io.id.0, Limited { target: io.target, request: io.request });

@@ -54,6 +54,21 @@ impl OpId {
     }
 }
 
+/// An interval of a placement group, told from those of other owners of the map: what an owner has begun and its last map
+/// does not tell of may have the number of an interval of the next one. The later term is later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct IntervalId {
+    /// The owner's term; 0 where the map is not on disks.
+    pub term: u64,
+    /// The map epoch at which it began.
+    pub epoch: u32,
+}
+
+impl IntervalId {
+    /// Before the first one.
+    pub const NEVER: IntervalId = IntervalId { term: 0, epoch: 0 };
+}
+
 /// A small set of OSDs of one host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OsdSet(u64);
@@ -85,6 +100,16 @@ impl OsdSet {
     /// Whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
+    }
+
+    /// One OSD.
+    pub fn one(osd: OsdId) -> OsdSet {
+        OsdSet(1 << osd.get())
+    }
+
+    /// The OSDs that are in this set or in the other.
+    pub fn with(self, other: OsdSet) -> OsdSet {
+        OsdSet(self.0 | other.0)
     }
 
     /// How many OSDs are in.

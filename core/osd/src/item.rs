@@ -37,14 +37,18 @@ impl Item {
             Item::Message(envelope) => match envelope.message {
                 Message::Op(op) => op.work(),
                 Message::Write(_) => Work::ReplicaWrite,
-                Message::WriteDone(_) => Work::ReplicaAck,
+                Message::WriteDone(_) | Message::WriteMissed(..) => Work::ReplicaAck,
                 Message::Push(_) | Message::PushHistory(..) => Work::Push,
-                Message::PushReply(_) | Message::HistoryStored(..) => Work::PushReply,
+                Message::PushReply(_)
+                | Message::HistoryStored(..)
+                | Message::NoRoom(_)
+                | Message::Unreadable(_) => Work::PushReply,
                 Message::Pull(_) => Work::Pull,
                 Message::Scan(_) | Message::ScanReply(_) => Work::BackfillScan,
                 Message::Reserve(..)
                 | Message::ReserveGranted
                 | Message::ReserveRevoked
+                | Message::ReserveTooFull
                 | Message::ReserveReleased => Work::PeeringEvent,
             },
         }

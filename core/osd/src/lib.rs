@@ -22,6 +22,7 @@ mod pg_log;
 mod policy;
 mod recovery;
 mod report;
+mod service;
 mod shard;
 mod snapshots;
 mod waits;
@@ -33,7 +34,7 @@ pub use disk_events::Space;
 pub use event::{
     DiskFault, Effect, Event, Opened, Reply, SleepingItem, Timer, TraceSpan, Unreadable, WorkerRun,
 };
-pub use ids::{ClientId, OpId, OsdId, OsdSet, PgId, ShardId, ThreadId};
+pub use ids::{ClientId, IntervalId, OpId, OsdId, OsdSet, PgId, ShardId, ThreadId};
 pub use item::Item;
 pub use message::{
     Activation, ClientOp, Data, Envelope, HistoryPush, Message, OpKind, Push, RecoveryKind,
@@ -44,6 +45,7 @@ pub use pg::{CopyState, Progress, shard_of};
 pub use pg_log::{LogEntry, PgLog};
 pub use policy::{Options, Policy, Windowed};
 pub use recovery::{AdmissionBounds, Reserver};
-pub use report::{OpProgress, Received, RecoveryState};
+pub use report::{Damage, OpProgress, Received, RecoveryState};
+pub use service::{OsdService, Service};
 pub use snapshots::{Ancestor, Before, Lineage, SnapshotNo, State, Views};
 pub use waits::{Stage, WaitHistogram, Waits, WorkWaits};

@@ -1,6 +1,6 @@
 //! What OSDs and the router send to each other.
 
-use crate::ids::{ClientId, OpId, OsdId, OsdSet, PgId};
+use crate::ids::{ClientId, IntervalId, OpId, OsdId, OsdSet, PgId};
 use crate::snapshots::{Before, SnapshotNo, State};
 use loadline_base::{Bytes, SlotId};
 use loadline_qos::{Urgency, Work};
@@ -229,16 +229,23 @@ pub enum Message {
     Write(ReplicaWrite),
     /// A replica's write is durable.
     WriteDone(WriteTag),
+    /// A replica could not carry the write out, because the bytes around it cannot be read there. It has noted durably that
+    /// it lacks the object.
+    WriteMissed(WriteTag, ObjectNo),
     /// An object for a copy that lacks it.
     Push(Push),
     /// The pushed object is durable.
     PushReply(ObjectNo),
+    /// There is no room for the pushed object.
+    NoRoom(ObjectNo),
     /// A step of the way of an object with a past.
     PushHistory(ObjectNo, HistoryPush),
     /// The step that brought the state of this label is durable: the next one, please.
     HistoryStored(ObjectNo, SnapshotNo),
     /// The primary lacks this object and asks a holder to push it.
     Pull(ObjectNo),
+    /// The holder cannot read it.
+    Unreadable(ObjectNo),
     /// Which objects do you have in this range?
     Scan(ScanRange),
     /// These.
@@ -249,6 +256,8 @@ pub enum Message {
     ReserveGranted,
     /// The slot is taken back for something more urgent.
     ReserveRevoked,
+    /// No, or no longer: the disk has no room for a backfill.
+    ReserveTooFull,
     /// The slot is no longer needed.
     ReserveReleased,
 }
@@ -290,6 +299,8 @@ pub struct Envelope {
 pub struct Activation {
     /// The map epoch.
     pub interval: u32,
+    /// The term of the map's owner; 0 where the map is not on disks.
+    pub term: u64,
     /// Who serves clients; the first is the primary.
     pub acting: Vec<OsdId>,
     /// How many copies the pool wants.
@@ -307,6 +318,11 @@ pub struct Activation {
 }
 
 impl Activation {
+    /// The interval, told from those of other owners.
+    pub(crate) fn id(&self) -> IntervalId {
+        IntervalId { term: self.term, epoch: self.interval }
+    }
+
     /// Whether some copy is absent or lacks something.
     pub(crate) fn is_degraded(&self) -> bool {
         (self.acting.len() as u32) < self.copies

@@ -8,11 +8,11 @@ use crate::event::{Effect, Event, Timer};
 use crate::ids::{OsdId, PgId, ShardId};
 use crate::item::Item;
 use crate::message::{Activation, Data, Envelope, Message, RecoveryKind};
-use crate::pg::{CopyState, Pg, Primary, Progress};
+use crate::pg::{CopyState, Pg, Primary};
 use crate::pg_log::PgLog;
 use crate::policy::{Charges, Options, Policy, Windowed};
 use crate::recovery::{Admission, Reserver};
-use crate::report::Received;
+use crate::report::{Damage, Received};
 use crate::shard::{Computed, Shard};
 use crate::snapshots::Views;
 use crate::waits::{Stage, Waits};
@@ -55,6 +55,7 @@ pub struct Osd {
     pub(crate) received: Received,
     /// Requests that the device ended for time.
     pub(crate) over_limit: u64,
+    pub(crate) damage: Damage,
 }
 
 impl Osd {
@@ -105,6 +106,7 @@ impl Osd {
             life: 0,
             received: Received::default(),
             over_limit: 0,
+            damage: Damage::default(),
             charges: Charges::new(&policy),
             policy,
             options,
@@ -199,17 +201,22 @@ impl Osd {
         let from = from.expect("the router sends nothing but ops");
         let asker = Asker { osd: from, interval, urgency };
         match message {
-            Message::Write(write) => self.execute_replica_write(now, from, pg, (write, data)),
+            Message::Write(write) => self.execute_replica_write(now, asker, pg, (write, data)),
             Message::WriteDone(tag) => self.vote(now, from, tag, fx),
-            Message::Push(push) => self.execute_push(now, asker, pg, (push, data)),
+            Message::WriteMissed(tag, object) => {
+                self.write_missed(now, from, (pg, object), tag, fx)
+            }
+            Message::Push(push) => self.execute_push(now, asker, pg, (push, data), fx),
             Message::PushReply(object) => self.object_pushed(now, from, pg, object, fx),
+            Message::NoRoom(object) => self.no_room(now, from, pg, object, fx),
             Message::PushHistory(object, step) => {
-                self.execute_history(now, asker, pg, (object, step, data));
+                self.execute_history(now, asker, pg, (object, step, data), fx);
             }
             Message::HistoryStored(object, label) => {
                 self.push_after(now, asker, pg, (object, label));
             }
             Message::Pull(object) => self.execute_pull(now, asker, pg, object, fx),
+            Message::Unreadable(object) => self.pull_failed(now, from, pg, object, fx),
             Message::Scan(range) => self.execute_scan(asker, pg, range, fx),
             Message::ScanReply(reply) => self.scanned(now, from, pg, &reply, fx),
             message => self.reservation_message(now, from, pg, &message, fx),
@@ -314,16 +321,23 @@ impl Osd {
         Some(CopyState { log, lacks, gaps, filling, active_in })
     }
 
+    /// The placement groups that this OSD has a copy of; those that it is deleting are none of them.
+    pub fn copies(&self) -> impl Iterator<Item = PgId> {
+        self.pgs
+            .iter()
+            .filter(|(_, pg)| pg.as_ref().is_some_and(|pg| !pg.leaving))
+            .map(|(id, _)| id)
+    }
+
     /// Gives a copy the log of the one that has everything. What it lacks of it is told with its activation.
     pub fn adopt_log(&mut self, id: PgId, log: PgLog) {
         self.pg_mut(id).expect("the copy is placed").log = log;
     }
 
-    /// A copy was made equal to its primary's, whose log it takes.
+    /// A copy was made equal to its primary's, whose log it takes. It still lacks what it has missed of the last writes.
     pub fn complete(&mut self, id: PgId, log: PgLog) {
         let pg = self.pg_mut(id).expect("the copy is placed");
         (pg.log, pg.gaps, pg.filling) = (log, false, false);
-        pg.lacks.clear();
     }
 
     /// The objects of a copy, for checkers.
@@ -350,18 +364,6 @@ impl Osd {
         })
     }
 
-    /// The counters of the placement groups that this OSD leads.
-    pub fn progress(&mut self) -> Progress {
-        let mut sum = Progress::default();
-        for id in self.pgs.ids() {
-            let objects = self.count(id);
-            if let Some(primary) = self.primary(id) {
-                sum += primary.progress(objects);
-            }
-        }
-        sum
-    }
-
     /// Who waited where since the start.
     pub fn waits(&self) -> &Waits {
         &self.waits
@@ -370,12 +372,6 @@ impl Osd {
     /// Forgets who waited where, to measure from now on.
     pub fn reset_waits(&mut self) {
         self.waits = Waits::default();
-    }
-
-    /// How many requests the device has ended because their duration limit had passed. Each was carried out afterwards,
-    /// without a limit.
-    pub fn over_limit(&self) -> u64 {
-        self.over_limit
     }
 
     /// Every item that waits in a shard, with its tags and the reason why it is not served now.

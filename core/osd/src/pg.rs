@@ -1,10 +1,10 @@
 //! A placement group's copy on one OSD, and what its primary knows beyond that.
 
 use crate::disk::{GroupDisk, LoadedGroup};
-use crate::ids::{OsdId, OsdSet, ShardId};
+use crate::ids::{IntervalId, OsdId, OsdSet, ShardId};
 use crate::message::{Activation, ClientOp, Data, RecoveryKind};
 use crate::pg_log::PgLog;
-use crate::snapshots::Kept;
+use crate::snapshots::{Kept, SnapshotNo};
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -16,10 +16,13 @@ pub(crate) struct Pg {
     /// The present interval; 0 while this copy takes no part.
     pub interval: u32,
     /// The last interval in which it took part.
-    pub active_in: u32,
+    pub active_in: IntervalId,
     pub log: PgLog,
     /// Objects that may not be here as the log tells: what was missing when the interval began and has not arrived.
     pub lacks: BTreeSet<ObjectNo>,
+    /// Objects that should be here and were found bad in this interval. What is also named in `lacks` must come from
+    /// elsewhere; the rest is as it was, and may be tried again in the next interval.
+    pub unreadable: BTreeSet<ObjectNo>,
     /// Whether writes may be missing from the middle of the log: while recovered beside the writes, those to objects
     /// that this copy lacked were not sent to it.
     pub gaps: bool,
@@ -39,9 +42,10 @@ impl Pg {
         Pg {
             shard,
             interval: 0,
-            active_in: 0,
+            active_in: IntervalId::NEVER,
             log: PgLog::default(),
             lacks: BTreeSet::new(),
+            unreadable: BTreeSet::new(),
             gaps: false,
             filling: true,
             leaving: false,
@@ -70,8 +74,9 @@ impl Pg {
     pub(crate) fn begin(&mut self, this: OsdId, activation: &Activation) {
         let missing = activation.missing.iter().find(|(osd, _)| *osd == this);
         self.interval = activation.interval;
-        self.active_in = activation.interval;
+        self.active_in = activation.id();
         self.lacks = missing.map_or(BTreeSet::new(), |(_, objects)| objects.clone());
+        self.unreadable.clear();
         self.gaps = activation.asynchronous.contains(this);
         self.filling = activation.backfill.contains(&this);
         self.leaving = false;
@@ -91,7 +96,7 @@ pub struct CopyState<'a> {
     /// Whether only a comparison object by object can tell what is here.
     pub filling: bool,
     /// The last interval in which it took part.
-    pub active_in: u32,
+    pub active_in: IntervalId,
 }
 
 impl CopyState<'_> {
@@ -109,8 +114,15 @@ pub(crate) struct Primary {
     pub copies: u32,
     pub recovery_priority: i8,
     pub object_bytes: u64,
-    /// What each acting OSD misses; those that miss nothing are not named.
+    /// What each acting OSD misses, and what of the part that was dealt with could not be brought to those that are
+    /// filled; those that miss nothing are not named.
     pub missing: BTreeMap<OsdId, BTreeSet<ObjectNo>>,
+    /// Who of them has the object, as far as is known, and could not read it.
+    pub unreadable: BTreeMap<ObjectNo, OsdSet>,
+    /// Missing objects that nobody can give; tried again with the next reservation.
+    pub unfound: BTreeSet<ObjectNo>,
+    /// Ops that wait until there is room for an object.
+    pub stalled: Vec<(ClientOp, Data)>,
     pub asynchronous: OsdSet,
     pub backfill: Option<Backfill>,
     pub recovering: BTreeMap<ObjectNo, Recovering>,
@@ -121,6 +133,8 @@ pub(crate) struct Primary {
     pub in_flight: u32,
     /// Everything is recovered: the interval ends as soon as nothing is in flight.
     pub handing_over: bool,
+    /// The interval began with every copy in its place, and none was changed by recovery since.
+    pub untouched: bool,
 }
 
 /// How far the reservations of a placement group have come.
@@ -132,10 +146,21 @@ pub(crate) enum Reservation {
     Local(RecoveryKind),
     /// Holding the local slot, asking the targets in order; those that remain.
     Remote(RecoveryKind, VecDeque<OsdId>),
-    /// Taken back; everything else was given back too, and a timer will try again.
-    Retry,
+    /// Everything was given back, for this reason, and a timer will try again.
+    Retry(Pause),
     /// All slots held.
     Held(RecoveryKind),
+}
+
+/// Why a placement group has given its slots back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// Something more urgent took one.
+    Revoked,
+    /// A disk has no room.
+    TooFull,
+    /// What is left can be read nowhere.
+    Unfound,
 }
 
 /// An object on its way to where it is missing.
@@ -143,6 +168,11 @@ pub(crate) enum Reservation {
 pub(crate) struct Recovering {
     /// Who has not confirmed it yet; the primary itself while it pulls.
     pub pending: OsdSet,
+    /// Who gets it after the primary, which could not read its own copy.
+    pub afterwards: OsdSet,
+    /// Of an object with a past: which step was sent last to whom. An answer to another one is to a push that was begun
+    /// anew since.
+    pub steps: BTreeMap<OsdId, SnapshotNo>,
     /// Client ops that wait for it.
     pub parked: Vec<(ClientOp, Data)>,
     /// Whether it goes to those that are being filled before its turn.
@@ -230,6 +260,9 @@ impl Primary {
             recovery_priority: activation.recovery_priority,
             object_bytes: activation.object_bytes,
             missing: activation.missing.iter().cloned().collect(),
+            unreadable: BTreeMap::new(),
+            unfound: BTreeSet::new(),
+            stalled: Vec::new(),
             asynchronous: activation.asynchronous,
             backfill: (!targets.is_empty()).then(|| Backfill::new(targets, objects)),
             recovering: BTreeMap::new(),
@@ -237,12 +270,31 @@ impl Primary {
             asked: OsdSet::EMPTY,
             in_flight: 0,
             handing_over: false,
+            untouched: activation.missing.is_empty() && activation.backfill.is_empty(),
         }
     }
 
-    /// Whether the log-based part is still under way.
+    /// Whether anybody misses anything beside what a backfill has not reached.
     pub(crate) fn is_missing_any(&self) -> bool {
         !self.missing.is_empty()
+    }
+
+    /// Whether the log-based part is still under way.
+    fn lacks_by_log(&self) -> bool {
+        let may_come =
+            |missing: &BTreeSet<ObjectNo>| missing.iter().any(|o| !self.unfound.contains(o));
+        self.missing.iter().any(|(osd, missing)| self.acting.contains(*osd) && may_come(missing))
+    }
+
+    /// An OSD misses `object`.
+    pub(crate) fn note_missing(&mut self, osd: OsdId, object: ObjectNo) {
+        self.missing.entry(osd).or_default().insert(object);
+    }
+
+    /// Whether writes go on without this OSD as long as it misses their object: it is recovered beside them, or filled.
+    fn is_beside(&self, osd: OsdId) -> bool {
+        let is_filled = self.backfill.as_ref().is_some_and(|b| b.targets.contains(osd));
+        self.asynchronous.contains(osd) || is_filled
     }
 
     /// Whether an acting OSD misses `object`.
@@ -250,8 +302,17 @@ impl Primary {
         self.missing.get(&osd).is_some_and(|missing| missing.contains(&object))
     }
 
-    /// An acting OSD has `object` now.
+    /// An OSD has `object` now.
     pub(crate) fn arrived(&mut self, osd: OsdId, object: ObjectNo) {
+        self.untouched = false;
+        if let Some(marks) = self.unreadable.get_mut(&object) {
+            marks.remove(osd);
+        }
+        self.found(osd, object);
+    }
+
+    /// An OSD does not miss `object`.
+    pub(crate) fn found(&mut self, osd: OsdId, object: ObjectNo) {
         if let Some(missing) = self.missing.get_mut(&osd) {
             missing.remove(&object);
             if missing.is_empty() {
@@ -262,10 +323,13 @@ impl Primary {
 
     /// Which kind of recovery is next, if any.
     pub(crate) fn recovery_needed(&self) -> Option<RecoveryKind> {
-        if self.is_missing_any() {
+        if self.lacks_by_log() {
             return Some(RecoveryKind::Log);
         }
-        self.backfill.as_ref().map(|_| RecoveryKind::Backfill)
+        match &self.backfill {
+            Some(_) => Some(RecoveryKind::Backfill),
+            None => self.is_missing_any().then_some(RecoveryKind::Log),
+        }
     }
 
     /// Who takes part in a write to `object` besides `this` OSD.
@@ -278,19 +342,19 @@ impl Primary {
         if self.recovering.contains_key(&object) {
             return WriteWay::Park;
         }
-        for (osd, missing) in &self.missing {
-            if missing.contains(&object) {
-                if !self.asynchronous.contains(*osd) {
-                    return WriteWay::Park;
-                }
-                targets.remove(*osd);
-            }
-        }
         if let Some(backfill) = &self.backfill
             && backfill.covers(object)
         {
             for target in backfill.targets.iter() {
                 targets.insert(target);
+            }
+        }
+        for (osd, missing) in &self.missing {
+            if missing.contains(&object) {
+                if !self.is_beside(*osd) {
+                    return WriteWay::Park;
+                }
+                targets.remove(*osd);
             }
         }
         WriteWay::To(targets)

@@ -4,7 +4,7 @@ use crate::client_io::Stamps;
 use crate::ids::{OpId, PgId};
 use crate::message::RecoveryKind;
 use crate::osd::Osd;
-use crate::pg::{Primary, Progress, Reservation};
+use crate::pg::{Pause, Primary, Progress, Reservation};
 use loadline_base::Time;
 
 /// What a primary does about copies that are not as they should be.
@@ -14,6 +14,10 @@ pub enum RecoveryState {
     Running(RecoveryKind),
     /// It waits for a slot, here or on another OSD.
     Waiting(RecoveryKind),
+    /// It waits for room on a disk.
+    TooFull(RecoveryKind),
+    /// It waits for a copy that can be read of what is left.
+    Unfound(RecoveryKind),
 }
 
 /// How far a primary is with an op that a worker has taken.
@@ -38,6 +42,17 @@ pub struct Received {
     pub bytes: u64,
 }
 
+/// Objects that an OSD should have and could not read, or not change because of what stands around.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// How often that was found.
+    pub found: u64,
+    /// Objects that were replaced since, with what another copy has.
+    pub repaired: u64,
+    /// Ops that were told so because no copy could help.
+    pub failed_ops: u64,
+}
+
 impl std::ops::AddAssign for Received {
     fn add_assign(&mut self, other: Received) {
         self.objects += other.objects;
@@ -49,15 +64,30 @@ impl Osd {
     /// What is being done about a placement group that this OSD leads; `None` if nothing needs to be.
     pub fn recovery_of(&self, pg: PgId) -> Option<RecoveryState> {
         let primary = self.primary(pg)?;
+        let needed = primary.recovery_needed();
         match primary.reservation {
             Reservation::Held(kind) => Some(RecoveryState::Running(kind)),
             Reservation::Local(kind) | Reservation::Remote(kind, _) => {
                 Some(RecoveryState::Waiting(kind))
             }
-            Reservation::None | Reservation::Retry => {
-                primary.recovery_needed().map(RecoveryState::Waiting)
+            Reservation::None | Reservation::Retry(Pause::Revoked) => {
+                needed.map(RecoveryState::Waiting)
+            }
+            Reservation::Retry(Pause::TooFull) => needed.map(RecoveryState::TooFull),
+            Reservation::Retry(Pause::Unfound) => needed.map(RecoveryState::Unfound),
+        }
+    }
+
+    /// The counters of the placement groups that this OSD leads.
+    pub fn progress(&mut self) -> Progress {
+        let mut sum = Progress::default();
+        for id in self.pgs.ids() {
+            let objects = self.count(id);
+            if let Some(primary) = self.primary(id) {
+                sum += primary.progress(objects);
             }
         }
+        sum
     }
 
     /// The counters of a placement group that this OSD leads.
@@ -74,6 +104,22 @@ impl Osd {
         let Stamps { admitted, dequeued, executed, committed } = in_flight.stamps();
         let committed = (!in_flight.waits_for(self.id)).then_some(committed);
         Some(OpProgress { admitted, dequeued, executed, committed })
+    }
+
+    /// How many objects nobody could give, of a placement group that this OSD leads.
+    pub fn unfound(&self, pg: PgId) -> u64 {
+        self.primary(pg).map_or(0, |primary| primary.unfound.len() as u64)
+    }
+
+    /// How many requests the device has ended because their duration limit had passed. Each was carried out afterwards,
+    /// without a limit.
+    pub fn over_limit(&self) -> u64 {
+        self.over_limit
+    }
+
+    /// What was found bad here since the OSD was made.
+    pub fn damage(&self) -> Damage {
+        self.damage
     }
 
     /// What recovery and backfill have brought to this OSD since it was made.

@@ -3,6 +3,7 @@
 use crate::event::{Effect, Timer, WorkerRun};
 use crate::ids::{OsdId, PgId, ShardId, ThreadId};
 use crate::item::Item;
+use crate::service::Meter;
 use loadline_base::{IdVec, SlotId, Slots, Time};
 use loadline_qos::{ClassId, ClientKey, FlowId, Queue, Request, Scheduler, Take};
 
@@ -56,6 +57,7 @@ pub(crate) struct Shard {
     held: bool,
     /// Handles by class and owner, so that enqueueing looks nothing up.
     flows: Vec<Vec<Option<FlowId>>>,
+    meter: Meter,
 }
 
 impl Shard {
@@ -65,7 +67,8 @@ impl Shard {
         let idle = workers.len();
         let items = Slots::new();
         let (wake_at, turns, held, flows) = (Time::MAX, 0, false, Vec::new());
-        Shard { osd, id, items, queue, workers, idle, wake_at, turns, held, flows }
+        let meter = Meter::default();
+        Shard { osd, id, items, queue, workers, idle, wake_at, turns, held, flows, meter }
     }
 
     /// Queues an item and lets the workers look. `owner` is a small number (see [`crate::item::owner`]).
@@ -85,6 +88,7 @@ impl Shard {
 
     fn request(&mut self, now: Time, charge: Charge, item: Item) -> Request<SlotId> {
         let flow = self.flow(now, charge.class, charge.owner);
+        self.meter.queued(now, charge.class);
         let item = self.items.acquire(item);
         Request { priority: charge.priority, ..Request::new(flow, charge.cost, item) }
     }
@@ -107,6 +111,7 @@ impl Shard {
         while self.idle > 0 && !self.held {
             match self.queue.take(now) {
                 Take::Ready(taken) => {
+                    self.meter.taken(now, &taken);
                     let (item, arrived) = (taken.payload, taken.arrival);
                     let pg = self.items.at(item).pg();
                     self.turns += 1;
@@ -204,6 +209,7 @@ impl Shard {
     pub(crate) fn clear(&mut self, now: Time) {
         let mut dropped = Vec::new();
         self.queue.remove_where(now, &mut |_| true, &mut dropped);
+        self.meter.cleared(now);
         for (_, worker) in self.workers.iter_mut() {
             *worker = Worker { state: State::Idle, run: worker.run.wrapping_add(1) };
         }
@@ -211,6 +217,11 @@ impl Shard {
         self.idle = self.workers.len();
         self.wake_at = Time::MAX;
         self.held = false;
+    }
+
+    /// What each class was given.
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     /// How many items wait or run.

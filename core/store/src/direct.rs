@@ -61,7 +61,7 @@ pub struct Submission {
     pub request: Request,
 }
 
-/// An access that the device has carried out; a write is durable.
+/// An access that the device has answered; if it carried out a write, that is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion<T> {
     /// The access as it was handed in.
@@ -77,6 +77,8 @@ struct Pending<T> {
     access: Access<T>,
     entered: Time,
     submitted: Time,
+    /// It was asked again, without a limit.
+    again: bool,
 }
 
 /// Objects of one disk without their data, behind a [`Window`]. Reads pass beside the window, as they do in
@@ -134,7 +136,8 @@ impl<T: Copy> DirectStore<T> {
 
     /// Takes an access; what may go to the device at once is appended to `out`.
     pub fn access(&mut self, now: Time, access: Access<T>, out: &mut Vec<Submission>) {
-        let slot = self.pending.acquire(Pending { access, entered: now, submitted: now });
+        let slot =
+            self.pending.acquire(Pending { access, entered: now, submitted: now, again: false });
         let id = RequestId::new(slot, self.life);
         if !self.passes_window(access.kind) {
             out.push(submission(id, &access));
@@ -159,9 +162,15 @@ impl<T: Copy> DirectStore<T> {
         self.waiting.is_empty() && self.window.admits(Bytes::new(1))
     }
 
-    /// A request that the device has; `None` if it is of before a restart.
-    pub fn request(&self, id: RequestId) -> Option<Submission> {
-        (id.life == self.life).then(|| submission(id, &self.pending.at(id.slot).access))
+    /// A request that the device has ended for time, to be carried out without a limit; `None` if it is of before a restart,
+    /// or was asked again before. What is ended for time without a limit has failed.
+    pub fn again(&mut self, id: RequestId) -> Option<Submission> {
+        if id.life != self.life {
+            return None;
+        }
+        let pending = self.pending.at_mut(id.slot);
+        let is_first = !std::mem::replace(&mut pending.again, true);
+        is_first.then(|| submission(id, &pending.access))
     }
 
     /// Takes the device's answer; what may now enter the window is appended to `out`. `None` if it answers a
@@ -175,7 +184,7 @@ impl<T: Copy> DirectStore<T> {
         if id.life != self.life {
             return None;
         }
-        let Pending { access, entered, submitted } = self.pending.release(id.slot);
+        let Pending { access, entered, submitted, .. } = self.pending.release(id.slot);
         if self.passes_window(access.kind) {
             self.window.leave(access.length);
             self.admit_waiting(now, out);

@@ -120,6 +120,9 @@ pub(crate) enum PoolSubcommand {
     Remove {
         /// Its name
         name: String,
+        /// It is to go for good
+        #[arg(long)]
+        yes: bool,
     },
 }
 

@@ -16,7 +16,10 @@ pub(crate) fn carry_out(args: PoolArgs) -> Result<(), Failure> {
             let asked = PoolAsked { name, pgs, copies };
             node.order(&Command::Pool(PoolCommand::Create(asked)), &says)
         }
-        PoolSubcommand::Remove { name } => {
+        PoolSubcommand::Remove { name, yes: false } => Err(Failure::Input(format!(
+            "pool {name} would be removed for good: say --yes if it is to go"
+        ))),
+        PoolSubcommand::Remove { name, yes: true } => {
             let says = format!("pool {name} is removed");
             node.order(&Command::Pool(PoolCommand::Remove(name)), &says)
         }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -33,9 +34,26 @@ pub(crate) struct Reply {
     pub(crate) data: Vec<u8>,
 }
 
+/// A socket of either kind.
+trait Stream: Read + Write + Send {
+    fn say_no_more(&self) -> io::Result<()>;
+}
+
+impl Stream for UnixStream {
+    fn say_no_more(&self) -> io::Result<()> {
+        self.shutdown(Shutdown::Write)
+    }
+}
+
+impl Stream for TcpStream {
+    fn say_no_more(&self) -> io::Result<()> {
+        self.shutdown(Shutdown::Write)
+    }
+}
+
 /// A connection to one export.
 pub(crate) struct Connection {
-    stream: UnixStream,
+    stream: Box<dyn Stream>,
     /// The export's size.
     pub(crate) bytes: u64,
     /// Bytes that the answer to each request in flight brings.
@@ -45,9 +63,22 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn open(socket: &Path, export: &str) -> io::Result<Connection> {
-        let mut stream = UnixStream::connect(socket)?;
+        let stream = UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
+        Connection::begin(Box::new(stream), export)
+    }
+
+    pub(crate) fn open_tcp(address: SocketAddr, export: &str) -> io::Result<Connection> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
+        Connection::begin(Box::new(stream), export)
+    }
+
+    /// Chooses the export.
+    fn begin(mut stream: Box<dyn Stream>, export: &str) -> io::Result<Connection> {
         let greeting: [u8; 18] = receive(&mut stream)?;
         assert_eq!(&greeting[..8], b"NBDMAGIC");
         assert_eq!(&greeting[8..16], OPTION_MAGIC);
@@ -102,6 +133,11 @@ impl Connection {
         Ok(Reply { cookie, data })
     }
 
+    /// Sends nothing more, and says so.
+    pub(crate) fn say_no_more(&self) -> io::Result<()> {
+        self.stream.say_no_more()
+    }
+
     /// One request and its answer, on a connection without others in flight.
     pub(crate) fn ask(&mut self, request: &Request) -> io::Result<Vec<u8>> {
         assert_eq!(self.in_flight(), 0);
@@ -121,7 +157,7 @@ pub(crate) fn request_head(command: u16, cookie: u64, offset: u64, length: u32) 
     head
 }
 
-fn receive<const N: usize>(stream: &mut UnixStream) -> io::Result<[u8; N]> {
+fn receive<const N: usize>(stream: &mut impl Read) -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     stream.read_exact(&mut bytes)?;
     Ok(bytes)

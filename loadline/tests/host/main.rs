@@ -14,4 +14,5 @@ mod patterns;
 mod places;
 mod refusals;
 mod snapshots;
+mod stopping;
 mod tools;

@@ -30,7 +30,7 @@ fn what_is_done_is_said_in_one_line() {
     done(&["osd", "replace", "2", "/dev/sdz"], replace, "osd.2 begins anew on /dev/sdz");
     let create = r#"POST /pool {"name":"cold","pgs":64}"#;
     done(&["pool", "create", "cold", "--pgs", "64"], create, "pool cold is made");
-    done(&["pool", "remove", "cold"], "DELETE /pool/cold", "pool cold is removed");
+    done(&["pool", "remove", "cold", "--yes"], "DELETE /pool/cold", "pool cold is removed");
     let resize = r#"PUT /image/vol0/size {"size_bytes":3221225472}"#;
     done(&["image", "resize", "vol0", "3GiB"], resize, "image vol0 has 3 GiB");
     let rename = r#"PUT /image/vol0/name {"name":"vol1"}"#;

@@ -145,6 +145,12 @@ impl DiskNode {
         number
     }
 
+    /// Looks how full the disks are, which a real node does every second.
+    pub fn check_fullness(&mut self) {
+        self.cluster.check_fullness(&mut self.effects);
+        self.settle();
+    }
+
     /// Lets the next thing happen. False if nothing ever will.
     pub fn step(&mut self) -> bool {
         let disk =

@@ -111,6 +111,13 @@ impl Running {
         }
     }
 
+    pub(crate) fn mechanical_mut(&mut self) -> Option<&mut Hdd> {
+        match self {
+            Running::Calibrated(_) => None,
+            Running::Mechanical(arm) => Some(&mut arm.hdd),
+        }
+    }
+
     /// Brings a mechanical drive to a step that was scheduled; its answers by then are appended to `out`. The answer is the
     /// next step.
     pub(crate) fn advance(&mut self, at: Time, out: &mut Vec<Answer>) -> Option<Time> {

@@ -300,6 +300,11 @@ impl<W: Workload> Sim<W> {
         self.drives[osd].mechanical()
     }
 
+    /// The same drive, to spoil.
+    pub fn hdd_mut(&mut self, osd: OsdId) -> Option<&mut Hdd> {
+        self.drives[osd].mechanical_mut()
+    }
+
     /// The load.
     pub fn workload(&self) -> &W {
         &self.load

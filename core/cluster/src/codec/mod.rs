@@ -3,7 +3,7 @@
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 8 | `LOADLMAP` |
-//! | 8 | 4 | format version: 1 |
+//! | 8 | 4 | format version: 2; 1 is read |
 //! | 12 | 4 | bytes of the whole record |
 //! | 16 | 16 | cluster id |
 //! | 32 | 8 | term of the owner that wrote it |
@@ -31,7 +31,7 @@ use crate::map::{PoolId, PoolSpec};
 use crate::quorum::{Holders, Stamp, Summary, Term};
 use crate::settings::Scope;
 use loadline_base::Bytes;
-use loadline_osd::{OsdId, PgId};
+use loadline_osd::{IntervalId, OsdId, PgId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything about a cluster that must survive.
@@ -68,7 +68,7 @@ pub struct OsdRecord {
     pub up: bool,
     /// Placement may use it.
     pub is_in: bool,
-    /// Its disk is gone for good; the number waits for another disk.
+    /// It was removed; the number waits for another disk.
     pub lost: bool,
     /// Its disk's size.
     pub size: Bytes,
@@ -94,8 +94,8 @@ pub struct PgRecord {
     pub backfill: Vec<OsdId>,
     /// The epoch at which the last interval began; 0 before the first.
     pub interval: u32,
-    /// The last interval in which somebody served it; 0 if it is new.
-    pub active_in: u32,
+    /// The last interval in which somebody served it; never, if it is new.
+    pub active_in: IntervalId,
 }
 
 impl MapRecord {
@@ -105,7 +105,7 @@ impl MapRecord {
     /// If the record is not sound: what could not be read again must not be written.
     pub fn encode(&self) -> Vec<u8> {
         assert!(self.is_sound(), "a map that could not be read again is not written");
-        self.to_bytes()
+        self.to_bytes(record::VERSION)
     }
 
     /// Reads a record.
@@ -113,12 +113,12 @@ impl MapRecord {
     /// # Errors
     /// [`MapError`] for anything that [`MapRecord::encode`] has not made.
     pub fn decode(bytes: &[u8]) -> Result<MapRecord, MapError> {
-        let record = record::read(bytes)?;
+        let (record, version) = record::read(bytes)?;
         if !record.is_sound() {
             return Err(MapError::Contradiction);
         }
         // Sorted lists, shortest lengths, flags without stray bits: whatever differs is in the first byte that differs.
-        let again = record.to_bytes();
+        let again = record.to_bytes(version);
         match again.iter().zip(bytes).position(|(ours, theirs)| ours != theirs) {
             Some(at) => Err(MapError::Malformed { at }),
             None if again.len() != bytes.len() => Err(MapError::Malformed { at: again.len() }),
@@ -166,6 +166,6 @@ impl PoolRecord {
 impl PgRecord {
     fn is_sound(&self) -> bool {
         let is_set = |osds: &[OsdId]| osds.iter().collect::<BTreeSet<_>>().len() == osds.len();
-        is_set(&self.acting) && is_set(&self.backfill) && self.active_in <= self.interval
+        is_set(&self.acting) && is_set(&self.backfill) && self.active_in.epoch <= self.interval
     }
 }

@@ -7,18 +7,21 @@
 //! | settings | 0 everything, 1 every OSD, or 2 and the OSD (4); option's name; value |
 //!
 //! A placement group is acting OSDs, OSDs being filled (each a count and the numbers, one byte each), interval (4), last
-//! interval in which it was served (4).
+//! interval in which it was served (4), and the term of the owner that began that one (8). Format 1 had no such terms; its
+//! owners left room between their epochs instead, so that 0 tells its intervals apart well enough.
 
 use super::{MapError, MapRecord, OsdRecord, PgRecord, PoolRecord, images};
 use crate::map::{PoolId, PoolSpec};
 use crate::quorum::{Holders, Term};
 use crate::settings::Scope;
 use loadline_base::Bytes;
-use loadline_osd::{OsdId, OsdSet, PgId};
+use loadline_osd::{IntervalId, OsdId, OsdSet, PgId};
 use loadline_store::paged::codec::{Reader, put_bytes};
 
 /// The format that this program writes.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
+/// The oldest one that it reads, without the terms of intervals.
+const WITHOUT_TERMS: u32 = 1;
 const MAGIC: [u8; 8] = *b"LOADLMAP";
 /// Magic, version and length.
 const HEAD: usize = 16;
@@ -30,12 +33,12 @@ const IN: u8 = 2;
 const LOST: u8 = 4;
 
 impl MapRecord {
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
+    pub(super) fn to_bytes(&self, version: u32) -> Vec<u8> {
         let mut out = Vec::new();
         out.extend_from_slice(&MAGIC);
-        put_u32(&mut out, VERSION);
+        put_u32(&mut out, version);
         put_u32(&mut out, 0);
-        self.put_body(&mut out);
+        self.put_body(&mut out, version);
         let length = u32::try_from(out.len() + TAIL).expect("a map is smaller than 4 GiB");
         out[HEAD - 4..HEAD].copy_from_slice(&length.to_le_bytes());
         let checksum = crc32c::crc32c(&out);
@@ -43,7 +46,7 @@ impl MapRecord {
         out
     }
 
-    fn put_body(&self, out: &mut Vec<u8>) {
+    fn put_body(&self, out: &mut Vec<u8>, version: u32) {
         out.extend_from_slice(&self.cluster_id.to_le_bytes());
         put_u64(out, self.term.0);
         put_u32(out, self.epoch);
@@ -53,7 +56,10 @@ impl MapRecord {
         put_u32(out, self.next_pool.get());
         put_u32(out, self.next_pg.get());
         put_list(out, self.osds.iter(), |out, (osd, record)| put_osd(out, *osd, record));
-        put_list(out, self.pools.iter(), |out, (pool, record)| put_pool(out, *pool, record));
+        put_list(out, self.pools.iter(), |out, (pool, record)| {
+            put_pool(out, *pool, record);
+            record.pgs.iter().for_each(|pg| put_pg(out, pg, version));
+        });
         put_list(out, self.settings.iter(), |out, ((scope, option), value)| {
             put_scope(out, *scope);
             put_bytes(out, option.as_bytes());
@@ -71,7 +77,7 @@ fn put_osd(out: &mut Vec<u8>, osd: OsdId, record: &OsdRecord) {
 }
 
 fn put_pool(out: &mut Vec<u8>, pool: PoolId, record: &PoolRecord) {
-    let PoolRecord { spec, first_pg, pgs } = record;
+    let PoolRecord { spec, first_pg, .. } = record;
     let PoolSpec { name, pgs: count, copies, object_bytes, recovery_priority } = spec;
     put_u32(out, pool.get());
     put_bytes(out, name.as_bytes());
@@ -80,11 +86,16 @@ fn put_pool(out: &mut Vec<u8>, pool: PoolId, record: &PoolRecord) {
     put_u64(out, *object_bytes);
     out.extend_from_slice(&recovery_priority.to_le_bytes());
     put_u32(out, first_pg.get());
-    for PgRecord { acting, backfill, interval, active_in } in pgs {
-        put_osds(out, acting);
-        put_osds(out, backfill);
-        put_u32(out, *interval);
-        put_u32(out, *active_in);
+}
+
+fn put_pg(out: &mut Vec<u8>, pg: &PgRecord, version: u32) {
+    let PgRecord { acting, backfill, interval, active_in } = pg;
+    put_osds(out, acting);
+    put_osds(out, backfill);
+    put_u32(out, *interval);
+    put_u32(out, active_in.epoch);
+    if version > WITHOUT_TERMS {
+        put_u64(out, active_in.term);
     }
 }
 
@@ -125,16 +136,17 @@ pub(super) fn put_list<T>(
     items.for_each(|item| put(out, item));
 }
 
-/// Reads a record whose parts mean something one by one.
-pub(super) fn read(bytes: &[u8]) -> Result<MapRecord, MapError> {
-    let body = body(bytes)?;
+/// Reads a record whose parts mean something one by one, and its format.
+pub(super) fn read(bytes: &[u8]) -> Result<(MapRecord, u32), MapError> {
+    let (body, version) = body(bytes)?;
     let mut reader = Reader::new(body);
-    let record = read_body(&mut reader).filter(|_| reader.is_empty());
-    record.ok_or(MapError::Malformed { at: HEAD + body.len() - reader.rest().len() })
+    let record = read_body(&mut reader, version).filter(|_| reader.is_empty());
+    let at = HEAD + body.len() - reader.rest().len();
+    record.map(|record| (record, version)).ok_or(MapError::Malformed { at })
 }
 
-/// What stands between the head and the checksum.
-fn body(bytes: &[u8]) -> Result<&[u8], MapError> {
+/// What stands between the head and the checksum, and the format.
+fn body(bytes: &[u8]) -> Result<(&[u8], u32), MapError> {
     let mut head = Reader::new(bytes);
     if head.take(MAGIC.len()) != Some(&MAGIC) {
         return Err(MapError::Foreign);
@@ -150,13 +162,13 @@ fn body(bytes: &[u8]) -> Result<&[u8], MapError> {
         return Err(MapError::Checksum);
     }
     match version {
-        VERSION => Ok(&whole[HEAD..]),
+        WITHOUT_TERMS..=VERSION => Ok((&whole[HEAD..], version)),
         0 => Err(MapError::Malformed { at: MAGIC.len() }),
         newer => Err(MapError::Newer(newer)),
     }
 }
 
-fn read_body(from: &mut Reader<'_>) -> Option<MapRecord> {
+fn read_body(from: &mut Reader<'_>, version: u32) -> Option<MapRecord> {
     Some(MapRecord {
         cluster_id: u128::from_le_bytes(from.take(16)?.try_into().ok()?),
         term: Term(from.u64()?),
@@ -166,7 +178,7 @@ fn read_body(from: &mut Reader<'_>) -> Option<MapRecord> {
         next_pool: PoolId::new(from.u32()?),
         next_pg: PgId::new(from.u32()?),
         osds: read_list(from, read_osd)?,
-        pools: read_list(from, read_pool)?,
+        pools: read_list(from, |from| read_pool(from, version))?,
         settings: read_list(from, |from| {
             Some(((read_scope(from)?, read_text(from)?), read_text(from)?))
         })?,
@@ -181,7 +193,7 @@ fn read_osd(from: &mut Reader<'_>) -> Option<(OsdId, OsdRecord)> {
     Some((osd, OsdRecord { up, is_in, lost, size: Bytes::new(from.u64()?) }))
 }
 
-fn read_pool(from: &mut Reader<'_>) -> Option<(PoolId, PoolRecord)> {
+fn read_pool(from: &mut Reader<'_>, version: u32) -> Option<(PoolId, PoolRecord)> {
     let pool = PoolId::new(from.u32()?);
     let spec = PoolSpec {
         name: read_text(from)?,
@@ -191,13 +203,15 @@ fn read_pool(from: &mut Reader<'_>) -> Option<(PoolId, PoolRecord)> {
         recovery_priority: from.byte()? as i8,
     };
     let first_pg = PgId::new(from.u32()?);
-    let pgs = (0..spec.pgs).map(|_| read_pg(from)).collect::<Option<_>>()?;
+    let pgs = (0..spec.pgs).map(|_| read_pg(from, version)).collect::<Option<_>>()?;
     Some((pool, PoolRecord { spec, first_pg, pgs }))
 }
 
-fn read_pg(from: &mut Reader<'_>) -> Option<PgRecord> {
+fn read_pg(from: &mut Reader<'_>, version: u32) -> Option<PgRecord> {
     let (acting, backfill) = (read_osds(from)?, read_osds(from)?);
-    Some(PgRecord { acting, backfill, interval: from.u32()?, active_in: from.u32()? })
+    let (interval, epoch) = (from.u32()?, from.u32()?);
+    let term = if version > WITHOUT_TERMS { from.u64()? } else { 0 };
+    Some(PgRecord { acting, backfill, interval, active_in: IntervalId { term, epoch } })
 }
 
 fn read_scope(from: &mut Reader<'_>) -> Option<Scope> {

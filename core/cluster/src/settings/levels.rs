@@ -54,6 +54,15 @@ impl Levels {
         }
     }
 
+    /// The layer of values that are stored for `scope`.
+    pub(super) fn layer(&self, scope: Scope) -> &Layer {
+        match scope {
+            Scope::Global => &self.global,
+            Scope::Osds => &self.osds,
+            Scope::Osd(osd) => &self.each[osd].stored,
+        }
+    }
+
     /// The layers above the profile for one OSD, the strongest first.
     pub(super) fn set_layers(&self, osd: OsdId) -> [(Origin, &Layer); 4] {
         let own = &self.each[osd];

@@ -13,6 +13,7 @@ mod option;
 mod options;
 mod published;
 mod refused;
+mod restore;
 mod rules;
 mod value;
 
@@ -22,6 +23,7 @@ pub use option::{OptionId, OptionSpec, Part, Role};
 pub use options::OptionTable;
 pub use published::{PublishedSource, PublishedView};
 pub use refused::Refused;
+pub use restore::LeftOut;
 pub use value::{Kind, Value};
 
 use levels::{Layer, Levels, OsdLevels, View};
@@ -89,6 +91,15 @@ impl Settings {
         let profiles = self.preset.profiles;
         let profile = profiles.profile(profiles.default_profile).expect("it was there before");
         self.levels.each.push(OsdLevels::new(medium, profile))
+    }
+
+    /// An OSD is none any more: what was set for it is gone. Whoever has its number next has to be [started](Settings::start).
+    pub fn forget_osd(&mut self, osd: OsdId) {
+        let profiles = self.preset.profiles;
+        let profile = profiles.profile(profiles.default_profile).expect("it was there before");
+        let OsdLevels { medium, drive_limits, .. } = self.levels.each[osd];
+        let nothing = OsdLevels::new(medium, profile);
+        self.levels.each[osd] = OsdLevels { drive_limits, ..nothing };
     }
 
     /// The last OSD is none any more; what was set for it is gone.

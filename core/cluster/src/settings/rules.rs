@@ -38,7 +38,7 @@ pub(super) fn violations(after: View<'_>, edits: &[ParsedEdit]) -> Vec<Violation
 }
 
 /// The OSDs that a value at `target` concerns.
-fn covered(view: View<'_>, target: Target) -> Vec<OsdId> {
+pub(super) fn covered(view: View<'_>, target: Target) -> Vec<OsdId> {
     match target {
         Target::Stored(Scope::Global | Scope::Osds) => view.levels.each.ids().collect(),
         Target::Stored(Scope::Osd(osd)) | Target::RunTime(osd) => vec![osd],
@@ -63,13 +63,23 @@ fn barred(view: View<'_>, osd: OsdId, option: OptionId, value: Value) -> Option<
             let kept = gate_open || value == own;
             (!kept).then_some(Refused::GateClosed { option: spec.name, osd })
         }
-        Role::DeviceLimit => unfit(view, osd, spec.name, value),
+        Role::DeviceLimit => unfit_limit(view, osd, option, value),
         Role::Plain | Role::AtStart | Role::Profile | Role::RecoveryGate | Role::Sleep => None,
     }
 }
 
+/// Whether an OSD's drive has no descriptor for a limit.
+pub(super) fn unfit_limit(
+    view: View<'_>,
+    osd: OsdId,
+    option: OptionId,
+    value: Value,
+) -> Option<Refused> {
+    unfit(view, osd, view.table.at(option).name, value)
+}
+
 /// Pauses that stand although mClock runs, or would run after the next start.
-fn sleeps_under_mclock(view: View<'_>, osd: OsdId) -> Vec<Violation> {
+pub(super) fn sleeps_under_mclock(view: View<'_>, osd: OsdId) -> Vec<Violation> {
     let schedulers = [view.scheduler(osd), view.scheduler_pending(osd)];
     if !schedulers.contains(&SchedulerKind::Mclock) {
         return Vec::new();

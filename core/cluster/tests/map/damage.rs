@@ -2,6 +2,7 @@
 
 use crate::{feed, sample};
 use loadline_cluster::codec::{MapError, MapRecord};
+use loadline_osd::IntervalId;
 
 /// The first map of some size.
 fn record() -> (MapRecord, Vec<u8>) {
@@ -38,7 +39,7 @@ fn a_record_that_ends_early_or_late_is_refused() {
 #[test]
 fn the_head_stands_where_the_table_says() {
     let (record, bytes) = record();
-    assert_eq!(&bytes[..12], b"LOADLMAP\x01\0\0\0");
+    assert_eq!(&bytes[..12], b"LOADLMAP\x02\0\0\0");
     assert_eq!(bytes[12..16], (bytes.len() as u32).to_le_bytes());
     assert_eq!(bytes[16..32], record.cluster_id.to_le_bytes());
     assert_eq!(bytes[32..40], record.term.0.to_le_bytes());
@@ -60,18 +61,18 @@ fn what_is_wrong_is_said_in_one_sentence() {
     };
     check(b"LOADLINE........", "this is not a cluster map");
     check(
-        &feed::framed(2, b"whatever it is"),
-        "the cluster map has format 2 and this program knows 1: use a newer program",
+        &feed::framed(3, b"whatever it is"),
+        "the cluster map has format 3 and this program knows 2: use a newer program",
     );
     check(&feed::framed(0, body), "the cluster map is not valid: byte 8 means nothing there");
     check(
-        &feed::framed(1, &body[..20]),
+        &feed::framed(2, &body[..20]),
         "the cluster map is not valid: byte 32 means nothing there",
     );
     let longer = [body, &[0]].concat();
     let at = 16 + body.len();
     check(
-        &feed::framed(1, &longer),
+        &feed::framed(2, &longer),
         &format!("the cluster map is not valid: byte {at} means nothing there"),
     );
     let mut damaged = bytes.clone();
@@ -80,9 +81,29 @@ fn what_is_wrong_is_said_in_one_sentence() {
     let mut no_pools_given = body.to_vec();
     no_pools_given[52..56].fill(0);
     check(
-        &feed::framed(1, &no_pools_given),
+        &feed::framed(2, &no_pools_given),
         "the cluster map is not valid: its parts contradict each other",
     );
+}
+
+/// A map as the first format had it, byte by byte: one OSD, one pool of one placement group, nothing else.
+#[test]
+fn the_first_format_is_read_and_written_as_the_present_one() {
+    let le = |number: u32| number.to_le_bytes();
+    let long = |number: u64| number.to_le_bytes();
+    let pg = [&[1, 0][..], &[0], &le(7), &le(5)].concat();
+    let pool = [&le(0)[..], &[1], b"p", &le(1), &le(3), &long(4096), &[0], &le(0), &pg].concat();
+    let osd = [&le(0)[..], &[3], &long(1 << 30)].concat();
+    let images = [&[1, 0][..], &long(1), &le(0), &le(0), &le(0)].concat();
+    let head = [&[9; 16][..], &long(2), &le(7), &long(1), &long(1), &long(4), &le(1), &le(1)];
+    let lists = [&le(1)[..], &osd, &le(1), &pool, &le(0), &images];
+    let body = [head.concat(), lists.concat()].concat();
+    let record = MapRecord::decode(&feed::framed(1, &body)).expect("the first format is read");
+    let pg = &record.pools.values().next().expect("a pool").pgs[0];
+    assert_eq!((pg.interval, pg.active_in), (7, IntervalId { term: 0, epoch: 5 }));
+    let again = record.encode();
+    assert_eq!(again[8], 2);
+    assert_eq!(MapRecord::decode(&again), Ok(record));
 }
 
 /// Lengths and counts that promise more than there is cost nothing.

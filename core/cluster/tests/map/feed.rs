@@ -6,7 +6,11 @@ use loadline_cluster::codec::MapRecord;
 /// Bytes as they are, and as the body of a record whose frame fits. Returns whether that was accepted.
 pub(crate) fn map(bytes: &[u8]) -> bool {
     let _ = MapRecord::decode(bytes);
-    let framed = framed(1, bytes);
+    // What was read of the older format is written in the new one, and still the same.
+    if let Ok(record) = MapRecord::decode(&framed(1, bytes)) {
+        assert_eq!(MapRecord::decode(&record.encode()), Ok(record));
+    }
+    let framed = framed(2, bytes);
     let read = MapRecord::decode(&framed);
     if let Ok(record) = &read {
         assert_eq!(record.encode(), framed, "it means one thing");

@@ -7,7 +7,7 @@ use loadline_cluster::images::{Images, OBJECT_BYTES_MIN};
 use loadline_cluster::quorum::{Holders, Term};
 use loadline_cluster::settings::Scope;
 use loadline_cluster::{PoolId, PoolSpec};
-use loadline_osd::{OsdId, PgId};
+use loadline_osd::{IntervalId, OsdId, PgId};
 use proptest::prelude::*;
 
 /// A map with something of everything.
@@ -62,8 +62,9 @@ fn some_pg(rng: &mut Rng, osds: u32) -> PgRecord {
     let mut members: Vec<OsdId> = (0..osds).map(OsdId::new).collect();
     members.rotate_left(rng.below(osds.into()) as usize);
     let backfill = members.split_off(rng.below(u64::from(osds) + 1) as usize);
-    let active_in = rng.below(1 << 20) as u32;
-    PgRecord { acting: members, backfill, interval: active_in + rng.below(9) as u32, active_in }
+    let active_in = IntervalId { term: rng.next_u64(), epoch: rng.below(1 << 20) as u32 };
+    let interval = active_in.epoch + rng.below(9) as u32;
+    PgRecord { acting: members, backfill, interval, active_in }
 }
 
 /// A table that some ops have led to; those that are refused are part of it.
@@ -117,7 +118,7 @@ proptest! {
         let at = at.index(body.len());
         body[at] = byte;
         feed::map(&body);
-        if let Ok(other) = MapRecord::decode(&feed::framed(1, &body)) {
+        if let Ok(other) = MapRecord::decode(&feed::framed(2, &body)) {
             prop_assert_eq!(other == record, bytes[16 + at] == byte);
         }
     }

@@ -128,11 +128,13 @@ impl Backend {
         }
     }
 
-    /// Takes a device's answer to the direct store.
+    /// Takes a device's answer to the direct store. A sector that cannot be read, another copy has; a drive that cannot write
+    /// is of no use.
     pub(crate) fn direct_done(
         &mut self,
         now: Time,
         id: RequestId,
+        is_good: bool,
         out: &mut Vec<Submission>,
     ) -> Option<Done> {
         let Backend::Direct(store) = self else {
@@ -141,13 +143,18 @@ impl Backend {
         let Completion { access, entered, submitted } = store.done(now, id, out)?;
         let pg = PgId::new(access.collection.get());
         let (object, token) = (access.object, access.token);
-        Some(Done { pg, object, token, result: Ok(Data::NONE), entered, submitted })
+        let result = match (is_good, access.kind) {
+            (true, _) => Ok(Data::NONE),
+            (false, Kind::Read) => Err(Failure::Unreadable),
+            (false, _) => Err(Failure::Stopped),
+        };
+        Some(Done { pg, object, token, result, entered, submitted })
     }
 
-    /// The request of a direct store that the device has not carried out; `None` if it is of before a restart.
-    pub(crate) fn direct_again(&self, id: RequestId) -> Option<Submission> {
+    /// The request of a direct store that the device has ended for time, if it is to be asked again.
+    pub(crate) fn direct_again(&mut self, id: RequestId) -> Option<Submission> {
         match self {
-            Backend::Direct(store) => store.request(id),
+            Backend::Direct(store) => store.again(id),
             Backend::Paged(_) => panic!("an answer for a direct store reached a paged one"),
         }
     }

@@ -3,7 +3,8 @@
 //! ```text
 //! i                              who this disk is: cluster (16), OSD (4), and the owner's term it promised (8)
 //! m                              the map, as the owner of the map writes it
-//! g  placement group             interval it took part in last (4), flags (1), end of what the log forgot (8)
+//! g  placement group             interval it took part in last (4), flags (1), end of what the log forgot (8), term of
+//!                                the owner that began that interval (8; not there where an older program wrote)
 //! k  placement group             objects that may not be here as the log tells (8 each)
 //! l  placement group  version    an entry of the log: object (8)
 //! h  placement group  object     its past: version of its removal (8), birth (4), then label and birth (4 each) of each
@@ -11,7 +12,7 @@
 //! ```
 //! Numbers in keys are big-endian, so that they sort; numbers in values are little-endian.
 
-use crate::ids::{OpId, OsdId, PgId};
+use crate::ids::{IntervalId, OpId, OsdId, PgId};
 use crate::message::Data;
 use crate::pg_log::LogEntry;
 use crate::snapshots::{History, SnapshotNo, State};
@@ -66,7 +67,7 @@ impl Identity {
 /// What the disk says of a copy, without its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GroupRecord {
-    pub active_in: u32,
+    pub active_in: IntervalId,
     pub gaps: bool,
     pub filling: bool,
     /// The version just before the first entry of the log.
@@ -76,14 +77,19 @@ pub(crate) struct GroupRecord {
 impl GroupRecord {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let flags = u8::from(self.gaps) | u8::from(self.filling) << 1;
-        [&self.active_in.to_le_bytes()[..], &[flags], &self.tail.0.to_le_bytes()].concat()
+        let IntervalId { term, epoch } = self.active_in;
+        let (epoch, term) = (epoch.to_le_bytes(), term.to_le_bytes());
+        [&epoch[..], &[flags], &self.tail.0.to_le_bytes(), &term].concat()
     }
 
     pub(crate) fn decode(value: &[u8]) -> Option<GroupRecord> {
-        let (active_in, rest) = value.split_at_checked(4)?;
-        let (flags, tail) = rest.split_first()?;
-        let active_in = u32::from_le_bytes(active_in.try_into().ok()?);
+        let (epoch, rest) = value.split_at_checked(4)?;
+        let (flags, rest) = rest.split_first()?;
+        let (tail, term) = rest.split_at_checked(8)?;
         let tail = Version(u64::from_le_bytes(tail.try_into().ok()?));
+        let epoch = u32::from_le_bytes(epoch.try_into().ok()?);
+        let term = if term.is_empty() { 0 } else { u64::from_le_bytes(term.try_into().ok()?) };
+        let active_in = IntervalId { term, epoch };
         let (gaps, filling) = (flags & 1 == 1, flags & 2 == 2);
         (*flags < 4).then_some(GroupRecord { active_in, gaps, filling, tail })
     }
@@ -186,9 +192,12 @@ mod tests {
     fn what_is_written_reads_back() {
         let identity = Identity { cluster: u128::MAX / 3, osd: OsdId::new(7), term: 9 };
         assert_eq!(Identity::decode(&identity.encode()), Some(identity));
-        let record =
-            GroupRecord { active_in: 9, gaps: true, filling: false, tail: Version(1 << 40) };
+        let active_in = IntervalId { term: 1 << 33, epoch: 9 };
+        let record = GroupRecord { active_in, gaps: true, filling: false, tail: Version(1 << 40) };
         assert_eq!(GroupRecord::decode(&record.encode()), Some(record));
+        let before_terms = GroupRecord::decode(&record.encode()[..13]);
+        let active_in = IntervalId { term: 0, epoch: 9 };
+        assert_eq!(before_terms, Some(GroupRecord { active_in, ..record }));
         let objects = [ObjectNo(1), ObjectNo(u64::MAX)];
         assert_eq!(decode_objects(&encode_objects(&objects)), Some(objects.to_vec()));
         let key = entry_key(PgId::new(3), Version(5));
@@ -215,6 +224,7 @@ mod tests {
     #[test]
     fn what_is_cut_off_is_nothing() {
         assert_eq!(GroupRecord::decode(&[1, 2, 3]), None);
+        assert_eq!(GroupRecord::decode(&[0; 20]), None);
         assert_eq!(GroupRecord::decode(&[0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0]), None);
         assert_eq!(Identity::decode(&[0; 27]), None);
         assert_eq!(decode_objects(&[0; 9]), None);

@@ -8,10 +8,10 @@ use crate::ids::PgId;
 use crate::message::Data;
 use crate::snapshots::SnapshotNo;
 use loadline_base::{Bytes, IdVec, SlotId, Time};
-use loadline_device::{ClassTag, Request};
+use loadline_device::Request;
 use loadline_store::paged::{
-    Answer, Ask, Completion, Edit, Io, IoDone, Lane, ObjectId, Op, OpError, Options, Outbox,
-    PagedStore, Target,
+    Answer, Ask, Cause, Completion, Edit, Io, IoDone, IoId, Lane, ObjectId, Op, OpError, Options,
+    Outbox, PagedStore, Target,
 };
 use loadline_store::{CollectionId, Objects, Window, WindowBounds};
 use std::collections::BTreeMap;
@@ -145,9 +145,9 @@ impl Paged {
         std::mem::take(&mut self.out.io)
     }
 
-    /// The class of the store's checkpoints.
-    pub(crate) fn checkpoint_class(&self) -> ClassTag {
-        self.options.classes.checkpoint
+    /// On whose behalf the store sends a request.
+    pub(crate) fn cause(&self, id: IoId) -> Cause {
+        self.store.as_ref().map_or(Cause::Op, |store| store.cause(id))
     }
 
     /// Whether the window has room for more.

@@ -4,8 +4,8 @@ use super::keys::{self, GROUPS, GroupRecord, LACKS};
 use crate::ids::PgId;
 use crate::pg::Pg;
 use crate::pg_log::LogEntry;
-use loadline_store::Version;
 use loadline_store::paged::Edit;
+use loadline_store::{ObjectNo, Version};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Log entries that the memory has forgotten are removed from the disk so many at a time.
@@ -44,19 +44,36 @@ impl Pg {
     /// lacks must not be seen apart.
     pub(crate) fn save(&mut self, id: PgId) -> Vec<Edit> {
         let mut edits = vec![self.put_record(id)];
-        if !self.lacks.is_empty() {
-            let value = keys::encode_objects(&self.lacks);
-            edits.push(Edit::Put { key: keys::of_group(LACKS, id), value });
-        } else if self.disk.lacks {
-            edits.push(Edit::Delete { key: keys::of_group(LACKS, id) });
+        if !self.lacks.is_empty() || self.disk.lacks {
+            edits.push(self.save_lacks(id, None));
         }
-        self.disk.lacks = !self.lacks.is_empty();
         let wanted: BTreeSet<Version> = self.log.entries().map(|entry| entry.version).collect();
         let there: BTreeSet<Version> = self.disk.entries.iter().copied().collect();
         edits.extend(there.difference(&wanted).map(|version| forget(id, *version)));
         let new = self.log.entries().filter(|entry| !there.contains(&entry.version));
         edits.extend(new.map(|entry| keep(id, entry)));
         self.disk.entries = wanted.into_iter().collect();
+        edits
+    }
+
+    /// The edit that makes the disk tell what this copy lacks, apart from this object.
+    pub(crate) fn save_lacks(&mut self, id: PgId, apart: Option<ObjectNo>) -> Edit {
+        let lacks: Vec<ObjectNo> =
+            self.lacks.iter().copied().filter(|object| Some(*object) != apart).collect();
+        self.disk.lacks = !lacks.is_empty();
+        let key = keys::of_group(LACKS, id);
+        match self.disk.lacks {
+            true => Edit::Put { key, value: keys::encode_objects(&lacks) },
+            false => Edit::Delete { key },
+        }
+    }
+
+    /// The edits that keep, instead of a write of this object that could not be carried out, that the copy lacks the object.
+    /// The write's log entry was not kept either, and which one it was is not known any more: all of the object's are.
+    pub(crate) fn save_missed(&mut self, id: PgId, object: ObjectNo) -> Vec<Edit> {
+        let entries = self.log.entries().filter(|entry| entry.object == object);
+        let mut edits: Vec<Edit> = entries.map(|entry| keep(id, entry)).collect();
+        edits.push(self.save_lacks(id, None));
         edits
     }
 

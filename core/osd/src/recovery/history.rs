@@ -8,7 +8,7 @@ use crate::access::{Place, Update};
 use crate::commit::{Asker, Commit};
 use crate::disk::{Touch, keep_history, object_id};
 use crate::event::Effect;
-use crate::ids::PgId;
+use crate::ids::{OsdId, PgId};
 use crate::message::{Data, HistoryPush, Message, Push};
 use crate::osd::Osd;
 use crate::snapshots::{History, SnapshotNo};
@@ -19,7 +19,7 @@ use loadline_store::paged::Edit;
 impl Osd {
     /// Begins to push an object to a copy, if it has a past. Otherwise it is pushed in one step.
     pub(crate) fn begin_history(
-        &self,
+        &mut self,
         to: Asker,
         pg: PgId,
         object: ObjectNo,
@@ -29,12 +29,22 @@ impl Osd {
             return false;
         };
         let begin = HistoryPush::Begin { born: history.born, removed: history.removed };
+        self.note_step(to.osd, pg, object, SnapshotNo::HEAD);
         let message = (Message::PushHistory(object, begin), Data::NONE);
         self.send_as(to.urgency, to.osd, pg, message, fx);
         true
     }
 
-    /// A copy has the state of this label: the next one is read, or the object itself.
+    /// Notes which step of an object's way a target is to confirm next, where this OSD leads.
+    fn note_step(&mut self, to: OsdId, pg: PgId, object: ObjectNo, label: SnapshotNo) {
+        let primary = self.primary_mut(pg);
+        if let Some(recovering) = primary.and_then(|p| p.recovering.get_mut(&object)) {
+            recovering.steps.insert(to, label);
+        }
+    }
+
+    /// A copy has the state of this label: the next one is read, or the object itself. An answer to another step than the
+    /// last is to a push that was begun anew meanwhile.
     pub(crate) fn push_after(
         &mut self,
         now: Time,
@@ -43,6 +53,13 @@ impl Osd {
         (object, label): (ObjectNo, SnapshotNo),
     ) {
         let here = self.pg(pg).expect("the interval was looked up");
+        if let Some(primary) = &here.primary {
+            let recovering = primary.recovering.get(&object);
+            let step = recovering.and_then(|recovering| recovering.steps.get(&to.osd));
+            if step != Some(&label) {
+                return;
+            }
+        }
         let history = here.kept.get(object);
         let Some(next) = history.and_then(|history| history.after(label)).copied() else {
             return self.read_to_push(
@@ -52,6 +69,7 @@ impl Osd {
                 Commit::PushRead(to.interval, Some(to)),
             );
         };
+        self.note_step(to.osd, pg, object, next.label);
         let place = Place { pg, object, offset: 0, length: next.meta.length };
         let touch = Touch::ReadInOrder(next.label);
         self.access(
@@ -63,15 +81,19 @@ impl Osd {
         );
     }
 
-    /// A former state is read: off it goes.
+    /// A former state is read: off it goes, unless the object was found bad meanwhile.
     pub(crate) fn state_read(
-        &self,
+        &mut self,
+        now: Time,
         to: Asker,
         pg: PgId,
         (object, label): (ObjectNo, SnapshotNo),
         data: Data,
         fx: &mut Vec<Effect>,
     ) {
+        if !self.may_give(pg, object) {
+            return self.source_unreadable(now, pg, object, (to.interval, Some(to)), fx);
+        }
         let here = self.pg(pg).filter(|here| here.interval == to.interval);
         let state = here.and_then(|here| here.kept.get(object)?.labelled(label));
         let Some(state) = state else { return };
@@ -86,11 +108,16 @@ impl Osd {
         from: Asker,
         pg: PgId,
         (object, step, data): (ObjectNo, HistoryPush, Data),
+        fx: &mut Vec<Effect>,
     ) {
+        if self.is_without_room() {
+            return self.refuse_push(now, from, pg, object, fx);
+        }
         let place = Place { pg, object, offset: 0, length: step.length().get() };
         let update = match step {
             HistoryPush::Begin { born, removed } => {
-                let mut edits = self.clear_object(pg, object);
+                let mut edits: Vec<Edit> = self.admit_lack(pg, object).into_iter().collect();
+                edits.append(&mut self.clear_object(pg, object));
                 edits.push(Edit::Remove { object: object_id(pg, object, SnapshotNo::HEAD) });
                 self.store.objects(pg).remove(object);
                 let arriving = Some(from.interval);

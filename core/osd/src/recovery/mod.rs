@@ -8,7 +8,9 @@ mod listing;
 mod object;
 mod reservation;
 mod reserver;
+mod room;
 mod start;
+mod unreadable;
 
 pub(crate) use admission::Admission;
 pub use admission::AdmissionBounds;

@@ -13,6 +13,7 @@ use crate::snapshots::SnapshotNo;
 use loadline_base::Time;
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
+use loadline_store::paged::Edit;
 
 impl Osd {
     /// Starts an object on the primary. If the primary is the one to receive it, it asks a holder; otherwise it reads
@@ -26,19 +27,32 @@ impl Osd {
         fx: &mut Vec<Effect>,
     ) {
         let this = self.id;
-        let interval = self.pg(pg).map_or(0, |pg| pg.interval);
         let primary = self.primary_mut(pg).expect("only a primary recovers");
         let recovering = Recovering { pending: targets, ..Recovering::default() };
         primary.recovering.insert(object, recovering);
-        if targets.contains(this) {
-            let holder = primary.holder_of(this, object);
-            let holder = holder.expect("an acting set holds the copy that has everything");
-            return self.send(holder, pg, Message::Pull(object), fx);
+        match targets.contains(this) {
+            true => self.pull(now, pg, object, fx),
+            false => self.push_to(now, pg, object, targets, fx),
         }
+    }
+
+    /// Sends an object, which this primary has, to those who lack it.
+    fn push_to(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        object: ObjectNo,
+        targets: OsdSet,
+        fx: &mut Vec<Effect>,
+    ) {
+        let interval = self.pg(pg).map_or(0, |pg| pg.interval);
         let urgency = self.urgency(pg);
-        let to = |osd| Asker { osd, interval, urgency };
-        let with_past = targets.iter().filter(|osd| self.begin_history(to(*osd), pg, object, fx));
-        if with_past.count() == 0 {
+        let mut with_past = false;
+        for osd in targets.iter() {
+            let to = Asker { osd, interval, urgency };
+            with_past |= self.begin_history(to, pg, object, fx);
+        }
+        if !with_past {
             self.read_to_push(now, (pg, urgency), object, Commit::PushRead(interval, None));
         }
     }
@@ -73,15 +87,19 @@ impl Osd {
         self.read_to_push(now, (pg, asker.urgency), object, commit);
     }
 
-    /// The object is read: off it goes.
+    /// The object is read: off it goes, unless it was found bad meanwhile.
     pub(crate) fn push_read(
         &mut self,
+        now: Time,
         pg: PgId,
         object: ObjectNo,
         (interval, puller): (u32, Option<Asker>),
         data: Data,
         fx: &mut Vec<Effect>,
     ) {
+        if !self.may_give(pg, object) {
+            return self.source_unreadable(now, pg, object, (interval, puller), fx);
+        }
         let Some(here) = self.pg(pg).filter(|here| here.interval == interval) else { return };
         let pulled = here.primary.is_none();
         let pending = here.primary.as_ref().and_then(|p| p.recovering.get(&object));
@@ -104,13 +122,23 @@ impl Osd {
         asker: Asker,
         pg: PgId,
         (push, data): (Push, Data),
+        fx: &mut Vec<Effect>,
     ) {
+        if push.meta.is_some() && self.is_without_room() {
+            return self.refuse_push(now, asker, pg, push.object, fx);
+        }
         let length = push.length().get();
         let place = Place { pg, object: push.object, offset: 0, length };
         let version = push.meta.map_or_else(Default::default, |meta| meta.version);
         let touch = Touch::Replace(push.meta.map(|_| data));
-        let edits = self.history_edits(asker, pg, &push);
-        let update = Update { touch, version, first: Vec::new(), edits };
+        let mut edits = self.history_edits(asker, pg, &push);
+        // What is there goes before what comes is there.
+        let first: Vec<Edit> = self.admit_lack(pg, push.object).into_iter().collect();
+        if !first.is_empty() {
+            let here = self.pg_mut(pg).expect("the interval was looked up");
+            edits.push(here.save_lacks(pg, Some(push.object)));
+        }
+        let update = Update { touch, version, first, edits };
         self.access(now, asker.urgency, &place, update, Commit::Pushed(asker, push));
     }
 
@@ -126,9 +154,11 @@ impl Osd {
         let here = self.pg_mut(pg).filter(|here| here.interval == asker.interval);
         let Some(here) = here else { return };
         here.lacks.remove(&push.object);
+        let is_repaired = here.unreadable.remove(&push.object);
         if here.kept.get(push.object).is_some() {
             here.kept.change(push.object, |history| history.arriving = None);
         }
+        self.damage.repaired += u64::from(is_repaired);
         self.received += Received { objects: 1, bytes: push.length().get() };
         let objects = self.store.objects(pg);
         // No write to the object was let through since its recovery began: what comes is what should be here.
@@ -157,14 +187,25 @@ impl Osd {
         let Some(primary) = self.primary_mut(pg) else { return };
         let Some(recovering) = primary.recovering.get_mut(&object) else { return };
         recovering.pending.remove(from);
-        let done = recovering.pending.is_empty();
+        let next = recovering.next();
         primary.arrived(from, object);
-        if done {
-            self.object_recovered(now, pg, object, fx);
+        match next {
+            Next::Wait => {}
+            Next::Push(targets) => self.push_to(now, pg, object, targets, fx),
+            Next::Over => self.object_recovered(now, pg, object, fx),
         }
     }
 
     fn object_recovered(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Vec<Effect>) {
+        let recovering = self.end_object(pg, object);
+        let primary = self.primary_mut(pg).expect("only a primary recovers");
+        primary.unfound.remove(&object);
+        self.unpark(now, pg, recovering.parked, fx);
+        self.continue_recovery(now, pg, fx);
+    }
+
+    /// Nothing of an object is under way any more, however that has ended. The answer says who waits for it.
+    pub(crate) fn end_object(&mut self, pg: PgId, object: ObjectNo) -> Recovering {
         let primary = self.primary_mut(pg).expect("only a primary recovers");
         let recovering = primary.recovering.remove(&object).expect("it was being recovered");
         if let Some(backfill) = &mut primary.backfill
@@ -177,14 +218,29 @@ impl Osd {
             backfill.ahead.insert(object);
         }
         self.admission.object_finished();
-        self.unpark(now, pg, recovering.parked, fx);
-        self.continue_recovery(now, pg, fx);
+        recovering
     }
 }
 
-impl crate::pg::Primary {
-    /// An acting OSD that has `object`.
-    fn holder_of(&self, this: OsdId, object: ObjectNo) -> Option<OsdId> {
-        self.acting.iter().find(|osd| *osd != this && !self.misses(*osd, object))
+/// What follows when another OSD has an object.
+enum Next {
+    /// The others' answers are to come.
+    Wait,
+    /// These get it too, now that the primary has it.
+    Push(OsdSet),
+    /// All have it.
+    Over,
+}
+
+impl Recovering {
+    fn next(&mut self) -> Next {
+        if !self.pending.is_empty() {
+            return Next::Wait;
+        }
+        self.pending = std::mem::take(&mut self.afterwards);
+        match self.pending.is_empty() {
+            true => Next::Over,
+            false => Next::Push(self.pending),
+        }
     }
 }

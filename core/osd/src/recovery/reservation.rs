@@ -5,7 +5,7 @@ use crate::event::{Effect, Timer};
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::message::{Message, RecoveryKind, ReservationPriority};
 use crate::osd::Osd;
-use crate::pg::{Primary, Reservation};
+use crate::pg::{Pause, Primary, Reservation};
 use crate::policy::Options;
 use crate::recovery::Change;
 use loadline_base::{Span, Time};
@@ -71,7 +71,7 @@ impl Osd {
                         self.ask_remote(now, pg, kind, fx);
                     }
                 }
-                Change::Preempted(pg) => self.suspend_recovery(now, pg, fx),
+                Change::Preempted(pg) => self.suspend_recovery(now, pg, Pause::Revoked, fx),
             }
         }
     }
@@ -114,7 +114,7 @@ impl Osd {
     ) {
         match message {
             Message::Reserve(RecoveryKind::Backfill, _) if self.is_backfill_full => {
-                self.send(from, pg, Message::ReserveRevoked, fx);
+                self.send(from, pg, Message::ReserveTooFull, fx);
             }
             Message::Reserve(kind, priority) => {
                 let mut changes = Vec::new();
@@ -132,7 +132,8 @@ impl Osd {
                     self.ask_next_target(now, pg, fx);
                 }
             }
-            Message::ReserveRevoked => self.suspend_recovery(now, pg, fx),
+            Message::ReserveRevoked => self.suspend_recovery(now, pg, Pause::Revoked, fx),
+            Message::ReserveTooFull => self.suspend_recovery(now, pg, Pause::TooFull, fx),
             message => unreachable!("not about reservations: {message:?}"),
         }
     }
@@ -152,7 +153,7 @@ impl Osd {
                 self.remote_askers.remove(pg);
             }
             for (pg, primary) in revoked {
-                self.send(primary, pg, Message::ReserveRevoked, fx);
+                self.send(primary, pg, Message::ReserveTooFull, fx);
                 self.release_remote(pg, fx);
             }
         }
@@ -178,15 +179,21 @@ impl Osd {
         }
     }
 
-    /// A slot was taken back: everything else is given back too, and a timer tries again
+    /// A slot was taken back, or recovery cannot go on: everything else is given back too, and a timer tries again
     /// (`osd_backfill_retry_interval`, `osd_recovery_retry_interval`). Objects under way still finish.
-    fn suspend_recovery(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+    pub(crate) fn suspend_recovery(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        why: Pause,
+        fx: &mut Vec<Effect>,
+    ) {
         let Some(primary) = self.primary_mut(pg) else { return };
         // The slot may have been taken back while its release was on the way.
-        if matches!(primary.reservation, Reservation::None | Reservation::Retry) {
+        if matches!(primary.reservation, Reservation::None | Reservation::Retry(_)) {
             return;
         }
-        primary.reservation = Reservation::Retry;
+        primary.reservation = Reservation::Retry(why);
         self.admission.forget(pg);
         self.release_slots(now, pg, fx);
         let interval = self.pg(pg).map_or(0, |pg| pg.interval);
@@ -209,8 +216,10 @@ impl Osd {
         fx: &mut Vec<Effect>,
     ) {
         let same_interval = self.pg(pg).is_some_and(|pg| pg.interval == interval);
-        let suspended = self.primary(pg).is_some_and(|p| p.reservation == Reservation::Retry);
+        let suspended =
+            self.primary(pg).is_some_and(|p| matches!(p.reservation, Reservation::Retry(_)));
         if same_interval && suspended {
+            self.try_all_again(now, pg, fx);
             self.start_recovery(now, pg, fx);
         }
     }

@@ -5,7 +5,7 @@ use crate::ids::{OsdId, OsdSet, PgId};
 use crate::item::Item;
 use crate::message::RecoveryKind;
 use crate::osd::Osd;
-use crate::pg::{Primary, Reservation};
+use crate::pg::{Backfill, Pause, Primary, Reservation};
 use loadline_base::Time;
 use loadline_store::ObjectNo;
 
@@ -35,8 +35,8 @@ impl Osd {
             }
         }
         self.admission.item_ran(pushes, started);
-        if held && started == 0 {
-            self.finish_if_recovered(now, pg, fx);
+        if held && started == 0 && !self.finish_if_recovered(now, pg, fx) {
+            self.pause_if_stuck(now, pg, fx);
         }
         self.admit_recovery(now, fx);
     }
@@ -58,11 +58,14 @@ impl Osd {
     /// backfill. False if there is none to start now.
     fn start_next(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) -> bool {
         let this = self.id;
-        let Some(primary) = self.primary_mut(pg) else { return false };
-        if let Some((object, targets)) = primary.next_missing(this) {
-            self.start_object(now, pg, object, targets, fx);
-            return true;
+        while let Some((object, targets)) = self.primary(pg).and_then(|p| p.next_missing(this)) {
+            if !targets.contains(this) || self.can_pull(pg, object) {
+                self.start_object(now, pg, object, targets, fx);
+                return true;
+            }
+            self.give_up(pg, object, targets);
         }
+        let Some(primary) = self.primary_mut(pg) else { return false };
         if !matches!(primary.reservation, Reservation::Held(RecoveryKind::Backfill)) {
             return false;
         }
@@ -108,18 +111,30 @@ impl Osd {
         let Some(primary) = self.primary_mut(pg) else { return true };
         if primary.is_recovered() {
             primary.reservation = Reservation::None;
-            primary.handing_over = true;
+            // What was tried in vain has changed nothing that the owner would have to know.
+            primary.handing_over = !primary.untouched;
+            let hands_over = primary.handing_over;
             self.release_slots(now, pg, fx);
-            self.hand_over_if_idle(pg, fx);
+            if hands_over {
+                self.hand_over_if_idle(pg, fx);
+            }
             return true;
         }
-        let log_is_done = !primary.is_missing_any() && primary.recovering.is_empty();
-        if log_is_done && primary.reservation == Reservation::Held(RecoveryKind::Log) {
+        let backfill_is_next = primary.recovery_needed() == Some(RecoveryKind::Backfill)
+            && primary.recovering.is_empty();
+        if backfill_is_next && primary.reservation == Reservation::Held(RecoveryKind::Log) {
             self.release_target_slots(pg, fx);
             self.start_recovery(now, pg, fx);
             return true;
         }
         false
+    }
+
+    /// Pauses the recovery of a placement group of which nothing is left but what nobody can give.
+    fn pause_if_stuck(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+        if self.primary(pg).is_some_and(Primary::is_stuck) {
+            self.suspend_recovery(now, pg, Pause::Unfound, fx);
+        }
     }
 
     /// Ends the interval of a recovered placement group once no op is being carried out: then all copies are equal,
@@ -140,12 +155,21 @@ impl Primary {
             && self.backfill.as_ref().is_none_or(|backfill| backfill.at_end)
     }
 
-    /// The next object that some acting OSD misses: what this OSD lacks itself goes first.
+    /// Whether nothing can be done but to try once more what could be read nowhere.
+    fn is_stuck(&self) -> bool {
+        let is_compared = |backfill: &Backfill| backfill.at_end;
+        let rest_is_done = self.backfill.as_ref().is_none_or(is_compared);
+        !self.unfound.is_empty() && self.recovering.is_empty() && rest_is_done
+    }
+
+    /// The next object that some OSD misses and that may be found: what this OSD lacks itself goes first.
     fn next_missing(&self, this: OsdId) -> Option<(ObjectNo, OsdSet)> {
         let own = self.missing.get(&this).into_iter().flatten();
         let others = self.missing.iter().filter(|(osd, _)| **osd != this).flat_map(|(_, m)| m);
-        let object =
-            own.chain(others).copied().find(|object| !self.recovering.contains_key(object))?;
+        let may_start = |object: &ObjectNo| {
+            !self.recovering.contains_key(object) && !self.unfound.contains(object)
+        };
+        let object = own.chain(others).copied().find(may_start)?;
         Some((object, self.who_misses(this, object)))
     }
 

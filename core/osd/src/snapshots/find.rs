@@ -88,7 +88,7 @@ impl Osd {
     /// An object's own state, of which at most `visible` bytes can be seen.
     fn state_at(&mut self, pg: PgId, object: ObjectNo, read_at: SnapshotNo, visible: u64) -> Found {
         let Some(here) = self.pg(pg) else { return Found::Absent };
-        if here.lacks.contains(&object) {
+        if here.lacks.contains(&object) || here.unreadable.contains(&object) {
             return Found::Unknown(object);
         }
         let history = here.kept.get(object);

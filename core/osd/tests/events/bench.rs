@@ -1,7 +1,7 @@
 //! OSDs without a world: effects are answered in the order in which they come, and written down.
 
 use loadline_base::{Bytes, SlotId, Span, Time};
-use loadline_device::{Medium, Outcome, Request};
+use loadline_device::{Kind, Medium, Outcome, Request};
 use loadline_osd::{
     Activation, ClientId, ClientOp, Data, DeviceTerms, Effect, Envelope, Event, HistoryPush,
     Message, OpId, OpKind, Options, Osd, OsdId, OsdSet, PgId, Policy, Windowed,
@@ -62,8 +62,12 @@ pub(crate) struct Bench {
     todo: VecDeque<Effect>,
     held: Vec<Effect>,
     holds: fn(&Effect) -> bool,
-    /// Whether the devices end for time what has a duration limit.
-    ends_limited: bool,
+    /// Which requests the devices end for time.
+    ends: fn(&Request) -> bool,
+    /// Objects that OSDs cannot read, until they write them.
+    bad: BTreeSet<(OsdId, u64)>,
+    /// Whether the devices cannot write.
+    is_worn: bool,
     seen: Vec<String>,
 }
 
@@ -76,7 +80,9 @@ impl Bench {
             todo: VecDeque::new(),
             held: Vec::new(),
             holds: |_| false,
-            ends_limited: false,
+            ends: |_| false,
+            bad: BTreeSet::new(),
+            is_worn: false,
             seen: Vec::new(),
         }
     }
@@ -177,7 +183,41 @@ impl Bench {
 
     /// From now on, devices end for time what has a duration limit.
     pub(crate) fn end_limited(&mut self) {
-        self.ends_limited = true;
+        self.ends = |request| request.duration_limit.is_some();
+    }
+
+    /// From now on, devices end everything for time.
+    pub(crate) fn end_all(&mut self) {
+        self.ends = |_| true;
+    }
+
+    /// From now on, an OSD cannot read an object, until it writes it.
+    pub(crate) fn spoil(&mut self, osd: u32, object: u64) {
+        self.bad.insert((OsdId::new(osd), object));
+    }
+
+    /// An OSD can read an object again.
+    pub(crate) fn heal(&mut self, osd: u32, object: u64) {
+        self.bad.remove(&(OsdId::new(osd), object));
+    }
+
+    /// From now on, no device can write.
+    pub(crate) fn wear_out(&mut self) {
+        self.is_worn = true;
+    }
+
+    fn outcome(&mut self, osd: OsdId, request: &Request) -> Outcome {
+        let object = (osd, request.offset >> 22);
+        match request.kind {
+            _ if (self.ends)(request) => Outcome::OverLimit,
+            Kind::Read if self.bad.contains(&object) => Outcome::Failed,
+            Kind::Write if self.is_worn => Outcome::Failed,
+            Kind::Write => {
+                self.bad.remove(&object);
+                Outcome::Done
+            }
+            _ => Outcome::Done,
+        }
     }
 
     /// Answers what was held back.
@@ -238,8 +278,7 @@ impl Bench {
                     format!(" within {limit} by {:#06x}", priority.word())
                 });
                 self.seen.push(format!("{osd}: {kind:?} of {} as {class}{limit}", length.get()));
-                let ends = self.ends_limited && duration_limit.is_some();
-                let outcome = if ends { Outcome::OverLimit } else { Outcome::Done };
+                let outcome = self.outcome(osd, &submission.request);
                 self.step(osd, Event::DeviceDone(submission.id, outcome));
             }
             Effect::Send(envelope) => {
@@ -248,7 +287,11 @@ impl Bench {
                 self.seen.push(format!("{from} to {}: {what}", envelope.to));
                 self.step(envelope.to, Event::Message(envelope));
             }
-            Effect::Reply(reply) => self.seen.push(format!("reply {}", reply.op.number)),
+            Effect::Reply(reply) => {
+                let failed = if reply.result.is_err() { " failed" } else { "" };
+                self.seen.push(format!("reply {}{failed}", reply.op.number));
+            }
+            Effect::Stopped(osd, fault) => self.seen.push(format!("{osd} stopped: {fault}")),
             Effect::Recovered(pg, interval) => {
                 self.seen.push(format!("{pg} recovered in {interval}"));
             }
@@ -283,6 +326,10 @@ fn message_name(message: &Message) -> String {
         Message::ReserveGranted => "granted".to_owned(),
         Message::ReserveRevoked => "revoked".to_owned(),
         Message::ReserveReleased => "released".to_owned(),
+        Message::ReserveTooFull => "too full".to_owned(),
+        Message::NoRoom(object) => format!("no room for {}", object.0),
+        Message::Unreadable(object) => format!("unreadable {}", object.0),
+        Message::WriteMissed(_, object) => format!("write missed {}", object.0),
         Message::Op(_) => unreachable!("no OSD sends an op"),
     }
 }
@@ -291,6 +338,7 @@ fn message_name(message: &Message) -> String {
 pub(crate) fn interval(number: u32, acting: &[u32]) -> Activation {
     Activation {
         interval: number,
+        term: 0,
         acting: acting.iter().map(|osd| OsdId::new(*osd)).collect(),
         copies: acting.len() as u32,
         missing: Vec::new(),

@@ -3,32 +3,43 @@
 
 use crate::bench::{options, plan};
 use loadline_base::{Bytes, Span, Time};
-use loadline_device::{Kind, Outcome};
-use loadline_osd::{BenchShape, BenchStep, Effect, Event, NoRoom, Osd, OsdId, Policy, Timer};
+use loadline_device::{Kind, Outcome, Request};
+use loadline_osd::{
+    BenchShape, BenchStep, DeviceTerms, Effect, Event, NoRoom, Osd, OsdId, Policy, Timer,
+};
 use loadline_qos::SchedulerKind;
 use loadline_store::WindowBounds;
 use loadline_store::paged::ids::PageSize;
-use loadline_store::paged::{self, Format, Io, IoDone, Protection, format};
+use loadline_store::paged::{self, Classes, Format, Io, IoDone, Protection, format};
 use std::collections::VecDeque;
 
 const SIZE: Bytes = Bytes::from_mib(64);
 /// What the disk takes for each request.
 const SERVICE: Span = Span::from_micros(100);
-const SHAPE: BenchShape =
+pub(crate) const SHAPE: BenchShape =
     BenchShape { objects: 3, object_bytes: 4 << 20, writes: 200, block_bytes: 4096, seed: 7 };
 
 /// An OSD with its disk, which serves one request at a time.
-struct Rig {
-    osd: Osd,
+pub(crate) struct Rig {
+    pub(crate) osd: Osd,
     now: Time,
     disk: Vec<u8>,
     line: VecDeque<(u32, Io)>,
     ended: Vec<Result<Span, NoRoom>>,
     tick: Option<Time>,
+    /// What the disk was asked for.
+    pub(crate) asked: Vec<Request>,
+    /// Items that had a turn in the queue.
+    pub(crate) turns: u32,
 }
 
 impl Rig {
     fn new() -> Rig {
+        Rig::with(options().device, paged::Options::default().classes)
+    }
+
+    /// One whose requests go on these terms.
+    pub(crate) fn with(device: DeviceTerms, classes: Classes) -> Rig {
         let shape = Format {
             store_id: 1,
             data_bytes: SIZE,
@@ -43,10 +54,11 @@ impl Rig {
         for (_, offset, bytes) in format(&shape, Protection::Checkpoint).unwrap() {
             disk[offset as usize..][..bytes.len()].copy_from_slice(&bytes);
         }
-        let store = paged::Options { cache: Bytes::from_mib(16), ..paged::Options::default() };
+        let store =
+            paged::Options { cache: Bytes::from_mib(16), classes, ..paged::Options::default() };
         let policy = Policy { plan: plan("loadline", SchedulerKind::Mclock), seed: 1 };
         let window = WindowBounds { bytes: Bytes::from_kib(256), ops: 16 };
-        let bounds = loadline_osd::Options { window, ..options() };
+        let bounds = loadline_osd::Options { window, device, ..options() };
         let mut rig = Rig {
             osd: Osd::paged(OsdId::new(0), policy, bounds, store),
             now: Time::ZERO,
@@ -54,6 +66,8 @@ impl Rig {
             line: VecDeque::new(),
             ended: Vec::new(),
             tick: None,
+            asked: Vec::new(),
+            turns: 0,
         };
         let mut effects = Vec::new();
         rig.osd.open(rig.now, SIZE, &mut effects);
@@ -65,23 +79,29 @@ impl Rig {
     fn take(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
-                Effect::Io(_, life, io) => self.line.push_back((life, io)),
+                Effect::Io(_, life, io) => {
+                    self.asked.push(io.request);
+                    self.line.push_back((life, io));
+                }
                 Effect::Benched(_, ended) => self.ended.push(ended),
                 Effect::Timer(_, at, Timer::Store) => self.tick = Some(at),
-                Effect::Compute(_, run) => self.step(Event::Computed(run)),
+                Effect::Compute(_, run) => {
+                    self.turns += 1;
+                    self.step(Event::Computed(run));
+                }
                 _ => {}
             }
         }
     }
 
-    fn step(&mut self, event: Event) {
+    pub(crate) fn step(&mut self, event: Event) {
         let mut effects = Vec::new();
         self.osd.step(self.now, event, &mut effects);
         self.take(effects);
     }
 
     /// Lets the disk answer, or time pass, until it is so.
-    fn run_until(&mut self, is_so: impl Fn(&Rig) -> bool) {
+    pub(crate) fn run_until(&mut self, is_so: impl Fn(&Rig) -> bool) {
         while !is_so(self) {
             let Some((life, io)) = self.line.pop_front() else {
                 let tick = self.tick.take().expect("something is to happen");
@@ -107,7 +127,7 @@ impl Rig {
         IoDone { id, outcome: Outcome::Done, data }
     }
 
-    fn bench(&mut self, shape: BenchShape, step: BenchStep) -> Result<Span, NoRoom> {
+    pub(crate) fn bench(&mut self, shape: BenchShape, step: BenchStep) -> Result<Span, NoRoom> {
         self.step(Event::Bench(shape, step));
         self.run_until(|rig| !rig.ended.is_empty());
         self.ended.pop().expect("it has ended")

@@ -51,6 +51,19 @@ fn a_request_that_is_ended_for_time_is_asked_again_without_a_limit() {
     assert_eq!(bench.osds[0].unfinished(), None);
 }
 
+/// A drive that ended everything for time got the same requests for ever.
+#[test]
+fn what_is_ended_for_time_without_a_limit_has_failed() {
+    let mut bench = bench(SchedulerKind::Mclock, options());
+    bench.end_all();
+    bench.op(1, OpKind::Read, 1, 2);
+    let read = "osd.0: Read of 4096 as client";
+    bench.check(&[read, read, "reply 1 failed"]);
+    bench.op(2, OpKind::Write, 1, 2);
+    let write = "osd.0: Write of 4096 as client";
+    bench.check(&[write, write, "osd.0 stopped: the device could not write"]);
+}
+
 /// An answer to the life before a crash starts nothing anew.
 #[test]
 fn what_a_crash_has_forgotten_is_not_asked_again() {

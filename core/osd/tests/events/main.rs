@@ -3,7 +3,10 @@
 mod bench;
 mod benchmark;
 mod classes;
+mod damage;
 mod device;
 mod ops;
 mod recovery;
+mod service;
 mod snapshots;
+mod terms;

@@ -4,6 +4,7 @@ use crate::bench::{Bench, PG, filling, interval, missing, options, plan};
 use loadline_base::{Span, Time};
 use loadline_osd::{
     Activation, Effect, Event, Message, OpKind, Options, OsdId, OsdSet, PgId, Progress,
+    RecoveryKind, RecoveryState,
 };
 use loadline_qos::SchedulerKind;
 use loadline_store::ObjectNo;
@@ -161,7 +162,9 @@ fn a_disk_without_room_takes_no_backfills() {
     bench.osds[1].set_backfill_full(true, &mut effects);
     assert!(effects.is_empty(), "nobody has asked yet");
     let seen = bench.run();
-    assert!(seen.contains(&"osd.1 to osd.0: revoked".to_owned()), "{seen:?}");
+    assert!(seen.contains(&"osd.1 to osd.0: too full".to_owned()), "{seen:?}");
+    let state = bench.osds[0].recovery_of(PG);
+    assert_eq!(state, Some(RecoveryState::TooFull(RecoveryKind::Backfill)));
     assert!(!seen.iter().any(|line| line.contains("push")), "{seen:?}");
     assert_eq!(bench.osds[1].unfinished(), None, "it holds no slot for anybody");
     bench.osds[1].set_backfill_full(false, &mut effects);
@@ -194,8 +197,8 @@ fn a_disk_that_gets_full_stops_the_backfill_that_fills_it() {
     bench.run();
     let mut effects = Vec::new();
     bench.osds[1].set_backfill_full(true, &mut effects);
-    let revoked = |effect: &Effect| matches!(effect, Effect::Send(e) if e.message == Message::ReserveRevoked && e.to == OsdId::new(0));
-    assert_eq!(effects.iter().filter(|effect| revoked(effect)).count(), 1, "{effects:?}");
+    let refused = |effect: &Effect| matches!(effect, Effect::Send(e) if e.message == Message::ReserveTooFull && e.to == OsdId::new(0));
+    assert_eq!(effects.iter().filter(|effect| refused(effect)).count(), 1, "{effects:?}");
     bench.osds[1].set_backfill_full(true, &mut effects);
     assert_eq!(effects.len(), 1, "it says so once");
 }

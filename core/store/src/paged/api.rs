@@ -266,6 +266,19 @@ pub enum Target {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoId(pub SlotId);
 
+/// On whose behalf a request goes to the device. Its class alone does not say: a class of ops may be the checkpoint's too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// One op's, which was admitted with it, or that of the first of several.
+    Op,
+    /// The log's: ops of every class wait for it.
+    Log,
+    /// The checkpoint's, or the discards that follow it.
+    Checkpoint,
+    /// The restart's.
+    Restart,
+}
+
 /// A request for a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Io {

@@ -32,8 +32,8 @@ pub mod throttle;
 pub mod tree;
 
 pub use api::{
-    Answer, Ask, Completion, Damage, Edit, Io, IoDone, IoId, Lane, ObjectId, Op, OpError, Outbox,
-    Payload, Stages, Target,
+    Answer, Ask, Cause, Completion, Damage, Edit, Io, IoDone, IoId, Lane, ObjectId, Op, OpError,
+    Outbox, Payload, Stages, Target,
 };
 pub use format::{Piece, format};
 pub use layout::{Format, FormatError};

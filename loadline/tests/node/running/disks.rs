@@ -72,7 +72,7 @@ fn an_osd_is_added_used_and_removed() {
     node.says(&["osd", "down", "3"]);
     node.says(&["osd", "out", "0"]);
     node.says(&["osd", "down", "0"]);
-    node.refuses(&["osd", "remove", "0"], 2, "only osd.3 can be removed");
+    node.refuses(&["osd", "remove", "0"], 2, "wait until all PGs are active+clean");
     node.refuses(&remove, 2, "wait until all PGs are active+clean");
     node.says(&["osd", "in", "0"]);
     node.says(&["osd", "up", "0"]);
@@ -83,6 +83,69 @@ fn an_osd_is_added_used_and_removed() {
     fs::remove_file(node.file("osd.3")).unwrap();
     node.start(&[]);
     node.await_clean();
+}
+
+/// Numbers had no gaps, so that nobody could get rid of a broken OSD but the last.
+#[test]
+fn an_osd_in_the_middle_is_removed_and_its_number_given_again() {
+    let mut node = Node::with_osds(4);
+    node.says(&["image", "create", "vol0", "--size", "16MiB"]);
+    let mut client = Client::connect(&node.file("nbd.sock"), "vol0");
+    let pattern: Vec<u8> = (0..4 << 20).map(|at: u32| (at / 511) as u8).collect();
+    client.write(1 << 20, &pattern);
+    let starts = "osd_recovery_max_single_start";
+    node.says(&["config", "set", "osd.1", starts, "3"]);
+    node.says(&["osd", "out", "1"]);
+    node.await_clean();
+    node.says(&["osd", "down", "1"]);
+    node.done(&["osd", "remove", "1"], "osd.1 is removed");
+    // Its disk is still where the next start looks for it, and is not taken for an OSD's.
+    for _ in 0..2 {
+        assert_eq!(numbers(&node), [0, 2, 3]);
+        assert!(!node.says(&["health"]).contains("osd.1"), "nobody misses it");
+        assert_eq!(node.json(&["status"])["osd_counts"], json!({ "total": 3, "up": 3, "in": 3 }));
+        node.refuses(&["osd", "up", "1"], 2, "osd.1 was removed");
+        node.refuses(&["config", "set", "osd.1", starts, "2"], 2, "osd.1 was removed");
+        assert!(!node.says(&["config", "show"]).contains("osd.1"), "nothing is stored for it");
+        node.refuses(&["pool", "create", "p", "--copies", "4"], 2, "no place on 3 OSDs");
+        node.stop();
+        node.start(&[]);
+        node.await_clean();
+    }
+    fs::remove_file(node.file("osd.1")).unwrap();
+    let replace = ["osd", "replace", "1", "node/osd.1", "--size", "64MiB"];
+    node.done(&replace, "osd.1 begins anew on node/osd.1");
+    node.done(&["osd", "in", "1"], "osd.1 is in");
+    node.await_clean();
+    assert_eq!(numbers(&node), [0, 1, 2, 3]);
+    assert!(node.osd(1)["pgs"].as_u64().unwrap() > 0, "placement uses it");
+    let mut client = Client::connect(&node.file("nbd.sock"), "vol0");
+    assert_eq!(client.read(1 << 20, pattern.len()), pattern);
+}
+
+/// An empty number before the last one goes with it.
+#[test]
+fn numbers_at_the_end_are_given_anew() {
+    let node = Node::with_osds(3);
+    node.says(&["pool", "create", "one", "--pgs", "1", "--copies", "1"]);
+    node.says(&["osd", "add", "node/osd.3", "--size", "64MiB"]);
+    node.says(&["osd", "add", "node/osd.4", "--size", "64MiB"]);
+    for osd in ["3", "4"] {
+        node.await_clean();
+        node.says(&["osd", "out", osd]);
+        node.await_clean();
+        node.says(&["osd", "down", osd]);
+        node.says(&["osd", "remove", osd]);
+    }
+    assert_eq!(numbers(&node), [0, 1, 2]);
+    fs::remove_file(node.file("osd.3")).unwrap();
+    let add = ["osd", "add", "node/osd.3", "--size", "64MiB"];
+    node.done(&add, "osd.3 is made on node/osd.3");
+}
+
+fn numbers(node: &Node) -> Vec<u64> {
+    let osds = node.json(&["osd", "list"])["osds"].take();
+    osds.as_array().unwrap().iter().map(|osd| osd["osd"].as_u64().unwrap()).collect()
 }
 
 /// A disk that is missing among others is a failed one, not the end of the list; and it may be there again later.

@@ -22,15 +22,30 @@ pub(super) struct Node {
 impl Node {
     /// A new node with so many OSDs of 64 MiB.
     pub(super) fn with_osds(osds: u32) -> Node {
-        let mut node = Node { folder: tempfile::tempdir().unwrap(), process: None };
+        let mut node = Node::without_disks();
         node.start(&["--osds", &osds.to_string(), "--size", "64MiB", "--pgs", "8"]);
         node
     }
 
+    /// A folder for a node.
+    pub(super) fn without_disks() -> Node {
+        Node { folder: tempfile::tempdir().unwrap(), process: None }
+    }
+
     /// Starts it, on what is there.
     pub(super) fn start(&mut self, flags: &[&str]) {
+        self.serve(&[&["--dir", "node", "--set", CAPACITY][..], flags].concat());
+    }
+
+    /// Starts it as its file says.
+    pub(super) fn start_from(&mut self, file: &str) {
+        std::fs::write(self.folder().join("node.toml"), file).unwrap();
+        self.serve(&["--config", "node.toml"]);
+    }
+
+    fn serve(&mut self, flags: &[&str]) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
-        command.args(["serve", "--dir", "node", "--set", CAPACITY]).args(flags);
+        command.arg("serve").args(flags);
         command.current_dir(self.folder()).stderr(Stdio::null());
         self.process = Some(command.spawn().expect("the program starts"));
         self.await_ok(&["status"], |_| true);

@@ -1,7 +1,8 @@
 //! Pools, images and snapshots: made, shown, refused, and still there after a restart.
 
+use super::clients::Client;
 use super::node::Node;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn pools_are_made_and_stay() {
@@ -17,13 +18,55 @@ fn pools_are_made_and_stay() {
     node.refuses(&["pool", "create", "p", "--copies", "4"], 2, "4 copies have no place on 3 OSDs");
     node.refuses(&["pool", "create", "p", "--pgs", "0"], 2, "0 PGs cannot be made");
     node.refuses(&["pool", "create", "p", "--pgs", "9999"], 2, "expected 1 to 756");
-    node.refuses(&["pool", "remove", "cold"], 2, "pools cannot be removed");
-    node.refuses(&["pool", "remove", "x"], 2, "there is no pool `x`, expected data or cold");
+    node.refuses(&["pool", "remove", "cold"], 2, "say --yes if it is to go");
+    node.refuses(&remove("x"), 2, "there is no pool `x`, expected data or cold");
     let create = ["image", "create", "v", "--size", "8MiB"];
     node.refuses(&create, 2, "the image has no pool, expected data or cold");
     node.refuses(&[&create[..], &["--pool", "x"]].concat(), 2, "there is no pool `x`");
     node.says(&[&create[..], &["--pool", "cold"]].concat());
     assert_eq!(node.json(&["image", "info", "v"])["pool"], json!("cold"));
+}
+
+/// An OSD that was away when a pool went still had its copies, and would have kept them for ever.
+#[test]
+fn pools_go_and_leave_nothing() {
+    let mut node = Node::with_osds(3);
+    let (create, image) = (["pool", "create", "cold", "--pgs", "4"], "vol0");
+    node.says(&create);
+    node.says(&["image", "create", image, "--size", "8MiB", "--pool", "cold"]);
+    node.await_clean();
+    let used = node.osd(2)["used_bytes"].as_u64().unwrap();
+    Client::connect(&node.file("nbd.sock"), image).write(0, &vec![5; 6 << 20]);
+    let says = "pool cold stays: it holds an image: remove that first";
+    node.refuses(&remove("cold"), 2, says);
+    node.says(&["osd", "down", "2"]);
+    node.says(&["image", "remove", image]);
+    node.await_ok(&remove("cold"), |text| text == "pool cold is removed\n");
+    node.refuses(&remove("cold"), 2, "there is no pool `cold`, expected data");
+    node.refuses(&remove("data"), 2, "pool data stays: it is the only one");
+    node.says(&["osd", "up", "2"]);
+    node.await_clean();
+    node.await_ok(&["osd", "list", "--json"], |text| {
+        let listed: Value = serde_json::from_str(text).unwrap();
+        listed["osds"][2]["used_bytes"].as_u64().unwrap() <= used + (1 << 20)
+    });
+    // Numbers are not used again: what is stored under them is nobody else's.
+    node.says(&create);
+    node.says(&["image", "create", image, "--size", "8MiB", "--pool", "cold"]);
+    node.stop();
+    node.start(&[]);
+    node.await_clean();
+    let mut client = Client::connect(&node.file("nbd.sock"), image);
+    assert_eq!(client.read(0, 1 << 20), vec![0; 1 << 20]);
+    client.write(0, &[6; 4096]);
+    assert_eq!(client.read(0, 4096), [6; 4096]);
+    node.says(&["image", "remove", image]);
+    node.await_ok(&remove("cold"), |text| text == "pool cold is removed\n");
+    node.says(&["image", "create", image, "--size", "8MiB"]);
+}
+
+fn remove(pool: &str) -> [&str; 4] {
+    ["pool", "remove", pool, "--yes"]
 }
 
 #[test]

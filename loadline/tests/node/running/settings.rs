@@ -1,6 +1,7 @@
 //! Settings: in force at once, refused where the original takes them back, kept over a restart.
 
 use super::node::Node;
+use loadline_device::cdl::{Descriptor, Limit, Limits, Page, PageKind, Unit};
 use serde_json::json;
 
 const BACKFILLS: &str = "osd_max_backfills";
@@ -96,4 +97,55 @@ fn what_cannot_be_set_is_refused() {
     );
     node.refuses(&["profile", "switch", "fast"], 2, "osd_mclock_profile cannot be `fast`");
     assert!(node.says(&["config", "show", "osd.0"]).contains("mon_osd_down_out_interval"));
+}
+
+/// The duration limits that a drive with one guideline of 50 ms holds, as `cdladm save` writes them.
+fn limits_file() -> String {
+    let mut limits = Limits::default();
+    let guideline = Limit { time: 5, ..Limit::default() };
+    limits.descriptors[0] =
+        Descriptor { unit: Unit::TenMilliseconds, guideline, ..Descriptor::default() };
+    Page::new(PageKind::T2A, limits).unwrap().file()
+}
+
+/// The drive was changed, and the node did not start any more: so nobody could take the limit back.
+#[test]
+fn a_stored_limit_that_the_drive_cannot_hold_is_left_out() {
+    let mut node = Node::without_disks();
+    std::fs::write(node.folder().join("t2a.cdl"), limits_file()).unwrap();
+    let plain = "dir = \"node\"\ncopies = 1\nosds = [{ path = \"osd.0\", size = \"64 MiB\" }]\n\
+                 [settings.osd]\nosd_mclock_max_capacity_iops_ssd = 20000\n";
+    let with_limits = format!("{plain}[limits]\nreads = \"t2a.cdl\"\n");
+    let limit = "osd_device_client_limit";
+    node.start_from(&with_limits);
+    node.says(&["config", "set", "osd", limit, "70 ms"]);
+    node.stop();
+    node.start_from(plain);
+    let is_left_out =
+        "osd_device_client_limit = 70 ms, stored for osd, is left out: the drive of osd.0";
+    assert!(node.says(&["health"]).contains(is_left_out), "{}", node.says(&["health"]));
+    assert_eq!(node.json(&["config", "get", "osd.0", limit])["origin"], json!("built-in"));
+    assert!(node.says(&["config", "show"]).contains("stored for osd, left out"));
+    node.stop();
+    node.start_from(&with_limits);
+    assert!(!node.says(&["health"]).contains("left out"), "it stands again");
+    assert_eq!(node.json(&["config", "get", "osd.0", limit])["value"], json!("70 ms"));
+    node.stop();
+    node.start_from(plain);
+    node.says(&["config", "rm", "osd", limit]);
+    assert!(!node.says(&["health"]).contains("left out"), "nobody wants it any more");
+    node.refuses(&["config", "rm", "osd", limit], 2, "has no stored value for osd");
+}
+
+#[test]
+fn threads_say_that_they_carry_no_priorities() {
+    let mut node = Node::with_osds(1);
+    node.stop();
+    node.start(&["--backend", "threads"]);
+    let mode = node.json(&["status"])["io_mode"].as_str().unwrap().to_owned();
+    assert_eq!(mode, "threads (as configured), without priorities and duration limits");
+    let says = "threads carry the requests to the disks and can give them no priority";
+    assert!(!node.says(&["health"]).contains(says), "none is wanted");
+    node.says(&["config", "set", "osd", "osd_device_client_prioclass", "be"]);
+    assert!(node.says(&["health"]).contains(says));
 }

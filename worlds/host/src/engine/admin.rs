@@ -15,7 +15,7 @@ mod status;
 pub(super) use new_disk::DiskReady;
 use new_disk::Joining;
 
-use super::{Engine, Stopping};
+use super::Engine;
 use crate::ConnId;
 use crate::admin::api::{Answer, Command, Refusal};
 use crate::admin::{Outbox, RequestId, Session};
@@ -65,6 +65,13 @@ pub(super) struct AdminConnections {
     joining: Vec<Joining>,
 }
 
+impl AdminConnections {
+    /// Whether every change that was made has its answer.
+    pub(super) fn nothing_waits(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}
+
 impl Engine {
     pub(super) fn admin_accepted(&mut self, conn: ConnId) {
         self.admin.connections.insert(conn, Connection::default());
@@ -86,9 +93,9 @@ impl Engine {
     }
 
     fn admin_command(&mut self, ticket: Ticket, command: Command) {
-        let outcome = match self.stopping {
-            Stopping::No => self.execute(ticket, command).unwrap_or_else(Outcome::from),
-            _ => Outcome::from(Refusal::unavailable("the node stops")),
+        let outcome = match self.is_stopping() {
+            false => self.execute(ticket, command).unwrap_or_else(Outcome::from),
+            true => Outcome::from(Refusal::unavailable("the node stops")),
         };
         match outcome {
             Outcome::Now(answer) => self.admin_answer(ticket, &answer),

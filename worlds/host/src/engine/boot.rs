@@ -10,8 +10,10 @@ use super::health::Meter;
 use super::images::ImageWork;
 use super::nbd::NbdConnections;
 use super::settings::NodeSettings;
+use super::stop::Stopping;
+use super::terms::Told;
 use super::timers::{Due, Timers};
-use super::{Engine, Mail, Speaks, Stopping};
+use super::{Engine, Mail, Speaks};
 use crate::{
     BackendChoice, Direct, DiskOpen, DiskOpenError, ListenAt, ListenError, Loop, LoopError,
     LoopOptions, OpenedDisk,
@@ -142,7 +144,6 @@ impl Engine {
         if config.stop_on_signals {
             world.watch_signals()?;
         }
-        tracing::info!(mode = %world.mode(), "event loop");
         let settings = NodeSettings::new(&config)?;
         let cluster = Cluster::on_disks(&settings.cluster(&config), settings.store(&config));
         let mut engine = Engine {
@@ -163,14 +164,17 @@ impl Engine {
             image_work: ImageWork::default(),
             bench: Benches::default(),
             settings,
+            told: Told::default(),
             stopping: Stopping::No,
             config,
         };
+        tracing::info!(mode = %engine.io_mode(), "event loop");
         engine.open_disks()?;
         engine.begin_cluster()?;
         engine.tell_faults();
         engine.make_what_is_missing()?;
         engine.measure_capacities()?;
+        engine.tell_terms();
         engine.listen()?;
         engine.timers.set(engine.now + Span::from_millis(1000), Due::Second);
         Ok(engine)
@@ -233,7 +237,7 @@ impl Engine {
             self.cluster.create(self.now, id, &mut self.effects);
         } else {
             self.cluster.start(self.now)?;
-            self.take_stored_settings()?;
+            self.take_stored_settings();
             self.cluster.take_over(self.now, &mut self.effects);
         }
         self.run_until(|engine| engine.cluster.is_serving())
@@ -278,7 +282,7 @@ impl Engine {
         let mut happenings = Vec::new();
         self.settle();
         while !ready(self) {
-            if self.stopping != Stopping::No {
+            if self.is_stopping() {
                 return Err(BootError::Stopped);
             }
             self.turn(&mut happenings);

@@ -74,6 +74,7 @@ impl Engine {
         self.settings.levels.apply(&change)?;
         for (option, value) in values {
             let scope = Scope::Osd(osd);
+            self.settings.stored(scope, option);
             self.cluster.store_setting(self.now, scope, option, value, &mut self.effects);
         }
         self.configure_osds();

@@ -4,11 +4,12 @@
 //! the end of it is sent when the loop has done everything that was due.
 
 use super::client::{Ended, NewOp, Waiter};
-use super::{Engine, Mail, Stopping};
+use super::stop::Stopping;
+use super::{Engine, Mail};
 use crate::{Clock, Mailbox};
 use loadline_base::{Span, Time};
 use loadline_cluster::{OsdState, PoolId, PoolSpec};
-use loadline_osd::{ClientId, Data, OpKind, OsdId, Progress, Waits};
+use loadline_osd::{ClientId, Data, OpKind, OsdId, OsdService, Progress, Waits};
 use loadline_store::ObjectNo;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::time::Duration;
@@ -58,6 +59,8 @@ pub enum DirectAsk {
     BringBack(OsdId),
     /// The counters; answered by [`DirectAnswer::Counts`].
     Count,
+    /// What the schedulers have given; answered by [`DirectAnswer::Service`].
+    Service,
     /// Measure waits from now on; not answered.
     ResetWaits,
     /// Who waited where; answered by [`DirectAnswer::Waits`].
@@ -81,6 +84,8 @@ pub enum DirectAnswer {
     Back(OsdId),
     /// The counters.
     Counts(DirectCounts),
+    /// What each OSD's schedulers have given until this moment of the node's time.
+    Service(Time, Vec<OsdService>),
     /// Who waited where since the reset.
     Waits(Box<Waits>),
     /// Each OSD's value as text.
@@ -215,6 +220,11 @@ impl Engine {
             DirectAsk::Count => {
                 let counts = self.direct_counts();
                 self.direct.tell(DirectAnswer::Counts(counts));
+            }
+            DirectAsk::Service => {
+                let (now, osds) = (self.now, self.disks.of.ids());
+                let service = osds.map(|osd| self.cluster.osd(osd).service(now)).collect();
+                self.direct.tell(DirectAnswer::Service(now, service));
             }
             DirectAsk::ResetWaits => self.cluster.reset_waits(),
             DirectAsk::Waits => {

@@ -22,6 +22,7 @@ pub(super) struct Counts {
     pub read_bytes: u64,
     pub written_bytes: u64,
     pub recovered: Received,
+    pub over_limit: u64,
 }
 
 /// The last whole seconds.
@@ -59,6 +60,8 @@ pub(super) struct Meter {
     past: VecDeque<Counts>,
     /// All that recovery had brought when the present second began.
     received: Received,
+    /// All that the disks had ended for time then.
+    over_limit: u64,
     slowest: Vec<Past>,
 }
 
@@ -99,8 +102,10 @@ impl Meter {
         Rates { seconds: counts.len().max(1) as u64, counts }
     }
 
-    fn second_passed(&mut self, now: Time, received: Received) {
+    fn second_passed(&mut self, now: Time, received: Received, over_limit: u64) {
         let Received { objects, bytes } = received;
+        self.present.over_limit = over_limit.saturating_sub(self.over_limit);
+        self.over_limit = over_limit;
         // An OSD that was removed takes its count with it.
         self.present.recovered = Received {
             objects: objects.saturating_sub(self.received.objects),
@@ -118,10 +123,12 @@ impl Meter {
 impl Engine {
     pub(super) fn second_passed(&mut self) {
         let received = self.cluster.received();
-        self.health.second_passed(self.now, received);
+        let over_limit = self.over_limit();
+        self.health.second_passed(self.now, received, over_limit);
         self.cluster.check_fullness(&mut self.effects);
         self.note_changes();
         self.take_out_the_absent();
+        self.tell_terms();
         self.timers.set(self.now + Span::from_millis(1000), Due::Second);
     }
 }

@@ -21,7 +21,8 @@ pub(super) struct ImageWork {
 impl Engine {
     /// Begins the next part of a job, if there is one and none is under way.
     pub(super) fn image_work_settle(&mut self) {
-        if self.image_work.under_way.is_some() || !self.cluster.is_serving() {
+        let may_begin = self.cluster.is_serving() && !self.is_stopping();
+        if self.image_work.under_way.is_some() || !may_begin {
             return;
         }
         let Some(job) = self.cluster.due_image_job() else { return };

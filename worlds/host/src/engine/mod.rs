@@ -17,6 +17,8 @@ mod health;
 mod images;
 mod nbd;
 mod settings;
+mod stop;
+mod terms;
 mod timers;
 
 pub use boot::{BootError, DiskSpec, EngineConfig, ImageSpec, write_empty_store};
@@ -24,18 +26,16 @@ pub use direct_client::{
     DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectModes, DirectOp, NodeGone,
 };
 
-use crate::{Close, ConnId, Happening, ListenerId, Loop, Signal};
+use crate::{Close, ConnId, Happening, ListenerId, Loop};
 use client::ClientOps;
 use disks::Disks;
-use loadline_base::{Span, Time};
+use loadline_base::Time;
 use loadline_cluster::Cluster;
 use loadline_osd::{Effect, Event, OsdId};
 use nbd::NbdConnections;
 use std::collections::{BTreeMap, VecDeque};
+use stop::Stopping;
 use timers::Timers;
-
-/// How long a stop waits for open ops before it drops them.
-const STOP_PATIENCE: Span = Span::from_millis(10_000);
 
 /// Mail from other threads.
 #[derive(Debug)]
@@ -53,17 +53,6 @@ pub enum Mail {
 enum Speaks {
     Nbd,
     Admin,
-}
-
-/// How far the end is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stopping {
-    No,
-    /// No new work; open ops may still end until then.
-    Draining(Time),
-    /// Everything answered is being made durable.
-    Syncing(u32),
-    Done,
 }
 
 /// A running node.
@@ -87,6 +76,7 @@ pub struct Engine {
     image_work: images::ImageWork,
     bench: bench::Benches,
     settings: settings::NodeSettings,
+    told: terms::Told,
     stopping: Stopping,
 }
 
@@ -123,7 +113,10 @@ impl Engine {
                 Some(Speaks::Admin) => self.admin_received(conn, &bytes),
                 None => {}
             },
-            Happening::Ended { conn } => self.world.close_when_sent(conn),
+            Happening::Ended { conn } => match self.conns.get(&conn) {
+                Some(Speaks::Nbd) => self.nbd_ended(conn),
+                _ => self.world.close_when_sent(conn),
+            },
             Happening::Sent { conn, bytes, .. } => match self.conns.get(&conn) {
                 Some(Speaks::Nbd) => self.nbd_sent(conn, bytes),
                 Some(Speaks::Admin) => self.admin_sent(conn),
@@ -182,56 +175,12 @@ impl Engine {
             }
         }
         self.direct_settle();
-        self.stop_if_drained();
-    }
-
-    fn signalled(&mut self, signal: Signal) {
-        tracing::info!(?signal, "asked to stop");
-        match self.stopping {
-            Stopping::No => self.begin_stop(),
-            _ => {
-                tracing::warn!("asked again: stopping at once, without waiting for open ops");
-                self.stopping = Stopping::Done;
-            }
-        }
-    }
-
-    fn begin_stop(&mut self) {
-        if self.stopping != Stopping::No {
-            return;
-        }
-        let until = self.now + STOP_PATIENCE;
-        self.stopping = Stopping::Draining(until);
-        self.timers.set(until, timers::Due::StopAnyway);
-        let is_nbd = |_: &ListenerId, speaks: &mut Speaks| *speaks == Speaks::Nbd;
-        for (listener, _) in self.listeners.extract_if(.., is_nbd) {
-            self.world.stop_listening(listener);
-        }
-        self.nbd_shut_down();
-    }
-
-    /// The open ops have had their time.
-    fn stop_anyway(&mut self) {
-        if self.stopping != Stopping::Done {
-            tracing::warn!("some ops did not end in time; the node ends without their replies");
-            self.stopping = Stopping::Done;
-        }
-    }
-
-    fn stop_if_drained(&mut self) {
-        if matches!(self.stopping, Stopping::Draining(_)) && self.clients.is_empty() {
-            let number = self.cluster.sync(self.now, &mut self.effects);
-            self.stopping = Stopping::Syncing(number);
-            self.carry_out();
-        }
+        self.stop_settle();
     }
 
     fn syncs_ended(&mut self) {
         for number in self.cluster.take_synced() {
-            if self.stopping == Stopping::Syncing(number) {
-                tracing::info!("everything is durable; the node ends");
-                self.stopping = Stopping::Done;
-            }
+            self.stop_synced(number);
             self.client_synced(number);
         }
     }

@@ -34,6 +34,8 @@ struct Connection {
     unread: Vec<u8>,
     /// Whether the loop has been asked for more.
     asked: bool,
+    /// Whether the client will send nothing more. It may still read.
+    ended: bool,
     closing: bool,
 }
 
@@ -63,8 +65,8 @@ impl Engine {
         let session = Session::new(Limits::default(), &mut out);
         let client = ClientId::new(self.nbd.next_client % CLIENTS);
         self.nbd.next_client += 1;
-        let (unread, asked, closing) = (Vec::new(), false, false);
-        let connection = Connection { session, out, client, unread, asked, closing };
+        let (unread, asked, ended, closing) = (Vec::new(), false, false, false);
+        let connection = Connection { session, out, client, unread, asked, ended, closing };
         self.nbd.connections.insert(conn, connection);
         self.nbd.touched.push(conn);
         let deadline = self.now + NEGOTIATION;
@@ -75,6 +77,12 @@ impl Engine {
     pub(super) fn nbd_received(&mut self, conn: ConnId, bytes: &[u8]) {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         connection.asked = false;
+        if self.is_stopping() {
+            // Whoever still talks is heard out, so that its connection can end without losing answers.
+            self.nbd.touched.push(conn);
+            return self.heard_while_stopping();
+        }
+        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         if !connection.unread.is_empty() {
             connection.unread.extend_from_slice(bytes);
             return self.nbd_read_on(conn);
@@ -83,6 +91,13 @@ impl Engine {
         let taken = connection.session.receive(bytes, &exports, &mut connection.out);
         connection.unread.extend_from_slice(&bytes[taken..]);
         self.nbd_commands(conn);
+    }
+
+    /// The client will send nothing more. Its connection ends when everything it asked for is answered.
+    pub(super) fn nbd_ended(&mut self, conn: ConnId) {
+        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
+        (connection.asked, connection.ended) = (false, true);
+        self.nbd.touched.push(conn);
     }
 
     /// Gives the session what it can take of what it could not before.
@@ -220,6 +235,7 @@ impl Engine {
     }
 
     fn nbd_flush_one(&mut self, conn: ConnId) {
+        let stopping = self.is_stopping();
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         for buffer in connection.out.send.drain(..) {
             self.world.send(conn, buffer);
@@ -233,8 +249,12 @@ impl Engine {
             }
             return self.world.close_when_sent(conn);
         }
-        let want = connection.session.want();
-        if want > 0 && !connection.asked && !connection.closing && connection.unread.is_empty() {
+        if connection.is_over() {
+            connection.closing = true;
+            return self.world.close_when_sent(conn);
+        }
+        let want = if stopping { RECEIVE } else { connection.session.want() };
+        if want > 0 && connection.may_be_asked() {
             connection.asked = true;
             self.world.want(conn, want.max(RECEIVE));
         }
@@ -256,9 +276,23 @@ impl Engine {
 
     /// No client may ask anything new: what is under way is answered, then connections end.
     pub(super) fn nbd_shut_down(&mut self) {
-        for connection in self.nbd.connections.values_mut() {
-            connection.closing = true;
+        for (conn, connection) in &mut self.nbd.connections {
+            connection.unread.clear();
+            self.nbd.touched.push(*conn);
         }
+    }
+}
+
+impl Connection {
+    /// Whether the client has said all and has all its answers.
+    fn is_over(&self) -> bool {
+        let is_answered = self.unread.is_empty() && self.session.in_flight() == 0;
+        self.ended && is_answered && !self.closing
+    }
+
+    /// Whether the loop may be asked for more of it.
+    fn may_be_asked(&self) -> bool {
+        !self.asked && !self.ended && !self.closing && self.unread.is_empty()
     }
 }
 

@@ -4,7 +4,7 @@ use super::Engine;
 use super::boot::{BootError, EngineConfig};
 use loadline_base::Bytes;
 use loadline_cluster::Config;
-use loadline_cluster::settings::{Change, Enforcement, Settings, Target};
+use loadline_cluster::settings::{Enforcement, LeftOut, Scope, Settings};
 use loadline_device::{ClassTag, Medium};
 use loadline_osd::{Event, Options, OsdId, Policy};
 use loadline_qos::ServiceClass;
@@ -24,6 +24,8 @@ const FLASH_CHECKPOINT_WRITES: u32 = 32;
 /// All levels of all settings.
 pub(super) struct NodeSettings {
     pub levels: Settings,
+    /// What is stored and cannot stand here.
+    pub left_out: Vec<LeftOut>,
 }
 
 impl NodeSettings {
@@ -37,7 +39,12 @@ impl NodeSettings {
         for osd in levels.osds().collect::<Vec<_>>() {
             levels.start(osd);
         }
-        Ok(NodeSettings { levels })
+        Ok(NodeSettings { levels, left_out: Vec::new() })
+    }
+
+    /// A stored value has been given or taken away: what was left out in its place is none any more.
+    pub(super) fn stored(&mut self, scope: Scope, option: &str) {
+        self.left_out.retain(|left_out| !left_out.is_at(scope, option));
     }
 
     /// What the cluster is built from.
@@ -95,16 +102,17 @@ impl NodeSettings {
 
 impl Engine {
     /// The settings that the cluster keeps, on top of what was given at its making.
-    pub(super) fn take_stored_settings(&mut self) -> Result<(), BootError> {
-        let mut change = Change::default();
-        for ((scope, option), value) in self.cluster.stored_settings() {
-            change = change.and_set(Target::Stored(*scope), option, value);
+    pub(super) fn take_stored_settings(&mut self) {
+        let stored = self.cluster.stored_settings().iter();
+        let stored =
+            stored.map(|((scope, option), value)| (*scope, option.as_str(), value.as_str()));
+        self.settings.left_out = self.settings.levels.restore(stored);
+        for LeftOut { scope, option, value, why } in &self.settings.left_out {
+            tracing::warn!(%scope, option, value, "a stored setting is left out: {why}");
         }
-        self.settings.levels.apply(&change)?;
         for osd in self.disks.of.ids().collect::<Vec<_>>() {
             self.renew_osd(osd);
         }
-        Ok(())
     }
 
     /// Starts an OSD's settings anew before it takes part in anything: run-time values are gone, and options that are

@@ -15,8 +15,8 @@ pub(super) enum Due {
     Second,
     /// A client has had its time to choose an export.
     Negotiation(ConnId),
-    /// A stop has waited long enough.
-    StopAnyway,
+    /// A step of the stop has had its time.
+    Stop,
 }
 
 /// A heap of times; what is due at one time keeps its order.

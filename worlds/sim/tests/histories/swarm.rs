@@ -45,6 +45,35 @@ fn history_under_limits(seed: u64) -> u64 {
     (0..4).map(|osd| world.sim.cluster().osd(OsdId::new(osd)).over_limit()).sum()
 }
 
+/// A history on drives of which one has sectors that cannot be read: how often that was found. (It was an assertion.)
+fn history_with_bad_sectors(seed: u64) -> u64 {
+    let mut rng = Rng::for_purpose(seed, 3);
+    let settings = random_settings(&mut rng);
+    let (objects, worker_time) = (60, Span::from_micros(15));
+    let drive = ending_drive(seed);
+    let mut world =
+        World::new(&settings, Shape { seed, pgs: 6, objects, depth: 12, worker_time, drive });
+    world.prefill(objects);
+    world.sim.start_load();
+    let victim = rng.below(4) as u32;
+    for _ in 0..6 {
+        for _ in 0..10 {
+            world.spoil(victim, rng.below(objects));
+        }
+        world.run(Span::from_millis(rng.below(2_000)));
+        let osd = rng.below(4) as u32;
+        match rng.below(3) {
+            // Another copy is there, beside the bad one.
+            0 if world.sim.is_clean() => world.set(osd, DOWN),
+            1 if world.sim.is_clean() => world.set(osd, OUT),
+            _ => (0..4).for_each(|osd| world.set(osd, RUNS)),
+        }
+    }
+    world.settle();
+    world.judge();
+    (0..4).map(|osd| world.sim.cluster().osd(OsdId::new(osd)).damage().found).sum()
+}
+
 /// A history to its end, judged.
 fn told(seed: u64, mut rng: Rng, mut settings: Settings, drive: OsdDrive) -> World {
     let objects = [8, 60, 400][rng.below(3) as usize];
@@ -92,6 +121,13 @@ fn nothing_is_lost_on_drives_that_end_requests_for_time() {
     let ended: u64 =
         (0..40).inspect(|seed| println!("seed {seed}")).map(history_under_limits).sum();
     assert!(ended > 1_000, "the drives end requests: {ended}");
+}
+
+#[test]
+fn nothing_is_lost_on_a_drive_with_bad_sectors() {
+    let found: u64 =
+        (0..30).inspect(|seed| println!("seed {seed}")).map(history_with_bad_sectors).sum();
+    assert!(found > 100, "the bad sectors are read: {found}");
 }
 
 #[test]

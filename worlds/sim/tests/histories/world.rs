@@ -9,7 +9,7 @@ use loadline_device::Medium;
 use loadline_device::cdl::{Descriptor, Limit, Limits, Policy as Ends, Unit};
 use loadline_osd::{ClientId, OpKind, Options, OsdId, PgId, Policy};
 use loadline_qos::preset;
-use loadline_sim::hdd::{Feature, HddSpec};
+use loadline_sim::hdd::{Feature, HddSpec, SECTOR};
 use loadline_sim::{Done, Issue, Mechanical, OsdDrive, Reads, Service, Sim, SimConfig, Workload};
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
@@ -303,6 +303,14 @@ impl World {
             let left = self.sim.cluster().osd(osd).unfinished();
             assert!(left.is_none(), "{osd} still has {left:?}");
         }
+    }
+
+    /// Makes the sectors of an object unreadable on an OSD's drive, which is a mechanical one, until they are written.
+    pub(crate) fn spoil(&mut self, osd: u32, object: u64) {
+        // Where the direct store puts it.
+        let first = (object << 22) / SECTOR;
+        let drive = self.sim.hdd_mut(OsdId::new(osd)).expect("a mechanical drive");
+        drive.make_unreadable(first..first + OBJECT_BYTES / SECTOR);
     }
 
     /// Puts every object there at once.

@@ -21,18 +21,21 @@ pub(crate) const OSDS: u32 = 4;
 const OBJECTS: u64 = 24;
 /// Blocks of an object: the objects are sixteen pages long, which is large enough for a write beside the log.
 const BLOCKS: u32 = 16;
-const BLOCK: u32 = 4096;
+pub(crate) const BLOCK: u32 = 4096;
 const PGS: u32 = 6;
 const DISK: Bytes = Bytes::from_mib(24);
+/// Log and recovery area, before the pages of a disk.
+const LOG: Bytes = Bytes::from_mib(4);
+const RECOVERY: Bytes = Bytes::from_mib(2);
 
 /// A block of the pool.
-type Block = (u64, u32);
+pub(crate) type Block = (u64, u32);
 
 /// What a block may hold: stamps of writes; 0 is zeros.
 #[derive(Clone, Debug, Default)]
-struct Known {
+pub(crate) struct Known {
     /// The last write that was acknowledged, or read back.
-    acked: u64,
+    pub(crate) acked: u64,
     /// Writes without an answer since.
     maybe: BTreeSet<u64>,
 }
@@ -54,7 +57,7 @@ pub(crate) struct Judged {
     pub(crate) mode: LogMode,
     /// How many of a hundred requests with a duration limit the disks end for time.
     ended_percent: u8,
-    known: BTreeMap<Block, Known>,
+    pub(crate) known: BTreeMap<Block, Known>,
     busy: BTreeMap<Block, OpId>,
     under_way: BTreeMap<(u32, u32), UnderWay>,
     stamp: u64,
@@ -71,19 +74,29 @@ fn spec() -> DiskSpec {
     DiskSpec { size: DISK, sector: 4096, write_cache: true, timing }
 }
 
+/// Where the pages of a disk begin.
+pub(crate) fn first_page() -> u64 {
+    (LOG.get() + RECOVERY.get()).next_multiple_of(4096)
+}
+
 /// A disk with an empty store.
 pub(crate) fn fresh_disk(seed: u64) -> SimDisk {
+    disk_of(DISK, seed)
+}
+
+/// One of this size.
+pub(crate) fn disk_of(size: Bytes, seed: u64) -> SimDisk {
     let shape = Format {
         store_id: seed,
-        data_bytes: DISK,
+        data_bytes: size,
         log_device_bytes: None,
-        log_bytes: Bytes::from_mib(4),
+        log_bytes: LOG,
         segment_bytes: Bytes::from_kib(256),
         block_bytes: 4096,
-        recovery_bytes: Bytes::from_mib(2),
+        recovery_bytes: RECOVERY,
         page: PageSize::new(4096).expect("a page size"),
     };
-    let mut disk = SimDisk::new(spec(), seed);
+    let mut disk = SimDisk::new(DiskSpec { size, ..spec() }, seed);
     for (_, offset, bytes) in format(&shape, Protection::Checkpoint).expect("the shape is sound") {
         disk.poke(offset, &bytes);
     }
@@ -298,14 +311,19 @@ impl Judged {
         }
         let healed = self.node().run_until(|node| node.is_clean() && node.is_map_committed());
         assert!(healed, "everything heals: {}", self.state());
+        self.finish_ops();
+        self.read_everything();
+        let differing = self.node().cluster().copies_that_differ();
+        assert!(differing.is_empty(), "copies differ: {differing:?}");
+    }
+
+    /// Waits until every op has its answer.
+    pub(crate) fn finish_ops(&mut self) {
         let limit = self.node().now() + Span::from_secs(30);
         while !self.under_way.is_empty() && self.node().now() < limit {
             self.steps(1);
         }
         assert!(self.under_way.is_empty(), "every op is answered: {:?}", self.under_way);
-        self.read_everything();
-        let differing = self.node().cluster().copies_that_differ();
-        assert!(differing.is_empty(), "copies differ: {differing:?}");
     }
 
     /// What keeps the node from being clean.
@@ -374,7 +392,7 @@ impl Known {
 }
 
 /// What a write puts into a block: its stamp first, then what only this block and stamp have.
-fn contents(object: u64, block: u32, stamp: u64) -> Vec<u8> {
+pub(crate) fn contents(object: u64, block: u32, stamp: u64) -> Vec<u8> {
     let mut bytes = stamp.to_le_bytes().to_vec();
     let seed = stamp ^ object << 40 ^ u64::from(block) << 32;
     bytes.extend(paged::api::pattern(seed, 0, u64::from(BLOCK) - 8));

@@ -1,6 +1,7 @@
 //! Levels, refusals and the published walk.
 
 mod refusals;
+mod restored;
 mod walk;
 
 use super::*;

@@ -16,7 +16,8 @@ pub use op::Wait;
 pub use restart::{RestartFault, RestartProgress};
 
 use super::api::{
-    Answer, Ask, Completion, Io, IoDone, IoId, Lane, Limits, Op, OpError, Outbox, Stages, Target,
+    Answer, Ask, Cause, Completion, Io, IoDone, IoId, Lane, Limits, Op, OpError, Outbox, Stages,
+    Target,
 };
 use super::contents::Needs;
 use super::ids::{CheckpointId, PageNo};
@@ -264,6 +265,16 @@ impl<T: Copy> PagedStore<T> {
     /// How far the restart is, while it runs.
     pub fn restart_progress(&self) -> Option<RestartProgress> {
         self.restart.as_ref().map(|restart| restart.progress())
+    }
+
+    /// On whose behalf a request goes that has not been answered.
+    pub fn cause(&self, id: IoId) -> Cause {
+        match self.ios.at(id.0) {
+            Purpose::LogWrite(_) | Purpose::LogFlush(_) => Cause::Log,
+            Purpose::Load(_) | Purpose::OwnWrite(_) | Purpose::OwnRead(..) => Cause::Op,
+            Purpose::Checkpoint(_) | Purpose::Discard(_) => Cause::Checkpoint,
+            Purpose::Restart(_) => Cause::Restart,
+        }
     }
 
     /// Which step the running checkpoint is at.

@@ -19,10 +19,27 @@ impl Engine {
     pub(super) fn config_show(&self, who: Option<Who>) -> Result<Answer, Refusal> {
         let rows = match who {
             Some(Who::Osd(osd)) => self.in_force(self.known_osd(osd)?),
+            Some(who) => self.section(Some(who)),
+            None => self.section(None),
+        };
+        Ok(Answer::Config(ConfigRows { rows }))
+    }
+
+    /// What somebody set, for everybody or for one section, with what of it cannot stand.
+    fn section(&self, who: Option<Who>) -> Vec<ConfigRow> {
+        let mut rows = match who {
             Some(who) => self.set_rows(|origin| section_of(origin, ANY) == Some(who)),
             None => self.set_rows(|_| true),
         };
-        Ok(Answer::Config(ConfigRows { rows }))
+        let left_out = self.settings.left_out.iter().map(|left_out| ConfigRow {
+            who: left_out.scope.to_string(),
+            option: left_out.option.clone(),
+            value: left_out.value.clone(),
+            origin: format!("{}, left out", Origin::Stored(left_out.scope)),
+            after_restart: None,
+        });
+        rows.extend(left_out.filter(|row| who.is_none_or(|who| row.who == who.to_string())));
+        rows
     }
 
     /// Every option of one OSD.
@@ -106,6 +123,9 @@ impl Engine {
 
     pub(super) fn config_remove(&mut self, who: Who, option: &str, level: Level) -> Executed {
         self.check_section(who)?;
+        if level == Level::Stored && self.is_left_out(who, option) {
+            return self.forget_left_out(who, option);
+        }
         let id = self.settings.levels.option(option)?;
         let targets = self.targets(who, level);
         if !targets.iter().any(|target| self.is_set(*target, id)) {
@@ -120,6 +140,20 @@ impl Engine {
             change = change.and_remove(target, option);
         }
         self.config_change(who, option, None, level, &change)
+    }
+
+    fn is_left_out(&self, who: Who, option: &str) -> bool {
+        self.settings.left_out.iter().any(|left_out| left_out.is_at(scope_of(who), option))
+    }
+
+    /// Takes a value away that was stored and not in force.
+    fn forget_left_out(&mut self, who: Who, option: &str) -> Executed {
+        self.take_changes()?;
+        let scope = scope_of(who);
+        self.settings.stored(scope, option);
+        self.cluster.store_setting(self.now, scope, option, None, &mut self.effects);
+        let changed = ConfigChanged { level: Level::Stored, altered: Vec::new() };
+        Ok(Outcome::WhenKept(Answer::Changed(changed)))
     }
 
     fn check_section(&self, who: Who) -> Result<(), Refusal> {
@@ -174,6 +208,7 @@ impl Engine {
             return Ok(Outcome::Now(Ok(answer)));
         }
         let (scope, value) = (scope_of(who), value.map(str::to_owned));
+        self.settings.stored(scope, option);
         self.cluster.store_setting(self.now, scope, option, value, &mut self.effects);
         Ok(Outcome::WhenKept(answer))
     }

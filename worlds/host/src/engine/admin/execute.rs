@@ -92,6 +92,15 @@ impl Engine {
 
     /// An OSD of this node.
     pub(super) fn known_osd(&self, osd: OsdId) -> Result<OsdId, Refusal> {
+        match self.cluster.map().is_removed(osd) {
+            false => self.known_number(osd),
+            true => Err(Refusal::not_found(format!("{osd} was removed"))
+                .wants("another OSD, or a disk for this number")),
+        }
+    }
+
+    /// The number of an OSD, also of one that was removed.
+    pub(super) fn known_number(&self, osd: OsdId) -> Result<OsdId, Refusal> {
         let osds = self.cluster.map().osds();
         match osds.get(osd) {
             Some(_) => Ok(osd),

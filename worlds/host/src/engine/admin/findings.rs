@@ -4,12 +4,15 @@ use super::pg_states::PgStates;
 use crate::admin::api::{Health, HealthLevel, Osd};
 use crate::engine::Engine;
 use loadline_base::Span;
-use loadline_osd::OsdId;
+use loadline_cluster::settings::LeftOut;
+use loadline_osd::{Damage, OsdId};
 
 /// An op that takes longer is slow. Ceph warns after 30 s of spinning disks; a client of flash has given up hope by then.
 const SLOW: Span = Span::from_secs(5);
 /// An OSD with more used is nearly full, in percent (`mon_osd_nearfull_ratio` 0.85).
 const NEARLY_FULL: u64 = 85;
+/// From so many percent of its epochs on a cluster is to be replaced in time.
+const MANY_EPOCHS: u32 = 75;
 
 /// What was found, with how bad it is.
 pub(super) struct Findings {
@@ -22,7 +25,11 @@ impl Findings {
         findings.availability(engine, pgs);
         findings.osds(osds);
         findings.room(engine, osds);
+        findings.damage(engine, osds);
         findings.slow_ops(engine);
+        findings.terms(engine);
+        findings.settings(engine);
+        findings.epochs(engine);
         findings
     }
 
@@ -58,6 +65,14 @@ impl Findings {
         if pgs.undersized > 0 {
             let what = are(pgs.undersized, "PG", "has", "have");
             self.warn(format!("{what} fewer copies than wanted"));
+        }
+        if pgs.too_full > 0 {
+            let what = are(pgs.too_full, "PG", "waits", "wait");
+            self.warn(format!("{what} with recovery until an OSD has room"));
+        }
+        if pgs.unfound > 0 {
+            let what = are(pgs.unfound, "object", "is", "are");
+            self.error(format!("{what} unfound: a copy is missing, and no other can be read"));
         }
         if pgs.objects.degraded > 0 {
             let what = are(pgs.objects.degraded, "copy", "is", "are");
@@ -98,6 +113,23 @@ impl Findings {
         }
     }
 
+    fn damage(&mut self, engine: &Engine, osds: &[Osd]) {
+        for osd in osds.iter().map(|osd| OsdId::new(osd.osd)) {
+            let Damage { found, repaired, failed_ops } = engine.cluster.damage(osd);
+            if found > 0 {
+                let what = are(found, "request", "has", "have");
+                let back = are(repaired, "object", "was", "were");
+                self.warn(format!(
+                    "{what} found something unreadable on {osd} since the start; {back} replaced from other copies"
+                ));
+            }
+            if failed_ops > 0 {
+                let what = are(failed_ops, "op", "has", "have");
+                self.error(format!("{what} failed on {osd}: no copy of the object can be read"));
+            }
+        }
+    }
+
     fn slow_ops(&mut self, engine: &Engine) {
         let ages = engine.cluster.open_ops().into_iter().map(|op| engine.now.since(op.issued));
         let slow: Vec<Span> = ages.take_while(|age| *age > SLOW).collect();
@@ -105,6 +137,34 @@ impl Findings {
             let what = are(slow.len() as u64, "op", "waits", "wait");
             let seconds = oldest.as_secs_f64();
             self.warn(format!("{what} for more than 5 s, the oldest for {seconds:.0} s"));
+        }
+    }
+
+    /// What of priorities and duration limits is not carried out.
+    fn terms(&mut self, engine: &Engine) {
+        for sentence in engine.terms_left_out() {
+            self.warn(sentence.to_owned());
+        }
+        let ended = engine.health.rates().per_second(|counts| counts.over_limit);
+        if ended > 0.0 {
+            self.warn(format!(
+                "the disks end {ended:.1} requests per second for their duration limit; each goes again without one"
+            ));
+        }
+    }
+
+    fn settings(&mut self, engine: &Engine) {
+        for LeftOut { scope, option, value, why } in &engine.settings.left_out {
+            self.warn(format!("{option} = {value}, stored for {scope}, is left out: {why}"));
+        }
+    }
+
+    fn epochs(&mut self, engine: &Engine) {
+        let used = engine.cluster.epochs_used_percent();
+        if used >= MANY_EPOCHS {
+            self.warn(format!(
+                "{used} % of the map's epochs are used, and with the last ones the cluster ends: move its images to a new one"
+            ));
         }
     }
 }

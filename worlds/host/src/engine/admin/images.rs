@@ -34,7 +34,7 @@ impl Engine {
         };
         Image {
             name: image.name.clone(),
-            pool: self.cluster.map().pools()[image.pool].spec.name.clone(),
+            pool: self.cluster.map().pools()[&image.pool].spec.name.clone(),
             size_bytes: image.size,
             object_bytes: image.object_bytes,
             parent: image.parent.and_then(|parent| self.shown_parent(parent)),
@@ -50,7 +50,7 @@ impl Engine {
 
     pub(super) fn image_create(&mut self, asked: &ImageAsked) -> Executed {
         let pool = self.pool_for(asked.pool.as_deref())?;
-        let of_pool = self.cluster.map().pools()[pool].spec.object_bytes;
+        let of_pool = self.cluster.map().pools()[&pool].spec.object_bytes;
         let object_bytes = asked.object_bytes.unwrap_or(of_pool);
         self.image_change(|images| {
             images.create(&asked.name, pool, asked.size_bytes, object_bytes).map(drop)
@@ -60,10 +60,10 @@ impl Engine {
     /// The pool that was named, or the only one.
     fn pool_for(&self, name: Option<&str>) -> Result<PoolId, Refusal> {
         let pools = self.cluster.map().pools();
-        match (name, pools.len()) {
-            (Some(name), _) => self.pool_of(name),
-            (None, 1) => Ok(PoolId::new(0)),
-            (None, _) => {
+        match (name, pools.len(), pools.keys().next()) {
+            (Some(name), ..) => self.pool_of(name),
+            (None, 1, Some(only)) => Ok(*only),
+            (None, ..) => {
                 let names: Vec<&str> = pools.values().map(|pool| pool.spec.name.as_str()).collect();
                 Err(Refusal::bad("the image has no pool").wants(names.join(" or ")))
             }

@@ -75,7 +75,7 @@ impl Engine {
     }
 
     pub(super) fn osd_replace(&mut self, ticket: Ticket, osd: OsdId, asked: OsdAsked) -> Executed {
-        self.known_osd(osd)?;
+        self.known_number(osd)?;
         let OsdAsked { path, size_bytes } = asked;
         let size = size_of(size_bytes)?;
         if self.cluster.map().osds()[osd].up || self.cluster.osd(osd).is_opening() {
@@ -173,7 +173,7 @@ impl Engine {
                 self.make_osd()
             }
             Some(osd) => {
-                self.known_osd(osd)?;
+                self.known_number(osd)?;
                 let runs = self.cluster.map().osds()[osd].up || self.cluster.osd(osd).is_opening();
                 if runs || self.disks.of[osd].reopen {
                     return Err(Refusal::conflict(format!("{osd} has come up with its own disk")));

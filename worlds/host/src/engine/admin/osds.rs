@@ -8,6 +8,7 @@ use crate::admin::api::{Answer, Osd, OsdMove, Osds, Refusal};
 use crate::engine::Engine;
 use loadline_base::Bytes;
 use loadline_cluster::OsdState;
+use loadline_cluster::settings::Scope;
 use loadline_osd::{OsdId, Space};
 use loadline_store::paged::LogMode;
 
@@ -21,7 +22,8 @@ impl Engine {
 
     pub(super) fn shown_osds(&mut self) -> Vec<Osd> {
         self.note_changes();
-        let ids: Vec<OsdId> = self.disks.of.ids().collect();
+        let map = self.cluster.map();
+        let ids = self.disks.of.ids().filter(|osd| !map.is_removed(*osd)).collect::<Vec<_>>();
         ids.into_iter().map(|osd| self.shown_osd(osd)).collect()
     }
 
@@ -110,7 +112,7 @@ impl Engine {
         Ok(Outcome::WhenKept(DONE))
     }
 
-    /// Forgets the last OSD. Its disk is left as it is.
+    /// Forgets an OSD. Its disk is left as it is.
     pub(super) fn osd_remove(&mut self, osd: OsdId) -> Executed {
         self.known_osd(osd)?;
         let refused = |error: loadline_cluster::RemoveError| Refusal::conflict(error.to_string());
@@ -121,7 +123,7 @@ impl Engine {
             return Err(Refusal::unavailable(format!("{osd}'s disk is busy: ask again")));
         }
         self.cluster.remove_osd(self.now, osd, &mut self.effects).map_err(refused)?;
-        self.forget_last_osd();
+        self.forget_osd(osd);
         Ok(Outcome::WhenKept(DONE))
     }
 
@@ -130,22 +132,26 @@ impl Engine {
         let is_idle = self.disks.of[osd].in_flight == 0;
         let taken = is_idle && self.cluster.take_back_osd(self.now, osd, &mut self.effects);
         if taken {
-            self.forget_last_osd();
+            self.forget_osd(osd);
         }
         taken
     }
 
-    /// The cluster has one OSD less, whose disk has nothing in flight.
-    fn forget_last_osd(&mut self) {
-        let last = self.disks.of.pop().expect("the cluster had it");
-        let osd = OsdId::from(self.disks.of.len());
-        if let Some(disk) = last.disk {
+    /// The cluster has one OSD less, whose disk has nothing in flight. Numbers at the end go with it.
+    fn forget_osd(&mut self, osd: OsdId) {
+        if let Some(disk) = self.disks.of[osd].disk.take() {
             self.world.remove_disk(disk);
         }
-        self.settings.levels.remove_last_osd();
+        let path = self.disks.of[osd].path.display();
+        tracing::info!(%osd, %path, "is none any more; its disk is left as it is");
+        self.settings.levels.forget_osd(osd);
+        self.settings.left_out.retain(|left_out| left_out.scope != Scope::Osd(osd));
         self.due.retain(|(of, _)| *of != osd);
         self.timers.forget_osd(osd);
-        tracing::info!(%osd, path = %last.path.display(), "is none any more; its disk is left as it is");
+        while self.disks.of.len() > self.cluster.map().osds().len() {
+            self.disks.of.pop();
+            self.settings.levels.remove_last_osd();
+        }
     }
 }
 

@@ -13,6 +13,8 @@ pub(super) struct PgStates {
     pub down: u32,
     pub inactive: u32,
     pub undersized: u32,
+    pub too_full: u32,
+    pub unfound: u64,
     pub all: u32,
 }
 
@@ -31,6 +33,8 @@ impl PgStates {
         self.down += u32::from(pg.down);
         self.inactive += u32::from(!pg.active && !pg.down);
         self.undersized += u32::from(pg.undersized && !pg.down);
+        self.too_full += u32::from(matches!(pg.recovery, Some(RecoveryState::TooFull(_))));
+        self.unfound += pg.unfound;
         let objects = &mut self.objects;
         objects.copies += pg.copies;
         objects.misplaced += pg.progress.misplaced;
@@ -58,6 +62,10 @@ fn in_words(pg: &PgReport) -> String {
         RecoveryState::Running(RecoveryKind::Backfill) => "backfilling",
         RecoveryState::Waiting(RecoveryKind::Log) => "recovery_wait",
         RecoveryState::Waiting(RecoveryKind::Backfill) => "backfill_wait",
+        RecoveryState::TooFull(RecoveryKind::Log) => "recovery_toofull",
+        RecoveryState::TooFull(RecoveryKind::Backfill) => "backfill_toofull",
+        RecoveryState::Unfound(RecoveryKind::Log) => "recovery_unfound",
+        RecoveryState::Unfound(RecoveryKind::Backfill) => "backfill_unfound",
     });
     let flags = [
         (pg.active && pg.clean, "clean"),
@@ -85,6 +93,7 @@ mod tests {
         recovery: None,
         progress: Progress { misplaced: 0, degraded: 0, recovering: 0 },
         copies: 3,
+        unfound: 0,
     };
 
     #[test]
@@ -107,6 +116,11 @@ mod tests {
         check(
             PgReport { remapped: true, recovery: running, ..unclean },
             "active+remapped+backfilling",
+        );
+        let full = Some(RecoveryState::TooFull(backfill));
+        check(
+            PgReport { remapped: true, recovery: full, ..unclean },
+            "active+remapped+backfill_toofull",
         );
         let waiting = Some(RecoveryState::Waiting(backfill));
         check(

@@ -1,10 +1,10 @@
-//! Pools: what there are, and one more.
+//! Pools: what there are, one more, one less.
 
 use super::Outcome;
 use super::execute::{DONE, Executed};
 use crate::admin::api::{Answer, Pool, PoolAsked, Pools, Refusal};
 use crate::engine::Engine;
-use loadline_cluster::{PoolId, PoolSpec};
+use loadline_cluster::{PoolId, PoolInUse, PoolSpec};
 
 /// More placement groups than this per OSD cost more upkeep than they spread.
 const PGS_PER_OSD_MAX: u32 = 256;
@@ -18,7 +18,7 @@ impl Engine {
             name: pool.spec.name.clone(),
             pgs: pool.spec.pgs,
             copies: pool.spec.copies,
-            images: images.list().filter(|image| image.pool == id).count() as u32,
+            images: images.list().filter(|image| image.pool == *id).count() as u32,
         });
         Answer::Pools(Pools { pools: pools.collect() })
     }
@@ -26,7 +26,8 @@ impl Engine {
     pub(super) fn pool_create(&mut self, asked: PoolAsked) -> Executed {
         let PoolAsked { name, pgs, copies } = asked;
         self.check_pool_name(&name)?;
-        let osds = self.cluster.map().osds().len() as u32;
+        let map = self.cluster.map();
+        let osds = map.osds().ids().filter(|osd| !map.is_removed(*osd)).count() as u32;
         let copies = copies.unwrap_or(self.config.copies.min(osds));
         if !(1..=osds).contains(&copies) {
             let error = format!("{copies} copies have no place on {osds} OSDs");
@@ -59,19 +60,22 @@ impl Engine {
         }
     }
 
-    /// Pools stay: their placement groups are numbered through, without gaps.
-    pub(super) fn pool_remove(&self, name: &str) -> Executed {
-        self.pool_of(name)?;
-        Err(Refusal::conflict(format!(
-            "pool {name} stays: pools cannot be removed; an empty one holds nothing and costs little"
-        )))
+    /// Removes a pool that holds nothing any more.
+    pub(super) fn pool_remove(&mut self, name: &str) -> Executed {
+        let pool = self.pool_of(name)?;
+        let refused = |why: PoolInUse| Refusal::conflict(format!("pool {name} stays: {why}"));
+        self.cluster.may_remove_pool(pool).map_err(refused)?;
+        self.take_changes()?;
+        tracing::info!(name, "the pool is removed");
+        self.cluster.remove_pool(self.now, pool, &mut self.effects).map_err(refused)?;
+        Ok(Outcome::WhenKept(DONE))
     }
 
     /// The pool of this name.
     pub(super) fn pool_of(&self, name: &str) -> Result<PoolId, Refusal> {
         let pools = self.cluster.map().pools();
         let found = pools.iter().find(|(_, pool)| pool.spec.name == name);
-        found.map(|(id, _)| id).ok_or_else(|| {
+        found.map(|(id, _)| *id).ok_or_else(|| {
             let names: Vec<&str> = pools.values().map(|pool| pool.spec.name.as_str()).collect();
             Refusal::not_found(format!("there is no pool `{}`", name.escape_debug()))
                 .wants(names.join(" or "))

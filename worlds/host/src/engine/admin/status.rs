@@ -19,7 +19,7 @@ impl Engine {
             health,
             uptime_ns: self.now.since(Time::ZERO).nanos(),
             map_epoch: self.cluster.map().epoch(),
-            io_mode: self.world.mode().to_string(),
+            io_mode: self.io_mode(),
             osd_counts: OsdCounts {
                 total: osds.len() as u32,
                 up: count(|osd| osd.up),

@@ -1,0 +1,104 @@
+//! Pools that go: first from the map, and from the disks when the map without them counts. An OSD that is away keeps its
+//! copies meanwhile; it loses them when it comes back.
+
+use crate::cluster::Cluster;
+use crate::map::PoolId;
+use loadline_base::Time;
+use loadline_osd::{Effect, Event, OsdId, PgId};
+use std::fmt;
+
+/// Why a pool cannot be removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PoolInUse {
+    /// There is no other one.
+    Last,
+    /// It holds so many images.
+    Images(usize),
+    /// Objects of images that are gone are still being removed.
+    Cleaning,
+    /// Ops on it have no reply yet.
+    Ops,
+}
+
+impl fmt::Display for PoolInUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PoolInUse::Last => f.write_str("it is the only one, and images need one"),
+            PoolInUse::Images(1) => f.write_str("it holds an image: remove that first"),
+            PoolInUse::Images(count) => write!(f, "it holds {count} images: remove them first"),
+            PoolInUse::Cleaning => f.write_str(
+                "objects of images that are gone are still being removed from it: ask again",
+            ),
+            PoolInUse::Ops => f.write_str("ops on it are under way: ask again"),
+        }
+    }
+}
+
+impl std::error::Error for PoolInUse {}
+
+impl Cluster {
+    /// Whether a pool can be removed.
+    ///
+    /// # Errors
+    /// [`PoolInUse`]
+    pub fn may_remove_pool(&self, pool: PoolId) -> Result<(), PoolInUse> {
+        if self.map.pools().len() == 1 {
+            return Err(PoolInUse::Last);
+        }
+        let images = self.images();
+        let count = images.list().filter(|image| image.pool == pool).count();
+        if count > 0 {
+            return Err(PoolInUse::Images(count));
+        }
+        // The last job of an image that is gone ends only after its removal is kept.
+        if images.pools().any(|used| used == pool) {
+            return Err(PoolInUse::Cleaning);
+        }
+        let is_here = |pg: PgId| self.map.pool_of(pg).0 == pool;
+        match self.open_ops().iter().any(|issued| is_here(issued.op.pg)) {
+            true => Err(PoolInUse::Ops),
+            false => Ok(()),
+        }
+    }
+
+    /// Removes a pool that holds nothing any more. Its number is not used again, nor are those of its placement groups.
+    ///
+    /// # Errors
+    /// [`PoolInUse`]; nothing has changed then.
+    pub fn remove_pool(
+        &mut self,
+        now: Time,
+        pool: PoolId,
+        fx: &mut Vec<Effect>,
+    ) -> Result<(), PoolInUse> {
+        self.may_remove_pool(pool)?;
+        let pgs = self.map.remove_pool(pool);
+        self.map.next_epoch();
+        for osd in self.osds.ids().collect::<Vec<_>>() {
+            for pg in &pgs {
+                self.step(now, osd, Event::Deactivate(*pg), fx);
+            }
+        }
+        self.durable().has_orphans = true;
+        self.save_map(now, fx);
+        Ok(())
+    }
+
+    /// Deletes copies of placement groups that are none any more, once the map that says so counts: a crash must not bring
+    /// back a pool of which some copies are gone.
+    pub(crate) fn retire_orphans(&mut self, now: Time, fx: &mut Vec<Effect>) {
+        if !self.durable().has_orphans || !self.is_map_committed() {
+            return;
+        }
+        self.durable().has_orphans = false;
+        for osd in self.up_osds().iter() {
+            for pg in self.orphans_of(osd) {
+                self.step(now, osd, Event::Retire(pg), fx);
+            }
+        }
+    }
+
+    fn orphans_of(&self, osd: OsdId) -> Vec<PgId> {
+        self.osds[osd].copies().filter(|pg| !self.map.has_pg(*pg)).collect()
+    }
+}

@@ -1,0 +1,282 @@
+//! Objects that this OSD's disk cannot give: whoever needs them gets them from another copy, and what comes from there
+//! replaces the bad one. Only what no copy can give is an error, and only for who asks for it.
+//!
+//! A copy that could not be read is remembered by the primary, and only until the interval ends: it may be read again some
+//! day. A copy that is not as the log tells is another thing. It says so on its disk before anybody counts on it: before
+//! the bad object goes to make room for the good one, and before a write that it missed is acknowledged.
+
+use crate::access::{Place, Update};
+use crate::commit::{Asker, Commit};
+use crate::disk::{Failure, Touch};
+use crate::event::{DiskFault, Effect};
+use crate::ids::{OsdId, OsdSet, PgId};
+use crate::message::{ClientOp, Data, Message, WriteTag};
+use crate::osd::Osd;
+use crate::pg::{Primary, Reservation};
+use loadline_base::Time;
+use loadline_qos::Urgency;
+use loadline_store::ObjectNo;
+use loadline_store::paged::Edit;
+
+impl Osd {
+    /// A primary could not read its copy for a client: another one gives it back, and the op goes on then.
+    pub(crate) fn read_elsewhere(
+        &mut self,
+        now: Time,
+        op: ClientOp,
+        object: ObjectNo,
+        fx: &mut Vec<Effect>,
+    ) {
+        let pg = op.pg;
+        let primary = self.primary_mut(pg).expect("its ops end with its interval");
+        primary.in_flight -= 1;
+        self.note_unreadable(pg, self.id, object);
+        self.park(now, object, (op, Data::NONE), fx);
+        self.begin_repair(now, pg, fx);
+    }
+
+    /// What was to be pushed cannot be read here, or is not what it should be any more.
+    pub(crate) fn source_unreadable(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        object: ObjectNo,
+        (interval, asker): (u32, Option<Asker>),
+        fx: &mut Vec<Effect>,
+    ) {
+        let Some(here) = self.pg(pg).filter(|here| here.interval == interval) else { return };
+        if here.primary.is_some() {
+            self.own_copy_unreadable(now, pg, object, fx);
+        } else if let Some(asker) = asker {
+            let unreadable = (Message::Unreadable(object), Data::NONE);
+            self.send_as(asker.urgency, asker.osd, pg, unreadable, fx);
+        }
+    }
+
+    /// A primary has to get an object itself before it can push it.
+    fn own_copy_unreadable(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Vec<Effect>) {
+        let this = self.id;
+        self.note_unreadable(pg, this, object);
+        let primary = self.primary_mut(pg).expect("it leads");
+        if let Some(recovering) = primary.recovering.get_mut(&object)
+            && !recovering.pending.contains(this)
+        {
+            recovering.afterwards = std::mem::replace(&mut recovering.pending, OsdSet::one(this));
+            recovering.steps.clear();
+            self.pull(now, pg, object, fx);
+        }
+        self.begin_repair(now, pg, fx);
+    }
+
+    /// A holder could not read what this primary pulls: the next one is asked.
+    pub(crate) fn pull_failed(
+        &mut self,
+        now: Time,
+        from: OsdId,
+        pg: PgId,
+        object: ObjectNo,
+        fx: &mut Vec<Effect>,
+    ) {
+        let this = self.id;
+        if self.primary(pg).is_none() {
+            return;
+        }
+        self.note_unreadable(pg, from, object);
+        let recovering = self.primary(pg).and_then(|primary| primary.recovering.get(&object));
+        if recovering.is_some_and(|recovering| recovering.pending.contains(this)) {
+            self.pull(now, pg, object, fx);
+        }
+        self.begin_repair(now, pg, fx);
+    }
+
+    /// Whether another copy may give an object.
+    pub(crate) fn can_pull(&self, pg: PgId, object: ObjectNo) -> bool {
+        let this = self.id;
+        self.primary(pg).is_some_and(|primary| primary.holder_of(this, object).is_some())
+    }
+
+    /// Asks a holder for an object that is on its way to this primary.
+    pub(crate) fn pull(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Vec<Effect>) {
+        let this = self.id;
+        match self.primary(pg).and_then(|primary| primary.holder_of(this, object)) {
+            Some(holder) => self.send(holder, pg, Message::Pull(object), fx),
+            None => self.nobody_gives(now, pg, object, fx),
+        }
+    }
+
+    /// Whether an object may be pushed from here: a disk that gives something may not give what should be there.
+    pub(crate) fn may_give(&self, pg: PgId, object: ObjectNo) -> bool {
+        let this = self.id;
+        let Some(here) = self.pg(pg) else { return false };
+        let is_missed = here.primary.as_ref().is_some_and(|primary| primary.misses(this, object));
+        !here.lacks.contains(&object) && !is_missed
+    }
+
+    fn note_unreadable(&mut self, pg: PgId, osd: OsdId, object: ObjectNo) {
+        let this = self.id;
+        let here = self.pg_mut(pg).expect("it was looked up");
+        if osd == this {
+            here.unreadable.insert(object);
+        }
+        let primary = here.primary.as_mut().expect("only a primary counts on copies");
+        if !primary.misses(osd, object) {
+            primary.note_missing(osd, object);
+            primary.unreadable.entry(object).or_default().insert(osd);
+        }
+    }
+
+    /// Recovers what was found bad while the placement group was thought whole.
+    pub(crate) fn begin_repair(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+        let Some(primary) = self.primary(pg) else { return };
+        if primary.reservation == Reservation::None && !primary.handing_over {
+            self.start_recovery(now, pg, fx);
+        }
+    }
+
+    /// No copy can give an object that is on its way: the ops that wait for it fail, and the rest goes on.
+    fn nobody_gives(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Vec<Effect>) {
+        let recovering = self.end_object(pg, object);
+        let targets = recovering.pending.with(recovering.afterwards);
+        self.give_up(pg, object, targets);
+        for (op, _) in &recovering.parked {
+            self.fail_op(now, op, fx);
+        }
+        self.continue_recovery(now, pg, fx);
+    }
+
+    /// Forgets which copies of an object could not be read, because they may be some day, and remembers who goes without it
+    /// until then.
+    pub(crate) fn give_up(&mut self, pg: PgId, object: ObjectNo, targets: OsdSet) {
+        let this = self.id;
+        let here = self.pg_mut(pg).expect("it leads");
+        let is_gone = here.lacks.contains(&object);
+        let primary = here.primary.as_mut().expect("it leads");
+        let marks = primary.unreadable.remove(&object).unwrap_or_default();
+        for osd in marks.iter() {
+            // What was begun to be replaced is no copy any more.
+            let was_touched = if osd == this { is_gone } else { targets.contains(osd) };
+            if !was_touched {
+                primary.found(osd, object);
+            }
+        }
+        for target in targets.iter().filter(|target| !marks.contains(*target)) {
+            primary.note_missing(target, object);
+        }
+        if primary.missing.values().any(|missing| missing.contains(&object)) {
+            primary.unfound.insert(object);
+        }
+        if !is_gone {
+            here.unreadable.remove(&object);
+        }
+    }
+
+    /// What could be read nowhere, or found no room, is tried once more.
+    pub(crate) fn try_all_again(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+        let Some(primary) = self.primary_mut(pg) else { return };
+        primary.unfound.clear();
+        let stalled = std::mem::take(&mut primary.stalled);
+        self.unpark(now, pg, stalled, fx);
+    }
+}
+
+/// Writes that a copy misses.
+impl Osd {
+    /// A copy could not carry an update out, because the bytes around it cannot be read. From now on it lacks the object,
+    /// and the primary is told as soon as its disk says so. An interval that has ended meanwhile may have begun the next
+    /// with the copy as if it had the update: then it must go.
+    pub(crate) fn update_missed(
+        &mut self,
+        now: Time,
+        primary: Asker,
+        (pg, object): (PgId, ObjectNo),
+        tag: WriteTag,
+        fx: &mut Vec<Effect>,
+    ) {
+        let here = self.pg_mut(pg).filter(|here| here.interval == primary.interval);
+        let Some(here) = here else { return self.stop(DiskFault::Unreadable, fx) };
+        here.lacks.insert(object);
+        here.unreadable.insert(object);
+        let edits = here.save_missed(pg, object);
+        let place = Place { pg, object, offset: 0, length: 0 };
+        let update = Update { edits, ..Update::none(Touch::Nothing) };
+        self.access(now, Urgency::default(), &place, update, Commit::Missed(primary, tag));
+    }
+
+    /// The primary could not carry out its own part of an update: the others' copies count, if there are any.
+    pub(crate) fn own_update_failed(
+        &mut self,
+        now: Time,
+        (pg, object): (PgId, ObjectNo),
+        tag: WriteTag,
+        fx: &mut Vec<Effect>,
+    ) {
+        let (this, interval) = (self.id, self.pg(pg).map_or(0, |here| here.interval));
+        if self.in_flight_mut(tag).is_none() {
+            return self.stop(DiskFault::Unreadable, fx);
+        }
+        if !self.can_pull(pg, object) {
+            return self.end_op(now, tag, Err(Failure::Unreadable), fx);
+        }
+        let primary = self.primary_mut(pg).expect("its ops end with its interval");
+        primary.note_missing(this, object);
+        let asker = Asker { osd: this, interval, urgency: Urgency::default() };
+        self.update_missed(now, asker, (pg, object), tag, fx);
+    }
+
+    /// A copy has noted that it missed an update.
+    pub(crate) fn miss_noted(
+        &mut self,
+        now: Time,
+        primary: Asker,
+        (pg, object): (PgId, ObjectNo),
+        tag: WriteTag,
+        fx: &mut Vec<Effect>,
+    ) {
+        if self.pg(pg).is_none_or(|here| here.interval != primary.interval) {
+            return;
+        }
+        if primary.osd == self.id {
+            return self.write_missed(now, self.id, (pg, object), tag, fx);
+        }
+        self.send(primary.osd, pg, Message::WriteMissed(tag, object), fx);
+    }
+
+    /// A copy has missed a write: it counts as one that has answered, and as one that lacks the object.
+    pub(crate) fn write_missed(
+        &mut self,
+        now: Time,
+        from: OsdId,
+        (pg, object): (PgId, ObjectNo),
+        tag: WriteTag,
+        fx: &mut Vec<Effect>,
+    ) {
+        if self.in_flight_mut(tag).is_none() {
+            return;
+        }
+        let primary = self.primary_mut(pg).expect("its ops end with its interval");
+        primary.note_missing(from, object);
+        self.vote(now, from, tag, fx);
+        self.begin_repair(now, pg, fx);
+    }
+
+    /// What must be on the disk before an object that should be here is replaced: that the copy lacks it. Nothing, if that
+    /// is known there already.
+    pub(crate) fn admit_lack(&mut self, pg: PgId, object: ObjectNo) -> Option<Edit> {
+        let is_durable = self.is_durable();
+        let here = self.pg_mut(pg).expect("the interval was looked up");
+        let is_new = !here.filling && here.lacks.insert(object);
+        (is_new && is_durable).then(|| here.save_lacks(pg, None))
+    }
+}
+
+impl Primary {
+    /// An acting OSD that has `object`, other than this.
+    pub(crate) fn holder_of(&self, this: OsdId, object: ObjectNo) -> Option<OsdId> {
+        self.acting.iter().find(|osd| *osd != this && !self.misses(*osd, object))
+    }
+
+    /// Whether some acting OSD has `object`.
+    pub(crate) fn is_anywhere(&self, object: ObjectNo) -> bool {
+        self.missing.is_empty() || self.acting.iter().any(|osd| !self.misses(osd, object))
+    }
+}

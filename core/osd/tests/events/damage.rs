@@ -1,0 +1,173 @@
+//! Objects that a disk cannot read, and that others need. (Each of these reads stopped its OSD, or was an assertion.)
+
+use crate::bench::{Bench, PG, filling, interval, missing, options, plan};
+use loadline_base::Span;
+use loadline_osd::{Damage, OpKind, RecoveryKind, RecoveryState};
+use loadline_qos::SchedulerKind;
+
+/// Copies on so many OSDs, all with object 1.
+fn copies(osds: u32) -> Bench {
+    let mut bench = Bench::new(osds, plan("quincy", SchedulerKind::Wpq), options());
+    (0..osds).for_each(|osd| bench.fill(osd, &[1]));
+    bench
+}
+
+/// A second object, which this OSD lacks and the others have.
+fn with_a_laggard(bench: &mut Bench, laggard: u32) {
+    (0..3).filter(|osd| *osd != laggard).for_each(|osd| bench.fill(osd, &[2]));
+}
+
+fn ends_well(bench: &mut Bench, osds: &[u32], objects: &[u64]) {
+    bench.check_copies(osds, objects);
+    for osd in osds {
+        assert_eq!(bench.osds[*osd as usize].unfinished(), None, "osd.{osd}");
+    }
+}
+
+#[test]
+fn a_client_reads_what_another_copy_gives_back() {
+    let mut bench = copies(2);
+    bench.activate(PG, interval(2, &[0, 1]));
+    bench.run();
+    bench.spoil(0, 1);
+    bench.op(7, OpKind::Read, 1, 2);
+    bench.check(&[
+        "osd.0: Read of 4096 as client",
+        "osd.0 to osd.1: pull 1",
+        "osd.1: Read of 4096 as background_recovery",
+        "osd.1 to osd.0: push 1",
+        "osd.0: Write of 4096 as background_recovery",
+        "pg 0 recovered in 2",
+    ]);
+    let damage = bench.osds[0].damage();
+    assert_eq!(damage, Damage { found: 1, repaired: 1, failed_ops: 0 });
+    // The owner begins the next interval, and the router sends the op again.
+    bench.activate(PG, interval(3, &[0, 1]));
+    bench.op(7, OpKind::Read, 1, 3);
+    bench.check(&["osd.0: Read of 4096 as client", "reply 7"]);
+    ends_well(&mut bench, &[0, 1], &[1]);
+}
+
+/// The primary reads its own copy to push it, and cannot: it pulls another one first.
+#[test]
+fn what_the_primary_cannot_push_it_pulls_before() {
+    let mut bench = copies(3);
+    with_a_laggard(&mut bench, 2);
+    bench.spoil(0, 2);
+    bench.activate(PG, missing(interval(2, &[0, 1, 2]), 2, &[2]));
+    let seen = bench.run();
+    let order = ["osd.0 to osd.1: pull 2", "osd.1 to osd.0: push 2", "osd.0 to osd.2: push 2"];
+    let places = order.map(|line| seen.iter().position(|seen| seen == line).expect("it happens"));
+    assert!(places.is_sorted(), "{seen:?}");
+    assert!(seen.contains(&"pg 0 recovered in 2".to_owned()), "{seen:?}");
+    ends_well(&mut bench, &[0, 1, 2], &[1, 2]);
+}
+
+/// The first holder cannot read what the primary pulls: the second one gives it, and the first gets it back, too.
+#[test]
+fn what_one_holder_cannot_give_another_does() {
+    let mut bench = copies(3);
+    with_a_laggard(&mut bench, 0);
+    bench.spoil(1, 2);
+    bench.activate(PG, missing(interval(2, &[0, 1, 2]), 0, &[2]));
+    let seen = bench.run();
+    let order =
+        ["osd.0 to osd.1: pull 2", "osd.1 to osd.0: unreadable 2", "osd.0 to osd.2: pull 2"];
+    let places = order.map(|line| seen.iter().position(|seen| seen == line).expect("it happens"));
+    assert!(places.is_sorted(), "{seen:?}");
+    assert!(seen.contains(&"osd.0 to osd.1: push 2".to_owned()), "it is repaired: {seen:?}");
+    assert!(seen.contains(&"pg 0 recovered in 2".to_owned()), "{seen:?}");
+    ends_well(&mut bench, &[0, 1, 2], &[1, 2]);
+}
+
+#[test]
+fn a_backfill_goes_on_with_another_copy_of_what_its_primary_cannot_read() {
+    let mut bench = Bench::new(3, plan("quincy", SchedulerKind::Wpq), options());
+    (0..2).for_each(|osd| bench.fill(osd, &[1, 2, 3, 4, 5, 6]));
+    bench.fill(2, &[]);
+    bench.spoil(0, 3);
+    bench.spoil(0, 6);
+    bench.activate(PG, filling(interval(2, &[0, 1]), 2));
+    let seen = bench.run();
+    assert!(seen.contains(&"pg 0 recovered in 2".to_owned()), "{seen:?}");
+    ends_well(&mut bench, &[0, 1, 2], &[1, 2, 3, 4, 5, 6]);
+}
+
+/// No copy can be read: who asks is told, and everything else goes on. A copy that is written anew is a good one.
+#[test]
+fn what_no_copy_can_give_is_an_error_and_only_for_who_asks() {
+    let mut bench = copies(2);
+    bench.activate(PG, interval(2, &[0, 1]));
+    bench.run();
+    (0..2).for_each(|osd| bench.spoil(osd, 1));
+    for op in 7..9 {
+        bench.op(op, OpKind::Read, 1, 2);
+        let seen = bench.run();
+        assert!(seen.contains(&format!("reply {op} failed")), "{seen:?}");
+        assert!(!seen.contains(&"pg 0 recovered in 2".to_owned()), "nothing has changed: {seen:?}");
+        assert_eq!(bench.osds[0].recovery_of(PG), None);
+    }
+    bench.op(9, OpKind::Write, 1, 2);
+    bench.op(10, OpKind::Read, 1, 2);
+    let seen = bench.run();
+    assert!(seen.contains(&"reply 9".to_owned()) && seen.contains(&"reply 10".to_owned()));
+    ends_well(&mut bench, &[0, 1], &[1]);
+}
+
+/// A copy is missing and the only other one cannot be read. The rest of the group is recovered, and this as soon as it can
+/// be read again.
+#[test]
+fn what_nobody_can_give_to_who_lacks_it_is_tried_again() {
+    let mut bench = copies(2);
+    bench.fill(0, &[2, 3, 4]);
+    bench.spoil(0, 2);
+    bench.activate(PG, missing(interval(2, &[0, 1]), 1, &[2, 3, 4]));
+    let seen = bench.run();
+    assert!(seen.contains(&"osd.1 to osd.0: push reply 4".to_owned()), "{seen:?}");
+    assert_eq!(bench.osds[0].recovery_of(PG), Some(RecoveryState::Unfound(RecoveryKind::Log)));
+    assert_eq!(bench.osds[0].unfound(PG), 1);
+    bench.op(7, OpKind::Read, 2, 2);
+    bench.op(8, OpKind::Write, 2, 2);
+    bench.op(9, OpKind::Write, 3, 2);
+    let seen = bench.run();
+    for line in ["reply 7 failed", "reply 8 failed", "reply 9"] {
+        assert!(seen.contains(&line.to_owned()), "{seen:?}");
+    }
+    bench.heal(0, 2);
+    let seen =
+        bench.run_until(bench.now + options().recovery_retry_interval + Span::from_millis(1));
+    assert!(seen.contains(&"pg 0 recovered in 2".to_owned()), "{seen:?}");
+    bench.op(10, OpKind::Read, 2, 2);
+    assert_eq!(bench.osds[0].unfound(PG), 0);
+    bench.run();
+    ends_well(&mut bench, &[0, 1], &[1, 2, 3, 4]);
+}
+
+/// The same under a backfill: what it could not bring is not forgotten, and writes to it do not reach the copy that lacks it.
+#[test]
+fn a_backfill_remembers_what_nobody_could_give() {
+    let mut bench = Bench::new(2, plan("quincy", SchedulerKind::Wpq), options());
+    bench.fill(0, &[1, 2, 3]);
+    bench.fill(1, &[]);
+    bench.spoil(0, 2);
+    bench.activate(PG, filling(interval(2, &[0]), 1));
+    bench.run();
+    let state = bench.osds[0].recovery_of(PG);
+    assert_eq!(state, Some(RecoveryState::Unfound(RecoveryKind::Backfill)));
+    bench.op(7, OpKind::Write, 2, 2);
+    let seen = bench.run();
+    assert!(!seen.contains(&"osd.0 to osd.1: write 2".to_owned()), "{seen:?}");
+    assert!(seen.contains(&"reply 7".to_owned()), "{seen:?}");
+    bench.run_until(bench.now + options().backfill_retry_interval + Span::from_millis(1));
+    ends_well(&mut bench, &[0, 1], &[1, 2, 3]);
+}
+
+#[test]
+fn a_drive_that_cannot_write_stops_its_osd() {
+    let mut bench = copies(1);
+    bench.activate(PG, interval(2, &[0]));
+    bench.wear_out();
+    bench.op(7, OpKind::Write, 1, 2);
+    let stops = "osd.0 stopped: the device could not write";
+    bench.check(&["osd.0: Write of 4096 as client", stops]);
+}

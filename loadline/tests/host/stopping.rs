@@ -1,0 +1,142 @@
+//! A node that is told to stop while clients are at work: whatever was carried out has its answer, also for clients that read
+//! late, and what was answered is there after the next start.
+
+use crate::client::{Connection, Request};
+use crate::node::{IMAGE_BYTES, Node, SMALL};
+use std::collections::BTreeSet;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::thread::ScopedJoinHandle;
+use std::time::Duration;
+
+const BLOCK: u64 = 4096;
+const CLIENTS: u64 = 3;
+/// Requests in flight on each connection.
+const DEPTH: usize = 64;
+/// Stops under load; each meets the clients elsewhere.
+const ROUNDS: u64 = 4;
+
+/// A port that is free, as long as nobody else takes it meanwhile.
+fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap()
+}
+
+/// Writes each block of its part once, until the node ends the connection. Answers the blocks whose writes were answered.
+fn write_until_the_end(mut connection: Connection, part: u64) -> BTreeSet<u64> {
+    let each = IMAGE_BYTES / BLOCK / CLIENTS;
+    let mut next = part * each;
+    let mut written = BTreeSet::new();
+    let mut answered = BTreeSet::new();
+    let mut go_on = || -> io::Result<()> {
+        while connection.in_flight() < DEPTH && next < (part + 1) * each {
+            written.insert((connection.cookie(), next));
+            let data = vec![1 + (next % 255) as u8; BLOCK as usize];
+            connection.send(&Request::Write { offset: next * BLOCK, data })?;
+            next += 1;
+        }
+        let cookie = connection.receive()?.cookie;
+        let block = written.iter().find(|(sent, _)| *sent == cookie).expect("it was sent").1;
+        answered.insert(block);
+        Ok(())
+    };
+    while go_on().is_ok() {}
+    answered
+}
+
+/// Stops nodes under writes; then every block that is there was answered, and every block that was answered is there.
+fn check(tcp: bool) {
+    let folder = tempfile::tempdir().unwrap();
+    for round in 0..ROUNDS {
+        let (dir, address) = (folder.path().join(round.to_string()), free_address());
+        let at = address.to_string();
+        let listen: &[&str] = if tcp { &["--nbd-tcp", &at] } else { &[] };
+        let flags = [&SMALL[..], listen].concat();
+        let node = Node::start(&dir, &flags);
+        let open = || match tcp {
+            true => Connection::open_tcp(address, "vol0").unwrap(),
+            false => Connection::open(&node.socket(), "vol0").unwrap(),
+        };
+        let connections: Vec<Connection> = (0..CLIENTS).map(|_| open()).collect();
+        let answered: BTreeSet<u64> = std::thread::scope(|scope| {
+            let run = |(part, connection): (usize, Connection)| {
+                scope.spawn(move || write_until_the_end(connection, part as u64))
+            };
+            let clients: Vec<ScopedJoinHandle<'_, _>> =
+                connections.into_iter().enumerate().map(run).collect();
+            std::thread::sleep(Duration::from_millis(300 + 100 * round));
+            node.terminate();
+            clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
+        });
+        assert!(!answered.is_empty(), "round {round}: the clients came too late");
+        let node = Node::start(&dir, &SMALL);
+        let mut reader = Connection::open(&node.socket(), "vol0").unwrap();
+        for block in 0..IMAGE_BYTES / BLOCK {
+            let read = Request::Read { offset: block * BLOCK, length: BLOCK as u32 };
+            let found = reader.ask(&read).unwrap();
+            let is_there = found.iter().all(|byte| *byte == 1 + (block % 255) as u8);
+            assert!(is_there || found.iter().all(|byte| *byte == 0), "block {block} is torn");
+            assert_eq!(is_there, answered.contains(&block), "round {round}, block {block}");
+        }
+        node.kill();
+    }
+}
+
+/// Requests that the kernel had already taken in when the node was told to stop were carried out after it had looked for open
+/// ones, and nobody sent their answers.
+#[test]
+fn every_write_that_was_carried_out_is_answered() {
+    check(false);
+}
+
+#[test]
+fn every_write_that_was_carried_out_is_answered_over_tcp() {
+    check(true);
+}
+
+/// The answers are longer than what the kernel holds for a socket: the node ended with the rest of them in its own memory.
+#[test]
+fn a_client_that_reads_late_gets_its_answers() {
+    const READS: u64 = 12;
+    const LENGTH: u32 = 2 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let node = Node::start(&folder.path().join("node"), &SMALL);
+    let mut client = Connection::open(&node.socket(), "vol0").unwrap();
+    client.ask(&Request::Write { offset: 0, data: vec![7; LENGTH as usize] }).unwrap();
+    for _ in 0..READS {
+        client.send(&Request::Read { offset: 0, length: LENGTH }).unwrap();
+    }
+    let patience = Duration::from_secs(20);
+    let open = || node.tell(&["dump", "ops"]) != "none\n";
+    let until = std::time::Instant::now() + patience;
+    while open() {
+        assert!(std::time::Instant::now() < until, "reads take a moment");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            let replies: Vec<_> = (0..READS).map_while(|_| client.receive().ok()).collect();
+            (replies.len() as u64, replies.iter().all(|reply| reply.data.iter().all(|b| *b == 7)))
+        });
+        node.terminate();
+        assert_eq!(reader.join().unwrap(), (READS, true));
+    });
+}
+
+/// A client may say that it sends nothing more and wait for what it asked; its connection was ended at that word.
+#[test]
+fn a_client_that_only_listens_gets_its_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = Node::start(&folder.path().join("node"), &SMALL);
+    let mut client = Connection::open(&node.socket(), "vol0").unwrap();
+    for block in 0..DEPTH as u64 {
+        let data = vec![9; 16 * BLOCK as usize];
+        client.send(&Request::Write { offset: 16 * block * BLOCK, data }).unwrap();
+    }
+    client.say_no_more().unwrap();
+    for _ in 0..DEPTH {
+        client.receive().unwrap();
+    }
+    assert!(client.receive().is_err(), "then the node hangs up");
+    node.stop();
+}

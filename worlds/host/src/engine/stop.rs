@@ -1,0 +1,126 @@
+//! How a node ends: no new work is taken, what is under way ends, everything answered is made durable, and the answers leave.
+//! Each step has its time; what is not done by then is left, and the log says so.
+
+use super::timers::Due;
+use super::{Engine, Speaks};
+use crate::{ListenerId, Signal};
+use loadline_base::{Span, Time};
+
+/// How long a stop waits for open ops and for their durability before it goes on without them.
+const PATIENCE: Span = Span::from_millis(10_000);
+/// How long it then waits for clients to take their answers. One that reads needs milliseconds; one that does not is not
+/// worth more.
+const SENDING: Span = Span::from_millis(5_000);
+/// For so long a client must have been silent before its connection ends: a request that meets a closed TCP connection makes
+/// the kernel reset it, and answers that are still on their way are lost.
+const SILENCE: Span = Span::from_millis(50);
+
+/// How far the end is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stopping {
+    No,
+    /// No new work; open ops may still end.
+    Draining {
+        until: Time,
+    },
+    /// Everything answered is being made durable.
+    Syncing {
+        number: u32,
+        until: Time,
+    },
+    /// Clients take their last answers, and fall silent.
+    Sending {
+        until: Time,
+        silent_at: Time,
+    },
+    Done,
+}
+
+impl Engine {
+    pub(super) fn signalled(&mut self, signal: Signal) {
+        tracing::info!(?signal, "asked to stop");
+        match self.stopping {
+            Stopping::No => self.begin_stop(),
+            _ => {
+                tracing::warn!("asked again: stopping at once, without waiting for open ops");
+                self.stopping = Stopping::Done;
+            }
+        }
+    }
+
+    pub(super) fn begin_stop(&mut self) {
+        if self.is_stopping() {
+            return;
+        }
+        let until = self.now + PATIENCE;
+        self.stopping = Stopping::Draining { until };
+        self.timers.set(until, Due::Stop);
+        let is_nbd = |_: &ListenerId, speaks: &mut Speaks| *speaks == Speaks::Nbd;
+        for (listener, _) in self.listeners.extract_if(.., is_nbd) {
+            self.world.stop_listening(listener);
+        }
+        self.nbd_shut_down();
+    }
+
+    /// Whether no new work is taken any more.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping != Stopping::No
+    }
+
+    /// A client has sent something that nobody reads any more.
+    pub(super) fn heard_while_stopping(&mut self) {
+        if let Stopping::Sending { silent_at, .. } = &mut self.stopping {
+            *silent_at = self.now + SILENCE;
+            self.timers.set(*silent_at, Due::Stop);
+        }
+    }
+
+    /// Takes the next step towards the end, if it is time for one.
+    pub(super) fn stop_settle(&mut self) {
+        match self.stopping {
+            Stopping::Draining { until } if self.is_drained() => {
+                let number = self.cluster.sync(self.now, &mut self.effects);
+                self.stopping = Stopping::Syncing { number, until };
+                self.carry_out();
+                self.syncs_ended();
+            }
+            Stopping::Draining { until } | Stopping::Syncing { until, .. } if until <= self.now => {
+                tracing::warn!("some ops did not end in time; the node ends without their replies");
+                self.begin_to_send();
+            }
+            Stopping::Sending { silent_at, .. } if silent_at <= self.now && self.is_all_sent() => {
+                self.stopping = Stopping::Done;
+            }
+            Stopping::Sending { until, .. } if until <= self.now => {
+                tracing::warn!("some clients did not take their answers in time");
+                self.stopping = Stopping::Done;
+            }
+            _ => {}
+        }
+    }
+
+    /// Everything answered is durable if `number` is the sync that the stop waits for.
+    pub(super) fn stop_synced(&mut self, number: u32) {
+        if matches!(self.stopping, Stopping::Syncing { number: awaited, .. } if awaited == number) {
+            tracing::info!("everything is durable; the node ends");
+            self.begin_to_send();
+        }
+    }
+
+    fn begin_to_send(&mut self) {
+        let is_heard = self.conns.values().any(|speaks| *speaks == Speaks::Nbd);
+        let silent_at = if is_heard { self.now + SILENCE } else { self.now };
+        let until = self.now + SENDING;
+        self.stopping = Stopping::Sending { until, silent_at };
+        self.timers.set(silent_at, Due::Stop);
+        self.timers.set(until, Due::Stop);
+    }
+
+    fn is_drained(&self) -> bool {
+        self.clients.is_empty() && self.admin.nothing_waits()
+    }
+
+    fn is_all_sent(&self) -> bool {
+        self.conns.keys().all(|conn| self.world.queued(*conn) == 0)
+    }
+}

@@ -1,0 +1,167 @@
+//! A disk that is too small for what belongs on it: what is pushed onto it is refused, and goes on when there is room.
+
+use crate::judge::{BLOCK, OSDS, config, disk_of, fresh_disk, settings, stores};
+use loadline_base::{Bytes, Span, Time};
+use loadline_cluster::{PoolId, PoolSpec, Target};
+use loadline_osd::{ClientId, Data, OpKind, OsdId, PgId, RecoveryKind, RecoveryState};
+use loadline_sim::DiskNode;
+use loadline_store::ObjectNo;
+use loadline_store::paged::LogMode;
+use std::ops::Range;
+
+const PGS: u32 = 4;
+const OBJECT_BYTES: u32 = 64 << 10;
+/// What log and recovery area take of each disk is 6 MiB. Of this one 4 MiB are left, 1,000 pages.
+const SMALL: Bytes = Bytes::from_mib(10);
+
+/// A node with so many objects of so many bytes, three quarters of which are on each OSD.
+fn node(objects: u64, bytes: u32) -> DiskNode {
+    let disks = (0..OSDS).map(|osd| fresh_disk(u64::from(osd) + 1)).collect();
+    let started =
+        DiskNode::start(Time::ZERO, &config(&settings()), stores(LogMode::LogOnly), disks);
+    let mut node = started.unwrap_or_else(|(error, _)| panic!("no start: {error}"));
+    let (name, object_bytes) = ("p".into(), u64::from(OBJECT_BYTES));
+    node.create_pool(PoolSpec { name, pgs: PGS, copies: 3, object_bytes, recovery_priority: 0 });
+    for object in 0..objects {
+        assert!(op(&mut node, OpKind::Write, object, 0, bytes), "there is room");
+    }
+    assert!(node.run_until(is_whole));
+    node
+}
+
+/// Carries an op out. Returns whether it was answered with what was asked for.
+fn op(node: &mut DiskNode, kind: OpKind, object: u64, offset: u32, length: u32) -> bool {
+    let bytes = vec![1 + (object % 255) as u8; length as usize];
+    let target = Target {
+        client: ClientId::new(0),
+        kind,
+        traced: false,
+        background: false,
+        pool: PoolId::new(0),
+        object: ObjectNo(object),
+        offset,
+        length,
+    };
+    let data = if kind == OpKind::Write { Data::new(bytes.clone()) } else { Data::NONE };
+    let id = node.issue(&target, data);
+    let limit = node.now() + Span::from_secs(5);
+    let answered = |node: &DiskNode| node.replies.iter().any(|reply| reply.op == id);
+    node.run_until(|node| answered(node) || node.now() > limit);
+    let replies = std::mem::take(&mut node.replies);
+    let reply = replies.into_iter().find(|reply| reply.op == id);
+    reply.is_some_and(|reply| match kind {
+        OpKind::Read => reply.result.is_ok_and(|read| read.into_vec() == bytes),
+        _ => reply.result.is_ok(),
+    })
+}
+
+fn run_for(node: &mut DiskNode, span: Span) {
+    let until = node.now() + span;
+    node.run_until(|node| node.now() > until);
+}
+
+fn is_whole(node: &DiskNode) -> bool {
+    node.is_clean() && node.is_map_committed()
+}
+
+/// The groups whose recovery waits for room, by kind.
+fn too_full(node: &mut DiskNode, kind: RecoveryKind) -> usize {
+    let state = Some(RecoveryState::TooFull(kind));
+    let recovery = (0..PGS).map(|pg| node.cluster().pg_report(PgId::new(pg)).recovery);
+    recovery.filter(|recovery| *recovery == state).count()
+}
+
+/// Gives an OSD the small disk instead of its own, and waits until it is as full as it may be.
+fn fill_small(node: &mut DiskNode, osd: OsdId) {
+    node.take_down(osd);
+    node.replace(osd, disk_of(SMALL, 99));
+    node.open(osd);
+    run_for(node, Span::from_secs(20));
+    assert_eq!(node.cluster().fault(osd), None, "the OSD goes on");
+    assert!(too_full(node, RecoveryKind::Backfill) > 0, "the rest waits for room");
+}
+
+fn free_percent(node: &mut DiskNode, osd: OsdId) -> u64 {
+    let space = node.cluster().osd(osd).space().expect("its disk is open");
+    space.free * 100 / space.total
+}
+
+/// The push that took the last page stopped its OSD, and what came next stopped it again.
+fn refused_until_there_is_room(objects: u64, bytes: u32, free: Range<u64>) {
+    let mut node = node(objects, bytes);
+    let small = OsdId::new(2);
+    fill_small(&mut node, small);
+    let found = free_percent(&mut node, small);
+    assert!(free.contains(&found), "{found} % are free");
+    for object in 0..objects {
+        assert!(op(&mut node, OpKind::Read, object, 0, bytes), "object {object} is served");
+    }
+    // There is room for what an OSD must always be able to write down.
+    node.take_down(small);
+    node.open(small);
+    run_for(&mut node, Span::from_secs(1));
+    assert_eq!(node.cluster().fault(small), None, "it starts again");
+    for object in 8..objects {
+        assert!(op(&mut node, OpKind::Remove, object, 0, 0), "removals need no room");
+    }
+    run_for(&mut node, Span::from_secs(1));
+    node.check_fullness();
+    assert!(node.run_until(is_whole), "it goes on");
+    assert_eq!(node.cluster().fault(small), None);
+    assert_eq!(node.cluster().copies_that_differ(), []);
+    node.take_down(OsdId::new(0));
+    for object in 0..8 {
+        assert!(op(&mut node, OpKind::Read, object, 0, bytes), "object {object} is there");
+    }
+}
+
+/// A disk keeps 3 % for itself.
+#[test]
+fn small_objects_are_refused_until_there_is_room() {
+    refused_until_there_is_room(800, 8192, 1..4);
+}
+
+/// The store takes a large object only with 64 pages to spare.
+#[test]
+fn large_objects_are_refused_until_there_is_room() {
+    refused_until_there_is_room(128, OBJECT_BYTES, 4..20);
+}
+
+/// An OSD that came back had forgotten for up to a second that it was too full for backfills.
+#[test]
+fn an_osd_that_comes_back_knows_that_it_is_too_full() {
+    let mut node = node(800, 8192);
+    let small = OsdId::new(2);
+    fill_small(&mut node, small);
+    for object in 0..30 {
+        assert!(op(&mut node, OpKind::Remove, object, 0, 0));
+    }
+    let free = free_percent(&mut node, small);
+    assert!((4..10).contains(&free), "room for pushes, not for backfills: {free} %");
+    let filled = node.cluster().osd(small).received();
+    node.take_down(small);
+    node.open(small);
+    run_for(&mut node, Span::from_millis(500));
+    assert!(node.cluster().backfill_full_osds().contains(small));
+    assert!(too_full(&mut node, RecoveryKind::Backfill) > 0);
+    assert_eq!(node.cluster().osd(small).received(), filled, "nothing was pushed onto it");
+}
+
+/// Writes filled a disk within the second between two looks at how full it is, and the OSD stopped.
+#[test]
+fn a_burst_of_writes_stops_before_the_disk_is_full() {
+    let mut node = node(0, 0);
+    let mut written = 0;
+    let fits = |node: &mut DiskNode, object| {
+        (0..OBJECT_BYTES / BLOCK).all(|block| op(node, OpKind::Write, object, block * BLOCK, BLOCK))
+    };
+    while written < 1_000 && fits(&mut node, written) {
+        written += 1;
+    }
+    assert!((200..1_000).contains(&written), "it holds some objects: {written}");
+    assert!(!node.cluster().full_osds().is_empty() && node.cluster().held_writes() > 0);
+    for osd in (0..OSDS).map(OsdId::new) {
+        assert_eq!(node.cluster().fault(osd), None, "{osd} goes on");
+    }
+    assert!(op(&mut node, OpKind::Read, 0, 0, OBJECT_BYTES), "reads go on");
+}
