@@ -145,8 +145,8 @@ pub(crate) struct RunArgs {
     /// Let a real run destroy what its devices hold
     #[arg(long, requires = "on")]
     pub(crate) overwrite: bool,
-    /// Say what would be run on the disks, and run nothing
-    #[arg(long, requires = "on")]
+    /// Say what would be run, and run nothing
+    #[arg(long)]
     pub(crate) dry_run: bool,
     /// Write the stages of some ops to trace.json, for Perfetto or chrome://tracing
     #[arg(long)]

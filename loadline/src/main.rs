@@ -9,6 +9,7 @@ mod doctor;
 mod drive;
 mod failure;
 mod inspect;
+mod interrupt;
 mod node;
 mod profile;
 mod serve;

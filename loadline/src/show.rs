@@ -12,6 +12,11 @@ pub(crate) fn text(text: &str) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
+/// Prints a line beside the output: how far something is, or a warning. Where nobody reads that, the work goes on.
+pub(crate) fn note(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
 /// Prints one JSON object.
 pub(crate) fn json(value: &Value) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).expect("a JSON value prints");

@@ -2,6 +2,7 @@
 
 use crate::cli::SoakArgs;
 use crate::failure::Failure;
+use crate::interrupt::interruptible;
 use crate::show;
 use loadline_sim::Disks;
 use loadline_sim::soak::{Counts, Outcome, Replay, Row, run, shrink, tell};
@@ -44,13 +45,9 @@ pub(crate) fn carry_out(args: &SoakArgs) -> Result<(), Failure> {
     if let Some(replay) = args.replay {
         return replayed(&replay, args);
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    let set = Arc::clone(&stop);
-    ctrlc::set_handler(move || set.store(true, Ordering::Relaxed))
-        .map_err(|error| Failure::Environment(format!("cannot listen for Ctrl-C: {error}")))?;
     let soak = Soak {
         next: AtomicU64::new(args.seed),
-        stop,
+        stop: interruptible()?,
         watch: Stopwatch::start(),
         seconds: args.seconds,
         state: Mutex::new(State::default()),
@@ -76,7 +73,7 @@ fn name_the_seed_of_a_bug() {
     std::panic::set_hook(Box::new(move |info| {
         before(info);
         if let Some(replay) = RUNNING.get() {
-            eprintln!("a bug; it is met again with: {}", command(&replay));
+            show::note(&format!("a bug; it is met again with: {}", command(&replay)));
         }
     }));
 }
@@ -103,7 +100,10 @@ impl Soak {
             if elapsed >= state.last_line + LINE_EVERY {
                 state.last_line = elapsed;
                 let Counts { seeds, cuts, kills, .. } = state.counts;
-                eprintln!("{:4} s: {seeds} seeds, {cuts} cuts, {kills} kills", elapsed.as_secs());
+                show::note(&format!(
+                    "{:4} s: {seeds} seeds, {cuts} cuts, {kills} kills",
+                    elapsed.as_secs()
+                ));
             }
         }
     }
@@ -140,11 +140,14 @@ fn failed(
     faults: usize,
     args: &SoakArgs,
 ) -> Result<Failure, Failure> {
-    eprintln!("seed {} fails; looking for a small part of it that fails as well", replay.seed);
+    show::note(&format!(
+        "seed {} fails; looking for a small part of it that fails as well",
+        replay.seed
+    ));
     let fails = |part: &Replay| run_named(part).failure.is_some();
     let small = shrink(replay, lives as u64, faults as u64, fails);
     let outcome = tell(&small);
-    eprintln!("{}", outcome.story.join("\n"));
+    show::note(&outcome.story.join("\n"));
     keep(&outcome, args)?;
     let why = outcome.failure.expect("what it was shrunk to fails");
     Ok(Failure::Damaged(format!("{why}\nIt is met again with: {}", command(&small))))

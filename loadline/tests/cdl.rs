@@ -48,9 +48,15 @@ fn descriptors_are_the_same_in_every_form() {
     let (said, _) = check(folder, "encode T2A.cdl --as t2 -o page", 0);
     assert!(said.contains("cdladm upload --file T2A.cdl DEV"), "{said}");
     assert_eq!(check(folder, "show page", 0).0, text);
+    // cdladm takes no binary page, so its text is to be made first.
+    let (said, _) = check(folder, "encode page --as t2 -o same", 0);
+    let first =
+        "\n  loadline cdl encode page --as cdl -o page.cdl\n  cdladm upload --file page.cdl DEV\n";
+    assert!(said.ends_with(first), "{said}");
     let (hex, _) = check(folder, "encode T2A.cdl --as t2", 0);
     assert!(hex.starts_with("0000  4a 07 00 e4 00 00 00 c0 0a 00 00 00 00 00 00 00\n"), "{hex}");
-    check(folder, "encode page --as cdl -o again.cdl", 0);
+    let (said, _) = check(folder, "encode page --as cdl -o again.cdl", 0);
+    assert!(said.ends_with("\n  cdladm upload --file again.cdl DEV\n"), "{said}");
     assert_eq!(check(folder, "show again.cdl", 0).0, text);
     check(folder, "encode T2B.cdl T2A.cdl --as ata -o log", 0);
     assert_eq!(fs::metadata(folder.join("log")).expect("written").len(), 512);
@@ -107,6 +113,7 @@ fn statistics_come_in_every_form() {
     let percentiles = "0,0,0,0,0,0,15,15,15,15,15,15,15,15,15,15,15";
     let line = format!("4,BE,0,1,28.5,3.7,15,60,37.50,{percentiles}");
     assert_eq!(terse.lines().nth(1), Some(line.as_str()));
+    assert_eq!(check(folder, "stats --head 4 a.log", 0).0, text, "as the script has it");
     let saved = fs::read_to_string(folder.join("priolat.BE.0.1.log")).expect("saved");
     assert_eq!(saved, "15\n60\n");
     let (csv, _) = check(folder, "stats --csv a.log", 0);
@@ -133,6 +140,13 @@ fn logs_without_figures_are_refused() {
         (out.as_str(), error.as_str()),
         ("Log file does not have any priority information\n", "")
     );
+    let (out, error) = check(folder, "stats --json flags.log", 1);
+    let json: Value = serde_json::from_str(&out).expect("JSON, whatever there is to say");
+    assert_eq!((&json["ios"], &json["priorities"]), (&1.into(), &Value::Array(Vec::new())));
+    assert_eq!(error, "error: Log file does not have any priority information\n");
+    let (out, error) = check(folder, "stats --csv flags.log", 1);
+    assert_eq!(out, "");
+    assert_eq!(error, "error: Log file does not have any priority information\n");
     fs::write(folder.join("wrong.log"), format!("{LOG}80, x, 0, 1, 0x0000\n")).expect("a file");
     let (_, error) = check(folder, "stats wrong.log", 2);
     assert!(error.contains("wrong.log: line 5: column 2 is no whole number"), "{error}");

@@ -1,9 +1,12 @@
 //! `loadline cdl bench` and `loadline cdl plot` as people and scripts meet them.
 
 use serde_json::Value;
+use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 fn loadline(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
@@ -120,4 +123,131 @@ fn a_file_is_benchmarked_through_fio() {
     // 16 MiB are 128 blocks, each read once.
     let csv = fs::read_to_string(folder.join("out/baseline/lat_pdf.csv")).unwrap();
     assert_eq!(csv.lines().count(), 128);
+}
+
+/// In the place of fio: two processes of one group that hold what they were given, and do not end by themselves. A shell
+/// gives its background commands no input, but all else that is open.
+const ENDLESS_FIO: &str = "#!/bin/sh
+[ \"$1\" = --version ] && { echo fio-3.36; exit; }
+exec 3<&0
+sleep 600 &
+echo $$ $! > pids.part
+mv pids.part pids
+wait
+";
+
+/// A folder with an endless fio, and a benchmark on a file.
+struct Endless {
+    folder: tempfile::TempDir,
+}
+
+impl Endless {
+    fn new() -> Endless {
+        let folder = tempfile::tempdir().expect("a folder");
+        let fio = folder.path().join("fio");
+        fs::write(&fio, ENDLESS_FIO).unwrap();
+        fs::set_permissions(&fio, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(folder.path().join("file"), vec![7; 1 << 20]).unwrap();
+        Endless { folder }
+    }
+
+    /// The benchmark, under another program or not.
+    fn command(&self, before: &[&str]) -> Command {
+        let line: Vec<&str> = [before, &[env!("CARGO_BIN_EXE_loadline")]].concat();
+        let mut path = OsString::from(self.folder.path());
+        path.push(":");
+        path.push(std::env::var_os("PATH").expect("a path"));
+        let mut command = Command::new(line[0]);
+        command
+            .args(&line[1..])
+            .args(words("cdl bench --dev file --baseline --qds 1 --outdir out"));
+        command.current_dir(self.folder.path()).env("PATH", path).stdin(Stdio::null());
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Starts it, and waits until its fio is at work. The processes of fio come with it.
+    fn begin(&self, before: &[&str]) -> (Child, Vec<u32>) {
+        let pids = self.folder.path().join("out/baseline/1/pids");
+        let _ = fs::remove_file(&pids);
+        let child = self.command(before).spawn().expect("the program starts");
+        wait_until("fio is at work", || pids.exists());
+        let text = fs::read_to_string(pids).unwrap();
+        (child, text.split_whitespace().map(|pid| pid.parse().unwrap()).collect())
+    }
+
+    /// Nobody else can begin in the folder.
+    fn check_busy(&self) {
+        let refused = self.command(&[]).output().expect("the program starts");
+        let says = "error: --outdir: another benchmark, or a fio that one has left behind, is at work in out;";
+        assert!(text(&refused.stderr).starts_with(says), "{}", text(&refused.stderr));
+        assert_eq!(refused.status.code(), Some(1));
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "other processes take their time")]
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..1_000 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("{what}: not within 20 s");
+}
+
+fn send(signal: &str, pid: u32) {
+    let sent = Command::new("kill").args(["-s", signal, &pid.to_string()]).status();
+    assert!(sent.expect("kill runs").success(), "{signal} to {pid}");
+}
+
+/// Whether a process runs; one that only waits to be counted out does not.
+fn is_alive(pid: u32) -> bool {
+    let stat = fs::read_to_string(PathBuf::from(format!("/proc/{pid}/stat"))).unwrap_or_default();
+    let state = stat.rsplit(')').next().and_then(|rest| rest.trim_start().chars().next());
+    state.is_some_and(|state| state != 'Z')
+}
+
+/// SIGTERM once ended the benchmark at once and left fio reading; SIGINT ended the first of fio's processes only.
+#[test]
+fn whoever_ends_the_benchmark_ends_all_of_its_fio() {
+    let bench = Endless::new();
+    for signal in ["TERM", "INT"] {
+        let (child, fio) = bench.begin(&[]);
+        assert!(fio.iter().all(|pid| is_alive(*pid)));
+        bench.check_busy();
+        send(signal, child.id());
+        let ended = child.wait_with_output().unwrap();
+        let says = "interrupted; the same command continues with the steps that are not finished";
+        assert!(text(&ended.stderr).contains(says), "{signal}: {}", text(&ended.stderr));
+        assert_eq!(ended.status.code(), Some(130), "{signal}");
+        wait_until("fio is gone", || fio.iter().all(|pid| !is_alive(*pid)));
+    }
+    let (child, _) = bench.begin(&["nohup"]);
+    send("HUP", child.id());
+    bench.check_busy();
+    send("TERM", child.id());
+    assert_eq!(
+        child.wait_with_output().unwrap().status.code(),
+        Some(130),
+        "nohup outlives a terminal"
+    );
+}
+
+/// Nobody can put fio in order for a benchmark that is killed; but two at once would spoil each other's figures.
+#[test]
+fn a_folder_stays_taken_while_anything_of_its_fio_lives() {
+    let bench = Endless::new();
+    let (mut child, fio) = bench.begin(&[]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for pid in &fio {
+        bench.check_busy();
+        send("KILL", *pid);
+        wait_until("it is gone", || !is_alive(*pid));
+    }
+    let (child, fio) = bench.begin(&[]);
+    send("TERM", child.id());
+    child.wait_with_output().unwrap();
+    wait_until("fio is gone", || fio.iter().all(|pid| !is_alive(*pid)));
 }

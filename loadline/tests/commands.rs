@@ -200,3 +200,61 @@ fn every_command_has_a_form_for_programs() {
     check(&["drive", "show", "hdd-22tb-cdl"], "seek_random_mean_ns");
     check(&["doctor"], "findings");
 }
+
+/// Files that are not there, folders in their place, and empty ones.
+#[test]
+fn what_is_no_such_file_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("empty.toml"), "").unwrap();
+    fs::create_dir(folder.path().join("folder.toml")).unwrap();
+    let check = |arguments: &[&str], code: i32, says: &str| {
+        let output = loadline(folder.path(), arguments);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
+        assert!(text.contains(says), "{arguments:?}: `{text}` should contain `{says}`");
+        assert_eq!(text.lines().count(), 1, "{arguments:?}: {text}");
+    };
+    let places = [
+        ("missing.toml", "missing.toml: cannot be read: No such file"),
+        ("folder.toml", "folder.toml: cannot be read: Is a directory"),
+        ("empty.toml", "empty.toml:1: missing field"),
+    ];
+    for (path, says) in places {
+        check(&["study", "run", path], 2, says);
+        check(&["study", "run", path, "--dry-run"], 2, says);
+        check(&["study", "run", path, "--on", "files:.", "--dry-run"], 2, says);
+        check(&["study", "show", path], 2, says);
+        check(&["drive", "show", path], 2, says);
+        check(&["profile", "show", "balanced", "--drive", path], 2, says);
+        check(&["study", "report", path], 2, &format!("{path} holds no study"));
+        check(&["study", "compare", path, path], 2, &format!("{path} holds no study"));
+    }
+    let on = |place: &'static str| ["study", "run", "recovery-nvme", "--on", place, "--dry-run"];
+    check(&on("files:missing"), 2, "missing is not there; make the folder first");
+    check(&on("files:empty.toml"), 2, "empty.toml is no folder; name one");
+}
+
+#[test]
+fn a_dry_run_says_what_would_be_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = ["study", "run", "cdl-classes", "--repeat", "2", "--dry-run"];
+    let output = loadline(folder.path(), &run);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.starts_with("runs      8: "), "{text}");
+    assert!(text.contains("simulated"), "{text}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is run");
+}
+
+/// Nobody reads how far a command is, as with `2>&1 | head`: it was ended by that, in the middle of its work.
+#[test]
+fn a_command_goes_on_where_nobody_reads_its_progress() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
+    command.args(["study", "run", "cdl-classes", "--quick", "--setups", "neither", "--out", "o"]);
+    command.current_dir(folder.path()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut run = command.spawn().expect("the program starts");
+    drop(run.stderr.take());
+    assert!(run.wait().unwrap().success());
+    assert!(folder.path().join("o/report.html").is_file(), "it came to its end");
+}

@@ -2,7 +2,9 @@
 
 use crate::stats::{Collector, LogStatistics, PriorityName, PriorityStatistics, Scope};
 use loadline_device::Priority;
+use loadline_fio::LogError;
 use std::fs::File;
+use std::io;
 use std::path::Path;
 
 /// Reads of one priority in one log.
@@ -28,15 +30,58 @@ pub struct Figures {
     pub terse: String,
 }
 
-/// The figures of a log, a line of its own for each priority. The error is a sentence.
-pub fn of_log(path: &Path) -> Result<Vec<Figures>, String> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let file = File::open(path).map_err(|error| format!("no {name} ({error})"))?;
+/// Why a log has no figures.
+#[derive(Debug, thiserror::Error)]
+pub enum NoFigures {
+    /// It is not there.
+    #[error("no {name} ({source})")]
+    Missing {
+        /// The log.
+        name: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// It cannot be read, or is no log.
+    #[error("{name}: {source}")]
+    Wrong {
+        /// The log.
+        name: String,
+        /// What is wrong.
+        source: LogError,
+    },
+    /// It holds nothing.
+    #[error("{name} is empty: no read has ended in the time that counts")]
+    Empty {
+        /// The log.
+        name: String,
+    },
+    /// fio was not asked for priorities.
+    #[error("{name} carries no priorities; fio writes them with --log_prio=1")]
+    NoPriorities {
+        /// The log.
+        name: String,
+    },
+}
+
+/// The figures of a log, a line of its own for each priority.
+pub fn of_log(path: &Path) -> Result<Vec<Figures>, NoFigures> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(source) => return Err(NoFigures::Missing { name, source }),
+    };
     let mut collector = Collector::new(Scope::default());
-    collector.read(file).map_err(|error| format!("{name}: {error}"))?;
+    if let Err(source) = collector.read(file) {
+        return Err(NoFigures::Wrong { name, source });
+    }
     let found = collector.finish();
     if found.priorities.is_empty() {
-        return Err(format!("{name} carries no priorities; fio writes them with --log_prio=1"));
+        let is_empty = found.ios == 0;
+        return Err(if is_empty {
+            NoFigures::Empty { name }
+        } else {
+            NoFigures::NoPriorities { name }
+        });
     }
     let mut terse = Vec::new();
     found.write_terse(&mut terse, "").expect("writing to memory");

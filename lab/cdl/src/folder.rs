@@ -1,8 +1,12 @@
-//! The benchmark's folder: where what lies, which steps are finished, and whose folder it is (cdl.md 3.4).
+//! The benchmark's folder: where what lies, which steps are finished, whose folder it is, and who is at work in it
+//! (cdl.md 3.4).
 
-use std::fs;
-use std::io;
+use crate::kept;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
 
 /// The command line, a blank line, fio's normal output. It is put in its place last, so a step that has one is finished.
 pub(crate) const FIO_LOG: &str = "fio.log";
@@ -17,7 +21,9 @@ pub(crate) const FIO_JSON: &str = "fio.json";
 /// The drive's descriptors in words, beside the depths of a workload with limits.
 pub(crate) const DESCRIPTORS: &str = "cdl_descriptors";
 /// Everything that was asked for, so that only the same run goes on in a folder.
-const MANIFEST: &str = "bench.json";
+pub(crate) const MANIFEST: &str = "bench.json";
+/// Whoever runs in the folder holds a lock on this file.
+const LOCK: &str = "bench.lock";
 
 /// What fio's output says of reads begins with this; the figure behind it is reads per second.
 pub(crate) const READ_LINE: &str = "  read: IOPS=";
@@ -26,6 +32,8 @@ pub(crate) const READ_LINE: &str = "  read: IOPS=";
 #[derive(Clone, Debug)]
 pub struct Folder {
     root: PathBuf,
+    /// Held as long as a run is at work here.
+    lock: Option<Arc<File>>,
 }
 
 /// Why a folder cannot take a run.
@@ -40,7 +48,16 @@ pub enum FolderError {
         /// The folder.
         path: PathBuf,
         /// What is in it.
-        why: &'static str,
+        why: String,
+    },
+    /// Somebody else runs in it.
+    #[error(
+        "--outdir: another benchmark, or a fio that one has left behind, is at work in {}; wait for its end, or end it",
+        path.display()
+    )]
+    Busy {
+        /// The folder.
+        path: PathBuf,
     },
     /// It cannot be read or written.
     #[error("{}: {source}", path.display())]
@@ -55,25 +72,33 @@ pub enum FolderError {
 impl Folder {
     /// A folder that is there already, whoever made it.
     pub fn at(root: &Path) -> Folder {
-        Folder { root: root.to_owned() }
+        Folder { root: root.to_owned(), lock: None }
     }
 
-    /// A new folder for the run that `manifest` tells of, or the one in which the same run was begun before.
+    /// A new folder for the run that `manifest` tells of, or the one in which the same run was begun before. Until it and
+    /// all children that [`hold`](Self::hold) it are gone, nobody else can begin there.
     pub fn begin(root: &Path, manifest: &str) -> Result<Folder, FolderError> {
-        let folder = Folder::at(root);
-        let kept = root.join(MANIFEST);
-        if root.exists() {
-            let exists = |why| FolderError::Exists { path: root.to_owned(), why };
-            let found = fs::read_to_string(&kept);
-            let found = found.map_err(|_| exists("it holds no run that could be continued"))?;
-            return match found == manifest {
-                true => Ok(folder),
-                false => Err(exists("it holds a run with other options")),
-            };
+        let exists = |why| FolderError::Exists { path: root.to_owned(), why };
+        if root.exists() && !is_a_runs(root) {
+            return Err(exists("it holds no run that could be continued".to_owned()));
         }
         make(root)?;
-        write(&kept, manifest)?;
-        Ok(folder)
+        let lock = take_lock(root)?;
+        let place = root.join(MANIFEST);
+        match fs::read(&place) {
+            Ok(found) => kept::check_same(&found, manifest).map_err(exists)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => write_whole(&place, manifest)?,
+            Err(error) => return Err(unusable(&place, error)),
+        }
+        Ok(Folder { root: root.to_owned(), lock: Some(Arc::new(lock)) })
+    }
+
+    /// A standard input for a child that holds the lock as long as the child or a child of it lives, even if this program
+    /// is killed. There is nothing to be read from it.
+    pub(crate) fn hold(&self) -> Result<Stdio, FolderError> {
+        let Some(lock) = &self.lock else { return Ok(Stdio::null()) };
+        let again = lock.try_clone().map_err(|source| unusable(&self.root.join(LOCK), source))?;
+        Ok(again.into())
     }
 
     /// The folder itself.
@@ -96,10 +121,23 @@ impl Folder {
         self.root.join("plots")
     }
 
-    /// Whether a step was carried out whole.
+    /// Whether a step was carried out whole, and what all its figures come from is still there.
     pub fn is_finished(&self, workload: &str, depth: u32) -> bool {
-        let log = fs::read_to_string(self.step(workload, depth).join(FIO_LOG));
-        log.is_ok_and(|text| text.contains(READ_LINE))
+        let step = self.step(workload, depth);
+        let log = fs::read_to_string(step.join(FIO_LOG));
+        let has_latencies = fs::metadata(step.join(LAT_LOG)).is_ok_and(|found| found.len() > 0);
+        has_latencies && log.is_ok_and(|text| text.contains(READ_LINE))
+    }
+
+    /// Makes a step's folder. It is not finished from now on: what an earlier run has left counts no more.
+    pub(crate) fn begin_step(&self, workload: &str, depth: u32) -> Result<PathBuf, FolderError> {
+        let step = self.step(workload, depth);
+        make(&step)?;
+        let log = step.join(FIO_LOG);
+        match fs::remove_file(&log) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unusable(&log, error)),
+            _ => Ok(step),
+        }
     }
 
     /// The depths that a workload's folder has, as the scripts see them: names that begin with 1 to 9.
@@ -113,14 +151,57 @@ impl Folder {
     }
 }
 
+/// Whether a run was begun in a folder, if only just: one that was ended at once has left no more than its lock.
+fn is_a_runs(root: &Path) -> bool {
+    if root.join(MANIFEST).exists() {
+        return true;
+    }
+    let Ok(entries) = fs::read_dir(root) else { return false };
+    let ours = [LOCK.to_owned(), format!("{MANIFEST}{PART}")];
+    let mut names = entries.map(|entry| entry.ok()?.file_name().into_string().ok()).peekable();
+    names.peek().is_some() && names.all(|name| name.is_some_and(|name| ours.contains(&name)))
+}
+
+fn take_lock(root: &Path) -> Result<File, FolderError> {
+    let path = root.join(LOCK);
+    let file = File::options().create(true).read(true).append(true).open(&path);
+    let file = file.map_err(|source| unusable(&path, source))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(FolderError::Busy { path: root.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(unusable(&path, source)),
+    }
+}
+
 /// Makes a folder with all above it.
 pub(crate) fn make(path: &Path) -> Result<(), FolderError> {
     fs::create_dir_all(path).map_err(|source| unusable(path, source))
 }
 
-/// Writes a whole file.
+/// Writes a file.
 pub(crate) fn write(path: &Path, text: impl AsRef<[u8]>) -> Result<(), FolderError> {
     fs::write(path, text).map_err(|source| unusable(path, source))
+}
+
+/// How the name of a file ends that is not whole yet.
+const PART: &str = ".part";
+
+/// The name of a file until it is whole.
+pub(crate) fn part_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(PART);
+    name.into()
+}
+
+/// Puts a file in place whole or not at all, whenever this program or the machine stops.
+pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), FolderError> {
+    let part = part_of(path);
+    let written = File::create(&part).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&part, path)
+    });
+    written.map_err(|source| unusable(path, source))
 }
 
 /// What happened to a path.

@@ -7,10 +7,11 @@
 pub mod bench;
 mod figures;
 mod folder;
+mod kept;
 pub mod plot;
 pub mod stats;
 mod workload;
 
-pub use figures::{Figures, of_log};
+pub use figures::{Figures, NoFigures, of_log};
 pub use folder::{Folder, FolderError};
 pub use workload::{Mark, Part, Workload};

@@ -3,8 +3,8 @@
 use super::descriptors::Descriptors;
 use super::progress::Progress;
 use crate::failure::Failure;
+use crate::interrupt::interruptible;
 use crate::show;
-use crate::study::interruptible;
 use clap::Args;
 use loadline_base::Span;
 use loadline_cdl::bench::{
@@ -111,7 +111,7 @@ pub(super) fn carry_out(args: &BenchArgs) -> Result<(), Failure> {
     show::text(&format!("\nDone: `loadline cdl plot {}` draws the results\n", root.display()))
 }
 
-/// Runs it under the eyes of somebody who may press Ctrl-C.
+/// Runs it under the eyes of somebody who may press Ctrl-C, or end it in another way.
 fn run(bench: &Bench<'_>, args: &BenchArgs, progress: &mut Progress) -> Result<(), Failure> {
     let interrupted = interruptible()?;
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -169,13 +169,13 @@ impl BenchArgs {
                 Ok(Ground::Modelled(Modelled { spec, reads, writes, seed: self.seed }))
             }
             Device::Real(path) => {
-                let drive = RealDrive::open(path, order)?;
+                let mut drive = RealDrive::open(path, order)?;
                 if order.has_limits() && !self.dry_run {
                     let file = |file: &Option<PathBuf>, name: &str| {
                         file.clone().unwrap_or_else(|| PathBuf::from(name))
                     };
                     let (t2a, t2b) = (file(&self.t2a, "T2A.cdl"), file(&self.t2b, "T2B.cdl"));
-                    drive.check_descriptors(&[(&t2a, &reads), (&t2b, &writes)])?;
+                    drive.check_descriptors([(&t2a, reads), (&t2b, writes)])?;
                 }
                 Ok(Ground::Real(drive))
             }
@@ -222,10 +222,10 @@ fn page(option: &str, file: Option<&Path>, kind: PageKind, default: Page) -> Res
     let Some(file) = file else { return Ok(default) };
     let wrong = |why: String| Failure::Input(format!("{option} {}: {why}", file.display()));
     match Descriptors::open(file)? {
-        Descriptors::Page(page) if page.kind() == kind => Ok(page),
-        Descriptors::Page(page) => {
-            Err(wrong(format!("it holds page {}, and {kind} is needed", page.kind())))
-        }
+        Descriptors::Text(page) | Descriptors::ModePage(page) => match page.kind() {
+            found if found == kind => Ok(page),
+            found => Err(wrong(format!("it holds page {found}, and {kind} is needed"))),
+        },
         Descriptors::Ata(_) => {
             Err(wrong(format!("an ATA log page; a file of page {kind} is needed")))
         }
@@ -360,7 +360,9 @@ impl From<FolderError> for Failure {
     fn from(error: FolderError) -> Failure {
         match error {
             FolderError::Exists { .. } => Failure::Input(error.to_string()),
-            FolderError::Unusable { .. } => Failure::Environment(error.to_string()),
+            FolderError::Busy { .. } | FolderError::Unusable { .. } => {
+                Failure::Environment(error.to_string())
+            }
         }
     }
 }

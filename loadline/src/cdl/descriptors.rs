@@ -8,8 +8,10 @@ use std::path::Path;
 
 /// What a file holds.
 pub(super) enum Descriptors {
-    /// One set, from a `.cdl` file or a mode page.
-    Page(Page),
+    /// One set, from a `.cdl` file.
+    Text(Page),
+    /// One set, from a mode page.
+    ModePage(Page),
     /// Those of reads and of writes, from an ATA log page.
     Ata(AtaLimits),
 }
@@ -32,7 +34,7 @@ impl Descriptors {
         // The control mode page with a subpage, saved or not; as text it would begin with a J.
         if page_size && bytes[0] & 0x7f == 0x4a {
             let page = Page::from_mode_page(bytes).map_err(|error| error.to_string())?;
-            return Ok(Descriptors::Page(page));
+            return Ok(Descriptors::ModePage(page));
         }
         if bytes.len() == ATA_LOG_BYTES && bytes.contains(&0) {
             let limits = AtaLimits::from_log(bytes).map_err(|error| error.to_string())?;
@@ -45,7 +47,7 @@ impl Descriptors {
                 bytes.len()
             )
         })?;
-        Ok(Descriptors::Page(Page::parse(text).map_err(|error| error.to_string())?))
+        Ok(Descriptors::Text(Page::parse(text).map_err(|error| error.to_string())?))
     }
 }
 

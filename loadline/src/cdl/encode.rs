@@ -50,10 +50,11 @@ enum Form {
 }
 
 pub(super) fn carry_out(args: &EncodeArgs) -> Result<(), Failure> {
-    let pages = args.files.iter().map(|path| open(path)).collect::<Result<Vec<Page>, _>>()?;
-    for (path, page) in args.files.iter().zip(&pages) {
-        judge(args, path, page)?;
+    let inputs = args.files.iter().map(|path| open(path)).collect::<Result<Vec<Input>, _>>()?;
+    for (path, input) in args.files.iter().zip(&inputs) {
+        judge(args, path, &input.page)?;
     }
+    let pages: Vec<Page> = inputs.iter().map(|input| input.page).collect();
     let bytes = encode(args, &pages)?;
     if let Some(output) = &args.output {
         fs::write(output, &bytes).map_err(|error| {
@@ -67,18 +68,42 @@ pub(super) fn carry_out(args: &EncodeArgs) -> Result<(), Failure> {
             _ => hexadecimal(&bytes),
         };
     }
-    if args.output.is_some() {
-        text += "A real drive takes the text file, from cdladm:\n";
-        for file in &args.files {
-            text += &format!("  cdladm upload --file {} DEV\n", file.display());
-        }
+    if let Some(output) = &args.output {
+        text += &upload(args, output, &inputs);
     }
     show::text(&text)
 }
 
-fn open(path: &Path) -> Result<Page, Failure> {
+/// What somebody does who wants a real drive to hold what was encoded: cdladm takes text files only.
+fn upload(args: &EncodeArgs, output: &Path, inputs: &[Input]) -> String {
+    let command = |file: &Path| format!("  cdladm upload --file {} DEV\n", file.display());
+    let mut text = "A real drive takes the text file, from cdladm:\n".to_owned();
+    if let Form::Cdl = args.form {
+        return text + &command(output);
+    }
+    for (path, input) in args.files.iter().zip(inputs) {
+        if input.is_text {
+            text += &command(path);
+        } else {
+            let file = path.with_added_extension("cdl");
+            let (from, to) = (path.display(), file.display());
+            text += &format!("  loadline cdl encode {from} --as cdl -o {to}\n{}", command(&file));
+        }
+    }
+    text
+}
+
+/// A page that is to be encoded.
+struct Input {
+    page: Page,
+    /// Whether its file is one that cdladm takes.
+    is_text: bool,
+}
+
+fn open(path: &Path) -> Result<Input, Failure> {
     match Descriptors::open(path)? {
-        Descriptors::Page(page) => Ok(page),
+        Descriptors::Text(page) => Ok(Input { page, is_text: true }),
+        Descriptors::ModePage(page) => Ok(Input { page, is_text: false }),
         Descriptors::Ata(_) => Err(Failure::Input(format!(
             "{}: an ATA log page, which is encoded already; `loadline cdl show` decodes it",
             path.display()

@@ -56,7 +56,9 @@ pub(super) fn carry_out(args: &PlotArgs) -> Result<(), Failure> {
 impl From<PlotError> for Failure {
     fn from(error: PlotError) -> Failure {
         match error {
-            PlotError::Nothing { .. } => Failure::Input(error.to_string()),
+            PlotError::Nothing { .. } | PlotError::Unusable { .. } => {
+                Failure::Input(error.to_string())
+            }
             _ => Failure::Environment(error.to_string()),
         }
     }

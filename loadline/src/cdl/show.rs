@@ -28,7 +28,7 @@ pub(super) fn carry_out(args: &ShowArgs) -> Result<(), Failure> {
     }
     let held = Descriptors::open(&args.of)?;
     let pages = match &held {
-        Descriptors::Page(page) => vec![*page],
+        Descriptors::Text(page) | Descriptors::ModePage(page) => vec![*page],
         Descriptors::Ata(limits) => {
             let (reads, writes) = limits.to_pages();
             vec![reads, writes]

@@ -5,8 +5,8 @@ use crate::show;
 use clap::Args;
 use loadline_base::Span;
 use loadline_cdl::stats::{
-    Collector, Decimal, FinePercentile, LogStatistics, PriorityName, PriorityStatistics, Scope,
-    fine_percentiles,
+    Collector, Decimal, FinePercentile, LogStatistics, NO_PRIORITIES, PriorityName,
+    PriorityStatistics, Scope, fine_percentiles,
 };
 use loadline_device::Priority;
 use loadline_fio::{LogError, PERCENTILES};
@@ -24,8 +24,8 @@ pub(crate) struct StatsArgs {
     /// One line of comma-separated figures per priority
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     terse: bool,
-    /// First field of each terse line
-    #[arg(long, value_name = "STR", default_value = "", requires = "terse")]
+    /// First field of each terse line; without --terse it changes nothing, as with the script
+    #[arg(long, value_name = "STR", default_value = "")]
     head: String,
     /// Save each priority's latencies, sorted, as priolat.<class>.<level>.<hint>.log beside the first log
     #[arg(long)]
@@ -53,11 +53,8 @@ pub(super) fn carry_out(args: &StatsArgs) -> Result<(), Failure> {
     let scope =
         Scope { from_ms: args.from.nanos() / 1_000_000, fine: !args.percentiles.is_empty() };
     let statistics = collect(&args.logs, scope)?;
-    let mut text = Vec::new();
     if statistics.priorities.is_empty() {
-        statistics.write_text(&mut text)?;
-        show::text(&String::from_utf8_lossy(&text))?;
-        return Err(Failure::Said);
+        return nothing(args, &statistics);
     }
     if args.save_priolat {
         save_latencies(&args.logs[0], &statistics)?;
@@ -68,6 +65,7 @@ pub(super) fn carry_out(args: &StatsArgs) -> Result<(), Failure> {
     if args.csv {
         return show::text(&as_csv(&statistics));
     }
+    let mut text = Vec::new();
     match args.terse {
         true => statistics.write_terse(&mut text, &args.head)?,
         false => statistics.write_text(&mut text)?,
@@ -75,6 +73,18 @@ pub(super) fn carry_out(args: &StatsArgs) -> Result<(), Failure> {
     let mut text = String::from_utf8_lossy(&text).into_owned();
     text += &fine_text(args, &statistics);
     show::text(&text)
+}
+
+/// A log without priorities: people hear it as the script says it, programs get their form with nothing in it.
+fn nothing(args: &StatsArgs, statistics: &LogStatistics) -> Result<(), Failure> {
+    if !args.json && !args.csv {
+        show::text(&format!("{NO_PRIORITIES}\n"))?;
+        return Err(Failure::Said);
+    }
+    if args.json {
+        show::json(&as_json(args, statistics))?;
+    }
+    Err(Failure::Environment(NO_PRIORITIES.to_owned()))
 }
 
 fn collect(logs: &[PathBuf], scope: Scope) -> Result<LogStatistics, Failure> {

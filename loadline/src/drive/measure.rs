@@ -2,8 +2,9 @@
 
 use super::args::MeasureArgs;
 use crate::failure::Failure;
+use crate::interrupt::interruptible;
 use crate::show;
-use crate::study::{interruptible, rfc3339};
+use crate::study::rfc3339;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use loadline_base::{Bytes, Span};
 use loadline_measure::{
@@ -166,7 +167,7 @@ impl Shown {
             // Without a bar a line for every tenth is enough.
             None if (share * 10.0) as u64 != self.told => {
                 self.told = (share * 10.0) as u64;
-                eprintln!("{:3.0} %  {words}", share * 100.0);
+                show::note(&format!("{:3.0} %  {words}", share * 100.0));
             }
             None => {}
         }

@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod compare;
+mod dry;
 mod limits;
 mod progress;
 mod recovery;
@@ -10,7 +11,6 @@ mod run;
 mod shown;
 mod timestamp;
 
-pub(crate) use run::interruptible;
 pub(crate) use timestamp::rfc3339;
 
 use crate::cli::{NameArg, StudyCommand};

@@ -1,6 +1,7 @@
 //! How far the runs have come: a bar in a terminal, plain lines elsewhere.
 
 use super::shown::Shown;
+use crate::show;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use loadline_study::{Advance, Job, Purpose, Sight, Stopwatch};
 use std::io::IsTerminal;
@@ -66,7 +67,7 @@ impl Progress {
 
     fn line(&mut self, text: &str) {
         self.last_line = Stopwatch::start();
-        eprintln!("{text}");
+        show::note(text);
     }
 
     fn name(&self, job: &Job) -> String {

@@ -23,6 +23,7 @@ pub(super) fn study_json(study: &Study) -> serde_json::Value {
         "baseline_s": study.steps.baseline.as_secs_f64(),
         "setups": setups.collect::<Vec<_>>(),
         "sets": sets.collect::<serde_json::Map<_, _>>(),
+        "expects": study.expectations.iter().map(|claim| &claim.text).collect::<Vec<_>>(),
     })
 }
 
@@ -47,6 +48,9 @@ pub(super) fn study_text(study: &Study) -> String {
     }
     for (name, setups) in &study.sets {
         writeln!(text, "set {name}: {}", setups.join(", ")).expect("writing to a string");
+    }
+    for claim in &study.expectations {
+        writeln!(text, "expects: {}", claim.text).expect("writing to a string");
     }
     let rows: Vec<[String; 5]> = study.setups.iter().map(setup_row).collect();
     let head = ["setup", "preset", "scheduler", "profile", "set for it"];

@@ -1,20 +1,20 @@
 //! `loadline study run`
 
+use super::dry;
 use super::progress::Progress;
 use super::shown::Shown;
 use super::timestamp::rfc3339;
 use crate::cli::RunArgs;
 use crate::failure::Failure;
+use crate::interrupt::interruptible;
 use crate::show;
 use loadline_study::{
     CheckpointStudy, Host, HostPlace, InputError, Kind, Library, LimitsStudy, Manifest, Order,
-    Override, Place, RunFacts, RunFolder, Session, SessionError, Study, StudyKind, build_id,
-    describe_real,
+    Override, Place, RunFacts, RunFolder, Session, SessionError, Study, build_id,
 };
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 /// What was meant.
@@ -36,7 +36,7 @@ pub(super) fn carry_out(args: &RunArgs) -> Result<(), Failure> {
 
 fn run<S: Shown>(args: &RunArgs, intent: Intent) -> Result<(), Failure> {
     if args.dry_run {
-        return dry_run(&intent.order);
+        return dry::say::<S>(&intent.order, &intent.folder);
     }
     let interrupted = interruptible()?;
     let folder = RunFolder::at(&intent.folder);
@@ -45,17 +45,15 @@ fn run<S: Shown>(args: &RunArgs, intent: Intent) -> Result<(), Failure> {
     let result = session.conclude()?;
     S::report(&intent.folder, &result, session.facts())?;
     if intent.json {
-        return show::json(&S::summary(&result, session.facts()));
+        show::json(&S::summary(&result, session.facts()))?;
+    } else {
+        let traced = args.trace && intent.folder.join("trace.json").is_file();
+        show::text(&in_words::<S>(&result, session.facts(), &intent.folder, traced))?;
     }
-    let traced = args.trace && intent.folder.join("trace.json").is_file();
-    show::text(&in_words::<S>(&result, session.facts(), &intent.folder, traced))
-}
-
-/// What would be done on the disks; only recovery studies know any.
-fn dry_run(order: &Order) -> Result<(), Failure> {
-    let (study, request) = order.resolve::<Study>()?;
-    let Place::Host(place) = &study.place else { return Ok(()) };
-    show::text(&describe_real(&study, place, &study.plan(&request)))
+    match S::expected(&result).iter().any(|statement| statement.holds == Some(false)) {
+        true => Err(Failure::Said),
+        false => Ok(()),
+    }
 }
 
 impl Intent {
@@ -148,7 +146,7 @@ fn make_runs<S: Shown>(
 ) -> Result<(), Failure> {
     let missing = session.missing();
     if missing.is_empty() {
-        eprintln!("every run is recorded in {}", folder.display());
+        show::note(&format!("every run is recorded in {}", folder.display()));
         return Ok(());
     }
     let mut progress = Progress::new(session.study().names(), missing.len());
@@ -165,15 +163,6 @@ fn make_runs<S: Shown>(
     })
 }
 
-/// A flag that Ctrl-C sets.
-pub(crate) fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let set = Arc::clone(&flag);
-    ctrlc::set_handler(move || set.store(true, Ordering::Relaxed))
-        .map_err(|error| Failure::Environment(format!("cannot listen for Ctrl-C: {error}")))?;
-    Ok(flag)
-}
-
 fn in_words<S: Shown>(result: &S::Result, facts: &RunFacts, folder: &Path, traced: bool) -> String {
     let words = S::words(result);
     let mut text = format!("{}\n\n{}", words.question, S::table(result, width()));
@@ -184,6 +173,14 @@ fn in_words<S: Shown>(result: &S::Result, facts: &RunFacts, folder: &Path, trace
             None => "not tested",
         };
         text += &format!("{mark:<14}{}\n", statement.text);
+    }
+    for statement in S::expected(result) {
+        let mark = match statement.holds {
+            Some(true) => "pass",
+            Some(false) => "FAIL",
+            None => "not tested",
+        };
+        text += &format!("{mark:<14}{} ({})\n", statement.text, statement.detail);
     }
     for warning in words.warnings {
         text += &format!("note: {warning}\n");

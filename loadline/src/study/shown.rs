@@ -1,8 +1,8 @@
 //! What the command line shows of a kind of study.
 
 use loadline_report::{
-    ReportError, checkpoint_table, limits_table, terminal_table, write_checkpoint_report,
-    write_limits_report, write_report,
+    ReportError, checkpoint_table, limits_table, reservation_text, terminal_table,
+    write_checkpoint_report, write_limits_report, write_report,
 };
 use loadline_study::{
     CheckpointRecord, CheckpointResult, CheckpointStudy, LimitsRecord, LimitsResult, LimitsStudy,
@@ -25,6 +25,11 @@ pub(super) trait Shown: StudyKind {
 
     /// The question, and what was found beside the table.
     fn words(result: &Self::Result) -> Words<'_>;
+
+    /// What the study expects of its result, tested.
+    fn expected(_result: &Self::Result) -> &[Statement] {
+        &[]
+    }
 
     /// Whether it ran on this machine's disks.
     fn is_real(_result: &Self::Result) -> bool {
@@ -63,12 +68,16 @@ impl Shown for Study {
     }
 
     fn table(result: &StudyResult, width: usize) -> String {
-        terminal_table(result, width)
+        terminal_table(result, width) + &reservation_text(result, width)
     }
 
     fn words(result: &StudyResult) -> Words<'_> {
         let StudyResult { question, statements, warnings, .. } = result;
         Words { question, statements, warnings }
+    }
+
+    fn expected(result: &StudyResult) -> &[Statement] {
+        &result.expected
     }
 
     fn is_real(result: &StudyResult) -> bool {

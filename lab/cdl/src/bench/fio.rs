@@ -3,12 +3,13 @@
 use super::order::Step;
 use super::real::RealError;
 use super::{BenchError, Stopped};
-use crate::folder::{READ_LINE, unusable};
+use crate::folder::{FIO_LOG, READ_LINE, part_of, unusable};
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// fio's version, as far as it decides about options.
@@ -21,14 +22,16 @@ pub(super) const HINT_SINCE: FioVersion = FioVersion(3, 36);
 /// How often a running fio is looked after.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Runs fio in `place`; its output becomes `log` when it has ended well.
+/// Runs fio in a step's folder; its output becomes the step's `fio.log` when it has ended well. `input` is its standard
+/// input, of which it reads nothing.
 pub(super) fn run(
     step: &Step<'_>,
     place: &Path,
-    log: &Path,
+    input: Stdio,
     watch: &mut dyn FnMut(f64) -> bool,
 ) -> Result<(), BenchError> {
-    let unfinished = log.with_extension("log.part");
+    let log = place.join(FIO_LOG);
+    let unfinished = part_of(&log);
     let cannot = |source: io::Error| unusable(&unfinished, source);
     let mut output = File::create(&unfinished).map_err(cannot)?;
     writeln!(output, "{}\n", step.fio_command()).map_err(cannot)?;
@@ -36,7 +39,7 @@ pub(super) fn run(
     let child = Command::new("fio")
         .args(step.fio_arguments())
         .current_dir(place)
-        .stdin(Stdio::null())
+        .stdin(input)
         .stdout(output)
         .stderr(errors)
         // Ctrl-C is for the benchmark, which ends fio itself.
@@ -44,7 +47,7 @@ pub(super) fn run(
         .spawn();
     let child = child.map_err(|error| RealError::NoFio(error.to_string()))?;
     let seconds = step.order.ramp_seconds + step.order.run_seconds;
-    let status = Running(child).wait(Duration::from_secs(seconds), watch)?;
+    let status = Running { child, ended: false }.wait(Duration::from_secs(seconds), watch)?;
     let text = fs::read_to_string(&unfinished).map_err(cannot)?;
     if !status.success() || !text.contains(READ_LINE) {
         let said = text.lines().skip(2).find(|line| !line.trim().is_empty());
@@ -55,11 +58,15 @@ pub(super) fn run(
             log: unfinished.display().to_string(),
         }));
     }
-    Ok(fs::rename(&unfinished, log).map_err(|source| unusable(log, source))?)
+    Ok(fs::rename(&unfinished, &log).map_err(|source| unusable(&log, source))?)
 }
 
 /// fio under way. Dropping it ends it.
-struct Running(Child);
+struct Running {
+    child: Child,
+    /// Its number may be another's by now.
+    ended: bool,
+}
 
 impl Running {
     #[expect(clippy::disallowed_methods, reason = "a real drive runs in real time")]
@@ -67,11 +74,12 @@ impl Running {
         mut self,
         lasts: Duration,
         watch: &mut dyn FnMut(f64) -> bool,
-    ) -> Result<std::process::ExitStatus, BenchError> {
+    ) -> Result<ExitStatus, BenchError> {
         let began = Instant::now();
         loop {
-            let ended = self.0.try_wait();
+            let ended = self.child.try_wait();
             if let Some(status) = ended.map_err(|error| RealError::NoFio(error.to_string()))? {
+                self.ended = true;
                 return Ok(status);
             }
             let share = began.elapsed().as_secs_f64() / lasts.as_secs_f64();
@@ -85,9 +93,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // One that has ended already cannot be killed, which is as good.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        if self.ended {
+            return;
+        }
+        // fio's jobs are processes of their own, which would read on without the first one. A group that has ended already
+        // cannot be killed, which is as good.
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        let _ = self.child.wait();
     }
 }
 

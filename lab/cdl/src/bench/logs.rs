@@ -1,7 +1,7 @@
 //! The files of one step on the modelled drive: three latency logs, fio's normal output, its JSON+ report.
 
 use super::BenchError;
-use crate::folder::{CLAT_LOG, FIO_JSON, FIO_LOG, LAT_LOG, SLAT_LOG, make, unusable, write};
+use crate::folder::{CLAT_LOG, FIO_JSON, FIO_LOG, LAT_LOG, SLAT_LOG, part_of, unusable, write};
 use loadline_base::Span;
 use loadline_device::Priority;
 use loadline_fio::{Direction, LogLine, LogPriority, LogWriter, ReadJob};
@@ -20,7 +20,6 @@ pub(super) struct Logs {
 
 impl Logs {
     pub(super) fn begin(place: &Path, job: ReadJob) -> Result<Logs, BenchError> {
-        make(place)?;
         let log = |name: &str| {
             let path = place.join(name);
             let file = File::create(&path).map_err(|source| unusable(&path, source))?;
@@ -64,7 +63,8 @@ impl Logs {
         let mut report = Vec::new();
         job.report().write(&mut report).expect("writing to memory");
         write(&place.join(FIO_JSON), report)?;
-        let (unfinished, finished) = (place.join("fio.log.part"), place.join(FIO_LOG));
+        let finished = place.join(FIO_LOG);
+        let unfinished = part_of(&finished);
         write(&unfinished, format!("{command}\n\n{}", job.text()))?;
         Ok(fs::rename(&unfinished, &finished).map_err(|source| unusable(&finished, source))?)
     }

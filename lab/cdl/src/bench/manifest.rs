@@ -25,7 +25,7 @@ pub fn manifest(order: &Order, ground: &Ground) -> String {
     format!("{value:#}\n")
 }
 
-/// Everything that a modelled drive's answers depend on; a real one is what it is.
+/// Everything that a modelled drive's answers depend on; a real one is what it is, but for the descriptors that it was given.
 fn drive(ground: &Ground) -> Value {
     match ground {
         Ground::Modelled(drive) => json!({
@@ -35,6 +35,9 @@ fn drive(ground: &Ground) -> Value {
             "t2a": drive.reads.file(),
             "t2b": drive.writes.file(),
         }),
-        Ground::Real(_) => Value::Null,
+        Ground::Real(drive) => drive.held().map_or(Value::Null, |held| {
+            let [reads, writes] = &held.pages;
+            json!({ "t2a": reads.file(), "t2b": writes.file() })
+        }),
     }
 }

@@ -1,7 +1,8 @@
 //! The benchmark: every workload at every queue depth, on the modelled drive in virtual time or through fio in real time
 //! (cdl.md 3.1 to 3.4).
 //!
-//! A step is finished when its `fio.log` is in place; a run that was interrupted goes on with those that are not.
+//! A step is finished when its `fio.log` is in place and its latencies are there; a run that was interrupted goes on with
+//! those that are not.
 
 mod fio;
 mod logs;
@@ -12,17 +13,20 @@ mod real;
 mod run;
 mod sim;
 mod summary;
+mod switch;
 
 pub use manifest::manifest;
 pub use order::{
     Asked, BS_DEFAULT, Device, Order, OrderError, QDS_DEFAULT, RAMPTIME_DEFAULT, RUNTIME_DEFAULT,
     Step,
 };
-pub use real::{Action, RealDrive, RealError};
+pub use real::{RealDrive, RealError};
 pub use run::{Bench, Ground, News};
 pub use sim::Modelled;
 pub use summary::{StepFigures, step_figures};
+pub use switch::Action;
 
+use crate::figures::NoFigures;
 use crate::folder::FolderError;
 use loadline_base::Time;
 
@@ -39,11 +43,8 @@ pub enum BenchError {
     /// A file could not be read or written.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// The drive ended a read for its time. Like the script's fio, the benchmark does not go on past an error.
-    #[error(
-        "{workload}, QD={depth}: the drive ended a read after {at}: {why}. The benchmark needs descriptors without \
-         abort or complete-unavailable policies, as those of its own T2A page"
-    )]
+    /// The drive ended a read without its data. Like the script's fio, the benchmark does not go on past an error.
+    #[error("{workload}, QD={depth}: the drive ended a read after {at}: {why}")]
     ReadEnded {
         /// The workload's folder.
         workload: &'static str,
@@ -51,7 +52,7 @@ pub enum BenchError {
         depth: u32,
         /// When.
         at: Time,
-        /// How the drive ended it.
+        /// How the drive ended it, and what to do about it.
         why: String,
     },
     /// The real drive, or fio, did not do what it should.
@@ -63,6 +64,6 @@ pub enum BenchError {
         /// The log.
         log: String,
         /// What is wrong.
-        why: String,
+        why: NoFigures,
     },
 }

@@ -5,12 +5,13 @@
 
 use super::fio::{FioVersion, HINT_SINCE};
 use super::order::Order;
+use super::switch::Action;
 use crate::workload::Workload;
 use loadline_device::cdl::Page;
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// The highest loss that the vendor's command allows in NCQ priority mode: 200 stands for 20 % (cdl.md 1.7).
 const NCQ_KNOB: &str = "200";
@@ -22,20 +23,17 @@ pub struct RealDrive {
     /// `/sys/block/<name>/device` of a block device.
     sysfs: Option<PathBuf>,
     fio: FioVersion,
+    /// What it was found to hold, if the run needs limits.
+    held: Option<Held>,
 }
 
-/// Something that is switched before a workload.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// A value for a file of sysfs.
-    Sysfs {
-        /// The file.
-        file: PathBuf,
-        /// 0 or 1.
-        value: u8,
-    },
-    /// A command with its arguments.
-    Command(Vec<String>),
+/// The descriptors that a run with limits has found on its drive.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    /// As `cdladm show` printed them.
+    pub(super) shown: String,
+    /// The page of reads and that of writes, as their files have them: what is printed leaves fractions out.
+    pub(super) pages: [Page; 2],
 }
 
 /// Why the benchmark cannot run on a real drive.
@@ -105,7 +103,7 @@ impl RealDrive {
     pub fn open(path: &Path, order: &Order) -> Result<RealDrive, RealError> {
         let sysfs = sysfs_of(path)?;
         let fio = FioVersion::installed()?;
-        let drive = RealDrive { path: path.to_owned(), sysfs, fio };
+        let drive = RealDrive { path: path.to_owned(), sysfs, fio, held: None };
         for workload in &order.workloads {
             drive.check(workload)?;
         }
@@ -140,22 +138,37 @@ impl RealDrive {
         Err(RealError::Unsupported { path: self.name(), what, why })
     }
 
-    /// Checks that the drive holds the descriptors of two files, each given with its page.
-    pub fn check_descriptors(&self, pages: &[(&Path, &Page)]) -> Result<(), RealError> {
-        let shown = self.descriptors()?;
+    /// Checks that the drive holds the descriptors of two files, each given with its page, and remembers them: a run that
+    /// was interrupted goes on with the same only.
+    pub fn check_descriptors(&mut self, pages: [(&Path, Page); 2]) -> Result<(), RealError> {
+        let shown = self.show()?;
+        self.take_descriptors(shown, pages)
+    }
+
+    fn take_descriptors(
+        &mut self,
+        shown: String,
+        pages: [(&Path, Page); 2],
+    ) -> Result<(), RealError> {
         // The head counts: a page of writes reads like the end of a page of reads with the same descriptors.
         if pages.iter().all(|(_, page)| shown.contains(&page.with_head())) {
+            self.held = Some(Held { shown, pages: pages.map(|(_, page)| page) });
             return Ok(());
         }
-        let upload = |(file, _): &(&Path, &Page)| {
+        let upload = |(file, _): &(&Path, Page)| {
             format!("\n  cdladm upload --file {} {}", file.display(), self.name())
         };
         let commands = pages.iter().map(upload).collect();
         Err(RealError::OtherDescriptors { path: self.name(), commands })
     }
 
+    /// The descriptors that it was found to hold.
+    pub(super) fn held(&self) -> Option<&Held> {
+        self.held.as_ref()
+    }
+
     /// What `cdladm show` prints of the drive.
-    pub fn descriptors(&self) -> Result<String, RealError> {
+    fn show(&self) -> Result<String, RealError> {
         let why = |why: String| RealError::NoCdladm { path: self.name(), why };
         let shown = Command::new("cdladm").arg("show").arg(&self.path).output();
         let shown = shown.map_err(|error| why(error.to_string()))?;
@@ -237,33 +250,6 @@ impl RealDrive {
     }
 }
 
-impl Action {
-    /// Does it; the error is a sentence.
-    fn carry_out(&self) -> Result<(), String> {
-        let failed = |why: String| format!("{self}: {why}");
-        match self {
-            Action::Sysfs { file, value } => {
-                fs::write(file, value.to_string()).map_err(|error| failed(error.to_string()))
-            }
-            Action::Command(words) => {
-                let ended = Command::new(&words[0]).args(&words[1..]).stdin(Stdio::null()).output();
-                let ended = ended.map_err(|error| failed(error.to_string()))?;
-                let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
-                if ended.status.success() { Ok(()) } else { Err(failed(said)) }
-            }
-        }
-    }
-}
-
-impl std::fmt::Display for Action {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Action::Sysfs { file, value } => write!(f, "echo {value} > {}", file.display()),
-            Action::Command(words) => f.write_str(&words.join(" ")),
-        }
-    }
-}
-
 /// Where sysfs tells of a block device; `None` for a file.
 fn sysfs_of(path: &Path) -> Result<Option<PathBuf>, RealError> {
     let wrong = |why: String| RealError::Device { path: path.display().to_string(), why };
@@ -280,61 +266,4 @@ fn sysfs_of(path: &Path) -> Result<Option<PathBuf>, RealError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::workload::Part;
-
-    const NCQ: Workload = Workload::NcqPrio { percentage: 20 };
-    const LIMIT: Workload = Workload::CdlSingle { percentage: 20, descriptor: 1 };
-
-    /// A drive whose folder of sysfs has these attributes, each with a 0 or a 1.
-    fn drive(sysfs: &Path, fio: &str, attributes: &[(&str, u8)]) -> RealDrive {
-        for (name, value) in attributes {
-            fs::write(sysfs.join(name), format!("{value}\n")).expect("a folder of our own");
-        }
-        let fio = FioVersion::parse(fio).expect("a version");
-        RealDrive { path: "/dev/sdX".into(), sysfs: Some(sysfs.to_owned()), fio }
-    }
-
-    #[test]
-    fn a_workload_needs_its_drive_and_its_fio() {
-        let place = tempfile::tempdir().expect("a folder");
-        let refused = |drive: &RealDrive, workload: &Workload, says: &str| {
-            let error = drive.check(workload).expect_err(says).to_string();
-            assert!(error.contains(says), "{error}");
-        };
-        let old =
-            drive(place.path(), "fio-3.35", &[("cdl_supported", 1), ("ncq_prio_supported", 0)]);
-        assert!(old.check(&Workload::Baseline).is_ok());
-        refused(&old, &NCQ, "/dev/sdX does not support NCQ priority: ");
-        refused(&old, &LIMIT, "does not seem to have CDL support: it is 3.35");
-        let new = drive(place.path(), "fio-3.36", &[("ncq_prio_supported", 1)]);
-        assert!(new.check(&NCQ).is_ok() && new.check(&LIMIT).is_ok());
-        let plain = drive(place.path(), "fio-3.36", &[("cdl_supported", 0)]);
-        let split = vec![Part { descriptor: 2, percentage: 10 }];
-        refused(&plain, &Workload::CdlMulti { split }, "/dev/sdX does not support CDL: ");
-    }
-
-    /// The switches of cdl.md 3.2, in its order; a drive without an attribute is not asked for it.
-    #[test]
-    fn switches_are_those_of_the_script() {
-        let place = tempfile::tempdir().expect("a folder");
-        let sysfs = place.path().display().to_string();
-        let check = |drive: &RealDrive, workload: &Workload, wanted: &[&str]| {
-            let actions = drive.actions(workload);
-            let told: Vec<String> =
-                actions.iter().map(|action| action.to_string().replace(&sysfs, "S")).collect();
-            assert_eq!(told, wanted);
-        };
-        let plain = drive(place.path(), "fio-3.36", &[]);
-        check(&plain, &Workload::Baseline, &[]);
-        let drive = drive(place.path(), "fio-3.36", &[("cdl_enable", 0), ("ncq_prio_enable", 0)]);
-        let limits_off = "echo 0 > S/cdl_enable";
-        let ncq_off = ["echo 0 > S/ncq_prio_enable", "sg_sat_set_features --feature=0x56 /dev/sdX"];
-        check(&drive, &Workload::Baseline, &[limits_off, ncq_off[0], ncq_off[1]]);
-        let [on, knob] = ["--feature=0x57", "--feature=0x58 --count=200"]
-            .map(|option| format!("sg_sat_set_features {option} /dev/sdX"));
-        check(&drive, &NCQ, &[limits_off, &on, &knob, "echo 1 > S/ncq_prio_enable"]);
-        check(&drive, &LIMIT, &[ncq_off[0], ncq_off[1], "echo 1 > S/cdl_enable"]);
-    }
-}
+mod tests;

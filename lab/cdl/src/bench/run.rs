@@ -5,7 +5,7 @@ use super::order::{Order, Step};
 use super::real::RealDrive;
 use super::sim::{self, Modelled};
 use super::{BenchError, Stopped};
-use crate::folder::{DESCRIPTORS, FIO_LOG, Folder, make, write};
+use crate::folder::{DESCRIPTORS, Folder, make, write_whole};
 use crate::workload::Workload;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -61,27 +61,25 @@ impl Bench<'_> {
         let mut course = Course::new(&steps, &kept);
         match &self.ground {
             Ground::Modelled(drive) => {
-                self.write_descriptors(|| Ok(drive.descriptors()))?;
+                self.write_descriptors(&drive.descriptors())?;
                 self.in_virtual_time(drive, &mut course, jobs, watch)
             }
             Ground::Real(drive) => {
-                self.write_descriptors(|| drive.descriptors())?;
+                let held = drive.held();
+                assert!(held.is_some() || !self.order.has_limits(), "they are checked before");
+                self.write_descriptors(held.map_or("", |held| &held.shown))?;
                 self.in_real_time(drive, &mut course, watch)
             }
         }
     }
 
-    /// What the drive's descriptors are, beside each workload that uses them.
-    fn write_descriptors(
-        &self,
-        descriptors: impl Fn() -> Result<String, super::RealError>,
-    ) -> Result<(), BenchError> {
+    /// What the drive's descriptors are, beside each workload that uses them. They are those of the folder's run, so a file
+    /// that was lost or emptied becomes what it was.
+    fn write_descriptors(&self, descriptors: &str) -> Result<(), BenchError> {
         for workload in self.order.workloads.iter().filter(|workload| workload.has_limits()) {
             let place = self.folder.workload(workload.folder());
             make(&place)?;
-            if !place.join(DESCRIPTORS).exists() {
-                write(&place.join(DESCRIPTORS), descriptors()?)?;
-            }
+            write_whole(&place.join(DESCRIPTORS), descriptors)?;
         }
         Ok(())
     }
@@ -112,13 +110,15 @@ impl Bench<'_> {
     fn work(&self, drive: &Modelled, steps: &[Step<'_>], team: &Team, sender: &Sender<Word>) {
         while let Some(n) = team.open.get(team.next.fetch_add(1, Ordering::Relaxed)).copied() {
             let step = &steps[n];
-            let place = self.folder.step(step.workload.folder(), step.depth);
             let mut watch = |share: f64| {
                 // Nobody listens any more once the run has failed elsewhere.
                 let _ = sender.send(Word::Share(n, share));
                 !team.halt.load(Ordering::Relaxed)
             };
-            let outcome = sim::run(step, drive, &place, &mut watch);
+            let begun = self.folder.begin_step(step.workload.folder(), step.depth);
+            let outcome = begun
+                .map_err(BenchError::from)
+                .and_then(|place| sim::run(step, drive, &place, &mut watch));
             let failed = outcome.is_err();
             let _ = sender.send(Word::Ended(n, outcome));
             if failed {
@@ -164,9 +164,8 @@ impl Bench<'_> {
                 }
             }
             course.tell_until(n, watch)?;
-            let place = self.folder.step(step.workload.folder(), step.depth);
-            make(&place)?;
-            fio::run(step, &place, &place.join(FIO_LOG), &mut |share| {
+            let place = self.folder.begin_step(step.workload.folder(), step.depth)?;
+            fio::run(step, &place, self.folder.hold()?, &mut |share| {
                 course.shares[n] = share;
                 watch(News::Done(course.done()))
             })?;

@@ -105,6 +105,21 @@ impl Modelled {
     }
 }
 
+/// How a read ended that did not bring its data, and what helps.
+fn said_of(ending: Ending) -> String {
+    let end = match ending {
+        Ending::Good | Ending::MediaError => unreachable!("its data came; the drive has no faults"),
+        Ending::DataUnavailable => "its time ran out, and its data counts as unavailable",
+        Ending::AbortedBefore => "its time ran out before it was begun",
+        Ending::AbortedDuring => "its time ran out while it was carried out",
+        Ending::AbortedInRecovery => "its time ran out while the drive mended an error",
+    };
+    format!(
+        "{end}. The benchmark needs descriptors without abort or complete-unavailable policies, as those of its own T2A \
+         page"
+    )
+}
+
 impl<'a> Loop<'a> {
     fn new(step: &Step<'_>, modelled: &Modelled, logs: &'a mut Logs) -> Loop<'a> {
         let order = step.order;
@@ -204,7 +219,7 @@ impl<'a> Loop<'a> {
                 workload: step.workload.folder(),
                 depth: step.depth,
                 at: finished.at,
-                why: format!("{:?}", finished.outcome),
+                why: said_of(finished.outcome),
             });
         }
         if finished.at < self.ramp_end {

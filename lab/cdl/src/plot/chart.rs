@@ -1,5 +1,6 @@
 //! A chart: curves over queue depth or over latency, as SVG at any size.
 
+use super::groups::Guideline;
 use super::ink::{self, Ink};
 use loadline_draw::{Anchor, Canvas, Scale, text_width, with_style};
 use std::fmt::Write;
@@ -16,8 +17,8 @@ pub(super) struct Chart {
     /// What the values are.
     pub(super) up: &'static str,
     pub(super) curves: Vec<Curve>,
-    /// Limits in milliseconds, drawn across the axis that counts them.
-    pub(super) limits: Vec<u64>,
+    /// Limits, drawn across the axis that counts milliseconds.
+    pub(super) limits: Vec<Guideline>,
 }
 
 /// What lies on the horizontal axis.
@@ -168,8 +169,8 @@ impl Chart {
 
     /// The limits that lie inside the frame.
     fn limits(&self, canvas: &mut Canvas, frame: &Frame, x: &Scale, y: &Scale) {
-        for ms in &self.limits {
-            let (limit, name) = (*ms as f64, format!("limit {ms} ms"));
+        for limit in &self.limits {
+            let (limit, name) = (limit.ms(), format!("limit {limit}"));
             if self.across == Across::Latency && x.ends()[3] >= limit {
                 let at = x.at(limit);
                 canvas.line("limit", (at, frame.top), (at, frame.bottom));

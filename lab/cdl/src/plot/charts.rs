@@ -1,7 +1,8 @@
 //! Which charts there are of what was found: those of the scripts, under the same names (cdl.md 3.7).
 
 use super::chart::{Across, Chart, Curve};
-use super::data::{Group, Results, WorkloadResult};
+use super::data::{Results, WorkloadResult};
+use super::groups::{Group, Guideline};
 use super::ink::Ink;
 use crate::figures::Figures;
 use crate::stats::PriorityName;
@@ -78,7 +79,7 @@ fn of_workload<'a>(
             latency(|figures| figures.mean_ms, "Average latency"),
         ),
         lat_p99: Chart {
-            limits: workload.groups.iter().filter_map(|group| group.limit_ms).collect(),
+            limits: different(workload.groups.iter().filter_map(|group| group.limit)),
             ..chart(
                 "lat_p99",
                 titles.lat_p99,
@@ -92,6 +93,16 @@ fn of_workload<'a>(
             .map(|group| distribution(workload, group, titles.distribution))
             .collect(),
     }
+}
+
+/// Each limit once.
+fn different(limits: impl Iterator<Item = Guideline>) -> Vec<Guideline> {
+    limits.fold(Vec::new(), |mut found, limit| {
+        if !found.contains(&limit) {
+            found.push(limit);
+        }
+        found
+    })
 }
 
 /// Titles of a workload's charts, as the scripts print them.
@@ -181,7 +192,7 @@ fn distribution(workload: &WorkloadResult, group: &Group, title: &'static str) -
         across: Across::Latency,
         up: "Percentage",
         curves: depths.iter().enumerate().map(curve).collect(),
-        limits: group.limit_ms.into_iter().collect(),
+        limits: group.limit.into_iter().collect(),
     }
 }
 

@@ -1,10 +1,9 @@
 //! What a benchmark's folder tells, whoever made it, and what it lacks.
 
-use super::ink::Ink;
-use crate::figures::Figures;
+use super::groups::{Group, Guideline, groups};
+use crate::figures::{Figures, NoFigures, of_log};
 use crate::folder::{DESCRIPTORS, FIO_LOG, Folder, LAT_LOG, READ_LINE};
 use crate::workload::FOLDERS;
-use loadline_device::{Priority, PriorityClass};
 use std::fs;
 
 /// Everything that was found.
@@ -14,6 +13,8 @@ pub(super) struct Results {
     pub(super) facts: Facts,
     /// What is missing, or was left out, and what to do about it.
     pub(super) notes: Vec<String>,
+    /// The note on the first log that is there and has no figures.
+    pub(super) refused: Option<String>,
 }
 
 /// The options of fio that a reader wants to know.
@@ -40,22 +41,6 @@ pub(super) struct DepthResult {
     pub(super) total: f64,
     /// By priority, in the order of their words.
     pub(super) figures: Vec<Figures>,
-}
-
-/// The reads of one priority, in every depth.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Group {
-    pub(super) priority: Priority,
-    /// The title of its block in `randread.csv`.
-    pub(super) title: String,
-    /// How the names of its files end.
-    pub(super) plot_suffix: String,
-    pub(super) csv_suffix: String,
-    /// What a chart of it alone is of.
-    pub(super) subtitle: String,
-    pub(super) ink: Ink,
-    /// Its limit, if it has one and it is known.
-    pub(super) limit_ms: Option<u64>,
 }
 
 impl WorkloadResult {
@@ -90,7 +75,12 @@ impl DepthResult {
 
 /// Reads a folder.
 pub(super) fn read(folder: &Folder) -> Results {
-    let mut results = Results { workloads: Vec::new(), facts: Facts::default(), notes: Vec::new() };
+    let mut results = Results {
+        workloads: Vec::new(),
+        facts: Facts::default(),
+        notes: Vec::new(),
+        refused: None,
+    };
     for workload in FOLDERS {
         if folder.workload(workload).is_dir() {
             results.read_workload(folder, workload);
@@ -115,15 +105,23 @@ impl Results {
         for depth in all {
             match self.read_depth(folder, workload, depth) {
                 Ok(found) => depths.push(found),
-                Err(why) => self.notes.push(format!("{workload}/{depth}: {why}; left out")),
+                Err(why) => self.leave_out(&format!("{workload}/{depth}"), &why),
             }
+        }
+        if depths.is_empty() {
+            return;
         }
         let guidelines = self.guidelines(folder, workload);
         let groups = groups(workload, &depths, &guidelines);
         self.note_strangers(workload, &depths, &groups);
-        if !depths.is_empty() {
-            self.workloads.push(WorkloadResult { folder: workload, depths, groups });
+        self.workloads.push(WorkloadResult { folder: workload, depths, groups });
+    }
+
+    fn leave_out(&mut self, step: &str, why: &NoFigures) {
+        if !matches!(why, NoFigures::Missing { .. }) {
+            self.refused.get_or_insert_with(|| format!("{step}: {why}"));
         }
+        self.notes.push(format!("{step}: {why}; left out"));
     }
 
     fn read_depth(
@@ -131,9 +129,9 @@ impl Results {
         folder: &Folder,
         workload: &str,
         depth: u32,
-    ) -> Result<DepthResult, String> {
+    ) -> Result<DepthResult, NoFigures> {
         let place = folder.step(workload, depth);
-        let figures = crate::figures::of_log(&place.join(LAT_LOG))?;
+        let figures = of_log(&place.join(LAT_LOG))?;
         let text = fs::read_to_string(place.join(FIO_LOG)).unwrap_or_default();
         if self.facts.device.is_empty() {
             self.facts = Facts::of_command(text.lines().next().unwrap_or_default());
@@ -149,8 +147,8 @@ impl Results {
         Ok(DepthResult { depth, total, figures })
     }
 
-    /// The guidelines in milliseconds as the descriptors' file tells them, the first descriptor first.
-    fn guidelines(&mut self, folder: &Folder, workload: &str) -> Vec<Option<u64>> {
+    /// The guidelines as the descriptors' file tells them, the first descriptor first.
+    fn guidelines(&mut self, folder: &Folder, workload: &str) -> Vec<Option<Guideline>> {
         if !workload.starts_with("cdl") {
             return Vec::new();
         }
@@ -161,9 +159,13 @@ impl Results {
             ));
             return Vec::new();
         };
-        let lines = text.lines().filter(|line| line.contains("    duration guideline       :"));
-        let ms = |line: &str| line.split(':').nth(1)?.split_whitespace().next()?.parse().ok();
-        lines.map(ms).collect()
+        let guidelines = Guideline::all_of(&text);
+        if guidelines.is_empty() {
+            self.notes.push(format!(
+                "{workload}/{DESCRIPTORS}: no line \"duration guideline\", so limits are named by their descriptors"
+            ));
+        }
+        guidelines
     }
 
     /// Reads that no plot shows.
@@ -179,80 +181,6 @@ impl Results {
                 }
             }
         }
-    }
-}
-
-/// The kinds of reads that some depth has.
-fn groups(workload: &str, depths: &[DepthResult], guidelines: &[Option<u64>]) -> Vec<Group> {
-    let plain = Priority::default();
-    let all: Vec<Group> = match workload {
-        "baseline" => vec![group(plain, "Baseline", "", "", "", Ink::Baseline)],
-        "ncqprio" => {
-            let high = Priority::new(PriorityClass::RealTime, 0);
-            let text = ["Low Priority I/Os", "High Priority I/Os"];
-            vec![
-                group(plain, "Low priority I/Os", "_lopri", "_lopri", text[0], Ink::Plain),
-                group(high, "High Priority I/Os", "_hipri", "_hipri", text[1], Ink::Marked(0)),
-            ]
-        }
-        _ => limit_groups(guidelines),
-    };
-    let has = |group: &Group| depths.iter().any(|depth| depth.of(group).is_some());
-    let mut found: Vec<Group> = all.into_iter().filter(has).collect();
-    let marked = found.iter_mut().filter(|group| matches!(group.ink, Ink::Marked(_)));
-    for (n, group) in marked.enumerate() {
-        group.ink = Ink::Marked(n);
-    }
-    found
-}
-
-fn limit_groups(guidelines: &[Option<u64>]) -> Vec<Group> {
-    let plain = Priority::default();
-    let no_limit = "No Limit I/Os";
-    let mut groups =
-        vec![group(plain, "No limit I/Os", "_nolimit", "_nolimit", no_limit, Ink::Plain)];
-    for descriptor in 1..=7u8 {
-        let priority = Priority::new(PriorityClass::BestEffort, 0).with_descriptor(descriptor);
-        let limit = guidelines.get(usize::from(descriptor) - 1).copied().flatten();
-        let named = match limit {
-            Some(ms) => group(
-                priority,
-                &format!("{ms}ms limit I/Os"),
-                &format!("_{ms}ms"),
-                &format!("_{ms}"),
-                &format!("{ms} ms Limit I/Os"),
-                Ink::Marked(0),
-            ),
-            None => group(
-                priority,
-                &format!("Descriptor {descriptor} I/Os"),
-                &format!("_descriptor{descriptor}"),
-                &format!("_descriptor{descriptor}"),
-                &format!("I/Os of Descriptor {descriptor}"),
-                Ink::Marked(0),
-            ),
-        };
-        groups.push(Group { limit_ms: limit, ..named });
-    }
-    groups
-}
-
-fn group(
-    priority: Priority,
-    title: &str,
-    plot_suffix: &str,
-    csv_suffix: &str,
-    subtitle: &str,
-    ink: Ink,
-) -> Group {
-    Group {
-        priority,
-        title: title.to_owned(),
-        plot_suffix: plot_suffix.to_owned(),
-        csv_suffix: csv_suffix.to_owned(),
-        subtitle: subtitle.to_owned(),
-        ink,
-        limit_ms: None,
     }
 }
 

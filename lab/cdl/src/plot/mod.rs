@@ -6,6 +6,7 @@
 mod chart;
 mod charts;
 mod data;
+mod groups;
 mod ink;
 mod page;
 mod png;
@@ -14,7 +15,7 @@ mod tables;
 
 pub use chart::Size;
 
-use crate::folder::{Folder, FolderError, make, write};
+use crate::folder::{Folder, FolderError, LAT_LOG, make, write};
 use crate::workload::FOLDERS;
 use std::path::{Path, PathBuf};
 
@@ -28,12 +29,25 @@ pub const SIZE_DEFAULT: Size = Size { width: 860, height: 600 };
 #[derive(Debug, thiserror::Error)]
 pub enum PlotError {
     /// Nothing is there to be plotted.
-    #[error("{}: no results to plot; looked for latency logs as {}/1/randread.log_lat.log{}", path.display(), FOLDERS.join(", "), because(notes))]
+    #[error(
+        "{}: no results to plot; looked for latency logs ({LAT_LOG}) by queue depth below {}{}",
+        path.display(),
+        FOLDERS.join(", "),
+        because(notes)
+    )]
     Nothing {
         /// The folder.
         path: PathBuf,
         /// What was found instead.
         notes: Vec<String>,
+    },
+    /// Logs are there, and none has figures.
+    #[error("{}: none of its latency logs can be plotted; {why}", path.display())]
+    Unusable {
+        /// The folder.
+        path: PathBuf,
+        /// The first log, and what is wrong with it.
+        why: String,
     },
     /// A file cannot be written.
     #[error(transparent)]
@@ -68,7 +82,11 @@ pub fn plot(
     let folder = Folder::at(root);
     let results = data::read(&folder);
     if results.workloads.is_empty() {
-        return Err(PlotError::Nothing { path: root.to_owned(), notes: results.notes });
+        let path = root.to_owned();
+        return Err(match results.refused {
+            Some(why) => PlotError::Unusable { path, why },
+            None => PlotError::Nothing { path, notes: results.notes },
+        });
     }
     let charts = charts::charts(&results);
     let mut files = Vec::new();

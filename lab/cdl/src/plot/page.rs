@@ -2,7 +2,8 @@
 
 use super::chart::{Across, Chart, SHAPES, Size};
 use super::charts::{WorkloadCharts, total_title};
-use super::data::{DepthResult, Group, Results, WorkloadResult};
+use super::data::{DepthResult, Results, WorkloadResult};
+use super::groups::Group;
 use super::ink::{self, Ink};
 use super::sentences::sentences;
 use crate::figures::Figures;

@@ -1,6 +1,7 @@
 //! What the figures say, in sentences: the greatest depth of each workload beside the baseline.
 
-use super::data::{DepthResult, Group, Results, WorkloadResult};
+use super::data::{DepthResult, Results, WorkloadResult};
+use super::groups::Group;
 use super::ink::Ink;
 use crate::figures::Figures;
 use loadline_draw::number::{difference, plain};
@@ -14,7 +15,7 @@ pub(super) fn sentences(results: &Results) -> Vec<String> {
 
 /// No line ends between a figure and its unit.
 fn unbroken(text: &str) -> String {
-    [" ms", " %", " IOPS"]
+    [" ms", " us", " %", " IOPS"]
         .iter()
         .fold(text.to_owned(), |text, unit| text.replace(unit, &unit.replace(' ', "\u{a0}")))
 }
@@ -42,12 +43,7 @@ fn sentence(workload: &WorkloadResult, baseline: Option<&WorkloadResult>) -> Opt
 
 /// Where 99 % of a kind of reads end.
 fn told(group: &Group, figures: &Figures, baseline: Option<&DepthResult>) -> Option<String> {
-    let kind = group.subtitle.replace(" I/Os", "").replace(" Limit", "").to_lowercase();
-    let kind = match kind.strip_suffix(" ms") {
-        Some(limit) => format!("reads with a limit of {limit} ms"),
-        None => format!("reads of {kind}"),
-    };
-    let text = format!("99 % of the {kind} end within {} ms", figures.percentile(0.99));
+    let text = format!("99 % of the {} end within {} ms", group.spoken, figures.percentile(0.99));
     let beside = baseline.and_then(|found| found.figures.first());
     let beside = beside.map(|found| format!(" (baseline {} ms)", found.percentile(0.99)));
     Some(text + &beside.unwrap_or_default())

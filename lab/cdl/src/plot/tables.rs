@@ -1,7 +1,8 @@
 //! The tables that the script leaves beside its plots: `randread.csv`, the sorted latencies, and their columns.
 
 use super::charts::total_title;
-use super::data::{DepthResult, Group, WorkloadResult};
+use super::data::{DepthResult, WorkloadResult};
+use super::groups::Group;
 use crate::figures::Figures;
 use crate::folder::{Folder, FolderError, unusable, write};
 use std::fmt::Write as _;

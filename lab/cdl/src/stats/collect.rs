@@ -77,7 +77,7 @@ impl Tally {
             place => place as usize - 1,
         };
         let (_, statistics) = &mut self.found[place];
-        statistics.bytes += line.block_bytes;
+        statistics.bytes = statistics.bytes.saturating_add(line.block_bytes);
         statistics.latencies.record(line.value / 1_000_000);
         if let Some(fine) = &mut statistics.fine {
             fine.record(line.value);

@@ -30,7 +30,7 @@ pub struct LogStatistics {
 /// The I/Os of one priority.
 #[derive(Clone, Debug, Default)]
 pub struct PriorityStatistics {
-    /// Bytes moved.
+    /// Bytes moved; a sum that is larger than the type holds ends at its largest number.
     pub bytes: u64,
     /// Latencies in whole milliseconds, what is left over dropped.
     pub latencies: MillisecondCounts,
@@ -56,7 +56,7 @@ impl PriorityStatistics {
     }
 
     fn merge(&mut self, other: PriorityStatistics) {
-        self.bytes += other.bytes;
+        self.bytes = self.bytes.saturating_add(other.bytes);
         self.latencies.merge(&other.latencies);
         match (&mut self.fine, other.fine) {
             (Some(ours), Some(theirs)) => ours.merge(&theirs),

@@ -1,8 +1,9 @@
 //! Plots of folders: the files of the script, whole or with parts missing.
 
 use super::{asked, drive, run};
-use loadline_cdl::bench::Asked;
+use loadline_cdl::bench::{Asked, Modelled};
 use loadline_cdl::plot::{PAGE, Plotted, Size, plot};
+use loadline_device::cdl::{Page, PageKind};
 use std::fs;
 use std::path::Path;
 
@@ -94,6 +95,49 @@ fn tables_have_the_scripts_layout() {
                 .unwrap();
         assert_eq!(values, saved, "QD={depth}");
     }
+}
+
+/// Two descriptors of 100 ms have plots and tables of their own.
+#[test]
+fn equal_limits_have_their_own_files() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().join("run");
+    let mut limits = *Page::BENCHMARK_T2A.limits();
+    limits.descriptors[3] = limits.descriptors[1];
+    let reads = Page::new(PageKind::T2A, limits).expect("the page is sound");
+    let asked =
+        Asked { runtime: 10, baseline: false, ncq_prio: false, cdl_single: false, ..asked() };
+    run(&asked, Modelled { reads, ..drive() }, &root, 2).unwrap();
+    plotted(&root);
+    let of = ["nolimit", "100ms_descriptor2", "100ms_descriptor4"];
+    for name in of {
+        assert!(stems(&root).contains(&format!("cdlmulti_lat_pdf_{name}")), "{:?}", stems(&root));
+    }
+    let csv =
+        |name: &str| fs::read_to_string(root.join(format!("cdlmulti/lat_pdf_{name}.csv"))).unwrap();
+    assert_ne!(csv("100_descriptor2"), csv("100_descriptor4"));
+    let page = fs::read_to_string(root.join(PAGE)).unwrap();
+    assert!(page.contains("100ms limit I/Os, descriptor 4"), "the page tells them apart");
+    assert!(page.contains("reads with a limit of 100\u{a0}ms (descriptor 2)"), "its sentences too");
+}
+
+/// Logs that are there were called missing when they carried no priorities.
+#[test]
+fn logs_without_figures_are_blamed_for_what_they_lack() {
+    let place = tempfile::tempdir().unwrap();
+    let check = |log: &str, says: &str| {
+        fs::create_dir_all(place.path().join("cdlsingle/1")).unwrap();
+        fs::write(place.path().join("cdlsingle/1/randread.log_lat.log"), log).unwrap();
+        let refused = plot(place.path(), None, &mut |_| ()).unwrap_err().to_string();
+        let says = format!(
+            "none of its latency logs can be plotted; cdlsingle/1: randread.log_lat.log{says}"
+        );
+        assert!(refused.ends_with(&says), "{refused}");
+    };
+    let none = " carries no priorities; fio writes them with --log_prio=1";
+    check("5, 7000000, 0, 4096, 0\n", none);
+    check("", " is empty: no read has ended in the time that counts");
+    check("5, x\n", ": line 1: column 2 is no whole number of at most 19 digits");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{asked, drive, run};
 use loadline_cdl::bench::Asked;
-use loadline_cdl::of_log;
+use loadline_cdl::{Folder, of_log};
 use loadline_device::cdl::{Limit, Page, PageKind, Policy};
 use loadline_fio::Report;
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ fn a_run_leaves_the_tree_of_the_scripts_and_the_same_bytes_on_any_number_of_core
     assert_eq!(run(&asked(), drive(), &two, 3).unwrap(), heard);
     let found = files(&one);
     assert!(found == files(&two), "the same seed gives the same bytes");
-    let mut wanted = vec!["bench.json".to_owned()];
+    let mut wanted = vec!["bench.json".to_owned(), "bench.lock".to_owned()];
     for workload in ["baseline", "ncqprio", "cdlsingle", "cdlmulti"] {
         for depth in [1, 16] {
             let names = [
@@ -125,13 +125,64 @@ fn finished_steps_are_kept_and_other_options_refused() {
     assert!(files(&root) == before, "what is run again is the same");
     let other = Asked { percentage: Some(10), ..asked };
     let refused = run(&other, drive(), &root, 2).unwrap_err();
-    assert!(
-        refused.contains("exists. Move it out of the way: it holds a run with other"),
-        "{refused}"
-    );
+    let says = "exists. Move it out of the way: it holds a run with other options (workloads)";
+    assert!(refused.contains(says), "{refused}");
     fs::remove_file(root.join("bench.json")).unwrap();
     let refused = run(&other, drive(), &root, 2).unwrap_err();
     assert!(refused.contains("it holds no run that could be continued"), "{refused}");
+}
+
+/// Whoever continues a run finds descriptors and latencies as they were, though a full or a lost disk has emptied files. What
+/// nobody can mend is named.
+#[test]
+fn what_an_interruption_has_damaged_is_mended_or_named() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().join("run");
+    let asked = Asked { ncq_prio: false, cdl_multi: false, runtime: 5, ..asked() };
+    run(&asked, drive(), &root, 2).unwrap();
+    let before = files(&root);
+    fs::write(root.join("cdlsingle/cdl_descriptors"), "").unwrap();
+    fs::remove_file(root.join("baseline/16/randread.log_lat.log")).unwrap();
+    fs::write(root.join("cdlsingle/1/randread.log_lat.log"), "").unwrap();
+    let heard = run(&asked, drive(), &root, 2).unwrap();
+    let depths: Vec<_> = heard.iter().filter(|line| line.starts_with("QD=")).collect();
+    assert_eq!(
+        depths,
+        ["QD=1 kept=true", "QD=16 kept=false", "QD=1 kept=false", "QD=16 kept=true"]
+    );
+    assert!(files(&root) == before, "what was damaged is as it was");
+    let manifest = fs::read_to_string(root.join("bench.json")).unwrap();
+    fs::write(root.join("bench.json"), &manifest[..manifest.len() / 2]).unwrap();
+    let refused = run(&asked, drive(), &root, 2).unwrap_err();
+    let says = "its bench.json is damaged, so nobody can tell whose run it holds";
+    assert!(refused.contains(says), "{refused}");
+}
+
+/// A run that was ended before it had said what it is leaves nothing that is in the way of the next one.
+#[test]
+fn a_run_that_had_only_just_begun_begins_anew() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().join("run");
+    let asked =
+        Asked { ncq_prio: false, cdl_single: false, cdl_multi: false, runtime: 1, ..asked() };
+    fs::create_dir(&root).unwrap();
+    let refused = run(&asked, drive(), &root, 2).unwrap_err();
+    assert!(refused.contains("it holds no run that could be continued"), "{refused}");
+    fs::write(root.join("bench.lock"), "").unwrap();
+    fs::write(root.join("bench.json.part"), "{ \"bs\"").unwrap();
+    run(&asked, drive(), &root, 2).unwrap();
+    assert!(!files(&root).contains_key("bench.json.part"));
+}
+
+#[test]
+fn one_run_at_a_time_is_at_work_in_a_folder() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().join("run");
+    let first = Folder::begin(&root, "{}").unwrap();
+    let refused = Folder::begin(&root, "{}").unwrap_err().to_string();
+    assert!(refused.contains("another benchmark, or a fio that one has left behind"), "{refused}");
+    drop(first);
+    Folder::begin(&root, "{}").unwrap();
 }
 
 /// Every read is limited to 50 ms from its arrival, and sixteen wait for each other; the first abort ends the run as it
@@ -152,4 +203,6 @@ fn a_read_that_the_drive_aborts_ends_the_run() {
     let drive = super::Modelled { reads, ..drive() };
     let error = run(&asked, drive, &place.path().join("run"), 1).unwrap_err();
     assert!(error.contains("cdlsingle, QD=16: the drive ended a read after"), "{error}");
+    assert!(error.contains("s: its time ran out "), "in words: {error}");
+    assert!(error.ends_with("as those of its own T2A page"), "{error}");
 }

@@ -20,6 +20,16 @@ fn logs_side_by_side_add_up() {
     assert_eq!(merged.iops(plain), Decimal { over: 3_000, under: 2_000, decimals: 1 });
 }
 
+/// Block sizes of 19 digits are read, and two of them were once added up to a small number.
+#[test]
+fn a_sum_of_bytes_does_not_begin_anew() {
+    let line = "10, 1000000, 0, 9999999999999999999, 0x0000\n";
+    let mut collector = Collector::new(Scope::default());
+    collector.read(line.repeat(2).as_bytes()).unwrap();
+    collector.read(line.as_bytes()).unwrap();
+    assert_eq!(collector.finish().priorities[&0].bytes, u64::MAX);
+}
+
 #[test]
 fn a_later_begin_leaves_out_what_ended_before() {
     let text = "10, 1000000, 0, 4096, 0x0000\n500, 5000000, 0, 4096, 0x0000\n1500, 9000000, 0, 4096, 0x0000\n";

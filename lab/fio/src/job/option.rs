@@ -211,8 +211,8 @@ const PERCENT: &str = "a whole number from 0 to 100";
 const BLOCK: &str = "a size such as `4k`, or two for reads and writes";
 const SPLIT: &str = "sizes with their percent, as `4k/60:64k/40`, which are 100 together";
 const COUNT: &str = "a whole number of at least 1";
-const RATE: &str = "operations per second, or two numbers for reads and writes";
-const TIME: &str = "a time such as `30`, `30s` or `5m`";
+const RATE: &str = "whole operations per second, or two numbers for reads and writes";
+const TIME: &str = "a time such as `30`, `30s` or `5m`, of at most 36500 days";
 const SIZE: &str = "a size such as `10g`, or a percentage such as `50%`";
 
 fn percent(text: &str) -> Option<u32> {
@@ -227,8 +227,9 @@ fn block(text: &str) -> Option<u64> {
     size(text).filter(|bytes| *bytes > 0)
 }
 
+/// fio counts in whole operations.
 fn rate(text: &str) -> Option<f64> {
-    text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0)
+    positive(text).map(f64::from)
 }
 
 /// `READS` or `READS,WRITES`.

@@ -17,10 +17,13 @@ pub fn size(text: &str) -> Option<u64> {
     number.checked_mul(base.checked_pow(power as u32)?)
 }
 
+/// Longer than anything runs, and short enough that times can be added.
+const SPAN_MAX: Duration = Duration::from_secs(36_500 * 86_400);
+
 /// A length of time; seconds unless it says otherwise.
 pub(super) fn span(text: &str) -> Option<Duration> {
     let (number, unit) = number_and_unit(text)?;
-    Some(match unit.to_ascii_lowercase().as_str() {
+    let span = match unit.to_ascii_lowercase().as_str() {
         "us" | "usec" => Duration::from_micros(number),
         "ms" | "msec" => Duration::from_millis(number),
         "" | "s" | "sec" => Duration::from_secs(number),
@@ -28,7 +31,8 @@ pub(super) fn span(text: &str) -> Option<Duration> {
         "h" => Duration::from_secs(number.checked_mul(3_600)?),
         "d" => Duration::from_secs(number.checked_mul(86_400)?),
         _ => return None,
-    })
+    };
+    (span <= SPAN_MAX).then_some(span)
 }
 
 fn number_and_unit(text: &str) -> Option<(u64, &str)> {
