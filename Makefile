@@ -8,7 +8,7 @@ export PATH
 # Files of about 5 GiB for as long as it runs; `make study-real DISK=/mnt/disk` for another place.
 DISK ?= runs/disk
 
-.PHONY: study study-real test soak bench bench-ceph setup check fuzz
+.PHONY: study study-real test soak bench bench-qos bench-ceph setup check fuzz
 
 study: setup
 	$(CARGO) build --release --locked --package loadline
@@ -40,7 +40,15 @@ bench: setup
 	$(CARGO) bench --package loadline-host
 	$(CARGO) bench --package loadline --bench node
 
-# The same beside a Ceph of the same shape; needs its packages, root and 25 GiB (the script says which).
+# Clients' reservation second by second, and their p99 beside WPQ's, on real files of about 5 GiB: pass or FAIL;
+# `make bench-qos DISK=/dev/shm/qos` in memory.
+bench-qos: setup
+	$(CARGO) build --release --locked --package loadline
+	mkdir -p $(DISK)
+	rm -rf runs/bench-qos
+	target/release/loadline study run reservation --on files:$(DISK) --out runs/bench-qos
+
+# The bench of a node beside a Ceph of the same shape; needs its packages, root and 25 GiB (the script says which).
 bench-ceph: setup
 	$(CARGO) build --release --locked --package loadline
 	scripts/bench-ceph

@@ -22,6 +22,8 @@ pub(crate) enum Drawing {
     Bars(BarChart),
     Dots(DotChart),
     Lines(LineChart),
+    /// The same, half the page wide: a course of one setup.
+    Course(LineChart),
     Stacks(StackChart),
 }
 
@@ -31,14 +33,14 @@ impl Chart {
         match &self.drawing {
             Drawing::Bars(chart) => chart.svg(width),
             Drawing::Dots(chart) => chart.svg(width),
-            Drawing::Lines(chart) => chart.svg(width),
+            Drawing::Lines(chart) | Drawing::Course(chart) => chart.svg(width),
             Drawing::Stacks(chart) => chart.svg(width),
         }
     }
 
     /// Whether the chart wants the page's whole width.
     pub(crate) fn is_wide(&self) -> bool {
-        !matches!(self.drawing, Drawing::Bars(_))
+        !matches!(self.drawing, Drawing::Bars(_) | Drawing::Course(_))
     }
 }
 

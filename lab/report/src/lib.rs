@@ -14,11 +14,13 @@ mod limits;
 mod page;
 mod palette;
 mod repeats;
+mod reservation;
 mod svg;
 mod terminal;
 mod write;
 
 pub use checkpoint::{checkpoint_table, write_checkpoint_report};
 pub use limits::{limits_table, write_limits_report};
+pub use reservation::reservation_text;
 pub use terminal::terminal_table;
 pub use write::{ReportError, write_report};

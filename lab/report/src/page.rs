@@ -5,6 +5,7 @@ use crate::column::{COLUMNS, Column};
 use crate::headline::{Verdict, sentences, verdicts};
 use crate::palette::{self, looks};
 use crate::repeats::{self, PairRow};
+use crate::reservation::{self, ReservationRow};
 use askama::Template;
 use loadline_draw::number::{self, plain};
 use loadline_study::{
@@ -28,6 +29,7 @@ struct Page<'a> {
     setups: Vec<SetupView<'a>>,
     columns: &'a [Column],
     charts: Vec<ChartView>,
+    reservation: ReservationView,
     wait_charts: Vec<ChartView>,
     waits: Vec<WaitRow>,
     /// Runs of each setup.
@@ -37,6 +39,14 @@ struct Page<'a> {
     spreads: Vec<SpreadRow>,
     run: Vec<(&'static str, String)>,
     is_real: bool,
+}
+
+/// How clients' reservations were kept.
+struct ReservationView {
+    sentences: Vec<String>,
+    heads: &'static [(&'static str, &'static str)],
+    rows: Vec<ReservationRow>,
+    charts: Vec<ChartView>,
 }
 
 /// Style sheet parts that are computed.
@@ -97,7 +107,7 @@ struct SpreadRow {
 
 /// The whole page as text.
 pub(crate) fn page(result: &StudyResult, facts: &RunFacts) -> Result<String, askama::Error> {
-    let views = |charts: Vec<Chart>| charts.iter().map(chart_view).collect();
+    let views = |charts: Vec<Chart>| charts.iter().map(chart_view).collect::<Vec<_>>();
     let page = Page {
         result,
         facts,
@@ -107,6 +117,12 @@ pub(crate) fn page(result: &StudyResult, facts: &RunFacts) -> Result<String, ask
         setups: setup_views(result),
         columns: &COLUMNS,
         charts: views(study_charts(result)),
+        reservation: ReservationView {
+            sentences: reservation::reservation_sentences(result),
+            heads: &reservation::HEADS,
+            rows: reservation::reservation_rows(result),
+            charts: views(reservation::reservation_charts(result)),
+        },
         wait_charts: views(wait_charts(&waits_of(result))),
         waits: wait_rows(result),
         repeats: runs_of_each(result),

@@ -34,6 +34,12 @@ pub(crate) const STAGES_DARK: [&str; 7] =
 const PATTERNS: usize = 3;
 
 impl Look {
+    /// The setup's hue with another pattern, for another of its figures.
+    pub(crate) fn with_pattern(self, pattern: usize) -> Look {
+        assert!(pattern < PATTERNS);
+        Look { pattern, ..self }
+    }
+
     /// Classes for the element that draws the setup's data.
     pub(crate) fn classes(self) -> String {
         format!("h{} p{}", self.hue, self.pattern)

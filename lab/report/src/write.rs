@@ -3,6 +3,7 @@
 use crate::charts::{Chart, study_charts, wait_charts, waits_of};
 use crate::csv::{file_stem, results_csv, series_csv};
 use crate::page::page;
+use crate::reservation::{reservation_charts, service_csv};
 use crate::svg::standalone;
 use loadline_study::{RunFacts, StudyResult};
 use std::fs;
@@ -33,12 +34,16 @@ pub fn write_report(
     result: &StudyResult,
     facts: &RunFacts,
 ) -> Result<(), ReportError> {
-    let charts: Vec<Chart> =
-        study_charts(result).into_iter().chain(wait_charts(&waits_of(result))).collect();
+    let mut charts: Vec<Chart> = study_charts(result);
+    charts.extend(reservation_charts(result));
+    charts.extend(wait_charts(&waits_of(result)));
     let mut csv = vec![("results.csv".to_owned(), results_csv(result))];
     for (place, setup) in result.setups.iter().enumerate() {
-        let name = format!("{place:02}-{}.csv", file_stem(&setup.name));
-        csv.push((name, series_csv(&setup.series)));
+        let name = format!("{place:02}-{}", file_stem(&setup.name));
+        csv.push((format!("{name}.csv"), series_csv(&setup.series)));
+        if !setup.series.service.is_empty() {
+            csv.push((format!("{name}-service.csv"), service_csv(&setup.series)));
+        }
     }
     write_files(folder, &charts, &csv, &page(result, facts)?)
 }

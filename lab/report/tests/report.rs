@@ -2,8 +2,8 @@
 
 mod fixture;
 
-use fixture::{facts, recovery_result, with_presets, with_repeats};
-use loadline_report::{terminal_table, write_report};
+use fixture::{facts, recovery_result, with_presets, with_repeats, with_reservations};
+use loadline_report::{reservation_text, terminal_table, write_report};
 use loadline_study::StudyResult;
 use std::fs;
 use std::path::Path;
@@ -120,6 +120,31 @@ fn a_result_with_next_to_nothing_in_it_still_gives_a_page() {
         plots.iter().for_each(|(path, svg)| check_well_formed(path, svg));
     });
     assert!(terminal_table(&result, 160).contains("only"));
+}
+
+#[test]
+fn a_reservation_has_its_sentences_its_table_and_its_charts() {
+    let result = with_reservations();
+    with_report("reservations", &result, |page, plots| {
+        for words in [
+            "Reservation, second by second",
+            "reservation not kept under high_recovery_ops: 1 s fell short by more than 2.0 %",
+            "−31 % (osd.2, second 20)",
+            "39 of 40",
+            "What this study expects",
+        ] {
+            assert!(page.contains(words), "the page lacks `{words}`");
+        }
+        let charts: Vec<_> =
+            plots.iter().filter(|(path, _)| path.contains("/reservation-")).collect();
+        assert_eq!(charts.len(), 3, "a chart for each profile");
+        for (path, svg) in charts {
+            check_well_formed(path, svg);
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{path} has a bad number");
+        }
+    });
+    check_golden("reservation.txt", &reservation_text(&result, 80));
+    assert_eq!(reservation_text(&recovery_result(), 80), "", "nothing is reserved there");
 }
 
 /// Every element is closed by its own name, every attribute is quoted, and `&` begins an entity.

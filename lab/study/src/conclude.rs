@@ -5,6 +5,7 @@ use crate::plan::{Job, Purpose, Request, plan};
 use crate::published::Published;
 use crate::real::summary as real;
 use crate::record::RunRecord;
+use crate::reservation::ReservationResult;
 use crate::result::{
     ClientResult, DriveSummary, FittedFigure, Latency, NamedValue, PlacementSpread, RecoveryResult,
     RepeatResult, SetupResult, Spread, StudyResult, Variant,
@@ -29,6 +30,7 @@ pub fn conclude(study: &Study, request: &Request, records: &[RunRecord]) -> Opti
     share_of_baseline(&mut setups);
     let claims = study.published.iter().flat_map(|published| &published.claims);
     let statements = claims.map(|claim| claim.test(&setups)).collect();
+    let expected = study.expectations.iter().map(|claim| claim.test(&setups)).collect();
     Some(StudyResult {
         study: study.name.clone(),
         title: study.title.clone(),
@@ -45,6 +47,7 @@ pub fn conclude(study: &Study, request: &Request, records: &[RunRecord]) -> Opti
         warnings: warnings(study, request, &setups, &chosen),
         setups,
         statements,
+        expected,
     })
 }
 
@@ -78,6 +81,7 @@ fn conclude_setup(study: &Study, setup: usize, runs: &[(Job, &RunRecord)]) -> Se
         spread: spread(study, &of(|purpose| matches!(purpose, Purpose::Placement(_)))),
         series: first.series.clone(),
         waits: first.waits.clone(),
+        reservation: ReservationResult::of(&answers),
         settings: setup.settings.clone(),
     }
 }

@@ -1,5 +1,6 @@
 //! A study file as it is typed. What it means is in [`Study`](crate::Study).
 
+use crate::claim::Claim;
 use loadline_base::{Bytes, Span};
 use loadline_load::{LoadSpec, quantity};
 use serde::Deserialize;
@@ -23,6 +24,9 @@ pub struct StudyFile {
     pub(crate) sets: BTreeMap<String, Vec<Spanned<String>>>,
     #[serde(rename = "setup")]
     pub(crate) setups: Vec<Spanned<SetupSection>>,
+    /// What must hold of the result.
+    #[serde(default, rename = "expect")]
+    pub(crate) expectations: Vec<Spanned<Claim>>,
 }
 
 /// Which steps a study takes.

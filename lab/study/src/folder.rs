@@ -172,7 +172,11 @@ impl RunFolder {
 fn read_if_there(path: &Path) -> Result<Option<String>, FolderError> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error)
+            if [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory].contains(&error.kind()) =>
+        {
+            Ok(None)
+        }
         Err(source) => Err(FolderError::Unreadable { path: path.to_owned(), source }),
     }
 }

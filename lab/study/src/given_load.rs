@@ -1,6 +1,7 @@
 //! A load that somebody brings along as a fio job file, in the place of the study's own.
 
 use crate::input::{InputError, Source};
+use crate::overrides::Override;
 use loadline_base::{Bytes, Span};
 use loadline_fio::{JobSize, LoadJob, parse_jobs};
 use loadline_load::{Arrivals, Block, LoadSpec, Pattern};
@@ -15,11 +16,33 @@ pub(crate) struct GivenLoad {
     pub(crate) ramp: Option<Span>,
 }
 
-/// Sizes are rounded down to this: an image is made of objects.
-const OBJECT: u64 = 4 << 20;
+/// The figures of a study's own load, with the options of a job that take their place.
+const FIGURES: [(&str, &[&str]); 5] = [
+    ("block", &["bssplit", "bs", "blocksize"]),
+    ("depth", &["iodepth", "numjobs"]),
+    ("rate", &["rate_iops"]),
+    ("reads", &["rwmixread", "rwmixwrite", "rw", "readwrite"]),
+    ("image", &["size"]),
+];
 
-/// The one job of a file as a load on an image of this size at most.
-pub(crate) fn read(source: &Source, image: Bytes) -> Result<GivenLoad, InputError> {
+/// The shortest time that is measured.
+const RUNTIME_MIN: Span = Span::from_secs(1);
+
+/// The one job of a file as a load on objects of `object` bytes, on an image of this size at most.
+///
+/// # Errors
+/// [`InputError`] that names the job file and its line, or what was typed beside it in vain.
+pub(crate) fn read(
+    source: &Source,
+    overrides: &[Override],
+    image: Bytes,
+    object: Bytes,
+) -> Result<GivenLoad, InputError> {
+    let replaced = ["block", "depth", "rate", "reads"];
+    if let Some(typed) = overrides.iter().find(|typed| replaced.contains(&typed.key.as_str())) {
+        let reason = format!("the load is that of {}: set it there", source.file);
+        return Err(InputError::new(typed.to_string(), reason));
+    }
     let at = |line: usize, reason: String| InputError {
         place: source.file.clone(),
         line: Some(line),
@@ -31,17 +54,48 @@ pub(crate) fn read(source: &Source, image: Bytes) -> Result<GivenLoad, InputErro
         let reason = format!("a study has one client: keep one of the {} jobs", jobs.len());
         return Err(at(jobs[1].line, reason));
     };
-    let spec = spec(job, image).map_err(|reason| at(job.line, reason))?;
+    let refuse = |(options, reason): (&[&str], String)| at(line_of(source, options, job), reason);
+    let spec = spec(job, image, object).map_err(refuse)?;
+    spec.check(object).map_err(|problem| {
+        let options = FIGURES.iter().find(|(figure, _)| *figure == problem.field);
+        let options = options.map_or(&[][..], |(_, options)| options);
+        let named = options.iter().find(|option| sets(source, option).is_some());
+        let option = named.or(options.first()).unwrap_or(&problem.field);
+        refuse((options, format!("`{option}` must be {}", problem.wanted)))
+    })?;
     let span = |duration: Duration| Span::from_nanos(duration.as_nanos() as u64);
-    Ok(GivenLoad { spec, runtime: job.runtime.map(span), ramp: job.ramp_time.map(span) })
+    let runtime = job.runtime.map(span);
+    if runtime.is_some_and(|runtime| runtime < RUNTIME_MIN) {
+        let reason = format!("`runtime` must be at least {RUNTIME_MIN}");
+        return Err(refuse((&["runtime"][..], reason)));
+    }
+    Ok(GivenLoad { spec, runtime, ramp: job.ramp_time.map(span) })
 }
 
-fn spec(job: &LoadJob, image: Bytes) -> Result<LoadSpec, String> {
+/// The line, from 1, that sets an option last. The file has one job, which is its last section.
+fn sets(source: &Source, option: &str) -> Option<usize> {
+    let is_it = |line: &str| line.split('=').next().is_some_and(|name| name.trim() == option);
+    let lines = source.text.lines().enumerate();
+    lines.filter(|(_, line)| is_it(line)).last().map(|(index, _)| index + 1)
+}
+
+/// The line of the first of these options that is set, or of the job.
+fn line_of(source: &Source, options: &[&str], job: &LoadJob) -> usize {
+    options.iter().find_map(|option| sets(source, option)).unwrap_or(job.line)
+}
+
+/// The error names the options that it is about.
+fn spec(
+    job: &LoadJob,
+    image: Bytes,
+    object: Bytes,
+) -> Result<LoadSpec, (&'static [&'static str], String)> {
     let bytes = match job.size {
         None => image.get(),
         Some(JobSize::Percent(share)) => image.get() / 100 * u64::from(share),
         Some(JobSize::Bytes(bytes)) if bytes > image.get() => {
-            return Err(format!("`size` is more than the study's image of {image}: lower it"));
+            let reason = format!("`size` is more than the study's image of {image}: lower it");
+            return Err((&["size"][..], reason));
         }
         Some(JobSize::Bytes(bytes)) => bytes,
     };
@@ -55,6 +109,7 @@ fn spec(job: &LoadJob, image: Bytes) -> Result<LoadSpec, String> {
             .collect(),
         reads: job.reads,
         pattern: if job.random { Pattern::Random } else { Pattern::Sequential },
-        image: Bytes::new((bytes / OBJECT * OBJECT).max(OBJECT)),
+        // An image is made of objects.
+        image: Bytes::new((bytes / object.get()).max(1) * object.get()),
     })
 }

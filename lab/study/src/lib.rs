@@ -30,6 +30,7 @@ mod plan;
 mod real;
 mod record;
 mod recovery;
+mod service;
 mod session;
 mod stopwatch;
 mod waits;
@@ -45,6 +46,7 @@ mod trace;
 mod claim;
 mod facts;
 mod published;
+mod reservation;
 mod result;
 mod series;
 mod summary;
@@ -81,11 +83,13 @@ pub use published::{
 pub use real::{RealWork, describe as describe_real};
 pub use record::{RealFacts, RunRecord, TracedStage};
 pub use recovery::{RunError, Tick};
+pub use reservation::{ReservationResult, SHORT_ABOVE, WorstSecond};
 pub use result::{
     ClientResult, DriveSummary, FittedFigure, Latency, NamedValue, PlacementSpread, RecoveryResult,
     RepeatResult, SettingRow, SetupResult, Spread, Statement, StudyResult, Variant,
 };
 pub use series::{ClassWaits, SetupSeries, Stage};
+pub use service::{ClassService, Reserved};
 pub use session::{Order, Session, SessionError, Sight};
 pub use setup::Setup;
 pub use stopwatch::Stopwatch;

@@ -28,6 +28,7 @@ const BUILT_IN: &[(Shelf, &str, &str)] = &[
     (Shelf::Studies, "recovery-nvme", include_str!("../../../studies/recovery-nvme.toml")),
     (Shelf::Studies, "recovery-hdd-wal", include_str!("../../../studies/recovery-hdd-wal.toml")),
     (Shelf::Studies, "recovery-hdd", include_str!("../../../studies/recovery-hdd.toml")),
+    (Shelf::Studies, "reservation", include_str!("../../../studies/reservation.toml")),
     (Shelf::Drives, "nvme-p3700", include_str!("../../../drives/nvme-p3700.toml")),
     (
         Shelf::Drives,

@@ -10,12 +10,13 @@ use crate::real;
 use crate::record::{RunRecord, TracedStage};
 use crate::result::{ClientResult, Latency, RecoveryResult};
 use crate::series::SetupSeries;
+use crate::service::{ClassService, ServiceLog};
 use crate::study::Study;
 use crate::waits::{Outside, class_waits, work_name};
 use loadline_base::{Span, Time};
 use loadline_cluster::{OsdState, PoolId, PoolSpec};
 use loadline_load::{Image, Load, LoadRecord};
-use loadline_osd::{ClientId, OsdId, TraceSpan};
+use loadline_osd::{ClientId, OsdId, OsdService, TraceSpan};
 use loadline_sim::{OsdDrive, Sim, SimConfig};
 use loadline_stats::{LatencyHistogram, LatencySecond};
 
@@ -177,17 +178,34 @@ struct Course {
     objects: u64,
     /// The same at the end of every whole second.
     left: Vec<u64>,
+    service: ServiceLog,
+}
+
+impl Course {
+    fn begin(objects: u64, sim: &mut Sim<Load>) -> Course {
+        Course { objects, left: Vec::new(), service: ServiceLog::begin(sim.now(), service(sim)) }
+    }
+}
+
+fn service(sim: &mut Sim<Load>) -> Vec<OsdService> {
+    let now = sim.now();
+    let cluster = sim.cluster();
+    cluster.map().osds().ids().map(|osd| cluster.osd(osd).service(now)).collect()
 }
 
 fn for_a_time(window: Span, sim: &mut Sim<Load>, tick: Tick<'_>) -> Option<Course> {
     let begun = sim.now();
+    let mut course = Course::begin(0, sim);
     while sim.now() < begun + window {
         sim.run_until(sim.now() + TICK);
+        if sim.now().since(begun).nanos().is_multiple_of((TICK * TICKS_PER_SECOND).nanos()) {
+            course.service.read(sim.now(), service(sim));
+        }
         if !tick(sim.now().since(begun).as_secs_f64() / window.as_secs_f64()) {
             return None;
         }
     }
-    Some(Course { objects: 0, left: Vec::new() })
+    Some(course)
 }
 
 fn until_recovered(
@@ -201,12 +219,13 @@ fn until_recovered(
     if objects == 0 {
         return Err(RunError::NothingToRecover { setup: setup(), scale: job.scale });
     }
-    let mut course = Course { objects, left: Vec::new() };
+    let mut course = Course::begin(objects, sim);
     for ticks in 1u64.. {
         sim.run_until(begun + TICK * ticks);
         let left = objects_left(sim);
         if ticks.is_multiple_of(TICKS_PER_SECOND) {
             course.left.push(left);
+            course.service.read(sim.now(), service(sim));
         }
         if left == 0 {
             break;
@@ -258,7 +277,7 @@ fn record(
             Vec::new()
         },
         series: if answer {
-            series(&seen, course.objects, &course.left)
+            series(&seen, (course.objects, &course.left), course.service.series())
         } else {
             SetupSeries::default()
         },
@@ -292,7 +311,11 @@ pub(crate) fn latency(of: &LatencyHistogram) -> Latency {
 }
 
 /// `objects` were left at the start, and `left` at the end of each second.
-pub(crate) fn series(seen: &LoadRecord, objects: u64, left: &[u64]) -> SetupSeries {
+pub(crate) fn series(
+    seen: &LoadRecord,
+    (objects, left): (u64, &[u64]),
+    service: Vec<ClassService>,
+) -> SetupSeries {
     let seconds: &[LatencySecond] = &seen.seconds;
     let before = std::iter::once(objects).chain(left.iter().copied());
     let done = before.zip(left).map(|(before, left)| before as f64 - *left as f64);
@@ -303,6 +326,7 @@ pub(crate) fn series(seen: &LoadRecord, objects: u64, left: &[u64]) -> SetupSeri
         clat_p99_ms: seconds.iter().map(|s| s.p99_ns.map(|ns| ns as f64 / 1e6)).collect(),
         objects_left: left.iter().map(|left| *left as f64).collect(),
         objects_per_s: done.collect(),
+        service,
     }
 }
 

@@ -4,7 +4,7 @@
 //! Units stand in the names: `_ms` milliseconds, `_s` seconds, `_per_s` per second of the world's
 //! time. IOPS are completed client operations per second.
 
-use crate::{ClassWaits, Published, SetupSeries};
+use crate::{ClassWaits, Published, ReservationResult, SetupSeries};
 use loadline_stats::quantile;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,9 @@ pub struct StudyResult {
     pub setups: Vec<SetupResult>,
     /// What the published study says in words, tested against this result.
     pub statements: Vec<Statement>,
+    /// What this study expects of its result, tested.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<Statement>,
     /// What a reader must know before using a figure; each ends in advice.
     pub warnings: Vec<String>,
 }
@@ -113,6 +116,9 @@ pub struct SetupResult {
     pub series: SetupSeries,
     /// Where the work of each class spent its time, in the first repeat.
     pub waits: Vec<ClassWaits>,
+    /// How the clients' reservation was kept, where they have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<ReservationResult>,
     /// Settings in force with the level that each value came from.
     pub settings: Vec<SettingRow>,
 }
@@ -236,7 +242,7 @@ impl Spread {
     }
 }
 
-/// A sentence of the published study, tested.
+/// A sentence of the published study, or an expectation of ours, tested.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statement {
     /// What the study says.

@@ -1,8 +1,9 @@
 //! The course of a run over time, and where each class of work spent it.
 
+use crate::service::ClassService;
 use serde::{Deserialize, Serialize};
 
-/// One value per second of the world's time; all columns have the length of `t_s`.
+/// One value per second of the world's time; all columns have the length of `t_s`, those of `service` may lack a last one.
 ///
 /// Second `t` counts what completed in `[t, t + 1)` after the measured load began. A second in
 /// which no operation completed has no latency (`None`); a run without recovery leaves the last
@@ -21,6 +22,9 @@ pub struct SetupSeries {
     pub objects_left: Vec<f64>,
     /// Objects recovered within the second.
     pub objects_per_s: Vec<f64>,
+    /// What the schedulers gave to each class.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub service: Vec<ClassService>,
 }
 
 /// Where the work of one class spent its time, from arrival to completion.

@@ -1,9 +1,10 @@
 //! A study as it is meant: everything looked up, checked and ready to run.
 
 use crate::checkpoint::CheckpointStudy;
+use crate::claim::Claim;
 use crate::file::{Companions, Kind, StudyFile};
 use crate::given_load;
-use crate::input::{InputError, Source, fingerprint};
+use crate::input::{InputError, Source, fingerprint, unknown};
 use crate::limits::LimitsStudy;
 use crate::overrides::{Override, STUDY_KEYS, apply_overrides, scale_of};
 use crate::place::Place;
@@ -62,6 +63,8 @@ pub struct Study {
     pub sets: Sets,
     /// What somebody else measured.
     pub published: Option<PublishedSet>,
+    /// What must hold of the result.
+    pub expectations: Vec<Claim>,
     /// Where it runs.
     pub place: Place,
 }
@@ -187,7 +190,8 @@ impl Study {
             return Err(source.error_in("kind", reason));
         }
         if let Some(load) = &inputs.load {
-            let given = given_load::read(load, file.load.image)?;
+            let object = file.recovery.object_size;
+            let given = given_load::read(load, &inputs.overrides, file.load.image, object)?;
             if given.ramp.is_some() {
                 let reason =
                     "a recovery study is measured from its first op: leave `ramp_time` out";
@@ -222,6 +226,7 @@ impl Study {
                 limit: recovery.limit,
             },
             sets: read_sets(&file.sets, source, &names)?,
+            expectations: read_expectations(file.expectations, source, &names)?,
             title: file.title,
             question: file.question,
             load: file.load,
@@ -257,6 +262,23 @@ impl Study {
     pub fn setup(&self, name: &str) -> Option<&Setup> {
         self.setups.iter().find(|setup| setup.name == name)
     }
+}
+
+/// The expectations of a file, each complete and about known setups.
+fn read_expectations(
+    expectations: Vec<Spanned<Claim>>,
+    source: &Source,
+    setups: &[&str],
+) -> Result<Vec<Claim>, InputError> {
+    let read = |claim: Spanned<Claim>| {
+        let (at, claim) = (claim.span().start, claim.into_inner());
+        claim.check().map_err(|problem| source.error_at(at, problem))?;
+        if let Some(name) = claim.setups().find(|name| !setups.contains(&name.as_str())) {
+            return Err(source.error_at(at, unknown("setup", name, setups.iter().copied())));
+        }
+        Ok(claim)
+    };
+    expectations.into_iter().map(read).collect()
 }
 
 /// What the readers of single fields cannot see; the error names the field.

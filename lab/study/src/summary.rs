@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 ///
 /// `recovery` is `null` where nothing was recovered. `published` repeats the keys of its setup for
 /// the figures that exist, as plain numbers (words such as "about" stay in the full result), and
-/// is empty where none does.
+/// is empty where none does. `reservation` and `expected` are there only where a setup reserves something for clients, and
+/// where the study expects something.
 pub fn summary_json(result: &StudyResult, facts: &RunFacts) -> Value {
     let mut object = json!({
         "study": result.study,
@@ -17,6 +18,9 @@ pub fn summary_json(result: &StudyResult, facts: &RunFacts) -> Value {
         "setups": result.setups.iter().map(setup_json).collect::<Vec<_>>(),
         "wall_seconds": facts.wall_seconds,
     });
+    if !result.expected.is_empty() {
+        object["expected"] = json!(result.expected);
+    }
     if result.world == "sim" {
         object["simulated_requests_per_s_per_core"] =
             json!(facts.simulated_requests_per_s_per_core);
@@ -25,7 +29,7 @@ pub fn summary_json(result: &StudyResult, facts: &RunFacts) -> Value {
 }
 
 fn setup_json(setup: &SetupResult) -> Value {
-    json!({
+    let mut object = json!({
         "name": setup.name,
         "preset": setup.preset,
         "client": client_json(&setup.client),
@@ -36,7 +40,11 @@ fn setup_json(setup: &SetupResult) -> Value {
             "objects": r.objects,
         })),
         "published": setup.published.as_ref().map_or_else(|| json!({}), published_json),
-    })
+    });
+    if let Some(reservation) = &setup.reservation {
+        object["reservation"] = json!(reservation);
+    }
+    object
 }
 
 fn client_json(client: &ClientResult) -> Value {

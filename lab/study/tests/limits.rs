@@ -127,6 +127,27 @@ fn what_cannot_be_used_is_refused_with_its_place() {
         &|inputs| inputs.load = Some(job("[a]\nrw=randread\n[b]\nrw=randread\n")),
         "job.fio:3: a study has one client: keep one of the 2 jobs",
     );
+    // Each of these was once said of the study's file, or of nothing.
+    let of_job = |text: &'static str| move |inputs: &mut Inputs| inputs.load = Some(job(text));
+    check(
+        &of_job("[global]\nbs=4k\n[a]\nrw=randread\nbs=5k\n"),
+        "job.fio:5: `bs` must be sizes that divide the image's objects of 4 MiB",
+    );
+    check(&of_job("[a]\nbssplit=4k/50:12k/50\n"), "job.fio:2: `bssplit` must be sizes that divide");
+    check(
+        &of_job("[a]\nrw=randread\nrate_iops=4000000000\n"),
+        "job.fio:3: `rate_iops` must be more than 0 and at most 1e9",
+    );
+    check(&of_job("[a]\nruntime=900ms\n"), "job.fio:2: `runtime` must be at least 1 s");
+    check(&of_job("[a]\n[b]\n"), "job.fio:2: a study has one client");
+    check(&of_job("\n[a]\nsize=999t\n"), "job.fio:3: `size` is more than the study's image");
+    check(
+        &|inputs| {
+            inputs.load = Some(job("[a]\n"));
+            inputs.overrides = vec!["block=8 KiB".parse().unwrap()];
+        },
+        "--set block=8 KiB: the load is that of job.fio: set it there",
+    );
     check(
         &|inputs| inputs.load = Some(job("[a]\nrw=randread\nlockmem=1g\n")),
         "job.fio:3: there is no option `lockmem` that a load could follow",

@@ -111,6 +111,32 @@ fn a_folder_suffices_to_read_the_study_again() {
     assert!(setup.share_of_baseline.unwrap() < 1.0);
 }
 
+/// 100 objects take some seconds under a profile that reserves half of 21,500 IOPS for clients. Each whole second has its
+/// figures, class by class and OSD by OSD, and what clients were served adds up to what they saw completed, but for the ops
+/// that are under way at its ends.
+#[test]
+fn each_second_says_what_each_class_was_served_and_owed() {
+    let folder = tempfile::tempdir().unwrap();
+    let inputs = inputs(&["scale=0.003"]);
+    run(folder.path(), Order { inputs, ..order("WPQ(Def),balanced") }, 2);
+    let result = <Session>::reopen(RunFolder::at(folder.path())).unwrap().conclude().unwrap();
+    assert!(result.setup("WPQ(Def)").unwrap().reservation.is_none(), "WPQ reserves nothing");
+    let setup = result.setup("balanced").unwrap();
+    let kept = setup.reservation.as_ref().expect("clients have a reservation");
+    let seconds = setup.recovery.unwrap().seconds as usize;
+    assert!(seconds >= 2, "too short to tell: {seconds} s");
+    assert_eq!((kept.seconds, kept.op_cost), (seconds as u64, 1.0));
+    assert!((kept.reserved_iops - 0.4 * 21_500.0).abs() < 8.0, "{}", kept.reserved_iops);
+    let rows = &setup.series.service;
+    let of_clients: Vec<_> = rows.iter().filter(|row| row.class == "client").collect();
+    assert_eq!(of_clients.len(), 4, "one row for each OSD");
+    assert!(rows.iter().any(|row| row.class == "background_recovery" && row.reserved.is_none()));
+    for second in 0..seconds {
+        let served: f64 = of_clients.iter().map(|row| row.iops[second]).sum();
+        assert!((served - setup.series.client_iops[second]).abs() <= 64.0, "second {second}");
+    }
+}
+
 #[test]
 fn a_folder_of_other_inputs_is_refused() {
     let folder = tempfile::tempdir().unwrap();

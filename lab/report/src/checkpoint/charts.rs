@@ -47,7 +47,7 @@ fn has_data(chart: &Chart) -> bool {
     match &chart.drawing {
         Drawing::Bars(chart) => !chart.bars.is_empty(),
         Drawing::Stacks(chart) => !chart.rows.is_empty(),
-        Drawing::Dots(_) | Drawing::Lines(_) => true,
+        Drawing::Dots(_) | Drawing::Lines(_) | Drawing::Course(_) => true,
     }
 }
 

@@ -91,7 +91,8 @@ impl LimitsStudy {
         let mut file = read_file(source, &inputs.overrides)?;
         let drive = mechanical(&inputs.drive)?;
         if let Some(load) = &inputs.load {
-            let given = crate::given_load::read(load, file.client.image)?;
+            let given =
+                crate::given_load::read(load, &inputs.overrides, file.client.image, OBJECT)?;
             file.client = given.spec;
             file.steps.measured = given.runtime.unwrap_or(file.steps.measured);
             file.steps.ramp = given.ramp.unwrap_or(file.steps.ramp);

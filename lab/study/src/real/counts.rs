@@ -1,8 +1,10 @@
-//! How recovery goes on: the counters, second by second, from the OSD's return until every copy is where it should be.
+//! How recovery goes on: the counters, second by second, from the OSD's return until every copy is where it should be; and
+//! the same for a time without recovery.
 
 use super::Halt;
 use super::guest::{Guest, Heed};
 use crate::recovery::RunError;
+use crate::service::ServiceLog;
 use loadline_base::{Span, Time};
 use loadline_host::DirectCounts;
 
@@ -21,7 +23,31 @@ pub(super) struct Course {
     pub left: Vec<u64>,
     /// From the return to the end.
     pub window: Span,
+    /// What the schedulers gave.
+    pub service: ServiceLog,
 }
+
+impl Course {
+    fn begin(guest: &mut Guest) -> Result<Course, Halt> {
+        let (at, service) = guest.service()?;
+        let service = ServiceLog::begin(at, service);
+        Ok(Course { objects: 0, left: Vec::new(), window: Span::ZERO, service })
+    }
+
+    /// Time has gone on to `window`; answers with how many whole seconds are over that were not before.
+    fn goes_on(&mut self, window: Span, guest: &mut Guest) -> Result<u64, Halt> {
+        let whole = |span: Span| span.nanos() / SECOND.nanos();
+        let over = whole(window) - whole(self.window);
+        self.window = window;
+        if over > 0 {
+            let (at, service) = guest.service()?;
+            self.service.read(at, service);
+        }
+        Ok(over)
+    }
+}
+
+const SECOND: Span = Span::from_secs(1);
 
 /// Counts, while whatever loads the node goes on.
 pub(super) struct Counter<'a> {
@@ -41,17 +67,16 @@ impl Counter<'_> {
         guest: &mut Guest,
         heed: &mut Heed<'_, '_>,
     ) -> Result<Course, Halt> {
-        let mut course = Course { objects: 0, left: Vec::new(), window: Span::ZERO };
+        let mut course = Course::begin(guest)?;
         for ticks in 1.. {
             guest.pause(self.begun + TICK * ticks)?;
             let counts = guest.counts()?;
             let window = guest.now().since(self.begun);
             let left = left(&counts);
             course.objects = counts.received.saturating_sub(self.received);
-            while (course.left.len() as u64) < window.nanos() / 1_000_000_000 {
+            for _ in 0..course.goes_on(window, guest)? {
                 course.left.push(left);
             }
-            course.window = window;
             if left == 0 && counts.clean && course.objects > 0 {
                 return Ok(course);
             }
@@ -59,6 +84,24 @@ impl Counter<'_> {
             heed.at(course.objects as f64 / (course.objects + left).max(1) as f64)?;
         }
         unreachable!("the counting ends by one of its conditions")
+    }
+
+    /// For a time, without recovery.
+    pub(super) fn for_a_time(
+        &self,
+        time: Span,
+        guest: &mut Guest,
+        heed: &mut Heed<'_, '_>,
+    ) -> Result<Course, Halt> {
+        let (mut course, end) = (Course::begin(guest)?, self.begun + time);
+        while guest.now() < end {
+            guest.pause((guest.now() + TICK).min(end))?;
+            course.goes_on(guest.now().since(self.begun), guest)?;
+            heed.at(course.window.as_secs_f64() / time.as_secs_f64())?;
+        }
+        // A disk that has failed meanwhile ends the run.
+        guest.counts()?;
+        Ok(course)
     }
 
     fn go_on(&self, course: &Course, left: u64) -> Result<(), Halt> {

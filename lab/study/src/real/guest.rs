@@ -8,7 +8,7 @@ use loadline_host::{
     Clock, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectOp,
 };
 use loadline_load::Load;
-use loadline_osd::{ClientId, Data, OpKind};
+use loadline_osd::{ClientId, Data, OpKind, OsdService};
 use loadline_sim::{Issue, Workload};
 use loadline_store::ObjectNo;
 use std::time::Duration;
@@ -158,6 +158,14 @@ impl Guest {
             Some((osd, fault)) => Err(Halt::Failed(format!("{osd} went down: {fault}"))),
             None => Ok(counts),
         }
+    }
+
+    /// What the schedulers have given until now, by the node's clock.
+    pub(super) fn service(&mut self) -> Result<(Time, Vec<OsdService>), Halt> {
+        self.question(DirectAsk::Service, |answer| match answer {
+            DirectAnswer::Service(at, service) => Some((at, service)),
+            _ => None,
+        })
     }
 
     /// Lets time pass.

@@ -173,20 +173,13 @@ impl Run<'_> {
 
     /// Counts until recovery has ended, or for as long as the baseline lasts.
     fn course(&mut self, begun: Time, heed: &mut Heed<'_, '_>) -> Result<Course, Halt> {
-        if self.setup.recovery {
-            let (setup, limit) = (self.setup.name.as_str(), self.study.steps.limit);
-            let counter =
-                Counter { setup, scale: self.job.scale, limit, begun, received: self.received };
-            return counter.until_recovered(&mut self.guest, heed);
+        let (setup, limit) = (self.setup.name.as_str(), self.study.steps.limit);
+        let counter =
+            Counter { setup, scale: self.job.scale, limit, begun, received: self.received };
+        match self.setup.recovery {
+            true => counter.until_recovered(&mut self.guest, heed),
+            false => counter.for_a_time(self.work.baseline, &mut self.guest, heed),
         }
-        let window = self.work.baseline;
-        while self.guest.now() < begun + window {
-            let next = (self.guest.now() + TICK).min(begun + window);
-            self.guest.pause(next)?;
-            heed.at(self.guest.now().since(begun).as_secs_f64() / window.as_secs_f64())?;
-        }
-        self.guest.counts()?;
-        Ok(Course { objects: 0, left: Vec::new(), window })
     }
 
     fn under_own_load(mut self, heed: &mut Heed<'_, '_>) -> Result<RunRecord, Halt> {
@@ -199,7 +192,8 @@ impl Run<'_> {
         let course = self.course(begun, heed)?;
         let seen = self.guest.load().expect("it has begun").record(self.guest.now());
         let client = ClientResult { iops: seen.iops(), clat_ms: latency(&seen.latency) };
-        let series = series(&seen, course.objects, &course.left);
+        let left = (course.objects, course.left.as_slice());
+        let series = series(&seen, left, course.service.series());
         let failed = self.guest.failed_ops();
         if failed > 0 {
             return Err(Halt::Failed(format!("{failed} client ops failed")));
@@ -229,6 +223,7 @@ impl Run<'_> {
         series.objects_per_s =
             before.zip(&course.left).map(|(a, b)| a as f64 - *b as f64).collect();
         series.objects_left = course.left.iter().map(|left| *left as f64).collect();
+        series.service = course.service.series();
         self.facts.know("fio", seen.version.clone());
         let client = ClientResult { iops: seen.iops, clat_ms: seen.clat_ms };
         self.record(Seen { client, series, outside: Outside::Unknown }, &course)
