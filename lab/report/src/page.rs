@@ -32,6 +32,8 @@ struct Page<'a> {
     reservation: ReservationView,
     wait_charts: Vec<ChartView>,
     waits: Vec<WaitRow>,
+    /// Whether somebody published figures of a setup.
+    compares: bool,
     /// Runs of each setup.
     repeats: usize,
     pairs: Vec<PairRow>,
@@ -125,6 +127,7 @@ pub(crate) fn page(result: &StudyResult, facts: &RunFacts) -> Result<String, ask
         },
         wait_charts: views(wait_charts(&waits_of(result))),
         waits: wait_rows(result),
+        compares: compares(result),
         repeats: runs_of_each(result),
         pairs: repeats::pairs(result),
         variants: variant_rows(result),
@@ -284,6 +287,11 @@ fn run_rows(result: &StudyResult, facts: &RunFacts) -> Vec<(&'static str, String
 /// Whether it ran on this machine's disks.
 pub(crate) fn is_real(result: &StudyResult) -> bool {
     result.world == "host"
+}
+
+/// Whether there are published figures to stand beside ours.
+pub(crate) fn compares(result: &StudyResult) -> bool {
+    result.setups.iter().any(|setup| setup.published.is_some())
 }
 
 fn runs_of_each(result: &StudyResult) -> usize {

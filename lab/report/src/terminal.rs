@@ -1,7 +1,7 @@
 //! The result table in a terminal.
 
 use crate::column::{COLUMNS, Column};
-use crate::page::is_real;
+use crate::page::{compares, is_real};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use loadline_draw::number;
 use loadline_study::{SetupResult, StudyResult};
@@ -31,12 +31,14 @@ fn wide_table(result: &StudyResult) -> String {
         column.set_padding((1, 0));
     });
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-    let legend = match is_real(result) {
-        true => {
+    let legend = match (is_real(result), compares(result)) {
+        (true, true) => {
             " Real files. Below ours: the published value, from other hardware and software, and our \
              difference from it."
         }
-        false => " Below ours: the published value and our difference from it.",
+        (true, false) => " Real files.",
+        (false, true) => " Below ours: the published value and our difference from it.",
+        (false, false) => "",
     };
     format!("{}\n{legend}\n", lines.join("\n"))
 }

@@ -238,7 +238,8 @@ fn warnings(
     records: &[&RunRecord],
 ) -> Vec<String> {
     let is_real = study.place != Place::Sim;
-    let mut warnings = if is_real { real::warnings(records) } else { Vec::new() };
+    let mut warnings =
+        if is_real { real::warnings(records, study.published.is_some()) } else { Vec::new() };
     let scale = study.steps.scale;
     if scale != 1.0 && !is_real {
         warnings.push(format!(

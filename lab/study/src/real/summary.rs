@@ -65,14 +65,14 @@ fn capacities(stood: &[&RealFacts]) -> String {
     }
 }
 
-/// What a reader must know, each once.
-pub(crate) fn warnings(records: &[&RunRecord]) -> Vec<String> {
-    let mut warnings = vec![
-        "This ran on real disks in real time. The published figures come from other hardware and other software; they \
-         stand beside these for orientation, and none of them is claimed to be reproduced: compare the setups with each \
-         other."
-            .to_owned(),
-    ];
+/// What a reader must know, each once; `compares` says whether published figures stand beside ours.
+pub(crate) fn warnings(records: &[&RunRecord], compares: bool) -> Vec<String> {
+    let published = "The published figures come from other hardware and other software; they stand beside these for \
+                     orientation, and none of them is claimed to be reproduced: compare the setups with each other.";
+    let mut warnings = vec!["This ran on real disks in real time.".to_owned()];
+    if compares {
+        warnings[0] += &format!(" {published}");
+    }
     let notes =
         records.iter().filter_map(|record| record.real.as_ref()).flat_map(|real| &real.notes);
     for note in notes {
