@@ -2,7 +2,7 @@
 //! instead of stopping the OSD when the last page is gone.
 
 use crate::cluster::Cluster;
-use loadline_osd::{Effect, OpId, OpKind, OsdId, OsdSet, PgId, Space};
+use loadline_osd::{Effect, OpId, OpKind, OsdId, OsdSet, PgId};
 use std::collections::BTreeSet;
 
 /// An OSD is full with less than this share of its pages free, in percent (`mon_osd_full_ratio` 0.95).
@@ -53,8 +53,7 @@ impl Cluster {
 
     /// Whether less than this share of an OSD's pages is free, in percent.
     fn is_short(&self, osd: OsdId, share: u64) -> bool {
-        let is_short = |Space { free, total, .. }| free * 100 < total * share;
-        self.osds[osd].space().is_some_and(is_short)
+        self.osds[osd].space().is_some_and(|space| space.has_less_free_than(share))
     }
 
     /// The OSDs that are full.

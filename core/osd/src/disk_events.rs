@@ -33,6 +33,13 @@ pub struct Space {
     pub page_bytes: u64,
 }
 
+impl Space {
+    /// Whether less than this share of the pages is free, in percent.
+    pub fn has_less_free_than(&self, share: u64) -> bool {
+        self.free * 100 < self.total * share
+    }
+}
+
 impl Osd {
     /// Whether what this OSD knows is on a disk.
     pub(crate) fn is_durable(&self) -> bool {

@@ -1,7 +1,6 @@
 //! Disks without room: a push is refused, and the recovery of its placement group waits until there is some.
 
 use crate::commit::Asker;
-use crate::disk_events::Space;
 use crate::event::Effect;
 use crate::ids::{OsdId, PgId};
 use crate::message::{Data, Message};
@@ -17,8 +16,7 @@ const FAILSAFE_FULL_BELOW: u64 = 3;
 impl Osd {
     /// Whether the disk has too little room for what recovery brings.
     pub(crate) fn is_without_room(&self) -> bool {
-        let is_short = |Space { free, total, .. }| free * 100 < total * FAILSAFE_FULL_BELOW;
-        self.space().is_some_and(is_short)
+        self.space().is_some_and(|space| space.has_less_free_than(FAILSAFE_FULL_BELOW))
     }
 
     /// There is no room for what was pushed: whoever leads the recovery is told.

@@ -2,14 +2,13 @@
 //! everything must read as it was written, and no OSD goes because of an object.
 
 use crate::judge::{
-    BLOCK, Judged, OSDS, config, contents, first_page, fresh_disk, settings, stores,
+    BLOCK, Judged, OSDS, config, contents, first_page, fresh_disk, settings, stores, target,
 };
 use loadline_base::{Rng, Span, Time};
-use loadline_cluster::{PoolId, PoolSpec, Target};
-use loadline_osd::{ClientId, Damage, Data, DiskFault, OpKind, OsdId};
+use loadline_cluster::PoolSpec;
+use loadline_osd::{Damage, Data, DiskFault, OpKind, OsdId};
 use loadline_sim::DiskNode;
 use loadline_sim::disk::Trouble;
-use loadline_store::ObjectNo;
 use loadline_store::paged::LogMode;
 use std::collections::BTreeSet;
 
@@ -121,16 +120,7 @@ impl Exact {
     }
 
     fn op(&mut self, kind: OpKind, object: u64, offset: u64, length: u64, data: Data) -> Vec<u8> {
-        let target = Target {
-            client: ClientId::new(0),
-            kind,
-            traced: false,
-            background: false,
-            pool: PoolId::new(0),
-            object: ObjectNo(object),
-            offset: offset as u32,
-            length: length as u32,
-        };
+        let target = target(kind, object, (offset as u32, length as u32));
         let id = self.node().issue(&target, data);
         let answered = |node: &DiskNode| node.replies.iter().any(|reply| reply.op == id);
         assert!(self.node().run_until(answered), "{kind:?} of object {object} has no reply");
@@ -357,16 +347,7 @@ fn what_no_disk_can_read_is_an_error_for_who_reads_it_alone() {
             disk.fail_reads(at..at + PAGE as u64, Trouble::Always);
         }
     }
-    let target = Target {
-        client: ClientId::new(0),
-        kind: OpKind::Read,
-        traced: false,
-        background: false,
-        pool: PoolId::new(0),
-        object: ObjectNo(3),
-        offset: 0,
-        length: BLOCK,
-    };
+    let target = target(OpKind::Read, 3, (0, BLOCK));
     let id = exact.node().issue(&target, Data::NONE);
     exact.node().run_until(|node| node.replies.iter().any(|reply| reply.op == id));
     let replies = std::mem::take(&mut exact.node().replies);

@@ -1,11 +1,10 @@
 //! A disk that is too small for what belongs on it: what is pushed onto it is refused, and goes on when there is room.
 
-use crate::judge::{BLOCK, OSDS, config, disk_of, fresh_disk, settings, stores};
+use crate::judge::{BLOCK, OSDS, config, disk_of, fresh_disk, settings, stores, target};
 use loadline_base::{Bytes, Span, Time};
-use loadline_cluster::{PoolId, PoolSpec, Target};
-use loadline_osd::{ClientId, Data, OpKind, OsdId, PgId, RecoveryKind, RecoveryState};
+use loadline_cluster::PoolSpec;
+use loadline_osd::{Data, OpKind, OsdId, PgId, RecoveryKind, RecoveryState};
 use loadline_sim::DiskNode;
-use loadline_store::ObjectNo;
 use loadline_store::paged::LogMode;
 use std::ops::Range;
 
@@ -32,16 +31,7 @@ fn node(objects: u64, bytes: u32) -> DiskNode {
 /// Carries an op out. Returns whether it was answered with what was asked for.
 fn op(node: &mut DiskNode, kind: OpKind, object: u64, offset: u32, length: u32) -> bool {
     let bytes = vec![1 + (object % 255) as u8; length as usize];
-    let target = Target {
-        client: ClientId::new(0),
-        kind,
-        traced: false,
-        background: false,
-        pool: PoolId::new(0),
-        object: ObjectNo(object),
-        offset,
-        length,
-    };
+    let target = target(kind, object, (offset, length));
     let data = if kind == OpKind::Write { Data::new(bytes.clone()) } else { Data::NONE };
     let id = node.issue(&target, data);
     let limit = node.now() + Span::from_secs(5);

@@ -251,16 +251,9 @@ impl Judged {
                 bytes.extend(contents(object, *block, stamp));
             }
         }
-        let target = Target {
-            client: ClientId::new(self.rng.below(3) as u32),
-            kind,
-            traced: false,
-            background: false,
-            pool: PoolId::new(0),
-            object: ObjectNo(object),
-            offset: first * BLOCK,
-            length: count * BLOCK,
-        };
+        let client = ClientId::new(self.rng.below(3) as u32);
+        let range = (first * BLOCK, count * BLOCK);
+        let target = Target { client, ..target(kind, object, range) };
         let id = self.node().issue(&target, Data::new(bytes));
         for block in &blocks {
             self.busy.insert(*block, id);
@@ -356,22 +349,19 @@ impl Judged {
     }
 
     fn read_object(&mut self, object: u64) {
-        let target = Target {
-            client: ClientId::new(0),
-            kind: OpKind::Read,
-            traced: false,
-            background: false,
-            pool: PoolId::new(0),
-            object: ObjectNo(object),
-            offset: 0,
-            length: BLOCKS * BLOCK,
-        };
+        let target = target(OpKind::Read, object, (0, BLOCKS * BLOCK));
         let id = self.node().issue(&target, Data::NONE);
         let blocks = (0..BLOCKS).map(|block| ((object, block), 0)).collect();
         self.under_way.insert((id.slot.get(), id.number), UnderWay { kind: OpKind::Read, blocks });
         self.node().run_until(|node| !node.replies.is_empty());
         self.take_replies();
     }
+}
+
+/// An op of the first client on the first pool, on so many bytes from a place on.
+pub(crate) fn target(kind: OpKind, object: u64, (offset, length): (u32, u32)) -> Target {
+    let (client, pool, object) = (ClientId::new(0), PoolId::new(0), ObjectNo(object));
+    Target { client, kind, traced: false, background: false, pool, object, offset, length }
 }
 
 impl Known {
