@@ -3,7 +3,7 @@
 //! They look at a store from outside only: ops, completions, requests. A world opens a store, steps it, and lets it crash.
 
 use crate::objects::{CollectionId, ObjectNo, Version};
-use crate::paged::{Answer, Ask, Edit, Lane, ObjectId, Op, OpError, Payload};
+use crate::paged::{Answer, Ask, Edit, Lane, ObjectId, Op, OpError, Payload, Ranges};
 use crate::{ObjectMeta, paged::api::pattern};
 use loadline_device::ClassTag;
 
@@ -31,6 +31,7 @@ pub fn check<W: World>(mut fresh: impl FnMut() -> W) {
     keys_are_ordered_and_survive(&mut fresh());
     ranges_of_objects_read_as_they_were_written(&mut fresh());
     clones_go_their_own_ways(&mut fresh());
+    what_holds_data_is_told_and_what_does_not_is_not(&mut fresh());
     attributes_and_lists(&mut fresh());
     a_refused_transaction_changes_nothing(&mut fresh());
 }
@@ -156,6 +157,68 @@ fn clones_go_their_own_ways(world: &mut impl World) {
     assert_eq!(ask(world, Ask::Digest(object(1))), Ok(Answer::Digest(None)));
     change(world, vec![Edit::Remove { object: clone }]);
     assert_eq!(ask(world, Ask::Attributes(clone)), Ok(Answer::Pairs(Vec::new())));
+}
+
+/// What the ranges say, applied to the base or to zeros, must be the object; and they must not say much more.
+fn differs(world: &mut impl World, id: ObjectId, base: Option<ObjectId>, most: u64) {
+    let length = 1 << 20;
+    let mut whole = |object| match ask(world, Ask::Read { object, offset: 0, length }) {
+        Ok(Answer::Bytes(bytes)) => bytes.unwrap_or_default(),
+        other => panic!("a read answers bytes: {other:?}"),
+    };
+    let expected = whole(id);
+    let mut made = base.map_or_else(Vec::new, &mut whole);
+    made.resize(expected.len(), 0);
+    let ask_for = |with_bytes| Ask::Sparse { object: id, base, offset: 0, length, with_bytes };
+    let Ok(Answer::Sparse(Some((ranges, bytes)))) = ask(world, ask_for(true)) else {
+        panic!("the object exists");
+    };
+    let mut rest = &bytes[..];
+    for range in &ranges.data {
+        let (now, later) = rest.split_at((range.end - range.start) as usize);
+        made[range.start as usize..range.end as usize].copy_from_slice(now);
+        rest = later;
+    }
+    ranges.zeros.iter().for_each(|zeros| made[zeros.start as usize..zeros.end as usize].fill(0));
+    assert!(rest.is_empty() && made == expected, "{ranges:?}");
+    assert!(ranges.data_bytes() <= most, "{ranges:?}");
+    for list in [&ranges.data, &ranges.zeros] {
+        assert!(list.is_sorted_by(|a, b| a.end < b.start), "apart and in order: {ranges:?}");
+    }
+    let only = Ok(Answer::Sparse(Some((ranges, Vec::new()))));
+    assert_eq!(ask(world, ask_for(false)), only);
+}
+
+fn what_holds_data_is_told_and_what_does_not_is_not(world: &mut impl World) {
+    let clone = ObjectId { snapshot: 5, ..object(1) };
+    let nothing = Ask::Sparse { object: clone, base: None, offset: 0, length: 9, with_bytes: true };
+    assert_eq!(ask(world, nothing), Ok(Answer::Sparse(None)));
+    let seeded = |length| Payload::Pattern { seed: 3, offset: 0, length };
+    change(world, vec![write(1, 500_000, seeded(10), 1)]);
+    change(world, vec![write(1, 65_536, seeded(150_000), 2), write(1, 0, seeded(5000), 2)]);
+    differs(world, object(1), None, 155_010 + 4 * 16_384);
+    change(world, vec![Edit::Clone { from: object(1), to: clone }]);
+    differs(world, clone, Some(object(1)), 0);
+    change(world, vec![write(1, 100_001, Payload::Bytes(vec![9; 5000]), 3)]);
+    let punch = Edit::Punch { object: object(1), range: 131_072..163_840, version: Version(4) };
+    change(world, vec![punch]);
+    for again in [false, true] {
+        if again {
+            world.crash();
+        }
+        // A store may keep a write as one piece or as pages, but not the object as a whole.
+        differs(world, object(1), Some(clone), 150_000);
+        differs(world, clone, Some(object(1)), 150_000);
+        differs(world, object(1), None, 155_010 + 4 * 16_384 - 32_768);
+    }
+    let part =
+        Ask::Sparse { object: object(1), base: None, offset: 65_537, length: 3, with_bytes: true };
+    let bytes = pattern(3, 1, 3);
+    let ranges = Ranges { data: vec![65_537..65_540], zeros: Vec::new() };
+    assert_eq!(ask(world, part), Ok(Answer::Sparse(Some((ranges, bytes)))));
+    change(world, vec![Edit::Truncate { object: object(1), length: 70_000, version: Version(5) }]);
+    differs(world, object(1), Some(clone), 70_000);
+    differs(world, clone, Some(object(1)), 155_010 + 4 * 16_384);
 }
 
 fn attributes_and_lists(world: &mut impl World) {

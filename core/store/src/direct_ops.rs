@@ -7,7 +7,9 @@
 mod contents;
 
 use crate::direct::{Access, DirectStore, RequestId, Submission};
-use crate::paged::api::{Answer, Ask, Edit, Io, IoDone, IoId, Op, OpError, Outbox, Stages, Target};
+use crate::paged::api::{
+    Answer, Ask, Edit, Io, IoDone, IoId, ObjectId, Op, OpError, Outbox, Stages, Target,
+};
 use crate::paged::{Completion, Lane, ids::CheckpointId};
 use crate::store::Store;
 use crate::window::WindowBounds;
@@ -15,6 +17,7 @@ use contents::Contents;
 use loadline_base::{Bytes, SlotId, Slots, Span, Time};
 use loadline_device::{Kind, Outcome};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 /// An op that waits for its requests.
 #[derive(Clone, Debug)]
@@ -56,7 +59,7 @@ impl<T: Copy> DirectOps<T> {
     }
 
     fn begin(&mut self, now: Time, op: Op<T>, submitted: Time, out: &mut Outbox<T>) {
-        let accesses = accesses(&op);
+        let accesses = accesses(&op, &self.contents);
         let stages =
             Stages { submitted, planned: now, admitted: now, applied: now, throttled: Span::ZERO };
         let left = accesses.len() as u32;
@@ -141,7 +144,7 @@ impl<T: Copy> Store<T> for DirectOps<T> {
 }
 
 /// What an op does to the device: kind, object, first byte, bytes.
-fn accesses<T>(op: &Op<T>) -> Vec<(Kind, crate::paged::ObjectId, u64, u64)> {
+fn accesses<T>(op: &Op<T>, contents: &Contents) -> Vec<(Kind, ObjectId, u64, u64)> {
     match &op.ask {
         Ask::Transaction(edits) => edits
             .iter()
@@ -154,6 +157,12 @@ fn accesses<T>(op: &Op<T>) -> Vec<(Kind, crate::paged::ObjectId, u64, u64)> {
             .collect(),
         Ask::Read { object, offset, length } if *length > 0 => {
             vec![(Kind::Read, *object, *offset, *length)]
+        }
+        Ask::Sparse { object, base, offset, length, with_bytes: true } => {
+            let ranges = contents.ranges(*object, *base, *offset, *length).unwrap_or_default();
+            let read =
+                |range: Range<u64>| (Kind::Read, *object, range.start, range.end - range.start);
+            ranges.data.into_iter().map(read).collect()
         }
         _ => Vec::new(),
     }

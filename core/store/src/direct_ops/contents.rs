@@ -2,7 +2,7 @@
 
 use super::nothing_to_do;
 use crate::objects::{ObjectMeta, Version};
-use crate::paged::api::{Answer, Ask, Edit, ObjectId, OpError, Payload};
+use crate::paged::api::{Answer, Ask, Edit, ObjectId, OpError, Payload, Ranges, push_range};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -46,6 +46,14 @@ impl Contents {
                     object.read(offset.min(end)..end)
                 }))
             }
+            Ask::Sparse { object, base, offset, length, with_bytes } => {
+                let ranges = self.ranges(object, base, offset, length);
+                Answer::Sparse(ranges.map(|ranges| {
+                    let read = |range: &Range<u64>| self.objects[&object].read(range.clone());
+                    let bytes = ranges.data.iter().filter(|_| with_bytes).flat_map(read).collect();
+                    (ranges, bytes)
+                }))
+            }
             Ask::Stat(id) => Answer::Meta(self.objects.get(&id).map(|object| object.meta)),
             Ask::Attribute(id, name) => {
                 let object = self.objects.get(&id);
@@ -64,6 +72,20 @@ impl Contents {
             Ask::Digest(id) => Answer::Digest(self.objects.get(&id).map(Object::digest)),
             ask @ (Ask::Sync | Ask::Checkpoint) => nothing_to_do(&ask),
         })
+    }
+
+    /// Where an object differs from zeros, or from another one, inside a range; `None` if it does not exist.
+    pub(super) fn ranges(
+        &self,
+        object: ObjectId,
+        base: Option<ObjectId>,
+        offset: u64,
+        length: u64,
+    ) -> Option<Ranges> {
+        let base = base.and_then(|base| self.objects.get(&base));
+        let object = self.objects.get(&object)?;
+        let end = offset.saturating_add(length).min(object.meta.length);
+        Some(object.ranges(base, offset.min(end)..end))
     }
 
     fn apply(&mut self, edit: Edit) {
@@ -133,6 +155,28 @@ impl Object {
             }
         }
         bytes
+    }
+
+    /// Where this object differs from zeros, or from another one, inside a range.
+    fn ranges(&self, base: Option<&Object>, range: Range<u64>) -> Ranges {
+        let mut ranges = Ranges::default();
+        let theirs = base.map(|base| &base.pieces);
+        let part =
+            |at: u64, piece: &Payload| at.max(range.start)..(at + piece.length()).min(range.end);
+        for (at, piece) in &self.pieces {
+            if theirs.is_none_or(|theirs| theirs.get(at) != Some(piece)) {
+                push_range(&mut ranges.data, part(*at, piece));
+            }
+        }
+        let mut holes = theirs.map_or_else(Object::default, |pieces| Object {
+            pieces: pieces.clone(),
+            ..Object::default()
+        });
+        self.pieces.iter().for_each(|(at, piece)| holes.cut(*at..at + piece.length()));
+        for (at, piece) in &holes.pieces {
+            push_range(&mut ranges.zeros, part(*at, piece));
+        }
+        ranges
     }
 
     /// Takes a range away.

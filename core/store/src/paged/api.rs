@@ -138,6 +138,20 @@ pub enum Ask {
         /// How many.
         length: u64,
     },
+    /// What of an object holds data, or is other than in another object, as far as its end.
+    Sparse {
+        /// The object.
+        object: ObjectId,
+        /// What it is compared with: pages that both share are left out. Without one, or if that does not exist, it is
+        /// compared with zeros.
+        base: Option<ObjectId>,
+        /// First byte.
+        offset: u64,
+        /// How many.
+        length: u64,
+        /// Whether the bytes are asked for too, not only where they are.
+        with_bytes: bool,
+    },
     /// Length and version of an object.
     Stat(ObjectId),
     /// An attribute.
@@ -159,6 +173,32 @@ pub enum Ask {
     Sync,
     /// Runs a checkpoint and waits for its end.
     Checkpoint,
+}
+
+/// Where an object differs from zeros, or from another object. The ranges are in order and do not touch each other; they may
+/// cover more than what differs, up to whole pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ranges {
+    /// These hold data.
+    pub data: Vec<Range<u64>>,
+    /// These read as zeros, and not so in the other object.
+    pub zeros: Vec<Range<u64>>,
+}
+
+impl Ranges {
+    /// How many bytes of data they are.
+    pub fn data_bytes(&self) -> u64 {
+        self.data.iter().map(|range| range.end - range.start).sum()
+    }
+}
+
+/// Adds a range behind others, as part of the last one if it touches that.
+pub(crate) fn push_range(ranges: &mut Vec<Range<u64>>, next: Range<u64>) {
+    match ranges.last_mut() {
+        _ if next.is_empty() => {}
+        Some(last) if last.end == next.start => last.end = next.end,
+        _ => ranges.push(next),
+    }
 }
 
 /// Ops of one lane are carried out in the order of their submission.
@@ -189,6 +229,9 @@ pub enum Answer {
     Pairs(Vec<(Vec<u8>, Vec<u8>)>),
     /// Bytes of an object; `None` if there is no such object.
     Bytes(Option<Vec<u8>>),
+    /// Where an object differs, and the bytes of the ranges that hold data, one after the other; `None` if there is no such
+    /// object.
+    Sparse(Option<(Ranges, Vec<u8>)>),
     /// What is known of an object, if it exists.
     Meta(Option<crate::ObjectMeta>),
     /// Objects and what is known of each.

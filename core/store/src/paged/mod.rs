@@ -33,7 +33,7 @@ pub mod tree;
 
 pub use api::{
     Answer, Ask, Cause, Completion, Damage, Edit, Io, IoDone, IoId, Lane, ObjectId, Op, OpError,
-    Outbox, Payload, Stages, Target,
+    Outbox, Payload, Ranges, Stages, Target,
 };
 pub use format::{Piece, format};
 pub use layout::{Format, FormatError};

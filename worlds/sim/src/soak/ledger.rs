@@ -4,7 +4,9 @@ use super::history::History;
 use super::model::{Contents, Values};
 use super::ops::{counter, prefix};
 use loadline_store::ObjectMeta;
-use loadline_store::paged::{Answer, Ask, Completion, Damage, Edit, LogMode, ObjectId, OpError};
+use loadline_store::paged::{
+    Answer, Ask, Completion, Damage, Edit, LogMode, ObjectId, OpError, Ranges,
+};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -295,6 +297,19 @@ fn check(lane: u32, ask: &Ask, answer: &Answer, state: &Contents) -> Result<(), 
             let object = state.objects.get(object);
             Answer::Bytes(object.map(|object| object.read(*offset, *length)))
         }
+        Ask::Sparse { object, base, offset, length, .. } => {
+            let read = |id: &ObjectId| state.objects.get(id).map(|o| o.read(*offset, *length));
+            let from = base.as_ref().and_then(read).unwrap_or_default();
+            return match (answer, read(object)) {
+                (Answer::Sparse(None), None) => Ok(()),
+                (Answer::Sparse(Some((ranges, bytes))), Some(wanted))
+                    if applied(from, ranges, bytes, *offset, wanted.len()) == wanted =>
+                {
+                    Ok(())
+                }
+                _ => Err("ranges that make the one object the other".into()),
+            };
+        }
         Ask::Stat(id) => Answer::Meta(state.objects.get(id).map(|object| object.meta)),
         Ask::Attribute(id, name) => {
             let value = state.objects.get(id).and_then(|object| object.attributes.get(name));
@@ -314,6 +329,26 @@ fn check(lane: u32, ask: &Ask, answer: &Answer, state: &Contents) -> Result<(), 
         Ask::Transaction(_) | Ask::Sync | Ask::Checkpoint => unreachable!("not a question"),
     };
     if *answer == wanted { Ok(()) } else { Err(short(&wanted)) }
+}
+
+/// What the ranges make of an object's bytes from `offset` on.
+fn applied(
+    mut made: Vec<u8>,
+    ranges: &Ranges,
+    mut bytes: &[u8],
+    offset: u64,
+    length: usize,
+) -> Vec<u8> {
+    made.resize(length, 0);
+    let inside =
+        |range: &Range<u64>| (range.start - offset) as usize..(range.end - offset) as usize;
+    for range in &ranges.data {
+        let (now, rest) = bytes.split_at((range.end - range.start) as usize);
+        made[inside(range)].copy_from_slice(now);
+        bytes = rest;
+    }
+    ranges.zeros.iter().for_each(|zeros| made[inside(zeros)].fill(0));
+    made
 }
 
 fn pairs(values: &Values) -> Vec<(Vec<u8>, Vec<u8>)> {

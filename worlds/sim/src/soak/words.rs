@@ -14,6 +14,9 @@ pub(super) fn of_ask(ask: &Ask) -> String {
         Ask::Read { object, offset, length } => {
             format!("read {} {offset}+{length}", of_object(*object))
         }
+        Ask::Sparse { object, base, .. } => {
+            format!("ranges of {} apart from {base:?}", of_object(*object))
+        }
         Ask::Stat(object) => format!("stat {}", of_object(*object)),
         Ask::Attribute(object, name) => {
             format!("attribute {} {}", of_object(*object), of_key(name))

@@ -9,7 +9,9 @@ mod object_plan;
 mod read;
 mod shared;
 
-pub use read::{DataPage, attributes, digest_attributes, list, read_plan, scan, value};
+pub use read::{
+    DataPage, attributes, digest_attributes, list, read_plan, scan, sparse_plan, value,
+};
 
 use super::api::ObjectId;
 use super::change::Change;

@@ -94,6 +94,25 @@ pub fn read_plan(space: &Space, id: ObjectId, range: Range<u64>) -> Result<Vec<D
     Ok(pages)
 }
 
+/// The pages of an object that are others than those of `base`, and the page indices at which it has none and `base` has one,
+/// each in order.
+pub fn sparse_plan(
+    space: &Space,
+    id: ObjectId,
+    base: Option<ObjectId>,
+    range: Range<u64>,
+) -> Result<(Vec<DataPage>, Vec<u64>), Miss> {
+    let mut pages = read_plan(space, id, range.clone())?;
+    let theirs = base.map_or(Ok(Vec::new()), |base| read_plan(space, base, range))?;
+    let at = |pages: &[DataPage], index| {
+        pages.binary_search_by_key(&index, |page: &DataPage| page.index).ok()
+    };
+    let only_theirs = theirs.iter().map(|page| page.index);
+    let holes = only_theirs.filter(|index| at(&pages, *index).is_none()).collect();
+    pages.retain(|page| at(&theirs, page.index).is_none_or(|at| theirs[at].number != page.number));
+    Ok((pages, holes))
+}
+
 /// Adds an object's attributes to a digest of its bytes.
 pub fn digest_attributes(digest: u32, attributes: &[(Vec<u8>, Vec<u8>)]) -> u32 {
     attributes.iter().fold(digest, |digest, (name, value)| {

@@ -1,6 +1,6 @@
 //! An op on its way through the store.
 
-use super::super::api::{Ask, Lane, Op, OpError, Stages};
+use super::super::api::{Ask, Lane, Op, OpError, Ranges, Stages};
 use super::super::change::Change;
 use super::super::contents::DataPage;
 use super::super::ids::PageNo;
@@ -54,16 +54,30 @@ pub(super) enum Work {
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
     pub ask: Ask,
-    /// From the beginning of the first page.
+    /// From the beginning of the first page, or of a sparse read the pages of `sparse` one after the other.
     pub bytes: Vec<u8>,
     /// What is asked, in bytes of the object, cut at its end.
     pub range: std::ops::Range<u64>,
     /// Pages of one request each, and where they belong in `bytes`.
     pub pieces: Vec<Vec<DataPage>>,
     pub left: usize,
+    /// Of a sparse read: where the object differs, and the indices of the pages that it reads.
+    pub sparse: Option<(Ranges, Vec<u64>)>,
     /// A page was not what it should be: it may have been written meanwhile.
     pub spoiled: Option<DataPage>,
     pub unreadable: bool,
+}
+
+impl Reading {
+    /// Where a page of the object stands in the bytes, in pages.
+    pub(super) fn place_of(&self, index: u64, page_bytes: u64) -> usize {
+        match &self.sparse {
+            Some((_, pages)) => {
+                pages.binary_search(&index).expect("it is one of those that are read")
+            }
+            None => (index - self.range.start / page_bytes) as usize,
+        }
+    }
 }
 
 /// An op. It moves from queue to queue, so what only few ops have is kept apart.

@@ -2,12 +2,15 @@
 
 use super::op::{Reading, Running, Wait, Work};
 use super::{PagedStore, Purpose};
-use crate::paged::api::{Answer, Ask, Damage, IoDone, ObjectId, Op, OpError, Target};
+use crate::paged::api::{
+    Answer, Ask, Damage, IoDone, ObjectId, Op, OpError, Ranges, Target, push_range,
+};
 use crate::paged::contents::{self, DataPage, Miss};
 use crate::paged::metrics::Reason;
 use crate::paged::tree::TreePages;
 use loadline_base::SlotId;
 use loadline_device::Kind;
+use std::ops::Range;
 
 /// Reads that miss at most so many pages bring them into the cache; longer ones pass beside it.
 const CACHED_PAGES_MAX: usize = 16;
@@ -49,7 +52,7 @@ impl<T: Copy> PagedStore<T> {
             Ask::List { collection, from, most } => {
                 contents::list(space, *collection, *from, *most).map(Answer::Objects)
             }
-            Ask::Read { .. } | Ask::Digest(_) => return self.read(running),
+            Ask::Read { .. } | Ask::Sparse { .. } | Ask::Digest(_) => return self.read(running),
             Ask::Sync => return self.sync(running),
             Ask::Checkpoint => return self.await_checkpoint(running),
             Ask::Transaction(_) => unreachable!("updates go another way"),
@@ -74,61 +77,109 @@ impl<T: Copy> PagedStore<T> {
     fn read(&mut self, mut running: Running<T>) {
         let digested = running.journey().digested;
         let (id, from, length, so_far) = match Self::ask_of(&running) {
-            Ask::Read { object, offset, length } => (*object, *offset, *length, None),
+            Ask::Read { object, offset, length } | Ask::Sparse { object, offset, length, .. } => {
+                (*object, *offset, *length, None)
+            }
             Ask::Digest(id) => (*id, digested.0, DIGEST_PIECE, Some(digested.1)),
-            _ => unreachable!("only these two read objects"),
+            _ => unreachable!("only these read objects"),
         };
         let meta = match contents::meta(&self.space, id) {
             Ok(Some(meta)) => meta,
             Ok(None) if so_far.is_some() => return self.finish(running, Ok(Answer::Digest(None))),
-            Ok(None) => return self.finish(running, Ok(Answer::Bytes(None))),
+            Ok(None) => {
+                let nothing = match Self::ask_of(&running) {
+                    Ask::Sparse { .. } => Answer::Sparse(None),
+                    _ => Answer::Bytes(None),
+                };
+                return self.finish(running, Ok(nothing));
+            }
             Err(miss) => return self.load_for(running, &[miss.into()]),
         };
-        if length > READ_MAX {
+        let end = from.saturating_add(length).min(meta.length);
+        if end.saturating_sub(from) > READ_MAX {
             return self.fail(running, OpError::TooLarge);
         }
-        let end = from.saturating_add(length).min(meta.length);
         let range = from.min(end)..end;
+        if let Ask::Sparse { base, with_bytes, .. } = Self::ask_of(&running) {
+            let (base, with_bytes) = (*base, *with_bytes);
+            return self.read_sparse(running, (id, base), range, with_bytes);
+        }
         match contents::read_plan(&self.space, id, range.clone()) {
-            Ok(pages) => self.gather(running, range, &pages),
+            Ok(pages) => self.gather(running, range, &pages, None),
             Err(miss) => self.load_for(running, &[miss]),
         }
     }
 
+    /// Where an object differs from another, and the bytes there.
+    fn read_sparse(
+        &mut self,
+        running: Running<T>,
+        (id, base): (ObjectId, Option<ObjectId>),
+        range: Range<u64>,
+        with_bytes: bool,
+    ) {
+        let (pages, holes) = match contents::sparse_plan(&self.space, id, base, range.clone()) {
+            Ok(found) => found,
+            Err(miss) => return self.load_for(running, &[miss]),
+        };
+        let size = self.superblock.layout.page.bytes() as u64;
+        let mut ranges = Ranges::default();
+        let part =
+            |index: u64| (index * size).max(range.start)..((index + 1) * size).min(range.end);
+        pages.iter().for_each(|page| push_range(&mut ranges.data, part(page.index)));
+        holes.into_iter().for_each(|index| push_range(&mut ranges.zeros, part(index)));
+        if !with_bytes {
+            return self.finish(running, Ok(Answer::Sparse(Some((ranges, Vec::new())))));
+        }
+        self.gather(running, range, &pages, Some(ranges));
+    }
+
     /// Takes what is resident and asks for the rest.
-    fn gather(&mut self, mut running: Running<T>, range: std::ops::Range<u64>, pages: &[DataPage]) {
+    fn gather(
+        &mut self,
+        mut running: Running<T>,
+        range: Range<u64>,
+        pages: &[DataPage],
+        sparse: Option<Ranges>,
+    ) {
         let missing: Vec<DataPage> = pages
             .iter()
             .filter(|page| !self.space.pages.is_resident(page.number))
             .copied()
             .collect();
+        // A sparse read is for another copy; who reads here has no use for its pages.
         if !missing.is_empty()
+            && sparse.is_none()
             && missing.len() <= CACHED_PAGES_MAX.min(self.space.pages.frames() as usize / 16)
         {
             let misses: Vec<Miss> = missing.into_iter().map(Miss::Data).collect();
             return self.load_for(running, &misses);
         }
         let size = self.superblock.layout.page.bytes() as u64;
-        let first = range.start / size;
-        let count = range.end.div_ceil(size).saturating_sub(first);
-        let mut bytes = vec![0; (count * size) as usize];
-        for page in pages {
-            if let Some(resident) = self.space.pages.page(page.number) {
-                let at = ((page.index - first) * size) as usize;
-                bytes[at..at + size as usize].copy_from_slice(resident);
-            }
-        }
+        let indices = |ranges| (ranges, pages.iter().map(|page| page.index).collect::<Vec<u64>>());
+        let sparse = sparse.map(indices);
+        let count = match &sparse {
+            Some((_, pages)) => pages.len() as u64,
+            None => range.end.div_ceil(size).saturating_sub(range.start / size),
+        };
         let ask = Self::ask_of(&running).clone();
         let pieces = neighbours(missing);
-        let reading = Reading {
+        let mut reading = Reading {
             ask,
-            bytes,
+            bytes: vec![0; (count * size) as usize],
             range,
             left: pieces.len(),
             pieces,
+            sparse,
             spoiled: None,
             unreadable: false,
         };
+        for page in pages {
+            if let Some(resident) = self.space.pages.page(page.number) {
+                let at = reading.place_of(page.index, size) * size as usize;
+                reading.bytes[at..at + size as usize].copy_from_slice(resident);
+            }
+        }
         if reading.left == 0 {
             running.work = Work::Reading(Box::new(reading));
             return self.read_arrived(running);
@@ -167,13 +218,13 @@ impl<T: Copy> PagedStore<T> {
         let Work::Reading(reading) = &mut running.work else { unreachable!("it reads") };
         reading.left -= 1;
         reading.unreadable |= !Self::is_good(done.outcome);
-        let first = reading.range.start / size as u64;
         if Self::is_good(done.outcome) {
-            for (page, bytes) in reading.pieces[piece].iter().zip(done.data.chunks_exact(size)) {
+            for (number, bytes) in done.data.chunks_exact(size).enumerate() {
+                let page = reading.pieces[piece][number];
                 if crc32c::crc32c(bytes) != page.sum {
-                    reading.spoiled = Some(*page);
+                    reading.spoiled = Some(page);
                 }
-                let at = (page.index - first) as usize * size;
+                let at = reading.place_of(page.index, size as u64) * size;
                 reading.bytes[at..at + size].copy_from_slice(bytes);
             }
         }
@@ -189,7 +240,7 @@ impl<T: Copy> PagedStore<T> {
         else {
             unreachable!("it reads");
         };
-        let Reading { ask, bytes, range, spoiled, unreadable, .. } = *reading;
+        let Reading { ask, mut bytes, range, sparse, spoiled, unreadable, .. } = *reading;
         running.work = Work::Asked(ask);
         if unreadable {
             return self.fail(running, OpError::Unreadable);
@@ -210,10 +261,18 @@ impl<T: Copy> PagedStore<T> {
                 self.digest_piece(running, id, &bytes[skip..skip + length]);
             }
             _ => {
-                let mut bytes = bytes;
-                bytes.drain(..skip);
-                bytes.truncate(length);
-                self.finish(running, Ok(Answer::Bytes(Some(bytes))));
+                let Some((ranges, pages)) = sparse else {
+                    bytes.drain(..skip);
+                    bytes.truncate(length);
+                    return self.finish(running, Ok(Answer::Bytes(Some(bytes))));
+                };
+                // Only the first and the last page may be cut by what was asked for.
+                let page = self.superblock.layout.page.bytes() as u64;
+                if pages.first().is_some_and(|first| first * page < range.start) {
+                    bytes.drain(..skip);
+                }
+                bytes.truncate(ranges.data_bytes() as usize);
+                self.finish(running, Ok(Answer::Sparse(Some((ranges, bytes)))));
             }
         }
     }
