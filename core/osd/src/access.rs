@@ -59,7 +59,9 @@ impl Touch {
             OpKind::Zero => Touch::Zero,
             OpKind::Trim { .. } => Touch::Version,
             OpKind::Remove | OpKind::Purge => Touch::Remove,
-            OpKind::Read | OpKind::ReadAt(_) => unreachable!("a read is no update"),
+            OpKind::Read | OpKind::ReadAt(_) | OpKind::Ranges(_) => {
+                unreachable!("a read is no update")
+            }
         }
     }
 }

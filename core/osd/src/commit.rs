@@ -22,12 +22,13 @@ pub(crate) enum Commit {
     Replica(Asker, WriteTag, Option<OpId>),
     /// That an update was missed here, to be told to its primary.
     Missed(Asker, WriteTag),
-    /// An object read to be pushed, in this interval; to its targets, or to the primary that pulls it.
-    PushRead(u32, Option<Asker>),
+    /// An object read to be pushed, in this interval; to its targets, or to the primary that pulls it. What was read is in
+    /// what it differs from this state, if from any.
+    PushRead(u32, Option<Asker>, Option<SnapshotNo>),
     /// A pushed object, to be confirmed to its sender.
     Pushed(Asker, Push),
-    /// A former state of an object, read to be pushed.
-    StateRead(Asker, SnapshotNo),
+    /// A former state of an object, read to be pushed, and what it was compared with.
+    StateRead(Asker, SnapshotNo, Option<SnapshotNo>),
     /// A step of the push of an object with a past, to be confirmed to its sender.
     HistoryStored(Asker, SnapshotNo),
     /// The next objects of a placement group that has left.
@@ -93,12 +94,12 @@ impl Osd {
             (Commit::Missed(primary, tag), Ok(_)) => {
                 self.miss_noted(now, primary, (pg, object), tag, fx);
             }
-            (Commit::PushRead(interval, puller), Ok(data)) => {
-                self.push_read(now, pg, object, (interval, puller), data, fx);
+            (Commit::PushRead(interval, puller, base), Ok(data)) => {
+                self.push_read(now, pg, object, (interval, puller), (base, data), fx);
             }
             (Commit::Pushed(asker, push), Ok(_)) => self.push_committed(now, asker, pg, push, fx),
-            (Commit::StateRead(asker, label), Ok(data)) => {
-                self.state_read(now, asker, pg, (object, label), data, fx);
+            (Commit::StateRead(asker, label, base), Ok(data)) => {
+                self.state_read(now, asker, pg, (object, label), (base, data), fx);
             }
             (Commit::HistoryStored(asker, label), Ok(_)) => {
                 self.history_stored(asker, pg, (object, label), fx);
@@ -133,10 +134,10 @@ impl Osd {
             (Failure::Unreadable, Commit::Replica(primary, tag, _)) => {
                 self.update_missed(now, primary, (pg, object), tag, fx);
             }
-            (Failure::Unreadable, Commit::PushRead(interval, puller)) => {
+            (Failure::Unreadable, Commit::PushRead(interval, puller, _)) => {
                 self.source_unreadable(now, pg, object, (interval, puller), fx);
             }
-            (Failure::Unreadable, Commit::StateRead(asker, _)) => {
+            (Failure::Unreadable, Commit::StateRead(asker, ..)) => {
                 self.source_unreadable(now, pg, object, (asker.interval, Some(asker)), fx);
             }
             (Failure::NoSpace, Commit::Pushed(asker, _) | Commit::HistoryStored(asker, _)) => {

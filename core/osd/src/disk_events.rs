@@ -206,7 +206,7 @@ impl Osd {
                 if paged.life != life {
                     return;
                 }
-                let (done, answer) = paged.ended(completion);
+                let Some((done, answer)) = paged.ended(now, completion) else { continue };
                 match (done.token, answer) {
                     (Commit::Loaded, Some(answer)) => self.loaded(now, answer, fx),
                     (Commit::Loaded, None) => {

@@ -4,7 +4,7 @@ use crate::ids::{ClientId, IntervalId, OpId, OsdId, OsdSet, PgId};
 use crate::snapshots::{Before, SnapshotNo, State};
 use loadline_base::{Bytes, SlotId};
 use loadline_qos::{Urgency, Work};
-use loadline_store::paged::Payload;
+use loadline_store::paged::{Payload, Ranges};
 use loadline_store::{ObjectMeta, ObjectNo, Version};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,6 +16,8 @@ pub enum OpKind {
     Read,
     /// Read a byte range as it was at a snapshot.
     ReadAt(SnapshotNo),
+    /// Tell where a byte range holds data, now or at a snapshot. The rest reads as zeros.
+    Ranges(SnapshotNo),
     /// Write a byte range on every copy.
     Write,
     /// Make a byte range read as zeros, on every copy.
@@ -36,7 +38,7 @@ pub enum OpKind {
 impl OpKind {
     /// Whether it changes every copy.
     pub const fn is_update(self) -> bool {
-        !matches!(self, OpKind::Read | OpKind::ReadAt(_))
+        !matches!(self, OpKind::Read | OpKind::ReadAt(_) | OpKind::Ranges(_))
     }
 
     /// Whether it only gives back what nobody can read any more.
@@ -48,30 +50,49 @@ impl OpKind {
 /// The bytes that travel with a message. Empty where a store keeps no bytes; shared, because each copy of a write
 /// needs them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Data(Option<Arc<Vec<u8>>>);
+pub struct Data {
+    bytes: Option<Arc<Vec<u8>>>,
+    /// Where they stand in their object, if that is not one place.
+    ranges: Option<Arc<Ranges>>,
+}
 
 impl Data {
     /// No bytes.
-    pub const NONE: Data = Data(None);
+    pub const NONE: Data = Data { bytes: None, ranges: None };
 
     /// These bytes.
     pub fn new(bytes: Vec<u8>) -> Data {
-        Data((!bytes.is_empty()).then(|| Arc::new(bytes)))
+        Data { bytes: (!bytes.is_empty()).then(|| Arc::new(bytes)), ranges: None }
+    }
+
+    /// The bytes of some ranges of an object, one after the other, or only where they are.
+    pub(crate) fn sparse(ranges: Ranges, bytes: Vec<u8>) -> Data {
+        Data { ranges: Some(Arc::new(ranges)), ..Data::new(bytes) }
+    }
+
+    /// Where an object holds data, if that was asked for, or if the bytes are those of a pushed object.
+    pub fn ranges(&self) -> Option<&Ranges> {
+        self.ranges.as_deref()
+    }
+
+    /// The bytes, to look at.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes.as_ref().map_or(&[], |bytes| bytes)
     }
 
     /// The bytes as a store takes them, without copying them.
     pub(crate) fn into_payload(self) -> Payload {
-        self.0.map_or_else(|| Payload::Bytes(Vec::new()), Payload::Shared)
+        self.bytes.map_or_else(|| Payload::Bytes(Vec::new()), Payload::Shared)
     }
 
     /// The bytes, without copying them if nobody else has them.
     pub fn into_vec(self) -> Vec<u8> {
-        self.0.map_or_else(Vec::new, Arc::unwrap_or_clone)
+        self.bytes.map_or_else(Vec::new, Arc::unwrap_or_clone)
     }
 
     /// How many bytes.
     pub fn len(&self) -> usize {
-        self.0.as_ref().map_or(0, |bytes| bytes.len())
+        self.bytes().len()
     }
 
     /// Whether there are none.
@@ -150,13 +171,17 @@ pub struct ReplicaWrite {
     pub version: Version,
 }
 
-/// One whole object on its way to a copy that lacks it.
+/// One object on its way to a copy that lacks it. With it goes what of it holds data; the rest are holes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Push {
     /// The object.
     pub object: ObjectNo,
     /// Its version and length at the sender; `None` if it does not exist there, and should not exist at all.
     pub meta: Option<ObjectMeta>,
+    /// The state of the object that the target has already, and that what goes with it was compared with.
+    pub base: Option<SnapshotNo>,
+    /// Bytes of data carried; its length, where a store keeps no bytes.
+    pub bytes: u64,
     /// Whether it answers a pull of the primary (then no push reply is due).
     pub pulled: bool,
 }
@@ -164,7 +189,7 @@ pub struct Push {
 impl Push {
     /// Data carried.
     pub fn length(&self) -> Bytes {
-        Bytes::new(self.meta.map_or(0, |meta| meta.length))
+        Bytes::new(self.bytes)
     }
 }
 
@@ -180,8 +205,15 @@ pub enum HistoryPush {
         /// The version of its removal, if it does not exist now.
         removed: Option<Version>,
     },
-    /// This former state, with its bytes.
-    State(State),
+    /// This former state, with what holds data of it.
+    State {
+        /// The state.
+        state: State,
+        /// See [`Push::base`].
+        base: Option<SnapshotNo>,
+        /// See [`Push::bytes`].
+        bytes: u64,
+    },
 }
 
 impl HistoryPush {
@@ -189,7 +221,7 @@ impl HistoryPush {
     pub fn label(&self) -> SnapshotNo {
         match self {
             HistoryPush::Begin { .. } => SnapshotNo::HEAD,
-            HistoryPush::State(state) => state.label,
+            HistoryPush::State { state, .. } => state.label,
         }
     }
 
@@ -197,7 +229,7 @@ impl HistoryPush {
     pub fn length(&self) -> Bytes {
         match self {
             HistoryPush::Begin { .. } => Bytes::ZERO,
-            HistoryPush::State(state) => Bytes::new(state.meta.length),
+            HistoryPush::State { bytes, .. } => Bytes::new(*bytes),
         }
     }
 }

@@ -177,7 +177,7 @@ impl Osd {
         let (urgency, object_bytes) = match item {
             Item::Recovery(pg, _) => self
                 .primary(*pg)
-                .map_or_else(Default::default, |primary| (primary.urgency(), primary.object_bytes)),
+                .map_or_else(Default::default, |primary| (primary.urgency(), primary.push_bytes())),
             Item::Message(_) | Item::Delete(_) | Item::StoreIo(..) => Default::default(),
         };
         self.charges.of(&self.policy, item, urgency, object_bytes)

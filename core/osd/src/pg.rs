@@ -4,6 +4,7 @@ use crate::disk::{GroupDisk, LoadedGroup};
 use crate::ids::{IntervalId, OsdId, OsdSet, ShardId};
 use crate::message::{Activation, ClientOp, Data, RecoveryKind};
 use crate::pg_log::PgLog;
+use crate::report::Received;
 use crate::snapshots::{Kept, SnapshotNo};
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
@@ -126,6 +127,8 @@ pub(crate) struct Primary {
     pub asynchronous: OsdSet,
     pub backfill: Option<Backfill>,
     pub recovering: BTreeMap<ObjectNo, Recovering>,
+    /// Objects that were read to be pushed, and what they held.
+    pub read: Received,
     pub reservation: Reservation,
     /// Targets that were asked for a slot and not told that it is no longer needed.
     pub asked: OsdSet,
@@ -266,6 +269,7 @@ impl Primary {
             asynchronous: activation.asynchronous,
             backfill: (!targets.is_empty()).then(|| Backfill::new(targets, objects)),
             recovering: BTreeMap::new(),
+            read: Received::default(),
             reservation: Reservation::None,
             asked: OsdSet::EMPTY,
             in_flight: 0,
@@ -284,6 +288,13 @@ impl Primary {
         let may_come =
             |missing: &BTreeSet<ObjectNo>| missing.iter().any(|o| !self.unfound.contains(o));
         self.missing.iter().any(|(osd, missing)| self.acting.contains(*osd) && may_come(missing))
+    }
+
+    /// What an object holds that is to be pushed, as far as can be told before it is read: the mean of those that were, or
+    /// else the pool's size.
+    pub(crate) fn push_bytes(&self) -> u64 {
+        let Received { objects, bytes } = self.read;
+        bytes.checked_div(objects).unwrap_or(self.object_bytes)
     }
 
     /// An OSD misses `object`.

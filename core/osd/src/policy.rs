@@ -2,7 +2,7 @@
 
 use crate::device_terms::DeviceTerms;
 use crate::item::Item;
-use crate::message::Message;
+use crate::message::{Message, OpKind};
 use crate::recovery::AdmissionBounds;
 use crate::shard::Charge;
 use loadline_base::{SlotId, Span, Time, mix64};
@@ -159,7 +159,7 @@ fn size_of(item: &Item, urgency: Urgency, object_bytes: u64) -> WorkSize {
 
 fn item_read_bytes(op: &crate::message::ClientOp) -> u64 {
     match op.kind {
-        kind if !kind.is_update() => u64::from(op.length),
+        OpKind::Read | OpKind::ReadAt(_) => u64::from(op.length),
         _ => 0,
     }
 }

@@ -33,12 +33,12 @@ pub struct OpProgress {
     pub committed: Option<Time>,
 }
 
-/// Objects that recovery and backfill brought to an OSD.
+/// Objects that recovery and backfill brought to an OSD, or took from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// How many.
     pub objects: u64,
-    /// Their bytes.
+    /// The bytes of data in them.
     pub bytes: u64,
 }
 

@@ -1,6 +1,7 @@
 //! The two stores that an OSD may stand on, behind one way to access an object.
 
 use super::paged::Paged;
+use super::steps::Whole;
 use crate::commit::Commit;
 use crate::event::DiskFault;
 use crate::ids::PgId;
@@ -28,16 +29,18 @@ pub(crate) enum Touch {
     Read,
     /// Read a state of the object after all writes of the placement group that were handed in before.
     ReadInOrder(SnapshotNo),
+    /// Read what a state of the object holds, or in what it is other than another one, in the same order.
+    ReadWhole { label: SnapshotNo, base: Option<SnapshotNo> },
+    /// Tell where a state of the object holds data, in the same order.
+    Look(SnapshotNo),
     /// Write them.
     Write(Data),
     /// Make them zeros.
     Zero,
     /// Nothing but its version, if it exists.
     Version,
-    /// Make the object these bytes, whatever it was; or nothing, if it should not exist.
-    Replace(Option<Data>),
-    /// Make this former state of the object these bytes.
-    PutState(SnapshotNo, Data),
+    /// Make a state of the object this, whatever it was.
+    Put(Whole),
     /// Remove the object.
     Remove,
     /// Nothing but the edits that come with it.
@@ -128,6 +131,13 @@ impl Backend {
         }
     }
 
+    /// Forgets what is still to be done of objects that are being put: of this one, or of all of the collection.
+    pub(crate) fn give_up_puts(&mut self, pg: PgId, object: Option<ObjectNo>) {
+        if let Backend::Paged(paged) = self {
+            paged.give_up_puts(pg, object);
+        }
+    }
+
     /// Takes a device's answer to the direct store. A sector that cannot be read, another copy has; a drive that cannot write
     /// is of no use.
     pub(crate) fn direct_done(
@@ -185,7 +195,10 @@ impl Backend {
 }
 
 fn direct(access: &Access) -> DirectAccess<Commit> {
-    let reads = matches!(access.touch, Touch::Read | Touch::ReadInOrder(_));
+    let reads = matches!(
+        access.touch,
+        Touch::Read | Touch::ReadInOrder(_) | Touch::ReadWhole { .. } | Touch::Look(_)
+    );
     DirectAccess {
         kind: if reads { Kind::Read } else { Kind::Write },
         collection: access.pg.collection(),

@@ -3,27 +3,40 @@
 use super::backend::{Access, Done, Failure, Touch};
 use super::keys::object_id;
 use super::load::Load;
+use super::steps::{Step, steps_of};
 use crate::commit::Commit;
 use crate::ids::PgId;
 use crate::message::Data;
 use crate::snapshots::SnapshotNo;
 use loadline_base::{Bytes, IdVec, SlotId, Time};
-use loadline_device::Request;
+use loadline_device::{ClassTag, Request};
 use loadline_store::paged::{
-    Answer, Ask, Cause, Completion, Edit, Io, IoDone, IoId, Lane, ObjectId, Op, OpError, Options,
-    Outbox, PagedStore, Target,
+    Answer, Ask, Cause, Completion, Edit, Io, IoDone, IoId, Lane, Op, OpError, Options, Outbox,
+    PagedStore, Target,
 };
-use loadline_store::{CollectionId, Objects, Window, WindowBounds};
-use std::collections::BTreeMap;
+use loadline_store::{CollectionId, ObjectNo, Objects, Window, WindowBounds};
+use std::collections::{BTreeMap, VecDeque};
 
 /// What comes back with an op of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
     pub pg: PgId,
-    pub object: loadline_store::ObjectNo,
+    pub object: ObjectNo,
     /// What it takes of the window.
     pub length: Bytes,
     pub commit: Commit,
+    /// It is a step of this put, and the next one follows.
+    put: Option<u32>,
+}
+
+/// An object that is being put: what is still to be done of it.
+struct Putting {
+    pg: PgId,
+    object: ObjectNo,
+    lane: Option<Lane>,
+    class: ClassTag,
+    commit: Commit,
+    steps: VecDeque<Step>,
 }
 
 /// What is needed to send a request again that the device may end for time; a write comes back with its bytes.
@@ -51,6 +64,10 @@ pub(crate) struct Paged {
     pub(crate) phase: Phase,
     objects: IdVec<CollectionId, Objects>,
     window: Window,
+    /// Objects that are being put, by number.
+    putting: BTreeMap<u32, Putting>,
+    /// Puts so far.
+    puts: u32,
     /// Accesses without an end yet.
     under_way: u32,
     /// Counts openings: an answer of a device to an earlier one means nothing.
@@ -72,6 +89,8 @@ impl Paged {
             phase: Phase::Closed,
             objects: IdVec::new(),
             window: Window::new(bounds),
+            putting: BTreeMap::new(),
+            puts: 0,
             under_way: 0,
             life: 0,
             at_device: 0,
@@ -96,6 +115,7 @@ impl Paged {
         self.phase = Phase::Closed;
         self.objects = IdVec::new();
         self.window = Window::new(self.window.bounds());
+        self.putting.clear();
         self.under_way = 0;
         self.life = self.life.wrapping_add(1);
         self.at_device = 0;
@@ -174,17 +194,17 @@ impl Paged {
     pub(crate) fn ask(&mut self, now: Time, ask: Ask) {
         let token = Token {
             pg: PgId::new(0),
-            object: loadline_store::ObjectNo(0),
+            object: ObjectNo(0),
             length: Bytes::ZERO,
             commit: Commit::Loaded,
+            put: None,
         };
         self.submit(now, Op { ask, lane: None, class: self.options.classes.restart, token });
     }
 
     /// Takes an access.
     pub(crate) fn access(&mut self, now: Time, access: Access) {
-        let Access { pg, object, offset, length, touch, version, mut first, class, token, .. } =
-            access;
+        let Access { pg, object, offset, length, touch, version, first, class, token, .. } = access;
         let mut edits = access.edits;
         let id = object_id(pg, object, SnapshotNo::HEAD);
         let in_order = !matches!(touch, Touch::Read | Touch::Sync);
@@ -192,6 +212,17 @@ impl Paged {
             Touch::Read => Ask::Read { object: id, offset, length },
             Touch::ReadInOrder(label) => {
                 Ask::Read { object: object_id(pg, object, label), offset, length }
+            }
+            Touch::ReadWhole { label, base } => Ask::Sparse {
+                object: object_id(pg, object, label),
+                base: base.map(|base| object_id(pg, object, base)),
+                offset: 0,
+                length: u64::MAX,
+                with_bytes: true,
+            },
+            Touch::Look(label) => {
+                let (object, base) = (object_id(pg, object, label), None);
+                Ask::Sparse { object, base, offset, length, with_bytes: false }
             }
             Touch::Nothing => Ask::Transaction(edits),
             Touch::Sync => Ask::Sync,
@@ -208,29 +239,49 @@ impl Paged {
                 edits.push(Edit::Punch { object: id, range: 0..0, version });
                 Ask::Transaction(edits)
             }
-            Touch::Remove | Touch::Replace(None) => {
+            Touch::Remove => {
                 edits.push(Edit::Remove { object: id });
                 Ask::Transaction(edits)
             }
-            Touch::Replace(Some(data)) => {
-                // A transaction of its own: a large write goes straight to its place only if its transaction names the
-                // object once. Between the two the object is absent, which is what the copy lacks anyway.
-                first.push(Edit::Remove { object: id });
-                edits.push(whole(id, data, version));
-                Ask::Transaction(edits)
-            }
-            Touch::PutState(label, data) => {
-                edits.push(whole(object_id(pg, object, label), data, version));
-                Ask::Transaction(edits)
+            Touch::Put(whole) => {
+                let direct = self.options.direct_write.get();
+                let steps = steps_of((pg, object), whole, version, (first, edits), direct);
+                let lane = Some(Lane(pg.get()));
+                let putting = Putting { pg, object, lane, class, commit: token, steps };
+                self.puts = self.puts.wrapping_add(1);
+                self.putting.insert(self.puts, putting);
+                return self.go_on_putting(now, self.puts);
             }
         };
         let lane = in_order.then_some(Lane(pg.get()));
         if !first.is_empty() {
-            let token = Token { pg, object, length: Bytes::ZERO, commit: Commit::Nothing };
+            let commit = Commit::Nothing;
+            let token = Token { pg, object, length: Bytes::ZERO, commit, put: None };
             self.submit(now, Op { ask: Ask::Transaction(first), lane, class, token });
         }
-        let token = Token { pg, object, length: Bytes::new(length), commit: token };
+        let token = Token { pg, object, length: Bytes::new(length), commit: token, put: None };
         self.submit(now, Op { ask, lane, class, token });
+    }
+
+    /// The next step of a put. Nothing, if it was given up.
+    fn go_on_putting(&mut self, now: Time, number: u32) {
+        let Some(putting) = self.putting.get_mut(&number) else { return };
+        let Putting { pg, object, lane, class, commit, .. } = *putting;
+        let Step { edits, bytes } = putting.steps.pop_front().expect("each put ends with a step");
+        let is_last = putting.steps.is_empty();
+        if is_last {
+            self.putting.remove(&number);
+        }
+        let put = (!is_last).then_some(number);
+        let token = Token { pg, object, length: Bytes::new(bytes), commit, put };
+        self.submit(now, Op { ask: Ask::Transaction(edits), lane, class, token });
+    }
+
+    /// See [`super::Backend::give_up_puts`].
+    pub(crate) fn give_up_puts(&mut self, pg: PgId, object: Option<ObjectNo>) {
+        let is_meant =
+            |put: &Putting| put.pg == pg && object.is_none_or(|object| put.object == object);
+        self.putting.retain(|_, put| !is_meant(put));
     }
 
     fn submit(&mut self, now: Time, op: Op<Token>) {
@@ -241,14 +292,30 @@ impl Paged {
         store.submit(now, op, &mut self.out);
     }
 
-    /// An op has ended: what it answers, and the access if it was one.
-    pub(crate) fn ended(&mut self, completion: Completion<Token>) -> (Done, Option<Answer>) {
+    /// An op has ended: what it answers, and the access if it was one. Nothing, if more of the access is to come, or if
+    /// that was given up.
+    pub(crate) fn ended(
+        &mut self,
+        now: Time,
+        completion: Completion<Token>,
+    ) -> Option<(Done, Option<Answer>)> {
         let Completion { token, result, stages } = completion;
         self.window.leave(token.length);
         self.under_way -= 1;
-        let Token { pg, object, commit, .. } = token;
+        let Token { pg, object, commit, put, .. } = token;
+        if let Some(number) = put {
+            if result.is_ok() {
+                self.go_on_putting(now, number);
+                return None;
+            }
+            self.putting.remove(&number)?;
+        }
         let (result, answer) = match result {
             Ok(Answer::Bytes(bytes)) => (Ok(Data::new(bytes.unwrap_or_default())), None),
+            Ok(Answer::Sparse(found)) => {
+                let (ranges, bytes) = found.unwrap_or_default();
+                (Ok(Data::sparse(ranges, bytes)), None)
+            }
             Ok(answer) => (Ok(Data::NONE), Some(answer)),
             Err(OpError::Damaged(_) | OpError::Unreadable) => (Err(Failure::Unreadable), None),
             Err(OpError::NoSpace) => (Err(Failure::NoSpace), None),
@@ -258,14 +325,6 @@ impl Paged {
             }
         };
         let (entered, submitted) = (stages.submitted, stages.planned);
-        (Done { pg, object, token: commit, result, entered, submitted }, answer)
-    }
-}
-
-/// The edit that makes an absent object these bytes.
-fn whole(object: ObjectId, data: Data, version: loadline_store::Version) -> Edit {
-    match data.is_empty() {
-        true => Edit::Truncate { object, length: 0, version },
-        false => Edit::Write { object, offset: 0, data: data.into_payload(), version },
+        Some((Done { pg, object, token: commit, result, entered, submitted }, answer))
     }
 }

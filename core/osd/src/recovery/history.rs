@@ -6,7 +6,7 @@
 
 use crate::access::{Place, Update};
 use crate::commit::{Asker, Commit};
-use crate::disk::{Touch, keep_history, object_id};
+use crate::disk::{Touch, Whole, keep_history, object_id};
 use crate::event::Effect;
 use crate::ids::{OsdId, PgId};
 use crate::message::{Data, HistoryPush, Message, Push};
@@ -62,23 +62,13 @@ impl Osd {
         }
         let history = here.kept.get(object);
         let Some(next) = history.and_then(|history| history.after(label)).copied() else {
-            return self.read_to_push(
-                now,
-                (pg, to.urgency),
-                object,
-                Commit::PushRead(to.interval, Some(to)),
-            );
+            return self.read_to_push(now, (pg, to.urgency), object, (to.interval, Some(to)));
         };
-        self.note_step(to.osd, pg, object, next.label);
-        let place = Place { pg, object, offset: 0, length: next.meta.length };
-        let touch = Touch::ReadInOrder(next.label);
-        self.access(
-            now,
-            to.urgency,
-            &place,
-            Update::none(touch),
-            Commit::StateRead(to, next.label),
-        );
+        let (label, base) = (next.label, history.and_then(|h| h.before(Some(next.label))));
+        self.note_step(to.osd, pg, object, label);
+        let place = Place { pg, object, offset: 0, length: self.expected(pg, next.meta.length) };
+        let update = Update::none(Touch::ReadWhole { label, base });
+        self.access(now, to.urgency, &place, update, Commit::StateRead(to, label, base));
     }
 
     /// A former state is read: off it goes, unless the object was found bad meanwhile.
@@ -88,7 +78,7 @@ impl Osd {
         to: Asker,
         pg: PgId,
         (object, label): (ObjectNo, SnapshotNo),
-        data: Data,
+        (base, data): (Option<SnapshotNo>, Data),
         fx: &mut Vec<Effect>,
     ) {
         if !self.may_give(pg, object) {
@@ -96,9 +86,10 @@ impl Osd {
         }
         let here = self.pg(pg).filter(|here| here.interval == to.interval);
         let state = here.and_then(|here| here.kept.get(object)?.labelled(label));
-        let Some(state) = state else { return };
-        let message = (Message::PushHistory(object, HistoryPush::State(*state)), data);
-        self.send_as(to.urgency, to.osd, pg, message, fx);
+        let Some(state) = state.copied() else { return };
+        let bytes = self.carried(pg, state.meta.length, &data);
+        let step = HistoryPush::State { state, base, bytes };
+        self.send_as(to.urgency, to.osd, pg, (Message::PushHistory(object, step), data), fx);
     }
 
     /// A worker of the target carries out a step.
@@ -114,6 +105,7 @@ impl Osd {
             return self.refuse_push(now, from, pg, object, fx);
         }
         let place = Place { pg, object, offset: 0, length: step.length().get() };
+        self.store.give_up_puts(pg, Some(object));
         let update = match step {
             HistoryPush::Begin { born, removed } => {
                 let mut edits: Vec<Edit> = self.admit_lack(pg, object).into_iter().collect();
@@ -126,10 +118,11 @@ impl Osd {
                 here.kept.change(object, |kept| *kept = history);
                 Update { edits, ..Update::none(Touch::Nothing) }
             }
-            HistoryPush::State(state) => {
+            HistoryPush::State { state, base, .. } => {
                 let here = self.pg_mut(pg).expect("the interval was looked up");
                 here.kept.change(object, |kept| kept.states.push(state));
-                let touch = Touch::PutState(state.label, data);
+                let (label, length) = (state.label, state.meta.length);
+                let touch = Touch::Put(Whole { label, length, base, data });
                 Update { version: state.meta.version, ..Update::none(touch) }
             }
         };

@@ -2,7 +2,7 @@
 
 use crate::access::{Place, Update};
 use crate::commit::{Asker, Commit};
-use crate::disk::Touch;
+use crate::disk::{Touch, Whole};
 use crate::event::Effect;
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::message::{Data, Message, Push};
@@ -53,22 +53,44 @@ impl Osd {
             with_past |= self.begin_history(to, pg, object, fx);
         }
         if !with_past {
-            self.read_to_push(now, (pg, urgency), object, Commit::PushRead(interval, None));
+            self.read_to_push(now, (pg, urgency), object, (interval, None));
         }
     }
 
-    /// Reads an object; one that does not exist costs a look at the metadata.
+    /// Reads an object, or in what it differs from its last former state, which went before; one that does not exist costs a
+    /// look at the metadata.
     pub(crate) fn read_to_push(
         &mut self,
         now: Time,
         (pg, urgency): (PgId, Urgency),
         object: ObjectNo,
-        commit: Commit,
+        (interval, puller): (u32, Option<Asker>),
     ) {
         let length = self.store.objects(pg).meta(object).map_or(0, |meta| meta.length);
-        let place = Place { pg, object, offset: 0, length };
-        let touch = Touch::ReadInOrder(SnapshotNo::HEAD);
+        let place = Place { pg, object, offset: 0, length: self.expected(pg, length) };
+        let history = self.pg(pg).and_then(|here| here.kept.get(object));
+        let base = history.and_then(|history| history.before(None));
+        let touch = Touch::ReadWhole { label: SnapshotNo::HEAD, base };
+        let commit = Commit::PushRead(interval, puller, base);
         self.access(now, urgency, &place, Update::none(touch), commit);
+    }
+
+    /// How much of an object of this length is read to be pushed, as far as can be told before.
+    pub(crate) fn expected(&self, pg: PgId, length: u64) -> u64 {
+        let primary = self.primary(pg).filter(|_| self.is_durable());
+        primary.map_or(length, |primary| primary.push_bytes().min(length))
+    }
+
+    /// What goes with a push of an object of this length, which is noted.
+    pub(crate) fn carried(&mut self, pg: PgId, length: u64, data: &Data) -> u64 {
+        if !self.is_durable() {
+            return length;
+        }
+        let bytes = data.len() as u64;
+        if let Some(primary) = self.primary_mut(pg) {
+            primary.read += Received { objects: 1, bytes };
+        }
+        bytes
     }
 
     /// A holder carries out a pull: it reads the object and pushes it to the primary.
@@ -83,8 +105,7 @@ impl Osd {
         if self.begin_history(asker, pg, object, fx) {
             return;
         }
-        let commit = Commit::PushRead(asker.interval, Some(asker));
-        self.read_to_push(now, (pg, asker.urgency), object, commit);
+        self.read_to_push(now, (pg, asker.urgency), object, (asker.interval, Some(asker)));
     }
 
     /// The object is read: off it goes, unless it was found bad meanwhile.
@@ -94,7 +115,7 @@ impl Osd {
         pg: PgId,
         object: ObjectNo,
         (interval, puller): (u32, Option<Asker>),
-        data: Data,
+        (base, data): (Option<SnapshotNo>, Data),
         fx: &mut Vec<Effect>,
     ) {
         if !self.may_give(pg, object) {
@@ -109,7 +130,8 @@ impl Osd {
             (None, None) => return,
         };
         let meta = self.store.objects(pg).meta(object);
-        let push = Push { object, meta, pulled };
+        let bytes = self.carried(pg, meta.map_or(0, |meta| meta.length), &data);
+        let push = Push { object, meta, base, bytes, pulled };
         for target in targets.iter() {
             self.send_as(urgency, target, pg, (Message::Push(push), data.clone()), fx);
         }
@@ -130,13 +152,21 @@ impl Osd {
         let length = push.length().get();
         let place = Place { pg, object: push.object, offset: 0, length };
         let version = push.meta.map_or_else(Default::default, |meta| meta.version);
-        let touch = Touch::Replace(push.meta.map(|_| data));
+        let touch = push.meta.map_or(Touch::Remove, |meta| {
+            let (label, length, base) = (SnapshotNo::HEAD, meta.length, push.base);
+            Touch::Put(Whole { label, length, base, data })
+        });
+        self.store.give_up_puts(pg, Some(push.object));
         let mut edits = self.history_edits(asker, pg, &push);
         // What is there goes before what comes is there.
         let first: Vec<Edit> = self.admit_lack(pg, push.object).into_iter().collect();
         if !first.is_empty() {
             let here = self.pg_mut(pg).expect("the interval was looked up");
             edits.push(here.save_lacks(pg, Some(push.object)));
+        }
+        if self.is_durable() && self.pg(pg).is_some_and(|here| here.filling) {
+            // What was here goes now. If the interval ends before what comes is whole, a comparison must find neither.
+            self.store.objects(pg).remove(push.object);
         }
         let update = Update { touch, version, first, edits };
         self.access(now, asker.urgency, &place, update, Commit::Pushed(asker, push));

@@ -60,7 +60,8 @@ impl Osd {
             OpKind::Purge if exists || has_past => Decision::Go(Before::Nothing),
             OpKind::Write | OpKind::Zero | OpKind::Remove if exists => self.decide_keep(op),
             OpKind::Write | OpKind::Zero => self.decide_first(op, others),
-            OpKind::Read | OpKind::ReadAt(_) | OpKind::Remove | OpKind::Purge => Decision::Needless,
+            OpKind::Remove | OpKind::Purge => Decision::Needless,
+            OpKind::Read | OpKind::ReadAt(_) | OpKind::Ranges(_) => Decision::Needless,
         }
     }
 

@@ -29,24 +29,30 @@ impl Osd {
     /// What a read reads, and how. An error names an object that it depends on and that this copy lacks.
     pub(crate) fn source_of(&mut self, op: &ClientOp) -> Result<(Touch, Place), ObjectNo> {
         let read_at = match op.kind {
-            OpKind::ReadAt(snapshot) => snapshot,
+            OpKind::ReadAt(snapshot) | OpKind::Ranges(snapshot) => snapshot,
             _ => SnapshotNo::HEAD,
         };
+        let looks = matches!(op.kind, OpKind::Ranges(_));
         if read_at == SnapshotNo::HEAD && !self.has_past(op.pg, op.object) {
-            return Ok((Touch::Read, Place::of(op)));
+            let touch = if looks { Touch::Look(SnapshotNo::HEAD) } else { Touch::Read };
+            return Ok((touch, Place::of(op)));
         }
         let place = Place::of(op);
         match self.find(op.pg, op.object, read_at) {
             Found::Unknown(object) => Err(object),
+            Found::Absent if looks => {
+                Ok((Touch::Look(SnapshotNo::HEAD), Place { length: 0, ..place }))
+            }
             Found::Absent => Ok((Touch::Read, Place { length: 0, ..place })),
             Found::State { object, label, length } => {
                 let length = length.saturating_sub(place.offset).min(place.length);
                 let is_present = object == op.object && label == SnapshotNo::HEAD;
                 // A former state, and an ancestor's, may get another label or be made right now; so may the present one
                 // while its first bytes are on their way from an ancestor.
-                let touch = match is_present && op.kind == OpKind::Read && !self.is_begun(object) {
-                    true => Touch::Read,
-                    false => Touch::ReadInOrder(label),
+                let touch = match op.kind {
+                    OpKind::Ranges(_) => Touch::Look(label),
+                    OpKind::Read if is_present && !self.is_begun(object) => Touch::Read,
+                    _ => Touch::ReadInOrder(label),
                 };
                 Ok((touch, Place { object, length, ..place }))
             }

@@ -51,6 +51,12 @@ impl History {
         self.states.iter().find(|state| state.label > label)
     }
 
+    /// The label of the last state before the one with this label, or before the present one.
+    pub(crate) fn before(&self, label: Option<SnapshotNo>) -> Option<SnapshotNo> {
+        let is_earlier = |state: &&State| label.is_none_or(|label| state.label < label);
+        self.states.iter().rev().find(is_earlier).map(|state| state.label)
+    }
+
     /// The version that tells whether two copies are alike, if there is no present state to tell it.
     fn version(&self) -> Option<Version> {
         match self.arriving {

@@ -314,7 +314,7 @@ fn message_name(message: &Message) -> String {
         Message::PushHistory(object, HistoryPush::Begin { .. }) => {
             format!("push of {} with a past", object.0)
         }
-        Message::PushHistory(object, HistoryPush::State(state)) => {
+        Message::PushHistory(object, HistoryPush::State { state, .. }) => {
             format!("push {} at {}", object.0, state.label.0)
         }
         Message::HistoryStored(object, label) => format!("stored {} at {}", object.0, label.0),

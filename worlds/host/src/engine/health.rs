@@ -79,6 +79,8 @@ impl Meter {
             }
             // The node's own, for images that are gone.
             OpKind::Remove | OpKind::Purge | OpKind::Trim { .. } => {}
+            // It reads no data.
+            OpKind::Ranges(_) => {}
         }
         let took = reply.replied.since(issued.issued);
         let fastest = self.slowest.last().map(Past::took);

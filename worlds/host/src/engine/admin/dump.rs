@@ -9,7 +9,7 @@ use crate::engine::health::Past;
 use loadline_base::Time;
 use loadline_cluster::IssuedOp;
 use loadline_cluster::images::ImageId;
-use loadline_osd::{OpKind, OsdId};
+use loadline_osd::{OpKind, OsdId, SnapshotNo};
 use loadline_qos::{ClassId, FlowId, Reason, ServiceClass, Tags, Waiting};
 
 impl Engine {
@@ -66,7 +66,7 @@ impl Engine {
         let image = self.cluster.images().get(id);
         let name = match (image, op.kind) {
             (None, _) => id.to_string(),
-            (Some(image), OpKind::ReadAt(at)) => {
+            (Some(image), OpKind::ReadAt(at) | OpKind::Ranges(at)) if at != SnapshotNo::HEAD => {
                 let taken = image.snapshots.iter().find(|taken| taken.id.0 == at.0);
                 format!("{}@{}", image.name, taken.map_or("?", |taken| taken.name.as_str()))
             }
@@ -94,6 +94,7 @@ impl Engine {
 fn kind(kind: OpKind) -> &'static str {
     match kind {
         OpKind::Read | OpKind::ReadAt(_) => "read",
+        OpKind::Ranges(_) => "status",
         OpKind::Write => "write",
         OpKind::Zero => "zero",
         OpKind::Remove | OpKind::Purge => "remove",

@@ -21,6 +21,8 @@ enum UnderWay {
     Update,
     /// A part of a read, and where its bytes belong.
     Read(u64),
+    /// Where a part holds data: its place and length.
+    Ranges(u64, u32),
     /// A block of a job.
     Job(Pending),
 }
@@ -36,6 +38,8 @@ pub(super) struct Judged {
     writing: BTreeMap<String, Vec<u64>>,
     under_way: BTreeMap<(u32, u32), UnderWay>,
     bytes: Vec<u8>,
+    /// Whether each cell of what is read holds data, as the node says.
+    held: Vec<bool>,
     stamp: u64,
     /// Steps since the last load.
     waited: u32,
@@ -54,6 +58,11 @@ fn contents(stamp: u64) -> Vec<u8> {
 
 impl Judged {
     pub(super) fn new(seed: u64) -> Judged {
+        Judged::with_copies(seed, 3)
+    }
+
+    /// With a pool of so many copies.
+    pub(super) fn with_copies(seed: u64, copies: u32) -> Judged {
         let mut judged = Judged {
             rng: Rng::new(seed),
             node: None,
@@ -62,12 +71,13 @@ impl Judged {
             writing: BTreeMap::new(),
             under_way: BTreeMap::new(),
             bytes: Vec::new(),
+            held: Vec::new(),
             stamp: 0,
             waited: 0,
         };
         let disks = (0..OSDS).map(|osd| fresh_disk(seed ^ u64::from(osd + 1))).collect();
         judged.boot(Time::ZERO, disks);
-        let (name, pgs, copies) = ("p".into(), 4, 3);
+        let (name, pgs) = ("p".into(), 4);
         let spec =
             PoolSpec { name, pgs, copies, object_bytes: OBJECT_BYTES_MIN, recovery_priority: 0 };
         judged.node().create_pool(spec);
@@ -116,13 +126,19 @@ impl Judged {
     }
 
     pub(super) fn load_image(&mut self, name: &str) {
-        let view = self.view(name);
-        let mut cells = self.copies[name].clone();
-        let from = self.rng.below(cells.len() as u64);
-        let most = cells.len() as u64 - from;
+        let cells = self.copies[name].len() as u64;
+        let from = self.rng.below(cells);
+        let most = cells - from;
         let most = if self.rng.below(3) == 0 { most } else { most.min(4) };
         let count = 1 + self.rng.below(most);
         let zero = self.rng.below(4) == 0;
+        self.update(name, from, count, zero);
+    }
+
+    /// Writes or zeroes cells of an image, without waiting for the end.
+    pub(super) fn update(&mut self, name: &str, from: u64, count: u64, zero: bool) {
+        let view = self.view(name);
+        let mut cells = self.copies[name].clone();
         let (kind, mut data) = (if zero { OpKind::Zero } else { OpKind::Write }, Vec::new());
         for cell in from..from + count {
             self.stamp += 1;
@@ -209,10 +225,18 @@ impl Judged {
         for reply in std::mem::take(&mut self.node().replies) {
             // A second reply to an op that was sent again.
             let Some(what) = self.under_way.remove(&key(reply.op)) else { continue };
-            let data = reply.result.expect("no disk of this test is damaged").into_vec();
+            let data = reply.result.expect("no disk of this test is damaged");
             match what {
                 UnderWay::Update => {}
+                UnderWay::Ranges(at, offset) => {
+                    for range in &data.ranges().expect("it was asked for").data {
+                        let from = (at + range.start - u64::from(offset)) / CELL;
+                        let count = (range.end - range.start).div_ceil(CELL);
+                        self.held[from as usize..(from + count) as usize].fill(true);
+                    }
+                }
                 UnderWay::Read(at) => {
+                    let data = data.into_vec();
                     self.bytes[at as usize..at as usize + data.len()].copy_from_slice(&data);
                 }
                 UnderWay::Job(job) => {
@@ -266,7 +290,14 @@ impl Judged {
             let range = (piece.offset, piece.length);
             self.issue(UnderWay::Read(piece.at), kind, piece.object, range, Data::NONE);
         }
-        let is_read = |what: &UnderWay| matches!(what, UnderWay::Read(_));
+        self.held = vec![false; (view.size / CELL) as usize];
+        for piece in split(&view, 0, view.size) {
+            let range = (piece.offset, piece.length);
+            let kind = OpKind::Ranges(SnapshotNo(view.read_at.0));
+            let what = UnderWay::Ranges(piece.at, piece.offset);
+            self.issue(what, kind, piece.object, range, Data::NONE);
+        }
+        let is_read = |what: &UnderWay| matches!(what, UnderWay::Read(_) | UnderWay::Ranges(..));
         while self.under_way.values().any(is_read) {
             self.go_on();
         }
@@ -288,8 +319,12 @@ impl Judged {
         text
     }
 
-    /// What is said to be a hole must read as zeros.
+    /// What is said to be a hole must read as zeros, and what is said to hold data must not: nothing writes zeros here.
     fn check_block_status(&mut self, view: &View) {
+        for (cell, bytes) in self.bytes.chunks(CELL as usize).enumerate() {
+            let is_zero = bytes.iter().all(|byte| *byte == 0);
+            assert_eq!(self.held[cell], !is_zero, "cell {cell} of image {:?}", view.image);
+        }
         for piece in split(view, 0, view.size) {
             if !self.node().cluster().may_hold_data(view, &piece) {
                 let from = piece.at as usize;
@@ -316,7 +351,7 @@ impl Judged {
         usize::from(view.is_read_only() || !view.ancestors.is_empty())
     }
 
-    fn check_all(&mut self) {
+    pub(super) fn check_all(&mut self) {
         let names: BTreeSet<String> = self.copies.keys().cloned().collect();
         names.iter().for_each(|name| self.check(name));
     }

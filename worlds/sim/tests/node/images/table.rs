@@ -78,7 +78,7 @@ impl Judged {
         }
     }
 
-    fn table<T>(
+    pub(super) fn table<T>(
         &mut self,
         change: impl FnOnce(&mut Images) -> Result<T, ImageError>,
     ) -> Result<T, ImageError> {
