@@ -105,7 +105,9 @@ pub struct Totals {
     pub log_physical_bytes: u64,
     /// Images in the log.
     pub log_images: u64,
-    /// Bytes written to the log's device, padding included.
+    /// Bytes of the log's ring that were taken, padding included: what a checkpoint gives back.
+    pub log_ring_bytes: u64,
+    /// Bytes written to the log's device; a block that was not full is written again.
     pub log_device_bytes: u64,
     /// Requests for that.
     pub log_writes: u64,

@@ -132,11 +132,17 @@ fn disk_bytes(result: &CheckpointResult) -> Chart {
     let chart = (
         "disk-bytes",
         "Bytes at the drive, by kind",
-        "Bytes per put: records of puts, images and edits in the log, its padding, recovery data, pages written home, and \
-         pages read back.",
+        "Bytes per put: records of puts, images and edits in the log, its blocks that were written again as they filled, \
+         recovery data, pages written home, and pages read back.",
     );
-    let names =
-        vec!["puts in the log", "images and edits", "padding", "recovery data", "pages", "reads"];
+    let names = vec![
+        "puts in the log",
+        "images and edits",
+        "blocks again",
+        "recovery data",
+        "pages",
+        "reads",
+    ];
     stacks(result, chart, "bytes per put", names, |store| {
         let parts = vec![
             store.log_bytes - store.log_physical_bytes,

@@ -55,7 +55,7 @@ pub struct StoreFigures {
     pub log_bytes: f64,
     /// Of these, images and edits.
     pub log_physical_bytes: f64,
-    /// Bytes written to the log, padding included.
+    /// Bytes written to the log, blocks that were written again as they filled included.
     pub log_device_bytes: f64,
     /// Bytes written to the recovery area.
     pub recovery_data_bytes: f64,

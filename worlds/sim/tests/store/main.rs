@@ -1,7 +1,9 @@
 //! The paged store on simulated disks.
 
 mod contract;
+mod log;
 mod repair;
 mod restart;
+mod rot;
 mod smoke;
 mod soak;

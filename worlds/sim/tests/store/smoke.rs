@@ -20,7 +20,7 @@ fn disks() -> Disks {
         store_id: 7,
         data_bytes: spec.size,
         log_device_bytes: None,
-        log_bytes: Bytes::from_mib(2),
+        log_bytes: Bytes::from_mib(1),
         segment_bytes: Bytes::from_kib(128),
         block_bytes: 512,
         recovery_bytes: Bytes::from_mib(2),

@@ -31,8 +31,19 @@ pub(super) fn check(
         }
         true
     });
-    if let LogEnd::Unreadable(offset) = end {
-        report.find(Finding::Unreadable { target: superblock.layout.log_target, offset });
+    let is_damaged = match end {
+        LogEnd::Unreadable(offset) => Err(offset),
+        LogEnd::NoRecord | LogEnd::Stopped => reader.is_damaged(),
+    };
+    match is_damaged {
+        Ok(false) => {}
+        Ok(true) => {
+            let position = reader.position();
+            report.find(Finding::LogDamaged { position, offset: reader.place(position) });
+        }
+        Err(offset) => {
+            report.find(Finding::Unreadable { target: superblock.layout.log_target, offset });
+        }
     }
     report.totals.log_bytes = reader.position().0 - superblock.completed.position.0;
     records.check_placed(devices, used, report, &mut faults);

@@ -3,7 +3,7 @@
 use super::ReadAt;
 use crate::paged::api::Target;
 use crate::paged::ids::Lsn;
-use crate::paged::log::{Found, Record, Ring, Scan};
+use crate::paged::log::{Found, ProofFound, ProofSearch, Record, Ring, Scan};
 use crate::paged::superblock::Superblock;
 
 /// Bytes of the first read; each one after it is twice as long, because most logs are short.
@@ -61,11 +61,25 @@ impl<'a> LogReader<'a> {
                 Found::Record(record) if visit(record) => {}
                 Found::Record(_) => return LogEnd::Stopped,
                 Found::End => return LogEnd::NoRecord,
-                Found::More => match self.read_on() {
+                Found::More => match self.read_on(self.scan.position()) {
                     Ok(true) => {}
                     Ok(false) => return LogEnd::NoRecord,
                     Err(offset) => return LogEnd::Unreadable(offset),
                 },
+            }
+        }
+    }
+
+    /// Whether something behind the end, once it has been reached, says that the log was durable beyond. An error is the byte of
+    /// the device from which on it cannot be read.
+    pub fn is_damaged(&mut self) -> Result<bool, u64> {
+        let mut search = ProofSearch::new(&self.ring, self.scan.position());
+        loop {
+            match search.go_on(self.start, &self.window) {
+                ProofFound::Yes => return Ok(true),
+                ProofFound::No => return Ok(false),
+                ProofFound::More if self.read_on(search.position())? => {}
+                ProofFound::More => return Ok(false),
             }
         }
     }
@@ -80,9 +94,9 @@ impl<'a> LogReader<'a> {
         self.ring.place(position)
     }
 
-    /// Drops what was read and adds the next piece. False if the ring has no more.
-    fn read_on(&mut self) -> Result<bool, u64> {
-        let done = self.scan.position().0 / self.ring.block * self.ring.block;
+    /// Drops what was read before `needed` and adds the next piece. False if the ring has no more.
+    fn read_on(&mut self, needed: Lsn) -> Result<bool, u64> {
+        let done = needed.0 / self.ring.block * self.ring.block;
         let drop = (done.saturating_sub(self.start.0) as usize).min(self.window.len());
         self.window.drain(..drop);
         self.start = Lsn(self.start.0 + drop as u64);

@@ -89,6 +89,10 @@ impl fmt::Display for Finding {
                 write!(f, "the record at {position}, byte {offset} of the log's device, ")?;
                 record_words(f, fault)
             }
+            LogDamaged { position, offset } => write!(
+                f,
+                "the log is damaged at {position}, byte {offset} of its device: it was durable beyond"
+            ),
             Images { offset, fault } => write!(f, "the images at byte {offset}: {fault}"),
         }
     }

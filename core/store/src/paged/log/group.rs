@@ -1,8 +1,12 @@
-//! Group commit: when the log's tail is written and when it is flushed.
+//! Group commit: when the log's tail is written, when it is flushed, and when the proof of that stands on the device.
 //!
 //! A commit that finds nothing under way goes at once. While a flush is under way others gather behind it, and share the
 //! next. If the last group had several commits, its clients will come again together: the next one waits for as many,
 //! but never longer than an eighth of a flush.
+//!
+//! Whoever was promised durability is answered when the flush is done *and* a record that says so is on the device: without it,
+//! a restart could not tell rot in what was promised from a write that a power cut has torn. The record needs no flush of its
+//! own, and rides in the next group's write where one is due.
 
 use super::Log;
 use crate::paged::ids::Lsn;
@@ -28,12 +32,18 @@ pub struct Group {
     settings: GroupSettings,
     /// Everything before is durable.
     flushed: Lsn,
+    /// Everything before is durable, and a record on the device says so.
+    proven: Lsn,
+    /// Behind the record that will make `flushed` proven.
+    proof_end: Lsn,
+    /// Behind the last record that is to become durable.
+    committed: Lsn,
     /// Somebody waits for this position, whatever the mode.
     demanded: Lsn,
     /// What the flush under way will have made durable, and since when it is.
     flushing: Option<(Lsn, Time)>,
     flush_time: Span,
-    /// Commits since the last write of the tail, and in the group before.
+    /// Commits since the last group was closed, and in that group.
     commits: u32,
     commits_before: u32,
     gather_until: Option<Time>,
@@ -42,11 +52,14 @@ pub struct Group {
 }
 
 impl Group {
-    /// A log that is durable up to `flushed`.
-    pub fn new(settings: GroupSettings, flushed: Lsn) -> Group {
+    /// A log that is durable up to `flushed`, which no record says yet, and whose last commit ends at `committed`.
+    pub fn new(settings: GroupSettings, flushed: Lsn, committed: Lsn) -> Group {
         Group {
             settings,
             flushed,
+            proven: Lsn(0),
+            proof_end: flushed,
+            committed,
             demanded: flushed,
             flushing: None,
             flush_time: Span::ZERO,
@@ -62,57 +75,91 @@ impl Group {
         self.flushed
     }
 
+    /// Everything before is durable, and a record on the device says so.
+    pub fn proven(&self) -> Lsn {
+        self.proven
+    }
+
+    /// Behind the last record that says anything but how far the log is durable.
+    pub fn last_commit(&self) -> Lsn {
+        self.committed
+    }
+
     /// Everything before may be answered.
     pub fn answered(&self, log: &Log) -> Lsn {
         match self.settings.mode {
-            LogMode::Fsync => self.flushed,
+            LogMode::Fsync => self.proven,
             LogMode::LogOnly => log.written(),
             LogMode::Background | LogMode::None => log.head(),
         }
     }
 
-    /// A commit was appended.
-    pub fn committed(&mut self, now: Time) {
-        if self.settings.mode == LogMode::Fsync && self.commits == 0 && self.commits_before > 1 {
+    /// A commit was appended up to `position`.
+    pub fn committed(&mut self, now: Time, position: Lsn) {
+        if self.commits == 0 {
+            self.gather(now);
+        }
+        self.commits += 1;
+        self.committed = position;
+        self.unflushed_since.get_or_insert(now);
+    }
+
+    /// Waits for as many commits as the last group had, if it had several.
+    fn gather(&mut self, now: Time) {
+        if self.settings.mode == LogMode::Fsync && self.commits_before > 1 {
             let gather =
                 Span::from_nanos(self.flush_time.nanos() / 8).min(self.settings.gather_max);
             self.gather_until = Some(now + gather);
         }
-        self.commits += 1;
-        self.unflushed_since.get_or_insert(now);
     }
 
-    /// Somebody needs the log to be durable up to `position`.
+    /// Somebody needs every commit so far to be durable. Answers up to where that is.
+    pub fn demand_commits(&mut self) -> Lsn {
+        self.demand(self.committed);
+        self.committed
+    }
+
+    /// Somebody needs the log to be durable up to `position`: the group is closed.
     pub fn demand(&mut self, position: Lsn) {
-        self.demanded = self.demanded.max(position);
+        self.committed = self.committed.max(position);
+        if position > self.demanded {
+            self.demanded = position;
+            (self.commits_before, self.commits) = (self.commits, 0);
+            self.gather_until = None;
+        }
+    }
+
+    /// Demands what is due by the log mode.
+    pub fn demand_due(&mut self, now: Time) {
+        if self.demanded > self.flushed || self.committed <= self.flushed {
+            return;
+        }
+        let is_due = match self.settings.mode {
+            // Before the proof is on the device, those who will share the next flush have not been answered.
+            LogMode::Fsync => {
+                let has_gathered = self.commits >= self.commits_before;
+                let is_proven = self.proven >= self.flushed;
+                is_proven && (has_gathered || self.gather_until.is_none_or(|t| now >= t))
+            }
+            _ => self.flush_deadline().is_some_and(|deadline| now >= deadline),
+        };
+        if is_due {
+            self.demand(self.committed);
+        }
     }
 
     /// Whether the tail is to be written now.
-    pub fn wants_write(&self, now: Time, log: &Log) -> bool {
+    pub fn wants_write(&self, log: &Log) -> bool {
         if log.is_writing() || !log.has_unwritten() {
             return false;
         }
-        let demanded = self.demanded > log.written();
-        demanded
+        let is_owed = self.demanded.max(self.proof_end) > log.written();
+        is_owed
             || match self.settings.mode {
-                LogMode::Fsync => {
-                    self.flushing.is_none()
-                        && (self.has_gathered() || self.gather_until.is_none_or(|t| now >= t))
-                }
                 LogMode::LogOnly => true,
-                LogMode::Background => {
-                    self.is_flush_due(now) || log.unwritten() > log.ring().segment / 4
-                }
-                LogMode::None => false,
+                LogMode::Background => log.unwritten() > log.ring().segment / 4,
+                LogMode::Fsync | LogMode::None => false,
             }
-    }
-
-    fn has_gathered(&self) -> bool {
-        self.commits >= self.commits_before
-    }
-
-    fn is_flush_due(&self, now: Time) -> bool {
-        self.flush_deadline().is_some_and(|deadline| now >= deadline)
     }
 
     /// When the oldest unflushed record must be flushed without being asked for.
@@ -125,32 +172,15 @@ impl Group {
         self.unflushed_since.map(|since| since + interval)
     }
 
-    /// The tail is being written.
-    pub fn write_began(&mut self) {
-        self.commits_before = self.commits;
-        self.commits = 0;
-        self.gather_until = None;
-    }
-
-    /// Whether a flush is to begin now.
-    pub fn wants_flush(&self, now: Time, log: &Log) -> bool {
-        if self.flushing.is_some() || log.written() <= self.flushed {
-            return false;
-        }
-        // A flush covers what is written when it begins. In mode `fsync` it waits for the write under way, which holds the
-        // commits that it is for; under a saturated load in the others there always is one.
-        let demanded = self.demanded > self.flushed && log.written() >= self.demanded;
-        demanded
-            || match self.settings.mode {
-                LogMode::Fsync => !log.is_writing(),
-                _ => self.is_flush_due(now),
-            }
+    /// Whether a flush is to begin now. It covers what is written when it begins.
+    pub fn wants_flush(&self, log: &Log) -> bool {
+        self.flushing.is_none() && self.demanded > self.flushed && log.written() >= self.demanded
     }
 
     /// A flush begins.
     pub fn flush_began(&mut self, now: Time, log: &Log) {
         self.flushing = Some((log.written(), now));
-        self.unflushed_since = log.has_unwritten().then_some(now);
+        self.unflushed_since = (self.committed > log.written()).then_some(now);
     }
 
     /// The flush is done.
@@ -161,9 +191,18 @@ impl Group {
         self.flush_time = Span::from_nanos((self.flush_time.nanos() * 7 + time) / 8);
     }
 
-    /// Whether a flush is under way.
-    pub fn is_flushing(&self) -> bool {
-        self.flushing.is_some()
+    /// The record that says that the log is durable up to [`Group::flushed`] was appended, up to `end`.
+    pub fn proof_appended(&mut self, end: Lsn) {
+        self.proof_end = end;
+    }
+
+    /// Sees whether the proof of the last flush is on the device by now.
+    pub fn look_for_proof(&mut self, now: Time, log: &Log) {
+        if self.proven < self.flushed && log.written() >= self.proof_end {
+            self.proven = self.flushed;
+            // Those who are answered now may come again.
+            self.gather(now);
+        }
     }
 
     /// When it is to be asked again, if nothing else happens before. While the log is being written or flushed only the
@@ -172,8 +211,7 @@ impl Group {
         if log.is_writing() || self.flushing.is_some() {
             return None;
         }
-        let gather = self.gather_until.filter(|_| log.has_unwritten());
-        let flush = self.flush_deadline();
-        gather.into_iter().chain(flush).min()
+        let gather = self.gather_until.filter(|_| self.committed > self.flushed);
+        gather.into_iter().chain(self.flush_deadline()).min()
     }
 }

@@ -23,7 +23,7 @@ mod reader;
 mod writer;
 
 pub use group::{Group, GroupSettings};
-pub use reader::{Found, Record, Scan, durable_at};
+pub use reader::{Found, ProofFound, ProofSearch, Record, Scan};
 pub use writer::{Log, LogWrite};
 
 /// Bytes before a record's body.
@@ -48,9 +48,9 @@ pub enum Kind {
     Edits = 5,
     /// An instant: checkpoint (8).
     Instant = 6,
-    /// Everything before this position was made durable, data written beside the log included: position (8). Every request
-    /// begins with one, so that damage inside the durable log can be told from its torn end: behind the damage stands a
-    /// block whose first record says that the log was durable beyond it.
+    /// Everything before this position was made durable, data written beside the log included: position (8). One follows each
+    /// flush, and one comes before any record when the last is a MiB away, so that damage inside the durable log can be told
+    /// from its torn end: behind the damage stands one that says that the log was durable beyond it.
     Durable = 7,
 }
 
@@ -126,6 +126,12 @@ impl Ring {
     /// The largest body that [`Log::append`] takes.
     pub fn body_max(&self) -> usize {
         (self.segment - SEGMENT_RECORD) as usize - RECORD_HEADER
+    }
+
+    /// The most bytes between a [`Kind::Durable`] record and the next: the spacing, a record, and as much again where a segment
+    /// ended early because the record did not fit.
+    fn sign_gap(&self) -> u64 {
+        writer::SIGN_SPACING + 2 * self.segment
     }
 }
 

@@ -39,14 +39,69 @@ pub struct Scan {
     limit: u64,
 }
 
+/// Looks behind the end of a log for a record that says that it was durable beyond: then what ends it is rot, and not a write
+/// that a power cut has torn. Such records stand so close to each other ([`Ring::sign_gap`]) that the search ends soon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProofSearch {
+    end: Lsn,
+    /// Nothing before is such a record.
+    at: Lsn,
+    /// Behind the last record that says anything about what is durable.
+    sign: Lsn,
+    gap: u64,
+}
+
+/// What the search has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProofFound {
+    /// There is one.
+    Yes,
+    /// There is none.
+    No,
+    /// The bytes given do not suffice; go on with those from [`ProofSearch::position`] on.
+    More,
+}
+
+impl ProofSearch {
+    /// Begins behind `end`.
+    pub fn new(ring: &Ring, end: Lsn) -> ProofSearch {
+        // What is left of a block and too short for a record counts as written with what stands before it.
+        let end = ring.next_record(end);
+        ProofSearch { end, at: end, sign: end, gap: ring.sign_gap() }
+    }
+
+    /// Where it stands.
+    pub fn position(&self) -> Lsn {
+        self.at
+    }
+
+    /// Goes on, if `bytes` are the log from `start` on, which is not behind [`ProofSearch::position`].
+    pub fn go_on(&mut self, start: Lsn, bytes: &[u8]) -> ProofFound {
+        while self.at.0 < self.sign.0 + self.gap {
+            let rest = bytes.get((self.at.0 - start.0) as usize..).unwrap_or_default();
+            if rest.len() < RECORD_HEADER + 8 {
+                return ProofFound::More;
+            }
+            match durable_at(self.at, rest) {
+                Some(through) if through > self.end => return ProofFound::Yes,
+                Some(_) => self.sign = self.at,
+                None => {}
+            }
+            self.at = Lsn(self.at.0 + 1);
+        }
+        ProofFound::No
+    }
+}
+
 /// What a [`Kind::Durable`] record at `position` says, if there is one at the beginning of `bytes`. Nothing is asked about
 /// what it is chained to: its own checksum and position show that it was written there.
-pub fn durable_at(position: Lsn, bytes: &[u8]) -> Option<Lsn> {
+fn durable_at(position: Lsn, bytes: &[u8]) -> Option<Lsn> {
+    if bytes.get(20) != Some(&(Kind::Durable as u8)) {
+        return None;
+    }
     let (header, rest) = bytes.split_at_checked(RECORD_HEADER)?;
     let body = rest.get(..8)?;
-    let is_one = header[20] == Kind::Durable as u8
-        && header[4..8] == 8u32.to_le_bytes()
-        && header[8..16] == position.0.to_le_bytes();
+    let is_one = header[4..8] == 8u32.to_le_bytes() && header[8..16] == position.0.to_le_bytes();
     let crc = crc32c::crc32c_append(crc32c::crc32c(&header[4..]), body);
     let is_whole = is_one && crc.to_le_bytes() == header[..4];
     is_whole.then(|| Lsn(u64::from_le_bytes(body.try_into().expect("eight bytes"))))

@@ -8,6 +8,9 @@ use std::collections::VecDeque;
 const WRITE_MAX: usize = 1 << 20;
 /// Full requests in flight.
 const WRITES_MAX: usize = 4;
+/// So far apart are records that say how far the log is durable, at most: whoever looks for one behind a damaged place knows
+/// when to stop.
+pub(super) const SIGN_SPACING: u64 = 1 << 20;
 
 /// A piece of the log to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,12 +23,27 @@ pub struct LogWrite {
     pub data: Vec<u8>,
 }
 
+/// A request in flight.
+#[derive(Clone, Copy, Debug)]
+struct Writing {
+    /// Where its first block begins.
+    start: Lsn,
+    /// Up to where it holds records.
+    end: Lsn,
+    done: bool,
+}
+
 /// The appending end of the log.
+///
+/// A block that is not full when somebody waits for it is written as it is, and written again when it has more, with the
+/// same bytes in front. Two requests that hold the same block are never in flight together.
 #[derive(Clone, Debug)]
 pub struct Log {
     ring: Ring,
     /// Oldest position that is still needed.
     start: Lsn,
+    /// Where it went on.
+    began: Lsn,
     /// Where the next record goes.
     head: Lsn,
     /// CRC of the newest record.
@@ -33,10 +51,14 @@ pub struct Log {
     /// What has been appended and not yet been cut into a request; it begins with a block.
     buffer: Vec<u8>,
     buffer_start: Lsn,
+    /// Of the buffer's first block, what a request has held already.
+    sent: usize,
     sealed: VecDeque<(Lsn, Vec<u8>)>,
-    /// Ends of the requests in flight, in order, and whether each is done.
-    writing: VecDeque<(Lsn, bool)>,
+    /// Requests in flight, in order.
+    writing: VecDeque<Writing>,
     written: Lsn,
+    /// Behind the last record that says how far the log is durable.
+    signed: Lsn,
     spare: Vec<Vec<u8>>,
 }
 
@@ -49,13 +71,16 @@ impl Log {
         Log {
             ring,
             start,
+            began: head,
             head,
             chain,
+            sent: block_prefix.len(),
             buffer: block_prefix,
             buffer_start,
             sealed: VecDeque::new(),
             writing: VecDeque::new(),
             written: head,
+            signed: head,
             spare: Vec::new(),
         }
     }
@@ -78,6 +103,11 @@ impl Log {
     /// The measures of the ring.
     pub fn ring(&self) -> &Ring {
         &self.ring
+    }
+
+    /// Bytes of the ring taken since it went on, padding included.
+    pub fn taken(&self) -> u64 {
+        self.head.0 - self.began.0
     }
 
     /// Bytes in use: from the oldest needed position on.
@@ -116,10 +146,18 @@ impl Log {
             self.zero_to(self.ring.record_start(self.head.0));
         }
         self.push(kind, body.len(), body);
+        if kind == Kind::Durable {
+            self.signed = self.head;
+        }
         if self.buffer.len() >= WRITE_MAX {
             self.seal_whole_blocks();
         }
         self.head
+    }
+
+    /// Whether a record that says how far the log is durable must come before the next one.
+    pub fn wants_sign(&self) -> bool {
+        self.head.0 - self.signed.0 >= SIGN_SPACING
     }
 
     /// Puts a record behind the buffer. A pad's body is left out of its checksum and out of the buffer.
@@ -156,24 +194,15 @@ impl Log {
         self.buffer_start = self.head;
     }
 
-    /// Pads the last block, so that it can be written.
-    fn end_block(&mut self) {
-        let end = self.ring.block_end(self.head.0);
-        let left = (end - self.head.0) as usize;
-        if left >= RECORD_HEADER {
-            self.push(Kind::Pad, left - RECORD_HEADER, &[]);
-        }
-        self.zero_to(end);
-    }
-
-    /// Cuts the buffer, which ends with a block, into a request of its own.
+    /// Cuts the buffer, which ends with a block, into a request of its own, unless a request has held all of it.
     fn seal(&mut self) {
-        if !self.buffer.is_empty() {
+        if self.has_unsent() {
             let next = self.spare.pop().unwrap_or_default();
             let data = std::mem::replace(&mut self.buffer, next);
             self.sealed.push_back((self.buffer_start, data));
         }
-        self.buffer_start = self.head;
+        self.buffer.clear();
+        (self.buffer_start, self.sent) = (self.head, 0);
     }
 
     /// Cuts the buffer's whole blocks into a request of their own.
@@ -184,23 +213,28 @@ impl Log {
         self.buffer.truncate(whole);
         let data = std::mem::replace(&mut self.buffer, rest);
         self.sealed.push_back((self.buffer_start, data));
-        self.buffer_start = Lsn(self.buffer_start.0 + whole as u64);
+        (self.buffer_start, self.sent) = (Lsn(self.buffer_start.0 + whole as u64), 0);
     }
 
-    /// Whether the next record begins a new request, and with it a block.
-    pub fn begins_request(&self) -> bool {
-        self.buffer.is_empty()
+    /// Whether the buffer has more than a request has held.
+    fn has_unsent(&self) -> bool {
+        self.buffer.len() > self.sent
     }
 
     /// Whether something is appended that no request holds yet.
     pub fn has_unwritten(&self) -> bool {
-        !self.sealed.is_empty() || (!self.buffer.is_empty() && self.head > self.written)
+        !self.sealed.is_empty() || self.has_unsent()
     }
 
     /// Bytes that no request holds yet.
     pub fn unwritten(&self) -> u64 {
         let sealed: usize = self.sealed.iter().map(|(_, data)| data.len()).sum();
-        (sealed + self.buffer.len()) as u64
+        (sealed + self.buffer.len() - self.sent) as u64
+    }
+
+    /// Whether a request from `start` on must wait, because one in flight holds the same block.
+    fn is_block_in_flight(&self, start: Lsn) -> bool {
+        self.writing.back().is_some_and(|last| !last.done && start < last.end)
     }
 
     /// Whether a request is in flight.
@@ -210,45 +244,48 @@ impl Log {
 
     /// The next full request, if there is one and few are in flight.
     pub fn next_full_write(&mut self) -> Option<LogWrite> {
-        if self.writing.len() >= WRITES_MAX {
+        let start = self.sealed.front()?.0;
+        if self.writing.len() >= WRITES_MAX || self.is_block_in_flight(start) {
             return None;
         }
-        let (position, data) = self.sealed.pop_front()?;
-        Some(self.begin_write(position, data))
+        let (start, data) = self.sealed.pop_front()?;
+        let end = Lsn(start.0 + data.len() as u64);
+        Some(self.begin_write(start, end, data))
     }
 
-    /// A request with everything that is left, the last block padded. Only after all full ones.
+    /// A request with everything that is left, zeros behind it in the last block. Only after all full ones.
     pub fn next_last_write(&mut self) -> Option<LogWrite> {
         assert!(self.sealed.is_empty(), "full requests go first");
-        if !self.has_unwritten() {
+        let start = self.buffer_start;
+        if !self.has_unsent() || self.is_block_in_flight(start) {
             return None;
         }
-        self.end_block();
-        let position = self.buffer_start;
-        let next = self.spare.pop().unwrap_or_default();
-        let data = std::mem::replace(&mut self.buffer, next);
-        self.buffer_start = self.head;
-        Some(self.begin_write(position, data))
+        let whole = self.buffer.len() / self.ring.block as usize * self.ring.block as usize;
+        let mut open = self.spare.pop().unwrap_or_default();
+        open.extend_from_slice(&self.buffer[whole..]);
+        let mut data = std::mem::replace(&mut self.buffer, open);
+        data.resize(data.len().next_multiple_of(self.ring.block as usize), 0);
+        (self.buffer_start, self.sent) = (Lsn(start.0 + whole as u64), self.buffer.len());
+        Some(self.begin_write(start, self.head, data))
     }
 
-    fn begin_write(&mut self, position: Lsn, data: Vec<u8>) -> LogWrite {
-        self.writing.push_back((Lsn(position.0 + data.len() as u64), false));
-        LogWrite { position, offset: self.ring.place(position), data }
+    fn begin_write(&mut self, start: Lsn, end: Lsn, data: Vec<u8>) -> LogWrite {
+        self.writing.push_back(Writing { start, end, done: false });
+        LogWrite { position: start, offset: self.ring.place(start), data }
     }
 
     /// A request that began at `position` is done; its buffer is used again.
     pub fn write_done(&mut self, position: Lsn, mut buffer: Vec<u8>) {
-        let end = Lsn(position.0 + buffer.len() as u64);
         buffer.clear();
         self.spare.push(buffer);
-        let request = self.writing.iter_mut().find(|(at, _)| *at == end);
-        request.expect("the request is in flight").1 = true;
-        while let Some(&(end, true)) = self.writing.front() {
-            self.written = self.written.max(end);
+        let request = self.writing.iter_mut().find(|one| one.start == position && !one.done);
+        request.expect("the request is in flight").done = true;
+        while let Some(first) = self.writing.front().filter(|first| first.done) {
+            self.written = self.written.max(first.end);
             self.writing.pop_front();
         }
         // A segment's unwritten rest is as good as written once the blocks before it are.
-        if self.writing.is_empty() && self.sealed.is_empty() && self.buffer.is_empty() {
+        if self.writing.is_empty() && !self.has_unwritten() {
             self.written = self.head;
         }
     }

@@ -4,7 +4,7 @@ use super::op::Running;
 use super::{Fault, PagedStore, Purpose};
 use crate::paged::api::{Answer, IoDone, Stages, Target};
 use crate::paged::ids::Lsn;
-use crate::paged::log::LogWrite;
+use crate::paged::log::{Kind, LogWrite};
 use crate::paged::options::LogMode;
 use loadline_device::Outcome;
 
@@ -19,7 +19,7 @@ pub(super) struct Committing<T> {
 impl<T: Copy> PagedStore<T> {
     /// An update is appended up to `position`.
     pub(super) fn commit(&mut self, token: T, stages: Stages, position: Lsn) {
-        self.group.committed(self.now);
+        self.group.committed(self.now, position);
         if matches!(self.options.log_mode, LogMode::Background | LogMode::None) {
             self.complete(token, stages, Ok(Answer::Done));
         } else {
@@ -32,8 +32,7 @@ impl<T: Copy> PagedStore<T> {
         if self.options.log_mode == LogMode::None {
             return self.finish(running, Ok(Answer::Done));
         }
-        let position = self.log.head();
-        self.group.demand(position);
+        let position = self.group.demand_commits();
         self.leave_lane(running.lane);
         let Running { token, stages, .. } = running;
         self.syncing.push_back(Committing { position, token, stages });
@@ -41,16 +40,18 @@ impl<T: Copy> PagedStore<T> {
 
     /// Writes and flushes what is due.
     pub(super) fn advance_log(&mut self) {
+        self.group.look_for_proof(self.now, &self.log);
+        self.group.demand_due(self.now);
+        self.metrics.totals.log_ring_bytes = self.log.taken();
         while let Some(write) = self.log.next_full_write() {
             self.write_log(write);
         }
-        if self.group.wants_write(self.now, &self.log)
+        if self.group.wants_write(&self.log)
             && let Some(write) = self.log.next_last_write()
         {
-            self.group.write_began();
             self.write_log(write);
         }
-        if self.group.wants_flush(self.now, &self.log) {
+        if self.group.wants_flush(&self.log) {
             self.group.flush_began(self.now, &self.log);
             self.flush_log();
         }
@@ -94,7 +95,21 @@ impl<T: Copy> PagedStore<T> {
         self.log_flushes -= 1;
         if self.log_flushes == 0 {
             self.group.flush_done(self.now);
-            self.durable_to_note = true;
+            self.append_proof();
+        }
+    }
+
+    /// Says in the log how far it is durable. Before that is on the device, rot in what was flushed last would pass for a
+    /// write that a power cut has torn.
+    pub(super) fn append_proof(&mut self) {
+        let end = self.log.append(Kind::Durable, &self.group.flushed().0.to_le_bytes());
+        self.group.proof_appended(end);
+    }
+
+    /// The same between two records, often enough for whoever looks for one behind a damaged place.
+    pub(super) fn append_sign(&mut self) {
+        if self.log.wants_sign() {
+            self.log.append(Kind::Durable, &self.group.flushed().0.to_le_bytes());
         }
     }
 
@@ -105,8 +120,8 @@ impl<T: Copy> PagedStore<T> {
             let first = self.committing.pop_front().expect("it was there");
             self.complete(first.token, first.stages, Ok(Answer::Done));
         }
-        let flushed = self.group.flushed();
-        while self.syncing.front().is_some_and(|first| first.position <= flushed) {
+        let proven = self.group.proven();
+        while self.syncing.front().is_some_and(|first| first.position <= proven) {
             let first = self.syncing.pop_front().expect("it was there");
             self.complete(first.token, first.stages, Ok(Answer::Done));
         }

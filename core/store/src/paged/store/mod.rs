@@ -98,8 +98,6 @@ pub struct PagedStore<T> {
     log_flushes: u32,
     /// Data was written beside the log since the data device was last flushed.
     own_data_unflushed: bool,
-    /// More is durable than the log says.
-    durable_to_note: bool,
     compressor: Compressor,
     throttle: Throttle,
     job: Option<Job>,

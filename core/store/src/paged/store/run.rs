@@ -297,10 +297,7 @@ impl<T: Copy> PagedStore<T> {
     }
 
     fn append_transaction(&mut self, changes: &[Change<'_>]) -> crate::paged::ids::Lsn {
-        if self.durable_to_note || self.log.begins_request() {
-            self.durable_to_note = false;
-            self.log.append(Kind::Durable, &self.group.flushed().0.to_le_bytes());
-        }
+        self.append_sign();
         let before = self.log.head();
         let position = self.log.append(Kind::Transaction, &self.body);
         if self.space.pages.journal.is_on() {
@@ -323,6 +320,7 @@ impl<T: Copy> PagedStore<T> {
             }
         }
         if !self.space.pages.journal.edits().is_empty() {
+            self.append_sign();
             self.log.append(Kind::Edits, self.space.pages.journal.edits());
         }
         self.space.pages.journal.clear();
@@ -337,6 +335,7 @@ impl<T: Copy> PagedStore<T> {
         self.body.extend_from_slice(&[0, u8::from(raw)]);
         let form = self.compressor.compress(bytes, content, &mut self.body);
         self.body[8] = form.byte();
+        self.append_sign();
         self.log.append(Kind::Image, &self.body);
         self.metrics.totals.log_images += 1;
     }

@@ -39,7 +39,7 @@ impl<T: Copy> PagedStore<T> {
         let wants_pages = matches!(reason, Reason::Space | Reason::Restart);
         let frees = wants_pages && self.space.pages.allocator.returning() > 0;
         if self.space.pages.counts().dirty == 0
-            && self.log_position().0 == self.superblock.completed.position
+            && self.last_commit() == self.superblock.completed.position
             && !frees
         {
             // Nothing has changed since the last one: it is as good as a new one. Who waits for anything but an answer goes
@@ -85,6 +85,14 @@ impl<T: Copy> PagedStore<T> {
         self.last_instant = self.now;
         self.throttle.checkpoint_began(self.now);
         true
+    }
+
+    /// Behind the last record of the log that the pages in memory contain.
+    fn last_commit(&self) -> Lsn {
+        match &self.restart {
+            Some(restart) => restart.replayed().0,
+            None => self.group.last_commit(),
+        }
     }
 
     /// Up to where the pages in memory contain the log.

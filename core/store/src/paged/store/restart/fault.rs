@@ -47,6 +47,29 @@ pub enum RestartFault {
     NoRoom,
 }
 
+impl RestartFault {
+    /// Whether what was written is no longer what is there: the device can be used, and the store on it cannot. Without a whole
+    /// superblock nobody can say that it was a store of ours.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            RestartFault::Images(_)
+            | RestartFault::Image(_)
+            | RestartFault::LogEnds(_)
+            | RestartFault::LogDamaged(_)
+            | RestartFault::Record(_)
+            | RestartFault::Page(_) => true,
+            RestartFault::Superblock(_)
+            | RestartFault::Size { .. }
+            | RestartFault::LogDevice
+            | RestartFault::ForeignLog
+            | RestartFault::Unreadable(_)
+            | RestartFault::Unwritable
+            | RestartFault::CacheTooSmall { .. }
+            | RestartFault::NoRoom => false,
+        }
+    }
+}
+
 /// How far a restart is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestartProgress {

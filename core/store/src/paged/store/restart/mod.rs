@@ -24,7 +24,7 @@ use crate::paged::image::Compressor;
 use crate::paged::layout::{LOG_HEADER, Layout, SUPERBLOCK, superblock_offsets};
 use crate::paged::log::{Group, GroupSettings, Log, Ring};
 use crate::paged::metrics::Metrics;
-use crate::paged::options::{Options, Protection};
+use crate::paged::options::{LogMode, Options, Protection};
 use crate::paged::page::HEADER;
 use crate::paged::space::{Pages, Space};
 use crate::paged::superblock::Superblock;
@@ -140,10 +140,9 @@ impl<T: Copy> PagedStore<T> {
             superblock: Superblock::unknown(layout),
             space,
             log: Log::resume(ring, Lsn(0), Lsn(0), 0, Vec::new()),
-            group: Group::new(group_settings(&options), Lsn(0)),
+            group: Group::new(group_settings(&options), Lsn(0), Lsn(0)),
             log_flushes: 0,
             own_data_unflushed: false,
-            durable_to_note: false,
             compressor: Compressor::new(options.compression),
             throttle: Throttle::new(options.throttle),
             job: None,
@@ -414,16 +413,19 @@ impl<T: Copy> PagedStore<T> {
         self.interval_is_logged = false;
         self.space.pages.journal.set(false);
         if self.options.protection == Protection::Log && self.space.pages.counts().dirty == 0 {
-            self.interval_is_logged = self.options.log_mode != crate::paged::options::LogMode::None;
+            self.interval_is_logged = self.options.log_mode != LogMode::None;
             self.space.pages.journal.set(self.interval_is_logged);
         }
         true
     }
 
-    fn resume_log(&mut self, head: Lsn, chain: u32, prefix: Vec<u8>) {
+    fn resume_log(&mut self, head: Lsn, chain: u32, prefix: Vec<u8>, last_commit: Lsn) {
         let ring = Ring::new(&self.superblock.layout, self.superblock.store_id);
         self.log = Log::resume(ring, self.superblock.completed.position, head, chain, prefix);
-        self.group = Group::new(group_settings(&self.options), head);
+        self.group = Group::new(group_settings(&self.options), head, last_commit);
+        if self.options.log_mode != LogMode::None {
+            self.append_proof();
+        }
     }
 }
 

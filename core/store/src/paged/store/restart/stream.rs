@@ -3,7 +3,7 @@
 use super::Request;
 use crate::paged::api::IoDone;
 use crate::paged::ids::Lsn;
-use crate::paged::log::{Found, Ring, Scan, durable_at};
+use crate::paged::log::{Found, ProofFound, ProofSearch, Ring, Scan};
 use loadline_device::Outcome;
 use std::collections::BTreeMap;
 
@@ -108,7 +108,7 @@ impl Stream {
                 }
                 Found::End => return Some(Progress::End),
                 Found::More => {
-                    if !self.take_arrived() {
+                    if !self.take_arrived(self.scan.position()) {
                         let all_read = self.in_flight == 0 && self.next >= self.limit;
                         return Some(if all_read { Progress::End } else { Progress::Wait });
                     }
@@ -117,11 +117,11 @@ impl Stream {
         }
     }
 
-    /// Adds the next piece to the window, and drops what is done with.
-    fn take_arrived(&mut self) -> bool {
+    /// Adds the next piece to the window, and drops what stands before the block of `needed`.
+    fn take_arrived(&mut self, needed: Lsn) -> bool {
         let end = Lsn(self.window_start.0 + self.window.len() as u64);
         let Some(piece) = self.arrived.remove(&end) else { return false };
-        let block = self.scan.position().0 / self.ring.block * self.ring.block;
+        let block = needed.0 / self.ring.block * self.ring.block;
         let done = (block.saturating_sub(self.window_start.0) as usize).min(self.window.len());
         self.window.drain(..done);
         self.window_start = Lsn(self.window_start.0 + done as u64);
@@ -129,27 +129,19 @@ impl Stream {
         true
     }
 
-    /// Whether no read is in flight.
-    pub(super) fn is_settled(&self) -> bool {
-        self.in_flight == 0
-    }
-
-    /// A record behind `end`, in what has been read beyond it, that says that the log was durable beyond it.
-    pub(super) fn proof_beyond(&self, end: Lsn) -> Option<Lsn> {
-        // What is left of a block and too short for a record counts as written with what stands before it.
-        let end = self.ring.next_record(end);
-        let window = std::iter::once((&self.window_start, &self.window));
-        for (start, bytes) in window.chain(&self.arrived) {
-            let first = start.0.max(end.0).next_multiple_of(self.ring.block);
-            let last = start.0 + bytes.len() as u64;
-            for at in (first..last).step_by(self.ring.block as usize) {
-                let through = durable_at(Lsn(at), &bytes[(at - start.0) as usize..]);
-                if through.is_some_and(|through| through > end) {
-                    return Some(Lsn(at));
+    /// Looks behind the end of the log for what shows that it was damaged. Nothing if more must be read before.
+    pub(super) fn is_damaged(&mut self, search: &mut ProofSearch) -> Option<bool> {
+        loop {
+            match search.go_on(self.window_start, &self.window) {
+                ProofFound::Yes => return Some(true),
+                ProofFound::No => return Some(false),
+                ProofFound::More if self.take_arrived(search.position()) => {}
+                ProofFound::More => {
+                    let all_read = self.in_flight == 0 && self.next >= self.limit;
+                    return all_read.then_some(false);
                 }
             }
         }
-        None
     }
 
     /// What the block of `position` holds before it.

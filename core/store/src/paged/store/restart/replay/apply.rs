@@ -132,11 +132,12 @@ impl<T: Copy> PagedStore<T> {
         let scan = replay.stream.scan();
         let head = scan.position();
         let prefix = replay.stream.block_prefix(head);
+        let last_commit = replay.last_commit.min(head);
         let next = Lsn(replay.durable.0 / replay.ring.block * replay.ring.block);
         replay.end = head;
         replay.stage = Stage::Rewrite { next };
         self.restarting().replayed = (head, scan.chain());
-        self.resume_log(head, scan.chain(), prefix);
+        self.resume_log(head, scan.chain(), prefix, last_commit);
         true
     }
 }

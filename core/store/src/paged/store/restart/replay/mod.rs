@@ -15,7 +15,7 @@ use super::{Phase, Request, RestartFault, RestartProgress};
 use crate::paged::api::{IoDone, Target};
 use crate::paged::change::{Change, Run, decode_each};
 use crate::paged::ids::Lsn;
-use crate::paged::log::{Kind as RecordKind, Record, Ring, Scan};
+use crate::paged::log::{Kind as RecordKind, ProofSearch, Record, Ring, Scan};
 use crate::paged::store::{PagedStore, Purpose};
 use loadline_device::{Kind, Outcome};
 use std::collections::VecDeque;
@@ -51,6 +51,10 @@ pub(super) struct Replay {
     durable: Lsn,
     /// Where the log ends, once the first reading is over.
     end: Lsn,
+    /// Behind the last record that says anything but how far the log is durable.
+    last_commit: Lsn,
+    /// What ends it is being looked at: rot or a torn write.
+    search: Option<ProofSearch>,
     /// Runs that transactions placed, by the record's position.
     placed: Vec<(Lsn, Run)>,
     ahead: VecDeque<Ahead>,
@@ -70,6 +74,8 @@ impl Replay {
             start,
             durable: start,
             end: start,
+            last_commit: start,
+            search: None,
             placed: Vec::new(),
             ahead: VecDeque::new(),
             scan: Scan::new(ring, start, chain),
@@ -144,6 +150,9 @@ impl Replay {
         is_run: impl Fn(&Run) -> bool,
     ) -> Result<(), RestartFault> {
         let fault = RestartFault::Record(record.position);
+        if !matches!(record.kind, RecordKind::Durable | RecordKind::Segment) {
+            self.last_commit = record.end;
+        }
         match record.kind {
             RecordKind::Durable => {
                 let through = record.body.try_into().map_err(|_| fault)?;
@@ -229,6 +238,9 @@ impl<T: Copy> PagedStore<T> {
         let layout = self.superblock.layout;
         let is_run = |run: &Run| layout.is_run(run.first, run.sums.len() as u64);
         let Phase::Replay(replay) = &mut self.restarting().phase else { unreachable!("it runs") };
+        if replay.search.is_some() {
+            return self.look_behind_the_end();
+        }
         let ring = replay.ring;
         let mut stream = std::mem::replace(&mut replay.stream, Stream::new(ring, 0, Lsn(0), 0));
         let mut result = Ok(());
@@ -240,19 +252,27 @@ impl<T: Copy> PagedStore<T> {
         if let Err(fault) = result {
             return self.replay_failed(fault);
         }
-        match progress {
-            Some(Progress::End) if !self.replay().stream.is_settled() => false,
-            Some(Progress::End) => {
-                let replay = self.replay();
-                let end = replay.stream.scan().position();
-                if replay.stream.proof_beyond(end).is_some() {
-                    return self.replay_failed(RestartFault::LogDamaged(end));
-                }
-                replay.end = replay.stream.scan().position();
+        if !matches!(progress, Some(Progress::End)) {
+            return self.replay().stream.wants_reads();
+        }
+        let replay = self.replay();
+        replay.search = Some(ProofSearch::new(&ring, replay.stream.scan().position()));
+        self.look_behind_the_end()
+    }
+
+    /// The end of the log is rot if something behind it says that the log was durable beyond.
+    fn look_behind_the_end(&mut self) -> bool {
+        let replay = self.replay();
+        let end = replay.stream.scan().position();
+        let search = replay.search.as_mut().expect("the log has been read to its end");
+        match replay.stream.is_damaged(search) {
+            Some(true) => self.replay_failed(RestartFault::LogDamaged(end)),
+            Some(false) => {
+                replay.end = end;
                 replay.stage = Stage::Verify { next: 0 };
                 true
             }
-            _ => self.replay().stream.wants_reads(),
+            None => replay.stream.wants_reads(),
         }
     }
 }

@@ -1,0 +1,107 @@
+//! What a put takes of the log: bytes of the ring, requests, flushes and time, by log mode and depth.
+//!
+//! Puts of 100 bytes took 4,096 bytes of the log each at depth 1, and 2,048 (`log-only`) or 1,024 (`fsync`) at depth 4, because
+//! a block that was not full was padded whenever somebody waited for it; a checkpoint, which the log's length begins, came
+//! so much more often.
+
+use loadline_base::{Bytes, Rng, Span, Time};
+use loadline_device::ClassTag;
+use loadline_sim::disk::{DiskSpec, SimDisk, Timing};
+use loadline_sim::{Disks, StoreHost};
+use loadline_store::paged::ids::PageSize;
+use loadline_store::paged::{Ask, Edit, Format, LogMode, Op, Options, Protection};
+use std::collections::BTreeMap;
+
+const PUTS: u64 = 20_000;
+
+/// A flash drive with a volatile cache.
+const FLASH: Timing = Timing {
+    per_request: Span::from_micros(20),
+    bytes_per_second: 2 << 30,
+    flush: Span::from_micros(400),
+    channels: 32,
+};
+
+fn disks() -> Disks {
+    let size = Bytes::from_mib(512);
+    let spec = DiskSpec { size, sector: 512, write_cache: true, timing: FLASH };
+    let mut disks = Disks { data: SimDisk::new(spec, 1), log: None };
+    let format = Format {
+        store_id: 7,
+        data_bytes: size,
+        log_device_bytes: None,
+        log_bytes: Bytes::from_mib(128),
+        segment_bytes: Bytes::from_mib(4),
+        block_bytes: 4096,
+        recovery_bytes: Bytes::from_mib(64),
+        page: PageSize::DEFAULT,
+    };
+    disks.format(&format, Protection::Checkpoint).expect("it fits");
+    disks
+}
+
+/// What a put took, on average.
+struct Taken {
+    ring_bytes: f64,
+    writes: f64,
+    flushes: f64,
+    p99: Span,
+}
+
+/// Puts random keys in a closed loop.
+fn puts(log_mode: LogMode, depth: u64) -> Taken {
+    let options = Options { log_mode, ..Options::default() };
+    let mut host = StoreHost::open(Time::ZERO, options, disks());
+    assert!(host.run_until(|host| host.store().is_open()));
+    let before = host.store().metrics().totals;
+    let mut rng = Rng::new(3);
+    let (mut begun, mut times) = (BTreeMap::new(), Vec::new());
+    let mut next = 0;
+    while times.len() < PUTS as usize {
+        while next < PUTS && begun.len() < depth as usize {
+            let key = rng.below(1000);
+            let edit = Edit::Put { key: key.to_be_bytes().to_vec(), value: vec![7; 100] };
+            begun.insert(next, host.now());
+            let ask = Ask::Transaction(vec![edit]);
+            host.submit(Op { ask, lane: None, class: ClassTag(9), token: next });
+            next += 1;
+        }
+        assert!(host.run_until(|host| !host.completions.is_empty()));
+        let now = host.now();
+        for done in std::mem::take(&mut host.completions) {
+            times.push(now.since(begun.remove(&done.token).expect("it was under way")));
+        }
+    }
+    times.sort_unstable();
+    let after = host.store().metrics().totals;
+    let per_put = |count: u64| count as f64 / PUTS as f64;
+    Taken {
+        ring_bytes: per_put(after.log_ring_bytes - before.log_ring_bytes),
+        writes: per_put(after.log_writes - before.log_writes),
+        flushes: per_put(after.log_flushes - before.log_flushes),
+        p99: times[times.len() * 99 / 100],
+    }
+}
+
+#[test]
+fn a_put_takes_little_more_of_the_log_than_its_record() {
+    for mode in [LogMode::Fsync, LogMode::LogOnly, LogMode::Background] {
+        for depth in [1, 4, 16, 64] {
+            let Taken { ring_bytes, writes, flushes, p99 } = puts(mode, depth);
+            println!(
+                "{mode:>10} {depth:>3}: {ring_bytes:>6.0} B, {writes:.3} writes, {flushes:.3} flushes, p99 {p99}"
+            );
+            // The record has 133 bytes, and a proof 32.
+            assert!(ring_bytes < 170.0, "{mode}, depth {depth}: {ring_bytes} B of the log");
+            // A group is written twice at most: its records, and the proof that they are durable.
+            let groups = if depth == 1 { 1.0 } else { 2.0 / depth as f64 };
+            let (most_writes, most_flushes) = match mode {
+                LogMode::Fsync => (2.0 * groups, groups),
+                LogMode::LogOnly => (1.01 * groups, 0.01),
+                LogMode::Background | LogMode::None => (0.01, 0.01),
+            };
+            assert!(writes <= most_writes, "{mode}, depth {depth}: {writes} writes");
+            assert!(flushes <= most_flushes, "{mode}, depth {depth}: {flushes} flushes");
+        }
+    }
+}
