@@ -399,7 +399,42 @@ pub(crate) struct SoakArgs {
     #[arg(long, value_name = "FOLDER")]
     pub(crate) keep: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) rot: RotArgs,
+    #[command(flatten)]
     pub(crate) json: JsonArg,
+}
+
+/// Damage at rest instead of random lives: copies of a store are damaged in memory, opened, read as a whole and checked.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Damage at rest")]
+pub(crate) struct RotArgs {
+    /// Damage copies of this store, or of every osd.N of this folder; the file itself is only read
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seconds", "replay"])]
+    pub(crate) rot: Option<PathBuf>,
+    /// The device of the store's log, if it has one
+    #[arg(long, value_name = "FILE", requires = "rot")]
+    pub(crate) log_device: Option<PathBuf>,
+    /// Damage stores of the tool's own, of every log mode and protection; the counts are for each of the eight
+    #[arg(long, conflicts_with_all = ["rot", "seconds", "replay"])]
+    pub(crate) rot_self: bool,
+    /// Copies with flipped bits or a sector of noise
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) flips: u64,
+    /// Copies in which a page's last write was never done
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) drops: u64,
+    /// Copies in which a page's last write stands elsewhere
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) strays: u64,
+    /// Copies in which two sectors or pages stand in each other's place
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) swaps: u64,
+    /// Copies that end early
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) truncations: u64,
+    /// Only this case, as a report names it: flip:17, or fsync/log/3/drop:17 of the tool's own stores
+    #[arg(long, value_name = "CASE")]
+    pub(crate) case: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -41,7 +41,7 @@ impl ReadAt for Files {
 }
 
 /// The file and its size; a block device's size is where its end is.
-fn open(path: &Path) -> Result<(File, u64), Failure> {
+pub(crate) fn open(path: &Path) -> Result<(File, u64), Failure> {
     let cannot = |error| Failure::Input(format!("{}: cannot be read: {error}", path.display()));
     let mut file = File::open(path).map_err(cannot)?;
     if file.metadata().map_err(cannot)?.is_dir() {

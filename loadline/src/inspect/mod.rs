@@ -3,7 +3,7 @@
 mod files;
 mod parts;
 
-pub(crate) use files::Files;
+pub(crate) use files::{Files, open};
 
 use crate::cli::{InspectArgs, InspectWhat};
 use crate::failure::Failure;

@@ -11,6 +11,7 @@ mod events;
 pub mod hdd;
 mod lanes;
 mod osd_drive;
+pub mod rot;
 mod sim;
 pub mod soak;
 mod store_host;

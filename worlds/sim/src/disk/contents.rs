@@ -2,7 +2,7 @@
 
 use super::DiskSpec;
 use super::cut::{self, CutStyle};
-use super::medium::{BLOCK, Medium, Part, Units, pieces};
+use super::medium::{BLOCK, Image, Medium, Part, Units, pieces};
 use loadline_base::{Bytes, Rng};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -68,6 +68,21 @@ impl Contents {
         let visible = Medium::new(spec.size.get());
         let cache = spec.write_cache.then(|| Cache::new(visible.clone()));
         Contents { sector: spec.sector, visible, cache, next_write: 0 }
+    }
+
+    /// Contents that begin as an image, all of it durable.
+    pub(super) fn over(spec: &DiskSpec, image: Arc<dyn Image>) -> Contents {
+        let visible = Medium::over(image, spec.size.get());
+        let cache = spec.write_cache.then(|| Cache::new(visible.clone()));
+        Contents { sector: spec.sector, visible, cache, next_write: 0 }
+    }
+
+    /// Makes the disk another size. What was not flushed is flushed by that.
+    pub(super) fn resize(&mut self, size: u64) {
+        self.visible.resize(size);
+        if let Some(cache) = &mut self.cache {
+            *cache = Cache::new(self.visible.clone());
+        }
     }
 
     /// The number of the write that is answered next.

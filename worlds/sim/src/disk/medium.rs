@@ -27,10 +27,18 @@ pub(super) struct Part {
     pub(super) bytes: Arc<[u8]>,
 }
 
-/// Sparse bytes. A block that is absent is zeros.
+/// Bytes that a disk begins with and that stay as they are: those of a file.
+pub trait Image: Send + Sync {
+    /// Fills `into` from `offset` on. Nothing is asked for behind its end.
+    fn read(&self, offset: u64, into: &mut [u8]);
+}
+
+/// Sparse bytes. A block that is absent is the image's, and zeros where there is none.
 #[derive(Clone)]
 pub(super) struct Medium {
     folders: Vec<Option<Arc<Folder>>>,
+    /// The image, and how many bytes of it count.
+    image: Option<(Arc<dyn Image>, u64)>,
 }
 
 impl Units {
@@ -89,8 +97,27 @@ pub(super) fn pieces(
 impl Medium {
     /// `size` bytes of zeros.
     pub(super) fn new(size: u64) -> Medium {
-        let folders = size.div_ceil((BLOCK * FOLDER_BLOCKS) as u64) as usize;
-        Medium { folders: vec![None; folders] }
+        Medium { folders: vec![None; folders_of(size)], image: None }
+    }
+
+    /// The first `size` bytes of an image.
+    pub(super) fn over(image: Arc<dyn Image>, size: u64) -> Medium {
+        Medium { image: Some((image, size)), ..Medium::new(size) }
+    }
+
+    /// The same bytes on a disk of another size: what lies beyond it is gone, what comes anew is zeros.
+    pub(super) fn resize(&mut self, size: u64) {
+        let end = (self.folders.len() * FOLDER_BLOCKS) as u64;
+        for block in size.div_ceil(BLOCK as u64)..end {
+            if self.folders[split(block).0].is_some() {
+                *self.slot(block) = None;
+            }
+        }
+        if let Some(block) = Some(size / BLOCK as u64).filter(|block| self.is_there(*block)) {
+            self.block_made(block)[(size % BLOCK as u64) as usize..].fill(0);
+        }
+        self.folders.resize(folders_of(size), None);
+        self.image = self.image.take().map(|(image, bytes)| (image, bytes.min(size)));
     }
 
     /// The block, unless it is zeros that were never written.
@@ -99,17 +126,39 @@ impl Medium {
         self.folders[folder].as_ref()?[place].as_ref()
     }
 
+    /// Whether the block may hold anything but zeros.
+    fn is_there(&self, block: u64) -> bool {
+        let first = block * BLOCK as u64;
+        let in_image = self.image.as_ref().is_some_and(|(_, bytes)| first < *bytes);
+        in_image || (split(block).0 < self.folders.len() && self.block(block).is_some())
+    }
+
+    /// What stands where no block is.
+    fn read_absent(&self, offset: u64, into: &mut [u8]) {
+        let bytes = self.image.as_ref().map_or(0, |(_, bytes)| *bytes);
+        let inside = (bytes.saturating_sub(offset) as usize).min(into.len());
+        if let Some((image, _)) = self.image.as_ref().filter(|_| inside > 0) {
+            image.read(offset, &mut into[..inside]);
+        }
+        into[inside..].fill(0);
+    }
+
     /// The block to change in place.
     pub(super) fn block_made(&mut self, block: u64) -> &mut Block {
+        if self.image.is_some() && self.block(block).is_none() {
+            let mut bytes = [0; BLOCK];
+            self.read_absent(block * BLOCK as u64, &mut bytes);
+            *self.slot(block) = Some(Arc::new(bytes));
+        }
         Arc::make_mut(self.slot(block).get_or_insert_with(|| Arc::new([0; BLOCK])))
     }
 
     /// Takes over some units of a block from `content`, which has them; `None` is zeros.
     pub(super) fn set(&mut self, block: u64, units: Units, content: Option<&Part>) {
-        if content.is_none() && self.block(block).is_none() {
+        if content.is_none() && !self.is_there(block) {
             return;
         }
-        if units == Units::ALL {
+        if units == Units::ALL && (content.is_some() || self.image.is_none()) {
             let whole = |part: &Part| Arc::try_from(part.bytes.clone()).expect("it has all units");
             *self.slot(block) = content.map(whole);
             return;
@@ -129,19 +178,19 @@ impl Medium {
         for (block, range, whole) in pieces(offset, into.len()) {
             match self.block(block) {
                 Some(content) => into[whole].copy_from_slice(&content[range]),
-                None => into[whole].fill(0),
+                None => self.read_absent(offset + whole.start as u64, &mut into[whole]),
             }
         }
     }
 
-    /// The blocks of `blocks` that are present, in order.
+    /// The blocks of `blocks` that may hold anything but zeros, in order.
     pub(super) fn present(&self, blocks: Range<u64>) -> impl Iterator<Item = u64> {
         let folders = split(blocks.start).0..split(blocks.end.saturating_sub(1)).0 + 1;
         folders
-            .filter(|folder| self.folders[*folder].is_some())
+            .filter(|folder| self.image.is_some() || self.folders[*folder].is_some())
             .flat_map(|folder| (0..FOLDER_BLOCKS).map(move |place| folder * FOLDER_BLOCKS + place))
             .map(|block| block as u64)
-            .filter(move |block| blocks.contains(block) && self.block(*block).is_some())
+            .filter(move |block| blocks.contains(block) && self.is_there(*block))
     }
 
     /// How many blocks are present.
@@ -156,6 +205,10 @@ impl Medium {
             self.folders[folder].get_or_insert_with(|| Arc::new(std::array::from_fn(|_| None)));
         &mut Arc::make_mut(folder)[place]
     }
+}
+
+fn folders_of(size: u64) -> usize {
+    size.div_ceil((BLOCK * FOLDER_BLOCKS) as u64) as usize
 }
 
 fn split(block: u64) -> (usize, usize) {

@@ -36,9 +36,11 @@
 //! **Rot** flips bits at rest, in every copy of a sector that the disk has: cached, flushed and in doubt. It is not
 //! reported. **A misdirected write** is answered with `Done` but stands at another place, whose content it destroys.
 //!
+//! **Between two lives** a disk may be copied onto one of another size.
+//!
 //! **Never happens:** a flushed write is lost or changed without a fault that a test asked for; a read returns
 //! another sector than was asked for; a sector holds bytes that nobody wrote, unless it rotted; a request is answered
-//! twice, or not at all while the power is on; the size changes.
+//! twice, or not at all while the power is on.
 //!
 //! **A request that is ended for its duration limit** is carried out like one that fails, and answered with `OverLimit`:
 //! a read returns nothing, a write has changed some of its sectors. Only a share that a test asked for ends so; otherwise
@@ -57,7 +59,8 @@ mod traffic;
 
 pub use cut::CutStyle;
 pub use faults::{FaultCounts, Trouble};
-pub use sim_disk::SimDisk;
+pub use medium::Image;
+pub use sim_disk::{SimDisk, Written};
 pub use timing::Timing;
 pub use traffic::Traffic;
 

@@ -4,12 +4,13 @@ use super::contents::{Contents, Version};
 use super::faults::{Fate, FaultPlan};
 use super::timing::Station;
 use super::traffic::Traffics;
-use super::{CutStyle, DiskSpec, Done, FaultCounts, Traffic, Trouble};
+use super::{CutStyle, DiskSpec, Done, FaultCounts, Image, Traffic, Trouble};
 use loadline_base::{Bytes, Rng, SlotId, Slots, Time};
 use loadline_device::{ClassTag, Kind, Outcome, Request};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A disk in virtual time that holds bytes. The fault model stands at the head of [this module](super).
 #[derive(Clone)]
@@ -26,6 +27,17 @@ pub struct SimDisk {
     submitted: u64,
     /// Share of the requests with a duration limit that are ended for it.
     over_limit_percent: u8,
+    /// The writes that were carried out, if they are noted.
+    written: Option<Vec<Written>>,
+}
+
+/// A write that was carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// First byte on the disk.
+    pub offset: u64,
+    /// What had stood there before; as long as the write.
+    pub before: Vec<u8>,
 }
 
 #[derive(Clone)]
@@ -58,7 +70,13 @@ impl SimDisk {
             due: BinaryHeap::new(),
             submitted: 0,
             over_limit_percent: 0,
+            written: None,
         }
+    }
+
+    /// A disk that durably holds the first bytes of an image, which it reads as they are needed and never changes.
+    pub fn over(spec: DiskSpec, image: Arc<dyn Image>, seed: u64) -> SimDisk {
+        SimDisk { contents: Contents::over(&spec, image), ..SimDisk::new(spec, seed) }
     }
 
     /// A disk that durably holds `image`, which has its size.
@@ -152,6 +170,24 @@ impl SimDisk {
             }
         }
         self.faults.counts.kills += 1;
+    }
+
+    /// Makes the disk another size, as somebody would who copies it onto another one: nothing is in flight.
+    pub fn resize(&mut self, size: Bytes) {
+        assert!(self.due.is_empty(), "a disk is resized at rest");
+        assert!(size.get().is_multiple_of(u64::from(self.spec.sector)), "a disk has whole sectors");
+        self.contents.resize(size.get());
+        self.spec.size = size;
+    }
+
+    /// Notes from now on what each write replaces.
+    pub fn note_writes(&mut self) {
+        self.written = Some(Vec::new());
+    }
+
+    /// The writes that were noted, in the order in which they were carried out.
+    pub fn take_written(&mut self) -> Vec<Written> {
+        self.written.take().unwrap_or_default()
     }
 
     /// What a read would return now. Any range inside the disk will do.
@@ -253,6 +289,11 @@ impl SimDisk {
             }
             Kind::Read => {}
             Kind::Write => {
+                if let Some(written) = &mut self.written {
+                    let mut before = vec![0; data.len()];
+                    self.contents.read(range.start, &mut before);
+                    written.push(Written { offset: range.start, before });
+                }
                 if failed {
                     let versions = Version::of_write(self.contents.next_write(), range.start, data);
                     let (sector, rng) = (self.spec.sector, &mut self.rng);

@@ -86,17 +86,22 @@ impl Sweep {
     }
 
     fn options(&self) -> Options {
-        Options {
-            log_mode: self.log_mode,
-            protection: self.protection,
-            cache: CACHE,
-            old_versions: Bytes::from_kib(24),
-            checkpoint_interval: Span::from_millis(20),
-            log_flush_interval: Span::from_micros(700),
-            log_sync_interval: Span::from_micros(700),
-            direct_write: Bytes::from_kib(2),
-            ..Options::default()
-        }
+        options(self.log_mode, self.protection)
+    }
+}
+
+/// The settings of small stores: everything that is done by the clock is done within milliseconds.
+pub(super) fn options(log_mode: LogMode, protection: Protection) -> Options {
+    Options {
+        log_mode,
+        protection,
+        cache: CACHE,
+        old_versions: Bytes::from_kib(24),
+        checkpoint_interval: Span::from_millis(20),
+        log_flush_interval: Span::from_micros(700),
+        log_sync_interval: Span::from_micros(700),
+        direct_write: Bytes::from_kib(2),
+        ..Options::default()
     }
 }
 

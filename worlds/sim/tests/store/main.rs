@@ -1,6 +1,7 @@
 //! The paged store on simulated disks.
 
 mod contract;
+mod damaged;
 mod log;
 mod repair;
 mod restart;

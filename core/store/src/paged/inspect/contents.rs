@@ -5,6 +5,7 @@ use crate::paged::api::ObjectId;
 use crate::paged::extent::Extent;
 use crate::paged::keys;
 use crate::{CollectionId, ObjectNo};
+use std::collections::BTreeSet;
 
 impl Inspector<'_> {
     /// Users' keys with the sizes of their values, at most so many.
@@ -26,6 +27,17 @@ impl Inspector<'_> {
         })?;
         let more = count - rows.len() as u64;
         Ok(vec![Part::table("keys", &["key", "bytes", "value"], rows, more)])
+    }
+
+    /// The collections that have objects.
+    pub fn collections(&self) -> Result<BTreeSet<CollectionId>, Trouble> {
+        let mut found = BTreeSet::new();
+        self.cells(&[keys::OBJECTS], &mut |key, _| {
+            let known = keys::read_object(key).filter(|_| key[0] == keys::OBJECTS);
+            found.extend(known.map(|(id, _)| id.collection));
+            known.is_some()
+        })?;
+        Ok(found)
     }
 
     /// Objects with lengths and versions, of one collection or of all; at most so many.

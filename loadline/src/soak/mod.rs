@@ -1,5 +1,7 @@
 //! `loadline soak`: random stores, loads, crashes and faults on all cores, until the time is over or something is lost.
 
+mod rot;
+
 use crate::cli::SoakArgs;
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
@@ -8,7 +10,7 @@ use loadline_sim::Disks;
 use loadline_sim::soak::{Counts, Outcome, Replay, Row, run, shrink, tell};
 use loadline_study::Stopwatch;
 use serde_json::{Value, json};
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,8 +21,8 @@ use std::time::Duration;
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 thread_local! {
-    /// What this thread runs, for the message of a bug that ends the process.
-    static RUNNING: Cell<Option<Replay>> = const { Cell::new(None) };
+    /// The command that has what this thread runs happen again, for the message of a bug that ends the process.
+    static RUNNING: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 /// What all threads share.
@@ -42,6 +44,9 @@ struct State {
 
 pub(crate) fn carry_out(args: &SoakArgs) -> Result<(), Failure> {
     name_the_seed_of_a_bug();
+    if args.rot.rot.is_some() || args.rot.rot_self {
+        return rot::carry_out(args);
+    }
     if let Some(replay) = args.replay {
         return replayed(&replay, args);
     }
@@ -72,17 +77,22 @@ fn name_the_seed_of_a_bug() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         before(info);
-        if let Some(replay) = RUNNING.get() {
-            show::note(&format!("a bug; it is met again with: {}", command(&replay)));
+        if let Some(command) = RUNNING.take() {
+            show::note(&format!("a bug; it is met again with: {command}"));
         }
     }));
 }
 
-fn run_named(replay: &Replay) -> Outcome {
-    RUNNING.set(Some(*replay));
-    let outcome = run(replay);
+/// Runs something that this command has happen again.
+fn named<T>(command: String, f: impl FnOnce() -> T) -> T {
+    RUNNING.set(Some(command));
+    let result = f();
     RUNNING.set(None);
-    outcome
+    result
+}
+
+fn run_named(replay: &Replay) -> Outcome {
+    named(command(replay), || run(replay))
 }
 
 impl Soak {
@@ -119,9 +129,7 @@ fn command(replay: &Replay) -> String {
 
 /// Runs one seed, or a part of it, and tells what happened.
 fn replayed(replay: &Replay, args: &SoakArgs) -> Result<(), Failure> {
-    RUNNING.set(Some(*replay));
-    let outcome = tell(replay);
-    RUNNING.set(None);
+    let outcome = named(command(replay), || tell(replay));
     if !args.json.json {
         show::text(&(outcome.story.join("\n") + "\n"))?;
     }
@@ -155,9 +163,11 @@ fn failed(
 
 /// Keeps the disks as images that `loadline inspect` reads.
 fn keep(outcome: &Outcome, args: &SoakArgs) -> Result<(), Failure> {
-    let (Some(folder), Some(Disks { data, log })) = (&args.keep, &outcome.disks) else {
-        return Ok(());
-    };
+    let (Some(folder), Some(disks)) = (&args.keep, &outcome.disks) else { return Ok(()) };
+    keep_in(folder, disks)
+}
+
+fn keep_in(folder: &Path, Disks { data, log }: &Disks) -> Result<(), Failure> {
     let write = |name: &str, bytes: &[u8]| {
         let path = Path::new(folder).join(name);
         let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, bytes));
