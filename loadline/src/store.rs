@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::inspect::Files;
 use crate::show;
 use loadline_base::Bytes;
+use loadline_host::write_new_store;
 use loadline_store::paged::check::ReadAt;
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::inspect::Inspector;
@@ -13,7 +14,6 @@ use loadline_store::paged::{Format, FormatError, Protection, Target, format};
 use serde_json::json;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 pub(crate) fn carry_out(command: StoreCommand) -> Result<(), Failure> {
@@ -34,22 +34,14 @@ fn make(args: &FormatArgs) -> Result<(), Failure> {
         ProtectionArg::Log => Protection::Log,
         ProtectionArg::Checkpoint => Protection::Checkpoint,
     };
-    let pieces = format(&wanted, protection).map_err(|error| refused(error, &wanted))?;
+    let store = format(&wanted, protection).map_err(|error| refused(error, &wanted))?;
     let data = create(&args.file, data)?;
     let log = match (&args.log_device, log) {
         (Some(path), Some(size)) => Some(create(path, size)?),
         _ => None,
     };
-    for (target, offset, bytes) in pieces {
-        let file = match target {
-            Target::Data => &data,
-            Target::Log => log.as_ref().expect("a store with a log device names one"),
-        };
-        file.write_all_at(&bytes, offset).map_err(|error| cannot_write(&args.file, error))?;
-    }
-    for file in [Some(&data), log.as_ref()].into_iter().flatten() {
-        file.sync_all().map_err(|error| cannot_write(&args.file, error))?;
-    }
+    write_new_store(&store, &data, log.as_ref())
+        .map_err(|error| cannot_write(&args.file, error))?;
     report(args, &wanted)
 }
 
@@ -124,6 +116,7 @@ fn refused(error: FormatError, format: &Format) -> Failure {
         FormatError::Segment => "--segment: takes a multiple of the block, at least 64 KiB",
         FormatError::Log => "--log: takes at least four segments",
         FormatError::Recovery => "--recovery: takes room for at least 64 pages",
+        FormatError::TooLarge => "--page: takes a larger page: a store has at most 2^40 pages",
         FormatError::TooSmall => {
             return Failure::Input(format!(
                 "--size: {} leave no room for 64 pages beside the log and the recovery area",

@@ -4,7 +4,7 @@
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use loadline_base::Rng;
 use loadline_store::paged::edit::PageEdit;
-use loadline_store::paged::ids::PageNo;
+use loadline_store::paged::ids::{CheckpointId, PageNo, PageVersion};
 use loadline_store::paged::tree::{Tree, TreePages};
 use std::hint::black_box;
 
@@ -44,6 +44,14 @@ impl TreePages for Memory {
 
     fn may_touch(&self, _: PageNo) -> bool {
         true
+    }
+
+    fn is_dirty(&self, _: PageNo) -> bool {
+        true
+    }
+
+    fn coming(&self) -> PageVersion {
+        PageVersion::of(CheckpointId::FIRST)
     }
 }
 

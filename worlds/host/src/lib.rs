@@ -11,6 +11,7 @@ mod clock;
 mod disk;
 mod engine;
 mod event_loop;
+mod new_store;
 
 pub use clock::Clock;
 pub use disk::{
@@ -24,3 +25,4 @@ pub use event_loop::{
     BackendChoice, Close, ConnId, DiskId, Happening, ListenAt, ListenError, ListenerId, Loop,
     LoopError, LoopOptions, Mailbox, Mode, Signal,
 };
+pub use new_store::write_new_store;

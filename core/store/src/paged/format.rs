@@ -1,21 +1,53 @@
 //! What an empty store looks like on its devices.
 
 use super::api::Target;
-use super::ids::{CheckpointId, PageNo};
-use super::layout::{Format, FormatError, bits_per_map_page, superblock_offsets};
+use super::ids::{CheckpointId, Child, Lsn, PageNo, PageVersion};
+use super::layout::{
+    Format, FormatError, LOG_HEADER, SUPERBLOCK, bits_per_map_page, superblock_offsets,
+};
 use super::options::Protection;
-use super::page::{self, HEADER, PageKind};
+use super::page::{self, HEADER, PageKind, Stamp};
+use super::seed::Seed;
 use super::superblock::{CheckpointState, Superblock};
 
 /// A piece of a fresh store: the device, the first byte there, the bytes.
 pub type Piece = (Target, u64, Vec<u8>);
 
-/// Everything that must be written, and flushed, before the store can be opened for the first time. The superblocks come
-/// last: with them the store exists.
-pub fn format(format: &Format, protection: Protection) -> Result<Vec<Piece>, FormatError> {
+/// Everything that must be written before a store can be opened for the first time, in three stages. Each is durable on every
+/// device before the next begins, so that a crash leaves what was there before, or nothing, or the new store, and never
+/// parts of two:
+///
+/// 1. no superblock stands there any more, and no log header;
+/// 2. the free map, the empty root and the log header are there;
+/// 3. the superblocks are there: with them the store exists.
+#[derive(Clone, Debug)]
+pub struct Formatting {
+    stages: [Vec<Piece>; 3],
+}
+
+impl Formatting {
+    /// The stages, in order.
+    pub fn stages(&self) -> &[Vec<Piece>; 3] {
+        &self.stages
+    }
+}
+
+impl IntoIterator for Formatting {
+    type Item = Piece;
+    type IntoIter = std::iter::Flatten<std::array::IntoIter<Vec<Piece>, 3>>;
+
+    /// All pieces, in order: for devices that forget nothing.
+    fn into_iter(self) -> Self::IntoIter {
+        self.stages.into_iter().flatten()
+    }
+}
+
+/// What an empty store of this format consists of.
+pub fn format(format: &Format, protection: Protection) -> Result<Formatting, FormatError> {
     let layout = format.layout()?;
+    let seed = Seed::of(format.store_id);
     let root = layout.pages_first;
-    let mut pieces = Vec::new();
+    let mut contents = Vec::new();
     for at in 0..layout.map_pages {
         let number = layout.map_first.plus(at);
         let mut bytes = vec![0; layout.page.bytes()];
@@ -24,21 +56,22 @@ pub fn format(format: &Format, protection: Protection) -> Result<Vec<Piece>, For
             bytes[HEADER] = 1;
         }
         mark_beyond_end(&mut bytes, at * bits_per_map_page(layout.page), layout.pages_count);
-        page::seal(&mut bytes, CheckpointId(0));
-        pieces.push((Target::Data, layout.page.offset(number), bytes));
+        page::seal(&mut bytes, seed, CheckpointId::FIRST);
+        contents.push((Target::Data, layout.page.offset(number), bytes));
     }
     let mut leaf = vec![0; layout.page.bytes()];
     page::init(&mut leaf, PageKind::Leaf, root);
-    page::seal(&mut leaf, CheckpointId(0));
-    pieces.push((Target::Data, layout.page.offset(root), leaf));
+    page::seal(&mut leaf, seed, CheckpointId::FIRST);
+    contents.push((Target::Data, layout.page.offset(root), leaf));
     let superblock = first_superblock(format, layout, protection, root);
+    let places = superblock_offsets(layout.data_bytes);
+    let all = |bytes: Vec<u8>| places.map(|offset| (Target::Data, offset, bytes.clone())).to_vec();
+    let mut before = all(vec![0; SUPERBLOCK as usize]);
     if layout.log_target == Target::Log {
-        pieces.push((Target::Log, 0, superblock.encode_log_header()));
+        before.push((Target::Log, 0, vec![0; LOG_HEADER as usize]));
+        contents.push((Target::Log, 0, superblock.encode_log_header()));
     }
-    for offset in superblock_offsets(layout.data_bytes) {
-        pieces.push((Target::Data, offset, superblock.encode()));
-    }
-    Ok(pieces)
+    Ok(Formatting { stages: [before, contents, all(superblock.encode())] })
 }
 
 fn first_superblock(
@@ -47,10 +80,13 @@ fn first_superblock(
     protection: Protection,
     root: PageNo,
 ) -> Superblock {
-    // The first record of a fresh store is chained to its id, so that a log left behind by another store in the same place
-    // is none of this one's.
+    // The first record of a fresh store is chained to its id.
     let chain = crc32c::crc32c(&format.store_id.to_le_bytes());
-    let completed = CheckpointState { chain, root, height: 1, ..CheckpointState::default() };
+    let id = CheckpointId::FIRST;
+    let root = Child { page: root, version: PageVersion::of(id) };
+    let map = Stamp::digest((0..layout.map_pages).map(|_| Stamp::of(id)));
+    let position = Lsn(0);
+    let completed = CheckpointState { id, position, chain, root, height: 1, map: Some(map) };
     Superblock {
         store_id: format.store_id,
         sequence: 1,
@@ -58,6 +94,7 @@ fn first_superblock(
         protection,
         completed,
         begun: None,
+        seeded_from: position,
     }
 }
 

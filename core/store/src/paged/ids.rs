@@ -11,9 +11,24 @@ pub struct PageNo(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lsn(pub u64);
 
-/// A checkpoint's number, from 1. Zero is the state of a store that was just formatted.
+/// A checkpoint's number. One is the state of a store that was just formatted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CheckpointId(pub u64);
+
+/// Which writing of a page is meant: the low 24 bits of the number of the checkpoint that writes it. They are never all zero,
+/// because checkpoints whose number ends so are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PageVersion(u32);
+
+/// A page of the tree as that which leads to it knows it: its parent, or the superblock. On disk it is one number, the page
+/// in the low 40 bits and the version in the high 24.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Child {
+    /// Where it is.
+    pub page: PageNo,
+    /// Which writing of it belongs there.
+    pub version: PageVersion,
+}
 
 /// How many bytes a page has: a power of two from 1 KiB to 16 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,9 +71,47 @@ impl PageNo {
 }
 
 impl CheckpointId {
+    /// The state of a store that was just formatted.
+    pub const FIRST: CheckpointId = CheckpointId(1);
+
     /// The one after this.
     pub const fn next(self) -> CheckpointId {
-        CheckpointId(self.0 + 1)
+        let next = self.0 + 1;
+        CheckpointId(if next & PageVersion::MASK == 0 { next + 1 } else { next })
+    }
+}
+
+impl PageVersion {
+    /// What a store of format 1 knew of its pages: nothing.
+    pub const UNKNOWN: PageVersion = PageVersion(0);
+
+    const MASK: u64 = (1 << 24) - 1;
+
+    /// The version that a checkpoint gives to its pages.
+    pub const fn of(id: CheckpointId) -> PageVersion {
+        PageVersion((id.0 & PageVersion::MASK) as u32)
+    }
+}
+
+impl Child {
+    /// Bits of the page's number.
+    const PAGE_BITS: u32 = 40;
+    /// Pages that a number has room for.
+    pub const PAGES_MAX: u64 = 1 << Child::PAGE_BITS;
+
+    /// The number that is on disk.
+    #[inline]
+    pub const fn bits(self) -> u64 {
+        self.page.0 | (self.version.0 as u64) << Child::PAGE_BITS
+    }
+
+    /// What the number on disk says.
+    #[inline]
+    pub const fn from_bits(bits: u64) -> Child {
+        Child {
+            page: PageNo(bits & (Child::PAGES_MAX - 1)),
+            version: PageVersion((bits >> Child::PAGE_BITS) as u32),
+        }
     }
 }
 
@@ -77,5 +130,36 @@ impl fmt::Display for Lsn {
 impl fmt::Display for CheckpointId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "checkpoint {}", self.0)
+    }
+}
+
+impl fmt::Display for PageVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            PageVersion::UNKNOWN => f.write_str("not known"),
+            PageVersion(version) => write!(f, "{version}"),
+        }
+    }
+}
+
+impl fmt::Display for Child {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, version {}", self.page, self.version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_is_one_number_and_no_checkpoint_gives_the_version_that_means_nothing() {
+        let child = Child { page: PageNo(Child::PAGES_MAX - 1), version: PageVersion(0xab_cdef) };
+        assert_eq!(child.bits(), 0xabcd_efff_ffff_ffff);
+        assert_eq!(Child::from_bits(child.bits()), child);
+        let last = CheckpointId(0x1ff_ffff);
+        assert_eq!(PageVersion::of(last).to_string(), "16777215");
+        assert_eq!(last.next(), CheckpointId(0x200_0001));
+        assert_eq!(PageVersion::of(last.next()), PageVersion(1));
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! | offset in the header | bytes | field |
 //! |---|---|---|
-//! | 0 | 4 | CRC-32C of bytes 4..4096 |
+//! | 0 | 4 | CRC-32C of the store's id ([`Seed`]) and bytes 4..4096 |
 //! | 4 | 4 | format version |
 //! | 8 | 8 | `LOADLIMG` |
 //! | 16 | 8 | checkpoint |
@@ -16,7 +16,7 @@
 //!
 //! | offset in a record | bytes | field |
 //! |---|---|---|
-//! | 0 | 4 | CRC-32C of bytes 4..32 + length |
+//! | 0 | 4 | CRC-32C of the store's id and bytes 4..32 + length |
 //! | 4 | 4 | length of the data |
 //! | 8 | 8 | page number |
 //! | 16 | 8 | checkpoint |
@@ -33,6 +33,7 @@
 use super::codec::{u32_at, u64_at};
 use super::ids::{CheckpointId, PageNo, PageSize};
 use super::image::{Compressor, Content, Form};
+use super::seed::Seed;
 use super::superblock::ImageSum;
 use std::fmt;
 
@@ -43,7 +44,9 @@ pub const RECORD_HEADER: usize = 32;
 /// First bytes of the header, behind checksum and version.
 const MAGIC: [u8; 8] = *b"LOADLIMG";
 /// Version of header and records.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// The version before: checksums without a seed.
+const VERSION_BEFORE: u32 = 1;
 
 /// Why an image set cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,15 +89,16 @@ pub struct Image<'a> {
 
 /// Writes a set: append each page's record, write what comes out behind the header block, then write the header.
 pub struct ImageSetEncoder {
+    seed: Seed,
     checkpoint: CheckpointId,
     page_size: PageSize,
     sum: ImageSum,
 }
 
 impl ImageSetEncoder {
-    /// An empty set of `checkpoint`.
-    pub fn new(checkpoint: CheckpointId, page_size: PageSize) -> ImageSetEncoder {
-        ImageSetEncoder { checkpoint, page_size, sum: ImageSum::default() }
+    /// An empty set of `checkpoint`, in the store of this seed.
+    pub fn new(seed: Seed, checkpoint: CheckpointId, page_size: PageSize) -> ImageSetEncoder {
+        ImageSetEncoder { seed, checkpoint, page_size, sum: ImageSum::default() }
     }
 
     /// Appends the record of a page to `out`.
@@ -117,7 +121,7 @@ impl ImageSetEncoder {
         record[16..24].copy_from_slice(&self.checkpoint.0.to_le_bytes());
         record[24] = form.byte();
         record[25] = u8::from(content == Content::Data);
-        let crc = crc32c::crc32c(&record[4..]);
+        let crc = self.seed.sum(&record[4..]);
         record[..4].copy_from_slice(&crc.to_le_bytes());
         self.sum = with_record(self.sum, crc, record.len());
     }
@@ -137,7 +141,7 @@ impl ImageSetEncoder {
         block[32..40].copy_from_slice(&self.sum.bytes.to_le_bytes());
         block[40..44].copy_from_slice(&self.sum.digest.to_le_bytes());
         block[44..48].copy_from_slice(&(self.page_size.bytes() as u32).to_le_bytes());
-        let crc = crc32c::crc32c(&block[4..]);
+        let crc = self.seed.sum(&block[4..]);
         block[..4].copy_from_slice(&crc.to_le_bytes());
         block
     }
@@ -161,17 +165,21 @@ pub struct ImageSetHeader {
     pub page_size: PageSize,
     /// Count, bytes and digest of the records.
     pub sum: ImageSum,
+    /// What the checksums of header and records begin with.
+    pub seed: Seed,
 }
 
 impl ImageSetHeader {
-    /// Reads the header block at the beginning of `block`.
-    pub fn decode(block: &[u8]) -> Result<ImageSetHeader, ImageSetFault> {
+    /// Reads the header block at the beginning of `block`, in the store of this seed.
+    pub fn decode(block: &[u8], seed: Seed) -> Result<ImageSetHeader, ImageSetFault> {
         let block = block.get(..HEADER_BLOCK).ok_or(ImageSetFault::Missing)?;
-        if u32_at(block, 0) != crc32c::crc32c(&block[4..]) || block[8..16] != MAGIC {
+        let version = u32_at(block, 4);
+        let seed = if version == VERSION_BEFORE { Seed::NONE } else { seed };
+        if u32_at(block, 0) != seed.sum(&block[4..]) || block[8..16] != MAGIC {
             return Err(ImageSetFault::Missing);
         }
-        if u32_at(block, 4) != VERSION {
-            return Err(ImageSetFault::Version(u32_at(block, 4)));
+        if !(VERSION_BEFORE..=VERSION).contains(&version) {
+            return Err(ImageSetFault::Version(version));
         }
         let page_size = PageSize::new(u32_at(block, 44));
         Ok(ImageSetHeader {
@@ -182,17 +190,22 @@ impl ImageSetHeader {
                 bytes: u64_at(block, 32),
                 digest: u32_at(block, 40),
             },
+            seed,
         })
     }
 
     /// Whether this is the set of which the begin marker speaks.
     pub fn expect(
         &self,
+        seed: Seed,
         checkpoint: CheckpointId,
         page_size: PageSize,
         sum: ImageSum,
     ) -> Result<(), ImageSetFault> {
-        if self.checkpoint != checkpoint {
+        if self.seed != seed {
+            // Of another format than the begin marker: nothing that this checkpoint wrote.
+            Err(ImageSetFault::Missing)
+        } else if self.checkpoint != checkpoint {
             Err(ImageSetFault::WrongCheckpoint(self.checkpoint))
         } else if self.page_size != page_size {
             Err(ImageSetFault::PageSize(self.page_size.bytes() as u32))
@@ -246,7 +259,7 @@ impl ImageSetReader {
         let Some(record) = bytes.get(..RECORD_HEADER + length) else {
             return self.none_yet(damaged);
         };
-        let crc = crc32c::crc32c(&record[4..]);
+        let crc = self.header.seed.sum(&record[4..]);
         if u32_at(record, 0) != crc {
             return Err(damaged);
         }

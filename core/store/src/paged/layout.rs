@@ -8,7 +8,7 @@
 //! Nothing moves after formatting. The superblocks stand at both ends, so that one damaged end does not hide the store.
 
 use super::api::Target;
-use super::ids::{PageNo, PageSize};
+use super::ids::{Child, PageNo, PageSize};
 use super::page;
 use loadline_base::Bytes;
 use std::ops::Range;
@@ -56,6 +56,8 @@ pub enum FormatError {
     Recovery,
     /// The data device has no room for 64 pages beside its fixed regions.
     TooSmall,
+    /// The data device has more pages than a node of the tree can name.
+    TooLarge,
 }
 
 /// The places of a formatted store.
@@ -123,6 +125,9 @@ impl Format {
         let pages_count = rest.saturating_sub(map_pages);
         if pages_count < 64 {
             return Err(FormatError::TooSmall);
+        }
+        if end > Child::PAGES_MAX {
+            return Err(FormatError::TooLarge);
         }
         Ok(Layout {
             page,
@@ -249,5 +254,6 @@ mod tests {
         check(Format { log_bytes: Bytes::from_kib(128), ..format() }, FormatError::Log);
         check(Format { recovery_bytes: Bytes::from_kib(64), ..format() }, FormatError::Recovery);
         check(Format { data_bytes: Bytes::from_mib(2), ..format() }, FormatError::TooSmall);
+        check(Format { data_bytes: Bytes::new(5 << 50), ..format() }, FormatError::TooLarge);
     }
 }

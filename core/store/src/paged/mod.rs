@@ -25,6 +25,7 @@ pub mod metrics;
 pub mod node;
 pub mod options;
 pub mod page;
+pub mod seed;
 pub mod space;
 pub mod store;
 pub mod superblock;
@@ -35,7 +36,7 @@ pub use api::{
     Answer, Ask, Cause, Completion, Damage, Edit, Io, IoDone, IoId, Lane, ObjectId, Op, OpError,
     Outbox, Payload, Ranges, Stages, Target,
 };
-pub use format::{Piece, format};
+pub use format::{Formatting, Piece, format};
 pub use layout::{Format, FormatError};
 pub use options::{Classes, LogMode, Options, Protection};
 pub use store::{Fault, PagedStore, RestartFault, Step, Wait};

@@ -13,7 +13,7 @@
 //! keys of one namespace differ late. A head is a number whose order is that of its bytes, padded with zeros; where
 //! heads are equal the keys decide.
 //!
-//! In an inner node each value is a child's page number, 8 bytes, and the first key is empty, which stands for minus
+//! In an inner node each value is a [`Child`], 8 bytes: page number and version. The first key is empty, which stands for minus
 //! infinity: that cell has no part in the skip. A child holds the keys from its own on, up to the next cell's.
 
 mod change;
@@ -23,12 +23,12 @@ pub use check::{NodeFault, check};
 
 pub(super) use change::{insert, patch, remove, replace, truncate};
 
-use super::ids::{PageNo, PageSize};
+use super::ids::{Child, PageSize};
 use super::page::{self, HEADER, PageKind};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Bytes of a child's number.
+/// Bytes of a [`Child`].
 pub const CHILD: usize = 8;
 
 /// Where the header has the count of cells, the beginning of the cells, the garbage and the skip.
@@ -97,9 +97,9 @@ impl<'a> Node<'a> {
     }
 
     /// The child of cell `at`, in an inner node.
-    pub fn child(self, at: u16) -> PageNo {
+    pub fn child(self, at: u16) -> Child {
         let value = self.value(at).try_into().expect("an inner node's value is a child");
-        PageNo(u64::from_le_bytes(value))
+        Child::from_bits(u64::from_le_bytes(value))
     }
 
     /// Where `key` is, or where it would have to be inserted.

@@ -5,7 +5,7 @@
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
-//! | 0 | 4 | CRC-32C of bytes 4.. |
+//! | 0 | 4 | CRC-32C of the store's id ([`Seed`]) and bytes 4.. |
 //! | 4 | 1 | kind ([`PageKind`]) |
 //! | 5 | 1 | layout version of that kind |
 //! | 6 | 2 | cells in a tree node, else 0 |
@@ -17,9 +17,12 @@
 //! | 24 | 8 | checkpoint that wrote the page |
 //!
 //! Integers are little-endian, here and everywhere in the format. The page number is inside the checksum: a page
-//! that was written to a wrong place is whole, but not the page that is looked for.
+//! that was written to a wrong place is whole, but not the page that is looked for. So is the checkpoint that wrote it, and
+//! whoever leads to a page knows which one that was: where a write was lost, what stood there before is whole and in its
+//! place, but of another checkpoint.
 
-use super::ids::{CheckpointId, PageNo};
+use super::ids::{CheckpointId, Child, PageNo, PageVersion};
+use super::seed::Seed;
 
 /// Bytes of the header.
 pub const HEADER: usize = 32;
@@ -43,6 +46,8 @@ pub enum PageFault {
     Checksum,
     /// A whole page, but one that belongs elsewhere.
     Misplaced(PageNo),
+    /// A whole page in its place, but of another checkpoint than it should be: the write of that one was lost.
+    Stale(CheckpointId),
     /// The checksum fits, but there is no such kind or layout.
     Unknown,
 }
@@ -59,8 +64,14 @@ impl PageKind {
     }
 }
 
-/// Layout version of every kind so far.
-pub const LAYOUT: u8 = 1;
+/// Layout version of every kind.
+pub const LAYOUT: u8 = 2;
+/// The layout of format 1. Its checksum has no seed, and it is taken only where nobody knows the page's version.
+pub const LAYOUT_BEFORE: u8 = 1;
+
+/// Where the header has the layout and the checkpoint.
+const AT_LAYOUT: usize = 5;
+const AT_CHECKPOINT: usize = 24;
 
 /// Makes `page` an empty page of this kind and number.
 pub fn init(page: &mut [u8], kind: PageKind, number: PageNo) {
@@ -78,24 +89,65 @@ pub fn kind(page: &[u8]) -> Option<PageKind> {
 }
 
 /// Makes a page ready for the device.
-pub fn seal(page: &mut [u8], checkpoint: CheckpointId) {
-    page[24..32].copy_from_slice(&checkpoint.0.to_le_bytes());
-    let crc = crc32c::crc32c(&page[4..]);
+pub fn seal(page: &mut [u8], seed: Seed, checkpoint: CheckpointId) {
+    page[AT_LAYOUT] = LAYOUT;
+    page[AT_CHECKPOINT..][..8].copy_from_slice(&checkpoint.0.to_le_bytes());
+    let crc = seed.sum(&page[4..]);
     page[..4].copy_from_slice(&crc.to_le_bytes());
 }
 
 /// Whether a page that came from the device is whole and is the one that was asked for.
-pub fn verify(page: &[u8], wanted: PageNo) -> Result<PageKind, PageFault> {
-    if crc32c::crc32c(&page[4..]).to_le_bytes() != page[..4] {
+pub fn verify(page: &[u8], seed: Seed, wanted: Child) -> Result<PageKind, PageFault> {
+    let is_old = page[AT_LAYOUT] == LAYOUT_BEFORE;
+    let seed = if is_old { Seed::NONE } else { seed };
+    if seed.sum(&page[4..]).to_le_bytes() != page[..4] {
         return Err(PageFault::Checksum);
     }
     let number = PageNo(u64::from_le_bytes(page[8..16].try_into().expect("eight bytes")));
-    if number != wanted {
+    if number != wanted.page {
         return Err(PageFault::Misplaced(number));
     }
+    let wrote = writer(page);
+    let is_known = wanted.version != PageVersion::UNKNOWN;
+    if is_known && (is_old || PageVersion::of(wrote) != wanted.version) {
+        return Err(PageFault::Stale(wrote));
+    }
     match kind(page) {
-        Some(kind) if page[5] == LAYOUT => Ok(kind),
+        Some(kind) if page[AT_LAYOUT] == LAYOUT || is_old => Ok(kind),
         _ => Err(PageFault::Unknown),
+    }
+}
+
+/// The checkpoint that wrote a page.
+pub fn writer(page: &[u8]) -> CheckpointId {
+    CheckpointId(u64::from_le_bytes(page[AT_CHECKPOINT..][..8].try_into().expect("eight bytes")))
+}
+
+/// Which writing of a page this is, for a digest over many: layout and checkpoint.
+pub fn stamp(page: &[u8]) -> Stamp {
+    Stamp { layout: page[AT_LAYOUT], checkpoint: writer(page) }
+}
+
+/// Which writing of a page is meant: a page of format 1 is another one than that of format 2, whatever their checkpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    layout: u8,
+    checkpoint: CheckpointId,
+}
+
+impl Stamp {
+    /// What [`seal`] gives to the pages of a checkpoint.
+    pub const fn of(checkpoint: CheckpointId) -> Stamp {
+        Stamp { layout: LAYOUT, checkpoint }
+    }
+
+    /// The digest of many pages' stamps, in the pages' order: the CRC of nine bytes for each.
+    pub fn digest(stamps: impl IntoIterator<Item = Stamp>) -> u32 {
+        stamps.into_iter().fold(0, |digest, stamp| {
+            let mut bytes = [stamp.layout; 9];
+            bytes[1..].copy_from_slice(&stamp.checkpoint.0.to_le_bytes());
+            crc32c::crc32c_append(digest, &bytes)
+        })
     }
 }
 
@@ -103,14 +155,45 @@ pub fn verify(page: &[u8], wanted: PageNo) -> Result<PageKind, PageFault> {
 mod tests {
     use super::*;
 
+    const SEED: Seed = Seed::of(5);
+
+    fn child(page: u64, checkpoint: u64) -> Child {
+        let version = match checkpoint {
+            0 => PageVersion::UNKNOWN,
+            id => PageVersion::of(CheckpointId(id)),
+        };
+        Child { page: PageNo(page), version }
+    }
+
     #[test]
-    fn a_sealed_page_is_whole_and_nowhere_else() {
+    fn a_sealed_page_is_whole_and_nowhere_else_and_no_other_time_and_no_other_stores() {
         let mut page = vec![0; 4096];
         init(&mut page, PageKind::Leaf, PageNo(7));
-        seal(&mut page, CheckpointId(3));
-        assert_eq!(verify(&page, PageNo(7)), Ok(PageKind::Leaf));
-        assert_eq!(verify(&page, PageNo(8)), Err(PageFault::Misplaced(PageNo(7))));
+        seal(&mut page, SEED, CheckpointId(3));
+        let check = |page: &[u8], wanted, verdict| {
+            assert_eq!(verify(page, SEED, wanted), verdict, "{wanted:?}");
+        };
+        check(&page, child(7, 3), Ok(PageKind::Leaf));
+        check(&page, child(7, 0), Ok(PageKind::Leaf));
+        check(&page, child(8, 3), Err(PageFault::Misplaced(PageNo(7))));
+        check(&page, child(7, 2), Err(PageFault::Stale(CheckpointId(3))));
+        assert_eq!(verify(&page, Seed::of(6), child(7, 3)), Err(PageFault::Checksum));
+        assert_eq!(verify(&page, Seed::NONE, child(7, 3)), Err(PageFault::Checksum));
         page[4095] ^= 1;
-        assert_eq!(verify(&page, PageNo(7)), Err(PageFault::Checksum));
+        check(&page, child(7, 3), Err(PageFault::Checksum));
+    }
+
+    /// Format 1 knew neither seeds nor versions: where a parent knows nothing of a page, one of that time is taken, and where
+    /// it knows the checkpoint, a page of that time is what a lost write has left.
+    #[test]
+    fn a_page_of_format_1_is_taken_only_where_nobody_knows_better() {
+        let mut page = vec![0; 4096];
+        init(&mut page, PageKind::Leaf, PageNo(7));
+        page[5] = LAYOUT_BEFORE;
+        page[24] = 3;
+        let crc = crc32c::crc32c(&page[4..]);
+        page[..4].copy_from_slice(&crc.to_le_bytes());
+        assert_eq!(verify(&page, SEED, child(7, 0)), Ok(PageKind::Leaf));
+        assert_eq!(verify(&page, SEED, child(7, 3)), Err(PageFault::Stale(CheckpointId(3))));
     }
 }

@@ -25,17 +25,25 @@
 //! | 216 | 8 | its images |
 //! | 224 | 8 | bytes of its images |
 //! | 232 | 4 | their digest |
+//! | 236 | 4 | zero |
+//! | 240 | 8 | log position from which records are of format 2 |
+//!
+//! A superblock of format 1 has zeros in the places that format 2 has added, and is read as one that knows nothing of them:
+//! no version of the root, no digest of the free map, no seeded record. The first restart turns it into one of format 2.
 
 use super::api::Target;
 use super::codec::{u32_at, u64_at};
-use super::ids::{CheckpointId, Lsn, PageNo, PageSize};
+use super::ids::{CheckpointId, Child, Lsn, PageNo, PageSize};
 use super::layout::{Layout, SUPERBLOCK};
 use super::options::Protection;
+use super::seed::Seed;
 
 /// First bytes of every superblock.
 pub const MAGIC: [u8; 8] = *b"LOADLINE";
 /// Version of the whole format.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+/// The version before, whose stores are restored by its rules and go on as stores of this one.
+const VERSION_BEFORE: u32 = 1;
 /// First bytes of a log device.
 pub const LOG_MAGIC: [u8; 8] = *b"LOADLLOG";
 
@@ -49,9 +57,18 @@ pub struct CheckpointState {
     /// The chain value before that position ([`super::log`]).
     pub chain: u32,
     /// The tree's root.
-    pub root: PageNo,
+    pub root: Child,
     /// The tree's levels.
     pub height: u8,
+    /// Which writings of the free map's pages belong to it ([`super::space::Pages`]); not known of a checkpoint of format 1.
+    pub map: Option<u32>,
+}
+
+impl CheckpointState {
+    /// What the checksums of this checkpoint's images begin with, in a store with this seed.
+    pub fn image_seed(&self, seed: Seed) -> Seed {
+        if self.map.is_none() { Seed::NONE } else { seed }
+    }
 }
 
 /// A checkpoint whose pages may be half written.
@@ -91,6 +108,8 @@ pub struct Superblock {
     pub completed: CheckpointState,
     /// The one that has begun and not ended.
     pub begun: Option<Begun>,
+    /// Records of the log from here on are of format 2.
+    pub seeded_from: Lsn,
 }
 
 /// Why a superblock is of no use.
@@ -104,6 +123,8 @@ pub enum SuperblockFault {
     Version(u32),
     /// Whole, but with impossible places.
     Layout,
+    /// Whole superblocks of different stores stand on one device: which of them it holds nobody can say.
+    TwoStores,
 }
 
 impl Superblock {
@@ -116,7 +137,13 @@ impl Superblock {
             protection: Protection::Checkpoint,
             completed: CheckpointState::default(),
             begun: None,
+            seeded_from: Lsn(0),
         }
+    }
+
+    /// What the store's checksums begin with.
+    pub fn seed(&self) -> Seed {
+        Seed::of(self.store_id)
     }
 
     /// The bytes of the superblock.
@@ -148,6 +175,8 @@ impl Superblock {
         out.extend_from_slice(&begun.1.count.to_le_bytes());
         out.extend_from_slice(&begun.1.bytes.to_le_bytes());
         out.extend_from_slice(&begun.1.digest.to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&self.seeded_from.0.to_le_bytes());
         out.resize(SUPERBLOCK as usize, 0);
         let crc = crc32c::crc32c(&out[12..]);
         out[8..12].copy_from_slice(&crc.to_le_bytes());
@@ -163,9 +192,11 @@ impl Superblock {
         if u32_at(bytes, 8) != crc32c::crc32c(&bytes[12..]) {
             return Err(SuperblockFault::Checksum);
         }
-        if u32_at(bytes, 12) != VERSION {
-            return Err(SuperblockFault::Version(u32_at(bytes, 12)));
-        }
+        let seeded_from = match u32_at(bytes, 12) {
+            VERSION => Lsn(u64_at(bytes, 240)),
+            VERSION_BEFORE => Lsn(u64::MAX),
+            newer => return Err(SuperblockFault::Version(newer)),
+        };
         let layout = decode_layout(bytes).ok_or(SuperblockFault::Layout)?;
         let protection = Protection::from_number(bytes[49]).ok_or(SuperblockFault::Layout)?;
         let completed = decode_state(bytes, 128, &layout).ok_or(SuperblockFault::Layout)?;
@@ -183,20 +214,25 @@ impl Superblock {
             protection,
             completed,
             begun,
+            seeded_from,
         })
     }
 
-    /// The newest usable one of the superblocks that were read, or the best reason why there is none.
-    pub fn newest(read: &[Vec<u8>]) -> Result<Superblock, SuperblockFault> {
+    /// The newest of a device's superblocks, or the best reason why there is none.
+    pub fn newest(
+        found: impl IntoIterator<Item = Result<Superblock, SuperblockFault>>,
+    ) -> Result<Superblock, SuperblockFault> {
         let mut fault = SuperblockFault::Foreign;
         let mut newest: Option<Superblock> = None;
-        for bytes in read {
-            match Superblock::decode(bytes) {
-                Ok(found) if newest.is_none_or(|n| n.sequence < found.sequence) => {
-                    newest = Some(found)
+        for found in found {
+            match (found, newest) {
+                (Ok(found), Some(other)) if found.store_id != other.store_id => {
+                    return Err(SuperblockFault::TwoStores);
                 }
-                Ok(_) | Err(SuperblockFault::Foreign) => {}
-                Err(other) => fault = other,
+                (Ok(found), Some(other)) if found.sequence <= other.sequence => {}
+                (Ok(found), _) => newest = Some(found),
+                (Err(SuperblockFault::Foreign), _) => {}
+                (Err(other), _) => fault = other,
             }
         }
         newest.ok_or(fault)
@@ -237,22 +273,27 @@ fn places(layout: &Layout) -> [u64; 9] {
 fn encode_state(state: &CheckpointState, out: &mut Vec<u8>) {
     out.extend_from_slice(&state.id.0.to_le_bytes());
     out.extend_from_slice(&state.position.0.to_le_bytes());
-    out.extend_from_slice(&state.root.0.to_le_bytes());
+    out.extend_from_slice(&state.root.bits().to_le_bytes());
     out.extend_from_slice(&state.chain.to_le_bytes());
     out.push(state.height);
-    out.extend_from_slice(&[0; 11]);
+    out.push(u8::from(state.map.is_some()));
+    out.extend_from_slice(&[0; 2]);
+    out.extend_from_slice(&state.map.unwrap_or(0).to_le_bytes());
+    out.extend_from_slice(&[0; 4]);
 }
 
 fn decode_state(bytes: &[u8], at: usize, layout: &Layout) -> Option<CheckpointState> {
     let state = CheckpointState {
         id: CheckpointId(u64_at(bytes, at)),
         position: Lsn(u64_at(bytes, at + 8)),
-        root: PageNo(u64_at(bytes, at + 16)),
+        root: Child::from_bits(u64_at(bytes, at + 16)),
         chain: u32_at(bytes, at + 24),
         height: bytes[at + 28],
+        map: (bytes[at + 29] == 1).then(|| u32_at(bytes, at + 32)),
     };
     // No log grows so long; beyond it sums of positions might not fit.
-    let is_sound = layout.is_page(state.root) && state.height > 0 && state.position.0 < 1 << 62;
+    let is_sound =
+        layout.is_page(state.root.page) && state.height > 0 && state.position.0 < 1 << 62;
     is_sound.then_some(state)
 }
 
@@ -309,12 +350,14 @@ fn decode_layout(bytes: &[u8]) -> Option<Layout> {
         && layout.map_pages.checked_mul(super::layout::bits_per_map_page(page))?
             >= layout.pages_count
         && pages_end <= layout.data_bytes
+        && pages_end / size <= Child::PAGES_MAX
         && layout.pages_count > 0;
     sound.then_some(layout)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::ids::PageVersion;
     use super::super::layout::Format;
     use super::*;
     use loadline_base::Bytes;
@@ -336,8 +379,9 @@ mod tests {
             id: CheckpointId(4),
             position: Lsn(4096),
             chain: 9,
-            root: layout.pages_first,
+            root: Child { page: layout.pages_first, version: PageVersion::of(CheckpointId(4)) },
             height: 2,
+            map: Some(6),
         };
         let images = ImageSum { count: 3, bytes: 999, digest: 5 };
         let begun = Begun { state, protection: Protection::Checkpoint, images };
@@ -348,6 +392,7 @@ mod tests {
             protection: Protection::Log,
             completed: state,
             begun: Some(begun),
+            seeded_from: Lsn(512),
         }
     }
 
@@ -359,9 +404,18 @@ mod tests {
         let mut torn = newer.encode();
         torn[200] ^= 1;
         assert_eq!(Superblock::decode(&torn), Err(SuperblockFault::Checksum));
-        assert_eq!(Superblock::newest(&[older.encode(), newer.encode()]), Ok(newer));
-        assert_eq!(Superblock::newest(&[older.encode(), torn.clone()]), Ok(older));
-        assert_eq!(Superblock::newest(&[vec![0; 4096], torn]), Err(SuperblockFault::Checksum));
+        let newest =
+            |read: &[Vec<u8>]| Superblock::newest(read.iter().map(|b| Superblock::decode(b)));
+        assert_eq!(newest(&[older.encode(), newer.encode()]), Ok(newer));
+        assert_eq!(newest(&[older.encode(), torn.clone()]), Ok(older));
+        assert_eq!(newest(&[vec![0; 4096], torn]), Err(SuperblockFault::Checksum));
+        let stranger = Superblock { store_id: 78, sequence: 900, ..newer };
+        let both = [newer.encode(), stranger.encode()];
+        assert_eq!(
+            newest(&both),
+            Err(SuperblockFault::TwoStores),
+            "the higher number means nothing"
+        );
     }
 
     proptest! {

@@ -3,6 +3,11 @@
 //! Leaves hold keys with values; inner nodes hold separators with children. There are no links between siblings: a
 //! walk along the keys goes through the parents, so a split edits only the path to the leaf and new pages.
 //!
+//! A parent names its child's page and *version*: which checkpoint writes the page that belongs there. A page that changes for
+//! the first time after an instant is written by the coming checkpoint, so its parent names that one from then on, and
+//! changes with it, up to the root. A reader that finds another version under a pointer has found what a lost write has
+//! left. It follows that a page is dirty only if everything on the path to it is.
+//!
 //! A change has two halves. *Plan* looks for the pages that it needs and names them in a [`Footprint`]; a page that is
 //! not resident is the answer [`Missing`], and the caller starts again when it has been read. *Apply* makes the edits
 //! and never misses. A transaction plans all its changes on the unchanged tree, then applies them all:
@@ -21,7 +26,7 @@ pub use plan::{Footprint, PlannedPut};
 pub use walk::{Visited, Walk};
 
 use super::edit::PageEdit;
-use super::ids::PageNo;
+use super::ids::{Child, PageNo, PageVersion};
 use super::node::Node;
 
 /// The pages that a tree lives in.
@@ -36,17 +41,21 @@ pub trait TreePages {
     fn free(&mut self, number: PageNo);
     /// Whether the page is resident and may be edited: the edit was planned, or it costs nothing extra.
     fn may_touch(&self, number: PageNo) -> bool;
+    /// Whether the page was changed since the last instant.
+    fn is_dirty(&self, number: PageNo) -> bool;
+    /// The version of every page that is dirty: the one that the coming checkpoint gives.
+    fn coming(&self) -> PageVersion;
 }
 
 /// A page that has to be read first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Missing(pub PageNo);
+pub struct Missing(pub Child);
 
 /// Where a tree begins. An empty tree is one empty leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree {
     /// The topmost node.
-    pub root: PageNo,
+    pub root: Child,
     /// How many levels there are: 1 if the root is a leaf.
     pub height: u8,
 }
@@ -57,9 +66,9 @@ pub type Entry<'p> = (&'p [u8], &'p [u8]);
 impl Tree {
     /// A new tree without keys. It allocates one page.
     pub fn create<P: TreePages>(pages: &mut P) -> Tree {
-        let root = pages.allocate();
-        pages.edit(root, PageEdit::Init { kind: super::page::PageKind::Leaf });
-        Tree { root, height: 1 }
+        let page = pages.allocate();
+        pages.edit(page, PageEdit::Init { kind: super::page::PageKind::Leaf });
+        Tree { root: Child { page, version: pages.coming() }, height: 1 }
     }
 
     /// The value of `key`.
@@ -120,30 +129,30 @@ impl Tree {
     }
 
     /// The leaf that `key` belongs into. Only the nodes above it need to be resident.
-    fn leaf<P: TreePages>(&self, pages: &P, key: &[u8]) -> Result<PageNo, Missing> {
-        let mut number = self.root;
+    fn leaf<P: TreePages>(&self, pages: &P, key: &[u8]) -> Result<Child, Missing> {
+        let mut child = self.root;
         for _ in 1..self.height {
-            let inner = node(pages, number)?;
-            number = inner.child(inner.route(key));
+            let inner = node(pages, child)?;
+            child = inner.child(inner.route(key));
         }
-        Ok(number)
+        Ok(child)
     }
 }
 
 /// A resident node.
-fn node<P: TreePages>(pages: &P, number: PageNo) -> Result<Node<'_>, Missing> {
-    pages.page(number).map(Node::new).ok_or(Missing(number))
+fn node<P: TreePages>(pages: &P, child: Child) -> Result<Node<'_>, Missing> {
+    pages.page(child.page).map(Node::new).ok_or(Missing(child))
 }
 
 /// Visits what is below a node of that many levels. Says whether `f` wants more.
 fn visit_below<'p, P: TreePages>(
     pages: &'p P,
-    number: PageNo,
+    child: Child,
     levels: u8,
     from: &[u8],
     f: &mut impl FnMut(&'p [u8], &'p [u8]) -> bool,
 ) -> Result<bool, Missing> {
-    let node = node(pages, number)?;
+    let node = node(pages, child)?;
     if levels == 1 {
         let first = node.search(from).unwrap_or_else(|at| at);
         return Ok((first..node.count()).all(|at| f(node.key(at), node.value(at))));
@@ -159,15 +168,15 @@ fn visit_below<'p, P: TreePages>(
 /// The same, but no child is looked at that holds only keys from `to` on.
 fn visit_below_end<'p, P: TreePages>(
     pages: &'p P,
-    number: PageNo,
+    child: Child,
     levels: u8,
     (from, to): (&[u8], &[u8]),
     f: &mut impl FnMut(&'p [u8], &'p [u8]) -> bool,
 ) -> Result<bool, Missing> {
     if levels == 1 {
-        return visit_below(pages, number, levels, from, f);
+        return visit_below(pages, child, levels, from, f);
     }
-    let node = node(pages, number)?;
+    let node = node(pages, child)?;
     let first = node.route(from);
     for at in first..node.count() {
         if at > first && node.key(at) >= to {
@@ -184,11 +193,11 @@ fn visit_below_end<'p, P: TreePages>(
 /// looked at.
 fn last_below<'p, P: TreePages>(
     pages: &'p P,
-    number: PageNo,
+    child: Child,
     levels: u8,
     (from, to): (&[u8], &[u8]),
 ) -> Result<Option<Entry<'p>>, Missing> {
-    let node = node(pages, number)?;
+    let node = node(pages, child)?;
     if levels == 1 {
         let end = node.search(to).map_or_else(|at| at, |at| at + 1);
         return Ok(end.checked_sub(1).map(|at| (node.key(at), node.value(at))));

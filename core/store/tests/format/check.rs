@@ -1,10 +1,11 @@
 //! The checker finds nothing in sound stores, and names every damage that is done to one.
 
+use super::feed::SEED;
 use super::sample::{Disks, Sample, crashed};
 use loadline_base::Rng;
 use loadline_store::paged::check::{CellFault, Finding, RecordFault, Report, check, slots};
 use loadline_store::paged::edit::PageEdit;
-use loadline_store::paged::ids::{CheckpointId, PageNo};
+use loadline_store::paged::ids::PageNo;
 use loadline_store::paged::node::Node;
 use loadline_store::paged::page::{self, PageKind};
 use loadline_store::paged::superblock::Superblock;
@@ -61,12 +62,12 @@ pub(crate) fn headed_pages(disks: &mut Disks) -> Vec<PageNo> {
     let superblock = newest(disks);
     let layout = superblock.layout;
     let mut pages: Vec<PageNo> = (layout.map_first.0..layout.pages_first.0).map(PageNo).collect();
-    let mut ahead = vec![superblock.completed.root];
+    let mut ahead = vec![superblock.completed.root.page];
     while let Some(number) = ahead.pop() {
         pages.push(number);
         let node = Node::new(page_mut(disks, number));
         if !node.is_leaf() {
-            ahead.extend((0..node.count()).map(|at| node.child(at)));
+            ahead.extend((0..node.count()).map(|at| node.child(at).page));
         }
     }
     pages
@@ -91,7 +92,8 @@ fn find_cell(disks: &mut Disks, kind: u8, wanted: impl Fn(&[u8]) -> bool) -> (Pa
 fn edit(disks: &mut Disks, number: PageNo, edit: PageEdit<'_>) {
     let page = page_mut(disks, number);
     edit.apply(number, page);
-    page::seal(page, CheckpointId(1));
+    let checkpoint = page::writer(page);
+    page::seal(page, SEED, checkpoint);
 }
 
 #[test]
@@ -172,7 +174,7 @@ fn what_contradicts_is_named_although_every_checksum_fits() {
 
 /// Lets an extent name the tree's root.
 fn share_a_node(disks: &mut Disks) {
-    let root = newest(disks).completed.root;
+    let root = newest(disks).completed.root.page;
     patch_cell(disks, b'e', 0, &root.0.to_le_bytes());
 }
 
@@ -198,7 +200,7 @@ fn a_wrong_free_map_is_named() {
     };
     finds("leak", leak, |f| matches!(f, Finding::Leaked { count: 1, .. }));
     let loss = |d: &mut Disks| {
-        let page = newest(d).completed.root;
+        let page = newest(d).completed.root.page;
         bit(d, page, false);
     };
     finds("loss", loss, |f| matches!(f, Finding::UsedButFree { count: 1, .. }));

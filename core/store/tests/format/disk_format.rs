@@ -15,6 +15,16 @@ fn crc(bytes: &[u8]) -> u64 {
     u64::from(crc32c::crc32c(bytes))
 }
 
+/// A checksum that begins with the id of the store, which is 77.
+fn seeded(bytes: &[u8]) -> u64 {
+    crc(&[&77_u64.to_le_bytes()[..], bytes].concat())
+}
+
+/// A page with the low 24 bits of the number of the checkpoint that writes it.
+fn child(page: u64, checkpoint: u64) -> u64 {
+    page | checkpoint << 40
+}
+
 #[test]
 fn the_superblock_is_as_the_page_says() {
     let disks = Disks::formatted(Protection::Checkpoint, false);
@@ -25,7 +35,7 @@ fn the_superblock_is_as_the_page_says() {
     }
     assert_eq!(&block[..8], b"LOADLINE");
     assert_eq!(int4(block, 8), crc(&block[12..4096]));
-    assert_eq!((int4(block, 12), int8(block, 16), int8(block, 24)), (1, 77, 1));
+    assert_eq!((int4(block, 12), int8(block, 16), int8(block, 24)), (2, 77, 1));
     assert_eq!((int4(block, 32), int4(block, 36), int8(block, 40)), (4096, 512, DATA));
     assert_eq!(block[48..56], [0, 1, 0, 0, 0, 0, 0, 0]);
     let (log, ring, segment) = (int8(block, 56), int8(block, 64), int8(block, 72));
@@ -37,8 +47,13 @@ fn the_superblock_is_as_the_page_says() {
     let (first, pages) = (int8(block, 112), int8(block, 120));
     assert_eq!((first, (first + pages) * 4096), (map + maps, DATA - 8192));
     let completed = &block[128..168];
-    assert_eq!((int8(completed, 0), int8(completed, 8), int8(completed, 16)), (0, 0, first));
+    let root = child(first, 1);
+    assert_eq!((int8(completed, 0), int8(completed, 8), int8(completed, 16)), (1, 0, root));
     assert_eq!((int4(completed, 24), completed[28]), (crc(&77_u64.to_le_bytes()), 1));
+    let map = crc(&[2, 1, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!((completed[29], int4(completed, 32)), (1, map), "one page, layout 2, checkpoint 1");
+    assert_eq!((&completed[30..32], int4(completed, 36)), (&[0, 0][..], 0));
+    assert_eq!(int8(block, 240), 0, "all records are of this format");
     assert!(block[168..].iter().all(|byte| *byte == 0), "no checkpoint has begun");
 }
 
@@ -49,8 +64,8 @@ fn the_pages_are_as_the_page_says() {
     let page = |number: u64| &disks.data[number as usize * 4096..][..4096];
     let headed = |number: u64, kind: u8| {
         let page = page(number);
-        assert_eq!(int4(page, 0), crc(&page[4..]));
-        assert_eq!((page[4], page[5], int8(page, 8), int8(page, 24)), (kind, 1, number, 0));
+        assert_eq!(int4(page, 0), seeded(&page[4..]));
+        assert_eq!((page[4], page[5], int8(page, 8), int8(page, 24)), (kind, 2, number, 1));
     };
     headed(map, 3);
     headed(map + 1, 1);
@@ -75,10 +90,10 @@ fn the_log_device_and_its_first_records_are_as_the_page_says() {
     assert_eq!((int4(record, 4), int8(record, 8), record[20]), (16, 0, 2), "a segment's record");
     assert_eq!(
         (int4(record, 16), int4(record, 0)),
-        (crc(&77_u64.to_le_bytes()), crc(&record[4..40]))
+        (crc(&77_u64.to_le_bytes()), seeded(&record[4..40]))
     );
     assert_eq!((int8(record, 24), int8(record, 32)), (77, 0));
     let next = &record[40..];
     assert_eq!((int8(next, 8), int4(next, 16)), (40, int4(record, 0)), "the next is chained to it");
-    assert_eq!(int4(next, 0), crc(&next[4..24 + int4(next, 4) as usize]));
+    assert_eq!(int4(next, 0), seeded(&next[4..24 + int4(next, 4) as usize]));
 }

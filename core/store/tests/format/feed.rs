@@ -4,23 +4,34 @@
 use loadline_store::paged::change::{Change, decode_all};
 use loadline_store::paged::codec::Reader;
 use loadline_store::paged::edit::PageEdit;
-use loadline_store::paged::ids::{Lsn, PageNo};
+use loadline_store::paged::ids::{Child, Lsn, PageNo, PageVersion};
 use loadline_store::paged::image::{Form, Restorer};
 use loadline_store::paged::image_set::{HEADER_BLOCK, ImageSetHeader, ImageSetReader};
 use loadline_store::paged::log::{Found, Kind, Ring, Scan};
 use loadline_store::paged::node::{self, Node};
 use loadline_store::paged::page::{self, PageKind};
+use loadline_store::paged::seed::Seed;
 use loadline_store::paged::superblock::Superblock;
 
 /// A log of four small segments, of store 77.
-pub(crate) const RING: Ring =
-    Ring { offset: 0, bytes: 256 << 10, segment: 64 << 10, block: 512, store_id: 77 };
+pub(crate) const RING: Ring = Ring {
+    offset: 0,
+    bytes: 256 << 10,
+    segment: 64 << 10,
+    block: 512,
+    store_id: 77,
+    seed: SEED,
+    seeded_from: Lsn(0),
+};
+
+/// What that store's checksums begin with.
+pub(crate) const SEED: Seed = Seed::of(77);
 
 /// Bytes with a CRC-32C of everything from `from` on at `at`, so that a parser goes on behind its checksum.
-fn with_crc(bytes: &[u8], length: usize, at: usize, from: usize) -> Vec<u8> {
+fn with_crc(seed: Seed, bytes: &[u8], length: usize, at: usize, from: usize) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     bytes.resize(length, 0);
-    let crc = crc32c::crc32c(&bytes[from..]);
+    let crc = seed.sum(&bytes[from..]);
     bytes[at..at + 4].copy_from_slice(&crc.to_le_bytes());
     bytes
 }
@@ -28,9 +39,9 @@ fn with_crc(bytes: &[u8], length: usize, at: usize, from: usize) -> Vec<u8> {
 /// A superblock, as it is and with a checksum that fits.
 pub(crate) fn superblock(bytes: &[u8]) {
     let _ = Superblock::decode(bytes);
-    if let Ok(read) = Superblock::decode(&with_crc(bytes, 4096, 8, 12)) {
+    if let Ok(read) = Superblock::decode(&with_crc(Seed::NONE, bytes, 4096, 8, 12)) {
         let layout = read.layout;
-        assert!(layout.is_page(read.completed.root));
+        assert!(layout.is_page(read.completed.root.page));
         assert!(layout.pages().end.0 <= layout.data_bytes / layout.page.bytes() as u64);
         assert_eq!(Superblock::decode(&read.encode()), Ok(read), "it means one thing");
     }
@@ -79,7 +90,7 @@ fn image(body: &[u8]) {
 pub(crate) fn page(bytes: &[u8], mut edits: &[u8]) {
     let mut page = bytes.to_vec();
     page.resize(4096, 0);
-    let _ = page::verify(&page, PageNo(1));
+    let _ = page::verify(&page, SEED, Child { page: PageNo(1), version: PageVersion::UNKNOWN });
     let is_map = page::kind(&page) == Some(PageKind::FreeMap);
     if !is_map && node::check(&page).is_err() {
         return;
@@ -118,7 +129,10 @@ fn read(page: &[u8]) {
 /// The recovery area, fed in pieces of `piece` bytes.
 pub(crate) fn images(bytes: &[u8], piece: usize) -> u64 {
     let (block, records) = bytes.split_at(bytes.len().min(HEADER_BLOCK));
-    let Ok(header) = ImageSetHeader::decode(&with_crc(block, HEADER_BLOCK, 0, 4)) else { return 0 };
+    let Ok(header) = ImageSetHeader::decode(&with_crc(SEED, block, HEADER_BLOCK, 0, 4), SEED)
+    else {
+        return 0;
+    };
     let mut reader = ImageSetReader::new(header);
     let mut restorer = Restorer::new();
     let mut page = vec![0; header.page_size.bytes()];

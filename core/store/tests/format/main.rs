@@ -7,3 +7,4 @@ mod feed;
 mod inspect;
 mod parsers;
 mod sample;
+mod upgrade;

@@ -51,7 +51,7 @@ fn superblocks() {
     let begun =
         Sample::open(Disks::formatted(Protection::Checkpoint, false), Protection::Checkpoint);
     let begun = begun.with_a_key().crash_in_checkpoint();
-    let slot = (0..2).map(|slot| &begun.data[slot * 4096..][..240]).find(|slot| slot[168] == 1);
+    let slot = (0..2).map(|slot| &begun.data[slot * 4096..][..248]).find(|slot| slot[168] == 1);
     check(20_000, slot.expect("a checkpoint has begun"), feed::superblock);
 }
 
@@ -130,7 +130,7 @@ fn pages() {
 
 #[test]
 fn image_sets() {
-    let mut encoder = ImageSetEncoder::new(CheckpointId(3), PageSize::DEFAULT);
+    let mut encoder = ImageSetEncoder::new(feed::SEED, CheckpointId(3), PageSize::DEFAULT);
     let mut records = Vec::new();
     for (number, compression) in
         [Compression::None, Compression::Snappy, Compression::Lz4, Compression::Zstd(3)]

@@ -5,7 +5,7 @@ use loadline_device::{ClassTag, Kind, Outcome};
 use loadline_store::paged::check::InMemory;
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{
-    Ask, Edit, Format, IoDone, LogMode, ObjectId, Op, OpError, Options, Outbox, PagedStore,
+    Answer, Ask, Edit, Format, IoDone, LogMode, ObjectId, Op, OpError, Options, Outbox, PagedStore,
     Payload, Protection, Target, format,
 };
 use loadline_store::{CollectionId, ObjectNo, Version};
@@ -60,6 +60,8 @@ impl Disks {
 pub(crate) struct Sample {
     pub(crate) store: PagedStore<u64>,
     pub(crate) disks: Disks,
+    /// What the last flush has made durable, where somebody wants to know.
+    pub(crate) durable: Option<Disks>,
     out: Outbox<u64>,
     now: Time,
 }
@@ -67,6 +69,16 @@ pub(crate) struct Sample {
 impl Sample {
     /// Opens the store on these devices.
     pub(crate) fn open(disks: Disks, protection: Protection) -> Sample {
+        let mut sample = Sample::begin(disks, protection);
+        while !sample.store.is_open() {
+            assert_eq!(sample.store.fault(), None, "it opens");
+            sample.step();
+        }
+        sample
+    }
+
+    /// Begins to open the store on these devices.
+    pub(crate) fn begin(disks: Disks, protection: Protection) -> Sample {
         let options = Options {
             log_mode: LogMode::Fsync,
             protection,
@@ -77,17 +89,13 @@ impl Sample {
         };
         let mut out = Outbox::new();
         let log = disks.log.as_ref().map(|log| Bytes::new(log.len() as u64));
-        let store = PagedStore::open(Time::ZERO, options, Bytes::new(DATA), log, &mut out);
-        let mut sample = Sample { store, disks, out, now: Time::ZERO };
-        while !sample.store.is_open() {
-            assert_eq!(sample.store.fault(), None, "it opens");
-            sample.step();
-        }
-        sample
+        let data = Bytes::new(disks.data.len() as u64);
+        let store = PagedStore::open(Time::ZERO, options, data, log, &mut out);
+        Sample { store, disks, durable: None, out, now: Time::ZERO }
     }
 
     /// Carries a request out, or lets time pass if there is none.
-    fn step(&mut self) {
+    pub(crate) fn step(&mut self) {
         if self.out.io.is_empty() {
             self.now = self.store.next_tick().expect("something is to happen").max(self.now);
             return self.store.tick(self.now, &mut self.out);
@@ -101,7 +109,10 @@ impl Sample {
             Kind::Read => data = device[range].to_vec(),
             Kind::Write => device[range].copy_from_slice(&data),
             Kind::Discard => device[range].fill(0xdd),
-            Kind::Flush => {}
+            Kind::Flush => {
+                let disks = &self.disks;
+                self.durable.iter_mut().for_each(|durable| durable.clone_from(disks));
+            }
         }
         let done = IoDone { id: io.id, outcome: Outcome::Done, data };
         self.store.done(self.now, done, &mut self.out);
@@ -120,7 +131,21 @@ impl Sample {
         assert!(is_fine, "{what:?}: {:?}", done.result);
     }
 
-    fn submit(&mut self, ask: Ask) {
+    /// Asks and waits for the answer, whatever it is, as long as the store runs.
+    pub(crate) fn answer(&mut self, ask: Ask) -> Result<Answer, OpError> {
+        self.submit(ask);
+        while self.out.completions.is_empty() {
+            self.step();
+        }
+        self.out.completions.remove(0).result
+    }
+
+    /// Whether everything that was asked is answered.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.out.io.is_empty()
+    }
+
+    pub(crate) fn submit(&mut self, ask: Ask) {
         let op = Op { ask, lane: None, class: ClassTag(1), token: 0 };
         self.store.submit(self.now, op, &mut self.out);
     }

@@ -16,7 +16,7 @@ use super::timers::{Due, Timers};
 use super::{Engine, Mail, Speaks};
 use crate::{
     BackendChoice, Direct, DiskOpen, DiskOpenError, ListenAt, ListenError, Loop, LoopError,
-    LoopOptions, OpenedDisk,
+    LoopOptions, OpenedDisk, write_new_store,
 };
 use loadline_base::{Bytes, Span};
 use loadline_cluster::settings::{Change, DriveLimits, Refused};
@@ -28,7 +28,6 @@ use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{Format, FormatError, LogMode, Protection, format};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 /// The pool that a new node has.
@@ -330,13 +329,10 @@ pub(super) fn write_store(
 ) -> Result<(), BootError> {
     let cannot = |error| BootError::Format(path.to_owned(), error);
     let id = random_u128().map_err(BootError::Random)? as u64;
-    let pieces = format(&shape(id, size), protection)
+    let store = format(&shape(id, size), protection)
         .map_err(|_: FormatError| BootError::TooSmall(path.to_owned(), size))?;
     let file = std::fs::OpenOptions::new().write(true).open(path).map_err(cannot)?;
-    for (_, offset, bytes) in pieces {
-        file.write_all_at(&bytes, offset).map_err(cannot)?;
-    }
-    file.sync_all().map_err(cannot)
+    write_new_store(&store, &file, None).map_err(cannot)
 }
 
 /// How an OSD's disk is laid out: a sixteenth for the log and for images each, within bounds.

@@ -204,10 +204,10 @@ fn failure_row(fault: Option<Fault>, step: Step) -> Option<Row> {
 
 /// Whether the images of an earlier checkpoint are still the ones that the header speaks of.
 fn has_old_images(host: &StoreHost) -> bool {
-    let layout = &host.store().superblock().layout;
-    let from = layout.recovery_offset;
+    let superblock = host.store().superblock();
+    let from = superblock.layout.recovery_offset;
     let header = host.data().peek(from..from + HEADER_BLOCK as u64);
-    ImageSetHeader::decode(&header).is_ok()
+    ImageSetHeader::decode(&header, superblock.seed()).is_ok()
 }
 
 /// The row of a restart that refused.
@@ -224,5 +224,5 @@ pub(super) fn superblock_on(disk: &crate::disk::SimDisk) -> Option<Superblock> {
     let offsets = superblock_offsets(disk.spec().size.get());
     let copies: Vec<Vec<u8>> =
         offsets.iter().map(|offset| disk.peek(*offset..*offset + SUPERBLOCK)).collect();
-    Superblock::newest(&copies).ok()
+    Superblock::newest(copies.iter().map(|bytes| Superblock::decode(bytes))).ok()
 }

@@ -36,6 +36,8 @@ pub enum Finding {
     Node { page: PageNo, offset: u64, fault: NodeFault },
     /// A page was written by a checkpoint that the superblock does not know: a newer superblock was lost.
     Future { page: PageNo, offset: u64, wrote: CheckpointId },
+    /// Pages of the free map are not those that the last completed checkpoint wrote: a write was lost.
+    FreeMap { offset: u64, pages: u64 },
     /// A node names a child that is not a page of the store.
     ChildOutside { page: PageNo, offset: u64, child: PageNo },
     /// A node names a child that another one names as well.
@@ -151,8 +153,6 @@ pub enum Owner {
 pub enum Remark {
     /// One of the four superblocks cannot be used.
     Slot { offset: u64, fault: SuperblockFault },
-    /// One of the four superblocks is another store's.
-    ForeignSlot { offset: u64 },
     /// The newest superblock stands at one end of the device only.
     Alone { offset: u64 },
     /// A checkpoint had begun: pages may be torn and were not checked, its images were.

@@ -1,12 +1,12 @@
 //! The free map against what is really in use.
 
 use super::finding::Finding;
-use super::{ReadAt, Report, offset, writer};
+use super::{ReadAt, Report, offset};
 use crate::paged::api::Target;
 use crate::paged::edit::PageEdit;
-use crate::paged::ids::PageNo;
+use crate::paged::ids::{Child, PageNo, PageVersion};
 use crate::paged::layout::bits_per_map_page;
-use crate::paged::page::{self, HEADER, PageKind};
+use crate::paged::page::{self, HEADER, PageKind, Stamp};
 use crate::paged::superblock::Superblock;
 use std::ops::Range;
 
@@ -24,6 +24,7 @@ pub(super) fn check(
     let mut bytes = vec![0; layout.page.bytes()];
     let mut wanted = vec![0; layout.page.bytes()];
     let mut differences = Differences::default();
+    let mut stamps = Vec::new();
     for at in 0..layout.map_pages {
         let number = layout.map_first.plus(at);
         let found = load(devices, superblock, number, &mut bytes, report);
@@ -31,6 +32,7 @@ pub(super) fn check(
             report.find(finding);
             continue;
         }
+        stamps.push(page::stamp(&bytes));
         let first = layout.pages_first.0 + at * per_page;
         let pages = first..(first + per_page).min(layout.pages().end.0);
         let map = &bytes[HEADER..];
@@ -46,6 +48,13 @@ pub(super) fn check(
         }
     }
     differences.end(report);
+    // Which page it is the digest cannot say, and of a map that is not all there it says nothing.
+    let is_read = stamps.len() as u64 == layout.map_pages;
+    let digest = Stamp::digest(stamps);
+    if is_read && superblock.completed.map.is_some_and(|wanted| wanted != digest) {
+        let offset = offset(layout, layout.map_first);
+        report.find(Finding::FreeMap { offset, pages: layout.map_pages });
+    }
 }
 
 fn load(
@@ -59,12 +68,13 @@ fn load(
     if !devices.read_at(Target::Data, offset, bytes) {
         return Err(Finding::Unreadable { target: Target::Data, offset });
     }
-    let kind = page::verify(bytes, number);
+    let wanted = Child { page: number, version: PageVersion::UNKNOWN };
+    let kind = page::verify(bytes, superblock.seed(), wanted);
     let kind = kind.map_err(|fault| Finding::Page { page: number, offset, fault })?;
     if kind != PageKind::FreeMap {
         return Err(Finding::Kind { page: number, offset });
     }
-    let wrote = writer(bytes);
+    let wrote = page::writer(bytes);
     if wrote > superblock.completed.id {
         report.find(Finding::Future { page: number, offset, wrote });
     }

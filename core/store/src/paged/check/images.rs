@@ -31,7 +31,7 @@ pub(super) fn check(
 ) {
     let (offset, found) = match begun.protection {
         Protection::Checkpoint => {
-            let found = in_recovery_area(devices, &superblock.layout, begun, report);
+            let found = in_recovery_area(devices, superblock, begun, report);
             (superblock.layout.recovery_offset, found)
         }
         Protection::Log => {
@@ -46,16 +46,18 @@ pub(super) fn check(
 
 fn in_recovery_area(
     devices: &dyn ReadAt,
-    layout: &Layout,
+    superblock: &Superblock,
     begun: &Begun,
     report: &mut Report,
 ) -> Result<(), ImageFinding> {
+    let (layout, seed) = (&superblock.layout, superblock.seed());
     let mut block = vec![0; HEADER_BLOCK];
     if !devices.read_at(Target::Data, layout.recovery_offset, &mut block) {
         return Err(ImageFinding::Set(ImageSetFault::Missing));
     }
-    let header = ImageSetHeader::decode(&block).map_err(ImageFinding::Set)?;
-    let expected = header.expect(begun.state.id, layout.page, begun.images);
+    let header = ImageSetHeader::decode(&block, seed).map_err(ImageFinding::Set)?;
+    let state = begun.state;
+    let expected = header.expect(state.image_seed(seed), state.id, layout.page, begun.images);
     expected.map_err(ImageFinding::Set)?;
     let end = header.sum.bytes.checked_add(HEADER_BLOCK as u64);
     if end.is_none_or(|end| end > layout.recovery_bytes) {

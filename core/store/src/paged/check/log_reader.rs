@@ -39,7 +39,7 @@ impl<'a> LogReader<'a> {
     /// A reader that begins where a restart would. A superblock that passed [`check`](super::check) names a place that
     /// a log can have.
     pub fn new(devices: &'a dyn ReadAt, superblock: &Superblock) -> LogReader<'a> {
-        let ring = Ring::new(&superblock.layout, superblock.store_id);
+        let ring = Ring::new(superblock);
         let from = superblock.completed;
         let start = Lsn(from.position.0 / ring.block * ring.block);
         LogReader {

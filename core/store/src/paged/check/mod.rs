@@ -27,7 +27,7 @@ pub use log_reader::{LogEnd, LogReader};
 pub use read_at::{InMemory, ReadAt};
 pub use superblocks::{Slot, newest, slots};
 
-use super::ids::{CheckpointId, PageNo};
+use super::ids::PageNo;
 use super::layout::Layout;
 use super::superblock::Superblock;
 
@@ -124,9 +124,4 @@ fn check_contents(devices: &dyn ReadAt, superblock: &Superblock, report: &mut Re
 /// Where a page stands on the data device; a page that cannot be there at all has no smaller place.
 fn offset(layout: &Layout, page: PageNo) -> u64 {
     page.0.saturating_mul(layout.page.bytes() as u64)
-}
-
-/// The checkpoint that wrote a page with a header.
-fn writer(page: &[u8]) -> CheckpointId {
-    CheckpointId(u64::from_le_bytes(page[24..32].try_into().expect("eight bytes")))
 }

@@ -29,20 +29,12 @@ pub fn slots(devices: &dyn ReadAt) -> [Slot; 4] {
 
 /// The superblock that a restart would go by, or why there is none for these devices.
 pub fn newest(devices: &dyn ReadAt) -> Result<Superblock, Finding> {
-    let superblock = choose(&slots(devices)).map_err(Finding::NoSuperblock)?;
+    let superblock =
+        Superblock::newest(slots(devices).map(|slot| slot.found)).map_err(Finding::NoSuperblock)?;
     match place_fault(devices, &superblock) {
         Some(finding) => Err(finding),
         None => Ok(superblock),
     }
-}
-
-/// The newest of them, or the best reason why there is none.
-fn choose(slots: &[Slot; 4]) -> Result<Superblock, SuperblockFault> {
-    let whole = slots.iter().filter_map(|slot| slot.found.ok());
-    let faults = slots.iter().filter_map(|slot| slot.found.err());
-    let best = faults.max_by_key(|fault| *fault != SuperblockFault::Foreign);
-    let newest = whole.max_by_key(|superblock| superblock.sequence);
-    newest.ok_or(best.unwrap_or(SuperblockFault::Foreign))
 }
 
 /// The same, and what is to be said of the other superblocks.
@@ -58,9 +50,6 @@ pub(super) fn check(devices: &dyn ReadAt, report: &mut Report) -> Option<Superbl
     for slot in slots {
         match slot.found {
             Err(fault) => report.remarks.push(Remark::Slot { offset: slot.offset, fault }),
-            Ok(other) if other.store_id != superblock.store_id => {
-                report.remarks.push(Remark::ForeignSlot { offset: slot.offset });
-            }
             Ok(_) => {}
         }
     }

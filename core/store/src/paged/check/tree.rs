@@ -1,9 +1,9 @@
 //! Every node of the tree once, from the root: whole, in its place, in order. The leaves' cells are handed on in key order.
 
 use super::cells::{Cells, Place};
-use super::{Finding, ReadAt, Report, offset, writer};
+use super::{Finding, ReadAt, Report, offset};
 use crate::paged::api::Target;
-use crate::paged::ids::PageNo;
+use crate::paged::ids::{Child, PageNo};
 use crate::paged::node::{self, Node, NodeFault};
 use crate::paged::page::{self, PageKind};
 use crate::paged::superblock::Superblock;
@@ -19,7 +19,7 @@ pub(super) fn check(
     let (seen, spare) = (BTreeSet::new(), Vec::new());
     let mut walk = Walk { devices, superblock, cells, report, seen, spare, is_whole: true };
     let completed = superblock.completed;
-    walk.seen.insert(completed.root);
+    walk.seen.insert(completed.root.page);
     walk.visit(completed.root, completed.height, Bounds { low: &[], high: None });
     walk.is_whole
 }
@@ -43,12 +43,12 @@ struct Bounds<'k> {
 }
 
 impl Walk<'_, '_> {
-    fn visit(&mut self, number: PageNo, level: u8, bounds: Bounds<'_>) {
+    fn visit(&mut self, child: Child, level: u8, bounds: Bounds<'_>) {
         let size = self.superblock.layout.page.bytes();
         let mut bytes = self.spare.pop().unwrap_or_else(|| vec![0; size]);
-        match self.load(number, level, bounds, &mut bytes) {
-            Ok(()) if level == 1 => self.leaf(number, Node::new(&bytes)),
-            Ok(()) => self.inner(number, level, bounds, Node::new(&bytes)),
+        match self.load(child, level, bounds, &mut bytes) {
+            Ok(()) if level == 1 => self.leaf(child.page, Node::new(&bytes)),
+            Ok(()) => self.inner(child.page, level, bounds, Node::new(&bytes)),
             Err(finding) => self.lose(finding),
         }
         self.spare.push(bytes);
@@ -63,24 +63,25 @@ impl Walk<'_, '_> {
     /// Reads a page and makes sure that it is a node in its place.
     fn load(
         &mut self,
-        number: PageNo,
+        child: Child,
         level: u8,
         bounds: Bounds<'_>,
         bytes: &mut [u8],
     ) -> Result<(), Finding> {
+        let number = child.page;
         let offset = offset(&self.superblock.layout, number);
         if !self.devices.read_at(Target::Data, offset, bytes) {
             return Err(Finding::Unreadable { target: Target::Data, offset });
         }
         let fault = |fault| Finding::Page { page: number, offset, fault };
-        let kind = page::verify(bytes, number).map_err(fault)?;
+        let kind = page::verify(bytes, self.superblock.seed(), child).map_err(fault)?;
         if kind == PageKind::FreeMap {
             return Err(Finding::Kind { page: number, offset });
         }
         let fault = |fault| Finding::Node { page: number, offset, fault };
         node::check(bytes).map_err(fault)?;
         check_place(Node::new(bytes), level, bounds).map_err(fault)?;
-        let wrote = writer(bytes);
+        let wrote = page::writer(bytes);
         if wrote > self.superblock.completed.id {
             self.report.find(Finding::Future { page: number, offset, wrote });
         }
@@ -102,10 +103,11 @@ impl Walk<'_, '_> {
         let offset = offset(&self.superblock.layout, page);
         for at in 0..node.count() {
             let child = node.child(at);
-            if !self.superblock.layout.is_page(child) {
-                self.lose(Finding::ChildOutside { page, offset, child });
-            } else if !self.seen.insert(child) {
-                self.lose(Finding::ChildTwice { page, offset, child });
+            let number = child.page;
+            if !self.superblock.layout.is_page(number) {
+                self.lose(Finding::ChildOutside { page, offset, child: number });
+            } else if !self.seen.insert(number) {
+                self.lose(Finding::ChildTwice { page, offset, child: number });
             } else {
                 let low = if at == 0 { bounds.low } else { node.key(at) };
                 let high = if at + 1 < node.count() { Some(node.key(at + 1)) } else { bounds.high };

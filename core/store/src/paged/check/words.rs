@@ -41,6 +41,10 @@ impl fmt::Display for Finding {
             Future { page, offset, wrote } => {
                 write!(f, "{page} at byte {offset} is of {wrote}, which no superblock knows")
             }
+            FreeMap { offset, pages } => write!(
+                f,
+                "one of the {pages} pages of the free map, from byte {offset} on, is not the one that the last checkpoint wrote"
+            ),
             ChildOutside { page, offset, child } => {
                 write!(f, "{page} at byte {offset} names {child}, which is no page of the store")
             }
@@ -103,9 +107,6 @@ impl fmt::Display for Remark {
         match *self {
             Remark::Slot { offset, fault } => {
                 write!(f, "the superblock at byte {offset}: {}", superblock_words(fault))
-            }
-            Remark::ForeignSlot { offset } => {
-                write!(f, "the superblock at byte {offset} is another store's")
             }
             Remark::Alone { offset } => {
                 write!(f, "the newest superblock stands at byte {offset} only")
@@ -175,6 +176,7 @@ fn device(target: Target) -> &'static str {
 
 fn superblock_words(fault: SuperblockFault) -> &'static str {
     match fault {
+        SuperblockFault::TwoStores => "superblocks of two different stores stand there",
         SuperblockFault::Foreign => "there is no store",
         SuperblockFault::Checksum => "the superblock is damaged",
         SuperblockFault::Version(_) => {
@@ -186,6 +188,9 @@ fn superblock_words(fault: SuperblockFault) -> &'static str {
 
 fn page_words(fault: PageFault) -> &'static str {
     match fault {
+        PageFault::Stale(_) => {
+            "a whole page of another checkpoint than what leads to it says: a write was lost"
+        }
         PageFault::Checksum => "the checksum does not fit",
         PageFault::Misplaced(_) => "a whole page that belongs elsewhere",
         PageFault::Unknown => "a whole page of no known kind or layout",

@@ -15,15 +15,15 @@ pub use read::{
 
 use super::api::ObjectId;
 use super::change::Change;
-use super::ids::{PageNo, PageSize};
+use super::ids::{Child, PageNo, PageSize};
 use super::space::Space;
 use super::tree::{Footprint, Missing};
 
 /// A page that must be read before an op can go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Miss {
-    /// A page with a header.
-    Structure(PageNo),
+    /// A page with a header, as its parent knows it.
+    Structure(Child),
     /// A page of object data.
     Data(DataPage),
 }

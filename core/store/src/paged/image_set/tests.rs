@@ -4,6 +4,7 @@ use super::*;
 use crate::paged::image::{Compression, Restorer};
 
 const CHECKPOINT: CheckpointId = CheckpointId(41);
+const SEED: Seed = Seed::of(9);
 
 fn size() -> PageSize {
     PageSize::new(1024).expect("1 KiB is allowed")
@@ -15,7 +16,7 @@ fn page(number: u64) -> Vec<u8> {
 
 /// Header block and records of a set with these pages.
 fn set(checkpoint: CheckpointId, pages: &[u64]) -> (Vec<u8>, Vec<u8>) {
-    let mut encoder = ImageSetEncoder::new(checkpoint, size());
+    let mut encoder = ImageSetEncoder::new(SEED, checkpoint, size());
     let mut compressor = Compressor::new(Compression::Snappy);
     let mut records = Vec::new();
     for &number in pages {
@@ -28,8 +29,8 @@ fn set(checkpoint: CheckpointId, pages: &[u64]) -> (Vec<u8>, Vec<u8>) {
 
 /// The pages of a set that is fed in chunks of this length.
 fn read(header: &[u8], records: &[u8], chunk: usize) -> Result<Vec<u64>, ImageSetFault> {
-    let header = ImageSetHeader::decode(header)?;
-    header.expect(CHECKPOINT, size(), header.sum)?;
+    let header = ImageSetHeader::decode(header, SEED)?;
+    header.expect(SEED, CHECKPOINT, size(), header.sum)?;
     let mut reader = ImageSetReader::new(header);
     let mut restorer = Restorer::new();
     let mut pages = Vec::new();
@@ -99,12 +100,19 @@ fn sets_and_records_of_others_are_refused() {
     let second = RECORD_HEADER + u32_at(&records, 4) as usize;
     let swapped = [&records[second..], &records[..second]].concat();
     check(&header, &swapped, ImageSetFault::WrongDigest);
-    let said = ImageSetHeader::decode(&header).expect("it is whole");
+    let said = ImageSetHeader::decode(&header, SEED).expect("it is whole");
     let other_sum = ImageSum { count: 3, ..said.sum };
-    assert_eq!(said.expect(CHECKPOINT, size(), other_sum), Err(ImageSetFault::WrongSum));
+    assert_eq!(said.expect(SEED, CHECKPOINT, size(), other_sum), Err(ImageSetFault::WrongSum));
     assert_eq!(
-        said.expect(CHECKPOINT, PageSize::DEFAULT, said.sum),
+        said.expect(SEED, CHECKPOINT, PageSize::DEFAULT, said.sum),
         Err(ImageSetFault::PageSize(1024))
     );
     check(&[0; HEADER_BLOCK], &records, ImageSetFault::Missing);
+    // Another store's, whole in its own eyes.
+    assert_eq!(ImageSetHeader::decode(&header, Seed::of(8)), Err(ImageSetFault::Missing));
+    assert_eq!(
+        said.expect(Seed::NONE, CHECKPOINT, size(), said.sum),
+        Err(ImageSetFault::Missing),
+        "a begin marker of format 1 means a set of format 1"
+    );
 }

@@ -1,7 +1,7 @@
 //! One page: its header and cells, or its bytes.
 
 use super::{Body, Inspector, Part, Trouble, Value, describe};
-use crate::paged::ids::PageNo;
+use crate::paged::ids::{Child, PageNo, PageVersion};
 use crate::paged::node::{self, Node};
 use crate::paged::page::{self, PageFault, PageKind};
 
@@ -9,13 +9,14 @@ impl Inspector<'_> {
     /// What a page holds. A page of object data has no header and shows as bytes; so does a damaged one.
     pub fn page(&self, number: PageNo) -> Result<Vec<Part>, Trouble> {
         let bytes = self.page_bytes(number)?;
-        let verdict = page::verify(&bytes, number);
+        let wanted = Child { page: number, version: PageVersion::UNKNOWN };
+        let verdict = page::verify(&bytes, self.superblock.seed(), wanted);
         let offset = self.superblock.layout.page.offset(number);
         let words = match verdict {
             Ok(kind) => format!("{kind:?}"),
             Err(PageFault::Checksum) => "object data, free, or damaged".to_owned(),
             Err(PageFault::Misplaced(other)) => format!("a copy of {other}"),
-            Err(PageFault::Unknown) => "unknown".to_owned(),
+            Err(PageFault::Stale(_) | PageFault::Unknown) => "unknown".to_owned(),
         };
         let mut facts: Vec<(_, Value)> = vec![
             ("number", number.0.into()),
@@ -25,6 +26,7 @@ impl Inspector<'_> {
         ];
         match verdict {
             Ok(PageKind::FreeMap) => {
+                facts.push(("checkpoint", page::writer(&bytes).0.into()));
                 let map = &bytes[page::HEADER..];
                 let used = map.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
                 facts.extend([
@@ -37,6 +39,7 @@ impl Inspector<'_> {
             Ok(_) if node::check(&bytes).is_ok() => {
                 let node = Node::new(&bytes);
                 facts.extend([
+                    ("checkpoint", page::writer(&bytes).0.into()),
                     ("cells", u64::from(node.count()).into()),
                     ("free bytes", (node.free() as u64).into()),
                 ]);

@@ -13,7 +13,7 @@ impl Inspector<'_> {
     pub fn recovery(&self, most: usize) -> Result<Vec<Part>, Trouble> {
         let layout = &self.superblock.layout;
         let block = self.read(Target::Data, layout.recovery_offset, HEADER_BLOCK)?;
-        let header = match ImageSetHeader::decode(&block) {
+        let header = match ImageSetHeader::decode(&block, self.superblock.seed()) {
             Ok(header) => header,
             Err(fault) => return Ok(vec![self.about(None, Err(fault))]),
         };

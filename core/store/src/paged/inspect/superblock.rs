@@ -72,7 +72,12 @@ fn state(state: &CheckpointState) -> Vec<(&'static str, Value)> {
         ("checkpoint", state.id.0.into()),
         ("log position", state.position.0.into()),
         ("chain", format!("{:08x}", state.chain).into()),
-        ("root", state.root.0.into()),
+        ("root", state.root.page.0.into()),
+        ("root's version", state.root.version.to_string().into()),
+        (
+            "digest of the free map",
+            state.map.map_or(Value::Nothing, |map| format!("{map:08x}").into()),
+        ),
         ("levels", u64::from(state.height).into()),
     ]
 }

@@ -1,7 +1,7 @@
 //! The tree's outline, and the walk over its leaves that other views use.
 
 use super::{Inspector, Part, Trouble, Value, describe};
-use crate::paged::ids::PageNo;
+use crate::paged::ids::{Child, PageNo};
 use crate::paged::node::{self, Node, NodeFault};
 use crate::paged::page;
 
@@ -59,13 +59,15 @@ impl Inspector<'_> {
 
     fn walk_below(
         &self,
-        (number, level): (PageNo, u8),
+        (child, level): (Child, u8),
         from: &[u8],
         left: &mut u64,
         visit: &mut dyn FnMut(PageNo, u8, Node<'_>) -> bool,
     ) -> Result<bool, Trouble> {
+        let number = child.page;
         let bytes = self.page_bytes(number)?;
-        page::verify(&bytes, number).map_err(|fault| Trouble::Page(number, fault))?;
+        page::verify(&bytes, self.superblock.seed(), child)
+            .map_err(|fault| Trouble::Page(number, fault))?;
         node::check(&bytes).map_err(|fault| Trouble::Node(number, fault))?;
         let node = Node::new(&bytes);
         if node.is_leaf() != (level == 1) || *left == 0 {

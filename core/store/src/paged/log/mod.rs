@@ -2,12 +2,13 @@
 //!
 //! A record's position is inside it, so leftovers of the ring's earlier round are not records; its predecessor's checksum
 //! is inside it too, so leftovers of an earlier *life* are not either: after a restart has cut a torn tail, what lay
-//! behind the cut can never follow the new records. The first record that does not fit ends the log; that is how a log
-//! ends after every crash.
+//! behind the cut can never follow the new records. And the checksum begins with the store's id ([`Seed`]), so leftovers of
+//! another store that was in the same place are not even leftovers. The first record that does not fit ends the log; that
+//! is how a log ends after every crash.
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
-//! | 0 | 4 | CRC-32C of bytes 4..24 and the body; of a [`Kind::Pad`], of bytes 4..24 alone |
+//! | 0 | 4 | CRC-32C of the store's id, bytes 4..24 and the body; of a [`Kind::Pad`], without the body |
 //! | 4 | 4 | length of the body |
 //! | 8 | 8 | position of this record |
 //! | 16 | 4 | CRC of the record before it |
@@ -25,6 +26,10 @@ mod writer;
 pub use group::{Group, GroupSettings};
 pub use reader::{Found, ProofFound, ProofSearch, Record, Scan};
 pub use writer::{Log, LogWrite};
+
+use super::ids::Lsn;
+use super::seed::Seed;
+use super::superblock::Superblock;
 
 /// Bytes before a record's body.
 pub const RECORD_HEADER: usize = 24;
@@ -83,28 +88,41 @@ pub struct Ring {
     pub block: u64,
     /// Which store it belongs to.
     pub store_id: u64,
+    /// What the store's checksums begin with.
+    pub seed: Seed,
+    /// Records from here on have a seeded checksum; those before are of format 1.
+    pub seeded_from: Lsn,
 }
 
 impl Ring {
     /// The ring of a store.
-    pub fn new(layout: &super::layout::Layout, store_id: u64) -> Ring {
+    pub fn new(superblock: &Superblock) -> Ring {
+        let layout = &superblock.layout;
         Ring {
             offset: layout.log_offset,
             bytes: layout.log_bytes,
             segment: layout.segment_bytes,
             block: layout.block_bytes,
-            store_id,
+            store_id: superblock.store_id,
+            seed: superblock.seed(),
+            seeded_from: superblock.seeded_from,
         }
     }
 
+    /// The checksum of a record at `position` with this header and body.
+    fn sum(&self, position: u64, header: &[u8; RECORD_HEADER], body: &[u8]) -> u32 {
+        let seed = if position >= self.seeded_from.0 { self.seed } else { Seed::NONE };
+        crc32c::crc32c_append(seed.sum(&header[4..]), body)
+    }
+
     /// Where a position stands on the device.
-    pub fn place(&self, position: super::ids::Lsn) -> u64 {
+    pub fn place(&self, position: Lsn) -> u64 {
         self.offset + position.0 % self.bytes
     }
 
     /// Where the first record at or after `position` begins, if there is one.
-    pub fn next_record(&self, position: super::ids::Lsn) -> super::ids::Lsn {
-        super::ids::Lsn(self.record_start(position.0))
+    pub fn next_record(&self, position: Lsn) -> Lsn {
+        Lsn(self.record_start(position.0))
     }
 
     /// Where the block ends that holds `position`, or `position` itself if a block begins there.

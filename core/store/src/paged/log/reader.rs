@@ -43,12 +43,12 @@ pub struct Scan {
 /// that a power cut has torn. Such records stand so close to each other ([`Ring::sign_gap`]) that the search ends soon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProofSearch {
+    ring: Ring,
     end: Lsn,
     /// Nothing before is such a record.
     at: Lsn,
     /// Behind the last record that says anything about what is durable.
     sign: Lsn,
-    gap: u64,
 }
 
 /// What the search has come to.
@@ -67,7 +67,7 @@ impl ProofSearch {
     pub fn new(ring: &Ring, end: Lsn) -> ProofSearch {
         // What is left of a block and too short for a record counts as written with what stands before it.
         let end = ring.next_record(end);
-        ProofSearch { end, at: end, sign: end, gap: ring.sign_gap() }
+        ProofSearch { ring: *ring, end, at: end, sign: end }
     }
 
     /// Where it stands.
@@ -77,12 +77,12 @@ impl ProofSearch {
 
     /// Goes on, if `bytes` are the log from `start` on, which is not behind [`ProofSearch::position`].
     pub fn go_on(&mut self, start: Lsn, bytes: &[u8]) -> ProofFound {
-        while self.at.0 < self.sign.0 + self.gap {
+        while self.at.0 < self.sign.0 + self.ring.sign_gap() {
             let rest = bytes.get((self.at.0 - start.0) as usize..).unwrap_or_default();
             if rest.len() < RECORD_HEADER + 8 {
                 return ProofFound::More;
             }
-            match durable_at(self.at, rest) {
+            match durable_at(&self.ring, self.at, rest) {
                 Some(through) if through > self.end => return ProofFound::Yes,
                 Some(_) => self.sign = self.at,
                 None => {}
@@ -94,16 +94,15 @@ impl ProofSearch {
 }
 
 /// What a [`Kind::Durable`] record at `position` says, if there is one at the beginning of `bytes`. Nothing is asked about
-/// what it is chained to: its own checksum and position show that it was written there.
-fn durable_at(position: Lsn, bytes: &[u8]) -> Option<Lsn> {
+/// what it is chained to: its own checksum and position show that this store wrote it there.
+fn durable_at(ring: &Ring, position: Lsn, bytes: &[u8]) -> Option<Lsn> {
     if bytes.get(20) != Some(&(Kind::Durable as u8)) {
         return None;
     }
-    let (header, rest) = bytes.split_at_checked(RECORD_HEADER)?;
+    let (header, rest) = bytes.split_first_chunk::<RECORD_HEADER>()?;
     let body = rest.get(..8)?;
     let is_one = header[4..8] == 8u32.to_le_bytes() && header[8..16] == position.0.to_le_bytes();
-    let crc = crc32c::crc32c_append(crc32c::crc32c(&header[4..]), body);
-    let is_whole = is_one && crc.to_le_bytes() == header[..4];
+    let is_whole = is_one && ring.sum(position.0, header, body).to_le_bytes() == header[..4];
     is_whole.then(|| Lsn(u64::from_le_bytes(body.try_into().expect("eight bytes"))))
 }
 
@@ -134,13 +133,13 @@ impl Scan {
             else {
                 return Found::More;
             };
-            let Some(header) = rest.get(..RECORD_HEADER) else { return Found::More };
+            let Some(header) = rest.first_chunk::<RECORD_HEADER>() else { return Found::More };
             let Some((kind, length)) = self.read_header(at, header) else { return Found::End };
             let stored = if kind == Kind::Pad { 0 } else { length };
             let Some(body) = rest.get(RECORD_HEADER..RECORD_HEADER + stored) else {
                 return Found::More;
             };
-            let crc = crc32c::crc32c_append(crc32c::crc32c(&header[4..]), body);
+            let crc = self.ring.sum(at, header, body);
             if crc.to_le_bytes() != header[..4] || !self.fits_segment(at, kind, body) {
                 return Found::End;
             }

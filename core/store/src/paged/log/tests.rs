@@ -1,11 +1,17 @@
 //! What is appended is read; what is damaged, left over or torn ends the log.
 
 use super::*;
-use crate::paged::ids::Lsn;
 use loadline_base::Rng;
 
-const RING: Ring =
-    Ring { offset: 4096, bytes: 1 << 20, segment: 64 << 10, block: 512, store_id: 9 };
+const RING: Ring = Ring {
+    offset: 4096,
+    bytes: 1 << 20,
+    segment: 64 << 10,
+    block: 512,
+    store_id: 9,
+    seed: Seed::of(9),
+    seeded_from: Lsn(0),
+};
 
 fn drain(log: &mut Log, device: &mut [u8]) {
     let mut pending = Vec::new();
@@ -33,7 +39,12 @@ fn finish(log: &mut Log, device: &mut [u8], write: LogWrite) {
 
 /// Reads from `start` in windows of a few kilobytes, as a restart does.
 fn read(device: &[u8], start: Lsn, chain: u32) -> (Vec<(Kind, Vec<u8>)>, Scan) {
-    let mut scan = Scan::new(RING, start, chain);
+    read_as(RING, device, start, chain)
+}
+
+/// The same in the eyes of a store that has this ring.
+fn read_as(ring: Ring, device: &[u8], start: Lsn, chain: u32) -> (Vec<(Kind, Vec<u8>)>, Scan) {
+    let mut scan = Scan::new(ring, start, chain);
     let mut records = Vec::new();
     let (mut window_start, mut length) = (start, 3000u64);
     loop {
@@ -130,4 +141,50 @@ fn every_flipped_bit_ends_the_log_before_it() {
         assert!(records.len() == whole, "byte {at}: {} records of {whole}", records.len());
         device[4096 + at as usize] ^= 0x10;
     }
+}
+
+/// A device was formatted again, and the new store refused to start: "the log is damaged at log position 0: it was durable
+/// beyond". A record of the earlier life stood behind, whole and in its place, and said so.
+#[test]
+fn an_earlier_stores_proof_of_durability_says_nothing_to_the_next_store() {
+    let mut device = vec![0; (RING.offset + RING.bytes) as usize];
+    let mut log = Log::resume(RING, Lsn(0), Lsn(0), 0, Vec::new());
+    for body in 0..8u8 {
+        log.append(Kind::Durable, &log.head().0.to_le_bytes());
+        log.append(Kind::Transaction, &[body; 400]);
+        drain(&mut log, &mut device);
+    }
+    let proof_in = |ring: Ring| {
+        ProofSearch::new(&ring, Lsn(0)).go_on(Lsn(0), &device[RING.offset as usize..])
+    };
+    let next = Ring { store_id: 10, seed: Seed::of(10), ..RING };
+    assert_eq!(proof_in(RING), ProofFound::Yes);
+    assert_ne!(proof_in(next), ProofFound::Yes);
+    assert_eq!(read_as(next, &device, Lsn(0), 0).0, []);
+}
+
+/// A store of format 1 goes on as one of format 2: its old records have no seed, and its new ones stand behind them in the
+/// same log, in the same block even.
+#[test]
+fn records_of_format_1_are_read_up_to_where_those_of_format_2_begin() {
+    let mut device = vec![0; (RING.offset + RING.bytes) as usize];
+    let before = Ring { seeded_from: Lsn(u64::MAX), ..RING };
+    let mut log = Log::resume(before, Lsn(0), Lsn(0), 0, Vec::new());
+    log.append(Kind::Transaction, &[1; 100]);
+    drain(&mut log, &mut device);
+    let (_, scan) = read_as(before, &device, Lsn(0), 0);
+    let (head, chain) = (scan.position(), scan.chain());
+    let now = Ring { seeded_from: head, ..RING };
+    let block = head.0 / 512 * 512;
+    let prefix = device[(4096 + block) as usize..(4096 + head.0) as usize].to_vec();
+    let mut log = Log::resume(now, Lsn(0), head, chain, prefix);
+    log.append(Kind::Transaction, &[2; 100]);
+    drain(&mut log, &mut device);
+    let bodies = |ring| -> Vec<u8> {
+        let (records, _) = read_as(ring, &device, Lsn(0), 0);
+        records.iter().skip(1).map(|(_, body)| body[0]).collect()
+    };
+    assert_eq!(bodies(now), [1, 2]);
+    assert_eq!(bodies(before), [1], "a record of format 2 is none of format 1");
+    assert_eq!(bodies(RING), [0; 0], "nor the other way round");
 }

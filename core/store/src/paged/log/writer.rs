@@ -169,7 +169,7 @@ impl Log {
         header[8..16].copy_from_slice(&self.head.0.to_le_bytes());
         header[16..20].copy_from_slice(&self.chain.to_le_bytes());
         header[20] = kind as u8;
-        let crc = crc32c::crc32c_append(crc32c::crc32c(&header[4..]), body);
+        let crc = self.ring.sum(self.head.0, &header, body);
         header[..4].copy_from_slice(&crc.to_le_bytes());
         self.buffer.extend_from_slice(&header);
         self.buffer.extend_from_slice(body);

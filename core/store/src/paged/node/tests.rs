@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::paged::edit::PageEdit;
+use crate::paged::ids::PageNo;
 use loadline_base::Rng;
 
 fn filled(kind: PageKind, entries: &[(&[u8], &[u8])]) -> Vec<u8> {
@@ -59,7 +60,7 @@ fn an_inner_node_routes_below_its_first_separator_to_the_first_child() {
         (b"z", 3),
     ];
     for (key, child) in routes {
-        assert_eq!(node.child(node.route(key)), PageNo(child), "{key:?}");
+        assert_eq!(node.child(node.route(key)).page, PageNo(child), "{key:?}");
     }
 }
 

@@ -3,12 +3,15 @@
 use super::Pages;
 use crate::paged::ids::{CheckpointId, PageNo};
 use crate::paged::node::Node;
-use crate::paged::page;
+use crate::paged::page::{self, Stamp};
 
 impl Pages {
-    /// A checkpoint's instant: every page changed so far is its, and every change from now on is the next one's.
-    pub fn take_instant(&mut self) -> Vec<PageNo> {
+    /// The instant of checkpoint `id`: every page changed so far is its, and every change from now on is the next one's.
+    /// Answers the pages, and the digest of the free map as it makes it.
+    pub fn take_instant(&mut self, id: CheckpointId) -> (Vec<PageNo>, u32) {
         assert_eq!(self.counts.in_checkpoint, 0, "one checkpoint at a time");
+        assert_eq!(self.coming, id, "pages were promised to this checkpoint");
+        self.coming = id.next();
         self.kept.clear();
         let mut pages = std::mem::take(&mut self.dirty);
         // A page that was given back and given out again within the interval stands there twice.
@@ -23,15 +26,19 @@ impl Pages {
             first
         });
         self.counts.in_checkpoint = pages.len() as u32;
-        self.counts.map_unsaved =
-            pages.iter().filter(|page| self.layout.is_map(**page)).count() as u32;
+        self.counts.map_unsaved = 0;
+        for number in pages.iter().filter(|page| self.layout.is_map(**page)) {
+            self.counts.map_unsaved += 1;
+            self.map[(number.0 - self.layout.map_first.0) as usize] = Stamp::of(id);
+        }
         assert_eq!(
             self.counts.dirty, self.counts.in_checkpoint,
             "the dirty pages are those listed"
         );
         self.counts.dirty = 0;
         self.allocator.instant();
-        pages
+        let map = Stamp::digest(self.map.iter().copied());
+        (pages, map)
     }
 
     /// A page of the running checkpoint as of the instant, and whether it is object data.
@@ -56,7 +63,7 @@ impl Pages {
         out.extend_from_slice(bytes);
         if !raw {
             clear_gap(&mut out[at..]);
-            page::seal(&mut out[at..], id);
+            page::seal(&mut out[at..], self.seed, id);
         }
         let frame = self.find(number).expect("it was just read");
         let state = &mut self.states[frame];

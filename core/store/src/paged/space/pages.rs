@@ -3,8 +3,10 @@
 use super::{Allocator, Journal, OldVersions, PageRun};
 use crate::paged::cache::{Cache, FrameId};
 use crate::paged::edit::PageEdit;
-use crate::paged::ids::PageNo;
+use crate::paged::ids::{CheckpointId, PageNo, PageVersion};
 use crate::paged::layout::Layout;
+use crate::paged::page::{self, Stamp};
+use crate::paged::seed::Seed;
 use crate::paged::tree::TreePages;
 use loadline_base::IdVec;
 
@@ -62,6 +64,12 @@ pub enum EditOf {
 /// The pages of a store.
 pub struct Pages {
     pub(super) layout: Layout,
+    /// What the checksums of pages begin with.
+    pub(super) seed: Seed,
+    /// What the coming checkpoint will be.
+    pub(super) coming: CheckpointId,
+    /// Which writing of each page of the free map belongs to the last instant. They have no parent that could say it.
+    pub(super) map: Vec<Stamp>,
     pub(super) cache: Cache,
     pub(super) states: IdVec<FrameId, State>,
     pub(super) old: OldVersions,
@@ -79,8 +87,11 @@ pub struct Pages {
 
 impl Pages {
     /// No page resident, none free.
-    pub fn new(layout: Layout, cache_frames: u32, old_slots: u32) -> Pages {
+    pub fn new(layout: Layout, seed: Seed, cache_frames: u32, old_slots: u32) -> Pages {
         Pages {
+            seed,
+            coming: CheckpointId::FIRST,
+            map: Vec::new(),
             cache: Cache::new(cache_frames, layout.page),
             states: (0..cache_frames).map(|_| State::default()).collect(),
             old: OldVersions::new(old_slots, layout.page),
@@ -97,6 +108,19 @@ impl Pages {
     /// Where everything stands.
     pub fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// Says which checkpoint comes next: its number goes into every pointer to a page that changes from now on.
+    pub fn set_coming(&mut self, id: CheckpointId) {
+        assert_eq!(self.counts.dirty, 0, "no page waits for another checkpoint");
+        self.coming = id;
+    }
+
+    /// The free map has been read. Answers the digest of what was found, page by page.
+    pub fn take_map(&mut self) -> u32 {
+        let numbers = (0..self.layout.map_pages).map(|at| self.layout.map_first.plus(at));
+        self.map = numbers.map(|number| page::stamp(self.current(number).0)).collect();
+        Stamp::digest(self.map.iter().copied())
     }
 
     /// How many pages are in which state.
@@ -198,11 +222,6 @@ impl Pages {
             let state = &self.states[frame];
             state.in_checkpoint && state.old.is_none()
         })
-    }
-
-    /// Whether `number` was changed since the last instant.
-    pub fn is_dirty(&self, number: PageNo) -> bool {
-        self.find(number).is_some_and(|frame| self.states[frame].dirty)
     }
 
     /// Makes pages used, in memory and in the free map. Their bits in memory are set already.
@@ -331,5 +350,15 @@ impl TreePages for Pages {
 
     fn may_touch(&self, number: PageNo) -> bool {
         self.is_resident(number) && !self.needs_old_version(number)
+    }
+
+    #[inline]
+    fn is_dirty(&self, number: PageNo) -> bool {
+        self.find(number).is_some_and(|frame| self.states[frame].dirty)
+    }
+
+    #[inline]
+    fn coming(&self) -> PageVersion {
+        PageVersion::of(self.coming)
     }
 }

@@ -3,19 +3,20 @@
 use super::op::{Running, Wait};
 use super::{PagedStore, Purpose};
 use crate::paged::api::{Damage, IoDone, OpError, Target};
-use crate::paged::contents::{DataPage, Miss};
+use crate::paged::contents::Miss;
 use crate::paged::ids::PageNo;
 use crate::paged::node;
 use crate::paged::page;
+use crate::paged::seed::Seed;
 use crate::paged::space;
 use loadline_base::SlotId;
 use loadline_device::{ClassTag, Kind};
 
 /// A page on its way.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Load {
-    /// How to tell that it is whole, if it is object data.
-    data: Option<DataPage>,
+    /// What must be on it.
+    wanted: Miss,
     waiters: Vec<SlotId>,
 }
 
@@ -50,15 +51,15 @@ impl<T: Copy> PagedStore<T> {
 
     /// Sees that a page is on its way. `None` if there is no frame for it.
     pub(super) fn begin_load(&mut self, miss: Miss, class: ClassTag) -> Option<PageNo> {
-        let (number, data) = match miss {
-            Miss::Structure(number) => (number, None),
-            Miss::Data(data) => (data.number, Some(data)),
+        let (number, raw) = match miss {
+            Miss::Structure(child) => (child.page, false),
+            Miss::Data(data) => (data.number, true),
         };
-        match self.space.pages.begin_load(number, data.is_some()) {
+        match self.space.pages.begin_load(number, raw) {
             space::Load::UnderWay => {}
             space::Load::NoFrame => return None,
             space::Load::Begin => {
-                self.loads.insert(number, Load { data, waiters: Vec::new() });
+                self.loads.insert(number, Load { wanted: miss, waiters: Vec::new() });
                 let page = self.superblock.layout.page;
                 let place = (page.offset(number), page.bytes() as u64);
                 self.metrics.totals.pages_read += 1;
@@ -79,7 +80,7 @@ impl<T: Copy> PagedStore<T> {
     pub(super) fn load_done(&mut self, number: PageNo, done: IoDone) {
         let load = self.loads.remove(&number).expect("the load was begun");
         let verdict = if Self::is_good(done.outcome) {
-            check_page(number, load.data, &done.data)
+            check_page(load.wanted, self.superblock.seed(), &done.data)
         } else {
             Err(OpError::Unreadable)
         };
@@ -130,27 +131,23 @@ impl<T: Copy> PagedStore<T> {
     }
 }
 
-/// Whether a page is whole and the one that was asked for.
-pub(super) fn check_page(
-    number: PageNo,
-    data: Option<DataPage>,
-    bytes: &[u8],
-) -> Result<(), OpError> {
-    let whole = match data {
-        Some(data) => crc32c::crc32c(bytes) == data.sum,
-        None => match page::verify(bytes, number) {
+/// Whether a page is whole and the one that was asked for, as its parent or its extent knows it.
+fn check_page(wanted: Miss, seed: Seed, bytes: &[u8]) -> Result<(), OpError> {
+    let whole = match wanted {
+        Miss::Data(data) => crc32c::crc32c(bytes) == data.sum,
+        Miss::Structure(child) => match page::verify(bytes, seed, child) {
             Ok(page::PageKind::FreeMap) => true,
             Ok(_) => node::check(bytes).is_ok(),
             Err(_) => false,
         },
     };
-    if whole { Ok(()) } else { Err(OpError::Damaged(damage(number, data, bytes.len() as u64))) }
+    if whole { Ok(()) } else { Err(OpError::Damaged(damage(wanted, bytes.len() as u64))) }
 }
 
 /// What a damaged page held.
-fn damage(number: PageNo, data: Option<DataPage>, page: u64) -> Damage {
-    match data {
-        Some(data) => Damage::Object(data.object, data.index * page..(data.index + 1) * page),
-        None => Damage::Structure(number),
+fn damage(wanted: Miss, page: u64) -> Damage {
+    match wanted {
+        Miss::Data(data) => Damage::Object(data.object, data.index * page..(data.index + 1) * page),
+        Miss::Structure(child) => Damage::Structure(child.page),
     }
 }

@@ -11,6 +11,7 @@ use crate::paged::metrics::Reason;
 use crate::paged::options::LogMode;
 use crate::paged::space::EditOf;
 use crate::paged::throttle::{Policy, Touch};
+use crate::paged::tree::TreePages;
 use loadline_base::Span;
 
 /// Pages of the device that only transactions may take that give some back: else a full store could not be emptied.

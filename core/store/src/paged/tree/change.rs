@@ -1,6 +1,6 @@
 //! The second half of a change: the edits. Everything they need was planned, so nothing is missing here.
 
-use super::{PageNo, Tree, TreePages};
+use super::{Child, PageNo, Tree, TreePages};
 use crate::paged::edit::PageEdit;
 use crate::paged::node::{Node, entry_bytes, shared};
 use crate::paged::page::PageKind;
@@ -10,7 +10,7 @@ struct Split {
     /// Keys from this one on are in the new node.
     separator: Vec<u8>,
     /// The new node.
-    right: PageNo,
+    right: Child,
 }
 
 /// A new cell for a node.
@@ -30,14 +30,15 @@ impl Tree {
         value: &[u8],
         look: impl FnOnce(&[u8]) -> R,
     ) -> Option<R> {
-        let (old, split) = put_below(pages, self.root, self.height, (key, value), look);
+        self.root.version = pages.coming();
+        let (old, split) = put_below(pages, self.root.page, self.height, (key, value), look);
         if let Some(split) = split {
             self.grow(pages, &split);
         }
         old
     }
 
-    /// Sets the value of `key` in the leaf that its plan has named. Nothing may have changed since.
+    /// Sets the value of `key` in the leaf that its plan has named, which is dirty. Nothing may have changed since.
     pub fn put_in_leaf<P: TreePages>(
         &mut self,
         pages: &mut P,
@@ -54,6 +55,7 @@ impl Tree {
         let leaf = self.planned_leaf(pages, key);
         let found = resident(pages, leaf).search(key);
         if let Ok(at) = found {
+            self.claim(pages, leaf, key);
             pages.edit(leaf, PageEdit::Remove { at });
         }
         found.is_ok()
@@ -63,42 +65,68 @@ impl Tree {
     pub fn patch<P: TreePages>(&mut self, pages: &mut P, key: &[u8], offset: u16, bytes: &[u8]) {
         let leaf = self.planned_leaf(pages, key);
         let at = resident(pages, leaf).search(key).expect("a patched key is there");
+        self.claim(pages, leaf, key);
         pages.edit(leaf, PageEdit::Patch { at, offset, bytes });
     }
 
     /// Merges small nodes on the path to `key` with a neighbour that may be touched, and frees empty ones. To be
     /// called for each removed key when nothing else of the transaction is left to apply.
     pub fn settle<P: TreePages>(&mut self, pages: &mut P, key: &[u8]) {
-        settle_below(pages, self.root, self.height, key);
-        while self.height > 1 && pages.may_touch(self.root) {
-            let root = resident(pages, self.root);
+        settle_below(pages, self.root.page, self.height, key);
+        while self.height > 1 && pages.may_touch(self.root.page) {
+            let root = resident(pages, self.root.page);
             if root.count() > 1 {
                 return;
             }
             let child = root.child(0);
-            pages.free(self.root);
+            pages.free(self.root.page);
             *self = Tree { root: child, height: self.height - 1 };
         }
     }
 
     /// Puts a root above the two halves of the old one.
     fn grow<P: TreePages>(&mut self, pages: &mut P, split: &Split) {
-        let root = pages.allocate();
-        pages.edit(root, PageEdit::Init { kind: PageKind::Inner });
+        let page = pages.allocate();
+        pages.edit(page, PageEdit::Init { kind: PageKind::Inner });
         let halves = [(&[][..], self.root), (&split.separator, split.right)];
         for ((key, child), at) in halves.into_iter().zip(0..) {
-            pages.edit(root, PageEdit::Insert { at, key, value: &child.0.to_le_bytes() });
+            pages.edit(page, PageEdit::Insert { at, key, value: &child.bits().to_le_bytes() });
         }
-        *self = Tree { root, height: self.height + 1 };
+        *self = Tree { root: Child { page, version: pages.coming() }, height: self.height + 1 };
+    }
+
+    /// Sees that the leaf of `key`, which is to be edited, may be: everything on the path to it names the coming version.
+    fn claim<P: TreePages>(&mut self, pages: &mut P, leaf: PageNo, key: &[u8]) {
+        if pages.is_dirty(leaf) {
+            return;
+        }
+        self.root.version = pages.coming();
+        let mut number = self.root.page;
+        for _ in 1..self.height {
+            let at = resident(pages, number).route(key);
+            number = claim_child(pages, number, at);
+        }
     }
 
     fn planned_leaf<P: TreePages>(&self, pages: &P, key: &[u8]) -> PageNo {
-        self.leaf(pages, key).expect("the path was planned")
+        self.leaf(pages, key).expect("the path was planned").page
     }
 }
 
 fn resident<P: TreePages>(pages: &P, number: PageNo) -> Node<'_> {
     Node::new(pages.page(number).expect("the page was planned"))
+}
+
+/// Lets a node name the coming version of a child that is to be edited. The node is dirty afterwards.
+fn claim_child<P: TreePages>(pages: &mut P, number: PageNo, at: u16) -> PageNo {
+    let child = resident(pages, number).child(at);
+    let coming = Child { version: pages.coming(), ..child };
+    // The version is the last three bytes. After a whole round of versions an old one may look like the coming one; a node is dirty with its path all the same.
+    if child != coming || !pages.is_dirty(number) {
+        let bytes = coming.bits().to_le_bytes();
+        pages.edit(number, PageEdit::Patch { at, offset: 5, bytes: &bytes[5..] });
+    }
+    child.page
 }
 
 /// Puts into the leaf below a node of that many levels, and hands splits upwards.
@@ -112,11 +140,11 @@ fn put_below<P: TreePages, R>(
     if levels == 1 {
         return put_in_leaf(pages, number, (key, value), look);
     }
-    let node = resident(pages, number);
-    let at = node.route(key);
-    let (old, split) = put_below(pages, node.child(at), levels - 1, (key, value), look);
+    let at = resident(pages, number).route(key);
+    let child = claim_child(pages, number, at);
+    let (old, split) = put_below(pages, child, levels - 1, (key, value), look);
     let split = split.and_then(|split| {
-        let child = split.right.0.to_le_bytes();
+        let child = split.right.bits().to_le_bytes();
         insert(pages, number, Cell { at: at + 1, key: &split.separator, value: &child })
     });
     (old, split)
@@ -177,13 +205,16 @@ fn split<P: TreePages>(pages: &mut P, number: PageNo, new: Cell<'_>) -> Split {
         pages.edit(right, PageEdit::Insert { at, key, value });
     }
     let is_left = new.at < from;
-    if from - u16::from(is_left) < old.count() {
-        pages.edit(number, PageEdit::Truncate { from: from - u16::from(is_left) });
+    let kept = from - u16::from(is_left);
+    // A leaf that stays as it is was promised to the coming checkpoint by its parent, and is written by it.
+    if kept < old.count() || !pages.is_dirty(number) {
+        pages.edit(number, PageEdit::Truncate { from: kept });
     }
     if is_left {
         let Cell { at, key, value } = new;
         pages.edit(number, PageEdit::Insert { at, key, value });
     }
+    let right = Child { page: right, version: pages.coming() };
     Split { separator: separator.to_vec(), right }
 }
 
@@ -205,14 +236,15 @@ fn split_point<'a>(old: Node<'_>, new_at: u16, cell: impl Fn(u16) -> (&'a [u8], 
 }
 
 /// Settles what is below a node of that many levels, from the leaf upwards. Where a neighbour has inherited the keys of
-/// a freed page the path leads to pages that were not planned; nothing is to be done there.
+/// a freed page the path leads to pages from which nothing was removed, and which may not be dirty; nothing is to be done
+/// there.
 fn settle_below<P: TreePages>(pages: &mut P, number: PageNo, levels: u8, key: &[u8]) {
-    if levels == 1 || !pages.may_touch(number) || resident(pages, number).count() == 0 {
+    if levels == 1 || !pages.is_dirty(number) || resident(pages, number).count() == 0 {
         return;
     }
     let node = resident(pages, number);
     let at = node.route(key);
-    let child = node.child(at);
+    let child = node.child(at).page;
     settle_below(pages, child, levels - 1, key);
     // The last child stays, however empty: whether the node itself could be dropped then is the parent's matter, and the
     // parent may not be touched.
@@ -232,7 +264,7 @@ fn is_hollow<P: TreePages>(pages: &P, number: PageNo) -> bool {
     let node = Node::new(page);
     match node.count() {
         0 => true,
-        1 => !node.is_leaf() && is_hollow(pages, node.child(0)),
+        1 => !node.is_leaf() && is_hollow(pages, node.child(0).page),
         _ => false,
     }
 }
@@ -240,7 +272,7 @@ fn is_hollow<P: TreePages>(pages: &P, number: PageNo) -> bool {
 /// Frees a hollow node and what is below it.
 fn free_hollow<P: TreePages>(pages: &mut P, number: PageNo) {
     let node = resident(pages, number);
-    let below = (!node.is_leaf()).then(|| node.child(0));
+    let below = (!node.is_leaf()).then(|| node.child(0).page);
     if let Some(child) = below {
         free_hollow(pages, child);
     }
@@ -256,9 +288,9 @@ fn is_small<P: TreePages>(pages: &P, number: PageNo) -> bool {
 /// Frees a hollow child. Its keys become those of the child before it, or of the next one if it was the first.
 fn drop_child<P: TreePages>(pages: &mut P, number: PageNo, at: u16) {
     let node = resident(pages, number);
-    let child = node.child(at);
+    let child = node.child(at).page;
     if at == 0 {
-        let next = node.child(1).0.to_le_bytes();
+        let next = node.child(1).bits().to_le_bytes();
         pages.edit(number, PageEdit::Replace { at: 0, value: &next });
         pages.edit(number, PageEdit::Remove { at: 1 });
     } else {
@@ -273,7 +305,7 @@ fn merge<P: TreePages>(pages: &mut P, number: PageNo, at: u16) -> bool {
     if at + 1 >= node.count() {
         return false;
     }
-    let (left, right) = (node.child(at), node.child(at + 1));
+    let (left, right) = (node.child(at).page, node.child(at + 1).page);
     if !pages.may_touch(left) || !pages.may_touch(right) {
         return false;
     }
@@ -285,6 +317,9 @@ fn merge<P: TreePages>(pages: &mut P, number: PageNo, at: u16) -> bool {
     let (first_key, count) = (first_key.to_vec(), into.count());
     let moved = pages.page(right).expect("it may be touched").to_vec();
     let moved = Node::new(&moved);
+    if moved.count() > 0 {
+        claim_child(pages, number, at);
+    }
     for from in 0..moved.count() {
         let is_first_child = from == 0 && !moved.is_leaf();
         let key = if is_first_child { &first_key } else { moved.key(from) };

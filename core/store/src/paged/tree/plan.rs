@@ -1,6 +1,6 @@
 //! The first half of a change: which pages it needs.
 
-use super::{Missing, PageNo, Tree, TreePages, node};
+use super::{Child, Missing, PageNo, Tree, TreePages, node};
 use crate::paged::ids::PageSize;
 use crate::paged::node::entry_bytes;
 use crate::paged::page::HEADER;
@@ -22,7 +22,7 @@ pub struct Footprint {
 pub struct PlannedPut<'p> {
     /// The present value.
     pub old: Option<&'p [u8]>,
-    /// The leaf, if nothing has to be split.
+    /// The leaf, if nothing but it will change: nothing has to be split, and it is dirty already.
     pub leaf: Option<PageNo>,
 }
 
@@ -73,8 +73,8 @@ impl Tree {
     ///
     /// `slack` is the sum of [`entry_bytes`] over all puts of the transaction: a leaf with so much space left cannot
     /// split, whichever of them it gets. Otherwise every node of the path may split, and the root may get a parent. A
-    /// value that does not grow splits nothing, unless other puts of the transaction may take its place.
-    ///
+    /// value that does not grow splits nothing, unless other puts of the transaction may take its place. A leaf that is not
+    /// dirty becomes so with all of its path, which names its version.
     pub fn plan_put<'p, P: TreePages>(
         &self,
         pages: &'p P,
@@ -84,19 +84,22 @@ impl Tree {
         footprint: &mut Footprint,
     ) -> Result<PlannedPut<'p>, Missing> {
         assert!(slack >= entry_bytes(key.len(), value_len), "the slack covers every put");
-        let number = self.leaf(pages, key)?;
-        let leaf = node(pages, number)?;
+        let child = self.leaf(pages, key)?;
+        let (number, leaf) = (child.page, node(pages, child)?);
         assert!(leaf.takes(key.len(), value_len), "an entry is at most a quarter of a page");
         let old = leaf.search(key).ok().map(|at| leaf.value(at));
         let is_alone = slack == entry_bytes(key.len(), value_len);
         let grows = old.is_none_or(|old| old.len() < value_len);
         let fits = (!grows && is_alone) || leaf.free() >= slack;
+        let is_dirty = pages.is_dirty(number);
         if !fits {
             self.visit_path(pages, key, |node| footprint.touch_to_split(node))?;
+        } else if !is_dirty {
+            self.visit_path(pages, key, |node| footprint.touch(node))?;
         }
         footprint.touch(number);
         footprint.insert(entry_bytes(key.len(), value_len));
-        Ok(PlannedPut { old, leaf: fits.then_some(number) })
+        Ok(PlannedPut { old, leaf: (fits && is_dirty).then_some(number) })
     }
 
     /// Plans a [`remove`](Tree::remove) and the [`settle`](Tree::settle) that follows it.
@@ -116,10 +119,7 @@ impl Tree {
         key: &[u8],
         footprint: &mut Footprint,
     ) -> Result<(), Missing> {
-        let leaf = self.leaf(pages, key)?;
-        node(pages, leaf)?;
-        footprint.touch(leaf);
-        Ok(())
+        self.visit_path(pages, key, |node| footprint.touch(node))
     }
 
     /// Plans any changes of keys from `from` to `to`: every node above and in between. New entries are counted apart, by
@@ -141,14 +141,14 @@ impl Tree {
         key: &[u8],
         mut f: impl FnMut(PageNo),
     ) -> Result<(), Missing> {
-        let mut number = self.root;
+        let mut child = self.root;
         for _ in 1..self.height {
-            let inner = node(pages, number)?;
-            f(number);
-            number = inner.child(inner.route(key));
+            let inner = node(pages, child)?;
+            f(child.page);
+            child = inner.child(inner.route(key));
         }
-        node(pages, number)?;
-        f(number);
+        node(pages, child)?;
+        f(child.page);
         Ok(())
     }
 }
@@ -156,13 +156,13 @@ impl Tree {
 /// Touches a node of that many levels and everything below it that keys of the range belong into.
 fn touch_below<P: TreePages>(
     pages: &P,
-    number: PageNo,
+    child: Child,
     levels: u8,
     (from, to): (&[u8], &[u8]),
     footprint: &mut Footprint,
 ) -> Result<(), Missing> {
-    let node = node(pages, number)?;
-    footprint.touch_to_split(number);
+    let node = node(pages, child)?;
+    footprint.touch_to_split(child.page);
     if levels > 1 {
         for at in node.route(from)..=node.route(to) {
             touch_below(pages, node.child(at), levels - 1, (from, to), footprint)?;

@@ -1,11 +1,11 @@
 //! The tree against a sorted map, its plans against what it does, and its edits repeated on a copy.
 
 use super::*;
-use crate::paged::ids::PageSize;
+use crate::paged::ids::{CheckpointId, PageSize};
 use crate::paged::node::{cell_max, entry_bytes, key_max};
 use crate::paged::page::PageKind;
 use loadline_base::Rng;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Pages in memory, with a second set that gets every edit through the log's encoding.
 ///
@@ -21,12 +21,48 @@ struct Pages {
     /// Neighbours that a merge may touch although nobody planned them.
     cheap: bool,
     hidden: Option<PageNo>,
+    dirty: BTreeSet<PageNo>,
+    coming: u64,
+    /// Which checkpoint has written each page, or will.
+    versions: BTreeMap<PageNo, PageVersion>,
 }
 
 impl Pages {
     fn new(size: usize, cheap: bool) -> Pages {
-        let (pages, copies, spare) = Default::default();
-        Pages { size, pages, copies, spare, allowed: None, spare_pages: 0, cheap, hidden: None }
+        let (pages, copies, spare, dirty, versions) = Default::default();
+        let (allowed, spare_pages, hidden, coming) = (None, 0, None, 1);
+        Pages {
+            size,
+            pages,
+            copies,
+            spare,
+            allowed,
+            spare_pages,
+            cheap,
+            hidden,
+            dirty,
+            coming,
+            versions,
+        }
+    }
+
+    /// A checkpoint takes its instant: what changes from now on is the next one's.
+    fn instant(&mut self) {
+        self.dirty.clear();
+        self.coming += 1;
+    }
+
+    /// Everything below leads to the writing of its child that is on the device or will be, and nothing is dirty but with the
+    /// path to it.
+    fn assert_versions(&self, child: Child, levels: u8) {
+        assert_eq!(Some(&child.version), self.versions.get(&child.page), "{child}");
+        if levels > 1 {
+            let node = Node::new(self.page(child.page).expect("everything is resident"));
+            for below in (0..node.count()).map(|at| node.child(at)) {
+                assert!(self.is_dirty(child.page) || !self.is_dirty(below.page), "{below}");
+                self.assert_versions(below, levels - 1);
+            }
+        }
     }
 
     fn in_use(&self) -> usize {
@@ -49,6 +85,8 @@ impl TreePages for Pages {
         assert!(self.may_touch(number), "an edit of {number} was not planned");
         let page = self.pages[number.0 as usize].as_mut().expect("the page is in use");
         assert!(edit.fits(page), "{edit:?} does not fit {number}");
+        self.dirty.insert(number);
+        self.versions.insert(number, PageVersion::of(CheckpointId(self.coming)));
         edit.apply(number, page);
         let mut bytes = Vec::new();
         edit.encode(&mut bytes);
@@ -75,12 +113,21 @@ impl TreePages for Pages {
 
     fn free(&mut self, number: PageNo) {
         assert!(self.pages[number.0 as usize].take().is_some(), "{number} is freed twice");
+        self.dirty.remove(&number);
         self.spare.push(number);
     }
 
     fn may_touch(&self, number: PageNo) -> bool {
         let planned = |allowed: &Footprint| self.cheap || allowed.touched.contains(&number);
         self.allowed.as_ref().is_none_or(planned)
+    }
+
+    fn is_dirty(&self, number: PageNo) -> bool {
+        self.dirty.contains(&number)
+    }
+
+    fn coming(&self) -> PageVersion {
+        PageVersion::of(CheckpointId(self.coming))
     }
 }
 
@@ -144,6 +191,7 @@ fn assert_sound(tree: &Tree, pages: &Pages, model: &Model) {
         nodes += 1;
     }
     assert_eq!(nodes, pages.in_use(), "pages leak");
+    pages.assert_versions(tree.root, tree.height);
     let mut entries = model.iter();
     tree.visit(pages, b"", |key, value| {
         assert_eq!(entries.next(), Some((&key.to_vec(), &value.to_vec())));
@@ -233,6 +281,10 @@ fn check(page_bytes: u32, keys: Keys, cheap: bool) {
         let turn = rng.below(changes.len() as u64) as usize;
         changes.rotate_left(turn);
         transact(&mut tree, &mut pages, &mut model, &changes);
+        pages.assert_versions(tree.root, tree.height);
+        if rng.below(8) == 0 {
+            pages.instant();
+        }
         assert_finds(&tree, &pages, &model, &key(&mut rng, keys, size));
         if round % 50 == 0 {
             assert_sound(&tree, &pages, &model);
@@ -301,7 +353,7 @@ fn a_missing_page_is_named_and_the_walk_goes_on_behind_it() {
         whole.push(visited);
     }
 
-    pages.hidden = Some(leaf);
+    pages.hidden = Some(leaf.page);
     let missing = Missing(leaf);
     let (key, mut plan) = (50_u32.to_be_bytes(), Footprint::default());
     assert_eq!(tree.get(&pages, &key), Err(missing));
@@ -330,7 +382,7 @@ fn a_missing_page_is_named_and_the_walk_goes_on_behind_it() {
             Ok(Some(visited)) => again.push(visited),
             Ok(None) => break,
             Err(Missing(page)) => {
-                assert_eq!(pages.hidden.take(), Some(page), "it misses once");
+                assert_eq!(pages.hidden.take(), Some(page.page), "it misses once");
             }
         }
     }
@@ -357,13 +409,31 @@ fn a_put_finds_the_leaf_that_the_same_transaction_emptied() {
     assert_sound(&tree, &pages, &model);
 }
 
+/// A whole round of versions after a page was written its version is the coming one again. Its parent's pointer needs no
+/// change then, and the parent, which nobody had to change, was left out of the checkpoint that everything above spoke of.
+#[test]
+fn a_version_that_comes_round_again_leaves_no_node_of_the_path_out() {
+    let mut pages = Pages::new(1024, false);
+    let mut tree = Tree::create(&mut pages);
+    numbered(&mut tree, &mut pages, 0..2000);
+    assert_eq!(tree.height, 3);
+    for rounds in [1, 1 << 24] {
+        pages.instant();
+        pages.coming += rounds - 1;
+        tree.put(&mut pages, &7_u32.to_be_bytes(), &[2; 90], |_| ());
+        pages.assert_versions(tree.root, tree.height);
+        tree.patch(&mut pages, &1900_u32.to_be_bytes(), 0, &[3]);
+        pages.assert_versions(tree.root, tree.height);
+    }
+}
+
 #[test]
 fn a_walk_reports_a_node_of_the_wrong_level() {
     let mut pages = Pages::new(1024, false);
     let mut tree = Tree::create(&mut pages);
     numbered(&mut tree, &mut pages, 0..20);
     let leaf = tree.leaf(&pages, b"").expect("everything is resident");
-    pages.edit(leaf, PageEdit::Init { kind: PageKind::Inner });
+    pages.edit(leaf.page, PageEdit::Init { kind: PageKind::Inner });
     let mut verdicts = Vec::new();
     let mut walk = tree.walk();
     while let Some(visited) = walk.next(&pages).expect("everything is resident") {

@@ -1,6 +1,6 @@
 //! Every node of a tree once, for the checker.
 
-use super::{Missing, PageNo, Tree, TreePages};
+use super::{Child, Missing, PageNo, Tree, TreePages};
 use crate::paged::node::{Node, NodeFault, check};
 
 /// A walk over all nodes: each before what is below it, in key order. It keeps its place where a page is missing, so
@@ -14,7 +14,7 @@ pub struct Walk {
 /// A node that its parent has named.
 #[derive(Clone, Debug)]
 struct Ahead {
-    number: PageNo,
+    child: Child,
     levels: u8,
     low: Vec<u8>,
     high: Option<Vec<u8>>,
@@ -38,7 +38,7 @@ pub struct Visited {
 impl Tree {
     /// A walk from the root.
     pub fn walk(&self) -> Walk {
-        let root = Ahead { number: self.root, levels: self.height, low: Vec::new(), high: None };
+        let root = Ahead { child: self.root, levels: self.height, low: Vec::new(), high: None };
         Walk { ahead: vec![root] }
     }
 }
@@ -46,25 +46,25 @@ impl Tree {
 impl Walk {
     /// The next node, or nothing after the last one.
     pub fn next<P: TreePages>(&mut self, pages: &P) -> Result<Option<Visited>, Missing> {
-        let Some(Ahead { number, .. }) = self.ahead.last() else {
+        let Some(Ahead { child, .. }) = self.ahead.last() else {
             return Ok(None);
         };
-        let page = pages.page(*number).ok_or(Missing(*number))?;
+        let page = pages.page(child.page).ok_or(Missing(*child))?;
         let here = self.ahead.pop().expect("there was a last one");
         let verdict = check(page).and_then(|()| here.check_place(Node::new(page)));
         if verdict.is_ok() && here.levels > 1 {
             self.descend(&here, Node::new(page));
         }
-        let Ahead { number, levels: level, low, high } = here;
-        Ok(Some(Visited { number, level, low, high, verdict }))
+        let Ahead { child, levels: level, low, high } = here;
+        Ok(Some(Visited { number: child.page, level, low, high, verdict }))
     }
 
     fn descend(&mut self, here: &Ahead, node: Node<'_>) {
         let mut high = here.high.clone();
         for at in (0..node.count()).rev() {
             let low = if at == 0 { here.low.clone() } else { node.key(at).to_vec() };
-            let (number, levels) = (node.child(at), here.levels - 1);
-            self.ahead.push(Ahead { number, levels, low: low.clone(), high });
+            let (child, levels) = (node.child(at), here.levels - 1);
+            self.ahead.push(Ahead { child, levels, low: low.clone(), high });
             high = Some(low);
         }
     }

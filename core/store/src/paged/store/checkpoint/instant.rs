@@ -50,7 +50,7 @@ impl<T: Copy> PagedStore<T> {
         let id = self.superblock.completed.id.next();
         let protection =
             if self.interval_is_logged { Protection::Log } else { Protection::Checkpoint };
-        let mut pages = self.space.pages.take_instant();
+        let (mut pages, map) = self.space.pages.take_instant(id);
         if self.options.write_order == WriteOrder::Sequential {
             pages.sort_unstable();
         }
@@ -70,10 +70,17 @@ impl<T: Copy> PagedStore<T> {
         self.job = Some(Job {
             step: Step::Log,
             step_began: self.now,
-            state: CheckpointState { id, position, chain, root: tree.root, height: tree.height },
+            state: CheckpointState {
+                id,
+                position,
+                chain,
+                root: tree.root,
+                height: tree.height,
+                map: Some(map),
+            },
             pages,
             next: 0,
-            encoder: ImageSetEncoder::new(id, self.superblock.layout.page),
+            encoder: ImageSetEncoder::new(self.superblock.seed(), id, self.superblock.layout.page),
             images: Vec::new(),
             images_offset: HEADER_BLOCK as u64,
             images_done: 0,

@@ -43,6 +43,8 @@ pub enum RestartFault {
     Record(Lsn),
     /// A page of the tree or the free map is damaged.
     Page(PageNo),
+    /// The pages of the free map are whole, and not those of the last completed checkpoint: a write was lost.
+    FreeMap,
     /// A transaction of the log finds no room.
     NoRoom,
 }
@@ -96,6 +98,12 @@ impl fmt::Display for RestartFault {
                     "the store has format version {version}, which is newer than this program"
                 )
             }
+            RestartFault::Superblock(SuperblockFault::TwoStores) => f.write_str(
+                "superblocks of two different stores stand here: format the device again, or overwrite those that are not this store's",
+            ),
+            RestartFault::FreeMap => f.write_str(
+                "a page of the free map is not the one that the last checkpoint wrote: a write was lost",
+            ),
             RestartFault::Superblock(SuperblockFault::Layout) => {
                 f.write_str("the superblock names impossible places")
             }

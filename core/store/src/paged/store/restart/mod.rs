@@ -19,13 +19,14 @@ use super::{Fault, PagedStore, Purpose};
 use crate::paged::api::{IoDone, OpError, Outbox, Target};
 use crate::paged::cache_frames;
 use crate::paged::contents::{Miss, Needs};
-use crate::paged::ids::{Lsn, PageNo};
+use crate::paged::ids::{Child, Lsn, PageNo, PageVersion};
 use crate::paged::image::Compressor;
 use crate::paged::layout::{LOG_HEADER, Layout, SUPERBLOCK, superblock_offsets};
 use crate::paged::log::{Group, GroupSettings, Log, Ring};
 use crate::paged::metrics::Metrics;
 use crate::paged::options::{LogMode, Options, Protection};
 use crate::paged::page::HEADER;
+use crate::paged::seed::Seed;
 use crate::paged::space::{Pages, Space};
 use crate::paged::superblock::Superblock;
 use crate::paged::throttle::Throttle;
@@ -132,12 +133,16 @@ impl<T: Copy> PagedStore<T> {
     /// A store of which nothing is known yet.
     pub(super) fn closed(now: Time, options: Options) -> PagedStore<T> {
         let layout = Layout::unknown();
-        let space = Space::new(Pages::new(layout, 1, 0), Tree { root: PageNo(0), height: 1 });
-        let ring = Ring::new(&layout, 0);
+        let space = Space::new(
+            Pages::new(layout, Seed::NONE, 1, 0),
+            Tree { root: Child::default(), height: 1 },
+        );
+        let superblock = Superblock::unknown(layout);
+        let ring = Ring::new(&superblock);
         PagedStore {
             options,
             now,
-            superblock: Superblock::unknown(layout),
+            superblock,
             space,
             log: Log::resume(ring, Lsn(0), Lsn(0), 0, Vec::new()),
             group: Group::new(group_settings(&options), Lsn(0), Lsn(0)),
@@ -291,7 +296,8 @@ impl<T: Copy> PagedStore<T> {
             unreachable!("superblocks are read first");
         };
         let (data_bytes, log_device) = (restart.data_bytes, restart.log_device_bytes);
-        let superblock = match Superblock::newest(&read) {
+        let found = read.iter().map(|bytes| Superblock::decode(bytes));
+        let superblock = match Superblock::newest(found) {
             Ok(superblock) => superblock,
             Err(fault) => {
                 self.give_up(RestartFault::Superblock(fault));
@@ -348,7 +354,9 @@ impl<T: Copy> PagedStore<T> {
         }
         let slots = cache_frames(self.options.old_versions_bytes(), layout.page);
         let tree = Tree { root: superblock.completed.root, height: superblock.completed.height };
-        self.space = Space::new(Pages::new(layout, frames, slots), tree);
+        let mut pages = Pages::new(layout, superblock.seed(), frames, slots);
+        pages.set_coming(superblock.completed.id.next());
+        self.space = Space::new(pages, tree);
         self.superblock = superblock;
     }
 
@@ -361,7 +369,9 @@ impl<T: Copy> PagedStore<T> {
         };
         let mut next = next;
         while next < layout.map_pages && self.loads.len() < 16 {
-            let begun = self.begin_load(Miss::Structure(layout.map_first.plus(next)), class);
+            // No parent names it: whether it is the right writing is asked of all of them together.
+            let page = Child { page: layout.map_first.plus(next), version: PageVersion::UNKNOWN };
+            let begun = self.begin_load(Miss::Structure(page), class);
             begun.expect("the cache has room for the free map");
             next += 1;
         }
@@ -372,6 +382,11 @@ impl<T: Copy> PagedStore<T> {
             return false;
         }
         restart.loads_done = 0;
+        let found = self.space.pages.take_map();
+        if self.superblock.completed.map.is_some_and(|wanted| wanted != found) {
+            self.give_up(RestartFault::FreeMap);
+            return false;
+        }
         for at in 0..layout.map_pages {
             let number = layout.map_first.plus(at);
             let first =
@@ -420,7 +435,9 @@ impl<T: Copy> PagedStore<T> {
     }
 
     fn resume_log(&mut self, head: Lsn, chain: u32, prefix: Vec<u8>, last_commit: Lsn) {
-        let ring = Ring::new(&self.superblock.layout, self.superblock.store_id);
+        // What is appended from here on is of this format, whatever stood there before.
+        self.superblock.seeded_from = self.superblock.seeded_from.min(head);
+        let ring = Ring::new(&self.superblock);
         self.log = Log::resume(ring, self.superblock.completed.position, head, chain, prefix);
         self.group = Group::new(group_settings(&self.options), head, last_commit);
         if self.options.log_mode != LogMode::None {

@@ -18,6 +18,7 @@ use crate::paged::layout::Layout;
 use crate::paged::log::{Kind as RecordKind, Record, Ring};
 use crate::paged::options::Protection;
 use crate::paged::page;
+use crate::paged::seed::Seed;
 use crate::paged::superblock::{Begun, Superblock};
 use loadline_device::Outcome;
 use std::collections::{BTreeMap, VecDeque};
@@ -51,6 +52,7 @@ enum Stage {
 pub(super) struct Physical {
     begun: Begun,
     layout: Layout,
+    seed: Seed,
     stage: Stage,
     /// Pieces of the recovery area that have come, by offset.
     arrived: BTreeMap<u64, Vec<u8>>,
@@ -70,7 +72,7 @@ impl Physical {
         let stage = match begun.protection {
             Protection::Checkpoint => Stage::Images { first: true, reader: None, next: 0 },
             Protection::Log => {
-                let ring = Ring::new(&superblock.layout, superblock.store_id);
+                let ring = Ring::new(superblock);
                 let from = superblock.completed;
                 Stage::Log(Box::new(Stream::new(ring, 0, from.position, from.chain)))
             }
@@ -82,6 +84,7 @@ impl Physical {
         Physical {
             begun,
             layout: superblock.layout,
+            seed: superblock.seed(),
             stage,
             arrived: BTreeMap::new(),
             restorer: Restorer::new(),
@@ -141,9 +144,11 @@ impl Physical {
         let first = *first;
         if reader.is_none() {
             let Some(block) = self.arrived.remove(&0) else { return Ok(false) };
-            let header = ImageSetHeader::decode(&block).map_err(RestartFault::Images)?;
+            let header = ImageSetHeader::decode(&block, self.seed).map_err(RestartFault::Images)?;
             let Begun { state, images, .. } = self.begun;
-            header.expect(state.id, self.layout.page, images).map_err(RestartFault::Images)?;
+            let expected =
+                header.expect(state.image_seed(self.seed), state.id, self.layout.page, images);
+            expected.map_err(RestartFault::Images)?;
             *reader = Some(ImageSetReader::new(header));
         }
         let reader = reader.as_mut().expect("it was just made");
@@ -158,7 +163,13 @@ impl Physical {
                 restored.map_err(|_| RestartFault::Image(number))?;
                 if !first {
                     let raw = image.content == crate::paged::image::Content::Data;
-                    push_home(&mut self.home, number, &bytes, raw, self.begun.state.id);
+                    push_home(
+                        &mut self.home,
+                        number,
+                        &bytes,
+                        raw,
+                        (self.seed, self.begun.state.id),
+                    );
                 }
             }
             let Some((offset, _)) = self.arrived.first_key_value() else { break };
@@ -247,7 +258,7 @@ impl Physical {
     /// Turns the collected pages into runs.
     fn collect(&mut self) {
         for (number, (bytes, raw)) in std::mem::take(&mut self.pages) {
-            push_home(&mut self.home, number, &bytes, raw, self.begun.state.id);
+            push_home(&mut self.home, number, &bytes, raw, (self.seed, self.begun.state.id));
         }
     }
 }
@@ -258,7 +269,7 @@ fn push_home(
     number: PageNo,
     bytes: &[u8],
     raw: bool,
-    id: CheckpointId,
+    (seed, id): (Seed, CheckpointId),
 ) {
     let joins = home.back().is_some_and(|(first, run)| {
         let pages = run.len() / bytes.len();
@@ -271,6 +282,6 @@ fn push_home(
     let at = run.len();
     run.extend_from_slice(bytes);
     if !raw {
-        page::seal(&mut run[at..], id);
+        page::seal(&mut run[at..], seed, id);
     }
 }

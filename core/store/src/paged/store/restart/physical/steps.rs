@@ -175,6 +175,7 @@ impl<T: Copy> PagedStore<T> {
         (marker.completed, marker.begun) = (state, None);
         self.superblock = marker;
         self.space.tree = Tree { root: state.root, height: state.height };
+        self.space.pages.set_coming(state.id.next());
         for offset in marker_offsets(&marker) {
             let bytes = marker.encode();
             assert_eq!(bytes.len() as u64, SUPERBLOCK, "a superblock has its size");

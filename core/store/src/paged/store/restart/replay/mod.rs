@@ -177,7 +177,7 @@ impl Replay {
 impl<T: Copy> PagedStore<T> {
     pub(super) fn begin_replay(&mut self) {
         let completed = self.superblock.completed;
-        let ring = Ring::new(&self.superblock.layout, self.superblock.store_id);
+        let ring = Ring::new(&self.superblock);
         let restart = self.restarting();
         restart.replayed = (completed.position, completed.chain);
         restart.phase =
