@@ -441,6 +441,9 @@ pub(crate) struct RotArgs {
 pub(crate) struct ServeCommand {
     #[command(flatten)]
     pub(crate) node: node::config::ServeArgs,
+    /// Make stores of the disks of a new node that hold nothing
+    #[arg(long)]
+    pub(crate) format_empty: bool,
     /// What is logged: error, warn, info, debug, or by part, as in `info,loadline_host=debug`
     #[arg(long, value_name = "FILTER")]
     pub(crate) log: Option<String>,

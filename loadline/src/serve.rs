@@ -17,7 +17,7 @@ pub(crate) fn carry_out(command: ServeCommand) -> Result<(), Failure> {
     std::fs::create_dir_all(&config.dir).map_err(|error| {
         Failure::Environment(format!("{}: cannot be made: {error}", config.dir.display()))
     })?;
-    let mut engine = Engine::start(of_engine(config)).map_err(failure)?;
+    let mut engine = Engine::start(of_engine(config, command.format_empty)).map_err(failure)?;
     tracing::info!("ready");
     engine.run();
     Ok(())
@@ -25,15 +25,17 @@ pub(crate) fn carry_out(command: ServeCommand) -> Result<(), Failure> {
 
 fn failure(error: BootError) -> Failure {
     match error {
-        BootError::NoDisks | BootError::Setting(_) | BootError::Image(..) => {
-            Failure::Input(error.to_string())
-        }
+        BootError::NoDisks
+        | BootError::Empty(_)
+        | BootError::Holds(..)
+        | BootError::Setting(_)
+        | BootError::Image(..) => Failure::Input(error.to_string()),
         BootError::Stopped => Failure::Interrupted(error.to_string()),
         _ => Failure::Environment(error.to_string()),
     }
 }
 
-fn of_engine(config: NodeConfig) -> EngineConfig {
+fn of_engine(config: NodeConfig, format_empty: bool) -> EngineConfig {
     let nbd = [ListenAt::Unix(config.nbd_unix)].into_iter();
     EngineConfig {
         disks: config
@@ -62,6 +64,7 @@ fn of_engine(config: NodeConfig) -> EngineConfig {
         direct: config.direct,
         backend: config.backend,
         stop_on_signals: true,
+        format_empty,
     }
 }
 

@@ -2,15 +2,12 @@
 
 use crate::cli::{FormatArgs, ProtectionArg, StoreCommand};
 use crate::failure::Failure;
-use crate::inspect::Files;
 use crate::show;
 use loadline_base::Bytes;
-use loadline_host::write_new_store;
-use loadline_store::paged::check::ReadAt;
+use loadline_host::{Holding, write_new_store};
 use loadline_store::paged::ids::PageSize;
-use loadline_store::paged::inspect::Inspector;
-use loadline_store::paged::layout::{LOG_HEADER, SUPERBLOCK};
-use loadline_store::paged::{Format, FormatError, Protection, Target, format};
+use loadline_store::paged::layout::LOG_HEADER;
+use loadline_store::paged::{Format, FormatError, Protection, format};
 use serde_json::json;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -50,18 +47,11 @@ fn refuse_used(path: &Path) -> Result<(), Failure> {
     if !path.exists() {
         return Ok(());
     }
-    let files = Files::open(path, None)?;
-    let refused = |what: &str| {
-        Err(Failure::Input(format!("{}: {what}; --force overwrites it", path.display())))
-    };
-    if Inspector::open(&files).is_ok() {
-        return refused("holds a store");
-    }
-    let size = files.size(Target::Data).unwrap_or(0);
-    let mut head = vec![0; size.min(SUPERBLOCK) as usize];
-    match !files.read_at(Target::Data, 0, &mut head) || head.iter().any(|byte| *byte != 0) {
-        true => refused("holds something else"),
-        false => Ok(()),
+    let shown = path.display();
+    match Holding::of(path) {
+        Ok(Holding::Nothing) => Ok(()),
+        Ok(other) => Err(Failure::Input(format!("{shown}: holds {other}; --force overwrites it"))),
+        Err(error) => Err(Failure::Environment(format!("{shown}: cannot be read: {error}"))),
     }
 }
 

@@ -66,7 +66,7 @@ fn what_is_no_store_or_a_damaged_one_is_told_in_one_sentence() {
         folder,
         "store format a --size 64MiB",
         2,
-        "a: holds something else; --force overwrites it",
+        "a: holds something that is no store; --force overwrites it",
     );
     check(folder, "store format a --size 64MiB --force", 0, "a store");
     check(folder, "store format a", 2, "a: holds a store; --force overwrites it");

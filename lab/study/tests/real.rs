@@ -1,4 +1,9 @@
-//! Tiny studies on real files: from inputs to results, what is left behind, and what is refused. No speed is asserted.
+//! Tiny studies on real files and devices: from inputs to results, what is left behind, and what is refused. No speed is asserted.
+
+#![expect(clippy::disallowed_methods, reason = "loop devices are made by another process")]
+
+#[path = "../../../worlds/host/tests/support/loop_devices.rs"]
+mod loop_devices;
 
 use loadline_study::{
     ClientKind, HostPlace, Inputs, Library, Order, Override, Place, RealDisks, RunFacts, RunFolder,
@@ -76,6 +81,33 @@ fn a_tiny_study_runs_on_real_files_and_leaves_none() {
 
     let again = open(out.path(), order()).unwrap();
     assert!(again.missing().is_empty(), "what is recorded is not run again");
+}
+
+/// Every second setup on devices failed: its node found what the first one had written and refused to start.
+#[test]
+fn setups_follow_each_other_on_devices_and_leave_them_empty() {
+    let (disks, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let Some(devices) = loop_devices::LoopDevices::new(disks.path(), 4, 96) else { return };
+    let on = || RealDisks::Devices(devices.paths.iter().map(Into::into).collect());
+    let setups = "WPQ(BST),WPQ(Def)";
+    let result = run(out.path(), order(inputs(on(), ClientKind::Own, &[]), setups));
+    assert_eq!(result.setups.len(), 2);
+    for setup in &result.setups {
+        assert!(setup.recovery.as_ref().is_some_and(|recovery| recovery.objects > 0));
+    }
+    // They are empty again, or this would be refused.
+    let out = tempfile::tempdir().unwrap();
+    let result = run(out.path(), order(inputs(on(), ClientKind::Own, &[]), "baseline"));
+    assert!(result.setups[0].client.iops > 0.0);
+    std::fs::File::options()
+        .write(true)
+        .open(&devices.paths[2])
+        .and_then(|file| std::os::unix::fs::FileExt::write_all_at(&file, &[1], (96 << 20) - 1))
+        .unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let refused = open(out.path(), order(inputs(on(), ClientKind::Own, &[]), "baseline"));
+    let refused = refused.err().expect("a device holds something").to_string();
+    assert!(refused.contains("holds something that is no store; --overwrite"), "{refused}");
 }
 
 /// Where fio has no nbd engine, asking for it is refused before anything is written.

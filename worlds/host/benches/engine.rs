@@ -208,6 +208,7 @@ fn config(folder: &Path, cache_mib: u64, scheduler: &str) -> EngineConfig {
         direct: Direct::Auto,
         backend: BackendChoice::default(),
         stop_on_signals: false,
+        format_empty: false,
     }
 }
 

@@ -15,7 +15,8 @@ mod new_store;
 
 pub use clock::Clock;
 pub use disk::{
-    Direct, DiskKind, DiskMode, DiskOpen, DiskOpenError, DiskProblem, DriveFacts, OpenedDisk,
+    Direct, DiskKind, DiskMode, DiskOpen, DiskOpenError, DiskProblem, DriveFacts, Holding,
+    OpenedDisk, wipe_ends,
 };
 pub use engine::{
     BootError, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectModes,

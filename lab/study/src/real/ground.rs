@@ -4,10 +4,10 @@
 use super::work::RealWork;
 use crate::place::{HostPlace, RealDisks};
 use loadline_base::Bytes;
-use loadline_host::write_empty_store;
+use loadline_host::{Holding, wipe_ends, write_empty_store};
 use rustix::fs::{FlockOperation, flock, statvfs};
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
@@ -15,9 +15,6 @@ use std::path::{Path, PathBuf};
 const FOLDER: &str = "loadline-study";
 /// A file in it that says whose it is. A running study holds a lock on it.
 const MARK: &str = "made-by-loadline-study";
-
-/// A device whose beginning holds nothing but zeros holds no file system, no partitions and no store.
-const BLANK: usize = 1 << 20;
 
 /// Room that stays free for the system, and for what the file system itself needs.
 const SPARE: Bytes = Bytes::from_mib(256);
@@ -120,17 +117,11 @@ fn check_device(device: &Path, work: &RealWork, overwrite: bool) -> Result<(), S
         let wanted = work.osd_size;
         return Err(format!("{shown} has {size} and an OSD of this study needs {wanted}"));
     }
-    if !overwrite && !is_blank(&mut file).map_err(cannot)? {
-        return Err(format!("{shown} holds data; --overwrite lets the study destroy it"));
+    let holding = Holding::of(device).map_err(cannot)?;
+    if !overwrite && holding != Holding::Nothing {
+        return Err(format!("{shown} holds {holding}; --overwrite lets the study destroy it"));
     }
     Ok(())
-}
-
-fn is_blank(file: &mut File) -> io::Result<bool> {
-    let mut head = vec![0; BLANK];
-    file.seek(SeekFrom::Start(0))?;
-    file.read_exact(&mut head)?;
-    Ok(head.iter().all(|byte| *byte == 0))
 }
 
 /// Where a run keeps its files and sockets. Devices are locked one by one, so each process has a folder of its own for them.
@@ -195,16 +186,10 @@ impl Drop for Ground {
         }
         if !self.make_files {
             for device in &self.disks {
-                let _ = wipe(device);
+                // So that the next run finds the device empty, as this one did.
+                let _ = wipe_ends(device);
             }
         }
         let _ = fs::remove_dir_all(&self.folder);
     }
-}
-
-/// So that the next run finds the device blank, as this one did.
-fn wipe(device: &Path) -> io::Result<()> {
-    let mut file = File::options().write(true).open(device)?;
-    file.write_all(&vec![0; BLANK])?;
-    file.sync_all()
 }

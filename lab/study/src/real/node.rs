@@ -112,5 +112,6 @@ fn config(
         direct: Direct::Auto,
         backend: BackendChoice::default(),
         stop_on_signals: false,
+        format_empty: false,
     }
 }

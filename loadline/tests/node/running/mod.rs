@@ -1,6 +1,7 @@
 //! Every command against a node that runs: what it does, and what it refuses.
 
 mod clients;
+mod devices;
 mod disks;
 mod node;
 mod pools_and_images;

@@ -43,6 +43,11 @@ impl Node {
         self.serve(&["--config", "node.toml"]);
     }
 
+    /// Starts it with these flags alone.
+    pub(super) fn start_with(&mut self, flags: &[&str]) {
+        self.serve(flags);
+    }
+
     fn serve(&mut self, flags: &[&str]) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
         command.arg("serve").args(flags);
@@ -56,6 +61,12 @@ impl Node {
         self.done(&["stop"], "the node stops");
         let status = self.process.take().unwrap().wait().unwrap();
         assert!(status.success(), "{status}");
+    }
+
+    /// Ends it as a power cut would, but for what the kernel has already.
+    pub(super) fn kill(&mut self) {
+        let mut process = self.process.take().unwrap();
+        process.kill().and_then(|()| process.wait()).expect("a child can be killed");
     }
 
     pub(super) fn folder(&self) -> &Path {

@@ -1,10 +1,12 @@
 //! A disk of this machine: what one asks for when opening it, what one gets, and what may be wrong.
 
 mod facts;
+mod holding;
 mod open;
 mod problem;
 
 pub use facts::DriveFacts;
+pub use holding::{Holding, wipe_ends};
 use loadline_base::Bytes;
 pub use problem::{DiskOpenError, DiskProblem};
 use rustix::fs::{FlockOperation, flock};

@@ -15,8 +15,8 @@ use super::terms::Told;
 use super::timers::{Due, Timers};
 use super::{Engine, Mail, Speaks};
 use crate::{
-    BackendChoice, Direct, DiskOpen, DiskOpenError, ListenAt, ListenError, Loop, LoopError,
-    LoopOptions, OpenedDisk, write_new_store,
+    BackendChoice, Direct, DiskOpen, DiskOpenError, Holding, ListenAt, ListenError, Loop,
+    LoopError, LoopOptions, OpenedDisk, write_new_store,
 };
 use loadline_base::{Bytes, Span};
 use loadline_cluster::settings::{Change, DriveLimits, Refused};
@@ -74,6 +74,8 @@ pub struct EngineConfig {
     pub backend: BackendChoice,
     /// Whether SIGTERM and SIGINT stop the node.
     pub stop_on_signals: bool,
+    /// Whether disks that hold nothing are made stores, where no disk belongs to a cluster yet.
+    pub format_empty: bool,
 }
 
 /// One OSD's disk.
@@ -103,6 +105,16 @@ pub enum BootError {
     /// No disk at all is there.
     #[error("none of the node's disks is there: say --osds to make some, or where they are")]
     NoDisks,
+    /// Disks of a node that is to begin hold nothing, and nobody said that they may be written.
+    #[error(
+        "{0} holds nothing: `loadline store format {0}` makes it a store, and `loadline serve --format-empty` does so with every empty disk of a new node"
+    )]
+    Empty(String),
+    /// No disk holds a store, and this one holds something else.
+    #[error(
+        "{0} holds {1} and is left alone: name another disk, or let `loadline store format --force {0}` write over it"
+    )]
+    Holds(String, Holding),
     /// A new disk cannot be written.
     #[error("{0}: a new store cannot be written there: {1}")]
     Format(PathBuf, io::Error),
@@ -188,13 +200,29 @@ impl Engine {
         }
         let (there, missing): (Vec<usize>, Vec<usize>) =
             (0..specs.len()).partition(|number| specs[*number].path.exists());
-        for number in there {
-            let DiskSpec { path, size } = specs[number].clone();
-            let open = DiskOpen { size, direct: self.config.direct, ..DiskOpen::existing(path) };
-            self.use_disk(number, open.open()?)?;
+        // What cannot be looked at says so when it is opened.
+        let holding = |number: usize| (number, Holding::of(&specs[number].path).ok());
+        let (empty, there): (Vec<_>, Vec<_>) = there
+            .into_iter()
+            .map(holding)
+            .partition(|(_, holding)| *holding == Some(Holding::Nothing));
+        let has_store = there.iter().any(|(_, holding)| *holding == Some(Holding::Store));
+        for (number, holding) in there {
+            let DiskSpec { path, .. } = &specs[number];
+            if let Some(other @ Holding::Other(_)) = holding {
+                if !has_store {
+                    return Err(BootError::Holds(path.display().to_string(), other));
+                }
+                let osd = OsdId::from(number);
+                tracing::warn!(%osd, path = %path.display(), "the disk holds {other} and is left alone");
+            }
+            self.use_disk(number, self.open_existing(&specs[number])?)?;
         }
         self.run_until(|engine| !engine.cluster.is_opening())?;
         let makes = self.cluster.holds_nothing();
+        for (number, _) in empty {
+            self.use_empty(number, &specs[number], makes)?;
+        }
         for number in missing {
             let osd = OsdId::from(number);
             if makes && specs[number].size.is_some() {
@@ -208,6 +236,26 @@ impl Engine {
             return Err(BootError::NoDisks);
         }
         self.run_until(|engine| !engine.cluster.is_opening())
+    }
+
+    fn open_existing(&self, spec: &DiskSpec) -> Result<OpenedDisk, DiskOpenError> {
+        let DiskSpec { path, size } = spec.clone();
+        DiskOpen { size, direct: self.config.direct, ..DiskOpen::existing(path) }.open()
+    }
+
+    /// A disk that holds nothing: part of a new node, if somebody said so; in a node that has data a disk that was lost.
+    fn use_empty(&mut self, number: usize, spec: &DiskSpec, makes: bool) -> Result<(), BootError> {
+        if makes && !self.config.format_empty {
+            return Err(BootError::Empty(spec.path.display().to_string()));
+        }
+        let opened = self.open_existing(spec)?;
+        if makes {
+            write_store(&spec.path, opened.size(), self.config.protection)?;
+        } else {
+            let (osd, path) = (OsdId::from(number), spec.path.display());
+            tracing::warn!(%osd, %path, "the disk holds nothing: `loadline osd replace {osd} {path}` lets the others fill it");
+        }
+        self.use_disk(number, opened)
     }
 
     fn use_disk(&mut self, number: usize, opened: OpenedDisk) -> Result<(), BootError> {

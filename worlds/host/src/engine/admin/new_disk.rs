@@ -8,19 +8,13 @@ use super::{Outcome, Ticket, osds::size_of};
 use crate::admin::api::{Added, Answer, OsdAsked, Refusal};
 use crate::engine::boot::write_store;
 use crate::engine::{Engine, Mail};
-use crate::{Direct, DiskOpen, DiskOpenError, DiskProblem, OpenedDisk};
+use crate::{Direct, DiskOpen, DiskOpenError, DiskProblem, Holding, OpenedDisk};
 use loadline_base::Bytes;
 use loadline_cluster::OsdState;
 use loadline_osd::{OsdId, OsdSet};
 use loadline_store::paged::Protection;
-use loadline_store::paged::superblock::MAGIC;
-use std::fs::File;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-/// How much of a disk must be zeros so that it is taken for an empty one: what other systems write at a disk's beginning
-/// lies before it.
-const LOOKED_AT: usize = 1 << 20;
 
 /// What is wanted of a disk.
 #[derive(Clone, Copy, Debug)]
@@ -271,19 +265,15 @@ fn open(
 
 /// Whether a disk holds nothing. What holds something that is no store is refused.
 fn is_empty(path: &Path) -> Result<bool, Refusal> {
-    let mut start = vec![0; LOOKED_AT];
-    let read = File::open(path).and_then(|file| file.read_exact_at(&mut start, 0));
-    read.map_err(|error| Refusal::bad(format!("{}: cannot be read: {error}", path.display())))?;
-    if start.starts_with(&MAGIC) {
-        return Ok(false);
-    }
-    match start.iter().all(|byte| *byte == 0) {
-        true => Ok(true),
-        false => Err(Refusal::conflict(format!(
-            "{} holds something that is no store, and is left alone",
-            path.display()
-        ))
-        .wants("a path where nothing is, or a disk that begins with 1 MiB of zeros")),
+    let shown = path.display();
+    match Holding::of(path) {
+        Ok(Holding::Nothing) => Ok(true),
+        Ok(Holding::Store) => Ok(false),
+        Ok(other) => Err(Refusal::conflict(format!("{shown} holds {other}, and is left alone"))
+            .wants(format!(
+                "a path where nothing is, or a disk whose first and last MiB are zeros; `loadline store format --force {shown}` writes over it"
+            ))),
+        Err(error) => Err(Refusal::bad(format!("{shown}: cannot be read: {error}"))),
     }
 }
 
