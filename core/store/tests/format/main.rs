@@ -3,8 +3,10 @@
 
 mod check;
 mod disk_format;
+mod earlier_lives;
 mod feed;
 mod inspect;
+mod lost_writes;
 mod parsers;
 mod sample;
 mod upgrade;

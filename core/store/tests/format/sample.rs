@@ -9,6 +9,7 @@ use loadline_store::paged::{
     Payload, Protection, Target, format,
 };
 use loadline_store::{CollectionId, ObjectNo, Version};
+use std::collections::BTreeMap;
 
 /// Bytes of the data device.
 pub(crate) const DATA: u64 = 16 << 20;
@@ -62,6 +63,8 @@ pub(crate) struct Sample {
     pub(crate) disks: Disks,
     /// What the last flush has made durable, where somebody wants to know.
     pub(crate) durable: Option<Disks>,
+    /// What each page of the data device held before it was last written, where somebody wants to know.
+    pub(crate) before: Option<BTreeMap<u64, Vec<u8>>>,
     out: Outbox<u64>,
     now: Time,
 }
@@ -91,7 +94,7 @@ impl Sample {
         let log = disks.log.as_ref().map(|log| Bytes::new(log.len() as u64));
         let data = Bytes::new(disks.data.len() as u64);
         let store = PagedStore::open(Time::ZERO, options, data, log, &mut out);
-        Sample { store, disks, durable: None, out, now: Time::ZERO }
+        Sample { store, disks, durable: None, before: None, out, now: Time::ZERO }
     }
 
     /// Carries a request out, or lets time pass if there is none.
@@ -107,7 +110,14 @@ impl Sample {
             io.request.offset as usize..(io.request.offset + io.request.length.get()) as usize;
         match io.request.kind {
             Kind::Read => data = device[range].to_vec(),
-            Kind::Write => device[range].copy_from_slice(&data),
+            Kind::Write => {
+                if let Some(before) = self.before.as_mut().filter(|_| io.target == Target::Data) {
+                    let pages = range.clone().step_by(4096);
+                    before
+                        .extend(pages.map(|at| (at as u64 / 4096, device[at..at + 4096].to_vec())));
+                }
+                device[range].copy_from_slice(&data);
+            }
             Kind::Discard => device[range].fill(0xdd),
             Kind::Flush => {
                 let disks = &self.disks;
