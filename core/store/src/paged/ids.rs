@@ -99,6 +99,11 @@ impl Child {
     /// Pages that a number has room for.
     pub const PAGES_MAX: u64 = 1 << Child::PAGE_BITS;
 
+    /// A page of which nobody knows the version.
+    pub const fn of_any_version(page: PageNo) -> Child {
+        Child { page, version: PageVersion::UNKNOWN }
+    }
+
     /// The number that is on disk.
     #[inline]
     pub const fn bits(self) -> u64 {

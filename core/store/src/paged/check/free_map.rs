@@ -4,7 +4,7 @@ use super::finding::Finding;
 use super::{ReadAt, Report, offset};
 use crate::paged::api::Target;
 use crate::paged::edit::PageEdit;
-use crate::paged::ids::{Child, PageNo, PageVersion};
+use crate::paged::ids::{Child, PageNo};
 use crate::paged::layout::bits_per_map_page;
 use crate::paged::page::{self, HEADER, PageKind, Stamp};
 use crate::paged::superblock::Superblock;
@@ -68,7 +68,7 @@ fn load(
     if !devices.read_at(Target::Data, offset, bytes) {
         return Err(Finding::Unreadable { target: Target::Data, offset });
     }
-    let wanted = Child { page: number, version: PageVersion::UNKNOWN };
+    let wanted = Child::of_any_version(number);
     let kind = page::verify(bytes, superblock.seed(), wanted);
     let kind = kind.map_err(|fault| Finding::Page { page: number, offset, fault })?;
     if kind != PageKind::FreeMap {

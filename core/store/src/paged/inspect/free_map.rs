@@ -1,7 +1,7 @@
 //! The free map: how much is free, and in which runs.
 
 use super::{Inspector, Part, Trouble, Value};
-use crate::paged::ids::{Child, PageNo, PageVersion};
+use crate::paged::ids::{Child, PageNo};
 use crate::paged::layout::bits_per_map_page;
 use crate::paged::page::{self, HEADER};
 
@@ -19,7 +19,7 @@ impl Inspector<'_> {
         for at in 0..layout.map_pages {
             let number = layout.map_first.plus(at);
             let bytes = self.page_bytes(number)?;
-            let wanted = Child { page: number, version: PageVersion::UNKNOWN };
+            let wanted = Child::of_any_version(number);
             page::verify(&bytes, self.superblock.seed(), wanted)
                 .map_err(|fault| Trouble::Page(number, fault))?;
             let first = layout.pages_first.0 + at * per_page;

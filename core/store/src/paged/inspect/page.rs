@@ -1,7 +1,7 @@
 //! One page: its header and cells, or its bytes.
 
 use super::{Body, Inspector, Part, Trouble, Value, describe};
-use crate::paged::ids::{Child, PageNo, PageVersion};
+use crate::paged::ids::{Child, PageNo};
 use crate::paged::node::{self, Node};
 use crate::paged::page::{self, PageFault, PageKind};
 
@@ -9,7 +9,7 @@ impl Inspector<'_> {
     /// What a page holds. A page of object data has no header and shows as bytes; so does a damaged one.
     pub fn page(&self, number: PageNo) -> Result<Vec<Part>, Trouble> {
         let bytes = self.page_bytes(number)?;
-        let wanted = Child { page: number, version: PageVersion::UNKNOWN };
+        let wanted = Child::of_any_version(number);
         let verdict = page::verify(&bytes, self.superblock.seed(), wanted);
         let offset = self.superblock.layout.page.offset(number);
         let words = match verdict {

@@ -154,9 +154,8 @@ fn an_earlier_stores_proof_of_durability_says_nothing_to_the_next_store() {
         log.append(Kind::Transaction, &[body; 400]);
         drain(&mut log, &mut device);
     }
-    let proof_in = |ring: Ring| {
-        ProofSearch::new(&ring, Lsn(0)).go_on(Lsn(0), &device[RING.offset as usize..])
-    };
+    let proof_in =
+        |ring: Ring| ProofSearch::new(&ring, Lsn(0)).go_on(Lsn(0), &device[RING.offset as usize..]);
     let next = Ring { store_id: 10, seed: Seed::of(10), ..RING };
     assert_eq!(proof_in(RING), ProofFound::Yes);
     assert_ne!(proof_in(next), ProofFound::Yes);

@@ -59,7 +59,8 @@ impl RestartFault {
             | RestartFault::LogEnds(_)
             | RestartFault::LogDamaged(_)
             | RestartFault::Record(_)
-            | RestartFault::Page(_) => true,
+            | RestartFault::Page(_)
+            | RestartFault::FreeMap => true,
             RestartFault::Superblock(_)
             | RestartFault::Size { .. }
             | RestartFault::LogDevice

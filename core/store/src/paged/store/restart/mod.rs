@@ -19,7 +19,7 @@ use super::{Fault, PagedStore, Purpose};
 use crate::paged::api::{IoDone, OpError, Outbox, Target};
 use crate::paged::cache_frames;
 use crate::paged::contents::{Miss, Needs};
-use crate::paged::ids::{Child, Lsn, PageNo, PageVersion};
+use crate::paged::ids::{Child, Lsn, PageNo};
 use crate::paged::image::Compressor;
 use crate::paged::layout::{LOG_HEADER, Layout, SUPERBLOCK, superblock_offsets};
 use crate::paged::log::{Group, GroupSettings, Log, Ring};
@@ -133,10 +133,8 @@ impl<T: Copy> PagedStore<T> {
     /// A store of which nothing is known yet.
     pub(super) fn closed(now: Time, options: Options) -> PagedStore<T> {
         let layout = Layout::unknown();
-        let space = Space::new(
-            Pages::new(layout, Seed::NONE, 1, 0),
-            Tree { root: Child::default(), height: 1 },
-        );
+        let tree = Tree { root: Child::default(), height: 1 };
+        let space = Space::new(Pages::new(layout, Seed::NONE, 1, 0), tree);
         let superblock = Superblock::unknown(layout);
         let ring = Ring::new(&superblock);
         PagedStore {
@@ -370,7 +368,7 @@ impl<T: Copy> PagedStore<T> {
         let mut next = next;
         while next < layout.map_pages && self.loads.len() < 16 {
             // No parent names it: whether it is the right writing is asked of all of them together.
-            let page = Child { page: layout.map_first.plus(next), version: PageVersion::UNKNOWN };
+            let page = Child::of_any_version(layout.map_first.plus(next));
             let begun = self.begin_load(Miss::Structure(page), class);
             begun.expect("the cache has room for the free map");
             next += 1;
