@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::show;
 use loadline_sim::Disks;
-use loadline_sim::soak::{Counts, Outcome, Replay, Row, run, shrink, tell};
+use loadline_sim::soak::{Counts, FaultKind, Outcome, Replay, Row, run, shrink, tell};
 use loadline_study::Stopwatch;
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -195,9 +195,10 @@ fn report(counts: &Counts, args: &SoakArgs) -> Result<(), Failure> {
         line("power cuts", counts.cuts),
         line("kills", counts.kills),
         line("restarts judged", counts.restarts),
-        line("faults injected", counts.faults),
+        line("faults injected", counts.faults.total()),
         line("stores given up for damage", counts.refusals),
     ];
+    rows.extend(FaultKind::ALL.map(|kind| line(&format!("fault: {kind}"), counts.faults.of(kind))));
     rows.extend(Row::ALL.map(|row| line(&format!("row: {row}"), counts.rows.of(row))));
     show::text(&show::table(["", "count"], &[], &rows))
 }
@@ -206,6 +207,8 @@ fn in_json(counts: &Counts, seed: u64) -> Value {
     let ops = &counts.ops;
     let rows: serde_json::Map<String, Value> =
         Row::ALL.iter().map(|row| (row.name().to_owned(), counts.rows.of(*row).into())).collect();
+    let of = |kind: FaultKind| (kind.name().to_owned(), counts.faults.of(kind).into());
+    let faults: serde_json::Map<String, Value> = FaultKind::ALL.map(of).into_iter().collect();
     json!({
         "seed": seed,
         "seeds": counts.seeds,
@@ -222,7 +225,7 @@ fn in_json(counts: &Counts, seed: u64) -> Value {
         "cuts": counts.cuts,
         "kills": counts.kills,
         "restarts": counts.restarts,
-        "faults": counts.faults,
+        "faults": faults,
         "refusals": counts.refusals,
         "rows": rows,
     })

@@ -24,6 +24,10 @@ pub struct FaultCounts {
     pub failed_writes: u64,
     /// Writes that were sent elsewhere.
     pub misdirected_writes: u64,
+    /// Writes that were answered and never done.
+    pub lost_writes: u64,
+    /// Requests that were never answered.
+    pub hung_requests: u64,
     /// Requests that were ended because their duration limit had passed.
     pub over_limit: u64,
     /// Flushes that were made to fail.
@@ -41,6 +45,8 @@ pub(super) enum Fate {
     Fails,
     /// Ended because its duration limit had passed.
     OverLimit,
+    /// Answered as if it had been done, and not done.
+    Lost,
 }
 
 /// The faults that are still to come.
@@ -52,6 +58,7 @@ pub(super) struct FaultPlan {
     /// By the write's number, as the two below.
     failing_writes: BTreeSet<u64>,
     misdirected_writes: BTreeMap<u64, u64>,
+    lost_writes: BTreeSet<u64>,
     flushes: u64,
     failing_flushes: BTreeSet<u64>,
 }
@@ -72,6 +79,11 @@ impl FaultPlan {
         self.misdirected_writes.insert(self.writes + nth, to);
     }
 
+    pub(super) fn lose_write(&mut self, nth: u64) {
+        assert!(nth > 0, "the next write is number 1");
+        self.lost_writes.insert(self.writes + nth);
+    }
+
     pub(super) fn fail_flush(&mut self, nth: u64) {
         assert!(nth > 0, "the next flush is number 1");
         self.failing_flushes.insert(self.flushes + nth);
@@ -83,6 +95,10 @@ impl FaultPlan {
             Kind::Read => (self.read_fails(&range), range),
             Kind::Write => {
                 self.writes += 1;
+                if self.lost_writes.remove(&self.writes) {
+                    self.counts.lost_writes += 1;
+                    return (Fate::Lost, range);
+                }
                 (self.write_fails(), self.place_of_write(range))
             }
             Kind::Flush => {

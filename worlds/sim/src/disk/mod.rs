@@ -35,12 +35,17 @@
 //!
 //! **Rot** flips bits at rest, in every copy of a sector that the disk has: cached, flushed and in doubt. It is not
 //! reported. **A misdirected write** is answered with `Done` but stands at another place, whose content it destroys.
+//! **A lost write** is answered with `Done` and was never done; no flush and no cut brings it.
 //!
-//! **Between two lives** a disk may be copied onto one of another size.
+//! **A slow disk** answers nothing for seconds and then all of it: a drive that tries again and again, a full file system
+//! until there is room. **A request that hangs** is not answered while the power is on and the process lives. Either may have
+//! happened or not when one of the two ends.
 //!
-//! **Never happens:** a flushed write is lost or changed without a fault that a test asked for; a read returns
-//! another sector than was asked for; a sector holds bytes that nobody wrote, unless it rotted; a request is answered
-//! twice, or not at all while the power is on.
+//! **Between two lives** a disk may be copied onto one of another size, or be put back as it was earlier.
+//!
+//! **Never happens** unless a test asked for it: a flushed write is lost or changed; a read returns another sector than was
+//! asked for; a sector holds bytes that nobody wrote; a request is not answered while the power is on; the size changes.
+//! And never at all: a request is answered twice.
 //!
 //! **A request that is ended for its duration limit** is carried out like one that fails, and answered with `OverLimit`:
 //! a read returns nothing, a write has changed some of its sectors. Only a share that a test asked for ends so; otherwise

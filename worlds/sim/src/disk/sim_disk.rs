@@ -24,6 +24,12 @@ pub struct SimDisk {
     in_flight: Slots<InFlight>,
     /// What is due when; equal times in random order.
     due: BinaryHeap<Reverse<(Time, u32, SlotId)>>,
+    /// What is never answered.
+    hung: Vec<SlotId>,
+    /// The next request is never answered.
+    hangs_next: bool,
+    /// Nothing is answered before this time.
+    held_until: Time,
     submitted: u64,
     /// Share of the requests with a duration limit that are ended for it.
     over_limit_percent: u8,
@@ -68,6 +74,9 @@ impl SimDisk {
             traffics: Traffics::default(),
             in_flight: Slots::new(),
             due: BinaryHeap::new(),
+            hung: Vec::new(),
+            hangs_next: false,
+            held_until: Time::ZERO,
             submitted: 0,
             over_limit_percent: 0,
             written: None,
@@ -118,7 +127,12 @@ impl SimDisk {
             fate,
             covers_before: self.contents.next_write(),
         });
-        let due = self.station.due(now, request.kind, request.length);
+        if std::mem::take(&mut self.hangs_next) {
+            self.faults.counts.hung_requests += 1;
+            self.hung.push(slot);
+            return;
+        }
+        let due = self.station.due(now, request.kind, request.length).max(self.held_until);
         self.due.push(Reverse((due, self.rng.next_u64() as u32, slot)));
     }
 
@@ -149,6 +163,7 @@ impl SimDisk {
         for request in self.drop_in_flight() {
             let write = self.contents.next_write() + request.number;
             match request.kind {
+                _ if request.fate == Fate::Lost => {}
                 Kind::Write => {
                     in_flight.extend(Version::of_write(write, request.range.start, &request.data));
                 }
@@ -164,7 +179,7 @@ impl SimDisk {
     pub fn kill(&mut self, rng: &mut Rng) {
         for mut request in self.drop_in_flight() {
             let changes = matches!(request.kind, Kind::Write | Kind::Discard);
-            if changes && rng.below(2) == 0 {
+            if changes && rng.below(2) == 0 && request.fate != Fate::Lost {
                 request.fate = Fate::Sound;
                 self.carry_out(&mut request);
             }
@@ -267,6 +282,21 @@ impl SimDisk {
         self.faults.fail_write(nth);
     }
 
+    /// Makes the `nth` write from now be answered and never done; 1 is the next.
+    pub fn lose_write(&mut self, nth: u64) {
+        self.faults.lose_write(nth);
+    }
+
+    /// Leaves the next request without an answer, for as long as the power is on and the process lives.
+    pub fn hang(&mut self) {
+        self.hangs_next = true;
+    }
+
+    /// Answers nothing that is submitted from now on before this time.
+    pub fn hold_until(&mut self, time: Time) {
+        self.held_until = time;
+    }
+
     /// Makes the `nth` flush from now fail; 1 is the next.
     pub fn fail_flush(&mut self, nth: u64) {
         self.faults.fail_flush(nth);
@@ -281,6 +311,9 @@ impl SimDisk {
     /// Carries a request out on the contents, at the moment of its answer.
     fn carry_out(&mut self, request: &mut InFlight) -> Outcome {
         let InFlight { range, data, fate, .. } = request;
+        if *fate == Fate::Lost {
+            return Outcome::Done;
+        }
         let failed = *fate != Fate::Sound;
         match request.kind {
             Kind::Read if !failed => {
@@ -308,7 +341,7 @@ impl SimDisk {
             Kind::Flush => self.contents.flush(request.covers_before),
         }
         match fate {
-            Fate::Sound => Outcome::Done,
+            Fate::Sound | Fate::Lost => Outcome::Done,
             Fate::Fails => Outcome::Failed,
             Fate::OverLimit => Outcome::OverLimit,
         }
@@ -330,7 +363,10 @@ impl SimDisk {
 
     /// Takes everything out of flight, in the order of submission.
     fn drop_in_flight(&mut self) -> Vec<InFlight> {
-        let slots: Vec<SlotId> = self.due.drain().map(|Reverse((.., slot))| slot).collect();
+        let due = self.due.drain().map(|Reverse((.., slot))| slot);
+        let slots: Vec<SlotId> = due.chain(self.hung.drain(..)).collect();
+        self.hangs_next = false;
+        self.held_until = Time::ZERO;
         let mut requests: Vec<InFlight> =
             slots.into_iter().map(|slot| self.in_flight.release(slot)).collect();
         requests.sort_by_key(|request| request.number);

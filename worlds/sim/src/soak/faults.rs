@@ -5,9 +5,10 @@ use super::ledger::Excuses;
 use super::place::Place;
 use crate::StoreHost;
 use crate::disk::Trouble;
-use loadline_base::Rng;
+use loadline_base::{Rng, Span};
 use loadline_device::Kind;
 use loadline_store::paged::layout::Layout;
+use std::fmt;
 
 /// Something that goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,10 +19,117 @@ pub(super) enum Fault {
     WriteFails(Place),
     /// The next write to this place stands elsewhere.
     WriteAstray(Place),
+    /// The next write to this place is answered and never done.
+    WriteLost(Place),
     /// What the next read asks for cannot be read, so often, or for good.
     ReadFails(Option<u32>),
     /// Bits flip in a sector of this place.
     Rot(Place),
+    /// The disk of the next request answers nothing for so many seconds.
+    Slow(u64),
+    /// The next request is never answered.
+    Hang,
+}
+
+/// What faults are counted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FaultKind {
+    /// A flush failed.
+    FlushFails,
+    /// A write failed.
+    WriteFails,
+    /// A write went elsewhere.
+    WriteAstray,
+    /// A write was answered and never done.
+    WriteLost,
+    /// Reads failed.
+    ReadFails,
+    /// Bits flipped in the log.
+    RotInLog,
+    /// Bits flipped elsewhere.
+    Rot,
+    /// Nothing was answered for seconds.
+    Slow,
+    /// A request was never answered.
+    Hang,
+    /// The images were wiped between two lives.
+    Wiped,
+    /// A store was shown on a device of another size.
+    Resized,
+    /// A store was shown another store's device.
+    Swapped,
+    /// A store was shown as it was earlier.
+    Stale,
+}
+
+/// How often faults of each kind struck.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FaultCounts([u64; FaultKind::ALL.len()]);
+
+impl FaultKind {
+    /// All of them.
+    pub const ALL: [FaultKind; 13] = [
+        FaultKind::FlushFails,
+        FaultKind::WriteFails,
+        FaultKind::WriteAstray,
+        FaultKind::WriteLost,
+        FaultKind::ReadFails,
+        FaultKind::RotInLog,
+        FaultKind::Rot,
+        FaultKind::Slow,
+        FaultKind::Hang,
+        FaultKind::Wiped,
+        FaultKind::Resized,
+        FaultKind::Swapped,
+        FaultKind::Stale,
+    ];
+
+    /// Its name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            FaultKind::FlushFails => "a flush fails",
+            FaultKind::WriteFails => "a write fails",
+            FaultKind::WriteAstray => "a write goes elsewhere",
+            FaultKind::WriteLost => "a write is lost",
+            FaultKind::ReadFails => "reads fail",
+            FaultKind::RotInLog => "rot in the log",
+            FaultKind::Rot => "rot elsewhere",
+            FaultKind::Slow => "a slow disk",
+            FaultKind::Hang => "a request hangs",
+            FaultKind::Wiped => "images wiped at rest",
+            FaultKind::Resized => "a device of another size",
+            FaultKind::Swapped => "another store's device",
+            FaultKind::Stale => "a disk as it was earlier",
+        }
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FaultCounts {
+    /// One more.
+    pub(super) fn hit(&mut self, kind: FaultKind) {
+        self.0[kind as usize] += 1;
+    }
+
+    /// How many of a kind.
+    pub fn of(&self, kind: FaultKind) -> u64 {
+        self.0[kind as usize]
+    }
+
+    /// How many there were.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Adds another count.
+    pub(super) fn add(&mut self, other: &FaultCounts) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
+    }
 }
 
 /// A fault and the event from which on it waits for its victim.
@@ -31,9 +139,12 @@ pub(super) struct Planned {
     pub(super) fault: Fault,
 }
 
+/// Where a write may be lost or go astray.
+const NOT_A_PAGE: [Place; 3] = [Place::Superblock, Place::Log, Place::Images];
+
 impl Fault {
-    /// Any of them. Written pages never go astray: an old tree page in the place of a new one is whole, and only a
-    /// store whose pages hold their children's checksums could tell.
+    /// Any of them. Written pages are never lost and never go astray: an old tree page in the place of a new one is whole,
+    /// and only a store whose pages hold their children's checksums could tell.
     pub(super) fn draw(rng: &mut Rng) -> Fault {
         let place = *rng.pick(&[
             Place::Superblock,
@@ -47,17 +158,46 @@ impl Fault {
         match rng.below(10) {
             0 | 1 => Fault::FlushFails,
             2..=4 => Fault::WriteFails(place),
-            5 => Fault::WriteAstray(*rng.pick(&[Place::Superblock, Place::Log, Place::Images])),
+            5 => Fault::WriteAstray(*rng.pick(&NOT_A_PAGE)),
             6 => Fault::ReadFails(Some(rng.between(1, 3) as u32)),
             7 => Fault::ReadFails(None),
             _ => Fault::Rot(place),
         }
     }
 
+    /// Any of those that were thought of later.
+    pub(super) fn draw_later(rng: &mut Rng) -> Fault {
+        match rng.below(4) {
+            0 | 1 => Fault::WriteLost(*rng.pick(&NOT_A_PAGE)),
+            2 => Fault::Slow(rng.between(1, 20)),
+            _ => Fault::Hang,
+        }
+    }
+
+    /// What it is counted by.
+    pub(super) fn kind(self) -> FaultKind {
+        match self {
+            Fault::FlushFails => FaultKind::FlushFails,
+            Fault::WriteFails(_) => FaultKind::WriteFails,
+            Fault::WriteAstray(_) => FaultKind::WriteAstray,
+            Fault::WriteLost(_) => FaultKind::WriteLost,
+            Fault::ReadFails(_) => FaultKind::ReadFails,
+            Fault::Rot(Place::Log) => FaultKind::RotInLog,
+            Fault::Rot(_) => FaultKind::Rot,
+            Fault::Slow(_) => FaultKind::Slow,
+            Fault::Hang => FaultKind::Hang,
+        }
+    }
+
     /// Whether the log may end early because of it. It also ends before a record whose own data, written beside the log and
     /// not yet noted as durable, is not what it should be: a restart cannot tell rot from data that never came.
     pub(super) fn damages_log(self) -> bool {
-        matches!(self, Fault::WriteAstray(_) | Fault::Rot(Place::Log | Place::Pages))
+        matches!(
+            self,
+            Fault::WriteAstray(_)
+                | Fault::WriteLost(Place::Log)
+                | Fault::Rot(Place::Log | Place::Pages)
+        )
     }
 
     /// What it excuses. A rotten superblock is one of four and excuses nothing.
@@ -67,7 +207,13 @@ impl Fault {
             Fault::FlushFails => excuses.stop = true,
             Fault::WriteFails(Place::Pages) => (excuses.stop, excuses.own_data) = (true, true),
             Fault::WriteFails(_) => excuses.stop = true,
-            Fault::WriteAstray(_) => (excuses.damage, excuses.astray) = (true, true),
+            Fault::WriteAstray(_) | Fault::WriteLost(Place::Log) => {
+                (excuses.damage, excuses.astray) = (true, true);
+            }
+            // One of two that are written with each marker.
+            Fault::WriteLost(Place::Superblock) | Fault::Slow(_) => {}
+            Fault::WriteLost(_) => excuses.damage = true,
+            Fault::Hang => excuses.hang = true,
             Fault::ReadFails(times) => {
                 excuses.passing = true;
                 excuses.damage |= times.is_none();
@@ -94,6 +240,14 @@ impl Fault {
                 let room = (disk.spec().size.get() - request.length.get()) / sector;
                 disk.misdirect_write(1, rng.below(room + 1) * sector);
             }
+            (Fault::WriteLost(wanted), Kind::Write) if wanted == place => {
+                host.disks().of(target).lose_write(1);
+            }
+            (Fault::Slow(seconds), _) => {
+                let until = host.now() + Span::from_secs(seconds);
+                host.disks().of(target).hold_until(until);
+            }
+            (Fault::Hang, _) => host.disks().of(target).hang(),
             (Fault::ReadFails(times), Kind::Read) => {
                 let trouble = times.map_or(Trouble::Always, Trouble::Times);
                 host.disks().of(target).fail_reads(range, trouble);
@@ -105,9 +259,16 @@ impl Fault {
     }
 }
 
-/// Flips bits in one sector of a place.
+/// Where the log that the next restart reads mostly lies, from its last checkpoint on.
+const LIVE_LOG: u64 = 16 << 10;
+
+/// Flips bits in one sector of a place; in the log, half of the time in what a restart reads.
 pub(super) fn rot(host: &mut StoreHost, place: Place, layout: &Layout, rng: &mut Rng) {
     let (target, range) = place.range(layout);
-    let at = range.start + rng.below(range.end - range.start);
+    let mut at = range.start + rng.below(range.end - range.start);
+    if place == Place::Log && rng.one_in(2) {
+        let from = host.store().superblock().completed.position.0 + rng.below(LIVE_LOG);
+        at = layout.log_offset + from % layout.log_bytes;
+    }
     host.disks().of(target).rot(at..at + 1);
 }

@@ -52,6 +52,8 @@ pub(super) struct Excuses {
     pub(super) passing: bool,
     /// An op's own data could not be written.
     pub(super) own_data: bool,
+    /// A request was never answered: nothing may happen any more.
+    pub(super) hang: bool,
     /// Part of the log is damaged: it may end early.
     pub(super) log: bool,
     /// A write of the log stands elsewhere: what an earlier life had left in its place may be read instead.

@@ -1,6 +1,6 @@
 //! One life of a store: it opens, is read back and judged, takes ops, and comes to an end.
 
-use super::faults::Planned;
+use super::faults::{FaultCounts, Planned};
 use super::ledger::Ledger;
 use super::model::{Object, Values};
 use super::ops::{collection, prefix};
@@ -54,7 +54,8 @@ pub(super) struct Life<'a> {
     /// Every flush of this number is answered and not carried out.
     lies: Option<u64>,
     flushes: u64,
-    pub(super) struck: u64,
+    mute: bool,
+    pub(super) struck: FaultCounts,
     /// One of the faults of this life may have damaged the log.
     pub(super) struck_log: bool,
 }
@@ -81,7 +82,8 @@ impl<'a> Life<'a> {
             judged: None,
             lies: None,
             flushes: 0,
-            struck: 0,
+            mute: false,
+            struck: FaultCounts::default(),
             struck_log: false,
         }
     }
@@ -89,6 +91,12 @@ impl<'a> Life<'a> {
     /// Lets these faults happen.
     pub(super) fn with_faults(mut self, faults: Vec<Planned>) -> Life<'a> {
         self.faults = faults;
+        self
+    }
+
+    /// Lets faults strike and excuse nothing.
+    pub(super) fn muted(mut self, mute: bool) -> Life<'a> {
+        self.mute = mute;
         self
     }
 
@@ -122,18 +130,21 @@ impl<'a> Life<'a> {
     fn send(&mut self) {
         let (events, layout) = (self.events, self.layout);
         let (host, rng, ledger) = (&mut self.host, &mut self.rng, &mut *self.ledger);
-        let (mut struck, mut log_damaged) = (0, false);
+        let (mut struck, mut log_damaged) = (FaultCounts::default(), false);
         self.faults.retain(|planned| {
-            let strikes =
-                struck == 0 && planned.from <= events && planned.fault.strike(host, &layout, rng);
+            let strikes = struck.total() == 0
+                && planned.from <= events
+                && planned.fault.strike(host, &layout, rng);
             if strikes {
-                planned.fault.excuses(&mut ledger.excuses);
-                log_damaged |= planned.fault.damages_log();
-                struck += 1;
+                if !self.mute {
+                    planned.fault.excuses(&mut ledger.excuses);
+                }
+                log_damaged |= planned.fault.damages_log() && !self.mute;
+                struck.hit(planned.fault.kind());
             }
             !strikes
         });
-        self.struck += struck;
+        self.struck.add(&struck);
         self.struck_log |= log_damaged;
         let is_flush = host.next_request().is_some_and(|io| io.request.kind == Kind::Flush);
         self.flushes += u64::from(is_flush);
@@ -164,8 +175,9 @@ impl<'a> Life<'a> {
         }
         let (event, time) = self.progress;
         let waited = self.host.now().since(time).nanos() / 1_000_000_000;
-        if self.events - event > EVENTS_MAX || waited > SECONDS_MAX {
-            println!("STUCK by events {} waited {waited}", self.events - event);
+        // Where a request hangs, there is no point in waiting for long.
+        let events_max = if self.ledger.excuses.hang { EVENTS_MAX / 100 } else { EVENTS_MAX };
+        if self.events - event > events_max || waited > SECONDS_MAX {
             return Err(self.stuck());
         }
         Ok(())

@@ -2,12 +2,16 @@
 
 use super::draw::Draw;
 use super::faults::{Fault, Planned};
+use super::probes::Probe;
 use super::scenario::Scenario;
 use crate::disk::CutStyle;
 use loadline_base::Rng;
 use loadline_store::paged::Options;
 use std::fmt;
 use std::str::FromStr;
+
+/// The bit of the first fault that was thought of later, in [`Replay::faults`].
+pub(super) const LATER_FAULTS: u64 = 32;
 
 /// How a life ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +34,8 @@ pub(super) struct LifePlan {
     pub(super) faults: Vec<Planned>,
     /// Between the crash and the next life.
     pub(super) wipes_images: bool,
+    /// What is tried with copies then.
+    pub(super) probe: Option<Probe>,
 }
 
 /// What becomes of one store.
@@ -70,6 +76,16 @@ impl Plan {
             life
         };
         let mut lives: Vec<LifePlan> = (0..lives).map(&mut draw).collect();
+        // From a stream of their own: seeds that once failed still lead to what they led to.
+        let mut rng = Rng::for_purpose(scenario.seed, 7);
+        let with_later = rng.one_in(2);
+        let mut number = LATER_FAULTS;
+        for life in lives.iter_mut().filter(|_| with_later) {
+            life.add_later_faults(&mut rng, |_| {
+                number += 1;
+                replay.faults >> ((number - 1) % 64) & 1 == 1
+            });
+        }
         lives.truncate(replay.lives as usize);
         Plan { lives }
     }
@@ -81,6 +97,19 @@ impl Plan {
 }
 
 impl LifePlan {
+    /// Faults that were thought of later, as far as they are `meant`, and what is tried with copies.
+    fn add_later_faults(&mut self, rng: &mut Rng, mut meant: impl FnMut(&Planned) -> bool) {
+        let events = if self.crash_at == u64::MAX { self.ops * 4 + 60 } else { self.crash_at + 1 };
+        for _ in 0..rng.below(3) {
+            let planned = Planned { from: rng.below(events), fault: Fault::draw_later(rng) };
+            if meant(&planned) {
+                self.faults.push(planned);
+            }
+        }
+        self.faults.sort_by_key(|planned| planned.from);
+        self.probe = rng.one_in(2).then(|| Probe::draw(rng));
+    }
+
     fn draw(scenario: &Scenario, with_faults: bool, rng: &mut Rng) -> LifePlan {
         let most = *rng.pick(&[20, 200, 200, 1500]);
         let ops = rng.between(1, most);
@@ -104,6 +133,7 @@ impl LifePlan {
             crash,
             faults,
             wipes_images: with_faults && rng.one_in(30),
+            probe: None,
         }
     }
 }

@@ -1,11 +1,13 @@
 //! One seed's run: a store lives, crashes and lives again, and is judged each time.
 
 use super::check::findings;
+use super::faults::FaultKind;
 use super::ledger::{Excuses, Ledger};
 use super::life::{Event, Life};
 use super::ops::Ops;
 use super::place::Place;
 use super::plan::{Crash, LifePlan, Plan, Replay};
+use super::probes::Earlier;
 use super::rows::{refusal_row, superblock_on};
 use super::scenario::Scenario;
 use super::words;
@@ -40,10 +42,23 @@ pub(super) struct Run {
     cache_max: Bytes,
     /// Every op goes into the story.
     told: bool,
+    /// Faults excuse nothing.
+    mute: bool,
+    /// The disks after the crash before the last one, as long as nothing was damaged.
+    earlier: Option<Earlier>,
 }
 
 /// Runs a seed, or the part of it that `replay` names. With `told`, every op goes into the story.
 pub(super) fn run(replay: &Replay, told: bool) -> Outcome {
+    live(replay, told, false)
+}
+
+/// The same with faults that excuse nothing.
+pub(super) fn run_muted(replay: &Replay) -> Outcome {
+    live(replay, false, true)
+}
+
+fn live(replay: &Replay, told: bool, mute: bool) -> Outcome {
     let scenario = Scenario::new(replay.seed);
     let plan = Plan::new(&scenario, replay);
     let mut run = Run {
@@ -57,6 +72,8 @@ pub(super) fn run(replay: &Replay, told: bool) -> Outcome {
         cache: Bytes::ZERO,
         cache_max: Bytes::ZERO,
         told,
+        mute,
+        earlier: None,
         scenario,
     };
     let mut disks = Some(run.scenario.disks(Protection::Checkpoint));
@@ -97,12 +114,17 @@ impl Run {
         let mut ledger = std::mem::replace(&mut self.ledger, Ledger::new(0));
         let rng = Rng::new(self.rng.next_u64());
         let mut life = Life::open(&self.scenario, plan.options, mine, &mut ledger, rng)
-            .with_faults(plan.faults.clone());
-        let end = self.pass(&mut life, plan);
+            .with_faults(plan.faults.clone())
+            .muted(self.mute);
+        let end = match self.pass(&mut life, plan) {
+            // What waits for a request that hangs waits until the process dies.
+            Err(Failure::Stuck(_)) if life.ledger.excuses.hang => Ok(End::Crashed),
+            end => end,
+        };
         if !matches!(end, Ok(End::Refused(_))) {
             self.counts.rows.hit(life.row());
         }
-        self.counts.faults += life.struck;
+        self.counts.faults.add(&life.struck);
         self.counts.events += life.events;
         let left = life.host.into_disks();
         self.ledger = ledger;
@@ -122,10 +144,31 @@ impl Run {
         };
         self.crash(plan, disks.as_mut().expect("they were just put there"));
         let is_checked = goes_on && !self.ledger.excuses.damage;
-        match disks.as_ref().filter(|_| is_checked).and_then(findings) {
-            Some(text) => Err(Failure::Check(text)),
-            None => Ok(goes_on),
+        if let Some(text) = disks.as_ref().filter(|_| is_checked).and_then(findings) {
+            return Err(Failure::Check(text));
         }
+        if let Some(disks) = disks.as_ref().filter(|_| is_checked) {
+            self.probe(plan, disks)?;
+        }
+        Ok(goes_on)
+    }
+
+    /// Tries with copies what people mix up.
+    fn probe(&mut self, plan: &LifePlan, disks: &Disks) -> Result<(), Failure> {
+        let (scenario, options) = (&self.scenario, plan.options);
+        let tried = plan.probe.and_then(|probe| {
+            let earlier = self.earlier.as_ref();
+            let result = probe.carry_out(scenario, options, disks, earlier, &self.ledger)?;
+            Some((probe, result))
+        });
+        let promised = self.ledger.lanes.iter().map(|history| history.promise.cut).collect();
+        self.earlier = Some(Earlier { disks: disks.clone(), promised });
+        if let Some((probe, result)) = tried {
+            self.story.push(format!("tried on copies: {probe:?}"));
+            self.counts.faults.hit(probe.kind());
+            result?;
+        }
+        Ok(())
     }
 
     fn note_switch(&mut self, plan: &LifePlan, disks: &Disks) {
@@ -158,8 +201,9 @@ impl Run {
             let (target, range) = Place::Images.range(&self.scenario.layout());
             let zeros = vec![0; (range.end - range.start) as usize];
             disks.of(target).poke(range.start, &zeros);
-            self.ledger.excuses.damage = true;
+            self.ledger.excuses.damage |= !self.mute;
             self.images_wiped = true;
+            self.counts.faults.hit(FaultKind::Wiped);
         }
     }
 
@@ -220,7 +264,10 @@ impl Run {
             let history = &life.ledger.lanes[lane as usize];
             let promise = history.promise;
             let promised = match self.was_cut {
-                _ if excuses.log => 0,
+                _ if excuses.astray => 0,
+                // Rot is told from a torn end by the proof that stands behind it, which a power cut may take.
+                true if excuses.log => 0,
+                false if excuses.log => promise.cut,
                 true => promise.cut,
                 false => promise.kill,
             };

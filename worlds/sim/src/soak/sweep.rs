@@ -3,7 +3,7 @@
 
 use super::check::findings;
 use super::draw::Draw;
-use super::faults::{Fault, Planned};
+use super::faults::{Fault, FaultKind, Planned};
 use super::ledger::Ledger;
 use super::life::{Event, Life};
 use super::ops::Ops;
@@ -341,7 +341,7 @@ impl Sweeping {
             // Under the other protection there are no images to be written.
             return Ok(());
         }
-        self.counts.faults += 1;
+        self.counts.faults.hit(FaultKind::WriteFails);
         self.counts.rows.hit(life.row());
         let mut disks = life.host.disks_copy();
         self.power_cut(&mut disks, life.events);

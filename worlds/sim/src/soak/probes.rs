@@ -1,0 +1,127 @@
+//! Between two lives, copies of the disks as somebody may mix them up: on a device of another size, with another store's
+//! device, as they were earlier. The run itself goes on with its own.
+
+use super::Failure;
+use super::draw::Draw;
+use super::faults::FaultKind;
+use super::ledger::Ledger;
+use super::life::{Event, Life};
+use super::scenario::Scenario;
+use crate::Disks;
+use loadline_base::{Bytes, Rng};
+use loadline_store::paged::{Fault, Options, Protection};
+
+/// What is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Probe {
+    /// So many sectors more, or fewer.
+    Resized(i64),
+    /// Another store's log device, or one where there should be none.
+    Swapped,
+    /// Each device as it is or as it was earlier: data and log.
+    Stale(bool, bool),
+}
+
+/// The disks after an earlier crash, and what of each lane had been promised by then.
+pub(super) struct Earlier {
+    pub(super) disks: Disks,
+    pub(super) promised: Vec<u64>,
+}
+
+impl Probe {
+    /// Any of them.
+    pub(super) fn draw(rng: &mut Rng) -> Probe {
+        match rng.below(4) {
+            0 => {
+                let sectors = rng.between(1, 40) as i64;
+                Probe::Resized(if rng.one_in(2) { sectors } else { -sectors })
+            }
+            1 => Probe::Swapped,
+            _ => *rng.pick(&[
+                Probe::Stale(true, true),
+                Probe::Stale(true, false),
+                Probe::Stale(false, true),
+            ]),
+        }
+    }
+
+    /// What it is counted by.
+    pub(super) fn kind(self) -> FaultKind {
+        match self {
+            Probe::Resized(_) => FaultKind::Resized,
+            Probe::Swapped => FaultKind::Swapped,
+            Probe::Stale(..) => FaultKind::Stale,
+        }
+    }
+
+    /// Tries it. None if there is nothing to try it with. What is not this store's must be refused; a store that is partly
+    /// older must be refused, or be in a state that it had, with all that had been promised by then.
+    pub(super) fn carry_out(
+        self,
+        scenario: &Scenario,
+        options: Options,
+        disks: &Disks,
+        earlier: Option<&Earlier>,
+        ledger: &Ledger,
+    ) -> Option<Result<(), Failure>> {
+        let mut disks = disks.clone();
+        match self {
+            Probe::Resized(sectors) => {
+                let spec = *disks.data.spec();
+                let bytes = spec.size.get() as i64 + sectors * i64::from(spec.sector);
+                disks.data.resize(Bytes::new(bytes as u64));
+            }
+            Probe::Swapped => {
+                let mut other = scenario.clone();
+                other.format.store_id ^= 0x5eed;
+                let other = other.disks(Protection::Checkpoint);
+                disks.log = Some(other.log.unwrap_or(other.data));
+            }
+            Probe::Stale(data, log) => {
+                let earlier = earlier?;
+                if data {
+                    disks.data = earlier.disks.data.clone();
+                }
+                if log {
+                    disks.log = earlier.disks.log.clone();
+                }
+                let promised = Some(&earlier.promised[..]);
+                return Some(look(scenario, options, disks, ledger, promised));
+            }
+        }
+        Some(look(scenario, options, disks, ledger, None))
+    }
+}
+
+/// Opens the disks. With `promised`, everything is read and judged; without, they must be refused.
+fn look(
+    scenario: &Scenario,
+    options: Options,
+    disks: Disks,
+    ledger: &Ledger,
+    promised: Option<&[u64]>,
+) -> Result<(), Failure> {
+    let mut reading = Ledger::new(0);
+    // Pages that a log of another time speaks of are not what it says: that is found, not silent.
+    reading.excuses.damage = promised.is_some();
+    let mut life = Life::open(scenario, options, disks, &mut reading, Rng::new(scenario.seed));
+    while !life.host.store().is_open() {
+        match life.fault() {
+            Some(Fault::Restart(_)) => return Ok(()),
+            Some(fault) => return Err(Failure::Stopped(fault)),
+            None => {}
+        }
+        if life.advance()? == Event::Nothing {
+            return Err(life.stuck());
+        }
+    }
+    let Some(promised) = promised else {
+        return Err(Failure::Answer("it opened on devices that are not its own".to_owned()));
+    };
+    for ((lane, history), promised) in (0..).zip(&ledger.lanes).zip(promised) {
+        let found = life.read_back(lane)?;
+        let judged = history.judge(&found, *promised);
+        judged.map_err(|wrong| Failure::Restart { lane, wrong })?;
+    }
+    Ok(())
+}
