@@ -63,7 +63,8 @@ impl Holding {
         let mut front = vec![0; ENDS.min(size) as usize];
         let mut back = front.clone();
         file.read_exact_at(&mut front, 0)?;
-        file.read_exact_at(&mut back, size - back.len() as u64)?;
+        let back_from = size - back.len() as u64;
+        file.read_exact_at(&mut back, back_from)?;
         Ok(judge(size, &front, &back))
     }
 }

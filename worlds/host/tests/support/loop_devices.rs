@@ -5,14 +5,14 @@ use std::path::Path;
 use std::process::Command;
 
 /// Loop devices on files of a folder. Dropping them lets them go.
-pub struct LoopDevices {
+pub(crate) struct LoopDevices {
     /// Where they are.
-    pub paths: Vec<String>,
+    pub(crate) paths: Vec<String>,
 }
 
 impl LoopDevices {
     /// So many of so many MiB, all zeros. None, with the reason printed, where nobody may make any.
-    pub fn new(folder: &Path, count: usize, mib: u64) -> Option<LoopDevices> {
+    pub(crate) fn new(folder: &Path, count: usize, mib: u64) -> Option<LoopDevices> {
         let mut devices = LoopDevices { paths: Vec::new() };
         for at in 0..count {
             let file = folder.join(format!("device.{at}"));

@@ -5,10 +5,11 @@ use loadline_base::Rng;
 use loadline_store::paged::Target;
 use loadline_store::paged::change::{Change, decode_each};
 use loadline_store::paged::check::{LogReader, ReadAt};
-use loadline_store::paged::ids::PageNo;
+use loadline_store::paged::ids::{Child, PageNo};
 use loadline_store::paged::layout::{SUPERBLOCK, bits_per_map_page, superblock_offsets};
 use loadline_store::paged::log::Kind;
 use loadline_store::paged::page::{self, HEADER, PageKind};
+use loadline_store::paged::seed::Seed;
 use loadline_store::paged::superblock::Superblock;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -100,7 +101,7 @@ impl Regions {
         regions.add(Region::Images, Target::Data, images);
         let at = |page: PageNo| layout.page.offset(page);
         regions.add(Region::FreeMap, Target::Data, at(layout.map_first)..at(layout.pages_first));
-        regions.add_pages(disks, &placed);
+        regions.add_pages(disks, superblock.seed(), &placed);
         regions
     }
 
@@ -150,7 +151,7 @@ impl Regions {
     }
 
     /// Every page that the free map speaks of, by what it is.
-    fn add_pages(&mut self, disks: &Disks, placed: &BTreeSet<u64>) {
+    fn add_pages(&mut self, disks: &Disks, seed: Seed, placed: &BTreeSet<u64>) {
         let layout = self.layout;
         let mut bytes = vec![0; layout.page.bytes()];
         let mut map = vec![0; layout.page.bytes()];
@@ -166,7 +167,7 @@ impl Regions {
             let offset = layout.page.offset(number);
             let region = if is_used {
                 disks.read_at(Target::Data, offset, &mut bytes);
-                match page::verify(&bytes, number) {
+                match page::verify(&bytes, seed, Child::of_any_version(number)) {
                     Ok(PageKind::Inner) => Region::InnerNodes,
                     Ok(PageKind::Leaf) => Region::Leaves,
                     _ => Region::ObjectData,
