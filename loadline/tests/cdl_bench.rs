@@ -130,7 +130,7 @@ fn a_file_is_benchmarked_through_fio() {
 const ENDLESS_FIO: &str = "#!/bin/sh
 [ \"$1\" = --version ] && { echo fio-3.36; exit; }
 exec 3<&0
-sleep 600 &
+sleep 1200 &
 echo $$ $! > pids.part
 mv pids.part pids
 wait
@@ -187,13 +187,13 @@ impl Endless {
 
 #[expect(clippy::disallowed_methods, reason = "other processes take their time")]
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    for _ in 0..1_000 {
+    for _ in 0..15_000 {
         if is_so() {
             return;
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    panic!("{what}: not within 20 s");
+    panic!("{what}: not within 300 s");
 }
 
 fn send(signal: &str, pid: u32) {

@@ -1,14 +1,12 @@
 //! A small NBD client, written from the protocol's text alone: one connection, any number of requests in flight, simple
 //! replies. It shares no code with the server.
 
+use crate::node::PATIENCE;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-
-/// One answer takes milliseconds; a node that says nothing for this long hangs.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
 const REQUEST_MAGIC: u32 = 0x2560_9513;
 const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;

@@ -4,7 +4,7 @@
 
 use crate::client::request_head;
 use crate::fio::verified;
-use crate::node::{Node, SMALL};
+use crate::node::{Node, PATIENCE, SMALL};
 use crate::tools::succeed;
 use loadline_base::Rng;
 use std::io::{Read, Write};
@@ -26,7 +26,7 @@ const RATE: [&str; 4] = ["--bsrange=4k-64k", "--size=32m", "--rate=6m", "--verif
 
 fn connect(socket: &Path) -> UnixStream {
     let stream = UnixStream::connect(socket).expect("a listener's queue is long enough");
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
     stream
 }
@@ -164,7 +164,7 @@ fn open_files(node: &Node) -> usize {
 
 /// Closing a connection waits for its requests in flight, so it takes a moment.
 fn wait_for_files(node: &Node, most: usize) {
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + PATIENCE;
     while open_files(node) > most {
         let left = open_files(node);
         assert!(

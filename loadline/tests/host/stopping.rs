@@ -2,10 +2,11 @@
 //! late, and what was answered is there after the next start.
 
 use crate::client::{Connection, Request};
-use crate::node::{IMAGE_BYTES, Node, SMALL};
+use crate::node::{IMAGE_BYTES, Node, PATIENCE, SMALL};
 use std::collections::BTreeSet;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ fn free_address() -> SocketAddr {
 }
 
 /// Writes each block of its part once, until the node ends the connection. Answers the blocks whose writes were answered.
-fn write_until_the_end(mut connection: Connection, part: u64) -> BTreeSet<u64> {
+fn write_until_the_end(mut connection: Connection, part: u64, heard: &AtomicU64) -> BTreeSet<u64> {
     let each = IMAGE_BYTES / BLOCK / CLIENTS;
     let mut next = part * each;
     let mut written = BTreeSet::new();
@@ -37,6 +38,7 @@ fn write_until_the_end(mut connection: Connection, part: u64) -> BTreeSet<u64> {
         let cookie = connection.receive()?.cookie;
         let block = written.iter().find(|(sent, _)| *sent == cookie).expect("it was sent").1;
         answered.insert(block);
+        heard.fetch_add(1, Ordering::Relaxed);
         Ok(())
     };
     while go_on().is_ok() {}
@@ -57,17 +59,23 @@ fn check(tcp: bool) {
             false => Connection::open(&node.socket(), "vol0").unwrap(),
         };
         let connections: Vec<Connection> = (0..CLIENTS).map(|_| open()).collect();
+        let heard = AtomicU64::new(0);
         let answered: BTreeSet<u64> = std::thread::scope(|scope| {
+            let heard = &heard;
             let run = |(part, connection): (usize, Connection)| {
-                scope.spawn(move || write_until_the_end(connection, part as u64))
+                scope.spawn(move || write_until_the_end(connection, part as u64, heard))
             };
             let clients: Vec<ScopedJoinHandle<'_, _>> =
                 connections.into_iter().enumerate().map(run).collect();
-            std::thread::sleep(Duration::from_millis(300 + 100 * round));
+            // Each round meets the clients elsewhere, and never before their first answers or after their last ones.
+            while heard.load(Ordering::Relaxed) < 200 + 300 * round {
+                let ended = clients.iter().any(ScopedJoinHandle::is_finished);
+                assert!(!ended, "round {round}: a client ended by itself");
+                std::thread::sleep(Duration::from_millis(1));
+            }
             node.terminate();
             clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
         });
-        assert!(!answered.is_empty(), "round {round}: the clients came too late");
         let node = Node::start(&dir, &SMALL);
         let mut reader = Connection::open(&node.socket(), "vol0").unwrap();
         for block in 0..IMAGE_BYTES / BLOCK {
@@ -105,9 +113,8 @@ fn a_client_that_reads_late_gets_its_answers() {
     for _ in 0..READS {
         client.send(&Request::Read { offset: 0, length: LENGTH }).unwrap();
     }
-    let patience = Duration::from_secs(20);
     let open = || node.tell(&["dump", "ops"]) != "none\n";
-    let until = std::time::Instant::now() + patience;
+    let until = std::time::Instant::now() + PATIENCE;
     while open() {
         assert!(std::time::Instant::now() < until, "reads take a moment");
         std::thread::sleep(Duration::from_millis(20));

@@ -75,13 +75,9 @@ fn a_peer_that_does_not_read_is_closed_all_the_same() {
             while quiet(&mut turns).iter().any(|one| matches!(one, Happening::Sent { .. })) {}
             assert!(turns.queued(conn) > 0);
             turns.close(conn);
-            let mut happened = Vec::new();
-            turns.turn(None, &mut happened);
-            let [Happening::Closed { conn: gone, reason: Close::Asked }] = happened.as_slice()
-            else {
-                panic!("it is closed, not {happened:?}")
-            };
-            assert_eq!((*gone, turns.queued(conn)), (conn, 0));
+            let reason = until_closed(&mut turns, conn);
+            assert!(matches!(reason, Close::Asked), "{reason:?}");
+            assert_eq!(turns.queued(conn), 0);
             drop(peer);
         }
     }
