@@ -85,6 +85,26 @@ impl Cluster {
         primary.is_none_or(|(pg, primary)| primary.may_hold_any(pg, object))
     }
 
+    /// Bytes of an image from `from` on that were ever written and not removed, at most: what the objects reach to, as far as
+    /// the primaries that run know.
+    pub fn written_bytes(&mut self, image: ImageId, from: u64) -> u64 {
+        let Some(found) = self.images().get(image) else { return 0 };
+        let (pool, object_bytes) = (found.pool, found.object_bytes);
+        let mut sum = 0;
+        for pg in self.map.pgs_of(pool) {
+            let Some(&primary) = self.map.pg(pg).acting.first() else { continue };
+            let objects = self.osds[primary].objects(pg);
+            let first = image.object((from / object_bytes) as u32);
+            let last = image.object(u32::MAX);
+            for (object, meta) in objects.range(first..=last) {
+                let (_, block) = ImageId::of(object);
+                let begin = u64::from(block) * object_bytes;
+                sum += (begin + meta.length).saturating_sub(from.max(begin));
+            }
+        }
+        sum
+    }
+
     fn primary_of(&mut self, pool: PoolId, object: ObjectNo) -> Option<(PgId, &mut Osd)> {
         let pg = self.map.pg_of(pool, object);
         let primary = *self.map.pg(pg).acting.first()?;
@@ -111,6 +131,18 @@ impl Cluster {
             Some(value) => settings.insert(key, value),
             None => settings.remove(&key),
         };
+        self.save_map(now, fx);
+    }
+
+    /// A number for the drive that an OSD's capacity was measured on; 0 if none was, or none is known.
+    pub fn measured_on(&self, osd: OsdId) -> u64 {
+        let durable = self.durable.as_ref().expect("the OSDs have disks");
+        durable.measured_on.get(&osd).copied().unwrap_or(0)
+    }
+
+    /// Keeps on which drive an OSD's capacity was measured.
+    pub fn note_measured_on(&mut self, now: Time, osd: OsdId, drive: u64, fx: &mut Vec<Effect>) {
+        self.durable().measured_on.insert(osd, drive);
         self.save_map(now, fx);
     }
 

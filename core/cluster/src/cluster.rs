@@ -245,7 +245,13 @@ impl Cluster {
     }
 
     fn decide(&self, pg: PgId) -> Peered {
-        let up = self.map.osds().iter().filter(|(_, state)| state.up);
+        self.decide_without(pg, OsdSet::EMPTY)
+    }
+
+    /// The same, as if these OSDs were down.
+    pub(crate) fn decide_without(&self, pg: PgId, gone: OsdSet) -> Peered {
+        let is_left = |osd: OsdId| !gone.contains(osd);
+        let up = self.map.osds().iter().filter(|(osd, state)| state.up && is_left(*osd));
         let states = up.map(|(osd, _)| (osd, self.osds[osd].copy(pg))).collect();
         let state = self.map.pg(pg);
         let rules = Rules {

@@ -8,7 +8,7 @@ use crate::cluster::Cluster;
 use crate::images::Images;
 use crate::kept_images::KeptImages;
 use crate::map::OsdState;
-use crate::quorum::{Commit, Summary};
+use crate::quorum::{Commit, Summary, Term};
 use crate::settings::Scope;
 use loadline_base::{Bytes, Time};
 use loadline_osd::{
@@ -22,6 +22,10 @@ pub(crate) struct Durable {
     pub cluster: u128,
     /// Each OSD's size as it was made.
     pub sizes: BTreeMap<OsdId, Bytes>,
+    /// The last term that each OSD's disk is known to have durably.
+    pub promised: BTreeMap<OsdId, Term>,
+    /// The drive that each OSD's capacity was measured on.
+    pub measured_on: BTreeMap<OsdId, u64>,
     /// The images.
     pub images: Images,
     /// Those that clients and OSDs may know of.
@@ -50,6 +54,8 @@ pub(crate) struct Durable {
     pub faults: BTreeMap<OsdId, DiskFault>,
     /// The OSDs whose disk may be empty when it is opened: an operator has said so.
     pub fillable: OsdSet,
+    /// The OSDs that take no part when their disk is open, until their world lets them.
+    pub held: OsdSet,
     syncs: BTreeMap<u32, OsdSet>,
     next_sync: u32,
     synced: Vec<u32>,
@@ -60,6 +66,8 @@ impl Durable {
         Durable {
             cluster: 0,
             sizes: BTreeMap::new(),
+            promised: BTreeMap::new(),
+            measured_on: BTreeMap::new(),
             images: Images::default(),
             kept_images: KeptImages::default(),
             settings: BTreeMap::new(),
@@ -74,6 +82,7 @@ impl Durable {
             has_orphans: false,
             faults: BTreeMap::new(),
             fillable: OsdSet::EMPTY,
+            held: OsdSet::EMPTY,
             syncs: BTreeMap::new(),
             next_sync: 0,
             synced: Vec::new(),
@@ -116,10 +125,14 @@ impl Cluster {
             return;
         };
         let ours = Identity { cluster: durable.cluster, osd, term: commit.term().0 };
-        let is_ours = |found: Identity| found.cluster == ours.cluster && found.osd == osd;
+        let may_lack = durable.fillable.contains(osd);
+        let promised = durable.promised.get(&osd).copied().unwrap_or_default();
         let fault = match opened.identity {
-            Some(found) => (!is_ours(found)).then_some(DiskFault::Foreign),
-            None => (!durable.fillable.contains(osd)).then_some(DiskFault::Empty),
+            Some(found) if found.cluster != ours.cluster => Some(DiskFault::OtherCluster),
+            Some(found) if found.osd != osd => Some(DiskFault::OtherOsd(found.osd)),
+            Some(found) if !may_lack && Term(found.term) < promised => Some(DiskFault::Stale(osd)),
+            Some(_) => None,
+            None => (!may_lack).then_some(DiskFault::Empty),
         };
         if let Some(fault) = fault {
             return self.stopped(now, osd, fault, fx);
@@ -131,8 +144,10 @@ impl Cluster {
         self.durable().has_orphans = true;
         self.show_images(osd);
         self.step_open(now, osd, Event::Identify(ours), fx);
-        let state = OsdState { up: true, ..self.map.osds()[osd] };
-        self.set_osd(now, osd, state, fx);
+        if !self.durable().held.contains(osd) {
+            let state = OsdState { up: true, ..self.map.osds()[osd] };
+            self.set_osd(now, osd, state, fx);
+        }
     }
 
     /// Steps an OSD that is open, up or not.
@@ -228,15 +243,20 @@ impl Cluster {
         }
     }
 
-    /// This owner's term is promised to a disk.
+    /// This owner's term is promised to a disk. The next map tells of it: a disk of this OSD that lacks the term is an
+    /// old copy from then on.
     pub(crate) fn identified(&mut self, now: Time, osd: OsdId, term: u64, fx: &mut Vec<Effect>) {
-        let Some(commit) = self.durable().commit.as_mut() else { return };
+        let durable = self.durable();
+        let Some(commit) = durable.commit.as_mut() else { return };
         if commit.term().0 != term {
             return;
         }
+        let is_news = durable.promised.insert(osd, Term(term)) != Some(Term(term));
         let might = commit.may_begin();
-        if commit.promised(osd) && !might {
-            self.write_map(now, fx);
+        match commit.promised(osd) && !might {
+            true => self.write_map(now, fx),
+            false if is_news => self.save_map(now, fx),
+            false => {}
         }
     }
 

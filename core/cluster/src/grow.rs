@@ -53,6 +53,25 @@ impl Cluster {
         self.durable().forget_disk(osd);
     }
 
+    /// The OSD whose disk is opened next takes no part until it is let: its world has something to do with the disk before.
+    pub fn hold_osd(&mut self, osd: OsdId) {
+        self.durable().held.insert(osd);
+    }
+
+    /// Whether an OSD was held and its disk is open.
+    pub fn is_held_open(&self, osd: OsdId) -> bool {
+        let durable = self.durable.as_ref().expect("the OSDs have disks");
+        durable.held.contains(osd) && self.osds[osd].is_open()
+    }
+
+    /// Lets an OSD take part that was held; one whose disk is not open is held no longer.
+    pub fn let_osd(&mut self, now: Time, osd: OsdId, fx: &mut Vec<Effect>) {
+        if self.durable().held.remove(osd) && self.osds[osd].is_open() {
+            let state = OsdState { up: true, ..self.map.osds()[osd] };
+            self.set_osd(now, osd, state, fx);
+        }
+    }
+
     /// Settings for an OSD that takes part in nothing yet, those that are read at its start included.
     pub fn renew_osd(
         &mut self,
@@ -65,7 +84,7 @@ impl Cluster {
         self.osds[osd].renew(now, policy, options, fx);
     }
 
-    /// Whether an OSD can be forgotten.
+    /// Whether an OSD can be forgotten. [`RemoveError::NotClean`] may be meant; nothing helps against the others.
     ///
     /// # Errors
     /// [`RemoveError`]
@@ -86,17 +105,12 @@ impl Cluster {
     /// Forgets an OSD and what was stored for it. Its disk is left as it is, and its number waits for another disk; that of
     /// the last one, and of removed ones before it, is given anew.
     ///
-    /// # Errors
-    /// [`RemoveError`]; nothing has changed then.
-    pub fn remove_osd(
-        &mut self,
-        now: Time,
-        osd: OsdId,
-        fx: &mut Vec<Effect>,
-    ) -> Result<(), RemoveError> {
-        self.may_remove_osd(osd)?;
+    /// # Panics
+    /// If the OSD runs, or placement uses it.
+    pub fn remove_osd(&mut self, now: Time, osd: OsdId, fx: &mut Vec<Effect>) {
+        let may = self.may_remove_osd(osd);
+        assert!(matches!(may, Ok(()) | Err(RemoveError::NotClean)), "{osd}: {may:?}");
         self.forget_osd(now, osd, fx);
-        Ok(())
     }
 
     /// Forgets an OSD that was added and has never come up. Returns whether it could, which it cannot if another one was
@@ -123,6 +137,8 @@ impl Cluster {
         durable.forget_disk(osd);
         durable.fillable.remove(osd);
         durable.sizes.remove(&osd);
+        durable.promised.remove(&osd);
+        durable.measured_on.remove(&osd);
         durable.faults.remove(&osd);
         durable.settings.retain(|(scope, _), _| *scope != Scope::Osd(osd));
         self.save_map(now, fx);

@@ -20,16 +20,23 @@ pub enum PoolInUse {
     Ops,
 }
 
+impl PoolInUse {
+    /// Whether it ends by itself.
+    pub fn passes(self) -> bool {
+        matches!(self, PoolInUse::Cleaning | PoolInUse::Ops)
+    }
+}
+
 impl fmt::Display for PoolInUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PoolInUse::Last => f.write_str("it is the only one, and images need one"),
             PoolInUse::Images(1) => f.write_str("it holds an image: remove that first"),
             PoolInUse::Images(count) => write!(f, "it holds {count} images: remove them first"),
-            PoolInUse::Cleaning => f.write_str(
-                "objects of images that are gone are still being removed from it: ask again",
-            ),
-            PoolInUse::Ops => f.write_str("ops on it are under way: ask again"),
+            PoolInUse::Cleaning => {
+                f.write_str("objects of images that are gone are still being removed from it")
+            }
+            PoolInUse::Ops => f.write_str("ops on it are under way"),
         }
     }
 }

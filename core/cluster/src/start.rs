@@ -5,6 +5,7 @@ use crate::codec::{MapRecord, OsdRecord, PgRecord, PoolRecord};
 use crate::durable::Durable;
 use crate::map::{Map, OsdState, Pool, PoolId};
 use crate::quorum::{Chosen, Commit, Found, NoQuorum, Summary, Term, choose};
+use crate::seats::{Claim, owners};
 use loadline_base::{Bytes, Time};
 use loadline_osd::{DiskFault, Effect, Event, Identity, Opened, Osd, OsdId, OsdSet, PgId, Policy};
 use loadline_store::paged;
@@ -109,35 +110,78 @@ impl Cluster {
         self.write_map(now, fx);
     }
 
-    /// Goes on from the map that counts. OSDs whose disks are not there, empty or another's are down.
+    /// The disks that stand in another OSD's place, each with the OSD that it is. Before the start they can be
+    /// [closed](Cluster::close_osd) and opened again where they belong.
+    pub fn misplaced(&self) -> Vec<(OsdId, OsdId)> {
+        let (disks, _) = self.readable();
+        let owners = owners(&claims(&disks)).into_iter();
+        let known = owners.filter_map(|(seat, owner)| Some((seat, owner.ok()?)));
+        known.filter(|(seat, osd)| seat != osd && self.osds.get(*osd).is_some()).collect()
+    }
+
+    /// Closes a disk before the start, so that it can be opened in another place.
+    pub fn close_osd(&mut self, now: Time, osd: OsdId) {
+        self.osds[osd].crash(now);
+        let durable = self.durable();
+        assert!(durable.commit.is_none(), "the cluster has started");
+        durable.found.remove(&osd);
+        durable.faults.remove(&osd);
+    }
+
+    /// Goes on from the map that counts. OSDs whose disks are not there, empty, another's or a copy are down, and
+    /// [`Cluster::fault`] tells why.
     ///
     /// # Errors
-    /// [`StartError`]; nothing was changed then.
+    /// [`StartError`]; nothing but the faults has changed then.
     pub fn start(&mut self, now: Time) -> Result<(), StartError> {
-        let found = self.durable().found.clone();
-        let mut maps = Vec::new();
-        let mut faults = BTreeMap::new();
-        for (osd, found) in &found {
-            match read(*osd, found) {
-                Ok((identity, record)) => maps.push((*osd, identity, record)),
-                Err(fault) => drop(faults.insert(*osd, fault)),
-            }
-        }
-        let ours = cluster_of_most(&maps);
-        let (maps, others): (Vec<_>, Vec<_>) =
-            maps.into_iter().partition(|(_, id, _)| Some(id.cluster) == ours);
-        faults.extend(others.into_iter().map(|(osd, ..)| (osd, DiskFault::Foreign)));
-        let votes: Vec<Found> = maps.iter().map(|(osd, id, map)| vote(*osd, *id, map)).collect();
-        let chosen = choose(&votes).map_err(StartError::NoQuorum)?;
-        let chosen = chosen.ok_or_else(|| nothing_found(&found))?;
-        let newest = maps.into_iter().find(|(osd, ..)| chosen.on.contains(*osd));
-        let (_, _, record) = newest.expect("the chosen map was found somewhere");
-        let present = votes.iter().map(|vote| vote.osd).collect();
+        let (mut disks, mut faults) = self.readable();
+        let owners = owners(&claims(&disks));
+        let misfit = |disk: &mut OwnDisk| match owners[&disk.seat] {
+            Ok(osd) if osd == disk.seat => false,
+            Ok(osd) => faults.insert(disk.seat, DiskFault::OtherOsd(osd)).is_none(),
+            Err(fault) => faults.insert(disk.seat, fault).is_none(),
+        };
+        disks.extract_if(.., misfit).for_each(drop);
+        let newest = disks.iter().map(|disk| &disk.map).max_by_key(|map| map.summary().stamp);
+        let promised = newest.map(|map| map.osds.clone()).unwrap_or_default();
+        let stale = |disk: &mut OwnDisk| {
+            let knows = Term(disk.identity.term);
+            promised.get(&disk.seat).is_some_and(|osd| knows < osd.promised)
+        };
+        let stale = disks.extract_if(.., stale).map(|disk| disk.seat);
+        faults.extend(stale.map(|osd| (osd, DiskFault::Stale(osd))));
         for (osd, fault) in faults {
             self.osds[osd].crash(now);
             self.durable().faults.insert(osd, fault);
         }
-        self.go_on(now, record, &chosen, present)
+        let votes: Vec<Found> = disks.iter().map(OwnDisk::vote).collect();
+        let chosen = choose(&votes).map_err(StartError::NoQuorum)?;
+        let chosen = chosen.ok_or_else(|| self.nothing_found())?;
+        let newest = disks.into_iter().find(|disk| chosen.on.contains(disk.seat));
+        let record = newest.expect("the chosen map was found somewhere").map;
+        self.go_on(now, record, &chosen, votes.iter().map(|vote| vote.osd).collect())
+    }
+
+    /// The disks of the cluster that most of them belong to, and why the others are of no use.
+    fn readable(&self) -> (Vec<OwnDisk>, BTreeMap<OsdId, DiskFault>) {
+        let found = &self.durable.as_ref().expect("the OSDs have disks").found;
+        let (mut disks, mut faults) = (Vec::new(), BTreeMap::new());
+        for (seat, found) in found {
+            match read(*seat, found) {
+                Ok(disk) => disks.push(disk),
+                Err(fault) => drop(faults.insert(*seat, fault)),
+            }
+        }
+        let ours = cluster_of_most(&disks);
+        let others = disks.extract_if(.., |disk| Some(disk.identity.cluster) != ours);
+        faults.extend(others.map(|disk| (disk.seat, DiskFault::OtherCluster)));
+        (disks, faults)
+    }
+
+    fn nothing_found(&self) -> StartError {
+        let faults = &self.durable.as_ref().expect("the OSDs have disks").faults;
+        let worst = faults.iter().find(|(_, fault)| **fault != DiskFault::Empty);
+        worst.map_or(StartError::NoMap, |(osd, fault)| StartError::NoDisk(*osd, *fault))
     }
 
     fn go_on(
@@ -158,6 +202,10 @@ impl Cluster {
         let durable = self.durable();
         durable.cluster = record.cluster_id;
         durable.sizes = record.osds.iter().map(|(osd, record)| (*osd, record.size)).collect();
+        durable.promised =
+            record.osds.iter().map(|(osd, record)| (*osd, record.promised)).collect();
+        durable.measured_on =
+            record.osds.iter().map(|(osd, record)| (*osd, record.measured_on)).collect();
         durable.settings = record.settings;
         durable.kept_images.begin(record.images.clone());
         durable.images = record.images;
@@ -209,7 +257,10 @@ impl Cluster {
         let size = |osd| durable.sizes.get(&osd).copied().unwrap_or(Bytes::ZERO);
         let osd = |(osd, state): (OsdId, &OsdState)| {
             let OsdState { up, is_in } = *state;
-            (osd, OsdRecord { up, is_in, lost: self.map.is_removed(osd), size: size(osd) })
+            let promised = durable.promised.get(&osd).copied().unwrap_or_default();
+            let measured_on = durable.measured_on.get(&osd).copied().unwrap_or(0);
+            let (lost, size) = (self.map.is_removed(osd), size(osd));
+            (osd, OsdRecord { up, is_in, lost, size, promised, measured_on })
         };
         let pools = self.map.pools();
         let pool = |(id, pool): (&PoolId, &Pool)| {
@@ -244,33 +295,42 @@ impl Cluster {
     }
 }
 
-/// What a disk says of itself, if it can be used.
-fn read(osd: OsdId, found: &Result<Opened, DiskFault>) -> Result<(Identity, MapRecord), DiskFault> {
+/// A disk that can be read.
+struct OwnDisk {
+    seat: OsdId,
+    identity: Identity,
+    map: MapRecord,
+}
+
+impl OwnDisk {
+    fn vote(&self) -> Found {
+        Found { osd: self.seat, promised: Term(self.identity.term), map: self.map.summary() }
+    }
+}
+
+fn claims(disks: &[OwnDisk]) -> Vec<Claim> {
+    let claim = |disk: &OwnDisk| {
+        let OwnDisk { seat, identity, map } = disk;
+        Claim { seat: *seat, identity: *identity, map: map.summary().stamp }
+    };
+    disks.iter().map(claim).collect()
+}
+
+/// What a disk says of itself, if it can be used by anybody.
+fn read(seat: OsdId, found: &Result<Opened, DiskFault>) -> Result<OwnDisk, DiskFault> {
     let Opened { identity, map } = found.as_ref().map_err(|fault| *fault)?;
     let (Some(identity), Some(map)) = (identity, map) else { return Err(DiskFault::Empty) };
-    let record = MapRecord::decode(map).map_err(|_| DiskFault::Contents)?;
-    match identity.osd == osd && identity.cluster == record.cluster_id {
-        true => Ok((*identity, record)),
-        false => Err(DiskFault::Foreign),
+    let map = MapRecord::decode(map).map_err(|_| DiskFault::Contents)?;
+    match identity.cluster == map.cluster_id {
+        true => Ok(OwnDisk { seat, identity: *identity, map }),
+        false => Err(DiskFault::Contents),
     }
 }
 
 /// The cluster that most disks belong to; of two with as many, that of the lowest numbered disk. A disk of another one
 /// was put here by mistake, and its map has no vote however new it is.
-fn cluster_of_most(maps: &[(OsdId, Identity, MapRecord)]) -> Option<u128> {
-    let disks = |id: &Identity| maps.iter().filter(|(_, it, _)| it.cluster == id.cluster).count();
-    let identities = maps.iter().rev().map(|(_, id, _)| id);
-    identities.max_by_key(|id| disks(id)).map(|id| id.cluster)
-}
-
-fn vote(osd: OsdId, identity: Identity, map: &MapRecord) -> Found {
-    Found { osd, promised: Term(identity.term), map: map.summary() }
-}
-
-fn nothing_found(found: &BTreeMap<OsdId, Result<Opened, DiskFault>>) -> StartError {
-    let fault = |(osd, found): (&OsdId, &Result<Opened, DiskFault>)| match found {
-        Err(fault) => Some(StartError::NoDisk(*osd, *fault)),
-        Ok(_) => None,
-    };
-    found.iter().find_map(fault).unwrap_or(StartError::NoMap)
+fn cluster_of_most(disks: &[OwnDisk]) -> Option<u128> {
+    let count = |cluster| disks.iter().filter(|disk| disk.identity.cluster == cluster).count();
+    let clusters = disks.iter().rev().map(|disk| disk.identity.cluster);
+    clusters.max_by_key(|cluster| count(*cluster))
 }

@@ -35,8 +35,10 @@ pub(crate) enum Commit {
     Deleted,
     /// The state with which a copy takes part in this interval.
     Activated(u32),
-    /// Who the disk is, with this term.
+    /// Who the disk is, with this term; it is to be made durable before it is told.
     Identified(u64),
+    /// The same, durable.
+    Promised(u64),
     /// The map of this epoch.
     MapSaved(u32),
     /// Everything that was answered before, for the one who asked under this number.
@@ -69,6 +71,7 @@ impl Commit {
             Commit::Deleted => (Work::PgDelete, None),
             Commit::Activated(_)
             | Commit::Identified(_)
+            | Commit::Promised(_)
             | Commit::MapSaved(_)
             | Commit::Synced(_)
             | Commit::Bench
@@ -108,7 +111,8 @@ impl Osd {
             (Commit::Activated(interval), Ok(_)) => {
                 fx.push(Effect::Activated(self.id, pg, interval));
             }
-            (Commit::Identified(term), Ok(_)) => fx.push(Effect::Identified(self.id, term)),
+            (Commit::Identified(term), Ok(_)) => self.make_durable(now, Commit::Promised(term)),
+            (Commit::Promised(term), Ok(_)) => fx.push(Effect::Identified(self.id, term)),
             (Commit::MapSaved(epoch), Ok(_)) => fx.push(Effect::MapSaved(self.id, epoch)),
             (Commit::Synced(number), Ok(_)) => fx.push(Effect::Synced(self.id, number)),
             (Commit::Loaded, Ok(_)) => unreachable!("answers while loading are taken before"),

@@ -104,14 +104,12 @@ impl Osd {
 
     /// Makes everything durable that was answered.
     pub(crate) fn sync(&mut self, now: Time, number: u32) {
+        self.make_durable(now, Commit::Synced(number));
+    }
+
+    pub(crate) fn make_durable(&mut self, now: Time, token: Commit) {
         let place = Place::of_group(PgId::new(0));
-        self.access(
-            now,
-            Urgency::default(),
-            &place,
-            Update::none(Touch::Sync),
-            Commit::Synced(number),
-        );
+        self.access(now, Urgency::default(), &place, Update::none(Touch::Sync), token);
     }
 
     /// Writes down that a copy takes part in an interval. Without a disk it needs no writing.

@@ -127,7 +127,8 @@ impl Effect {
     }
 }
 
-/// Why an OSD's disk is of no use any more, until somebody opens it again.
+/// Why an OSD is left out although its disk could be reached, until somebody opens it again. What keeps a disk from being
+/// reached at all is its world's to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskFault {
     /// The store has stopped.
@@ -136,8 +137,14 @@ pub enum DiskFault {
     Contents,
     /// The disk holds nothing: an operator must say that it is to be filled.
     Empty,
-    /// The disk is another OSD's, or another cluster's.
-    Foreign,
+    /// The disk is another cluster's.
+    OtherCluster,
+    /// The disk is another OSD's of this cluster.
+    OtherOsd(OsdId),
+    /// The disk is this OSD's as it was once: the OSD has served since from a disk that knew more.
+    Stale(OsdId),
+    /// The disk says that it is this OSD's, and so does another one, and nothing tells which of them it last served from.
+    Twice(OsdId),
     /// The device could not write.
     Unwritable,
     /// The device could not read what other copies need.
@@ -154,7 +161,18 @@ impl std::fmt::Display for DiskFault {
                 f.write_str("the disk holds no state of an OSD that can be read")
             }
             DiskFault::Empty => f.write_str("the disk is empty; `loadline osd replace` fills it"),
-            DiskFault::Foreign => f.write_str("the disk belongs to another OSD or another cluster"),
+            DiskFault::OtherCluster => f.write_str("the disk belongs to another cluster"),
+            DiskFault::OtherOsd(osd) => {
+                write!(f, "the disk is {osd}'s: swap them, or correct the paths in node.toml")
+            }
+            DiskFault::Stale(osd) => write!(
+                f,
+                "the disk is an old copy of {osd}'s: bring back the one that {osd} served from last, or fill one with `loadline osd replace`"
+            ),
+            DiskFault::Twice(osd) => write!(
+                f,
+                "two disks say that they are {osd}'s, and neither is known to be the older: take the wrong one away"
+            ),
             DiskFault::Unwritable => f.write_str("the device could not write"),
             DiskFault::Unreadable => f.write_str("an object that other copies need cannot be read"),
             DiskFault::Full => f.write_str("the disk is full"),

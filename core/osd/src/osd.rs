@@ -345,9 +345,14 @@ impl Osd {
         self.store.objects(id)
     }
 
+    /// How many items wait in the queues.
+    pub fn queued(&self) -> usize {
+        self.shards.values().map(Shard::len).sum()
+    }
+
     /// What keeps this OSD busy, if anything does: for checkers of what must end.
     pub fn unfinished(&self) -> Option<String> {
-        let queued: usize = self.shards.values().map(Shard::len).sum();
+        let queued = self.queued();
         let reserved = [&self.local, &self.remote].map(|reserver| !reserver.is_idle());
         let idle = queued == 0
             && self.in_flight.is_empty()

@@ -90,6 +90,14 @@ impl Objects {
         self.metas.range((from, to)).map(|(o, meta)| (*o, *meta)).collect()
     }
 
+    /// The objects of a range, in order.
+    pub fn range(
+        &self,
+        range: std::ops::RangeInclusive<ObjectNo>,
+    ) -> impl Iterator<Item = (ObjectNo, ObjectMeta)> {
+        self.metas.range(range).map(|(object, meta)| (*object, *meta))
+    }
+
     /// How many objects there are.
     pub fn len(&self) -> usize {
         self.metas.len()

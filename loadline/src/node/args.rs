@@ -45,7 +45,7 @@ pub(crate) enum OsdSubcommand {
     /// The OSDs with their disks
     List,
     /// Stop one from serving; its data stays where it is
-    Down(OneOsd),
+    Down(OneOsdForced),
     /// Let placement use one no more; its data moves to the others
     Out(OneOsd),
     /// Let one serve again
@@ -60,19 +60,28 @@ pub(crate) enum OsdSubcommand {
         osd: OsdArg,
         #[command(flatten)]
         disk: DiskArgs,
+        /// Even if its own has the last whole copy of something
+        #[arg(long)]
+        force: bool,
     },
     /// Forget one that is down and out
-    Remove(OneOsd),
+    Remove(OneOsdForced),
+    /// Whether these could stop at once: what they serve would be served on
+    OkToStop {
+        /// The OSDs
+        #[arg(required = true)]
+        osds: Vec<OsdArg>,
+    },
 }
 
 impl OsdSubcommand {
-    /// The step in the map that was asked for, if one was.
-    pub(crate) fn step(&self) -> Option<(OsdId, OsdMove)> {
+    /// The step in the map that was asked for, if one was, and whether at any cost.
+    pub(crate) fn step(&self) -> Option<(OsdId, OsdMove, bool)> {
         match self {
-            OsdSubcommand::Down(one) => Some((one.osd.0, OsdMove::Down)),
-            OsdSubcommand::Out(one) => Some((one.osd.0, OsdMove::Out)),
-            OsdSubcommand::Up(one) => Some((one.osd.0, OsdMove::Up)),
-            OsdSubcommand::In(one) => Some((one.osd.0, OsdMove::In)),
+            OsdSubcommand::Down(one) => Some((one.osd.0, OsdMove::Down, one.force)),
+            OsdSubcommand::Out(one) => Some((one.osd.0, OsdMove::Out, false)),
+            OsdSubcommand::Up(one) => Some((one.osd.0, OsdMove::Up, false)),
+            OsdSubcommand::In(one) => Some((one.osd.0, OsdMove::In, false)),
             _ => None,
         }
     }
@@ -82,6 +91,15 @@ impl OsdSubcommand {
 pub(crate) struct OneOsd {
     /// The OSD
     pub(crate) osd: OsdArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OneOsdForced {
+    /// The OSD
+    pub(crate) osd: OsdArg,
+    /// Even if something is served no more, or lost
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]
@@ -160,9 +178,18 @@ pub(crate) enum ImageSubcommand {
         name: String,
         /// Its size from now on
         size: Bytes,
+        /// What is cut off is to go for good
+        #[arg(long)]
+        yes: bool,
     },
     /// Remove an image without snapshots and clones
-    Remove(OneImage),
+    Remove {
+        /// The image
+        name: String,
+        /// It is to go for good
+        #[arg(long)]
+        yes: bool,
+    },
     /// Give an image another name
     Rename {
         /// The image
@@ -201,6 +228,9 @@ pub(crate) enum SnapshotSubcommand {
     Remove {
         /// IMAGE@SNAPSHOT
         name: SnapshotName,
+        /// It is to go for good
+        #[arg(long)]
+        yes: bool,
     },
 }
 

@@ -25,13 +25,14 @@ pub(crate) fn carry_out(args: ImageArgs) -> Result<(), Failure> {
             let asked = ImageAsked { name, pool, size_bytes: size.get(), object_bytes };
             order(ImageCommand::Create(asked), says)
         }
-        ImageSubcommand::Resize { name, size } => {
+        ImageSubcommand::Resize { name, size, yes } => {
             let says = format!("image {name} has {size}");
-            order(ImageCommand::Resize(name, size.get()), says)
+            let command = ImageCommand::Resize(name, size.get());
+            node.order_if(yes, Command::Image(command), &says)
         }
-        ImageSubcommand::Remove(one) => {
-            let says = format!("image {} is removed", one.name);
-            order(ImageCommand::Remove(one.name), says)
+        ImageSubcommand::Remove { name, yes } => {
+            let says = format!("image {name} is removed");
+            node.order_if(yes, Command::Image(ImageCommand::Remove(name)), &says)
         }
         ImageSubcommand::Rename { name, new_name } => {
             let says = format!("image {name} is now {new_name}");
@@ -56,9 +57,9 @@ fn snapshot(node: &NodeArgs, command: SnapshotSubcommand) -> Result<(), Failure>
             let says = format!("snapshot {name} is made");
             order(ImageCommand::Snapshot(name), says)
         }
-        SnapshotSubcommand::Remove { name } => {
+        SnapshotSubcommand::Remove { name, yes } => {
             let says = format!("snapshot {name} is removed");
-            order(ImageCommand::RemoveSnapshot(name), says)
+            node.order_if(yes, Command::Image(ImageCommand::RemoveSnapshot(name)), &says)
         }
     }
 }

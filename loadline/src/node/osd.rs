@@ -5,13 +5,15 @@ use super::size;
 use super::status::duration;
 use crate::failure::Failure;
 use crate::show;
-use loadline_host::admin::api::{Added, Command, Osd, OsdAsked, OsdCommand, Osds};
+use loadline_host::admin::api::{Added, Command, OkToStop, Osd, OsdAsked, OsdCommand, Osds};
+use serde::Deserialize;
+use serde_json::Value;
 
 pub(crate) fn carry_out(args: OsdArgs) -> Result<(), Failure> {
     let node = &args.node;
-    if let Some((osd, step)) = args.command.step() {
+    if let Some((osd, step, force)) = args.command.step() {
         let command = Command::Osd(OsdCommand::Move(osd, step));
-        return node.order(&command, &format!("{osd} is {}", step.name()));
+        return node.order_if(force, command, &format!("{osd} is {}", step.name()));
     }
     match args.command {
         OsdSubcommand::Add(disk) => {
@@ -20,16 +22,46 @@ pub(crate) fn carry_out(args: OsdArgs) -> Result<(), Failure> {
                 format!("osd.{} is made on {path}\n", added.osd)
             })
         }
-        OsdSubcommand::Replace { osd, disk } => {
+        OsdSubcommand::Replace { osd, disk, force } => {
             let says = format!("{} begins anew on {}", osd.0, disk.path);
-            node.order(&Command::Osd(OsdCommand::Replace(osd.0, asked(disk)?)), &says)
+            let command = Command::Osd(OsdCommand::Replace(osd.0, asked(disk)?));
+            node.order_if(force, command, &says)
         }
         OsdSubcommand::Remove(one) => {
             let says = format!("{} is removed", one.osd.0);
-            node.order(&Command::Osd(OsdCommand::Remove(one.osd.0)), &says)
+            node.order_if(one.force, Command::Osd(OsdCommand::Remove(one.osd.0)), &says)
+        }
+        OsdSubcommand::OkToStop { osds } => {
+            let osds = osds.into_iter().map(|osd| osd.0).collect();
+            let answer: Value = node.connect()?.ask(&Command::Osd(OsdCommand::OkToStop(osds)))?;
+            let found = OkToStop::deserialize(&answer)
+                .map_err(|error| Failure::Environment(format!("the node's answer: {error}")))?;
+            match node.json() {
+                true => show::json(&answer)?,
+                false => show::text(&in_words(&found))?,
+            }
+            if found.ok_to_stop { Ok(()) } else { Err(Failure::Said) }
         }
         _ => node.show(&Command::Osd(OsdCommand::List), |osds: &Osds| table(&osds.osds)),
     }
+}
+
+/// `osd.2 may stop: 12 PGs would have fewer copies`
+fn in_words(found: &OkToStop) -> String {
+    let osds: Vec<String> = found.osds.iter().map(|osd| format!("osd.{osd}")).collect();
+    let osds = osds.join(", ");
+    let count = |pgs: usize| if pgs == 1 { "1 PG".to_owned() } else { format!("{pgs} PGs") };
+    if found.ok_to_stop {
+        let fewer = count(found.num_ok_pgs);
+        return format!("{osds} may stop: {fewer} would be served on with fewer copies\n");
+    }
+    let named = |what: &str, pgs: &[String]| match pgs.is_empty() {
+        true => String::new(),
+        false => format!("{} {what}: {}\n", count(pgs.len()), pgs.join(", ")),
+    };
+    let ended = named("would be served no more", &found.bad_become_inactive);
+    let unknown = named("nobody serves now", &found.bad_already_inactive);
+    format!("{osds} may not stop\n{ended}{unknown}")
 }
 
 /// The node has a working folder of its own, so it gets the whole path.

@@ -16,12 +16,9 @@ pub(crate) fn carry_out(args: PoolArgs) -> Result<(), Failure> {
             let asked = PoolAsked { name, pgs, copies };
             node.order(&Command::Pool(PoolCommand::Create(asked)), &says)
         }
-        PoolSubcommand::Remove { name, yes: false } => Err(Failure::Input(format!(
-            "pool {name} would be removed for good: say --yes if it is to go"
-        ))),
-        PoolSubcommand::Remove { name, yes: true } => {
+        PoolSubcommand::Remove { name, yes } => {
             let says = format!("pool {name} is removed");
-            node.order(&Command::Pool(PoolCommand::Remove(name)), &says)
+            node.order_if(yes, Command::Pool(PoolCommand::Remove(name)), &says)
         }
     }
 }

@@ -68,6 +68,16 @@ impl NodeArgs {
     pub(super) fn order(&self, command: &Command, says: &str) -> Result<(), Failure> {
         self.show(command, |Done {}| format!("{says}\n"))
     }
+
+    /// The same for what may cost something: without `meant` the node says what.
+    pub(super) fn order_if(
+        &self,
+        meant: bool,
+        command: Command,
+        says: &str,
+    ) -> Result<(), Failure> {
+        self.order(&if meant { command.meant() } else { command }, says)
+    }
 }
 
 impl From<ClientError> for Failure {

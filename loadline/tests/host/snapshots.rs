@@ -64,7 +64,7 @@ fn a_removed_snapshot_is_gone_and_the_image_is_not() {
         node.tell(&["image", "snapshot", "create", name]);
     }
     io(&node, "vol0", &["write -P 4 0 4M"]);
-    node.tell(&["image", "snapshot", "remove", "vol0@two"]);
+    node.tell(&["image", "snapshot", "remove", "vol0@two", "--yes"]);
     read_only(&node, "vol0@one", "read -P 1 0 4M");
     read_only(&node, "vol0@three", "read -P 3 0 4M");
     io(&node, "vol0", &["read -P 4 0 4M"]);

@@ -30,19 +30,28 @@ fn what_is_done_is_said_in_one_line() {
     done(&["osd", "replace", "2", "/dev/sdz"], replace, "osd.2 begins anew on /dev/sdz");
     let create = r#"POST /pool {"name":"cold","pgs":64}"#;
     done(&["pool", "create", "cold", "--pgs", "64"], create, "pool cold is made");
-    done(&["pool", "remove", "cold", "--yes"], "DELETE /pool/cold", "pool cold is removed");
+    let force = ["osd", "down", "2", "--force"];
+    done(&force, "PUT /osd/2/down?yes=true", "osd.2 is down");
+    let force = ["osd", "remove", "2", "--force"];
+    done(&force, "DELETE /osd/2?yes=true", "osd.2 is removed");
+    let yes = ["pool", "remove", "cold", "--yes"];
+    done(&yes, "DELETE /pool/cold?yes=true", "pool cold is removed");
     let resize = r#"PUT /image/vol0/size {"size_bytes":3221225472}"#;
     done(&["image", "resize", "vol0", "3GiB"], resize, "image vol0 has 3 GiB");
     let rename = r#"PUT /image/vol0/name {"name":"vol1"}"#;
     done(&["image", "rename", "vol0", "vol1"], rename, "image vol0 is now vol1");
-    done(&["image", "remove", "vol 0"], "DELETE /image/vol%200", "image vol 0 is removed");
+    let cut = ["image", "resize", "vol0", "3GiB", "--yes"];
+    let size = r#"PUT /image/vol0/size?yes=true {"size_bytes":3221225472}"#;
+    done(&cut, size, "image vol0 has 3 GiB");
+    let yes = ["image", "remove", "vol 0", "--yes"];
+    done(&yes, "DELETE /image/vol%200?yes=true", "image vol 0 is removed");
     let clone = r#"POST /image/vol0/snapshot/monday/clone {"name":"vol1"}"#;
     done(&["image", "clone", "vol0@monday", "vol1"], clone, "image vol1 begins as vol0@monday");
     let snapshot = "/image/vol0/snapshot/monday";
     let make = ["image", "snapshot", "create", "vol0@monday"];
     done(&make, &format!("PUT {snapshot}"), "snapshot vol0@monday is made");
-    let remove = ["image", "snapshot", "remove", "vol0@monday"];
-    done(&remove, &format!("DELETE {snapshot}"), "snapshot vol0@monday is removed");
+    let remove = ["image", "snapshot", "remove", "vol0@monday", "--yes"];
+    done(&remove, &format!("DELETE {snapshot}?yes=true"), "snapshot vol0@monday is removed");
     done(&["stop"], "POST /shutdown", "the node stops");
 }
 

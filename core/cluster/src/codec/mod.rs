@@ -3,7 +3,7 @@
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 8 | `LOADLMAP` |
-//! | 8 | 4 | format version: 2; 1 is read |
+//! | 8 | 4 | format version: 3; 1 and 2 are read |
 //! | 12 | 4 | bytes of the whole record |
 //! | 16 | 16 | cluster id |
 //! | 32 | 8 | term of the owner that wrote it |
@@ -72,6 +72,10 @@ pub struct OsdRecord {
     pub lost: bool,
     /// Its disk's size.
     pub size: Bytes,
+    /// The last term of an owner that its disk is known to have durably; 0 before the first.
+    pub promised: Term,
+    /// A number for the drive that its capacity was measured on, given by the world; 0 if none was, or none is known.
+    pub measured_on: u64,
 }
 
 /// A pool of the map.

@@ -2,13 +2,14 @@
 //!
 //! | list of | entry |
 //! |---|---|
-//! | OSDs | number (4), 1 up + 2 in + 4 lost (1), disk bytes (8) |
+//! | OSDs | number (4), 1 up + 2 in + 4 lost (1), disk bytes (8), last term promised to the disk (8), the disk that its capacity was measured on (8) |
 //! | pools | number (4), name, placement groups (4), copies (4), object bytes (8), recovery priority (1), first placement group (4), then each placement group |
 //! | settings | 0 everything, 1 every OSD, or 2 and the OSD (4); option's name; value |
 //!
 //! A placement group is acting OSDs, OSDs being filled (each a count and the numbers, one byte each), interval (4), last
 //! interval in which it was served (4), and the term of the owner that began that one (8). Format 1 had no such terms; its
-//! owners left room between their epochs instead, so that 0 tells its intervals apart well enough.
+//! owners left room between their epochs instead, so that 0 tells its intervals apart well enough. Format 2 did not tell
+//! what was promised to disks (none of them is older than 0), nor what was measured.
 
 use super::{MapError, MapRecord, OsdRecord, PgRecord, PoolRecord, images};
 use crate::map::{PoolId, PoolSpec};
@@ -19,7 +20,9 @@ use loadline_osd::{IntervalId, OsdId, OsdSet, PgId};
 use loadline_store::paged::codec::{Reader, put_bytes};
 
 /// The format that this program writes.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
+/// The last one without the promises to disks, and without what was measured.
+const WITHOUT_PROMISES: u32 = 2;
 /// The oldest one that it reads, without the terms of intervals.
 const WITHOUT_TERMS: u32 = 1;
 const MAGIC: [u8; 8] = *b"LOADLMAP";
@@ -55,7 +58,7 @@ impl MapRecord {
         put_u64(out, self.placement_seed);
         put_u32(out, self.next_pool.get());
         put_u32(out, self.next_pg.get());
-        put_list(out, self.osds.iter(), |out, (osd, record)| put_osd(out, *osd, record));
+        put_list(out, self.osds.iter(), |out, (osd, record)| put_osd(out, *osd, record, version));
         put_list(out, self.pools.iter(), |out, (pool, record)| {
             put_pool(out, *pool, record);
             record.pgs.iter().for_each(|pg| put_pg(out, pg, version));
@@ -69,11 +72,15 @@ impl MapRecord {
     }
 }
 
-fn put_osd(out: &mut Vec<u8>, osd: OsdId, record: &OsdRecord) {
-    let OsdRecord { up, is_in, lost, size } = *record;
+fn put_osd(out: &mut Vec<u8>, osd: OsdId, record: &OsdRecord, version: u32) {
+    let OsdRecord { up, is_in, lost, size, promised, measured_on } = *record;
     put_u32(out, osd.get());
     out.push(u8::from(up) * UP + u8::from(is_in) * IN + u8::from(lost) * LOST);
     put_u64(out, size.get());
+    if version > WITHOUT_PROMISES {
+        put_u64(out, promised.0);
+        put_u64(out, measured_on);
+    }
 }
 
 fn put_pool(out: &mut Vec<u8>, pool: PoolId, record: &PoolRecord) {
@@ -177,7 +184,7 @@ fn read_body(from: &mut Reader<'_>, version: u32) -> Option<MapRecord> {
         placement_seed: from.u64()?,
         next_pool: PoolId::new(from.u32()?),
         next_pg: PgId::new(from.u32()?),
-        osds: read_list(from, read_osd)?,
+        osds: read_list(from, |from| read_osd(from, version))?,
         pools: read_list(from, |from| read_pool(from, version))?,
         settings: read_list(from, |from| {
             Some(((read_scope(from)?, read_text(from)?), read_text(from)?))
@@ -186,11 +193,16 @@ fn read_body(from: &mut Reader<'_>, version: u32) -> Option<MapRecord> {
     })
 }
 
-fn read_osd(from: &mut Reader<'_>) -> Option<(OsdId, OsdRecord)> {
+fn read_osd(from: &mut Reader<'_>, version: u32) -> Option<(OsdId, OsdRecord)> {
     let osd = osd(from.u32()?)?;
     let flags = from.byte()?;
     let [up, is_in, lost] = [UP, IN, LOST].map(|flag| flags & flag != 0);
-    Some((osd, OsdRecord { up, is_in, lost, size: Bytes::new(from.u64()?) }))
+    let size = Bytes::new(from.u64()?);
+    let (promised, measured_on) = match version > WITHOUT_PROMISES {
+        true => (Term(from.u64()?), from.u64()?),
+        false => (Term::default(), 0),
+    };
+    Some((osd, OsdRecord { up, is_in, lost, size, promised, measured_on }))
 }
 
 fn read_pool(from: &mut Reader<'_>, version: u32) -> Option<(PoolId, PoolRecord)> {

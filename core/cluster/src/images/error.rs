@@ -99,7 +99,7 @@ impl fmt::Display for ImageError {
             }
             ImageError::BeingCut(name) => write!(
                 f,
-                "what was cut off image {name} is still being removed: make it larger when that is done"
+                "what was cut off image {name} is still being removed, and it cannot grow before"
             ),
             ImageError::NumbersUsedUp(Numbers::Families) => {
                 f.write_str("65535 families of images exist: remove some first")

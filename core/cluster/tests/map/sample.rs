@@ -44,7 +44,9 @@ pub(crate) fn map(seed: u64) -> MapRecord {
 
 fn some_osd(rng: &mut Rng) -> OsdRecord {
     let [up, is_in, lost] = [0, 1, 2].map(|_| rng.below(2) == 0);
-    OsdRecord { up, is_in, lost, size: Bytes::new(rng.next_u64()) }
+    let size = Bytes::new(rng.next_u64());
+    let (promised, measured_on) = (Term(rng.next_u64()), rng.next_u64());
+    OsdRecord { up, is_in, lost, size, promised, measured_on }
 }
 
 fn some_pool(rng: &mut Rng, pool: u32, pgs: u32, first_pg: PgId, osds: u32) -> PoolRecord {
@@ -118,7 +120,7 @@ proptest! {
         let at = at.index(body.len());
         body[at] = byte;
         feed::map(&body);
-        if let Ok(other) = MapRecord::decode(&feed::framed(2, &body)) {
+        if let Ok(other) = MapRecord::decode(&feed::framed(3, &body)) {
             prop_assert_eq!(other == record, bytes[16 + at] == byte);
         }
     }

@@ -39,7 +39,14 @@ fn images() -> Images {
 #[test]
 fn the_largest_host_fits_one_mib() {
     let osds = || (0..OsdSet::OSDS_MAX).map(OsdId::new);
-    let osd = OsdRecord { up: true, is_in: true, lost: false, size: Bytes::new(1 << 44) };
+    let osd = OsdRecord {
+        up: true,
+        is_in: true,
+        lost: false,
+        size: Bytes::new(1 << 44),
+        promised: Term(9),
+        measured_on: 9,
+    };
     let members = |pg: u32| (0..3).map(|copy| OsdId::new((pg + copy) % 64)).collect();
     let pgs = (0..PGS).map(|pg| PgRecord { acting: members(pg), ..PgRecord::default() });
     let spec = PoolSpec {
@@ -65,8 +72,8 @@ fn the_largest_host_fits_one_mib() {
     };
     let bytes = record.encode();
     // 10,000 snapshots of 85 bytes, 1000 images of 95 and every second one's parent of 16, 500 families of 12, 4096
-    // placement groups of 21, 64 OSDs of 13, the pool of 90, and 76 + 6 lists + next family and job + checksum.
-    let expected = 850_000 + 95_000 + 8_000 + 6_000 + 4096 * 21 + 832 + 90 + 76 + 24 + 10 + 4;
+    // placement groups of 21, 64 OSDs of 29, the pool of 90, and 76 + 6 lists + next family and job + checksum.
+    let expected = 850_000 + 95_000 + 8_000 + 6_000 + 4096 * 21 + 1856 + 90 + 76 + 24 + 10 + 4;
     assert_eq!(bytes.len(), expected);
     assert!(bytes.len() <= 1 << 20, "{} bytes", bytes.len());
     assert_eq!(MapRecord::decode(&bytes), Ok(record));

@@ -43,7 +43,7 @@ fn a_disk_with_data_of_another_osd_is_refused() {
     node.says(&["osd", "down", "1"]);
     fs::copy(node.file("osd.1"), node.file("copy")).unwrap();
     node.says(&["osd", "up", "1"]);
-    let says = "the disk belongs to another OSD or another cluster";
+    let says = "the disk is osd.1's: swap them, or correct the paths in node.toml";
     node.refuses(&["osd", "add", "node/copy"], 2, says);
     assert_eq!(node.json(&["osd", "list"])["osds"].as_array().unwrap().len(), 3);
     node.says(&["osd", "down", "0"]);

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long something may take that takes a moment.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long something may take that takes a moment, on a machine that has much else to do, before it counts as hanging.
+const PATIENCE: Duration = Duration::from_secs(300);
 /// A capacity that is set is not measured, which would take most of a test's time.
 const CAPACITY: &str = "osd_mclock_max_capacity_iops_ssd=20000";
 
@@ -51,9 +51,33 @@ impl Node {
     fn serve(&mut self, flags: &[&str]) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
         command.arg("serve").args(flags);
-        command.current_dir(self.folder()).stderr(Stdio::null());
-        self.process = Some(command.spawn().expect("the program starts"));
-        self.await_ok(&["status"], |_| true);
+        let mut appending = std::fs::File::options();
+        let log = appending.create(true).append(true).open(self.folder().join("log")).unwrap();
+        command.current_dir(self.folder()).stderr(Stdio::from(log));
+        let mut process = command.spawn().expect("the program starts");
+        let begun = Instant::now();
+        while !self.run(&["status"]).status.success() {
+            let ended = process.try_wait().unwrap();
+            assert!(ended.is_none(), "the node ended, {ended:?}:\n{}", self.log());
+            assert!(begun.elapsed() < PATIENCE, "the node does not answer:\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.process = Some(process);
+    }
+
+    /// What it has logged in all of its lives.
+    pub(super) fn log(&self) -> String {
+        std::fs::read_to_string(self.folder().join("log")).unwrap()
+    }
+
+    /// A start that fails with one sentence, which contains all of these.
+    pub(super) fn does_not_start(&self, says: &[&str]) {
+        let ran = self.run(&["serve", "--dir", "node", "--log", "error"]);
+        assert_eq!(ran.status.code(), Some(1), "{}", ran.stderr);
+        assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+        for said in says {
+            assert!(ran.stderr.contains(said), "`{}` has no `{said}`", ran.stderr);
+        }
     }
 
     /// Stops it by a command, and waits for its end.
@@ -108,7 +132,7 @@ impl Node {
     }
 
     /// Waits until a command succeeds and prints what is wanted.
-    pub(super) fn await_ok(&self, arguments: &[&str], wanted: impl Fn(&str) -> bool) {
+    pub(super) fn await_ok(&self, arguments: &[&str], mut wanted: impl FnMut(&str) -> bool) {
         let begun = Instant::now();
         loop {
             let ran = self.run(arguments);
@@ -127,6 +151,14 @@ impl Node {
             let pgs = text.lines().find(|line| line.starts_with("PGs:")).expect("a line of PGs");
             pgs.ends_with("active+clean") && !pgs.contains(',')
         });
+    }
+
+    /// The same, or if something is missing, until all that there can be is served.
+    pub(super) fn await_clean_but_for(&self, missing: bool) {
+        match missing {
+            true => self.await_ok(&["status"], |text| text.contains("active+undersized")),
+            false => self.await_clean(),
+        }
     }
 
     /// An OSD as `osd list` tells of it.

@@ -18,7 +18,8 @@ fn pools_are_made_and_stay() {
     node.refuses(&["pool", "create", "p", "--copies", "4"], 2, "4 copies have no place on 3 OSDs");
     node.refuses(&["pool", "create", "p", "--pgs", "0"], 2, "0 PGs cannot be made");
     node.refuses(&["pool", "create", "p", "--pgs", "9999"], 2, "expected 1 to 756");
-    node.refuses(&["pool", "remove", "cold"], 2, "say --yes if it is to go");
+    let says = "pool cold would be removed for good, expected --yes if that is meant";
+    node.refuses(&["pool", "remove", "cold"], 2, says);
     node.refuses(&remove("x"), 2, "there is no pool `x`, expected data or cold");
     let create = ["image", "create", "v", "--size", "8MiB"];
     node.refuses(&create, 2, "the image has no pool, expected data or cold");
@@ -40,8 +41,8 @@ fn pools_go_and_leave_nothing() {
     let says = "pool cold stays: it holds an image: remove that first";
     node.refuses(&remove("cold"), 2, says);
     node.says(&["osd", "down", "2"]);
-    node.says(&["image", "remove", image]);
-    node.await_ok(&remove("cold"), |text| text == "pool cold is removed\n");
+    node.says(&["image", "remove", image, "--yes"]);
+    node.done(&remove("cold"), "pool cold is removed");
     node.refuses(&remove("cold"), 2, "there is no pool `cold`, expected data");
     node.refuses(&remove("data"), 2, "pool data stays: it is the only one");
     node.says(&["osd", "up", "2"]);
@@ -60,8 +61,8 @@ fn pools_go_and_leave_nothing() {
     assert_eq!(client.read(0, 1 << 20), vec![0; 1 << 20]);
     client.write(0, &[6; 4096]);
     assert_eq!(client.read(0, 4096), [6; 4096]);
-    node.says(&["image", "remove", image]);
-    node.await_ok(&remove("cold"), |text| text == "pool cold is removed\n");
+    node.says(&["image", "remove", image, "--yes"]);
+    node.done(&remove("cold"), "pool cold is removed");
     node.says(&["image", "create", image, "--size", "8MiB"]);
 }
 
@@ -91,13 +92,13 @@ fn images_and_snapshots_are_made_changed_and_removed() {
     node.refuses(&snapshot, 2, "snapshot vol1@monday exists already");
     node.refuses(&["image", "clone", "vol1@x", "v"], 2, "image vol1 has no snapshot `x`");
     node.refuses(&["image", "remove", "vol1"], 2, "has clones: remove vol2 first");
-    let remove = ["image", "snapshot", "remove", "vol1@monday"];
+    let remove = ["image", "snapshot", "remove", "vol1@monday", "--yes"];
     node.refuses(&remove, 2, "has clones: remove vol2 first");
     node.stop();
     node.start(&[]);
     assert_eq!(node.json(&["image", "info", "vol2"])["parent"], json!("vol1@monday"));
-    node.done(&["image", "remove", "vol2"], "image vol2 is removed");
+    node.done(&["image", "remove", "vol2", "--yes"], "image vol2 is removed");
     node.done(&remove, "snapshot vol1@monday is removed");
-    node.done(&["image", "remove", "vol1"], "image vol1 is removed");
+    node.done(&["image", "remove", "vol1", "--yes"], "image vol1 is removed");
     assert_eq!(node.json(&["image", "list"]), json!({ "images": [] }));
 }

@@ -67,7 +67,7 @@ fn without_a_quorum_changes_are_refused() {
     let node = Node::with_osds(3);
     node.await_clean();
     for osd in ["0", "1", "2"] {
-        node.says(&["osd", "down", osd]);
+        node.says(&["osd", "down", osd, "--force"]);
     }
     let says = "no change of the map can be kept";
     node.refuses(&["image", "create", "v", "--size", "1MiB"], 1, says);

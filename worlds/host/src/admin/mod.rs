@@ -13,6 +13,7 @@ mod route;
 
 pub use client::{Client, ClientError};
 pub use http::{Outbox, RequestId, Session};
+pub(crate) use route::change;
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! What the system tells of the drive behind a file or a device, for reports and for warnings.
 
-use loadline_base::Bytes;
+use loadline_base::{Bytes, mix64};
 use rustix::fs::{major, minor};
 use std::fs;
 use std::io;
@@ -15,6 +15,8 @@ pub struct DriveFacts {
     pub device: Option<String>,
     /// Its maker's name for it.
     pub model: Option<String>,
+    /// What its maker or its machine numbers it by, and no other drive.
+    pub serial: Option<String>,
     /// Its size.
     pub size: Option<Bytes>,
     /// Whether it says that it rotates. Virtual disks often say so without truth.
@@ -49,6 +51,17 @@ impl DriveFacts {
         Ok(facts)
     }
 
+    /// A number for the drive behind a path, which another drive has not; 0 where the system tells of none. The name counts only
+    /// for drives without a serial number, since names change places between two starts of a machine.
+    pub fn number_of(path: &Path) -> u64 {
+        let Ok(facts) = DriveFacts::of(path) else { return 0 };
+        let Some(name) = facts.serial.or(facts.device) else { return 0 };
+        let size = facts.size.map_or(0, Bytes::get);
+        let text = format!("{name} {} {size}", facts.model.unwrap_or_default());
+        let bytes = text.bytes().map(u64::from);
+        bytes.fold(1, |number, byte| mix64(number ^ byte)).max(1)
+    }
+
     /// Whether files of this file system are in memory only.
     pub fn is_in_memory(&self) -> bool {
         matches!(self.file_system.as_deref(), Some("tmpfs" | "ramfs"))
@@ -74,6 +87,9 @@ fn of_device(at: &Path) -> DriveFacts {
     DriveFacts {
         device: at.file_name().map(|name| name.to_string_lossy().into_owned()),
         model: read("device/model"),
+        serial: ["wwid", "device/wwid", "device/serial", "serial", "dm/uuid"]
+            .into_iter()
+            .find_map(read),
         // The kernel counts sectors of 512 bytes here, whatever the drive's own are.
         size: sectors.map(|sectors| Bytes::new(sectors * 512)),
         rotational: read("queue/rotational").map(|flag| flag == "1"),

@@ -1,5 +1,6 @@
 //! Why a disk cannot be opened, one sentence each.
 
+use crate::LoopError;
 use loadline_base::Bytes;
 use std::io;
 use std::path::PathBuf;
@@ -70,6 +71,9 @@ pub enum DiskProblem {
         /// The system's answer.
         error: io::Error,
     },
+    /// The loop has no place for it.
+    #[error("{0}")]
+    NotAdded(LoopError),
     /// Any other refusal of the system.
     #[error("it cannot be opened: {0}")]
     System(io::Error),

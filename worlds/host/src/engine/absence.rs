@@ -1,10 +1,49 @@
-//! OSDs that go down and come back: since when, and what follows from being away for long.
+//! OSDs that go down and come back: why, since when, and what follows from being away for long.
 
 use super::Engine;
+use crate::DiskProblem;
 use loadline_cluster::OsdState;
-use loadline_osd::OsdId;
+use loadline_osd::{DiskFault, OsdId};
+use std::fmt;
+
+/// Why an OSD does not serve although nobody took it down: all that a log line, `status` or a refusal to start may name.
+#[derive(Debug)]
+pub(super) enum Absent<'a> {
+    /// There is no file or device at its path.
+    NotThere,
+    /// It cannot be opened.
+    Unopened(&'a DiskProblem),
+    /// What it holds is of no use.
+    Fault(DiskFault),
+}
+
+impl fmt::Display for Absent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Absent::NotThere => f.write_str("its disk is not there"),
+            Absent::Unopened(problem) => write!(f, "its disk cannot be used: {problem}"),
+            Absent::Fault(fault) => fault.fmt(f),
+        }
+    }
+}
 
 impl Engine {
+    /// Why an OSD does not serve, if nobody took it down.
+    pub(super) fn absent_osd(&self, osd: OsdId) -> Option<Absent<'_>> {
+        let disk = &self.disks.of[osd];
+        match (self.cluster.fault(osd), &disk.unopened, disk.disk) {
+            (Some(fault), ..) => Some(Absent::Fault(fault)),
+            (None, Some(problem), None) => Some(Absent::Unopened(problem)),
+            (None, None, None) => Some(Absent::NotThere),
+            (None, _, Some(_)) => None,
+        }
+    }
+
+    /// The same in words.
+    pub(super) fn why_down(&self, osd: OsdId) -> Option<String> {
+        self.absent_osd(osd).map(|absent| absent.to_string())
+    }
+
     /// Notes which OSDs went up or down since the last look.
     pub(super) fn note_changes(&mut self) {
         for osd in self.disks.of.ids().collect::<Vec<_>>() {

@@ -1,7 +1,9 @@
 //! Admin connections: requests in, commands carried out, answers out. An answer waits for what it tells of: a change until
 //! it is durable, an OSD until it is up, work until it has ended.
 
+mod changes;
 mod config;
+mod consent;
 mod dump;
 mod execute;
 mod findings;
@@ -12,6 +14,7 @@ mod pg_states;
 mod pools;
 mod status;
 
+pub(super) use execute::Executed;
 pub(super) use new_disk::DiskReady;
 use new_disk::Joining;
 
@@ -19,6 +22,8 @@ use super::Engine;
 use crate::ConnId;
 use crate::admin::api::{Answer, Command, Refusal};
 use crate::admin::{Outbox, RequestId, Session};
+use changes::Changing;
+use loadline_base::{Span, Time};
 use std::collections::BTreeMap;
 
 /// Bytes asked of a connection at a time.
@@ -33,7 +38,12 @@ pub(super) enum Outcome {
     WhenKept(Answer),
     /// Work must end. Whoever does it has the ticket, and hands it to [`Engine::admin_ended`] with the answer.
     Later,
+    /// What stands in the way passes by itself; the command is tried again until then. Nothing was begun.
+    Busy(String),
 }
+
+/// How long a command waits for what passes by itself.
+const PATIENCE: Span = Span::from_secs(60);
 
 /// Where the answer to a command goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,9 +52,9 @@ pub(super) struct Ticket {
     request: RequestId,
 }
 
-#[derive(Default)]
 struct Connection {
     session: Session,
+    peer: String,
     out: Outbox,
     closing: bool,
 }
@@ -56,6 +66,14 @@ struct Waiting {
     answer: Answer,
 }
 
+/// A command that waits for what passes by itself.
+#[derive(Debug)]
+struct Delayed {
+    ticket: Ticket,
+    command: Command,
+    until: Time,
+}
+
 /// All connections.
 #[derive(Default)]
 pub(super) struct AdminConnections {
@@ -63,18 +81,23 @@ pub(super) struct AdminConnections {
     waiting: Vec<Waiting>,
     /// OSDs that are to come up, and who is told.
     joining: Vec<Joining>,
+    delayed: Vec<Delayed>,
+    /// What operators change, until it is done.
+    changing: Vec<(Ticket, Changing)>,
 }
 
 impl AdminConnections {
     /// Whether every change that was made has its answer.
     pub(super) fn nothing_waits(&self) -> bool {
-        self.waiting.is_empty()
+        self.waiting.is_empty() && self.delayed.is_empty()
     }
 }
 
 impl Engine {
     pub(super) fn admin_accepted(&mut self, conn: ConnId) {
-        self.admin.connections.insert(conn, Connection::default());
+        let (session, out) = (Session::default(), Outbox::default());
+        let peer = self.world.peer(conn);
+        self.admin.connections.insert(conn, Connection { session, peer, out, closing: false });
         self.world.want(conn, RECEIVE);
     }
 
@@ -93,14 +116,32 @@ impl Engine {
     }
 
     fn admin_command(&mut self, ticket: Ticket, command: Command) {
+        self.begin_change(ticket, &command);
+        self.try_command(Delayed { ticket, command, until: self.now + PATIENCE });
+    }
+
+    fn try_command(&mut self, delayed: Delayed) {
+        let ticket = delayed.ticket;
         let outcome = match self.is_stopping() {
-            false => self.execute(ticket, command).unwrap_or_else(Outcome::from),
+            false => self.execute(ticket, &delayed.command).unwrap_or_else(Outcome::from),
             true => Outcome::from(Refusal::unavailable("the node stops")),
         };
         match outcome {
-            Outcome::Now(answer) => self.admin_answer(ticket, &answer),
-            Outcome::WhenKept(answer) => self.admin.waiting.push(Waiting { ticket, answer }),
+            Outcome::Now(answer) => {
+                self.end_change(ticket, answer.is_ok());
+                self.admin_answer(ticket, &answer);
+            }
+            Outcome::WhenKept(answer) => {
+                self.end_change(ticket, true);
+                self.admin.waiting.push(Waiting { ticket, answer });
+            }
             Outcome::Later => {}
+            Outcome::Busy(_) if self.now < delayed.until => self.admin.delayed.push(delayed),
+            Outcome::Busy(why) => {
+                self.end_change(ticket, false);
+                let error = format!("{why}, and that has not ended within {PATIENCE}");
+                self.admin_answer(ticket, &Err(Refusal::unavailable(error)));
+            }
         }
     }
 
@@ -114,6 +155,7 @@ impl Engine {
 
     /// What took time has ended. What it has changed is kept before it is told.
     pub(super) fn admin_ended(&mut self, ticket: Ticket, answer: Result<Answer, Refusal>) {
+        self.end_change(ticket, answer.is_ok());
         match answer {
             Ok(answer) => self.admin.waiting.push(Waiting { ticket, answer }),
             Err(_) => {
@@ -126,6 +168,11 @@ impl Engine {
     /// Answers what waited for the map. Without a quorum a map may never be kept, and that is told instead.
     pub(super) fn admin_settle(&mut self) {
         self.join_settle();
+        for delayed in std::mem::take(&mut self.admin.delayed) {
+            let conn = delayed.ticket.conn;
+            self.try_command(delayed);
+            self.admin_go_on(conn);
+        }
         if self.admin.waiting.is_empty() {
             return;
         }
@@ -161,6 +208,10 @@ impl Engine {
     pub(super) fn admin_closed(&mut self, conn: ConnId) {
         self.admin.connections.remove(&conn);
         self.admin.waiting.retain(|waiting| waiting.ticket.conn != conn);
+        let is_gone = |delayed: &mut Delayed| delayed.ticket.conn == conn;
+        for delayed in self.admin.delayed.extract_if(.., is_gone).collect::<Vec<_>>() {
+            self.end_change(delayed.ticket, false);
+        }
     }
 }
 

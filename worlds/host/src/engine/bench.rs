@@ -4,7 +4,7 @@
 //! every OSD of this loop's one thread, have only a share of what one alone could do.
 
 use super::Engine;
-use super::admin::Ticket;
+use super::admin::{Executed, Outcome, Ticket};
 use super::boot::BootError;
 use crate::admin::api::{Answer, BenchAsked, Refusal};
 use loadline_base::{Bytes, Span};
@@ -68,18 +68,29 @@ impl Engine {
     pub(super) fn measure_capacities(&mut self) -> Result<(), BootError> {
         let osds = self.cluster.map().osds().iter();
         let up: Vec<OsdId> = osds.filter(|(_, state)| state.up).map(|(osd, _)| osd).collect();
-        let is_unknown = |osd: &OsdId| {
-            let skipped = benchmark_skipped(&self.settings.levels.benchmark(*osd));
-            tracing::debug!(%osd, ?skipped, "benchmark of the start");
-            skipped.is_none()
-        };
-        let unknown: Vec<OsdId> = up.into_iter().filter(is_unknown).collect();
+        let unknown: Vec<OsdId> =
+            up.into_iter().filter(|osd| self.is_to_be_measured(*osd)).collect();
         if unknown.is_empty() {
             return Ok(());
         }
         tracing::info!(osds = unknown.len(), "measuring what the OSDs can do");
         // What a benchmark left that was killed goes first.
         self.bench_all(unknown, BenchStep::Fill)
+    }
+
+    fn is_to_be_measured(&self, osd: OsdId) -> bool {
+        let skipped = benchmark_skipped(&self.settings.levels.benchmark(osd));
+        tracing::debug!(%osd, ?skipped, "benchmark of the start");
+        skipped.is_none()
+    }
+
+    /// Measures an OSD that is open and takes no part yet. Returns whether a benchmark has begun.
+    pub(super) fn measure_held(&mut self, osd: OsdId) -> bool {
+        let shape = self.is_to_be_measured(osd).then(|| self.bench_shape(osd, TOTAL, BLOCK));
+        let Some(Some(shape)) = shape else { return false };
+        tracing::info!(%osd, "measuring what it can do");
+        self.begin_bench(vec![(osd, shape)], BenchStep::Fill, None);
+        true
     }
 
     fn bench_all(&mut self, osds: Vec<OsdId>, first: BenchStep) -> Result<(), BootError> {
@@ -99,12 +110,12 @@ impl Engine {
         ticket: Ticket,
         osd: OsdId,
         asked: &BenchAsked,
-    ) -> Result<(), Refusal> {
+    ) -> Executed {
         if !self.cluster.map().osds()[osd].up {
             return Err(Refusal::unavailable(format!("{osd} is down")));
         }
         if !self.bench.is_idle() {
-            return Err(Refusal::conflict("another benchmark is under way"));
+            return Ok(Outcome::Busy("another benchmark is under way".to_owned()));
         }
         let (total, block) = amount(asked)?;
         let shape = self.bench_shape(osd, total, block);
@@ -116,7 +127,7 @@ impl Engine {
             BenchStep::Fill,
             Some(OnRequest { ticket, store: asked.store }),
         );
-        Ok(())
+        Ok(Outcome::Later)
     }
 
     /// What is written to an OSD; `None` if there is no room for a single object.
@@ -175,7 +186,7 @@ impl Engine {
         let map = self.cluster.map();
         let Some(running) = &mut self.bench.running else { return };
         for (osd, part) in &mut running.parts {
-            if part.waits && !map.osds()[*osd].up {
+            if part.waits && !map.osds()[*osd].up && !self.cluster.is_held_open(*osd) {
                 (part.waits, part.took) = (false, Some(Err("went down in its benchmark")));
             }
         }

@@ -5,7 +5,7 @@ use super::admin::AdminConnections;
 use super::bench::Benches;
 use super::client::ClientOps;
 use super::direct_client::DirectDesk;
-use super::disks::{Disk, Disks};
+use super::disks::Disks;
 use super::health::Meter;
 use super::images::ImageWork;
 use super::nbd::NbdConnections;
@@ -22,7 +22,6 @@ use loadline_base::{Bytes, Span};
 use loadline_cluster::settings::{Change, DriveLimits, Refused};
 use loadline_cluster::{Cluster, PoolSpec, StartError};
 use loadline_device::Medium;
-use loadline_osd::OsdId;
 use loadline_qos::Preset;
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{Format, FormatError, LogMode, Protection, format};
@@ -115,6 +114,12 @@ pub enum BootError {
         "{0} holds {1} and is left alone: name another disk, or let `loadline store format --force {0}` write over it"
     )]
     Holds(String, Holding),
+    /// Disks are there, and none can be used.
+    #[error("none of the node's disks can be used: {0}")]
+    NoneUsable(String),
+    /// A node that has not begun yet lacks some of its disks.
+    #[error("a new node begins with all of its disks: {0}")]
+    NewWithout(String),
     /// A new disk cannot be written.
     #[error("{0}: a new store cannot be written there: {1}")]
     Format(PathBuf, io::Error),
@@ -128,8 +133,13 @@ pub enum BootError {
     #[error(transparent)]
     Listen(#[from] ListenError),
     /// The disks' maps do not lead to a cluster.
-    #[error("{0}")]
-    Start(#[from] StartError),
+    #[error("{why}{left_out}")]
+    Start {
+        /// What is wrong.
+        why: StartError,
+        /// The OSDs that are left out, each with the reason.
+        left_out: String,
+    },
     /// A setting may not stand.
     #[error("{0}")]
     Setting(#[from] Refused),
@@ -182,7 +192,7 @@ impl Engine {
         tracing::info!(mode = %engine.io_mode(), "event loop");
         engine.open_disks()?;
         engine.begin_cluster()?;
-        engine.tell_faults();
+        engine.tell_absent();
         engine.make_what_is_missing()?;
         engine.measure_capacities()?;
         engine.tell_terms();
@@ -191,99 +201,13 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Opens every disk that is there; the others' OSDs stay down. Only where no disk belongs to a cluster yet, the missing
-    /// ones are made.
-    fn open_disks(&mut self) -> Result<(), BootError> {
-        let specs = self.config.disks.clone();
-        for spec in &specs {
-            self.disks.of.push(Disk { path: spec.path.clone(), ..Disk::default() });
-        }
-        let (there, missing): (Vec<usize>, Vec<usize>) =
-            (0..specs.len()).partition(|number| specs[*number].path.exists());
-        // What cannot be looked at says so when it is opened.
-        let holding = |number: usize| (number, Holding::of(&specs[number].path).ok());
-        let (empty, there): (Vec<_>, Vec<_>) = there
-            .into_iter()
-            .map(holding)
-            .partition(|(_, holding)| *holding == Some(Holding::Nothing));
-        let has_store = there.iter().any(|(_, holding)| *holding == Some(Holding::Store));
-        for (number, holding) in there {
-            let DiskSpec { path, .. } = &specs[number];
-            if let Some(other @ Holding::Other(_)) = holding {
-                if !has_store {
-                    return Err(BootError::Holds(path.display().to_string(), other));
-                }
-                let osd = OsdId::from(number);
-                tracing::warn!(%osd, path = %path.display(), "the disk holds {other} and is left alone");
-            }
-            self.use_disk(number, self.open_existing(&specs[number])?)?;
-        }
-        self.run_until(|engine| !engine.cluster.is_opening())?;
-        let makes = self.cluster.holds_nothing();
-        for (number, _) in empty {
-            self.use_empty(number, &specs[number], makes)?;
-        }
-        for number in missing {
-            let osd = OsdId::from(number);
-            if makes && specs[number].size.is_some() {
-                let made = open_or_make(&specs[number], self.config.direct, self.config.protection);
-                self.use_disk(number, made?)?;
-            } else {
-                tracing::warn!(%osd, path = %specs[number].path.display(), "the disk is not there");
-            }
-        }
-        if self.disks.of.values().all(|disk| disk.disk.is_none()) {
-            return Err(BootError::NoDisks);
-        }
-        self.run_until(|engine| !engine.cluster.is_opening())
-    }
-
-    fn open_existing(&self, spec: &DiskSpec) -> Result<OpenedDisk, DiskOpenError> {
-        let DiskSpec { path, size } = spec.clone();
-        DiskOpen { size, direct: self.config.direct, ..DiskOpen::existing(path) }.open()
-    }
-
-    /// A disk that holds nothing: part of a new node, if somebody said so; in a node that has data a disk that was lost.
-    fn use_empty(&mut self, number: usize, spec: &DiskSpec, makes: bool) -> Result<(), BootError> {
-        if makes && !self.config.format_empty {
-            return Err(BootError::Empty(spec.path.display().to_string()));
-        }
-        let opened = self.open_existing(spec)?;
-        if makes {
-            write_store(&spec.path, opened.size(), self.config.protection)?;
-        } else {
-            let (osd, path) = (OsdId::from(number), spec.path.display());
-            tracing::warn!(%osd, %path, "the disk holds nothing: `loadline osd replace {osd} {path}` lets the others fill it");
-        }
-        self.use_disk(number, opened)
-    }
-
-    fn use_disk(&mut self, number: usize, opened: OpenedDisk) -> Result<(), BootError> {
-        let osd = OsdId::from(number);
-        tracing::info!(%osd, path = %opened.path().display(), size = %opened.size(), mode = %opened.mode(), "disk");
-        self.disks.of[osd].bytes = opened.size();
-        self.disks.of[osd].disk = Some(self.world.add_disk(opened)?);
-        self.reopen(osd);
-        Ok(())
-    }
-
-    /// Names each disk that cannot serve, and why.
-    fn tell_faults(&self) {
-        for osd in self.disks.of.ids() {
-            if let Some(fault) = self.cluster.fault(osd) {
-                let path = self.disks.of[osd].path.display();
-                tracing::warn!(%osd, %path, %fault, "the disk does not serve");
-            }
-        }
-    }
-
     fn begin_cluster(&mut self) -> Result<(), BootError> {
         if self.cluster.is_new() {
             let id = random_u128().map_err(BootError::Random)?;
             tracing::info!(cluster = format!("{id:032x}"), "a new cluster");
             self.cluster.create(self.now, id, &mut self.effects);
         } else {
-            self.cluster.start(self.now)?;
+            self.cluster.start(self.now).map_err(|why| self.cannot_start(why))?;
             self.take_stored_settings();
             self.cluster.take_over(self.now, &mut self.effects);
         }

@@ -1,6 +1,7 @@
 //! What becomes of a measured capacity (qos.md 6.1): it is believed within the thresholds, and kept for its OSD.
 
 use super::Engine;
+use super::served::Served;
 use crate::admin::api::BenchResult;
 use loadline_base::Span;
 use loadline_cluster::settings::{Change, Refused, Scope, Target};
@@ -47,6 +48,27 @@ impl Engine {
         }
     }
 
+    /// Forgets what is stored of an OSD's capacity: it gets another disk.
+    pub(super) fn forget_capacity(&mut self, osd: OsdId) {
+        let (capacity, rejected) = self.settings.levels.capacity_options(osd);
+        let scope = Scope::Osd(osd);
+        let stored = self.cluster.stored_settings();
+        let is_stored = |option: &&str| stored.contains_key(&(scope, (*option).to_owned()));
+        let options: Vec<&str> = [capacity, rejected].into_iter().filter(is_stored).collect();
+        let change = options.iter().fold(Change::default(), |change, option| {
+            change.and_remove(Target::Stored(scope), option)
+        });
+        if let Err(refused) = self.settings.levels.apply(&change) {
+            return tracing::warn!(%osd, "the capacity of its former disk stays: {refused}");
+        }
+        for option in options {
+            tracing::info!(%osd, option, "measured on its former disk: taken away");
+            self.settings.stored(scope, option);
+            self.cluster.store_setting(self.now, scope, option, None, &mut self.effects);
+        }
+        self.cluster.note_measured_on(self.now, osd, 0, &mut self.effects);
+    }
+
     fn judge(&self, osd: OsdId, iops: f64) -> CapacityVerdict {
         let levels = &self.settings.levels;
         let thresholds = levels.capacity_thresholds(osd);
@@ -77,6 +99,9 @@ impl Engine {
             self.settings.stored(scope, option);
             self.cluster.store_setting(self.now, scope, option, value, &mut self.effects);
         }
+        let disk = &mut self.disks.of[osd];
+        disk.served = Served::default();
+        self.cluster.note_measured_on(self.now, osd, disk.drive, &mut self.effects);
         self.configure_osds();
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::Engine;
 use super::nbd::NbdCommand;
 use loadline_base::{SlotId, Slots, Span};
-use loadline_cluster::{PoolId, Target};
+use loadline_cluster::{IssuedOp, PoolId, Target};
 use loadline_osd::{ClientId, Data, Effect, OpKind, Reply};
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
@@ -135,6 +135,7 @@ impl Engine {
     pub(super) fn replied(&mut self, reply: Reply) {
         let Some(issued) = self.cluster.finish(reply.op) else { return };
         self.health.replied(&issued, &reply);
+        self.note_served(&issued);
         let Part { command, at, length } =
             self.clients.parts.remove(&reply.op.slot.get()).expect("the op was issued");
         let here = self.clients.commands.at_mut(command);
@@ -149,6 +150,16 @@ impl Engine {
         here.left -= 1;
         if here.left == 0 {
             self.command_over(command);
+        }
+    }
+
+    /// Every copy has carried an update out, the primary alone a read.
+    fn note_served(&mut self, issued: &IssuedOp) {
+        let (is_update, bytes) = (issued.op.kind.is_update(), u64::from(issued.op.length));
+        let acting = &self.cluster.map().pg(issued.op.pg).acting;
+        let copies = if is_update { acting.len() } else { 1 };
+        for osd in acting.iter().take(copies) {
+            self.disks.of[*osd].served.note_op(is_update, bytes);
         }
     }
 

@@ -1,7 +1,8 @@
 //! The OSDs' disks: requests of the stores on their way through the loop.
 
 use super::Engine;
-use crate::{DiskId, OpenedDisk};
+use super::served::Served;
+use crate::{DiskId, DiskProblem, DriveFacts, OpenedDisk};
 use loadline_base::{Bytes, IdVec, SlotId, Slots, Time};
 use loadline_device::Outcome;
 use loadline_osd::{Event, OsdId};
@@ -21,6 +22,8 @@ struct Sent {
 pub(super) struct Disk {
     /// The disk of the loop, while it is open.
     pub disk: Option<DiskId>,
+    /// Why it could not be opened, if something was there.
+    pub unopened: Option<DiskProblem>,
     pub path: PathBuf,
     pub bytes: Bytes,
     /// What the loop has and has not answered: a disk is opened again only after the last of it.
@@ -33,6 +36,10 @@ pub(super) struct Disk {
     pub since: Time,
     /// Whether it was up then.
     pub was_up: bool,
+    /// A number for the drive that it stands on; 0 if the system does not tell.
+    pub drive: u64,
+    /// What it has served while it was busy.
+    pub served: Served,
     /// It was taken out because it was down for long, and is used again as soon as it is up.
     pub taken_out: bool,
 }
@@ -57,6 +64,7 @@ impl Engine {
         };
         let token = self.disks.sent.acquire(Sent { osd, life, id });
         self.disks.of[osd].in_flight += 1;
+        self.disks.of[osd].served.note_busy(self.now, true);
         self.disks.requests += 1;
         self.world.submit(disk, u64::from(token.get()), &request, data);
     }
@@ -74,6 +82,7 @@ impl Engine {
         let Sent { osd, life, id } = self.disks.sent.release(token);
         let of = &mut self.disks.of[osd];
         of.in_flight -= 1;
+        of.served.note_busy(self.now, of.in_flight > 0);
         if let Some(number) = error {
             let error = std::io::Error::from_raw_os_error(number);
             tracing::warn!(%osd, path = %of.path.display(), %error, "a request failed");
@@ -112,11 +121,15 @@ impl Engine {
         if let Some(before) = of.disk.take() {
             self.world.remove_disk(before);
         }
-        (of.path, of.bytes) = (next.path().to_owned(), next.size());
+        (of.path, of.bytes, of.served) = (next.path().to_owned(), next.size(), Served::default());
+        of.drive = DriveFacts::number_of(next.path());
         tracing::info!(%osd, path = %of.path.display(), size = %of.bytes, mode = %next.mode(), "disk");
         match self.world.add_disk(next) {
-            Ok(disk) => of.disk = Some(disk),
-            Err(error) => tracing::error!(%osd, %error, "the disk cannot be used"),
+            Ok(disk) => (of.disk, of.unopened) = (Some(disk), None),
+            Err(error) => {
+                tracing::error!(%osd, %error, "the disk cannot be used");
+                of.unopened = Some(DiskProblem::NotAdded(error));
+            }
         }
     }
 }

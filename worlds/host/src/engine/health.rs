@@ -63,6 +63,7 @@ pub(super) struct Meter {
     /// All that the disks had ended for time then.
     over_limit: u64,
     slowest: Vec<Past>,
+    second_began: Time,
 }
 
 impl Meter {
@@ -124,6 +125,9 @@ impl Meter {
 
 impl Engine {
     pub(super) fn second_passed(&mut self) {
+        let second = self.now.since(self.health.second_began);
+        self.health.second_began = self.now;
+        self.count_served(second);
         let received = self.cluster.received();
         let over_limit = self.over_limit();
         self.health.second_passed(self.now, received, over_limit);

@@ -16,6 +16,8 @@ mod exports;
 mod health;
 mod images;
 mod nbd;
+mod opening;
+mod served;
 mod settings;
 mod stop;
 mod terms;

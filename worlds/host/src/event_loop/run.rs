@@ -140,6 +140,11 @@ impl<M> Loop<M> {
         self.connections.send(conn, bytes, &mut self.backend);
     }
 
+    /// Who is at the other end of a Unix socket, as the system knows it (`SO_PEERCRED`).
+    pub fn peer(&self, conn: ConnId) -> String {
+        self.connections.peer(conn)
+    }
+
     /// How many bytes wait to be sent.
     pub fn queued(&self, conn: ConnId) -> usize {
         self.connections.queued(conn)

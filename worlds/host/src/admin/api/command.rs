@@ -22,6 +22,15 @@ pub enum Command {
     OpHistory,
     /// Ends the node: open ops are answered, stores are made clean. [`Done`](super::Done), before it begins.
     Shutdown,
+    /// One of the others, whose cost is known and accepted: what destroys data or ends service is refused without.
+    Meant(Box<Command>),
+}
+
+impl Command {
+    /// The same, its cost accepted.
+    pub fn meant(self) -> Command {
+        Command::Meant(Box::new(self))
+    }
 }
 
 /// What can be asked about OSDs.
@@ -41,6 +50,8 @@ pub enum OsdCommand {
     Bench(OsdId, BenchAsked),
     /// What waits in its queues, and why. [`QueueDump`](super::QueueDump)
     Queues(OsdId),
+    /// Whether these could stop at once without an end of service. [`OkToStop`](super::OkToStop)
+    OkToStop(Vec<OsdId>),
 }
 
 /// What can be asked about pools.

@@ -21,7 +21,7 @@ pub use status::{
 };
 pub use tables::{
     Added, Altered, ConfigChanged, ConfigRow, ConfigRows, Done, Explained, ExplainedLevel, Image,
-    Images, Osd, Osds, Pool, Pools, Snapshot, Snapshots,
+    Images, OkToStop, Osd, Osds, Pool, Pools, Snapshot, Snapshots,
 };
 
 use serde::Serialize;
@@ -60,4 +60,6 @@ pub enum Answer {
     Ops(OpDump),
     /// What an OSD's disk can do.
     Bench(BenchResult),
+    /// Whether OSDs could stop.
+    OkToStop(OkToStop),
 }

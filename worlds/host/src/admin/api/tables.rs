@@ -99,6 +99,32 @@ pub struct Image {
     pub snapshots: Vec<Snapshot>,
 }
 
+/// Whether OSDs could stop, in the field's words. Placement groups are named as `2.1f`: the pool's number and, in
+/// hexadecimal, the group's in its pool. Only groups that these OSDs serve are counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OkToStop {
+    /// Whether everything that is served now would be served on.
+    pub ok_to_stop: bool,
+    /// The OSDs.
+    pub osds: Vec<u32>,
+    /// Groups that would be served on.
+    pub num_ok_pgs: usize,
+    /// Groups that would not, or of which nobody knows.
+    pub num_not_ok_pgs: usize,
+    /// Groups that nobody serves now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bad_already_inactive: Vec<String>,
+    /// Groups that nobody would serve.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bad_become_inactive: Vec<String>,
+    /// Groups that would have fewer copies than they should.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ok_become_degraded: Vec<String>,
+    /// Groups that have too few copies already, and would have fewer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ok_become_more_degraded: Vec<String>,
+}
+
 /// The snapshots of an image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshots {

@@ -42,7 +42,8 @@ pub(super) fn request(command: &ConfigCommand) -> Request {
 
 pub(super) fn command(asked: &Asked<'_>, path: &[&str]) -> Result<ConfigCommand, Refusal> {
     use Method::{Delete, Get, Put};
-    if asked.target.query().is_some() && asked.method != Delete {
+    let query = asked.target.query().filter(|query| *query != super::MEANT);
+    if query.is_some() && asked.method != Delete {
         return Err(Refusal::bad(format!("{} takes no query", asked.name())));
     }
     match (asked.method, path) {
@@ -54,7 +55,7 @@ pub(super) fn command(asked: &Asked<'_>, path: &[&str]) -> Result<ConfigCommand,
             Ok(ConfigCommand::Set { who: who_of(who)?, option: (*option).into(), value, level })
         }
         (Delete, [who, option]) => {
-            let level = level_of(asked.target.query())?;
+            let level = level_of(query)?;
             asked.plain(ConfigCommand::Remove {
                 who: who_of(who)?,
                 option: (*option).into(),

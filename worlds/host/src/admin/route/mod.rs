@@ -61,6 +61,9 @@ impl Request {
     }
 }
 
+/// The query of a command that may cost what it costs.
+const MEANT: &str = "yes=true";
+
 /// The request that stands for a command.
 pub(super) fn request(command: &Command) -> Request {
     match command {
@@ -72,7 +75,19 @@ pub(super) fn request(command: &Command) -> Request {
         Command::Ops => Request::plain(Method::Get, &["ops"]),
         Command::OpHistory => Request::plain(Method::Get, &["ops", "history"]),
         Command::Shutdown => Request::plain(Method::Post, &["shutdown"]),
+        Command::Meant(command) => {
+            let request = request(command);
+            Request { target: format!("{}?{MEANT}", request.target), ..request }
+        }
     }
+}
+
+/// What a command changes, as a request in one line; `None` if it only asks.
+pub(crate) fn change(command: &Command) -> Option<String> {
+    let Request { method, target, body } = request(command);
+    let body = String::from_utf8(body).expect("a body is JSON");
+    let line = format!("{} {target} {body}", method.name());
+    (method != Method::Get).then(|| line.trim_end().to_owned())
 }
 
 /// The command that a request stands for.
@@ -95,6 +110,7 @@ pub(super) fn command(method: Method, target: &str, body: &[u8]) -> Result<Comma
         _ => Err(asked.unknown()),
     }?;
     match target.query() {
+        Some(MEANT) if method != Method::Get => Ok(found.meant()),
         Some(_) if !matches!(found, Command::Config(_)) => {
             Err(Refusal::bad(format!("{} takes no query", target.path())))
         }

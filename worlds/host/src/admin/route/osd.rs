@@ -18,6 +18,10 @@ pub(super) fn request(command: &OsdCommand) -> Request {
             Request::with(Post, &["osd", &number(*osd), "bench"], asked)
         }
         OsdCommand::Queues(osd) => Request::plain(Get, &["osd", &number(*osd), "queues"]),
+        OsdCommand::OkToStop(osds) => {
+            let numbers: Vec<String> = osds.iter().map(|osd| number(*osd)).collect();
+            Request::plain(Get, &["osd", &numbers.join(","), "ok-to-stop"])
+        }
     }
 }
 
@@ -28,6 +32,10 @@ pub(super) fn command(asked: &Asked<'_>, path: &[&str]) -> Result<OsdCommand, Re
         (Post, []) => asked.body().map(OsdCommand::Add),
         (Delete, [osd]) => asked.plain(OsdCommand::Remove(osd_of(osd)?)),
         (Get, [osd, "queues"]) => asked.plain(OsdCommand::Queues(osd_of(osd)?)),
+        (Get, [osds, "ok-to-stop"]) => {
+            let osds = osds.split(',').map(osd_of).collect::<Result<_, _>>()?;
+            asked.plain(OsdCommand::OkToStop(osds))
+        }
         (Post, [osd, "replace"]) => Ok(OsdCommand::Replace(osd_of(osd)?, asked.body()?)),
         (Post, [osd, "bench"]) => Ok(OsdCommand::Bench(osd_of(osd)?, asked.body()?)),
         (Put, [osd, step]) => {

@@ -28,6 +28,8 @@ fn osd_commands() -> Vec<OsdCommand> {
         OsdCommand::Bench(osd, BenchAsked::default()),
         OsdCommand::Bench(osd, bench),
         OsdCommand::Queues(OsdId::new(0)),
+        OsdCommand::OkToStop(vec![osd]),
+        OsdCommand::OkToStop(vec![OsdId::new(2), OsdId::new(0)]),
     ];
     commands.extend(OsdMove::ALL.map(|step| OsdCommand::Move(osd, step)));
     commands
@@ -86,7 +88,19 @@ pub(super) fn every_command(name: &str, other: &str) -> Vec<Command> {
     commands.extend(pool_commands(name).into_iter().map(Command::Pool));
     commands.extend(image_commands(name, other).into_iter().map(Command::Image));
     commands.extend(config_commands(name).into_iter().map(Command::Config));
+    let meant = commands.iter().filter(|command| may_be_meant(command)).cloned();
+    let meant: Vec<Command> = meant.map(Command::meant).collect();
+    commands.extend(meant);
     commands
+}
+
+/// What changes something may be said to be meant; a run-time value that is taken away has a query of its own.
+fn may_be_meant(command: &Command) -> bool {
+    let takes_away = |command: &ConfigCommand| {
+        matches!(command, ConfigCommand::Remove { level: Level::Runtime, .. })
+    };
+    let is_change = crate::admin::change(command).is_some();
+    is_change && !matches!(command, Command::Config(config) if takes_away(config))
 }
 
 #[test]

@@ -210,6 +210,13 @@ impl Engine {
         let (scope, value) = (scope_of(who), value.map(str::to_owned));
         self.settings.stored(scope, option);
         self.cluster.store_setting(self.now, scope, option, value, &mut self.effects);
+        if let Scope::Osd(osd) = scope
+            && option == self.settings.levels.capacity_options(osd).0
+        {
+            // Whoever sets it knows which drive it is for, and the node does not.
+            self.disks.of[osd].served = Default::default();
+            self.cluster.note_measured_on(self.now, osd, 0, &mut self.effects);
+        }
         Ok(Outcome::WhenKept(answer))
     }
 }

@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use loadline_osd::OsdId;
 
 /// What every command comes to.
-pub(super) type Executed = Result<Outcome, Refusal>;
+pub(in crate::engine) type Executed = Result<Outcome, Refusal>;
 
 pub(super) const DONE: Answer = Answer::Done(Done {});
 
@@ -18,7 +18,17 @@ pub(super) fn now(answer: Answer) -> Executed {
 
 impl Engine {
     /// Carries a command out, or begins to.
-    pub(super) fn execute(&mut self, ticket: Ticket, command: Command) -> Executed {
+    pub(super) fn execute(&mut self, ticket: Ticket, command: &Command) -> Executed {
+        match command {
+            Command::Meant(meant) => self.carry_command_out(ticket, (**meant).clone()),
+            _ => match self.cost(command) {
+                Some(refusal) => Err(refusal),
+                None => self.carry_command_out(ticket, command.clone()),
+            },
+        }
+    }
+
+    fn carry_command_out(&mut self, ticket: Ticket, command: Command) -> Executed {
         match command {
             Command::Status => now(self.status()),
             Command::Osd(command) => self.execute_osd(ticket, command),
@@ -33,6 +43,7 @@ impl Engine {
                 self.begin_stop();
                 now(DONE)
             }
+            Command::Meant(_) => Err(Refusal::bad("a command is meant once")),
         }
     }
 
@@ -46,9 +57,9 @@ impl Engine {
             OsdCommand::Queues(osd) => self.queues(osd),
             OsdCommand::Bench(osd, asked) => {
                 self.known_osd(osd)?;
-                self.begin_osd_bench(ticket, osd, &asked)?;
-                Ok(Outcome::Later)
+                self.begin_osd_bench(ticket, osd, &asked)
             }
+            OsdCommand::OkToStop(osds) => self.ok_to_stop(&osds),
         }
     }
 

@@ -29,6 +29,12 @@ impl Findings {
         findings.slow_ops(engine);
         findings.terms(engine);
         findings.settings(engine);
+        for osd in osds.iter().filter(|osd| osd.up) {
+            engine
+                .capacity_misfit(OsdId::new(osd.osd))
+                .into_iter()
+                .for_each(|it| findings.warn(it));
+        }
         findings.epochs(engine);
         findings
     }

@@ -76,8 +76,10 @@ impl Engine {
         change: impl FnOnce(&mut images::Images) -> Result<(), ImageError>,
     ) -> Executed {
         self.take_changes()?;
-        self.cluster.change_images(self.now, &mut self.effects, change)?;
-        Ok(Outcome::WhenKept(DONE))
+        match self.cluster.change_images(self.now, &mut self.effects, change) {
+            Err(error @ ImageError::BeingCut(_)) => Ok(Outcome::Busy(error.to_string())),
+            changed => changed.map(|()| Outcome::WhenKept(DONE)).map_err(Refusal::from),
+        }
     }
 }
 

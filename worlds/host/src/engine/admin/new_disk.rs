@@ -41,6 +41,8 @@ pub(super) struct Joining {
     ticket: Ticket,
     /// Whether the OSD opens its disk already; before, a thread does.
     opening: Option<Is>,
+    /// Its disk is being measured, or was.
+    measured: bool,
 }
 
 /// Whether the map knew an OSD before.
@@ -64,8 +66,7 @@ impl Engine {
         if let Some(owner) = self.owner_of(Path::new(&path)) {
             return Err(Refusal::conflict(format!("{path} is {owner}'s disk already")));
         }
-        self.prepare_disk(None, path.into(), Wanted::New { size }, ticket)?;
-        Ok(Outcome::Later)
+        Ok(self.prepare_disk(None, path.into(), Wanted::New { size }, ticket))
     }
 
     pub(super) fn osd_replace(&mut self, ticket: Ticket, osd: OsdId, asked: OsdAsked) -> Executed {
@@ -80,26 +81,23 @@ impl Engine {
         self.take_changes()?;
         match self.owner_of(Path::new(&path)) {
             // An operator says that this disk, which is open already, may be filled if it is empty.
-            Some(owner) if owner == osd => self.let_go(osd)?,
+            Some(owner) if owner == osd => match self.busy_disk(osd) {
+                Some(why) => return Ok(Outcome::Busy(why)),
+                None => self.let_go(osd),
+            },
             Some(owner) => {
                 return Err(Refusal::conflict(format!("{path} is {owner}'s disk already")));
             }
             None => {}
         }
-        self.prepare_disk(Some(osd), path.into(), Wanted::New { size }, ticket)?;
-        Ok(Outcome::Later)
+        Ok(self.prepare_disk(Some(osd), path.into(), Wanted::New { size }, ticket))
     }
 
     /// Closes the disk of an OSD that is down.
-    fn let_go(&mut self, osd: OsdId) -> Result<(), Refusal> {
-        let of = &mut self.disks.of[osd];
-        if of.in_flight > 0 || of.reopen {
-            return Err(Refusal::unavailable(format!("{osd}'s disk is busy: ask again")));
-        }
-        if let Some(disk) = of.disk.take() {
+    fn let_go(&mut self, osd: OsdId) {
+        if let Some(disk) = self.disks.of[osd].disk.take() {
             self.world.remove_disk(disk);
         }
-        Ok(())
     }
 
     /// The OSD that has a file or device open, by whatever name.
@@ -123,13 +121,13 @@ impl Engine {
         path: PathBuf,
         wanted: Wanted,
         ticket: Ticket,
-    ) -> Result<(), Refusal> {
+    ) -> Outcome {
         // A disk that nobody has a number for yet belongs to the next one.
         let named = osd.unwrap_or_else(|| OsdId::from(self.disks.of.len()));
         if self.admin.joining.iter().any(|joining| joining.osd == named) {
-            return Err(Refusal::unavailable(format!("{named} is getting a disk already")));
+            return Outcome::Busy(format!("{named} is getting a disk already"));
         }
-        self.admin.joining.push(Joining { osd: named, ticket, opening: None });
+        self.admin.joining.push(Joining { osd: named, ticket, opening: None, measured: false });
         let (direct, protection) = (self.config.direct, self.config.protection);
         let mailbox = self.world.mailbox();
         std::thread::spawn(move || {
@@ -137,7 +135,7 @@ impl Engine {
             // A node that has ended meanwhile needs no disk.
             let _ = mailbox.post(Mail::Disk(Box::new(DiskReady { ticket, osd, wanted, disk })));
         });
-        Ok(())
+        Outcome::Later
     }
 
     /// A thread has opened a disk, or could not.
@@ -177,6 +175,8 @@ impl Engine {
         };
         if matches!(wanted, Wanted::New { .. }) {
             self.cluster.expect_new_disk(osd);
+            self.cluster.hold_osd(osd);
+            self.forget_capacity(osd);
         }
         self.disks.of[osd].next = Some(disk);
         Ok(osd)
@@ -196,7 +196,7 @@ impl Engine {
 
     /// Answers when an OSD is up, or is known to stay down.
     pub(super) fn await_osd(&mut self, osd: OsdId, ticket: Ticket, is: Is) {
-        self.admin.joining.push(Joining { osd, ticket, opening: Some(is) });
+        self.admin.joining.push(Joining { osd, ticket, opening: Some(is), measured: false });
     }
 
     /// Whether an OSD is to come up, or a disk is being opened for it.
@@ -207,7 +207,11 @@ impl Engine {
     /// Tells of the OSDs that are up by now, and of those that will not be.
     pub(super) fn join_settle(&mut self) {
         for joining in self.admin.joining.clone() {
-            let Joining { osd, ticket, opening: Some(is) } = joining else { continue };
+            let Joining { osd, ticket, opening: Some(is), measured } = joining else { continue };
+            if self.cluster.is_held_open(osd) {
+                self.measure_or_let(osd, ticket, measured);
+                continue;
+            }
             let up = self.cluster.map().osds()[osd].up;
             if !up && (self.disks.of[osd].reopen || self.cluster.osd(osd).is_opening()) {
                 continue;
@@ -217,6 +221,18 @@ impl Engine {
                 if up { Ok(self.joined(osd, is)) } else { Err(self.did_not_join(osd, is)) };
             self.admin_ended(ticket, answer);
         }
+    }
+
+    /// A new disk is measured before its OSD takes part, and before backfill keeps it busy.
+    fn measure_or_let(&mut self, osd: OsdId, ticket: Ticket, measured: bool) {
+        if !self.bench.is_idle() {
+            return;
+        }
+        if measured || !self.measure_held(osd) {
+            return self.cluster.let_osd(self.now, osd, &mut self.effects);
+        }
+        let here = self.admin.joining.iter_mut().find(|joining| joining.ticket == ticket);
+        here.expect("it is to come up").measured = true;
     }
 
     fn joined(&mut self, osd: OsdId, is: Is) -> Answer {
@@ -229,6 +245,7 @@ impl Engine {
     }
 
     fn did_not_join(&mut self, osd: OsdId, is: Is) -> Refusal {
+        self.cluster.let_osd(self.now, osd, &mut self.effects);
         let why = self.why_down(osd).unwrap_or_else(|| "it was taken down".to_owned());
         let path = self.disks.of[osd].path.display().to_string();
         if is == Is::New && self.take_back_osd(osd) {

@@ -4,12 +4,12 @@ use super::execute::{DONE, Executed, now};
 use super::new_disk::{Is, Wanted};
 use super::{Outcome, Ticket};
 use crate::Direct;
-use crate::admin::api::{Answer, Osd, OsdMove, Osds, Refusal};
+use crate::admin::api::{Answer, OkToStop, Osd, OsdMove, Osds, Refusal};
 use crate::engine::Engine;
 use loadline_base::Bytes;
-use loadline_cluster::OsdState;
 use loadline_cluster::settings::Scope;
-use loadline_osd::{OsdId, Space};
+use loadline_cluster::{OsdState, RemoveError};
+use loadline_osd::{OsdId, PgId, Space};
 use loadline_store::paged::LogMode;
 
 /// How a disk is opened whose file system has no direct I/O.
@@ -48,13 +48,6 @@ impl Engine {
         }
     }
 
-    /// Why an OSD is down, if nobody took it down.
-    pub(in crate::engine) fn why_down(&self, osd: OsdId) -> Option<String> {
-        let missing = || "its disk is not there".to_owned();
-        let fault = self.cluster.fault(osd).map(|fault| fault.to_string());
-        fault.or_else(|| self.disks.of[osd].disk.is_none().then(missing))
-    }
-
     fn disk_mode(&self, osd: OsdId) -> &'static str {
         let Some(disk) = self.disks.of[osd].disk else { return "not there" };
         match (self.world.disk(disk).mode().direct, self.config.direct) {
@@ -83,8 +76,8 @@ impl Engine {
 
     fn osd_down(&mut self, osd: OsdId) {
         self.disks.of[osd].reopen = false;
-        if self.cluster.map().osds()[osd].up || self.cluster.osd(osd).is_opening() {
-            tracing::info!(%osd, "taken down");
+        let is_held = self.cluster.is_held_open(osd);
+        if self.cluster.map().osds()[osd].up || is_held || self.cluster.osd(osd).is_opening() {
             self.cluster.take_down(self.now, osd, &mut self.effects);
         }
     }
@@ -98,7 +91,7 @@ impl Engine {
             // It was not there at the start, or could not be opened.
             None => {
                 let path = self.disks.of[osd].path.clone();
-                self.prepare_disk(Some(osd), path, Wanted::Own, ticket)?;
+                return Ok(self.prepare_disk(Some(osd), path, Wanted::Own, ticket));
             }
         }
         Ok(Outcome::Later)
@@ -107,7 +100,6 @@ impl Engine {
     fn place_on(&mut self, osd: OsdId, state: OsdState) -> Executed {
         self.take_changes()?;
         self.disks.of[osd].taken_out = false;
-        tracing::info!(%osd, used = state.is_in, "placement");
         self.cluster.set_osd(self.now, osd, state, &mut self.effects);
         Ok(Outcome::WhenKept(DONE))
     }
@@ -115,16 +107,51 @@ impl Engine {
     /// Forgets an OSD. Its disk is left as it is.
     pub(super) fn osd_remove(&mut self, osd: OsdId) -> Executed {
         self.known_osd(osd)?;
-        let refused = |error: loadline_cluster::RemoveError| Refusal::conflict(error.to_string());
-        self.cluster.may_remove_osd(osd).map_err(refused)?;
-        self.take_changes()?;
-        let disk = &self.disks.of[osd];
-        if disk.in_flight > 0 || disk.reopen || self.is_joining(osd) {
-            return Err(Refusal::unavailable(format!("{osd}'s disk is busy: ask again")));
+        match self.cluster.may_remove_osd(osd) {
+            // Whoever asked has been told which groups it may cost, or none.
+            Ok(()) | Err(RemoveError::NotClean) => {}
+            Err(error) => return Err(Refusal::conflict(error.to_string())),
         }
-        self.cluster.remove_osd(self.now, osd, &mut self.effects).map_err(refused)?;
+        self.take_changes()?;
+        if let Some(why) = self.busy_disk(osd) {
+            return Ok(Outcome::Busy(why));
+        }
+        self.cluster.remove_osd(self.now, osd, &mut self.effects);
         self.forget_osd(osd);
         Ok(Outcome::WhenKept(DONE))
+    }
+
+    /// What keeps the disk of an OSD that is down from being given away for a moment.
+    pub(super) fn busy_disk(&self, osd: OsdId) -> Option<String> {
+        let disk = &self.disks.of[osd];
+        match disk.in_flight {
+            _ if disk.reopen || self.is_joining(osd) => {
+                Some(format!("{osd}'s disk is being opened"))
+            }
+            0 => None,
+            some => Some(format!("{some} requests to {osd}'s disk are under way")),
+        }
+    }
+
+    /// Whether OSDs could stop at once.
+    pub(super) fn ok_to_stop(&mut self, osds: &[OsdId]) -> Executed {
+        for osd in osds {
+            self.known_osd(*osd)?;
+        }
+        let outage = self.cluster.outage(osds.iter().copied().collect());
+        let names = |pgs: &[PgId]| pgs.iter().map(|pg| self.cluster.pg_name(*pg)).collect();
+        let bad = outage.already_inactive.len() + outage.become_inactive.len();
+        let ok = outage.become_degraded.len() + outage.become_more_degraded.len();
+        now(Answer::OkToStop(OkToStop {
+            ok_to_stop: outage.is_harmless(),
+            osds: osds.iter().map(|osd| osd.get()).collect(),
+            num_ok_pgs: ok,
+            num_not_ok_pgs: bad,
+            bad_already_inactive: names(&outage.already_inactive),
+            bad_become_inactive: names(&outage.become_inactive),
+            ok_become_degraded: names(&outage.become_degraded),
+            ok_become_more_degraded: names(&outage.become_more_degraded),
+        }))
     }
 
     /// Forgets an OSD that was added and could not come up. Returns whether that was possible.
@@ -143,7 +170,7 @@ impl Engine {
             self.world.remove_disk(disk);
         }
         let path = self.disks.of[osd].path.display();
-        tracing::info!(%osd, %path, "is none any more; its disk is left as it is");
+        tracing::debug!(%osd, %path, "is none any more; its disk is left as it is");
         self.settings.levels.forget_osd(osd);
         self.settings.left_out.retain(|left_out| left_out.scope != Scope::Osd(osd));
         self.due.retain(|(of, _)| *of != osd);

@@ -64,9 +64,13 @@ impl Engine {
     pub(super) fn pool_remove(&mut self, name: &str) -> Executed {
         let pool = self.pool_of(name)?;
         let refused = |why: PoolInUse| Refusal::conflict(format!("pool {name} stays: {why}"));
-        self.cluster.may_remove_pool(pool).map_err(refused)?;
+        match self.cluster.may_remove_pool(pool) {
+            Err(why) if why.passes() => {
+                return Ok(Outcome::Busy(format!("pool {name} stays: {why}")));
+            }
+            may => may.map_err(refused)?,
+        }
         self.take_changes()?;
-        tracing::info!(name, "the pool is removed");
         self.cluster.remove_pool(self.now, pool, &mut self.effects).map_err(refused)?;
         Ok(Outcome::WhenKept(DONE))
     }

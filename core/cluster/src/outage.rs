@@ -1,0 +1,76 @@
+//! What a stop of OSDs would cost: which placement groups lose copies, and which nobody would serve any more. It asks the same
+//! rules that decide when OSDs really go.
+
+use crate::cluster::Cluster;
+use crate::map::PgState;
+use crate::quorum::is_quorum;
+use loadline_osd::{OsdId, OsdSet, PgId};
+
+/// The placement groups that some OSDs serve, by what a stop of these OSDs makes of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outage {
+    /// They are served on, with fewer copies than they should have.
+    pub become_degraded: Vec<PgId>,
+    /// The same, and they had too few before.
+    pub become_more_degraded: Vec<PgId>,
+    /// Nobody serves them now, so nobody knows.
+    pub already_inactive: Vec<PgId>,
+    /// Nobody would serve them: the OSDs have their last whole copies, or too few would be left to keep a map.
+    pub become_inactive: Vec<PgId>,
+}
+
+impl Outage {
+    /// Whether everything that is served now would be served on, and it is known.
+    pub fn is_harmless(&self) -> bool {
+        self.already_inactive.is_empty() && self.become_inactive.is_empty()
+    }
+}
+
+impl Cluster {
+    /// What a stop of these OSDs would cost.
+    pub fn outage(&self, osds: OsdSet) -> Outage {
+        let mut outage = Outage::default();
+        let keeps_maps = self.keeps_maps_without(osds);
+        for (pg, state) in self.map.pgs() {
+            if !state.acting.iter().any(|osd| osds.contains(*osd)) {
+                continue;
+            }
+            let PgState { ready, clean, .. } = state;
+            let goes_on = keeps_maps && !self.decide_without(pg, osds).acting.is_empty();
+            let group = match (ready, goes_on, clean) {
+                (false, ..) => &mut outage.already_inactive,
+                (true, false, _) => &mut outage.become_inactive,
+                (true, true, true) => &mut outage.become_degraded,
+                (true, true, false) => &mut outage.become_more_degraded,
+            };
+            group.push(pg);
+        }
+        outage
+    }
+
+    /// The placement groups of which an OSD that is down may have what no other has: nobody serves them, or objects
+    /// of theirs are not found anywhere.
+    pub fn may_hold_last_copy(&mut self, osd: OsdId) -> Vec<PgId> {
+        if self.map.osds()[osd].up || self.map.is_removed(osd) {
+            return Vec::new();
+        }
+        let pgs: Vec<PgId> = self.map.pgs().map(|(pg, _)| pg).collect();
+        let lacks = |pg: &PgId| {
+            let report = self.pg_report(*pg);
+            report.down || report.unfound > 0
+        };
+        pgs.into_iter().filter(lacks).collect()
+    }
+
+    /// `pool.group` as operators know it: the pool's number and, in hexadecimal, the group's own in its pool.
+    pub fn pg_name(&self, pg: PgId) -> String {
+        format!("{}.{:x}", self.map.pool_of(pg).0.get(), self.map.index_in_pool(pg))
+    }
+
+    fn keeps_maps_without(&self, osds: OsdSet) -> bool {
+        let commit = self.durable.as_ref().and_then(|durable| durable.commit.as_ref());
+        let Some(kept) = commit.and_then(|commit| commit.committed()) else { return true };
+        let left = self.up_osds().iter().filter(|osd| !osds.contains(*osd)).collect();
+        is_quorum(kept.holders.now, left)
+    }
+}

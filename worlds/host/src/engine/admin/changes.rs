@@ -1,0 +1,133 @@
+//! What operators change leaves one line in the log: who, what, and how it was before and after.
+
+use super::Ticket;
+use crate::admin::api::{
+    Command, ConfigCommand, ImageCommand, OsdCommand, PoolCommand, SnapshotName, Who,
+};
+use crate::admin::change;
+use crate::engine::Engine;
+use loadline_base::Bytes;
+use loadline_osd::OsdId;
+
+/// A change under way.
+#[derive(Debug)]
+pub(super) struct Changing {
+    who: String,
+    what: String,
+    of: Command,
+    before: String,
+}
+
+impl Engine {
+    /// Notes how it is before a command changes it.
+    pub(super) fn begin_change(&mut self, ticket: Ticket, command: &Command) {
+        let Some(what) = change(command) else { return };
+        let of = match command {
+            Command::Meant(meant) => (**meant).clone(),
+            plain => plain.clone(),
+        };
+        let peer = self.admin.connections.get(&ticket.conn).map(|conn| conn.peer.clone());
+        let (who, before) = (peer.unwrap_or_default(), self.state_before_and_after(&of));
+        self.admin.changing.push((ticket, Changing { who, what, of, before }));
+    }
+
+    /// Tells what a command has changed, unless it was refused.
+    pub(super) fn end_change(&mut self, ticket: Ticket, is_done: bool) {
+        let at = self.admin.changing.iter().position(|(of, _)| *of == ticket);
+        let Some(at) = at else { return };
+        let (_, Changing { who, what, of, before }) = self.admin.changing.swap_remove(at);
+        if is_done {
+            let after = self.state_before_and_after(&of);
+            tracing::info!(who, what, before, after, "changed");
+        }
+    }
+
+    /// What a command is about, in few words.
+    fn state_before_and_after(&mut self, command: &Command) -> String {
+        match command {
+            Command::Osd(command) => self.osd_state(command),
+            Command::Pool(PoolCommand::Create(asked)) => self.pool_state(&asked.name),
+            Command::Pool(PoolCommand::Remove(name)) => self.pool_state(name),
+            Command::Image(command) => self.image_state(command),
+            Command::Config(
+                ConfigCommand::Set { who, option, .. } | ConfigCommand::Remove { who, option, .. },
+            ) => self.option_state(*who, option),
+            Command::Shutdown if self.is_stopping() => "stops".to_owned(),
+            _ => "runs".to_owned(),
+        }
+    }
+
+    fn osd_state(&self, command: &OsdCommand) -> String {
+        match command {
+            OsdCommand::Move(osd, _)
+            | OsdCommand::Replace(osd, _)
+            | OsdCommand::Remove(osd)
+            | OsdCommand::Queues(osd) => self.one_osd_state(*osd),
+            OsdCommand::Bench(osd, _) if self.known_osd(*osd).is_ok() => {
+                format!("{:.0} IOPS", self.settings.levels.benchmark(*osd).current_iops)
+            }
+            OsdCommand::Bench(..) => NONE.to_owned(),
+            OsdCommand::Add(_) | OsdCommand::List | OsdCommand::OkToStop(_) => {
+                let map = self.cluster.map();
+                let osds = map.osds().ids().filter(|osd| !map.is_removed(*osd)).count();
+                format!("{osds} OSDs")
+            }
+        }
+    }
+
+    fn one_osd_state(&self, osd: OsdId) -> String {
+        if self.known_osd(osd).is_err() {
+            return NONE.to_owned();
+        }
+        let state = self.cluster.map().osds()[osd];
+        let (up, is_in) =
+            (if state.up { "up" } else { "down" }, if state.is_in { "in" } else { "out" });
+        format!("{up}, {is_in}, {}", self.disks.of[osd].path.display())
+    }
+
+    fn pool_state(&self, name: &str) -> String {
+        let Ok(pool) = self.pool_of(name) else { return NONE.to_owned() };
+        let spec = &self.cluster.map().pools()[&pool].spec;
+        format!("{} PGs, {} copies", spec.pgs, spec.copies)
+    }
+
+    fn image_state(&self, command: &ImageCommand) -> String {
+        match command {
+            ImageCommand::Create(asked) => self.one_image_state(&asked.name),
+            ImageCommand::Info(name)
+            | ImageCommand::Resize(name, _)
+            | ImageCommand::Remove(name)
+            | ImageCommand::Clone { name, .. }
+            | ImageCommand::Snapshots(name)
+            | ImageCommand::Snapshot(SnapshotName { image: name, .. })
+            | ImageCommand::RemoveSnapshot(SnapshotName { image: name, .. }) => {
+                self.one_image_state(name)
+            }
+            ImageCommand::Rename { image, name } => [image, name]
+                .map(|name| format!("{name}: {}", self.one_image_state(name)))
+                .join("; "),
+            ImageCommand::List => format!("{} images", self.cluster.images().list().count()),
+        }
+    }
+
+    fn one_image_state(&self, name: &str) -> String {
+        let Ok(image) = self.cluster.images().image(name) else { return NONE.to_owned() };
+        let snapshots: Vec<&str> =
+            image.snapshots.iter().map(|taken| taken.name.as_str()).collect();
+        match snapshots.is_empty() {
+            true => Bytes::new(image.size).to_string(),
+            false => format!("{}, snapshots {}", Bytes::new(image.size), snapshots.join(", ")),
+        }
+    }
+
+    fn option_state(&self, who: Who, option: &str) -> String {
+        let Ok(crate::admin::api::Answer::Explained(found)) = self.config_get(who, option) else {
+            return NONE.to_owned();
+        };
+        let set = found.levels.iter().filter_map(|row| Some((&row.level, row.value.as_ref()?)));
+        set.map(|(level, value)| format!("{level}: {value}")).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What is not there.
+const NONE: &str = "none";

@@ -1,0 +1,204 @@
+//! The disks at a start: each is opened, or its OSD is left out with the reason; those that stand in another OSD's place are put
+//! right; and a new node makes those that are missing.
+
+use super::Engine;
+use super::absence::Absent;
+use super::boot::{BootError, DiskSpec, open_or_make, write_store};
+use super::disks::Disk;
+use crate::{DiskOpen, DiskOpenError, DiskProblem, DriveFacts, Holding, OpenedDisk};
+use loadline_cluster::StartError;
+use loadline_osd::OsdId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+impl Engine {
+    /// Opens every disk that is there; the others' OSDs stay down. Only where no disk belongs to a cluster yet, the missing
+    /// ones are made.
+    pub(super) fn open_disks(&mut self) -> Result<(), BootError> {
+        let specs = self.config.disks.clone();
+        for spec in &specs {
+            self.disks.of.push(Disk { path: spec.path.clone(), ..Disk::default() });
+        }
+        let holdings: Vec<Option<Holding>> = specs.iter().map(|spec| holding(&spec.path)).collect();
+        let has_store = holdings.contains(&Some(Holding::Store));
+        for (number, spec) in specs.iter().enumerate() {
+            let (osd, path) = (OsdId::from(number), spec.path.display());
+            match holdings[number] {
+                Some(Holding::Nothing) => continue,
+                Some(other @ Holding::Other(_)) if !has_store => {
+                    return Err(BootError::Holds(path.to_string(), other));
+                }
+                Some(other @ Holding::Other(_)) => {
+                    tracing::warn!(%osd, %path, "the disk holds {other} and is left alone");
+                }
+                Some(Holding::Store) | None => {}
+            }
+            let opened = self.open_existing(spec);
+            self.use_disk(osd, opened);
+        }
+        self.run_until(|engine| !engine.cluster.is_opening())?;
+        let makes = self.cluster.holds_nothing();
+        if makes {
+            self.refuse_what_cannot_be_opened()?;
+        }
+        for (number, spec) in specs.iter().enumerate() {
+            if holdings[number] == Some(Holding::Nothing) {
+                self.use_empty(OsdId::from(number), spec, makes)?;
+            }
+        }
+        if makes {
+            self.make_missing_disks()?;
+        }
+        if self.has_no_disk() {
+            return Err(BootError::NoDisks);
+        }
+        self.run_until(|engine| !engine.cluster.is_opening())?;
+        self.put_disks_right()
+    }
+
+    fn has_no_disk(&self) -> bool {
+        self.disks.of.values().all(|disk| disk.disk.is_none())
+    }
+
+    /// A disk of a new node that is there and cannot be opened may hold something: then nothing is made.
+    fn refuse_what_cannot_be_opened(&self) -> Result<(), BootError> {
+        let unopened = self.absent().filter(|(_, absent)| matches!(absent, Absent::Unopened(_)));
+        let unopened = self.in_words(unopened);
+        match (unopened.is_empty(), self.has_no_disk()) {
+            (true, _) => Ok(()),
+            (false, true) => Err(BootError::NoneUsable(unopened)),
+            (false, false) => Err(BootError::NewWithout(unopened)),
+        }
+    }
+
+    fn open_existing(&self, spec: &DiskSpec) -> Result<OpenedDisk, DiskOpenError> {
+        let DiskSpec { path, size } = spec.clone();
+        DiskOpen { size, direct: self.config.direct, ..DiskOpen::existing(path) }.open()
+    }
+
+    /// A disk that holds nothing: part of a new node, if somebody said so; in a node that has data a disk that was lost.
+    fn use_empty(&mut self, osd: OsdId, spec: &DiskSpec, makes: bool) -> Result<(), BootError> {
+        if makes && !self.config.format_empty {
+            return Err(BootError::Empty(spec.path.display().to_string()));
+        }
+        let opened = self.open_existing(spec);
+        if makes {
+            let disk = opened?;
+            write_store(&spec.path, disk.size(), self.config.protection)?;
+            self.use_disk(osd, Ok(disk));
+        } else {
+            let path = spec.path.display();
+            tracing::warn!(%osd, %path, "the disk holds nothing: `loadline osd replace {osd} {path}` lets the others fill it");
+            self.use_disk(osd, opened);
+        }
+        Ok(())
+    }
+
+    /// Gives a new node the disks that are not there.
+    fn make_missing_disks(&mut self) -> Result<(), BootError> {
+        for (number, spec) in self.config.disks.clone().iter().enumerate() {
+            let osd = OsdId::from(number);
+            if self.disks.of[osd].disk.is_none() && spec.size.is_some() {
+                let made = open_or_make(spec, self.config.direct, self.config.protection)?;
+                self.use_disk(osd, Ok(made));
+            }
+        }
+        Ok(())
+    }
+
+    fn use_disk(&mut self, osd: OsdId, opened: Result<OpenedDisk, DiskOpenError>) {
+        let added = opened.map_err(|error| error.problem).and_then(|opened| {
+            let (path, size, mode) = (opened.path().to_owned(), opened.size(), opened.mode());
+            let disk = self.world.add_disk(opened).map_err(DiskProblem::NotAdded)?;
+            tracing::info!(%osd, path = %path.display(), %size, %mode, "disk");
+            Ok((disk, size, DriveFacts::number_of(&path)))
+        });
+        let of = &mut self.disks.of[osd];
+        match added {
+            Ok((disk, size, drive)) => {
+                (of.disk, of.bytes, of.drive, of.unopened) = (Some(disk), size, drive, None);
+                self.reopen(osd);
+            }
+            Err(DiskProblem::Missing) => {}
+            Err(problem) => of.unopened = Some(problem),
+        }
+    }
+
+    /// Lets each OSD have the disk that says it is its own, wherever it was found. A disk that stood there before takes the
+    /// place that has become free.
+    fn put_disks_right(&mut self) -> Result<(), BootError> {
+        let moves: BTreeMap<OsdId, OsdId> = self.cluster.misplaced().into_iter().collect();
+        let targets: BTreeSet<OsdId> = moves.values().copied().collect();
+        let left = moves.keys().filter(|seat| !targets.contains(seat));
+        let displaced = targets.iter().filter(|seat| !moves.contains_key(seat));
+        let back: Vec<(OsdId, OsdId)> =
+            displaced.copied().zip(left.copied().collect::<Vec<_>>()).collect();
+        let all: Vec<(OsdId, OsdId)> = moves.into_iter().chain(back).collect();
+        if all.is_empty() {
+            return Ok(());
+        }
+        for (seat, _) in &all {
+            self.cluster.close_osd(self.now, *seat);
+        }
+        let seats: Vec<OsdId> = all.iter().map(|(seat, _)| *seat).collect();
+        self.run_until(|engine| seats.iter().all(|seat| engine.disks.of[*seat].in_flight == 0))?;
+        let taken = seats.iter().map(|seat| std::mem::take(&mut self.disks.of[*seat]));
+        for ((seat, osd), disk) in all.iter().zip(taken.collect::<Vec<_>>()) {
+            let path = disk.path.display();
+            if targets.contains(osd) {
+                tracing::warn!(%osd, %path, "the disk in the place of {seat} is {osd}'s, which takes it: correct node.toml");
+            }
+            self.disks.of[*osd] = disk;
+        }
+        for (_, osd) in &all {
+            if self.disks.of[*osd].disk.is_some() {
+                self.reopen(*osd);
+            }
+        }
+        self.run_until(|engine| !engine.cluster.is_opening())
+    }
+
+    /// Names each OSD that cannot serve, and why.
+    pub(super) fn tell_absent(&self) {
+        for (osd, absent) in self.absent() {
+            let path = self.disks.of[osd].path.display();
+            tracing::warn!(%osd, %path, "the OSD is left out: {absent}");
+        }
+    }
+
+    /// The same in one text.
+    fn left_out(&self) -> String {
+        self.in_words(self.absent())
+    }
+
+    fn in_words<'a>(&self, absent: impl Iterator<Item = (OsdId, Absent<'a>)>) -> String {
+        let one = |(osd, absent): (OsdId, Absent<'_>)| {
+            format!("{osd} on {}: {absent}", self.disks.of[osd].path.display())
+        };
+        absent.map(one).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Why the OSDs that are there make no cluster.
+    pub(super) fn cannot_start(&self, why: StartError) -> BootError {
+        let left_out = match self.left_out() {
+            none if none.is_empty() => none,
+            some => format!(" ({some})"),
+        };
+        BootError::Start { why, left_out }
+    }
+
+    /// The OSDs that do not serve though nobody took them down, and why.
+    fn absent(&self) -> impl Iterator<Item = (OsdId, Absent<'_>)> {
+        let map = self.cluster.map();
+        let osds = self.disks.of.ids().filter(|osd| !map.is_removed(*osd));
+        osds.filter_map(|osd| Some((osd, self.absent_osd(osd)?)))
+    }
+}
+
+/// What a disk holds. What cannot be looked at, or is no disk, says so when it is opened; a pipe would let nobody look.
+fn holding(path: &Path) -> Option<Holding> {
+    let kind = path.metadata().ok()?.file_type();
+    let is_disk = kind.is_file() || kind.is_block_device();
+    is_disk.then(|| Holding::of(path).ok()).flatten()
+}
