@@ -72,14 +72,62 @@ fn qemu_img_converts_compares_and_maps() {
     node.stop();
 }
 
+/// Block status knew whole objects only: a page in each made a copy of an image as large as the image.
+#[test]
+fn holes_inside_objects_are_holes_for_every_tool() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = Node::start(&folder.path().join("node"), &SMALL);
+    let uri = node.uri("vol0");
+    let mut written = Vec::new();
+    for at in (0..IMAGE_BYTES).step_by(1 << 20) {
+        // Two pages that touch, and one apart from them; the page in the middle of three is discarded again.
+        let write = |from: u64, bytes: u64| format!("write -P 0x5a {from} {bytes}");
+        let commands = [write(at, 8192), write(at + 65_536, 12_288)];
+        let discard = format!("discard {} 4096", at + 69_632);
+        let all = [&commands[0], &commands[1], &discard].map(|line| ["-c", line]).concat();
+        succeed("qemu-io", &[&["-f", "raw"][..], &all, &[&uri]].concat());
+        written.extend([(at, 8192), (at + 65_536, 4096), (at + 73_728, 4096)]);
+    }
+    let bytes: u64 = written.iter().map(|(_, bytes)| bytes).sum();
+    assert_eq!(extents(&node), written);
+    let map = succeed("qemu-img", &["map", "--output=json", "-f", "raw", &uri]);
+    let map: serde_json::Value = serde_json::from_str(&map).expect("it is JSON");
+    let of = |key: &str| -> Vec<(u64, u64)> {
+        let extents = map.as_array().expect("a list of extents").iter();
+        let place = |one: &serde_json::Value| (one["start"].as_u64(), one["length"].as_u64());
+        let meant = extents.filter(|one| one[key] == true).map(place);
+        meant.map(|(start, length)| (start.expect("a start"), length.expect("a length"))).collect()
+    };
+    assert_eq!(of("data"), written, "{map}");
+    assert_eq!(of("zero").iter().map(|(_, bytes)| bytes).sum::<u64>(), IMAGE_BYTES - bytes);
+    // A copy takes no more room than what was written, and is the same.
+    let copy = folder.path().join("copy");
+    succeed("nbdcopy", &[&uri, text(&copy)]);
+    let blocks = std::fs::metadata(&copy).map(|copy| std::os::unix::fs::MetadataExt::blocks(&copy));
+    let used = blocks.expect("the copy is there") * 512;
+    assert!(used < 4 * bytes, "{used} bytes for {bytes}");
+    succeed("qemu-img", &["compare", "-f", "raw", "-F", "raw", text(&copy), &uri]);
+    node.stop();
+}
+
 /// Bytes that block status does not call a hole.
 fn allocated(node: &Node) -> u64 {
+    extents(node).iter().map(|(_, length)| length).sum()
+}
+
+/// Where block status finds no hole: first byte and length.
+fn extents(node: &Node) -> Vec<(u64, u64)> {
     let map = succeed("nbdinfo", &["--map", "--json", &node.uri("vol0")]);
     let map: serde_json::Value = serde_json::from_str(&map).expect("it is JSON");
     let extents = map.as_array().expect("a list of extents");
-    let bytes = |extent: &serde_json::Value| extent["length"].as_u64().expect("a length");
-    assert_eq!(extents.iter().map(bytes).sum::<u64>(), IMAGE_BYTES, "the map covers the image");
-    let data =
-        extents.iter().filter(|extent| extent["type"].as_u64().is_some_and(|kind| kind & 1 == 0));
-    data.map(bytes).sum()
+    let number = |extent: &serde_json::Value, key: &str| extent[key].as_u64().expect("a number");
+    let total: u64 = extents.iter().map(|extent| number(extent, "length")).sum();
+    assert_eq!(total, IMAGE_BYTES, "the map covers the image");
+    let is_data = |extent: &&serde_json::Value| match number(extent, "type") {
+        0 => true,
+        3 => false,
+        other => panic!("neither data nor a hole of zeros: {other}"),
+    };
+    let place = |extent| (number(extent, "offset"), number(extent, "length"));
+    extents.iter().filter(is_data).map(place).collect()
 }

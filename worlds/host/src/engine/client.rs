@@ -7,6 +7,7 @@ use loadline_cluster::{IssuedOp, PoolId, Target};
 use loadline_osd::{ClientId, Data, Effect, OpKind, Reply};
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Who waits for a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub(super) enum Waiter {
 pub(super) struct Ended {
     /// What was read, if it was a read; `None` if some of it could be read from no copy.
     pub data: Option<Vec<u8>>,
+    /// Where data is held in what it asked about, in any order.
+    pub held: Vec<Range<u64>>,
     /// From admission to reply of its longest op.
     pub inside: Span,
 }
@@ -37,6 +40,7 @@ struct Command {
     /// Bytes that its reads bring together.
     length: usize,
     data: Vec<u8>,
+    held: Vec<Range<u64>>,
     failed: bool,
     inside: Span,
     /// It is to be durable before it ends.
@@ -109,6 +113,7 @@ impl Engine {
             left: ops.len() as u32,
             length: length as usize,
             data: Vec::new(),
+            held: Vec::new(),
             failed: false,
             inside: Span::ZERO,
             then_sync,
@@ -141,10 +146,15 @@ impl Engine {
         let here = self.clients.commands.at_mut(command);
         here.inside = here.inside.max(reply.replied.since(reply.admitted));
         match reply.result {
-            Ok(data) if !issued.op.kind.is_update() => {
-                here.take(at as usize, length as usize, data.into_vec());
-            }
-            Ok(_) => {}
+            Ok(data) if issued.op.kind.is_update() => drop(data),
+            Ok(data) => match data.ranges() {
+                Some(ranges) => {
+                    let from = u64::from(issued.op.offset);
+                    let held = ranges.data.iter();
+                    here.held.extend(held.map(|r| at + r.start - from..at + r.end - from));
+                }
+                None => here.take(at as usize, length as usize, data.into_vec()),
+            },
             Err(_) => here.failed = true,
         }
         here.left -= 1;
@@ -171,8 +181,9 @@ impl Engine {
             self.clients.syncs.entry(number).or_default().push(slot);
             return;
         }
-        let Command { waiter, data, failed, inside, .. } = self.clients.commands.release(slot);
-        let ended = Ended { data: (!failed).then_some(data), inside };
+        let command = self.clients.commands.release(slot);
+        let Command { waiter, data, held, failed, inside, .. } = command;
+        let ended = Ended { data: (!failed).then_some(data), held, inside };
         match waiter {
             Waiter::Nbd(command) => self.nbd_command_ended(command, ended),
             Waiter::Image => self.image_work_ended(&ended),

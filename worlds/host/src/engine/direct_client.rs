@@ -251,7 +251,7 @@ impl Engine {
     }
 
     pub(super) fn direct_op_ended(&mut self, token: u64, ended: Ended) {
-        let Ended { data, inside } = ended;
+        let Ended { data, inside, .. } = ended;
         self.direct.ended.push(DirectEnd { token, inside, data });
     }
 

@@ -11,9 +11,12 @@ use loadline_wire::nbd::{
     Command, Extent, Failure, Kind, Limits, NbdError, Outbox, Payload, Reply, Session,
 };
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// A client that has not chosen an export by then is sent away.
 const NEGOTIATION: Span = Span::from_millis(30_000);
+/// Objects with data that one question for block status looks into; the client asks again for what is behind them.
+const STATUS_OBJECTS_MAX: usize = 64;
 /// Bytes asked of a connection at a time, unless a longer payload is on its way.
 const RECEIVE: usize = 256 << 10;
 
@@ -22,7 +25,16 @@ const RECEIVE: usize = 256 << 10;
 pub(super) struct NbdCommand {
     conn: ConnId,
     id: SlotId,
-    reads: bool,
+    brings: Brings,
+}
+
+/// What the answer to a command brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Brings {
+    Nothing,
+    Data,
+    /// Where data is held, in so many bytes from the command's offset on.
+    Status(u32),
 }
 
 /// One connection.
@@ -131,19 +143,20 @@ impl Engine {
         if offset + range.1 > view.size {
             return self.nbd_answer(conn, Reply { id, result: Err(NbdError::Invalid.into()) });
         }
-        let (reads, is_flush) = (kind == Kind::Read, kind == Kind::Flush);
+        let is_flush = kind == Kind::Flush;
+        let mut brings = if kind == Kind::Read { Brings::Data } else { Brings::Nothing };
         let ops = match kind {
             Kind::Read => self.ops_of(&view, range, read_of(&view), Vec::new()),
             Kind::Write(bytes) => self.ops_of(&view, range, OpKind::Write, bytes),
             Kind::Trim | Kind::WriteZeroes { .. } => self.zeros_of(&view, range),
             Kind::Flush | Kind::Cache => Vec::new(),
             Kind::BlockStatus { .. } => {
-                let extents = self.extents(&view, range);
-                let result = Ok(Payload::Extents(extents));
-                return self.nbd_answer(conn, Reply { id, result });
+                let (ops, covered) = self.status_of(&view, range);
+                brings = Brings::Status(covered);
+                ops
             }
         };
-        let waiter = Waiter::Nbd(NbdCommand { conn, id, reads });
+        let waiter = Waiter::Nbd(NbdCommand { conn, id, brings });
         self.begin_command(waiter, client, ops, fua || is_flush);
     }
 
@@ -181,25 +194,33 @@ impl Engine {
         ops
     }
 
-    /// What is known of a range without reading it: objects that do not exist read as zeros.
-    fn extents(&mut self, view: &View, (offset, length): (u64, u64)) -> Vec<Extent> {
-        let mut extents: Vec<Extent> = Vec::new();
+    /// The ops that tell where a range holds data, and how far they tell it: objects that hold nothing need none.
+    fn status_of(&mut self, view: &View, (offset, length): (u64, u64)) -> (Vec<NewOp>, u32) {
+        let (mut ops, mut covered) = (Vec::new(), 0);
         for piece in split(view, offset, length) {
-            let hole = !self.cluster.may_hold_data(view, &piece);
-            match extents.last_mut() {
-                Some(last) if last.hole == hole => last.length += piece.length,
-                _ => extents.push(Extent { length: piece.length, hole, zero: hole }),
+            let Piece { object, offset, length, at } = piece;
+            if self.cluster.may_hold_data(view, &piece) {
+                if ops.len() == STATUS_OBJECTS_MAX {
+                    break;
+                }
+                let kind = OpKind::Ranges(SnapshotNo(view.read_at.0));
+                let (pool, data) = (view.pool, Data::NONE);
+                ops.push(NewOp { kind, pool, object, offset, length, at, data });
             }
+            covered = at as u32 + length;
         }
-        extents
+        (ops, covered)
     }
 
     pub(super) fn nbd_command_ended(&mut self, command: NbdCommand, ended: Ended) {
-        let NbdCommand { conn, id, reads } = command;
-        let result = match ended.data {
-            Some(data) if reads => Ok(Payload::Data(data)),
-            Some(_) => Ok(Payload::Done),
-            None => Err(Failure {
+        let NbdCommand { conn, id, brings } = command;
+        let result = match (ended.data, brings) {
+            (Some(_), Brings::Nothing) => Ok(Payload::Done),
+            (Some(data), Brings::Data) => Ok(Payload::Data(data)),
+            (Some(_), Brings::Status(covered)) => {
+                Ok(Payload::Extents(extents(ended.held, covered)))
+            }
+            (None, _) => Err(Failure {
                 error: NbdError::Io,
                 message: "no copy of the data can be read".into(),
             }),
@@ -296,6 +317,25 @@ impl Connection {
     }
 }
 
+/// What holds data of so many bytes and what does not, in order. Everything else was never written, or was discarded.
+fn extents(mut held: Vec<Range<u64>>, covered: u32) -> Vec<Extent> {
+    held.sort_unstable_by_key(|range| range.start);
+    let mut extents: Vec<Extent> = Vec::new();
+    let mut push = |length: u64, hole: bool| match extents.last_mut() {
+        _ if length == 0 => {}
+        Some(last) if last.hole == hole => last.length += length as u32,
+        _ => extents.push(Extent { length: length as u32, hole, zero: hole }),
+    };
+    let mut at = 0;
+    for range in held {
+        push(range.start - at, true);
+        push(range.end - range.start, false);
+        at = range.end;
+    }
+    push(u64::from(covered) - at, true);
+    extents
+}
+
 /// The bytes of one piece: all of them without copying, if it is the only one.
 fn part(whole: &mut Option<Vec<u8>>, piece: &Piece, length: u64) -> Vec<u8> {
     if u64::from(piece.length) == length {
@@ -304,4 +344,19 @@ fn part(whole: &mut Option<Vec<u8>>, piece: &Piece, length: u64) -> Vec<u8> {
     let bytes = whole.as_deref().unwrap_or_default();
     let from = piece.at as usize;
     bytes[from..from + piece.length as usize].to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extents_cover_what_was_asked_for_and_neighbours_are_one() {
+        let shown = |held: &[Range<u64>], covered| -> Vec<(u32, bool)> {
+            extents(held.to_vec(), covered).iter().map(|e| (e.length, e.hole)).collect()
+        };
+        assert_eq!(shown(&[], 10), [(10, true)]);
+        assert_eq!(shown(&[0..10], 10), [(10, false)]);
+        assert_eq!(shown(&[4..6, 0..2, 6..7], 9), [(2, false), (2, true), (3, false), (2, true)]);
+    }
 }
