@@ -8,7 +8,7 @@ export PATH
 # Files of about 5 GiB for as long as it runs; `make study-real DISK=/mnt/disk` for another place.
 DISK ?= runs/disk
 
-.PHONY: study study-real test soak bench bench-qos bench-ceph setup check fuzz
+.PHONY: study study-real test soak bench bench-qos bench-ceph setup check fuzz mutate
 
 study: setup
 	$(CARGO) build --release --locked --package loadline
@@ -57,6 +57,10 @@ bench-ceph: setup
 fuzz: setup
 	cd fuzz && for target in $$($(CARGO) +nightly fuzz list); do \
 		$(CARGO) +nightly fuzz run $$target -- -max_total_time=60 || exit 1; done
+
+# Puts known faults into a copy of the tree and runs each crate's own tests; `make mutate CRATES=loadline-osd` for some.
+mutate: setup
+	scripts/mutate $(CRATES)
 
 setup:
 	@scripts/setup

@@ -328,3 +328,7 @@ impl Paged {
         Some((Done { pg, object, token: commit, result, entered, submitted }, answer))
     }
 }
+
+#[cfg(test)]
+#[path = "paged_tests.rs"]
+mod tests;

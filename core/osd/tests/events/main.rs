@@ -1,5 +1,6 @@
 //! OSDs by events: a list of events in, a list of effects out.
 
+mod backfill;
 mod bench;
 mod benchmark;
 mod classes;

@@ -215,3 +215,7 @@ impl Group {
         gather.into_iter().chain(self.flush_deadline()).min()
     }
 }
+
+#[cfg(test)]
+#[path = "group_tests.rs"]
+mod tests;
