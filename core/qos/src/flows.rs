@@ -8,6 +8,7 @@ use std::ops::{Bound, RangeInclusive};
 /// One open flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flow {
+    handle: FlowId,
     pub(crate) class: ClassId,
     pub(crate) client: ClientKey,
     /// Whether its class is strict whatever the priority.
@@ -50,14 +51,8 @@ impl FlowTable {
             Some(lane) => *lane == Lane::Strict,
             None => panic!("{class} is not in a class table of {} classes", self.lanes.len()),
         };
-        let opened = Some(Flow { class, client, strict, rank });
-        let flow = match self.closed.pop() {
-            Some(flow) => {
-                self.flows[flow] = opened;
-                flow
-            }
-            None => self.flows.push(opened),
-        };
+        let flow = self.closed.pop().unwrap_or_else(|| self.flows.push(None));
+        self.flows[flow] = Some(Flow { handle: flow, class, client, strict, rank });
         self.by_client.insert((client, class), flow);
         flow
     }
@@ -66,14 +61,14 @@ impl FlowTable {
     pub(crate) fn close(&mut self, flow: FlowId) -> Option<Flow> {
         self.get(flow)?;
         let closed = self.flows[flow].take()?;
-        self.closed.push(flow);
+        self.closed.push(flow.next_generation());
         self.by_client.remove(&(closed.client, closed.class));
         Some(closed)
     }
 
     #[inline]
     pub(crate) fn get(&self, flow: FlowId) -> Option<&Flow> {
-        self.flows.get(flow)?.as_ref()
+        self.flows.get(flow)?.as_ref().filter(|known| known.handle == flow)
     }
 
     /// The flow behind the handle of a waiting request, which is open by construction.

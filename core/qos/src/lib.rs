@@ -46,7 +46,8 @@ pub use profile_tables::{
 pub use queue::{Queue, SchedulerKind};
 pub use scheduler::{
     ClassId, ClientKey, Distributed, FlowId, Lane, LimitPolicy, Params, ParamsError, Phase, Reason,
-    Refusal, RefusedRequest, Request, Scheduler, Tags, Take, Taken, Waiting,
+    Refusal, RefusedRequest, Request, Scheduler, Tags, Take, Taken, TenantError, TenantKey,
+    Waiting,
 };
 pub use work::{Charge, Urgency, Work, WorkOptions, WorkSize};
 pub use wpq::Wpq;

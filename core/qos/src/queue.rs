@@ -33,6 +33,8 @@ impl SchedulerKind {
 }
 
 /// A scheduler whose kind a setting chose.
+// All live in place: a queue is built once, and looked at for each request.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug)]
 pub enum Queue<T> {
     /// mClock.

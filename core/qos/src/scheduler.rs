@@ -5,7 +5,7 @@
 //! its [`Params`]; what a request is worth, in its cost. Costs and rates share one unit that the caller
 //! chooses (operations, bytes, or the study era's mixed unit).
 
-use loadline_base::{Time, define_id};
+use loadline_base::{Span, Time, define_id};
 use std::fmt;
 
 define_id! {
@@ -13,10 +13,67 @@ define_id! {
     pub struct ClassId, "class "
 }
 
-define_id! {
-    /// A flow: one client inside one class, as the scheduler that opened it numbers it.
-    pub struct FlowId, "flow "
+/// A flow: one client inside one class, as the scheduler that opened it numbers it. The handle of a flow that was closed is
+/// refused, also when its number has been given to another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId {
+    index: u32,
+    generation: u32,
 }
+
+impl FlowId {
+    /// The handle of this number, the first time that it is given out.
+    pub const fn new(index: u32) -> FlowId {
+        FlowId::of_generation(index, 0)
+    }
+
+    /// The handle of this number after it was closed `generation` times.
+    pub(crate) const fn of_generation(index: u32, generation: u32) -> FlowId {
+        FlowId { index, generation }
+    }
+
+    /// The number, dense among the flows that are open.
+    pub const fn get(self) -> u32 {
+        self.index
+    }
+
+    pub(crate) const fn generation(self) -> u32 {
+        self.generation
+    }
+
+    /// The handle of the same number when this one is closed.
+    pub(crate) const fn next_generation(self) -> FlowId {
+        FlowId::of_generation(self.index, self.generation.wrapping_add(1))
+    }
+}
+
+impl From<usize> for FlowId {
+    fn from(index: usize) -> FlowId {
+        FlowId::new(u32::try_from(index).expect("an id fits 32 bits"))
+    }
+}
+
+impl From<FlowId> for usize {
+    fn from(flow: FlowId) -> usize {
+        flow.index as usize
+    }
+}
+
+impl fmt::Display for FlowId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "flow {}", self.index)
+    }
+}
+
+impl fmt::Debug for FlowId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The caller's own number for a tenant inside a class: an image, a volume, a customer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TenantKey(pub u64);
 
 /// The caller's own number for a client inside a class (Ceph's *owner*); 0 for the class itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,6 +97,7 @@ pub struct Params {
     weight: f64,
     limit: f64,
     limit_policy: LimitPolicy,
+    burst: Span,
 }
 
 /// What happens to a class at its limit while the server has nothing else to do.
@@ -53,6 +111,40 @@ pub enum LimitPolicy {
     /// A request over the limit is refused on arrival (mClock's *reject* mode).
     Reject,
 }
+
+/// Why a tenant was not added or changed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TenantError {
+    /// The published algorithm has no level below the class.
+    NotInThisMode,
+    /// Strict work is not shared.
+    StrictClass,
+    /// The tenants of a class cannot be promised more than the class is: `wanted` by this one, where `left` cost units per
+    /// second are not promised to others.
+    ReservationsExceedClass {
+        /// The reservation that was refused.
+        wanted: f64,
+        /// The most that could be reserved.
+        left: f64,
+    },
+}
+
+impl fmt::Display for TenantError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TenantError::NotInThisMode => {
+                f.write_str("mClock as published has no tenants; use Loadline's own mode")
+            }
+            TenantError::StrictClass => f.write_str("a strict class is not shared among tenants"),
+            TenantError::ReservationsExceedClass { wanted, left } => write!(
+                f,
+                "a reservation of {wanted} exceeds what is left of the class's reservation; it must be at most {left}"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for TenantError {}
 
 /// Parameters that no schedule can obey.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,7 +190,15 @@ impl Params {
         if reservation == 0.0 && weight == 0.0 {
             return Err(ParamsError::NothingToServeBy);
         }
-        Ok(Params { reservation, weight, limit, limit_policy: LimitPolicy::Hard })
+        let (limit_policy, burst) = (LimitPolicy::Hard, Span::ZERO);
+        Ok(Params { reservation, weight, limit, limit_policy, burst })
+    }
+
+    /// The same parameters with a burst: after having used less than its limit, a class may use what the limit gives in this
+    /// time at once. In whole microseconds, at most 71 minutes. Only Loadline's own mode knows bursts.
+    pub fn with_burst(self, burst: Span) -> Params {
+        let micros = (burst.nanos() / 1_000).min(u64::from(u32::MAX));
+        Params { burst: Span::from_micros(micros), ..self }
     }
 
     /// The same parameters with another limit policy.
@@ -119,6 +219,11 @@ impl Params {
     /// Highest rate in cost units per second, or `None` where there is no limit.
     pub fn limit(&self) -> Option<f64> {
         (self.limit > 0.0 && self.limit.is_finite()).then_some(self.limit)
+    }
+
+    /// How much of its limit a class that used less may use at once; zero for none.
+    pub fn burst(&self) -> Span {
+        self.burst
     }
 
     /// What happens at the limit.
@@ -222,8 +327,10 @@ pub struct RefusedRequest<T> {
 /// Why a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The flow is not open.
+    /// The flow is not open: it never was, or it was closed.
     UnknownFlow,
+    /// The cost is 0, which no schedule can charge; it must be at least 1.
+    NoCost,
     /// The class rejects over its limit; the request would be within it at this time.
     OverLimit(Time),
 }
@@ -298,14 +405,14 @@ pub trait Scheduler<T> {
     /// If `class` is not in the class table.
     fn flow(&mut self, now: Time, class: ClassId, client: ClientKey) -> FlowId;
 
-    /// Closes a flow: what still waits in it is appended to `removed` in order, and its handle may be given to
-    /// another client later.
+    /// Closes a flow: what still waits in it is appended to `removed` in order, and its handle is refused from then on.
     fn close_flow(&mut self, now: Time, flow: FlowId, removed: &mut Vec<T>);
 
     /// Adds a request behind the others of its flow.
     ///
     /// # Errors
-    /// [`RefusedRequest`] with the request itself, if the flow is not open or the class rejects.
+    /// [`RefusedRequest`] with the request itself, if the flow is not open, if it costs nothing where costs are charged, or if
+    /// the class rejects.
     fn enqueue(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>>;
 
     /// Puts back a request that was taken but could not run: it goes before what waits and is not charged again.

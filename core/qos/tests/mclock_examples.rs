@@ -121,9 +121,8 @@ fn example_1_as_published() {
     assert_eq!(tags, expected);
 }
 
-/// The same load in Loadline's mode. Virtual time v is that of the last service by weight; a start tag moves by c/w from
-/// there. C1 and C2 by reservation leave C's start at 0 + 1/2; R1 leaves R's at 0 + 2/1. By weight C3 starts at 0.5,
-/// C5 at 1.0, C7 at 1.5 and only then R2 at 2.0, where the published ledger had R2 at a tie.
+/// The same load in Loadline's mode. Every service moves the start tag by c/w, those by reservation too: C1 to C6 move C's to
+/// 6/2, R1 moves R's to 2/1. So at 0.35 s R2 is ahead of C7, which then is due by reservation.
 #[test]
 fn example_1_loadline() {
     let lanes = [shared(10.0, 2.0, 0.0), shared(4.0, 1.0, 8.0)];
@@ -136,8 +135,8 @@ fn example_1_loadline() {
         Served(200, "C4", Reservation),
         Served(250, "C5", Weight),
         Served(300, "C6", Reservation),
-        Served(350, "C7", Weight),
-        Served(400, "R2", Weight),
+        Served(350, "R2", Weight),
+        Served(400, "C7", Reservation),
         WaitUntil(450, 500),
         Served(500, "R3", Reservation),
     ];

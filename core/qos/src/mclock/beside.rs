@@ -1,7 +1,7 @@
 //! The queue beside mClock, as published: strict and re-queued work in one of two forms, never charged.
 
 use super::requests::{Fifo, Left, Requests};
-use crate::{Beside, FlowId, Request};
+use crate::{Beside, Request};
 use loadline_base::Time;
 
 /// The level of immediate work.
@@ -71,7 +71,7 @@ impl BesideQueue {
     pub(super) fn remove_where<T>(
         &mut self,
         requests: &mut Requests<T>,
-        mut doomed: impl FnMut(FlowId, &T) -> bool,
+        mut doomed: impl FnMut(u32, &T) -> bool,
         removed: &mut Vec<T>,
     ) {
         self.fifos_mut().for_each(|fifo| requests.remove_where(fifo, &mut doomed, removed));

@@ -3,11 +3,10 @@
 use crate::{ClassId, ClientKey, FlowId};
 use std::collections::BTreeMap;
 
-/// The open flows by class and client, and the handles that may be given out again.
+/// The open flows by class and client.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Directory {
     by_client: BTreeMap<(ClassId, ClientKey), FlowId>,
-    closed: Vec<FlowId>,
 }
 
 impl Directory {
@@ -19,14 +18,13 @@ impl Directory {
         self.by_client.insert((class, client), flow);
     }
 
-    /// Forgets a client; its handle may be reused.
-    pub(super) fn close(&mut self, class: ClassId, client: ClientKey, flow: FlowId) {
+    pub(super) fn remove(&mut self, class: ClassId, client: ClientKey) {
         self.by_client.remove(&(class, client));
-        self.closed.push(flow);
     }
 
-    /// The handle that was closed last.
-    pub(super) fn reuse(&mut self) -> Option<FlowId> {
-        self.closed.pop()
+    /// The flows of a class.
+    pub(super) fn of_class(&self, class: ClassId) -> Vec<FlowId> {
+        let all = (class, ClientKey(0))..=(class, ClientKey(u64::MAX));
+        self.by_client.range(all).map(|(_, flow)| *flow).collect()
     }
 }

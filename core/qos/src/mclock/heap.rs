@@ -245,17 +245,6 @@ impl<E: Entry> Heap<E, true> {
         }
     }
 
-    /// Gives a record this entry, unless the one in the heap comes out earlier.
-    pub(super) fn lower(&mut self, entry: E) {
-        match self.places[entry.index() as usize] {
-            ABSENT => self.push(entry),
-            place if entry.is_before(self.at(place as usize)) => {
-                self.sift_up(place as usize, entry)
-            }
-            _ => {}
-        }
-    }
-
     /// Removes a record, if it is in the heap.
     pub(super) fn remove(&mut self, index: u32) {
         let place = self.places[index as usize];
@@ -308,20 +297,16 @@ mod tests {
             let base = (1u128 << 96) - (1 << 40) + step * (1 << 24);
             let index = rng.below(64) as u32;
             let key = base + u128::from(rng.below(1 << 26));
-            match rng.below(5) {
+            match rng.below(4) {
                 0 => {
                     heap.put(Packed::new(key, index));
                     model.insert(index, key);
                 }
                 1 => {
-                    heap.lower(Packed::new(key, index));
-                    model.entry(index).and_modify(|old| *old = key.min(*old)).or_insert(key);
-                }
-                2 => {
                     heap.remove(index);
                     model.remove(&index);
                 }
-                3 => {
+                2 => {
                     let popped = heap.pop().map(Entry::index);
                     let least = least(&model);
                     assert_eq!(popped, least);

@@ -5,7 +5,7 @@ use super::tick::{CHARGE_MAX, TICKS_ODD, TICKS_SHIFT};
 /// Ticks per unit of cost: `mantissa * 2^exponent`, with 64 significant bits, rounded down.
 ///
 /// Rounding down keeps a tag that is a whole nanosecond in exact arithmetic at that nanosecond once it is
-/// rounded up for the caller. The rate can be computed back exactly, so records need not keep it.
+/// rounded up for the caller.
 #[derive(Clone, Copy, Debug)]
 #[repr(Rust, packed(2))]
 pub(super) struct Interval {
@@ -23,11 +23,6 @@ pub(super) struct Scale {
 impl Scale {
     /// For rates in units per second against [`Tick`](super::tick::Tick)s.
     pub(super) const SECOND: Scale = Scale { odd: TICKS_ODD, shift: TICKS_SHIFT };
-
-    /// For plain ratios against virtual time with `2^shift` ticks per unit.
-    pub(super) const fn power_of_two(shift: i32) -> Scale {
-        Scale { odd: 1, shift }
-    }
 
     /// The odd part moved to the top of 127 bits, and how far.
     fn raised(self) -> (u128, i32) {
@@ -84,19 +79,6 @@ impl Interval {
             u128::MAX >> 1
         }
     }
-
-    /// The rate the interval was made of, exactly.
-    ///
-    /// The mantissa is within 2^-63 of the exact quotient and a rate has 53 significant bits, so dividing
-    /// back lands within 2^-9 of the last one and rounding finds it.
-    pub(super) fn rate(self, scale: Scale) -> f64 {
-        if !self.exists() {
-            return 0.0;
-        }
-        let (raised, places) = scale.raised();
-        let quotient = (raised / u128::from(self.mantissa)) as f64;
-        times_power_of_two(quotient, scale.shift - places - i32::from(self.exponent))
-    }
 }
 
 /// A positive finite number as a 53-bit significand and a power of two.
@@ -108,25 +90,9 @@ fn decompose(value: f64) -> (u64, i32) {
     (significand, (bits >> 52) as i32 - 1075 - lift)
 }
 
-/// `value * 2^exponent` in steps that stay inside the range of a double.
-fn times_power_of_two(mut value: f64, mut exponent: i32) -> f64 {
-    while exponent != 0 {
-        let step = exponent.clamp(-1000, 1000);
-        value *= f64::from_bits(((1023 + step) as u64) << 52);
-        exponent -= step;
-    }
-    value
-}
-
-/// The power of two at or below a positive finite number.
-pub(super) fn floor_log2(value: f64) -> i32 {
-    decompose(value).1 + 52
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loadline_base::Rng;
 
     /// Against exact arithmetic: `cost * 10^9 * 2^24 / rate`, for rates that are whole numbers or whole thousandths.
     #[test]
@@ -154,25 +120,6 @@ mod tests {
         assert_eq!(tenth, 100_000_000 << 24);
         let third = Interval::of_rate(3.0, Scale::SECOND).ticks(3);
         assert_eq!(third, (1_000_000_000 << 24) - 1, "rounded down, by less than a tick");
-    }
-
-    #[test]
-    fn rates_come_back_exactly() {
-        let mut rng = Rng::new(1);
-        let check = |rate: f64| {
-            for scale in [Scale::SECOND, Scale::power_of_two(48), Scale::power_of_two(-900)] {
-                assert_eq!(Interval::of_rate(rate, scale).rate(scale), rate);
-            }
-        };
-        for rate in [0.0, 1.0, 0.1, 1e-3, 999_999.0, 1e10, f64::MAX, f64::MIN_POSITIVE, 5e-324] {
-            check(rate);
-        }
-        for _ in 0..10_000 {
-            let rate = f64::from_bits(rng.next_u64() >> 1);
-            if rate.is_finite() {
-                check(rate);
-            }
-        }
     }
 
     #[test]

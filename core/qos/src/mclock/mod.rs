@@ -10,7 +10,6 @@ mod directory;
 mod explain;
 mod heap;
 mod interval;
-mod lineup;
 mod loadline;
 mod published;
 mod requests;
@@ -18,7 +17,7 @@ mod tick;
 
 use crate::{
     Beside, ClassId, ClientKey, FlowId, Lane, Params, RefusedRequest, Request, Scheduler, Take,
-    Waiting,
+    TenantError, TenantKey, Waiting,
 };
 use loadline::Loadline;
 use loadline_base::{Span, Time};
@@ -146,6 +145,73 @@ impl<T> MClock<T> {
     /// Adds a row to the class table, in constant time: one class per client is a fair use.
     pub fn add_class(&mut self, lane: Lane) -> ClassId {
         in_mode!(self, mode => mode.add_class(lane))
+    }
+
+    /// Takes a class out of the class table: its flows are closed and what waits in them is appended to `removed`. Its
+    /// number may be given to another class later.
+    ///
+    /// # Panics
+    /// If `class` is not in the class table.
+    pub fn close_class(&mut self, now: Time, class: ClassId, removed: &mut Vec<T>) {
+        in_mode!(self, mode => mode.close_class(now, class, removed));
+    }
+
+    /// Adds a tenant to a class, or gives one other parameters. A class that has tenants is divided among them as the server
+    /// is among classes: by weight, with the tenant's reservation as floor and its limit as cap. The clients that
+    /// [`Scheduler::flow`] opens in it are together one more tenant, of weight 1.
+    ///
+    /// # Errors
+    /// [`TenantError`] if the reservations of all tenants would exceed that of the class, if the class is strict, or if
+    /// the scheduler is in the published mode.
+    ///
+    /// # Panics
+    /// If `class` is not in the class table.
+    pub fn set_tenant(
+        &mut self,
+        now: Time,
+        class: ClassId,
+        tenant: TenantKey,
+        params: Params,
+    ) -> Result<(), TenantError> {
+        match &mut self.mode {
+            Mode::Published(_) => Err(TenantError::NotInThisMode),
+            Mode::Loadline(mode) => mode.set_tenant(now, class, tenant, params),
+        }
+    }
+
+    /// Takes a tenant out of its class: its flows are closed and what waits in them is appended to `removed`.
+    pub fn close_tenant(
+        &mut self,
+        now: Time,
+        class: ClassId,
+        tenant: TenantKey,
+        removed: &mut Vec<T>,
+    ) {
+        if let Mode::Loadline(mode) = &mut self.mode {
+            mode.close_tenant(now, class, tenant, removed);
+        }
+    }
+
+    /// The handle of `client` of a tenant, opened if it is new; `None` if the class has no such tenant. Costs a look-up: keep
+    /// the handle.
+    pub fn tenant_flow(
+        &mut self,
+        class: ClassId,
+        tenant: TenantKey,
+        client: ClientKey,
+    ) -> Option<FlowId> {
+        match &mut self.mode {
+            Mode::Published(_) => None,
+            Mode::Loadline(mode) => mode.tenant_flow(class, tenant, client),
+        }
+    }
+
+    /// The parameters of a tenant; `None` if the class has none of this key.
+    pub fn tenant_params(&self, class: ClassId, tenant: TenantKey) -> Option<Params> {
+        match &self.mode {
+            Mode::Published(_) => None,
+            Mode::Loadline(mode) => mode.tenant_params(class, tenant),
+        }
     }
 
     /// The parameters of a class; `None` for a strict one.

@@ -1,9 +1,14 @@
 //! Where requests wait: one slab for all of them, and first-in-first-out lists through it.
+//!
+//! A slot with a payload of 8 bytes takes 32. What few requests have, a priority or counters, stands beside.
 
-use crate::{Distributed, FlowId, Request};
+use crate::{Distributed, Request};
 use loadline_base::Time;
 
 const NONE: u32 = u32::MAX;
+
+/// In a slot's flow: more of the request stands beside.
+const HAS_MORE: u32 = 1 << 31;
 
 /// A list of waiting requests, oldest first; the links are in [`Requests`].
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +21,7 @@ impl Fifo {
     /// No requests.
     pub(super) const EMPTY: Fifo = Fifo { head: NONE, tail: NONE };
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
         self.head == NONE
     }
@@ -27,44 +32,60 @@ impl Fifo {
     }
 }
 
-/// A waiting request.
-#[derive(Clone, Debug)]
-pub(super) struct Slot<T> {
-    pub(super) arrival: Time,
-    pub(super) flow: FlowId,
+/// What a request is charged; at most 2^32 - 1 units, counters included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Charge {
+    /// Against the weight and the limit.
     pub(super) cost: u32,
-    pub(super) priority: u32,
-    pub(super) distributed: Distributed,
-    next: u32,
-    payload: Option<T>,
+    /// Against the reservation.
+    pub(super) reserved: u32,
 }
 
-impl<T> Slot<T> {
-    /// What the weight and the limit are charged.
-    #[inline]
-    pub(super) fn charge(&self) -> u64 {
-        u64::from(self.cost) + u64::from(self.distributed.delta)
+impl Charge {
+    #[inline(always)]
+    pub(super) fn new(cost: u32, distributed: Distributed) -> Charge {
+        Charge {
+            cost: cost.saturating_add(distributed.delta),
+            reserved: cost.saturating_add(distributed.rho),
+        }
     }
+}
 
-    /// What the reservation is charged.
-    #[inline]
-    pub(super) fn reservation_charge(&self) -> u64 {
-        u64::from(self.cost) + u64::from(self.distributed.rho)
-    }
+/// A waiting request, or a place for one.
+#[derive(Clone, Debug)]
+enum Slot<T> {
+    Free { next: u32 },
+    Waits { arrival: Time, payload: T, flow: u32, cost: u32, next: u32 },
+}
 
-    fn payload(&self) -> &T {
-        self.payload.as_ref().expect("a listed slot holds a payload")
-    }
+const _: () = assert!(size_of::<Slot<u64>>() == 32);
+
+/// What few requests have.
+#[derive(Clone, Copy, Debug, Default)]
+struct More {
+    priority: u32,
+    distributed: Distributed,
+}
+
+/// A waiting request, as it is shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shown {
+    pub(super) arrival: Time,
+    /// The flow's index.
+    pub(super) flow: u32,
+    pub(super) cost: u32,
+    pub(super) priority: u32,
+    pub(super) charge: Charge,
 }
 
 /// A request that left its list.
 #[derive(Debug)]
 pub(super) struct Left<T> {
     pub(super) arrival: Time,
-    pub(super) flow: FlowId,
+    /// The flow's index.
+    pub(super) flow: u32,
     pub(super) cost: u32,
     pub(super) priority: u32,
-    pub(super) distributed: Distributed,
     pub(super) payload: T,
 }
 
@@ -73,13 +94,15 @@ pub(super) struct Left<T> {
 #[derive(Clone, Debug)]
 pub(super) struct Requests<T> {
     slots: Vec<Slot<T>>,
+    /// By slot, as far as there were any.
+    more: Vec<More>,
     free: u32,
     len: usize,
 }
 
 impl<T> Requests<T> {
     pub(super) const fn new() -> Requests<T> {
-        Requests { slots: Vec::new(), free: NONE, len: 0 }
+        Requests { slots: Vec::new(), more: Vec::new(), free: NONE, len: 0 }
     }
 
     /// How many requests wait.
@@ -104,10 +127,20 @@ impl<T> Requests<T> {
         fifo.head = slot;
     }
 
+    /// What the oldest request is charged.
+    #[inline(always)]
+    pub(super) fn head_charge(&self, fifo: Fifo) -> Option<Charge> {
+        match self.slots.get(fifo.head as usize)? {
+            Slot::Waits { flow, cost, .. } if flow & HAS_MORE == 0 => {
+                Some(Charge { cost: *cost, reserved: *cost })
+            }
+            slot => self.shown(fifo.head, slot).map(|shown| shown.charge),
+        }
+    }
+
     /// The oldest request.
-    #[inline]
-    pub(super) fn head(&self, fifo: Fifo) -> Option<&Slot<T>> {
-        (!fifo.is_empty()).then(|| &self.slots[fifo.head as usize])
+    pub(super) fn head(&self, fifo: Fifo) -> Option<Shown> {
+        self.iter(fifo).next()
     }
 
     /// Takes the oldest request out.
@@ -125,28 +158,53 @@ impl<T> Requests<T> {
     }
 
     /// The requests of a list, oldest first.
-    pub(super) fn iter(&self, fifo: Fifo) -> impl Iterator<Item = &Slot<T>> {
-        let at = |slot: u32| (slot != NONE).then(|| &self.slots[slot as usize]);
-        std::iter::successors(at(fifo.head), move |slot| at(slot.next))
+    pub(super) fn iter(&self, fifo: Fifo) -> impl Iterator<Item = Shown> {
+        let mut at = fifo.head;
+        std::iter::from_fn(move || {
+            let slot = self.slots.get(at as usize)?;
+            let shown = self.shown(at, slot)?;
+            if let Slot::Waits { next, .. } = slot {
+                at = *next;
+            }
+            Some(shown)
+        })
+    }
+
+    fn shown(&self, at: u32, slot: &Slot<T>) -> Option<Shown> {
+        let Slot::Waits { arrival, flow, cost, .. } = slot else { return None };
+        let more = self.more_of(at, *flow);
+        Some(Shown {
+            arrival: *arrival,
+            flow: flow & !HAS_MORE,
+            cost: *cost,
+            priority: more.priority,
+            charge: Charge::new(*cost, more.distributed),
+        })
+    }
+
+    #[inline(always)]
+    fn more_of(&self, slot: u32, flow: u32) -> More {
+        if flow & HAS_MORE == 0 { More::default() } else { self.more[slot as usize] }
     }
 
     /// Takes out the requests of a list that satisfy `doomed`, appended to `removed` in their order.
     pub(super) fn remove_where(
         &mut self,
         fifo: &mut Fifo,
-        mut doomed: impl FnMut(FlowId, &T) -> bool,
+        mut doomed: impl FnMut(u32, &T) -> bool,
         removed: &mut Vec<T>,
     ) {
         let mut rest = fifo.head;
         *fifo = Fifo::EMPTY;
         while rest != NONE {
             let slot = rest;
-            let item = &mut self.slots[slot as usize];
-            rest = item.next;
-            if doomed(item.flow, item.payload()) {
+            let Slot::Waits { payload, flow, next, .. } = &mut self.slots[slot as usize] else {
+                unreachable!("a listed slot holds a request")
+            };
+            rest = std::mem::replace(next, NONE);
+            if doomed(*flow & !HAS_MORE, payload) {
                 removed.push(self.clear(slot).0.payload);
             } else {
-                item.next = NONE;
                 self.link(fifo, slot);
             }
         }
@@ -154,9 +212,9 @@ impl<T> Requests<T> {
 
     #[inline(always)]
     fn link(&mut self, fifo: &mut Fifo, slot: u32) {
-        match fifo.tail {
-            NONE => fifo.head = slot,
-            tail => self.slots[tail as usize].next = slot,
+        match self.slots.get_mut(fifo.tail as usize) {
+            Some(Slot::Waits { next, .. }) => *next = slot,
+            _ => fifo.head = slot,
         }
         fifo.tail = slot;
     }
@@ -164,29 +222,52 @@ impl<T> Requests<T> {
     #[inline(always)]
     fn fill(&mut self, now: Time, request: Request<T>, next: u32) -> u32 {
         let Request { flow, priority, cost, distributed, payload } = request;
-        let payload = Some(payload);
-        let filled = Slot { arrival: now, flow, cost, priority, distributed, next, payload };
+        let plain = priority == 0 && distributed == Distributed::default();
+        let flow = flow.get() | if plain { 0 } else { HAS_MORE };
+        let filled = Slot::Waits { arrival: now, payload, flow, cost, next };
         self.len += 1;
-        if self.free == NONE {
-            self.slots.push(filled);
-            return u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 requests wait");
-        }
         let slot = self.free;
-        let place = &mut self.slots[slot as usize];
-        self.free = place.next;
-        *place = filled;
-        slot
+        match self.slots.get_mut(slot as usize) {
+            Some(place) => {
+                if let Slot::Free { next } = place {
+                    self.free = *next;
+                }
+                *place = filled;
+                self.note(plain, slot, More { priority, distributed });
+                slot
+            }
+            None => {
+                self.slots.push(filled);
+                let slot =
+                    u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 requests wait");
+                self.note(plain, slot, More { priority, distributed });
+                slot
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn note(&mut self, plain: bool, slot: u32, more: More) {
+        if plain {
+            return;
+        }
+        if self.more.len() <= slot as usize {
+            self.more.resize(slot as usize + 1, More::default());
+        }
+        self.more[slot as usize] = more;
     }
 
     /// Empties a slot; also returns the next one of its list.
     #[inline(always)]
     fn clear(&mut self, slot: u32) -> (Left<T>, u32) {
-        let place = &mut self.slots[slot as usize];
-        let next = std::mem::replace(&mut place.next, self.free);
+        let place =
+            std::mem::replace(&mut self.slots[slot as usize], Slot::Free { next: self.free });
+        let Slot::Waits { arrival, payload, flow, cost, next } = place else {
+            unreachable!("a listed slot holds a request")
+        };
         self.free = slot;
         self.len -= 1;
-        let payload = place.payload.take().expect("a listed slot holds a payload");
-        let Slot { arrival, flow, cost, priority, distributed, .. } = *place;
-        (Left { arrival, flow, cost, priority, distributed, payload }, next)
+        let priority = self.more_of(slot, flow).priority;
+        (Left { arrival, flow: flow & !HAS_MORE, cost, priority, payload }, next)
     }
 }

@@ -8,7 +8,7 @@ const FRACTION_BITS: u32 = 24;
 /// Where the caller's time 0 stands: 2^70 ns (37,000 years) of past fit before it.
 const EPOCH: u128 = 1 << 94;
 
-/// No single charge moves a tag further than this, so that [`Tick::NEVER_SERVED`] plus any charge is still past.
+/// No single charge moves a tag further than this, so that [`StoredTick::NEVER_SERVED`] plus any charge is still past.
 pub(super) const CHARGE_MAX: u128 = EPOCH;
 
 /// The last tick. 95 bits: a heap compares the difference of two 96-bit keys by its sign.
@@ -27,12 +27,6 @@ pub(super) const TICKS_SHIFT: i32 = 9 + FRACTION_BITS as i32;
 pub(super) struct Tick(u128);
 
 impl Tick {
-    /// The tag of what was never served: before every arrival, whatever is charged to it.
-    pub(super) const NEVER_SERVED: Tick = Tick(0);
-
-    /// Later than every other tick.
-    pub(super) const LAST: Tick = Tick(LATEST);
-
     /// The tick of a whole nanosecond.
     pub(super) fn from_time(time: Time) -> Tick {
         Tick(EPOCH + (u128::from(time.nanos()) << FRACTION_BITS))
@@ -92,7 +86,7 @@ pub(super) struct StoredTick {
 }
 
 impl StoredTick {
-    /// See [`Tick::NEVER_SERVED`].
+    /// The tag of what was never served: before every arrival, whatever is charged to it.
     pub(super) const NEVER_SERVED: StoredTick = StoredTick { low: 0, high: 0 };
 
     /// The tick.
@@ -122,8 +116,8 @@ mod tests {
     #[test]
     fn the_ends_of_time_are_kept() {
         assert_eq!(Tick::from_time(Time::MAX).after(CHARGE_MAX).ceil(), Time::MAX);
-        assert_eq!(Tick::from_time(Time::ZERO).before(u128::MAX), Tick::NEVER_SERVED);
-        assert!(Tick::NEVER_SERVED.after(CHARGE_MAX) <= Tick::from_time(Time::ZERO));
+        assert_eq!(Tick::from_time(Time::ZERO).before(u128::MAX), StoredTick::NEVER_SERVED.get());
+        assert!(StoredTick::NEVER_SERVED.get().after(CHARGE_MAX) <= Tick::from_time(Time::ZERO));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! The model of the published mode: tags as the specification writes them, every choice a search.
 
-use super::loadline::extract;
 use super::{Answer, Item, Model, SECOND, ceil, span, ticks};
 use loadline_base::Time;
 use loadline_qos::{
@@ -306,4 +305,11 @@ impl Model for PublishedModel {
             *known = Some(params);
         }
     }
+}
+
+/// Takes the items that satisfy `doomed` out of a list.
+fn extract(items: &mut Vec<Item>, doomed: impl Fn(&Item) -> bool) -> Vec<u64> {
+    let removed = items.iter().filter(|item| doomed(item)).map(|item| item.id).collect();
+    items.retain(|item| !doomed(item));
+    removed
 }

@@ -5,7 +5,9 @@
 //! every waiting request is listed once.
 
 use loadline_base::{Span, Time};
-use loadline_qos::{ClassId, ClientKey, FlowId, LimitPolicy, Params, Request, Scheduler, Take};
+use loadline_qos::{
+    ClassId, ClientKey, FlowId, LimitPolicy, Params, Reason, Request, Scheduler, Take,
+};
 use std::collections::BTreeMap;
 
 const RATES: [f64; 8] = [0.0, 1e-3, 1.0, 7.0, 63.0, 2_687.5, 3e6, 1e10];
@@ -116,6 +118,13 @@ impl<S: Scheduler<u64>> Run<'_, S> {
 
     fn take(&mut self) -> bool {
         let earliest = self.scheduler.earliest(self.now);
+        let rows = self.scheduler.waiting(self.now);
+        let next = rows.iter().filter(|row| row.reason == Reason::Next).count();
+        assert_eq!(
+            next,
+            usize::from(earliest == Some(self.now)),
+            "one request is explained as the next"
+        );
         match self.scheduler.take(self.now) {
             Take::Ready(taken) => {
                 assert_eq!(earliest, Some(self.now));

@@ -1,94 +1,160 @@
-//! Changes while requests wait, in Loadline's mode: parameters, removal, clients that leave.
+//! Changes while requests wait, in Loadline's mode: parameters, removal, clients and classes that leave.
 
-use super::super::heap::Packed;
-use super::super::tick::Tick;
-use super::{CLOSED, Loadline, NO_FLOW, NO_TURNS};
-use crate::{ClassId, FlowId, Params};
+use super::flow::{Inside, NONE};
+use super::{Flow, Loadline};
+use crate::mclock::requests::Fifo;
+use crate::{ClassId, Params};
 use loadline_base::Time;
 
 impl<T> Loadline<T> {
     /// Gives a class new parameters; its head's tags follow at once.
-    pub(super) fn change_params(&mut self, id: ClassId, params: Params) {
-        if self.classes[id].strict {
+    pub(super) fn change_params(&mut self, now: Time, class: u32, params: Params) {
+        if self.classes.line(class).is_strict() {
             return;
         }
-        self.classes[id].set_params(params, &mut self.weight_unit);
-        self.refresh(id);
+        self.classes.set_terms(class, params);
+        self.refresh(now, class, NONE);
     }
 
     /// Removes the requests that satisfy `doomed`.
     pub(super) fn remove(
         &mut self,
-        _now: Time,
-        mut doomed: impl FnMut(ClassId, &T) -> bool,
+        now: Time,
+        mut doomed: impl FnMut(u32, &T) -> bool,
         removed: &mut Vec<T>,
     ) {
         let flows = &self.flows;
         for fifo in [&mut self.strict, &mut self.requeued] {
-            let doomed = |flow: FlowId, payload: &T| doomed(flows[flow].class, payload);
+            let doomed = |flow: u32, payload: &T| doomed(flows[flow as usize].class, payload);
             self.requests.remove_where(fifo, doomed, removed);
         }
-        for (flow, record) in self.flows.iter_mut().filter(|(_, record)| record.is_open()) {
-            let id = record.class;
-            let class = &mut self.classes[id];
-            let fifo = if class.turn == flow { &mut class.fifo } else { &mut record.fifo };
-            self.requests.remove_where(fifo, |_, payload| doomed(id, payload), removed);
+        let mut parties = Vec::new();
+        for index in 0..self.flows.len() as u32 {
+            let Flow { class, tenant, .. } = self.flows[index as usize];
+            if class != NONE && !self.fifo(index).is_empty() {
+                parties.push((class, tenant));
+                self.remove_from(index, &mut |payload| doomed(class, payload), removed);
+            }
         }
-        for id in self.classes.ids() {
-            self.settle_turns(id);
-            self.refresh(id);
+        parties.dedup();
+        parties.into_iter().for_each(|(class, tenant)| self.refresh(now, class, tenant));
+    }
+
+    fn remove_from(
+        &mut self,
+        index: u32,
+        doomed: &mut dyn FnMut(&T) -> bool,
+        removed: &mut Vec<T>,
+    ) {
+        let (mut fifo, of_flow) = (self.fifo(index), self.flows[index as usize]);
+        self.requests.remove_where(&mut fifo, |_, payload| doomed(payload), removed);
+        let party = self.party(of_flow.class, of_flow.tenant);
+        let inside = self.level(of_flow.class, of_flow.tenant).inside(party);
+        let mut of_turn = self.level(of_flow.class, of_flow.tenant).line(party).fifo;
+        match Inside::decode(inside) {
+            Inside::Turns(turns) => {
+                *self.turns[turns as usize].fifo(of_flow.member, &mut of_turn) = fifo
+            }
+            _ => of_turn = fifo,
+        }
+        self.level_mut(of_flow.class, of_flow.tenant).line_mut(party).fifo = of_turn;
+    }
+
+    /// What waits of a flow.
+    pub(super) fn fifo(&self, index: u32) -> Fifo {
+        let flow = self.flows[index as usize];
+        let party = self.party(flow.class, flow.tenant);
+        let level = self.level(flow.class, flow.tenant);
+        let of_turn = level.line(party).fifo;
+        match Inside::decode(level.inside(party)) {
+            Inside::Turns(turns) => self.turns[turns as usize].fifo_of(flow.member, of_turn),
+            _ => of_turn,
         }
     }
 
-    /// Closes a flow and removes what waits in it.
-    pub(super) fn close(&mut self, _now: Time, flow: FlowId, removed: &mut Vec<T>) {
-        let Some(id) = self.class_of(flow) else { return };
+    /// Closes a flow that is open and removes what waits in it.
+    pub(super) fn close(&mut self, now: Time, index: u32, removed: &mut Vec<T>) {
         for fifo in [&mut self.requeued, &mut self.strict] {
-            self.requests.remove_where(fifo, |owner, _| owner == flow, removed);
+            if !fifo.is_empty() {
+                self.requests.remove_where(fifo, |owner, _| owner == index, removed);
+            }
         }
-        let (class, closed) = (&mut self.classes[id], &mut self.flows[flow]);
-        let fifo = if class.turn == flow { &mut class.fifo } else { &mut closed.fifo };
-        self.requests.remove_where(fifo, |_, _| true, removed);
-        self.settle_turns(id);
-        let (class, closed) = (&mut self.classes[id], &mut self.flows[flow]);
-        if class.turn == flow {
-            class.turn = NO_FLOW;
+        self.remove_from(index, &mut |_| true, removed);
+        let Flow { class, tenant, member, generation, .. } = self.flows[index as usize];
+        let client = self.flows[index as usize].client();
+        self.refresh(now, class, tenant);
+        let party = self.party(class, tenant);
+        let inside = match Inside::decode(self.level(class, tenant).inside(party)) {
+            Inside::Turns(turns) => {
+                self.turns[turns as usize].remove(member);
+                if self.turns[turns as usize].is_empty() {
+                    self.turns_free.push(turns);
+                    Inside::Nobody
+                } else {
+                    Inside::Turns(turns)
+                }
+            }
+            _ => Inside::Nobody,
+        };
+        self.level_mut(class, tenant).set_inside(party, inside.encode());
+        if tenant != NONE {
+            let tenants = self.tenants_of(class);
+            self.tenants[tenants].forget(tenant, client);
+        } else if member != NONE {
+            self.directory.remove(ClassId::new(class), client);
         }
-        closed.class = CLOSED;
-        self.directory.close(id, closed.client(), flow);
-        self.refresh(id);
+        let flow = &mut self.flows[index as usize];
+        flow.class = NONE;
+        flow.generation = generation.wrapping_add(1);
+        self.closed.push(index);
     }
 
-    /// After a removal: the turn belongs to a client that waits, if there is one.
-    fn settle_turns(&mut self, id: ClassId) {
-        let class = &mut self.classes[id];
-        if class.turns != NO_TURNS {
-            self.turns[class.turns].settle(class, &mut self.flows);
+    /// Takes a class out of the table with its clients and what waits of it.
+    pub(in crate::mclock) fn close_class(
+        &mut self,
+        now: Time,
+        class: ClassId,
+        removed: &mut Vec<T>,
+    ) {
+        let flows = match Inside::decode(self.classes.inside(class.get())) {
+            Inside::Nobody => Vec::new(),
+            Inside::One(flow) => vec![flow],
+            Inside::Turns(turns) => self.turns[turns as usize].flows().collect(),
+            Inside::Tenants(at) => self.tenants[at as usize].flows(None),
+        };
+        flows.into_iter().for_each(|flow| self.close(now, flow, removed));
+        if let Inside::Tenants(at) = Inside::decode(self.classes.inside(class.get())) {
+            self.tenants_free.push(at);
+            self.classes.set_inside(class.get(), Inside::NOBODY);
         }
+        self.classes.remove(class.get());
     }
 
-    /// Brings a class's places in the heaps in line with its parameters and its head.
+    /// Brings a party in line with its parameters and what waits, and its class with it.
     ///
     /// The tags come from what was last served: a removed head leaves no trace, and the next one waits for the same
     /// limit.
-    fn refresh(&mut self, id: ClassId) {
-        let class = &self.classes[id];
-        let head = self.head(class);
-        match head.filter(|_| class.reservation.exists()) {
-            Some(head) => {
-                self.reserved.put(Packed::new(class.reservation_tag(head).key(), id.get()));
-            }
-            None => self.reserved.remove(id.get()),
-        }
-        let Some(head) = head.filter(|_| class.weight.exists()) else { return };
-        let tag = class.held_until(head).unwrap_or(Tick::NEVER_SERVED);
-        if self.limited.contains(id.get())
-            || (!class.in_weighted && tag > Tick::from_time(head.arrival))
+    fn refresh(&mut self, now: Time, class: u32, tenant: u32) {
+        if tenant == NONE
+            && matches!(Inside::decode(self.classes.inside(class)), Inside::Tenants(_))
         {
-            self.hold(id, tag);
-        } else if !class.in_weighted {
-            self.classes[id].start_from(self.virtual_time);
-            self.push_weighted(id);
+            let tick = self.classes.tick(now);
+            let line = self.classes.line(class);
+            let head = line.is_busy().then(|| line.head());
+            return self.classes.changed(tick, class, head);
+        }
+        let party = self.party(class, tenant);
+        if let Inside::Turns(turns) = Inside::decode(self.level(class, tenant).inside(party)) {
+            let mut fifo = self.level(class, tenant).line(party).fifo;
+            self.turns[turns as usize].settle(&mut fifo);
+            self.level_mut(class, tenant).line_mut(party).fifo = fifo;
+        }
+        let head = self.requests.head_charge(self.level(class, tenant).line(party).fifo);
+        let level = self.level_mut(class, tenant);
+        let tick = level.tick(now);
+        level.changed(tick, party, head);
+        if tenant != NONE {
+            self.refresh_divided(now, class);
         }
     }
 }

@@ -1,199 +1,320 @@
-//! Who is next in Loadline's mode: reservations that are due, then weights within their limits, then spare capacity.
+//! Who is next on a level: reservations that are due, then weights within their limits, then what nobody else wants. And what
+//! the one that went is charged.
 
-use super::super::heap::{Entry, Packed};
-use super::super::tick::Tick;
-use super::Loadline;
-use crate::{ClassId, LimitPolicy};
+use super::heap::Entry;
+use super::level::{Level, is_far, spare_entry};
+use super::line::{ABSENT, after};
+use super::rate::{FAR, FRACTION_BITS};
+use crate::Phase;
+use crate::mclock::requests::Charge;
 use loadline_base::Time;
 
-/// What a look at the shared classes finds.
-#[derive(Clone, Copy, Debug)]
+/// Reservations that could not be met are owed for this long, and for a few requests. What lies further back is written
+/// off, for all parties alike: who has no reservation must not pay for an hour of too little capacity.
+const OWED_TICKS: u64 = 1_000_000_000 << FRACTION_BITS;
+
+/// What a look at a level finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// This class stands on top of the reserved heap and has been due since this tag.
-    Reservation(ClassId, Tick),
-    /// This class stands first among the weighted and has passed this limit tag, if it has one.
-    Weight(ClassId, Option<Tick>),
-    /// This class stands on top of the spare heap and nobody else may run.
-    Spare(ClassId),
+    /// This party, since its reservation has been due since this tag; it is first in the heap.
+    Reservation(u32, u64),
+    /// This party, the first among the weighted.
+    Weight(u32),
+    /// This party, on what nobody else wants; the first among those.
+    Spare(u32),
     /// Nothing may run before this time.
     NotBefore(Time),
-    /// No shared request waits.
+    /// Nothing waits.
     Nothing,
 }
 
-impl<T> Loadline<T> {
-    /// Brings the tops of the heaps up to date and chooses.
+impl Level {
+    /// Brings the first entries of the heaps up to date and chooses.
     #[inline(always)]
-    pub(super) fn choose(&mut self, now: Time) -> Choice {
-        let now = Tick::from_time(now);
-        if let Some((class, tag)) = self.due_reservation(now) {
-            return Choice::Reservation(class, tag);
+    pub(super) fn choose(&mut self, time: Time, now: u64) -> Choice {
+        if let Some((index, tag)) = self.due_reservation(now.saturating_sub(self.lag)) {
+            return Choice::Reservation(index, tag);
         }
-        if self.limited.peek().is_some_and(|top| top.key() <= now.key()) {
+        if self.limited.peek().is_some_and(|top| top.key() <= now) {
             self.release_limited(now);
         }
-        if let Some((class, tag)) = self.least_weighted(now) {
-            return Choice::Weight(class, tag);
+        if let Some(index) = self.least_weighted(now) {
+            return Choice::Weight(index);
         }
-        if let Some(class) = self.least_spare() {
-            return Choice::Spare(class);
+        self.choose_spare(time)
+    }
+
+    /// The party whose reservation is due first, if one is due in reservation time.
+    #[inline(always)]
+    fn due_reservation(&mut self, now: u64) -> Option<(u32, u64)> {
+        while let Some(top) = self.reserved.peek()
+            && top.key() <= now
+        {
+            let line = &mut self.lines[top.index() as usize];
+            if line.reserved_key != top.key() {
+                self.reserved.pop();
+            } else if !line.is_busy() || !line.has_reservation() {
+                line.reserved_key = ABSENT;
+                self.reserved.pop();
+            } else {
+                let tag = line.reservation_tag();
+                if tag == top.key() {
+                    return Some((top.index(), tag));
+                }
+                line.reserved_key = tag;
+                self.reserved.replace_top(Entry::new(tag, top.index()));
+            }
+        }
+        None
+    }
+
+    /// Moves the parties whose limit has passed to the weighted. They keep what they are behind, up to the slack.
+    fn release_limited(&mut self, now: u64) {
+        while let Some(top) = self.limited.peek()
+            && top.key() <= now
+        {
+            let index = top.index() as usize;
+            let line = &mut self.lines[index];
+            if self.limited_keys[index] != top.key() {
+                self.limited.pop();
+                continue;
+            }
+            let tag = line.held_until();
+            if line.is_busy() && line.has_weight() && tag > now {
+                self.limited_keys[index] = tag;
+                self.limited.replace_top(Entry::new(tag, top.index()));
+                continue;
+            }
+            self.limited_keys[index] = ABSENT;
+            self.limited.pop();
+            if line.is_busy() && line.has_weight() && !line.in_weighted() {
+                let oldest = self.virtual_time.saturating_sub(line.slack_of_weight());
+                line.start = line.start.max(oldest);
+                line.set_in_weighted(true);
+                self.weighted.push(Entry::new(line.start, top.index()));
+            }
+        }
+    }
+
+    /// The party that is first in virtual time among those within their limits.
+    #[inline(always)]
+    fn least_weighted(&mut self, now: u64) -> Option<u32> {
+        while let Some(top) = self.weighted.peek() {
+            let line = &mut self.lines[top.index() as usize];
+            if !line.is_busy() || !line.has_weight() {
+                line.set_in_weighted(false);
+                self.weighted.pop();
+                continue;
+            }
+            if line.start != top.key() {
+                let start = line.start;
+                self.weighted.replace_top(Entry::new(start, top.index()));
+                continue;
+            }
+            let tag = line.held_until();
+            if tag <= now {
+                return Some(top.index());
+            }
+            line.set_in_weighted(false);
+            self.weighted.pop();
+            self.hold(top.index(), tag);
+        }
+        None
+    }
+
+    /// Nobody is due or within the limit: somebody who may use the rest, or the time to come back.
+    fn choose_spare(&mut self, time: Time) -> Choice {
+        while let Some(top) = self.spare.peek() {
+            let line = &mut self.lines[top.index() as usize];
+            let held = self.limited_keys[top.index() as usize] != ABSENT;
+            if !line.is_busy() || !line.conserves() || (line.has_weight() && !held) {
+                line.set_in_spare(false);
+                self.spare.pop();
+                continue;
+            }
+            let actual = spare_entry(line, top.index());
+            if actual == top {
+                return Choice::Spare(top.index());
+            }
+            self.spare.replace_top(actual);
         }
         match self.next_tag() {
-            Some(tag) => Choice::NotBefore(tag.ceil()),
+            Some(tag) => Choice::NotBefore(self.time_of(time, tag)),
             None => Choice::Nothing,
         }
     }
 
-    /// The class whose reservation is due first, if one is due at `now`.
-    #[inline(always)]
-    fn due_reservation(&mut self, now: Tick) -> Option<(ClassId, Tick)> {
-        while let Some(top) = self.reserved.peek()
-            && top.key() <= now.key()
-        {
-            let id = ClassId::new(top.index());
-            let class = &self.classes[id];
-            let Some(head) = self.head(class) else {
-                self.reserved.pop();
-                continue;
-            };
-            let tag = class.reservation_tag(head);
-            let actual = Packed::new(tag.key(), id.get());
-            if actual == top {
-                return Some((id, tag));
-            }
-            self.reserved.replace_top(actual);
+    /// The first tag at which a party may run again, on the clock, when none may run now.
+    fn next_tag(&mut self) -> Option<u128> {
+        let mut reservation =
+            self.due_reservation(FAR - 1).map(|(_, tag)| u128::from(tag) + u128::from(self.lag));
+        let mut limit = self.first_limit().map(u128::from);
+        if reservation.is_none() {
+            let exact =
+                |line: &super::line::Line| line.reservation_tag_exact() + u128::from(self.lag);
+            let far = self.reserved.iter().map(|entry| &self.lines[entry.index() as usize]);
+            reservation =
+                far.filter(|line| line.is_busy() && line.has_reservation()).map(exact).min();
         }
-        None
-    }
-
-    /// Moves the classes whose limit has passed to the weighted heap.
-    fn release_limited(&mut self, now: Tick) {
-        while let Some(top) = self.limited.peek()
-            && top.key() <= now.key()
-        {
-            let id = ClassId::new(top.index());
-            match self.held_tag(id) {
-                Some(tag) if tag > now => {
-                    self.limited.replace_top(Packed::new(tag.key(), id.get()));
-                }
-                Some(_) => {
-                    self.limited.pop();
-                    self.classes[id].start_from(self.virtual_time);
-                    self.push_weighted(id);
-                }
-                None => {
-                    self.limited.pop();
-                }
-            }
+        if limit.is_some_and(|tag| tag >= u128::from(FAR)) {
+            let far = self.limited.iter().map(|entry| &self.lines[entry.index() as usize]);
+            let far = far.filter(|line| line.is_busy() && line.has_weight());
+            limit = far.map(|line| line.limit_tag_exact()).min();
         }
+        reservation.into_iter().chain(limit).min()
     }
 
-    /// The class that is ahead in virtual time among those within their limits.
-    #[inline(always)]
-    fn least_weighted(&mut self, now: Tick) -> Option<(ClassId, Option<Tick>)> {
-        while let Some(top) = self.weighted.peek() {
-            let id = ClassId::new(top.index());
-            let class = &self.classes[id];
-            let Some(head) = self.head(class).filter(|_| class.weight.exists()) else {
-                self.weighted.pop();
-                self.classes[id].in_weighted = false;
-                continue;
-            };
-            let actual = Packed::new(class.start.0, id.get());
-            if actual != top {
-                self.weighted.replace_top(actual);
-                continue;
-            }
-            match class.held_until(head) {
-                Some(tag) if tag > now => {
-                    self.weighted.pop();
-                    self.classes[id].in_weighted = false;
-                    self.hold(id, tag);
-                }
-                passed => return Some((id, passed)),
-            }
-        }
-        None
-    }
-
-    /// The class that is ahead in virtual time among those that conserve work at their limit.
-    #[inline]
-    fn least_spare(&mut self) -> Option<ClassId> {
-        while let Some(top) = self.spare.peek() {
-            let id = ClassId::new(top.index());
-            let class = &self.classes[id];
-            let conserves = class.limit_policy == LimitPolicy::WorkConserving
-                && class.weight.exists()
-                && self.limited.contains(id.get());
-            if !conserves || self.head(class).is_none() {
-                self.spare.pop();
-                self.classes[id].in_spare = false;
-                continue;
-            }
-            let actual = class.spare_entry(id);
-            if actual == top {
-                return Some(id);
-            }
-            self.spare.replace_top(actual);
-        }
-        None
-    }
-
-    /// The first tag at which a class may run again, when none may run now.
-    fn next_tag(&mut self) -> Option<Tick> {
-        let reservation = self.first_reservation();
-        let limit = self.first_limit();
-        match (reservation, limit) {
-            (Some(reservation), Some(limit)) => Some(reservation.min(limit)),
-            (reservation, limit) => reservation.or(limit),
-        }
-    }
-
-    fn first_reservation(&mut self) -> Option<Tick> {
-        self.due_reservation(Tick::LAST).map(|(_, tag)| tag)
-    }
-
-    fn first_limit(&mut self) -> Option<Tick> {
+    fn first_limit(&mut self) -> Option<u64> {
         while let Some(top) = self.limited.peek() {
-            let Some(tag) = self.held_tag(ClassId::new(top.index())) else {
+            let index = top.index() as usize;
+            let line = &self.lines[index];
+            if self.limited_keys[index] != top.key() {
                 self.limited.pop();
-                continue;
-            };
-            let actual = Packed::new(tag.key(), top.index());
-            if actual == top {
-                return Some(tag);
+            } else if !line.is_busy() || !line.has_weight() {
+                self.limited_keys[index] = ABSENT;
+                self.limited.pop();
+            } else {
+                let tag = line.held_until();
+                if tag == top.key() {
+                    return Some(tag);
+                }
+                self.limited_keys[index] = tag;
+                self.limited.replace_top(Entry::new(tag, top.index()));
             }
-            self.limited.replace_top(actual);
         }
         None
     }
 
-    /// The limit tag of a class in the limited heap; `None` if it has nothing to run by weight.
-    #[inline]
-    fn held_tag(&self, id: ClassId) -> Option<Tick> {
-        let class = &self.classes[id];
-        let head = self.head(class).filter(|_| class.weight.exists())?;
-        Some(class.held_until(head).unwrap_or(Tick::NEVER_SERVED))
-    }
-
-    /// Puts a class that may run by weight into the weighted heap, unless an entry is there.
-    #[inline]
-    pub(super) fn push_weighted(&mut self, id: ClassId) {
-        let class = &mut self.classes[id];
-        if !class.in_weighted {
-            class.in_weighted = true;
-            self.weighted.push(Packed::new(class.start.0, id.get()));
+    /// Charges the party that was chosen for its head and tells of the next one.
+    #[inline(always)]
+    pub(super) fn served(&mut self, now: u64, choice: Choice, next: Option<Charge>) -> Phase {
+        match choice {
+            Choice::Reservation(index, tag) => {
+                self.served_by_reservation(now, index, tag, next);
+                Phase::Reservation
+            }
+            Choice::Weight(index) => {
+                self.served_by_weight(now, index, next);
+                Phase::Weight
+            }
+            Choice::Spare(index) => {
+                self.served_spare(now, index, next);
+                Phase::Spare
+            }
+            _ => unreachable!("somebody was served"),
         }
     }
 
-    /// Puts a class at its limit aside until `tag`.
-    pub(super) fn hold(&mut self, id: ClassId, tag: Tick) {
-        self.limited.put(Packed::new(tag.key(), id.get()));
-        let class = &mut self.classes[id];
-        if class.limit_policy == LimitPolicy::WorkConserving && !class.in_spare {
-            class.in_spare = true;
-            let entry = class.spare_entry(id);
-            self.spare.push(entry);
+    /// The reservation pays, and the weight: what a party gets by reservation counts for its share. But it is never further
+    /// ahead than the slack; what it gets beyond its share is forgotten, or it would starve when the reservation
+    /// goes. The same against the limit, which a reservation may pass.
+    #[inline(always)]
+    fn served_by_reservation(&mut self, now: u64, index: u32, tag: u64, next: Option<Charge>) {
+        let virtual_time = self.virtual_time;
+        self.write_off(now, index, tag);
+        let limit_base = self.holds(index).then(|| {
+            let line = self.line(index);
+            let is_far_ahead = line.limit_base > after(now, line.slack_of_limit());
+            if is_far_ahead {
+                line.limit_base
+            } else {
+                self.limit_base_after(now, index, line.limit_tag())
+            }
+        });
+        let line = &mut self.lines[index as usize];
+        line.limit_base = limit_base.unwrap_or(line.limit_base);
+        line.reservation_base = tag;
+        if line.has_weight() {
+            let start = line.start.max(virtual_time);
+            let is_far_ahead = start > after(virtual_time, line.slack_of_weight());
+            let charge = if is_far_ahead { 0 } else { line.weight().ticks(line.cost) };
+            line.start = after(start, charge);
         }
+        line.set_head(next);
+        if next.is_some() {
+            let tag = line.reservation_tag();
+            line.reserved_key = tag;
+            self.reserved.replace_top(Entry::new(tag, index));
+        }
+    }
+
+    /// Reservation time stands still while reservations are met late.
+    #[inline(always)]
+    fn write_off(&mut self, now: u64, index: u32, tag: u64) {
+        let late = now.saturating_sub(self.lag).saturating_sub(tag);
+        if late > OWED_TICKS {
+            let line = &self.lines[index as usize];
+            let owed = OWED_TICKS.saturating_add(line.slack_of_reservation());
+            self.lag = self.lag.saturating_add(late.saturating_sub(owed));
+        }
+    }
+
+    /// The weight pays, and virtual time comes to where this service starts. The reservation's base stays where it
+    /// is: work done by weight does not consume the reservation.
+    #[inline(always)]
+    fn served_by_weight(&mut self, now: u64, index: u32, next: Option<Charge>) {
+        let limit_base = self
+            .holds(index)
+            .then(|| self.limit_base_after(now, index, self.line(index).limit_tag()));
+        let line = &mut self.lines[index as usize];
+        line.limit_base = limit_base.unwrap_or(line.limit_base);
+        self.virtual_time = self.virtual_time.max(line.start);
+        line.start = after(line.start, line.weight().ticks(line.cost));
+        let was_reserved_at = line.reserved_cost;
+        line.set_head(next);
+        let start = line.start;
+        if next.is_some() {
+            if line.has_reservation() && line.reserved_cost < was_reserved_at {
+                // A cheaper successor is due earlier.
+                Level::lower_reservation(&mut self.reserved, line, index);
+            }
+            let tag = line.held_until();
+            if tag > now {
+                line.set_in_weighted(false);
+                self.weighted.pop();
+                self.hold(index, tag);
+            } else {
+                self.weighted.replace_top(Entry::new(start, index));
+            }
+        }
+        if is_far(self.virtual_time) {
+            self.rebase_virtual();
+        }
+    }
+
+    /// As by weight, but the limit starts again from now: what nobody else wanted is not held against the party.
+    #[cold]
+    fn served_spare(&mut self, now: u64, index: u32, next: Option<Charge>) {
+        let line = &mut self.lines[index as usize];
+        line.limit_base = now;
+        if line.has_weight() {
+            self.virtual_time = self.virtual_time.max(line.start);
+            line.start = after(self.virtual_time, line.weight().ticks(line.cost));
+        } else {
+            // Parties without weight share it in the ratio of their reservations.
+            self.spare_time = self.spare_time.max(line.start);
+            line.start = after(self.spare_time, line.reservation().ticks(line.reserved_cost));
+        }
+        line.set_head(next);
+        let entry = spare_entry(line, index);
+        if next.is_some() {
+            if line.has_reservation() {
+                Level::lower_reservation(&mut self.reserved, line, index);
+            }
+            let tag = line.held_until();
+            self.spare.replace_top(entry);
+            if self.lines[index as usize].has_weight() {
+                self.hold(index, tag);
+            }
+        }
+        if is_far(self.virtual_time.max(self.spare_time)) {
+            self.rebase_virtual();
+        }
+        self.sweep();
+    }
+
+    #[inline(always)]
+    fn holds(&self, index: u32) -> bool {
+        self.line(index).holds_at_limit()
     }
 }

@@ -1,17 +1,17 @@
 //! What waits in Loadline's mode, and why.
 
-use super::super::explain::{Candidate, Winner, reason, winner};
-use super::super::requests::{Fifo, Slot};
-use super::super::tick::Tick;
-use super::{Head, Loadline};
-use crate::{ClassId, FlowId, LimitPolicy, Reason, Tags, Waiting};
+use super::flow::{Inside, NONE};
+use super::level::Level;
+use super::{Flow, Loadline};
+use crate::mclock::explain::{Candidate, reason, winner};
+use crate::mclock::requests::{Fifo, Shown};
+use crate::{ClassId, FlowId, Reason, Tags, Waiting};
 use loadline_base::Time;
 
 impl<T> Loadline<T> {
     pub(super) fn explain(&self, now: Time) -> Vec<Waiting> {
-        let candidates: Vec<Candidate> =
-            self.classes.ids().filter_map(|id| self.candidate(id, now)).collect();
-        let next = winner(&candidates, now);
+        let candidates = self.candidates(&self.classes, now, |class| self.head_flow(class, now));
+        let next = winner(&candidates);
         let could_run = next.is_some() || !self.requeued.is_empty();
         let strict_goes = !(self.strict.is_empty() || (could_run && self.strict_run_is_over()));
         let mut rows = Vec::with_capacity(self.requests.len());
@@ -20,55 +20,83 @@ impl<T> Loadline<T> {
             |ahead| if strict_goes { Reason::BehindStrict } else { Reason::BehindOlder(ahead) };
         self.explain_list(self.requeued, strict_goes, behind, &mut rows);
         let requeued = self.requests.iter(self.requeued).count();
-        for (id, flow) in self.flows.iter().filter(|(_, flow)| flow.is_open()) {
-            for (place, slot) in self.requests.iter(self.fifo(id)).enumerate() {
-                let turn = self.classes[flow.class].turn;
+        for index in 0..self.flows.len() as u32 {
+            let Flow { class, tenant, .. } = self.flows[index as usize];
+            if class == NONE {
+                continue;
+            }
+            for (place, shown) in self.requests.iter(self.fifo(index)).enumerate() {
+                let turn = self.turn(class, tenant);
+                let is_head = place == 0 && turn == index;
                 let reason = if place > 0 {
                     Reason::BehindOwnFlow(place)
-                } else if turn != id {
-                    Reason::BehindClient(turn)
+                } else if turn != index {
+                    Reason::BehindClient(self.handle(turn))
+                } else if let Some(reason) = self.reason_among_tenants(class, tenant, now) {
+                    reason
                 } else if strict_goes {
                     Reason::BehindStrict
                 } else if requeued > 0 {
                     Reason::BehindOlder(requeued)
                 } else {
-                    self.reason_of_head(flow.class, &candidates, next, now)
+                    let own = candidates.iter().find(|head| head.index == class);
+                    own.map_or(Reason::LimitedUntil(now), |head| reason(head, next))
                 };
-                let tags = (place == 0 && turn == id).then(|| self.tags(flow.class, slot));
-                rows.push(self.row(slot, place, tags, reason));
+                let party = self.party(class, tenant);
+                let tags = is_head.then(|| self.level(class, tenant).tags(now, party));
+                rows.push(self.row(shown, place, tags, reason));
             }
         }
         rows
     }
 
-    /// The head of a class as the choice sees it.
-    fn candidate(&self, id: ClassId, now: Time) -> Option<Candidate> {
-        let class = &self.classes[id];
-        let head = self.head(class)?;
-        let held_until = class.held_until(head).filter(|tag| *tag > Tick::from_time(now));
-        let start = match held_until {
-            Some(_) => class.start.0,
-            None => class.start.0.max(self.virtual_time),
-        };
-        Some(Candidate {
-            flow: class.turn,
-            index: id.get(),
-            reservation: class.reservation.exists().then(|| class.reservation_tag(head)),
-            proportion: class.weight.exists().then_some(start as i128),
-            held_until,
-            conserves: class.limit_policy == LimitPolicy::WorkConserving && class.weight.exists(),
-        })
+    /// The heads of a level as the choice sees them.
+    fn candidates(
+        &self,
+        level: &Level,
+        now: Time,
+        flow: impl Fn(u32) -> Option<u32>,
+    ) -> Vec<Candidate> {
+        let head = |index| Some(level.candidate(now, index, self.handle(flow(index)?)));
+        (0..level.len() as u32)
+            .filter(|index| level.line(*index).is_busy())
+            .filter_map(head)
+            .collect()
     }
 
-    fn reason_of_head(
-        &self,
-        class: ClassId,
-        candidates: &[Candidate],
-        next: Option<Winner>,
-        now: Time,
-    ) -> Reason {
-        let own = candidates.binary_search_by_key(&class.get(), |candidate| candidate.index);
-        reason(&candidates[own.expect("a class with a head is a candidate")], next, now)
+    /// The client whose request goes when the class does.
+    fn head_flow(&self, class: u32, now: Time) -> Option<u32> {
+        match Inside::decode(self.classes.inside(class)) {
+            Inside::Nobody => None,
+            Inside::One(flow) => Some(flow),
+            Inside::Turns(turns) => Some(self.turns[turns as usize].flow_in_turn()),
+            Inside::Tenants(at) => {
+                let level = &self.tenants[at as usize].level;
+                let turn = |tenant| Some(self.turn(class, tenant));
+                let heads = self.candidates(level, now, turn);
+                winner(&heads).map(|winner| winner.head().flow.get())
+            }
+        }
+    }
+
+    /// The client of a party whose turn it is.
+    fn turn(&self, class: u32, tenant: u32) -> u32 {
+        match Inside::decode(self.level(class, tenant).inside(self.party(class, tenant))) {
+            Inside::One(flow) => flow,
+            Inside::Turns(turns) => self.turns[turns as usize].flow_in_turn(),
+            _ => NONE,
+        }
+    }
+
+    /// Why the head of a tenant is not that of its class; `None` if it is.
+    fn reason_among_tenants(&self, class: u32, tenant: u32, now: Time) -> Option<Reason> {
+        if tenant == NONE {
+            return None;
+        }
+        let heads = self
+            .candidates(self.level(class, tenant), now, |tenant| Some(self.turn(class, tenant)));
+        let own = heads.iter().find(|head| head.index == tenant)?;
+        Some(reason(own, winner(&heads))).filter(|reason| *reason != Reason::Next)
     }
 
     /// Rows of a list beside the shared classes; `blocked` if even its first has to wait.
@@ -79,35 +107,60 @@ impl<T> Loadline<T> {
         behind: impl Fn(usize) -> Reason,
         rows: &mut Vec<Waiting>,
     ) {
-        for (place, slot) in self.requests.iter(fifo).enumerate() {
+        for (place, shown) in self.requests.iter(fifo).enumerate() {
             let first = place == 0 && !blocked;
             let reason = if first { Reason::Next } else { behind(place + usize::from(blocked)) };
-            rows.push(self.row(slot, place, None, reason));
+            rows.push(self.row(shown, place, None, reason));
         }
     }
 
-    fn tags(&self, id: ClassId, slot: &Slot<T>) -> Tags {
-        let class = &self.classes[id];
-        let head = Head::of(slot);
-        Tags {
-            reservation: class.reservation.exists().then(|| class.reservation_tag(head).ceil()),
-            proportion: class.weight.exists().then(|| self.weight_unit.units(class.start.0)),
-            limit: class.held_until(head).map(Tick::ceil),
-        }
-    }
-
-    fn row(&self, slot: &Slot<T>, place: usize, tags: Option<Tags>, reason: Reason) -> Waiting {
-        let flow: FlowId = slot.flow;
+    fn row(&self, shown: Shown, place: usize, tags: Option<Tags>, reason: Reason) -> Waiting {
+        let flow = &self.flows[shown.flow as usize];
         Waiting {
-            flow,
-            class: self.flows[flow].class,
-            client: self.flows[flow].client(),
+            flow: self.handle(shown.flow),
+            class: ClassId::new(flow.class),
+            client: flow.client(),
             place,
-            arrival: slot.arrival,
-            cost: slot.cost,
-            priority: slot.priority,
+            arrival: shown.arrival,
+            cost: shown.cost,
+            priority: shown.priority,
             tags,
             reason,
+        }
+    }
+}
+
+impl Level {
+    /// The head of a party as the choice sees it.
+    fn candidate(&self, now: Time, index: u32, flow: FlowId) -> Candidate {
+        let line = self.line(index);
+        let tick = self.tick_at(now);
+        let tag = line.reservation_tag_exact() + u128::from(self.lag);
+        let held = line.holds_at_limit() && line.limit_tag() > tick;
+        let start = i128::from(if held { line.start } else { self.start_if_released(index) });
+        let spare = match line.has_weight() {
+            true => (line.conserves() && held).then_some((0, start)),
+            false => line.conserves().then_some((1, i128::from(line.start))),
+        };
+        Candidate {
+            flow,
+            index,
+            reservation: line.has_reservation().then_some(tag),
+            reserved_at: self.time_of(now, tag),
+            is_due: line.has_reservation() && tag <= u128::from(tick),
+            proportion: line.has_weight().then_some(start),
+            held_until: held.then(|| self.time_of(now, line.limit_tag_exact())),
+            spare,
+        }
+    }
+
+    fn tags(&self, now: Time, index: u32) -> Tags {
+        let line = self.line(index);
+        let reservation = line.reservation_tag_exact() + u128::from(self.lag);
+        Tags {
+            reservation: line.has_reservation().then(|| self.time_of_past(now, reservation)),
+            proportion: line.has_weight().then(|| self.units(line.start)),
+            limit: line.holds_at_limit().then(|| self.time_of_past(now, line.limit_tag_exact())),
         }
     }
 }

@@ -1,77 +1,78 @@
-//! Loadline's own mode of mClock: reservations and limits by time tags, weights by virtual time, clients
-//! fair inside their class, a bound on how long strict work may keep the rest waiting.
+//! Loadline's own mode of mClock: the total is shared by weight, with the reservation as floor and the limit as cap;
+//! tenants share a class by the same rule, clients are fair inside; a bound on how long strict work may keep the
+//! rest waiting.
 //!
-//! Classes stand in up to three heaps by the tags of their heads. The key in a heap is a lower bound of the tag:
-//! a tag that moved later is corrected when its entry reaches the top, one that moved earlier at once. So a
-//! service touches the one heap it was chosen from, and adding to a class with requests touches none.
+//! Who is next stands in `level`, `choose` and `line`, which know no requests. Here the requests are: in one list for
+//! each client, the list of the client whose turn it is in the line of its party.
 
 mod change;
 mod choose;
-mod class;
 mod explain;
-mod serve;
-mod turns;
+mod flow;
+mod heap;
+mod level;
+mod line;
+mod lineup;
+mod rate;
+mod rebase;
+mod tenants;
 
 use super::directory::Directory;
-use super::heap::{Heap, Packed, Wide};
-use super::lineup::Lineup;
-use super::requests::{Fifo, Requests};
-use super::tick::Tick;
+use super::requests::{Charge, Fifo, Left, Requests};
 use super::{LoadlineConfig, Occupancy};
 use crate::{
-    ClassId, ClientKey, FlowId, Lane, LimitPolicy, Params, Refusal, RefusedRequest, Request,
-    Scheduler, Take, Waiting,
+    ClassId, ClientKey, FlowId, Lane, Params, Phase, Refusal, RefusedRequest, Request, Scheduler,
+    Take, Taken, Waiting,
 };
-use class::{CLOSED, Class, Flow, Head, NO_FLOW, WeightUnit};
-use loadline_base::{IdVec, Time};
-use turns::{NO_TURNS, Turns, TurnsId};
+use choose::Choice;
+use flow::{Flow, Inside, NONE, Turns};
+use level::Level;
+use loadline_base::Time;
+use std::collections::BTreeSet;
+use tenants::Tenants;
 
 /// The scheduler; see the module.
 #[derive(Clone, Debug)]
 pub(super) struct Loadline<T> {
     config: LoadlineConfig,
-    classes: IdVec<ClassId, Class>,
-    flows: IdVec<FlowId, Flow>,
-    /// Of the classes that have had several clients.
-    turns: IdVec<TurnsId, Turns>,
-    /// The flows of classes that have had several; the only flow of a class stands in its `turn`.
+    classes: Level,
+    flows: Vec<Flow>,
+    /// Handles that may be given out again.
+    closed: Vec<u32>,
+    /// Of parties that have had several clients.
+    turns: Vec<Turns>,
+    turns_free: Vec<u32>,
+    /// Of classes that are divided among tenants.
+    tenants: Vec<Tenants>,
+    tenants_free: Vec<u32>,
+    /// Divided classes whose tenants are all at their limits, and until when.
+    asleep: BTreeSet<(Time, u32)>,
+    /// The flows of classes that have had several; the only flow of a class stands in its party.
     directory: Directory,
     requests: Requests<T>,
     strict: Fifo,
     requeued: Fifo,
     /// Strict services in a row while another request could have run.
     strict_run: u32,
-    /// Classes with a reservation, by reservation tag.
-    reserved: Heap<Packed, true>,
-    /// Classes with a weight that were within their limit when last looked at, by start tag.
-    weighted: Lineup,
-    /// Classes with a weight that are at their limit, by limit tag.
-    limited: Heap<Packed, true>,
-    /// Those of `limited` that may use what nobody else wants, by start tag.
-    spare: Heap<Wide, false>,
-    /// Start tag of the last service by weight.
-    virtual_time: u128,
-    weight_unit: WeightUnit,
 }
 
 impl<T> Loadline<T> {
     pub(super) fn new(config: LoadlineConfig, lanes: &[Lane]) -> Loadline<T> {
         let mut scheduler = Loadline {
             config,
-            classes: IdVec::new(),
-            flows: IdVec::new(),
-            turns: IdVec::new(),
+            classes: Level::new(),
+            flows: Vec::new(),
+            closed: Vec::new(),
+            turns: Vec::new(),
+            turns_free: Vec::new(),
+            tenants: Vec::new(),
+            tenants_free: Vec::new(),
+            asleep: BTreeSet::new(),
             directory: Directory::default(),
             requests: Requests::new(),
             strict: Fifo::EMPTY,
             requeued: Fifo::EMPTY,
             strict_run: 0,
-            reserved: Heap::new(),
-            weighted: Lineup::new(),
-            limited: Heap::new(),
-            spare: Heap::new(),
-            virtual_time: 0,
-            weight_unit: WeightUnit::default(),
         };
         for lane in lanes {
             scheduler.add_class(*lane);
@@ -80,14 +81,15 @@ impl<T> Loadline<T> {
     }
 
     pub(super) fn add_class(&mut self, lane: Lane) -> ClassId {
-        let id = self.classes.push(Class::new(lane, &mut self.weight_unit));
-        self.reserved.cover(self.classes.len());
-        self.limited.cover(self.classes.len());
-        id
+        let params = match lane {
+            Lane::Strict => None,
+            Lane::Shared(params) => Some(params),
+        };
+        ClassId::new(self.classes.add(params, Inside::NOBODY))
     }
 
     pub(super) fn params(&self, class: ClassId) -> Option<Params> {
-        self.classes[class].params(self.weight_unit)
+        self.classes.params(class.get())
     }
 
     pub(super) fn occupancy(&self) -> Occupancy {
@@ -97,113 +99,329 @@ impl<T> Loadline<T> {
             strict,
             requeued,
             shared: self.requests.len() - strict - requeued,
-            records: self.flows.iter().filter(|(_, flow)| flow.is_open()).count(),
-            reserved: self.reserved.len(),
-            weighted: self.weighted.len(),
-            limited: self.limited.len(),
+            records: self.flows.iter().filter(|flow| flow.is_open()).count(),
+            reserved: self.classes.reserved.len(),
+            weighted: self.classes.weighted.len(),
+            limited: self.classes.limited.len(),
         }
     }
 
-    /// What the tags of the class's head depend on; `None` while nothing of the class waits.
-    #[inline]
-    fn head(&self, class: &Class) -> Option<Head> {
-        self.requests.head(class.fifo).map(Head::of)
-    }
-
-    fn is_strict(&self, class: &Class, priority: u32) -> bool {
-        class.strict || self.config.strict_priority.is_some_and(|cut_off| priority >= cut_off)
-    }
-
-    fn class_of(&self, flow: FlowId) -> Option<ClassId> {
-        self.flows.get(flow).map(|flow| flow.class).filter(|class| *class != CLOSED)
-    }
-
-    fn open_flow(&mut self, id: ClassId, client: ClientKey) -> FlowId {
-        let opened = Flow::new(id, client);
-        let flow = match self.directory.reuse() {
-            Some(flow) => {
-                self.flows[flow] = opened;
-                flow
-            }
-            None => self.flows.push(opened),
-        };
-        let class = &mut self.classes[id];
-        if class.turn == NO_FLOW {
-            class.turn = flow;
-        } else if class.turns == NO_TURNS {
-            class.turns = self.turns.push(Turns::new());
-            self.directory.insert(id, self.flows[class.turn].client(), class.turn);
-        }
-        if class.turns != NO_TURNS {
-            self.directory.insert(id, client, flow);
-        }
-        flow
-    }
-
-    /// Charges an arrival to a class that rejects, or says when it would be within the limit.
-    ///
-    /// The limit tag is computed on arrival, in the order of arrival, from the last one admitted.
     #[inline(always)]
-    fn admit(&mut self, now: Time, id: ClassId, request: &Request<T>) -> Result<(), Refusal> {
-        let class = &mut self.classes[id];
-        if class.limit_policy != LimitPolicy::Reject || !class.limit.exists() {
-            return Ok(());
+    fn is_strict(&self, class: u32, priority: u32) -> bool {
+        self.classes.line(class).is_strict()
+            || self.config.strict_priority.is_some_and(|cut_off| priority >= cut_off)
+    }
+
+    /// The flow behind a handle that is open.
+    #[inline(always)]
+    fn open(&self, flow: FlowId) -> Option<Flow> {
+        let known = self.flows.get(flow.get() as usize)?;
+        (known.is_open() && known.generation == flow.generation()).then_some(*known)
+    }
+
+    fn handle(&self, flow: u32) -> FlowId {
+        FlowId::of_generation(flow, self.flows[flow as usize].generation)
+    }
+
+    /// A handle for a client of a party, where it has none yet.
+    fn open_flow(&mut self, class: u32, tenant: u32, client: ClientKey) -> u32 {
+        let index = match self.closed.pop() {
+            Some(index) => {
+                let generation = self.flows[index as usize].generation;
+                self.flows[index as usize] = Flow::new(class, tenant, client, generation);
+                index
+            }
+            None => {
+                self.flows.push(Flow::new(class, tenant, client, 0));
+                (self.flows.len() - 1) as u32
+            }
+        };
+        let inside =
+            match Inside::decode(self.level(class, tenant).inside(self.party(class, tenant))) {
+                Inside::Nobody => Inside::One(index),
+                Inside::One(first) => {
+                    let turns = self.begin_turns(first);
+                    self.flows[first as usize].member = 0;
+                    self.flows[index as usize].member = self.turns[turns as usize].add(index);
+                    self.list(first);
+                    self.list(index);
+                    Inside::Turns(turns)
+                }
+                Inside::Turns(turns) => {
+                    self.flows[index as usize].member = self.turns[turns as usize].add(index);
+                    self.list(index);
+                    Inside::Turns(turns)
+                }
+                Inside::Tenants(_) => {
+                    unreachable!("a client stands in a tenant where there are any")
+                }
+            };
+        let party = self.party(class, tenant);
+        self.level_mut(class, tenant).set_inside(party, inside.encode());
+        index
+    }
+
+    fn begin_turns(&mut self, first: u32) -> u32 {
+        match self.turns_free.pop() {
+            Some(free) => {
+                self.turns[free as usize] = Turns::new(first);
+                free
+            }
+            None => {
+                self.turns.push(Turns::new(first));
+                (self.turns.len() - 1) as u32
+            }
         }
-        let tag = class.limit_tag(Head::new(now, request.cost, request.distributed));
-        if tag > Tick::from_time(now) {
-            return Err(Refusal::OverLimit(tag.ceil()));
+    }
+
+    /// Makes a flow one that is found by its class and client.
+    fn list(&mut self, index: u32) {
+        let flow = self.flows[index as usize];
+        if flow.tenant == NONE {
+            let handle = self.handle(index);
+            self.directory.insert(ClassId::new(flow.class), flow.client(), handle);
         }
-        class.limit_base = tag.into();
-        Ok(())
+    }
+
+    /// The level on which the party of a class, or of a tenant in it, stands.
+    #[inline(always)]
+    fn level(&self, class: u32, tenant: u32) -> &Level {
+        if tenant == NONE { &self.classes } else { &self.tenants[self.tenants_of(class)].level }
+    }
+
+    #[inline(always)]
+    fn level_mut(&mut self, class: u32, tenant: u32) -> &mut Level {
+        if tenant == NONE {
+            return &mut self.classes;
+        }
+        let tenants = self.tenants_of(class);
+        &mut self.tenants[tenants].level
+    }
+
+    /// The index of a party on its level.
+    fn party(&self, class: u32, tenant: u32) -> u32 {
+        if tenant == NONE { class } else { tenant }
+    }
+
+    /// Where the tenants of a divided class are.
+    fn tenants_of(&self, class: u32) -> usize {
+        match Inside::decode(self.classes.inside(class)) {
+            Inside::Tenants(tenants) => tenants as usize,
+            _ => unreachable!("a flow with a tenant belongs to a divided class"),
+        }
+    }
+
+    /// Adds a request to a client beside others, or of a tenant.
+    #[inline(never)]
+    fn push_beside_others(&mut self, now: Time, index: u32, request: Request<T>) {
+        let Flow { class, tenant, member, .. } = self.flows[index as usize];
+        let party = self.party(class, tenant);
+        let charge = Charge::new(request.cost, request.distributed);
+        let inside = Inside::decode(self.level(class, tenant).inside(party));
+        let level = match Inside::decode(self.classes.inside(class)) {
+            Inside::Tenants(tenants) => &mut self.tenants[tenants as usize].level,
+            _ => &mut self.classes,
+        };
+        let line = level.line_mut(party);
+        let is_head = match inside {
+            Inside::Turns(turns) => {
+                let turns = &mut self.turns[turns as usize];
+                let fifo = turns.fifo(member, &mut line.fifo);
+                let was_empty = fifo.is_empty();
+                self.requests.push_back(fifo, now, request);
+                was_empty && turns.wakes(member, line.is_busy(), &mut line.fifo)
+            }
+            _ => {
+                let was_empty = line.fifo.is_empty();
+                self.requests.push_back(&mut line.fifo, now, request);
+                was_empty
+            }
+        };
+        if is_head {
+            let tick = level.tick(now);
+            level.wakes(tick, party, charge);
+            if tenant != NONE {
+                self.class_wakes(now, class, charge);
+            }
+        }
+    }
+
+    /// Takes the next request: strict work, then what was put back, then the shared classes.
+    #[inline(always)]
+    fn take_next(&mut self, now: Time) -> Take<T> {
+        if !self.strict.is_empty() {
+            return self.take_beside_strict(now);
+        }
+        self.strict_run = 0;
+        if !self.requeued.is_empty() {
+            return self.take_requeued_or_shared(now);
+        }
+        self.take_shared(now)
+    }
+
+    fn next_time_without_strict(&mut self, now: Time) -> Option<Time> {
+        if !self.requeued.is_empty() {
+            return Some(now);
+        }
+        match self.choose(now) {
+            Choice::NotBefore(time) => Some(time),
+            Choice::Nothing => None,
+            _ => Some(now),
+        }
+    }
+
+    /// Strict work goes first, but after `strict_run_max` in a row beside a request that could have run, that
+    /// one goes.
+    #[cold]
+    fn take_beside_strict(&mut self, now: Time) -> Take<T> {
+        if self.config.strict_run_max.is_some() && self.next_time_without_strict(now) == Some(now) {
+            if self.strict_run_is_over() {
+                self.strict_run = 0;
+                return self.take_requeued_or_shared(now);
+            }
+            self.strict_run += 1;
+        }
+        let left = self.requests.pop_front(&mut self.strict).expect("strict work waits");
+        Take::Ready(self.taken(left, Phase::Strict))
+    }
+
+    fn strict_run_is_over(&self) -> bool {
+        self.config.strict_run_max.is_some_and(|most| self.strict_run >= most)
+    }
+
+    #[cold]
+    fn take_requeued_or_shared(&mut self, now: Time) -> Take<T> {
+        match self.requests.pop_front(&mut self.requeued) {
+            Some(left) => Take::Ready(self.taken(left, Phase::Requeued)),
+            None => self.take_shared(now),
+        }
+    }
+
+    /// Who is next among the shared classes; a divided one only if one of its tenants may run.
+    #[inline(always)]
+    fn choose(&mut self, now: Time) -> Choice {
+        if !self.asleep.is_empty() {
+            self.wake_sleepers(now);
+        }
+        loop {
+            let tick = self.classes.tick(now);
+            let choice = self.classes.choose(now, tick);
+            if self.tenants.is_empty() {
+                return choice;
+            }
+            if let Some(choice) = self.confirm(now, choice) {
+                return choice;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn take_shared(&mut self, now: Time) -> Take<T> {
+        let choice = self.choose(now);
+        let class = match choice {
+            Choice::Reservation(class, _) | Choice::Weight(class) | Choice::Spare(class) => class,
+            Choice::NotBefore(time) => return Take::NotBefore(time),
+            Choice::Nothing => return Take::Empty,
+        };
+        let line = self.classes.line_mut(class);
+        let Some(left) = self.requests.pop_front(&mut line.fifo) else {
+            return self.take_from_tenants(now, choice, class);
+        };
+        let flow = self.flows[left.flow as usize];
+        if flow.member != NONE {
+            let cost = line.cost;
+            let Inside::Turns(turns) = Inside::decode(self.classes.inside(class)) else {
+                unreachable!("a member takes turns")
+            };
+            self.turns[turns as usize].pass(cost, &mut self.classes.line_mut(class).fifo);
+        }
+        let next = self.requests.head_charge(self.classes.line(class).fifo);
+        let tick = self.classes.tick_at(now);
+        let phase = self.classes.served(tick, choice, next);
+        Take::Ready(Taken {
+            flow: FlowId::of_generation(left.flow, flow.generation),
+            class: ClassId::new(class),
+            arrival: left.arrival,
+            cost: left.cost,
+            priority: left.priority,
+            phase,
+            payload: left.payload,
+        })
+    }
+
+    fn taken(&self, left: Left<T>, phase: Phase) -> Taken<T> {
+        Taken {
+            flow: self.handle(left.flow),
+            class: ClassId::new(self.flows[left.flow as usize].class),
+            arrival: left.arrival,
+            cost: left.cost,
+            priority: left.priority,
+            phase,
+            payload: left.payload,
+        }
     }
 }
 
 impl<T> Scheduler<T> for Loadline<T> {
-    fn flow(&mut self, _now: Time, class: ClassId, client: ClientKey) -> FlowId {
-        let turn = self.classes[class].turn;
-        if turn != NO_FLOW && self.flows[turn].client() == client {
-            return turn;
-        }
-        match self.directory.find(class, client) {
-            Some(flow) => flow,
-            None => self.open_flow(class, client),
-        }
+    fn flow(&mut self, now: Time, class: ClassId, client: ClientKey) -> FlowId {
+        let _ = now;
+        assert!((class.get() as usize) < self.classes.len(), "{class} is not in the class table");
+        let index = match Inside::decode(self.classes.inside(class.get())) {
+            Inside::One(flow) if self.flows[flow as usize].client() == client => flow,
+            Inside::Tenants(_) => return self.rest_flow(class, client),
+            _ => match self.directory.find(class, client) {
+                Some(flow) => return flow,
+                None => self.open_flow(class.get(), NONE, client),
+            },
+        };
+        self.handle(index)
     }
 
     fn close_flow(&mut self, now: Time, flow: FlowId, removed: &mut Vec<T>) {
-        self.close(now, flow, removed);
+        if self.open(flow).is_some() {
+            self.close(now, flow.get(), removed);
+        }
     }
 
     #[inline(always)]
     fn enqueue(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
-        let flow = request.flow;
-        let Some(id) = self.class_of(flow) else {
+        let index = request.flow.get();
+        let Some(flow) = self.open(request.flow) else {
             return Err(RefusedRequest { request, refusal: Refusal::UnknownFlow });
         };
-        if self.is_strict(&self.classes[id], request.priority) {
+        if self.is_strict(flow.class, request.priority) {
             self.requests.push_back(&mut self.strict, now, request);
             return Ok(());
         }
-        if let Err(refusal) = self.admit(now, id, &request) {
+        if request.cost == 0 {
+            return Err(RefusedRequest { request, refusal: Refusal::NoCost });
+        }
+        let line = self.classes.line(flow.class);
+        if (line.rejects() || flow.tenant != NONE)
+            && let Err(refusal) = self.admit(now, flow, &request)
+        {
             return Err(RefusedRequest { request, refusal });
         }
-        let class = &mut self.classes[id];
-        let fifo = if class.turn == flow { &mut class.fifo } else { &mut self.flows[flow].fifo };
-        let was_empty = fifo.is_empty();
-        self.requests.push_back(fifo, now, request);
-        if was_empty && class.turns == NO_TURNS {
-            self.class_wakes(id);
-        } else if was_empty {
-            self.client_wakes(id, flow);
+        if flow.member != NONE || flow.tenant != NONE {
+            self.push_beside_others(now, index, request);
+            return Ok(());
+        }
+        let line = self.classes.line_mut(flow.class);
+        let was_empty = line.fifo.is_empty();
+        let charge = Charge::new(request.cost, request.distributed);
+        self.requests.push_back(&mut line.fifo, now, request);
+        if was_empty {
+            let tick = self.classes.tick(now);
+            self.classes.wakes(tick, flow.class, charge);
         }
         Ok(())
     }
 
     fn enqueue_front(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
-        let Some(id) = self.class_of(request.flow) else {
+        let Some(flow) = self.open(request.flow) else {
             return Err(RefusedRequest { request, refusal: Refusal::UnknownFlow });
         };
-        let strict = self.is_strict(&self.classes[id], request.priority);
+        let strict = self.is_strict(flow.class, request.priority);
         let fifo = if strict { &mut self.strict } else { &mut self.requeued };
         self.requests.push_front(fifo, now, request);
         Ok(())
@@ -215,11 +433,11 @@ impl<T> Scheduler<T> for Loadline<T> {
     }
 
     fn earliest(&mut self, now: Time) -> Option<Time> {
-        self.next_time(now)
+        if self.strict.is_empty() { self.next_time_without_strict(now) } else { Some(now) }
     }
 
     fn remove_class(&mut self, now: Time, class: ClassId, removed: &mut Vec<T>) {
-        self.remove(now, |id, _| id == class, removed);
+        self.remove(now, |id, _| id == class.get(), removed);
     }
 
     fn remove_where(
@@ -231,8 +449,8 @@ impl<T> Scheduler<T> for Loadline<T> {
         self.remove(now, |_, payload| doomed(payload), removed);
     }
 
-    fn set_params(&mut self, _now: Time, class: ClassId, params: Params) {
-        self.change_params(class, params);
+    fn set_params(&mut self, now: Time, class: ClassId, params: Params) {
+        self.change_params(now, class.get(), params);
     }
 
     fn waiting(&self, now: Time) -> Vec<Waiting> {

@@ -27,7 +27,9 @@ impl<T> Published<T> {
             }
             let age = now.since(record.touched);
             if age >= erase_age && record.fifo.is_empty() && erased < self.config.erase_most {
-                *record = Record::new(record.class, record.client, record.touched);
+                let Record { class, client, touched, generation, flags, .. } = *record;
+                *record = Record::new(class, client, touched, generation);
+                record.flags.in_ledgers = flags.in_ledgers;
                 record.flags.erased = true;
                 erased += 1;
             } else if age >= idle_age {
@@ -47,16 +49,71 @@ impl<T> Published<T> {
         if !self.records[flow].flags.idle {
             return;
         }
-        let ledgers = self.records.values().filter(|record| record.is_open() && !record.flags.idle);
-        let least = ledgers.filter_map(Record::ledger).min();
+        let least = self.least_ledger();
         let record = &mut self.records[flow];
         record.flags.idle = false;
-        let Some(least) = least else { return };
+        // Its entry, if there is one, may say more than the ledger will: a second one is the bound.
+        record.flags.in_ledgers = false;
+        let Some(least) = least else { return self.enter_ledgers(flow) };
         let delta = least.saturating_sub_unsigned(Tick::from_time(now).key());
         record.proportion_delta = Ledger(delta);
+        self.enter_ledgers(flow);
         if self.ready.contains(flow.get()) {
             let key = self.records[flow].effective_proportion().expect("a ready head has a weight");
             self.ready.put(Wide { key, index: flow.get() });
+        }
+    }
+
+    /// The smallest ledger of the records that are not idle. A ledger that grew since is corrected when it is found first, so
+    /// that a join costs no more than the services since the last one did.
+    fn least_ledger(&mut self) -> Option<i128> {
+        while let Some(top) = self.ledgers.peek() {
+            let record = &mut self.records[FlowId::new(top.index)];
+            let ledger = record.ledger().filter(|_| record.is_open() && !record.flags.idle);
+            match ledger {
+                Some(ledger) if ledger == top.key => return Some(ledger),
+                Some(key) => self.ledgers.replace_top(Wide { key, index: top.index }),
+                None => {
+                    record.flags.in_ledgers = false;
+                    self.ledgers.pop();
+                }
+            }
+        }
+        None
+    }
+
+    /// Makes sure that a record that is not idle has an entry among the ledgers.
+    #[inline]
+    pub(super) fn enter_ledgers(&mut self, flow: FlowId) {
+        let record = &mut self.records[flow];
+        if record.flags.in_ledgers || record.flags.idle {
+            return;
+        }
+        if let Some(key) = record.ledger() {
+            record.flags.in_ledgers = true;
+            self.ledgers.push(Wide { key, index: flow.get() });
+            if self.ledgers.len() > 2 * self.records.len() + 64 {
+                self.rebuild_ledgers();
+            }
+        }
+    }
+
+    /// One entry for each record, when there are many second ones.
+    #[cold]
+    fn rebuild_ledgers(&mut self) {
+        let records = &mut self.records;
+        let mut seen = vec![false; records.len()];
+        self.ledgers.retain(|entry| {
+            let known = records[FlowId::new(entry.index)].ledger();
+            known == Some(entry.key) && !std::mem::replace(&mut seen[entry.index as usize], true)
+        });
+        for (flow, record) in records.iter_mut() {
+            let ledger = record.ledger().filter(|_| record.is_open() && !record.flags.idle);
+            let missing = ledger.filter(|_| !seen[usize::from(flow)]);
+            record.flags.in_ledgers = missing.is_some() || seen[usize::from(flow)];
+            if let Some(key) = missing {
+                self.ledgers.push(Wide { key, index: flow.get() });
+            }
         }
     }
 }

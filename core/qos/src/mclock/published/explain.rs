@@ -1,7 +1,7 @@
 //! What waits in the published mode, and why.
 
 use super::super::explain::{Candidate, reason, winner};
-use super::super::requests::Slot;
+use super::super::requests::Shown;
 use super::super::tick::Tick;
 use super::Published;
 use super::record::Record;
@@ -15,16 +15,16 @@ impl<T> Published<T> {
         let beside = rows.len();
         let candidates: Vec<Candidate> =
             self.records.ids().filter_map(|flow| self.candidate(flow, now)).collect();
-        let next = winner(&candidates, now);
+        let next = winner(&candidates);
         for candidate in &candidates {
-            let record = &self.records[candidate.flow];
-            for (place, slot) in self.requests.iter(record.fifo).enumerate() {
+            let fifo = self.records[candidate.flow].fifo;
+            for (place, slot) in self.requests.iter(fifo).enumerate() {
                 let reason = match (place, beside) {
                     (1.., _) => Reason::BehindOwnFlow(place),
-                    (_, 0) => reason(candidate, next, now),
+                    (_, 0) => reason(candidate, next),
                     _ => Reason::BehindStrict,
                 };
-                let tags = (place == 0).then(|| tags(record));
+                let tags = (place == 0).then(|| tags(&self.records[candidate.flow]));
                 rows.push(self.row(slot, place, tags, reason));
             }
         }
@@ -47,22 +47,30 @@ impl<T> Published<T> {
         if !record.is_open() || record.fifo.is_empty() {
             return None;
         }
-        let held = !record.flags.ready && record.limit.get() > Tick::from_time(now);
-        let policy = self.classes[record.class].as_ref()?.params.limit_policy();
+        let (now, tag) = (Tick::from_time(now), record.reservation.get());
+        let held = !record.flags.ready && record.limit.get() > now;
+        let class = record.class;
+        let policy = self.classes[class].as_ref()?.params.limit_policy();
+        let proportion = record.effective_proportion();
+        let by_weight = proportion.filter(|_| held).map(|tag| (0, tag));
+        let early = record.flags.has_reservation.then(|| (1, tag.key() as i128));
+        let conserves = policy == LimitPolicy::WorkConserving;
         Some(Candidate {
-            flow,
+            flow: FlowId::of_generation(flow.get(), record.generation),
             index: flow.get(),
-            reservation: record.flags.has_reservation.then(|| record.reservation.get()),
-            proportion: record.effective_proportion(),
-            held_until: held.then(|| record.limit.get()),
-            conserves: policy == LimitPolicy::WorkConserving,
+            reservation: record.flags.has_reservation.then(|| tag.key()),
+            reserved_at: tag.ceil(),
+            is_due: record.flags.has_reservation && tag <= now,
+            proportion,
+            held_until: held.then(|| record.limit.get().ceil()),
+            spare: by_weight.or(early).filter(|_| conserves),
         })
     }
 
-    fn row(&self, slot: &Slot<T>, place: usize, tags: Option<Tags>, reason: Reason) -> Waiting {
-        let record = &self.records[slot.flow];
+    fn row(&self, slot: Shown, place: usize, tags: Option<Tags>, reason: Reason) -> Waiting {
+        let record = &self.records[FlowId::new(slot.flow)];
         Waiting {
-            flow: slot.flow,
+            flow: FlowId::of_generation(slot.flow, record.generation),
             class: record.class,
             client: record.client,
             place,

@@ -13,7 +13,7 @@ mod record;
 use super::beside::BesideQueue;
 use super::directory::Directory;
 use super::heap::{Heap, Packed, Wide};
-use super::requests::{Fifo, Requests};
+use super::requests::{Charge, Fifo, Requests};
 use super::tick::Tick;
 use super::{Occupancy, PublishedConfig};
 use crate::{
@@ -39,6 +39,12 @@ pub(super) struct Published<T> {
     ready: Heap<Wide, true>,
     /// Heads with a weight that are not ready, by limit tag.
     limited: Heap<Packed, true>,
+    /// Records that are not idle by their ledgers: lower bounds, for the least of them when one joins.
+    ledgers: Heap<Wide, false>,
+    /// Rows of closed classes.
+    free: Vec<ClassId>,
+    /// Handles that may be given out again.
+    closed: Vec<FlowId>,
     /// When the next cleaning pass is due; none before the first call.
     next_clean: Option<Time>,
 }
@@ -55,6 +61,9 @@ impl<T> Published<T> {
             reserved: Heap::new(),
             ready: Heap::new(),
             limited: Heap::new(),
+            ledgers: Heap::new(),
+            free: Vec::new(),
+            closed: Vec::new(),
             next_clean: None,
         };
         for lane in lanes {
@@ -64,7 +73,22 @@ impl<T> Published<T> {
     }
 
     pub(super) fn add_class(&mut self, lane: Lane) -> ClassId {
-        self.classes.push(rates_of(lane))
+        match self.free.pop() {
+            Some(class) => {
+                self.classes[class] = rates_of(lane);
+                class
+            }
+            None => self.classes.push(rates_of(lane)),
+        }
+    }
+
+    /// Takes a class out of the table with its records and what waits of them.
+    pub(super) fn close_class(&mut self, now: Time, class: ClassId, removed: &mut Vec<T>) {
+        for flow in self.directory.of_class(class) {
+            self.close_flow(now, flow, removed);
+        }
+        self.classes[class] = None;
+        self.free.push(class);
     }
 
     pub(super) fn params(&self, class: ClassId) -> Option<Params> {
@@ -74,7 +98,7 @@ impl<T> Published<T> {
     pub(super) fn occupancy(&self) -> Occupancy {
         let (mut strict, mut requeued) = (0, 0);
         for slot in self.beside.fifos().flat_map(|fifo| self.requests.iter(fifo)) {
-            if self.goes_beside(self.records[slot.flow].class, slot.priority) {
+            if self.goes_beside(self.records[FlowId::new(slot.flow)].class, slot.priority) {
                 strict += 1;
             } else {
                 requeued += 1;
@@ -93,7 +117,8 @@ impl<T> Published<T> {
     }
 
     fn class_of(&self, flow: FlowId) -> Option<ClassId> {
-        self.records.get(flow).filter(|record| record.is_open()).map(|record| record.class)
+        let record = self.records.get(flow)?;
+        (record.is_open() && record.generation == flow.generation()).then_some(record.class)
     }
 
     fn is_immediate(&self, class: ClassId) -> bool {
@@ -114,7 +139,7 @@ impl<T> Published<T> {
         else {
             return Ok(());
         };
-        let charge = u64::from(request.cost) + u64::from(request.distributed.delta);
+        let charge = u64::from(Charge::new(request.cost, request.distributed).cost);
         let arrival = Tick::from_time(now);
         let tag = record.admitted.get().after(rates.limit.ticks(charge)).max(arrival);
         if tag > arrival.after_span(self.config.reject_threshold) {
@@ -128,11 +153,13 @@ impl<T> Published<T> {
     fn tag_head(&mut self, now: Time, flow: FlowId) {
         let record = &mut self.records[flow];
         let Some(head) = self.requests.head(record.fifo) else {
+            self.enter_ledgers(flow);
             return self.leave_heaps(flow);
         };
         let rates = self.classes[record.class].as_ref().expect("a strict class has no records");
-        record.tag(head, rates, self.config.anticipation);
+        record.tag(head.arrival, head.charge, rates, self.config.anticipation);
         record.flags.ready = !record.flags.has_limit || record.limit.get() <= Tick::from_time(now);
+        self.enter_ledgers(flow);
         self.enter_heaps(flow);
     }
 
@@ -174,7 +201,10 @@ impl<T> Published<T> {
         removed: &mut Vec<T>,
     ) {
         let records = &self.records;
-        let beside = |flow: FlowId, payload: &T| doomed(flow, records[flow].class, payload);
+        let beside = |flow: u32, payload: &T| {
+            let flow = FlowId::new(flow);
+            doomed(flow, records[flow].class, payload)
+        };
         self.beside.remove_where(&mut self.requests, beside, removed);
         for flow in self.records.ids() {
             let record = &mut self.records[flow];
@@ -205,13 +235,14 @@ impl<T> Scheduler<T> for Published<T> {
         if let Some(flow) = self.directory.find(class, client) {
             return flow;
         }
-        let record = Record::new(class, client, now);
-        let flow = match self.directory.reuse() {
+        let flow = match self.closed.pop() {
             Some(flow) => {
-                self.records[flow] = record;
+                let in_ledgers = self.records[flow].flags.in_ledgers;
+                self.records[flow] = Record::new(class, client, now, flow.generation());
+                self.records[flow].flags.in_ledgers = in_ledgers;
                 flow
             }
-            None => self.records.push(record),
+            None => self.records.push(Record::new(class, client, now, 0)),
         };
         self.directory.insert(class, client, flow);
         self.reserved.cover(self.records.len());
@@ -222,11 +253,13 @@ impl<T> Scheduler<T> for Published<T> {
 
     fn close_flow(&mut self, _now: Time, flow: FlowId, removed: &mut Vec<T>) {
         let Some(class) = self.class_of(flow) else { return };
-        self.beside.remove_where(&mut self.requests, |owner, _| owner == flow, removed);
+        self.beside.remove_where(&mut self.requests, |owner, _| owner == flow.get(), removed);
         let record = &mut self.records[flow];
         self.requests.remove_where(&mut record.fifo, |_, _| true, removed);
         record.class = CLOSED;
-        self.directory.close(class, record.client, flow);
+        let client = record.client;
+        self.directory.remove(class, client);
+        self.closed.push(flow.next_generation());
         self.leave_heaps(flow);
     }
 
@@ -240,6 +273,9 @@ impl<T> Scheduler<T> for Published<T> {
             let immediate = self.is_immediate(class);
             self.beside.push_back(&mut self.requests, now, immediate, request);
             return Ok(());
+        }
+        if request.cost == 0 {
+            return Err(RefusedRequest { request, refusal: Refusal::NoCost });
         }
         if let Err(refusal) = self.admit(now, &request) {
             return Err(RefusedRequest { request, refusal });

@@ -20,7 +20,7 @@ enum Choice {
 impl<T> Published<T> {
     pub(super) fn pull(&mut self, now: Time) -> Take<T> {
         if let Some(left) = self.beside.pop(&mut self.requests) {
-            let class = self.records[left.flow].class;
+            let class = self.records[FlowId::new(left.flow)].class;
             let strict = self.goes_beside(class, left.priority);
             let phase = if strict { Phase::Strict } else { Phase::Requeued };
             return Take::Ready(self.taken(left, phase));
@@ -104,8 +104,8 @@ impl<T> Published<T> {
 
     fn serve(&mut self, now: Time, flow: FlowId, phase: Phase, compensated: bool) -> Taken<T> {
         let record = &mut self.records[flow];
-        let head = self.requests.head(record.fifo).expect("a chosen record has a head");
-        let charge = head.reservation_charge();
+        let head = self.requests.head_charge(record.fifo).expect("a chosen record has a head");
+        let charge = u64::from(head.reserved);
         let left = self.requests.pop_front(&mut record.fifo).expect("the head just seen");
         self.tag_head(now, flow);
         if compensated {
@@ -129,9 +129,10 @@ impl<T> Published<T> {
     }
 
     fn taken(&self, left: Left<T>, phase: Phase) -> Taken<T> {
+        let record = &self.records[FlowId::new(left.flow)];
         Taken {
-            flow: left.flow,
-            class: self.records[left.flow].class,
+            flow: FlowId::of_generation(left.flow, record.generation),
+            class: record.class,
             arrival: left.arrival,
             cost: left.cost,
             priority: left.priority,

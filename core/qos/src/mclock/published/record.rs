@@ -1,7 +1,7 @@
 //! One client record of the published mode: the tags assigned last, and how the next are computed.
 
 use super::super::interval::{Interval, Scale};
-use super::super::requests::{Fifo, Slot};
+use super::super::requests::{Charge, Fifo};
 use super::super::tick::{StoredTick, Tick};
 use crate::{ClassId, ClientKey, LimitPolicy, Params};
 use loadline_base::{Span, Time};
@@ -56,10 +56,13 @@ pub(super) struct Flags {
     pub(super) ready: bool,
     pub(super) idle: bool,
     pub(super) erased: bool,
+    /// An entry of this record is in the heap of ledgers.
+    pub(super) in_ledgers: bool,
 }
 
 /// A client record. Finite tags of the head *are* the previous tags of the next, so they are kept once.
 #[derive(Clone, Copy, Debug)]
+#[repr(Rust, packed(4))]
 pub(super) struct Record {
     pub(super) client: ClientKey,
     pub(super) class: ClassId,
@@ -75,11 +78,13 @@ pub(super) struct Record {
     tagged_arrival: Time,
     /// When the last request came.
     pub(super) touched: Time,
+    /// How often the handle was closed before.
+    pub(super) generation: u32,
     pub(super) flags: Flags,
 }
 
 impl Record {
-    pub(super) fn new(class: ClassId, client: ClientKey, now: Time) -> Record {
+    pub(super) fn new(class: ClassId, client: ClientKey, now: Time, generation: u32) -> Record {
         Record {
             client,
             class,
@@ -91,6 +96,7 @@ impl Record {
             admitted: StoredTick::NEVER_SERVED,
             tagged_arrival: Time::ZERO,
             touched: now,
+            generation,
             flags: Flags { idle: true, ..Flags::default() },
         }
     }
@@ -113,24 +119,24 @@ impl Record {
     }
 
     /// Computes the tags of the head from the previous ones (qos.md 2.2).
-    pub(super) fn tag<T>(&mut self, head: &Slot<T>, rates: &Rates, anticipation: Span) {
-        let arrival = self.anticipated(head.arrival, anticipation);
-        self.tagged_arrival = head.arrival;
+    pub(super) fn tag(&mut self, arrived: Time, head: Charge, rates: &Rates, anticipation: Span) {
+        let arrival = self.anticipated(arrived, anticipation);
+        self.tagged_arrival = arrived;
         self.flags.has_reservation = rates.reservation.exists();
         self.flags.has_proportion = rates.weight.exists();
         self.flags.has_limit = rates.limit.exists();
         self.flags.ready = false;
         if self.flags.has_reservation {
-            let charge = rates.reservation.ticks(head.reservation_charge());
+            let charge = rates.reservation.ticks(u64::from(head.reserved));
             self.reservation = self.reservation.get().after(charge).max(arrival).into();
         }
         if self.flags.has_proportion {
-            let charge = rates.weight.ticks_unbounded(head.charge());
+            let charge = rates.weight.ticks_unbounded(u64::from(head.cost));
             let tag = self.proportion.0.saturating_add_unsigned(charge);
             self.proportion = Ledger(tag.max(arrival.key() as i128));
         }
         if self.flags.has_limit {
-            let charge = rates.limit.ticks(head.charge());
+            let charge = rates.limit.ticks(u64::from(head.cost));
             self.limit = self.limit.get().after(charge).max(arrival).into();
         }
     }

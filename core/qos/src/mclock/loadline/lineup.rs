@@ -3,13 +3,13 @@
 //! Classes of equal weight and cost get their start tags in rising order, so each goes to the end of the line and comes
 //! out at its front, in constant time and in the order of memory. Whatever is out of order goes to the heap.
 
-use super::heap::{Entry, Heap, Packed};
+use super::heap::{Entry, Heap};
 use std::collections::VecDeque;
 
 #[derive(Clone, Debug)]
 pub(super) struct Lineup {
-    line: VecDeque<Packed>,
-    heap: Heap<Packed, false>,
+    line: VecDeque<Entry>,
+    heap: Heap,
 }
 
 impl Lineup {
@@ -23,16 +23,16 @@ impl Lineup {
 
     /// The first entry.
     #[inline(always)]
-    pub(super) fn peek(&self) -> Option<Packed> {
+    pub(super) fn peek(&self) -> Option<Entry> {
         match (self.line.front(), self.heap.peek()) {
-            (Some(front), Some(top)) if top.is_before(*front) => Some(top),
+            (Some(front), Some(top)) if top < *front => Some(top),
             (Some(front), _) => Some(*front),
             (None, top) => top,
         }
     }
 
     #[inline(always)]
-    pub(super) fn push(&mut self, entry: Packed) {
+    pub(super) fn push(&mut self, entry: Entry) {
         if self.continues_line(entry) {
             self.line.push_back(entry);
         } else {
@@ -52,7 +52,7 @@ impl Lineup {
 
     /// Puts `entry`, which is not before the first, in its place.
     #[inline(always)]
-    pub(super) fn replace_top(&mut self, entry: Packed) {
+    pub(super) fn replace_top(&mut self, entry: Entry) {
         if !self.line_is_first() && !self.continues_line(entry) {
             self.heap.replace_top(entry);
         } else {
@@ -61,17 +61,29 @@ impl Lineup {
         }
     }
 
+    /// The entries, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Entry> {
+        self.line.iter().copied().chain(self.heap.iter())
+    }
+
+    /// Replaces all entries by those that `keep` returns: all of them stand in line then.
+    pub(super) fn rebuild(&mut self, keep: impl FnMut(Entry) -> Option<Entry>) {
+        let mut kept: Vec<Entry> = self.iter().filter_map(keep).collect();
+        kept.sort_unstable();
+        *self = Lineup { line: kept.into(), heap: Heap::new() };
+    }
+
     #[inline(always)]
     fn line_is_first(&self) -> bool {
         match (self.line.front(), self.heap.peek()) {
-            (Some(front), Some(top)) => front.is_before(top),
+            (Some(front), Some(top)) => *front < top,
             (front, _) => front.is_some(),
         }
     }
 
     #[inline(always)]
-    fn continues_line(&self, entry: Packed) -> bool {
-        self.line.back().is_none_or(|back| back.is_before(entry))
+    fn continues_line(&self, entry: Entry) -> bool {
+        self.line.back().is_none_or(|back| *back < entry)
     }
 }
 
@@ -87,9 +99,14 @@ mod tests {
         let (mut rng, mut lineup, mut model) = (Rng::new(3), Lineup::new(), BTreeSet::new());
         for step in 0..100_000u32 {
             let first = model.first().copied();
-            assert_eq!(lineup.peek(), first.map(|(key, index)| Packed::new(key, index)));
+            assert_eq!(lineup.peek(), first.map(|(key, index)| Entry::new(key, index)));
             assert_eq!(lineup.len(), model.len());
-            let key = u128::from(step) + u128::from(rng.below(1 + u64::from(step / 1_000)));
+            if step % 9_999 == 0 {
+                lineup.rebuild(|entry| (entry.index() % 3 > 0).then_some(entry));
+                model.retain(|(_, index): &(u64, u32)| index % 3 > 0);
+                continue;
+            }
+            let key = u64::from(step) + rng.below(1 + u64::from(step / 1_000));
             match (rng.below(5), first) {
                 (0, Some(first)) => {
                     lineup.pop();
@@ -97,12 +114,12 @@ mod tests {
                 }
                 (1..4, Some(first)) => {
                     let key = key.max(first.0 + 1);
-                    lineup.replace_top(Packed::new(key, first.1));
+                    lineup.replace_top(Entry::new(key, first.1));
                     model.remove(&first);
                     model.insert((key, first.1));
                 }
                 _ => {
-                    lineup.push(Packed::new(key, step));
+                    lineup.push(Entry::new(key, step));
                     model.insert((key, step));
                 }
             }

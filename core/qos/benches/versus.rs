@@ -1,0 +1,151 @@
+//! What one add and one take cost together under the loads that schedulers are compared by, in processor time.
+//!
+//!     cargo bench -p loadline-qos --bench versus                        every load, both modes
+//!     cargo bench -p loadline-qos --bench versus -- MODE LOAD RECORDS PAIRS    one figure, for scripts/bench-dmclock
+//!
+//! Each record starts with four requests of cost 1. *random*: a take is followed by an add to a random record, so that
+//! records run empty and come back; *closed*: to the record that was served. *mixed*: random weights from 1 to 100, half of the
+//! capacity reserved in equal parts, limits at 2 to 10 times the fair share; *equal*: equal weights only. *tenants*:
+//! the mixed records are tenants of one class. `reference.cc` does the same to the reference library.
+
+use loadline_base::{Span, Time};
+use loadline_qos::{
+    ClassId, ClientKey, FlowId, Lane, LoadlineConfig, MClock, Params, PublishedConfig, Request,
+    Scheduler, Take, TenantKey,
+};
+
+/// Requests of cost 1 per second.
+const CAPACITY: f64 = 1e6;
+const SERVICE: Span = Span::from_nanos(1_000);
+const DEPTH: usize = 4;
+const MODES: [&str; 2] = ["loadline", "published"];
+const LOADS: [&str; 5] =
+    ["mixed-random", "mixed-closed", "equal-random", "equal-closed", "tenants-random"];
+const RECORDS: [usize; 5] = [3, 10, 100, 10_000, 100_000];
+
+/// SplitMix64, the same in `reference.cc`.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
+    }
+
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+struct Run {
+    scheduler: MClock<u64>,
+    flows: Vec<FlowId>,
+    random: Random,
+    now: Time,
+    closed: bool,
+}
+
+impl Run {
+    fn new(mode: &str, load: &str, records: usize) -> Run {
+        let mut random = Random(7);
+        let equal = load.starts_with("equal");
+        let weight = |random: &mut Random| if equal { 1.0 } else { 1.0 + random.below(100) as f64 };
+        let weights: Vec<f64> = (0..records).map(|_| weight(&mut random)).collect();
+        let total: f64 = weights.iter().sum();
+        let mut params = |weight: f64| {
+            let limit = CAPACITY * weight / total * (2.0 + 8.0 * random.unit());
+            let reservation = 0.5 * CAPACITY / records as f64;
+            match equal {
+                true => Params::new(0.0, weight, 0.0),
+                false => Params::new(reservation, weight, limit),
+            }
+            .expect("a weight is enough")
+        };
+        let params: Vec<Params> = weights.iter().map(|weight| params(*weight)).collect();
+        let lanes: Vec<Lane> = match load.starts_with("tenants") {
+            true => vec![Lane::Shared(Params::new(CAPACITY, 1.0, 0.0).expect("it is valid"))],
+            false => params.iter().map(|params| Lane::Shared(*params)).collect(),
+        };
+        let mut scheduler = match mode {
+            "published" => MClock::as_published(PublishedConfig::default(), &lanes),
+            _ => MClock::loadline(LoadlineConfig::default(), &lanes),
+        };
+        let now = Time::from_secs(1_000_000);
+        let mut flow = |index: usize| match load.starts_with("tenants") {
+            true => {
+                let (class, key) = (ClassId::new(0), TenantKey(index as u64));
+                scheduler.set_tenant(now, class, key, params[index]).expect("half is reserved");
+                scheduler.tenant_flow(class, key, ClientKey(0)).expect("it was just added")
+            }
+            false => scheduler.flow(now, index.into(), ClientKey(0)),
+        };
+        let flows = (0..records).map(&mut flow).collect();
+        let mut run = Run { scheduler, flows, random, now, closed: load.ends_with("closed") };
+        for _ in 0..DEPTH {
+            (0..records).for_each(|record| run.add(run.flows[record]));
+        }
+        (0..4 * records.max(1_000)).for_each(|_| run.pair());
+        run
+    }
+
+    #[inline]
+    fn add(&mut self, flow: FlowId) {
+        self.scheduler.enqueue(self.now, Request::new(flow, 1, 7)).expect("the flow is open");
+    }
+
+    /// One take and one add; where nothing may run, the clock goes to the time named.
+    #[inline]
+    fn pair(&mut self) {
+        loop {
+            match self.scheduler.take(self.now) {
+                Take::Ready(taken) => {
+                    let random =
+                        if self.closed { None } else { Some(self.random.below(self.flows.len())) };
+                    self.add(random.map_or(taken.flow, |record| self.flows[record]));
+                    self.now += SERVICE;
+                    return;
+                }
+                Take::NotBefore(time) => self.now = time,
+                Take::Empty => unreachable!("as many are added as are taken"),
+            }
+        }
+    }
+}
+
+/// Processor time of this thread in nanoseconds, as the kernel counts it: neighbours do not count.
+fn processor_nanos() -> f64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    stat.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0.0)
+}
+
+fn measure(mode: &str, load: &str, records: usize, pairs: u64) -> f64 {
+    let mut run = Run::new(mode, load, records);
+    let from = processor_nanos();
+    (0..pairs).for_each(|_| run.pair());
+    (processor_nanos() - from) / pairs as f64
+}
+
+fn main() {
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    if let [mode, load, records, pairs] = &arguments[..] {
+        let number = |word: &str| word.parse().expect("RECORDS and PAIRS are numbers");
+        println!("{:.2}", measure(mode, load, number(records) as usize, number(pairs)));
+        return;
+    }
+    println!("{:10} {:15} {}", "mode", "load", RECORDS.map(|n| format!("{n:>9}")).join(""));
+    for mode in MODES {
+        for load in
+            LOADS.into_iter().filter(|load| mode == "loadline" || !load.starts_with("tenants"))
+        {
+            let cell = |records| format!("{:9.1}", measure(mode, load, records, 2_000_000));
+            println!("{mode:10} {load:15} {}", RECORDS.map(cell).join(""));
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! A client's handle, and the clients of one party: they take turns, fair by virtual time in cost units. A party with one
+//! client has none of this.
+
+use super::heap::{Entry, Heap};
+use super::level::PARTY_BYTES;
+use crate::ClientKey;
+use crate::mclock::requests::Fifo;
+
+/// No index.
+pub(super) const NONE: u32 = u32::MAX;
+
+// An idle record is a party with its one client.
+const _: () = assert!(PARTY_BYTES + size_of::<Flow>() <= 128);
+
+/// One client inside a class, or inside a tenant of it.
+#[derive(Clone, Copy, Debug)]
+#[repr(Rust, packed(4))]
+pub(super) struct Flow {
+    client: u64,
+    /// The class, or [`NONE`] while the handle is closed.
+    pub(super) class: u32,
+    /// The tenant among those of the class, or [`NONE`].
+    pub(super) tenant: u32,
+    /// Its place among the clients of its party, or [`NONE`] while there has been no other.
+    pub(super) member: u32,
+    /// How often the handle was closed.
+    pub(super) generation: u32,
+}
+
+impl Flow {
+    pub(super) fn new(class: u32, tenant: u32, client: ClientKey, generation: u32) -> Flow {
+        Flow { client: client.0, class, tenant, member: NONE, generation }
+    }
+
+    pub(super) fn client(&self) -> ClientKey {
+        ClientKey(self.client)
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.class != NONE
+    }
+}
+
+/// What stands inside a party.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Inside {
+    Nobody,
+    /// One client, by its flow.
+    One(u32),
+    /// Several, by their turns.
+    Turns(u32),
+    /// Tenants.
+    Tenants(u32),
+}
+
+const TURNS: u32 = 1 << 30;
+const TENANTS: u32 = 1 << 31;
+
+impl Inside {
+    pub(super) const NOBODY: u32 = u32::MAX;
+
+    pub(super) fn decode(word: u32) -> Inside {
+        match word {
+            Inside::NOBODY => Inside::Nobody,
+            word if word & TENANTS != 0 => Inside::Tenants(word & !TENANTS),
+            word if word & TURNS != 0 => Inside::Turns(word & !TURNS),
+            word => Inside::One(word),
+        }
+    }
+
+    pub(super) fn encode(self) -> u32 {
+        match self {
+            Inside::Nobody => Inside::NOBODY,
+            Inside::One(flow) => flow,
+            Inside::Turns(turns) => turns | TURNS,
+            Inside::Tenants(tenants) => tenants | TENANTS,
+        }
+    }
+}
+
+/// One of several clients.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    flow: u32,
+    /// What waits, while it is another client's turn.
+    fifo: Fifo,
+    /// Start tag among the clients, in cost units (clients weigh the same).
+    start: u64,
+}
+
+/// The clients of a party that has had several at a time.
+#[derive(Clone, Debug)]
+pub(super) struct Turns {
+    members: Vec<Member>,
+    free: Vec<u32>,
+    /// Whose turn it is; what waits of it is in the party's line.
+    turn: u32,
+    /// Start tags of the members with requests, except the one whose turn it is.
+    waiting: Heap,
+    /// Start tag of the last service.
+    virtual_time: u64,
+}
+
+impl Turns {
+    /// The turns of a party with this only client so far, whose member is 0 and has the turn.
+    pub(super) fn new(flow: u32) -> Turns {
+        let member = Member { flow, fifo: Fifo::EMPTY, start: 0 };
+        Turns {
+            members: vec![member],
+            free: Vec::new(),
+            turn: 0,
+            waiting: Heap::new(),
+            virtual_time: 0,
+        }
+    }
+
+    pub(super) fn add(&mut self, flow: u32) -> u32 {
+        let member = Member { flow, fifo: Fifo::EMPTY, start: 0 };
+        match self.free.pop() {
+            Some(place) => {
+                self.members[place as usize] = member;
+                place
+            }
+            None => {
+                self.members.push(member);
+                (self.members.len() - 1) as u32
+            }
+        }
+    }
+
+    /// Lets go of a member whose list is empty.
+    pub(super) fn remove(&mut self, member: u32) {
+        self.members[member as usize].flow = NONE;
+        self.free.push(member);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.free.len() == self.members.len()
+    }
+
+    pub(super) fn flows(&self) -> impl Iterator<Item = u32> {
+        self.members.iter().map(|member| member.flow).filter(|flow| *flow != NONE)
+    }
+
+    /// The flow whose turn it is.
+    pub(super) fn flow_in_turn(&self) -> u32 {
+        self.members[self.turn as usize].flow
+    }
+
+    /// The list of a member; `of_turn` is that of the one whose turn it is.
+    #[inline]
+    pub(super) fn fifo<'a>(&'a mut self, member: u32, of_turn: &'a mut Fifo) -> &'a mut Fifo {
+        if member == self.turn { of_turn } else { &mut self.members[member as usize].fifo }
+    }
+
+    /// The same to look at.
+    pub(super) fn fifo_of(&self, member: u32, of_turn: Fifo) -> Fifo {
+        if member == self.turn { of_turn } else { self.members[member as usize].fifo }
+    }
+
+    /// A member had no requests and has one now. Whether the head of the party is now another.
+    pub(super) fn wakes(&mut self, member: u32, party_waited: bool, of_turn: &mut Fifo) -> bool {
+        let start = self.virtual_time.max(self.members[member as usize].start);
+        self.members[member as usize].start = start;
+        if member == self.turn {
+            return true;
+        }
+        if party_waited {
+            self.waiting.push(Entry::new(start, member));
+            return false;
+        }
+        self.give(member, of_turn);
+        true
+    }
+
+    /// Ends the turn of the client just served: the client with the least start tag goes next.
+    pub(super) fn pass(&mut self, cost: u32, of_turn: &mut Fifo) {
+        let served = &mut self.members[self.turn as usize];
+        self.virtual_time = self.virtual_time.max(served.start);
+        served.start = self.virtual_time.saturating_add(u64::from(cost));
+        let own = Entry::new(served.start, self.turn);
+        match self.waiting.peek() {
+            Some(top) if of_turn.is_empty() => {
+                self.waiting.pop();
+                self.give(top.index(), of_turn);
+            }
+            Some(top) if top < own => {
+                self.waiting.replace_top(own);
+                self.give(top.index(), of_turn);
+            }
+            _ => {}
+        }
+    }
+
+    /// After a removal: only clients with requests wait, and the turn belongs to one if there is one.
+    pub(super) fn settle(&mut self, of_turn: &mut Fifo) {
+        let members = &self.members;
+        self.waiting
+            .rebuild(|entry| (!members[entry.index() as usize].fifo.is_empty()).then_some(entry));
+        if of_turn.is_empty()
+            && let Some(top) = self.waiting.pop()
+        {
+            self.give(top.index(), of_turn);
+        }
+    }
+
+    /// Makes `next` the client whose turn it is; the list of the one before goes back to it.
+    fn give(&mut self, next: u32, of_turn: &mut Fifo) {
+        let fifo = std::mem::replace(&mut self.members[next as usize].fifo, Fifo::EMPTY);
+        self.members[self.turn as usize].fifo = std::mem::replace(of_turn, fifo);
+        self.turn = next;
+    }
+}

@@ -1,0 +1,176 @@
+//! A 4-ary minimum heap of lines: the key inline beside the index, four siblings in one cache line, blank places that
+//! lose every comparison, so that no level asks how many siblings there are.
+
+use std::hint::select_unpredictable;
+
+/// A key above an index. Equal keys come out in the order of their indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Entry(u128);
+
+impl Entry {
+    const BLANK: Entry = Entry(u128::MAX);
+
+    #[inline(always)]
+    pub(super) fn new(key: u64, index: u32) -> Entry {
+        Entry(u128::from(key) << 64 | u128::from(index))
+    }
+
+    #[inline(always)]
+    pub(super) fn key(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    #[inline(always)]
+    pub(super) fn index(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+/// Four siblings.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Siblings([Entry; 4]);
+
+/// The root stands at place 3; the children of place `p` are the siblings `p - 2`.
+const ROOT: usize = 3;
+
+#[derive(Clone, Debug)]
+pub(super) struct Heap {
+    rows: Vec<Siblings>,
+    /// One past the last place in use.
+    end: usize,
+}
+
+impl Heap {
+    pub(super) fn new() -> Heap {
+        Heap { rows: vec![Siblings([Entry::BLANK; 4])], end: ROOT }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.end - ROOT
+    }
+
+    /// The first entry.
+    #[inline(always)]
+    pub(super) fn peek(&self) -> Option<Entry> {
+        self.rows.first().map(|row| row.0[ROOT]).filter(|_| self.end > ROOT)
+    }
+
+    pub(super) fn push(&mut self, entry: Entry) {
+        let place = self.end;
+        self.end += 1;
+        if place / 4 == self.rows.len() {
+            self.rows.push(Siblings([Entry::BLANK; 4]));
+        }
+        self.sift_up(place, entry);
+    }
+
+    /// Puts `entry` in the place of the first.
+    #[inline(always)]
+    pub(super) fn replace_top(&mut self, entry: Entry) {
+        debug_assert!(self.end > ROOT);
+        self.sift_down(entry);
+    }
+
+    /// Takes the first entry out.
+    pub(super) fn pop(&mut self) -> Option<Entry> {
+        let first = self.peek()?;
+        self.end -= 1;
+        let last = std::mem::replace(&mut self.rows[self.end / 4].0[self.end % 4], Entry::BLANK);
+        if self.end > ROOT {
+            self.sift_down(last);
+        }
+        Some(first)
+    }
+
+    /// The entries, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Entry> {
+        (ROOT..self.end).map(|place| self.rows[place / 4].0[place % 4])
+    }
+
+    /// Replaces all entries by those that `keep` returns, in linear time and with memory for no more.
+    pub(super) fn rebuild(&mut self, keep: impl FnMut(Entry) -> Option<Entry>) {
+        let mut kept: Vec<Entry> = self.iter().filter_map(keep).collect();
+        kept.sort_unstable();
+        *self = Heap::new();
+        kept.into_iter().for_each(|entry| self.push(entry));
+    }
+
+    fn sift_up(&mut self, mut place: usize, entry: Entry) {
+        while place > ROOT {
+            let parent = place / 4 + 2;
+            let above = self.rows[parent / 4].0[parent % 4];
+            if entry >= above {
+                break;
+            }
+            self.rows[place / 4].0[place % 4] = above;
+            place = parent;
+        }
+        self.rows[place / 4].0[place % 4] = entry;
+    }
+
+    #[inline(always)]
+    fn sift_down(&mut self, entry: Entry) {
+        let mut place = ROOT;
+        while let Some(row) = self.rows.get(place - 2) {
+            let (child, least) = least_of_four(&row.0);
+            if least >= entry {
+                break;
+            }
+            self.rows[place / 4].0[place % 4] = least;
+            place = (place - 2) * 4 + child;
+        }
+        self.rows[place / 4].0[place % 4] = entry;
+    }
+}
+
+/// The least of four siblings and which it is; by conditional moves, since which one is least cannot be predicted.
+#[inline(always)]
+fn least_of_four(row: &[Entry; 4]) -> (usize, Entry) {
+    let [a, b, c, d] = *row;
+    let (left, right) = (b < a, d < c);
+    let left = (usize::from(left), select_unpredictable(left, b, a));
+    let right = (2 + usize::from(right), select_unpredictable(right, d, c));
+    let is_right = right.1 < left.1;
+    (
+        select_unpredictable(is_right, right.0, left.0),
+        select_unpredictable(is_right, right.1, left.1),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loadline_base::Rng;
+    use std::collections::BTreeSet;
+
+    /// Random operations against an ordered set of the same entries.
+    #[test]
+    fn the_heap_agrees_with_an_ordered_set() {
+        let (mut rng, mut heap, mut model) = (Rng::new(5), Heap::new(), BTreeSet::new());
+        for step in 0..200_000u32 {
+            let entry = Entry::new(rng.below(1 << 20), step);
+            match rng.below(20) {
+                0..8 => {
+                    heap.push(entry);
+                    model.insert(entry);
+                }
+                8..15 => assert_eq!(heap.pop(), model.pop_first()),
+                19 if step % 1_000 == 0 => {
+                    heap.rebuild(|entry| (entry.index() % 2 == 0).then_some(entry));
+                    model.retain(|entry| entry.index() % 2 == 0);
+                }
+                _ => {
+                    if heap.peek().is_some() {
+                        heap.replace_top(entry);
+                        model.pop_first();
+                        model.insert(entry);
+                    }
+                }
+            }
+            assert_eq!(heap.len(), model.len());
+            assert_eq!(heap.peek(), model.first().copied());
+        }
+        assert_eq!(heap.iter().collect::<BTreeSet<Entry>>(), model);
+    }
+}

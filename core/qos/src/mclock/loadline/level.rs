@@ -1,0 +1,423 @@
+//! A level: parties that share what is given to all of them by reservation, weight and limit. The classes of a scheduler
+//! are one; the tenants of a class are one. It knows neither requests nor clients, only what a head costs.
+//!
+//! Busy parties stand in up to four heaps by the tags of their heads. Nothing knows where in a heap a party stands: the
+//! key is a lower bound of the tag, corrected when it reaches the top; a tag that moves earlier gets a second
+//! entry, and the one that is no longer the party's is dropped when it reaches the top.
+
+use super::heap::{Entry, Heap};
+use super::line::{ABSENT, Line, after};
+use super::lineup::Lineup;
+use super::rate::{FRACTION_BITS, Rate};
+use crate::Params;
+use crate::mclock::requests::Charge;
+use loadline_base::{Span, Time};
+use std::collections::VecDeque;
+
+/// Virtual ticks per unit of cost at the heaviest weight's power of two: a weight's share is right to a millionth at every
+/// cost.
+const VIRTUAL_BITS: i32 = 20;
+
+/// A caller may come back this much late to a class at its limit, by a coarse timer or since nothing could be begun, and
+/// the limit is still reached: 0.1 ms.
+const LATE_TICKS: u64 = 100_000 << FRACTION_BITS;
+
+/// When virtual time has come this far, it is set back.
+const VIRTUAL_MAX: u64 = 1 << 62;
+
+/// How far before `now` tags reach after a rebase: 52 days. The clock is set back when it has come twice as far.
+pub(super) const PAST: u64 = 1 << (62 - FRACTION_BITS);
+
+/// What a party is worth, as the caller gave it: read when it is changed or shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    reservation: f64,
+    pub(super) weight: f64,
+    limit: f64,
+    /// Whose turn it is inside: its owner's business.
+    inside: u32,
+    /// What a party may take at once after less than its limit, in microseconds of the limit.
+    burst_micros: u32,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(super) struct Level {
+    pub(super) lines: Vec<Line>,
+    pub(super) terms: Vec<Terms>,
+    /// The key of the valid entry of a party in `limited`, or [`ABSENT`].
+    pub(super) limited_keys: Vec<u64>,
+    /// Rows of removed parties.
+    free: VecDeque<u32>,
+    /// Parties with a reservation, by reservation tag.
+    pub(super) reserved: Heap,
+    /// Parties with a weight that were within their limit when last looked at, by start tag.
+    pub(super) weighted: Lineup,
+    /// Parties with a weight that are at their limit, by limit tag.
+    pub(super) limited: Heap,
+    /// Those at their limit, or without weight, that may use what nobody else wants.
+    pub(super) spare: Heap,
+    /// Start tag of the last service by weight.
+    pub(super) virtual_time: u64,
+    /// The same among parties without weight that use what nobody else wants.
+    pub(super) spare_time: u64,
+    /// The power of two of the heaviest weight; only ratios of weights count.
+    pub(super) weight_exponent: Option<i32>,
+    /// Where tag 0 stands on the caller's clock, perhaps before its start.
+    pub(super) epoch: u64,
+    /// How far reservation time is behind the clock: it stands still while reservations cannot be met.
+    pub(super) lag: u64,
+}
+
+// A record is a party with its one client: the line, its terms, a key, and the flow (see `flow`).
+pub(super) const PARTY_BYTES: usize = size_of::<Line>() + size_of::<Terms>() + size_of::<u64>();
+
+impl Level {
+    pub(super) fn new() -> Level {
+        Level {
+            lines: Vec::new(),
+            terms: Vec::new(),
+            limited_keys: Vec::new(),
+            free: VecDeque::new(),
+            reserved: Heap::new(),
+            weighted: Lineup::new(),
+            limited: Heap::new(),
+            spare: Heap::new(),
+            virtual_time: 0,
+            spare_time: 0,
+            weight_exponent: None,
+            epoch: 0u64.wrapping_sub(PAST),
+            lag: 0,
+        }
+    }
+
+    /// Adds a party; without parameters it is a strict one. `inside` is the caller's.
+    pub(super) fn add(&mut self, params: Option<Params>, inside: u32) -> u32 {
+        let terms = Terms { reservation: 0.0, weight: 0.0, limit: 0.0, inside, burst_micros: 0 };
+        let index = match self.free.front() {
+            Some(index) if self.is_clean(*index) => {
+                let index = self.free.pop_front().expect("it was there");
+                self.lines[index as usize] = Line::strict();
+                self.terms[index as usize] = terms;
+                self.limited_keys[index as usize] = ABSENT;
+                index
+            }
+            _ => {
+                self.lines.push(Line::strict());
+                self.terms.push(terms);
+                self.limited_keys.push(ABSENT);
+                u32::try_from(self.lines.len() - 1).expect("fewer than 2^32 parties")
+            }
+        };
+        if let Some(params) = params {
+            self.set_terms(index, params);
+        }
+        index
+    }
+
+    /// Takes a party out in which nothing waits.
+    pub(super) fn remove(&mut self, index: u32) {
+        debug_assert!(!self.line(index).is_busy());
+        self.free.push_back(index);
+        self.catch_up();
+        self.sweep();
+    }
+
+    /// Whether no entry by start tag is left of a removed party: those must not come later than the next party's.
+    fn is_clean(&self, index: u32) -> bool {
+        !self.line(index).in_weighted() && !self.line(index).in_spare()
+    }
+
+    #[inline(always)]
+    pub(super) fn line(&self, index: u32) -> &Line {
+        &self.lines[index as usize]
+    }
+
+    #[inline(always)]
+    pub(super) fn line_mut(&mut self, index: u32) -> &mut Line {
+        &mut self.lines[index as usize]
+    }
+
+    #[inline]
+    pub(super) fn inside(&self, index: u32) -> u32 {
+        self.terms[index as usize].inside
+    }
+
+    pub(super) fn set_inside(&mut self, index: u32, inside: u32) {
+        self.terms[index as usize].inside = inside;
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// The parameters in force; `None` for a strict party.
+    pub(super) fn params(&self, index: u32) -> Option<Params> {
+        let line = self.line(index);
+        let terms = self.terms[index as usize];
+        let params = Params::new(terms.reservation, terms.weight, terms.limit);
+        let params = || params.expect("they were valid when set");
+        (!line.is_strict()).then(|| {
+            params()
+                .with_limit_policy(line.policy())
+                .with_burst(Span::from_micros(u64::from(terms.burst_micros)))
+        })
+    }
+
+    /// Changes what a party is worth. The caller tells of the head again ([`Level::changed`]).
+    pub(super) fn set_terms(&mut self, index: u32, params: Params) {
+        let limit = params.limit().unwrap_or(0.0);
+        let terms = &mut self.terms[index as usize];
+        (terms.reservation, terms.weight, terms.limit) =
+            (params.reservation(), params.weight(), limit);
+        let micros = params.burst().nanos() / 1_000;
+        terms.burst_micros = u32::try_from(micros).unwrap_or(u32::MAX);
+        self.weigh(params.weight());
+        let weight = self.rate_of_weight(params.weight());
+        let line = self.line_mut(index);
+        line.set_rates(Rate::per_second(params.reservation()), weight, Rate::per_second(limit));
+        line.set_policy(params.limit_policy());
+    }
+
+    pub(super) fn rate_of_weight(&self, weight: f64) -> Rate {
+        Rate::of_weight(weight, VIRTUAL_BITS + self.weight_exponent.unwrap_or(0))
+    }
+
+    /// A virtual tag as cost units at weight 1.
+    pub(super) fn units(&self, start: u64) -> f64 {
+        start as f64 * 2f64.powi(-VIRTUAL_BITS - self.weight_exponent.unwrap_or(0))
+    }
+
+    /// The clock as a tag.
+    #[inline(always)]
+    pub(super) fn tick(&mut self, now: Time) -> u64 {
+        if now.nanos().wrapping_sub(self.epoch) >= 2 * PAST {
+            self.rebase(now);
+        }
+        self.tick_at(now)
+    }
+
+    /// The same for a time to which the clock has come.
+    #[inline(always)]
+    pub(super) fn tick_at(&self, now: Time) -> u64 {
+        now.nanos().wrapping_sub(self.epoch) << FRACTION_BITS
+    }
+
+    /// The first whole nanosecond that is not before a tag, given that the clock shows `now`.
+    pub(super) fn time_of(&self, now: Time, tag: u128) -> Time {
+        let ahead = tag.saturating_sub(u128::from(self.tick_at(now)));
+        let nanos = (ahead + (1 << FRACTION_BITS) - 1) >> FRACTION_BITS;
+        Time::from_nanos(u64::try_from(u128::from(now.nanos()) + nanos).unwrap_or(u64::MAX))
+    }
+
+    /// The same for a tag that may have passed.
+    pub(super) fn time_of_past(&self, now: Time, tag: u128) -> Time {
+        let behind = u128::from(self.tick_at(now)).saturating_sub(tag) >> FRACTION_BITS;
+        let passed = u64::try_from(behind).unwrap_or(u64::MAX);
+        Time::from_nanos(self.time_of(now, tag).nanos().saturating_sub(passed))
+    }
+
+    /// The start tag of a party that comes back from its limit now, or that was not at it.
+    pub(super) fn start_if_released(&self, index: u32) -> u64 {
+        let line = self.line(index);
+        if line.in_weighted() {
+            return line.start;
+        }
+        line.start.max(self.virtual_time.saturating_sub(line.slack_of_weight()))
+    }
+
+    /// What the party that is expected next asks for; `None` if nothing waits. It is a guess: who it is depends on when the
+    /// level is asked.
+    pub(super) fn expected(&self) -> Option<Charge> {
+        let busy = |entry: &Entry| self.line(entry.index()).is_busy();
+        let first = [self.reserved.peek(), self.weighted.peek(), self.limited.peek()];
+        let found = first.into_iter().flatten().find(busy).or_else(|| {
+            let all = self.reserved.iter().chain(self.weighted.iter());
+            all.chain(self.limited.iter()).chain(self.spare.iter()).find(busy)
+        });
+        found.map(|entry| self.line(entry.index()).head())
+    }
+
+    /// A party in which nothing waited has a head.
+    #[inline(always)]
+    pub(super) fn wakes(&mut self, now: u64, index: u32, head: Charge) {
+        self.catch_up();
+        let virtual_time = self.virtual_time;
+        let reservation_now = now.saturating_sub(self.lag);
+        let line = &mut self.lines[index as usize];
+        line.forget_costs();
+        line.set_head(Some(head));
+        if line.has_reservation() {
+            // Due on arrival, or when the last one's interval is over.
+            let charge = line.reservation().ticks(head.reserved);
+            line.reservation_base =
+                line.reservation_base.max(reservation_now.saturating_sub(charge));
+            if charge > reservation_now && line.reservation_base == 0 {
+                (line.reservation_base, line.reserved_cost) =
+                    line.reservation().fit(u128::from(reservation_now));
+            }
+            Level::lower_reservation(&mut self.reserved, line, index);
+        }
+        if line.holds_at_limit() {
+            let within =
+                now.saturating_sub(line.limit().ticks(head.cost).max(burst(&self.terms, index)));
+            line.limit_base = line.limit_base.max(within);
+        }
+        if line.has_weight() {
+            line.start = line.start.max(virtual_time);
+            self.enter(now, index);
+        } else if line.conserves() {
+            line.start = line.start.max(self.spare_time);
+            self.enter_spare(index);
+        }
+    }
+
+    /// Virtual time comes to the least start tag: while only reservations are served it would stand still, and who comes
+    /// then would be ahead of all others.
+    #[inline(always)]
+    fn catch_up(&mut self) {
+        while let Some(top) = self.weighted.peek() {
+            let line = &mut self.lines[top.index() as usize];
+            if !line.is_busy() || !line.has_weight() {
+                line.set_in_weighted(false);
+                self.weighted.pop();
+            } else if line.start == top.key() {
+                self.virtual_time = self.virtual_time.max(top.key());
+                return;
+            } else {
+                let start = line.start;
+                self.weighted.replace_top(Entry::new(start, top.index()));
+            }
+        }
+    }
+
+    /// Puts a busy party with a weight among those within their limit, or aside until it is.
+    #[inline(always)]
+    pub(super) fn enter(&mut self, now: u64, index: u32) {
+        let line = &mut self.lines[index as usize];
+        if line.in_weighted() {
+            return;
+        }
+        let tag = line.held_until();
+        if tag > now || self.limited_keys[index as usize] != ABSENT {
+            return self.hold(index, tag);
+        }
+        line.set_in_weighted(true);
+        self.weighted.push(Entry::new(line.start, index));
+    }
+
+    /// Puts a party at its limit aside until `tag`.
+    #[inline]
+    pub(super) fn hold(&mut self, index: u32, tag: u64) {
+        let key = &mut self.limited_keys[index as usize];
+        if tag < *key {
+            *key = tag;
+            self.limited.push(Entry::new(tag, index));
+            self.sweep();
+        }
+        if self.lines[index as usize].conserves() {
+            self.enter_spare(index);
+        }
+    }
+
+    fn enter_spare(&mut self, index: u32) {
+        let line = &mut self.lines[index as usize];
+        if !line.in_spare() {
+            line.set_in_spare(true);
+            self.spare.push(spare_entry(line, index));
+        }
+    }
+
+    /// A party's head has changed without a service, or its terms have.
+    pub(super) fn changed(&mut self, now: u64, index: u32, head: Option<Charge>) {
+        self.catch_up();
+        let virtual_time = self.virtual_time;
+        let line = &mut self.lines[index as usize];
+        line.set_head(head);
+        if !line.is_busy() {
+            return;
+        }
+        if line.has_reservation() {
+            Level::lower_reservation(&mut self.reserved, line, index);
+        }
+        if line.has_weight() {
+            let is_new = !line.in_weighted() && self.limited_keys[index as usize] == ABSENT;
+            if is_new {
+                line.start = line.start.max(virtual_time);
+            }
+            self.enter(now, index);
+        } else if line.conserves() {
+            self.enter_spare(index);
+        }
+        self.sweep();
+    }
+
+    /// Makes sure that an entry stands in the heap that is not later than the tag.
+    #[inline(always)]
+    pub(super) fn lower_reservation(reserved: &mut Heap, line: &mut Line, index: u32) {
+        let tag = line.reservation_tag();
+        if tag < line.reserved_key {
+            line.reserved_key = tag;
+            reserved.push(Entry::new(tag, index));
+        }
+    }
+
+    /// Drops entries that are nobody's any more when they are the greater part.
+    #[inline(always)]
+    pub(super) fn sweep(&mut self) {
+        let most = 2 * self.lines.len() + 64;
+        if self.reserved.len() > most {
+            let lines = &self.lines;
+            self.reserved.rebuild(|entry| {
+                (lines[entry.index() as usize].reserved_key == entry.key()).then_some(entry)
+            });
+        }
+        if self.limited.len() > most {
+            let keys = &self.limited_keys;
+            self.limited
+                .rebuild(|entry| (keys[entry.index() as usize] == entry.key()).then_some(entry));
+        }
+    }
+
+    /// Charges an arrival to a party that rejects, or says when it would be within the limit.
+    pub(super) fn admit(&mut self, now: u64, index: u32, cost: u32) -> Result<(), u128> {
+        let burst = burst(&self.terms, index);
+        let line = &mut self.lines[index as usize];
+        let charge = line.limit().ticks(cost);
+        let base = line.limit_base.max(now.saturating_sub(charge.max(burst)));
+        if after(base, charge) > now {
+            return Err(u128::from(base) + line.limit().exact(cost));
+        }
+        line.limit_base = after(base, charge);
+        Ok(())
+    }
+
+    /// The limit's tag of a request served now, `tag` late or not: lateness counts as credit up to the burst.
+    #[inline(always)]
+    pub(super) fn limit_base_after(&self, now: u64, index: u32, tag: u64) -> u64 {
+        let line = &self.lines[index as usize];
+        let oldest = now.saturating_sub(line.slack_of_limit().max(LATE_TICKS));
+        if tag >= oldest {
+            tag
+        } else {
+            tag.max(oldest.min(now.saturating_sub(burst(&self.terms, index))))
+        }
+    }
+}
+
+/// The burst of a party in ticks.
+fn burst(terms: &[Terms], index: u32) -> u64 {
+    (u64::from(terms[index as usize].burst_micros) * 1_000) << FRACTION_BITS
+}
+
+/// Where a party stands among those that may use what nobody else wants: those with a weight first, by start tag.
+pub(super) fn spare_entry(line: &Line, index: u32) -> Entry {
+    let after_weights = u64::from(!line.has_weight()) << 63;
+    Entry::new(after_weights | line.start.min(i64::MAX as u64), index)
+}
+
+/// Whether virtual time has to be set back.
+#[inline(always)]
+pub(super) fn is_far(virtual_time: u64) -> bool {
+    virtual_time > VIRTUAL_MAX
+}

@@ -1,0 +1,134 @@
+//! Inverse rates as a line keeps them: ticks per unit of cost in 32 significant bits, so that a charge is one
+//! multiplication and one shift.
+
+/// Fraction bits of a tick: 2^-10 ns.
+pub(super) const FRACTION_BITS: u32 = 10;
+
+/// The last tag: what lies beyond it is found by [`Rate::exact`]. One below the key of a heap's blank places.
+pub(super) const FAR: u64 = u64::MAX - 1;
+
+/// Shifts from here on are to the left: rates below one unit in four seconds.
+const SLOW: u8 = 64;
+/// A shift, as a line packs it.
+pub(super) const SHIFT_BITS: u32 = 7;
+
+/// `mantissa * 2^-shift` ticks per unit of cost (`mantissa * 2^(shift - 64)` where `shift` is 64 or more), rounded
+/// down; no mantissa, no rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rate {
+    pub(super) mantissa: u32,
+    pub(super) shift: u8,
+}
+
+impl Rate {
+    /// No rate; it is never charged.
+    pub(super) const NONE: Rate = Rate { mantissa: 0, shift: 0 };
+
+    /// Of a rate in units per second, against tags in time; [`Rate::NONE`] for 0.
+    pub(super) fn per_second(rate: f64) -> Rate {
+        if rate == 0.0 {
+            return Rate::NONE;
+        }
+        let (significand, exponent) =
+            split(1e9 * f64::from(1 << FRACTION_BITS) / rate.max(f64::MIN_POSITIVE));
+        Rate::scaled(significand, exponent)
+    }
+
+    /// Of a weight against virtual time with `2^exponent` ticks per unit of cost at weight 1; [`Rate::NONE`] for 0.
+    pub(super) fn of_weight(weight: f64, exponent: i32) -> Rate {
+        let (significand, binary_exponent) = split(weight);
+        if weight == 0.0 {
+            Rate::NONE
+        } else {
+            Rate::scaled(1.0 / significand, exponent - binary_exponent)
+        }
+    }
+
+    /// `significand * 2^exponent` ticks, the significand from 1/2 to 2. Out of range means as near as there is.
+    fn scaled(significand: f64, exponent: i32) -> Rate {
+        let (significand, exponent) = if significand < 1.0 {
+            (significand * 2.0, exponent - 1)
+        } else {
+            (significand, exponent)
+        };
+        let mantissa = (significand * f64::from(1u32 << 31)) as u64;
+        let (mantissa, exponent) = (mantissa.min(u64::from(u32::MAX)) as u32, exponent - 31);
+        match exponent {
+            ..=-64 => Rate { mantissa: 1 << 31, shift: SLOW - 1 },
+            -63..=0 => Rate { mantissa, shift: exponent.unsigned_abs() as u8 },
+            1..=63 => Rate { mantissa, shift: SLOW + exponent as u8 },
+            _ => Rate { mantissa: u32::MAX, shift: SLOW + 63 },
+        }
+    }
+
+    /// Ticks of `cost` units, at most [`FAR`].
+    #[inline(always)]
+    pub(super) fn ticks(self, cost: u32) -> u64 {
+        let product = u64::from(self.mantissa) * u64::from(cost);
+        if self.shift < SLOW { product >> self.shift } else { self.slow(cost) }
+    }
+
+    #[cold]
+    fn slow(self, cost: u32) -> u64 {
+        u64::try_from(self.exact(cost)).unwrap_or(FAR).min(FAR)
+    }
+
+    /// A tag for a head whose charge is longer than the past before it: a base, and a part of the cost, that give the tag.
+    pub(super) fn fit(self, tag: u128) -> (u64, u32) {
+        let unit = self.exact(1 << 20).max(1);
+        let cost = u32::try_from((tag << 20) / unit).unwrap_or(u32::MAX);
+        let base = tag.saturating_sub(self.exact(cost));
+        (u64::try_from(base).unwrap_or(FAR), cost)
+    }
+
+    /// The same without a bound.
+    pub(super) fn exact(self, cost: u32) -> u128 {
+        let product = u128::from(self.mantissa) * u128::from(cost);
+        if self.shift < SLOW { product >> self.shift } else { product << (self.shift - SLOW) }
+    }
+}
+
+/// A finite positive number as a significand from 1 to 2 and a power of two.
+fn split(value: f64) -> (f64, i32) {
+    let lift = if value < f64::MIN_POSITIVE { 64 } else { 0 };
+    let bits = (value * f64::from(2u32).powi(lift)).to_bits();
+    let significand = f64::from_bits((bits & ((1 << 52) - 1)) | (1023 << 52));
+    (significand, (bits >> 52) as i32 - 1023 - lift)
+}
+
+/// The power of two at or below a positive finite number.
+pub(super) fn floor_log2(value: f64) -> i32 {
+    split(value).1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against exact arithmetic, for rates that are whole numbers of thousandths: 31 bits, and less than a tick.
+    #[test]
+    fn charges_are_right_over_the_whole_range() {
+        for thousandths in [1u128, 3, 250, 1_000, 7_000, 2_687_500, 10_000_000_000_000] {
+            let rate = Rate::per_second(thousandths as f64 / 1e3);
+            for cost in [1u32, 2, 3, 58_525, u32::MAX] {
+                let exact = u128::from(cost) * 1_000_000_000_000 * 1024 / thousandths;
+                let got = rate.exact(cost);
+                assert!(
+                    got <= exact + 1 && exact - got.min(exact) <= exact / (1 << 30) + 1,
+                    "{thousandths} {cost}"
+                );
+                assert_eq!(u128::from(rate.ticks(cost)), got.min(u128::from(FAR)));
+            }
+        }
+    }
+
+    #[test]
+    fn extremes_saturate() {
+        assert_eq!(Rate::per_second(1e300).ticks(1), 0);
+        assert_eq!(Rate::per_second(1e-300).ticks(1), FAR);
+        assert_eq!(Rate::per_second(0.0), Rate::NONE);
+        assert_eq!(Rate::of_weight(0.0, 20), Rate::NONE);
+        assert_eq!(Rate::of_weight(0.25, 20).ticks(3), 12 << 20);
+        assert_eq!(floor_log2(5e-324), -1074);
+    }
+}

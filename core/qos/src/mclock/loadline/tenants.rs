@@ -1,0 +1,341 @@
+//! Tenants: a class that is divided shares what it is given among them as classes share a server, by one more [`Level`].
+//!
+//! To the level of classes, a divided class is a party like any other, whose head costs what the tenant that is
+//! expected next asks for. Which tenant goes is decided when the class does, and the class is charged what went. While all
+//! tenants of a class are at their limits it sleeps.
+
+use super::choose::Choice;
+use super::flow::{Inside, NONE};
+use super::level::Level;
+use super::{Flow, Loadline};
+use crate::mclock::requests::{Charge, Fifo};
+use crate::{
+    ClassId, ClientKey, FlowId, Params, Refusal, Request, Take, Taken, TenantError, TenantKey,
+};
+use loadline_base::Time;
+use std::collections::BTreeMap;
+
+/// Of clients that belong to no tenant, in a class that is divided: weight 1, no more.
+const REST: u32 = 0;
+
+/// The tenants of one class.
+#[derive(Clone, Debug)]
+pub(super) struct Tenants {
+    pub(super) level: Level,
+    by_key: BTreeMap<TenantKey, u32>,
+    /// The flows of each tenant.
+    flows: BTreeMap<(u32, ClientKey), u32>,
+    /// Reserved by all of them together, in cost units per second.
+    reserved: f64,
+}
+
+impl Tenants {
+    /// The flows of all tenants, or of one.
+    pub(super) fn flows(&self, tenant: Option<u32>) -> Vec<u32> {
+        let of = |key: &(u32, ClientKey)| tenant.is_none_or(|tenant| tenant == key.0);
+        self.flows.iter().filter(|(key, _)| of(key)).map(|(_, flow)| *flow).collect()
+    }
+
+    pub(super) fn forget(&mut self, tenant: u32, client: ClientKey) {
+        self.flows.remove(&(tenant, client));
+    }
+
+    /// What the tenant that is expected next asks for; `None` if nothing waits.
+    pub(super) fn expected(&self) -> Option<Charge> {
+        self.level.expected()
+    }
+}
+
+impl<T> Loadline<T> {
+    /// Adds a tenant to a class, or changes one.
+    pub(in crate::mclock) fn set_tenant(
+        &mut self,
+        now: Time,
+        class: ClassId,
+        key: TenantKey,
+        params: Params,
+    ) -> Result<(), TenantError> {
+        let of_class = self.params(class).ok_or(TenantError::StrictClass)?;
+        let known = self.tenant_params(class, key).map_or(0.0, |params| params.reservation());
+        let reserved = self.divided(class).map_or(0.0, |tenants| tenants.reserved) - known;
+        let wanted = reserved.max(0.0) + params.reservation();
+        if wanted > of_class.reservation() * (1.0 + 1e-9) {
+            let left = (of_class.reservation() - reserved).max(0.0);
+            return Err(TenantError::ReservationsExceedClass {
+                wanted: params.reservation(),
+                left,
+            });
+        }
+        let at = match Inside::decode(self.classes.inside(class.get())) {
+            Inside::Tenants(at) => at as usize,
+            _ => self.divide(now, class.get()),
+        };
+        let tenants = &mut self.tenants[at];
+        tenants.reserved = wanted;
+        match tenants.by_key.get(&key) {
+            Some(tenant) => {
+                let tenant = *tenant;
+                let head = self.requests.head_charge(tenants.level.line(tenant).fifo);
+                tenants.level.set_terms(tenant, params);
+                let tick = tenants.level.tick(now);
+                tenants.level.changed(tick, tenant, head);
+            }
+            None => {
+                let tenant = tenants.level.add(Some(params), Inside::NOBODY);
+                tenants.by_key.insert(key, tenant);
+            }
+        }
+        self.refresh_divided(now, class.get());
+        Ok(())
+    }
+
+    /// Takes a tenant out with all that waits of it.
+    pub(in crate::mclock) fn close_tenant(
+        &mut self,
+        now: Time,
+        class: ClassId,
+        key: TenantKey,
+        removed: &mut Vec<T>,
+    ) {
+        let Some(at) = self.divided_at(class) else { return };
+        let Some(tenant) = self.tenants[at].by_key.get(&key).copied() else { return };
+        for flow in self.tenants[at].flows(Some(tenant)) {
+            self.close(now, flow, removed);
+        }
+        let tenants = &mut self.tenants[at];
+        let params = tenants.level.params(tenant).expect("a tenant is not strict");
+        tenants.reserved = (tenants.reserved - params.reservation()).max(0.0);
+        tenants.by_key.remove(&key);
+        tenants.level.remove(tenant);
+    }
+
+    /// What a tenant is worth, if there is one of this key.
+    pub(in crate::mclock) fn tenant_params(
+        &self,
+        class: ClassId,
+        key: TenantKey,
+    ) -> Option<Params> {
+        let tenants = self.divided(class)?;
+        tenants.level.params(*tenants.by_key.get(&key)?)
+    }
+
+    /// The handle of a client of a tenant.
+    pub(in crate::mclock) fn tenant_flow(
+        &mut self,
+        class: ClassId,
+        key: TenantKey,
+        client: ClientKey,
+    ) -> Option<FlowId> {
+        let tenant = *self.divided(class)?.by_key.get(&key)?;
+        Some(self.flow_in(class, tenant, client))
+    }
+
+    /// The handle of a client that belongs to no tenant of a divided class.
+    pub(super) fn rest_flow(&mut self, class: ClassId, client: ClientKey) -> FlowId {
+        self.flow_in(class, REST, client)
+    }
+
+    fn flow_in(&mut self, class: ClassId, tenant: u32, client: ClientKey) -> FlowId {
+        let at = self.tenants_of(class.get());
+        let flow = match self.tenants[at].flows.get(&(tenant, client)) {
+            Some(flow) => *flow,
+            None => {
+                let flow = self.open_flow(class.get(), tenant, client);
+                self.tenants[at].flows.insert((tenant, client), flow);
+                flow
+            }
+        };
+        self.handle(flow)
+    }
+
+    fn divided_at(&self, class: ClassId) -> Option<usize> {
+        match Inside::decode(self.classes.inside(class.get())) {
+            Inside::Tenants(at) => Some(at as usize),
+            _ => None,
+        }
+    }
+
+    fn divided(&self, class: ClassId) -> Option<&Tenants> {
+        self.divided_at(class).map(|at| &self.tenants[at])
+    }
+
+    /// Divides a class: whoever is in it belongs to no tenant.
+    fn divide(&mut self, now: Time, class: u32) -> usize {
+        let mut level = Level::new();
+        let rest = Params::new(0.0, 1.0, 0.0).expect("a weight is enough");
+        let inside = self.classes.inside(class);
+        assert_eq!(level.add(Some(rest), inside), REST);
+        let members = match Inside::decode(inside) {
+            Inside::One(flow) => vec![flow],
+            Inside::Turns(turns) => self.turns[turns as usize].flows().collect(),
+            _ => Vec::new(),
+        };
+        let mut flows = BTreeMap::new();
+        for index in members {
+            let flow = &mut self.flows[index as usize];
+            flow.tenant = REST;
+            let (client, listed) = (flow.client(), flow.member != NONE);
+            flows.insert((REST, client), index);
+            if listed {
+                self.directory.remove(ClassId::new(class), client);
+            }
+        }
+        let line = self.classes.line_mut(class);
+        let fifo = std::mem::replace(&mut line.fifo, Fifo::EMPTY);
+        level.line_mut(REST).fifo = fifo;
+        if let Some(head) = self.requests.head_charge(fifo) {
+            let tick = level.tick(now);
+            level.wakes(tick, REST, head);
+        }
+        let tenants = Tenants { level, by_key: BTreeMap::new(), flows, reserved: 0.0 };
+        let at = match self.tenants_free.pop() {
+            Some(at) => {
+                self.tenants[at as usize] = tenants;
+                at
+            }
+            None => {
+                self.tenants.push(tenants);
+                (self.tenants.len() - 1) as u32
+            }
+        };
+        self.classes.set_inside(class, Inside::Tenants(at).encode());
+        at as usize
+    }
+
+    /// Charges an arrival to its class and its tenant if they reject, or says when it would be within the limit.
+    #[inline(never)]
+    pub(super) fn admit(
+        &mut self,
+        now: Time,
+        flow: Flow,
+        request: &Request<T>,
+    ) -> Result<(), Refusal> {
+        let cost = Charge::new(request.cost, request.distributed).cost;
+        if flow.tenant != NONE {
+            let level = self.level_mut(flow.class, flow.tenant);
+            if level.line(flow.tenant).rejects() {
+                let tick = level.tick(now);
+                let admitted = level.admit(tick, flow.tenant, cost);
+                admitted.map_err(|tag| Refusal::OverLimit(level.time_of(now, tag)))?;
+            }
+        }
+        if self.classes.line(flow.class).rejects() {
+            let tick = self.classes.tick(now);
+            let admitted = self.classes.admit(tick, flow.class, cost);
+            admitted.map_err(|tag| Refusal::OverLimit(self.classes.time_of(now, tag)))?;
+        }
+        Ok(())
+    }
+
+    /// A tenant has a head: its class does, too.
+    pub(super) fn class_wakes(&mut self, now: Time, class: u32, head: Charge) {
+        if !self.classes.line(class).is_busy() {
+            let tick = self.classes.tick(now);
+            self.classes.wakes(tick, class, head);
+        }
+    }
+
+    /// After a change inside a divided class: it is busy if one of its tenants is.
+    pub(super) fn refresh_divided(&mut self, now: Time, class: u32) {
+        let at = self.tenants_of(class);
+        match self.tenants[at].expected() {
+            Some(head) => self.class_wakes(now, class, head),
+            None => self.classes.line_mut(class).set_head(None),
+        }
+    }
+
+    /// Divided classes one of whose tenants may be within its limit again.
+    #[cold]
+    pub(super) fn wake_sleepers(&mut self, now: Time) {
+        while let Some((time, class)) = self.asleep.first().copied()
+            && time <= now
+        {
+            self.asleep.pop_first();
+            if matches!(Inside::decode(self.classes.inside(class)), Inside::Tenants(_)) {
+                self.refresh_divided(now, class);
+            }
+        }
+    }
+
+    /// The choice, if it is one among classes that may run: a divided class whose tenants are all at their limits goes
+    /// to sleep instead.
+    #[inline(never)]
+    pub(super) fn confirm(&mut self, now: Time, choice: Choice) -> Option<Choice> {
+        let class = match choice {
+            Choice::Reservation(class, _) | Choice::Weight(class) | Choice::Spare(class) => class,
+            Choice::NotBefore(time) => {
+                return Some(match self.asleep.first() {
+                    Some((first, _)) => Choice::NotBefore(time.min(*first)),
+                    None => choice,
+                });
+            }
+            Choice::Nothing => {
+                return Some(match self.asleep.first() {
+                    Some((first, _)) => Choice::NotBefore(*first),
+                    None => choice,
+                });
+            }
+        };
+        let Inside::Tenants(at) = Inside::decode(self.classes.inside(class)) else {
+            return Some(choice);
+        };
+        let level = &mut self.tenants[at as usize].level;
+        let tick = level.tick(now);
+        match level.choose(now, tick) {
+            Choice::NotBefore(time) => {
+                self.asleep.insert((time, class));
+                self.classes.line_mut(class).set_head(None);
+                None
+            }
+            Choice::Nothing => {
+                self.classes.line_mut(class).set_head(None);
+                None
+            }
+            _ => Some(choice),
+        }
+    }
+
+    /// Takes the next request of a divided class that was confirmed.
+    #[inline(never)]
+    pub(super) fn take_from_tenants(&mut self, now: Time, choice: Choice, class: u32) -> Take<T> {
+        let at = self.tenants_of(class);
+        let Loadline { tenants, requests, turns, flows, classes, .. } = self;
+        let level = &mut tenants[at].level;
+        let tick = level.tick(now);
+        let inner = level.choose(now, tick);
+        let (Choice::Reservation(tenant, _) | Choice::Weight(tenant) | Choice::Spare(tenant)) =
+            inner
+        else {
+            unreachable!("the class was confirmed")
+        };
+        let inside = level.inside(tenant);
+        let line = level.line_mut(tenant);
+        let charge = Charge { cost: line.cost, reserved: line.reserved_cost };
+        let left = requests.pop_front(&mut line.fifo).expect("a chosen tenant has a head");
+        if let Inside::Turns(of_tenant) = Inside::decode(inside) {
+            turns[of_tenant as usize].pass(charge.cost, &mut line.fifo);
+        }
+        let next = requests.head_charge(line.fifo);
+        level.served(tick, inner, next);
+        let expected = level.expected();
+        classes.line_mut(class).set_head(Some(charge));
+        let choice = match choice {
+            Choice::Reservation(class, _) => {
+                Choice::Reservation(class, classes.line(class).reservation_tag())
+            }
+            choice => choice,
+        };
+        let tick = classes.tick(now);
+        let phase = classes.served(tick, choice, expected);
+        let flow = flows[left.flow as usize];
+        Take::Ready(Taken {
+            flow: FlowId::of_generation(left.flow, flow.generation),
+            class: ClassId::new(class),
+            arrival: left.arrival,
+            cost: left.cost,
+            priority: left.priority,
+            phase,
+            payload: left.payload,
+        })
+    }
+}
