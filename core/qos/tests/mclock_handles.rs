@@ -101,7 +101,7 @@ fn work_conserving_holds_without_weight() {
     for flow in flows {
         (0..1_000).for_each(|_| scheduler.enqueue(START, Request::new(flow, 1, 0)).unwrap());
     }
-    let mut served = [0; 2];
+    let mut served = [0u32; 2];
     for turn in 0..1_000 {
         let Take::Ready(taken) = scheduler.take(START) else { panic!("the server is idle") };
         let expected = if turn < 2 { Phase::Reservation } else { Phase::Spare };

@@ -1,0 +1,156 @@
+//! Tenants: a class that is divided shares what it is given by the same rule as the server does among classes.
+
+use loadline_base::{Span, Time};
+use loadline_qos::{
+    ClassId, ClientKey, FlowId, Lane, LoadlineConfig, MClock, Params, PublishedConfig, Refusal,
+    Request, Scheduler, Take, TenantError, TenantKey,
+};
+
+const START: Time = Time::from_secs(1_000);
+const CLASS: ClassId = ClassId::new(0);
+
+fn params(r: f64, w: f64, l: f64) -> Params {
+    Params::new(r, w, l).unwrap()
+}
+
+fn scheduler(lanes: &[Params]) -> MClock<u64> {
+    let lanes: Vec<Lane> = lanes.iter().map(|params| Lane::Shared(*params)).collect();
+    MClock::loadline(LoadlineConfig::default(), &lanes)
+}
+
+fn tenant(scheduler: &mut MClock<u64>, key: u64, params: Params) -> FlowId {
+    scheduler.set_tenant(START, CLASS, TenantKey(key), params).unwrap();
+    scheduler.tenant_flow(CLASS, TenantKey(key), ClientKey(0)).unwrap()
+}
+
+fn add(scheduler: &mut MClock<u64>, now: Time, flow: FlowId, count: usize) {
+    (0..count).for_each(|_| scheduler.enqueue(now, Request::new(flow, 1, 0)).unwrap());
+}
+
+/// Services of each flow in `seconds` on a server of this many a second, each flow always with requests waiting.
+fn serve(scheduler: &mut MClock<u64>, flows: &[FlowId], capacity: u64, seconds: u64) -> Vec<u64> {
+    flows.iter().for_each(|flow| add(scheduler, START, *flow, 4));
+    let (mut now, mut served) = (START, vec![0; flows.len()]);
+    while now < START + Span::from_secs(seconds) {
+        match scheduler.take(now) {
+            Take::Ready(taken) => {
+                let at = flows.iter().position(|flow| *flow == taken.flow).unwrap();
+                served[at] += 1;
+                add(scheduler, now, taken.flow, 1);
+                now += Span::from_nanos(1_000_000_000 / capacity);
+            }
+            Take::NotBefore(time) => {
+                assert!(time > now);
+                now = time;
+            }
+            Take::Empty => unreachable!("all have work"),
+        }
+    }
+    served
+}
+
+/// Each within 1 % and the requests with which everybody starts.
+fn check(served: &[u64], expected: &[u64]) {
+    let near = |(got, want): (&u64, &u64)| got.abs_diff(*want) <= want / 100 + 8;
+    assert!(served.iter().zip(expected).all(near), "observed {served:?}, expected {expected:?}");
+}
+
+#[test]
+fn a_class_is_divided_by_floor_weight_and_cap() {
+    // The class gets 1,500 of 2,000 by weight, its tenants 900, 300, 200 and 100 of it.
+    let mut scheduler = scheduler(&[params(1_000.0, 3.0, 0.0), params(0.0, 1.0, 0.0)]);
+    let flows = [
+        tenant(&mut scheduler, 1, params(900.0, 1.0, 0.0)),
+        tenant(&mut scheduler, 2, params(0.0, 3.0, 0.0)),
+        tenant(&mut scheduler, 3, params(0.0, 9.0, 200.0)),
+        tenant(&mut scheduler, 4, params(50.0, 1.0, 0.0)),
+        scheduler.flow(START, ClassId::new(1), ClientKey(0)),
+    ];
+    let served = serve(&mut scheduler, &flows, 2_000, 10);
+    check(&served, &[9_000, 3_000, 2_000, 1_000, 5_000]);
+}
+
+#[test]
+fn clients_of_a_tenant_are_fair_and_the_rest_is_a_tenant() {
+    let mut scheduler = scheduler(&[params(0.0, 1.0, 0.0)]);
+    // Clients that were there before the class was divided belong to no tenant.
+    let rest = [0, 1].map(|key| scheduler.flow(START, CLASS, ClientKey(key)));
+    add(&mut scheduler, START, rest[1], 1);
+    let first = tenant(&mut scheduler, 7, params(0.0, 2.0, 0.0));
+    let second = scheduler.tenant_flow(CLASS, TenantKey(7), ClientKey(1)).unwrap();
+    let late = scheduler.flow(START, CLASS, ClientKey(2));
+    assert_eq!(scheduler.flow(START, CLASS, ClientKey(1)), rest[1]);
+    assert_eq!(scheduler.tenant_flow(CLASS, TenantKey(8), ClientKey(0)), None);
+    let flows = [first, second, rest[0], rest[1], late];
+    let served = serve(&mut scheduler, &flows, 900, 10);
+    check(&served, &[3_000, 3_000, 1_000, 1_000, 1_000]);
+}
+
+/// All tenants at their limits: the class waits, others do not, and it is back on time.
+#[test]
+fn a_class_whose_tenants_are_at_their_limits_sleeps() {
+    let mut scheduler = scheduler(&[params(500.0, 1.0, 0.0), params(0.0, 1.0, 0.0)]);
+    let flows = [
+        tenant(&mut scheduler, 1, params(0.0, 1.0, 100.0)),
+        tenant(&mut scheduler, 2, params(0.0, 1.0, 50.0)),
+        scheduler.flow(START, ClassId::new(1), ClientKey(0)),
+    ];
+    let served = serve(&mut scheduler.clone(), &flows[..2], 1_000, 10);
+    check(&served, &[1_000, 500]);
+    let served = serve(&mut scheduler, &flows, 1_000, 10);
+    check(&served, &[1_000, 500, 8_500]);
+}
+
+#[test]
+fn a_burst_is_used_after_less_than_the_limit() {
+    let mut scheduler = scheduler(&[params(0.0, 1.0, 0.0)]);
+    let bursting = params(0.0, 1.0, 100.0).with_burst(Span::from_secs(2));
+    let flow = tenant(&mut scheduler, 1, bursting);
+    assert_eq!(scheduler.tenant_params(CLASS, TenantKey(1)), Some(bursting));
+    add(&mut scheduler, START, flow, 1_000);
+    let at_once = std::iter::repeat_with(|| scheduler.take(START))
+        .take_while(|take| matches!(take, Take::Ready(_)))
+        .count();
+    assert_eq!(at_once, 200, "two seconds of the limit");
+    assert_eq!(scheduler.take(START), Take::NotBefore(START + Span::from_millis(10)));
+}
+
+#[test]
+fn reservations_beyond_the_class_are_refused() {
+    let mut scheduler = scheduler(&[params(1_000.0, 1.0, 0.0)]);
+    let mut set = |key, r| scheduler.set_tenant(START, CLASS, TenantKey(key), params(r, 1.0, 0.0));
+    assert_eq!(set(1, 600.0), Ok(()));
+    let error = TenantError::ReservationsExceedClass { wanted: 500.0, left: 400.0 };
+    assert_eq!(set(2, 500.0), Err(error));
+    assert_eq!(set(2, 400.0), Ok(()));
+    assert_eq!(set(1, 500.0), Ok(()), "its own reservation is replaced, not added to");
+    assert_eq!(set(2, 500.0), Ok(()));
+    let mut strict: MClock<u64> = MClock::loadline(LoadlineConfig::default(), &[Lane::Strict]);
+    let refused = strict.set_tenant(START, CLASS, TenantKey(1), params(0.0, 1.0, 0.0));
+    assert_eq!(refused, Err(TenantError::StrictClass));
+    let lanes = [Lane::Shared(params(0.0, 1.0, 0.0))];
+    let mut published: MClock<u64> = MClock::as_published(PublishedConfig::default(), &lanes);
+    let refused = published.set_tenant(START, CLASS, TenantKey(1), params(0.0, 1.0, 0.0));
+    assert_eq!(refused, Err(TenantError::NotInThisMode));
+}
+
+#[test]
+fn a_tenant_leaves_with_its_requests_and_its_reservation() {
+    let mut scheduler = scheduler(&[params(100.0, 1.0, 0.0)]);
+    let stays = tenant(&mut scheduler, 1, params(0.0, 1.0, 0.0));
+    add(&mut scheduler, START, stays, 1);
+    for _ in 0..1_000 {
+        let goes = tenant(&mut scheduler, 2, params(100.0, 1.0, 0.0));
+        add(&mut scheduler, START, goes, 3);
+        assert!(matches!(scheduler.take(START), Take::Ready(_)));
+        let mut removed = Vec::new();
+        scheduler.close_tenant(START, CLASS, TenantKey(2), &mut removed);
+        scheduler.close_flow(START, stays, &mut Vec::new());
+        assert!((2..=3).contains(&removed.len()));
+        let refused = scheduler.enqueue(START, Request::new(goes, 1, 0)).unwrap_err();
+        assert_eq!(refused.refusal, Refusal::UnknownFlow);
+        assert_eq!(scheduler.len(), 0);
+    }
+    assert_eq!(scheduler.occupancy().records, 0);
+    assert_eq!(scheduler.take(START), Take::Empty);
+}
