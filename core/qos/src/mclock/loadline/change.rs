@@ -1,6 +1,7 @@
 //! Changes while requests wait, in Loadline's mode: parameters, removal, clients and classes that leave.
 
 use super::flow::{Inside, NONE};
+use super::tenants::LEAST;
 use super::{Flow, Loadline};
 use crate::mclock::requests::Fifo;
 use crate::{ClassId, Params};
@@ -124,6 +125,7 @@ impl<T> Loadline<T> {
         };
         flows.into_iter().for_each(|flow| self.close(now, flow, removed));
         if let Inside::Tenants(at) = Inside::decode(self.classes.inside(class.get())) {
+            self.sleep(class.get(), None);
             self.tenants_free.push(at);
             self.classes.set_inside(class.get(), Inside::NOBODY);
         }
@@ -140,7 +142,7 @@ impl<T> Loadline<T> {
         {
             let tick = self.classes.tick(now);
             let line = self.classes.line(class);
-            let head = line.is_busy().then(|| line.head());
+            let head = line.is_busy().then_some(LEAST);
             return self.classes.changed(tick, class, head);
         }
         let party = self.party(class, tenant);

@@ -226,16 +226,12 @@ impl Level {
         line.start.max(self.virtual_time.saturating_sub(line.slack_of_weight()))
     }
 
-    /// What the party that is expected next asks for; `None` if nothing waits. It is a guess: who it is depends on when the
-    /// level is asked.
-    pub(super) fn expected(&self) -> Option<Charge> {
+    /// Whether something waits of any party.
+    pub(super) fn is_busy(&self) -> bool {
         let busy = |entry: &Entry| self.line(entry.index()).is_busy();
         let first = [self.reserved.peek(), self.weighted.peek(), self.limited.peek()];
-        let found = first.into_iter().flatten().find(busy).or_else(|| {
-            let all = self.reserved.iter().chain(self.weighted.iter());
-            all.chain(self.limited.iter()).chain(self.spare.iter()).find(busy)
-        });
-        found.map(|entry| self.line(entry.index()).head())
+        let all = || self.reserved.iter().chain(self.weighted.iter()).chain(self.limited.iter());
+        first.iter().flatten().any(busy) || all().any(|entry| busy(&entry))
     }
 
     /// A party in which nothing waited has a head.

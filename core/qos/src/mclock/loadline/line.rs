@@ -167,11 +167,6 @@ impl Line {
         self.cost != 0
     }
 
-    /// What the head is charged.
-    pub(super) fn head(&self) -> Charge {
-        Charge { cost: self.cost, reserved: self.reserved_cost }
-    }
-
     /// What waits at the head from now on; `None` if nothing does.
     #[inline(always)]
     pub(super) fn set_head(&mut self, head: Option<Charge>) {
@@ -234,6 +229,18 @@ impl Line {
     /// See [`Line::reservation_tag_exact`].
     pub(super) fn limit_tag_exact(&self) -> u128 {
         u128::from(self.limit_base) + self.limit().exact(self.cost)
+    }
+
+    /// From when on the head may go, if nobody else wants to; `lag` is how far reservation time is behind.
+    pub(super) fn ready_at(&self, lag: u64) -> u128 {
+        let due = self.reservation_tag_exact() + u128::from(lag);
+        let within = if self.holds_at_limit() { self.limit_tag_exact() } else { 0 };
+        match (self.has_reservation(), self.has_weight()) {
+            _ if self.conserves() => 0,
+            (true, true) => due.min(within),
+            (true, false) => due,
+            _ => within,
+        }
     }
 
     /// The clock is set back by `ticks`, and reservation time comes to it again after it was `lag` behind. A tag keeps its

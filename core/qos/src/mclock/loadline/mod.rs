@@ -241,7 +241,7 @@ impl<T> Loadline<T> {
             let tick = level.tick(now);
             level.wakes(tick, party, charge);
             if tenant != NONE {
-                self.class_wakes(now, class, charge);
+                self.class_wakes(now, class);
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Tenants: a class that is divided shares what it is given among them as classes share a server, by one more [`Level`].
 //!
-//! To the level of classes, a divided class is a party like any other, whose head costs what the tenant that is
-//! expected next asks for. Which tenant goes is decided when the class does, and the class is charged what went. While all
-//! tenants of a class are at their limits it sleeps.
+//! To the level of classes, a divided class is a party like any other, but what its head costs is not known before: which
+//! tenant goes is decided when the class does. So it may go when a request of the least cost might, and is charged what went.
+//! While all tenants of a class are at their limits it sleeps.
 
 use super::choose::Choice;
 use super::flow::{Inside, NONE};
@@ -27,6 +27,10 @@ pub(super) struct Tenants {
     flows: BTreeMap<(u32, ClientKey), u32>,
     /// Reserved by all of them together, in cost units per second.
     reserved: f64,
+    /// The class that is divided.
+    class: u32,
+    /// Until when it sleeps, if it does.
+    asleep_until: Option<Time>,
 }
 
 impl Tenants {
@@ -39,12 +43,10 @@ impl Tenants {
     pub(super) fn forget(&mut self, tenant: u32, client: ClientKey) {
         self.flows.remove(&(tenant, client));
     }
-
-    /// What the tenant that is expected next asks for; `None` if nothing waits.
-    pub(super) fn expected(&self) -> Option<Charge> {
-        self.level.expected()
-    }
 }
+
+/// The head of a divided class, as far as it is known before.
+pub(super) const LEAST: Charge = Charge { cost: 1, reserved: 1 };
 
 impl<T> Loadline<T> {
     /// Adds a tenant to a class, or changes one.
@@ -187,7 +189,14 @@ impl<T> Loadline<T> {
             let tick = level.tick(now);
             level.wakes(tick, REST, head);
         }
-        let tenants = Tenants { level, by_key: BTreeMap::new(), flows, reserved: 0.0 };
+        let tenants = Tenants {
+            level,
+            by_key: BTreeMap::new(),
+            flows,
+            reserved: 0.0,
+            class,
+            asleep_until: None,
+        };
         let at = match self.tenants_free.pop() {
             Some(at) => {
                 self.tenants[at as usize] = tenants;
@@ -227,20 +236,34 @@ impl<T> Loadline<T> {
         Ok(())
     }
 
+    /// The class sleeps until then, or no longer.
+    pub(super) fn sleep(&mut self, class: u32, until: Option<Time>) {
+        let at = self.tenants_of(class);
+        if let Some(before) = std::mem::replace(&mut self.tenants[at].asleep_until, until) {
+            self.asleep.remove(&(before, class));
+        }
+        if let Some(until) = until {
+            self.asleep.insert((until, class));
+        }
+    }
+
     /// A tenant has a head: its class does, too.
-    pub(super) fn class_wakes(&mut self, now: Time, class: u32, head: Charge) {
+    pub(super) fn class_wakes(&mut self, now: Time, class: u32) {
         if !self.classes.line(class).is_busy() {
+            self.sleep(class, None);
             let tick = self.classes.tick(now);
-            self.classes.wakes(tick, class, head);
+            self.classes.wakes(tick, class, LEAST);
         }
     }
 
     /// After a change inside a divided class: it is busy if one of its tenants is.
     pub(super) fn refresh_divided(&mut self, now: Time, class: u32) {
         let at = self.tenants_of(class);
-        match self.tenants[at].expected() {
-            Some(head) => self.class_wakes(now, class, head),
-            None => self.classes.line_mut(class).set_head(None),
+        if self.tenants[at].level.is_busy() {
+            self.class_wakes(now, class);
+        } else {
+            self.sleep(class, None);
+            self.classes.line_mut(class).set_head(None);
         }
     }
 
@@ -250,10 +273,8 @@ impl<T> Loadline<T> {
         while let Some((time, class)) = self.asleep.first().copied()
             && time <= now
         {
-            self.asleep.pop_first();
-            if matches!(Inside::decode(self.classes.inside(class)), Inside::Tenants(_)) {
-                self.refresh_divided(now, class);
-            }
+            self.sleep(class, None);
+            self.refresh_divided(now, class);
         }
     }
 
@@ -261,38 +282,52 @@ impl<T> Loadline<T> {
     /// to sleep instead.
     #[inline(never)]
     pub(super) fn confirm(&mut self, now: Time, choice: Choice) -> Option<Choice> {
-        let class = match choice {
-            Choice::Reservation(class, _) | Choice::Weight(class) | Choice::Spare(class) => class,
-            Choice::NotBefore(time) => {
-                return Some(match self.asleep.first() {
-                    Some((first, _)) => Choice::NotBefore(time.min(*first)),
-                    None => choice,
-                });
-            }
-            Choice::Nothing => {
-                return Some(match self.asleep.first() {
-                    Some((first, _)) => Choice::NotBefore(*first),
-                    None => choice,
-                });
-            }
+        let (Choice::Reservation(class, _) | Choice::Weight(class) | Choice::Spare(class)) = choice
+        else {
+            return self.confirm_wait(now, choice);
         };
         let Inside::Tenants(at) = Inside::decode(self.classes.inside(class)) else {
             return Some(choice);
         };
-        let level = &mut self.tenants[at as usize].level;
+        if self.falls_asleep(now, at as usize) { None } else { Some(choice) }
+    }
+
+    /// The time at which something runs, when nothing may now: a divided class is not ready before one of its tenants is.
+    fn confirm_wait(&mut self, now: Time, choice: Choice) -> Option<Choice> {
+        let mut changed = false;
+        for at in 0..self.tenants.len() {
+            changed |= self.falls_asleep(now, at);
+        }
+        if changed {
+            return None;
+        }
+        let first = self.asleep.first().map(|(first, _)| *first);
+        Some(match (choice, first) {
+            (Choice::NotBefore(time), Some(first)) => Choice::NotBefore(time.min(first)),
+            (_, Some(first)) => Choice::NotBefore(first),
+            _ => choice,
+        })
+    }
+
+    /// Puts a divided class to sleep if none of its tenants may run now; whether it did.
+    fn falls_asleep(&mut self, now: Time, at: usize) -> bool {
+        let class = self.tenants[at].class;
+        if self.divided_at(ClassId::new(class)) != Some(at) || !self.classes.line(class).is_busy() {
+            return false;
+        }
+        let level = &mut self.tenants[at].level;
         let tick = level.tick(now);
         match level.choose(now, tick) {
             Choice::NotBefore(time) => {
-                self.asleep.insert((time, class));
-                self.classes.line_mut(class).set_head(None);
-                None
+                let own =
+                    self.classes.time_of(now, self.classes.line(class).ready_at(self.classes.lag));
+                self.sleep(class, Some(time.max(own)));
             }
-            Choice::Nothing => {
-                self.classes.line_mut(class).set_head(None);
-                None
-            }
-            _ => Some(choice),
+            Choice::Nothing => {}
+            _ => return false,
         }
+        self.classes.line_mut(class).set_head(None);
+        true
     }
 
     /// Takes the next request of a divided class that was confirmed.
@@ -315,9 +350,9 @@ impl<T> Loadline<T> {
         if let Inside::Turns(of_tenant) = Inside::decode(inside) {
             turns[of_tenant as usize].pass(charge.cost, &mut line.fifo);
         }
-        let next = requests.head_charge(line.fifo);
-        level.served(tick, inner, next);
-        let expected = level.expected();
+        let of_tenant = requests.head_charge(line.fifo);
+        level.served(tick, inner, of_tenant);
+        let next = level.is_busy().then_some(LEAST);
         classes.line_mut(class).set_head(Some(charge));
         let choice = match choice {
             Choice::Reservation(class, _) => {
@@ -326,7 +361,7 @@ impl<T> Loadline<T> {
             choice => choice,
         };
         let tick = classes.tick(now);
-        let phase = classes.served(tick, choice, expected);
+        let phase = classes.served(tick, choice, next);
         let flow = flows[left.flow as usize];
         Take::Ready(Taken {
             flow: FlowId::of_generation(left.flow, flow.generation),
