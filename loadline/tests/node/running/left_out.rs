@@ -6,6 +6,7 @@ use super::node::Node;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::process::Command;
 
 const SIZE: usize = 64 << 20;
 
@@ -52,8 +53,12 @@ fn overwrite(path: &Path, places: &[u64]) {
 #[test]
 fn a_node_starts_without_a_disk_that_cannot_be_used() {
     type Ruin = fn(&Path);
-    let ruins: [(Ruin, &str); 7] = [
+    let ruins: [(Ruin, &str); 8] = [
         (|path| fs::create_dir(path).unwrap(), "its disk cannot be used: this is a folder"),
+        (
+            |path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success()),
+            "its disk cannot be used: this is a pipe",
+        ),
         (|path| drop(fs::File::create(path)), "its disk cannot be used: it holds 0 B"),
         (
             |path| std::os::unix::fs::symlink(path, path).unwrap(),
@@ -92,7 +97,7 @@ fn a_node_starts_without_a_disk_that_cannot_be_used() {
     fs::copy(node.file("aside"), node.file("osd.1")).unwrap();
     fs::File::options().write(true).open(node.file("osd.1")).unwrap().set_len(end / 2).unwrap();
     node.start(&[]);
-    is_left_out(&node, "osd.1", "the device has");
+    is_left_out(&node, "osd.1", "the store was formatted on 67108864 bytes and the device has");
     node.stop();
     fs::copy(node.file("aside"), node.file("osd.1")).unwrap();
     node.start(&[]);
