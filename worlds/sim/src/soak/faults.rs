@@ -139,12 +139,11 @@ pub(super) struct Planned {
     pub(super) fault: Fault,
 }
 
-/// Where a write may be lost or go astray.
+/// What is written and is no page.
 const NOT_A_PAGE: [Place; 3] = [Place::Superblock, Place::Log, Place::Images];
 
 impl Fault {
-    /// Any of them. Written pages are never lost and never go astray: an old tree page in the place of a new one is whole,
-    /// and only a store whose pages hold their children's checksums could tell.
+    /// Any of those that were thought of first.
     pub(super) fn draw(rng: &mut Rng) -> Fault {
         let place = *rng.pick(&[
             Place::Superblock,
@@ -167,9 +166,12 @@ impl Fault {
 
     /// Any of those that were thought of later.
     pub(super) fn draw_later(rng: &mut Rng) -> Fault {
-        match rng.below(4) {
-            0 | 1 => Fault::WriteLost(*rng.pick(&NOT_A_PAGE)),
-            2 => Fault::Slow(rng.between(1, 20)),
+        let page = *rng.pick(&[Place::FreeMap, Place::Pages, Place::Pages]);
+        match rng.below(6) {
+            0 => Fault::WriteLost(*rng.pick(&NOT_A_PAGE)),
+            1 | 2 => Fault::WriteLost(page),
+            3 => Fault::WriteAstray(page),
+            4 => Fault::Slow(rng.between(1, 20)),
             _ => Fault::Hang,
         }
     }
@@ -195,7 +197,7 @@ impl Fault {
         matches!(
             self,
             Fault::WriteAstray(_)
-                | Fault::WriteLost(Place::Log)
+                | Fault::WriteLost(Place::Log | Place::Pages)
                 | Fault::Rot(Place::Log | Place::Pages)
         )
     }

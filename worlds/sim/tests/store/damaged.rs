@@ -7,56 +7,40 @@ use loadline_sim::rot::{Case, Kind, OwnStore, Region, Sound, Verdict};
 use loadline_store::paged::{Ask, Edit, LogMode, Op, Options, Protection};
 use std::collections::BTreeMap;
 
-/// Flipped bits of each store.
-const FLIPS: u64 = 60;
-
-/// Pages and superblocks as of a checkpoint. What stands in the log, or beside it, is judged apart.
-const AT_A_CHECKPOINT: [Region; 7] = [
-    Region::Superblocks,
-    Region::LogHeader,
-    Region::Images,
-    Region::FreeMap,
-    Region::InnerNodes,
-    Region::Leaves,
-    Region::FreePages,
-];
+/// Copies of each store, by what is done to them.
+const COPIES: [(Kind, u64); 5] =
+    [(Kind::Flip, 30), (Kind::Drop, 6), (Kind::Stray, 4), (Kind::Swap, 4), (Kind::Truncation, 2)];
 
 fn make(own: OwnStore) -> Sound {
     own.make().unwrap_or_else(|why| panic!("{own}: {why}"))
 }
 
 #[test]
-fn a_flipped_bit_is_healed_named_or_refused() {
+fn no_damage_at_rest_leads_to_a_wrong_answer() {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for (log_mode, protection) in OwnStore::kinds() {
         // One that rests between two checkpoints and one that died inside of one; of each, one has a log device.
         for seed in [0, 3] {
             let own = OwnStore { log_mode, protection, seed };
             let sound = make(own);
-            for number in 0..FLIPS {
-                let case = Case { kind: Kind::Flip, number };
+            let numbers =
+                COPIES.into_iter().flat_map(|(kind, many)| (0..many).map(move |n| (kind, n)));
+            for (kind, number) in numbers {
+                let case = Case { kind, number };
                 let outcome = sound.run(case);
-                if outcome.region.is_some_and(|region| AT_A_CHECKPOINT.contains(&region)) {
-                    let again = format!("loadline soak --rot-self --case {own}/{case}");
-                    assert!(!outcome.verdict.is_defect(), "{outcome:?}: {again}");
-                    *counts.entry(outcome.verdict.name()).or_default() += 1;
+                // Two blocks at once may be the newest proof and what only that one proves (docs/disk-format.md).
+                let in_log = outcome.region == Some(Region::LiveLog);
+                if kind == Kind::Swap && (in_log || outcome.story.contains("live log")) {
+                    continue;
                 }
+                let again = format!("loadline soak --rot-self --case {own}/{case}");
+                assert!(!outcome.verdict.is_defect(), "{outcome:?}: {again}");
+                *counts.entry(outcome.verdict.name()).or_default() += 1;
             }
         }
     }
     for verdict in ["healed", "named", "refused"] {
-        assert!(counts[verdict] > 20, "flips that reach nothing prove nothing: {counts:?}");
-    }
-}
-
-#[test]
-fn a_store_that_ends_early_is_refused() {
-    for (log_mode, protection) in OwnStore::kinds() {
-        let sound = make(OwnStore { log_mode, protection, seed: 1 });
-        for number in 0..4 {
-            let outcome = sound.run(Case { kind: Kind::Truncation, number });
-            assert!(matches!(outcome.verdict, Verdict::Refused(_)), "{outcome:?}");
-        }
+        assert!(counts[verdict] > 20, "damage that reaches nothing proves nothing: {counts:?}");
     }
 }
 
