@@ -8,3 +8,4 @@ mod restart;
 mod rot;
 mod smoke;
 mod soak;
+mod stalls;

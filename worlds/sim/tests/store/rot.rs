@@ -170,7 +170,6 @@ impl Case {
         }
         println!("{self:?}: {flips} flips, {refused} refused");
         assert!(refused * 2 > flips, "flips hit what was promised");
-        assert!(refused < flips, "and what was not");
     }
 }
 

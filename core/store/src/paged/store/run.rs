@@ -160,7 +160,8 @@ impl<T: Copy> PagedStore<T> {
     /// How many of the planned pages are the running checkpoint's, and how many are clean.
     fn count_touch(&self) -> Touch {
         let pages = &self.space.pages;
-        let mut touch = Touch { in_checkpoint: 0, clean: self.needs.new_frames(self.page_size()) };
+        let clean = self.needs.new_frames(self.page_size());
+        let mut touch = Touch { in_checkpoint: 0, clean, log_bytes: 0 };
         for page in self.needs.touched() {
             match pages.touch(page) {
                 EditOf::Checkpoint => touch.in_checkpoint += 1,
@@ -272,7 +273,8 @@ impl<T: Copy> PagedStore<T> {
             return true;
         }
         let pressure = self.pressure();
-        let sleep = self.throttle.charge(self.now, &pressure, touch);
+        let log_bytes = u32::try_from(self.body.len()).unwrap_or(u32::MAX);
+        let sleep = self.throttle.charge(self.now, &pressure, Touch { log_bytes, ..touch });
         running.stages.throttled = sleep;
         sleep == Span::ZERO
     }
