@@ -8,7 +8,7 @@ use crate::waits::Stage;
 use loadline_base::{Span, Time};
 use loadline_device::Outcome;
 use loadline_qos::Work;
-use loadline_store::paged::{Fault, Io, IoDone};
+use loadline_store::paged::{Exceeded, Fault, Io, IoDone};
 use loadline_store::{RequestId, Submission};
 
 /// Something that happened, at the `now` it is stepped with.
@@ -151,6 +151,8 @@ pub enum DiskFault {
     Unreadable,
     /// The disk is full.
     Full,
+    /// What the OSD must write down is larger than its store takes.
+    Exceeds(Exceeded),
 }
 
 impl std::fmt::Display for DiskFault {
@@ -176,6 +178,7 @@ impl std::fmt::Display for DiskFault {
             DiskFault::Unwritable => f.write_str("the device could not write"),
             DiskFault::Unreadable => f.write_str("an object that other copies need cannot be read"),
             DiskFault::Full => f.write_str("the disk is full"),
+            DiskFault::Exceeds(exceeded) => exceeded.fmt(f),
         }
     }
 }

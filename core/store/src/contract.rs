@@ -3,7 +3,7 @@
 //! They look at a store from outside only: ops, completions, requests. A world opens a store, steps it, and lets it crash.
 
 use crate::objects::{CollectionId, ObjectNo, Version};
-use crate::paged::{Answer, Ask, Edit, Lane, ObjectId, Op, OpError, Payload, Ranges};
+use crate::paged::{Answer, Ask, Bound, Edit, Lane, ObjectId, Op, OpError, Payload, Ranges};
 use crate::{ObjectMeta, paged::api::pattern};
 use loadline_device::ClassTag;
 
@@ -249,6 +249,8 @@ fn attributes_and_lists(world: &mut impl World) {
 fn a_refused_transaction_changes_nothing(world: &mut impl World) {
     change(world, vec![put(b"k", b"before")]);
     let edits = vec![put(b"k", b"after"), put(&[7; 9000], b"too long a key")];
-    assert_eq!(ask(world, Ask::Transaction(edits)), Err(OpError::TooLarge));
+    let refused = ask(world, Ask::Transaction(edits));
+    let Err(OpError::Exceeds(exceeded)) = refused else { panic!("{refused:?}") };
+    assert_eq!((exceeded.bound, exceeded.asked), (Bound::KeyBytes, 9000));
     assert_eq!(ask(world, Ask::Get(b"k".to_vec())), Ok(Answer::Value(Some(b"before".to_vec()))));
 }

@@ -9,7 +9,7 @@ use crate::message::Data;
 use crate::snapshots::SnapshotNo;
 use loadline_base::{Bytes, Time};
 use loadline_device::{ClassTag, Kind};
-use loadline_store::paged::Edit;
+use loadline_store::paged::{Edit, Exceeded};
 use loadline_store::{
     Access as DirectAccess, Completion, DirectStore, ObjectNo, Objects, RequestId, Submission,
 };
@@ -88,6 +88,8 @@ pub(crate) enum Failure {
     Unreadable,
     /// There is no room.
     NoSpace,
+    /// It is larger than the store takes. The OSD cuts its work to fit, so this is not expected.
+    Exceeds(Exceeded),
     /// The store cannot go on.
     Stopped,
 }
@@ -98,6 +100,7 @@ impl Failure {
         match self {
             Failure::Unreadable => DiskFault::Unreadable,
             Failure::NoSpace => DiskFault::Full,
+            Failure::Exceeds(exceeded) => DiskFault::Exceeds(exceeded),
             Failure::Stopped => DiskFault::Unwritable,
         }
     }

@@ -320,9 +320,7 @@ impl Paged {
             Err(OpError::Damaged(_) | OpError::Unreadable) => (Err(Failure::Unreadable), None),
             Err(OpError::NoSpace) => (Err(Failure::NoSpace), None),
             Err(OpError::Unwritable | OpError::Stopped) => (Err(Failure::Stopped), None),
-            Err(error @ (OpError::TooLarge | OpError::CloneAfterChange)) => {
-                unreachable!("an OSD's transactions are small and in order: {error:?}")
-            }
+            Err(OpError::Exceeds(exceeded)) => (Err(Failure::Exceeds(exceeded)), None),
         };
         let (entered, submitted) = (stages.submitted, stages.planned);
         Some((Done { pg, object, token: commit, result, entered, submitted }, answer))

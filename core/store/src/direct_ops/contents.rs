@@ -3,11 +3,20 @@
 use super::nothing_to_do;
 use crate::objects::{ObjectMeta, Version};
 use crate::paged::api::{Answer, Ask, Edit, ObjectId, OpError, Payload, Ranges, push_range};
+use crate::paged::bounds::{Limits, OBJECT_MAX};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A key cannot be longer; the paged store's bound for pages of 4 KiB is near it.
-const KEY_MAX: usize = 512;
+/// Keys are bounded as in a paged store with pages of 4 KiB, or nearly. What the paged store's log and nodes bound, nothing does
+/// here.
+const LIMITS: Limits = Limits {
+    key_bytes: 512,
+    value_bytes: usize::MAX,
+    transaction_bytes: usize::MAX,
+    attribute_bytes: usize::MAX,
+    object_bytes: OBJECT_MAX,
+    read_bytes: u64::MAX,
+};
 
 #[derive(Clone, Debug, Default)]
 struct Object {
@@ -28,9 +37,8 @@ impl Contents {
     pub(super) fn answer(&mut self, ask: Ask) -> Result<Answer, OpError> {
         Ok(match ask {
             Ask::Transaction(edits) => {
-                if !edits.iter().all(is_within) {
-                    return Err(OpError::TooLarge);
-                }
+                let refused = edits.iter().try_for_each(|edit| LIMITS.check(edit));
+                refused.map_err(OpError::Exceeds)?;
                 edits.into_iter().for_each(|edit| self.apply(edit));
                 Answer::Done
             }
@@ -218,14 +226,5 @@ fn part(payload: &Payload, range: Range<u64>) -> Payload {
             offset: offset + range.start,
             length: range.end - range.start,
         },
-    }
-}
-
-fn is_within(edit: &Edit) -> bool {
-    match edit {
-        Edit::Put { key, .. } | Edit::Delete { key } => !key.is_empty() && key.len() <= KEY_MAX,
-        Edit::Write { offset, data, .. } => offset.checked_add(data.length()).is_some(),
-        Edit::Punch { range, .. } => range.start <= range.end,
-        _ => true,
     }
 }

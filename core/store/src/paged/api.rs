@@ -4,6 +4,7 @@
 //! requests for the devices, and completions of ops. The world carries each request out and hands its answer
 //! back with `done`; it calls `tick` when the time of `next_tick` has come.
 
+use super::bounds::Exceeded;
 use super::ids::CheckpointId;
 use crate::objects::{CollectionId, ObjectNo, Version};
 use loadline_base::{SlotId, Span, Time};
@@ -46,9 +47,9 @@ pub enum Payload {
 pub enum Edit {
     /// Sets a key, creating it if need be.
     Put {
-        /// The key, of at most [`Limits::key_bytes`].
+        /// The key, of at most [`Limits::key_bytes`](super::bounds::Limits::key_bytes).
         key: Vec<u8>,
-        /// The value, of at most [`Limits::value_bytes`].
+        /// The value, of at most [`Limits::value_bytes`](super::bounds::Limits::value_bytes).
         value: Vec<u8>,
     },
     /// Removes a key, if it is there.
@@ -247,10 +248,8 @@ pub enum Answer {
 pub enum OpError {
     /// No free page is left, and no checkpoint would free enough.
     NoSpace,
-    /// A key, value, range or the transaction as a whole is larger than [`Limits`] allow.
-    TooLarge,
-    /// The transaction clones an object that it has changed before. Clone first, then change.
-    CloneAfterChange,
+    /// What was asked is larger than the store takes; this says which bound, and both figures.
+    Exceeds(Exceeded),
     /// What is to be read is damaged on this disk; a replica has it.
     Damaged(Damage),
     /// The device could not read.
@@ -353,21 +352,6 @@ pub struct Outbox<T> {
     pub io: Vec<Io>,
     /// Ops that have ended.
     pub completions: Vec<Completion<T>>,
-}
-
-/// The largest things that a store takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of a key, and of an attribute's name.
-    pub key_bytes: usize,
-    /// Bytes of a value.
-    pub value_bytes: usize,
-    /// Edits and bytes of a transaction as it stands in the log.
-    pub transaction_bytes: usize,
-    /// Bytes of an attribute's name and value together.
-    pub attribute_bytes: usize,
-    /// One past the last byte of an object.
-    pub object_bytes: u64,
 }
 
 impl Payload {

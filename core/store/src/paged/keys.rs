@@ -8,6 +8,7 @@
 //! | `k` | user's key | 0 and the value, or 1 and the value's length (4), if it stands in pieces |
 //! | `o` | object (20) | length (8), version (8) |
 //! | `s` | first page (8) | a shared range: pages (8), owners (4) |
+//! | `p` | nothing | how far the transaction is that was under way: changes (8), inside the next (8) |
 //! | `v` | length of the user's key (2), the key, piece number (4) | a piece of a long value |
 //!
 //! Integers inside keys are big-endian, so that bytes sort as numbers. An object is collection (4), number (8),
@@ -31,6 +32,8 @@ pub const USER: u8 = b'k';
 pub const OBJECTS: u8 = b'o';
 /// First byte of shared ranges' keys.
 pub const SHARED: u8 = b's';
+/// First byte and the whole of the one key of how far a transaction is. It is there while one is carried out in several steps.
+pub const PROGRESS: &[u8] = b"p";
 /// First byte of the pieces of long values.
 pub const PIECE: u8 = b'v';
 

@@ -8,6 +8,7 @@
 //! Nothing moves after formatting. The superblocks stand at both ends, so that one damaged end does not hide the store.
 
 use super::api::Target;
+use super::bounds;
 use super::ids::{Child, PageNo, PageSize};
 use super::page;
 use loadline_base::Bytes;
@@ -52,7 +53,8 @@ pub enum FormatError {
     Segment,
     /// The log has fewer than four segments.
     Log,
-    /// The recovery area holds fewer than 64 pages.
+    /// The recovery area holds fewer than 64 pages, or fewer than one step of a transaction may change
+    /// ([`unit_pages`](super::bounds::unit_pages)).
     Recovery,
     /// The data device has no room for 64 pages beside its fixed regions.
     TooSmall,
@@ -129,7 +131,7 @@ impl Format {
         if end > Child::PAGES_MAX {
             return Err(FormatError::TooLarge);
         }
-        Ok(Layout {
+        let layout = Layout {
             page,
             data_bytes: self.data_bytes.get(),
             log_target,
@@ -143,7 +145,12 @@ impl Format {
             map_pages,
             pages_first: map_first.plus(map_pages),
             pages_count,
-        })
+        };
+        let step = bounds::unit_pages(bounds::levels(&layout));
+        if layout.images_max() < u64::from(step) {
+            return Err(FormatError::Recovery);
+        }
+        Ok(layout)
     }
 }
 
@@ -209,7 +216,7 @@ impl Layout {
 
     /// How many images of whole pages the recovery area holds.
     pub fn images_max(&self) -> u64 {
-        (self.recovery_bytes - SUPERBLOCK) / (self.page.bytes() as u64 + 64)
+        self.recovery_bytes.saturating_sub(SUPERBLOCK) / (self.page.bytes() as u64 + 64)
     }
 }
 

@@ -99,6 +99,8 @@ pub struct Totals {
     pub ops: u64,
     /// Transactions carried out.
     pub transactions: u64,
+    /// Steps before the last of transactions that went in several.
+    pub steps: u64,
     /// Bytes of log records, images and edits included, padding not.
     pub log_bytes: u64,
     /// Of these, images and edits.

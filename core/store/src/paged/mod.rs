@@ -5,6 +5,7 @@
 //! is what happens after a crash. `docs/disk-format.md` has every byte.
 
 pub mod api;
+pub mod bounds;
 pub mod cache;
 pub mod change;
 pub mod check;
@@ -36,6 +37,7 @@ pub use api::{
     Answer, Ask, Cause, Completion, Damage, Edit, Io, IoDone, IoId, Lane, ObjectId, Op, OpError,
     Outbox, Payload, Ranges, Stages, Target,
 };
+pub use bounds::{Bound, Exceeded, Limits};
 pub use format::{Formatting, Piece, format};
 pub use layout::{Format, FormatError};
 pub use options::{Classes, LogMode, Options, Protection};

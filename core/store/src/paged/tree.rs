@@ -8,26 +8,19 @@
 //! changes with it, up to the root. A reader that finds another version under a pointer has found what a lost write has
 //! left. It follows that a page is dirty only if everything on the path to it is.
 //!
-//! A change has two halves. *Plan* looks for the pages that it needs and names them in a [`Footprint`]; a page that is
-//! not resident is the answer [`Missing`], and the caller starts again when it has been read. *Apply* makes the edits
-//! and never misses. A transaction plans all its changes on the unchanged tree, then applies them all:
-//!
-//! 1. `plan_put`, `plan_remove`, `plan_patch` for each change, at most one change for each key;
-//! 2. `put`, `remove`, `patch` in any order;
-//! 3. `settle` for each removed key, which merges pages that became small and frees those that became empty. It
-//!    comes last because a later put of the same transaction may belong into the page that would be gone, and the
-//!    neighbour that inherits its keys was never planned.
+//! A change has three parts. [`Tree::reach`] sees that the pages on the way to a key are resident; one that is not is the answer
+//! [`Missing`]. `put`, `remove` and `patch` of a key that was reached make the edits and miss nothing. `settle` for each
+//! removed key merges pages that became small and frees those that became empty; it comes last, when nothing else of the
+//! transaction is left to do, because a later put may belong into the page that would be gone.
 
 mod change;
-mod plan;
 mod walk;
 
-pub use plan::{Footprint, PlannedPut};
 pub use walk::{Visited, Walk};
 
 use super::edit::PageEdit;
 use super::ids::{Child, PageNo, PageVersion};
-use super::node::Node;
+use super::node::{Node, entry_bytes};
 
 /// The pages that a tree lives in.
 pub trait TreePages {
@@ -35,11 +28,11 @@ pub trait TreePages {
     fn page(&self, number: PageNo) -> Option<&[u8]>;
     /// Changes a resident page.
     fn edit(&mut self, number: PageNo, edit: PageEdit<'_>);
-    /// Takes a free page, which is resident at once. Plans have counted it in [`Footprint::new_pages`].
+    /// Takes a free page, which is resident at once.
     fn allocate(&mut self) -> PageNo;
     /// Gives a page back.
     fn free(&mut self, number: PageNo);
-    /// Whether the page is resident and may be edited: the edit was planned, or it costs nothing extra.
+    /// Whether the page is resident and may be edited for the sake of a merge: it is edited anyway, or it costs little.
     fn may_touch(&self, number: PageNo) -> bool;
     /// Whether the page was changed since the last instant.
     fn is_dirty(&self, number: PageNo) -> bool;
@@ -126,6 +119,30 @@ impl Tree {
     ) -> Result<(), Missing> {
         let mut inside = |key: &'p [u8], value: &'p [u8]| key < to && f(key, value);
         visit_below_end(pages, self.root, self.height, (from, to), &mut inside).map(|_| ())
+    }
+
+    /// Sees that every node from the root to the leaf of `key` is resident. Answers the leaf.
+    pub fn reach<P: TreePages>(&self, pages: &P, key: &[u8]) -> Result<PageNo, Missing> {
+        let leaf = self.leaf(pages, key)?;
+        node(pages, leaf)?;
+        Ok(leaf.page)
+    }
+
+    /// The leaf that a value of this length may be put into as it is: nothing has to be split for it, and it is dirty, so that no
+    /// other node changes with it. `is_like` judges the present value.
+    pub fn leaf_with_room<P: TreePages>(
+        &self,
+        pages: &P,
+        (key, value_len): (&[u8], usize),
+        is_like: impl FnOnce(&[u8]) -> bool,
+    ) -> Result<Option<PageNo>, Missing> {
+        let child = self.leaf(pages, key)?;
+        let leaf = node(pages, child)?;
+        let has_room = match leaf.search(key) {
+            Ok(at) => is_like(leaf.value(at)) && value_len <= leaf.value(at).len() + leaf.free(),
+            Err(_) => entry_bytes(key.len(), value_len) <= leaf.free(),
+        };
+        Ok(Some(child.page).filter(|page| has_room && pages.is_dirty(*page)))
     }
 
     /// The leaf that `key` belongs into. Only the nodes above it need to be resident.

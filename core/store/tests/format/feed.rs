@@ -54,7 +54,7 @@ pub(crate) fn log(bytes: &[u8], chain: u32) -> usize {
     while let Found::Record(record) = scan.next(Lsn(0), bytes) {
         assert!(record.position < record.end && record.end.0 <= RING.bytes);
         match record.kind {
-            Kind::Transaction => change(record.body),
+            Kind::Transaction | Kind::Again => change(record.body),
             Kind::Edits => edits(record.body),
             Kind::Image => image(record.body),
             Kind::Pad | Kind::Segment | Kind::Instant | Kind::Durable => {}

@@ -13,7 +13,6 @@ mod direct_client;
 mod disks;
 mod effects;
 mod exports;
-mod heal;
 mod health;
 mod images;
 mod nbd;
@@ -49,8 +48,6 @@ pub enum Mail {
     Direct(DirectAsk),
     /// A disk that was asked for is open.
     Disk(Box<admin::DiskReady>),
-    /// A damaged disk is empty now.
-    Emptied(Box<heal::DiskEmptied>),
 }
 
 /// What a listener's connections speak.
@@ -132,7 +129,6 @@ impl Engine {
             Happening::Mail(Mail::Stop) => self.begin_stop(),
             Happening::Mail(Mail::Direct(ask)) => self.direct_asked(ask),
             Happening::Mail(Mail::Disk(ready)) => self.disk_ready(*ready),
-            Happening::Mail(Mail::Emptied(emptied)) => self.disk_emptied(*emptied),
         }
     }
 

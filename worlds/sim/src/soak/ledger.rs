@@ -5,7 +5,7 @@ use super::model::{Contents, Values};
 use super::ops::{counter, prefix};
 use loadline_store::ObjectMeta;
 use loadline_store::paged::{
-    Answer, Ask, Completion, Damage, Edit, LogMode, ObjectId, OpError, Ranges,
+    Answer, Ask, Bound, Completion, Damage, Edit, LogMode, ObjectId, OpError, Ranges,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -35,10 +35,8 @@ enum Asked {
 struct Nature {
     /// It only gives space back.
     gives_back: bool,
-    /// It clones an object after other changes.
-    clones: bool,
-    /// One small change, which every store has room for in memory.
-    is_small: bool,
+    /// It is one edit.
+    is_single: bool,
 }
 
 /// Which errors the faults of this life excuse.
@@ -213,7 +211,7 @@ impl Ledger {
         let counts = &mut self.counts;
         *match error {
             OpError::NoSpace => &mut counts.no_space,
-            OpError::TooLarge | OpError::CloneAfterChange => &mut counts.too_large,
+            OpError::Exceeds(_) => &mut counts.too_large,
             OpError::Damaged(_) | OpError::Unreadable | OpError::Unwritable => &mut counts.damaged,
             OpError::Stopped => &mut counts.stopped,
         } += 1;
@@ -226,8 +224,13 @@ impl Ledger {
         };
         match error {
             OpError::NoSpace => nature.is_some_and(|nature| !nature.gives_back),
-            OpError::CloneAfterChange => nature.is_some_and(|nature| nature.clones),
-            OpError::TooLarge => nature.is_none_or(|nature| !nature.is_small),
+            // The bounds that whoever asks does not know before: what several edits take of the log, and how the cells that
+            // a query looks at are spread.
+            OpError::Exceeds(exceeded) => match exceeded.bound {
+                Bound::TransactionBytes => nature.is_some_and(|nature| !nature.is_single),
+                Bound::QueryPages => nature.is_none(),
+                _ => false,
+            },
             OpError::Damaged(_) => self.excuses.damage,
             OpError::Unreadable => self.excuses.damage || self.excuses.passing,
             OpError::Unwritable => self.excuses.own_data,
@@ -252,16 +255,7 @@ impl Nature {
         let gives_back = |edit: &Edit| {
             matches!(edit, Edit::Delete { .. } | Edit::Remove { .. } | Edit::RemoveAttribute { .. })
         };
-        let is_small = |edit: &Edit| match edit {
-            Edit::Put { value, .. } => value.len() <= 64,
-            Edit::SetAttribute { .. } | Edit::RemoveAttribute { .. } => true,
-            _ => false,
-        };
-        Nature {
-            clones: edits.iter().skip(1).any(|edit| matches!(edit, Edit::Clone { .. })),
-            gives_back: edits.iter().all(gives_back),
-            is_small: edits.len() <= 1 && edits.iter().all(is_small),
-        }
+        Nature { gives_back: edits.iter().all(gives_back), is_single: edits.len() <= 1 }
     }
 }
 

@@ -248,7 +248,7 @@ impl<'a> Life<'a> {
         loop {
             let found = match self.ask(Ask::Scan { from: from.clone(), most })? {
                 Ok(Answer::Pairs(found)) => found,
-                Err(OpError::TooLarge) if most > 1 => {
+                Err(OpError::Exceeds(_)) if most > 1 => {
                     most /= 4;
                     most = most.max(1);
                     continue;

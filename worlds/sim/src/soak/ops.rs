@@ -5,7 +5,7 @@ use super::history::History;
 use super::ledger::Ledger;
 use super::scenario::Scenario;
 use loadline_base::Rng;
-use loadline_store::paged::api::Limits;
+use loadline_store::paged::Limits;
 use loadline_store::paged::{Ask, Edit, ObjectId, Payload};
 use loadline_store::{CollectionId, ObjectNo, Version};
 use std::ops::Range;

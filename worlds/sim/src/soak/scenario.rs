@@ -4,12 +4,11 @@ use super::draw::Draw;
 use crate::Disks;
 use crate::disk::{DiskSpec, SimDisk, Timing};
 use loadline_base::{Bytes, Rng, Span};
-use loadline_store::paged::api::Limits;
+use loadline_store::paged::bounds::{Limits, cache_least, limits};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::image::Compression;
 use loadline_store::paged::layout::Layout;
 use loadline_store::paged::options::WriteOrder;
-use loadline_store::paged::store::limits;
 use loadline_store::paged::throttle::Policy;
 use loadline_store::paged::{Format, LogMode, Options, Protection};
 
@@ -73,7 +72,7 @@ impl Scenario {
             log_bytes: Bytes::new(log_bytes),
             segment_bytes: Bytes::new(64 << 10),
             block_bytes: if page > 1024 && rng.one_in(2) { 4096 } else { sector },
-            recovery_bytes: Bytes::new(rng.between(68, 300) * u64::from(page + 64)),
+            recovery_bytes: Bytes::new(rng.between(128, 300) * u64::from(page + 64)),
             page: PageSize::new(page).expect("a legal size"),
         };
         if log_bytes >= 8 << 16 && rng.one_in(2) {
@@ -169,8 +168,7 @@ impl Scenario {
         // A key's value in pieces is read by one op, which may keep a quarter of the frames.
         let overhead = if self.load.long_keys { 6 } else { 2 };
         let value_pages = self.limits().value_bytes as u64 / page * overhead + 8;
-        // The store opens with half as many, but then not every small change that splits pages is taken.
-        let frames_min = (self.layout().map_pages * 4 + 64).max(4 * value_pages);
+        let frames_min = (cache_least(&self.layout()).get() / page).max(4 * value_pages);
         let frames_max = ((2 << 20) / page).max(frames_min + 1);
         let frames = if rng.one_in(4) {
             rng.between(frames_min, (frames_min + 30).min(frames_max))

@@ -13,7 +13,7 @@ use super::scenario::Scenario;
 use super::words;
 use super::{Counts, Failure, Outcome, Row};
 use crate::Disks;
-use loadline_base::{Bytes, Rng};
+use loadline_base::Rng;
 use loadline_store::paged::{Fault, Protection, RestartFault};
 
 /// How a life ended.
@@ -37,9 +37,6 @@ pub(super) struct Run {
     /// The power went since the store was open last.
     was_cut: bool,
     images_wiped: bool,
-    /// This life's cache, and the largest of all lives so far.
-    cache: Bytes,
-    cache_max: Bytes,
     /// Every op goes into the story.
     told: bool,
     /// Faults excuse nothing.
@@ -69,8 +66,6 @@ fn live(replay: &Replay, told: bool, mute: bool) -> Outcome {
         story: vec![format!("{:?}", scenario)],
         was_cut: false,
         images_wiped: false,
-        cache: Bytes::ZERO,
-        cache_max: Bytes::ZERO,
         told,
         mute,
         earlier: None,
@@ -98,7 +93,6 @@ impl Run {
         }
         // The last life only looks what is there.
         let mut last = plan.lives.last().expect("there is one").clone();
-        last.options.cache = self.cache_max;
         (last.ops, last.crash_at, last.faults) = (0, u64::MAX, Vec::new());
         self.live(&last, disks)?;
         Ok(())
@@ -107,8 +101,6 @@ impl Run {
     /// One life and the crash at its end. False if there can be no further one.
     fn live(&mut self, plan: &LifePlan, disks: &mut Option<Disks>) -> Result<bool, Failure> {
         self.story.push(format!("life with {:?}", plan));
-        self.cache = plan.options.cache;
-        self.cache_max = self.cache_max.max(self.cache);
         let mine = disks.take().expect("the disks are there");
         self.note_switch(plan, &mine);
         let mut ledger = std::mem::replace(&mut self.ledger, Ledger::new(0));
@@ -244,11 +236,11 @@ impl Run {
             matches!(fault, Fault::Restart(RestartFault::Unreadable(_) | RestartFault::Page(_)));
         let excused = match fault {
             Fault::Restart(RestartFault::Unwritable) => excuses.stop,
-            // What a larger cache took, a smaller one may not: the next life has a larger one.
-            Fault::Restart(RestartFault::NoRoom) if self.cache < self.cache_max => true,
             Fault::Restart(_) if unreadable && excuses.passing && !excuses.damage => true,
             Fault::Restart(fault) if excuses.damage => return Ok(End::Refused(Some(fault))),
             Fault::Restart(_) => false,
+            // A page that was needed to go on is damaged: the restart meets it again.
+            Fault::Unfinished => excuses.damage || excuses.passing,
             _ => excuses.stop,
         };
         if excused { Ok(End::Stopped(fault)) } else { Err(Failure::Stopped(fault)) }

@@ -14,8 +14,9 @@ use super::{Counts, Failure, Row};
 use crate::Disks;
 use crate::disk::CutStyle;
 use loadline_base::{Bytes, Rng, Span};
+use loadline_store::paged::bounds::cache_least;
 use loadline_store::paged::image_set::HEADER_BLOCK;
-use loadline_store::paged::{Fault as StoreFault, LogMode, Options, Protection, RestartFault};
+use loadline_store::paged::{Ask, Edit, Fault as StoreFault, LogMode, Options, Protection};
 
 /// After so many cuts one is followed by cuts at every event of its restart, and each of those restarts is judged.
 const RESTARTS_TOO: u64 = 71;
@@ -26,9 +27,6 @@ const CHECKPOINTS_TOO: u64 = 13;
 
 /// The cache of the run.
 const CACHE: Bytes = Bytes::from_kib(256);
-/// The cache of every other restart: not enough for all that the log holds, so that a replay needs checkpoints. Should it not
-/// even be enough for one transaction, the store says so and is opened again with the other one.
-const CACHE_OF_A_RESTART: Bytes = Bytes::from_kib(72);
 
 /// A run that is cut everywhere.
 #[derive(Clone, Copy, Debug)]
@@ -184,45 +182,38 @@ impl Sweeping {
         if let Some(text) = findings(&disks) {
             return Err((0, Failure::Check(text)));
         }
+        let layout = self.scenario.layout();
+        let floor = cache_least(&layout);
+        let cache = *self.rng.pick(&[CACHE, floor]);
+        // A replay makes checkpoints as well, if it is given little memory and a low trigger.
+        let dirty_trigger_percent = if cache < CACHE { 10 } else { 50 };
         let options = Options {
             protection: *self.rng.pick(&[Protection::Log, Protection::Checkpoint]),
             log_mode: *self.rng.pick(&LogMode::ALL),
-            cache: *self.rng.pick(&[CACHE, CACHE_OF_A_RESTART]),
+            cache,
+            dirty_trigger_percent,
             ..self.sweep.options()
         };
         let begun = superblock_on(&disks.data).and_then(|superblock| superblock.begun);
         if begun.is_some_and(|begun| begun.protection != options.protection) {
             self.counts.rows.hit(Row::ProtectionSwitched);
         }
-        match self.open_and_judge(disks, options, before, depth) {
-            Err((0, Failure::Stopped(StoreFault::Restart(RestartFault::NoRoom)), mut disks))
-                if options.cache < CACHE =>
-            {
-                let Disks { data, log } = &mut *disks;
-                std::iter::once(data).chain(log).for_each(|disk| disk.kill(&mut self.rng));
-                let options = Options { cache: CACHE, ..options };
-                let result = self.open_and_judge(*disks, options, before, 0);
-                result.map_err(|(cuts, failure, _)| (cuts, failure))
-            }
-            result => result.map_err(|(cuts, failure, _)| (cuts, failure)),
-        }
+        self.open_and_judge(disks, options, before, depth)
     }
 
-    /// An error comes with the number of restarts that were cut before, and the disks as they are then.
+    /// An error comes with the number of restarts that were cut before.
     fn open_and_judge(
         &mut self,
         disks: Disks,
         options: Options,
         before: &Ledger,
         depth: u32,
-    ) -> Result<(), (u32, Failure, Box<Disks>)> {
+    ) -> Result<(), (u32, Failure)> {
         let mut reading = Ledger::new(0);
         let rng = Rng::new(self.rng.next_u64());
         let mut life = Life::open(&self.scenario, options, disks, &mut reading, rng);
-        let result = self.open_cut(&mut life, before, depth);
-        let result =
-            result.and_then(|()| self.judge(&mut life, before).map_err(|failure| (0, failure)));
-        result.map_err(|(cuts, failure)| (cuts, failure, Box::new(life.host.into_disks())))
+        self.open_cut(&mut life, before, depth)?;
+        self.judge(&mut life, before).map_err(|failure| (0, failure))
     }
 
     /// Lets a restart come to its end. With `depth`, it is cut at its events on the way.
@@ -319,7 +310,7 @@ impl Sweeping {
         let mut ops = Ops::new(&self.scenario);
         let mut draws = Rng::for_purpose(self.sweep.seed, 5);
         let disks = self.scenario.disks(Protection::Checkpoint);
-        // Nothing is written beside the log, so that the first write of a page is the checkpoint's.
+        // Nothing is written beside the log, so that the first write of a page is the checkpoint's. Long writes are left out.
         let options = Options { direct_write: Bytes::from_mib(1024), ..self.sweep.options() };
         let rng = Rng::new(self.rng.next_u64());
         let planned = vec![Planned { from: 0, fault: Fault::WriteFails(place) }];
@@ -330,8 +321,10 @@ impl Sweeping {
             let is_open = life.host.store().is_open();
             while is_open && left > 0 && life.ledger.open() < self.scenario.load.depth {
                 let (lane, ask) = ops.draw(&life.ledger.lanes, &mut draws);
-                life.submit(lane, ask)?;
                 left -= 1;
+                if !writes_beside_the_log(&ask, self.scenario.limits().transaction_bytes as u64) {
+                    life.submit(lane, ask)?;
+                }
             }
             if life.advance()? == Event::Nothing {
                 return Err(life.stuck());
@@ -347,6 +340,12 @@ impl Sweeping {
         self.power_cut(&mut disks, life.events);
         self.restart(disks, &ledger, 0).map_err(|(_, failure)| failure)
     }
+}
+
+/// Whether a write is too long for a record, and its pages go to the device at once.
+fn writes_beside_the_log(ask: &Ask, record: u64) -> bool {
+    let Ask::Transaction(edits) = ask else { return false };
+    edits.iter().any(|edit| matches!(edit, Edit::Write { data, .. } if data.length() > record / 2))
 }
 
 fn stopped(life: &Life<'_>) -> Failure {

@@ -3,7 +3,6 @@
 
 mod damage;
 mod full;
-mod heal;
 mod images;
 mod judge;
 mod regressions;

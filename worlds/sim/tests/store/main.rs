@@ -1,5 +1,6 @@
 //! The paged store on simulated disks.
 
+mod bounds;
 mod contract;
 mod damaged;
 mod log;
@@ -8,4 +9,3 @@ mod restart;
 mod rot;
 mod smoke;
 mod soak;
-mod stalls;

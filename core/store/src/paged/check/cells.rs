@@ -5,6 +5,7 @@ use super::objects::Objects;
 use super::ownership::{Range, Run};
 use super::values::Values;
 use super::{ReadAt, Report};
+use crate::paged::contents::Carried;
 use crate::paged::extent;
 use crate::paged::ids::PageNo;
 use crate::paged::keys;
@@ -31,6 +32,8 @@ pub(super) struct Cells<'a> {
     objects: Objects<'a>,
     runs: Vec<Run>,
     ranges: Vec<Range>,
+    /// A transaction is carried out in part.
+    is_under_way: bool,
 }
 
 impl<'a> Cells<'a> {
@@ -41,6 +44,7 @@ impl<'a> Cells<'a> {
             objects: Objects::new(devices, layout),
             runs: Vec::new(),
             ranges: Vec::new(),
+            is_under_way: false,
         }
     }
 
@@ -53,11 +57,17 @@ impl<'a> Cells<'a> {
     pub(super) fn add(&mut self, place: Place, key: &[u8], value: &[u8], report: &mut Report) {
         let verdict = match key.first() {
             Some(&keys::USER) => self.values.add_key(&key[1..], value, report),
+            // They come behind the cell that says so: while a transaction is under way a value may be there in part.
+            Some(&keys::PIECE) if self.is_under_way => Ok(()),
             Some(&keys::PIECE) => self.values.add_piece(&key[1..], value),
             Some(&keys::OBJECTS) => self.objects.add_object(key, value, report),
             Some(&keys::ATTRIBUTE) => self.objects.add_attribute(key, report),
             Some(&keys::EXTENT) => {
                 self.objects.add_extent(key, value, report).map(|run| self.runs.push(run))
+            }
+            Some(_) if key == keys::PROGRESS => {
+                self.is_under_way = true;
+                Carried::decode(value).map(drop).ok_or(CellFault::Value)
             }
             Some(&keys::SHARED) => self.add_range(key, value),
             _ => Err(CellFault::Namespace),
@@ -91,7 +101,9 @@ impl<'a> Cells<'a> {
     /// There are no more. Of a tree that was not walked whole nothing is said to be missing.
     pub(super) fn finish(self, is_whole: bool, report: &mut Report) -> (Vec<Run>, Vec<Range>) {
         if is_whole {
-            self.values.finish(report);
+            if !self.is_under_way {
+                self.values.finish(report);
+            }
             self.objects.finish(report);
         }
         (self.runs, self.ranges)

@@ -83,6 +83,8 @@ impl Records {
                 report.totals.log_transactions += 1;
                 self.add_transaction(record)
             }
+            // What it places may have been written over since.
+            Kind::Again => decode_all(record.body).map(drop).ok_or(RecordFault::Body),
             Kind::Image => self.add_image(record),
             Kind::Edits => edits(record.body, |page, _| self.is_known(page)),
             Kind::Durable => {

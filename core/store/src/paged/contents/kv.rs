@@ -1,10 +1,13 @@
 //! Users' keys. A value that is too long for a cell stands in pieces beside it.
 
-use super::{Miss, Needs};
+use super::step::{Step, Stop};
+use super::{Miss, remove_key};
+use crate::paged::change::Change;
 use crate::paged::ids::{PageNo, PageSize};
 use crate::paged::keys::{KeyBuffer, USER};
-use crate::paged::node::{cell_max, entry_bytes};
+use crate::paged::node::cell_max;
 use crate::paged::space::{Scratch, Space};
+use std::ops::Range;
 
 /// First byte of a value that stands in its cell.
 const WHOLE: u8 = 0;
@@ -40,88 +43,52 @@ fn page_size(space: &Space) -> PageSize {
     space.pages.layout().page
 }
 
-/// See [`super::slack`].
-pub(super) fn slack(space: &Space, key: &[u8], value: &[u8]) -> usize {
-    let page = page_size(space);
-    match pieces(page, key, value.len()) {
-        0 => entry_bytes(key.len() + 1, value.len() + 1),
-        count => {
-            let piece = entry_bytes(key.len() + 7, piece_bytes(page, key));
-            entry_bytes(key.len() + 1, 5) + count * piece
-        }
+/// The leaf that takes a transaction as it is: one that puts a value into its cell, and nothing has to give way for it.
+pub fn leaf_for(space: &Space, changes: &[Change<'_>]) -> Option<PageNo> {
+    let [Change::Put { key, value }] = changes else { return None };
+    if value.len() > whole_max(page_size(space), key) {
+        return None;
     }
+    let mut buffer = KeyBuffer::default();
+    let is_whole = |old: &[u8]| old.first() == Some(&WHOLE);
+    let cell = (buffer.user(key), value.len() + 1);
+    space.tree.leaf_with_room(&space.pages, cell, is_whole).ok().flatten()
 }
 
-/// Plans [`put`].
-pub(super) fn plan_put(
-    space: &Space,
+/// Marks are behind each piece that is taken away, at one more than its number, then behind each one that is put.
+const PUTTING: u64 = 1 << 32;
+
+/// Sets the value of a key. Its own cell comes last: until then it tells how many pieces there were.
+pub(super) fn put(
+    space: &mut Space,
     key: &[u8],
     value: &[u8],
-    slack: usize,
-    needs: &mut Needs,
-) -> Result<(), Miss> {
+    step: &mut Step,
+) -> Result<(), Stop> {
     let page = page_size(space);
     let mut buffer = KeyBuffer::default();
     let new = pieces(page, key, value.len());
-    let cell = if new == 0 { value.len() + 1 } else { 5 };
-    let full = buffer.user(key);
-    let (tree, pages) = (&space.tree, &space.pages);
-    let planned = tree.plan_put(pages, full, cell, slack, &mut needs.footprint)?;
-    let old = pieces_of(page, key, planned.old);
-    needs.leaf = planned.leaf.filter(|_| new == 0 && old == 0);
-    for at in 0..new {
-        let length = piece_bytes(page, key).min(value.len() - at * piece_bytes(page, key));
-        tree.plan_put(pages, buffer.piece(key, at as u32), length, slack, &mut needs.footprint)?;
-    }
-    plan_remove_pieces(space, key, new..old, needs)
-}
-
-/// Plans [`delete`].
-pub(super) fn plan_delete(space: &Space, key: &[u8], needs: &mut Needs) -> Result<(), Miss> {
-    let mut buffer = KeyBuffer::default();
     let old = space.tree.get(&space.pages, buffer.user(key))?;
-    let old = pieces_of(page_size(space), key, old);
-    space.tree.plan_remove(&space.pages, buffer.user(key), &mut needs.footprint)?;
-    needs.frees = true;
-    plan_remove_pieces(space, key, 0..old, needs)
-}
-
-fn plan_remove_pieces(
-    space: &Space,
-    key: &[u8],
-    pieces: std::ops::Range<usize>,
-    needs: &mut Needs,
-) -> Result<(), Miss> {
-    let mut buffer = KeyBuffer::default();
-    needs.frees |= !pieces.is_empty();
-    for at in pieces {
-        space.tree.plan_remove(&space.pages, buffer.piece(key, at as u32), &mut needs.footprint)?;
+    let old = pieces_of(page, key, old);
+    remove_pieces(space, key, new..old, step)?;
+    let done = step.inside().saturating_sub(PUTTING);
+    let each = value.chunks(piece_bytes(page, key)).take(new).zip(0..);
+    for (piece, at) in each.skip(done as usize) {
+        super::put(space, buffer.piece(key, at as u32), piece)?;
+        step.mark(space, PUTTING + at + 1)?;
     }
-    Ok(())
-}
-
-/// Sets the value of a key.
-pub(super) fn put(space: &mut Space, key: &[u8], value: &[u8], removed: &mut Vec<Vec<u8>>) {
-    let page = page_size(space);
-    let new = pieces(page, key, value.len());
-    let mut scratch = std::mem::take(&mut space.scratch);
-    let full = scratch.key.user(key);
-    scratch.value.clear();
+    let mut cell = std::mem::take(&mut space.scratch.value);
+    cell.clear();
     if new == 0 {
-        scratch.value.push(WHOLE);
-        scratch.value.extend_from_slice(value);
+        cell.push(WHOLE);
+        cell.extend_from_slice(value);
     } else {
-        scratch.value.push(PIECES);
-        scratch.value.extend_from_slice(&(value.len() as u32).to_le_bytes());
+        cell.push(PIECES);
+        cell.extend_from_slice(&(value.len() as u32).to_le_bytes());
     }
-    let old = space
-        .tree
-        .put(&mut space.pages, full, &scratch.value, |old| pieces_of(page, key, Some(old)));
-    for (at, piece) in value.chunks(piece_bytes(page, key)).enumerate().take(new) {
-        space.tree.put(&mut space.pages, scratch.key.piece(key, at as u32), piece, |_| ());
-    }
-    space.scratch = scratch;
-    remove_pieces(space, key, new..old.unwrap_or(0), removed);
+    let result = super::put(space, buffer.user(key), &cell);
+    space.scratch.value = cell;
+    Ok(result?)
 }
 
 /// Sets the value of a key, both in one cell before and after, in the leaf that was planned for it.
@@ -133,31 +100,27 @@ pub(super) fn put_in_leaf(space: &mut Space, leaf: PageNo, key: &[u8], value: &[
     space.tree.put_in_leaf(&mut space.pages, leaf, full.user(key), cell);
 }
 
-/// Removes a key.
-pub(super) fn delete(space: &mut Space, key: &[u8], removed: &mut Vec<Vec<u8>>) {
+/// Removes a key, its own cell last.
+pub(super) fn delete(space: &mut Space, key: &[u8], step: &mut Step) -> Result<(), Stop> {
     let mut buffer = KeyBuffer::default();
-    let full = buffer.user(key);
-    let cell = space.tree.get(&space.pages, full).expect("the path was planned");
+    let cell = space.tree.get(&space.pages, buffer.user(key))?;
     let old = pieces_of(page_size(space), key, cell);
-    if cell.is_some() {
-        space.tree.remove(&mut space.pages, full);
-        removed.push(full.to_vec());
-    }
-    remove_pieces(space, key, 0..old, removed);
+    remove_pieces(space, key, 0..old, step)?;
+    Ok(remove_key(space, buffer.user(key), step)?)
 }
 
 fn remove_pieces(
     space: &mut Space,
     key: &[u8],
-    pieces: std::ops::Range<usize>,
-    removed: &mut Vec<Vec<u8>>,
-) {
+    pieces: Range<usize>,
+    step: &mut Step,
+) -> Result<(), Stop> {
     let mut buffer = KeyBuffer::default();
-    for at in pieces {
-        let piece = buffer.piece(key, at as u32);
-        space.tree.remove(&mut space.pages, piece);
-        removed.push(piece.to_vec());
+    for at in pieces.start.max(step.inside() as usize)..pieces.end {
+        remove_key(space, buffer.piece(key, at as u32), step)?;
+        step.mark(space, at as u64 + 1)?;
     }
+    Ok(())
 }
 
 /// The value of a user's key.

@@ -1,6 +1,9 @@
 //! Objects: what each change does to extents, pages and what is known of the object.
 
+use super::read::DataPage;
 use super::shared;
+use super::step::{Step, Stop};
+use super::{Miss, meta, put, remove_key};
 use crate::objects::{ObjectMeta, Version};
 use crate::paged::api::ObjectId;
 use crate::paged::change::Run;
@@ -8,33 +11,9 @@ use crate::paged::edit::PageEdit;
 use crate::paged::extent::{self, Extent, sum_offset};
 use crate::paged::ids::PageNo;
 use crate::paged::keys;
-use crate::paged::node::entry_bytes;
 use crate::paged::space::{PageRun, Space};
 use crate::paged::tree::{Missing, TreePages};
 use std::ops::Range;
-
-/// Bytes of an object's cell.
-const META_ENTRY: usize = entry_bytes(21, 16);
-
-/// See [`super::slack`]: `bytes` written through the log, `runs` placed.
-pub(super) fn slack(space: &Space, bytes: u64, runs: usize) -> usize {
-    let page = space.pages.layout().page;
-    let longest = extent::HEADER + 4 * extent::pages_max(page) as usize;
-    // Each page may be an extent of its own or make its neighbour longer, and each end may cut an extent in two.
-    let extents = page.pages_for(bytes) as usize + 1 + runs;
-    META_ENTRY + (extents + 2) * entry_bytes(keys::EXTENT_KEY, longest)
-}
-
-/// See [`super::slack`].
-pub(super) fn attribute_slack(name: &[u8], value: &[u8]) -> usize {
-    META_ENTRY + entry_bytes(21 + name.len(), value.len())
-}
-
-/// What a clone of one extent inserts: its copy, and its shared range, which may cut others in two at both ends.
-pub(super) fn clone_slack(extent: &Extent) -> usize {
-    let copy = entry_bytes(keys::EXTENT_KEY, extent::HEADER + 4 * extent.sums.len());
-    copy + 3 * entry_bytes(9, 12)
-}
 
 /// Reads an object's cell.
 pub(super) fn decode_meta(value: &[u8]) -> Option<ObjectMeta> {
@@ -45,43 +24,43 @@ pub(super) fn decode_meta(value: &[u8]) -> Option<ObjectMeta> {
     })
 }
 
-fn put_meta(space: &mut Space, id: ObjectId, meta: ObjectMeta) {
+fn put_meta(space: &mut Space, id: ObjectId, meta: ObjectMeta) -> Result<(), Missing> {
     let mut value = [0; 16];
     value[..8].copy_from_slice(&meta.length.to_le_bytes());
     value[8..].copy_from_slice(&meta.version.0.to_le_bytes());
-    space.tree.put(&mut space.pages, &keys::object(id), &value, |_| ());
+    put(space, &keys::object(id), &value)
 }
 
-fn meta(space: &Space, id: ObjectId) -> Option<ObjectMeta> {
-    super::meta(space, id).expect("the path was planned")
-}
-
-/// Extents that overlap page indices of an object, in order.
+/// The first `most` extents that overlap page indices of an object, in order.
 pub(super) fn extents(
     space: &Space,
     id: ObjectId,
     range: Range<u64>,
+    most: usize,
 ) -> Result<Vec<Extent>, Missing> {
     let mut found = Vec::new();
     if range.is_empty() {
         return Ok(found);
     }
     let start = keys::extent(id, range.start);
-    // An apply sees no leaf beside the range: nobody planned that one.
     let reaching = (&earliest(space, id, range.start)[..], &start[..]);
     if let Some((key, value)) = space.tree.last_within(&space.pages, reaching)? {
         found.extend(decode(key, value).filter(|extent| extent.range().end > range.start));
     }
     let from = found.last().map_or(range.start, |first: &Extent| first.range().end);
-    if from >= range.end {
+    if from >= range.end || found.len() >= most {
         return Ok(found);
     }
     let bounds = (&keys::extent(id, from)[..], &keys::extent(id, range.end)[..]);
     space.tree.visit_range(&space.pages, bounds, |key, value| {
         found.extend(decode(key, value));
-        true
+        found.len() < most
     })?;
     Ok(found)
+}
+
+fn first_extent(space: &Space, id: ObjectId, range: Range<u64>) -> Result<Option<Extent>, Missing> {
+    Ok(extents(space, id, range, 1)?.pop())
 }
 
 /// The extent in a cell of some object.
@@ -91,77 +70,79 @@ fn decode(key: &[u8], value: &[u8]) -> Option<Extent> {
 }
 
 /// The first key whose extent could reach page index `index`.
-pub(super) fn earliest(space: &Space, id: ObjectId, index: u64) -> Vec<u8> {
+fn earliest(space: &Space, id: ObjectId, index: u64) -> Vec<u8> {
     let longest = extent::pages_max(space.pages.layout().page);
     keys::extent(id, index.saturating_sub(longest - 1))
 }
 
-fn planned_extents(space: &Space, id: ObjectId, range: Range<u64>) -> Vec<Extent> {
-    extents(space, id, range).expect("the extents were planned")
+fn page_bytes(space: &Space) -> u64 {
+    space.pages.layout().page.bytes() as u64
 }
 
-/// Writes bytes through pages in memory.
+/// Writes bytes through pages in memory. There is a mark behind each page, at the bytes that are written.
 pub(super) fn write(
     space: &mut Space,
     id: ObjectId,
     version: Version,
     offset: u64,
     data: &[u8],
-    removed: &mut Vec<Vec<u8>>,
-) {
-    let old = meta(space, id).unwrap_or_default();
-    let length = old.length.max(offset + data.len() as u64);
-    put_meta(space, id, ObjectMeta { version, length });
-    write_pages(space, id, offset, data, removed);
-}
-
-fn write_pages(
-    space: &mut Space,
-    id: ObjectId,
-    mut offset: u64,
-    mut data: &[u8],
-    removed: &mut Vec<Vec<u8>>,
-) {
-    let page = space.pages.layout().page.bytes() as u64;
-    while !data.is_empty() {
-        let (index, inside) = (offset / page, offset % page);
-        let count = (page - inside).min(data.len() as u64);
-        let (now, rest) = data.split_at(count as usize);
-        write_page(space, id, index, inside as u32, now, removed);
-        (offset, data) = (offset + count, rest);
+    step: &mut Step,
+) -> Result<(), Stop> {
+    let end = offset + data.len() as u64;
+    let mut done = step.inside();
+    if done == 0 {
+        let old = meta(space, id)?.unwrap_or_default();
+        put_meta(space, id, ObjectMeta { version, length: old.length.max(end) })?;
     }
+    // Behind the object's end there are zeros: who writes up to it writes all that the page holds.
+    let to_the_end = meta(space, id)?.is_none_or(|meta| meta.length <= end);
+    let page = page_bytes(space);
+    while offset + done < end {
+        let at = offset + done;
+        let (index, inside) = (at / page, at % page);
+        let count = (page - inside).min(end - at);
+        let is_covered = inside == 0 && (count == page || to_the_end);
+        let data = &data[done as usize..(done + count) as usize];
+        write_page(space, (id, index), inside as u32, data, is_covered, step)?;
+        done += count;
+        step.mark(space, done)?;
+    }
+    Ok(())
 }
 
-/// Writes inside one page: in place if the object owns the page alone, else in a copy, else in a fresh page.
+/// Writes inside one page: in place if the object owns the page alone, else in a copy, else in a fresh page. What a page held
+/// that is covered means nothing.
 fn write_page(
     space: &mut Space,
-    id: ObjectId,
-    index: u64,
+    (id, index): (ObjectId, u64),
     inside: u32,
     data: &[u8],
-    removed: &mut Vec<Vec<u8>>,
-) {
+    is_covered: bool,
+    step: &mut Step,
+) -> Result<(), Stop> {
     let edit = PageEdit::Bytes { offset: inside, data };
-    let found = planned_extents(space, id, index..index + 1).pop();
+    let found = first_extent(space, id, index..index + 1)?;
     if let Some(extent) = &found
-        && owns_alone(space, extent, index).expect("the ranges were planned")
+        && shared::is_owned_alone(space, extent, index)?
     {
-        let (number, _) = extent.page(index);
-        if !space.pages.is_resident(number) {
+        let number = extent.page(index).0;
+        if !is_there(space, (id, index), extent, is_covered)? {
             space.pages.adopt(number);
             space.pages.edit(number, PageEdit::InitRaw);
         }
-        space.pages.edit(number, edit);
-        let sum = sum_of(space, number);
         let key = keys::extent(id, extent.index);
-        let offset = sum_offset(index - extent.index);
-        space.tree.patch(&mut space.pages, &key, offset, &sum.to_le_bytes());
-        return;
+        space.tree.reach(&space.pages, &key)?;
+        space.pages.edit(number, edit);
+        let sum = sum_of(space, number).to_le_bytes();
+        space.tree.patch(&mut space.pages, &key, sum_offset(index - extent.index), &sum);
+        return Ok(());
     }
-    // A page that is not resident was planned as overwritten whole.
-    let copied =
-        found.map(|extent| extent.page(index).0).filter(|page| space.pages.is_resident(*page));
-    let copied = copied.map(|page| space.pages.current(page).0.to_vec());
+    let mut copied = None;
+    if let Some(extent) = &found
+        && is_there(space, (id, index), extent, is_covered)?
+    {
+        copied = space.pages.page(extent.page(index).0).map(<[u8]>::to_vec);
+    }
     let number = space.pages.allocate();
     space.pages.edit(number, PageEdit::InitRaw);
     if let Some(bytes) = copied {
@@ -169,101 +150,125 @@ fn write_page(
     }
     space.pages.edit(number, edit);
     let sums = vec![sum_of(space, number)];
-    cut(space, id, index..index + 1, removed);
-    insert(space, id, Extent { index, first: number, shared: false, sums });
+    if found.is_some() {
+        cut_first(space, id, index..index + 1, step)?;
+    }
+    Ok(insert(space, id, Extent { index, first: number, shared: false, sums })?)
 }
 
-/// Whether nobody else owns the page at `index`.
-pub(super) fn owns_alone(space: &Space, extent: &Extent, index: u64) -> Result<bool, Missing> {
-    Ok(!extent.shared || shared::owners(space, extent.page(index).0)? == 1)
+/// Whether an object's page can be looked at. If not it must be read, unless all of it is overwritten.
+fn is_there(
+    space: &Space,
+    (object, index): (ObjectId, u64),
+    extent: &Extent,
+    is_covered: bool,
+) -> Result<bool, Miss> {
+    let (number, sum) = extent.page(index);
+    let is_there = space.pages.page(number).is_some();
+    if !is_there && (!is_covered || space.pages.is_loading(number)) {
+        return Err(Miss::Data(DataPage { number, sum, object, index }));
+    }
+    Ok(is_there)
 }
 
 fn sum_of(space: &Space, number: PageNo) -> u32 {
-    crc32c::crc32c(space.pages.current(number).0)
+    crc32c::crc32c(space.pages.page(number).expect("it was just edited"))
 }
 
 /// Adds an extent where there is none, as part of the one before it if that is its neighbour on the device as well.
-fn insert(space: &mut Space, id: ObjectId, new: Extent) {
+fn insert(space: &mut Space, id: ObjectId, new: Extent) -> Result<(), Missing> {
     let longest = extent::pages_max(space.pages.layout().page);
-    let before = new.index.checked_sub(1).and_then(|index| {
-        planned_extents(space, id, index..new.index).pop().filter(|before| {
-            let pages = before.sums.len() as u64;
-            before.range().end == new.index
-                && before.first.plus(pages) == new.first
-                && before.shared == new.shared
-                && pages + new.sums.len() as u64 <= longest
-        })
-    });
-    let whole = match before {
+    let before = match new.index.checked_sub(1) {
+        Some(index) => first_extent(space, id, index..new.index)?,
+        None => None,
+    };
+    let joins = |before: &Extent| {
+        let pages = before.sums.len() as u64;
+        before.range().end == new.index
+            && before.first.plus(pages) == new.first
+            && before.shared == new.shared
+            && pages + new.sums.len() as u64 <= longest
+    };
+    match before.filter(joins) {
         Some(mut before) => {
             before.sums.extend_from_slice(&new.sums);
-            before
+            put_extent(space, id, &before)
         }
-        None => new,
-    };
-    put_extent(space, id, &whole);
-}
-
-fn put_extent(space: &mut Space, id: ObjectId, extent: &Extent) {
-    let key = keys::extent(id, extent.index);
-    space.tree.put(&mut space.pages, &key, &extent.encode(), |_| ());
-}
-
-/// Takes page indices away from an object and gives their pages back.
-fn cut(space: &mut Space, id: ObjectId, range: Range<u64>, removed: &mut Vec<Vec<u8>>) {
-    for extent in planned_extents(space, id, range.clone()) {
-        if extent.index >= range.start {
-            let key = keys::extent(id, extent.index);
-            space.tree.remove(&mut space.pages, &key);
-            removed.push(key);
-        }
-        for kept in [0..range.start, range.end..u64::MAX] {
-            if let Some(part) = extent.part(kept) {
-                put_extent(space, id, &part);
-            }
-        }
-        let gone = extent.part(range.clone()).expect("it overlaps");
-        let run = PageRun { first: gone.first, count: gone.sums.len() as u64 };
-        if gone.shared {
-            shared::release(space, run, removed);
-        } else {
-            space.pages.give_back(run);
-        }
+        None => put_extent(space, id, &new),
     }
 }
 
-/// Gives an object pages that are on the device already.
+fn put_extent(space: &mut Space, id: ObjectId, extent: &Extent) -> Result<(), Missing> {
+    put(space, &keys::extent(id, extent.index), &extent.encode())
+}
+
+/// Takes page indices away from an object and gives their pages back. There are marks in between, where it stands as it began: it
+/// goes on with what is left.
+fn cut(
+    space: &mut Space,
+    id: ObjectId,
+    range: Range<u64>,
+    inside: u64,
+    step: &mut Step,
+) -> Result<(), Stop> {
+    while cut_first(space, id, range.clone(), step)? {
+        step.mark(space, inside)?;
+    }
+    Ok(())
+}
+
+/// Takes the first page indices of a range away, as many as stand in one extent and have the same owners. False if there were
+/// none.
+fn cut_first(
+    space: &mut Space,
+    id: ObjectId,
+    range: Range<u64>,
+    step: &mut Step,
+) -> Result<bool, Missing> {
+    let Some(extent) = first_extent(space, id, range.clone())? else { return Ok(false) };
+    let inside = extent.part(range).expect("it overlaps");
+    let stretch = shared::stretch(space, &inside)?;
+    let gone = inside.index..inside.index + stretch.run.count;
+    if extent.index >= gone.start {
+        remove_key(space, &keys::extent(id, extent.index), step)?;
+    }
+    for kept in [0..gone.start, gone.end..u64::MAX] {
+        if let Some(part) = extent.part(kept) {
+            put_extent(space, id, &part)?;
+        }
+    }
+    shared::release(space, &stretch, step)?;
+    Ok(true)
+}
+
+/// Gives an object pages that are on the device already. There are marks between the runs, at their number, and while what
+/// is in the way of one is cut.
 pub(super) fn place(
     space: &mut Space,
     id: ObjectId,
     version: Version,
     index: u64,
     runs: &[Run],
-    removed: &mut Vec<Vec<u8>>,
-) {
-    let page = space.pages.layout().page.bytes() as u64;
-    let end = index + runs.iter().map(|run| run.sums.len() as u64).sum::<u64>();
-    let old = meta(space, id).unwrap_or_default();
-    put_meta(space, id, ObjectMeta { version, length: old.length.max(end * page) });
-    cut(space, id, index..end, removed);
-    let mut at = index;
-    for run in runs {
+    step: &mut Step,
+) -> Result<(), Stop> {
+    let pages = |runs: &[Run]| runs.iter().map(|run| run.sums.len() as u64).sum::<u64>();
+    let done = step.inside();
+    if done == 0 {
+        let length = (index + pages(runs)) * page_bytes(space);
+        let old = meta(space, id)?.unwrap_or_default();
+        put_meta(space, id, ObjectMeta { version, length: old.length.max(length) })?;
+    }
+    let mut at = index + pages(&runs[..done as usize]);
+    for (run, done) in runs.iter().zip(0..).skip(done as usize) {
         let count = run.sums.len() as u64;
+        cut(space, id, at..at + count, done, step)?;
         space.pages.mark_used(PageRun { first: run.first, count });
         let extent = Extent { index: at, first: run.first, shared: false, sums: run.sums.clone() };
-        put_extent(space, id, &extent);
+        put_extent(space, id, &extent)?;
         at += count;
+        step.mark(space, done + 1)?;
     }
-}
-
-/// The pages that a range of bytes covers whole, and its ragged ends.
-pub(super) fn whole_pages(page: u64, range: &Range<u64>) -> (Range<u64>, [Range<u64>; 2]) {
-    let (first, last) = (range.start.div_ceil(page), range.end / page);
-    if first >= last {
-        let middle = (first * page).clamp(range.start, range.end);
-        return (first..first, [range.start..middle, middle..range.end]);
-    }
-    (first..last, [range.start..first * page, last * page..range.end])
+    Ok(())
 }
 
 /// Makes a range read as zeros.
@@ -272,26 +277,40 @@ pub(super) fn punch(
     id: ObjectId,
     version: Version,
     range: Range<u64>,
-    removed: &mut Vec<Vec<u8>>,
-) {
-    let Some(old) = meta(space, id) else { return };
-    put_meta(space, id, ObjectMeta { version, ..old });
-    // Not cut at the object's end: there are zeros behind it, and an earlier change of the transaction may have moved it.
-    zero(space, id, range, removed);
+    step: &mut Step,
+) -> Result<(), Stop> {
+    let Some(old) = meta(space, id)? else { return Ok(()) };
+    if step.inside() == 0 {
+        put_meta(space, id, ObjectMeta { version, ..old })?;
+    }
+    // Not cut at the object's end: there are zeros behind it.
+    zero(space, id, range, step)
 }
 
-/// Zeros bytes: pages that exist and are covered in part are written, whole ones given back.
-fn zero(space: &mut Space, id: ObjectId, range: Range<u64>, removed: &mut Vec<Vec<u8>>) {
-    let page = space.pages.layout().page.bytes() as u64;
+/// Zeros bytes: pages that exist and are covered in part are written, whole ones given back. There are marks behind the first
+/// ragged end (1), the second (2), and while pages are given back.
+fn zero(space: &mut Space, id: ObjectId, range: Range<u64>, step: &mut Step) -> Result<(), Stop> {
+    let page = page_bytes(space);
     let (whole, ends) = whole_pages(page, &range);
-    for end in ends.into_iter().filter(|end| !end.is_empty()) {
+    for (end, done) in ends.into_iter().zip(1..).skip(step.inside() as usize) {
         let index = end.start / page;
-        if !planned_extents(space, id, index..index + 1).is_empty() {
+        if !end.is_empty() && first_extent(space, id, index..index + 1)?.is_some() {
             let zeros = vec![0; (end.end - end.start) as usize];
-            write_pages(space, id, end.start, &zeros, removed);
+            write_page(space, (id, index), (end.start % page) as u32, &zeros, false, step)?;
+            step.mark(space, done)?;
         }
     }
-    cut(space, id, whole, removed);
+    cut(space, id, whole, 2, step)
+}
+
+/// The pages that a range of bytes covers whole, and its ragged ends, none longer than a page.
+fn whole_pages(page: u64, range: &Range<u64>) -> (Range<u64>, [Range<u64>; 2]) {
+    let (first, last) = (range.start.div_ceil(page), range.end / page);
+    if first >= last {
+        let middle = (first * page).clamp(range.start, range.end);
+        return (first..first, [range.start..middle, middle..range.end]);
+    }
+    (first..last, [range.start..first * page, last * page..range.end])
 }
 
 /// Sets an object's length. What was behind a shorter one reads as zeros if it becomes longer again.
@@ -300,73 +319,84 @@ pub(super) fn truncate(
     id: ObjectId,
     version: Version,
     length: u64,
-    removed: &mut Vec<Vec<u8>>,
-) {
-    let page = space.pages.layout().page;
-    let old = meta(space, id).unwrap_or_default();
-    put_meta(space, id, ObjectMeta { version, length });
+    step: &mut Step,
+) -> Result<(), Stop> {
+    let old = meta(space, id)?.unwrap_or_default();
     if length < old.length {
-        zero(space, id, length..page.pages_for(old.length) * page.bytes() as u64, removed);
+        let page = space.pages.layout().page;
+        zero(space, id, length..page.pages_for(old.length) * page.bytes() as u64, step)?;
     }
+    // Last, so that at any mark what is still behind the new end is not behind the object's.
+    Ok(put_meta(space, id, ObjectMeta { version, length })?)
 }
 
-/// Removes an object with its attributes.
-pub(super) fn remove(space: &mut Space, id: ObjectId, removed: &mut Vec<Vec<u8>>) {
-    if meta(space, id).is_none() {
-        return;
+/// Removes an object with its attributes. What it is known by goes last, so at any mark the rest is still to be found.
+pub(super) fn remove(space: &mut Space, id: ObjectId, step: &mut Step) -> Result<(), Stop> {
+    if meta(space, id)?.is_none() {
+        return Ok(());
     }
-    cut(space, id, 0..u64::MAX, removed);
-    let mut keys = attribute_keys(space, id);
-    keys.push(keys::object(id));
-    for key in keys {
-        space.tree.remove(&mut space.pages, &key);
-        removed.push(key);
+    cut(space, id, 0..u64::MAX, 0, step)?;
+    while let Some((name, _)) = super::read::attributes_from(space, id, &[], 1)?.pop() {
+        remove_key(space, &keys::attribute(id, &name), step)?;
+        step.mark(space, 0)?;
     }
+    Ok(remove_key(space, &keys::object(id), step)?)
 }
 
-fn attribute_keys(space: &Space, id: ObjectId) -> Vec<Vec<u8>> {
-    let attributes = super::attributes(space, id).expect("the attributes were planned");
-    attributes.iter().map(|(name, _)| keys::attribute(id, name)).collect()
-}
-
-/// Makes `to` what `from` is. Both own the pages from now on.
-pub(super) fn clone(space: &mut Space, from: ObjectId, to: ObjectId, removed: &mut Vec<Vec<u8>>) {
+/// Makes `to` what `from` is. Both own the pages from now on. While what `to` was is removed a mark is at 0, then at one more than
+/// the page index that is reached.
+pub(super) fn clone(
+    space: &mut Space,
+    from: ObjectId,
+    to: ObjectId,
+    step: &mut Step,
+) -> Result<(), Stop> {
     if from == to {
-        return;
+        return Ok(());
     }
-    remove(space, to, removed);
-    let Some(known) = meta(space, from) else { return };
-    put_meta(space, to, known);
-    for mut extent in planned_extents(space, from, 0..u64::MAX) {
-        shared::share(space, PageRun { first: extent.first, count: extent.sums.len() as u64 });
+    if step.inside() == 0 {
+        remove(space, to, step)?;
+        let Some(known) = meta(space, from)? else { return Ok(()) };
+        put_meta(space, to, known)?;
+        step.mark(space, 1)?;
+    }
+    let mut next = step.inside() - 1;
+    while let Some(mut extent) = first_extent(space, from, next..u64::MAX)? {
+        let mut part = extent.part(next..u64::MAX).expect("it reaches behind");
+        let stretch = shared::stretch(space, &part)?;
+        shared::share(space, &stretch)?;
         if !extent.shared {
             extent.shared = true;
-            put_extent(space, from, &extent);
+            put_extent(space, from, &extent)?;
         }
-        put_extent(space, to, &extent);
+        part.sums.truncate(stretch.run.count as usize);
+        part.shared = true;
+        next = part.range().end;
+        insert(space, to, part)?;
+        step.mark(space, next + 1)?;
     }
-    for (name, value) in super::attributes(space, from).expect("the attributes were planned") {
-        space.tree.put(&mut space.pages, &keys::attribute(to, &name), &value, |_| ());
+    let mut last = Vec::new();
+    while let Some((name, value)) = super::read::attributes_from(space, from, &last, 1)?.pop() {
+        let key = keys::attribute(to, &name);
+        if space.tree.get(&space.pages, &key)? != Some(&value) {
+            put(space, &key, &value)?;
+            step.mark(space, next + 1)?;
+        }
+        last = name;
+        last.push(0);
     }
+    Ok(())
 }
 
 /// Sets an attribute of an object, which exists afterwards.
-pub(super) fn set_attribute(space: &mut Space, id: ObjectId, name: &[u8], value: &[u8]) {
-    if meta(space, id).is_none() {
-        put_meta(space, id, ObjectMeta::default());
-    }
-    space.tree.put(&mut space.pages, &keys::attribute(id, name), value, |_| ());
-}
-
-/// Removes an attribute.
-pub(super) fn remove_attribute(
+pub(super) fn set_attribute(
     space: &mut Space,
     id: ObjectId,
     name: &[u8],
-    removed: &mut Vec<Vec<u8>>,
-) {
-    let key = keys::attribute(id, name);
-    if space.tree.remove(&mut space.pages, &key) {
-        removed.push(key);
+    value: &[u8],
+) -> Result<(), Stop> {
+    if meta(space, id)?.is_none() {
+        put_meta(space, id, ObjectMeta::default())?;
     }
+    Ok(put(space, &keys::attribute(id, name), value)?)
 }

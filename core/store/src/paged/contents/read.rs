@@ -46,15 +46,29 @@ pub fn scan(space: &Space, from: &[u8], most: usize) -> Result<Pairs, Miss> {
 
 /// All attributes of an object.
 pub fn attributes(space: &Space, id: ObjectId) -> Result<Pairs, Missing> {
+    attributes_from(space, id, &[], usize::MAX)
+}
+
+/// Up to `most` attributes of an object, from name `from` on.
+pub(super) fn attributes_from(
+    space: &Space,
+    id: ObjectId,
+    from: &[u8],
+    most: usize,
+) -> Result<Pairs, Missing> {
     let mut found = Vec::new();
-    let bounds = (&keys::attribute(id, &[])[..], &keys::attribute(id, &[u8::MAX; 64])[..]);
+    // The first key behind every attribute of the object.
+    let mut end = keys::attribute(id, &[]);
+    for byte in end.iter_mut().rev() {
+        *byte = byte.wrapping_add(1);
+        if *byte != 0 {
+            break;
+        }
+    }
+    let bounds = (&keys::attribute(id, from)[..], &end[..]);
     space.tree.visit_range(&space.pages, bounds, |key, value| {
-        let name = keys::read_object(key)
-            .filter(|(object, _)| key[0] == keys::ATTRIBUTE && *object == id)
-            .map(|(_, name)| name.to_vec());
-        let is_one = name.is_some();
-        found.extend(name.map(|name| (name, value.to_vec())));
-        is_one
+        found.extend(keys::read_object(key).map(|(_, name)| (name.to_vec(), value.to_vec())));
+        found.len() < most
     })?;
     Ok(found)
 }
@@ -83,7 +97,7 @@ pub fn read_plan(space: &Space, id: ObjectId, range: Range<u64>) -> Result<Vec<D
     let page = space.pages.layout().page.bytes() as u64;
     let indices = range.start / page..range.end.div_ceil(page);
     let mut pages = Vec::new();
-    for extent in extents(space, id, indices.clone())? {
+    for extent in extents(space, id, indices.clone(), usize::MAX)? {
         let from = extent.index.max(indices.start);
         let to = extent.range().end.min(indices.end);
         for index in from..to {

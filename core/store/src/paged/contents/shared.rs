@@ -3,11 +3,13 @@
 //! Only pages with at least two owners stand in the tree, as ranges that never overlap and never exceed an extent's length.
 //! A page without a range has one owner, even if its extent says that it may be shared.
 
-use crate::paged::extent;
+use super::step::Step;
+use super::{put, remove_key};
+use crate::paged::extent::{self, Extent};
 use crate::paged::ids::PageNo;
 use crate::paged::keys;
 use crate::paged::space::{PageRun, Space};
-use crate::paged::tree::{Footprint, Missing};
+use crate::paged::tree::Missing;
 use std::ops::Range;
 
 /// A range of pages with more than one owner.
@@ -47,89 +49,86 @@ fn earliest(space: &Space, first: PageNo) -> Vec<u8> {
     keys::shared(PageNo(first.0.saturating_sub(longest - 1)))
 }
 
-/// The shared ranges that overlap a run.
-fn overlapping(space: &Space, run: PageRun) -> Result<Vec<SharedRange>, Missing> {
-    let end = run.first.0 + run.count;
-    let mut found = Vec::new();
-    // An apply sees no leaf behind the run: nobody planned that one.
+/// Pages next to each other that have the same owners.
+pub(super) struct Stretch {
+    pub run: PageRun,
+    /// The shared range that they stand in, if they have more than one owner.
+    range: Option<SharedRange>,
+}
+
+/// The first pages of an extent, as many as have the same owners.
+pub(super) fn stretch(space: &Space, extent: &Extent) -> Result<Stretch, Missing> {
+    let run = PageRun { first: extent.first, count: extent.sums.len() as u64 };
+    if !extent.shared {
+        return Ok(Stretch { run, range: None });
+    }
+    let (first, end) = (run.first.0, run.first.0 + run.count);
+    let mut found = None;
     let bounds = (&earliest(space, run.first)[..], &keys::shared(PageNo(end))[..]);
     space.tree.visit_range(&space.pages, bounds, |key, value| {
-        let Some(range) = SharedRange::decode(key, value) else { return false };
-        if range.first.0 < end && range.range().end > run.first.0 {
-            found.push(range);
-        }
-        range.first.0 < end
+        found = SharedRange::decode(key, value).filter(|range| range.range().end > first);
+        found.is_none()
     })?;
-    Ok(found)
+    let (range, end) = match found {
+        Some(range) if range.first.0 <= first => (found, range.range().end.min(end)),
+        Some(range) => (None, range.first.0),
+        None => (None, end),
+    };
+    Ok(Stretch { run: PageRun { count: end - first, ..run }, range })
 }
 
-/// How many own a page whose extent says that it may be shared.
-pub(super) fn owners(space: &Space, page: PageNo) -> Result<u32, Missing> {
-    let found = overlapping(space, PageRun { first: page, count: 1 })?;
-    Ok(found.first().map_or(1, |range| range.owners))
-}
-
-/// Plans [`share`] and [`release`] of a run.
-pub(super) fn plan(space: &Space, run: PageRun, footprint: &mut Footprint) -> Result<(), Missing> {
-    let last = keys::shared(PageNo(run.first.0 + run.count));
-    space.tree.plan_range(&space.pages, &earliest(space, run.first), &last, footprint)
+/// Whether nobody else owns the page at `index` of an object's extent.
+pub(super) fn is_owned_alone(space: &Space, extent: &Extent, index: u64) -> Result<bool, Missing> {
+    let page = extent.part(index..index + 1).expect("the page is the extent's");
+    Ok(stretch(space, &page)?.range.is_none())
 }
 
 /// One owner more.
-pub(super) fn share(space: &mut Space, run: PageRun) {
-    let found = overlapping(space, run).expect("the ranges were planned");
-    let mut next = run.first.0;
-    let end = run.first.0 + run.count;
-    for range in found {
-        let from = range.first.0.max(run.first.0);
-        let to = range.range().end.min(end);
-        put_if_any(space, next..from, 2);
-        split(space, range, from..to);
-        put_if_any(space, from..to, range.owners + 1);
-        next = to;
-    }
-    put_if_any(space, next..end, 2);
+pub(super) fn share(space: &mut Space, stretch: &Stretch) -> Result<(), Missing> {
+    let owners = stretch.range.map_or(1, |range| range.owners);
+    split(space, stretch)?;
+    put_if_any(space, stretch.pages(), owners + 1)
 }
 
 /// One owner less. Pages that have none left are given back.
-pub(super) fn release(space: &mut Space, run: PageRun, removed: &mut Vec<Vec<u8>>) {
-    let found = overlapping(space, run).expect("the ranges were planned");
-    let mut next = run.first.0;
-    let end = run.first.0 + run.count;
-    for range in found {
-        let from = range.first.0.max(run.first.0);
-        let to = range.range().end.min(end);
-        give_back(space, next..from);
-        split(space, range, from..to);
-        if range.owners > 2 {
-            put_if_any(space, from..to, range.owners - 1);
-        } else if from == range.first.0 {
-            removed.push(keys::shared(range.first));
-            space.tree.remove(&mut space.pages, &keys::shared(range.first));
-        }
-        next = to;
+pub(super) fn release(
+    space: &mut Space,
+    stretch: &Stretch,
+    step: &mut Step,
+) -> Result<(), Missing> {
+    let Some(range) = stretch.range else {
+        space.pages.give_back(stretch.run);
+        return Ok(());
+    };
+    split(space, stretch)?;
+    if range.owners > 2 {
+        put_if_any(space, stretch.pages(), range.owners - 1)
+    } else if range.first == stretch.run.first {
+        remove_key(space, &keys::shared(range.first), step)
+    } else {
+        Ok(())
     }
-    give_back(space, next..end);
 }
 
-/// Leaves of `range` what is outside of `inside`.
-fn split(space: &mut Space, range: SharedRange, inside: Range<u64>) {
-    put_if_any(space, range.first.0..inside.start, range.owners);
-    put_if_any(space, inside.end..range.range().end, range.owners);
+impl Stretch {
+    fn pages(&self) -> Range<u64> {
+        self.run.first.0..self.run.first.0 + self.run.count
+    }
 }
 
-fn put_if_any(space: &mut Space, pages: Range<u64>, owners: u32) {
+/// Leaves of a stretch's range what is outside of it.
+fn split(space: &mut Space, stretch: &Stretch) -> Result<(), Missing> {
+    let Some(range) = stretch.range else { return Ok(()) };
+    let inside = stretch.pages();
+    put_if_any(space, range.first.0..inside.start, range.owners)?;
+    put_if_any(space, inside.end..range.range().end, range.owners)
+}
+
+fn put_if_any(space: &mut Space, pages: Range<u64>, owners: u32) -> Result<(), Missing> {
     if pages.is_empty() {
-        return;
+        return Ok(());
     }
     let first = PageNo(pages.start);
     let range = SharedRange { first, pages: pages.end - pages.start, owners };
-    space.tree.put(&mut space.pages, &keys::shared(first), &range.encode(), |_| ());
-}
-
-fn give_back(space: &mut Space, pages: Range<u64>) {
-    if !pages.is_empty() {
-        let run = PageRun { first: PageNo(pages.start), count: pages.end - pages.start };
-        space.pages.give_back(run);
-    }
+    put(space, &keys::shared(first), &range.encode())
 }

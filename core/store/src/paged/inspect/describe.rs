@@ -36,6 +36,7 @@ pub(super) fn key(key: &[u8]) -> String {
             .map(|(id, name)| format!("attribute {} of {}", bytes(name), object(id))),
         Some(&keys::EXTENT) => keys::read_extent(key)
             .map(|(id, index)| format!("extent of {} at its page {index}", object(id))),
+        Some(_) if key == keys::PROGRESS => Some("how far a transaction is".to_owned()),
         Some(&keys::SHARED) => {
             keys::read_shared(key).map(|first| format!("shared range at {first}"))
         }

@@ -43,7 +43,7 @@ fn in_words(record: Record<'_>) -> Option<String> {
     Some(match record.kind {
         Kind::Pad => String::new(),
         Kind::Segment => format!("segment {}", u64::from_le_bytes(*record.body.last_chunk()?)),
-        Kind::Transaction => {
+        Kind::Transaction | Kind::Again => {
             let changes = decode_all(record.body)?;
             changes.iter().map(describe::change).collect::<Vec<_>>().join("; ")
         }

@@ -53,6 +53,9 @@ pub enum Kind {
     Edits = 5,
     /// An instant: checkpoint (8).
     Instant = 6,
+    /// A transaction that was carried out in part at the instant before: as [`Kind::Transaction`]. A restart that begins here goes on
+    /// with it; one that has come from an earlier instant has carried it out.
+    Again = 8,
     /// Everything before this position was made durable, data written beside the log included: position (8). One follows each
     /// flush, and one comes before any record when the last is a MiB away, so that damage inside the durable log can be told
     /// from its torn end: behind the damage stands one that says that the log was durable beyond it.
@@ -70,6 +73,7 @@ impl Kind {
             5 => Some(Kind::Edits),
             6 => Some(Kind::Instant),
             7 => Some(Kind::Durable),
+            8 => Some(Kind::Again),
             _ => None,
         }
     }

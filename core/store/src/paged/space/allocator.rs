@@ -111,6 +111,16 @@ impl Allocator {
         (index < self.count).then_some(index)
     }
 
+    /// Where the next pages are looked for.
+    pub fn cursor(&self) -> u64 {
+        self.cursor
+    }
+
+    /// Looks for the next pages where it did before; what it has given out since was taken back.
+    pub fn rewind(&mut self, cursor: u64) {
+        self.cursor = cursor;
+    }
+
     /// Takes certain pages, those that the log says were written. False if one of them is taken.
     pub fn claim(&mut self, run: PageRun) -> bool {
         let from = run.first.0 - self.first.0;

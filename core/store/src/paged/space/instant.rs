@@ -26,9 +26,7 @@ impl Pages {
             first
         });
         self.counts.in_checkpoint = pages.len() as u32;
-        self.counts.map_unsaved = 0;
         for number in pages.iter().filter(|page| self.layout.is_map(**page)) {
-            self.counts.map_unsaved += 1;
             self.map[(number.0 - self.layout.map_first.0) as usize] = Stamp::of(id);
         }
         assert_eq!(
@@ -71,9 +69,6 @@ impl Pages {
         state.in_checkpoint = false;
         state.writing = true;
         self.counts.in_checkpoint -= 1;
-        if self.layout.is_map(number) && old.is_none() {
-            self.counts.map_unsaved -= 1;
-        }
         if let Some(slot) = old {
             self.old.release(slot);
         }

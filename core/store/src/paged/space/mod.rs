@@ -4,12 +4,14 @@
 //! running checkpoint has not written yet leaves its old version behind. It does not know devices, the log or time.
 
 mod allocator;
+mod draft;
 mod instant;
 mod journal;
 mod old_versions;
 mod pages;
 
 pub use allocator::{Allocator, PageRun};
+pub use draft::Takes;
 pub use journal::Journal;
 pub use old_versions::OldVersions;
 pub use pages::{Counts, EditOf, Load, Pages};
@@ -23,6 +25,8 @@ pub struct Space {
     pub pages: Pages,
     /// Where the tree begins.
     pub tree: Tree,
+    /// The tree before the draft.
+    before: Tree,
     /// A key and a value under construction.
     pub(in crate::paged) scratch: Scratch,
 }
@@ -37,6 +41,18 @@ pub(in crate::paged) struct Scratch {
 impl Space {
     /// Pages in which a tree stands.
     pub fn new(pages: Pages, tree: Tree) -> Space {
-        Space { pages, tree, scratch: Scratch::default() }
+        Space { pages, tree, before: tree, scratch: Scratch::default() }
+    }
+
+    /// Begins a draft, in which a merge that nobody needs is made as long as there are fewer pages than `ease` in it.
+    pub fn begin_draft(&mut self, ease: usize) {
+        self.before = self.tree;
+        self.pages.begin_draft(ease);
+    }
+
+    /// Forgets the draft: nothing has happened.
+    pub fn drop_draft(&mut self) {
+        self.tree = self.before;
+        self.pages.drop_draft();
     }
 }

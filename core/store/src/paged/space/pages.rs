@@ -1,5 +1,6 @@
 //! Resident pages and their states.
 
+use super::draft::Draft;
 use super::{Allocator, Journal, OldVersions, PageRun};
 use crate::paged::cache::{Cache, FrameId};
 use crate::paged::edit::PageEdit;
@@ -24,6 +25,8 @@ pub(super) struct State {
     /// Pinned because of one of the above.
     pub(super) held: bool,
     pub(super) old: Option<u32>,
+    /// Which page of the draft it is.
+    pub(super) drafted: Option<u32>,
 }
 
 /// How many pages are in which state.
@@ -35,8 +38,6 @@ pub struct Counts {
     pub in_checkpoint: u32,
     /// Frames that cannot be given up because of either, or because they are on their way.
     pub held: u32,
-    /// Pages of the free map that the running checkpoint has neither written nor kept an old version of.
-    pub map_unsaved: u32,
 }
 
 /// What became of a page that was asked to be loaded.
@@ -79,6 +80,7 @@ pub struct Pages {
     pub(super) kept: Vec<PageNo>,
     pub(super) counts: Counts,
     pub(super) op: u32,
+    pub(super) draft: Draft,
     /// What is free.
     pub allocator: Allocator,
     /// What the present transaction did.
@@ -99,6 +101,7 @@ impl Pages {
             kept: Vec::new(),
             counts: Counts::default(),
             op: 0,
+            draft: Draft::default(),
             allocator: Allocator::new(&layout),
             journal: Journal::default(),
             layout,
@@ -229,17 +232,8 @@ impl Pages {
         self.mark(run, true);
     }
 
-    /// Gives pages back; they can be given out again after the checkpoint that contains this.
-    pub fn give_back(&mut self, run: PageRun) {
-        self.mark(run, false);
-        self.allocator.give_back(run);
-        for at in 0..run.count {
-            self.drop_changes(run.first.plus(at));
-        }
-    }
-
     /// A page that is nobody's any more need not be written, unless the running checkpoint owes it.
-    fn drop_changes(&mut self, number: PageNo) {
+    pub(super) fn drop_changes(&mut self, number: PageNo) {
         let Some(frame) = self.find(number) else { return };
         if self.states[frame].dirty {
             self.states[frame].dirty = false;
@@ -248,7 +242,7 @@ impl Pages {
         }
     }
 
-    fn mark(&mut self, run: PageRun, used: bool) {
+    pub(super) fn mark(&mut self, run: PageRun, used: bool) {
         let mut at = 0;
         while at < run.count {
             let (map, first) = self.layout.map_bit(run.first.plus(at));
@@ -257,13 +251,6 @@ impl Pages {
             self.edit(map, PageEdit::Bits { first, count: count as u32, used });
             at += count;
         }
-    }
-
-    /// Gives `number`, which is not resident and holds nothing worth reading, a frame. Room was planned.
-    pub fn adopt(&mut self, number: PageNo) {
-        let frame = self.cache.acquire(number).expect("room for a new page was planned");
-        self.states[frame] = State::default();
-        self.cache.unpin(frame);
     }
 
     /// Drops pages that are nobody's from memory. False, and nothing dropped, if one of them is kept or on its way.
@@ -307,19 +294,14 @@ impl Pages {
     }
 }
 
-impl TreePages for Pages {
+impl Pages {
+    /// Sees that a page may be changed where it is: what the running checkpoint owes is kept, and it is dirty from now on.
     #[inline]
-    fn page(&self, number: PageNo) -> Option<&[u8]> {
-        self.cache.hit(number, self.op).map(|frame| self.cache.bytes(frame))
-    }
-
-    fn edit(&mut self, number: PageNo, edit: PageEdit<'_>) {
-        let frame = self.find(number).expect("an edited page is resident");
+    pub(super) fn begin_change(&mut self, number: PageNo, frame: FrameId) {
         let state = &mut self.states[frame];
         if state.in_checkpoint && state.old.is_none() {
             state.old = Some(self.old.keep(self.cache.bytes(frame)));
             self.kept.push(number);
-            self.counts.map_unsaved -= u32::from(self.layout.is_map(number));
         }
         if !state.dirty {
             state.dirty = true;
@@ -328,20 +310,34 @@ impl TreePages for Pages {
             self.journal.first_change(number);
             self.settle_hold(frame);
         }
-        match edit {
-            PageEdit::InitRaw => self.states[frame].raw = true,
-            PageEdit::Init { .. } => self.states[frame].raw = false,
-            _ => {}
+    }
+}
+
+impl TreePages for Pages {
+    #[inline]
+    fn page(&self, number: PageNo) -> Option<&[u8]> {
+        let frame = self.cache.hit(number, self.op);
+        if self.draft.is_on() {
+            return match frame {
+                Some(frame) => self.drafted_bytes(frame).or_else(|| Some(self.cache.bytes(frame))),
+                None => self.draft.new_page(number, self.layout.page),
+            };
         }
+        frame.map(|frame| self.cache.bytes(frame))
+    }
+
+    fn edit(&mut self, number: PageNo, edit: PageEdit<'_>) {
+        if self.draft.is_on() {
+            return self.edit_draft(number, &edit);
+        }
+        let frame = self.find(number).expect("an edited page is resident");
+        self.begin_change(number, frame);
         self.journal.edit(number, &edit);
         edit.apply(number, self.cache.bytes_mut(frame));
     }
 
     fn allocate(&mut self) -> PageNo {
-        let run = self.allocator.take(1).expect("a free page was planned");
-        self.mark_used(run);
-        self.adopt(run.first);
-        run.first
+        self.allocate_draft()
     }
 
     fn free(&mut self, number: PageNo) {
@@ -349,12 +345,12 @@ impl TreePages for Pages {
     }
 
     fn may_touch(&self, number: PageNo) -> bool {
-        self.is_resident(number) && !self.needs_old_version(number)
+        self.may_draft(number)
     }
 
     #[inline]
     fn is_dirty(&self, number: PageNo) -> bool {
-        self.find(number).is_some_and(|frame| self.states[frame].dirty)
+        self.find(number).is_some_and(|frame| self.states[frame].dirty) || self.is_drafted(number)
     }
 
     #[inline]

@@ -3,6 +3,7 @@
 use super::op::{Running, Wait};
 use super::{PagedStore, Purpose};
 use crate::paged::api::{Damage, IoDone, OpError, Target};
+use crate::paged::bounds::{Bound, Exceeded};
 use crate::paged::contents::Miss;
 use crate::paged::ids::PageNo;
 use crate::paged::node;
@@ -26,13 +27,15 @@ const RETRIES_MAX: u32 = 2;
 impl<T: Copy> PagedStore<T> {
     /// Reads what an op misses; it goes on when all of it is there.
     pub(super) fn load_for(&mut self, mut running: Running<T>, misses: &[Miss]) {
-        let frames = self.space.pages.frames() as usize;
         let pins = running.journey().pins.len();
-        if pins + misses.len() > frames / 4 {
-            return self.fail(running, OpError::TooLarge);
+        let wanted = pins + misses.len();
+        let most = u64::from(self.room.pins_max());
+        if let Err(exceeded) = Exceeded::check(Bound::QueryPages, wanted as u64, most) {
+            return self.fail(running, OpError::Exceeds(exceeded));
         }
         let kept_for_others = self.pinned_for_ops as usize - pins;
-        if kept_for_others > 0 && kept_for_others + pins + misses.len() > frames / 8 {
+        let beside_others = self.room.pins_beside_others_max() as usize;
+        if kept_for_others > 0 && kept_for_others + wanted > beside_others {
             return self.park(running, Wait::Frames, true);
         }
         let class = running.class;

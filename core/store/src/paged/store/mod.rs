@@ -16,13 +16,11 @@ pub use op::Wait;
 pub use restart::{RestartFault, RestartProgress};
 
 use super::api::{
-    Answer, Ask, Cause, Completion, Io, IoDone, IoId, Lane, Limits, Op, OpError, Outbox, Stages,
-    Target,
+    Answer, Ask, Cause, Completion, Io, IoDone, IoId, Lane, Op, OpError, Outbox, Stages, Target,
 };
-use super::contents::Needs;
+use super::bounds::{Limits, Room, limits};
 use super::ids::{CheckpointId, PageNo};
 use super::image::Compressor;
-use super::layout::Layout;
 use super::log::{Group, Log};
 use super::metrics::Metrics;
 use super::options::Options;
@@ -48,6 +46,8 @@ pub enum Fault {
     Flush(Target),
     /// The device refused a write of a checkpoint.
     CheckpointWrite,
+    /// A transaction that was carried out in part could not go on. The next start brings it to its end.
+    Unfinished,
     /// It could not be opened.
     Restart(RestartFault),
 }
@@ -60,6 +60,9 @@ impl fmt::Display for Fault {
                 f.write_str("a flush failed, and what was written before may be lost")
             }
             Fault::CheckpointWrite => f.write_str("a checkpoint could not write"),
+            Fault::Unfinished => {
+                f.write_str("a transaction that was carried out in part could not go on")
+            }
             Fault::Restart(fault) => fault.fmt(f),
         }
     }
@@ -122,7 +125,10 @@ pub struct PagedStore<T> {
     committing: VecDeque<Committing<T>>,
     syncing: VecDeque<Committing<T>>,
     checkpoint_waiters: Vec<(CheckpointId, Running<T>)>,
-    needs: Needs,
+    /// What may be held in memory.
+    room: Room,
+    /// The record of a transaction that is carried out in part. All others wait for its end.
+    under_way: Option<Vec<u8>>,
     body: Vec<u8>,
     metrics: Metrics,
     out: Outbox<T>,
@@ -334,19 +340,6 @@ impl<T: Copy> crate::Store<T> for PagedStore<T> {
 
     fn next_tick(&self) -> Option<Time> {
         PagedStore::next_tick(self)
-    }
-}
-
-/// The largest things that a store with this layout takes.
-pub fn limits(layout: &Layout) -> Limits {
-    let page = layout.page;
-    Limits {
-        // A key and a piece's number fit into half a cell, so that a piece holds the other half.
-        key_bytes: (super::node::key_max(page) - 29).min(super::node::cell_max(page) / 2),
-        value_bytes: (layout.segment_bytes / 8).min(1 << 20) as usize,
-        transaction_bytes: (layout.segment_bytes / 2).min(layout.log_bytes / 16) as usize,
-        attribute_bytes: super::node::cell_max(page) - 21,
-        object_bytes: 1 << 44,
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::super::api::{Ask, Lane, Op, OpError, Ranges, Stages};
 use super::super::change::Change;
-use super::super::contents::DataPage;
-use super::super::ids::PageNo;
+use super::super::contents::{Carried, DataPage};
+use super::super::ids::{Lsn, PageNo};
 use super::super::space::PageRun;
 use loadline_base::{Span, Time};
 use loadline_device::ClassTag;
@@ -29,7 +29,7 @@ pub enum Wait {
     LogRoom,
     /// Free pages, which the next checkpoint brings.
     FreePages,
-    /// Earlier updates that wait for any of these.
+    /// Earlier updates that wait for any of these, or one that is carried out in part.
     Turn,
     /// The throttle.
     Throttle,
@@ -90,6 +90,8 @@ pub(super) struct Running<T> {
     /// The throttle has let it pass.
     pub admitted: bool,
     pub stages: Stages,
+    /// Where its record ends, once a part of it is carried out.
+    pub record: Lsn,
     pub work: Work,
     pub journey: Option<Box<Journey>>,
 }
@@ -97,6 +99,8 @@ pub(super) struct Running<T> {
 /// What an op has that did not go straight through.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Journey {
+    /// How far it is carried out, if in part.
+    pub progress: Carried,
     /// Pages kept for it.
     pub pins: Vec<PageNo>,
     /// Requests that it waits for.
@@ -128,9 +132,15 @@ impl<T> Running<T> {
             wait: Wait::Nothing,
             admitted: false,
             stages,
+            record: Lsn(0),
             work: Work::Asked(op.ask),
             journey: None,
         }
+    }
+
+    /// Whether a part of it is carried out.
+    pub(super) fn is_begun(&self) -> bool {
+        self.journey.as_ref().is_some_and(|journey| journey.progress != Carried::default())
     }
 
     /// What it has had to wait for.

@@ -2,9 +2,9 @@
 //! the log, so that only their places and checksums go through it.
 
 use super::op::{Running, Wait, Work};
-use super::{PagedStore, Purpose, limits};
+use super::{PagedStore, Purpose};
 use crate::objects::Version;
-use crate::paged::api::{Ask, Edit, Limits, ObjectId, OpError, Payload, Target};
+use crate::paged::api::{Ask, Edit, ObjectId, OpError, Payload, Target};
 use crate::paged::change::{Change, Run};
 use crate::paged::extent;
 use crate::paged::ids::PageSize;
@@ -15,18 +15,18 @@ use std::borrow::Cow;
 impl<T: Copy> PagedStore<T> {
     /// An update as it was asked.
     pub(super) fn prepare(&mut self, mut running: Running<T>) {
+        if self.is_held_back(&running) {
+            return self.park(running, Wait::Turn, false);
+        }
         let Ask::Transaction(edits) = Self::ask_of(&running) else {
             unreachable!("only updates are prepared");
         };
-        let limits = limits(&self.superblock.layout);
-        if !edits.iter().all(|edit| is_within(&limits, edit)) {
-            return self.fail(running, OpError::TooLarge);
-        }
-        if clones_after_change(edits) {
-            return self.fail(running, OpError::CloneAfterChange);
+        let limits = self.limits();
+        if let Err(exceeded) = edits.iter().try_for_each(|edit| limits.check(edit)) {
+            return self.fail(running, OpError::Exceeds(exceeded));
         }
         let page = self.superblock.layout.page;
-        let wanted: u64 = edits.iter().map(|edit| self.own_pages(edit, edits)).sum();
+        let wanted: u64 = edits.iter().map(|edit| self.own_pages(edit)).sum();
         let allocator = &self.space.pages.allocator;
         if wanted > 0 && wanted + 64 > allocator.free() {
             let soon = wanted + 64 <= allocator.free() + allocator.returning();
@@ -46,10 +46,10 @@ impl<T: Copy> PagedStore<T> {
         }
         let mut changes = Vec::with_capacity(edits.len());
         let mut writes = Vec::new();
-        let direct: Vec<bool> = edits.iter().map(|edit| self.own_pages(edit, &edits) > 0).collect();
-        for (edit, direct) in edits.into_iter().zip(direct) {
+        for edit in edits {
+            let is_direct = self.own_pages(&edit) > 0;
             match edit {
-                Edit::Write { object, offset, data, version } if direct => {
+                Edit::Write { object, offset, data, version } if is_direct => {
                     self.place(page, (object, version), offset, data, &mut changes, &mut writes);
                 }
                 other => changes.push(change_of(other)),
@@ -59,17 +59,16 @@ impl<T: Copy> PagedStore<T> {
         self.write_own(running, writes);
     }
 
-    /// How many pages of an edit go beside the log. None if other edits of the transaction are about the same object: they
-    /// would find pages in it that are not in memory and that no plan had seen.
-    fn own_pages(&self, edit: &Edit, all: &[Edit]) -> u64 {
-        let Edit::Write { object, offset, data, .. } = edit else { return 0 };
-        if all.iter().filter(|other| is_about(other, *object)).count() > 1 {
-            return 0;
-        }
+    /// How many pages of an edit go beside the log: those of a write that is large, or that no record holds.
+    fn own_pages(&self, edit: &Edit) -> u64 {
+        let Edit::Write { offset, data, .. } = edit else { return 0 };
         let page = self.superblock.layout.page.bytes() as u64;
         let whole = (offset + data.length()) / page;
         let pages = whole.saturating_sub(offset.div_ceil(page));
-        if pages * page >= self.options.direct_write.get() { pages } else { 0 }
+        // A record has more than the data alone: the object, its version, the other edits.
+        let record = self.limits().transaction_bytes as u64 * 3 / 4;
+        let is_large = pages * page >= self.options.direct_write.get() || data.length() > record;
+        if is_large { pages } else { 0 }
     }
 
     /// Splits a large write into its ragged ends and its whole pages, which get their places here.
@@ -141,50 +140,6 @@ impl<T: Copy> PagedStore<T> {
     }
 }
 
-/// Whether a clone comes after another change of its source. Which pages that leads to is not known before it is done,
-/// so no plan could see that what the clone needs is there.
-fn clones_after_change(edits: &[Edit]) -> bool {
-    edits.iter().enumerate().any(|(at, edit)| match edit {
-        Edit::Clone { from, .. } => edits[..at].iter().any(|earlier| match earlier {
-            Edit::Clone { to, .. } => to == from,
-            _ => is_about(earlier, *from),
-        }),
-        _ => false,
-    })
-}
-
-/// Whether an edit reads or changes the data of an object.
-fn is_about(edit: &Edit, id: ObjectId) -> bool {
-    match edit {
-        Edit::Put { .. } | Edit::Delete { .. } => false,
-        Edit::SetAttribute { .. } | Edit::RemoveAttribute { .. } => false,
-        Edit::Clone { from, to } => *from == id || *to == id,
-        Edit::Write { object, .. }
-        | Edit::Punch { object, .. }
-        | Edit::Truncate { object, .. }
-        | Edit::Remove { object } => *object == id,
-    }
-}
-
-fn is_within(limits: &Limits, edit: &Edit) -> bool {
-    match edit {
-        Edit::Put { key, value } => {
-            !key.is_empty() && key.len() <= limits.key_bytes && value.len() <= limits.value_bytes
-        }
-        Edit::Delete { key } => !key.is_empty() && key.len() <= limits.key_bytes,
-        Edit::Write { offset, data, .. } => {
-            offset.checked_add(data.length()).is_some_and(|end| end <= limits.object_bytes)
-        }
-        Edit::Punch { range, .. } => range.start <= range.end && range.end <= limits.object_bytes,
-        Edit::Truncate { length, .. } => *length <= limits.object_bytes,
-        Edit::SetAttribute { name, value, .. } => {
-            name.len() <= limits.key_bytes && name.len() + value.len() <= limits.attribute_bytes
-        }
-        Edit::RemoveAttribute { name, .. } => name.len() <= limits.key_bytes,
-        Edit::Remove { .. } | Edit::Clone { .. } => true,
-    }
-}
-
 /// An edit that goes through the log as it is.
 fn change_of(edit: Edit) -> Change<'static> {
     match edit {
@@ -194,7 +149,7 @@ fn change_of(edit: Edit) -> Change<'static> {
             Change::Write { object, version, offset, data: data.into_bytes().into() }
         }
         Edit::Punch { object, range, version } => {
-            Change::Punch { object, version, from: range.start, to: range.end }
+            Change::Punch { object, version, from: range.start, to: range.end.max(range.start) }
         }
         Edit::Truncate { object, length, version } => Change::Truncate { object, version, length },
         Edit::Remove { object } => Change::Remove { object },

@@ -5,6 +5,7 @@ use super::{PagedStore, Purpose};
 use crate::paged::api::{
     Answer, Ask, Damage, IoDone, ObjectId, Op, OpError, Ranges, Target, push_range,
 };
+use crate::paged::bounds::{Bound, Exceeded};
 use crate::paged::contents::{self, DataPage, Miss};
 use crate::paged::metrics::Reason;
 use crate::paged::tree::TreePages;
@@ -18,8 +19,6 @@ const CACHED_PAGES_MAX: usize = 16;
 const RUN_MAX: usize = 256;
 /// A digest is made of pieces of this size.
 const DIGEST_PIECE: u64 = 4 << 20;
-/// The longest read.
-const READ_MAX: u64 = 64 << 20;
 /// A read is planned again at most so often because pages were written while it read them.
 const REPLANS_MAX: u32 = 4;
 
@@ -27,7 +26,10 @@ impl<T: Copy> PagedStore<T> {
     /// The answer to a point read that nothing keeps waiting: it changes nothing, so no upkeep follows it.
     pub(super) fn answer_at_once(&mut self, op: &Op<T>) -> Option<Answer> {
         let Ask::Get(key) = &op.ask else { return None };
-        if !self.is_open() || op.lane.is_some_and(|lane| self.lanes.contains_key(&lane)) {
+        if !self.is_open()
+            || self.under_way.is_some()
+            || op.lane.is_some_and(|lane| self.lanes.contains_key(&lane))
+        {
             return None;
         }
         self.space.pages.next_op();
@@ -35,6 +37,10 @@ impl<T: Copy> PagedStore<T> {
     }
 
     pub(super) fn query(&mut self, running: Running<T>) {
+        let looks_at_pages = !matches!(Self::ask_of(&running), Ask::Sync | Ask::Checkpoint);
+        if looks_at_pages && self.is_held_back(&running) {
+            return self.park(running, Wait::Turn, false);
+        }
         self.space.pages.next_op();
         let space = &self.space;
         let found = match Self::ask_of(&running) {
@@ -75,6 +81,9 @@ impl<T: Copy> PagedStore<T> {
 
     /// Bytes of an object, or the next piece of its digest.
     fn read(&mut self, mut running: Running<T>) {
+        if self.is_held_back(&running) {
+            return self.park(running, Wait::Turn, false);
+        }
         let digested = running.journey().digested;
         let (id, from, length, so_far) = match Self::ask_of(&running) {
             Ask::Read { object, offset, length } | Ask::Sparse { object, offset, length, .. } => {
@@ -96,8 +105,9 @@ impl<T: Copy> PagedStore<T> {
             Err(miss) => return self.load_for(running, &[miss.into()]),
         };
         let end = from.saturating_add(length).min(meta.length);
-        if end.saturating_sub(from) > READ_MAX {
-            return self.fail(running, OpError::TooLarge);
+        let (asked, most) = (end.saturating_sub(from), self.limits().read_bytes);
+        if let Err(exceeded) = Exceeded::check(Bound::ReadBytes, asked, most) {
+            return self.fail(running, OpError::Exceeds(exceeded));
         }
         let range = from.min(end)..end;
         if let Ask::Sparse { base, with_bytes, .. } = Self::ask_of(&running) {

@@ -1,30 +1,42 @@
-//! One op's turn: plan, see that everything it takes is there, pass the throttle, apply, append to the log.
+//! One op's turn: draft a step, see that everything it takes is there, pass the throttle, keep it, append to the log.
 
+use super::PagedStore;
 use super::op::{Running, Wait, Work};
-use super::{PagedStore, limits};
 use crate::paged::api::{Answer, Ask, Damage, OpError};
+use crate::paged::bounds::{self, Bound, Exceeded};
 use crate::paged::change::Change;
-use crate::paged::contents::{self, Miss};
-use crate::paged::ids::PageSize;
+use crate::paged::contents::{self, Carried, Miss, Step};
+use crate::paged::ids::{Lsn, PageNo};
 use crate::paged::log::Kind;
 use crate::paged::metrics::Reason;
 use crate::paged::options::LogMode;
-use crate::paged::space::EditOf;
+use crate::paged::space::{EditOf, Takes};
+use crate::paged::store::Fault;
 use crate::paged::throttle::{Policy, Touch};
 use crate::paged::tree::TreePages;
 use loadline_base::Span;
 
 /// Pages of the device that only transactions may take that give some back: else a full store could not be emptied.
 const PAGES_RESERVED: u64 = 16;
-/// Pages that one op asks for at a time.
-const MISSES_MAX: usize = 64;
+/// Bytes of the log that are left for records beside a transaction's: instants, positions, padding of one block.
+const LOG_SLACK: u64 = 4096;
 
 /// What is to become of an update now.
 pub(super) enum Verdict {
-    Go(Touch),
+    Go(Plan),
     Load(Vec<Miss>),
     Wait(Wait),
     Fail(OpError),
+}
+
+/// The next step of a transaction; all that it takes is there.
+#[derive(Clone, Copy)]
+pub(super) struct Plan {
+    takes: Takes,
+    /// The leaf that takes all of it. Otherwise the step is drafted.
+    leaf: Option<PageNo>,
+    /// Where the transaction goes on afterwards; `None` if it is at its end.
+    pub(super) next: Option<Carried>,
 }
 
 impl<T: Copy> PagedStore<T> {
@@ -78,108 +90,128 @@ impl<T: Copy> PagedStore<T> {
 
     /// An update whose own data is where it belongs.
     pub(super) fn update(&mut self, mut running: Running<T>, first: bool) {
+        if self.is_held_back(&running) {
+            return self.park(running, Wait::Turn, false);
+        }
         let Work::Changes(changes) =
             std::mem::replace(&mut running.work, Work::Changes(Vec::new()))
         else {
             unreachable!("an update has changes");
         };
-        let verdict = self.judge(&changes);
-        if let Verdict::Go(touch) = verdict
-            && self.throttle_passes(&mut running, touch)
-        {
-            self.apply(running, &changes);
-            return;
-        }
-        running.work = Work::Changes(changes);
-        match verdict {
-            Verdict::Go(_) => {
-                running.wait = Wait::Throttle;
-                self.sleeper += 1;
-                let until = self.now + running.stages.throttled;
-                self.sleeping.insert((until, self.sleeper), running);
-            }
-            Verdict::Load(misses) => self.load_for(running, &misses),
-            Verdict::Wait(wait) => self.park(running, wait, first),
-            Verdict::Fail(error) => self.fail(running, error),
-        }
-    }
-
-    /// Plans a transaction and compares what it takes with what is there.
-    pub(super) fn judge(&mut self, changes: &[Change<'_>]) -> Verdict {
-        self.space.pages.next_op();
         loop {
-            let misses = self.plan(changes);
-            if !misses.is_empty() {
-                return Verdict::Load(misses);
-            }
-            let frames = self.needs.new_frames(self.page_size());
-            if frames <= self.space.pages.free_frames() {
-                break;
-            }
-            if frames > self.allowed(self.space.pages.frames() / 4) {
-                return Verdict::Fail(OpError::TooLarge);
-            }
-            // What goes to make room may be what was planned on.
-            if !self.space.pages.make_room(frames) {
-                return Verdict::Wait(Wait::Frames);
-            }
-        }
-        let touch = self.count_touch();
-        match self
-            .find_pages(changes)
-            .or_else(|| self.find_frames(touch))
-            .or_else(|| self.find_log_room(changes, touch))
-        {
-            Some(verdict) => verdict,
-            None => Verdict::Go(touch),
-        }
-    }
-
-    fn page_size(&self) -> PageSize {
-        self.superblock.layout.page
-    }
-
-    /// Plans every change; what is missing for any of them is asked for at once.
-    pub(super) fn plan(&mut self, changes: &[Change<'_>]) -> Vec<Miss> {
-        self.needs.clear();
-        let slack = changes.iter().map(|change| contents::slack(&self.space, change)).sum();
-        let mut misses = Vec::new();
-        for change in changes {
-            if let Err(miss) = contents::plan(&self.space, change, slack, &mut self.needs)
-                && !misses.contains(&miss)
+            let (from, pins) = running
+                .journey
+                .as_ref()
+                .map_or_else(Default::default, |journey| (journey.progress, journey.pins.len()));
+            let verdict = self.judge(&changes, from, pins);
+            if let Verdict::Go(plan) = verdict
+                && self.throttle_passes(&mut running, plan)
             {
-                misses.push(miss);
-                if misses.len() == MISSES_MAX {
-                    break;
+                if self.carry_out(&mut running, &changes, plan) {
+                    return self.carried_out(running);
                 }
+                continue;
             }
+            running.work = Work::Changes(changes);
+            let first = first || running.is_begun();
+            return match verdict {
+                Verdict::Go(plan) => self.sleep(running, plan),
+                Verdict::Load(misses) => self.load_for(running, &misses),
+                Verdict::Wait(wait) => self.park(running, wait, first),
+                Verdict::Fail(error) => self.fail(running, error),
+            };
         }
-        misses
     }
 
-    /// How many of the planned pages are the running checkpoint's, and how many are clean.
-    fn count_touch(&self) -> Touch {
-        let pages = &self.space.pages;
-        let clean = self.needs.new_frames(self.page_size());
-        let mut touch = Touch { in_checkpoint: 0, clean, log_bytes: 0 };
-        for page in self.needs.touched() {
-            match pages.touch(page) {
-                EditOf::Checkpoint => touch.in_checkpoint += 1,
-                EditOf::Clean => touch.clean += 1,
-                EditOf::Dirty => {}
+    /// Whether an op must wait because a transaction is carried out in part: nobody else may see that, or change what it finds.
+    pub(super) fn is_held_back(&self, running: &Running<T>) -> bool {
+        self.under_way.is_some() && !running.is_begun()
+    }
+
+    fn sleep(&mut self, mut running: Running<T>, plan: Plan) {
+        self.forget(plan);
+        running.wait = Wait::Throttle;
+        self.sleeper += 1;
+        let until = self.now + running.stages.throttled;
+        self.sleeping.insert((until, self.sleeper), running);
+    }
+
+    /// Drafts a transaction's next step and compares what it takes with what is there.
+    pub(super) fn judge(&mut self, changes: &[Change<'_>], from: Carried, pins: usize) -> Verdict {
+        self.space.pages.next_op();
+        let plan = match contents::leaf_for(&self.space, changes) {
+            Some(leaf) => self.plan_for(leaf),
+            None => match self.draft(changes, from, pins) {
+                Ok(plan) => plan,
+                Err(misses) => return Verdict::Load(misses),
+            },
+        };
+        let lack = self
+            .find_pages(changes, plan, from)
+            .and_then(|()| self.find_frames(plan.takes))
+            .and_then(|()| self.find_log_room(changes, plan, from));
+        match lack {
+            Ok(()) => Verdict::Go(plan),
+            Err(verdict) => {
+                self.forget(plan);
+                verdict
             }
         }
-        if self.needs.frees || self.needs.new_pages(self.page_size()) > 0 {
-            // Which pages of the free map change is only known when they do.
-            touch.in_checkpoint +=
-                pages.counts().map_unsaved.min(self.needs.new_pages(self.page_size()) + 8);
+    }
+
+    fn plan_for(&self, leaf: PageNo) -> Plan {
+        let mut takes = Takes::default();
+        match self.space.pages.touch(leaf) {
+            EditOf::Checkpoint => takes.in_checkpoint = 1,
+            EditOf::Clean => takes.clean = 1,
+            EditOf::Dirty => {}
         }
-        touch
+        Plan { takes, leaf: Some(leaf), next: None }
+    }
+
+    /// Drafts the next step: all that is left, or as much as one step may change and as may be kept in memory for it.
+    pub(super) fn draft(
+        &mut self,
+        changes: &[Change<'_>],
+        from: Carried,
+        pins: usize,
+    ) -> Result<Plan, Vec<Miss>> {
+        let (pages_max, pins_max) = (self.room.step_max() as usize, self.room.pins_max() as usize);
+        let mut marks_max = u32::MAX;
+        loop {
+            self.space.begin_draft(pages_max);
+            let mut step = Step::new(from, pages_max, marks_max);
+            let is_whole = contents::draft(&mut self.space, changes, &mut step);
+            let misses = step.misses();
+            if misses.is_empty() && !step.is_over() {
+                let takes = self.space.pages.draft_takes();
+                let next = (!is_whole).then(|| step.progress());
+                return Ok(Plan { takes, leaf: None, next });
+            }
+            self.space.drop_draft();
+            let may_end_before = step.marks() > 0 && step.marks() < marks_max;
+            if misses.is_empty() || (pins >= pins_max && may_end_before) {
+                marks_max = step.marks();
+            } else {
+                // What later changes miss takes half of what may be kept, the other half is the next one's.
+                let most = (pins_max / 2).saturating_sub(pins).clamp(1, misses.len());
+                return Err(misses[..most].to_vec());
+            }
+        }
+    }
+
+    /// A plan is not carried out.
+    pub(super) fn forget(&mut self, plan: Plan) {
+        if plan.leaf.is_none() {
+            self.space.drop_draft();
+        }
     }
 
     /// Free pages of the device.
-    fn find_pages(&self, changes: &[Change<'_>]) -> Option<Verdict> {
+    fn find_pages(&self, changes: &[Change<'_>], plan: Plan, from: Carried) -> Result<(), Verdict> {
+        let Takes { pages, lacking, .. } = plan.takes;
         let allocator = &self.space.pages.allocator;
+        let is_begun = from != Carried::default();
         let gives_back = changes.iter().all(|change| {
             matches!(
                 change,
@@ -190,80 +222,95 @@ impl<T: Copy> PagedStore<T> {
                     | Change::RemoveAttribute { .. }
             )
         });
-        let reserve = if gives_back { 0 } else { PAGES_RESERVED };
-        let wanted = u64::from(self.needs.new_pages(self.page_size())) + reserve;
-        if self.restart.is_some() {
-            // It fitted once, as it really was. Here later transactions have claimed their pages already, and the estimate
-            // may not fit: it goes on as soon as nothing more can be had.
-            let waits = wanted > allocator.free() && allocator.returning() > 0;
-            return waits.then_some(Verdict::Wait(Wait::FreePages));
-        }
-        if wanted <= allocator.free() || self.needs.new_pages(self.page_size()) == 0 {
-            None
-        } else if wanted <= allocator.free() + allocator.returning() {
-            Some(Verdict::Wait(Wait::FreePages))
-        } else {
-            Some(Verdict::Fail(OpError::NoSpace))
-        }
-    }
-
-    /// The most pages that may be dirty, or on their way: three quarters of the cache (checkpoint.md 3.4).
-    pub(super) fn held_max(&self) -> u32 {
-        self.space.pages.frames() / 4 * 3
-    }
-
-    /// What one transaction may take at most of `most`: not all, because a plan is an estimate, and the one that a replay makes
-    /// of the same transaction may come out higher.
-    fn allowed(&self, most: u32) -> u32 {
-        if self.restart.is_some() { most } else { most / 4 * 3 }
-    }
-
-    /// Frames that may become dirty, and slots for old versions.
-    fn find_frames(&self, touch: Touch) -> Option<Verdict> {
-        let pages = &self.space.pages;
-        let counts = pages.counts();
-        let newly_dirty = touch.clean + touch.in_checkpoint;
-        let images_max = u32::try_from(self.superblock.layout.images_max()).unwrap_or(u32::MAX);
-        // Not only those that are clean now: after a restart all of them are.
-        let all = self.needs.touched().count() as u32 + self.needs.new_frames(self.page_size());
-        if all > self.allowed(self.held_max().min(images_max)) {
-            return Some(Verdict::Fail(OpError::TooLarge));
-        }
-        // Map pages that come on top are few and the cap leaves a quarter of the cache.
-        if counts.held + touch.clean > self.held_max() || counts.dirty + newly_dirty > images_max {
-            return Some(Verdict::Wait(Wait::Frames));
-        }
-        let (used, slots) = pages.old_versions();
-        (touch.in_checkpoint > slots - used).then_some(Verdict::Wait(Wait::OldVersions))
-    }
-
-    /// Room in the log, with the worst that the pages may add to it.
-    fn find_log_room(&mut self, changes: &[Change<'_>], touch: Touch) -> Option<Verdict> {
-        self.body.clear();
-        if self.options.log_mode == LogMode::None || self.restart.is_some() {
-            return None;
-        }
-        changes.iter().for_each(|change| change.encode(&mut self.body));
-        let layout = &self.superblock.layout;
-        if self.body.len() > limits(layout).transaction_bytes {
-            return Some(Verdict::Fail(OpError::TooLarge));
-        }
-        let images = if self.space.pages.journal.is_on() {
-            // Clean pages give an image; a merge of dirty ones gives edits of at most a page; two pages of the free map.
-            let pages = u64::from(touch.clean) + u64::from(touch.in_checkpoint) + 3;
-            pages * (layout.page.bytes() as u64 + 64) + 2 * self.body.len() as u64
+        let wanted = if is_begun || gives_back || self.restart.is_some() {
+            // It fitted once, or it must go on, or it makes room.
+            pages
+        } else if plan.next.is_some() {
+            // Once begun it must come to its end.
+            pages + contents::pages_bound(&self.space, changes) + PAGES_RESERVED
+        } else if pages > 0 {
+            pages + PAGES_RESERVED
         } else {
             0
         };
-        let wanted = self.body.len() as u64 + images + 4096;
-        if wanted > layout.log_bytes / 4 {
-            return Some(Verdict::Fail(OpError::TooLarge));
+        let free = allocator.free() + pages - lacking;
+        if wanted <= free {
+            Ok(())
+        } else if wanted <= free + allocator.returning() {
+            Err(Verdict::Wait(Wait::FreePages))
+        } else {
+            Err(Verdict::Fail(OpError::NoSpace))
         }
-        (wanted > self.log.room()).then_some(Verdict::Wait(Wait::LogRoom))
+    }
+
+    /// Frames, pages that may become dirty, and slots for old versions.
+    fn find_frames(&mut self, takes: Takes) -> Result<(), Verdict> {
+        let Takes { in_checkpoint, clean, frames, .. } = takes;
+        let (asked, most) = (u64::from(clean + in_checkpoint), u64::from(self.room.hold_max()));
+        Exceeded::check(Bound::StepPages, asked, most)
+            .map_err(|exceeded| Verdict::Fail(OpError::Exceeds(exceeded)))?;
+        let pages = &mut self.space.pages;
+        let counts = pages.counts();
+        if counts.held + clean > self.room.held_max()
+            || counts.dirty + clean + in_checkpoint > self.room.dirty_max()
+            || !pages.make_room(frames)
+        {
+            return Err(Verdict::Wait(Wait::Frames));
+        }
+        let (used, slots) = pages.old_versions();
+        match in_checkpoint > slots - used {
+            true => Err(Verdict::Wait(Wait::OldVersions)),
+            false => Ok(()),
+        }
+    }
+
+    /// Room in the log, for the record and for what the pages add to it.
+    fn find_log_room(
+        &mut self,
+        changes: &[Change<'_>],
+        plan: Plan,
+        from: Carried,
+    ) -> Result<(), Verdict> {
+        if self.restart.is_some() {
+            return Ok(());
+        }
+        let is_begun = from != Carried::default();
+        if !is_begun {
+            self.body.clear();
+            changes.iter().for_each(|change| change.encode(&mut self.body));
+            let most = self.limits().transaction_bytes as u64;
+            Exceeded::check(Bound::TransactionBytes, self.body.len() as u64, most)
+                .map_err(|exceeded| Verdict::Fail(OpError::Exceeds(exceeded)))?;
+        }
+        let is_logged = self.options.log_mode != LogMode::None && !is_begun;
+        let mut wanted = if is_logged { self.body.len() as u64 + LOG_SLACK } else { 0 };
+        if is_begun || plan.next.is_some() {
+            // It stands in the log once more behind each instant until it has ended; two of them are needed at a time.
+            let body = self.under_way.as_ref().unwrap_or(&self.body);
+            wanted += 2 * (body.len() as u64 + LOG_SLACK);
+        }
+        let journal = &self.space.pages.journal;
+        if journal.is_on() {
+            let Takes { in_checkpoint, clean, .. } = plan.takes;
+            let image = bounds::image_bytes_max(self.superblock.layout.page);
+            let edits = journal.edits().len().max(self.body.len()) as u64;
+            let physical = u64::from(in_checkpoint + clean) * image + edits + LOG_SLACK;
+            if wanted + physical > bounds::log_room_max(&self.superblock.layout) / 2 {
+                // It would take most of a small log. This interval's checkpoint writes images of its own.
+                self.interval_is_logged = false;
+                self.space.pages.journal.set(false);
+            } else {
+                wanted += physical;
+            }
+        }
+        match wanted > self.log.room() {
+            true => Err(Verdict::Wait(Wait::LogRoom)),
+            false => Ok(()),
+        }
     }
 
     /// Whether the op may go on now. Else it has been told how long to sleep.
-    fn throttle_passes(&mut self, running: &mut Running<T>, touch: Touch) -> bool {
+    fn throttle_passes(&mut self, running: &mut Running<T>, plan: Plan) -> bool {
         if running.admitted {
             return true;
         }
@@ -273,43 +320,72 @@ impl<T: Copy> PagedStore<T> {
             return true;
         }
         let pressure = self.pressure();
-        let log_bytes = u32::try_from(self.body.len()).unwrap_or(u32::MAX);
-        let sleep = self.throttle.charge(self.now, &pressure, Touch { log_bytes, ..touch });
+        let Takes { in_checkpoint, clean, .. } = plan.takes;
+        let sleep = self.throttle.charge(self.now, &pressure, Touch { in_checkpoint, clean });
         running.stages.throttled = sleep;
         sleep == Span::ZERO
     }
 
-    /// Carries an update out and appends it to the log.
-    fn apply(&mut self, mut running: Running<T>, changes: &[Change<'_>]) {
-        running.stages.admitted = self.now;
-        running.stages.applied = self.now;
-        contents::apply(&mut self.space, changes, &self.needs);
-        self.metrics.totals.transactions += 1;
-        self.release_pins(&mut running);
-        let lane = running.lane;
-        if self.options.log_mode == LogMode::None {
-            self.complete(running.token, running.stages, Ok(Answer::Done));
-        } else {
-            let position = self.append_transaction(changes);
-            self.commit(running.token, running.stages, position);
-        }
-        self.leave_lane(lane);
-        if let Some(job) = &mut self.job {
-            job.note_buffer(self.space.pages.old_versions().0);
+    /// Makes a step what the pages are.
+    pub(super) fn keep(&mut self, changes: &[Change<'_>], plan: Plan) {
+        match plan.leaf {
+            Some(leaf) => contents::put_in_leaf(&mut self.space, changes, leaf),
+            None => self.space.pages.keep_draft(),
         }
     }
 
-    fn append_transaction(&mut self, changes: &[Change<'_>]) -> crate::paged::ids::Lsn {
-        self.append_sign();
-        let before = self.log.head();
-        let position = self.log.append(Kind::Transaction, &self.body);
-        if self.space.pages.journal.is_on() {
-            self.append_physical();
+    /// Carries a step of an update out and appends it to the log. Answers whether it was the last one.
+    fn carry_out(&mut self, running: &mut Running<T>, changes: &[Change<'_>], plan: Plan) -> bool {
+        self.keep(changes, plan);
+        self.release_pins(running);
+        let is_first = !running.is_begun();
+        if is_first {
+            running.stages.admitted = self.now;
+            if plan.next.is_some() {
+                self.under_way = Some(self.body.clone());
+            }
         }
+        if self.options.log_mode != LogMode::None {
+            let before = self.log.head();
+            if is_first {
+                running.record = self.append_transaction(changes);
+            }
+            if self.space.pages.journal.is_on() {
+                self.append_physical();
+            }
+            self.metrics.totals.log_bytes += self.log.head().0 - before.0;
+        }
+        if let Some(job) = &mut self.job {
+            job.note_buffer(self.space.pages.old_versions().0);
+        }
+        if let Some(next) = plan.next {
+            self.metrics.totals.steps += 1;
+            running.journey().progress = next;
+        }
+        plan.next.is_none()
+    }
+
+    /// An update is carried out whole: it waits for the log, if for anything.
+    fn carried_out(&mut self, mut running: Running<T>) {
+        running.stages.applied = self.now;
+        self.metrics.totals.transactions += 1;
+        if running.is_begun() {
+            self.under_way = None;
+            self.unpark = true;
+        }
+        if self.options.log_mode == LogMode::None {
+            self.complete(running.token, running.stages, Ok(Answer::Done));
+        } else {
+            self.commit(running.token, running.stages, running.record);
+        }
+        self.leave_lane(running.lane);
+    }
+
+    fn append_transaction(&mut self, changes: &[Change<'_>]) -> Lsn {
+        self.append_sign();
         self.own_data_unflushed |=
             changes.iter().any(|change| matches!(change, Change::Place { .. }));
-        self.metrics.totals.log_bytes += self.log.head().0 - before.0;
-        position
+        self.log.append(Kind::Transaction, &self.body)
     }
 
     /// Images of the pages that were clean, edits of the others.
@@ -330,7 +406,7 @@ impl<T: Copy> PagedStore<T> {
         self.metrics.totals.log_physical_bytes += self.log.head().0 - before.0;
     }
 
-    fn append_image(&mut self, page: crate::paged::ids::PageNo) {
+    fn append_image(&mut self, page: PageNo) {
         let (bytes, raw) = self.space.pages.current(page);
         let content = crate::paged::image::Content::of(raw);
         self.body.clear();
@@ -345,14 +421,24 @@ impl<T: Copy> PagedStore<T> {
 
     /// Ends an op with an error; nothing of it is carried out.
     pub(super) fn fail(&mut self, mut running: Running<T>, mut error: OpError) {
+        if running.is_begun() {
+            // What is carried out stands, and the rest is in the log: the next start brings it to its end.
+            self.stop(Fault::Unfinished);
+            return self.complete(running.token, running.stages, Err(OpError::Stopped));
+        }
         if let OpError::Damaged(Damage::Object(id, range)) = &mut error
             && let Ok(Some(meta)) = contents::meta(&self.space, *id)
         {
             range.end = range.end.min(meta.length);
         }
+        self.release_pins(&mut running);
         if let Some(journey) = &mut running.journey {
             for run in std::mem::take(&mut journey.own) {
-                self.space.pages.allocator.unclaim(run);
+                // A later part of the transaction may have looked at what an earlier one has written there.
+                match self.space.pages.forget(run) {
+                    true => self.space.pages.allocator.unclaim(run),
+                    false => self.space.pages.allocator.give_back(run),
+                }
             }
         }
         self.finish(running, Err(error));

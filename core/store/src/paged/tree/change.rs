@@ -1,4 +1,4 @@
-//! The second half of a change: the edits. Everything they need was planned, so nothing is missing here.
+//! Edits of what was reached, so nothing is missing here.
 
 use super::{Child, PageNo, Tree, TreePages};
 use crate::paged::edit::PageEdit;
@@ -38,7 +38,7 @@ impl Tree {
         old
     }
 
-    /// Sets the value of `key` in the leaf that its plan has named, which is dirty. Nothing may have changed since.
+    /// Sets the value of `key` in its leaf, which is dirty and [has room](Tree::leaf_with_room). Nothing may have changed since.
     pub fn put_in_leaf<P: TreePages>(
         &mut self,
         pages: &mut P,
@@ -47,12 +47,12 @@ impl Tree {
         value: &[u8],
     ) {
         let (_, split) = put_in_leaf(pages, leaf, (key, value), |_| ());
-        assert!(split.is_none(), "the plan has found room in {leaf}");
+        assert!(split.is_none(), "there is room in {leaf}");
     }
 
     /// Takes `key` out. Says whether it was there. Its page stays, however empty, until [`settle`](Tree::settle).
     pub fn remove<P: TreePages>(&mut self, pages: &mut P, key: &[u8]) -> bool {
-        let leaf = self.planned_leaf(pages, key);
+        let leaf = self.reached_leaf(pages, key);
         let found = resident(pages, leaf).search(key);
         if let Ok(at) = found {
             self.claim(pages, leaf, key);
@@ -63,7 +63,7 @@ impl Tree {
 
     /// Overwrites a part of the value of `key`, which is there.
     pub fn patch<P: TreePages>(&mut self, pages: &mut P, key: &[u8], offset: u16, bytes: &[u8]) {
-        let leaf = self.planned_leaf(pages, key);
+        let leaf = self.reached_leaf(pages, key);
         let at = resident(pages, leaf).search(key).expect("a patched key is there");
         self.claim(pages, leaf, key);
         pages.edit(leaf, PageEdit::Patch { at, offset, bytes });
@@ -108,13 +108,13 @@ impl Tree {
         }
     }
 
-    fn planned_leaf<P: TreePages>(&self, pages: &P, key: &[u8]) -> PageNo {
-        self.leaf(pages, key).expect("the path was planned").page
+    fn reached_leaf<P: TreePages>(&self, pages: &P, key: &[u8]) -> PageNo {
+        self.leaf(pages, key).expect("the path was reached").page
     }
 }
 
 fn resident<P: TreePages>(pages: &P, number: PageNo) -> Node<'_> {
-    Node::new(pages.page(number).expect("the page was planned"))
+    Node::new(pages.page(number).expect("the page was reached"))
 }
 
 /// Lets a node name the coming version of a child that is to be edited. The node is dirty afterwards.
@@ -185,7 +185,7 @@ fn insert<P: TreePages>(pages: &mut P, number: PageNo, cell: Cell<'_>) -> Option
 
 /// Splits a full node and puts the new cell where it belongs.
 fn split<P: TreePages>(pages: &mut P, number: PageNo, new: Cell<'_>) -> Split {
-    let old = pages.page(number).expect("the page was planned").to_vec();
+    let old = pages.page(number).expect("the page was reached").to_vec();
     let old = Node::new(&old);
     let cell = |at: u16| match at.cmp(&new.at) {
         std::cmp::Ordering::Less => (old.key(at), old.value(at)),
@@ -236,8 +236,7 @@ fn split_point<'a>(old: Node<'_>, new_at: u16, cell: impl Fn(u16) -> (&'a [u8], 
 }
 
 /// Settles what is below a node of that many levels, from the leaf upwards. Where a neighbour has inherited the keys of
-/// a freed page the path leads to pages from which nothing was removed, and which may not be dirty; nothing is to be done
-/// there.
+/// a freed page the path leads to pages that may not be touched or are not dirty; nothing is to be done there.
 fn settle_below<P: TreePages>(pages: &mut P, number: PageNo, levels: u8, key: &[u8]) {
     if levels == 1 || !pages.is_dirty(number) || resident(pages, number).count() == 0 {
         return;

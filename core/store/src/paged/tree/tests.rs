@@ -1,4 +1,4 @@
-//! The tree against a sorted map, its plans against what it does, and its edits repeated on a copy.
+//! The tree against a sorted map, what it edits against what was reached, and its edits repeated on a copy.
 
 use super::*;
 use crate::paged::ids::{CheckpointId, PageSize};
@@ -9,16 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Pages in memory, with a second set that gets every edit through the log's encoding.
 ///
-/// While a plan is in force only what it names may be edited, and no more pages be taken than it counts.
+/// While a transaction is carried out only what it may edit is edited, and no more pages are taken than a put may split.
 struct Pages {
     size: usize,
     pages: Vec<Option<Vec<u8>>>,
     copies: Vec<Vec<u8>>,
     spare: Vec<PageNo>,
-    allowed: Option<Footprint>,
+    allowed: Option<Vec<PageNo>>,
     /// How many pages may still be allocated.
     spare_pages: u32,
-    /// Neighbours that a merge may touch although nobody planned them.
+    /// Whether a merge may touch neighbours that are on no such way.
     cheap: bool,
     hidden: Option<PageNo>,
     dirty: BTreeSet<PageNo>,
@@ -82,7 +82,7 @@ impl TreePages for Pages {
     }
 
     fn edit(&mut self, number: PageNo, edit: PageEdit<'_>) {
-        assert!(self.may_touch(number), "an edit of {number} was not planned");
+        assert!(self.may_touch(number), "{number} is on no way to a changed key");
         let page = self.pages[number.0 as usize].as_mut().expect("the page is in use");
         assert!(edit.fits(page), "{edit:?} does not fit {number}");
         self.dirty.insert(number);
@@ -104,9 +104,9 @@ impl TreePages for Pages {
         // A page that is taken again has old bytes in it, and they are not the same in both sets.
         self.pages[number.0 as usize] = Some(vec![0xaa; self.size]);
         if let Some(allowed) = &mut self.allowed {
-            let left = self.spare_pages.checked_sub(1).expect("more pages than planned");
+            let left = self.spare_pages.checked_sub(1).expect("a put splits each level once");
             self.spare_pages = left;
-            allowed.touch(number);
+            allowed.push(number);
         }
         number
     }
@@ -118,8 +118,7 @@ impl TreePages for Pages {
     }
 
     fn may_touch(&self, number: PageNo) -> bool {
-        let planned = |allowed: &Footprint| self.cheap || allowed.touched.contains(&number);
-        self.allowed.as_ref().is_none_or(planned)
+        self.allowed.as_ref().is_none_or(|allowed| self.cheap || allowed.contains(&number))
     }
 
     fn is_dirty(&self, number: PageNo) -> bool {
@@ -140,28 +139,32 @@ enum Change {
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Plans the changes on the unchanged tree, applies them with nothing else allowed, and settles.
-fn transact(tree: &mut Tree, pages: &mut Pages, model: &mut Model, changes: &[Change]) {
-    let slack = changes.iter().map(|change| match change {
-        Change::Put(key, value) => entry_bytes(key.len(), value.len()),
-        _ => 0,
-    });
-    let (slack, mut plan) = (slack.sum(), Footprint::default());
-    for change in changes {
-        match change {
-            Change::Put(key, value) => {
-                tree.plan_put(pages, key, value.len(), slack, &mut plan).map(|_| ())
-            }
-            Change::Remove(key) => tree.plan_remove(pages, key, &mut plan),
-            Change::Patch(key, ..) => tree.plan_patch(pages, key, &mut plan),
-        }
-        .expect("everything is resident");
+/// The nodes from the root to the leaf of a key.
+fn way(tree: &Tree, pages: &Pages, key: &[u8]) -> Vec<PageNo> {
+    let mut way = vec![tree.root.page];
+    let mut child = tree.root;
+    for _ in 1..tree.height {
+        let inner = node(pages, child).expect("everything is resident");
+        child = inner.child(inner.route(key));
+        way.push(child.page);
     }
-    pages.spare_pages = plan.new_pages(PageSize::new(pages.size as u32).expect("a legal size"));
-    pages.allowed = Some(plan);
+    way
+}
+
+/// Applies the changes with nothing else to be edited than the ways to their keys, and settles.
+fn transact(tree: &mut Tree, pages: &mut Pages, model: &mut Model, changes: &[Change]) {
+    let mut allowed = Vec::new();
+    for change in changes {
+        let (Change::Put(key, _) | Change::Remove(key) | Change::Patch(key, ..)) = change;
+        tree.reach(pages, key).expect("everything is resident");
+        allowed.extend(way(tree, pages, key));
+    }
+    pages.allowed = Some(allowed);
     for change in changes {
         match change.clone() {
             Change::Put(key, value) => {
+                // One half of a node of each level, and a root above.
+                pages.spare_pages = u32::from(tree.height) + 1;
                 let replaced = tree.put(pages, &key, &value, |_| ()).is_some();
                 assert_eq!(replaced, model.insert(key, value).is_some());
             }
@@ -355,7 +358,7 @@ fn a_missing_page_is_named_and_the_walk_goes_on_behind_it() {
 
     pages.hidden = Some(leaf.page);
     let missing = Missing(leaf);
-    let (key, mut plan) = (50_u32.to_be_bytes(), Footprint::default());
+    let key = 50_u32.to_be_bytes();
     assert_eq!(tree.get(&pages, &key), Err(missing));
     assert_eq!(tree.last_within(&pages, (&key, &key)), Err(missing));
     // What is before the first key that is asked for need not be there.
@@ -363,9 +366,8 @@ fn a_missing_page_is_named_and_the_walk_goes_on_behind_it() {
     let next = next.expect("the tree has several leaves");
     let behind = [&next[..], &[0]].concat();
     assert_eq!(tree.last_within(&pages, (&behind, &behind)), Ok(None));
-    assert_eq!(tree.plan_put(&pages, &key, 90, 200, &mut plan), Err(missing));
-    assert_eq!(tree.plan_remove(&pages, &key, &mut plan), Err(missing));
-    assert_eq!(tree.plan_patch(&pages, &key, &mut plan), Err(missing));
+    assert_eq!(tree.reach(&pages, &key), Err(missing));
+    assert_eq!(tree.leaf_with_room(&pages, (&key, 9), |_| true), Err(missing));
     let mut shown = 0;
     assert_eq!(
         tree.visit(&pages, b"", |_, _| {
@@ -389,7 +391,7 @@ fn a_missing_page_is_named_and_the_walk_goes_on_behind_it() {
     assert_eq!(again, whole);
 }
 
-/// The reason for `settle`: if `remove` freed the leaf at once, the put would go to a neighbour that nobody has planned.
+/// The reason for `settle`: if `remove` freed the leaf at once, the put would go to a neighbour that nobody has reached.
 #[test]
 fn a_put_finds_the_leaf_that_the_same_transaction_emptied() {
     let mut pages = Pages::new(1024, false);

@@ -58,8 +58,13 @@ impl<T: Copy> PagedStore<T> {
             self.log.append(Kind::Instant, &id.0.to_le_bytes());
         }
         let (position, chain) = self.log_position();
+        let mut log_end = position;
         if self.restart.is_none() {
-            self.group.demand(position);
+            if let Some(record) = &self.under_way {
+                // The pages hold a part of it: a restart that begins here must find what it is.
+                log_end = self.log.append(Kind::Again, record);
+            }
+            self.group.demand(log_end);
             self.interval_is_logged = self.options.protection == Protection::Log
                 && self.options.log_mode != LogMode::None;
             self.space.pages.journal.set(self.interval_is_logged);
@@ -70,6 +75,7 @@ impl<T: Copy> PagedStore<T> {
         self.job = Some(Job {
             step: Step::Log,
             step_began: self.now,
+            log_end,
             state: CheckpointState {
                 id,
                 position,

@@ -22,10 +22,10 @@ pub(super) use markers::marker_offsets;
 
 use super::{Fault, PagedStore, Purpose};
 use crate::paged::api::{Answer, IoDone, Target};
-use crate::paged::ids::{CheckpointId, PageNo};
+use crate::paged::ids::{CheckpointId, Lsn, PageNo};
 use crate::paged::image_set::ImageSetEncoder;
 use crate::paged::metrics::{CheckpointReport, Reason};
-use crate::paged::options::{LogMode, Protection};
+use crate::paged::options::Protection;
 use crate::paged::superblock::CheckpointState;
 use loadline_base::Time;
 use loadline_device::Outcome;
@@ -66,6 +66,8 @@ pub(super) enum Request {
 pub(super) struct Job {
     step: Step,
     step_began: Time,
+    /// The log must be durable up to here before anything else is written.
+    log_end: Lsn,
     state: CheckpointState,
     pages: Vec<PageNo>,
     /// The next page to make an image of, then the next to write home.
@@ -154,8 +156,7 @@ impl<T: Copy> PagedStore<T> {
 
     fn log_is_durable(&mut self) -> bool {
         let job = self.job.as_ref().expect("a checkpoint runs");
-        let needs_log = self.restart.is_none() && self.options.log_mode != LogMode::None;
-        if needs_log && self.group.flushed() < job.state.position {
+        if self.restart.is_none() && self.group.flushed() < job.log_end {
             return false;
         }
         let next = match job.report.protection {

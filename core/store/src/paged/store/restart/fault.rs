@@ -1,9 +1,11 @@
 //! How a restart fails, and how far it is.
 
 use crate::paged::api::Target;
+use crate::paged::bounds::Exceeded;
 use crate::paged::ids::{Lsn, PageNo};
 use crate::paged::image_set::ImageSetFault;
 use crate::paged::superblock::SuperblockFault;
+use loadline_base::Bytes;
 use std::fmt;
 
 /// Why a store could not be opened.
@@ -26,10 +28,12 @@ pub enum RestartFault {
     Unreadable(Target),
     /// A write failed.
     Unwritable,
-    /// The cache is too small for the free map.
+    /// The cache is smaller than a store with this layout needs ([`cache_least`](crate::paged::bounds::cache_least)).
     CacheTooSmall {
-        /// Pages of memory at least.
-        frames: u64,
+        /// Memory at least.
+        least: Bytes,
+        /// What it was given.
+        found: Bytes,
     },
     /// The images of the checkpoint that had begun cannot be used.
     Images(ImageSetFault),
@@ -45,8 +49,10 @@ pub enum RestartFault {
     Page(PageNo),
     /// The pages of the free map are whole, and not those of the last completed checkpoint: a write was lost.
     FreeMap,
-    /// A transaction of the log finds no room.
-    NoRoom,
+    /// A transaction of the log takes more pages than the device has. It had them when it was carried out first.
+    NoSpace(Lsn),
+    /// A transaction of the log exceeds a bound of this store.
+    Exceeds(Lsn, Exceeded),
 }
 
 impl RestartFault {
@@ -68,7 +74,8 @@ impl RestartFault {
             | RestartFault::Unreadable(_)
             | RestartFault::Unwritable
             | RestartFault::CacheTooSmall { .. }
-            | RestartFault::NoRoom => false,
+            | RestartFault::NoSpace(_)
+            | RestartFault::Exceeds(..) => false,
         }
     }
 }
@@ -118,8 +125,8 @@ impl fmt::Display for RestartFault {
             RestartFault::Unreadable(Target::Data) => f.write_str("the data device cannot be read"),
             RestartFault::Unreadable(Target::Log) => f.write_str("the log cannot be read"),
             RestartFault::Unwritable => f.write_str("the device cannot be written"),
-            RestartFault::CacheTooSmall { frames } => {
-                write!(f, "the free map needs a cache of at least {frames} pages")
+            RestartFault::CacheTooSmall { least, found } => {
+                write!(f, "the cache is {found} and this store needs at least {least}")
             }
             RestartFault::Images(fault) => {
                 write!(f, "the images of the checkpoint that was under way cannot be used: {fault}")
@@ -135,7 +142,12 @@ impl fmt::Display for RestartFault {
                 write!(f, "the record at {position} is whole and means nothing")
             }
             RestartFault::Page(page) => write!(f, "{page} is damaged and needed for the replay"),
-            RestartFault::NoRoom => f.write_str("a transaction of the log finds no room"),
+            RestartFault::NoSpace(position) => {
+                write!(f, "the transaction that ends at {position} of the log finds no free pages")
+            }
+            RestartFault::Exceeds(position, exceeded) => {
+                write!(f, "the transaction that ends at {position} of the log: {exceeded}")
+            }
         }
     }
 }

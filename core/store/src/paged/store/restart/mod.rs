@@ -17,8 +17,9 @@ mod stream;
 use super::checkpoint::marker_offsets;
 use super::{Fault, PagedStore, Purpose};
 use crate::paged::api::{IoDone, OpError, Outbox, Target};
+use crate::paged::bounds::{self, Room};
 use crate::paged::cache_frames;
-use crate::paged::contents::{Miss, Needs};
+use crate::paged::contents::Miss;
 use crate::paged::ids::{Child, Lsn, PageNo};
 use crate::paged::image::Compressor;
 use crate::paged::layout::{LOG_HEADER, Layout, SUPERBLOCK, superblock_offsets};
@@ -51,9 +52,6 @@ pub(super) enum Request {
     Own(usize),
     Tail(Target, u64),
 }
-
-/// Frames beside the free map: a put that may split every level takes ten, and an op may take a quarter of the cache.
-const FRAMES_LEAST: u64 = 64;
 
 enum Phase {
     Superblocks {
@@ -167,7 +165,8 @@ impl<T: Copy> PagedStore<T> {
             committing: VecDeque::new(),
             syncing: VecDeque::new(),
             checkpoint_waiters: Vec::new(),
-            needs: Needs::default(),
+            room: Room::new(&layout, 1),
+            under_way: None,
             body: Vec::new(),
             metrics: Metrics::default(),
             out: Outbox::new(),
@@ -346,10 +345,12 @@ impl<T: Copy> PagedStore<T> {
     fn set_up(&mut self, superblock: Superblock) {
         let layout = superblock.layout;
         let frames = cache_frames(self.options.cache, layout.page);
-        let least = layout.map_pages * 4 + FRAMES_LEAST;
-        if u64::from(frames) < least {
-            return self.give_up(RestartFault::CacheTooSmall { frames: least });
+        let least = bounds::cache_least(&layout);
+        if self.options.cache < least {
+            let found = self.options.cache;
+            return self.give_up(RestartFault::CacheTooSmall { least, found });
         }
+        self.room = Room::new(&layout, frames);
         let slots = cache_frames(self.options.old_versions_bytes(), layout.page);
         let tree = Tree { root: superblock.completed.root, height: superblock.completed.height };
         let mut pages = Pages::new(layout, superblock.seed(), frames, slots);

@@ -1,15 +1,16 @@
 //! The second reading of the log: its transactions are carried out again.
 
 use super::{AHEAD_MAX, Ahead, Stage};
+use crate::paged::api::OpError;
 use crate::paged::change::{Change, decode_all};
-use crate::paged::contents::{self, Miss};
+use crate::paged::contents::{self, Carried, Miss};
 use crate::paged::ids::Lsn;
 use crate::paged::log::{Kind as RecordKind, Record};
 use crate::paged::metrics::Reason;
 use crate::paged::store::PagedStore;
 use crate::paged::store::restart::stream::{Progress, Stream};
 use crate::paged::store::restart::{Phase, RestartFault};
-use crate::paged::store::run::Verdict;
+use crate::paged::store::run::{Plan, Verdict};
 
 impl<T: Copy> PagedStore<T> {
     /// The second reading.
@@ -42,12 +43,12 @@ impl<T: Copy> PagedStore<T> {
     /// One record's turn. False stops the stream before it.
     fn replay_record(&mut self, record: Record<'_>) -> bool {
         let after = (record.end, record.chain);
-        if record.kind != RecordKind::Transaction {
+        let Some(mut progress) = self.progress_of(&record) else {
             if self.replay().ahead.is_empty() {
                 self.restarting().replayed = after;
             }
             return true;
-        }
+        };
         if self.replay().ahead.len() >= AHEAD_MAX {
             return false;
         }
@@ -55,18 +56,14 @@ impl<T: Copy> PagedStore<T> {
             return self.replay_failed(RestartFault::Record(record.position));
         };
         if self.replay().ahead.is_empty() && self.job.is_none() {
-            match self.judge(&changes) {
-                Verdict::Go(_) => {
-                    self.apply_replayed(&changes, after);
-                    return true;
-                }
-                verdict => self.wait_in_replay(verdict),
+            if self.carry_on(&changes, &mut progress, after) {
+                return true;
             }
         } else {
             self.look_ahead(&changes);
         }
         let changes = changes.into_iter().map(Change::into_owned).collect();
-        self.replay().ahead.push_back(Ahead { end: after, changes });
+        self.replay().ahead.push_back(Ahead { end: after, changes, progress });
         self.fault.is_none()
     }
 
@@ -74,35 +71,73 @@ impl<T: Copy> PagedStore<T> {
     fn look_ahead(&mut self, changes: &[Change<'_>]) {
         if self.restarting().pins.len() + self.loads.len() < self.space.pages.frames() as usize / 16
         {
-            let misses = self.plan(changes);
-            self.load_for_replay(&misses);
+            if contents::leaf_for(&self.space, changes).is_some() {
+                return;
+            }
+            match self.draft(changes, Carried::default(), 0) {
+                Ok(plan) => self.forget(plan),
+                Err(misses) => self.load_for_replay(&misses),
+            }
         }
     }
 
-    fn load_for_replay(&mut self, misses: &[Miss]) {
+    pub(super) fn load_for_replay(&mut self, misses: &[Miss]) {
         let class = self.options.classes.restart;
         for miss in misses {
             self.begin_load(*miss, class);
         }
     }
 
+    /// How far a record's transaction is carried out; `None` if there is none in it, or none that is still to be.
+    fn progress_of(&mut self, record: &Record<'_>) -> Option<Carried> {
+        let replay = self.replay();
+        let is_first = replay.first.is_some_and(|(position, _)| position == record.position);
+        match record.kind {
+            RecordKind::Transaction if is_first => Some(replay.progress.unwrap_or_default()),
+            RecordKind::Transaction => Some(Carried::default()),
+            RecordKind::Again if is_first => replay.progress,
+            _ => None,
+        }
+    }
+
     /// Applies waiting transactions, the oldest first. True if none waits any more.
     fn apply_ahead(&mut self) -> bool {
-        while let Some(Ahead { end, changes }) = self.replay().ahead.pop_front() {
-            match self.judge(&changes) {
-                Verdict::Go(_) => self.apply_replayed(&changes, end),
-                verdict => {
-                    self.replay().ahead.push_front(Ahead { end, changes });
-                    self.wait_in_replay(verdict);
-                    return false;
-                }
+        while let Some(mut first) = self.replay().ahead.pop_front() {
+            if !self.carry_on(&first.changes, &mut first.progress, first.end) {
+                self.replay().ahead.push_front(first);
+                return false;
             }
         }
         true
     }
 
+    /// Applies a transaction, step by step, as far as it goes without waiting. True if it is at its end.
+    fn carry_on(
+        &mut self,
+        changes: &[Change<'_>],
+        progress: &mut Carried,
+        end: (Lsn, u32),
+    ) -> bool {
+        loop {
+            let pins = self.restarting().pins.len();
+            match self.judge(changes, *progress, pins) {
+                Verdict::Go(plan) => {
+                    self.apply_replayed(changes, plan, end);
+                    match plan.next {
+                        Some(next) => *progress = next,
+                        None => return true,
+                    }
+                }
+                verdict => {
+                    self.wait_in_replay(verdict, end.0);
+                    return false;
+                }
+            }
+        }
+    }
+
     /// A transaction cannot be applied yet: its pages are read, or a checkpoint makes room.
-    fn wait_in_replay(&mut self, verdict: Verdict) {
+    fn wait_in_replay(&mut self, verdict: Verdict, end: Lsn) {
         match verdict {
             Verdict::Load(misses) => {
                 self.load_for_replay(&misses);
@@ -111,16 +146,22 @@ impl<T: Copy> PagedStore<T> {
                 }
             }
             Verdict::Wait(_) => self.want_checkpoint(Reason::Restart),
-            Verdict::Fail(_) => self.give_up(RestartFault::NoRoom),
+            Verdict::Fail(OpError::Exceeds(exceeded)) => {
+                self.give_up(RestartFault::Exceeds(end, exceeded));
+            }
+            Verdict::Fail(_) => self.give_up(RestartFault::NoSpace(end)),
             Verdict::Go(_) => unreachable!("it could go"),
         }
         self.advance_checkpoint();
     }
 
-    fn apply_replayed(&mut self, changes: &[Change<'_>], end: (Lsn, u32)) {
-        contents::apply(&mut self.space, changes, &self.needs);
-        self.restarting().replayed = end;
-        self.metrics.totals.replayed += 1;
+    /// Carries a step out. The last one takes the replay to the record's end.
+    fn apply_replayed(&mut self, changes: &[Change<'_>], plan: Plan, end: (Lsn, u32)) {
+        self.keep(changes, plan);
+        if plan.next.is_none() {
+            self.restarting().replayed = end;
+            self.metrics.totals.replayed += 1;
+        }
         for page in std::mem::take(&mut self.restarting().pins) {
             self.space.pages.unpin(page);
         }

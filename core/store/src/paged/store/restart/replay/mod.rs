@@ -14,6 +14,7 @@ use super::stream::{Progress, Stream};
 use super::{Phase, Request, RestartFault, RestartProgress};
 use crate::paged::api::{IoDone, Target};
 use crate::paged::change::{Change, Run, decode_each};
+use crate::paged::contents::{self, Carried};
 use crate::paged::ids::Lsn;
 use crate::paged::log::{Kind as RecordKind, ProofSearch, Record, Ring, Scan};
 use crate::paged::store::{PagedStore, Purpose};
@@ -29,6 +30,7 @@ const PIECE: u64 = 1 << 20;
 
 enum Stage {
     Scan,
+    Carried,
     Verify { next: usize },
     Apply,
     Rewrite { next: Lsn },
@@ -39,6 +41,17 @@ enum Stage {
 struct Ahead {
     end: (Lsn, u32),
     changes: Vec<Change<'static>>,
+    /// How far it is carried out.
+    progress: Carried,
+}
+
+/// A run that a transaction placed.
+struct Placed {
+    /// The record's position.
+    record: Lsn,
+    /// How far the transaction is before it is placed.
+    at: Carried,
+    run: Run,
 }
 
 /// The logical part of a restart.
@@ -55,8 +68,12 @@ pub(super) struct Replay {
     last_commit: Lsn,
     /// What ends it is being looked at: rot or a torn write.
     search: Option<ProofSearch>,
-    /// Runs that transactions placed, by the record's position.
-    placed: Vec<(Lsn, Run)>,
+    /// Runs that transactions placed, in the order of their records.
+    placed: Vec<Placed>,
+    /// The first transaction, and whether it is the repetition of one that an instant found carried out in part.
+    first: Option<(Lsn, bool)>,
+    /// How far the pages hold the first transaction.
+    progress: Option<Carried>,
     ahead: VecDeque<Ahead>,
     /// The last record handed on, or the head of the log when all are.
     scan: Scan,
@@ -77,6 +94,8 @@ impl Replay {
             last_commit: start,
             search: None,
             placed: Vec::new(),
+            first: None,
+            progress: None,
             ahead: VecDeque::new(),
             scan: Scan::new(ring, start, chain),
             in_flight: 0,
@@ -87,7 +106,7 @@ impl Replay {
     pub(super) fn progress(&self) -> RestartProgress {
         let (phase, at) = match self.stage {
             Stage::Scan => ("finding the end of the log", self.stream.scan().position()),
-            Stage::Verify { .. } => ("checking data beside the log", self.end),
+            Stage::Carried | Stage::Verify { .. } => ("checking data beside the log", self.end),
             Stage::Apply => ("replaying the log", self.scan.position()),
             Stage::Rewrite { next } => ("writing the log's tail again", next),
             Stage::Done => ("replaying the log", self.end),
@@ -130,7 +149,7 @@ impl Replay {
 
     /// Data that stands beside the log: it is all there, or the log ends before the record that speaks of it.
     fn own_data_read(&mut self, at: usize, data: Vec<u8>) {
-        let (record, run) = &self.placed[at];
+        let Placed { record, run, .. } = &self.placed[at];
         let page = data.len() / run.sums.len();
         let is_whole = data
             .chunks_exact(page)
@@ -158,13 +177,23 @@ impl Replay {
                 let through = record.body.try_into().map_err(|_| fault)?;
                 self.durable = self.durable.max(Lsn(u64::from_le_bytes(through)));
             }
-            RecordKind::Transaction => {
-                for change in decode_each(record.body) {
+            RecordKind::Transaction | RecordKind::Again => {
+                let is_again = record.kind == RecordKind::Again;
+                let is_first = self.first.is_none();
+                self.first.get_or_insert((record.position, is_again));
+                if is_again && !is_first {
+                    return Ok(());
+                }
+                for (change, number) in decode_each(record.body).zip(0..) {
                     if let Change::Place { runs, .. } = change.ok_or(fault)? {
                         if !runs.iter().all(&is_run) {
                             return Err(fault);
                         }
-                        self.placed.extend(runs.into_iter().map(|run| (record.position, run)));
+                        let placed = |(run, inside)| {
+                            let at = Carried { change: number, inside };
+                            Placed { record: record.position, at, run }
+                        };
+                        self.placed.extend(runs.into_iter().zip(0..).map(placed));
                     }
                 }
             }
@@ -203,6 +232,7 @@ impl<T: Copy> PagedStore<T> {
             self.write_back();
             let went_on = match self.replay().stage {
                 Stage::Scan => self.find_end(),
+                Stage::Carried => self.find_carried(),
                 Stage::Verify { next } => self.verify(next),
                 Stage::Apply => self.apply_log(),
                 Stage::Rewrite { next } => self.rewrite_tail(next),
@@ -269,10 +299,39 @@ impl<T: Copy> PagedStore<T> {
             Some(true) => self.replay_failed(RestartFault::LogDamaged(end)),
             Some(false) => {
                 replay.end = end;
-                replay.stage = Stage::Verify { next: 0 };
+                replay.stage = Stage::Carried;
                 true
             }
             None => replay.stream.wants_reads(),
         }
+    }
+
+    /// Whether the pages hold a part of the first transaction: the checkpoint that wrote them began while it was carried out. What
+    /// that part has placed is neither compared nor claimed: it is the pages'.
+    fn find_carried(&mut self) -> bool {
+        self.space.pages.next_op();
+        let progress = match contents::progress(&self.space) {
+            Ok(progress) => progress,
+            Err(missing) => {
+                self.load_for_replay(&[missing.into()]);
+                return false;
+            }
+        };
+        let replay = self.replay();
+        let first = replay.first;
+        if progress.is_some() && first.is_none_or(|(position, _)| position >= replay.end) {
+            let end = replay.end;
+            return self.replay_failed(RestartFault::LogEnds(end));
+        }
+        replay.progress = progress;
+        let is_done = |placed: &Placed| {
+            first.is_some_and(|(position, is_again)| {
+                let is_past = progress.map_or(is_again, |progress| placed.at < progress);
+                placed.record == position && is_past
+            })
+        };
+        replay.placed.retain(|placed| !is_done(placed));
+        replay.stage = Stage::Verify { next: 0 };
+        true
     }
 }

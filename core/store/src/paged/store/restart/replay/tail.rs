@@ -1,6 +1,6 @@
 //! What may be in a volatile cache only: data beside the log that no flush is known to cover, and the log's tail.
 
-use super::{IN_FLIGHT_MAX, PIECE, Stage};
+use super::{IN_FLIGHT_MAX, PIECE, Placed, Stage};
 use crate::paged::api::Target;
 use crate::paged::ids::Lsn;
 use crate::paged::space::PageRun;
@@ -25,7 +25,7 @@ impl<T: Copy> PagedStore<T> {
         let page = self.superblock.layout.page;
         while self.replay().in_flight < IN_FLIGHT_MAX {
             let replay = self.replay();
-            let Some((record, run)) = replay.placed.get(next) else { break };
+            let Some(Placed { record, run, .. }) = replay.placed.get(next) else { break };
             let at = next;
             next += 1;
             if *record >= replay.durable {
@@ -46,7 +46,7 @@ impl<T: Copy> PagedStore<T> {
     /// Takes the pages that the log speaks of, so that the replay gives them to nobody else, and begins to apply.
     fn claim_placed(&mut self) -> bool {
         let end = self.replay().end;
-        for (record, run) in std::mem::take(&mut self.replay().placed) {
+        for Placed { record, run, .. } in std::mem::take(&mut self.replay().placed) {
             let pages = PageRun { first: run.first, count: run.sums.len() as u64 };
             if record < end && !self.space.pages.allocator.claim(pages) {
                 return self.replay_failed(RestartFault::Record(record));

@@ -1,0 +1,295 @@
+//! Every bound of what a store takes, and where each comes from.
+//!
+//! There are two kinds. What is *asked* is bounded by the layout alone ([`Limits`]), so that whoever asks can know before, and what
+//! one life of a store has logged the next one can carry out whatever its cache. What is *held* while it is carried out is bounded by
+//! the layout and the cache ([`Room`]). The two do not meet: a transaction that needs more pages than may be held at once goes in
+//! steps ([`contents`](super::contents)), so its size in pages is no bound at all, and nothing within the limits is ever refused but
+//! for want of space on the device.
+//!
+//! **A step needs few pages.** Between two marks of a transaction stand at most 8 cells that are put and 2 that are removed: writing
+//! one page of a cloned object sets the object's cell; takes one extent away and leaves two parts of it; does the same with the shared
+//! range that the page stands in, and sets the page's own; sets the extent of the page's copy; notes the progress. Every cell has a way
+//! from the root to its leaf, which may be edited whole, and every cell put may split one node of each level, so a level below
+//! the root has at most 10 old nodes and 8 new ones. The root has 3: itself, its other half, and the root above. Five more are the
+//! copy, the page it was, and pages of the free map. That is [`unit_pages`].
+//!
+//! **The tree is not high.** A store whose every page is a leaf has [`levels`] levels if its inner nodes are half full of keys of 40
+//! bytes, which is more than objects' keys have. A tree of users' longest keys may be higher: then what a step needs may in theory be more
+//! than its bound, and it is refused by name ([`Bound::StepPages`]) if it is more than there is.
+//!
+//! **The cache.** [`cache_least`] is twice the free map, which stays in memory, and twice what a step needs. So three quarters of it, the
+//! most that may be dirty, hold a step when nothing else is, and the rest the pages that it only reads.
+//!
+//! **The log.** A record fits half a segment, a sixteenth of the log, and so three of them fit what is left of a log of four segments when
+//! two are taken off for padding: the transaction, and twice its repetition behind a checkpoint's instant while it goes in steps. What
+//! `log` protection adds is no bound: an interval whose edits find no room goes on without them, and its checkpoint writes the images.
+
+use super::api::Edit;
+use super::ids::PageSize;
+use super::layout::Layout;
+use super::node::{cell_max, entry_bytes, key_max};
+use super::page::HEADER;
+use loadline_base::Bytes;
+use std::fmt;
+
+/// The largest things that a store takes. They follow from its layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a key, and of an attribute's name. A key and a piece's number fit into half a cell, so that a piece holds the
+    /// other half.
+    pub key_bytes: usize,
+    /// Bytes of a value: a quarter of a transaction.
+    pub value_bytes: usize,
+    /// Bytes of a transaction as it stands in the log. Whole pages that go beside the log take 4 each, and some 10 for each
+    /// run of them.
+    pub transaction_bytes: usize,
+    /// Bytes of an attribute's name and value together.
+    pub attribute_bytes: usize,
+    /// One past the last byte of an object.
+    pub object_bytes: u64,
+    /// Bytes of one read.
+    pub read_bytes: u64,
+}
+
+/// The longest value whatever the segment: one op reads it at a time.
+const VALUE_MAX: usize = 1 << 20;
+/// One past the last byte of any object: page indices stay far from where sums overflow.
+pub(crate) const OBJECT_MAX: u64 = 1 << 44;
+/// The longest read: its bytes are gathered in memory.
+const READ_MAX: u64 = 64 << 20;
+
+/// The largest things that a store with this layout takes.
+pub fn limits(layout: &Layout) -> Limits {
+    let page = layout.page;
+    let transaction_bytes = (layout.segment_bytes / 2).min(layout.log_bytes / 16) as usize;
+    Limits {
+        key_bytes: (key_max(page) - 29).min(cell_max(page) / 2),
+        value_bytes: (transaction_bytes / 4).min(VALUE_MAX),
+        transaction_bytes,
+        attribute_bytes: cell_max(page) - 21,
+        object_bytes: OBJECT_MAX,
+        read_bytes: READ_MAX,
+    }
+}
+
+impl Limits {
+    /// Whether an edit is within the limits.
+    pub(crate) fn check(&self, edit: &Edit) -> Result<(), Exceeded> {
+        let Limits { key_bytes, value_bytes, attribute_bytes, object_bytes, .. } = *self;
+        let key = |key: &[u8]| {
+            let exceeded = Exceeded {
+                bound: Bound::KeyBytes,
+                asked: key.len() as u64,
+                most: key_bytes as u64,
+            };
+            if (1..=key_bytes).contains(&key.len()) { Ok(()) } else { Err(exceeded) }
+        };
+        let name =
+            |name: &[u8]| Exceeded::check(Bound::KeyBytes, name.len() as u64, key_bytes as u64);
+        let end = |end| Exceeded::check(Bound::ObjectBytes, end, object_bytes);
+        match edit {
+            Edit::Put { key: own, value } => {
+                key(own)?;
+                Exceeded::check(Bound::ValueBytes, value.len() as u64, value_bytes as u64)
+            }
+            Edit::Delete { key: own } => key(own),
+            Edit::Write { offset, data, .. } => end(offset.saturating_add(data.length())),
+            Edit::Punch { range, .. } => end(range.start.max(range.end)),
+            Edit::Truncate { length, .. } => end(*length),
+            Edit::SetAttribute { name: own, value, .. } => {
+                name(own)?;
+                let bytes = (own.len() + value.len()) as u64;
+                Exceeded::check(Bound::AttributeBytes, bytes, attribute_bytes as u64)
+            }
+            Edit::RemoveAttribute { name: own, .. } => name(own),
+            Edit::Remove { .. } | Edit::Clone { .. } => Ok(()),
+        }
+    }
+}
+
+/// What something was too large for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// [`Limits::key_bytes`]; a key of no bytes is none either.
+    KeyBytes,
+    /// [`Limits::value_bytes`].
+    ValueBytes,
+    /// [`Limits::transaction_bytes`].
+    TransactionBytes,
+    /// [`Limits::attribute_bytes`].
+    AttributeBytes,
+    /// [`Limits::object_bytes`].
+    ObjectBytes,
+    /// [`Limits::read_bytes`].
+    ReadBytes,
+    /// Pages that a query looks at together: [`Room::pins_max`].
+    QueryPages,
+    /// Pages that a transaction changes between two marks: [`Room::hold_max`].
+    StepPages,
+}
+
+/// What was asked exceeds a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exceeded {
+    /// Which one.
+    pub bound: Bound,
+    /// What was asked, in the bound's unit.
+    pub asked: u64,
+    /// The most that is taken.
+    pub most: u64,
+}
+
+impl Exceeded {
+    /// An error, if more is asked than the most.
+    pub(crate) fn check(bound: Bound, asked: u64, most: u64) -> Result<(), Exceeded> {
+        if asked <= most { Ok(()) } else { Err(Exceeded { bound, asked, most }) }
+    }
+}
+
+impl fmt::Display for Exceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Exceeded { bound, asked, most } = self;
+        match bound {
+            Bound::KeyBytes => write!(f, "a key has {asked} bytes and may have 1 to {most}"),
+            Bound::ValueBytes => write!(f, "a value has {asked} bytes and may have {most}"),
+            Bound::TransactionBytes => {
+                write!(f, "a transaction takes {asked} bytes of the log and may take {most}")
+            }
+            Bound::AttributeBytes => {
+                write!(f, "an attribute has {asked} bytes and may have {most}")
+            }
+            Bound::ObjectBytes => write!(f, "an object would end at {asked} and may end at {most}"),
+            Bound::ReadBytes => write!(f, "{asked} bytes are read at once and {most} may be"),
+            Bound::QueryPages => write!(
+                f,
+                "a query needs {asked} pages in memory at once and the cache has {most} for it: give \
+                 the store more cache, or ask for less at a time"
+            ),
+            Bound::StepPages => write!(
+                f,
+                "a step of a transaction changes {asked} pages and the cache and the recovery area \
+                 have {most} for it: give the store more cache"
+            ),
+        }
+    }
+}
+
+/// Levels of a tree that fills a store with this layout, see [above](self).
+pub fn levels(layout: &Layout) -> u32 {
+    let fan_out = ((layout.page.bytes() - HEADER) / 2 / entry_bytes(40, 8)) as u64;
+    let (mut levels, mut leaves) = (1, 1);
+    while leaves < layout.pages_count {
+        levels += 1;
+        leaves *= fan_out;
+    }
+    levels
+}
+
+/// Most pages that a transaction changes between two marks, in a tree of so many levels.
+pub const fn unit_pages(levels: u32) -> u32 {
+    18 * (levels - 1) + 3 + 5
+}
+
+/// The least cache that a store with this layout opens with. With any more it carries out whatever it takes, and whatever is in
+/// its log.
+pub fn cache_least(layout: &Layout) -> Bytes {
+    let pages = 2 * (layout.map_pages + u64::from(unit_pages(levels(layout))));
+    Bytes::new(pages * layout.page.bytes() as u64)
+}
+
+/// What may be held in memory at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Pages of the cache.
+    frames: u32,
+    /// Images that the recovery area holds: no checkpoint may have more pages.
+    images: u32,
+    /// See [`unit_pages`].
+    unit: u32,
+}
+
+impl Room {
+    /// The room of a store with this layout and so many pages of cache.
+    pub fn new(layout: &Layout, frames: u32) -> Room {
+        let images = u32::try_from(layout.images_max()).unwrap_or(u32::MAX);
+        Room { frames, images, unit: unit_pages(levels(layout)) }
+    }
+
+    /// The most pages that may be dirty or on their way home: three quarters of the cache (checkpoint.md 3.4).
+    pub fn held_max(&self) -> u32 {
+        self.frames / 4 * 3
+    }
+
+    /// The most pages that may be dirty at a checkpoint's instant.
+    pub fn dirty_max(&self) -> u32 {
+        self.images
+    }
+
+    /// The most pages that one step may change, when nothing else is held.
+    pub fn hold_max(&self) -> u32 {
+        self.held_max().min(self.images)
+    }
+
+    /// A transaction that changes no more pages than this is one step. Not all that could be held: while it waits for so much, all
+    /// others wait as well.
+    pub fn step_max(&self) -> u32 {
+        (self.frames / 4).min(self.images / 2).max(self.unit)
+    }
+
+    /// The most pages that may be kept in memory for one op.
+    pub fn pins_max(&self) -> u32 {
+        (self.frames / 4).max(self.unit)
+    }
+
+    /// The most that may be kept for an op while pages are kept for others: those that wait for each other's would wait for ever.
+    pub fn pins_beside_others_max(&self) -> u32 {
+        self.frames / 8
+    }
+}
+
+/// The most room that a log with this layout ever has. The block of its head may not meet that of its start, and ending a segment
+/// early may cost all of it.
+pub const fn log_room_max(layout: &Layout) -> u64 {
+    layout.log_bytes - 2 * layout.segment_bytes
+}
+
+/// Bytes that an image of a page takes in the log at most, with its header and what padding it may cause.
+pub const fn image_bytes_max(page: PageSize) -> u64 {
+    page.bytes() as u64 + 128
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paged::layout::Format;
+
+    #[test]
+    fn what_is_derived_fits_together_on_every_small_layout() {
+        for (page, log, segment) in
+            [(1024, 256, 64), (4096, 512, 128), (4096, 65536, 1024), (16384, 256, 64)]
+        {
+            let format = Format {
+                store_id: 1,
+                data_bytes: Bytes::from_mib(256),
+                log_device_bytes: None,
+                log_bytes: Bytes::from_kib(log),
+                segment_bytes: Bytes::from_kib(segment),
+                block_bytes: 512,
+                recovery_bytes: Bytes::from_mib(2),
+                page: PageSize::new(page).expect("a legal size"),
+            };
+            let layout = format.layout().expect("it fits");
+            let least = cache_least(&layout).get() / u64::from(page);
+            let room = Room::new(&layout, least as u32);
+            let unit = unit_pages(levels(&layout));
+            assert!(room.hold_max() >= unit && room.pins_max() >= unit, "{room:?}");
+            assert!(room.step_max() <= room.hold_max(), "{room:?}");
+            let map = layout.map_pages as u32;
+            assert!(map + unit + room.pins_beside_others_max() <= room.frames, "{room:?}");
+            let limits = limits(&layout);
+            let records = 3 * (limits.transaction_bytes as u64 + 4096);
+            assert!(records <= log_room_max(&layout), "{limits:?}");
+            assert!(4 * limits.value_bytes <= limits.transaction_bytes, "{limits:?}");
+        }
+    }
+}

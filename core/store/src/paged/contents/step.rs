@@ -1,0 +1,145 @@
+//! A step: what of a transaction is carried out at a time.
+//!
+//! Nearly every transaction is one step. One that touches more pages than may be held at once, because an object that it removes
+//! or clones has many extents, goes in several. Between two of them is a *mark*: a moment at which the tree is sound and the
+//! rest of the transaction, from its [`Carried`] on, leads to the same end. Each kind of change says where its marks are.
+
+use super::Miss;
+use crate::paged::codec::Reader;
+use crate::paged::space::Space;
+use crate::paged::tree::Missing;
+
+/// Pages that an op asks for at a time.
+const MISSES_MAX: usize = 64;
+
+/// How far a transaction has been carried out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Carried {
+    /// Changes that are done.
+    pub change: u64,
+    /// How far the next one is, in its own measure; 0 if it has not begun.
+    pub inside: u64,
+}
+
+/// Why a change goes no further now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// It misses a page.
+    Miss(Miss),
+    /// The step is over at the last mark.
+    Cut,
+}
+
+impl From<Miss> for Stop {
+    fn from(miss: Miss) -> Stop {
+        Stop::Miss(miss)
+    }
+}
+
+impl From<Missing> for Stop {
+    fn from(missing: Missing) -> Stop {
+        Stop::Miss(missing.into())
+    }
+}
+
+/// One step under way.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Where the last mark was.
+    progress: Carried,
+    /// Marks that were passed.
+    marks: u32,
+    marks_max: u32,
+    /// It ends at the last mark with at most so many pages drafted; the first one may have more.
+    pages_max: usize,
+    /// It has gone beyond that mark.
+    is_over: bool,
+    misses: Vec<Miss>,
+    /// Keys that were removed, to be settled at its end.
+    pub(super) removed: Vec<Vec<u8>>,
+}
+
+impl Carried {
+    pub(super) fn encode(self) -> [u8; 16] {
+        let mut out = [0; 16];
+        out[..8].copy_from_slice(&self.change.to_le_bytes());
+        out[8..].copy_from_slice(&self.inside.to_le_bytes());
+        out
+    }
+
+    /// Reads the value of the cell that keeps it.
+    pub(in crate::paged) fn decode(value: &[u8]) -> Option<Carried> {
+        let mut reader = Reader::new(value);
+        let progress = Carried { change: reader.u64()?, inside: reader.u64()? };
+        reader.is_empty().then_some(progress)
+    }
+}
+
+impl Step {
+    /// A step from here on. It ends at the last mark with at most `pages_max` pages drafted, and not behind that of number
+    /// `marks_max`.
+    pub fn new(progress: Carried, pages_max: usize, marks_max: u32) -> Step {
+        let (misses, removed, is_over) = Default::default();
+        Step { progress, marks: 0, marks_max, pages_max, is_over, misses, removed }
+    }
+
+    /// Whether it has more pages than it may, and is to be made again up to the last of its marks.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Marks that were passed before it missed a page or had too many.
+    pub fn marks(&self) -> u32 {
+        self.marks
+    }
+
+    /// Where it stands.
+    pub fn progress(&self) -> Carried {
+        self.progress
+    }
+
+    /// How far the present change was when the step began.
+    pub(super) fn inside(&self) -> u64 {
+        self.progress.inside
+    }
+
+    /// The pages that are missing. The caller reads them and makes the step again.
+    pub fn misses(&self) -> &[Miss] {
+        &self.misses
+    }
+
+    /// What is done so far may stand alone.
+    pub(super) fn mark(&mut self, space: &Space, inside: u64) -> Result<(), Stop> {
+        self.pass(space, Carried { inside, ..self.progress })
+    }
+
+    /// A change is over.
+    pub(super) fn next_change(&mut self, space: &Space) -> Result<(), Stop> {
+        self.pass(space, Carried { change: self.progress.change + 1, inside: 0 })
+    }
+
+    fn pass(&mut self, space: &Space, progress: Carried) -> Result<(), Stop> {
+        let fits = space.pages.drafted() <= self.pages_max;
+        if !fits && self.marks > 0 {
+            self.is_over = true;
+            return Err(Stop::Cut);
+        }
+        self.progress = progress;
+        // Behind a missing page it only goes on to see what else is missing.
+        self.marks += u32::from(self.misses.is_empty());
+        if fits && self.marks < self.marks_max { Ok(()) } else { Err(Stop::Cut) }
+    }
+
+    /// Notes a missing page. Answers whether to look for more of them.
+    pub(super) fn note(&mut self, miss: Miss) -> bool {
+        if !self.misses.contains(&miss) {
+            self.misses.push(miss);
+        }
+        self.misses.len() < MISSES_MAX
+    }
+
+    /// Goes on behind a change that misses a page.
+    pub(super) fn skip_change(&mut self) {
+        self.progress = Carried { change: self.progress.change + 1, inside: 0 };
+    }
+}
