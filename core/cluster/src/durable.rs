@@ -56,6 +56,10 @@ pub(crate) struct Durable {
     pub fillable: OsdSet,
     /// The OSDs that take no part when their disk is open, until their world lets them.
     pub held: OsdSet,
+    /// The OSDs whose damaged disks were made empty in this life.
+    pub healed: OsdSet,
+    /// The one of them whose disk is not empty yet.
+    pub healing: Option<OsdId>,
     syncs: BTreeMap<u32, OsdSet>,
     next_sync: u32,
     synced: Vec<u32>,
@@ -83,6 +87,8 @@ impl Durable {
             faults: BTreeMap::new(),
             fillable: OsdSet::EMPTY,
             held: OsdSet::EMPTY,
+            healed: OsdSet::EMPTY,
+            healing: None,
             syncs: BTreeMap::new(),
             next_sync: 0,
             synced: Vec::new(),
@@ -113,6 +119,7 @@ impl Cluster {
         let durable = self.durable();
         durable.found.remove(&osd);
         durable.faults.remove(&osd);
+        durable.healing = durable.healing.filter(|healing| *healing != osd);
         let before = fx.len();
         self.osds[osd].open(now, bytes, fx);
         self.settle(now, before, fx);

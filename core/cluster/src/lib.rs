@@ -9,6 +9,7 @@ pub mod codec;
 mod durable;
 mod fullness;
 mod grow;
+mod heal;
 pub mod images;
 mod kept_images;
 mod map;
@@ -25,6 +26,7 @@ mod start;
 
 pub use cluster::{Cluster, Config};
 pub use grow::RemoveError;
+pub use heal::NotHealed;
 pub use map::{Map, OsdState, PgState, Pool, PoolId, PoolSpec};
 pub use outage::Outage;
 pub use pools::PoolInUse;

@@ -4,7 +4,7 @@
 use crate::disk::{CutStyle, SimDisk};
 use loadline_base::{IdVec, Rng, Time};
 use loadline_cluster::images::{ImageError, Images, JobId};
-use loadline_cluster::{Cluster, Config, OsdState, PoolSpec, StartError, Target};
+use loadline_cluster::{Cluster, Config, NotHealed, OsdState, PoolSpec, StartError, Target};
 use loadline_osd::{Data, Effect, Event, OpId, OsdId, Reply, Timer};
 use loadline_store::paged::{Io, IoDone, IoId, Options};
 use std::cmp::Reverse;
@@ -129,6 +129,27 @@ impl DiskNode {
         let (in_flight, submitted) = (BTreeMap::new(), self.drives[osd].submitted);
         self.drives[osd] = Drive { disk, in_flight, submitted, reopen: false };
         self.cluster.expect_new_disk(osd);
+    }
+
+    /// Whether an OSD is down because its store is damaged, and may be filled again.
+    pub fn may_heal(&self, osd: OsdId) -> Option<Result<(), NotHealed>> {
+        self.cluster.may_heal(osd)
+    }
+
+    /// Makes the disks of damaged OSDs empty where that loses nothing, and has them filled again, which a real node looks for every
+    /// second. Answers whose.
+    pub fn heal_damaged(&mut self, mut empty: impl FnMut(OsdId) -> SimDisk) -> Vec<OsdId> {
+        let mut healed = Vec::new();
+        for osd in self.drives.ids().collect::<Vec<_>>() {
+            let is_idle = self.drives[osd].in_flight.is_empty() && !self.drives[osd].reopen;
+            if is_idle && self.cluster.may_heal(osd) == Some(Ok(())) {
+                self.cluster.heal(osd);
+                self.replace(osd, empty(osd));
+                self.open(osd);
+                healed.push(osd);
+            }
+        }
+        healed
     }
 
     /// Lets placement use an OSD, or not.

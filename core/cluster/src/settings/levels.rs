@@ -190,7 +190,7 @@ impl View<'_> {
     }
 
     /// An option that the table always has.
-    fn named(&self, name: &str) -> OptionId {
+    pub(super) fn named(&self, name: &str) -> OptionId {
         self.table.find(name).unwrap_or_else(|| panic!("{name} is in every table"))
     }
 }

@@ -136,6 +136,12 @@ impl Settings {
         (seconds > 0.0).then(|| Span::from_secs_f64(seconds))
     }
 
+    /// Whether an OSD whose store is damaged is filled again by itself (`osd_heal_damaged_store`).
+    pub fn heals_damaged_store(&self, osd: OsdId) -> bool {
+        let view = self.view();
+        view.effective(osd, view.named("osd_heal_damaged_store")).0 == Value::Flag(true)
+    }
+
     /// Makes a change, or refuses it whole. Returns every effective value that it altered, in order of OSD and option.
     ///
     /// # Errors

@@ -299,6 +299,12 @@ fn recovery() -> Vec<OptionSpec> {
             "before an OSD that is down is taken out by itself; 0: never",
             "Ceph's default",
         ),
+        OptionSpec::flag(
+            "osd_heal_damaged_store",
+            true,
+            "makes a disk empty whose store is damaged, and fills it again, when the others have all that it had",
+            "docs/admin.md",
+        ),
         OptionSpec::size(
             "bluestore_throttle_bytes",
             0,

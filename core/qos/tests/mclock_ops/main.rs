@@ -5,7 +5,7 @@ mod script;
 use loadline_base::Time;
 use loadline_qos::{
     Beside, ClassId, ClientKey, FlowId, Lane, LoadlineConfig, MClock, Params, PublishedConfig,
-    RefusedRequest, Request, Scheduler, Take, Waiting,
+    RefusedRequest, Request, Scheduler, Take, TenantKey, Waiting,
 };
 use proptest::prelude::*;
 use script::run;
@@ -29,6 +29,11 @@ proptest! {
     }
 
     #[test]
+    fn tenants_survive_any_script(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+        run(&mut divided(), 4, &bytes);
+    }
+
+    #[test]
     fn published_survives_any_script(
         bytes in prop::collection::vec(any::<u8>(), 0..600),
         by_priority in any::<bool>(),
@@ -44,17 +49,31 @@ proptest! {
 #[should_panic(expected = "left == right")]
 fn a_scheduler_that_loses_a_request_is_caught() {
     let bytes: Vec<u8> = [0, 0, 0, 0, 1].repeat(8);
-    run(&mut Forgetful { kept: loadline(), enqueued: 0 }, 4, &bytes);
+    run(&mut Altered { kept: loadline(), loses_after: 6 }, 4, &bytes);
 }
 
-struct Forgetful {
+/// A scheduler whose classes with odd numbers are divided: each client is one of a tenant of its own, or of none.
+fn divided() -> Altered {
+    let mut kept = loadline();
+    for class in [1, 3] {
+        for key in 0..3 {
+            let limit = [0.0, 20.0, 7.0][key as usize];
+            let params = Params::new(0.0, 1.0 + key as f64, limit).unwrap();
+            kept.set_tenant(Time::ZERO, ClassId::new(class), TenantKey(key), params).unwrap();
+        }
+    }
+    Altered { kept, loses_after: u32::MAX }
+}
+
+struct Altered {
     kept: MClock<u64>,
-    enqueued: u32,
+    loses_after: u32,
 }
 
-impl Scheduler<u64> for Forgetful {
+impl Scheduler<u64> for Altered {
     fn flow(&mut self, now: Time, class: ClassId, client: ClientKey) -> FlowId {
-        self.kept.flow(now, class, client)
+        let tenant = self.kept.tenant_flow(class, TenantKey(client.0), client);
+        tenant.unwrap_or_else(|| self.kept.flow(now, class, client))
     }
 
     fn close_flow(&mut self, now: Time, flow: FlowId, removed: &mut Vec<u64>) {
@@ -62,8 +81,8 @@ impl Scheduler<u64> for Forgetful {
     }
 
     fn enqueue(&mut self, now: Time, request: Request<u64>) -> Result<(), RefusedRequest<u64>> {
-        self.enqueued += 1;
-        if self.enqueued > 5 { Ok(()) } else { self.kept.enqueue(now, request) }
+        self.loses_after = self.loses_after.saturating_sub(1);
+        if self.loses_after == 0 { Ok(()) } else { self.kept.enqueue(now, request) }
     }
 
     fn enqueue_front(

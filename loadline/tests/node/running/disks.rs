@@ -3,7 +3,9 @@
 use super::clients::Client;
 use super::node::Node;
 use serde_json::json;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 #[test]
 fn a_disk_is_replaced_and_filled_again() {
@@ -30,6 +32,54 @@ fn a_disk_is_replaced_and_filled_again() {
     node.await_clean();
     assert_eq!(node.osd(1)["pgs"], json!(8));
     // Only the replaced disk and one other are left, and the latter goes too: what is read was filled in.
+    node.says(&["osd", "down", "0"]);
+    assert_eq!(client.read(2 << 20, pattern.len()), pattern);
+    node.says(&["osd", "down", "2"]);
+    assert_eq!(client.read(2 << 20, pattern.len()), pattern);
+}
+
+/// Flips a bit in the first record of the log that the next start needs.
+fn spoil(disk: &Path) {
+    let disk = File::options().read(true).write(true).open(disk).unwrap();
+    let newest = [0, 4096].map(|offset| {
+        let mut superblock = vec![0; 4096];
+        disk.read_exact_at(&mut superblock, offset).unwrap();
+        superblock
+    });
+    let word = |superblock: &[u8], at: usize| {
+        u64::from_le_bytes(superblock[at..at + 8].try_into().expect("eight bytes"))
+    };
+    let newest = newest.iter().max_by_key(|superblock| word(superblock, 24)).unwrap();
+    let (log, bytes, position) = (word(newest, 56), word(newest, 64), word(newest, 136));
+    let place = log + (position + 8) % bytes;
+    let mut byte = [0];
+    disk.read_exact_at(&mut byte, place).unwrap();
+    disk.write_all_at(&[byte[0] ^ 4], place).unwrap();
+}
+
+/// An OSD whose log had one flipped bit stayed down until somebody gave it another disk.
+#[test]
+fn a_damaged_disk_is_filled_again_by_itself() {
+    let mut node = Node::with_osds(3);
+    node.says(&["image", "create", "vol0", "--size", "16MiB"]);
+    let switch = |value| ["config", "set", "osd.1", "osd_heal_damaged_store", value];
+    node.says(&switch("false"));
+    let mut client = Client::connect(&node.file("nbd.sock"), "vol0");
+    let pattern: Vec<u8> = (0..4 << 20).map(|at: u32| (at / 513) as u8).collect();
+    client.write(2 << 20, &pattern);
+    drop(client);
+    node.await_clean();
+    node.stop();
+    spoil(&node.file("osd.1"));
+    node.start(&[]);
+    let left = "osd_heal_damaged_store is off, so it is left as it is";
+    node.await_ok(&["health"], |text| {
+        text.contains("osd.1 is down: the log is damaged at") && text.contains(left)
+    });
+    node.says(&switch("true"));
+    node.await_clean();
+    // What is read was filled in: the OSD that is left was empty.
+    let mut client = Client::connect(&node.file("nbd.sock"), "vol0");
     node.says(&["osd", "down", "0"]);
     assert_eq!(client.read(2 << 20, pattern.len()), pattern);
     node.says(&["osd", "down", "2"]);

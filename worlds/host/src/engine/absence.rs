@@ -41,7 +41,11 @@ impl Engine {
 
     /// The same in words.
     pub(super) fn why_down(&self, osd: OsdId) -> Option<String> {
-        self.absent_osd(osd).map(|absent| absent.to_string())
+        let absent = self.absent_osd(osd)?.to_string();
+        Some(match self.why_not_healed(osd) {
+            Some(reason) => format!("{absent}; {reason}"),
+            None => absent,
+        })
     }
 
     /// Notes which OSDs went up or down since the last look.

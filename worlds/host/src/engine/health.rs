@@ -133,6 +133,7 @@ impl Engine {
         self.health.second_passed(self.now, received, over_limit);
         self.cluster.check_fullness(&mut self.effects);
         self.note_changes();
+        self.heal_damaged();
         self.take_out_the_absent();
         self.tell_terms();
         self.timers.set(self.now + Span::from_millis(1000), Due::Second);

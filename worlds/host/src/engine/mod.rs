@@ -13,6 +13,7 @@ mod direct_client;
 mod disks;
 mod effects;
 mod exports;
+mod heal;
 mod health;
 mod images;
 mod nbd;
@@ -48,6 +49,8 @@ pub enum Mail {
     Direct(DirectAsk),
     /// A disk that was asked for is open.
     Disk(Box<admin::DiskReady>),
+    /// A damaged disk is empty now.
+    Emptied(Box<heal::DiskEmptied>),
 }
 
 /// What a listener's connections speak.
@@ -129,6 +132,7 @@ impl Engine {
             Happening::Mail(Mail::Stop) => self.begin_stop(),
             Happening::Mail(Mail::Direct(ask)) => self.direct_asked(ask),
             Happening::Mail(Mail::Disk(ready)) => self.disk_ready(*ready),
+            Happening::Mail(Mail::Emptied(emptied)) => self.disk_emptied(*emptied),
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod damage;
 mod full;
+mod heal;
 mod images;
 mod judge;
 mod regressions;

@@ -9,3 +9,4 @@ mod restart;
 mod rot;
 mod smoke;
 mod soak;
+mod stalls;

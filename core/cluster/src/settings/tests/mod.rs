@@ -49,6 +49,16 @@ fn the_more_specific_level_wins() {
 }
 
 #[test]
+fn a_damaged_store_is_filled_again_unless_that_is_switched_off() {
+    let mut settings = settings("loadline", &[Medium::Ssd; 2], Enforcement::Refuse);
+    assert!(settings.heals_damaged_store(OSD));
+    let own = Target::Stored(Scope::Osd(OSD));
+    settings.apply(&Change::set(own, "osd_heal_damaged_store", "false")).unwrap();
+    assert!(!settings.heals_damaged_store(OSD));
+    assert!(settings.heals_damaged_store(OsdId::new(1)));
+}
+
+#[test]
 fn every_level_of_an_option_can_be_shown() {
     let mut settings = settings("quincy", &[Medium::Ssd], Enforcement::Refuse);
     let change = Change::set(STORED, "osd_mclock_override_recovery_settings", "true").and_set(

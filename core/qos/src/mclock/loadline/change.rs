@@ -140,6 +140,8 @@ impl<T> Loadline<T> {
         if tenant == NONE
             && matches!(Inside::decode(self.classes.inside(class)), Inside::Tenants(_))
         {
+            // Until when it sleeps depends on its parameters.
+            self.refresh_divided(now, class);
             let tick = self.classes.tick(now);
             let line = self.classes.line(class);
             let head = line.is_busy().then_some(LEAST);

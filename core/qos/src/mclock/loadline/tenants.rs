@@ -301,7 +301,12 @@ impl<T> Loadline<T> {
         if changed {
             return None;
         }
-        let first = self.asleep.first().map(|(first, _)| *first);
+        let ready = |(time, class): &(Time, u32)| {
+            let mut line = self.classes.line(*class).clone();
+            line.set_head(Some(LEAST));
+            self.classes.time_of(now, line.ready_at(self.classes.lag)).max(*time)
+        };
+        let first = self.asleep.iter().map(ready).min();
         Some(match (choice, first) {
             (Choice::NotBefore(time), Some(first)) => Choice::NotBefore(time.min(first)),
             (_, Some(first)) => Choice::NotBefore(first),
@@ -318,11 +323,7 @@ impl<T> Loadline<T> {
         let level = &mut self.tenants[at].level;
         let tick = level.tick(now);
         match level.choose(now, tick) {
-            Choice::NotBefore(time) => {
-                let own =
-                    self.classes.time_of(now, self.classes.line(class).ready_at(self.classes.lag));
-                self.sleep(class, Some(time.max(own)));
-            }
+            Choice::NotBefore(time) => self.sleep(class, Some(time)),
             Choice::Nothing => {}
             _ => return false,
         }

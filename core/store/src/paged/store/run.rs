@@ -321,7 +321,9 @@ impl<T: Copy> PagedStore<T> {
         }
         let pressure = self.pressure();
         let Takes { in_checkpoint, clean, .. } = plan.takes;
-        let sleep = self.throttle.charge(self.now, &pressure, Touch { in_checkpoint, clean });
+        let log_bytes = u32::try_from(self.body.len()).unwrap_or(u32::MAX);
+        let touch = Touch { in_checkpoint, clean, log_bytes };
+        let sleep = self.throttle.charge(self.now, &pressure, touch);
         running.stages.throttled = sleep;
         sleep == Span::ZERO
     }

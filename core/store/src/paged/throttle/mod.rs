@@ -79,6 +79,8 @@ pub struct Pressure {
     pub frames: u64,
     /// Clients that have made a page dirty during this checkpoint.
     pub updaters: u64,
+    /// Bytes that the log has room for until the checkpoint gives some back.
+    pub log_room: u64,
 }
 
 impl Pressure {
@@ -108,6 +110,8 @@ pub struct Touch {
     pub in_checkpoint: u32,
     /// Other clean pages.
     pub clean: u32,
+    /// Bytes that it takes of the log.
+    pub log_bytes: u32,
 }
 
 /// The throttle of one store.

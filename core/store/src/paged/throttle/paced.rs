@@ -1,20 +1,21 @@
 //! Loadline's own: updates go on at the pace that the checkpoint's real progress allows, evenly, from its first moment.
 //!
-//! Three things may run out while a checkpoint runs, and for each the pace is what is left of it, divided by the time until
+//! Four things may run out while a checkpoint runs, and for each the pace is what is left of it, divided by the time until
 //! more comes ([`ahead`]):
 //!
 //! | what | left | until |
 //! |---|---|---|
 //! | slots for old versions | free slots | the images are written; from then on each written page can give one back |
 //! | dirty pages | the cap less those dirty since the instant | the checkpoint's end |
+//! | room in the log | what is free of it | the checkpoint's end |
 //! | frames that can be given up | frames less dirty ones and those of the checkpoint | the images are written; from then on each written page frees one |
 //!
 //! Times are remaining work divided by speeds that are measured while the work runs ([`measured`]); each is remembered for
-//! the next checkpoint. For each of the three a virtual clock says when the next page may be touched: an update reserves its
-//! pages' time on it and sleeps until its turn. So sleeps are equal for equal updates, updates pass in order, and a
-//! checkpoint that is faster than expected shortens the next sleeps by itself. A fourth clock keeps the rate of updates after
+//! the next checkpoint. For each of the four a virtual clock says when the next page may be touched, or the next byte logged: an
+//! update reserves its time on it and sleeps until its turn. So sleeps are equal for equal updates, updates pass in order, and a
+//! checkpoint that is faster than expected shortens the next sleeps by itself. A fifth clock keeps the rate of updates after
 //! the images below 1.6 times that during them: more would be allowed, but then the seconds with images would be the hole in
-//! everybody's curve. An update that makes nothing dirty never sleeps, but counts.
+//! everybody's curve. An update that makes nothing dirty sleeps for the log alone, but counts.
 //!
 //! A closed loop of 64 updaters that could do 50,000 updates per second, each of one page out of 80,000, on 100,000 frames with
 //! 25,000 slots, 20,000 images/s and 10,000 pages/s (`throttle/simulation.rs`); updates per second over 100 s
@@ -70,6 +71,7 @@ struct Clocks {
     slots: Time,
     dirty: Time,
     frames: Time,
+    log: Time,
     updates: Time,
 }
 
@@ -109,11 +111,14 @@ impl Paced {
             Some(rate) => turn(&mut self.clocks.updates, now, 1.0, rate),
             None => now,
         };
-        if touch == Touch::default() {
+        let ahead = self.ahead(now, pressure);
+        let log_pace = ahead.log_pace(pressure);
+        let log_turn = turn(&mut self.clocks.log, now, f64::from(touch.log_bytes), log_pace);
+        if touch.in_checkpoint == 0 && touch.clean == 0 {
             self.surge.count(pressure.phase, None);
-            return Span::ZERO;
+            return log_turn.since(now);
         }
-        let page_turn = self.page_turn(now, pressure, touch);
+        let page_turn = self.page_turn(now, pressure, &ahead, touch).max(log_turn);
         self.surge.count(pressure.phase, Some(page_turn.since(now)));
         page_turn.max(update_turn).since(now)
     }
@@ -140,9 +145,8 @@ impl Paced {
         self.phase_began = now;
     }
 
-    /// Reserves the pages' time on the three clocks: when the last of them comes to its turn.
-    fn page_turn(&mut self, now: Time, pressure: &Pressure, touch: Touch) -> Time {
-        let ahead = self.ahead(now, pressure);
+    /// Reserves the pages' time on their three clocks: when the last of them comes to its turn.
+    fn page_turn(&mut self, now: Time, pressure: &Pressure, ahead: &Ahead, touch: Touch) -> Time {
         let (kept, clean) = (f64::from(touch.in_checkpoint), f64::from(touch.clean));
         let slots = turn(&mut self.clocks.slots, now, kept, ahead.slot_pace(pressure));
         let dirty = turn(&mut self.clocks.dirty, now, kept + clean, ahead.dirty_pace(pressure));

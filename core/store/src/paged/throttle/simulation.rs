@@ -46,7 +46,7 @@ struct PageState {
 impl PageState {
     fn touch(self) -> Touch {
         let in_checkpoint = u32::from(self.unwritten && !self.kept);
-        Touch { in_checkpoint, clean: u32::from(!self.dirty) & (1 - in_checkpoint) }
+        Touch { in_checkpoint, clean: u32::from(!self.dirty) & (1 - in_checkpoint), log_bytes: 0 }
     }
 }
 

@@ -56,8 +56,8 @@ fn images(buffer_used: u64, images_written: u64) -> Pressure {
     }
 }
 
-const KEPT: Touch = Touch { in_checkpoint: 1, clean: 0 };
-const CLEAN: Touch = Touch { in_checkpoint: 0, clean: 1 };
+const KEPT: Touch = Touch { in_checkpoint: 1, clean: 0, log_bytes: 0 };
+const CLEAN: Touch = Touch { in_checkpoint: 0, clean: 1, log_bytes: 0 };
 
 /// One page of the checkpoint at a fill and a progress.
 #[test]
@@ -81,7 +81,7 @@ fn fill_rate_asks_only_what_is_ahead_of_the_progress() {
 fn back_off_is_shared_charged_per_page_and_reset() {
     let mut throttle = Throttle::new(Policy::Exponential);
     let mut charge = |used, pages| {
-        let touch = Touch { in_checkpoint: pages, clean: 0 };
+        let touch = Touch { in_checkpoint: pages, clean: 0, log_bytes: 0 };
         micros(throttle.charge(Time::ZERO, &images(used, 0), touch))
     };
     assert!(close(charge(700, 1), 4.0));
@@ -134,7 +134,7 @@ fn speed_follows_the_published_formula() {
     throttle.checkpoint_began(Time::ZERO);
     let dirty = |dirty| Pressure { dirty, ..images(0, 450) };
     let early = Time::from_nanos(900_000_000);
-    throttle.charge(early, &images(0, 0), Touch { in_checkpoint: 0, clean: 2_000 });
+    throttle.charge(early, &images(0, 0), Touch { in_checkpoint: 0, clean: 2_000, log_bytes: 0 });
     let mut charge = |dirty_pages| {
         let now = Time::from_secs(1);
         micros(throttle.charge(now, &Pressure { pages_written: 1, ..dirty(dirty_pages) }, CLEAN))

@@ -24,6 +24,7 @@ impl Findings {
         let mut findings = Findings { found: Vec::new() };
         findings.availability(engine, pgs);
         findings.osds(osds);
+        findings.healing(engine);
         findings.room(engine, osds);
         findings.damage(engine, osds);
         findings.slow_ops(engine);
@@ -100,6 +101,12 @@ impl Findings {
                 "{}'s disk goes through the page cache: its file system has no direct I/O",
                 OsdId::new(osd.osd)
             ));
+        }
+    }
+
+    fn healing(&mut self, engine: &Engine) {
+        for osd in engine.cluster.healing().iter() {
+            self.warn(format!("{osd} was damaged and is filled again from the other copies"));
         }
     }
 

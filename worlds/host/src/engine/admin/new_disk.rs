@@ -216,6 +216,10 @@ impl Engine {
             if !up && (self.disks.of[osd].reopen || self.cluster.osd(osd).is_opening()) {
                 continue;
             }
+            // A store that has just opened may still be writing; a number is taken back when its disk is idle.
+            if !up && is == Is::New && self.disks.of[osd].in_flight > 0 {
+                continue;
+            }
             self.admin.joining.retain(|other| other.ticket != ticket);
             let answer =
                 if up { Ok(self.joined(osd, is)) } else { Err(self.did_not_join(osd, is)) };

@@ -1,7 +1,7 @@
 //! What a checkpoint means for the throttle.
 
 use super::Step;
-use crate::paged::options::Protection;
+use crate::paged::options::{LogMode, Protection};
 use crate::paged::store::PagedStore;
 use crate::paged::throttle::{Phase, Pressure};
 
@@ -15,6 +15,10 @@ impl<T: Copy> PagedStore<T> {
             buffer_slots: u64::from(slots),
             dirty: u64::from(pages.counts().dirty),
             frames: u64::from(pages.frames()),
+            log_room: match self.options.log_mode {
+                LogMode::None => u64::MAX,
+                _ => self.log.room(),
+            },
             updaters: (self.committing.len() + self.sleeping.len()).max(1) as u64,
             ..Pressure::default()
         };

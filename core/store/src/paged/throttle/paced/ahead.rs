@@ -7,6 +7,8 @@ const FRAME_RESERVE: f64 = 1.0 / 16.0;
 /// The same of dirty pages. The end of the checkpoint gives all of them back at once, and where updates meet the same pages
 /// again and again the last ones before the cap are worth the most updates.
 const DIRTY_RESERVE: f64 = 1.0 / 64.0;
+/// The same of the log's room: a commit that finds none waits for the checkpoint's end, and with it everybody behind.
+const LOG_RESERVE: f64 = 1.0 / 16.0;
 /// A time to come is never taken for shorter than this many seconds.
 const HORIZON_MIN: f64 = 0.01;
 
@@ -45,6 +47,12 @@ impl Ahead {
         let (frames, dirty) = (pressure.frames as f64, pressure.dirty as f64);
         let left = (frames * DIRTY_MAX * (1.0 - DIRTY_RESERVE) - dirty).max(0.0);
         even(left, frames - dirty, self.images + self.pages + self.sync)
+    }
+
+    /// Bytes per second that find room in the log: the checkpoint gives none back before its end.
+    pub(super) fn log_pace(&self, pressure: &Pressure) -> f64 {
+        let left = pressure.log_room as f64 * (1.0 - LOG_RESERVE);
+        left / (self.images + self.pages + self.sync).max(HORIZON_MIN)
     }
 
     /// Clean pages per second that find a frame. A page of the checkpoint that was touched again has one frame and counts

@@ -1,0 +1,117 @@
+//! An OSD whose store does not open because it is damaged heals itself: the disk is taken as lost, made empty, and filled again
+//! from the other copies, as after `osd replace`.
+//!
+//! What stands on such a disk can be read by nobody, but a person with tools may get something out of it. So it is made empty
+//! only when nothing is there that the others lack: every placement group is served without it, which peering allows to
+//! copies of the last served interval alone, and no object is unfound. One disk at a time, and the next when the first is
+//! filled: should another one die meanwhile, what it had is still on two. The empty disk holds no map and no copy, so it has no vote
+//! on either until it was given one.
+
+use crate::cluster::Cluster;
+use loadline_osd::{DiskFault, OsdId, OsdSet, PgId};
+use loadline_store::paged::Fault;
+use std::fmt;
+
+/// Why a damaged disk is not made empty now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotHealed {
+    /// Nobody serves this placement group, or not all of it: the damaged disk may have its only whole copy.
+    OnlyCopy(PgId),
+    /// This OSD's disk is being filled, and goes first.
+    After(OsdId),
+    /// The map cannot be written now.
+    NoMap,
+    /// It was filled in this life of the node already: the device itself is not to be trusted.
+    Again,
+}
+
+impl fmt::Display for NotHealed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotHealed::OnlyCopy(pg) => {
+                write!(f, "it may have the only whole copy of {pg}, so it is left as it is")
+            }
+            NotHealed::After(osd) => write!(f, "it is filled again after {osd}"),
+            NotHealed::NoMap => f.write_str("it is filled again when the map can be written"),
+            NotHealed::Again => f.write_str(
+                "it was filled again since the node started, so the device may be failing: `loadline osd replace` gives it another",
+            ),
+        }
+    }
+}
+
+impl Cluster {
+    /// Whether an OSD is down because what its disk holds is damaged, and then whether the disk may be made empty and filled
+    /// again now.
+    ///
+    /// # Errors
+    /// [`NotHealed`] says what stands against it.
+    pub fn may_heal(&self, osd: OsdId) -> Option<Result<(), NotHealed>> {
+        let is_damaged = self.fault(osd).is_some_and(is_damage);
+        let is_down = !self.map.osds()[osd].up && !self.map.is_removed(osd);
+        (is_damaged && is_down && !self.osds[osd].is_opening()).then(|| self.find_no_obstacle(osd))
+    }
+
+    fn find_no_obstacle(&self, osd: OsdId) -> Result<(), NotHealed> {
+        let durable = self.durable.as_ref().expect("the OSDs have disks");
+        if durable.healed.contains(osd) {
+            return Err(NotHealed::Again);
+        }
+        if !self.is_serving() || !self.is_map_committed() {
+            return Err(NotHealed::NoMap);
+        }
+        let is_first = |other: &OsdId| {
+            let is_being_filled = self.map.pgs().any(|(_, pg)| pg.backfill.contains(other));
+            durable.healing == Some(*other) || self.osds[*other].is_opening() || is_being_filled
+        };
+        if let Some(other) = durable.healed.iter().find(is_first) {
+            return Err(NotHealed::After(other));
+        }
+        let is_whole = |id: PgId| {
+            let pg = self.map.pg(id);
+            let primary = pg.acting.first();
+            pg.ready && primary.is_some_and(|primary| self.osds[*primary].unfound(id) == 0)
+        };
+        match self.map.pgs().map(|(id, _)| id).find(|id| !is_whole(*id)) {
+            Some(pg) => Err(NotHealed::OnlyCopy(pg)),
+            None => Ok(()),
+        }
+    }
+
+    /// The disk of a damaged OSD is made empty now, and is filled when it is opened after that. Its copies and its map are gone.
+    ///
+    /// # Panics
+    /// If it may not be.
+    pub fn heal(&mut self, osd: OsdId) {
+        assert_eq!(self.may_heal(osd), Some(Ok(())), "{osd}'s disk may be made empty");
+        let durable = self.durable();
+        durable.healed.insert(osd);
+        durable.healing = Some(osd);
+        self.expect_new_disk(osd);
+    }
+
+    /// The disk that was to be made empty could not be.
+    pub fn heal_failed(&mut self, osd: OsdId) {
+        let durable = self.durable();
+        durable.healing = durable.healing.filter(|healing| *healing != osd);
+    }
+
+    /// The OSDs that were found damaged, and whose disks are being filled again.
+    pub fn healing(&self) -> OsdSet {
+        let Some(durable) = &self.durable else { return OsdSet::EMPTY };
+        let is_filled = |osd: &OsdId| self.map.pgs().any(|(_, pg)| pg.backfill.contains(osd));
+        durable
+            .healed
+            .iter()
+            .filter(|osd| durable.healing == Some(*osd) || is_filled(osd))
+            .collect()
+    }
+}
+
+fn is_damage(fault: DiskFault) -> bool {
+    match fault {
+        DiskFault::Store(Fault::Restart(fault)) => fault.is_damage(),
+        DiskFault::Contents => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,78 @@
+//! OSDs whose stores are damaged: their disks are made empty and filled again, where the others have all that they had.
+
+use super::{Engine, Mail};
+use crate::engine::boot::write_store;
+use crate::{DiskOpen, OpenedDisk};
+use loadline_osd::OsdId;
+
+/// What has become of a disk that was to be made empty.
+#[derive(Debug)]
+pub struct DiskEmptied {
+    osd: OsdId,
+    disk: Result<OpenedDisk, String>,
+}
+
+impl Engine {
+    /// Begins with the next one, if there is one; to be called every second.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "an empty store takes its time to be written, and clients do not wait"
+    )]
+    pub(super) fn heal_damaged(&mut self) {
+        let may_begin = |osd: &OsdId| {
+            let of = &self.disks.of[*osd];
+            let is_idle = of.disk.is_some() && of.in_flight == 0 && !of.reopen;
+            let may = self.cluster.may_heal(*osd) == Some(Ok(()));
+            may && is_idle && self.settings.levels.heals_damaged_store(*osd)
+        };
+        let Some(osd) = self.disks.of.ids().find(may_begin) else { return };
+        let why = self.cluster.fault(osd).map(|fault| fault.to_string()).unwrap_or_default();
+        let path = self.disks.of[osd].path.clone();
+        tracing::warn!(
+            %osd, path = %path.display(),
+            "{why}: the other OSDs have all that it had, so its disk is made empty and filled again"
+        );
+        self.cluster.heal(osd);
+        if let Some(disk) = self.disks.of[osd].disk.take() {
+            self.world.remove_disk(disk);
+        }
+        let (direct, protection) = (self.config.direct, self.config.protection);
+        let mailbox = self.world.mailbox();
+        std::thread::spawn(move || {
+            let opened = DiskOpen { direct, ..DiskOpen::existing(&path) }.open();
+            let disk = opened.map_err(|error| error.to_string()).and_then(|disk| {
+                let written = write_store(&path, disk.size(), protection);
+                written.map(|()| disk).map_err(|error| error.to_string())
+            });
+            // A node that has ended meanwhile needs no disk.
+            let _ = mailbox.post(Mail::Emptied(Box::new(DiskEmptied { osd, disk })));
+        });
+    }
+
+    /// A disk is empty, or could not be made so.
+    pub(super) fn disk_emptied(&mut self, emptied: DiskEmptied) {
+        let DiskEmptied { osd, disk } = emptied;
+        match disk {
+            Ok(disk) => {
+                self.disks.of[osd].next = Some(disk);
+                self.reopen(osd);
+            }
+            Err(error) => {
+                tracing::error!(%osd, "the disk cannot be made empty: {error}");
+                self.cluster.heal_failed(osd);
+            }
+        }
+    }
+
+    /// Why a damaged OSD is not filled again, for whoever asks why it is down.
+    pub(super) fn why_not_healed(&self, osd: OsdId) -> Option<String> {
+        let may = self.cluster.may_heal(osd)?;
+        Some(match may {
+            _ if !self.settings.levels.heals_damaged_store(osd) => {
+                "osd_heal_damaged_store is off, so it is left as it is".to_owned()
+            }
+            Err(obstacle) => obstacle.to_string(),
+            Ok(()) => "it is about to be filled again".to_owned(),
+        })
+    }
+}

@@ -1,0 +1,187 @@
+//! Stores that are damaged at rest: an OSD heals itself from the others where they have all that it had, one at a time, and is
+//! left as it is where they have not.
+//!
+//! An OSD whose log had one flipped bit stayed down until an operator gave it another disk, while every other copy of what it
+//! had was whole.
+
+use crate::judge::{self, BLOCK, OSDS, config, fresh_disk, settings, target};
+use loadline_base::{Rng, Span, Time};
+use loadline_cluster::{NotHealed, PoolSpec, StartError};
+use loadline_osd::{Data, DiskFault, OpKind, OsdId};
+use loadline_sim::DiskNode;
+use loadline_sim::disk::SimDisk;
+use loadline_store::paged::superblock::Superblock;
+use loadline_store::paged::{Fault, LogMode, Options, RestartFault};
+
+const OBJECTS: u64 = 16;
+
+fn op(node: &mut DiskNode, kind: OpKind, object: u64, data: Data) -> Vec<u8> {
+    let id = node.issue(&target(kind, object, (0, BLOCK)), data);
+    assert!(node.run_until(|node| node.replies.iter().any(|reply| reply.op == id)));
+    let replies = std::mem::take(&mut node.replies);
+    let reply = replies.into_iter().find(|reply| reply.op == id).expect("it was found");
+    reply.result.expect("it is carried out").into_vec()
+}
+
+/// Everything stays in the log.
+fn stores() -> Options {
+    Options { checkpoint_interval: Span::from_secs(100_000), ..judge::stores(LogMode::LogOnly) }
+}
+
+/// Makes everything durable that was answered.
+fn sync(node: &mut DiskNode) {
+    let number = node.sync();
+    while !node.cluster().take_synced().contains(&number) {
+        assert!(node.step(), "it is made durable");
+    }
+}
+
+fn contents(object: u64) -> Vec<u8> {
+    vec![object as u8 + 1; BLOCK as usize]
+}
+
+fn is_whole(node: &DiskNode) -> bool {
+    node.is_clean() && node.is_map_committed()
+}
+
+/// The disks of a node that has written, made durable and died.
+fn written(copies: u32) -> (Time, Vec<SimDisk>) {
+    let disks = (0..OSDS).map(|osd| fresh_disk(u64::from(osd) + 1)).collect();
+    let started = DiskNode::start(Time::ZERO, &config(&settings()), stores(), disks);
+    let mut node = started.unwrap_or_else(|(error, _)| panic!("no start: {error}"));
+    let (name, pgs, object_bytes) = ("p".into(), 8, 64 << 10);
+    node.create_pool(PoolSpec { name, pgs, copies, object_bytes, recovery_priority: 0 });
+    assert!(node.run_until(is_whole));
+    for object in 0..OBJECTS {
+        op(&mut node, OpKind::Write, object, Data::new(contents(object)));
+    }
+    sync(&mut node);
+    (node.now(), node.crash(None, &mut Rng::new(5)))
+}
+
+/// Flips a bit in the first record that a restart needs.
+fn damage(disk: &mut SimDisk) {
+    let superblocks = [0..4096, 4096..8192].map(|place| Superblock::decode(&disk.peek(place)));
+    let superblock = Superblock::newest(superblocks).expect("it holds a store");
+    let position = superblock.completed.position.0 + 8;
+    let place = superblock.layout.log_offset + position % superblock.layout.log_bytes;
+    disk.rot(place..place + 1);
+}
+
+fn start(at: Time, disks: Vec<SimDisk>) -> Result<DiskNode, StartError> {
+    let started = DiskNode::start(at, &config(&settings()), stores(), disks);
+    started.map_err(|(error, _)| error)
+}
+
+fn with_damage(copies: u32, victims: &[u32]) -> (Time, Vec<SimDisk>) {
+    let (at, mut disks) = written(copies);
+    victims.iter().for_each(|victim| damage(&mut disks[*victim as usize]));
+    (at, disks)
+}
+
+fn is_log_damage(fault: Option<DiskFault>) -> bool {
+    matches!(fault, Some(DiskFault::Store(Fault::Restart(RestartFault::LogDamaged(_)))))
+}
+
+/// Heals until all is whole. Answers whose disks were made empty, in order.
+fn heal(node: &mut DiskNode) -> Vec<OsdId> {
+    let mut healed = Vec::new();
+    let empty = |osd: OsdId| fresh_disk(100 + u64::from(osd.get()));
+    for _ in 0..OSDS {
+        // A disk that waits for its turn, or for peering, may be emptied when that is over.
+        node.run_until(|node| {
+            let waits =
+                |osd| matches!(node.may_heal(osd), Some(Err(why)) if why != NotHealed::Again);
+            !(0..OSDS).map(OsdId::new).any(waits)
+        });
+        let begun = node.heal_damaged(empty);
+        assert!(begun.len() <= 1, "one at a time: {begun:?}");
+        healed.extend(begun);
+    }
+    assert!(node.run_until(is_whole), "all is in its place again");
+    healed
+}
+
+/// Everything reads as it was written, whichever OSD is down.
+fn check_all(node: &mut DiskNode) {
+    for down in (0..OSDS).map(OsdId::new) {
+        node.take_down(down);
+        for object in 0..OBJECTS {
+            let read = op(node, OpKind::Read, object, Data::NONE);
+            assert!(read == contents(object), "object {object} without {down}");
+        }
+        node.open(down);
+        assert!(node.run_until(is_whole));
+    }
+    assert!(node.cluster().copies_that_differ().is_empty());
+}
+
+#[test]
+fn a_damaged_log_is_healed_from_the_other_copies() {
+    for victim in 0..OSDS {
+        let (at, disks) = with_damage(3, &[victim]);
+        let mut node = start(at, disks).expect("the others are enough");
+        let victim = OsdId::new(victim);
+        assert!(is_log_damage(node.cluster().fault(victim)));
+        assert_eq!(heal(&mut node), [victim]);
+        assert_eq!(node.cluster().fault(victim), None);
+        check_all(&mut node);
+    }
+}
+
+/// A quorum of the map's holders is two of four with the lowest number.
+#[test]
+fn two_damaged_logs_are_healed_one_after_the_other() {
+    for victims in [[1, 2], [2, 3], [1, 3]] {
+        let (at, disks) = with_damage(3, &victims);
+        let mut node = start(at, disks).expect("the others are enough");
+        assert_eq!(heal(&mut node), victims.map(OsdId::new));
+        check_all(&mut node);
+    }
+}
+
+/// An OSD that was healed once is damaged again: its device is not to be trusted, and it waits for an operator.
+#[test]
+fn a_disk_that_is_damaged_again_is_left_alone() {
+    let (at, disks) = with_damage(3, &[1]);
+    let mut node = start(at, disks).expect("the others are enough");
+    let victim = OsdId::new(1);
+    assert_eq!(heal(&mut node), [victim]);
+    sync(&mut node);
+    node.take_down(victim);
+    damage(node.disk(victim));
+    node.open(victim);
+    assert!(node.run_until(|node| node.may_heal(victim) == Some(Err(NotHealed::Again))));
+    assert!(is_log_damage(node.cluster().fault(victim)));
+    assert!(node.heal_damaged(|_| unreachable!("it is left as it is")).is_empty());
+}
+
+/// With one copy of each object, what is on the damaged disk is nowhere else.
+#[test]
+fn the_only_copy_is_never_made_empty() {
+    let (at, disks) = with_damage(1, &[1]);
+    let image = disks[1].image();
+    let mut node = start(at, disks).expect("the others are enough");
+    let victim = OsdId::new(1);
+    assert!(is_log_damage(node.cluster().fault(victim)));
+    for _ in 0..10_000 {
+        assert!(node.heal_damaged(|_| unreachable!("it is left as it is")).is_empty());
+        if !node.step() {
+            break;
+        }
+    }
+    let state = node.may_heal(victim);
+    assert!(matches!(state, Some(Err(NotHealed::OnlyCopy(_)))), "{state:?}");
+    // Opening writes its superblock once more, and nothing else.
+    assert!(node.disk(victim).image()[8192..image.len() - 8192] == image[8192..image.len() - 8192]);
+}
+
+#[test]
+fn a_node_with_too_few_whole_disks_refuses_to_start() {
+    let (at, disks) = with_damage(3, &[0, 1]);
+    let refused = start(at, disks).err().expect("two of four without the lowest are no quorum");
+    assert!(matches!(refused, StartError::NoQuorum(_)), "{refused}");
+    let (at, disks) = with_damage(3, &[0, 1, 2, 3]);
+    let refused = start(at, disks).err().expect("no store can be opened").to_string();
+    assert!(refused.starts_with("osd.0: the log is damaged at log position"), "{refused}");
+}

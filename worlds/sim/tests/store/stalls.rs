@@ -1,0 +1,135 @@
+//! What small writes wait for while checkpoints run, by log mode.
+//!
+//! A commit in mode `log-only` does not wait for a flush, so commits come as fast as the drive takes them, and filled the log
+//! before a checkpoint could give any of it back. Then every commit waited for that checkpoint's end with its four
+//! flushes: the slowest of a thousand took 135 ms on a drive whose flush takes 20 ms, where half of them took 2 ms. The throttle knew
+//! of pages and not of the log; in mode `fsync` the flushes themselves kept commits slow enough.
+
+use loadline_base::{Bytes, Rng, Span, Time};
+use loadline_device::ClassTag;
+use loadline_sim::disk::{DiskSpec, SimDisk, Timing};
+use loadline_sim::{Disks, StoreHost};
+use loadline_store::paged::ids::PageSize;
+use loadline_store::paged::{
+    Ask, Edit, Format, LogMode, ObjectId, Op, Options, Payload, Protection, Wait,
+};
+use loadline_store::{CollectionId, ObjectNo, Version};
+use std::collections::BTreeMap;
+
+const OBJECTS: u64 = 64;
+const OBJECT_BYTES: u64 = 4 << 20;
+const WRITES: u64 = 60_000;
+const DEPTH: usize = 64;
+
+fn disks(timing: Timing) -> Disks {
+    let size = Bytes::from_mib(1024);
+    let spec = DiskSpec { size, sector: 4096, write_cache: true, timing };
+    let mut disks = Disks { data: SimDisk::new(spec, 1), log: None };
+    let format = Format {
+        store_id: 7,
+        data_bytes: size,
+        log_device_bytes: None,
+        log_bytes: Bytes::from_mib(64),
+        segment_bytes: Bytes::from_mib(4),
+        block_bytes: 4096,
+        recovery_bytes: Bytes::from_mib(64),
+        page: PageSize::DEFAULT,
+    };
+    disks.format(&format, Protection::Checkpoint).expect("it fits");
+    disks
+}
+
+fn write(offset: u64, length: u64) -> Ask {
+    let object = ObjectNo(offset / OBJECT_BYTES);
+    let object = ObjectId { collection: CollectionId::new(1), object, snapshot: 0 };
+    let data = Payload::Pattern { seed: 4, offset, length };
+    let offset = offset % OBJECT_BYTES;
+    Ask::Transaction(vec![Edit::Write { object, offset, data, version: Version(1) }])
+}
+
+/// Writes in a closed loop. Answers the slowest of a thousand, and the mean time that a write waited for room in the log.
+fn run(log_mode: LogMode, flush_ms: u64) -> (Span, Span) {
+    let timing = Timing {
+        per_request: Span::from_micros(100),
+        bytes_per_second: 400 << 20,
+        flush: Span::from_millis(flush_ms),
+        channels: 8,
+    };
+    let options = Options { log_mode, cache: Bytes::from_mib(256), ..Options::default() };
+    let mut host = StoreHost::open(Time::ZERO, options, disks(timing));
+    assert!(host.run_until(|host| host.store().is_open()));
+    for object in 0..OBJECTS {
+        host.submit(Op {
+            ask: write(object * OBJECT_BYTES, OBJECT_BYTES),
+            lane: None,
+            class: ClassTag(9),
+            token: 0,
+        });
+        assert!(host.run_until(|host| !host.completions.is_empty()));
+        host.completions.clear();
+    }
+    let began = host.now();
+    let mut rng = Rng::new(3);
+    let (mut begun, mut times) = (BTreeMap::new(), Vec::new());
+    let mut waits: BTreeMap<Wait, u64> = BTreeMap::new();
+    let (mut next, mut throttled) = (0, Span::ZERO);
+    while times.len() < WRITES as usize {
+        while next < WRITES && begun.len() < DEPTH {
+            let offset = rng.below(OBJECTS * OBJECT_BYTES / 4096) * 4096;
+            begun.insert(next, host.now());
+            host.submit(Op {
+                ask: write(offset, 4096),
+                lane: None,
+                class: ClassTag(9),
+                token: next,
+            });
+            next += 1;
+        }
+        let before = host.now();
+        assert!(host.step());
+        let passed = host.now().since(before).nanos();
+        for (wait, count) in host.store().waits() {
+            *waits.entry(wait).or_default() += passed * count as u64;
+        }
+        let now = host.now();
+        for done in std::mem::take(&mut host.completions) {
+            throttled += done.stages.throttled;
+            times.push(now.since(begun.remove(&done.token).expect("it was under way")));
+        }
+    }
+    let took = host.now().since(began);
+    times.sort_unstable();
+    let totals = host.store().metrics().totals;
+    let at = |share: usize| times[times.len() * share / 1000];
+    println!(
+        "{log_mode}, flush {flush_ms} ms: {:.0} writes/s, p50 {}, p99 {}, p99.9 {}, max {}",
+        WRITES as f64 / took.as_secs_f64(),
+        at(500),
+        at(990),
+        at(999),
+        times[times.len() - 1]
+    );
+    println!(
+        "  {} checkpoints, {} log flushes, {} log writes, log {} MiB at the device, {} MiB of the ring, throttled {throttled}",
+        totals.checkpoints,
+        totals.log_flushes,
+        totals.log_writes,
+        totals.log_device_bytes >> 20,
+        totals.log_ring_bytes >> 20,
+    );
+    let mean = |nanos: u64| Span::from_nanos(nanos / WRITES);
+    for (wait, nanos) in &waits {
+        println!("  {wait:?}: {}", mean(*nanos));
+    }
+    (at(999), mean(waits.get(&Wait::LogRoom).copied().unwrap_or(0)))
+}
+
+#[test]
+fn no_write_waits_for_a_whole_checkpoint() {
+    for flush_ms in [1, 20] {
+        let (fsync, _) = run(LogMode::Fsync, flush_ms);
+        let (log_only, log_room) = run(LogMode::LogOnly, flush_ms);
+        assert!(log_only < fsync + fsync, "{log_only} without flushes, {fsync} with them");
+        assert!(log_room < Span::from_micros(10), "{log_room} for room in the log");
+    }
+}
