@@ -1,7 +1,5 @@
 //! Tiny studies on real files and devices: from inputs to results, what is left behind, and what is refused. No speed is asserted.
 
-#![expect(clippy::disallowed_methods, reason = "loop devices are made by another process")]
-
 #[path = "../../../worlds/host/tests/support/loop_devices.rs"]
 mod loop_devices;
 

@@ -1,7 +1,5 @@
 //! Block devices that held something before: another life of this node, another node, a file system, nothing.
 
-#![expect(clippy::disallowed_methods, reason = "`losetup` is another process")]
-
 use super::clients::Client;
 use super::node::Node;
 use std::fs::File;

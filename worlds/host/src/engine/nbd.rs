@@ -356,7 +356,7 @@ mod tests {
             extents(held.to_vec(), covered).iter().map(|e| (e.length, e.hole)).collect()
         };
         assert_eq!(shown(&[], 10), [(10, true)]);
-        assert_eq!(shown(&[0..10], 10), [(10, false)]);
+        assert_eq!(shown(std::slice::from_ref(&(0..10)), 10), [(10, false)]);
         assert_eq!(shown(&[4..6, 0..2, 6..7], 9), [(2, false), (2, true), (3, false), (2, true)]);
     }
 }

@@ -55,7 +55,7 @@ impl Served {
         match (self.busy_since, is_busy) {
             (None, true) => self.busy_since = Some(now),
             (Some(since), false) => {
-                self.busy = self.busy + now.since(since);
+                self.busy += now.since(since);
                 self.busy_since = None;
             }
             _ => {}
@@ -65,7 +65,7 @@ impl Served {
     /// A second, or a little more, is over.
     pub(super) fn second_passed(&mut self, now: Time, second: Span, work_waits: bool) {
         if let Some(since) = self.busy_since.replace(now) {
-            self.busy = self.busy + now.since(since);
+            self.busy += now.since(since);
         } else {
             self.busy_since = None;
         }

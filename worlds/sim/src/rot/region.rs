@@ -40,10 +40,13 @@ pub enum Region {
     FreePages,
 }
 
+/// Where a region is: pieces of a device each.
+type Pieces = Vec<(Target, Range<u64>)>;
+
 /// The parts of one store.
 pub(super) struct Regions {
     layout: loadline_store::paged::layout::Layout,
-    ranges: Vec<(Region, Vec<(Target, Range<u64>)>)>,
+    ranges: Vec<(Region, Pieces)>,
 }
 
 impl Region {

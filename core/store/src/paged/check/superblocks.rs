@@ -48,9 +48,8 @@ pub(super) fn check(devices: &dyn ReadAt, report: &mut Report) -> Option<Superbl
         }
     };
     for slot in slots {
-        match slot.found {
-            Err(fault) => report.remarks.push(Remark::Slot { offset: slot.offset, fault }),
-            Ok(_) => {}
+        if let Err(fault) = slot.found {
+            report.remarks.push(Remark::Slot { offset: slot.offset, fault });
         }
     }
     check_twins(&slots, &superblock, report);
