@@ -51,9 +51,15 @@ impl Cluster {
         self.osds.ids().filter(is_short).collect()
     }
 
-    /// Whether less than this share of an OSD's pages is free, in percent.
+    /// Whether less than this share of an OSD's pages is free, in percent, or its device has no room even for what it has.
     fn is_short(&self, osd: OsdId, share: u64) -> bool {
-        self.osds[osd].space().is_some_and(|space| space.has_less_free_than(share))
+        let of = &self.osds[osd];
+        of.waits_for_room() > 0 || of.space().is_some_and(|space| space.has_less_free_than(share))
+    }
+
+    /// How many writes the device of an OSD has no room for.
+    pub fn waits_for_room(&self, osd: OsdId) -> usize {
+        self.osds[osd].waits_for_room()
     }
 
     /// The OSDs that are full.

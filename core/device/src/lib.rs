@@ -54,6 +54,10 @@ pub enum Outcome {
     Done,
     /// The device gave up because its duration limit passed; nothing may be concluded about the medium.
     OverLimit,
+    /// What carries the device has no room for a write: a file on a full file system, a thin volume on a full pool. The range
+    /// may hold the old bytes, the new ones or some of each, as that of any write without an answer; all that was answered
+    /// before is as it was. So the same write may be asked for again.
+    NoSpace,
     /// The medium or the path failed.
     Failed,
 }

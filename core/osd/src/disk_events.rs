@@ -3,7 +3,7 @@
 use crate::access::{Place, Update};
 use crate::commit::Commit;
 use crate::device_terms::without_limit;
-use crate::disk::{Backend, Identity, Limited, LoadNext, LoadedGroup, Paged, Phase, Touch};
+use crate::disk::{Backend, Identity, LoadNext, LoadedGroup, Paged, Phase, Sent, Touch};
 use crate::event::{DiskFault, Effect, Opened, Timer};
 use crate::ids::PgId;
 use crate::item::Item;
@@ -135,22 +135,52 @@ impl Osd {
         if paged.life != life {
             return;
         }
-        match (paged.limited.remove(&done.id.0), done.outcome) {
-            (Some(limited), Outcome::OverLimit) => self.send_again(limited, done, fx),
-            _ => self.store.paged().done(now, done),
+        let Sent { target, request } = paged.take_sent(done.id);
+        match done.outcome {
+            Outcome::OverLimit if request.duration_limit.is_some() => {
+                let request = without_limit(request);
+                self.send_again(Sent { target, request }, done, fx);
+            }
+            Outcome::NoSpace if request.kind == Kind::Write => {
+                let io = Io { id: done.id, target, request, data: done.data };
+                let due = paged.for_room.hold(now, io);
+                fx.extend(due.map(|at| Effect::Timer(self.id, at, Timer::Room)));
+            }
+            _ => {
+                paged.for_room.answered(done.id.0);
+                paged.done(now, done);
+            }
         }
     }
 
     /// The device ended a request for time, which says nothing of the medium: it gets the request again without a limit.
     /// A write has come back with its bytes.
-    fn send_again(&mut self, limited: Limited, done: IoDone, fx: &mut Vec<Effect>) {
+    fn send_again(&mut self, sent: Sent, done: IoDone, fx: &mut Vec<Effect>) {
         self.over_limit += 1;
-        let Limited { target, request } = limited;
-        let request = without_limit(request);
+        let Sent { target, request } = sent;
         let data = if request.kind == Kind::Write { done.data } else { Vec::new() };
         assert!(data.len() as u64 == request.length.get() || request.kind == Kind::Read);
         let io = Io { id: done.id, target, request, data };
-        fx.push(Effect::Io(self.id, self.store.paged().life, io));
+        let paged = self.store.paged();
+        paged.note_sent(&io);
+        fx.push(Effect::Io(self.id, paged.life, io));
+    }
+
+    /// Asks for the writes again that the device had no room for.
+    pub(crate) fn ask_for_room(&mut self, fx: &mut Vec<Effect>) {
+        let (id, paged) = (self.id, self.store.paged());
+        for io in paged.for_room.take() {
+            paged.note_sent(&io);
+            fx.push(Effect::Io(id, paged.life, io));
+        }
+    }
+
+    /// How many writes the device has no room for. They are asked for again until it has.
+    pub fn waits_for_room(&self) -> usize {
+        match &self.store {
+            Backend::Direct(_) => 0,
+            Backend::Paged(paged) => paged.for_room.count(),
+        }
     }
 
     pub(crate) fn tick_disk(&mut self, now: Time) {
@@ -265,9 +295,7 @@ impl Osd {
             Cause::Op | Cause::Restart => terms.apply(io.request),
         };
         paged.at_device += 1;
-        if io.request.duration_limit.is_some() {
-            paged.limited.insert(io.id.0, Limited { target: io.target, request: io.request });
-        }
+        paged.note_sent(&io);
         fx.push(Effect::Io(id, paged.life, io));
     }
 

@@ -62,6 +62,8 @@ pub enum Timer {
     ReservationRetry(PgId, u32),
     /// The paged store has something to do by the clock.
     Store,
+    /// The device may have room again for the writes that it had none for.
+    Room,
 }
 
 /// A recovery item that sleeps outside the queue.

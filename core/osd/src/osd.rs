@@ -240,6 +240,7 @@ impl Osd {
             Timer::RecoveryWake(item) => self.recovery_woke(now, item, fx),
             Timer::ReservationRetry(pg, interval) => self.retry_reservation(now, pg, interval, fx),
             Timer::Store => self.tick_disk(now),
+            Timer::Room => self.ask_for_room(fx),
         }
     }
 

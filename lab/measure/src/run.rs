@@ -123,7 +123,10 @@ pub(crate) fn fill(
             world.turn(None, &mut happened);
         }
         for happening in happened.drain(..) {
-            if let Happening::DiskDone { outcome: Outcome::Failed, error, .. } = happening {
+            let without_success = |outcome| matches!(outcome, Outcome::Failed | Outcome::NoSpace);
+            if let Happening::DiskDone { outcome, error, .. } = happening
+                && without_success(outcome)
+            {
                 drain(world, disk);
                 let error = std::io::Error::from_raw_os_error(error.unwrap_or_default());
                 return Err(MeasureError::Transfer(error));

@@ -9,12 +9,13 @@ mod keys;
 mod load;
 mod paged;
 mod persist;
+mod room;
 mod steps;
 
 pub(crate) use backend::{Access, Backend, Done, Failure, Touch};
 pub use keys::Identity;
 pub(crate) use keys::{keep_history, map_edit, object_id};
 pub(crate) use load::{LoadedGroup, Next as LoadNext};
-pub(crate) use paged::{Limited, Paged, Phase};
+pub(crate) use paged::{Paged, Phase, Sent};
 pub(crate) use persist::GroupDisk;
 pub(crate) use steps::Whole;

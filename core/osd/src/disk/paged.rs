@@ -3,12 +3,13 @@
 use super::backend::{Access, Done, Failure, Touch};
 use super::keys::object_id;
 use super::load::Load;
+use super::room::WaitForRoom;
 use super::steps::{Step, steps_of};
 use crate::commit::Commit;
 use crate::ids::PgId;
 use crate::message::Data;
 use crate::snapshots::SnapshotNo;
-use loadline_base::{Bytes, IdVec, SlotId, Time};
+use loadline_base::{Bytes, IdVec, Time};
 use loadline_device::{ClassTag, Request};
 use loadline_store::paged::{
     Answer, Ask, Cause, Completion, Edit, Io, IoDone, IoId, Lane, Op, OpError, Options, Outbox,
@@ -39,9 +40,9 @@ struct Putting {
     steps: VecDeque<Step>,
 }
 
-/// What is needed to send a request again that the device may end for time; a write comes back with its bytes.
+/// What is needed to send a request again; a write comes back with its bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limited {
+pub(crate) struct Sent {
     pub target: Target,
     pub request: Request,
 }
@@ -72,10 +73,12 @@ pub(crate) struct Paged {
     under_way: u32,
     /// Counts openings: an answer of a device to an earlier one means nothing.
     pub(crate) life: u32,
-    /// Requests that the device has and has not answered.
+    /// Requests that the device has and has not answered, and those that it had no room for.
     pub(crate) at_device: u32,
-    /// Those of them that have a duration limit.
-    pub(crate) limited: BTreeMap<SlotId, Limited>,
+    /// The same by the slots of their ids.
+    sent: Vec<Option<Sent>>,
+    /// Those that it had no room for.
+    pub(crate) for_room: WaitForRoom,
     /// The tick that is scheduled.
     tick_at: Time,
 }
@@ -94,7 +97,8 @@ impl Paged {
             under_way: 0,
             life: 0,
             at_device: 0,
-            limited: BTreeMap::new(),
+            sent: Vec::new(),
+            for_room: WaitForRoom::default(),
             tick_at: Time::MAX,
         }
     }
@@ -119,7 +123,8 @@ impl Paged {
         self.under_way = 0;
         self.life = self.life.wrapping_add(1);
         self.at_device = 0;
-        self.limited.clear();
+        self.sent.clear();
+        self.for_room = WaitForRoom::default();
         self.tick_at = Time::MAX;
     }
 
@@ -133,6 +138,21 @@ impl Paged {
 
     pub(crate) fn store(&self) -> Option<&PagedStore<Token>> {
         self.store.as_ref()
+    }
+
+    /// Remembers a request until it is answered.
+    pub(crate) fn note_sent(&mut self, io: &Io) {
+        let place = io.id.0.get() as usize;
+        if self.sent.len() <= place {
+            self.sent.resize(place + 1, None);
+        }
+        self.sent[place] = Some(Sent { target: io.target, request: io.request });
+    }
+
+    /// What was sent under an id and is answered now.
+    pub(crate) fn take_sent(&mut self, id: IoId) -> Sent {
+        let sent = self.sent.get_mut(id.0.get() as usize).and_then(Option::take);
+        sent.expect("a device answers what it was asked, once")
     }
 
     /// Takes a device's answer.
@@ -170,9 +190,11 @@ impl Paged {
         self.store.as_ref().map_or(Cause::Op, |store| store.cause(id))
     }
 
-    /// Whether the window has room for more.
+    /// Whether the window has room for more. While the device has no room for writes the window is theirs for as long, and
+    /// reads that come behind them need not wait as well. It lets in what is queued, and the owner of the map sends no more
+    /// writes.
     pub(crate) fn admits(&self) -> bool {
-        self.window.admits(Bytes::new(1))
+        self.window.admits(Bytes::new(1)) || self.for_room.count() > 0
     }
 
     pub(crate) fn set_window(&mut self, bounds: WindowBounds) {
@@ -183,7 +205,10 @@ impl Paged {
     pub(crate) fn waits(&self) -> String {
         let waits = self.store.as_ref().map(PagedStore::waits);
         let (under_way, at_device) = (self.under_way, self.at_device);
-        format!("{under_way} under way, {at_device} at the device, {waits:?}")
+        let for_room = self.for_room.count();
+        format!(
+            "{under_way} under way, {at_device} at the device, {for_room} of them for room, {waits:?}"
+        )
     }
 
     pub(crate) fn is_idle(&self) -> bool {

@@ -236,7 +236,7 @@ impl Disk {
         self.unanswered -= 1;
         let mut data = transfer.data;
         let limited = transfer.request.priority.descriptor() != 0;
-        let outcome = outcome(result, limited);
+        let outcome = outcome(result, transfer.request.kind, limited);
         if result.is_err() && transfer.request.kind == Kind::Read {
             data = Vec::new();
         }
@@ -245,7 +245,7 @@ impl Disk {
             token: transfer.token,
             outcome,
             data,
-            error: result.err().filter(|_| outcome == Outcome::Failed).map(Errno::raw_os_error),
+            error: result.err().filter(|_| outcome != Outcome::OverLimit).map(Errno::raw_os_error),
         }
     }
 }
@@ -268,11 +268,13 @@ fn no_discard(errno: Errno) -> Result<(), Errno> {
 }
 
 /// What an answer of the kernel means. With ETIME it tells, from 6.5 on, that the drive ended a command for its duration
-/// limit; of a request without one it is a failure like any other.
-fn outcome(result: Result<(), Errno>, limited: bool) -> Outcome {
+/// limit; of a request without one it is a failure like any other. So is a lack of room that a flush tells: what it was to
+/// make durable may be gone from the page cache by then.
+fn outcome(result: Result<(), Errno>, kind: Kind, limited: bool) -> Outcome {
     match result {
         Ok(()) => Outcome::Done,
         Err(Errno::TIME) if limited => Outcome::OverLimit,
+        Err(Errno::NOSPC | Errno::DQUOT) if kind == Kind::Write => Outcome::NoSpace,
         Err(_) => Outcome::Failed,
     }
 }
@@ -312,10 +314,19 @@ mod tests {
 
     #[test]
     fn a_command_that_was_ended_for_time_has_not_failed() {
-        assert_eq!(outcome(Ok(()), true), Outcome::Done);
-        assert_eq!(outcome(Err(Errno::TIME), true), Outcome::OverLimit);
-        assert_eq!(outcome(Err(Errno::IO), true), Outcome::Failed);
-        assert_eq!(outcome(Err(Errno::TIME), false), Outcome::Failed, "nobody set a limit");
+        assert_eq!(outcome(Ok(()), Kind::Read, true), Outcome::Done);
+        assert_eq!(outcome(Err(Errno::TIME), Kind::Read, true), Outcome::OverLimit);
+        assert_eq!(outcome(Err(Errno::IO), Kind::Read, true), Outcome::Failed);
+        let unlimited = outcome(Err(Errno::TIME), Kind::Read, false);
+        assert_eq!(unlimited, Outcome::Failed, "nobody set a limit");
+    }
+
+    #[test]
+    fn a_write_without_room_may_be_asked_for_again_and_a_flush_may_not() {
+        for errno in [Errno::NOSPC, Errno::DQUOT] {
+            assert_eq!(outcome(Err(errno), Kind::Write, false), Outcome::NoSpace);
+            assert_eq!(outcome(Err(errno), Kind::Flush, false), Outcome::Failed);
+        }
     }
 
     /// Best effort, level 4, hint 1: 2 << 13 | 1 << 3 | 4.

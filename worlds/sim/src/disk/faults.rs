@@ -30,6 +30,8 @@ pub struct FaultCounts {
     pub hung_requests: u64,
     /// Requests that were ended because their duration limit had passed.
     pub over_limit: u64,
+    /// Writes that found no room.
+    pub without_room: u64,
     /// Flushes that were made to fail.
     pub failed_flushes: u64,
     /// Times the power went.
@@ -47,6 +49,8 @@ pub(super) enum Fate {
     OverLimit,
     /// Answered as if it had been done, and not done.
     Lost,
+    /// There was no room for it.
+    NoSpace,
 }
 
 /// The faults that are still to come.
@@ -61,6 +65,8 @@ pub(super) struct FaultPlan {
     lost_writes: BTreeSet<u64>,
     flushes: u64,
     failing_flushes: BTreeSet<u64>,
+    /// Whether writes find no room.
+    pub(super) is_full: bool,
 }
 
 impl FaultPlan {
@@ -91,6 +97,10 @@ impl FaultPlan {
 
     /// A request is submitted: what becomes of it, and where it really goes.
     pub(super) fn meet(&mut self, kind: Kind, range: Range<u64>) -> (Fate, Range<u64>) {
+        if kind == Kind::Write && self.is_full {
+            self.counts.without_room += 1;
+            return (Fate::NoSpace, range);
+        }
         let (fails, range) = match kind {
             Kind::Read => (self.read_fails(&range), range),
             Kind::Write => {

@@ -51,6 +51,9 @@
 //! a read returns nothing, a write has changed some of its sectors. Only a share that a test asked for ends so; otherwise
 //! priorities and duration limits are accepted and make no difference here.
 //!
+//! **A write for which there is no room**, on a disk that was told to be full, is carried out like one that fails, and answered
+//! with `NoSpace`. Reads, flushes and discards go on.
+//!
 //! Equal seeds and equal calls give equal answers. A clone is another disk with the same contents, requests in
 //! flight and future; it costs a pointer per MiB of the disk's size and per block written since the last flush.
 

@@ -297,6 +297,11 @@ impl SimDisk {
         self.held_until = time;
     }
 
+    /// Whether writes from now on find no room: some of their sectors may be written all the same.
+    pub fn set_full(&mut self, is_full: bool) {
+        self.faults.is_full = is_full;
+    }
+
     /// Makes the `nth` flush from now fail; 1 is the next.
     pub fn fail_flush(&mut self, nth: u64) {
         self.faults.fail_flush(nth);
@@ -344,6 +349,7 @@ impl SimDisk {
             Fate::Sound | Fate::Lost => Outcome::Done,
             Fate::Fails => Outcome::Failed,
             Fate::OverLimit => Outcome::OverLimit,
+            Fate::NoSpace => Outcome::NoSpace,
         }
     }
 

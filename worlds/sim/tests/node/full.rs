@@ -1,7 +1,7 @@
 //! A disk that is too small for what belongs on it: what is pushed onto it is refused, and goes on when there is room.
 
 use crate::judge::{BLOCK, OSDS, config, disk_of, fresh_disk, settings, stores, target};
-use loadline_base::{Bytes, Span, Time};
+use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_cluster::PoolSpec;
 use loadline_osd::{Data, OpKind, OsdId, PgId, RecoveryKind, RecoveryState};
 use loadline_sim::DiskNode;
@@ -154,4 +154,101 @@ fn a_burst_of_writes_stops_before_the_disk_is_full() {
         assert_eq!(node.cluster().fault(osd), None, "{osd} goes on");
     }
     assert!(op(&mut node, OpKind::Read, 0, 0, OBJECT_BYTES), "reads go on");
+}
+
+/// Writes that nobody waits for.
+fn issue_writes(node: &mut DiskNode, objects: Range<u64>) {
+    let write = |object: u64| {
+        let data = Data::new(vec![1 + (object % 255) as u8; BLOCK as usize]);
+        (target(OpKind::Write, object, (0, BLOCK)), data)
+    };
+    for (target, data) in objects.map(write) {
+        node.issue(&target, data);
+    }
+}
+
+fn set_full(node: &mut DiskNode, is_full: bool) {
+    for osd in (0..OSDS).map(OsdId::new) {
+        node.disk(osd).set_full(is_full);
+    }
+}
+
+fn waiting(node: &mut DiskNode) -> usize {
+    (0..OSDS).map(|osd| node.cluster().waits_for_room(OsdId::new(osd))).sum()
+}
+
+/// The devices are full for a minute while clients write and what `before` began is under way; then there is room.
+fn outlives_full_devices(log_mode: LogMode, before: fn(&mut DiskNode)) {
+    let disks = (0..OSDS).map(|osd| fresh_disk(u64::from(osd) + 1)).collect();
+    let started = DiskNode::start(Time::ZERO, &config(&settings()), stores(log_mode), disks);
+    let mut node = started.unwrap_or_else(|(error, _)| panic!("no start: {error}"));
+    let (name, object_bytes) = ("p".into(), u64::from(OBJECT_BYTES));
+    node.create_pool(PoolSpec { name, pgs: PGS, copies: 3, object_bytes, recovery_priority: 0 });
+    for object in 0..100 {
+        assert!(op(&mut node, OpKind::Write, object, 0, BLOCK), "there is room");
+    }
+    assert!(node.run_until(is_whole));
+    before(&mut node);
+    set_full(&mut node, true);
+    issue_writes(&mut node, 100..400);
+    for _ in 0..60 {
+        run_for(&mut node, Span::from_secs(1));
+        node.check_fullness();
+        assert!(op(&mut node, OpKind::Read, 7, 0, BLOCK), "reads go on");
+    }
+    for osd in (0..OSDS).map(OsdId::new) {
+        assert_eq!(node.cluster().fault(osd), None, "{osd} goes on");
+    }
+    assert!(waiting(&mut node) > 0 && !node.cluster().full_osds().is_empty());
+    set_full(&mut node, false);
+    for _ in 0..10 {
+        run_for(&mut node, Span::from_secs(1));
+        node.check_fullness();
+    }
+    assert_eq!(waiting(&mut node), 0, "there is room");
+    assert!(node.run_until(is_whole), "everything goes on by itself");
+    assert_eq!(node.cluster().held_writes(), 0);
+    for object in 0..400 {
+        assert!(op(&mut node, OpKind::Read, object, 0, BLOCK), "object {object} is right");
+    }
+    assert_eq!(node.cluster().copies_that_differ(), []);
+    // What was answered is also what a crash leaves.
+    let mut rng = Rng::new(1);
+    let disks = node.crash(None, &mut rng);
+    let again = DiskNode::start(Time::ZERO, &config(&settings()), stores(log_mode), disks);
+    let mut node = again.unwrap_or_else(|(error, _)| panic!("no start: {error}"));
+    assert!(node.run_until(is_whole));
+    for object in 0..400 {
+        assert!(op(&mut node, OpKind::Read, object, 0, BLOCK), "object {object} outlived a crash");
+    }
+}
+
+/// A file system filled up beside the OSDs' files. Every write that found no room was taken for the death of its disk: all
+/// OSDs stopped, clients hung, and room alone brought nothing back.
+#[test]
+fn writes_wait_while_the_devices_have_no_room() {
+    outlives_full_devices(LogMode::LogOnly, |_| {});
+    outlives_full_devices(LogMode::Fsync, |_| {});
+}
+
+/// The log of these disks holds a fraction of what is written, so that a checkpoint is under way.
+#[test]
+fn a_checkpoint_waits_while_the_devices_have_no_room() {
+    outlives_full_devices(LogMode::LogOnly, |node| {
+        issue_writes(node, 400..900);
+        run_for(node, Span::from_millis(3));
+    });
+}
+
+#[test]
+fn recovery_waits_while_the_devices_have_no_room() {
+    outlives_full_devices(LogMode::LogOnly, |node| {
+        let back = OsdId::new(1);
+        node.take_down(back);
+        for object in 0..60 {
+            assert!(op(node, OpKind::Write, object, 0, BLOCK));
+        }
+        node.open(back);
+        run_for(node, Span::from_millis(2));
+    });
 }
