@@ -4,7 +4,7 @@ use crate::cli::ServeCommand;
 use crate::failure::Failure;
 use crate::node::config::NodeConfig;
 use loadline_base::Bytes;
-use loadline_host::{BootError, DiskSpec, Engine, EngineConfig, ImageSpec, ListenAt};
+use loadline_host::{BootError, DiskSpec, Engine, EngineConfig, ImageSpec, ListenAt, MemoryPlan};
 use std::io::{self, IsTerminal};
 use tracing_subscriber::EnvFilter;
 
@@ -13,11 +13,15 @@ const OBJECT: Bytes = Bytes::from_mib(4);
 
 pub(crate) fn carry_out(command: ServeCommand) -> Result<(), Failure> {
     let config = NodeConfig::from_args(command.node)?;
+    let osds = config.osds.len() as u32;
+    let plan = MemoryPlan::new(config.memory, config.cache, osds)
+        .map_err(|refused| Failure::Input(format!("memory: {refused}")))?;
     log(command.log.as_deref(), command.log_json)?;
     std::fs::create_dir_all(&config.dir).map_err(|error| {
         Failure::Environment(format!("{}: cannot be made: {error}", config.dir.display()))
     })?;
-    let mut engine = Engine::start(of_engine(config, command.format_empty)).map_err(failure)?;
+    let config = of_engine(config, plan, command.format_empty);
+    let mut engine = Engine::start(config).map_err(failure)?;
     tracing::info!("ready");
     engine.run();
     Ok(())
@@ -35,7 +39,7 @@ fn failure(error: BootError) -> Failure {
     }
 }
 
-fn of_engine(config: NodeConfig, format_empty: bool) -> EngineConfig {
+fn of_engine(config: NodeConfig, plan: MemoryPlan, format_empty: bool) -> EngineConfig {
     let nbd = [ListenAt::Unix(config.nbd_unix)].into_iter();
     EngineConfig {
         disks: config
@@ -58,10 +62,14 @@ fn of_engine(config: NodeConfig, format_empty: bool) -> EngineConfig {
         preset: config.preset,
         settings: config.settings,
         drive_limits: config.drive_limits,
-        cache: config.cache,
+        cache: plan.cache,
+        memory: plan.memory,
+        doors: config.doors,
+        socket_mode: config.socket_mode,
         log_mode: config.log_mode,
         protection: config.protection,
         direct: config.direct,
+        discards: config.discards,
         backend: config.backend,
         stop_on_signals: true,
         format_empty,

@@ -5,7 +5,10 @@ use super::reach::NodeArgs;
 use super::{bandwidth, osd};
 use crate::failure::Failure;
 use crate::show;
-use loadline_host::admin::api::{Command, Health, ObjectCounts, Status};
+use loadline_base::Bytes;
+use loadline_host::admin::api::{
+    Command, ConnectionCounts, Health, MemoryUse, ObjectCounts, Status,
+};
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -56,6 +59,7 @@ fn health_in_words(health: &Health) -> String {
 fn in_words(status: &Status) -> String {
     let osds = &status.osd_counts;
     let (recovery, client) = (&status.recovery, &status.client);
+    let (memory, connections) = (&status.memory, &status.connections);
     let pgs: Vec<String> =
         status.pgs.iter().map(|count| format!("{} {}", count.pgs, count.state)).collect();
     let lines = [
@@ -85,9 +89,33 @@ fn in_words(status: &Status) -> String {
                 bandwidth(client.written_bytes_per_s)
             ),
         ),
+        ("sockets", sockets(connections)),
+        ("memory", memory_in_words(memory)),
     ];
     let lines = lines.map(|(name, text)| format!("{:<10}{text}\n", format!("{name}:"))).concat();
     format!("{}\n{lines}\n{}", health_in_words(&status.health), osd::table(&status.osds))
+}
+
+fn sockets(connections: &ConnectionCounts) -> String {
+    let ConnectionCounts { nbd, admin, refused } = connections;
+    format!("{nbd} NBD, {admin} admin; {refused} refused since the start")
+}
+
+fn memory_in_words(memory: &MemoryUse) -> String {
+    let bytes = |count: u64| Bytes::new(count).to_string();
+    format!(
+        "{} of {}: caches {}, old versions {}, OSDs' work {}, node {}, connections {} of {} (at most {} so far), {} waiting",
+        bytes(memory.resident_bytes),
+        bytes(memory.budget_bytes),
+        bytes(memory.caches_bytes),
+        bytes(memory.old_versions_bytes),
+        bytes(memory.osd_work_bytes),
+        bytes(memory.node_bytes),
+        bytes(memory.connections_held_bytes),
+        bytes(memory.connections_bytes),
+        bytes(memory.connections_peak_bytes),
+        memory.connections_waiting
+    )
 }
 
 fn copies(objects: &ObjectCounts) -> String {

@@ -34,11 +34,27 @@ pub(crate) struct Node {
 impl Node {
     /// Starts a node on a folder that may hold one already, and waits until it is ready.
     pub(crate) fn start(dir: &Path, flags: &[&str]) -> Node {
+        Node::start_watched(dir, flags, |_| {})
+    }
+
+    /// The same; `watch` sees each line that it logs until then.
+    pub(crate) fn start_watched(dir: &Path, flags: &[&str], watch: impl Fn(&str)) -> Node {
+        Node::await_ready(spawn(dir, flags), dir, watch)
+    }
+
+    /// The same under a program that sets something for it, such as `prlimit` with its flags.
+    pub(crate) fn start_under(program: &[&str], dir: &Path, flags: &[&str]) -> Node {
+        let mut command = Command::new(program[0]);
+        command.args(&program[1..]).arg(PROGRAM);
+        Node::await_ready(spawn_as(command, dir, flags), dir, |_| {})
+    }
+
+    fn await_ready(mut child: Child, dir: &Path, watch: impl Fn(&str)) -> Node {
         let began = Instant::now();
-        let mut child = spawn(dir, flags);
         let (log, lines) = follow(child.stderr.take().expect("it is piped"));
         let mut node = Node { child, dir: dir.to_owned(), log, ready_after: Duration::ZERO };
         while let Some(line) = next_line(&lines) {
+            watch(&line);
             if line.ends_with(" ready") {
                 node.ready_after = began.elapsed();
                 return node;
@@ -144,7 +160,10 @@ impl Drop for Node {
 }
 
 fn spawn(dir: &Path, flags: &[&str]) -> Child {
-    let mut command = Command::new(PROGRAM);
+    spawn_as(Command::new(PROGRAM), dir, flags)
+}
+
+fn spawn_as(mut command: Command, dir: &Path, flags: &[&str]) -> Child {
     command.arg("serve").arg("--dir").arg(dir).args(flags).env_remove("RUST_LOG");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     command.spawn().expect("the program starts")

@@ -13,8 +13,8 @@ use loadline_cluster::PoolId;
 use loadline_cluster::settings::{Change, DriveLimits, Scope, Target};
 use loadline_device::Medium;
 use loadline_host::{
-    BackendChoice, Direct, DirectAnswer, DirectAsk, DirectClient, DirectOp, DiskSpec, Engine,
-    EngineConfig, ListenAt, Mail, Mailbox,
+    BackendChoice, Direct, DirectAnswer, DirectAsk, DirectClient, DirectOp, Discards, DiskSpec,
+    DoorLimits, Engine, EngineConfig, ListenAt, Mail, Mailbox, MemoryPlan,
 };
 use loadline_osd::{ClientId, Data, OpKind};
 use loadline_store::ObjectNo;
@@ -203,9 +203,13 @@ fn config(folder: &Path, cache_mib: u64, scheduler: &str) -> EngineConfig {
         settings,
         drive_limits: DriveLimits::default(),
         cache: Bytes::from_mib(cache_mib),
+        memory: MemoryPlan::enough(1, Bytes::from_mib(cache_mib)).memory,
+        doors: DoorLimits::default(),
+        socket_mode: 0o600,
         log_mode: LogMode::LogOnly,
         protection: Protection::Checkpoint,
         direct: Direct::Auto,
+        discards: Discards::Keep,
         backend: BackendChoice::default(),
         stop_on_signals: false,
         format_empty: false,

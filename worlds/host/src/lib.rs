@@ -15,15 +15,16 @@ mod new_store;
 
 pub use clock::Clock;
 pub use disk::{
-    Direct, DiskKind, DiskMode, DiskOpen, DiskOpenError, DiskProblem, DriveFacts, Holding,
-    OpenedDisk, wipe_ends,
+    Direct, Discards, DiskKind, DiskMode, DiskOpen, DiskOpenError, DiskProblem, DriveFacts,
+    Holding, OpenedDisk, wipe_ends,
 };
 pub use engine::{
     BootError, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectModes,
-    DirectOp, DiskSpec, Engine, EngineConfig, ImageSpec, Mail, NodeGone, write_empty_store,
+    DirectOp, DiskSpec, DoorLimits, Engine, EngineConfig, ImageSpec, Mail, MemoryPlan, NodeGone,
+    TooLittleMemory, write_empty_store,
 };
 pub use event_loop::{
     BackendChoice, Close, ConnId, DiskId, Happening, ListenAt, ListenError, ListenerId, Loop,
-    LoopError, LoopOptions, Mailbox, Mode, Signal,
+    LoopError, LoopOptions, Mailbox, Mode, Peer, Signal,
 };
 pub use new_store::write_new_store;

@@ -39,7 +39,7 @@ pub use image::{
     Image, OBJECT_BYTES_DEFAULT, OBJECT_BYTES_MAX, OBJECT_BYTES_MIN, Parent, Snapshot,
 };
 pub use jobs::{Pending, Work};
-pub use name::NAME_CHARS_MAX;
+pub use name::{NAME_CHARS_MAX, may_be_named};
 pub use table::{Family, Images};
 pub use view::{Ancestor, Behind, Piece, View, split};
 

@@ -5,14 +5,19 @@ use super::error::ImageError;
 /// Most characters of a name.
 pub const NAME_CHARS_MAX: usize = 64;
 
-/// Whether `name` may be an image's or a snapshot's.
+/// Whether `name` may be given to an image or a snapshot. `.` and `..` are folders to whoever makes a path of a name.
+pub fn may_be_named(name: &str) -> bool {
+    is_name(name) && !matches!(name, "." | "..")
+}
+
+/// Whether `name` may be an image's or a snapshot's in a table: earlier versions gave out the names of folders too.
 pub(crate) fn is_name(name: &str) -> bool {
     let allowed = |c: char| c != '@' && c != '/' && !c.is_control();
     (1..=NAME_CHARS_MAX).contains(&name.chars().count()) && name.chars().all(allowed)
 }
 
 pub(super) fn check(name: &str) -> Result<(), ImageError> {
-    if is_name(name) { Ok(()) } else { Err(ImageError::BadName(name.to_owned())) }
+    if may_be_named(name) { Ok(()) } else { Err(ImageError::BadName(name.to_owned())) }
 }
 
 /// Splits `image@snapshot`.

@@ -3,7 +3,7 @@
 use super::bytes::Fields;
 use super::numbers::{REQUEST_MAGIC, cmd, flag};
 use super::terms::Agreed;
-use super::{Failure, Kind, NbdError, PAYLOAD_MAX, Violation};
+use super::{EXTENTS_MAX, Failure, Kind, NbdError, PAYLOAD_MAX, Violation};
 use std::borrow::Cow;
 
 /// The head of a request.
@@ -39,6 +39,14 @@ impl Request {
     /// How many bytes of data go one way or the other.
     pub(super) fn transfer(&self) -> u32 {
         if matches!(self.command, cmd::READ | cmd::WRITE) { self.length } else { 0 }
+    }
+
+    /// How much memory it takes until it is answered: its data, or the longest list of extents.
+    pub(super) fn room(&self) -> u64 {
+        match self.command {
+            cmd::BLOCK_STATUS => EXTENTS_MAX as u64 * 8,
+            _ => u64::from(self.transfer()),
+        }
     }
 
     pub(super) fn has(&self, flag: u16) -> bool {

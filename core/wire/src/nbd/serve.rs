@@ -16,11 +16,15 @@ pub(super) struct Service {
     in_flight: Slots<Request>,
     /// Bytes of payload of the commands in flight and of the one that is being received.
     held: u64,
+    /// Bytes that further requests may take.
+    room: u64,
 }
 
 #[derive(Debug)]
 enum Stage {
     Request(Head<28>),
+    /// A request that makes sense and has no room yet.
+    Waiting(Request),
     Payload(Request, Body),
     Refused(Request, Failure, Skip),
     /// The client has said goodbye.
@@ -28,8 +32,37 @@ enum Stage {
 }
 
 impl Service {
-    pub(super) fn new(agreed: Agreed) -> Service {
-        Service { agreed, stage: Stage::Request(Head::new()), in_flight: Slots::new(), held: 0 }
+    pub(super) fn new(agreed: Agreed, room: u64) -> Service {
+        let (stage, in_flight) = (Stage::Request(Head::new()), Slots::new());
+        Service { agreed, stage, in_flight, held: 0, room }
+    }
+
+    /// Gives further requests so much room; one that waits for it goes on.
+    pub(super) fn set_room(&mut self, bytes: u64, out: &mut Outbox) {
+        self.room = bytes;
+        if let Stage::Waiting(request) = self.stage
+            && request.room() <= bytes
+        {
+            self.begin(request, out);
+        }
+    }
+
+    /// How much room the request lacks that waits for it.
+    pub(super) fn waits_for(&self) -> Option<u64> {
+        match self.stage {
+            Stage::Waiting(request) => Some(request.room()),
+            _ => None,
+        }
+    }
+
+    /// Whether a payload is on its way.
+    pub(super) fn is_receiving(&self) -> bool {
+        matches!(self.stage, Stage::Payload(..) | Stage::Refused(..))
+    }
+
+    /// Bytes of payload of what is under way.
+    pub(super) fn held(&self) -> u64 {
+        self.held
     }
 
     /// How many bytes the next request, or its payload, still lacks.
@@ -38,7 +71,7 @@ impl Service {
             Stage::Request(head) => head.missing(),
             Stage::Payload(_, body) => body.missing(),
             Stage::Refused(_, _, skip) => skip.0 as usize,
-            Stage::Leaving => 0,
+            Stage::Waiting(_) | Stage::Leaving => 0,
         }
     }
 
@@ -79,6 +112,7 @@ impl Service {
                     self.stage = Stage::Request(Head::new());
                 }
             }
+            Stage::Waiting(_) => unreachable!("nothing is wanted while a request waits for room"),
             Stage::Leaving => *input = &[],
         }
         Ok(())
@@ -91,13 +125,14 @@ impl Service {
         }
         self.stage = Stage::Request(Head::new());
         match (request.check(&self.agreed), request.payload()) {
-            (Ok(()), 0) => {
-                self.held += u64::from(request.transfer());
-                self.hand_out(request, Vec::new(), out);
-            }
+            (Ok(()), _) if request.room() > self.room => self.stage = Stage::Waiting(request),
             (Ok(()), length) => {
-                self.held += u64::from(length);
-                self.stage = Stage::Payload(request, Body::new(length));
+                self.room -= request.room();
+                self.held += u64::from(request.transfer());
+                match length {
+                    0 => self.hand_out(request, Vec::new(), out),
+                    _ => self.stage = Stage::Payload(request, Body::new(length)),
+                }
             }
             (Err(failure), 0) => {
                 let request = &request;

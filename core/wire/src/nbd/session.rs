@@ -5,6 +5,9 @@ use super::serve::Service;
 use super::terms::Next;
 use super::{Close, Exports, Limits, Outbox, Reply};
 
+/// Answers to options that a client leaves standing, in bytes: nobody has to ask for so much before choosing an export.
+const UNSENT_MAX: u64 = 64 << 10;
+
 /// The server's side of one connection.
 ///
 /// The bytes may arrive in pieces of any size: the outcome is the same. Memory is bounded by
@@ -14,6 +17,8 @@ use super::{Close, Exports, Limits, Outbox, Reply};
 pub struct Session {
     limits: Limits,
     phase: Phase,
+    /// What requests may take that come right behind the choice of an export.
+    room: u64,
     /// Bytes that were queued and not reported as sent.
     unsent: u64,
 }
@@ -31,12 +36,12 @@ impl Session {
         assert!(limits.commands > 0 && limits.bytes > 0, "the limits must let something in");
         let before = out.queued();
         let phase = Phase::Negotiating(Handshake::new(out));
-        Session { limits, phase, unsent: out.queued() - before }
+        Session { limits, phase, room: u64::MAX, unsent: out.queued() - before }
     }
 
     /// How many bytes the message that is being received still lacks: its head, or what follows it. 0 if nothing
-    /// may be received now, because the session [`is_full`](Session::is_full), because the client has said
-    /// goodbye or because the connection is to be closed.
+    /// may be received now, because the session [`is_full`](Session::is_full) or [waits for room](Session::waits_for), because
+    /// the client has said goodbye or because the connection is to be closed.
     ///
     /// An owner may receive more than that at a time; it serves to size a buffer for a long payload.
     pub fn want(&self) -> usize {
@@ -52,10 +57,45 @@ impl Session {
     /// [`sent`](Session::sent) before the session takes another message.
     pub fn is_full(&self) -> bool {
         match &self.phase {
-            Phase::Negotiating(_) => self.unsent >= self.limits.bytes,
+            Phase::Negotiating(_) => self.unsent >= self.limits.bytes.min(UNSENT_MAX),
             Phase::Serving(service) => service.is_full(&self.limits, self.unsent),
             Phase::Closed => false,
         }
+    }
+
+    /// Gives the requests that begin from now on so many bytes for what they bring or are answered with: an owner shares out
+    /// what all its connections may take together. A request that has no room waits until it is given some. Without a word from
+    /// the owner only [`Limits`] count.
+    pub fn set_room(&mut self, bytes: u64, out: &mut Outbox) {
+        self.room = bytes;
+        if let Phase::Serving(service) = &mut self.phase {
+            let before = out.queued();
+            service.set_room(bytes, out);
+            self.unsent += out.queued() - before;
+        }
+    }
+
+    /// How many bytes the request takes that waits for room, if one does.
+    pub fn waits_for(&self) -> Option<u64> {
+        match &self.phase {
+            Phase::Serving(service) => service.waits_for(),
+            Phase::Negotiating(_) | Phase::Closed => None,
+        }
+    }
+
+    /// How many bytes are held for the client: payload of requests that have begun, and what it has not been sent yet.
+    pub fn held(&self) -> u64 {
+        let payload = match &self.phase {
+            Phase::Serving(service) => service.held(),
+            Phase::Negotiating(_) | Phase::Closed => 0,
+        };
+        payload + self.unsent
+    }
+
+    /// Whether it is the client's turn: it has answers to take, or a payload to send.
+    pub fn awaits_client(&self) -> bool {
+        let sends = matches!(&self.phase, Phase::Serving(service) if service.is_receiving());
+        sends || self.unsent > 0
     }
 
     /// Whether the client has not chosen an export yet. The owner may set a time for that.
@@ -87,7 +127,9 @@ impl Session {
         match &mut self.phase {
             Phase::Negotiating(handshake) => match handshake.step(input, exports, out) {
                 Next::Stay => {}
-                Next::Serve(agreed) => self.phase = Phase::Serving(Service::new(agreed)),
+                Next::Serve(agreed) => {
+                    self.phase = Phase::Serving(Service::new(agreed, self.room));
+                }
                 Next::Close(close) => self.close(close, out),
             },
             Phase::Serving(service) => match service.step(input, out) {

@@ -3,7 +3,7 @@
 use crate::client::{MODERN, choice, hello, option, request};
 use crate::disk::Shop;
 use crate::talk::Talk;
-use loadline_wire::nbd::{Limits, OPTION_MAX, PAYLOAD_MAX, Payload};
+use loadline_wire::nbd::{Kind, Limits, OPTION_MAX, PAYLOAD_MAX, Payload};
 
 fn serving(limits: Limits) -> Talk {
     let mut talk = Talk::with(limits);
@@ -84,4 +84,43 @@ fn the_bound_is_the_sum_that_the_documentation_states() {
     let sum = (64 << 20) + u64::from(PAYLOAD_MAX) + u64::from(OPTION_MAX) + answers;
     assert_eq!(limits.memory_max(), sum);
     assert!(sum < 105 << 20, "docs/nbd.md says less than 105 MiB");
+}
+
+/// What all connections take together is the owner's to share out: a request without room waits, half of it is never held, and
+/// it goes on as soon as there is some.
+#[test]
+fn a_request_waits_until_the_owner_has_room_for_it() {
+    let mut talk = serving(Limits { commands: 9, bytes: 1 << 20 });
+    let none = talk.session.held();
+    talk.session.set_room(1000, &mut talk.out);
+    let read = talk.command(&request(0, 0, 1, 0, 600));
+    let write = [request(0, 1, 2, 0, 500), vec![7; 500]].concat();
+    assert_eq!(talk.session.receive(&write, &Shop, &mut talk.out), 28, "its payload is not taken");
+    assert_eq!((talk.session.waits_for(), talk.session.want()), (Some(500), 0));
+    assert_eq!(talk.session.held(), none + 600);
+    talk.session.set_room(499, &mut talk.out);
+    assert_eq!(talk.session.waits_for(), Some(500), "still too little");
+    talk.finish(&read, Payload::Data(vec![0; 600]));
+    talk.session.set_room(500, &mut talk.out);
+    assert_eq!((talk.session.waits_for(), talk.session.want()), (None, 500));
+    let write = talk.command(&write[28..]);
+    assert_eq!(write.kind, Kind::Write(vec![7; 500]));
+    // What takes nothing needs no room, and neither does what makes no sense.
+    talk.session.set_room(0, &mut talk.out);
+    talk.command(&request(0, 3, 3, 0, 0));
+    let past = request(0, 0, 4, u64::MAX - 9, 600);
+    assert_eq!(talk.session.receive(&past, &Shop, &mut talk.out), 28);
+    assert_eq!(talk.session.waits_for(), None);
+}
+
+/// A client that says everything at once, its choice of an export and its requests, had all the room that there is.
+#[test]
+fn the_first_requests_behind_the_handshake_have_no_more_room_than_others() {
+    let mut talk = Talk::with(Limits::default());
+    talk.heard();
+    talk.session.set_room(1000, &mut talk.out);
+    let choice = [hello(MODERN), option(7, &choice("huge", &[]))].concat();
+    let all = [choice.clone(), request(0, 0, 1, 0, 600), request(0, 0, 2, 0, 600)].concat();
+    assert_eq!(talk.session.receive(&all, &Shop, &mut talk.out), all.len());
+    assert_eq!((talk.out.commands.len(), talk.session.waits_for()), (1, Some(600)));
 }

@@ -8,8 +8,8 @@ use crate::study::Study;
 use loadline_base::Bytes;
 use loadline_cluster::settings::DriveLimits;
 use loadline_host::{
-    BackendChoice, Direct, DirectAsk, DirectClient, DiskSpec, Engine, EngineConfig, ImageSpec,
-    ListenAt, Mail, Mailbox,
+    BackendChoice, Direct, DirectAsk, DirectClient, Discards, DiskSpec, DoorLimits, Engine,
+    EngineConfig, ImageSpec, ListenAt, Mail, Mailbox, MemoryPlan,
 };
 use loadline_qos::preset;
 use loadline_store::paged::{LogMode, Protection};
@@ -107,9 +107,13 @@ fn config(
         settings: setup.stored().clone(),
         drive_limits: DriveLimits::default(),
         cache: CACHE,
+        memory: MemoryPlan::enough(ground.disks.len() as u32, CACHE).memory,
+        doors: DoorLimits::default(),
+        socket_mode: 0o600,
         log_mode: LOG_MODE,
         protection: PROTECTION,
         direct: Direct::Auto,
+        discards: Discards::Keep,
         backend: BackendChoice::default(),
         stop_on_signals: false,
         format_empty: false,

@@ -1,9 +1,9 @@
 //! What was typed: `node.toml` field by field. Each field that is left out has its default in `meant.rs`.
 
-use super::words::{PresetName, Typed, from_text};
-use loadline_base::Bytes;
+use super::words::{PresetName, SocketMode, Typed, from_text};
+use loadline_base::{Bytes, Span};
 use loadline_device::Medium;
-use loadline_host::{BackendChoice, Direct};
+use loadline_host::{BackendChoice, Direct, Discards};
 use loadline_store::paged::{LogMode, Protection};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -24,6 +24,8 @@ pub(super) struct NodeFile {
     #[serde(deserialize_with = "from_text")]
     pub(super) cache: Option<Bytes>,
     #[serde(deserialize_with = "from_text")]
+    pub(super) memory: Option<Bytes>,
+    #[serde(deserialize_with = "from_text")]
     pub(super) log_mode: Option<Typed<LogMode>>,
     #[serde(deserialize_with = "from_text")]
     pub(super) protection: Option<Typed<Protection>>,
@@ -36,7 +38,11 @@ pub(super) struct NodeFile {
     #[serde(deserialize_with = "from_text")]
     pub(super) direct: Option<Typed<Direct>>,
     #[serde(deserialize_with = "from_text")]
+    pub(super) discards: Option<Typed<Discards>>,
+    #[serde(deserialize_with = "from_text")]
     pub(super) backend: Option<Typed<BackendChoice>>,
+    #[serde(deserialize_with = "from_text")]
+    pub(super) socket_mode: Option<SocketMode>,
     pub(super) limits: LimitsTyped,
     /// By the class's name.
     pub(super) class: BTreeMap<String, ClassTyped>,
@@ -65,6 +71,12 @@ pub(super) struct ImageTyped {
 pub(super) struct NbdTyped {
     pub(super) unix: Option<PathBuf>,
     pub(super) tcp: Option<SocketAddr>,
+    pub(super) connections: Option<u32>,
+    pub(super) connections_per_peer: Option<u32>,
+    #[serde(deserialize_with = "from_text")]
+    pub(super) negotiation: Option<Span>,
+    #[serde(deserialize_with = "from_text")]
+    pub(super) idle: Option<Span>,
     /// Known, so that it is refused with a reason.
     pub(super) tls: Option<toml::Value>,
 }

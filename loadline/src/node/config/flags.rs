@@ -1,12 +1,12 @@
 //! `loadline serve` as it is typed without a file.
 
 use super::file::{ImageTyped, NbdTyped, NodeFile, OsdTyped, Value};
-use super::words::{PresetName, Typed};
+use super::words::{PresetName, SocketMode, Typed};
 use crate::node::reach::default_dir;
 use clap::Args;
-use loadline_base::Bytes;
+use loadline_base::{Bytes, Span};
 use loadline_device::Medium;
-use loadline_host::{BackendChoice, Direct};
+use loadline_host::{BackendChoice, Direct, Discards};
 use loadline_osd::OsdSet;
 use loadline_store::paged::{LogMode, Protection};
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use std::str::FromStr;
 const SIZE: Bytes = Bytes::from_mib(10 << 10);
 
 /// Every flag below but `--config` itself: a node is described in one place.
-const INSTEAD_OF_FILE: [&str; 17] = [
+const INSTEAD_OF_FILE: [&str; 24] = [
     "dir",
     "osds",
     "size",
@@ -26,6 +26,12 @@ const INSTEAD_OF_FILE: [&str; 17] = [
     "pgs",
     "images",
     "nbd_tcp",
+    "connections",
+    "connections_per_peer",
+    "negotiation",
+    "idle",
+    "socket_mode",
+    "memory",
     "cache",
     "log_mode",
     "protection",
@@ -34,6 +40,7 @@ const INSTEAD_OF_FILE: [&str; 17] = [
     "scheduler",
     "profile",
     "direct",
+    "discards",
     "backend",
     "settings",
 ];
@@ -64,7 +71,25 @@ pub(crate) struct ServeArgs {
     /// Serve NBD on this loopback address too, besides nbd.sock in the folder
     #[arg(long, value_name = "ADDRESS:PORT")]
     nbd_tcp: Option<SocketAddr>,
-    /// Memory for pages of each OSD; by default 256 MiB
+    /// NBD connections at a time; by default 4096, or what the system has descriptors for
+    #[arg(long, value_name = "N")]
+    connections: Option<u32>,
+    /// NBD connections of one process, or of one address; by default 512
+    #[arg(long, value_name = "N")]
+    connections_per_peer: Option<u32>,
+    /// How long an NBD client may take to choose an export; by default 10 s
+    #[arg(long, value_name = "TIME")]
+    negotiation: Option<Span>,
+    /// End NBD connections that are silent for so long; by default none is
+    #[arg(long, value_name = "TIME")]
+    idle: Option<Span>,
+    /// Rights to the sockets in octal digits, whatever the umask; by default 0600
+    #[arg(long, value_name = "MODE")]
+    socket_mode: Option<SocketMode>,
+    /// All memory that the node may take; by default a quarter of the machine's
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<Bytes>,
+    /// Of it, memory for pages of each OSD; by default 256 MiB, or what there is room for
     #[arg(long, value_name = "SIZE")]
     cache: Option<Bytes>,
     /// When a write is answered: fsync, log-only, background or none; by default log-only
@@ -88,6 +113,10 @@ pub(crate) struct ServeArgs {
     /// Open disks past the page cache: auto, yes or no; by default auto
     #[arg(long)]
     direct: Option<Typed<Direct>>,
+    /// What becomes of the blocks of OSDs' files that hold nothing any more: keep, or give-back, which risks that a full file system
+    /// makes writes wait; by default keep
+    #[arg(long, value_name = "WHAT")]
+    discards: Option<Typed<Discards>>,
     /// How disks and sockets are reached: auto, io_uring or threads; by default auto
     #[arg(long)]
     backend: Option<Typed<BackendChoice>>,
@@ -140,8 +169,18 @@ impl From<ServeArgs> for NodeFile {
             copies: args.copies,
             pgs: args.pgs,
             images: args.images.into_iter().map(image).collect(),
-            nbd: NbdTyped { unix: None, tcp: args.nbd_tcp, tls: None },
+            nbd: NbdTyped {
+                unix: None,
+                tcp: args.nbd_tcp,
+                connections: args.connections,
+                connections_per_peer: args.connections_per_peer,
+                negotiation: args.negotiation,
+                idle: args.idle,
+                tls: None,
+            },
             admin: None,
+            socket_mode: args.socket_mode,
+            memory: args.memory,
             cache: args.cache,
             log_mode: args.log_mode,
             protection: args.protection,
@@ -150,6 +189,7 @@ impl From<ServeArgs> for NodeFile {
             scheduler: args.scheduler,
             profile: args.profile,
             direct: args.direct,
+            discards: args.discards,
             backend: args.backend,
             limits: Default::default(),
             class: BTreeMap::new(),

@@ -4,12 +4,14 @@ use super::file::{LimitsTyped, NbdTyped, NodeFile, OsdTyped, Value};
 use super::words::Typed;
 use super::{ImageConfig, NodeConfig, OsdConfig};
 use crate::node::reach::default_dir;
-use loadline_base::Bytes;
+use loadline_base::{Bytes, Span};
+use loadline_cluster::images::{ImageError, may_be_named};
 use loadline_cluster::settings::{
     Change, DriveLimits, Enforcement, Refused, Scope, Settings, Target,
 };
 use loadline_device::Medium;
 use loadline_device::cdl::{Limits, Page, PageKind};
+use loadline_host::DoorLimits;
 use loadline_host::admin::api::Who;
 use loadline_osd::OsdSet;
 use loadline_qos::{LOADLINE_PRESET, Preset, ServiceClass};
@@ -19,8 +21,8 @@ use std::path::{Path, PathBuf};
 
 /// The published studies' number of copies, where there are so many OSDs.
 const COPIES: u32 = 3;
-/// Memory for pages of one OSD. A quarter of the store's own default, since a node has several OSDs.
-const CACHE: Bytes = Bytes::from_mib(256);
+/// The shortest time that a connection may be given: the node looks once a second.
+const SHORTEST: Span = Span::from_secs(1);
 /// What log, images and a useful number of pages take at least.
 const OSD_BYTES_MIN: Bytes = Bytes::from_mib(64);
 
@@ -93,12 +95,16 @@ impl NodeFile {
             nbd_unix: dir.join(self.nbd.unix.as_deref().unwrap_or(Path::new("nbd.sock"))),
             nbd_tcp: self.nbd.tcp,
             admin: dir.join(self.admin.as_deref().unwrap_or(Path::new("admin.sock"))),
-            cache: self.cache.unwrap_or(CACHE),
+            doors: doors(&self.nbd)?,
+            socket_mode: self.socket_mode.map_or(0o600, |mode| mode.0),
+            memory: self.memory,
+            cache: self.cache,
             log_mode: typed(self.log_mode, LogMode::LogOnly),
             protection: typed(self.protection, Protection::Checkpoint),
             medium,
             preset,
             direct: typed(self.direct, Default::default()),
+            discards: typed(self.discards, Default::default()),
             backend: typed(self.backend, Default::default()),
             drive_limits,
             settings,
@@ -110,9 +116,9 @@ impl NodeFile {
         let mut images: Vec<ImageConfig> = Vec::new();
         for typed in &self.images {
             let name = typed.name.clone();
-            if name.is_empty() || name.contains(['@', '/']) || name.chars().any(char::is_control) {
-                let right = "takes letters, digits and signs, but no `@` and no `/`";
-                return Err(Fault::at("images", &name, format!("the name `{name}` {right}")));
+            if !may_be_named(&name) {
+                let says = ImageError::BadName(name.clone()).to_string();
+                return Err(Fault::at("images", &name, says));
             }
             if images.iter().any(|image| image.name == name) {
                 return Err(Fault::at("images", &name, format!("`{name}` stands there twice")));
@@ -278,6 +284,31 @@ fn copies(typed: Option<u32>, osds: u32) -> Result<u32, Fault> {
             format!("{copies} copies have no place on {osds} OSDs; it takes 1 to {osds}"),
         )),
     }
+}
+
+/// Bounds of connections; each lets something in.
+fn doors(typed: &NbdTyped) -> Result<DoorLimits, Fault> {
+    let standard = DoorLimits::default();
+    let at_least_one = |field, given: Option<u32>, standard| match given {
+        Some(0) => Err(Fault::new(field, "takes a number of at least 1")),
+        given => Ok(given.unwrap_or(standard)),
+    };
+    let long_enough = |field, given: Option<Span>| match given {
+        Some(span) if span < SHORTEST => {
+            Err(Fault::new(field, format!("takes a time of at least {SHORTEST}")))
+        }
+        given => Ok(given),
+    };
+    Ok(DoorLimits {
+        connections: at_least_one("connections", typed.connections, standard.connections)?,
+        per_peer: at_least_one(
+            "connections_per_peer",
+            typed.connections_per_peer,
+            standard.per_peer,
+        )?,
+        negotiation: long_enough("negotiation", typed.negotiation)?.unwrap_or(standard.negotiation),
+        idle: long_enough("idle", typed.idle)?,
+    })
 }
 
 /// NBD has no passwords: whoever reaches a listener may read and write. So it stays on this machine.

@@ -18,7 +18,7 @@ use file::NodeFile;
 use loadline_base::Bytes;
 use loadline_cluster::settings::{Change, DriveLimits};
 use loadline_device::Medium;
-use loadline_host::{BackendChoice, Direct};
+use loadline_host::{BackendChoice, Direct, Discards, DoorLimits};
 use loadline_qos::Preset;
 use loadline_store::paged::{LogMode, Protection};
 use std::net::SocketAddr;
@@ -43,8 +43,14 @@ pub(crate) struct NodeConfig {
     pub(crate) nbd_tcp: Option<SocketAddr>,
     /// Where commands are taken.
     pub(crate) admin: PathBuf,
-    /// Memory for pages of each OSD.
-    pub(crate) cache: Bytes,
+    /// Bounds of NBD connections.
+    pub(crate) doors: DoorLimits,
+    /// Rights to the sockets.
+    pub(crate) socket_mode: u32,
+    /// All memory that the node may take; `None` for what suits the machine.
+    pub(crate) memory: Option<Bytes>,
+    /// Memory for pages of each OSD; `None` for what suits the budget.
+    pub(crate) cache: Option<Bytes>,
     /// When a write is answered.
     pub(crate) log_mode: LogMode,
     /// Where the images of half-written pages go.
@@ -55,6 +61,8 @@ pub(crate) struct NodeConfig {
     pub(crate) preset: &'static Preset,
     /// Whether disks are opened past the page cache.
     pub(crate) direct: Direct,
+    /// What becomes of blocks that hold nothing any more.
+    pub(crate) discards: Discards,
     /// How disks and sockets are reached.
     pub(crate) backend: BackendChoice,
     /// The duration limits that every disk holds.

@@ -2,11 +2,11 @@
 
 use super::{ImageConfig, NodeConfig, OsdConfig, ServeArgs};
 use clap::{CommandFactory, Parser};
-use loadline_base::Bytes;
+use loadline_base::{Bytes, Span};
 use loadline_cluster::settings::{Change, Scope, Target};
 use loadline_device::Medium;
 use loadline_device::cdl::{Descriptor, Limit, Limits, Page, PageKind, Unit};
-use loadline_host::{BackendChoice, Direct};
+use loadline_host::{BackendChoice, Direct, Discards, DoorLimits};
 use loadline_osd::OsdId;
 use loadline_store::paged::{LogMode, Protection};
 use std::path::Path;
@@ -20,7 +20,10 @@ osds = [
 ]
 images = [{ name = "vol0", size = "2 GiB" }]
 admin = "/run/loadline.sock"
+memory = "8 GiB"
 cache = "512 MiB"
+discards = "give-back"
+socket_mode = "0660"
 log_mode = "fsync"
 protection = "log"
 medium = "hdd"
@@ -33,6 +36,10 @@ backend = "threads"
 [nbd]
 unix = "clients.sock"
 tcp = "127.0.0.1:10809"
+connections = 100
+connections_per_peer = 10
+negotiation = "5 s"
+idle = "60 s"
 
 [settings.global]
 osd_recovery_max_single_start = 2
@@ -71,7 +78,11 @@ fn every_field_of_a_file_is_meant() {
     assert_eq!(config.nbd_unix, Path::new("etc/data/clients.sock"));
     assert_eq!(config.nbd_tcp, Some("127.0.0.1:10809".parse().unwrap()));
     assert_eq!(config.admin, Path::new("/run/loadline.sock"));
-    assert_eq!((config.cache, config.medium), (Bytes::from_mib(512), Medium::Hdd));
+    assert_eq!((config.cache, config.medium), (Some(Bytes::from_mib(512)), Medium::Hdd));
+    assert_eq!((config.memory, config.socket_mode), (Some(Bytes::from_mib(8 << 10)), 0o660));
+    assert_eq!(config.discards, Discards::GiveBack);
+    let (negotiation, idle) = (Span::from_secs(5), Some(Span::from_secs(60)));
+    assert_eq!(config.doors, DoorLimits { connections: 100, per_peer: 10, negotiation, idle });
     assert_eq!((config.log_mode, config.protection), (LogMode::Fsync, Protection::Log));
     assert_eq!((config.direct, config.backend), (Direct::Yes, BackendChoice::Threads));
     assert_eq!(config.preset.name, "reef");
@@ -93,7 +104,14 @@ fn flags_and_file_make_one_configuration() {
         "--copies=2",
         "--pgs=64",
         "--image=vol0=2GiB",
+        "--memory=4GiB",
         "--cache=512MiB",
+        "--discards=give-back",
+        "--socket-mode=0640",
+        "--connections=9",
+        "--connections-per-peer=3",
+        "--negotiation=4s",
+        "--idle=1min",
         "--log-mode=fsync",
         "--protection=log",
         "--medium=hdd",
@@ -113,8 +131,10 @@ fn flags_and_file_make_one_configuration() {
         copies = 2
         pgs = 64
         images = [{ name = "vol0", size = "2 GiB" }]
-        nbd = { tcp = "[::1]:10809" }
+        memory = "4 GiB"
         cache = "512 MiB"
+        discards = "give-back"
+        socket_mode = "0640"
         log_mode = "fsync"
         protection = "log"
         medium = "hdd"
@@ -123,9 +143,34 @@ fn flags_and_file_make_one_configuration() {
         profile = "balanced"
         direct = "no"
         backend = "io_uring"
+        nbd = { tcp = "[::1]:10809", connections = 9, connections_per_peer = 3, negotiation = "4 s", idle = "1 min" }
         settings = { osd = { osd_max_backfills = 4 } }"#,
     );
     assert_eq!(format!("{:?}", by_flags.unwrap()), format!("{:?}", by_file.unwrap()));
+}
+
+#[test]
+fn bounds_of_connections_let_something_in() {
+    let check = |flag: &str, says: &str| {
+        let refused = flags(&["--dir=nowhere", "--osds=1", flag]).unwrap_err();
+        assert!(refused.contains(says), "{refused}");
+    };
+    check("--connections=0", "--connections: takes a number of at least 1");
+    check("--connections-per-peer=0", "--connections-per-peer: takes a number of at least 1");
+    check("--negotiation=10ms", "--negotiation: takes a time of at least 1 s");
+    check("--idle=999ms", "--idle: takes a time of at least 1 s");
+    for mode in ["0060", "1777", "rw", "+600", "0o600", ""] {
+        check(&format!("--socket-mode={mode}"), "expected rights in octal digits");
+    }
+}
+
+#[test]
+fn a_folder_is_no_image() {
+    for name in [".", "..", "a/b", "a@b", ""] {
+        let refused = flags(&["--dir=nowhere", "--osds=1", &format!("--image={name}=1MiB")]);
+        let says = format!("--image: `{name}` is not a name: it takes 1 to 64 characters");
+        assert!(refused.clone().unwrap_err().contains(&says), "{refused:?}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Words that stand for values of the engine, in files and in flags alike.
 
 use loadline_device::Medium;
-use loadline_host::{BackendChoice, Direct};
+use loadline_host::{BackendChoice, Direct, Discards};
 use loadline_qos::{PRESETS, Preset, preset};
 use loadline_store::paged::{LogMode, Protection};
 use loadline_study::unknown;
@@ -26,6 +26,11 @@ impl Word for Medium {
 impl Word for Direct {
     const WORDS: &'static [(&'static str, Direct)] =
         &[("auto", Direct::Auto), ("yes", Direct::Yes), ("no", Direct::No)];
+}
+
+impl Word for Discards {
+    const WORDS: &'static [(&'static str, Discards)] =
+        &[("keep", Discards::Keep), ("give-back", Discards::GiveBack)];
 }
 
 impl Word for BackendChoice {
@@ -59,6 +64,23 @@ impl<T: Word> FromStr for Typed<T> {
             let words: Vec<String> = T::WORDS.iter().map(|(word, _)| format!("`{word}`")).collect();
             format!("expected one of {}", words.join(", "))
         })
+    }
+}
+
+/// Rights to a socket, as `chmod` takes them in octal digits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SocketMode(pub(crate) u32);
+
+impl FromStr for SocketMode {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<SocketMode, &'static str> {
+        let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
+        let plain = text.bytes().all(|byte| byte.is_ascii_digit());
+        // Without its owner's rights the node's own commands could not use it.
+        mode.filter(|mode| plain && mode & 0o600 == 0o600).map(SocketMode).ok_or(
+            "expected rights in octal digits with those of the owner, such as `0600` or `0660`",
+        )
     }
 }
 

@@ -91,6 +91,11 @@ impl Session {
         self.owed.len() >= OPEN_MAX
     }
 
+    /// Whether nothing is owed to the client.
+    pub fn is_idle(&self) -> bool {
+        self.owed.is_empty()
+    }
+
     /// Reads what can be read and sends what can be sent.
     fn go_on(&mut self, out: &mut Outbox) {
         self.send(out);

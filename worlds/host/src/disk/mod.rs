@@ -27,6 +27,17 @@ pub enum Direct {
     No,
 }
 
+/// What becomes of a file's blocks when their contents are discarded. Blocks of a device are its own matter: it is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Discards {
+    /// The file keeps them, and gets back those that it lacks when it is opened: what others put beside it never takes the
+    /// room that its writes need.
+    #[default]
+    Keep,
+    /// The file system gets them back, and may have no room when the file needs some again.
+    GiveBack,
+}
+
 /// How to open a disk.
 #[derive(Clone, Debug)]
 pub struct DiskOpen {
@@ -38,18 +49,21 @@ pub struct DiskOpen {
     pub size: Option<Bytes>,
     /// Whether to pass the page cache by.
     pub direct: Direct,
+    /// What becomes of a file's blocks when their contents are discarded.
+    pub discards: Discards,
     /// Locks the file against every other process that opens it so, and a block device against being mounted.
     pub exclusive: bool,
 }
 
 impl DiskOpen {
-    /// An existing disk of any size, direct where possible, exclusive.
+    /// An existing disk of any size, direct where possible, exclusive. Its file has the blocks that it has.
     pub fn existing(path: impl Into<PathBuf>) -> DiskOpen {
         DiskOpen {
             path: path.into(),
             create: None,
             size: None,
             direct: Direct::Auto,
+            discards: Discards::GiveBack,
             exclusive: true,
         }
     }
@@ -97,6 +111,9 @@ pub struct OpenedDisk {
     mode: DiskMode,
     kind: DiskKind,
     created: bool,
+    discards: Discards,
+    /// What its file lacks of its size in blocks, because the file system has no room for them.
+    lacks: Bytes,
 }
 
 impl OpenedDisk {
@@ -128,6 +145,17 @@ impl OpenedDisk {
     /// Whether opening created it, so that it holds nothing yet.
     pub fn was_created(&self) -> bool {
         self.created
+    }
+
+    /// How many bytes of it have no blocks although its file is to keep them, because its file system had no room when it was
+    /// opened. Writes there may have to wait for room.
+    pub fn lacks(&self) -> Bytes {
+        self.lacks
+    }
+
+    /// Whether a discard is passed on: not to a file that keeps its blocks.
+    pub(crate) fn takes_discards(&self) -> bool {
+        self.kind == DiskKind::BlockDevice || self.discards == Discards::GiveBack
     }
 
     /// Device and inode of what is open, whatever its path leads to by now.

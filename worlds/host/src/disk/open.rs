@@ -1,6 +1,6 @@
 //! Opening: lock first, then look at what it is, then find out whether the page cache can be passed by.
 
-use super::{Direct, DiskKind, DiskMode, DiskOpen, DiskProblem, OpenedDisk};
+use super::{Direct, Discards, DiskKind, DiskMode, DiskOpen, DiskProblem, OpenedDisk};
 use crate::Clock;
 use loadline_base::{Bytes, Span, Time};
 use rustix::fs::{
@@ -45,6 +45,8 @@ fn look_at(fd: OwnedFd, created: bool, how: &DiskOpen) -> Result<OpenedDisk, Dis
         allocate(&fd, how)?;
     }
     let size = size_of(&fd, how)?;
+    let keeps = kind == DiskKind::File && how.discards == Discards::Keep;
+    let lacks = if keeps { fill_holes(&fd, size)? } else { Bytes::ZERO };
     let sector = choose_direct(&fd, &facts, how.direct)?;
     Ok(OpenedDisk {
         fd: Arc::new(fd),
@@ -54,6 +56,8 @@ fn look_at(fd: OwnedFd, created: bool, how: &DiskOpen) -> Result<OpenedDisk, Dis
         mode: DiskMode { direct: sector.is_some() },
         kind,
         created,
+        discards: how.discards,
+        lacks,
     })
 }
 
@@ -141,6 +145,28 @@ fn allocate(fd: &OwnedFd, how: &DiskOpen) -> Result<(), DiskProblem> {
         Errno::NOSPC | Errno::DQUOT | Errno::FBIG => DiskProblem::NoRoom { wanted },
         other => DiskProblem::NotAllocated { wanted, error: other.into() },
     })
+}
+
+/// Gives a file the blocks that it lacks: an earlier life may have given them back. Answers how many bytes it lacks still. The
+/// attempt is made only where the file system has enough, since a failed one would take all that there is and help nobody.
+fn fill_holes(fd: &OwnedFd, size: Bytes) -> Result<Bytes, DiskProblem> {
+    /// What `st_blocks` counts in.
+    const BLOCK: u64 = 512;
+    let lacking = || -> Result<u64, DiskProblem> {
+        let blocks = rustix::fs::fstat(fd).map_err(system)?.st_blocks;
+        Ok(size.get().saturating_sub(blocks as u64 * BLOCK))
+    };
+    let lacks = lacking()?;
+    let room = rustix::fs::fstatvfs(fd).map_err(system)?;
+    if lacks == 0 || room.f_bavail.saturating_mul(room.f_frsize) < lacks {
+        return Ok(Bytes::new(lacks));
+    }
+    match retry(|| fallocate(fd, FallocateFlags::KEEP_SIZE, 0, size.get())) {
+        Ok(()) => Ok(Bytes::ZERO),
+        Err(Errno::NOSPC | Errno::DQUOT) => lacking().map(Bytes::new),
+        // A file system that cannot allocate beforehand keeps no blocks in any case.
+        Err(_) => Ok(Bytes::ZERO),
+    }
 }
 
 /// Allocating many blocks takes long enough for a signal to come in between.

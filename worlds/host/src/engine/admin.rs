@@ -54,9 +54,10 @@ pub(super) struct Ticket {
 
 struct Connection {
     session: Session,
-    peer: String,
     out: Outbox,
     closing: bool,
+    /// When it came, or bytes last came or left.
+    moved: Time,
 }
 
 /// An answer that waits for the map.
@@ -87,6 +88,14 @@ pub(super) struct AdminConnections {
 }
 
 impl AdminConnections {
+    /// Connections without anything under way on which nothing has moved for so long.
+    pub(super) fn idle_since(&self, now: Time, long: Span) -> Vec<ConnId> {
+        let is_idle = |connection: &Connection| {
+            connection.session.is_idle() && now.since(connection.moved) >= long
+        };
+        self.connections.iter().filter(|(_, one)| is_idle(one)).map(|(conn, _)| *conn).collect()
+    }
+
     /// Whether every change that was made has its answer.
     pub(super) fn nothing_waits(&self) -> bool {
         self.waiting.is_empty() && self.delayed.is_empty()
@@ -96,13 +105,14 @@ impl AdminConnections {
 impl Engine {
     pub(super) fn admin_accepted(&mut self, conn: ConnId) {
         let (session, out) = (Session::default(), Outbox::default());
-        let peer = self.world.peer(conn);
-        self.admin.connections.insert(conn, Connection { session, peer, out, closing: false });
+        let connection = Connection { session, out, closing: false, moved: self.now };
+        self.admin.connections.insert(conn, connection);
         self.world.want(conn, RECEIVE);
     }
 
     pub(super) fn admin_received(&mut self, conn: ConnId, bytes: &[u8]) {
         let Some(connection) = self.admin.connections.get_mut(&conn) else { return };
+        connection.moved = self.now;
         connection.session.receive(bytes, &mut connection.out);
         self.admin_go_on(conn);
     }
@@ -202,6 +212,9 @@ impl Engine {
     }
 
     pub(super) fn admin_sent(&mut self, conn: ConnId) {
+        if let Some(connection) = self.admin.connections.get_mut(&conn) {
+            connection.moved = self.now;
+        }
         self.admin_flush(conn);
     }
 

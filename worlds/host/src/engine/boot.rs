@@ -3,9 +3,11 @@
 
 use super::admin::AdminConnections;
 use super::bench::Benches;
+use super::budget::Held;
 use super::client::ClientOps;
 use super::direct_client::DirectDesk;
 use super::disks::Disks;
+use super::doors::{DoorLimits, Doors, raise_descriptors};
 use super::health::Meter;
 use super::images::ImageWork;
 use super::nbd::NbdConnections;
@@ -15,7 +17,7 @@ use super::terms::Told;
 use super::timers::{Due, Timers};
 use super::{Engine, Mail, Speaks};
 use crate::{
-    BackendChoice, Direct, DiskOpen, DiskOpenError, Holding, ListenAt, ListenError, Loop,
+    BackendChoice, Direct, Discards, DiskOpen, DiskOpenError, Holding, ListenAt, ListenError, Loop,
     LoopError, LoopOptions, OpenedDisk, write_new_store,
 };
 use loadline_base::{Bytes, Span};
@@ -63,12 +65,20 @@ pub struct EngineConfig {
     pub drive_limits: DriveLimits,
     /// Memory for pages of each OSD.
     pub cache: Bytes,
+    /// All memory that the node may take, these pages among it ([`MemoryPlan`](crate::MemoryPlan)).
+    pub memory: Bytes,
+    /// Bounds of its connections.
+    pub doors: DoorLimits,
+    /// Rights to its sockets.
+    pub socket_mode: u32,
     /// When a write is answered.
     pub log_mode: LogMode,
     /// Where the images of half-written pages go.
     pub protection: Protection,
     /// Whether disks are opened past the page cache.
     pub direct: Direct,
+    /// What becomes of the blocks of the OSDs' files when their contents are discarded.
+    pub discards: Discards,
     /// How disks and sockets are reached.
     pub backend: BackendChoice,
     /// Whether SIGTERM and SIGINT stop the node.
@@ -160,7 +170,13 @@ impl Engine {
     /// # Errors
     /// [`BootError`] with one sentence.
     pub fn start(config: EngineConfig) -> Result<Engine, BootError> {
-        let options = LoopOptions { backend: config.backend, ..LoopOptions::default() };
+        let doors = Doors::new(&config.doors, raise_descriptors());
+        let options = LoopOptions {
+            backend: config.backend,
+            connections_max: doors.most(),
+            socket_mode: config.socket_mode,
+            ..LoopOptions::default()
+        };
         let mut world: Loop<Mail> = Loop::new(options)?;
         if config.stop_on_signals {
             world.watch_signals()?;
@@ -179,6 +195,8 @@ impl Engine {
             conns: BTreeMap::new(),
             clients: ClientOps::default(),
             direct: DirectDesk::default(),
+            doors,
+            held: Held::default(),
             nbd: NbdConnections::default(),
             admin: AdminConnections::default(),
             health: Meter::default(),
@@ -270,14 +288,14 @@ pub(super) fn pgs_that_suit(osds: u32, copies: u32) -> u32 {
 /// Opens a disk, and writes an empty store onto a file that has just been made.
 pub(super) fn open_or_make(
     spec: &DiskSpec,
-    direct: Direct,
-    protection: Protection,
+    config: &EngineConfig,
 ) -> Result<OpenedDisk, BootError> {
+    let EngineConfig { direct, discards, protection, .. } = *config;
     let open = match spec.size {
         Some(size) => DiskOpen::or_create(&spec.path, size),
         None => DiskOpen::existing(&spec.path),
     };
-    let opened = DiskOpen { direct, ..open }.open()?;
+    let opened = DiskOpen { direct, discards, ..open }.open()?;
     if opened.was_created() {
         write_store(&spec.path, opened.size(), protection)?;
     }

@@ -40,6 +40,8 @@ pub(super) struct Disk {
     pub drive: u64,
     /// What it has served while it was busy.
     pub served: Served,
+    /// Whether the log has told that there is no room for its writes.
+    pub waits_for_room: bool,
     /// It was taken out because it was down for long, and is used again as soon as it is up.
     pub taken_out: bool,
 }
@@ -83,11 +85,13 @@ impl Engine {
         let of = &mut self.disks.of[osd];
         of.in_flight -= 1;
         of.served.note_busy(self.now, of.in_flight > 0);
-        if let Some(number) = error {
+        if outcome == Outcome::NoSpace {
+            self.found_no_room(osd);
+        } else if let Some(number) = error {
             let error = std::io::Error::from_raw_os_error(number);
             tracing::warn!(%osd, path = %of.path.display(), %error, "a request failed");
         }
-        debug_assert_eq!(of.disk, Some(disk));
+        debug_assert_eq!(self.disks.of[osd].disk, Some(disk));
         self.due.push_back((osd, Event::IoDone(life, IoDone { id, outcome, data })));
         self.reopen_if_idle(osd);
     }

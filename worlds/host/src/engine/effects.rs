@@ -37,7 +37,6 @@ impl Engine {
         match due {
             Due::Osd(osd, timer) => self.due.push_back((osd, Event::Timer(timer))),
             Due::Second => self.second_passed(),
-            Due::Negotiation(conn) => self.negotiation_over(conn),
             // The upkeep that follows every event looks how far the stop is.
             Due::Stop => {}
         }

@@ -136,6 +136,9 @@ impl Engine {
         self.heal_damaged();
         self.take_out_the_absent();
         self.tell_terms();
+        self.tell_room();
+        self.end_idle();
+        self.tell_more();
         self.timers.set(self.now + Span::from_millis(1000), Due::Second);
     }
 }

@@ -7,10 +7,12 @@ mod absence;
 mod admin;
 mod bench;
 mod boot;
+mod budget;
 mod capacity;
 mod client;
 mod direct_client;
 mod disks;
+mod doors;
 mod effects;
 mod exports;
 mod heal;
@@ -18,6 +20,7 @@ mod health;
 mod images;
 mod nbd;
 mod opening;
+mod room;
 mod served;
 mod settings;
 mod stop;
@@ -25,11 +28,13 @@ mod terms;
 mod timers;
 
 pub use boot::{BootError, DiskSpec, EngineConfig, ImageSpec, write_empty_store};
+pub use budget::{MemoryPlan, TooLittleMemory};
 pub use direct_client::{
     DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectModes, DirectOp, NodeGone,
 };
+pub use doors::DoorLimits;
 
-use crate::{Close, ConnId, Happening, ListenerId, Loop};
+use crate::{Close, ConnId, Happening, ListenerId, Loop, Peer};
 use client::ClientOps;
 use disks::Disks;
 use loadline_base::Time;
@@ -54,7 +59,7 @@ pub enum Mail {
 }
 
 /// What a listener's connections speak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Speaks {
     Nbd,
     Admin,
@@ -75,6 +80,9 @@ pub struct Engine {
     conns: BTreeMap<ConnId, Speaks>,
     clients: ClientOps,
     direct: direct_client::DirectDesk,
+    doors: doors::Doors,
+    /// What NBD connections hold of the memory.
+    held: budget::Held,
     nbd: NbdConnections,
     admin: admin::AdminConnections,
     health: health::Meter,
@@ -112,7 +120,7 @@ impl Engine {
             Happening::DiskDone { disk, token, outcome, data, error } => {
                 self.disk_done(disk, token, outcome, data, error);
             }
-            Happening::Accepted { listener, conn } => self.accepted(listener, conn),
+            Happening::Accepted { listener, conn, peer } => self.accepted(listener, conn, peer),
             Happening::Received { conn, bytes } => match self.conns.get(&conn) {
                 Some(Speaks::Nbd) => self.nbd_received(conn, &bytes),
                 Some(Speaks::Admin) => self.admin_received(conn, &bytes),
@@ -136,9 +144,12 @@ impl Engine {
         }
     }
 
-    fn accepted(&mut self, listener: ListenerId, conn: ConnId) {
+    fn accepted(&mut self, listener: ListenerId, conn: ConnId, peer: Peer) {
         // The last ones may come while the listener is taken away.
         let Some(&speaks) = self.listeners.get(&listener) else { return self.world.close(conn) };
+        if !self.let_in(conn, speaks, peer) {
+            return;
+        }
         self.conns.insert(conn, speaks);
         match speaks {
             Speaks::Nbd => self.nbd_accepted(conn),
@@ -150,6 +161,7 @@ impl Engine {
         if let Close::Broken(number) = reason {
             tracing::debug!(?conn, error = %std::io::Error::from_raw_os_error(number), "connection broke");
         }
+        self.has_left(conn);
         match self.conns.remove(&conn) {
             Some(Speaks::Nbd) => self.nbd_closed(conn),
             Some(Speaks::Admin) => self.admin_closed(conn),

@@ -1,10 +1,14 @@
 //! NBD connections: bytes to commands, commands to ops on objects, ends of ops to bytes.
 
+mod sharing;
+
 use super::Engine;
+use super::budget::Charge;
 use super::client::{Ended, NewOp, Waiter};
+use super::doors::Complaint;
 use super::exports::NodeExports;
 use crate::ConnId;
-use loadline_base::{SlotId, Span};
+use loadline_base::{SlotId, Time};
 use loadline_cluster::images::{Piece, SnapshotId, View, split};
 use loadline_osd::{ClientId, Data, OpKind, SnapshotNo};
 use loadline_wire::nbd::{
@@ -13,12 +17,12 @@ use loadline_wire::nbd::{
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A client that has not chosen an export by then is sent away.
-const NEGOTIATION: Span = Span::from_millis(30_000);
 /// Objects with data that one question for block status looks into; the client asks again for what is behind them.
 const STATUS_OBJECTS_MAX: usize = 64;
-/// Bytes asked of a connection at a time, unless a longer payload is on its way.
+/// Bytes asked of a busy connection at a time: what the system's buffer of a Unix socket holds.
 const RECEIVE: usize = 256 << 10;
+/// Bytes asked of one that has nothing under way: a buffer that may wait for long is a short one.
+const RECEIVE_IDLE: usize = 16 << 10;
 
 /// A command of a connection, as its ops remember it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,15 +41,24 @@ enum Brings {
     Status(u32),
 }
 
-/// One connection.
+/// One connection. It is charged for its own state, what its receive buffer has beyond a short one, and what its session holds.
 struct Connection {
     session: Session,
     out: Outbox,
     client: ClientId,
     /// What came while the session could take no more.
     unread: Vec<u8>,
-    /// Whether the loop has been asked for more.
-    asked: bool,
+    /// How many bytes the loop has been asked for; none if it has not.
+    asked: usize,
+    /// Whether as many bytes came the last time as were asked for.
+    is_busy: bool,
+    came: Time,
+    /// When it came, or bytes last came or left.
+    moved: Time,
+    /// What of the connections' memory it is charged for.
+    charged: Charge,
+    /// Whether it stands in the line of those that wait for memory.
+    is_waiting: bool,
     /// Whether the client will send nothing more. It may still read.
     ended: bool,
     closing: bool,
@@ -57,7 +70,21 @@ pub(super) struct NbdConnections {
     connections: BTreeMap<ConnId, Connection>,
     /// Those with something to send or to ask for.
     touched: Vec<ConnId>,
+    /// Those with a request that waits for memory, and since when.
+    waiting: Vec<(ConnId, Time)>,
+    /// Whether memory was given back since it was looked for some for them, and when that was.
+    was_freed: bool,
+    looked: Time,
+    /// The one that has the express part.
+    express: Option<ConnId>,
     next_client: u32,
+}
+
+impl NbdConnections {
+    /// How many wait for memory.
+    pub(super) fn waiting_for_memory(&self) -> u32 {
+        self.waiting.len() as u32
+    }
 }
 
 /// How a view is read.
@@ -77,23 +104,36 @@ impl Engine {
         let session = Session::new(Limits::default(), &mut out);
         let client = ClientId::new(self.nbd.next_client % CLIENTS);
         self.nbd.next_client += 1;
-        let (unread, asked, ended, closing) = (Vec::new(), false, false, false);
-        let connection = Connection { session, out, client, unread, asked, ended, closing };
+        let connection = Connection {
+            session,
+            out,
+            client,
+            unread: Vec::new(),
+            asked: 0,
+            is_busy: false,
+            came: self.now,
+            moved: self.now,
+            charged: Charge::default(),
+            is_waiting: false,
+            ended: false,
+            closing: false,
+        };
         self.nbd.connections.insert(conn, connection);
         self.nbd.touched.push(conn);
-        let deadline = self.now + NEGOTIATION;
-        self.timers.set(deadline, super::timers::Due::Negotiation(conn));
+        self.nbd_charge(conn);
         tracing::debug!(?conn, "an NBD client has come");
     }
 
     pub(super) fn nbd_received(&mut self, conn: ConnId, bytes: &[u8]) {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
-        connection.asked = false;
+        connection.is_busy = bytes.len() >= connection.asked;
+        (connection.asked, connection.moved) = (0, self.now);
         if self.is_stopping() {
             // Whoever still talks is heard out, so that its connection can end without losing answers.
             self.nbd.touched.push(conn);
             return self.heard_while_stopping();
         }
+        self.nbd_give_room(conn);
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         if !connection.unread.is_empty() {
             connection.unread.extend_from_slice(bytes);
@@ -108,7 +148,7 @@ impl Engine {
     /// The client will send nothing more. Its connection ends when everything it asked for is answered.
     pub(super) fn nbd_ended(&mut self, conn: ConnId) {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
-        (connection.asked, connection.ended) = (false, true);
+        (connection.asked, connection.ended) = (0, true);
         self.nbd.touched.push(conn);
     }
 
@@ -130,6 +170,7 @@ impl Engine {
         for command in commands {
             self.nbd_command(conn, client, command);
         }
+        self.nbd_charge(conn);
     }
 
     fn nbd_command(&mut self, conn: ConnId, client: ClientId, command: Command) {
@@ -235,13 +276,18 @@ impl Engine {
     }
 
     pub(super) fn nbd_sent(&mut self, conn: ConnId, bytes: usize) {
+        let now = self.now;
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         connection.session.sent(bytes as u64);
+        connection.moved = now;
         self.nbd.touched.push(conn);
     }
 
     /// Sends what the sessions have queued and asks for what they can take, once per round.
     pub(super) fn nbd_flush(&mut self) {
+        if !self.is_stopping() {
+            self.nbd_give_memory();
+        }
         while let Some(conn) = self.nbd.touched.pop() {
             let waiting = self
                 .nbd
@@ -249,14 +295,19 @@ impl Engine {
                 .get(&conn)
                 .is_some_and(|c| !c.unread.is_empty() && c.session.want() > 0);
             if waiting {
+                self.nbd_give_room(conn);
                 self.nbd_read_on(conn);
             }
             self.nbd_flush_one(conn);
+            self.nbd_charge(conn);
         }
     }
 
     fn nbd_flush_one(&mut self, conn: ConnId) {
         let stopping = self.is_stopping();
+        let charged =
+            self.nbd.connections.get(&conn).map_or(0, |connection| connection.charged.data);
+        let has_room = self.room_for(charged) >= RECEIVE as u64;
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         for buffer in connection.out.send.drain(..) {
             self.world.send(conn, buffer);
@@ -266,7 +317,8 @@ impl Engine {
         {
             connection.closing = true;
             if let loadline_wire::nbd::Close::Violated(violation) = close {
-                tracing::warn!(?conn, %violation, "an NBD client broke the protocol");
+                let says = format!("an NBD client broke the protocol: {violation}");
+                self.complain(Complaint::Violation, || says);
             }
             return self.world.close_when_sent(conn);
         }
@@ -274,25 +326,25 @@ impl Engine {
             connection.closing = true;
             return self.world.close_when_sent(conn);
         }
-        let want = if stopping { RECEIVE } else { connection.session.want() };
+        let want = if stopping { RECEIVE_IDLE } else { connection.session.want() };
         if want > 0 && connection.may_be_asked() {
-            connection.asked = true;
-            self.world.want(conn, want.max(RECEIVE));
+            let is_busy = connection.is_busy || connection.session.in_flight() > 0;
+            let is_long = (is_busy || want > RECEIVE_IDLE) && has_room;
+            connection.asked = if is_long { RECEIVE } else { RECEIVE_IDLE };
+            self.world.want(conn, connection.asked);
         }
     }
 
     pub(super) fn nbd_closed(&mut self, conn: ConnId) {
-        self.nbd.connections.remove(&conn);
-        tracing::debug!(?conn, "an NBD client has gone");
-    }
-
-    /// A client took too long to choose an export.
-    pub(super) fn negotiation_over(&mut self, conn: ConnId) {
-        let slow = |connection: &Connection| connection.session.is_negotiating();
-        if self.nbd.connections.get(&conn).is_some_and(slow) {
-            tracing::warn!(?conn, "an NBD client chose no export within 30 s");
-            self.world.close(conn);
+        if let Some(connection) = self.nbd.connections.remove(&conn) {
+            self.held.change(connection.charged, Charge::default());
+            self.nbd.was_freed = true;
+            self.nbd.waiting.retain(|(waiting, _)| *waiting != conn);
         }
+        if self.nbd.express == Some(conn) {
+            self.nbd.express = None;
+        }
+        tracing::debug!(?conn, "an NBD client has gone");
     }
 
     /// No client may ask anything new: what is under way is answered, then connections end.
@@ -307,13 +359,14 @@ impl Engine {
 impl Connection {
     /// Whether the client has said all and has all its answers.
     fn is_over(&self) -> bool {
-        let is_answered = self.unread.is_empty() && self.session.in_flight() == 0;
+        let is_waiting = self.session.waits_for().is_some();
+        let is_answered = self.unread.is_empty() && self.session.in_flight() == 0 && !is_waiting;
         self.ended && is_answered && !self.closing
     }
 
     /// Whether the loop may be asked for more of it.
     fn may_be_asked(&self) -> bool {
-        !self.asked && !self.ended && !self.closing && self.unread.is_empty()
+        self.asked == 0 && !self.ended && !self.closing && self.unread.is_empty()
     }
 }
 

@@ -74,7 +74,8 @@ impl Engine {
 
     fn open_existing(&self, spec: &DiskSpec) -> Result<OpenedDisk, DiskOpenError> {
         let DiskSpec { path, size } = spec.clone();
-        DiskOpen { size, direct: self.config.direct, ..DiskOpen::existing(path) }.open()
+        let (direct, discards) = (self.config.direct, self.config.discards);
+        DiskOpen { size, direct, discards, ..DiskOpen::existing(path) }.open()
     }
 
     /// A disk that holds nothing: part of a new node, if somebody said so; in a node that has data a disk that was lost.
@@ -100,7 +101,7 @@ impl Engine {
         for (number, spec) in self.config.disks.clone().iter().enumerate() {
             let osd = OsdId::from(number);
             if self.disks.of[osd].disk.is_none() && spec.size.is_some() {
-                let made = open_or_make(spec, self.config.direct, self.config.protection)?;
+                let made = open_or_make(spec, &self.config)?;
                 self.use_disk(osd, Ok(made));
             }
         }

@@ -1,6 +1,5 @@
 //! What is to happen at a known time.
 
-use crate::ConnId;
 use loadline_base::Time;
 use loadline_osd::{OsdId, Timer};
 use std::cmp::Reverse;
@@ -13,8 +12,6 @@ pub(super) enum Due {
     Osd(OsdId, Timer),
     /// A second of the meters is over.
     Second,
-    /// A client has had its time to choose an export.
-    Negotiation(ConnId),
     /// A step of the stop has had its time.
     Stop,
 }

@@ -7,7 +7,6 @@ use super::{Close, ConnId, Happening, Purpose};
 use crate::backend::{Backend, Call, SEND_BUFFERS_MAX};
 use loadline_base::Slots;
 use rustix::io::Errno;
-use rustix::net::sockopt::socket_peercred;
 use rustix::net::{Shutdown, shutdown};
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -56,15 +55,6 @@ impl Connections {
             closing: None,
         });
         ConnId { slot, serial }
-    }
-
-    /// Who is at the other end of a Unix socket.
-    pub(super) fn peer(&self, id: ConnId) -> String {
-        let conn = self.conns.get(id.slot).filter(|conn| conn.serial == id.serial);
-        match conn.map(|conn| socket_peercred(&conn.socket)) {
-            Some(Ok(peer)) => format!("uid {}, pid {}", peer.uid, peer.pid),
-            _ => "somebody".to_owned(),
-        }
     }
 
     pub(super) fn queued(&self, id: ConnId) -> usize {

@@ -101,7 +101,11 @@ impl Disks {
         assert_eq!(data.len() as u64, writes, "a write brings its bytes, and nothing else does");
         disk.unanswered += 1;
         let transfer = Transfer { token, request, data, moved: 0 };
-        if disk.can_carry_out(&request) {
+        let is_kept = request.kind == Kind::Discard && !disk.opened.takes_discards();
+        if is_kept && disk.can_carry_out(&request) {
+            // A discard is a hint, and the file keeps its blocks.
+            out.push(disk.answer(id, transfer, Ok(())));
+        } else if disk.can_carry_out(&request) {
             disk.line.push_back(transfer);
             disk.advance(id, backend);
         } else {
@@ -261,10 +265,11 @@ fn slot(id: DiskId) -> SlotId {
     SlotId::new(id.get())
 }
 
-/// A discard is a hint: a disk that knows none has carried it out.
+/// A discard is a hint: a disk that knows none has carried it out, and so has a file system that has no room to note a hole.
 fn no_discard(errno: Errno) -> Result<(), Errno> {
-    let unknown = [Errno::OPNOTSUPP, Errno::NOSYS, Errno::NOTTY, Errno::NODEV];
-    if unknown.contains(&errno) { Ok(()) } else { Err(errno) }
+    let none =
+        [Errno::OPNOTSUPP, Errno::NOSYS, Errno::NOTTY, Errno::NODEV, Errno::NOSPC, Errno::DQUOT];
+    if none.contains(&errno) { Ok(()) } else { Err(errno) }
 }
 
 /// What an answer of the kernel means. With ETIME it tells, from 6.5 on, that the drive ended a command for its duration

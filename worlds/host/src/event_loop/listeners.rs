@@ -1,23 +1,32 @@
 //! Listening sockets: one accept in flight on each, as long as there is room for another connection.
 
-use super::{Connections, Happening, ListenAt, ListenError, ListenerId, Purpose};
+use super::{
+    Connections, Happening, ListenAt, ListenError, ListenerId, LoopOptions, Peer, Purpose,
+};
 use crate::backend::{Backend, Call};
 use loadline_base::{Span, Time};
+use rustix::fs::{Mode, chmod, fchmod};
 use rustix::io::Errno;
-use rustix::net::sockopt::set_tcp_nodelay;
-use rustix::net::{AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType};
-use rustix::net::{connect, shutdown, socket_with};
+use rustix::net::sockopt::{
+    set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl, set_tcp_nodelay,
+    socket_peercred,
+};
+use rustix::net::{AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, UCred};
+use rustix::net::{bind as bind_socket, connect, getpeername, listen, shutdown, socket_with};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use std::{fs, io};
 
 /// How long to accept nobody after the system had no descriptor or memory left for a peer.
 const PAUSE: Span = Span::from_millis(100);
+
+/// Peers that may wait to be accepted; the system has a bound of its own.
+const BACKLOG: i32 = 4096;
 
 /// The listening sockets.
 #[derive(Debug)]
@@ -26,6 +35,7 @@ pub(super) struct Listeners {
     /// How many there ever were; no id is used twice.
     made: u32,
     connections_max: usize,
+    socket_mode: u32,
     paused_until: Option<Time>,
 }
 
@@ -57,12 +67,14 @@ impl Listener {
 }
 
 impl Listeners {
-    pub(super) fn new(connections_max: usize) -> Listeners {
-        Listeners { listeners: BTreeMap::new(), made: 0, connections_max, paused_until: None }
+    pub(super) fn new(options: &LoopOptions) -> Listeners {
+        let LoopOptions { connections_max, socket_mode, .. } = *options;
+        let listeners = BTreeMap::new();
+        Listeners { listeners, made: 0, connections_max, socket_mode, paused_until: None }
     }
 
     pub(super) fn add(&mut self, at: &ListenAt) -> Result<ListenerId, ListenError> {
-        let (socket, address) = bind(at)?;
+        let (socket, address) = bind(at, self.socket_mode)?;
         let id = ListenerId::new(self.made);
         self.made += 1;
         let listener = Listener {
@@ -130,10 +142,10 @@ impl Listeners {
         match result {
             Ok(socket) => {
                 if listener.address.is_some() {
-                    // Replies are whole messages; waiting for more to send only delays them.
-                    let _ = set_tcp_nodelay(&socket, true);
+                    prepare_tcp(&socket);
                 }
-                out.push(Happening::Accepted { listener: id, conn: connections.add(socket) });
+                let peer = peer_of(&socket, listener.address.is_some());
+                out.push(Happening::Accepted { listener: id, conn: connections.add(socket), peer });
             }
             // The peer was gone before it was accepted.
             Err(Errno::CONNABORTED | Errno::INTR | Errno::AGAIN) => {}
@@ -142,7 +154,44 @@ impl Listeners {
     }
 }
 
-fn bind(at: &ListenAt) -> Result<(OwnedFd, Option<SocketAddr>), ListenError> {
+/// Replies are whole messages: waiting for more to send only delays them. A peer whose machine is gone is noticed within two
+/// minutes. A system that knows none of this serves all the same.
+fn prepare_tcp(socket: &OwnedFd) {
+    const SILENT: Duration = Duration::from_secs(60);
+    const BETWEEN: Duration = Duration::from_secs(10);
+    let _ = set_tcp_nodelay(socket, true);
+    let _ = set_socket_keepalive(socket, true);
+    let _ = set_tcp_keepidle(socket, SILENT);
+    let _ = set_tcp_keepintvl(socket, BETWEEN);
+    let _ = set_tcp_keepcnt(socket, 6);
+}
+
+/// Who has connected, as far as the system tells: a peer may be gone already.
+fn peer_of(socket: &OwnedFd, is_tcp: bool) -> Peer {
+    if is_tcp {
+        let address = getpeername(socket).ok().flatten();
+        let address = address.and_then(|address| SocketAddr::try_from(address).ok());
+        return address.map_or(Peer::Unknown, |address| Peer::Address(address.ip()));
+    }
+    let of =
+        |peer: UCred| Peer::Process { user: peer.uid.as_raw(), process: peer.pid.as_raw_pid() };
+    socket_peercred(socket).map_or(Peer::Unknown, of)
+}
+
+/// Listens at a path of which nobody has more rights than `mode` at any moment: bound with the rights of the socket itself, which
+/// are narrowed first, and open to connections only when its path has the mode.
+fn bind_unix(path: &Path, mode: u32) -> io::Result<OwnedFd> {
+    let (socket_flags, mode) = (SocketFlags::CLOEXEC, Mode::from_raw_mode(mode));
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, socket_flags, None)?;
+    fchmod(&socket, mode)?;
+    bind_socket(&socket, &SocketAddrUnix::new(path)?)?;
+    // What the umask has taken away.
+    chmod(path, mode)?;
+    listen(&socket, BACKLOG)?;
+    Ok(socket)
+}
+
+fn bind(at: &ListenAt, socket_mode: u32) -> Result<(OwnedFd, Option<SocketAddr>), ListenError> {
     let refused = |error: io::Error| match error.kind() {
         io::ErrorKind::AddrInUse => ListenError::InUse(at.clone()),
         _ => ListenError::System { at: at.clone(), error },
@@ -158,7 +207,7 @@ fn bind(at: &ListenAt) -> Result<(OwnedFd, Option<SocketAddr>), ListenError> {
                 }
                 fs::remove_file(path).map_err(refused)?;
             }
-            Ok((UnixListener::bind(path).map_err(refused)?.into(), None))
+            Ok((bind_unix(path, socket_mode).map_err(refused)?, None))
         }
         ListenAt::Tcp(address) => {
             let listener = TcpListener::bind(address).map_err(refused)?;

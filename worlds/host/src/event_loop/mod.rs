@@ -19,6 +19,8 @@ pub(crate) use mailbox::{new_bell, ring_bell, silence};
 pub use options::{BackendChoice, ListenAt, ListenError, LoopError, LoopOptions, Mode};
 pub use run::Loop;
 use signals::Signals;
+use std::fmt;
+use std::net::IpAddr;
 
 define_id! {
     /// A disk of one loop. The id is used again after the disk was removed.
@@ -36,6 +38,14 @@ define_id! {
 pub struct ConnId {
     slot: loadline_base::SlotId,
     serial: u64,
+}
+
+#[cfg(test)]
+impl ConnId {
+    /// The connection of a test that has no loop.
+    pub(crate) fn numbered(number: u32) -> ConnId {
+        ConnId { slot: loadline_base::SlotId::new(number), serial: u64::from(number) }
+    }
 }
 
 /// Something that happened. `M` is the owner's mail.
@@ -60,6 +70,8 @@ pub enum Happening<M> {
         listener: ListenerId,
         /// The new connection.
         conn: ConnId,
+        /// Who it is.
+        peer: Peer,
     },
     /// Bytes have come, the answer to one [`Loop::want`].
     Received {
@@ -94,6 +106,32 @@ pub enum Happening<M> {
     Signal(Signal),
     /// Somebody used the [`Mailbox`].
     Mail(M),
+}
+
+/// Who has connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Peer {
+    /// A process of this machine, by a Unix socket.
+    Process {
+        /// Its user.
+        user: u32,
+        /// Its number; 0 where it is none of ours to see.
+        process: i32,
+    },
+    /// A machine, by TCP.
+    Address(IpAddr),
+    /// The system does not tell.
+    Unknown,
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Peer::Process { user, process } => write!(f, "uid {user}, pid {process}"),
+            Peer::Address(address) => write!(f, "{address}"),
+            Peer::Unknown => f.write_str("somebody"),
+        }
+    }
 }
 
 /// Why a connection is gone.

@@ -32,6 +32,8 @@ pub struct LoopOptions {
     pub disk_threads: usize,
     /// So many connections at most; further peers wait until one closes.
     pub connections_max: usize,
+    /// Rights to the Unix sockets that it listens at, whatever the process's umask.
+    pub socket_mode: u32,
 }
 
 impl Default for LoopOptions {
@@ -44,6 +46,7 @@ impl Default for LoopOptions {
             disk_memory: Bytes::from_mib(16),
             disk_threads: 16,
             connections_max: 4096,
+            socket_mode: 0o600,
         }
     }
 }

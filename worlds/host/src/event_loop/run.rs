@@ -45,7 +45,7 @@ impl<M> Loop<M> {
             disk_memory: options.disk_memory,
             disks: Disks::default(),
             connections: Connections::default(),
-            listeners: Listeners::new(options.connections_max),
+            listeners: Listeners::new(&options),
             signals: Signals::default(),
             inbox,
             happened: Vec::new(),
@@ -138,11 +138,6 @@ impl<M> Loop<M> {
     /// that is the owner's matter.
     pub fn send(&mut self, conn: ConnId, bytes: Vec<u8>) {
         self.connections.send(conn, bytes, &mut self.backend);
-    }
-
-    /// Who is at the other end of a Unix socket, as the system knows it (`SO_PEERCRED`).
-    pub fn peer(&self, conn: ConnId) -> String {
-        self.connections.peer(conn)
     }
 
     /// How many bytes wait to be sent.

@@ -17,7 +17,8 @@ pub use dump::{
 };
 pub use refusal::{Refusal, RefusalKind};
 pub use status::{
-    ClientRates, Health, HealthLevel, ObjectCounts, OsdCounts, PgCount, RecoveryRates, Status,
+    ClientRates, ConnectionCounts, Health, HealthLevel, MemoryUse, ObjectCounts, OsdCounts,
+    PgCount, RecoveryRates, Status,
 };
 pub use tables::{
     Added, Altered, ConfigChanged, ConfigRow, ConfigRows, Done, Explained, ExplainedLevel, Image,

@@ -26,6 +26,10 @@ pub struct Status {
     pub recovery: RecoveryRates,
     /// What clients do.
     pub client: ClientRates,
+    /// Who holds what of the memory.
+    pub memory: MemoryUse,
+    /// Who is connected.
+    pub connections: ConnectionCounts,
 }
 
 /// Whether anything needs attention, and what.
@@ -116,4 +120,40 @@ pub struct ClientRates {
     pub read_bytes_per_s: f64,
     /// Data written.
     pub written_bytes_per_s: f64,
+}
+
+/// Who holds what of the node's memory. The parts of the stores and of the node itself are set aside, whether they are used or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryUse {
+    /// All that the node may take.
+    pub budget_bytes: u64,
+    /// What the process has in memory now.
+    pub resident_bytes: u64,
+    /// Of the budget, the page caches'.
+    pub caches_bytes: u64,
+    /// Old versions of pages, which checkpoints keep.
+    pub old_versions_bytes: u64,
+    /// What the OSDs take for requests, windows and recovery.
+    pub osd_work_bytes: u64,
+    /// The program, the map, admin connections.
+    pub node_bytes: u64,
+    /// What is left for NBD connections.
+    pub connections_bytes: u64,
+    /// What they hold of it now.
+    pub connections_held_bytes: u64,
+    /// The most that they have held.
+    pub connections_peak_bytes: u64,
+    /// How many of them wait for some.
+    pub connections_waiting: u32,
+}
+
+/// Who is connected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConnectionCounts {
+    /// NBD connections.
+    pub nbd: u32,
+    /// Admin connections, that which asks among them.
+    pub admin: u32,
+    /// Connections that were refused since the start.
+    pub refused: u64,
 }

@@ -1,8 +1,8 @@
 //! Answers as JSON: what programs rely on.
 
 use crate::admin::api::{
-    Answer, ClientRates, Health, HealthLevel, ObjectCounts, Osd, OsdCounts, PgCount, RecoveryRates,
-    Refusal, Status,
+    Answer, ClientRates, ConnectionCounts, Health, HealthLevel, MemoryUse, ObjectCounts, Osd,
+    OsdCounts, PgCount, RecoveryRates, Refusal, Status,
 };
 
 fn status() -> Status {
@@ -45,6 +45,19 @@ fn status() -> Status {
             read_bytes_per_s: 51_200.0,
             written_bytes_per_s: 4_096_000.0,
         },
+        memory: MemoryUse {
+            budget_bytes: 6 << 30,
+            resident_bytes: 1 << 30,
+            caches_bytes: 512 << 20,
+            old_versions_bytes: 512 << 20,
+            osd_work_bytes: 96 << 20,
+            node_bytes: 96 << 20,
+            connections_bytes: (6 << 30) - (1216 << 20),
+            connections_held_bytes: 64 << 10,
+            connections_peak_bytes: 1 << 20,
+            connections_waiting: 0,
+        },
+        connections: ConnectionCounts { nbd: 2, admin: 1, refused: 0 },
     }
 }
 

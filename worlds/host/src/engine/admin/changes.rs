@@ -26,8 +26,8 @@ impl Engine {
             Command::Meant(meant) => (**meant).clone(),
             plain => plain.clone(),
         };
-        let peer = self.admin.connections.get(&ticket.conn).map(|conn| conn.peer.clone());
-        let (who, before) = (peer.unwrap_or_default(), self.state_before_and_after(&of));
+        let who = self.doors.peer(ticket.conn).to_string();
+        let before = self.state_before_and_after(&of);
         self.admin.changing.push((ticket, Changing { who, what, of, before }));
     }
 

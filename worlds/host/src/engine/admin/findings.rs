@@ -27,6 +27,7 @@ impl Findings {
         findings.healing(engine);
         findings.room(engine, osds);
         findings.damage(engine, osds);
+        findings.memory(engine);
         findings.slow_ops(engine);
         findings.terms(engine);
         findings.settings(engine);
@@ -113,7 +114,20 @@ impl Findings {
     fn room(&mut self, engine: &Engine, osds: &[Osd]) {
         let full = engine.cluster.full_osds();
         for osd in full.iter() {
-            self.error(format!("{osd} is full: writes to its PGs wait for room"));
+            match engine.cluster.waits_for_room(osd) {
+                0 => self.error(format!("{osd} is full: writes to its PGs wait for room")),
+                writes => {
+                    let (what, place) =
+                        (are(writes as u64, "write", "waits", "wait"), engine.place_of(osd));
+                    self.error(format!(
+                        "{osd} is full: {place} has no room, {what} for it and go on by themselves"
+                    ));
+                }
+            }
+        }
+        for (osd, lacks) in engine.lacking_blocks() {
+            let place = engine.place_of(osd);
+            self.warn(format!("{osd}'s file lacks {lacks} of its blocks, and {place} has no room for them: writes may have to wait for room"));
         }
         for osd in engine.cluster.backfill_full_osds().iter().filter(|osd| !full.contains(*osd)) {
             self.warn(format!("{osd} takes no backfills: less than 10 % of it is free"));
@@ -123,6 +137,14 @@ impl Findings {
                 let used = osd.used_bytes * 100 / osd.size_bytes;
                 self.warn(format!("{} is nearly full: {used} % used", OsdId::new(osd.osd)));
             }
+        }
+    }
+
+    fn memory(&mut self, engine: &Engine) {
+        let waiting = engine.nbd_waiting_for_memory();
+        if waiting > 0 {
+            let what = are(waiting, "NBD connection", "waits", "wait");
+            self.warn(format!("{what} for memory: requests of all connections take what `--memory` leaves for them"));
         }
     }
 

@@ -8,7 +8,7 @@ use super::{Outcome, Ticket, osds::size_of};
 use crate::admin::api::{Added, Answer, OsdAsked, Refusal};
 use crate::engine::boot::write_store;
 use crate::engine::{Engine, Mail};
-use crate::{Direct, DiskOpen, DiskOpenError, DiskProblem, Holding, OpenedDisk};
+use crate::{DiskOpen, DiskOpenError, DiskProblem, Holding, OpenedDisk};
 use loadline_base::Bytes;
 use loadline_cluster::OsdState;
 use loadline_osd::{OsdId, OsdSet};
@@ -59,6 +59,8 @@ impl Engine {
         let OsdAsked { path, size_bytes } = asked;
         let size = size_of(size_bytes)?;
         self.take_changes()?;
+        self.has_memory_for_osd()
+            .map_err(|refused| Refusal::conflict(format!("memory: {refused}")))?;
         if self.cluster.map().osds().len() >= OsdSet::OSDS_MAX as usize {
             let most = OsdSet::OSDS_MAX;
             return Err(Refusal::conflict(format!("a node has at most {most} OSDs")));
@@ -128,10 +130,12 @@ impl Engine {
             return Outcome::Busy(format!("{named} is getting a disk already"));
         }
         self.admin.joining.push(Joining { osd: named, ticket, opening: None, measured: false });
-        let (direct, protection) = (self.config.direct, self.config.protection);
+        let protection = self.config.protection;
+        let (direct, discards) = (self.config.direct, self.config.discards);
+        let how = DiskOpen { direct, discards, ..DiskOpen::existing(&path) };
         let mailbox = self.world.mailbox();
         std::thread::spawn(move || {
-            let disk = open(&path, wanted, direct, protection);
+            let disk = open(how, wanted, protection);
             // A node that has ended meanwhile needs no disk.
             let _ = mailbox.post(Mail::Disk(Box::new(DiskReady { ticket, osd, wanted, disk })));
         });
@@ -260,17 +264,13 @@ impl Engine {
 }
 
 /// Opens a disk and makes sure that it holds a store.
-fn open(
-    path: &Path,
-    wanted: Wanted,
-    direct: Direct,
-    protection: Protection,
-) -> Result<OpenedDisk, Refusal> {
-    let size = match wanted {
+fn open(how: DiskOpen, wanted: Wanted, protection: Protection) -> Result<OpenedDisk, Refusal> {
+    let create = match wanted {
         Wanted::Own => None,
         Wanted::New { size } => size,
     };
-    let disk = DiskOpen { create: size, direct, ..DiskOpen::existing(path) }.open()?;
+    let how = DiskOpen { create, ..how };
+    let (disk, path) = (how.open()?, how.path.as_path());
     if matches!(wanted, Wanted::New { .. }) {
         let is_empty = disk.was_created() || is_empty(path)?;
         if is_empty && let Err(error) = write_store(path, disk.size(), protection) {

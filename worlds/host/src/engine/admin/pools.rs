@@ -4,12 +4,11 @@ use super::Outcome;
 use super::execute::{DONE, Executed};
 use crate::admin::api::{Answer, Pool, PoolAsked, Pools, Refusal};
 use crate::engine::Engine;
+use loadline_cluster::images::{ImageError, may_be_named};
 use loadline_cluster::{PoolId, PoolInUse, PoolSpec};
 
 /// More placement groups than this per OSD cost more upkeep than they spread.
 const PGS_PER_OSD_MAX: u32 = 256;
-/// Most characters of a name.
-const NAME_CHARS_MAX: usize = 64;
 
 impl Engine {
     pub(super) fn pool_list(&self) -> Answer {
@@ -47,12 +46,8 @@ impl Engine {
     }
 
     fn check_pool_name(&self, name: &str) -> Result<(), Refusal> {
-        let allowed = |c: char| c != '@' && c != '/' && !c.is_control();
-        let fits = (1..=NAME_CHARS_MAX).contains(&name.chars().count());
-        if !fits || !name.chars().all(allowed) {
-            let error = format!("`{}` is not a name", name.escape_debug());
-            return Err(Refusal::bad(error)
-                .wants("1 to 64 characters without `@`, `/` and control characters"));
+        if !may_be_named(name) {
+            return Err(Refusal::bad(ImageError::BadName(name.to_owned()).to_string()));
         }
         match self.pool_of(name) {
             Ok(_) => Err(Refusal::conflict(format!("pool {name} exists already"))),

@@ -2,7 +2,7 @@
 
 use super::findings::Findings;
 use super::pg_states::PgStates;
-use crate::admin::api::{Answer, ClientRates, OsdCounts, RecoveryRates, Status};
+use crate::admin::api::{Answer, ClientRates, ConnectionCounts, OsdCounts, RecoveryRates, Status};
 use crate::engine::Engine;
 use loadline_base::{Span, Time};
 
@@ -38,6 +38,12 @@ impl Engine {
                 writes_per_s: rates.per_second(|counts| counts.writes),
                 read_bytes_per_s: rates.per_second(|counts| counts.read_bytes),
                 written_bytes_per_s: rates.per_second(|counts| counts.written_bytes),
+            },
+            memory: self.memory_use(),
+            connections: ConnectionCounts {
+                nbd: self.doors.counts().0,
+                admin: self.doors.counts().1,
+                refused: self.doors.refused,
             },
         }))
     }

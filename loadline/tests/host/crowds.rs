@@ -1,0 +1,221 @@
+//! Clients by the hundred that want nothing, or more than there is: others are served, the admin socket answers, memory stays
+//! within its budget, and what they held is given back.
+
+use crate::client::{Connection, Request, request_head};
+use crate::node::Node;
+use crate::tools::{succeed, text};
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const FLAGS: [&str; 10] = [
+    "--osds",
+    "1",
+    "--copies",
+    "1",
+    "--size",
+    "256MiB",
+    "--image",
+    "vol0=128MiB",
+    "--cache",
+    "16MiB",
+];
+const MIB: u64 = 1 << 20;
+/// What a promise of seconds is given on a machine that has other things to do.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Ends an export's choice by its name, in transmission: fixed newstyle, no zeroes.
+fn handshake() -> Vec<u8> {
+    let option = [&b"IHAVEOPT"[..], &1u32.to_be_bytes(), &4u32.to_be_bytes(), b"vol0"].concat();
+    [&[0, 0, 0, 3][..], &option].concat()
+}
+
+/// A connection that sends what the node takes of `bytes`.
+fn saying(socket: &Path, bytes: &[u8]) -> Option<UnixStream> {
+    let mut stream = UnixStream::connect(socket).ok()?;
+    stream.set_write_timeout(Some(Duration::from_millis(20))).unwrap();
+    // A node may hang up, or take no more: that is its right.
+    let _ = stream.write_all(bytes);
+    Some(stream)
+}
+
+fn status(node: &Node) -> serde_json::Value {
+    serde_json::from_str(&node.tell(&["status", "--json"])).expect("it is JSON")
+}
+
+fn open_files(node: &Node) -> usize {
+    std::fs::read_dir(format!("/proc/{}/fd", node.process_id())).expect("the node runs").count()
+}
+
+fn resident(node: &Node) -> u64 {
+    let facts = std::fs::read_to_string(format!("/proc/{}/status", node.process_id()));
+    let facts = facts.expect("the node runs");
+    let line = facts.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("Linux tells it");
+    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
+}
+
+fn wait_until(node: &Node, what: &str, is_so: impl Fn(&Node) -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !is_so(node) {
+        assert!(Instant::now() < until, "{what}: {}\n{}", status(node), node.log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A client of another process, and the admin socket.
+fn are_served(node: &Node) {
+    let uri = node.uri("vol0");
+    succeed("qemu-io", &["-f", "raw", "-c", "write -P 7 0 1M", "-c", "read -P 7 0 1M", &uri]);
+    succeed("nbdinfo", &[&uri]);
+}
+
+/// About a thousand idle connections took every descriptor: no client and no command got in any more.
+#[test]
+fn a_crowd_of_one_peer_keeps_nobody_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let flags = [&FLAGS[..], &["--connections-per-peer", "100", "--negotiation", "2s"]].concat();
+    let node = Node::start(&folder.path().join("node"), &flags);
+    let before = open_files(&node);
+    let crowd: Vec<_> = (0..1_200).map(|_| UnixStream::connect(node.socket()).unwrap()).collect();
+    are_served(&node);
+    let counts = status(&node)["connections"].clone();
+    assert!(counts["refused"].as_u64() >= Some(1_000), "{counts}");
+    assert!(open_files(&node) <= before + 110, "{} files", open_files(&node));
+    let log = node.log();
+    let says = format!("pid {} was refused", std::process::id());
+    let told = log.lines().filter(|line| line.contains(&says)).count();
+    assert!((1..10).contains(&told), "told once in a while:\n{log}");
+    wait_until(&node, "the rest is told of", |node| node.log().contains("more in the last 10 s"));
+    wait_until(&node, "who chooses nothing goes", |node| status(node)["connections"]["nbd"] == 0);
+    assert!(node.log().contains("chose no export within 2 s"));
+    drop(crowd);
+    node.stop();
+}
+
+/// The limit that most shells give, 1,024, is raised as far as the system allows; what it allows bounds the crowd.
+#[test]
+fn descriptors_suffice_for_as_many_as_are_let_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let many = ["--connections", "5000", "--connections-per-peer", "5000", "--negotiation", "100s"];
+    let flags = [&FLAGS[..], &many].concat();
+    for (limits, admitted) in [("--nofile=256:4096", 1_200), ("--nofile=256:800", 496)] {
+        let node = Node::start_under(&["prlimit", limits], &folder.path().join("node"), &flags);
+        let crowd: Vec<_> =
+            (0..1_200).map(|_| UnixStream::connect(node.socket()).unwrap()).collect();
+        wait_until(&node, "all are let in", |node| {
+            let connections = &status(node)["connections"];
+            connections["nbd"].as_u64().unwrap() + connections["refused"].as_u64().unwrap() >= 1_200
+        });
+        assert_eq!(status(&node)["connections"]["nbd"], admitted, "{limits}");
+        if admitted == 1_200 {
+            are_served(&node);
+        }
+        drop(crowd);
+        wait_until(&node, "they have left", |node| status(node)["connections"]["nbd"] == 0);
+        are_served(&node);
+        node.stop();
+    }
+}
+
+#[test]
+fn silent_connections_end_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = Node::start(&folder.path().join("node"), &[&FLAGS[..], &["--idle", "2s"]].concat());
+    let mut silent = saying(&node.socket(), &handshake()).unwrap();
+    let mut busy = Connection::open(&node.socket(), "vol0").unwrap();
+    silent.set_read_timeout(Some(PATIENCE)).unwrap();
+    let ended = std::thread::spawn(move || silent.read_to_end(&mut Vec::new()));
+    while !ended.is_finished() {
+        busy.ask(&Request::Read { offset: 0, length: 512 }).unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    ended.join().unwrap().expect("the node hangs up in the orderly way");
+    busy.ask(&Request::Flush).unwrap();
+    node.stop();
+}
+
+/// Each connection had a bound and all together had none: 40 clients that asked and never read held 2.5 GiB.
+#[test]
+fn memory_stays_within_its_budget_and_comes_back() {
+    let budget = 512 * MIB;
+    let folder = tempfile::tempdir().unwrap();
+    let limits = ["--memory", "512MiB", "--connections-per-peer", "2000", "--negotiation", "100s"];
+    let node = Node::start(&folder.path().join("node"), &[&FLAGS[..], &limits].concat());
+    succeed("qemu-io", &["-f", "raw", "-c", "write -P 3 0 128M", "-c", "flush", &node.uri("vol0")]);
+    let quiet = resident(&node);
+    let reads = (0..64).flat_map(|cookie| request_head(0, cookie, cookie * MIB, 1 << 20));
+    let slow_reader = [handshake(), reads.collect()].concat();
+    let half = [handshake(), request_head(1, 1, 0, 4 << 20), vec![9; 256 << 10]].concat();
+    let socket = node.socket();
+    std::thread::scope(|scope| {
+        let crowd = scope.spawn(|| {
+            let one = |number: u32| match number % 10 {
+                0..4 => saying(&socket, &slow_reader),
+                4..7 => saying(&socket, &half),
+                _ => saying(&socket, &[]),
+            };
+            (0..1_000).map(one).collect::<Vec<_>>()
+        });
+        let mut most = 0;
+        while !crowd.is_finished() {
+            most = most.max(resident(&node));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let crowd = crowd.join().unwrap();
+        wait_until(&node, "nobody waits for memory", |node| {
+            status(node)["memory"]["connections_waiting"].as_u64() > Some(0)
+        });
+        are_served(&node);
+        let until = Instant::now() + Duration::from_secs(3);
+        while Instant::now() < until {
+            most = most.max(resident(&node));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let memory = status(&node)["memory"].clone();
+        assert!(most < budget, "{most} bytes are resident: {memory}");
+        let (held, part) = (&memory["connections_peak_bytes"], &memory["connections_bytes"]);
+        assert!(held.as_u64() <= part.as_u64(), "{memory}");
+        drop(crowd);
+    });
+    wait_until(&node, "they have left", |node| status(node)["connections"]["nbd"] == 0);
+    let left = Instant::now();
+    while resident(&node) > quiet + 64 * MIB {
+        assert!(left.elapsed() < Duration::from_secs(10), "{} bytes stay", resident(&node));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    are_served(&node);
+    node.stop();
+}
+
+/// The umask of whoever started the node decided who could read and write every image.
+#[test]
+fn sockets_have_the_mode_that_was_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |umask: &str, flags: &[&str], mode: u32| {
+        let dir = folder.path().join(format!("node{umask}{}", flags.len()));
+        let script = format!("umask {umask}; exec \"$@\"");
+        let shell = ["sh", "-c", script.as_str(), "sh"];
+        let node = Node::start_under(&shell, &dir, &[&FLAGS[..], flags].concat());
+        for socket in ["nbd.sock", "admin.sock"] {
+            let is = dir.join(socket).metadata().unwrap().permissions().mode() & 0o777;
+            assert_eq!(is, mode, "{socket} under umask {umask}: {is:o}");
+        }
+        node.stop();
+    };
+    check("000", &[], 0o600);
+    check("022", &[], 0o600);
+    check("077", &["--socket-mode", "0660"], 0o660);
+}
+
+#[test]
+fn a_budget_that_is_too_small_is_refused_with_the_figure() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("node");
+    let flags = ["serve", "--dir", text(&dir), "--memory", "256MiB", "--cache", "64MiB"];
+    let done = crate::tools::output(crate::node::PROGRAM, &[&flags[..], &["--osds", "1"]].concat());
+    assert_eq!(done.status.code(), Some(2), "{}", done.stderr);
+    assert!(done.stderr.contains("together 368 MiB"), "{}", done.stderr);
+    assert!(!dir.exists(), "nothing was made");
+}

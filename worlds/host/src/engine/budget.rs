@@ -1,0 +1,278 @@
+//! The node's memory: one budget, shared out before anything is opened. The stores' parts are fixed by their caches; what is left
+//! is the connections', and peers wait where it is used up.
+//!
+//! **Nothing deadlocks.** A request takes its part, for what it brings and for what answers it, before anything of it is
+//! received; so whatever has begun ends without asking for more. Admin connections and the stores' own work have parts of their own.
+//!
+//! **Nobody takes all.** A connection may hold as much as is left after it, no more: with N connections that take what they
+//! can, each has a share of 1/(N+1), and as much is still free for the next one. Those that hold memory others wait for and let
+//! nothing move for a while are ended. Of those that wait, the one whose peer holds least goes first.
+//!
+//! **Nobody stays outside.** A quarter of the connections' part is for what each takes without requests, so that requests never
+//! keep a new connection out.
+//!
+//! **Nobody starves.** A request that is longer than such a share, and has waited for a second, gets the express part, one
+//! after the other.
+
+use super::Engine;
+use loadline_base::{Bytes, Span};
+use loadline_wire::nbd::{OPTION_MAX, PAYLOAD_MAX};
+use std::fs;
+
+/// The program, the map, what is known of objects, the admin connections.
+const NODE: Bytes = Bytes::from_mib(96);
+/// What an OSD takes beside pages: memory for requests in flight (16 MiB), the window's ops with their log records, pushes of
+/// recovery and scans.
+const OSD_WORK: Bytes = Bytes::from_mib(48);
+/// Of the connections' part, what one request takes that has waited for long: the longest one there is.
+const EXPRESS: Bytes = Bytes::new(PAYLOAD_MAX as u64);
+/// How long it has to have waited.
+pub(super) const EXPRESS_AFTER: Span = Span::from_secs(1);
+/// With less than this for connections, few would be let in, and only the express part would serve long requests.
+const CONNECTIONS_MIN: Bytes = Bytes::from_mib(96);
+/// What a connection takes without a request: its state and a short receive buffer.
+pub(super) const CONNECTION: u64 = 24 << 10;
+/// While others wait for memory, a connection that holds some may let nothing move for so long.
+pub(super) const STALL: Span = Span::from_secs(5);
+/// Memory for pages of one OSD, where there is room for as much and nobody says otherwise.
+const CACHE: Bytes = Bytes::from_mib(256);
+/// What a cache shrinks to, in steps of it, where there is not.
+const CACHE_STEP: u64 = 4 << 20;
+
+/// How a node's memory is shared out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryPlan {
+    /// All that the node may take.
+    pub memory: Bytes,
+    /// Memory for pages of each OSD.
+    pub cache: Bytes,
+}
+
+/// The budget is less than what the node needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLittleMemory {
+    /// The budget.
+    pub memory: Bytes,
+    /// The cache of each OSD.
+    pub cache: Bytes,
+    /// How many OSDs.
+    pub osds: u32,
+}
+
+impl std::fmt::Display for TooLittleMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let TooLittleMemory { memory, cache, osds } = *self;
+        write!(
+            f,
+            "{memory} are too little: {osds} OSDs take {} each ({cache} of cache, {} of old versions, {OSD_WORK} of work), the node \
+             {NODE} and connections at least {CONNECTIONS_MIN}, together {}; give more or choose a smaller cache",
+            of_osd(cache),
+            old_versions(cache),
+            MemoryPlan::least(osds, cache)
+        )
+    }
+}
+
+impl std::error::Error for TooLittleMemory {}
+
+impl MemoryPlan {
+    /// What was asked for, or what suits the machine: a quarter of its memory, and 256 MiB of cache for each OSD or what there is
+    /// room for.
+    ///
+    /// # Errors
+    /// [`TooLittleMemory`] if the caches leave too little for the rest.
+    pub fn new(
+        memory: Option<Bytes>,
+        cache: Option<Bytes>,
+        osds: u32,
+    ) -> Result<MemoryPlan, TooLittleMemory> {
+        let memory = memory.unwrap_or_else(|| Bytes::new(machine_memory().get() / 4));
+        let fits = |cache: Bytes| MemoryPlan::least(osds, cache) <= memory;
+        let smaller =
+            (1..=CACHE.get() / CACHE_STEP).rev().map(|steps| Bytes::new(steps * CACHE_STEP));
+        let suiting =
+            || smaller.clone().find(|cache| fits(*cache)).unwrap_or(Bytes::new(CACHE_STEP));
+        let cache = cache.unwrap_or_else(suiting);
+        match fits(cache) {
+            true => Ok(MemoryPlan { memory, cache }),
+            false => Err(TooLittleMemory { memory, cache, osds }),
+        }
+    }
+
+    /// Enough for these OSDs and some gigabyte of requests, whatever the machine has: for whoever counts memory otherwise.
+    pub fn enough(osds: u32, cache: Bytes) -> MemoryPlan {
+        let memory = MemoryPlan::least(osds, cache) + Bytes::from_mib(1024);
+        MemoryPlan { memory, cache }
+    }
+
+    /// The least that such a node needs.
+    pub fn least(osds: u32, cache: Bytes) -> Bytes {
+        NODE + CONNECTIONS_MIN + Bytes::new(of_osd(cache).get() * u64::from(osds))
+    }
+
+    /// What is left for connections.
+    fn connections(&self, osds: u32) -> u64 {
+        let others = NODE.get() + of_osd(self.cache).get() * u64::from(osds);
+        self.memory.get().saturating_sub(others)
+    }
+}
+
+/// What one OSD takes.
+fn of_osd(cache: Bytes) -> Bytes {
+    cache + old_versions(cache) + OSD_WORK
+}
+
+/// Old versions of pages, while a checkpoint writes them: the store's own rule.
+fn old_versions(cache: Bytes) -> Bytes {
+    loadline_store::paged::Options { cache, ..Default::default() }.old_versions_bytes()
+}
+
+/// The machine's memory, or what the process's control group may have of it. Nothing known counts as a gigabyte.
+fn machine_memory() -> Bytes {
+    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let total = total.and_then(|text| text.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    let group = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let group = group.and_then(|text| text.trim().parse::<u64>().ok());
+    let total = total.map_or(1 << 30, |kib| kib << 10);
+    Bytes::new(group.map_or(total, |group| group.min(total)))
+}
+
+/// What connections hold of their part.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Held {
+    /// Without requests.
+    states: u64,
+    /// For requests.
+    data: u64,
+    /// The most of both together so far.
+    peak: u64,
+}
+
+/// What one connection is charged for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Charge {
+    pub states: u64,
+    pub data: u64,
+}
+
+impl Held {
+    /// A connection holds another amount than before.
+    pub(super) fn change(&mut self, before: Charge, after: Charge) {
+        self.states = self.states + after.states - before.states;
+        self.data = self.data + after.data - before.data;
+        self.peak = self.peak.max(self.states + self.data);
+    }
+}
+
+impl Engine {
+    /// How the node's memory is shared out.
+    fn plan(&self) -> MemoryPlan {
+        MemoryPlan { memory: self.config.memory, cache: self.config.cache }
+    }
+
+    fn osd_count(&self) -> u32 {
+        self.disks.of.len() as u32
+    }
+
+    /// What connections may hold together.
+    pub(super) fn connections_most(&self) -> u64 {
+        self.plan().connections(self.osd_count())
+    }
+
+    /// What connections may hold without requests.
+    fn states_most(&self) -> u64 {
+        self.connections_most() / 4
+    }
+
+    /// How much the requests of a connection may take that holds so much for some already: it may hold what is left after it.
+    pub(super) fn room_for(&self, held: u64) -> u64 {
+        let most = (self.connections_most() - self.states_most()).saturating_sub(EXPRESS.get());
+        let free = most.saturating_sub(self.held.data);
+        free.saturating_sub(held) / 2
+    }
+
+    /// Whether one more connection may come.
+    pub(super) fn has_memory_for_connection(&self) -> bool {
+        self.held.states + CONNECTION + OPTION_MAX as u64 <= self.states_most()
+    }
+
+    /// Whether one more OSD fits the budget.
+    pub(super) fn has_memory_for_osd(&self) -> Result<(), TooLittleMemory> {
+        let (osds, MemoryPlan { memory, cache }) = (self.osd_count() + 1, self.plan());
+        match MemoryPlan::least(osds, cache) <= memory {
+            true => Ok(()),
+            false => Err(TooLittleMemory { memory, cache, osds }),
+        }
+    }
+
+    /// Who holds what of the memory.
+    pub(super) fn memory_use(&self) -> crate::admin::api::MemoryUse {
+        let (plan, osds) = (self.plan(), u64::from(self.osd_count()));
+        crate::admin::api::MemoryUse {
+            budget_bytes: plan.memory.get(),
+            resident_bytes: resident(),
+            caches_bytes: plan.cache.get() * osds,
+            old_versions_bytes: old_versions(plan.cache).get() * osds,
+            osd_work_bytes: OSD_WORK.get() * osds,
+            node_bytes: NODE.get(),
+            connections_bytes: self.connections_most(),
+            connections_held_bytes: self.held.states + self.held.data,
+            connections_peak_bytes: self.held.peak,
+            connections_waiting: self.nbd.waiting_for_memory(),
+        }
+    }
+}
+
+/// What the process has of the machine's memory; 0 where the system does not tell.
+fn resident() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|text| text.trim().strip_suffix(" kB")?.parse::<u64>().ok()).unwrap_or(0) << 10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn a_budget_that_is_too_small_is_refused_with_the_figure() {
+        let (memory, cache) = (Some(Bytes::from_mib(1024)), Some(Bytes::from_mib(256)));
+        let refused = MemoryPlan::new(memory, cache, 4).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "1 GiB are too little: 4 OSDs take 560 MiB each (256 MiB of cache, 256 MiB of old versions, 48 MiB of work), the node \
+             96 MiB and connections at least 96 MiB, together 2.38 GiB; give more or choose a smaller cache"
+        );
+        assert!(MemoryPlan::new(memory, cache, 1).is_ok());
+    }
+
+    #[test]
+    fn a_cache_that_nobody_asked_for_shrinks_to_what_there_is() {
+        let plan = |mib| MemoryPlan::new(Some(Bytes::from_mib(mib)), None, 4).unwrap();
+        assert_eq!(plan(8192).cache, Bytes::from_mib(256));
+        let small = plan(1024);
+        assert!(small.cache < Bytes::from_mib(256) && small.cache >= Bytes::from_mib(64));
+        assert!(small.connections(4) >= CONNECTIONS_MIN.get());
+        assert!(MemoryPlan::new(Some(Bytes::from_mib(200)), None, 4).is_err());
+    }
+
+    /// As many as like to may take what they can: some is left for the next one.
+    #[test]
+    fn nobody_takes_all() {
+        let plan = MemoryPlan::enough(1, Bytes::from_mib(64));
+        let most = plan.connections(1);
+        let mut held = vec![0u64; 100];
+        for turn in 0..100_000 {
+            let one = turn % held.len();
+            let free = most - held.iter().sum::<u64>();
+            let room = free.saturating_sub(held[one]) / 2;
+            held[one] += room.min(MIB);
+        }
+        let free = most - held.iter().sum::<u64>();
+        assert!(free > most / 200, "{free} of {most} are free");
+        assert!(held.iter().all(|held| *held <= free + MIB));
+    }
+}

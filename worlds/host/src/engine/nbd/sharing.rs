@@ -1,0 +1,110 @@
+//! How NBD connections share memory, and which of them end because their clients let nothing move.
+
+use super::RECEIVE_IDLE;
+use crate::engine::Engine;
+use crate::engine::budget::{CONNECTION, Charge, EXPRESS_AFTER, STALL};
+use crate::engine::doors::Complaint;
+use crate::{ConnId, Peer};
+use loadline_wire::nbd::OPTION_MAX;
+use std::collections::BTreeMap;
+
+impl Engine {
+    /// Tells a session how much its next requests may take.
+    pub(super) fn nbd_give_room(&mut self, conn: ConnId) {
+        let Some(connection) = self.nbd.connections.get(&conn) else { return };
+        let mut room = self.room_for(connection.charged.data);
+        if self.nbd.express == Some(conn) {
+            // One request, and nothing behind it.
+            room = connection.session.waits_for().unwrap_or(0);
+        }
+        let connection = self.nbd.connections.get_mut(&conn).expect("it is there");
+        connection.session.set_room(room, &mut connection.out);
+    }
+
+    /// Charges a connection for what it holds now.
+    pub(super) fn nbd_charge(&mut self, conn: ConnId) {
+        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
+        let buffers = (connection.asked + connection.unread.len()) as u64;
+        let buffers = buffers.saturating_sub(RECEIVE_IDLE as u64);
+        let option = if connection.session.is_negotiating() { OPTION_MAX as u64 } else { 0 };
+        let data = buffers + connection.session.held();
+        let now = Charge { states: CONNECTION + option, data };
+        self.nbd.was_freed |= now.data < connection.charged.data;
+        self.held.change(connection.charged, now);
+        connection.charged = now;
+        if self.nbd.express == Some(conn) && connection.session.held() == 0 {
+            self.nbd.express = None;
+        }
+        if connection.session.waits_for().is_some() && !connection.is_waiting {
+            connection.is_waiting = true;
+            self.nbd.waiting.push((conn, self.now));
+        }
+    }
+
+    /// Looks whether some of those that wait for memory can go on, if some was given back or a second has passed. Whose peer
+    /// holds least goes first, so that a crowd of one peer holds up nobody but itself.
+    pub(super) fn nbd_give_memory(&mut self) {
+        let is_time = self.now.since(self.nbd.looked) >= EXPRESS_AFTER;
+        if self.nbd.waiting.is_empty() || !(std::mem::take(&mut self.nbd.was_freed) || is_time) {
+            return;
+        }
+        self.nbd.looked = self.now;
+        let mut of_peer: BTreeMap<Peer, u64> = BTreeMap::new();
+        for (conn, connection) in &self.nbd.connections {
+            *of_peer.entry(self.doors.peer(*conn)).or_default() += connection.charged.data;
+        }
+        let mut waiting = std::mem::take(&mut self.nbd.waiting);
+        waiting.sort_by_key(|(conn, since)| (of_peer.get(&self.doors.peer(*conn)), *since));
+        for (conn, since) in waiting {
+            if self.nbd.express.is_none() && self.now.since(since) >= EXPRESS_AFTER {
+                self.nbd.express = Some(conn);
+            }
+            self.nbd_give_room(conn);
+            let Some(connection) = self.nbd.connections.get_mut(&conn) else { continue };
+            if connection.session.waits_for().is_some() {
+                self.nbd.waiting.push((conn, since));
+            } else {
+                connection.is_waiting = false;
+                self.nbd_read_on(conn);
+            }
+        }
+    }
+
+    /// How many connections wait for memory.
+    pub(in crate::engine) fn nbd_waiting_for_memory(&self) -> u32 {
+        self.nbd.waiting_for_memory()
+    }
+
+    /// Ends connections whose clients chose no export in time, were silent for longer than is allowed, or let nothing move while
+    /// others wait for the memory that they hold.
+    pub(in crate::engine) fn nbd_end_idle(&mut self) {
+        let (limits, now) = (self.config.doors, self.now);
+        let others_wait = !self.nbd.waiting.is_empty();
+        let mut ends = Vec::new();
+        for (conn, connection) in &self.nbd.connections {
+            let still = now.since(connection.moved);
+            let is_quiet = connection.session.held() == 0 && connection.session.in_flight() == 0;
+            if connection.session.is_negotiating()
+                && now.since(connection.came) >= limits.negotiation
+            {
+                ends.push((*conn, Complaint::NoChoice, limits.negotiation));
+            } else if is_quiet && limits.idle.is_some_and(|idle| still >= idle) {
+                ends.push((*conn, Complaint::Idle, still));
+            } else if others_wait && connection.session.awaits_client() && still >= STALL {
+                ends.push((*conn, Complaint::Stalled, still));
+            }
+        }
+        for (conn, complaint, span) in ends {
+            self.world.close(conn);
+            let seconds = span.as_secs_f64();
+            self.complain(complaint, || match complaint {
+                Complaint::NoChoice => format!("an NBD client chose no export within {seconds:.0} s"),
+                Complaint::Idle => format!("an NBD connection was silent for {seconds:.0} s and is ended"),
+                _ => format!(
+                    "an NBD client took and sent nothing for {seconds:.0} s, while others waited for the memory of its requests: its \
+                     connection is ended"
+                ),
+            });
+        }
+    }
+}
