@@ -129,12 +129,12 @@ fn devices_with_an_earlier_life_are_added_and_put_in_place_of_others() {
     node.start_from(&devices.config_of(3));
     use_it(&node, 2);
     // What belongs to the earlier node is nobody's prey.
-    node.refuses(&["osd", "add", fourth], 2, "the disk belongs to another OSD or another cluster");
+    node.refuses(&["osd", "add", fourth], 2, "the disk belongs to another cluster");
     let disk = File::options().write(true).open(fifth).unwrap();
     let zeros = vec![0; 1 << 20];
     disk.write_all_at(&zeros, 0).unwrap();
     // Its superblocks at the other end are still there.
-    node.refuses(&["osd", "add", fifth], 2, "the disk belongs to another OSD or another cluster");
+    node.refuses(&["osd", "add", fifth], 2, "the disk belongs to another cluster");
     disk.write_all_at(&zeros, 71 << 20).unwrap();
     drop(disk);
     node.says(&["store", "format", fourth, "--force", "--page", "8KiB"]);
