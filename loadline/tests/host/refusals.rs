@@ -89,10 +89,10 @@ fn a_foreign_file_is_left_alone() {
 }
 
 #[test]
-fn a_short_file_is_refused() {
+fn a_short_file_costs_its_osd_alone() {
     let stopped = Stopped::new();
     fs::File::options().write(true).open(stopped.disk(1)).unwrap().set_len(64 << 20).unwrap();
-    check_refused(&stopped.dir(), &SMALL, 1, &["osd.1", "64 MiB", "128 MiB"]);
+    check_served_without(&stopped, &["64 MiB", "128 MiB"]);
 }
 
 #[test]
