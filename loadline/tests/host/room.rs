@@ -87,6 +87,21 @@ fn write(block: u64) -> Request {
     Request::Write { offset: block * BLOCK, data: vec![pattern(block); BLOCK as usize] }
 }
 
+/// Writes that need more room than a node's own discards may give back meanwhile, behind the blocks.
+const LARGE: u64 = 200;
+const LARGE_BYTES: u64 = 64 << 10;
+
+fn large_at(number: u64) -> u64 {
+    (8 << 20) + number * LARGE_BYTES
+}
+
+fn send_large(writer: &mut Connection) {
+    for number in 0..LARGE {
+        let data = vec![pattern(number); LARGE_BYTES as usize];
+        writer.send(&Request::Write { offset: large_at(number), data }).unwrap();
+    }
+}
+
 fn check_block(reader: &mut Connection, block: u64) {
     let read = Request::Read { offset: block * BLOCK, length: BLOCK as u32 };
     let found = reader.ask(&read).unwrap();
@@ -122,9 +137,7 @@ fn writes_wait_for_room(log_mode: &str, backend: &str) {
         writer.ask(&write(block)).unwrap();
     }
     mounted.fill();
-    for block in 50..250 {
-        writer.send(&write(block)).unwrap();
-    }
+    send_large(&mut writer);
     wait_until(&node, "nobody tells of the full file system", |node| {
         findings(node)
             .contains(&format!("the file system at {} has no room", mounted.at().display()))
@@ -144,7 +157,12 @@ fn writes_wait_for_room(log_mode: &str, backend: &str) {
     node.kill();
     let node = Node::start(&dir, &flags);
     let mut reader = Connection::open(&node.socket(), "vol0").unwrap();
-    (0..250).for_each(|block| check_block(&mut reader, block));
+    (0..50).for_each(|block| check_block(&mut reader, block));
+    for number in 0..LARGE {
+        let read = Request::Read { offset: large_at(number), length: LARGE_BYTES as u32 };
+        let found = reader.ask(&read).unwrap();
+        assert!(found.iter().all(|byte| *byte == pattern(number)), "large write {number} is lost");
+    }
     node.stop();
 }
 
@@ -170,9 +188,7 @@ fn a_start_waits_for_room() {
         writer.ask(&write(block)).unwrap();
     }
     mounted.fill();
-    for block in 300..400 {
-        writer.send(&write(block)).unwrap();
-    }
+    send_large(&mut writer);
     wait_until(&node, "nobody tells", |node| findings(node).contains("has no room"));
     node.kill();
     mounted.fill();

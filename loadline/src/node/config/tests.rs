@@ -207,7 +207,7 @@ fn a_bad_file_is_refused_with_its_place() {
     check("10 GiB", "10 GB5", "5: `10 GB5` is not understood: expected a size");
     check("\"/dev/sdz\"", "\"osd.0\"", "6: osds: osd.0 stands there twice");
     check("path = \"/dev/sdz\"", "size = \"1 GiB\"", "6: missing field `path`");
-    check("vol0", "vol0@x", "8: images: the name `vol0@x` takes letters");
+    check("vol0", "vol0@x", "8: images: `vol0@x` is not a name");
     check("2 GiB", "0", "8: images: `vol0` takes a size of at least one byte");
     check("\"fsync\"", "\"fsnyc\"", "11: `fsnyc` is not understood: expected one of `fsync`");
     check("\"reef\"", "\"reif\"", "14: `reif` is not understood: there is no preset `reif`");
