@@ -33,7 +33,12 @@ const STATUS: &str = r#"{
     "objects": { "copies": 3072, "misplaced": 12, "degraded": 768, "recovering": 8 },
     "recovery": { "objects_per_s": 17.25, "bytes_per_s": 72351744.0 },
     "client": { "window_ns": 5000000000, "reads_per_s": 1200.4, "writes_per_s": 800.0,
-                "read_bytes_per_s": 4916838.4, "written_bytes_per_s": 3276800.0 }
+                "read_bytes_per_s": 4916838.4, "written_bytes_per_s": 3276800.0 },
+    "memory": { "budget_bytes": 4294967296, "resident_bytes": 805306368, "caches_bytes": 536870912,
+                "old_versions_bytes": 536870912, "osd_work_bytes": 100663296, "node_bytes": 100663296,
+                "connections_bytes": 3019898880, "connections_held_bytes": 1572864,
+                "connections_peak_bytes": 67108864, "connections_waiting": 2 },
+    "connections": { "nbd": 7, "admin": 1, "refused": 312 }
 }"#;
 
 #[test]

@@ -209,24 +209,24 @@ fn a_bad_file_is_refused_with_its_place() {
     check("path = \"/dev/sdz\"", "size = \"1 GiB\"", "6: missing field `path`");
     check("vol0", "vol0@x", "8: images: `vol0@x` is not a name");
     check("2 GiB", "0", "8: images: `vol0` takes a size of at least one byte");
-    check("\"fsync\"", "\"fsnyc\"", "11: `fsnyc` is not understood: expected one of `fsync`");
-    check("\"reef\"", "\"reif\"", "14: `reif` is not understood: there is no preset `reif`");
-    check("mclock_scheduler", "mclok", "15: scheduler: osd_op_queue cannot be `mclok`");
-    check("high_client_ops", "high", "16: profile: osd_mclock_profile cannot be `high`");
+    check("\"fsync\"", "\"fsnyc\"", "14: `fsnyc` is not understood: expected one of `fsync`");
+    check("\"reef\"", "\"reif\"", "17: `reif` is not understood: there is no preset `reif`");
+    check("mclock_scheduler", "mclok", "18: scheduler: osd_op_queue cannot be `mclok`");
+    check("high_client_ops", "high", "19: profile: osd_mclock_profile cannot be `high`");
     check(
         "127.0.0.1",
         "0.0.0.0",
-        "22: tcp: 0.0.0.0:10809 can be reached from outside: this build has no TLS",
+        "25: tcp: 0.0.0.0:10809 can be reached from outside: this build has no TLS",
     );
-    check("tcp = \"127.0.0.1:10809\"", "tls = { key = \"k\" }", "22: tls: this build has no TLS");
-    check("[settings.global]", "[settings.every]", "24: settings: there is no section `every`");
+    check("tcp = \"127.0.0.1:10809\"", "tls = { key = \"k\" }", "25: tls: this build has no TLS");
+    check("[settings.global]", "[settings.every]", "31: settings: there is no section `every`");
     check(
         "osd_recovery_max_single_start = 2",
         "osd_x = 2",
-        "25: settings: there is no option osd_x",
+        "32: settings: there is no option osd_x",
     );
-    check("\"osd.1\"", "\"osd.7\"", "26: settings: there is no osd.7");
-    check("450.5", "\"fast\"", "27: settings: osd_mclock_max_capacity_iops_hdd cannot be `fast`");
+    check("\"osd.1\"", "\"osd.7\"", "33: settings: there is no osd.7");
+    check("450.5", "\"fast\"", "34: settings: osd_mclock_max_capacity_iops_hdd cannot be `fast`");
 }
 
 /// What `cdladm save` writes for a drive with guidelines of 50 and 100 ms for reads.
