@@ -47,9 +47,8 @@ impl Mounted {
         let mut filler = File::options().create(true).append(true).open(self.filler()).unwrap();
         let mut piece = 1 << 20;
         while piece >= 512 {
-            match filler.write(&vec![1; piece]) {
-                Ok(_) => {}
-                Err(_) => piece /= 2,
+            if filler.write_all(&vec![1; piece]).is_err() {
+                piece /= 2;
             }
         }
     }
