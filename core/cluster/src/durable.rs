@@ -8,7 +8,7 @@ use crate::cluster::Cluster;
 use crate::images::Images;
 use crate::kept_images::KeptImages;
 use crate::map::OsdState;
-use crate::quorum::{Commit, Summary, Term};
+use crate::quorum::{Commit, Holders, Summary, Term};
 use crate::settings::Scope;
 use loadline_base::{Bytes, Time};
 use loadline_osd::{
@@ -359,6 +359,30 @@ impl Cluster {
     pub fn is_map_committed(&self) -> bool {
         let Some(durable) = &self.durable else { return true };
         !durable.dirty && durable.commit.as_ref().is_some_and(Commit::is_committed)
+    }
+
+    /// Whether all OSDs that run have the newest map, and it names all of them: whichever of their disks are there at the next
+    /// start, as many of them may be missing as can be.
+    pub fn is_map_everywhere(&self) -> bool {
+        let up = self.up_osds();
+        let Some(durable) = &self.durable else { return true };
+        let on = durable.commit.as_ref().map_or(OsdSet::EMPTY, Commit::on);
+        let all = Holders::first(up);
+        let names_all = durable.newest.is_some_and(|newest| newest.holders == all);
+        self.is_map_committed() && names_all && up.iter().all(|osd| on.contains(osd))
+    }
+
+    /// Writes the map once more where those that have it now are not all that it names, or it still asks for a quorum of its
+    /// holders before. After a change of holders that takes two maps.
+    pub fn spread_map(&mut self, now: Time, fx: &mut Vec<Effect>) {
+        let up = self.up_osds();
+        let Some(durable) = &self.durable else { return };
+        let held = up.iter().filter(|osd| durable.holding.contains(*osd)).collect();
+        let names_held =
+            durable.newest.is_some_and(|newest| newest.holders == Holders::first(held));
+        if self.is_map_committed() && !names_held && held != OsdSet::EMPTY {
+            self.save_map(now, fx);
+        }
     }
 
     /// Why an OSD's disk is of no use, if it is not.

@@ -8,6 +8,9 @@ use loadline_base::{Span, Time};
 
 /// How long a stop waits for open ops and for their durability before it goes on without them.
 const PATIENCE: Span = Span::from_millis(10_000);
+/// How long it waits for the newest map to be on every disk, and not only on those that make it count: a start that misses a
+/// disk then still knows that it has the last one.
+const SPREADING: Span = Span::from_millis(2_000);
 /// How long it then waits for clients to take their answers. One that reads needs milliseconds; one that does not is not
 /// worth more.
 const SENDING: Span = Span::from_millis(5_000);
@@ -55,6 +58,7 @@ impl Engine {
         let until = self.now + PATIENCE;
         self.stopping = Stopping::Draining { until };
         self.timers.set(until, Due::Stop);
+        self.timers.set(self.now + SPREADING, Due::Stop);
         let is_nbd = |_: &ListenerId, speaks: &mut Speaks| *speaks == Speaks::Nbd;
         for (listener, _) in self.listeners.extract_if(.., is_nbd) {
             self.world.stop_listening(listener);
@@ -77,8 +81,9 @@ impl Engine {
 
     /// Takes the next step towards the end, if it is time for one.
     pub(super) fn stop_settle(&mut self) {
-        match self.stopping {
-            Stopping::Draining { until } if self.is_drained() => {
+        let stopping = self.stopping;
+        match stopping {
+            Stopping::Draining { until } if self.is_drained() && self.is_map_spread(until) => {
                 let number = self.cluster.sync(self.now, &mut self.effects);
                 self.stopping = Stopping::Syncing { number, until };
                 self.carry_out();
@@ -118,6 +123,16 @@ impl Engine {
 
     fn is_drained(&self) -> bool {
         self.clients.is_empty() && self.admin.nothing_waits()
+    }
+
+    /// Whether the map is where it should be, or has had its time, if the stop ends at `until`.
+    fn is_map_spread(&mut self, until: Time) -> bool {
+        if self.cluster.is_map_everywhere() || until.since(self.now) + SPREADING <= PATIENCE {
+            return true;
+        }
+        self.cluster.spread_map(self.now, &mut self.effects);
+        self.carry_out();
+        self.cluster.is_map_everywhere()
     }
 
     fn is_all_sent(&self) -> bool {
