@@ -1,7 +1,12 @@
 //! What the store costs the processor: puts, point reads and replay against a device that costs nothing.
 //!
 //! One million keys of 8 bytes with values of 100 bytes, all resident; puts overwrite random ones, 64 at a time, with
-//! checkpoints running (log mode `log-only`). Figures and the machine they come from: `docs/checkpoint.md`.
+//! checkpoints running (log mode `log-only`). The writes of an OSD are 4 KiB each, into random places of 64 objects of 4 MiB, with
+//! an attribute of the object, an entry of a log, and now and then the removal of old entries. Figures and the machine they come
+//! from: `docs/checkpoint.md`.
+//!
+//! Instructions, which no neighbour on the machine disturbs: `valgrind --tool=callgrind --toggle-collect='*put_random*'
+//! <this executable> --test 'put 100 B, checkpoint'`, and the same with `*write_random*` and `'OSD write, checkpoint'`.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use loadline_base::{Bytes, Rng, Span, Time};
@@ -9,15 +14,24 @@ use loadline_device::{ClassTag, Kind, Outcome};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::throttle::Policy;
 use loadline_store::paged::{
-    Ask, Edit, Format, IoDone, Op, Options, Outbox, PagedStore, Protection, Target, format,
+    Ask, Edit, Format, IoDone, ObjectId, Op, Options, Outbox, PagedStore, Payload, Protection,
+    Target, format,
 };
+use loadline_store::{CollectionId, ObjectNo, Version};
+use std::cell::{LazyCell, RefCell};
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
 const KEYS: u64 = 1_000_000;
 const DEPTH: u64 = 64;
+const OBJECTS: u64 = 64;
+const OBJECT_PAGES: u64 = 1024;
+/// Writes that a log of an OSD remembers, and how many it forgets at a time.
+const ENTRIES: u64 = 250;
+const FORGOTTEN: u64 = 64;
 
 /// Answers everything at once. It forgets what is written, unless it is told to remember the log.
+#[derive(Clone)]
 struct Device {
     formatted: BTreeMap<u64, Vec<u8>>,
     log: Option<Vec<u8>>,
@@ -121,10 +135,54 @@ impl Bench {
         self.drain();
     }
 
+    #[inline(never)]
     fn put_random(&mut self, count: u64) {
         for at in 0..count {
             let key = self.rng.below(KEYS);
             self.put(key);
+            if at % DEPTH == DEPTH - 1 {
+                self.drain();
+            }
+        }
+        self.drain();
+    }
+
+    fn write(&mut self, version: u64, object: u64, page: u64) {
+        let entry = |version: u64| [&b"l\0\0\0\x07"[..], &version.to_be_bytes()].concat();
+        let id =
+            ObjectId { collection: CollectionId::new(7), object: ObjectNo(object), snapshot: 0 };
+        let (name, value) = (b"stamp".to_vec(), version.to_le_bytes().to_vec());
+        let mut edits = vec![
+            Edit::Put { key: entry(version), value: object.to_le_bytes().to_vec() },
+            Edit::SetAttribute { object: id, name, value },
+        ];
+        if version.is_multiple_of(FORGOTTEN) && version > ENTRIES + FORGOTTEN {
+            let old = version - ENTRIES - FORGOTTEN..version - ENTRIES;
+            edits.extend(old.map(|version| Edit::Delete { key: entry(version) }));
+        }
+        let (offset, data) = (page * 4096, Payload::Bytes(vec![version as u8; 4096]));
+        edits.push(Edit::Write { object: id, offset, data, version: Version(version) });
+        self.submit(Ask::Transaction(edits));
+    }
+
+    fn fill_objects(&mut self) {
+        for at in 0..OBJECTS * OBJECT_PAGES {
+            self.write(at + 1, at / OBJECT_PAGES, at % OBJECT_PAGES);
+            if at % DEPTH == 0 {
+                self.drain();
+            }
+        }
+        self.drain();
+        self.submit(Ask::Checkpoint);
+        self.drain();
+    }
+
+    /// Writes random pages, of versions from `first` on.
+    #[inline(never)]
+    fn write_random(&mut self, first: u64, count: u64) {
+        for at in 0..count {
+            let page = self.rng.below(OBJECTS * OBJECT_PAGES);
+            self.write(first + at, page / OBJECT_PAGES, page % OBJECT_PAGES);
             if at % DEPTH == DEPTH - 1 {
                 self.drain();
             }
@@ -161,15 +219,19 @@ fn puts(c: &mut Criterion) {
     const BATCH: u64 = 100_000;
     group.throughput(Throughput::Elements(BATCH));
     for protection in [Protection::Checkpoint, Protection::Log] {
-        let mut bench = Bench::fresh(options(protection), false);
-        bench.fill();
+        // What no benchmark runs on is not filled.
+        let filled = LazyCell::new(|| {
+            let mut bench = Bench::fresh(options(protection), false);
+            bench.fill();
+            RefCell::new(bench)
+        });
         group.bench_function(format!("put 100 B, {protection} protection"), |b| {
+            let mut bench = filled.borrow_mut();
             b.iter(|| bench.put_random(BATCH));
         });
-        let checkpoints = bench.store.metrics().totals.checkpoints;
-        println!("{protection}: {checkpoints} checkpoints during {} puts", bench.done);
         if protection == Protection::Checkpoint {
             group.bench_function("get 100 B", |b| {
+                let mut bench = filled.borrow_mut();
                 b.iter(|| {
                     for _ in 0..BATCH {
                         let key = bench.rng.below(KEYS);
@@ -184,6 +246,29 @@ fn puts(c: &mut Criterion) {
     group.finish();
 }
 
+fn osd_writes(c: &mut Criterion) {
+    let mut group = c.benchmark_group("store");
+    group.sample_size(10);
+    const BATCH: u64 = 20_000;
+    group.throughput(Throughput::Elements(BATCH));
+    for protection in [Protection::Checkpoint, Protection::Log] {
+        let filled = LazyCell::new(|| {
+            let mut bench = Bench::fresh(options(protection), false);
+            bench.fill_objects();
+            RefCell::new(bench)
+        });
+        let mut next = OBJECTS * OBJECT_PAGES + 1;
+        group.bench_function(format!("OSD write, {protection} protection"), |b| {
+            let mut bench = filled.borrow_mut();
+            b.iter(|| {
+                bench.write_random(next, BATCH);
+                next += BATCH;
+            });
+        });
+    }
+    group.finish();
+}
+
 /// A log of a gibibyte is more than a benchmark should hold; this one is as much as 1.5 million puts leave.
 fn replay(c: &mut Criterion) {
     const PUTS: u64 = 1_500_000;
@@ -194,22 +279,22 @@ fn replay(c: &mut Criterion) {
         dirty_trigger_percent: 100,
         ..options(Protection::Checkpoint)
     };
-    let mut bench = Bench::fresh(settings, true);
-    for key in 0..PUTS {
-        bench.put(key % KEYS * 7919 % KEYS);
-        if key % DEPTH == 0 {
-            bench.drain();
+    let written = LazyCell::new(|| {
+        let mut bench = Bench::fresh(settings, true);
+        for key in 0..PUTS {
+            bench.put(key % KEYS * 7919 % KEYS);
+            if key % DEPTH == 0 {
+                bench.drain();
+            }
         }
-    }
-    bench.drain();
-    assert_eq!(bench.store.metrics().totals.checkpoints, 0, "everything is in the log");
-    let bytes = bench.store.metrics().totals.log_bytes;
-    group.throughput(Throughput::Bytes(bytes));
-    let (formatted, log, log_offset) =
-        (bench.device.formatted, bench.device.log, bench.device.log_offset);
+        bench.drain();
+        assert_eq!(bench.store.metrics().totals.checkpoints, 0, "everything is in the log");
+        bench.device
+    });
+    group.throughput(Throughput::Elements(PUTS));
     group.bench_function(format!("{PUTS} puts of 100 B"), |b| {
         b.iter_batched(
-            || Device { formatted: formatted.clone(), log: log.clone(), log_offset },
+            || written.clone(),
             |device| black_box(Bench::open(settings, device).store.metrics().totals.replayed),
             BatchSize::PerIteration,
         );
@@ -217,5 +302,5 @@ fn replay(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, puts, replay);
+criterion_group!(benches, puts, osd_writes, replay);
 criterion_main!(benches);

@@ -53,6 +53,28 @@ pub struct Tree {
     pub height: u8,
 }
 
+/// Levels above a leaf that a [`Place`] tells of. Only a tree of users' longest keys is higher.
+const PLACE_DEPTH_MAX: usize = 7;
+
+/// Where a value belongs, in a leaf that has room for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    leaf: PageNo,
+    /// In the leaf, as a search answers it.
+    at: Result<u16, u16>,
+    /// The nodes that change with the leaf, and which child of each it is under: all above it, or none if it is dirty.
+    above: [(PageNo, u16); PLACE_DEPTH_MAX],
+    depth: usize,
+}
+
+impl Place {
+    /// Every page that a put here changes. All of them are resident.
+    pub fn pages(&self) -> impl Iterator<Item = PageNo> {
+        let above = self.above[..self.depth].iter().map(|step| step.0);
+        above.chain([self.leaf])
+    }
+}
+
 /// A key and its value, in a resident page.
 pub type Entry<'p> = (&'p [u8], &'p [u8]);
 
@@ -128,21 +150,33 @@ impl Tree {
         Ok(leaf.page)
     }
 
-    /// The leaf that a value of this length may be put into as it is: nothing has to be split for it, and it is dirty, so that no
-    /// other node changes with it. `is_like` judges the present value.
-    pub fn leaf_with_room<P: TreePages>(
+    /// The place that a value of this length may be put into as it is: nothing has to be split for it. `is_like` judges the present
+    /// value. No place is found in a tree that is higher than any that one knows.
+    pub fn place_with_room<P: TreePages>(
         &self,
         pages: &P,
         (key, value_len): (&[u8], usize),
         is_like: impl FnOnce(&[u8]) -> bool,
-    ) -> Result<Option<PageNo>, Missing> {
-        let child = self.leaf(pages, key)?;
+    ) -> Result<Option<Place>, Missing> {
+        let depth = usize::from(self.height) - 1;
+        if depth > PLACE_DEPTH_MAX {
+            return Ok(None);
+        }
+        let mut above = [(PageNo(0), 0); PLACE_DEPTH_MAX];
+        let mut child = self.root;
+        for step in &mut above[..depth] {
+            let inner = node(pages, child)?;
+            *step = (child.page, inner.route(key));
+            child = inner.child(step.1);
+        }
         let leaf = node(pages, child)?;
-        let has_room = match leaf.search(key) {
+        let at = leaf.search(key);
+        let has_room = match at {
             Ok(at) => is_like(leaf.value(at)) && value_len <= leaf.value(at).len() + leaf.free(),
             Err(_) => entry_bytes(key.len(), value_len) <= leaf.free(),
         };
-        Ok(Some(child.page).filter(|page| has_room && pages.is_dirty(*page)))
+        let depth = if pages.is_dirty(child.page) { 0 } else { depth };
+        Ok(has_room.then_some(Place { leaf: child.page, at, above, depth }))
     }
 
     /// The leaf that `key` belongs into. Only the nodes above it need to be resident.

@@ -3,10 +3,11 @@
 use super::step::{Step, Stop};
 use super::{Miss, remove_key};
 use crate::paged::change::Change;
-use crate::paged::ids::{PageNo, PageSize};
+use crate::paged::ids::PageSize;
 use crate::paged::keys::{KeyBuffer, USER};
 use crate::paged::node::cell_max;
 use crate::paged::space::{Scratch, Space};
+use crate::paged::tree::Place;
 use std::ops::Range;
 
 /// First byte of a value that stands in its cell.
@@ -43,8 +44,8 @@ fn page_size(space: &Space) -> PageSize {
     space.pages.layout().page
 }
 
-/// The leaf that takes a transaction as it is: one that puts a value into its cell, and nothing has to give way for it.
-pub fn leaf_for(space: &Space, changes: &[Change<'_>]) -> Option<PageNo> {
+/// The place that takes a transaction as it is: one that puts a value into its cell, and nothing has to give way for it.
+pub fn place_for(space: &Space, changes: &[Change<'_>]) -> Option<Place> {
     let [Change::Put { key, value }] = changes else { return None };
     if value.len() > whole_max(page_size(space), key) {
         return None;
@@ -52,7 +53,7 @@ pub fn leaf_for(space: &Space, changes: &[Change<'_>]) -> Option<PageNo> {
     let mut buffer = KeyBuffer::default();
     let is_whole = |old: &[u8]| old.first() == Some(&WHOLE);
     let cell = (buffer.user(key), value.len() + 1);
-    space.tree.leaf_with_room(&space.pages, cell, is_whole).ok().flatten()
+    space.tree.place_with_room(&space.pages, cell, is_whole).ok().flatten()
 }
 
 /// Marks are behind each piece that is taken away, at one more than its number, then behind each one that is put.
@@ -91,13 +92,13 @@ pub(super) fn put(
     Ok(result?)
 }
 
-/// Sets the value of a key, both in one cell before and after, in the leaf that was planned for it.
-pub(super) fn put_in_leaf(space: &mut Space, leaf: PageNo, key: &[u8], value: &[u8]) {
+/// Sets the value of a key, both in one cell before and after, in the place that was found for it.
+pub(super) fn put_in_place(space: &mut Space, place: Place, key: &[u8], value: &[u8]) {
     let Scratch { key: full, value: cell } = &mut space.scratch;
     cell.clear();
     cell.push(WHOLE);
     cell.extend_from_slice(value);
-    space.tree.put_in_leaf(&mut space.pages, leaf, full.user(key), cell);
+    space.tree.put_in_place(&mut space.pages, place, full.user(key), cell);
 }
 
 /// Removes a key, its own cell last.

@@ -9,7 +9,7 @@ mod read;
 mod shared;
 mod step;
 
-pub use kv::leaf_for;
+pub use kv::place_for;
 pub use read::{
     DataPage, attributes, digest_attributes, list, read_plan, scan, sparse_plan, value,
 };
@@ -17,10 +17,10 @@ pub use step::{Carried, Step};
 
 use super::api::ObjectId;
 use super::change::Change;
-use super::ids::{Child, PageNo};
+use super::ids::Child;
 use super::keys;
 use super::space::Space;
-use super::tree::Missing;
+use super::tree::{Missing, Place};
 use step::Stop;
 
 /// A page that must be read before an op can go on.
@@ -126,10 +126,10 @@ pub fn pages_bound(space: &Space, changes: &[Change<'_>]) -> u64 {
     2 * bytes.div_ceil(page) + u64::from(space.tree.height)
 }
 
-/// Carries out a transaction that puts one value into a leaf with [room](leaf_for) for it.
-pub fn put_in_leaf(space: &mut Space, changes: &[Change<'_>], leaf: PageNo) {
+/// Carries out a transaction that puts one value into a [place](place_for) with room for it.
+pub fn put_in_place(space: &mut Space, changes: &[Change<'_>], place: Place) {
     let [Change::Put { key, value }] = changes else { unreachable!("it was one put") };
-    kv::put_in_leaf(space, leaf, key, value);
+    kv::put_in_place(space, place, key, value);
 }
 
 /// Sets a cell of the tree.

@@ -59,6 +59,17 @@ pub struct Takes {
     pub lacking: u64,
 }
 
+impl Takes {
+    /// One page more is edited.
+    pub fn add(&mut self, edit: EditOf) {
+        match edit {
+            EditOf::Checkpoint => self.in_checkpoint += 1,
+            EditOf::Clean => self.clean += 1,
+            EditOf::Dirty => {}
+        }
+    }
+}
+
 impl Draft {
     fn bytes(&self, at: u32, page: PageSize) -> &[u8] {
         &self.bytes[at as usize * page.bytes()..][..page.bytes()]
@@ -99,11 +110,7 @@ impl Pages {
         };
         for page in self.draft.pages.iter().filter(|page| !page.gone) {
             takes.frames += u32::from(page.frame.is_none());
-            match page.is {
-                EditOf::Checkpoint => takes.in_checkpoint += 1,
-                EditOf::Clean => takes.clean += 1,
-                EditOf::Dirty => {}
-            }
+            takes.add(page.is);
         }
         takes
     }

@@ -10,10 +10,10 @@ use crate::paged::ids::{Lsn, PageNo};
 use crate::paged::log::Kind;
 use crate::paged::metrics::Reason;
 use crate::paged::options::LogMode;
-use crate::paged::space::{EditOf, Takes};
+use crate::paged::space::Takes;
 use crate::paged::store::Fault;
 use crate::paged::throttle::{Policy, Touch};
-use crate::paged::tree::TreePages;
+use crate::paged::tree::{Place, TreePages};
 use loadline_base::Span;
 
 /// Pages of the device that only transactions may take that give some back: else a full store could not be emptied.
@@ -33,8 +33,8 @@ pub(super) enum Verdict {
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
     takes: Takes,
-    /// The leaf that takes all of it. Otherwise the step is drafted.
-    leaf: Option<PageNo>,
+    /// The place that takes all of it. Otherwise the step is drafted.
+    place: Option<Place>,
     /// Where the transaction goes on afterwards; `None` if it is at its end.
     pub(super) next: Option<Carried>,
 }
@@ -139,8 +139,8 @@ impl<T: Copy> PagedStore<T> {
     /// Drafts a transaction's next step and compares what it takes with what is there.
     pub(super) fn judge(&mut self, changes: &[Change<'_>], from: Carried, pins: usize) -> Verdict {
         self.space.pages.next_op();
-        let plan = match contents::leaf_for(&self.space, changes) {
-            Some(leaf) => self.plan_for(leaf),
+        let plan = match contents::place_for(&self.space, changes) {
+            Some(place) => self.plan_for(place),
             None => match self.draft(changes, from, pins) {
                 Ok(plan) => plan,
                 Err(misses) => return Verdict::Load(misses),
@@ -159,14 +159,10 @@ impl<T: Copy> PagedStore<T> {
         }
     }
 
-    fn plan_for(&self, leaf: PageNo) -> Plan {
+    fn plan_for(&self, place: Place) -> Plan {
         let mut takes = Takes::default();
-        match self.space.pages.touch(leaf) {
-            EditOf::Checkpoint => takes.in_checkpoint = 1,
-            EditOf::Clean => takes.clean = 1,
-            EditOf::Dirty => {}
-        }
-        Plan { takes, leaf: Some(leaf), next: None }
+        place.pages().for_each(|page| takes.add(self.space.pages.touch(page)));
+        Plan { takes, place: Some(place), next: None }
     }
 
     /// Drafts the next step: all that is left, or as much as one step may change and as may be kept in memory for it.
@@ -186,7 +182,7 @@ impl<T: Copy> PagedStore<T> {
             if misses.is_empty() && !step.is_over() {
                 let takes = self.space.pages.draft_takes();
                 let next = (!is_whole).then(|| step.progress());
-                return Ok(Plan { takes, leaf: None, next });
+                return Ok(Plan { takes, place: None, next });
             }
             self.space.drop_draft();
             let may_end_before = step.marks() > 0 && step.marks() < marks_max;
@@ -202,7 +198,7 @@ impl<T: Copy> PagedStore<T> {
 
     /// A plan is not carried out.
     pub(super) fn forget(&mut self, plan: Plan) {
-        if plan.leaf.is_none() {
+        if plan.place.is_none() {
             self.space.drop_draft();
         }
     }
@@ -330,8 +326,8 @@ impl<T: Copy> PagedStore<T> {
 
     /// Makes a step what the pages are.
     pub(super) fn keep(&mut self, changes: &[Change<'_>], plan: Plan) {
-        match plan.leaf {
-            Some(leaf) => contents::put_in_leaf(&mut self.space, changes, leaf),
+        match plan.place {
+            Some(place) => contents::put_in_place(&mut self.space, changes, place),
             None => self.space.pages.keep_draft(),
         }
     }

@@ -1,6 +1,6 @@
 //! Edits of what was reached, so nothing is missing here.
 
-use super::{Child, PageNo, Tree, TreePages};
+use super::{Child, PageNo, Place, Tree, TreePages};
 use crate::paged::edit::PageEdit;
 use crate::paged::node::{Node, entry_bytes, shared};
 use crate::paged::page::PageKind;
@@ -38,16 +38,22 @@ impl Tree {
         old
     }
 
-    /// Sets the value of `key` in its leaf, which is dirty and [has room](Tree::leaf_with_room). Nothing may have changed since.
-    pub fn put_in_leaf<P: TreePages>(
+    /// Sets the value of `key` in a place that [was found](Tree::place_with_room) for it. Nothing may have changed since.
+    pub fn put_in_place<P: TreePages>(
         &mut self,
         pages: &mut P,
-        leaf: PageNo,
+        place: Place,
         key: &[u8],
         value: &[u8],
     ) {
-        let (_, split) = put_in_leaf(pages, leaf, (key, value), |_| ());
-        assert!(split.is_none(), "there is room in {leaf}");
+        self.root.version = pages.coming();
+        for (number, at) in &place.above[..place.depth] {
+            claim_child(pages, *number, *at);
+        }
+        match place.at {
+            Ok(at) => pages.edit(place.leaf, PageEdit::Replace { at, value }),
+            Err(at) => pages.edit(place.leaf, PageEdit::Insert { at, key, value }),
+        }
     }
 
     /// Takes `key` out. Says whether it was there. Its page stays, however empty, until [`settle`](Tree::settle).

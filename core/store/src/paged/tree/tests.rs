@@ -367,7 +367,7 @@ fn a_missing_page_is_named_and_the_walk_goes_on_behind_it() {
     let behind = [&next[..], &[0]].concat();
     assert_eq!(tree.last_within(&pages, (&behind, &behind)), Ok(None));
     assert_eq!(tree.reach(&pages, &key), Err(missing));
-    assert_eq!(tree.leaf_with_room(&pages, (&key, 9), |_| true), Err(missing));
+    assert_eq!(tree.place_with_room(&pages, (&key, 9), |_| true), Err(missing));
     let mut shown = 0;
     assert_eq!(
         tree.visit(&pages, b"", |_, _| {
@@ -442,4 +442,31 @@ fn a_walk_reports_a_node_of_the_wrong_level() {
         verdicts.push(visited.verdict);
     }
     assert_eq!(verdicts[..2], [Ok(()), Err(crate::paged::node::NodeFault::Level)]);
+}
+
+/// The room for a put into a leaf is counted before anything is changed, so what changes must be what was said.
+#[test]
+fn what_is_put_into_a_place_with_room_changes_the_pages_that_were_named() {
+    let mut pages = Pages::new(1024, false);
+    let mut tree = Tree::create(&mut pages);
+    numbered(&mut tree, &mut pages, (0..4000).step_by(2));
+    assert!(tree.height > 2);
+    pages.instant();
+    let mut counts = BTreeMap::<usize, u32>::new();
+    for number in (0..4000_u32).step_by(7) {
+        let key = number.to_be_bytes();
+        let found = tree.place_with_room(&pages, (&key, 4), |_| true).expect("all is resident");
+        let Some(place) = found else { continue };
+        pages.allowed = Some(place.pages().collect());
+        tree.put_in_place(&mut pages, place, &key, &number.to_le_bytes());
+        assert!(place.pages().all(|page| pages.is_dirty(page)), "{place:?}");
+        pages.assert_versions(tree.root, tree.height);
+        assert_eq!(tree.get(&pages, &key), Ok(Some(&number.to_le_bytes()[..])));
+        *counts.entry(place.pages().count()).or_default() += 1;
+    }
+    let expected = [1, usize::from(tree.height)];
+    assert!(
+        counts.keys().eq(&expected),
+        "a dirty leaf changes alone, others with all above: {counts:?}"
+    );
 }

@@ -71,7 +71,7 @@ impl<T: Copy> PagedStore<T> {
     fn look_ahead(&mut self, changes: &[Change<'_>]) {
         if self.restarting().pins.len() + self.loads.len() < self.space.pages.frames() as usize / 16
         {
-            if contents::leaf_for(&self.space, changes).is_some() {
+            if contents::place_for(&self.space, changes).is_some() {
                 return;
             }
             match self.draft(changes, Carried::default(), 0) {
