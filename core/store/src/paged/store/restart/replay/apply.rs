@@ -162,6 +162,12 @@ impl<T: Copy> PagedStore<T> {
             self.restarting().replayed = end;
             self.metrics.totals.replayed += 1;
         }
+        self.let_pages_go();
+    }
+
+    /// Nothing that was read for transactions need stay. At the end of the log that is what was read ahead for one that had
+    /// been carried out when it came.
+    pub(super) fn let_pages_go(&mut self) {
         for page in std::mem::take(&mut self.restarting().pins) {
             self.space.pages.unpin(page);
         }

@@ -237,6 +237,7 @@ impl<T: Copy> PagedStore<T> {
                 Stage::Apply => self.apply_log(),
                 Stage::Rewrite { next } => self.rewrite_tail(next),
                 Stage::Done => {
+                    self.let_pages_go();
                     self.flush_restart();
                     return true;
                 }
