@@ -25,13 +25,14 @@ test: setup
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) test --workspace --locked
 
-# The long searches that do not belong into the normal test run, then ten minutes of random crashes of the store;
-# `make soak SECONDS=60 SEED=7` for fewer, from another seed.
+# The long searches that do not belong into the normal test run; then damaged copies of stores, which take a few minutes, and ten
+# minutes of random crashes of the store. `make soak SECONDS=60 SEED=7` for a minute of each at most, from another seed.
 SECONDS ?= 600
 SEED ?= 1
 soak: setup
 	LOADLINE_SOAK=1 $(CARGO) test --workspace --locked --release -- --include-ignored
 	$(CARGO) build --release --locked --package loadline
+	target/release/loadline soak --rot-self --flips 10000 --drops 500 --strays 500 --seconds $(SECONDS) --seed $(SEED)
 	target/release/loadline soak --seconds $(SECONDS) --seed $(SEED)
 
 # Each benchmark prints its own table; docs/mclock.md and docs/checkpoint.md hold some with the machine they came from.

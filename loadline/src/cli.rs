@@ -383,19 +383,19 @@ pub(crate) enum ProtectionArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct SoakArgs {
-    /// How long; each seed takes a fraction of a second
-    #[arg(long, default_value_t = 60, value_name = "N")]
-    pub(crate) seconds: u64,
+    /// How long: by default 60 for random lives, of which each takes a fraction of a second, and no limit for damaged copies
+    #[arg(long, value_name = "N")]
+    pub(crate) seconds: Option<u64>,
     /// The first seed
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Seeds at the same time; by default one per core
-    #[arg(long, value_name = "N")]
+    /// Seeds, or damaged copies, at the same time; by default one per core
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) jobs: Option<u32>,
     /// Run this seed again, or the part of it that a failure was shrunk to, and tell what happens
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seconds", "seed", "jobs"])]
     pub(crate) replay: Option<Replay>,
-    /// Keep the disks of a failure, or of the replay, as images for `loadline inspect`
+    /// Keep the disks of the first failure, or of the replay or case, as images for `loadline inspect`
     #[arg(long, value_name = "FOLDER")]
     pub(crate) keep: Option<PathBuf>,
     #[command(flatten)]
@@ -409,31 +409,31 @@ pub(crate) struct SoakArgs {
 #[command(next_help_heading = "Damage at rest")]
 pub(crate) struct RotArgs {
     /// Damage copies of this store, or of every osd.N of this folder; the file itself is only read
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["seconds", "replay"])]
+    #[arg(long, value_name = "FILE", group = "damaged", conflicts_with = "replay")]
     pub(crate) rot: Option<PathBuf>,
     /// The device of the store's log, if it has one
-    #[arg(long, value_name = "FILE", requires = "rot")]
+    #[arg(long, value_name = "FILE", requires = "rot", conflicts_with = "rot_self")]
     pub(crate) log_device: Option<PathBuf>,
     /// Damage stores of the tool's own, of every log mode and protection; the counts are for each of the eight
-    #[arg(long, conflicts_with_all = ["rot", "seconds", "replay"])]
+    #[arg(long, group = "damaged", conflicts_with = "replay")]
     pub(crate) rot_self: bool,
     /// Copies with flipped bits or a sector of noise
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000, requires = "damaged")]
     pub(crate) flips: u64,
     /// Copies in which a page's last write was never done
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "damaged")]
     pub(crate) drops: u64,
     /// Copies in which a page's last write stands elsewhere
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "damaged")]
     pub(crate) strays: u64,
     /// Copies in which two sectors or pages stand in each other's place
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "damaged")]
     pub(crate) swaps: u64,
     /// Copies that end early
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "damaged")]
     pub(crate) truncations: u64,
     /// Only this case, as a report names it: flip:17, or fsync/log/3/drop:17 of the tool's own stores
-    #[arg(long, value_name = "CASE")]
+    #[arg(long, value_name = "CASE", requires = "damaged")]
     pub(crate) case: Option<String>,
 }
 

@@ -20,6 +20,9 @@ use std::time::Duration;
 /// How often a line says that it goes on.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
+/// How long random lives are searched unless somebody says.
+const SECONDS: u64 = 60;
+
 thread_local! {
     /// The command that has what this thread runs happen again, for the message of a bug that ends the process.
     static RUNNING: RefCell<Option<String>> = const { RefCell::new(None) };
@@ -54,13 +57,11 @@ pub(crate) fn carry_out(args: &SoakArgs) -> Result<(), Failure> {
         next: AtomicU64::new(args.seed),
         stop: interruptible()?,
         watch: Stopwatch::start(),
-        seconds: args.seconds,
+        seconds: args.seconds.unwrap_or(SECONDS),
         state: Mutex::new(State::default()),
     };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = args.jobs.unwrap_or(cores as u32);
     std::thread::scope(|scope| {
-        (0..jobs).for_each(|_| {
+        (0..jobs(args)).for_each(|_| {
             scope.spawn(|| soak.work());
         });
     });
@@ -70,6 +71,12 @@ pub(crate) fn carry_out(args: &SoakArgs) -> Result<(), Failure> {
         Some((replay, lives, faults)) => Err(failed(&replay, lives, faults, args)?),
         None => Ok(()),
     }
+}
+
+/// Threads that search.
+fn jobs(args: &SoakArgs) -> u32 {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    args.jobs.unwrap_or(cores as u32)
 }
 
 /// Before a bug's assertion ends the process, says how it can be had again.
