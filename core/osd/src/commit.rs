@@ -33,14 +33,10 @@ pub(crate) enum Commit {
     HistoryStored(Asker, SnapshotNo),
     /// The next objects of a placement group that has left.
     Deleted,
-    /// The state with which a copy takes part in this interval.
-    Activated(u32),
-    /// Who the disk is, with this term; it is to be made durable before it is told.
-    Identified(u64),
+    /// What the owner of the map will rely on; it is to be made durable before it is told.
+    Keeping(Kept),
     /// The same, durable.
-    Promised(u64),
-    /// The map of this epoch.
-    MapSaved(u32),
+    Kept(Kept),
     /// Everything that was answered before, for the one who asked under this number.
     Synced(u32),
     /// An access of the benchmark.
@@ -49,6 +45,18 @@ pub(crate) enum Commit {
     Loaded,
     /// Nobody waits for it.
     Nothing,
+}
+
+/// What a disk keeps for the owner of the map. It decides by it who has what after the next start, so it is durable before it is
+/// told, whatever the log mode answers for clients' writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// The state with which a copy takes part in this interval.
+    Interval(u32),
+    /// Who the disk is, and that it has seen this term.
+    Term(u64),
+    /// The map of this epoch.
+    Map(u32),
 }
 
 /// Who sent a recovery message: the answer is for the same interval, and as urgent as the question.
@@ -69,10 +77,8 @@ impl Commit {
             Commit::PushRead(..) | Commit::StateRead(..) => (Work::RecoveryItem, None),
             Commit::Pushed(..) | Commit::HistoryStored(..) => (Work::Push, None),
             Commit::Deleted => (Work::PgDelete, None),
-            Commit::Activated(_)
-            | Commit::Identified(_)
-            | Commit::Promised(_)
-            | Commit::MapSaved(_)
+            Commit::Keeping(_)
+            | Commit::Kept(_)
             | Commit::Synced(_)
             | Commit::Bench
             | Commit::Loaded
@@ -108,12 +114,12 @@ impl Osd {
                 self.history_stored(asker, pg, (object, label), fx);
             }
             (Commit::Deleted, Ok(_)) => self.deleted(now, pg, fx),
-            (Commit::Activated(interval), Ok(_)) => {
-                fx.push(Effect::Activated(self.id, pg, interval));
-            }
-            (Commit::Identified(term), Ok(_)) => self.make_durable(now, Commit::Promised(term)),
-            (Commit::Promised(term), Ok(_)) => fx.push(Effect::Identified(self.id, term)),
-            (Commit::MapSaved(epoch), Ok(_)) => fx.push(Effect::MapSaved(self.id, epoch)),
+            (Commit::Keeping(kept), Ok(_)) => self.make_durable(now, pg, Commit::Kept(kept)),
+            (Commit::Kept(kept), Ok(_)) => fx.push(match kept {
+                Kept::Interval(interval) => Effect::Activated(self.id, pg, interval),
+                Kept::Term(term) => Effect::Identified(self.id, term),
+                Kept::Map(epoch) => Effect::MapSaved(self.id, epoch),
+            }),
             (Commit::Synced(number), Ok(_)) => fx.push(Effect::Synced(self.id, number)),
             (Commit::Loaded, Ok(_)) => unreachable!("answers while loading are taken before"),
             (Commit::Nothing, Ok(_)) => {}

@@ -1,7 +1,7 @@
 //! What happens between an OSD and the disk of its paged store: opening, requests, answers, the window, and the end.
 
 use crate::access::{Place, Update};
-use crate::commit::Commit;
+use crate::commit::{Commit, Kept};
 use crate::device_terms::without_limit;
 use crate::disk::{Backend, Identity, LoadNext, LoadedGroup, Paged, Phase, Sent, Touch};
 use crate::event::{DiskFault, Effect, Opened, Timer};
@@ -88,46 +88,34 @@ impl Osd {
     }
 
     pub(crate) fn identify(&mut self, now: Time, identity: Identity) {
-        self.keep(now, identity.edit(), Commit::Identified(identity.term));
+        self.keep(now, PgId::new(0), vec![identity.edit()], Kept::Term(identity.term));
     }
 
     pub(crate) fn save_map(&mut self, now: Time, epoch: u32, map: Data) {
-        let put = crate::disk::map_edit(map);
-        self.keep(now, put, Commit::MapSaved(epoch));
+        self.keep(now, PgId::new(0), vec![crate::disk::map_edit(map)], Kept::Map(epoch));
     }
 
-    fn keep(&mut self, now: Time, edit: loadline_store::paged::Edit, token: Commit) {
-        let place = Place::of_group(PgId::new(0));
-        let update = Update { edits: vec![edit], ..Update::none(Touch::Nothing) };
-        self.access(now, Urgency::default(), &place, update, token);
+    /// Writes down that a copy takes part in an interval. Without a disk it needs no writing.
+    pub(crate) fn keep_activation(&mut self, now: Time, pg: PgId, interval: u32) {
+        if self.is_durable() {
+            let edits = self.pg_mut(pg).expect("it was placed").save(pg);
+            self.keep(now, pg, edits, Kept::Interval(interval));
+        }
+    }
+
+    fn keep(&mut self, now: Time, pg: PgId, edits: Vec<Edit>, kept: Kept) {
+        let update = Update { edits, ..Update::none(Touch::Nothing) };
+        self.access(now, Urgency::default(), &Place::of_group(pg), update, Commit::Keeping(kept));
     }
 
     /// Makes everything durable that was answered.
     pub(crate) fn sync(&mut self, now: Time, number: u32) {
-        self.make_durable(now, Commit::Synced(number));
+        self.make_durable(now, PgId::new(0), Commit::Synced(number));
     }
 
-    pub(crate) fn make_durable(&mut self, now: Time, token: Commit) {
-        let place = Place::of_group(PgId::new(0));
-        self.access(now, Urgency::default(), &place, Update::none(Touch::Sync), token);
-    }
-
-    /// Writes down that a copy takes part in an interval. Without a disk it needs no writing.
-    pub(crate) fn keep_activation(
-        &mut self,
-        now: Time,
-        id: PgId,
-        interval: u32,
-        fx: &mut Vec<Effect>,
-    ) {
-        if !self.is_durable() {
-            return;
-        }
-        let _ = fx;
-        let edits = self.pg_mut(id).expect("it was placed").save(id);
-        let update = Update { edits, ..Update::none(Touch::Nothing) };
-        let place = Place::of_group(id);
-        self.access(now, Urgency::default(), &place, update, Commit::Activated(interval));
+    pub(crate) fn make_durable(&mut self, now: Time, pg: PgId, token: Commit) {
+        let update = Update::none(Touch::Sync);
+        self.access(now, Urgency::default(), &Place::of_group(pg), update, token);
     }
 
     pub(crate) fn io_done(&mut self, now: Time, life: u32, done: IoDone, fx: &mut Vec<Effect>) {

@@ -99,11 +99,11 @@ pub enum Effect {
     /// For the owner of the map: every copy of this placement group is complete and nothing is in flight, as of this
     /// interval, which is to end now.
     Recovered(PgId, u32),
-    /// The copy's part in this interval is on its disk.
+    /// The copy's part in this interval is on its disk, and durable.
     Activated(OsdId, PgId, u32),
-    /// Who this disk is is on it, with this term.
+    /// Who this disk is is on it, with this term, and durable.
     Identified(OsdId, u64),
-    /// The map of this epoch is on this OSD's disk.
+    /// The map of this epoch is on this OSD's disk, and durable.
     MapSaved(OsdId, u32),
     /// Everything that was answered before is durable on this OSD.
     Synced(OsdId, u32),

@@ -250,7 +250,7 @@ impl Osd {
         let this = self.id;
         let pg = self.pg_mut(id).expect("a placement group is placed before it is activated");
         pg.begin(this, activation);
-        self.keep_activation(now, id, activation.interval, fx);
+        self.keep_activation(now, id, activation.interval);
         let pg = self.pg_mut(id).expect("it was placed");
         if activation.acting.first() == Some(&this) {
             pg.primary = Some(Box::new(Primary::new(activation, objects)));

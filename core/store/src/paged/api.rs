@@ -170,7 +170,7 @@ pub enum Ask {
     },
     /// CRC-32C of an object's bytes and attributes, each page checked against its checksum: what a deep scrub compares.
     Digest(ObjectId),
-    /// Makes everything durable that was answered before, in every log mode but `None`.
+    /// Makes everything durable that was answered before; in log mode `None` by a checkpoint.
     Sync,
     /// Runs a checkpoint and waits for its end.
     Checkpoint,

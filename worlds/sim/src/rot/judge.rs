@@ -11,7 +11,7 @@ use loadline_store::paged::check::{LogReader, Remark, check, newest};
 use loadline_store::paged::inspect::Inspector;
 use loadline_store::paged::log::Kind as RecordKind;
 use loadline_store::paged::superblock::Superblock;
-use loadline_store::paged::{Answer, Ask, Edit, Fault, LogMode, Options};
+use loadline_store::paged::{Answer, Ask, Edit, Fault, Options};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
@@ -244,8 +244,7 @@ impl Sound {
     /// A copy that is as it was takes a write and a checkpoint, dies, and is opened again.
     fn second_life(&self, mut reader: Reader, number: u64, was_clean: bool) -> Verdict {
         let edit = Edit::Put { key: SECOND_KEY.to_vec(), value: number.to_le_bytes().into() };
-        let last = if self.options.log_mode == LogMode::None { Ask::Checkpoint } else { Ask::Sync };
-        let mut all = vec![Ask::Transaction(vec![edit]), last];
+        let mut all = vec![Ask::Transaction(vec![edit]), Ask::Sync];
         if number.is_multiple_of(2 * SECOND_LIFE) {
             all.push(Ask::Checkpoint);
         }

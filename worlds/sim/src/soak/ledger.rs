@@ -194,13 +194,11 @@ impl Ledger {
                     )
                 })
             }
-            Asked::Barrier { is_checkpoint, promised } => {
+            Asked::Barrier { promised, .. } => {
                 self.counts.barriers += 1;
-                if is_checkpoint || self.mode != LogMode::None {
-                    for (history, promised) in self.lanes.iter_mut().zip(promised) {
-                        history.promise.cut = history.promise.cut.max(promised);
-                        history.promise.kill = history.promise.kill.max(promised);
-                    }
+                for (history, promised) in self.lanes.iter_mut().zip(promised) {
+                    history.promise.cut = history.promise.cut.max(promised);
+                    history.promise.kill = history.promise.kill.max(promised);
                 }
                 Ok(())
             }

@@ -56,8 +56,7 @@ impl Resting {
             advance(&mut life)?;
             life.ledger.settle();
         }
-        let last = if self.log_mode == LogMode::None { Ask::Checkpoint } else { Ask::Sync };
-        life.submit(0, last)?;
+        life.submit(0, Ask::Sync)?;
         while life.ledger.open() > 0 {
             advance(&mut life)?;
         }

@@ -36,6 +36,8 @@ pub(crate) type Block = (u64, u32);
 pub(crate) struct Known {
     /// The last write that was acknowledged, or read back.
     pub(crate) acked: u64,
+    /// What it held before, since the last flush: a crash that loses what was not flushed may lead back to any of them.
+    unflushed: BTreeSet<u64>,
     /// Writes without an answer since.
     maybe: BTreeSet<u64>,
 }
@@ -53,8 +55,8 @@ pub(crate) struct Judged {
     pub(crate) node: Option<DiskNode>,
     pub(crate) down: BTreeSet<u32>,
     pub(crate) out: BTreeSet<u32>,
-    /// Power cuts are survived only by what was flushed, so they need the mode that flushes.
-    pub(crate) mode: LogMode,
+    /// What a crash may lose.
+    mode: LogMode,
     /// How many of a hundred requests with a duration limit the disks end for time.
     ended_percent: u8,
     pub(crate) known: BTreeMap<Block, Known>,
@@ -209,6 +211,41 @@ impl Judged {
         }
     }
 
+    /// Makes everything durable that was acknowledged.
+    pub(crate) fn flush(&mut self) {
+        self.finish_ops();
+        let number = self.node().sync();
+        while !self.node().cluster().take_synced().contains(&number) {
+            assert!(self.node().step(), "a flush ends: {}", self.state());
+        }
+        self.known.values_mut().for_each(|known| known.unflushed.clear());
+    }
+
+    /// The OSDs that are down come back.
+    pub(crate) fn open_all(&mut self) {
+        for osd in std::mem::take(&mut self.down) {
+            self.node().open(OsdId::new(osd));
+        }
+    }
+
+    /// An OSD's process dies.
+    pub(crate) fn take_down(&mut self, osd: OsdId) {
+        self.node().take_down(osd);
+        self.lose(false);
+    }
+
+    /// What a crash may take away, by the log mode's promise.
+    fn lose(&mut self, with_power: bool) {
+        let loses = match self.mode {
+            LogMode::Fsync => false,
+            LogMode::LogOnly => with_power,
+            LogMode::Background | LogMode::None => true,
+        };
+        for known in self.known.values_mut().filter(|_| loses) {
+            known.maybe.extend(&known.unflushed);
+        }
+    }
+
     /// Dies, perhaps with the power, and starts again. What had no answer may have happened.
     pub(crate) fn crash(&mut self, power: Option<CutStyle>) {
         self.take_replies();
@@ -216,6 +253,7 @@ impl Judged {
         let now = node.now();
         let disks = node.crash(power, &mut self.rng);
         self.forget_under_way();
+        self.lose(power.is_some());
         self.boot(now, disks);
     }
 
@@ -278,7 +316,7 @@ impl Judged {
                     let to = (from + BLOCK as usize).min(data.len());
                     known.read(*block, &data[from..to]);
                 } else {
-                    *known = Known { acked: *stamp, maybe: BTreeSet::new() };
+                    known.acknowledged(*stamp);
                     self.acknowledged += 1;
                 }
             }
@@ -296,27 +334,32 @@ impl Judged {
 
     /// Ends the load and lets everything heal; then every block is read, and copies must be alike.
     pub(crate) fn settle_and_check(&mut self) {
-        for osd in std::mem::take(&mut self.down) {
-            self.node().open(OsdId::new(osd));
-        }
+        self.open_all();
         for osd in std::mem::take(&mut self.out) {
             self.node().set_in(OsdId::new(osd), true);
         }
-        let healed = self.node().run_until(|node| node.is_clean() && node.is_map_committed());
-        assert!(healed, "everything heals: {}", self.state());
+        self.heal();
         self.finish_ops();
         self.read_everything();
         let differing = self.node().cluster().copies_that_differ();
         assert!(differing.is_empty(), "copies differ: {differing:?}");
     }
 
+    /// Waits until every copy is where it should be. A node that waits for ever still has its timers, so there is a limit.
+    fn heal(&mut self) {
+        let limit = self.node().now() + Span::from_secs(600);
+        let healed = |node: &DiskNode| node.is_clean() && node.is_map_committed();
+        self.node().run_until(|node| healed(node) || node.now() > limit);
+        assert!(healed(self.node()), "everything heals: {}", self.state());
+    }
+
     /// Waits until every op has its answer.
     pub(crate) fn finish_ops(&mut self) {
         let limit = self.node().now() + Span::from_secs(30);
-        while !self.under_way.is_empty() && self.node().now() < limit {
-            self.steps(1);
+        while !self.under_way.is_empty() && self.node().now() < limit && self.node().step() {
+            self.take_replies();
         }
-        assert!(self.under_way.is_empty(), "every op is answered: {:?}", self.under_way);
+        assert!(self.under_way.is_empty(), "every op is answered: {}", self.state());
     }
 
     /// What keeps the node from being clean.
@@ -344,8 +387,7 @@ impl Judged {
         self.node().take_down(osd);
         (0..OBJECTS).for_each(|object| self.read_object(object));
         self.node().open(osd);
-        let healed = self.node().run_until(|node| node.is_clean() && node.is_map_committed());
-        assert!(healed, "everything heals again");
+        self.heal();
     }
 
     fn read_object(&mut self, object: u64) {
@@ -377,7 +419,13 @@ impl Known {
             let head = u64::from_le_bytes(bytes.get(..8).unwrap_or(&[0; 8]).try_into().expect("8"));
             panic!("block {block:?} holds stamp {head}, and may hold {self:?}");
         };
-        *self = Known { acked: found, maybe: BTreeSet::new() };
+        self.acknowledged(found);
+    }
+
+    fn acknowledged(&mut self, stamp: u64) {
+        self.unflushed.insert(self.acked);
+        self.unflushed.append(&mut self.maybe);
+        self.acked = stamp;
     }
 }
 

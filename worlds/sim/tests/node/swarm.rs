@@ -20,8 +20,7 @@ pub(crate) fn history(seed: u64) -> Told {
 
 /// One on disks that end so many of a hundred requests for their duration limit.
 fn told(seed: u64, ended_percent: u8) -> Told {
-    let mode = if seed.is_multiple_of(2) { LogMode::Fsync } else { LogMode::LogOnly };
-    let mut judged = Judged::new(seed, mode, ended_percent);
+    let mut judged = Judged::new(seed, LogMode::ALL[seed as usize % 4], ended_percent);
     let events = 12 + judged.rng.below(20);
     for _ in 0..events {
         load(&mut judged);
@@ -45,17 +44,13 @@ fn load(judged: &mut Judged) {
 fn happen(judged: &mut Judged) {
     let osd = judged.rng.below(u64::from(OSDS)) as u32;
     let id = OsdId::new(osd);
-    match judged.rng.below(9) {
+    match judged.rng.below(10) {
         // One at a time: with two gone for good, data with three copies on four disks may be gone too.
         0 | 1 if judged.down.is_empty() => {
-            judged.node().take_down(id);
+            judged.take_down(id);
             judged.down.insert(osd);
         }
-        2 | 3 => {
-            for osd in std::mem::take(&mut judged.down) {
-                judged.node().open(OsdId::new(osd));
-            }
-        }
+        2 | 3 => judged.open_all(),
         4 if judged.out.is_empty() => {
             judged.node().set_in(id, false);
             judged.out.insert(osd);
@@ -66,17 +61,22 @@ fn happen(judged: &mut Judged) {
             }
         }
         6 if judged.down.is_empty() && judged.node().is_clean() => {
-            judged.node().take_down(id);
+            judged.take_down(id);
             let seed = judged.rng.next_u64();
             let disk = judged.fresh_disk(seed);
             judged.node().replace(id, disk);
             judged.node().open(id);
         }
         7 => judged.crash(None),
-        8 if judged.mode == LogMode::Fsync => {
+        8 => {
             let styles = [CutStyle::AllLost, CutStyle::AllKept, CutStyle::Random, CutStyle::Torn];
             let style = styles[judged.rng.below(4) as usize];
             judged.crash(Some(style));
+        }
+        // What has the only whole copy of something must be there for it.
+        9 => {
+            judged.open_all();
+            judged.flush();
         }
         _ => {
             let steps = judged.rng.below(400);

@@ -401,8 +401,7 @@ fn whatever_is_within_the_limits_is_taken() {
                 Err(error) => panic!("seed {seed}, round {round}: {error:?}"),
             }
             if rng.below(12) == 0 {
-                let barrier = if log_mode == LogMode::None { Ask::Checkpoint } else { Ask::Sync };
-                assert!(ask(&mut host, barrier).is_ok());
+                assert!(ask(&mut host, Ask::Sync).is_ok());
                 let options = draw(&mut rng);
                 host = crash(host, options, &mut rng);
             }

@@ -27,10 +27,10 @@ impl<T: Copy> PagedStore<T> {
         }
     }
 
-    /// Somebody waits until the log is durable up to its head.
+    /// Somebody waits until the log is durable up to its head; without a log, until a checkpoint has everything.
     pub(super) fn sync(&mut self, running: Running<T>) {
         if self.options.log_mode == LogMode::None {
-            return self.finish(running, Ok(Answer::Done));
+            return self.await_checkpoint(running);
         }
         let position = self.group.demand_commits();
         self.leave_lane(running.lane);

@@ -70,7 +70,7 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// Asks for a checkpoint whose instant is yet to come, and waits for its end.
-    fn await_checkpoint(&mut self, mut running: Running<T>) {
+    pub(super) fn await_checkpoint(&mut self, mut running: Running<T>) {
         self.want_checkpoint(Reason::Request);
         let last = self.job.as_ref().map_or(self.superblock.completed.id, |job| job.id());
         let lane = running.lane.take();

@@ -21,7 +21,7 @@ mod pressure;
 pub(super) use markers::marker_offsets;
 
 use super::{Fault, PagedStore, Purpose};
-use crate::paged::api::{Answer, IoDone, Target};
+use crate::paged::api::{Answer, Ask, IoDone, Target};
 use crate::paged::ids::{CheckpointId, Lsn, PageNo};
 use crate::paged::image_set::ImageSetEncoder;
 use crate::paged::metrics::{CheckpointReport, Reason};
@@ -224,7 +224,10 @@ impl<T: Copy> PagedStore<T> {
         let waiters = std::mem::take(&mut self.checkpoint_waiters);
         for (id, running) in waiters {
             if id <= ended {
-                let answer = Answer::Checkpointed(self.superblock.completed.id);
+                let answer = match Self::ask_of(&running) {
+                    Ask::Sync => Answer::Done,
+                    _ => Answer::Checkpointed(self.superblock.completed.id),
+                };
                 self.complete(running.token, running.stages, Ok(answer));
             } else {
                 self.want_checkpoint(Reason::Request);
