@@ -137,25 +137,20 @@ impl Osd {
     ) {
         self.damage.found += u64::from(failure == Failure::Unreadable);
         match (failure, token) {
-            (Failure::Unreadable | Failure::Exceeds(_), Commit::Read(tag, ..)) => {
-                self.read_failed(now, tag, object, fx)
-            }
-            (Failure::Unreadable | Failure::Exceeds(_), Commit::Op(tag, ..)) => {
+            (Failure::Unreadable, Commit::Read(tag, ..)) => self.read_failed(now, tag, object, fx),
+            (Failure::Unreadable, Commit::Op(tag, ..)) => {
                 self.own_update_failed(now, (pg, object), tag, fx);
             }
-            (Failure::Unreadable | Failure::Exceeds(_), Commit::Replica(primary, tag, _)) => {
+            (Failure::Unreadable, Commit::Replica(primary, tag, _)) => {
                 self.update_missed(now, primary, (pg, object), tag, fx);
             }
-            (Failure::Unreadable | Failure::Exceeds(_), Commit::PushRead(interval, puller, _)) => {
+            (Failure::Unreadable, Commit::PushRead(interval, puller, _)) => {
                 self.source_unreadable(now, pg, object, (interval, puller), fx);
             }
-            (Failure::Unreadable | Failure::Exceeds(_), Commit::StateRead(asker, ..)) => {
+            (Failure::Unreadable, Commit::StateRead(asker, ..)) => {
                 self.source_unreadable(now, pg, object, (asker.interval, Some(asker)), fx);
             }
-            (
-                Failure::NoSpace | Failure::Exceeds(_),
-                Commit::Pushed(asker, _) | Commit::HistoryStored(asker, _),
-            ) => {
+            (Failure::NoSpace, Commit::Pushed(asker, _) | Commit::HistoryStored(asker, _)) => {
                 self.refuse_push(now, asker, pg, object, fx);
             }
             _ => self.stop(failure.fault(), fx),

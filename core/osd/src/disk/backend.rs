@@ -88,7 +88,7 @@ pub(crate) enum Failure {
     Unreadable,
     /// There is no room.
     NoSpace,
-    /// It is larger than the store takes. The OSD cuts its work to fit, so this is not expected.
+    /// It is larger than the store takes. The OSD cuts its work to fit, so this is a bug, and no reason to take the disk for damaged.
     Exceeds(Exceeded),
     /// The store cannot go on.
     Stopped,

@@ -17,6 +17,9 @@
 //! bytes, which is more than objects' keys have. A tree of users' longest keys may be higher: then what a step needs may in theory be more
 //! than its bound, and it is refused by name ([`Bound::StepPages`]) if it is more than there is.
 //!
+//! **A query has no bound.** One that needs more pages than may be kept for it goes in parts, each of which finds at least one cell more:
+//! ways to few leaves, far less than what a step needs.
+//!
 //! **The cache.** [`cache_least`] is twice the free map, which stays in memory, and twice what a step needs. So three quarters of it, the
 //! most that may be dirty, hold a step when nothing else is, and the rest the pages that it only reads.
 //!
@@ -122,9 +125,7 @@ pub enum Bound {
     ObjectBytes,
     /// [`Limits::read_bytes`].
     ReadBytes,
-    /// Pages that a query looks at together: [`Room::pins_max`].
-    QueryPages,
-    /// Pages that a transaction changes between two marks: [`Room::hold_max`].
+    /// Pages that a transaction changes between two marks, or looks at: [`Room::hold_max`], [`Room::pins_max`].
     StepPages,
 }
 
@@ -160,14 +161,9 @@ impl fmt::Display for Exceeded {
             }
             Bound::ObjectBytes => write!(f, "an object would end at {asked} and may end at {most}"),
             Bound::ReadBytes => write!(f, "{asked} bytes are read at once and {most} may be"),
-            Bound::QueryPages => write!(
-                f,
-                "a query needs {asked} pages in memory at once and the cache has {most} for it: give \
-                 the store more cache, or ask for less at a time"
-            ),
             Bound::StepPages => write!(
                 f,
-                "a step of a transaction changes {asked} pages and the cache and the recovery area \
+                "a step of a transaction needs {asked} pages and the cache and the recovery area \
                  have {most} for it: give the store more cache"
             ),
         }
@@ -236,7 +232,7 @@ impl Room {
         (self.frames / 4).min(self.images / 2).max(self.unit)
     }
 
-    /// The most pages that may be kept in memory for one op.
+    /// The most pages that are kept in memory for one op. A query that needs more goes in parts.
     pub fn pins_max(&self) -> u32 {
         (self.frames / 4).max(self.unit)
     }

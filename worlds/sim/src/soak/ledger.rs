@@ -222,13 +222,11 @@ impl Ledger {
         };
         match error {
             OpError::NoSpace => nature.is_some_and(|nature| !nature.gives_back),
-            // The bounds that whoever asks does not know before: what several edits take of the log, and how the cells that
-            // a query looks at are spread.
-            OpError::Exceeds(exceeded) => match exceeded.bound {
-                Bound::TransactionBytes => nature.is_some_and(|nature| !nature.is_single),
-                Bound::QueryPages => nature.is_none(),
-                _ => false,
-            },
+            // The one bound that whoever asks does not know before: what several edits take of the log.
+            OpError::Exceeds(exceeded) => {
+                exceeded.bound == Bound::TransactionBytes
+                    && nature.is_some_and(|nature| !nature.is_single)
+            }
             OpError::Damaged(_) => self.excuses.damage,
             OpError::Unreadable => self.excuses.damage || self.excuses.passing,
             OpError::Unwritable => self.excuses.own_data,

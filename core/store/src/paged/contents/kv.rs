@@ -124,20 +124,24 @@ fn remove_pieces(
     Ok(())
 }
 
-/// The value of a user's key.
-pub(super) fn get(space: &Space, key: &[u8]) -> Result<Option<Vec<u8>>, Miss> {
+/// The value of a user's key. Pieces that were found stay in `so_far` if a later one is missing.
+pub(super) fn get(
+    space: &Space,
+    key: &[u8],
+    so_far: &mut Vec<u8>,
+) -> Result<Option<Vec<u8>>, Miss> {
     let mut buffer = KeyBuffer::default();
     let Some(cell) = space.tree.get(&space.pages, buffer.user(key))? else { return Ok(None) };
+    let page = page_size(space);
     let count = match cell {
         [WHOLE, value @ ..] => return Ok(Some(value.to_vec())),
-        cell => pieces_of(page_size(space), key, Some(cell)),
+        cell => pieces_of(page, key, Some(cell)),
     };
-    let mut value = Vec::new();
-    for at in 0..count {
+    for at in so_far.len() / piece_bytes(page, key)..count {
         let piece = space.tree.get(&space.pages, buffer.piece(key, at as u32))?;
-        value.extend_from_slice(piece.unwrap_or_default());
+        so_far.extend_from_slice(piece.unwrap_or_default());
     }
-    Ok(Some(value))
+    Ok(Some(std::mem::take(so_far)))
 }
 
 /// The user's key of a cell of the tree, if it is one.

@@ -11,7 +11,7 @@ mod step;
 
 pub use kv::place_for;
 pub use read::{
-    DataPage, attributes, digest_attributes, list, read_plan, scan, sparse_plan, value,
+    DataPage, Found, attributes, digest_attributes, list, read_plan, scan, sparse_plan, value,
 };
 pub use step::{Carried, Step};
 

@@ -31,36 +31,42 @@ fn put_meta(space: &mut Space, id: ObjectId, meta: ObjectMeta) -> Result<(), Mis
     put(space, &keys::object(id), &value)
 }
 
-/// The first `most` extents that overlap page indices of an object, in order.
-pub(super) fn extents(
+/// Shows `f` the extents that overlap page indices of an object, in order, until it says `false`. After [`Missing`] those before
+/// that page have been shown.
+pub(super) fn visit_extents(
     space: &Space,
     id: ObjectId,
     range: Range<u64>,
-    most: usize,
-) -> Result<Vec<Extent>, Missing> {
-    let mut found = Vec::new();
+    mut f: impl FnMut(Extent) -> bool,
+) -> Result<(), Missing> {
     if range.is_empty() {
-        return Ok(found);
+        return Ok(());
     }
     let start = keys::extent(id, range.start);
     let reaching = (&earliest(space, id, range.start)[..], &start[..]);
-    if let Some((key, value)) = space.tree.last_within(&space.pages, reaching)? {
-        found.extend(decode(key, value).filter(|extent| extent.range().end > range.start));
+    let first = space.tree.last_within(&space.pages, reaching)?;
+    let first = first.and_then(|(key, value)| decode(key, value));
+    let mut from = range.start;
+    if let Some(first) = first.filter(|extent| extent.range().end > range.start) {
+        from = first.range().end;
+        if !f(first) {
+            return Ok(());
+        }
     }
-    let from = found.last().map_or(range.start, |first: &Extent| first.range().end);
-    if from >= range.end || found.len() >= most {
-        return Ok(found);
+    if from >= range.end {
+        return Ok(());
     }
     let bounds = (&keys::extent(id, from)[..], &keys::extent(id, range.end)[..]);
-    space.tree.visit_range(&space.pages, bounds, |key, value| {
-        found.extend(decode(key, value));
-        found.len() < most
-    })?;
-    Ok(found)
+    space.tree.visit_range(&space.pages, bounds, |key, value| decode(key, value).is_none_or(&mut f))
 }
 
 fn first_extent(space: &Space, id: ObjectId, range: Range<u64>) -> Result<Option<Extent>, Missing> {
-    Ok(extents(space, id, range, 1)?.pop())
+    let mut first = None;
+    visit_extents(space, id, range, |extent| {
+        first = Some(extent);
+        false
+    })?;
+    Ok(first)
 }
 
 /// The extent in a cell of some object.
@@ -336,7 +342,7 @@ pub(super) fn remove(space: &mut Space, id: ObjectId, step: &mut Step) -> Result
         return Ok(());
     }
     cut(space, id, 0..u64::MAX, 0, step)?;
-    while let Some((name, _)) = super::read::attributes_from(space, id, &[], 1)?.pop() {
+    while let Some((name, _)) = super::read::next_attribute(space, id, &[])? {
         remove_key(space, &keys::attribute(id, &name), step)?;
         step.mark(space, 0)?;
     }
@@ -376,7 +382,7 @@ pub(super) fn clone(
         step.mark(space, next + 1)?;
     }
     let mut last = Vec::new();
-    while let Some((name, value)) = super::read::attributes_from(space, from, &last, 1)?.pop() {
+    while let Some((name, value)) = super::read::next_attribute(space, from, &last)? {
         let key = keys::attribute(to, &name);
         if space.tree.get(&space.pages, &key)? != Some(&value) {
             put(space, &key, &value)?;

@@ -1,6 +1,6 @@
 //! Reading: values, lists, attributes, and which pages an object's bytes are on.
 
-use super::object::extents;
+use super::object::visit_extents;
 use super::{Miss, kv};
 use crate::objects::{CollectionId, ObjectMeta, ObjectNo};
 use crate::paged::api::ObjectId;
@@ -26,37 +26,77 @@ pub struct DataPage {
 /// Keys with values, or names with values, in order.
 pub(super) type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
+/// What a query has found so far. It stays when a page is missing, so that the query can go on behind it.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The first pieces of a value.
+    value: Vec<u8>,
+    keys: Vec<Vec<u8>>,
+    /// All keys are found, and their values are next.
+    is_listed: bool,
+    pairs: Pairs,
+    objects: Vec<(ObjectId, ObjectMeta)>,
+    own: PageList,
+    base: PageList,
+}
+
+/// The pages of an object up to a page index.
+#[derive(Clone, Debug, Default)]
+struct PageList {
+    pages: Vec<DataPage>,
+    next: u64,
+}
+
+impl Found {
+    /// Grows with everything that is found.
+    pub fn measure(&self) -> u64 {
+        let listed = self.keys.len() + self.pairs.len() + self.objects.len();
+        let pages = self.own.next + self.base.next;
+        (self.value.len() + listed) as u64 + u64::from(self.is_listed) + pages
+    }
+}
+
 /// The value of a user's key.
-pub fn value(space: &Space, key: &[u8]) -> Result<Option<Vec<u8>>, Miss> {
-    kv::get(space, key)
+pub fn value(space: &Space, key: &[u8], found: &mut Found) -> Result<Option<Vec<u8>>, Miss> {
+    kv::get(space, key, &mut found.value)
 }
 
 /// Up to `most` keys from `from` on with their values.
-pub fn scan(space: &Space, from: &[u8], most: usize) -> Result<Pairs, Miss> {
-    let mut keys = Vec::new();
-    let mut buffer = keys::KeyBuffer::default();
-    space.tree.visit(&space.pages, buffer.user(from), |key, _| {
-        let Some(user) = kv::user_key(key).filter(|_| keys.len() < most) else { return false };
-        keys.push(user.to_vec());
-        true
-    })?;
-    let pair = |key: Vec<u8>| Ok((kv::get(space, &key)?.unwrap_or_default(), key));
-    keys.into_iter().map(|key| pair(key).map(|(value, key)| (key, value))).collect()
+pub fn scan(space: &Space, from: &[u8], most: usize, found: &mut Found) -> Result<Pairs, Miss> {
+    let Found { keys, pairs, value, .. } = found;
+    if !found.is_listed {
+        let behind = keys.last().map(|last| [last, &[0][..]].concat());
+        let mut buffer = keys::KeyBuffer::default();
+        let from = buffer.user(behind.as_deref().unwrap_or(from));
+        space.tree.visit(&space.pages, from, |key, _| {
+            let user = kv::user_key(key).filter(|_| keys.len() < most);
+            keys.extend(user.map(<[u8]>::to_vec));
+            user.is_some()
+        })?;
+        found.is_listed = true;
+    }
+    for at in pairs.len()..keys.len() {
+        let of_key = kv::get(space, &keys[at], value)?.unwrap_or_default();
+        pairs.push((std::mem::take(&mut keys[at]), of_key));
+    }
+    Ok(std::mem::take(pairs))
 }
 
 /// All attributes of an object.
-pub fn attributes(space: &Space, id: ObjectId) -> Result<Pairs, Missing> {
-    attributes_from(space, id, &[], usize::MAX)
+pub fn attributes(space: &Space, id: ObjectId, found: &mut Found) -> Result<Pairs, Missing> {
+    let from = found.pairs.last().map(|(last, _)| [last, &[0][..]].concat()).unwrap_or_default();
+    attributes_from(space, id, &from, usize::MAX, &mut found.pairs)?;
+    Ok(std::mem::take(&mut found.pairs))
 }
 
-/// Up to `most` attributes of an object, from name `from` on.
+/// Adds up to `most` attributes of an object, from name `from` on.
 pub(super) fn attributes_from(
     space: &Space,
     id: ObjectId,
     from: &[u8],
     most: usize,
-) -> Result<Pairs, Missing> {
-    let mut found = Vec::new();
+    found: &mut Pairs,
+) -> Result<(), Missing> {
     // The first key behind every attribute of the object.
     let mut end = keys::attribute(id, &[]);
     for byte in end.iter_mut().rev() {
@@ -66,11 +106,23 @@ pub(super) fn attributes_from(
         }
     }
     let bounds = (&keys::attribute(id, from)[..], &end[..]);
+    let mut left = most;
     space.tree.visit_range(&space.pages, bounds, |key, value| {
         found.extend(keys::read_object(key).map(|(_, name)| (name.to_vec(), value.to_vec())));
-        found.len() < most
-    })?;
-    Ok(found)
+        left -= 1;
+        left > 0
+    })
+}
+
+/// The first attribute of an object from name `from` on.
+pub(super) fn next_attribute(
+    space: &Space,
+    id: ObjectId,
+    from: &[u8],
+) -> Result<Option<(Vec<u8>, Vec<u8>)>, Missing> {
+    let mut found = Vec::new();
+    attributes_from(space, id, from, 1, &mut found)?;
+    Ok(found.pop())
 }
 
 /// Up to `most` objects of a collection from `from` on.
@@ -79,45 +131,67 @@ pub fn list(
     collection: CollectionId,
     from: ObjectNo,
     most: usize,
+    found: &mut Found,
 ) -> Result<Vec<(ObjectId, ObjectMeta)>, Miss> {
-    let first = ObjectId { collection, object: from, snapshot: 0 };
-    let mut found = Vec::new();
-    space.tree.visit(&space.pages, &keys::object(first), |key, value| {
+    let objects = &mut found.objects;
+    let first = keys::object(ObjectId { collection, object: from, snapshot: 0 });
+    let from = objects.last().map_or(first, |(last, _)| [&keys::object(*last)[..], &[0]].concat());
+    space.tree.visit(&space.pages, &from, |key, value| {
         let id = keys::read_object(key).map(|(id, _)| id);
         let id = id.filter(|id| key[0] == keys::OBJECTS && id.collection == collection);
-        let Some(id) = id.filter(|_| found.len() < most) else { return false };
-        found.extend(super::object::decode_meta(value).map(|meta| (id, meta)));
+        let Some(id) = id.filter(|_| objects.len() < most) else { return false };
+        objects.extend(super::object::decode_meta(value).map(|meta| (id, meta)));
         true
     })?;
-    Ok(found)
+    Ok(std::mem::take(objects))
 }
 
 /// The pages on which bytes of an object are, in order. What is not covered reads as zeros.
-pub fn read_plan(space: &Space, id: ObjectId, range: Range<u64>) -> Result<Vec<DataPage>, Miss> {
+pub fn read_plan(
+    space: &Space,
+    id: ObjectId,
+    range: Range<u64>,
+    found: &mut Found,
+) -> Result<Vec<DataPage>, Miss> {
+    list_pages(space, id, range, &mut found.own)?;
+    Ok(std::mem::take(&mut found.own.pages))
+}
+
+fn list_pages(
+    space: &Space,
+    object: ObjectId,
+    range: Range<u64>,
+    list: &mut PageList,
+) -> Result<(), Missing> {
     let page = space.pages.layout().page.bytes() as u64;
-    let indices = range.start / page..range.end.div_ceil(page);
-    let mut pages = Vec::new();
-    for extent in extents(space, id, indices.clone(), usize::MAX)? {
-        let from = extent.index.max(indices.start);
-        let to = extent.range().end.min(indices.end);
-        for index in from..to {
+    let indices = (range.start / page).max(list.next)..range.end.div_ceil(page);
+    visit_extents(space, object, indices.clone(), |extent| {
+        let inside = extent.index.max(indices.start)..extent.range().end.min(indices.end);
+        list.next = inside.end;
+        list.pages.extend(inside.map(|index| {
             let (number, sum) = extent.page(index);
-            pages.push(DataPage { number, sum, object: id, index });
-        }
-    }
-    Ok(pages)
+            DataPage { number, sum, object, index }
+        }));
+        true
+    })?;
+    list.next = list.next.max(indices.end);
+    Ok(())
 }
 
 /// The pages of an object that are others than those of `base`, and the page indices at which it has none and `base` has one,
 /// each in order.
 pub fn sparse_plan(
     space: &Space,
-    id: ObjectId,
-    base: Option<ObjectId>,
+    (id, base): (ObjectId, Option<ObjectId>),
     range: Range<u64>,
+    found: &mut Found,
 ) -> Result<(Vec<DataPage>, Vec<u64>), Miss> {
-    let mut pages = read_plan(space, id, range.clone())?;
-    let theirs = base.map_or(Ok(Vec::new()), |base| read_plan(space, base, range))?;
+    list_pages(space, id, range.clone(), &mut found.own)?;
+    if let Some(base) = base {
+        list_pages(space, base, range, &mut found.base)?;
+    }
+    let mut pages = std::mem::take(&mut found.own.pages);
+    let theirs = std::mem::take(&mut found.base.pages);
     let at = |pages: &[DataPage], index| {
         pages.binary_search_by_key(&index, |page: &DataPage| page.index).ok()
     };

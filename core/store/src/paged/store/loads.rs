@@ -3,7 +3,6 @@
 use super::op::{Running, Wait};
 use super::{PagedStore, Purpose};
 use crate::paged::api::{Damage, IoDone, OpError, Target};
-use crate::paged::bounds::{Bound, Exceeded};
 use crate::paged::contents::Miss;
 use crate::paged::ids::PageNo;
 use crate::paged::node;
@@ -29,10 +28,6 @@ impl<T: Copy> PagedStore<T> {
     pub(super) fn load_for(&mut self, mut running: Running<T>, misses: &[Miss]) {
         let pins = running.journey().pins.len();
         let wanted = pins + misses.len();
-        let most = u64::from(self.room.pins_max());
-        if let Err(exceeded) = Exceeded::check(Bound::QueryPages, wanted as u64, most) {
-            return self.fail(running, OpError::Exceeds(exceeded));
-        }
         let kept_for_others = self.pinned_for_ops as usize - pins;
         let beside_others = self.room.pins_beside_others_max() as usize;
         if kept_for_others > 0 && kept_for_others + wanted > beside_others {

@@ -129,6 +129,8 @@ pub struct PagedStore<T> {
     room: Room,
     /// The record of a transaction that is carried out in part. All others wait for its end.
     under_way: Option<Vec<u8>>,
+    /// A query goes in parts: updates wait for its end.
+    updates_held: bool,
     body: Vec<u8>,
     metrics: Metrics,
     out: Outbox<T>,

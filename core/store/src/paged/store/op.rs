@@ -2,7 +2,7 @@
 
 use super::super::api::{Ask, Lane, Op, OpError, Ranges, Stages};
 use super::super::change::Change;
-use super::super::contents::{Carried, DataPage};
+use super::super::contents::{Carried, DataPage, Found};
 use super::super::ids::{Lsn, PageNo};
 use super::super::space::PageRun;
 use loadline_base::{Span, Time};
@@ -29,7 +29,7 @@ pub enum Wait {
     LogRoom,
     /// Free pages, which the next checkpoint brings.
     FreePages,
-    /// Earlier updates that wait for any of these, or one that is carried out in part.
+    /// Earlier updates that wait for any of these, one that is carried out in part, or a query that goes in parts.
     Turn,
     /// The throttle.
     Throttle,
@@ -109,10 +109,30 @@ pub(super) struct Journey {
     pub failed: Option<OpError>,
     /// Pages taken for its own data, given back if it fails.
     pub own: Vec<PageRun>,
-    /// Of a digest: how far it has come, and what it is so far.
-    pub digested: (u64, u32),
-    /// How often it has read what was changed meanwhile.
+    /// How often a page could not be read for it.
     pub retries: u32,
+    /// What a query that goes in parts has found, and how much that was when it last let its pages go.
+    pub found: Found,
+    pub measured: u64,
+    /// It needs more pages than may be kept for it.
+    pub in_parts: bool,
+    /// Updates wait for it.
+    pub holds_updates: bool,
+    /// How often it has read what was changed meanwhile.
+    pub replans: u32,
+    /// Of a digest.
+    pub digested: Digested,
+}
+
+/// How far a digest is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Digested {
+    /// The next byte of the object.
+    pub next: u64,
+    /// The digest up to there.
+    pub sum: u32,
+    /// All bytes are in it.
+    pub is_whole: bool,
 }
 
 impl<T> Running<T> {
@@ -141,6 +161,12 @@ impl<T> Running<T> {
     /// Whether a part of it is carried out.
     pub(super) fn is_begun(&self) -> bool {
         self.journey.as_ref().is_some_and(|journey| journey.progress != Carried::default())
+    }
+
+    /// What it has found, if it is a query that goes in parts.
+    pub(super) fn take_found(&mut self) -> Found {
+        let journey = self.journey.as_mut();
+        journey.map_or_else(Found::default, |journey| std::mem::take(&mut journey.found))
     }
 
     /// What it has had to wait for.

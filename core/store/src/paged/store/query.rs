@@ -1,12 +1,18 @@
 //! Ops that change nothing.
+//!
+//! A query looks at resident pages. When one is missing it is read and kept, and the query begins again, so that it sees one state
+//! of the store however long it has waited. One that needs more pages than may be kept for it goes in *parts*: it keeps what it
+//! has found instead of the pages, goes on behind that, and until it has found everything updates wait, so that it still sees
+//! one state. Object data is read afterwards, and checked by the checksums of the state that was seen; where a page was
+//! written meanwhile all of it is read again, in the end while updates wait.
 
-use super::op::{Reading, Running, Wait, Work};
+use super::op::{Digested, Reading, Running, Wait, Work};
 use super::{PagedStore, Purpose};
 use crate::paged::api::{
     Answer, Ask, Damage, IoDone, ObjectId, Op, OpError, Ranges, Target, push_range,
 };
 use crate::paged::bounds::{Bound, Exceeded};
-use crate::paged::contents::{self, DataPage, Miss};
+use crate::paged::contents::{self, DataPage, Found, Miss};
 use crate::paged::metrics::Reason;
 use crate::paged::tree::TreePages;
 use loadline_base::SlotId;
@@ -19,8 +25,8 @@ const CACHED_PAGES_MAX: usize = 16;
 const RUN_MAX: usize = 256;
 /// A digest is made of pieces of this size.
 const DIGEST_PIECE: u64 = 4 << 20;
-/// A read is planned again at most so often because pages were written while it read them.
-const REPLANS_MAX: u32 = 4;
+/// A read that has met written pages so often is planned and read again while updates wait.
+const REPLANS_MAX: u32 = 2;
 
 impl<T: Copy> PagedStore<T> {
     /// The answer to a point read that nothing keeps waiting: it changes nothing, so no upkeep follows it.
@@ -33,19 +39,22 @@ impl<T: Copy> PagedStore<T> {
             return None;
         }
         self.space.pages.next_op();
-        contents::value(&self.space, key).ok().map(Answer::Value)
+        contents::value(&self.space, key, &mut Found::default()).ok().map(Answer::Value)
     }
 
-    pub(super) fn query(&mut self, running: Running<T>) {
+    pub(super) fn query(&mut self, mut running: Running<T>) {
         let looks_at_pages = !matches!(Self::ask_of(&running), Ask::Sync | Ask::Checkpoint);
-        if looks_at_pages && self.is_held_back(&running) {
+        if looks_at_pages && self.under_way.is_some() {
             return self.park(running, Wait::Turn, false);
         }
         self.space.pages.next_op();
         let space = &self.space;
-        let found = match Self::ask_of(&running) {
-            Ask::Get(key) => contents::value(space, key).map(Answer::Value),
-            Ask::Scan { from, most } => contents::scan(space, from, *most).map(Answer::Pairs),
+        let mut found = running.take_found();
+        let answer = match Self::ask_of(&running) {
+            Ask::Get(key) => contents::value(space, key, &mut found).map(Answer::Value),
+            Ask::Scan { from, most } => {
+                contents::scan(space, from, *most, &mut found).map(Answer::Pairs)
+            }
             Ask::Stat(id) => contents::meta(space, *id).map(Answer::Meta).map_err(Miss::from),
             Ask::Attribute(id, name) => {
                 let key = crate::paged::keys::attribute(*id, name);
@@ -53,19 +62,66 @@ impl<T: Copy> PagedStore<T> {
                 value.map(|value| Answer::Value(value.map(<[u8]>::to_vec)))
             }
             Ask::Attributes(id) => {
-                contents::attributes(space, *id).map(Answer::Pairs).map_err(Miss::from)
+                contents::attributes(space, *id, &mut found).map(Answer::Pairs).map_err(Miss::from)
             }
             Ask::List { collection, from, most } => {
-                contents::list(space, *collection, *from, *most).map(Answer::Objects)
+                contents::list(space, *collection, *from, *most, &mut found).map(Answer::Objects)
             }
-            Ask::Read { .. } | Ask::Sparse { .. } | Ask::Digest(_) => return self.read(running),
+            Ask::Read { .. } | Ask::Sparse { .. } | Ask::Digest(_) => {
+                return self.read(running, found);
+            }
             Ask::Sync => return self.sync(running),
             Ask::Checkpoint => return self.await_checkpoint(running),
             Ask::Transaction(_) => unreachable!("updates go another way"),
         };
-        match found {
+        match answer {
             Ok(answer) => self.finish(running, Ok(answer)),
-            Err(miss) => self.load_for(running, &[miss]),
+            Err(miss) => self.look_on(running, found, miss),
+        }
+    }
+
+    /// A query goes on when a page is there that it misses: from its beginning, or behind what it has found if it goes in parts.
+    fn look_on(&mut self, mut running: Running<T>, found: Found, miss: Miss) {
+        let most = self.room.pins_max() as usize;
+        if running.journey().pins.len() >= most {
+            if !self.hold_updates(&mut running) {
+                return self.park(running, Wait::Turn, false);
+            }
+            let journey = running.journey();
+            // Where it found nothing with all of these pages, it needs even more of them for its next find.
+            let is_further = found.measure() > journey.measured;
+            journey.measured = found.measure();
+            journey.in_parts = true;
+            if is_further {
+                self.release_pins(&mut running);
+            }
+        }
+        if running.journey().holds_updates {
+            running.journey().found = found;
+        }
+        self.load_for(running, &[miss]);
+    }
+
+    /// Lets updates wait until this query lets them go. False if they wait for another one.
+    fn hold_updates(&mut self, running: &mut Running<T>) -> bool {
+        let journey = running.journey();
+        if !journey.holds_updates {
+            if self.updates_held {
+                return false;
+            }
+            journey.holds_updates = true;
+            self.updates_held = true;
+        }
+        true
+    }
+
+    /// Updates need not wait for this query any more.
+    pub(super) fn let_updates_go(&mut self, running: &mut Running<T>) {
+        let Some(journey) = &mut running.journey else { return };
+        if std::mem::take(&mut journey.holds_updates) {
+            journey.measured = 0;
+            self.updates_held = false;
+            self.unpark = true;
         }
     }
 
@@ -80,29 +136,36 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// Bytes of an object, or the next piece of its digest.
-    fn read(&mut self, mut running: Running<T>) {
-        if self.is_held_back(&running) {
+    fn read(&mut self, mut running: Running<T>, mut found: Found) {
+        if self.under_way.is_some() {
             return self.park(running, Wait::Turn, false);
         }
-        let digested = running.journey().digested;
-        let (id, from, length, so_far) = match Self::ask_of(&running) {
+        if running.journey().replans >= REPLANS_MAX && !self.hold_updates(&mut running) {
+            return self.park(running, Wait::Turn, false);
+        }
+        let Digested { next, is_whole, .. } = running.journey().digested;
+        let (id, from, length) = match Self::ask_of(&running) {
             Ask::Read { object, offset, length } | Ask::Sparse { object, offset, length, .. } => {
-                (*object, *offset, *length, None)
+                (*object, *offset, *length)
             }
-            Ask::Digest(id) => (*id, digested.0, DIGEST_PIECE, Some(digested.1)),
+            Ask::Digest(id) if is_whole => {
+                let id = *id;
+                return self.end_digest(running, id, found);
+            }
+            Ask::Digest(id) => (*id, next, DIGEST_PIECE),
             _ => unreachable!("only these read objects"),
         };
         let meta = match contents::meta(&self.space, id) {
             Ok(Some(meta)) => meta,
-            Ok(None) if so_far.is_some() => return self.finish(running, Ok(Answer::Digest(None))),
             Ok(None) => {
                 let nothing = match Self::ask_of(&running) {
+                    Ask::Digest(_) => Answer::Digest(None),
                     Ask::Sparse { .. } => Answer::Sparse(None),
                     _ => Answer::Bytes(None),
                 };
                 return self.finish(running, Ok(nothing));
             }
-            Err(miss) => return self.load_for(running, &[miss.into()]),
+            Err(miss) => return self.look_on(running, found, miss.into()),
         };
         let end = from.saturating_add(length).min(meta.length);
         let (asked, most) = (end.saturating_sub(from), self.limits().read_bytes);
@@ -112,11 +175,11 @@ impl<T: Copy> PagedStore<T> {
         let range = from.min(end)..end;
         if let Ask::Sparse { base, with_bytes, .. } = Self::ask_of(&running) {
             let (base, with_bytes) = (*base, *with_bytes);
-            return self.read_sparse(running, (id, base), range, with_bytes);
+            return self.read_sparse(running, found, (id, base), range, with_bytes);
         }
-        match contents::read_plan(&self.space, id, range.clone()) {
+        match contents::read_plan(&self.space, id, range.clone(), &mut found) {
             Ok(pages) => self.gather(running, range, &pages, None),
-            Err(miss) => self.load_for(running, &[miss]),
+            Err(miss) => self.look_on(running, found, miss),
         }
     }
 
@@ -124,13 +187,15 @@ impl<T: Copy> PagedStore<T> {
     fn read_sparse(
         &mut self,
         running: Running<T>,
-        (id, base): (ObjectId, Option<ObjectId>),
+        mut found: Found,
+        objects: (ObjectId, Option<ObjectId>),
         range: Range<u64>,
         with_bytes: bool,
     ) {
-        let (pages, holes) = match contents::sparse_plan(&self.space, id, base, range.clone()) {
-            Ok(found) => found,
-            Err(miss) => return self.load_for(running, &[miss]),
+        let plan = contents::sparse_plan(&self.space, objects, range.clone(), &mut found);
+        let (pages, holes) = match plan {
+            Ok(plan) => plan,
+            Err(miss) => return self.look_on(running, found, miss),
         };
         let size = self.superblock.layout.page.bytes() as u64;
         let mut ranges = Ranges::default();
@@ -157,10 +222,18 @@ impl<T: Copy> PagedStore<T> {
             .filter(|page| !self.space.pages.is_resident(page.number))
             .copied()
             .collect();
-        // A sparse read is for another copy; who reads here has no use for its pages.
+        let journey = running.journey();
+        let (pins, in_parts, replans) = (journey.pins.len(), journey.in_parts, journey.replans);
+        if replans < REPLANS_MAX {
+            self.let_updates_go(&mut running);
+        }
+        // A sparse read is for another copy; who reads here has no use for its pages. One that goes in parts would look for all of
+        // them again.
         if !missing.is_empty()
             && sparse.is_none()
+            && !in_parts
             && missing.len() <= CACHED_PAGES_MAX.min(self.space.pages.frames() as usize / 16)
+            && pins + missing.len() <= self.room.pins_max() as usize
         {
             let misses: Vec<Miss> = missing.into_iter().map(Miss::Data).collect();
             return self.load_for(running, &misses);
@@ -256,12 +329,12 @@ impl<T: Copy> PagedStore<T> {
             return self.fail(running, OpError::Unreadable);
         }
         if let Some(page) = spoiled {
-            running.journey().retries += 1;
-            if running.journey().retries > REPLANS_MAX {
+            if running.journey().holds_updates {
                 return self.fail(running, OpError::Damaged(self.object_damage(&page)));
             }
-            // The page may have been written home while it was read.
-            return self.read(running);
+            // The page may have been written while it was read.
+            running.journey().replans += 1;
+            return self.read(running, Found::default());
         }
         let skip = (range.start % self.superblock.layout.page.bytes() as u64) as usize;
         let length = (range.end - range.start) as usize;
@@ -293,21 +366,25 @@ impl<T: Copy> PagedStore<T> {
     }
 
     fn digest_piece(&mut self, mut running: Running<T>, id: ObjectId, bytes: &[u8]) {
-        let (next, digest) = running.journey().digested;
-        let digest = crc32c::crc32c_append(digest, bytes);
-        running.journey().digested = (next + bytes.len() as u64, digest);
-        if bytes.len() as u64 == DIGEST_PIECE {
-            return self.read(running);
+        let digested = &mut running.journey().digested;
+        digested.sum = crc32c::crc32c_append(digested.sum, bytes);
+        digested.next += bytes.len() as u64;
+        digested.is_whole = (bytes.len() as u64) < DIGEST_PIECE;
+        match digested.is_whole {
+            true => self.end_digest(running, id, Found::default()),
+            false => self.read(running, Found::default()),
         }
-        match contents::attributes(&self.space, id) {
+    }
+
+    /// The bytes of an object are digested; its attributes are next.
+    fn end_digest(&mut self, mut running: Running<T>, id: ObjectId, mut found: Found) {
+        match contents::attributes(&self.space, id, &mut found) {
             Ok(attributes) => {
-                let digest = contents::digest_attributes(digest, &attributes);
+                let sum = running.journey().digested.sum;
+                let digest = contents::digest_attributes(sum, &attributes);
                 self.finish(running, Ok(Answer::Digest(Some(digest))));
             }
-            Err(miss) => {
-                // What was read stays read; only the last, empty piece is asked for again.
-                self.load_for(running, &[miss.into()]);
-            }
+            Err(miss) => self.look_on(running, found, miss.into()),
         }
     }
 }

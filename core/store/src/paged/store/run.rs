@@ -116,16 +116,23 @@ impl<T: Copy> PagedStore<T> {
             let first = first || running.is_begun();
             return match verdict {
                 Verdict::Go(plan) => self.sleep(running, plan),
-                Verdict::Load(misses) => self.load_for(running, &misses),
+                Verdict::Load(misses) => {
+                    let (asked, most) = (pins + misses.len(), self.room.pins_max());
+                    match Exceeded::check(Bound::StepPages, asked as u64, most.into()) {
+                        Ok(()) => self.load_for(running, &misses),
+                        Err(exceeded) => self.fail(running, OpError::Exceeds(exceeded)),
+                    }
+                }
                 Verdict::Wait(wait) => self.park(running, wait, first),
                 Verdict::Fail(error) => self.fail(running, error),
             };
         }
     }
 
-    /// Whether an op must wait because a transaction is carried out in part: nobody else may see that, or change what it finds.
+    /// Whether an update must wait: for a transaction that is carried out in part, because nobody else may change what it finds, or
+    /// for a query in parts.
     pub(super) fn is_held_back(&self, running: &Running<T>) -> bool {
-        self.under_way.is_some() && !running.is_begun()
+        (self.under_way.is_some() || self.updates_held) && !running.is_begun()
     }
 
     fn sleep(&mut self, mut running: Running<T>, plan: Plan) {
@@ -445,6 +452,7 @@ impl<T: Copy> PagedStore<T> {
     /// Ends an op that does not wait for the log.
     pub(super) fn finish(&mut self, mut running: Running<T>, result: Result<Answer, OpError>) {
         self.release_pins(&mut running);
+        self.let_updates_go(&mut running);
         self.complete(running.token, running.stages, result);
         self.leave_lane(running.lane);
     }

@@ -167,6 +167,7 @@ impl<T: Copy> PagedStore<T> {
             checkpoint_waiters: Vec::new(),
             room: Room::new(&layout, 1),
             under_way: None,
+            updates_held: false,
             body: Vec::new(),
             metrics: Metrics::default(),
             out: Outbox::new(),
