@@ -28,7 +28,7 @@ pub struct LogWrite {
 struct Writing {
     /// Where its first block begins.
     start: Lsn,
-    /// Up to where it holds records.
+    /// Up to where it holds whole records: of one that goes on in the next request nobody may say that it is there.
     end: Lsn,
     done: bool,
 }
@@ -48,12 +48,15 @@ pub struct Log {
     head: Lsn,
     /// CRC of the newest record.
     chain: u32,
+    /// Behind the last record that ends before the block of the head.
+    whole: Lsn,
     /// What has been appended and not yet been cut into a request; it begins with a block.
     buffer: Vec<u8>,
     buffer_start: Lsn,
     /// Of the buffer's first block, what a request has held already.
     sent: usize,
-    sealed: VecDeque<(Lsn, Vec<u8>)>,
+    /// Requests to be made: where each begins, up to where it holds whole records, and its blocks.
+    sealed: VecDeque<(Lsn, Lsn, Vec<u8>)>,
     /// Requests in flight, in order.
     writing: VecDeque<Writing>,
     written: Lsn,
@@ -74,6 +77,7 @@ impl Log {
             began: head,
             head,
             chain,
+            whole: head,
             sent: block_prefix.len(),
             buffer: block_prefix,
             buffer_start,
@@ -95,7 +99,7 @@ impl Log {
         self.chain
     }
 
-    /// Everything before is on the device, flushed or not.
+    /// Everything before is on the device, flushed or not; a record ends there.
     pub fn written(&self) -> Lsn {
         self.written
     }
@@ -174,7 +178,14 @@ impl Log {
         self.buffer.extend_from_slice(&header);
         self.buffer.extend_from_slice(body);
         self.chain = crc;
-        self.head = Lsn(self.head.0 + (RECORD_HEADER + body.len()) as u64);
+        let began = self.head;
+        self.head = Lsn(began.0 + (RECORD_HEADER + body.len()) as u64);
+        let block = self.head.0 / self.ring.block * self.ring.block;
+        if block == self.head.0 {
+            self.whole = self.head;
+        } else if block >= began.0 {
+            self.whole = began;
+        }
         assert!(kind == Kind::Pad || length == body.len(), "only a pad has no body");
     }
 
@@ -199,7 +210,8 @@ impl Log {
         if self.has_unsent() {
             let next = self.spare.pop().unwrap_or_default();
             let data = std::mem::replace(&mut self.buffer, next);
-            self.sealed.push_back((self.buffer_start, data));
+            let end = Lsn(self.buffer_start.0 + data.len() as u64);
+            self.sealed.push_back((self.buffer_start, end, data));
         }
         self.buffer.clear();
         (self.buffer_start, self.sent) = (self.head, 0);
@@ -212,7 +224,7 @@ impl Log {
         rest.extend_from_slice(&self.buffer[whole..]);
         self.buffer.truncate(whole);
         let data = std::mem::replace(&mut self.buffer, rest);
-        self.sealed.push_back((self.buffer_start, data));
+        self.sealed.push_back((self.buffer_start, self.whole, data));
         (self.buffer_start, self.sent) = (Lsn(self.buffer_start.0 + whole as u64), 0);
     }
 
@@ -228,7 +240,7 @@ impl Log {
 
     /// Bytes that no request holds yet.
     pub fn unwritten(&self) -> u64 {
-        let sealed: usize = self.sealed.iter().map(|(_, data)| data.len()).sum();
+        let sealed: usize = self.sealed.iter().map(|(_, _, data)| data.len()).sum();
         (sealed + self.buffer.len() - self.sent) as u64
     }
 
@@ -248,8 +260,7 @@ impl Log {
         if self.writing.len() >= WRITES_MAX || self.is_block_in_flight(start) {
             return None;
         }
-        let (start, data) = self.sealed.pop_front()?;
-        let end = Lsn(start.0 + data.len() as u64);
+        let (start, end, data) = self.sealed.pop_front()?;
         Some(self.begin_write(start, end, data))
     }
 
