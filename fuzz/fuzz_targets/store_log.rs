@@ -1,4 +1,4 @@
-//! The parser of the log: `cargo +nightly fuzz run store_log`.
+//! The parsers of the log and its witness: `cargo +nightly fuzz run store_log`.
 //!
 //! What must hold stands in `core/store/tests/format/feed.rs`, which a normal test runs too.
 
@@ -15,6 +15,7 @@ use loadline_store::paged::log::{Kind, Log};
 // The bytes as they are, which hardly ever have a checksum that fits, and as the body of a record that has one.
 fuzz_target!(|bytes: &[u8]| {
     feed::log(bytes, 0);
+    feed::log_witness(bytes);
     let body = &bytes[..bytes.len().min(feed::RING.body_max())];
     for kind in [Kind::Transaction, Kind::Image, Kind::Edits] {
         let mut log = Log::resume(feed::RING, Lsn(0), Lsn(0), 0, Vec::new());

@@ -106,7 +106,7 @@ fn refused(error: FormatError, format: &Format) -> Failure {
         FormatError::Segment => "--segment: takes a multiple of the block, at least 64 KiB",
         FormatError::Log => "--log: takes at least four segments",
         FormatError::Recovery => {
-            "--recovery: takes room for at least 64 pages, and some 18 for each level of the tree"
+            "--recovery: takes room for at least 66 pages, and some 18 for each level of the tree"
         }
         FormatError::TooLarge => "--page: takes a larger page: a store has at most 2^40 pages",
         FormatError::TooSmall => {

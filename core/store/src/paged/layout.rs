@@ -20,6 +20,8 @@ pub const SUPERBLOCK: u64 = 4096;
 pub const SUPERBLOCKS_PER_END: u64 = 2;
 /// Bytes before the log on a log device of its own.
 pub const LOG_HEADER: u64 = 4096;
+/// Images of whole pages that a recovery area holds at least.
+const IMAGES_LEAST: u64 = 64;
 /// The smallest unit that is written to the log; a record that is acknowledged is never written again with others.
 pub const BLOCK_SIZES: [u32; 4] = [512, 1024, 2048, 4096];
 
@@ -53,7 +55,7 @@ pub enum FormatError {
     Segment,
     /// The log has fewer than four segments.
     Log,
-    /// The recovery area holds fewer than 64 pages, or fewer than one step of a transaction may change
+    /// The recovery area holds fewer than 64 pages beside the log's witness, or fewer than one step of a transaction may change
     /// ([`unit_pages`](super::bounds::unit_pages)).
     Recovery,
     /// The data device has no room for 64 pages beside its fixed regions.
@@ -116,9 +118,6 @@ impl Format {
         let page_bytes = page.bytes() as u64;
         let recovery_offset = after_log.next_multiple_of(page_bytes.max(SUPERBLOCK));
         let recovery_bytes = self.recovery_bytes.get() / SUPERBLOCK * SUPERBLOCK;
-        if recovery_bytes < 64 * (page_bytes + 64) + SUPERBLOCK {
-            return Err(FormatError::Recovery);
-        }
         let map_first = PageNo((recovery_offset + recovery_bytes).div_ceil(page_bytes));
         let end = (self.data_bytes.get().saturating_sub(front)) / page_bytes;
         let rest = end.checked_sub(map_first.0).ok_or(FormatError::TooSmall)?;
@@ -146,10 +145,7 @@ impl Format {
             pages_first: map_first.plus(map_pages),
             pages_count,
         };
-        let step = bounds::unit_pages(bounds::levels(&layout));
-        if layout.images_max() < u64::from(step) {
-            return Err(FormatError::Recovery);
-        }
+        layout.witness_offsets().ok_or(FormatError::Recovery)?;
         Ok(layout)
     }
 }
@@ -214,9 +210,28 @@ impl Layout {
         (self.map_first..self.pages_first).contains(&page)
     }
 
+    /// Where the log's witness stands on the data device, in two places ([`witness`](super::log::witness)): in the last two pages of
+    /// the recovery area, each in a page of its own. An earlier program gave them to images as well; a store of its making
+    /// whose area is too small for both goes on without a witness.
+    pub fn witness_offsets(&self) -> Option<[u64; 2]> {
+        let place = (self.page.bytes() as u64).max(SUPERBLOCK);
+        let end = (self.recovery_offset + self.recovery_bytes) / place * place;
+        let first = end.checked_sub(2 * place)?;
+        let images = self.images_before(first);
+        let step = bounds::unit_pages(bounds::levels(self));
+        (images >= IMAGES_LEAST.max(u64::from(step))).then_some([first, first + place])
+    }
+
     /// How many images of whole pages the recovery area holds.
     pub fn images_max(&self) -> u64 {
-        self.recovery_bytes.saturating_sub(SUPERBLOCK) / (self.page.bytes() as u64 + 64)
+        let end =
+            self.witness_offsets().map_or(self.recovery_offset + self.recovery_bytes, |at| at[0]);
+        self.images_before(end)
+    }
+
+    fn images_before(&self, end: u64) -> u64 {
+        let bytes = end.saturating_sub(self.recovery_offset + SUPERBLOCK);
+        bytes / (self.page.bytes() as u64 + 64)
     }
 }
 

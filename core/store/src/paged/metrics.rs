@@ -115,6 +115,8 @@ pub struct Totals {
     pub log_writes: u64,
     /// Flushes of the log.
     pub log_flushes: u64,
+    /// Times that the log's witness was written, in two requests of a block each, which are not among those above.
+    pub log_witnesses: u64,
     /// Bytes of ops' own data written beside the log.
     pub own_bytes: u64,
     /// Transactions carried out again at the restart.

@@ -78,7 +78,8 @@ pub struct Options {
     pub checkpoint_writes: u32,
     /// Mode `background`: time between flushes. Default 2 s (checkpoint.md 4.5).
     pub log_flush_interval: Span,
-    /// Mode `log-only`: how long a record may stay unflushed. Default 500 ms (checkpoint.md 4.5).
+    /// Mode `log-only`: how long a record may stay unflushed. Mode `fsync`: how long the log's witness may lack one. Default 500 ms
+    /// (checkpoint.md 4.5).
     pub log_sync_interval: Span,
     /// Mode `fsync`: the longest time that a group waits for more commits. The wait itself follows what the last groups
     /// brought and never exceeds an eighth of a flush.

@@ -1,7 +1,7 @@
 //! `docs/disk-format.md` against a store that was just made: its offsets, its magics, the ranges of its checksums.
 
-use super::sample::{DATA, Disks, LOG};
-use loadline_store::paged::Protection;
+use super::sample::{DATA, Disks, LOG, Sample};
+use loadline_store::paged::{Ask, Protection};
 
 fn int4(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes")))
@@ -96,4 +96,35 @@ fn the_log_device_and_its_first_records_are_as_the_page_says() {
     let next = &record[40..];
     assert_eq!((int8(next, 8), int4(next, 16)), (40, int4(record, 0)), "the next is chained to it");
     assert_eq!(int4(next, 0), seeded(&next[4..24 + int4(next, 4) as usize]));
+}
+
+#[test]
+fn the_witness_is_as_the_page_says() {
+    for with_log_device in [false, true] {
+        let disks = Disks::formatted(Protection::Checkpoint, with_log_device);
+        let mut sample = Sample::open(disks, Protection::Checkpoint).with_a_key();
+        sample.ask(Ask::Sync);
+        let data = &sample.disks.data;
+        let end = (int8(data, 80) + int8(data, 88)) as usize;
+        let log = match &sample.disks.log {
+            None => &data[8192..],
+            Some(log) => &log[4096..],
+        };
+        // The last record of the log that is a proof.
+        let (mut at, mut proven) = (0, 0);
+        while int8(log, at + 8) == at as u64 && log[at + 20] != 0 {
+            if log[at + 20] == 7 {
+                proven = int8(log, at + 24);
+            }
+            at += 24 + int4(log, at + 4) as usize;
+        }
+        assert!(proven > 0, "a proof stands in the log");
+        for at in [end - 8192, end - 4096] {
+            let place = &data[at..at + 512];
+            assert_eq!(int4(place, 0), seeded(&place[4..32]));
+            assert_eq!((int4(place, 4), &place[8..16]), (1, &b"LOADLWIT"[..]));
+            assert_eq!((int8(place, 16), int8(place, 24)), (77, proven));
+            assert!(place[32..].iter().all(|byte| *byte == 0));
+        }
+    }
 }

@@ -7,7 +7,7 @@ use loadline_store::paged::edit::PageEdit;
 use loadline_store::paged::ids::{Child, Lsn, PageNo};
 use loadline_store::paged::image::{Form, Restorer};
 use loadline_store::paged::image_set::{HEADER_BLOCK, ImageSetHeader, ImageSetReader};
-use loadline_store::paged::log::{Found, Kind, Ring, Scan};
+use loadline_store::paged::log::{Found, Kind, Ring, Scan, witness};
 use loadline_store::paged::node::{self, Node};
 use loadline_store::paged::page::{self, PageKind};
 use loadline_store::paged::seed::Seed;
@@ -62,6 +62,15 @@ pub(crate) fn log(bytes: &[u8], chain: u32) -> usize {
         records += 1;
     }
     records
+}
+
+/// One place of the log's witness, as it is and with a checksum that fits.
+pub(crate) fn log_witness(bytes: &[u8]) {
+    let _ = witness::decode(RING.store_id, bytes);
+    let bytes = with_crc(SEED, bytes, 32, 0, 4);
+    if let Some(says) = witness::decode(RING.store_id, &bytes) {
+        assert_eq!(witness::encode(&RING, says)[..32], bytes, "it means one thing");
+    }
 }
 
 /// A transaction's changes.

@@ -43,6 +43,7 @@ fn every_view_shows_what_is_there() {
         };
         shows(0, "recovery area");
         shows(1, "Transaction");
+        shows(1, "durable, says the witness");
         shows(2, "Inner");
         shows(5, "free runs");
         shows(6, "of 3/");

@@ -7,7 +7,7 @@ use loadline_store::paged::edit::PageEdit;
 use loadline_store::paged::ids::{CheckpointId, Lsn, PageNo, PageSize};
 use loadline_store::paged::image::{Compression, Compressor, Content};
 use loadline_store::paged::image_set::ImageSetEncoder;
-use loadline_store::paged::log::{Kind, Log};
+use loadline_store::paged::log::{Kind, Log, witness};
 use loadline_store::paged::page::{self, PageKind};
 use loadline_store::paged::{Ask, Protection};
 
@@ -72,6 +72,12 @@ fn logs() {
     check(300, &bytes[..4096], |bytes| {
         feed::log(bytes, chain);
     });
+}
+
+#[test]
+fn log_witnesses() {
+    let valid = &witness::encode(&feed::RING, Lsn(777))[..32];
+    check(20_000, valid, feed::log_witness);
 }
 
 /// Records whose checksums fit, so that their bodies are looked at.

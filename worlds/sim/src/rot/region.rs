@@ -26,8 +26,10 @@ pub enum Region {
     LiveLog,
     /// The rest of the ring.
     DeadLog,
-    /// The recovery area.
+    /// The recovery area, but for the log's witness.
     Images,
+    /// The log's witness, with the rest of its pages.
+    Witness,
     /// The free map.
     FreeMap,
     /// Tree pages with children.
@@ -51,12 +53,13 @@ pub(super) struct Regions {
 
 impl Region {
     /// All of them.
-    pub const ALL: [Region; 10] = [
+    pub const ALL: [Region; 11] = [
         Region::Superblocks,
         Region::LogHeader,
         Region::LiveLog,
         Region::DeadLog,
         Region::Images,
+        Region::Witness,
         Region::FreeMap,
         Region::InnerNodes,
         Region::Leaves,
@@ -72,6 +75,7 @@ impl Region {
             Region::LiveLog => "live log",
             Region::DeadLog => "dead log",
             Region::Images => "recovery area",
+            Region::Witness => "witness",
             Region::FreeMap => "free map",
             Region::InnerNodes => "inner nodes",
             Region::Leaves => "leaves",
@@ -100,8 +104,10 @@ impl Regions {
             regions.add(Region::LogHeader, Target::Log, 0..layout.log_offset);
         }
         let placed = regions.add_log(disks, superblock);
-        let images = layout.recovery_offset..layout.recovery_offset + layout.recovery_bytes;
-        regions.add(Region::Images, Target::Data, images);
+        let end = layout.recovery_offset + layout.recovery_bytes;
+        let witness = layout.witness_offsets().map_or(end, |places| places[0]);
+        regions.add(Region::Images, Target::Data, layout.recovery_offset..witness);
+        regions.add(Region::Witness, Target::Data, witness..end);
         let at = |page: PageNo| layout.page.offset(page);
         regions.add(Region::FreeMap, Target::Data, at(layout.map_first)..at(layout.pages_first));
         regions.add_pages(disks, superblock.seed(), &placed);

@@ -176,6 +176,18 @@ impl Fault {
         }
     }
 
+    /// One that strikes the log's witness.
+    pub(super) fn draw_of_witness(rng: &mut Rng) -> Fault {
+        let place = Place::Witness;
+        *rng.pick(&[
+            Fault::WriteLost(place),
+            Fault::WriteLost(place),
+            Fault::WriteFails(place),
+            Fault::WriteAstray(place),
+            Fault::Rot(place),
+        ])
+    }
+
     /// What it is counted by.
     pub(super) fn kind(self) -> FaultKind {
         match self {
@@ -202,7 +214,7 @@ impl Fault {
         )
     }
 
-    /// What it excuses. A rotten superblock is one of four and excuses nothing.
+    /// What it excuses. A rotten superblock is one of four and excuses nothing, nor does a place of the witness, which is one of two.
     pub(super) fn excuses(self, excuses: &mut Excuses) {
         excuses.log |= self.damages_log();
         match self {
@@ -212,15 +224,15 @@ impl Fault {
             Fault::WriteAstray(_) | Fault::WriteLost(Place::Log) => {
                 (excuses.damage, excuses.astray) = (true, true);
             }
-            // One of two that are written with each marker.
-            Fault::WriteLost(Place::Superblock) | Fault::Slow(_) => {}
+            // One of two that are written with each marker; one of two places, and the log has its own proof.
+            Fault::WriteLost(Place::Superblock | Place::Witness) | Fault::Slow(_) => {}
             Fault::WriteLost(_) => excuses.damage = true,
             Fault::Hang => excuses.hang = true,
             Fault::ReadFails(times) => {
                 excuses.passing = true;
                 excuses.damage |= times.is_none();
             }
-            Fault::Rot(Place::Superblock) => {}
+            Fault::Rot(Place::Superblock | Place::Witness) => {}
             Fault::Rot(_) => excuses.damage = true,
         }
     }

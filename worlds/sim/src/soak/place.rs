@@ -13,6 +13,8 @@ pub(super) enum Place {
     LogHeader,
     Log,
     Images,
+    /// The log's witness, with the rest of its pages.
+    Witness,
     FreeMap,
     Pages,
 }
@@ -28,10 +30,12 @@ impl Place {
         if target == Target::Log {
             return Place::LogHeader;
         }
-        let images = layout.recovery_offset..layout.recovery_offset + layout.recovery_bytes;
         let page = PageNo(offset / layout.page.bytes() as u64);
-        if images.contains(&offset) {
+        let is_in = |place: Place| place.range(layout).1.contains(&offset);
+        if is_in(Place::Images) {
             Place::Images
+        } else if is_in(Place::Witness) {
+            Place::Witness
         } else if layout.is_map(page) {
             Place::FreeMap
         } else if layout.is_page(page) {
@@ -45,6 +49,8 @@ impl Place {
     pub(super) fn range(self, layout: &Layout) -> (Target, Range<u64>) {
         let page = layout.page;
         let pages = |from: PageNo, to: PageNo| (Target::Data, page.offset(from)..page.offset(to));
+        let recovery_end = layout.recovery_offset + layout.recovery_bytes;
+        let witness = layout.witness_offsets().map_or(recovery_end, |places| places[0]);
         match self {
             Place::Superblock => {
                 let first = superblock_offsets(layout.data_bytes)[0];
@@ -54,10 +60,8 @@ impl Place {
             Place::Log => {
                 (layout.log_target, layout.log_offset..layout.log_offset + layout.log_bytes)
             }
-            Place::Images => {
-                let from = layout.recovery_offset;
-                (Target::Data, from..from + layout.recovery_bytes)
-            }
+            Place::Images => (Target::Data, layout.recovery_offset..witness),
+            Place::Witness => (Target::Data, witness..recovery_end),
             Place::FreeMap => pages(layout.map_first, layout.pages_first),
             Place::Pages => pages(layout.pages_first, layout.pages().end),
         }

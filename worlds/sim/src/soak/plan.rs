@@ -86,6 +86,18 @@ impl Plan {
                 replay.faults >> ((number - 1) % 64) & 1 == 1
             });
         }
+        let mut rng = Rng::for_purpose(scenario.seed, 13);
+        for life in lives.iter_mut().filter(|_| with_faults) {
+            if rng.one_in(4) {
+                number += 1;
+                let from = rng.below(life.events());
+                let planned = Planned { from, fault: Fault::draw_of_witness(&mut rng) };
+                if replay.faults >> ((number - 1) % 64) & 1 == 1 {
+                    life.faults.push(planned);
+                    life.faults.sort_by_key(|planned| planned.from);
+                }
+            }
+        }
         lives.truncate(replay.lives as usize);
         Plan { lives }
     }
@@ -99,7 +111,7 @@ impl Plan {
 impl LifePlan {
     /// Faults that were thought of later, as far as they are `meant`, and what is tried with copies.
     fn add_later_faults(&mut self, rng: &mut Rng, mut meant: impl FnMut(&Planned) -> bool) {
-        let events = if self.crash_at == u64::MAX { self.ops * 4 + 60 } else { self.crash_at + 1 };
+        let events = self.events();
         for _ in 0..rng.below(3) {
             let planned = Planned { from: rng.below(events), fault: Fault::draw_later(rng) };
             if meant(&planned) {
@@ -108,6 +120,11 @@ impl LifePlan {
         }
         self.faults.sort_by_key(|planned| planned.from);
         self.probe = rng.one_in(2).then(|| Probe::draw(rng));
+    }
+
+    /// About as many events as the life has.
+    fn events(&self) -> u64 {
+        if self.crash_at == u64::MAX { self.ops * 4 + 60 } else { self.crash_at + 1 }
     }
 
     fn draw(scenario: &Scenario, with_faults: bool, rng: &mut Rng) -> LifePlan {

@@ -3,7 +3,7 @@
 use loadline_base::Time;
 use loadline_device::ClassTag;
 use loadline_sim::StoreHost;
-use loadline_sim::rot::{Case, Kind, OwnStore, Region, Sound, Verdict};
+use loadline_sim::rot::{Case, Kind, OwnStore, Sound, Verdict};
 use loadline_store::paged::{Ask, Edit, LogMode, Op, Options, Protection};
 use std::collections::BTreeMap;
 
@@ -28,13 +28,6 @@ fn no_damage_at_rest_leads_to_a_wrong_answer() {
             for (kind, number) in numbers {
                 let case = Case { kind, number };
                 let outcome = sound.run(case);
-                // Two blocks at once, or a page of several, may be the newest proof and what only that one proves
-                // (docs/disk-format.md).
-                let in_log = outcome.region == Some(Region::LiveLog);
-                let is_wide = matches!(kind, Kind::Swap | Kind::Stray);
-                if is_wide && (in_log || outcome.story.contains("live log")) {
-                    continue;
-                }
                 let again = format!("loadline soak --rot-self --case {own}/{case}");
                 assert!(!outcome.verdict.is_defect(), "{outcome:?}: {again}");
                 *counts.entry(outcome.verdict.name()).or_default() += 1;

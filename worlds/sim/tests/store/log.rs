@@ -11,7 +11,9 @@ use loadline_sim::{Disks, StoreHost};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{Ask, Edit, Format, LogMode, Op, Options, Protection};
 use std::collections::BTreeMap;
+use std::fmt;
 
+/// What the loads put.
 const PUTS: u64 = 20_000;
 
 /// A flash drive with a volatile cache.
@@ -45,11 +47,33 @@ struct Taken {
     ring_bytes: f64,
     writes: f64,
     flushes: f64,
+    witnesses: f64,
+    device_bytes: f64,
     p99: Span,
 }
 
+impl fmt::Display for Taken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Taken { ring_bytes, writes, flushes, witnesses, device_bytes, p99 } = self;
+        write!(
+            f,
+            "{ring_bytes:>6.0} B, {writes:.3} writes of {device_bytes:.0} B, {flushes:.3} flushes, \
+             {witnesses:.4} witnesses, p99 {p99}"
+        )
+    }
+}
+
+/// What is asked in a closed loop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Load {
+    /// Puts.
+    Puts,
+    /// Puts, each with a sync behind it. The times are those of both together.
+    Synced,
+}
+
 /// Puts random keys in a closed loop.
-fn puts(log_mode: LogMode, depth: u64) -> Taken {
+fn puts(log_mode: LogMode, load: Load, depth: u64) -> Taken {
     let options = Options { log_mode, ..Options::default() };
     let mut host = StoreHost::open(Time::ZERO, options, disks());
     assert!(host.run_until(|host| host.store().is_open()));
@@ -69,7 +93,13 @@ fn puts(log_mode: LogMode, depth: u64) -> Taken {
         assert!(host.run_until(|host| !host.completions.is_empty()));
         let now = host.now();
         for done in std::mem::take(&mut host.completions) {
-            times.push(now.since(begun.remove(&done.token).expect("it was under way")));
+            if load == Load::Synced && done.token < PUTS {
+                let token = done.token + PUTS;
+                host.submit(Op { ask: Ask::Sync, lane: None, class: ClassTag(9), token });
+                continue;
+            }
+            let put = done.token % PUTS;
+            times.push(now.since(begun.remove(&put).expect("it was under way")));
         }
     }
     times.sort_unstable();
@@ -79,6 +109,8 @@ fn puts(log_mode: LogMode, depth: u64) -> Taken {
         ring_bytes: per_put(after.log_ring_bytes - before.log_ring_bytes),
         writes: per_put(after.log_writes - before.log_writes),
         flushes: per_put(after.log_flushes - before.log_flushes),
+        witnesses: per_put(after.log_witnesses - before.log_witnesses),
+        device_bytes: per_put(after.log_device_bytes - before.log_device_bytes),
         p99: times[times.len() * 99 / 100],
     }
 }
@@ -87,10 +119,9 @@ fn puts(log_mode: LogMode, depth: u64) -> Taken {
 fn a_put_takes_little_more_of_the_log_than_its_record() {
     for mode in [LogMode::Fsync, LogMode::LogOnly, LogMode::Background] {
         for depth in [1, 4, 16, 64] {
-            let Taken { ring_bytes, writes, flushes, p99 } = puts(mode, depth);
-            println!(
-                "{mode:>10} {depth:>3}: {ring_bytes:>6.0} B, {writes:.3} writes, {flushes:.3} flushes, p99 {p99}"
-            );
+            let taken = puts(mode, Load::Puts, depth);
+            println!("{mode:>10} {depth:>3}: {taken}");
+            let Taken { ring_bytes, writes, flushes, witnesses, .. } = taken;
             // The record has 133 bytes, and a proof 32.
             assert!(ring_bytes < 170.0, "{mode}, depth {depth}: {ring_bytes} B of the log");
             // A group is written twice at most: its records, and the proof that they are durable.
@@ -102,6 +133,27 @@ fn a_put_takes_little_more_of_the_log_than_its_record() {
             };
             assert!(writes <= most_writes, "{mode}, depth {depth}: {writes} writes");
             assert!(flushes <= most_flushes, "{mode}, depth {depth}: {flushes} flushes");
+            // Those of half a second share one writing of the witness.
+            assert!(witnesses <= 0.002, "{mode}, depth {depth}: {witnesses} witnesses");
+        }
+    }
+}
+
+/// The witness is written beside the proof, so a sync waits for a write of the log, a flush, and one more write.
+#[test]
+fn a_sync_waits_no_longer_for_two_places_than_for_one() {
+    for mode in [LogMode::Fsync, LogMode::LogOnly, LogMode::Background] {
+        for depth in [1, 16] {
+            let taken = puts(mode, Load::Synced, depth);
+            println!("{mode:>10} {depth:>3}, synced: {taken}");
+            let groups = if depth == 1 { 1.0 } else { 2.0 / depth as f64 };
+            let Taken { flushes, witnesses, p99, .. } = taken;
+            assert!(witnesses <= flushes * 1.001, "{mode}, depth {depth}: {witnesses} witnesses");
+            assert!(flushes <= groups * 1.001, "{mode}, depth {depth}: {flushes} flushes");
+            let write = FLASH.per_request + Span::from_micros(2);
+            let alone = FLASH.flush + write + write;
+            let others = if depth == 1 { Span::ZERO } else { alone };
+            assert!(p99 <= alone + others + Span::from_micros(50), "{mode}, depth {depth}: {p99}");
         }
     }
 }

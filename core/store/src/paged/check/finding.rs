@@ -66,7 +66,7 @@ pub enum Finding {
     FreeBehindEnd { page: PageNo, offset: u64 },
     /// A record of the log is whole and does not mean anything.
     Record { position: Lsn, offset: u64, fault: RecordFault },
-    /// The log is damaged here: records behind say that it was durable beyond.
+    /// The log is damaged here: records behind, or its witness, say that it was durable beyond.
     LogDamaged { position: Lsn, offset: u64 },
     /// The images of the begun checkpoint are not all there.
     Images { offset: u64, fault: ImageFinding },

@@ -23,7 +23,7 @@ pub(super) fn check(
     report: &mut Report,
 ) {
     let mut reader = LogReader::new(devices, superblock);
-    let mut records = Records::new(superblock);
+    let mut records = Records::new(superblock, reader.witnessed());
     let mut faults = Vec::new();
     let end = reader.read(|record| {
         if let Err(fault) = records.add(record, report) {
@@ -56,7 +56,7 @@ pub(super) fn check(
 /// What the records say, as far as it must be looked at together.
 struct Records {
     layout: Layout,
-    /// The last position of which the log says that it is durable, with the data beside the log.
+    /// The last position of which the log or its witness says that it is durable, with the data beside the log.
     durable: Lsn,
     /// Runs that transactions placed, by the record's position.
     placed: Vec<(Lsn, Run)>,
@@ -65,11 +65,11 @@ struct Records {
 }
 
 impl Records {
-    fn new(superblock: &Superblock) -> Records {
+    fn new(superblock: &Superblock, witnessed: Lsn) -> Records {
         let layout = superblock.layout;
         Records {
             layout,
-            durable: superblock.completed.position,
+            durable: superblock.completed.position.max(witnessed),
             placed: Vec::new(),
             restorer: Restorer::new(),
             page: vec![0; layout.page.bytes()],

@@ -3,7 +3,7 @@
 use super::ReadAt;
 use crate::paged::api::Target;
 use crate::paged::ids::Lsn;
-use crate::paged::log::{Found, ProofFound, ProofSearch, Record, Ring, Scan};
+use crate::paged::log::{Found, ProofFound, ProofSearch, Record, Ring, Scan, witness};
 use crate::paged::superblock::Superblock;
 
 /// Bytes of the first read; each one after it is twice as long, because most logs are short.
@@ -33,6 +33,8 @@ pub struct LogReader<'a> {
     start: Lsn,
     limit: Lsn,
     piece: u64,
+    /// What each place of the witness says.
+    witnesses: [Option<Lsn>; 2],
 }
 
 impl<'a> LogReader<'a> {
@@ -51,6 +53,7 @@ impl<'a> LogReader<'a> {
             start,
             limit: Lsn(start.0 + ring.bytes),
             piece: PIECE_MIN,
+            witnesses: read_witnesses(devices, superblock),
         }
     }
 
@@ -70,9 +73,12 @@ impl<'a> LogReader<'a> {
         }
     }
 
-    /// Whether something behind the end, once it has been reached, says that the log was durable beyond. An error is the byte of
+    /// Whether the witness, or something behind the end, once it has been reached, says that the log was durable beyond. An error is the byte of
     /// the device from which on it cannot be read.
     pub fn is_damaged(&mut self) -> Result<bool, u64> {
+        if self.witnessed() > self.ring.next_record(self.scan.position()) {
+            return Ok(true);
+        }
         let mut search = ProofSearch::new(&self.ring, self.scan.position());
         loop {
             match search.go_on(self.start, &self.window) {
@@ -82,6 +88,16 @@ impl<'a> LogReader<'a> {
                 ProofFound::More => return Ok(false),
             }
         }
+    }
+
+    /// What each place of the log's witness says about how far the log is durable, if it says anything.
+    pub fn witnesses(&self) -> [Option<Lsn>; 2] {
+        self.witnesses
+    }
+
+    /// Up to where the log is durable, as its witness says.
+    pub(super) fn witnessed(&self) -> Lsn {
+        self.witnesses.into_iter().flatten().max().unwrap_or_default()
     }
 
     /// Where it stands: after the last record, once it has reached the end.
@@ -116,4 +132,16 @@ impl<'a> LogReader<'a> {
             Err(place)
         }
     }
+}
+
+/// One that cannot be read says as little as one that is damaged.
+fn read_witnesses(devices: &dyn ReadAt, superblock: &Superblock) -> [Option<Lsn>; 2] {
+    let Some(places) = superblock.layout.witness_offsets() else { return [None; 2] };
+    places.map(|offset| {
+        let mut bytes = vec![0; superblock.layout.block_bytes as usize];
+        devices
+            .read_at(Target::Data, offset, &mut bytes)
+            .then(|| witness::decode(superblock.store_id, &bytes))
+            .flatten()
+    })
 }

@@ -5,6 +5,7 @@ use crate::paged::change::decode_all;
 use crate::paged::check::{LogEnd, LogReader};
 use crate::paged::codec::Reader;
 use crate::paged::edit::PageEdit;
+use crate::paged::ids::Lsn;
 use crate::paged::log::{Kind, Record};
 
 impl Inspector<'_> {
@@ -31,11 +32,18 @@ impl Inspector<'_> {
             ("bytes", (reader.position().0 - from.0).into()),
             ("next byte on the device", reader.place(reader.position()).into()),
             ("records", records.into()),
+            ("durable, says the witness", says(reader.witnesses()[0])),
+            ("durable, says its twin", says(reader.witnesses()[1])),
         ];
         let more = records - rows.len() as u64;
         let table = Part::table("records", &["from", "to", "kind", "what"], rows, more);
         Ok(vec![Part::facts("log", facts), table])
     }
+}
+
+/// What a place of the witness says.
+fn says(witness: Option<Lsn>) -> Value {
+    witness.map_or(Value::Nothing, |position| position.0.into())
 }
 
 fn in_words(record: Record<'_>) -> Option<String> {

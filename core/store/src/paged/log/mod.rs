@@ -21,10 +21,12 @@
 
 mod group;
 mod reader;
+pub mod witness;
 mod writer;
 
 pub use group::{Group, GroupSettings};
 pub use reader::{Found, ProofFound, ProofSearch, Record, Scan};
+pub use witness::Witness;
 pub use writer::{Log, LogWrite};
 
 use super::ids::Lsn;

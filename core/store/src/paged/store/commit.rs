@@ -4,7 +4,7 @@ use super::op::Running;
 use super::{Fault, PagedStore, Purpose};
 use crate::paged::api::{Answer, IoDone, Stages, Target};
 use crate::paged::ids::Lsn;
-use crate::paged::log::{Kind, LogWrite};
+use crate::paged::log::{Kind, LogWrite, witness};
 use crate::paged::options::LogMode;
 use loadline_device::Outcome;
 
@@ -33,6 +33,7 @@ impl<T: Copy> PagedStore<T> {
             return self.await_checkpoint(running);
         }
         let position = self.group.demand_commits();
+        self.witness.demand(position);
         self.leave_lane(running.lane);
         let Running { token, stages, .. } = running;
         self.syncing.push_back(Committing { position, token, stages });
@@ -55,6 +56,9 @@ impl<T: Copy> PagedStore<T> {
             self.group.flush_began(self.now, &self.log);
             self.flush_log();
         }
+        if let Some((durable, places)) = self.witness.next_write(self.now) {
+            self.write_witness(durable, places);
+        }
     }
 
     fn write_log(&mut self, write: LogWrite) {
@@ -64,6 +68,24 @@ impl<T: Copy> PagedStore<T> {
         let class = self.options.classes.log;
         let LogWrite { position, offset, data } = write;
         self.write(Purpose::LogWrite(position), target, offset, class, data);
+    }
+
+    /// Says far from the log how far it is durable.
+    fn write_witness(&mut self, durable: Lsn, places: [u64; 2]) {
+        self.metrics.totals.log_witnesses += 1;
+        let class = self.options.classes.log;
+        let bytes = witness::encode(self.log.ring(), durable);
+        for offset in places {
+            self.write(Purpose::Witness, Target::Data, offset, class, bytes.clone());
+        }
+    }
+
+    pub(super) fn witness_write_done(&mut self, outcome: Outcome) {
+        if Self::is_good(outcome) {
+            self.witness.write_done();
+        } else {
+            self.stop(Fault::LogWrite);
+        }
     }
 
     /// Makes the log durable, and before anybody relies on it the data that stands beside it.
@@ -102,8 +124,10 @@ impl<T: Copy> PagedStore<T> {
     /// Says in the log how far it is durable. Before that is on the device, rot in what was flushed last would pass for a
     /// write that a power cut has torn.
     pub(super) fn append_proof(&mut self) {
-        let end = self.log.append(Kind::Durable, &self.group.flushed().0.to_le_bytes());
+        let flushed = self.group.flushed();
+        let end = self.log.append(Kind::Durable, &flushed.0.to_le_bytes());
         self.group.proof_appended(end);
+        self.witness.durable(self.now, flushed);
     }
 
     /// The same between two records, often enough for whoever looks for one behind a damaged place.
@@ -121,7 +145,9 @@ impl<T: Copy> PagedStore<T> {
             self.complete(first.token, first.stages, Ok(Answer::Done));
         }
         let proven = self.group.proven();
-        while self.syncing.front().is_some_and(|first| first.position <= proven) {
+        let witness = self.witness;
+        let is_safe = |position| position <= proven && witness.says(position);
+        while self.syncing.front().is_some_and(|first| is_safe(first.position)) {
             let first = self.syncing.pop_front().expect("it was there");
             self.complete(first.token, first.stages, Ok(Answer::Done));
         }

@@ -21,7 +21,7 @@ use super::api::{
 use super::bounds::{Limits, Room, limits};
 use super::ids::{CheckpointId, PageNo};
 use super::image::Compressor;
-use super::log::{Group, Log};
+use super::log::{Group, Log, Witness};
 use super::metrics::Metrics;
 use super::options::Options;
 use super::space::Space;
@@ -40,7 +40,7 @@ use std::fmt;
 /// Why a store has stopped. It answers nothing any more; the next start restores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The device refused a write of the log.
+    /// The device refused a write of the log, or of its witness.
     LogWrite,
     /// The device refused a flush. What it had accepted before may be lost, so nobody may try again.
     Flush(Target),
@@ -75,6 +75,8 @@ enum Purpose {
     LogWrite(super::ids::Lsn),
     /// A flush for the log.
     LogFlush(Target),
+    /// One place of the log's witness.
+    Witness,
     /// A page into the cache.
     Load(PageNo),
     /// An op's own data, written beside the log.
@@ -97,6 +99,7 @@ pub struct PagedStore<T> {
     space: Space,
     log: Log,
     group: Group,
+    witness: Witness,
     /// Flushes that the group still waits for.
     log_flushes: u32,
     /// Data was written beside the log since the data device was last flushed.
@@ -193,6 +196,7 @@ impl<T: Copy> PagedStore<T> {
         match purpose {
             Purpose::LogWrite(position) => self.log_write_done(position, done),
             Purpose::LogFlush(target) => self.log_flush_done(target, done.outcome),
+            Purpose::Witness => self.witness_write_done(done.outcome),
             Purpose::Load(page) => self.load_done(page, done),
             Purpose::OwnWrite(slot) => self.own_write_done(slot, done.outcome),
             Purpose::OwnRead(slot, piece) => self.own_read_done(slot, piece, done),
@@ -276,7 +280,7 @@ impl<T: Copy> PagedStore<T> {
     /// On whose behalf a request goes that has not been answered.
     pub fn cause(&self, id: IoId) -> Cause {
         match self.ios.at(id.0) {
-            Purpose::LogWrite(_) | Purpose::LogFlush(_) => Cause::Log,
+            Purpose::LogWrite(_) | Purpose::LogFlush(_) | Purpose::Witness => Cause::Log,
             Purpose::Load(_) | Purpose::OwnWrite(_) | Purpose::OwnRead(..) => Cause::Op,
             Purpose::Checkpoint(_) | Purpose::Discard(_) => Cause::Checkpoint,
             Purpose::Restart(_) => Cause::Restart,

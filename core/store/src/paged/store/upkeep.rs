@@ -83,7 +83,7 @@ impl<T: Copy> PagedStore<T> {
             return None;
         }
         let sleeper = self.sleeping.keys().next().map(|(time, _)| *time);
-        let log = self.group.deadline(&self.log);
+        let log = self.group.deadline(&self.log).into_iter().chain(self.witness.deadline());
         sleeper.into_iter().chain(log).chain(self.next_checkpoint()).min()
     }
 }

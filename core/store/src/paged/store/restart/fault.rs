@@ -41,7 +41,7 @@ pub enum RestartFault {
     Image(PageNo),
     /// The log ends before the checkpoint that had begun.
     LogEnds(Lsn),
-    /// The log is damaged here: records behind say that it was durable beyond.
+    /// The log is damaged here: records behind, or its witness, say that it was durable beyond.
     LogDamaged(Lsn),
     /// A whole record does not mean anything.
     Record(Lsn),

@@ -23,7 +23,7 @@ use crate::paged::contents::Miss;
 use crate::paged::ids::{Child, Lsn, PageNo};
 use crate::paged::image::Compressor;
 use crate::paged::layout::{LOG_HEADER, Layout, SUPERBLOCK, superblock_offsets};
-use crate::paged::log::{Group, GroupSettings, Log, Ring};
+use crate::paged::log::{Group, GroupSettings, Log, Ring, Witness, witness};
 use crate::paged::metrics::Metrics;
 use crate::paged::options::{LogMode, Options, Protection};
 use crate::paged::page::HEADER;
@@ -33,7 +33,7 @@ use crate::paged::superblock::Superblock;
 use crate::paged::throttle::Throttle;
 use crate::paged::tree::{Tree, TreePages};
 pub use fault::{RestartFault, RestartProgress};
-use loadline_base::{Bytes, Slots, Time};
+use loadline_base::{Bytes, Slots, Span, Time};
 use loadline_device::{Kind, Outcome};
 use physical::Physical;
 use replay::Replay;
@@ -44,6 +44,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub(super) enum Request {
     Superblock(usize),
     LogHeader,
+    Witness,
     Stream(u32, Lsn),
     Area(u64),
     Home,
@@ -61,7 +62,8 @@ enum Phase {
     },
     /// The superblock that was read may stand in a volatile cache only, or be the remains of a flush that failed. It is
     /// written again in its own place and flushed before anything relies on it: were it lost after the first page
-    /// that goes home, nothing would say that pages are half written; and the other slot holds what it leads back to.
+    /// that goes home, nothing would say that pages are half written; and the other slot holds what it leads back to. Meanwhile
+    /// the log's witness is read.
     Confirm {
         left: u32,
         flushing: bool,
@@ -89,6 +91,8 @@ pub(super) struct Restart {
     log_device_bytes: Option<u64>,
     /// Up to where the log is contained in memory.
     replayed: (Lsn, u32),
+    /// Up to where the log is durable, as its witness says.
+    witnessed: Lsn,
     pins: Vec<PageNo>,
     failed_load: Option<PageNo>,
     loads_done: u64,
@@ -142,6 +146,7 @@ impl<T: Copy> PagedStore<T> {
             space,
             log: Log::resume(ring, Lsn(0), Lsn(0), 0, Vec::new()),
             group: Group::new(group_settings(&options), Lsn(0), Lsn(0)),
+            witness: Witness::new(None, Span::ZERO),
             log_flushes: 0,
             own_data_unflushed: false,
             compressor: Compressor::new(options.compression),
@@ -197,6 +202,7 @@ impl<T: Copy> PagedStore<T> {
             data_bytes: data_bytes.get(),
             log_device_bytes: log_device_bytes.map(Bytes::get),
             replayed: (Lsn(0), 0),
+            witnessed: Lsn(0),
             pins: Vec::new(),
             failed_load: None,
             loads_done: 0,
@@ -223,6 +229,11 @@ impl<T: Copy> PagedStore<T> {
             (Phase::Superblocks { log_header, left, .. }, Request::LogHeader) => {
                 *log_header = good.then_some(done.data);
                 *left -= 1;
+            }
+            (Phase::Confirm { left, flushing: false }, Request::Witness) => {
+                *left -= 1;
+                let says = witness::decode(self.superblock.store_id, &done.data).filter(|_| good);
+                restart.witnessed = restart.witnessed.max(says.unwrap_or_default());
             }
             (Phase::Physical(physical), request) => {
                 if let Err(fault) = physical.answered(request, done) {
@@ -312,8 +323,16 @@ impl<T: Copy> PagedStore<T> {
         if self.fault.is_some() {
             return false;
         }
-        self.restarting().phase = Phase::Confirm { left: 2, flushing: false };
         self.write_markers();
+        let mut left = 2;
+        let block = superblock.layout.block_bytes;
+        for offset in superblock.layout.witness_offsets().into_iter().flatten() {
+            let purpose = Purpose::Restart(Request::Witness);
+            let class = self.options.classes.restart;
+            self.request(purpose, Target::Data, Kind::Read, (offset, block), class, Vec::new());
+            left += 1;
+        }
+        self.restarting().phase = Phase::Confirm { left, flushing: false };
         true
     }
 
@@ -440,8 +459,11 @@ impl<T: Copy> PagedStore<T> {
         let ring = Ring::new(&self.superblock);
         self.log = Log::resume(ring, self.superblock.completed.position, head, chain, prefix);
         self.group = Group::new(group_settings(&self.options), head, last_commit);
+        self.witness =
+            Witness::new(self.superblock.layout.witness_offsets(), witness_lag(&self.options));
         if self.options.log_mode != LogMode::None {
             self.append_proof();
+            self.witness.demand(head);
         }
     }
 }
@@ -452,6 +474,15 @@ fn group_settings(options: &Options) -> GroupSettings {
         flush_interval: options.log_flush_interval,
         sync_interval: options.log_sync_interval,
         gather_max: options.gather_max,
+    }
+}
+
+/// How long the witness may stay behind when nobody waits for it. Where flushes come one by one, as often as somebody commits, it
+/// is not written with each; where they are seldom, it is.
+fn witness_lag(options: &Options) -> Span {
+    match options.log_mode {
+        LogMode::Fsync => options.log_sync_interval,
+        LogMode::LogOnly | LogMode::Background | LogMode::None => Span::ZERO,
     }
 }
 

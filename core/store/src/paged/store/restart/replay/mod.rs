@@ -60,7 +60,9 @@ pub(super) struct Replay {
     ring: Ring,
     stream: Stream,
     start: Lsn,
-    /// The last position of which the log says that it is durable.
+    /// The last position of which the log's witness says that it is durable.
+    witnessed: Lsn,
+    /// The last position of which that or the log says so.
     durable: Lsn,
     /// Where the log ends, once the first reading is over.
     end: Lsn,
@@ -83,13 +85,14 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-    fn new(ring: Ring, start: Lsn, chain: u32) -> Replay {
+    fn new(ring: Ring, start: Lsn, chain: u32, witnessed: Lsn) -> Replay {
         Replay {
             stage: Stage::Scan,
             ring,
             stream: Stream::new(ring, 1, start, chain),
             start,
-            durable: start,
+            witnessed,
+            durable: start.max(witnessed),
             end: start,
             last_commit: start,
             search: None,
@@ -209,8 +212,9 @@ impl<T: Copy> PagedStore<T> {
         let ring = Ring::new(&self.superblock);
         let restart = self.restarting();
         restart.replayed = (completed.position, completed.chain);
-        restart.phase =
-            Phase::Replay(Box::new(Replay::new(ring, completed.position, completed.chain)));
+        let witnessed = restart.witnessed;
+        let replay = Replay::new(ring, completed.position, completed.chain, witnessed);
+        restart.phase = Phase::Replay(Box::new(replay));
     }
 
     fn replay(&mut self) -> &mut Replay {
@@ -287,11 +291,15 @@ impl<T: Copy> PagedStore<T> {
             return self.replay().stream.wants_reads();
         }
         let replay = self.replay();
-        replay.search = Some(ProofSearch::new(&ring, replay.stream.scan().position()));
+        let end = replay.stream.scan().position();
+        if replay.witnessed > ring.next_record(end) {
+            return self.replay_failed(RestartFault::LogDamaged(end));
+        }
+        replay.search = Some(ProofSearch::new(&ring, end));
         self.look_behind_the_end()
     }
 
-    /// The end of the log is rot if something behind it says that the log was durable beyond.
+    /// The end of the log is rot if something behind it says that the log was durable beyond, as it is if the witness says so.
     fn look_behind_the_end(&mut self) -> bool {
         let replay = self.replay();
         let end = replay.stream.scan().position();
