@@ -235,11 +235,9 @@ fn any_cache_from_the_floor_on_restarts_what_a_large_one_has_left() {
         assert_eq!(host.store().metrics().totals.steps, 0, "a large cache needs none");
         let mut rng = Rng::new(5);
         let mut host = crash(host, options(floor(), protection, log_mode), &mut rng);
-        if log_mode == LogMode::None {
-            assert!(read(&mut host, 1).is_some(), "there is no log");
-            continue;
-        }
-        assert!(host.store().metrics().totals.checkpoints > 3, "{}", protection);
+        // Without a log the sync was a checkpoint.
+        let replays = log_mode != LogMode::None;
+        assert!(!replays || host.store().metrics().totals.checkpoints > 3, "{}", protection);
         for number in [1, 2] {
             assert_eq!(read(&mut host, number), None);
         }
