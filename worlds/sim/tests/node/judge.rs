@@ -248,10 +248,20 @@ impl Judged {
 
     /// Dies, perhaps with the power, and starts again. What had no answer may have happened.
     pub(crate) fn crash(&mut self, power: Option<CutStyle>) {
+        self.crash_and(power, |_, _| {});
+    }
+
+    /// The same, with something done to the disks before the start.
+    pub(crate) fn crash_and(
+        &mut self,
+        power: Option<CutStyle>,
+        change: impl FnOnce(&mut Vec<SimDisk>, &mut Rng),
+    ) {
         self.take_replies();
         let node = self.node.take().expect("the node runs");
         let now = node.now();
-        let disks = node.crash(power, &mut self.rng);
+        let mut disks = node.crash(power, &mut self.rng);
+        change(&mut disks, &mut self.rng);
         self.forget_under_way();
         self.lose(power.is_some());
         self.boot(now, disks);
@@ -363,7 +373,7 @@ impl Judged {
     }
 
     /// What keeps the node from being clean.
-    fn state(&mut self) -> String {
+    pub(crate) fn state(&mut self) -> String {
         let node = self.node();
         let mut text = format!("committed: {}", node.is_map_committed());
         let osds: Vec<OsdId> = node.cluster().map().osds().ids().collect();

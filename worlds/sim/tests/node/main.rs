@@ -6,6 +6,7 @@ mod full;
 mod heal;
 mod images;
 mod judge;
+mod lies;
 mod regressions;
 mod starts;
 mod swarm;
