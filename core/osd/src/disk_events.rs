@@ -3,7 +3,9 @@
 use crate::access::{Place, Update};
 use crate::commit::{Commit, Kept};
 use crate::device_terms::without_limit;
-use crate::disk::{Backend, Identity, LoadNext, LoadedGroup, Paged, Phase, Sent, Touch};
+use crate::disk::{
+    Backend, Identity, LoadNext, LoadedGroup, Paged, Phase, Sent, Touch, transactions,
+};
 use crate::event::{DiskFault, Effect, Opened, Timer};
 use crate::ids::PgId;
 use crate::item::Item;
@@ -98,8 +100,26 @@ impl Osd {
     /// Writes down that a copy takes part in an interval. Without a disk it needs no writing.
     pub(crate) fn keep_activation(&mut self, now: Time, pg: PgId, interval: u32) {
         if self.is_durable() {
-            let edits = self.pg_mut(pg).expect("it was placed").save(pg);
-            self.keep(now, pg, edits, Kept::Interval(interval));
+            let bytes_max = self.store.transaction_bytes();
+            let all = self.pg_mut(pg).expect("it was placed").save(pg, bytes_max);
+            let token = Commit::Keeping(Kept::Interval(interval));
+            self.keep_in_order(now, &Place::of_group(pg), all, token);
+        }
+    }
+
+    /// Keeps edits in their order, in as many transactions as the store takes them in. `token` comes back with the last.
+    pub(crate) fn keep_all(&mut self, now: Time, place: &Place, edits: Vec<Edit>, token: Commit) {
+        let all = transactions(edits, self.store.transaction_bytes());
+        self.keep_in_order(now, place, all, token);
+    }
+
+    fn keep_in_order(&mut self, now: Time, place: &Place, all: Vec<Vec<Edit>>, token: Commit) {
+        let mut left = all.len();
+        for edits in all {
+            left -= 1;
+            let token = if left == 0 { token } else { Commit::Nothing };
+            let update = Update { edits, ..Update::none(Touch::Nothing) };
+            self.access(now, Urgency::default(), place, update, token);
         }
     }
 

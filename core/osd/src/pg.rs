@@ -58,10 +58,10 @@ impl Pg {
 
     /// A copy as its disk tells of it. Its shard is its owner's to say.
     pub(crate) fn loaded(shard: ShardId, group: LoadedGroup) -> Pg {
-        let LoadedGroup { record, lacks, entries, kept, .. } = group;
+        let LoadedGroup { record, lacks, has_list, entries, kept, .. } = group;
         Pg {
             active_in: record.active_in,
-            disk: GroupDisk::loaded(&entries, !lacks.is_empty()),
+            disk: GroupDisk::loaded(record, &entries, &lacks, has_list),
             log: PgLog::loaded(record.tail, entries),
             lacks,
             kept,

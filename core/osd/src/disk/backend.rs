@@ -123,6 +123,16 @@ impl Backend {
         }
     }
 
+    /// Bytes of the log that a transaction may take, with some to spare.
+    pub(crate) fn transaction_bytes(&self) -> usize {
+        match self {
+            Backend::Direct(_) => usize::MAX,
+            Backend::Paged(paged) => {
+                paged.store().map_or(usize::MAX, |store| store.limits().transaction_bytes / 4 * 3)
+            }
+        }
+    }
+
     /// The paged store.
     ///
     /// # Panics

@@ -5,7 +5,8 @@
 //! m                              the map, as the owner of the map writes it
 //! g  placement group             interval it took part in last (4), flags (1), end of what the log forgot (8), term of
 //!                                the owner that began that interval (8; not there where an older program wrote)
-//! k  placement group             objects that may not be here as the log tells (8 each)
+//! k  placement group  object     nothing: this object may not be here as the log tells
+//! k  placement group             objects of which the same is said (8 each): an older program wrote them here
 //! l  placement group  version    an entry of the log: object (8)
 //! h  placement group  object     its past: version of its removal (8), birth (4), then label and birth (4 each) of each
 //!                                former state
@@ -127,16 +128,23 @@ pub(crate) fn entry_of(rest: &[u8], value: &[u8]) -> Option<LogEntry> {
     Some(LogEntry { version, object, op: OpId { slot: SlotId::new(u32::MAX), number: 0 } })
 }
 
-/// A list of objects as bytes.
-pub(crate) fn encode_objects<'a>(objects: impl IntoIterator<Item = &'a ObjectNo>) -> Vec<u8> {
-    objects.into_iter().flat_map(|object| object.0.to_le_bytes()).collect()
+/// The key that says that a copy lacks an object.
+pub(crate) fn lack_key(pg: PgId, object: ObjectNo) -> Vec<u8> {
+    let mut key = of_group(LACKS, pg);
+    key.extend_from_slice(&object.0.to_be_bytes());
+    key
 }
 
-/// The objects of such a list.
+/// The objects of a list of what a copy lacks, as an older program wrote it.
 pub(crate) fn decode_objects(value: &[u8]) -> Option<Vec<ObjectNo>> {
     let (words, rest) = value.as_chunks::<8>();
     let objects = words.iter().map(|word| ObjectNo(u64::from_le_bytes(*word))).collect();
     rest.is_empty().then_some(objects)
+}
+
+/// The object at a key's end.
+pub(crate) fn object_of(rest: &[u8]) -> Option<ObjectNo> {
+    Some(ObjectNo(u64::from_be_bytes(rest.try_into().ok()?)))
 }
 
 /// An object, or a former state of it, in the store.
@@ -167,7 +175,7 @@ fn encode_history(history: &History) -> Vec<u8> {
 
 /// An object and its past as it was read back. What the store knows of each state is still to be found out.
 pub(crate) fn history_of(rest: &[u8], value: &[u8]) -> Option<(ObjectNo, History)> {
-    let object = ObjectNo(u64::from_be_bytes(rest.try_into().ok()?));
+    let object = object_of(rest)?;
     let (removed, rest) = value.split_at_checked(8)?;
     let (born, rest) = rest.split_at_checked(4)?;
     let removed = Version(u64::from_le_bytes(removed.try_into().ok()?));
@@ -199,7 +207,11 @@ mod tests {
         let active_in = IntervalId { term: 0, epoch: 9 };
         assert_eq!(before_terms, Some(GroupRecord { active_in, ..record }));
         let objects = [ObjectNo(1), ObjectNo(u64::MAX)];
-        assert_eq!(decode_objects(&encode_objects(&objects)), Some(objects.to_vec()));
+        let list = objects.map(|object| object.0.to_le_bytes()).concat();
+        assert_eq!(decode_objects(&list), Some(objects.to_vec()));
+        let key = lack_key(PgId::new(3), ObjectNo(9));
+        let (pg, rest) = group_of(LACKS, &key).expect("a key of a lack");
+        assert_eq!((pg, object_of(rest)), (PgId::new(3), Some(ObjectNo(9))));
         let key = entry_key(PgId::new(3), Version(5));
         let (pg, rest) = group_of(LOGS, &key).expect("a log key");
         let entry = entry_of(rest, &9u64.to_le_bytes()).expect("an entry");

@@ -17,6 +17,8 @@ const BATCH: usize = 1024;
 pub(crate) struct LoadedGroup {
     pub record: GroupRecord,
     pub lacks: BTreeSet<ObjectNo>,
+    /// Some of them stand in a list that an older program wrote.
+    pub has_list: bool,
     pub entries: Vec<LogEntry>,
     pub objects: Vec<(ObjectNo, ObjectMeta)>,
     pub kept: Kept,
@@ -132,7 +134,11 @@ impl Load {
         // Keys of a placement group that was deleted in between belong to nobody.
         let Some(group) = self.groups.get_mut(&pg) else { return Some(()) };
         match self.part {
-            Part::Lacks => group.lacks = keys::decode_objects(value)?.into_iter().collect(),
+            Part::Lacks if rest.is_empty() => {
+                group.lacks.extend(keys::decode_objects(value)?);
+                group.has_list = true;
+            }
+            Part::Lacks => drop(group.lacks.insert(keys::object_of(rest)?)),
             Part::Logs => group.entries.push(keys::entry_of(rest, value)?),
             _ => group.histories.extend([keys::history_of(rest, value)?]),
         }
@@ -200,6 +206,7 @@ impl LoadedGroup {
         LoadedGroup {
             record,
             lacks: BTreeSet::new(),
+            has_list: false,
             entries: Vec::new(),
             objects: Vec::new(),
             kept: Kept::default(),

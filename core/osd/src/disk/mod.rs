@@ -17,5 +17,5 @@ pub use keys::Identity;
 pub(crate) use keys::{keep_history, map_edit, object_id};
 pub(crate) use load::{LoadedGroup, Next as LoadNext};
 pub(crate) use paged::{Paged, Phase, Sent};
-pub(crate) use persist::GroupDisk;
+pub(crate) use persist::{GroupDisk, transactions};
 pub(crate) use steps::Whole;

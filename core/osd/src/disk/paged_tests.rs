@@ -1,7 +1,12 @@
-//! Puts on a disk in memory: they end as a whole, or say so, or are given up and leave nothing that counts.
+//! A disk in memory. Puts end as a whole, or say so, or are given up and leave nothing that counts; what is known of a copy is
+//! kept however much it is.
 
 use super::*;
-use crate::disk::Whole;
+use crate::disk::{LoadNext, LoadedGroup, Whole, transactions};
+use crate::ids::{IntervalId, OpId, ShardId};
+use crate::pg::Pg;
+use crate::pg_log::PgLog;
+use loadline_base::SlotId;
 use loadline_device::{Kind, Outcome};
 use loadline_store::Version;
 use loadline_store::paged::ids::PageSize;
@@ -38,9 +43,14 @@ impl Rig {
         for (_, offset, bytes) in format(&shape, Protection::Checkpoint).expect("it fits") {
             disk[offset as usize..][..bytes.len()].copy_from_slice(&bytes);
         }
+        Rig::open(disk)
+    }
+
+    fn open(disk: Vec<u8>) -> Rig {
         let options = Options { cache: Bytes::from_mib(4), ..Options::default() };
         let bounds = WindowBounds { bytes: Bytes::from_mib(64), ops: 64 };
         let paged = Paged::new(options, bounds);
+        let size = Bytes::new(disk.len() as u64);
         let mut rig = Rig { paged, disk, now: Time::ZERO, ended: Vec::new() };
         rig.paged.open(rig.now, size);
         rig.run();
@@ -93,6 +103,10 @@ impl Rig {
     }
 
     fn access(&mut self, object: ObjectNo, touch: Touch, version: u64) {
+        self.access_with(object, touch, version, Vec::new());
+    }
+
+    fn access_with(&mut self, object: ObjectNo, touch: Touch, version: u64, edits: Vec<Edit>) {
         self.paged.access(
             self.now,
             Access {
@@ -103,11 +117,42 @@ impl Rig {
                 touch,
                 version: Version(version),
                 first: Vec::new(),
-                edits: Vec::new(),
+                edits,
                 class: ClassTag(1),
                 token: Commit::Nothing,
             },
         );
+    }
+
+    fn transaction_bytes(&self) -> usize {
+        self.paged.store().expect("it is open").limits().transaction_bytes / 4 * 3
+    }
+
+    /// Carries transactions out, and tells what the disk says of the group after each of them if there is a crash.
+    fn keep(&mut self, all: Vec<Vec<Edit>>) -> Vec<Option<LoadedGroup>> {
+        let mut told = Vec::new();
+        for edits in all {
+            self.access_with(OBJECT, Touch::Nothing, 0, edits);
+            self.run();
+            assert_eq!(self.results(), [Ok(())]);
+            told.push(Rig::open(self.disk.clone()).load());
+        }
+        told
+    }
+
+    /// What the disk says of the group.
+    fn load(&mut self) -> Option<LoadedGroup> {
+        let (mut load, mut ask) = (Load::default(), Load::first());
+        loop {
+            self.paged.ask(self.now, ask);
+            self.run();
+            let (_, answer) = self.ended.pop().expect("a question is answered");
+            match load.answered(answer.expect("with what was found")) {
+                LoadNext::Ask(next) => ask = next,
+                LoadNext::Done => return load.groups.remove(&PG),
+                LoadNext::Unreadable => panic!("the store has what no OSD writes"),
+            }
+        }
     }
 
     /// Every fourth page of an object, in a hundred and more steps.
@@ -190,4 +235,138 @@ fn a_put_without_room_ends_so_and_its_object_does_not_count() {
         assert!(object > 0 && rig.version(ObjectNo(object - 1)) == Some(5));
         return;
     }
+}
+
+/// The step that found no room was followed by the last one, which said that the object is whole.
+#[test]
+fn no_step_follows_one_that_has_failed() {
+    let mut rig = Rig::new(2);
+    let data = vec![0..3 << 20, LENGTH - 4096..LENGTH];
+    let data = Data::sparse(Ranges { data, zeros: Vec::new() }, vec![5; (3 << 20) + 4096]);
+    let whole = Whole { label: SnapshotNo::HEAD, length: LENGTH, base: None, data };
+    rig.access(OBJECT, Touch::Put(whole), 5);
+    rig.run();
+    assert_eq!(rig.results(), [Err(Failure::NoSpace)]);
+    assert_eq!(rig.version(OBJECT), Some(0));
+}
+
+fn log_of(pg: &mut Pg, interval: u32, objects: std::ops::Range<u64>) {
+    for object in objects {
+        let op = OpId { slot: SlotId::new(0), number: 0 };
+        pg.log.append(interval, ObjectNo(object), op);
+    }
+}
+
+fn log_entries(log: &PgLog) -> Vec<(Version, ObjectNo)> {
+    log.entries().map(|entry| (entry.version, entry.object)).collect()
+}
+
+/// A copy with a log of ten thousand writes came back to a group that had ten thousand others: what there was to be kept was more
+/// than a transaction of a small disk may be, and the OSD stopped. It is kept in several now, and wherever they are cut
+/// short the disk tells of nothing that is not there.
+#[test]
+fn a_full_log_and_many_lacks_are_kept_on_a_small_disk() {
+    const LONG: u64 = 9_800;
+    let mut rig = Rig::new(16);
+    let mut pg = Pg::new(ShardId::new(0));
+    (pg.filling, pg.active_in) = (false, IntervalId { term: 1, epoch: 1 });
+    pg.log.set_degraded(true);
+    log_of(&mut pg, 1, 0..200);
+    let common = pg.log.clone();
+    // Writes that nobody else has.
+    log_of(&mut pg, 1, 100_000..100_000 + LONG);
+    let bytes_max = rig.transaction_bytes();
+    let first = pg.save(PG, bytes_max);
+    assert!(first.len() > 2, "{} transactions", first.len());
+    let told = rig.keep(first);
+    let (last, before) = told.split_last().expect("there are some");
+    assert!(before.iter().flatten().all(|group| group.record.filling), "it was new");
+    let last = last.as_ref().expect("it is there");
+    assert_eq!((last.record.filling, last.entries.len()), (false, 10_000));
+
+    let old = log_entries(&pg.log);
+    pg.log = common;
+    log_of(&mut pg, 2, 200..200 + LONG);
+    pg.active_in = IntervalId { term: 1, epoch: 2 };
+    pg.lacks = (200..200 + LONG).chain(100_000..100_000 + LONG).map(ObjectNo).collect();
+    let new = log_entries(&pg.log);
+    let all = pg.save(PG, bytes_max);
+    let count = all.len();
+    let mut seen = [0; 3];
+    for (at, group) in rig.keep(all).into_iter().enumerate() {
+        let group = group.expect("it is there");
+        let log = log_entries(&PgLog::loaded(group.record.tail, group.entries.clone()));
+        assert!(!group.record.filling && !group.record.gaps);
+        if at == count - 1 {
+            assert_eq!((group.record.active_in.epoch, &group.lacks), (2, &pg.lacks));
+            assert_eq!(log, new);
+            continue;
+        }
+        assert_eq!(group.record.active_in.epoch, 1);
+        let undone = old.iter().filter(|entry| !new.contains(entry) && !log.contains(entry));
+        let come: Vec<_> = log.iter().filter(|entry| !old.contains(entry)).collect();
+        let lacked = |(_, object): &(Version, ObjectNo)| group.lacks.contains(object);
+        assert!(undone.clone().all(lacked), "what is gone from the log is lacked");
+        assert!(come.iter().copied().all(lacked), "what has come is lacked");
+        let expected = new.iter().skip(200).take(come.len());
+        assert!(come.iter().copied().eq(expected), "the log is one that the group once had");
+        assert!(come.is_empty() || undone.clone().count() as u64 == LONG);
+        seen[usize::from(undone.count() > 0) + usize::from(!come.is_empty())] += 1;
+    }
+    assert!(seen.iter().all(|seen| *seen > 0), "{seen:?}");
+
+    // A life on: the copy has everything, and its log is a short one.
+    let mut pg = Pg::loaded(ShardId::new(0), rig.load().expect("it is there"));
+    pg.lacks.clear();
+    pg.log.set_degraded(false);
+    rig.keep(pg.save(PG, bytes_max));
+    let group = rig.load().expect("it is there");
+    assert_eq!((group.entries.len(), group.lacks.len()), (250, 0));
+}
+
+/// The end of a copy with a full log, and a write of an object that is in all of its entries and that could not be carried out.
+#[test]
+fn what_is_known_of_a_full_log_goes_and_comes_in_several_transactions() {
+    let mut rig = Rig::new(16);
+    let mut pg = Pg::new(ShardId::new(0));
+    pg.log.set_degraded(true);
+    for _ in 0..10_000 {
+        log_of(&mut pg, 1, 7..8);
+    }
+    let bytes_max = rig.transaction_bytes();
+    rig.keep(pg.save(PG, bytes_max));
+    let missed = transactions(pg.save_missed(PG, OBJECT), bytes_max);
+    assert!(missed.len() > 1);
+    for group in rig.keep(missed) {
+        assert!(group.is_some_and(|group| group.lacks.contains(&OBJECT)));
+    }
+    let gone = transactions(pg.save_deletion(PG, true), bytes_max);
+    assert!(gone.len() > 1);
+    let told = rig.keep(gone);
+    let (last, before) = told.split_last().expect("there are some");
+    assert!(last.is_none() && before.iter().flatten().all(|group| group.record.filling));
+    let nothing = Ask::Scan { from: vec![b'g'], most: 10 };
+    rig.paged.ask(rig.now, nothing);
+    rig.run();
+    assert_eq!(rig.ended.pop().and_then(|(_, answer)| answer), Some(Answer::Pairs(Vec::new())));
+}
+
+/// Older programs kept what a copy lacks in one list.
+#[test]
+fn the_list_of_an_older_program_is_read_and_replaced() {
+    let mut rig = Rig::new(16);
+    let mut pg = Pg::new(ShardId::new(0));
+    rig.keep(pg.save(PG, usize::MAX));
+    let list = [OBJECT, OTHER].map(|object| object.0.to_le_bytes()).concat();
+    let key = [&b"k"[..], &PG.get().to_be_bytes()].concat();
+    let told = rig.keep(vec![vec![Edit::Put { key: key.clone(), value: list }]]);
+    let group = told.into_iter().next().flatten().expect("it is there");
+    assert_eq!(group.lacks, [OBJECT, OTHER].into());
+    let mut pg = Pg::loaded(ShardId::new(0), group);
+    pg.lacks.remove(&OTHER);
+    rig.keep(pg.save(PG, usize::MAX));
+    assert_eq!(rig.load().expect("it is there").lacks, [OBJECT].into());
+    rig.paged.ask(rig.now, Ask::Get(key));
+    rig.run();
+    assert_eq!(rig.ended.pop().and_then(|(_, answer)| answer), Some(Answer::Value(None)));
 }

@@ -1,7 +1,13 @@
 //! What of a placement group is on the disk, and the edits that bring it up to date.
+//!
+//! A copy's log and what it lacks belong together. Where both do not fit one transaction, because the log is long and the disk small,
+//! they go in several, and a crash may come between any two. So their order is such that the disk never tells of more than is
+//! here: first the record says what is to be said of the copy before and after (whether its log has gaps, whether it is being
+//! filled), and what it lacks from now on is added; then entries that are no longer the log's go; then new ones come, the oldest first, so
+//! that the log is always one that the group once had; at last the record tells of the new interval, and what is superfluous goes.
 
 use super::keys::{self, GROUPS, GroupRecord, LACKS};
-use crate::ids::PgId;
+use crate::ids::{IntervalId, PgId};
 use crate::pg::Pg;
 use crate::pg_log::LogEntry;
 use loadline_store::paged::Edit;
@@ -10,20 +16,56 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// Log entries that the memory has forgotten are removed from the disk so many at a time.
 const TRIM_BATCH: usize = 64;
+/// What an edit takes in a transaction's record beside its key and value, at most.
+const EDIT_BYTES: usize = 48;
 
 /// What the disk holds of one placement group's log.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GroupDisk {
+    record: Option<GroupRecord>,
     entries: VecDeque<Version>,
-    /// Whether a list of what the copy lacks is there.
-    lacks: bool,
+    /// Objects that it says the copy lacks.
+    lacks: BTreeSet<ObjectNo>,
+    /// Objects of which it is not known whether it says so: a push that was to end it may have been given up.
+    unsure: BTreeSet<ObjectNo>,
+    /// It has the list that an older program kept of them.
+    has_list: bool,
 }
 
 impl GroupDisk {
     /// As it was read back.
-    pub(crate) fn loaded(entries: &[LogEntry], lacks: bool) -> GroupDisk {
-        GroupDisk { entries: entries.iter().map(|entry| entry.version).collect(), lacks }
+    pub(crate) fn loaded(
+        record: GroupRecord,
+        entries: &[LogEntry],
+        lacks: &BTreeSet<ObjectNo>,
+        has_list: bool,
+    ) -> GroupDisk {
+        // Of what stands in the list, nothing may stand under a key of its own.
+        let unsure = if has_list { lacks.clone() } else { BTreeSet::new() };
+        let entries = entries.iter().map(|entry| entry.version).collect();
+        GroupDisk { record: Some(record), entries, lacks: lacks.clone(), unsure, has_list }
     }
+}
+
+/// Edits as transactions, in their order, none of which takes more than so many bytes of the log; one at least.
+pub(crate) fn transactions(edits: Vec<Edit>, bytes_max: usize) -> Vec<Vec<Edit>> {
+    let (mut all, mut last, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for edit in edits {
+        let own = EDIT_BYTES
+            + match &edit {
+                Edit::Put { key, value } => key.len() + value.len(),
+                Edit::Delete { key } => key.len(),
+                _ => 0,
+            };
+        if !last.is_empty() && bytes + own > bytes_max {
+            all.push(std::mem::take(&mut last));
+            bytes = 0;
+        }
+        bytes += own;
+        last.push(edit);
+    }
+    all.push(last);
+    all
 }
 
 impl Pg {
@@ -36,44 +78,72 @@ impl Pg {
         }
     }
 
-    fn put_record(&self, id: PgId) -> Edit {
-        Edit::Put { key: keys::of_group(GROUPS, id), value: self.record().encode() }
+    fn put_record(&mut self, id: PgId) -> Edit {
+        let record = self.record();
+        self.disk.record = Some(record);
+        put(id, &record)
     }
 
-    /// The edits that make the disk tell of this copy what the memory does, all in one transaction: its log and what it
-    /// lacks must not be seen apart.
-    pub(crate) fn save(&mut self, id: PgId) -> Vec<Edit> {
-        let mut edits = vec![self.put_record(id)];
-        if !self.lacks.is_empty() || self.disk.lacks {
-            edits.push(self.save_lacks(id, None));
+    /// What may be said of the copy while its log is in between.
+    fn careful_record(&self) -> GroupRecord {
+        let new = self.record();
+        match self.disk.record {
+            Some(old) => GroupRecord {
+                gaps: old.gaps || new.gaps,
+                filling: old.filling || new.filling,
+                ..old
+            },
+            None => GroupRecord { active_in: IntervalId::NEVER, filling: true, ..new },
         }
+    }
+
+    /// The transactions, of so many bytes at most, that make the disk tell of this copy what the memory does.
+    pub(crate) fn save(&mut self, id: PgId, bytes_max: usize) -> Vec<Vec<Edit>> {
+        let careful = put(id, &self.careful_record());
+        let GroupDisk { entries, lacks, unsure, has_list, .. } = std::mem::take(&mut self.disk);
+        let is_said = |object: &&ObjectNo| lacks.contains(object) && !unsure.contains(object);
+        let new_lacks = self.lacks.iter().filter(|object| !is_said(object));
+        let mut edits: Vec<Edit> = new_lacks.map(|object| keep_lack(id, *object)).collect();
+        let tail = self.log.tail();
         let wanted: BTreeSet<Version> = self.log.entries().map(|entry| entry.version).collect();
-        let there: BTreeSet<Version> = self.disk.entries.iter().copied().collect();
-        edits.extend(there.difference(&wanted).map(|version| forget(id, *version)));
+        let there: BTreeSet<Version> = entries.into_iter().collect();
+        let (forgotten, undone): (Vec<Version>, Vec<Version>) =
+            there.difference(&wanted).partition(|version| **version <= tail);
+        edits.extend(undone.into_iter().map(|version| forget(id, version)));
         let new = self.log.entries().filter(|entry| !there.contains(&entry.version));
         edits.extend(new.map(|entry| keep(id, entry)));
+        edits.push(self.put_record(id));
+        edits.extend(forgotten.into_iter().map(|version| forget(id, version)));
+        let old_lacks = lacks.union(&unsure).filter(|object| !self.lacks.contains(object));
+        edits.extend(old_lacks.map(|object| forget_lack(id, *object)));
+        edits.extend(has_list.then(|| Edit::Delete { key: keys::of_group(LACKS, id) }));
         self.disk.entries = wanted.into_iter().collect();
-        edits
+        self.disk.lacks = self.lacks.clone();
+        let mut all = transactions(edits, bytes_max);
+        if all.len() > 1 {
+            all[0].insert(0, careful);
+        }
+        all
     }
 
-    /// The edit that makes the disk tell what this copy lacks, apart from this object.
-    pub(crate) fn save_lacks(&mut self, id: PgId, apart: Option<ObjectNo>) -> Edit {
-        let lacks: Vec<ObjectNo> =
-            self.lacks.iter().copied().filter(|object| Some(*object) != apart).collect();
-        self.disk.lacks = !lacks.is_empty();
-        let key = keys::of_group(LACKS, id);
-        match self.disk.lacks {
-            true => Edit::Put { key, value: keys::encode_objects(&lacks) },
-            false => Edit::Delete { key },
-        }
+    /// The edit that makes the disk tell that this copy lacks an object.
+    pub(crate) fn save_lack(&mut self, id: PgId, object: ObjectNo) -> Edit {
+        self.disk.lacks.insert(object);
+        keep_lack(id, object)
+    }
+
+    /// The edit that makes the disk tell so no longer, with the last step of the object's way here.
+    pub(crate) fn save_arrival(&mut self, id: PgId, object: ObjectNo) -> Edit {
+        self.disk.unsure.insert(object);
+        forget_lack(id, object)
     }
 
     /// The edits that keep, instead of a write of this object that could not be carried out, that the copy lacks the object.
     /// The write's log entry was not kept either, and which one it was is not known any more: all of the object's are.
     pub(crate) fn save_missed(&mut self, id: PgId, object: ObjectNo) -> Vec<Edit> {
+        let mut edits = vec![self.save_lack(id, object)];
         let entries = self.log.entries().filter(|entry| entry.object == object);
-        let mut edits: Vec<Edit> = entries.map(|entry| keep(id, entry)).collect();
-        edits.push(self.save_lacks(id, None));
+        edits.extend(entries.map(|entry| keep(id, entry)));
         edits
     }
 
@@ -84,23 +154,38 @@ impl Pg {
         let tail = self.log.tail();
         let forgotten = self.disk.entries.partition_point(|version| *version <= tail);
         if forgotten >= TRIM_BATCH {
+            // A log that was much longer goes in parts.
+            let forgotten = forgotten.min(4 * TRIM_BATCH);
             edits.extend(self.disk.entries.drain(..forgotten).map(|version| forget(id, version)));
             edits.push(self.put_record(id));
         }
         edits
     }
 
-    /// The edits with which the next objects of a leaving copy are deleted; with the last ones everything else goes.
+    /// The edits with which the next objects of a leaving copy are deleted; with the last ones everything else goes, the record last.
     pub(crate) fn save_deletion(&mut self, id: PgId, last: bool) -> Vec<Edit> {
-        if !last {
-            return vec![self.put_record(id)];
+        let mut edits = vec![self.put_record(id)];
+        if last {
+            let GroupDisk { entries, lacks, unsure, .. } = std::mem::take(&mut self.disk);
+            edits.extend(entries.into_iter().map(|version| forget(id, version)));
+            edits.extend(lacks.union(&unsure).map(|object| forget_lack(id, *object)));
+            edits.push(Edit::Delete { key: keys::of_group(LACKS, id) });
+            edits.push(Edit::Delete { key: keys::of_group(GROUPS, id) });
         }
-        let entries = std::mem::take(&mut self.disk.entries);
-        let mut edits: Vec<Edit> = entries.iter().map(|version| forget(id, *version)).collect();
-        edits.push(Edit::Delete { key: keys::of_group(GROUPS, id) });
-        edits.push(Edit::Delete { key: keys::of_group(LACKS, id) });
         edits
     }
+}
+
+fn put(id: PgId, record: &GroupRecord) -> Edit {
+    Edit::Put { key: keys::of_group(GROUPS, id), value: record.encode() }
+}
+
+fn keep_lack(id: PgId, object: ObjectNo) -> Edit {
+    Edit::Put { key: keys::lack_key(id, object), value: Vec::new() }
+}
+
+fn forget_lack(id: PgId, object: ObjectNo) -> Edit {
+    Edit::Delete { key: keys::lack_key(id, object) }
 }
 
 fn keep(id: PgId, entry: &LogEntry) -> Edit {

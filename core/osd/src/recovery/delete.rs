@@ -1,15 +1,14 @@
 //! Deletion of a placement group that has left: a few objects per item, as background work (qos.md 11).
 
-use crate::access::{Place, Update};
+use crate::access::Place;
 use crate::commit::Commit;
-use crate::disk::{Touch, object_id};
+use crate::disk::object_id;
 use crate::event::Effect;
 use crate::ids::PgId;
 use crate::item::Item;
 use crate::osd::Osd;
 use crate::snapshots::SnapshotNo;
 use loadline_base::Time;
-use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
 use loadline_store::paged::Edit;
 
@@ -25,8 +24,7 @@ impl Osd {
             let edits = self.delete_some(pg);
             let place =
                 Place { pg, object: ObjectNo::default(), offset: 0, length: DELETION_BYTES };
-            let update = Update { edits, ..Update::none(Touch::Nothing) };
-            self.access(now, Urgency::default(), &place, update, Commit::Deleted);
+            self.keep_all(now, &place, edits, Commit::Deleted);
         }
     }
 

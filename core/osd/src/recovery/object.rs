@@ -162,7 +162,7 @@ impl Osd {
         let first: Vec<Edit> = self.admit_lack(pg, push.object).into_iter().collect();
         if !first.is_empty() {
             let here = self.pg_mut(pg).expect("the interval was looked up");
-            edits.push(here.save_lacks(pg, Some(push.object)));
+            edits.push(here.save_arrival(pg, push.object));
         }
         if self.is_durable() && self.pg(pg).is_some_and(|here| here.filling) {
             // What was here goes now. If the interval ends before what comes is whole, a comparison must find neither.

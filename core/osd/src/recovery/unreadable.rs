@@ -5,9 +5,9 @@
 //! day. A copy that is not as the log tells is another thing. It says so on its disk before anybody counts on it: before
 //! the bad object goes to make room for the good one, and before a write that it missed is acknowledged.
 
-use crate::access::{Place, Update};
+use crate::access::Place;
 use crate::commit::{Asker, Commit};
-use crate::disk::{Failure, Touch};
+use crate::disk::Failure;
 use crate::event::{DiskFault, Effect};
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::message::{ClientOp, Data, Message, WriteTag};
@@ -198,8 +198,7 @@ impl Osd {
         here.unreadable.insert(object);
         let edits = here.save_missed(pg, object);
         let place = Place { pg, object, offset: 0, length: 0 };
-        let update = Update { edits, ..Update::none(Touch::Nothing) };
-        self.access(now, Urgency::default(), &place, update, Commit::Missed(primary, tag));
+        self.keep_all(now, &place, edits, Commit::Missed(primary, tag));
     }
 
     /// The primary could not carry out its own part of an update: the others' copies count, if there are any.
@@ -265,7 +264,7 @@ impl Osd {
         let is_durable = self.is_durable();
         let here = self.pg_mut(pg).expect("the interval was looked up");
         let is_new = !here.filling && here.lacks.insert(object);
-        (is_new && is_durable).then(|| here.save_lacks(pg, None))
+        (is_new && is_durable).then(|| here.save_lack(pg, object))
     }
 }
 

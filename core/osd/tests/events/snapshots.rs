@@ -193,3 +193,17 @@ fn a_clone_waits_until_every_copy_has_what_it_is_made_from() {
     let length = bench.osds[1].objects(PG).meta(ObjectNo(CHILD)).map(|meta| meta.length);
     assert_eq!(length, Some(8192));
 }
+
+/// What was written after the newest snapshot only is no snapshot's: when it is removed, nothing of it stays.
+#[test]
+fn a_snapshot_keeps_nothing_that_came_later() {
+    let mut bench = bench(2);
+    show(&mut bench, 1);
+    for number in 1..=3 {
+        done(&mut bench, number, OpKind::Write, OBJECT, 1);
+    }
+    assert_eq!(shown(&mut bench, OBJECT), [[true, false, true, true]; 2]);
+    done(&mut bench, 4, OpKind::Remove, OBJECT, 1);
+    assert_eq!(shown(&mut bench, OBJECT), [[false; 4]; 2]);
+    assert!(bench.osds.iter_mut().all(|osd| !osd.may_hold_any(PG, ObjectNo(OBJECT))));
+}
