@@ -280,7 +280,8 @@ fn a_full_log_and_many_lacks_are_kept_on_a_small_disk() {
     assert!(first.len() > 2, "{} transactions", first.len());
     let told = rig.keep(first);
     let (last, before) = told.split_last().expect("there are some");
-    assert!(before.iter().flatten().all(|group| group.record.filling), "it was new");
+    let is_new = |group: &LoadedGroup| group.record.filling;
+    assert!(before.iter().all(|group| group.as_ref().is_some_and(is_new)), "it was new");
     let last = last.as_ref().expect("it is there");
     assert_eq!((last.record.filling, last.entries.len()), (false, 10_000));
 
@@ -344,7 +345,8 @@ fn what_is_known_of_a_full_log_goes_and_comes_in_several_transactions() {
     assert!(gone.len() > 1);
     let told = rig.keep(gone);
     let (last, before) = told.split_last().expect("there are some");
-    assert!(last.is_none() && before.iter().flatten().all(|group| group.record.filling));
+    let is_known = |group: &LoadedGroup| group.record.filling;
+    assert!(last.is_none() && before.iter().all(|group| group.as_ref().is_some_and(is_known)));
     let nothing = Ask::Scan { from: vec![b'g'], most: 10 };
     rig.paged.ask(rig.now, nothing);
     rig.run();
