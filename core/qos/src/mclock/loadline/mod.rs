@@ -327,8 +327,7 @@ impl<T> Loadline<T> {
         let Some(left) = self.requests.pop_front(&mut line.fifo) else {
             return self.take_from_tenants(now, choice, class);
         };
-        let flow = self.flows[left.flow as usize];
-        if flow.member != NONE {
+        if self.flows[left.flow as usize].member != NONE {
             let cost = line.cost;
             let Inside::Turns(turns) = Inside::decode(self.classes.inside(class)) else {
                 unreachable!("a member takes turns")
@@ -338,17 +337,10 @@ impl<T> Loadline<T> {
         let next = self.requests.head_charge(self.classes.line(class).fifo);
         let tick = self.classes.tick_at(now);
         let phase = self.classes.served(tick, choice, next);
-        Take::Ready(Taken {
-            flow: FlowId::of_generation(left.flow, flow.generation),
-            class: ClassId::new(class),
-            arrival: left.arrival,
-            cost: left.cost,
-            priority: left.priority,
-            phase,
-            payload: left.payload,
-        })
+        Take::Ready(self.taken(left, phase))
     }
 
+    #[inline(always)]
     fn taken(&self, left: Left<T>, phase: Phase) -> Taken<T> {
         Taken {
             flow: self.handle(left.flow),

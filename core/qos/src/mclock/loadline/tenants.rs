@@ -9,9 +9,7 @@ use super::flow::{Inside, NONE};
 use super::level::Level;
 use super::{Flow, Loadline};
 use crate::mclock::requests::{Charge, Fifo};
-use crate::{
-    ClassId, ClientKey, FlowId, Params, Refusal, Request, Take, Taken, TenantError, TenantKey,
-};
+use crate::{ClassId, ClientKey, FlowId, Params, Refusal, Request, Take, TenantError, TenantKey};
 use loadline_base::Time;
 use std::collections::BTreeMap;
 
@@ -335,7 +333,7 @@ impl<T> Loadline<T> {
     #[inline(never)]
     pub(super) fn take_from_tenants(&mut self, now: Time, choice: Choice, class: u32) -> Take<T> {
         let at = self.tenants_of(class);
-        let Loadline { tenants, requests, turns, flows, classes, .. } = self;
+        let Loadline { tenants, requests, turns, classes, .. } = self;
         let level = &mut tenants[at].level;
         let tick = level.tick(now);
         let inner = level.choose(now, tick);
@@ -363,15 +361,6 @@ impl<T> Loadline<T> {
         };
         let tick = classes.tick(now);
         let phase = classes.served(tick, choice, next);
-        let flow = flows[left.flow as usize];
-        Take::Ready(Taken {
-            flow: FlowId::of_generation(left.flow, flow.generation),
-            class: ClassId::new(class),
-            arrival: left.arrival,
-            cost: left.cost,
-            priority: left.priority,
-            phase,
-            payload: left.payload,
-        })
+        Take::Ready(self.taken(left, phase))
     }
 }
