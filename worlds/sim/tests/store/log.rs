@@ -2,7 +2,8 @@
 //!
 //! Puts of 100 bytes took 4,096 bytes of the log each at depth 1, and 2,048 (`log-only`) or 1,024 (`fsync`) at depth 4, because
 //! a block that was not full was padded whenever somebody waited for it; a checkpoint, which the log's length begins, came
-//! so much more often.
+//! so much more often. When the block was written again instead, a group that reached into the next one took two blocks of the
+//! device's time, and one put in thirty at depth 4 2 us longer.
 
 use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_device::ClassTag;
@@ -121,9 +122,16 @@ fn a_put_takes_little_more_of_the_log_than_its_record() {
         for depth in [1, 4, 16, 64] {
             let taken = puts(mode, Load::Puts, depth);
             println!("{mode:>10} {depth:>3}: {taken}");
-            let Taken { ring_bytes, writes, flushes, witnesses, .. } = taken;
-            // The record has 133 bytes, and a proof 32.
-            assert!(ring_bytes < 170.0, "{mode}, depth {depth}: {ring_bytes} B of the log");
+            let Taken { ring_bytes, writes, flushes, witnesses, p99, .. } = taken;
+            // The record has 133 bytes, and a proof 32; of a block, two groups of 15 leave almost half.
+            let most = if depth == 16 { 260.0 } else { 175.0 };
+            assert!(ring_bytes < most, "{mode}, depth {depth}: {ring_bytes} B of the log");
+            // A group that fits a block is written as one, behind the one that is under way.
+            if mode == LogMode::LogOnly && depth <= 16 {
+                let block = FLASH.per_request + Span::from_nanos((4096 * 1_000_000_000) >> 31);
+                let waits = if depth == 1 { block } else { block + block };
+                assert!(p99 <= waits + Span::from_nanos(2), "{mode}, depth {depth}: {p99}");
+            }
             // A group is written twice at most: its records, and the proof that they are durable.
             let groups = if depth == 1 { 1.0 } else { 2.0 / depth as f64 };
             let (most_writes, most_flushes) = match mode {

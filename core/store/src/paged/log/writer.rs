@@ -36,7 +36,7 @@ struct Writing {
 /// The appending end of the log.
 ///
 /// A block that is not full when somebody waits for it is written as it is, and written again when it has more, with the
-/// same bytes in front. Two requests that hold the same block are never in flight together.
+/// same bytes in front; but what would reach from it into the next one begins with the next. Two requests that hold the same block are never in flight together.
 #[derive(Clone, Debug)]
 pub struct Log {
     ring: Ring,
@@ -63,6 +63,9 @@ pub struct Log {
     /// Behind the last record that says how far the log is durable.
     signed: Lsn,
     spare: Vec<Vec<u8>>,
+    /// The head when everything was last put into requests, and how much that had been.
+    sent_to: Lsn,
+    taken_before: u64,
 }
 
 impl Log {
@@ -86,6 +89,8 @@ impl Log {
             written: head,
             signed: head,
             spare: Vec::new(),
+            sent_to: head,
+            taken_before: 0,
         }
     }
 
@@ -271,6 +276,7 @@ impl Log {
         if !self.has_unsent() || self.is_block_in_flight(start) {
             return None;
         }
+        self.end_block();
         let whole = self.buffer.len() / self.ring.block as usize * self.ring.block as usize;
         let mut open = self.spare.pop().unwrap_or_default();
         open.extend_from_slice(&self.buffer[whole..]);
@@ -278,6 +284,23 @@ impl Log {
         data.resize(data.len().next_multiple_of(self.ring.block as usize), 0);
         (self.buffer_start, self.sent) = (Lsn(start.0 + whole as u64), self.buffer.len());
         Some(self.begin_write(start, self.head, data))
+    }
+
+    /// Pads the open block to its end if what is written next would not fit behind it, going by what the last two writings took,
+    /// and would fit a block of its own: a request then takes one block of the device's time and not two.
+    fn end_block(&mut self) {
+        let taken = self.head.0 - self.sent_to.0;
+        let likely = taken.max(self.taken_before);
+        self.taken_before = taken;
+        let end = self.ring.block_end(self.head.0);
+        let left = end - self.head.0;
+        if left < likely && likely <= self.ring.block {
+            if left >= RECORD_HEADER as u64 {
+                self.push(Kind::Pad, left as usize - RECORD_HEADER, &[]);
+            }
+            self.zero_to(end);
+        }
+        self.sent_to = self.head;
     }
 
     fn begin_write(&mut self, start: Lsn, end: Lsn, data: Vec<u8>) -> LogWrite {
