@@ -3,6 +3,9 @@
 use super::{Kind, RECORD_HEADER, Ring};
 use crate::paged::ids::Lsn;
 
+/// Where a record's kind stands in it.
+const KIND_AT: usize = 20;
+
 /// One record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
@@ -79,8 +82,13 @@ impl ProofSearch {
     pub fn go_on(&mut self, start: Lsn, bytes: &[u8]) -> ProofFound {
         while self.at.0 < self.sign.0 + self.ring.sign_gap() {
             let rest = bytes.get((self.at.0 - start.0) as usize..).unwrap_or_default();
-            if rest.len() < RECORD_HEADER + 8 {
+            let Some(last) = rest.len().checked_sub(RECORD_HEADER + 8) else {
                 return ProofFound::More;
+            };
+            let passed = bytes_before_kind(&rest[KIND_AT..=KIND_AT + last]);
+            if passed > 0 {
+                self.at = Lsn(self.at.0 + passed as u64);
+                continue;
             }
             match durable_at(&self.ring, self.at, rest) {
                 Some(through) if through > self.end => return ProofFound::Yes,
@@ -93,10 +101,22 @@ impl ProofSearch {
     }
 }
 
+/// How many bytes stand before the first that may be the kind of a [`Kind::Durable`] record: most of what is searched, which is why
+/// many are compared at once.
+fn bytes_before_kind(bytes: &[u8]) -> usize {
+    const KIND: u8 = Kind::Durable as u8;
+    let (chunks, _) = bytes.as_chunks::<64>();
+    // Every byte of a chunk is looked at, found or not: only so is it one comparison of many.
+    let holds = |chunk: &[u8; 64]| chunk.iter().fold(false, |found, byte| found | (*byte == KIND));
+    let at = chunks.iter().position(holds).unwrap_or(chunks.len()) * 64;
+    let rest = &bytes[at..];
+    at + rest.iter().position(|byte| *byte == KIND).unwrap_or(rest.len())
+}
+
 /// What a [`Kind::Durable`] record at `position` says, if there is one at the beginning of `bytes`. Nothing is asked about
 /// what it is chained to: its own checksum and position show that this store wrote it there.
 fn durable_at(ring: &Ring, position: Lsn, bytes: &[u8]) -> Option<Lsn> {
-    if bytes.get(20) != Some(&(Kind::Durable as u8)) {
+    if bytes.get(KIND_AT) != Some(&(Kind::Durable as u8)) {
         return None;
     }
     let (header, rest) = bytes.split_first_chunk::<RECORD_HEADER>()?;
