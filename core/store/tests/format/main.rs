@@ -9,4 +9,5 @@ mod inspect;
 mod lost_writes;
 mod parsers;
 mod sample;
+mod store;
 mod upgrade;

@@ -4,6 +4,7 @@ use loadline_base::{Bytes, Rng, Time};
 use loadline_device::{ClassTag, Kind, Outcome};
 use loadline_store::paged::check::InMemory;
 use loadline_store::paged::ids::PageSize;
+use loadline_store::paged::throttle::Policy;
 use loadline_store::paged::{
     Answer, Ask, Edit, Format, IoDone, LogMode, ObjectId, Op, OpError, Options, Outbox, PagedStore,
     Payload, Protection, Target, format,
@@ -65,7 +66,9 @@ pub(crate) struct Sample {
     pub(crate) durable: Option<Disks>,
     /// What each page of the data device held before it was last written, where somebody wants to know.
     pub(crate) before: Option<BTreeMap<u64, Vec<u8>>>,
-    out: Outbox<u64>,
+    pub(crate) out: Outbox<u64>,
+    /// The classes of all requests so far.
+    pub(crate) classes: Vec<ClassTag>,
     now: Time,
 }
 
@@ -88,13 +91,22 @@ impl Sample {
             cache: Bytes::from_mib(16),
             old_versions: Bytes::from_kib(256),
             direct_write: Bytes::from_kib(32),
+            throttle: Policy::None,
             ..Options::default()
         };
         let mut out = Outbox::new();
         let log = disks.log.as_ref().map(|log| Bytes::new(log.len() as u64));
         let data = Bytes::new(disks.data.len() as u64);
         let store = PagedStore::open(Time::ZERO, options, data, log, &mut out);
-        Sample { store, disks, durable: None, before: None, out, now: Time::ZERO }
+        Sample {
+            store,
+            disks,
+            durable: None,
+            before: None,
+            out,
+            classes: Vec::new(),
+            now: Time::ZERO,
+        }
     }
 
     /// Carries a request out, or lets time pass if there is none.
@@ -103,7 +115,18 @@ impl Sample {
             self.now = self.store.next_tick().expect("something is to happen").max(self.now);
             return self.store.tick(self.now, &mut self.out);
         }
-        let io = self.out.io.remove(0);
+        self.serve(0);
+    }
+
+    /// Carries the oldest request to a device out. False if there is none.
+    pub(crate) fn step_only(&mut self, target: Target) -> bool {
+        let found = self.out.io.iter().position(|io| io.target == target);
+        found.map(|at| self.serve(at)).is_some()
+    }
+
+    fn serve(&mut self, at: usize) {
+        let io = self.out.io.remove(at);
+        self.classes.push(io.request.class);
         let device = self.disks.of(io.target);
         let mut data = io.data;
         let range =
@@ -154,7 +177,10 @@ impl Sample {
     }
 
     pub(crate) fn submit(&mut self, ask: Ask) {
-        let op = Op { ask, lane: None, class: ClassTag(1), token: 0 };
+        self.submit_op(Op { ask, lane: None, class: ClassTag(1), token: 0 });
+    }
+
+    pub(crate) fn submit_op(&mut self, op: Op<u64>) {
         self.store.submit(self.now, op, &mut self.out);
     }
 

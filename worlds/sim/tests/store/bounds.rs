@@ -16,9 +16,9 @@ use loadline_store::{CollectionId, ObjectNo, Version};
 use std::collections::BTreeMap;
 
 /// Pages of 1 KiB make trees high and stores small.
-const PAGE: u64 = 1024;
+pub(super) const PAGE: u64 = 1024;
 
-fn format() -> Format {
+pub(super) fn format() -> Format {
     Format {
         store_id: 9,
         data_bytes: Bytes::from_mib(16),
@@ -31,17 +31,17 @@ fn format() -> Format {
     }
 }
 
-fn floor() -> Bytes {
+pub(super) fn floor() -> Bytes {
     cache_least(&format().layout().expect("it fits"))
 }
 
-fn options(cache: Bytes, protection: Protection, log_mode: LogMode) -> Options {
+pub(super) fn options(cache: Bytes, protection: Protection, log_mode: LogMode) -> Options {
     let old_versions = Bytes::new(cache.get() / 4);
     let direct_write = Bytes::from_kib(4);
     Options { cache, protection, log_mode, old_versions, direct_write, ..Options::default() }
 }
 
-fn open(options: Options, format: &Format) -> StoreHost {
+pub(super) fn open(options: Options, format: &Format) -> StoreHost {
     let timing = Timing::FREE;
     let spec = DiskSpec { size: format.data_bytes, sector: 512, write_cache: true, timing };
     let mut disks = Disks { data: SimDisk::new(spec, 1), log: None };
@@ -49,7 +49,7 @@ fn open(options: Options, format: &Format) -> StoreHost {
     StoreHost::open(Time::ZERO, options, disks)
 }
 
-fn crash(host: StoreHost, options: Options, rng: &mut Rng) -> StoreHost {
+pub(super) fn crash(host: StoreHost, options: Options, rng: &mut Rng) -> StoreHost {
     let mut disks = host.into_disks();
     disks.data.power_cut(CutStyle::Random, rng);
     let mut host = StoreHost::open(Time::ZERO, options, disks);
@@ -58,32 +58,32 @@ fn crash(host: StoreHost, options: Options, rng: &mut Rng) -> StoreHost {
     host
 }
 
-fn submit(host: &mut StoreHost, ask: Ask) {
+pub(super) fn submit(host: &mut StoreHost, ask: Ask) {
     host.submit(Op { ask, lane: Some(Lane(1)), class: ClassTag(1), token: 0 });
 }
 
-fn ask(host: &mut StoreHost, what: Ask) -> Result<Answer, OpError> {
+pub(super) fn ask(host: &mut StoreHost, what: Ask) -> Result<Answer, OpError> {
     submit(host, what.clone());
     let is_done = host.run_until(|host| !host.completions.is_empty());
     assert!(is_done, "stuck at {what:?}: {:?}", host.store().waits());
     host.completions.pop().expect("it was there").result
 }
 
-fn transact(host: &mut StoreHost, edits: Vec<Edit>) -> Result<Answer, OpError> {
+pub(super) fn transact(host: &mut StoreHost, edits: Vec<Edit>) -> Result<Answer, OpError> {
     ask(host, Ask::Transaction(edits))
 }
 
-fn object(number: u64) -> ObjectId {
+pub(super) fn object(number: u64) -> ObjectId {
     ObjectId { collection: CollectionId::new(1), object: ObjectNo(number), snapshot: 0 }
 }
 
-fn write(number: u64, offset: u64, data: Vec<u8>) -> Edit {
+pub(super) fn write(number: u64, offset: u64, data: Vec<u8>) -> Edit {
     let data = Payload::Bytes(data);
     Edit::Write { object: object(number), offset, data, version: Version(1) }
 }
 
 /// All bytes of an object.
-fn read(host: &mut StoreHost, number: u64) -> Option<Vec<u8>> {
+pub(super) fn read(host: &mut StoreHost, number: u64) -> Option<Vec<u8>> {
     match ask(host, Ask::Read { object: object(number), offset: 0, length: u64::MAX }) {
         Ok(Answer::Bytes(bytes)) => bytes,
         other => panic!("object {number}: {other:?}"),
@@ -95,14 +95,14 @@ fn page_of(seed: u64, index: u64) -> Vec<u8> {
 }
 
 /// Two objects whose pages take turns on the device, so that each page is an extent of its own.
-fn scatter(host: &mut StoreHost, pages: u64) {
+pub(super) fn scatter(host: &mut StoreHost, pages: u64) {
     for index in 0..pages {
         let edits = (1..=2).map(|number| write(number, index * PAGE, page_of(number, index)));
         assert_eq!(transact(host, edits.collect()), Ok(Answer::Done));
     }
 }
 
-fn scattered(number: u64, pages: u64) -> Vec<u8> {
+pub(super) fn scattered(number: u64, pages: u64) -> Vec<u8> {
     pattern(number, 0, pages * PAGE)
 }
 
@@ -245,123 +245,6 @@ fn any_cache_from_the_floor_on_restarts_what_a_large_one_has_left() {
         let key = (799 * 7919 % 10_007_u64).to_be_bytes().to_vec();
         assert_eq!(ask(&mut host, Ask::Get(key)), Ok(Answer::Value(Some(vec![1; 20]))));
     }
-}
-
-/// An object of scattered pages could be written with any cache and read with a large one only: a query that looked at more pages than
-/// a quarter of the cache was refused, and who had asked took the disk for damaged. It goes in parts now. Nobody may see that: while
-/// updates of two things that are far apart go on, every answer has both from the same one.
-#[test]
-fn a_query_in_parts_is_answered_with_one_state() {
-    const COUNT: u64 = 2000;
-    let key = |at: u64| at.to_be_bytes().to_vec();
-    // Everything that the queries find first and last.
-    let update = |round: u64| {
-        let far = |at: u64| {
-            let version = Version(round);
-            let (name, value) = (key(at), vec![round as u8; 60]);
-            [
-                Edit::Put { key: key(at), value: value.clone() },
-                Edit::SetAttribute { object: object(9), name, value },
-                write(1, at % 1200 * PAGE, vec![round as u8; PAGE as usize]),
-                Edit::Truncate { object: object(100 + at), length: at, version },
-            ]
-        };
-        Ask::Transaction([far(0), far(COUNT - 1)].concat())
-    };
-    let all = usize::MAX;
-    let collection = CollectionId::new(1);
-    let base = Some(object(2));
-    let (offset, length, with_bytes) = (0, u64::MAX, true);
-    let queries = [
-        Ask::Scan { from: key(0), most: all },
-        Ask::Attributes(object(9)),
-        Ask::List { collection, from: ObjectNo(100), most: all },
-        Ask::Read { object: object(1), offset, length },
-        Ask::Sparse { object: object(1), base, offset, length, with_bytes },
-    ];
-    // The rounds of which the first and the last thing is that an answer tells of.
-    let rounds = |answer: &Answer| match answer {
-        Answer::Pairs(pairs) => {
-            assert_eq!(pairs.len() as u64, COUNT);
-            [&pairs[0], &pairs[COUNT as usize - 1]].map(|(_, value)| u64::from(value[0]))
-        }
-        Answer::Objects(objects) => {
-            assert_eq!(objects.len() as u64, COUNT);
-            [objects[0], objects[COUNT as usize - 1]].map(|(_, meta)| meta.version.0)
-        }
-        Answer::Bytes(Some(bytes)) | Answer::Sparse(Some((_, bytes))) => {
-            assert_eq!(bytes.len() as u64, 1200 * PAGE);
-            let last = (COUNT - 1) % 1200 * PAGE;
-            [bytes[0], bytes[last as usize]].map(u64::from)
-        }
-        other => panic!("{other:?}"),
-    };
-    let options = options(floor(), Protection::Checkpoint, LogMode::LogOnly);
-    let mut host = open(options, &format());
-    scatter(&mut host, 1200);
-    for first in (0..COUNT).step_by(20) {
-        let of = |at: u64| {
-            let (name, value) = (key(at), vec![0; 60]);
-            [
-                Edit::Put { key: key(at), value: value.clone() },
-                Edit::SetAttribute { object: object(9), name, value },
-                Edit::Truncate { object: object(100 + at), length: at, version: Version(0) },
-            ]
-        };
-        let edits = (first..first + 20).flat_map(of).collect();
-        assert_eq!(transact(&mut host, edits), Ok(Answer::Done));
-    }
-    let mut round = 1;
-    assert_eq!(ask(&mut host, update(round)), Ok(Answer::Done));
-    for query in queries {
-        assert_eq!(ask(&mut host, Ask::Sync), Ok(Answer::Done));
-        host = crash(host, options, &mut Rng::new(round));
-        let before = round;
-        host.submit(Op { ask: query.clone(), lane: None, class: ClassTag(1), token: 1 });
-        submit(&mut host, update(round + 1));
-        let answer = loop {
-            assert!(host.step(), "stuck at {query:?}: {:?}", host.store().waits());
-            let Some(done) = host.completions.pop() else { continue };
-            match (done.token, done.result) {
-                (0, Ok(Answer::Done)) => {
-                    round += 1;
-                    submit(&mut host, update(round + 1));
-                }
-                (1, Ok(answer)) => break answer,
-                (_, other) => panic!("{query:?}: {other:?}"),
-            }
-        };
-        let [first, last] = rounds(&answer);
-        // The last update may be carried out and not answered yet.
-        let is_one = (before..=round + 1).any(|round| first % 256 == round % 256);
-        assert!(first == last && is_one, "{first} and {last}: {query:?}");
-        assert!(host.run_until(|host| !host.completions.is_empty()), "updates go on");
-        assert_eq!(host.completions.pop().expect("it was there").result, Ok(Answer::Done));
-        round += 1;
-    }
-}
-
-/// A value in pieces, as long as one may be, is found whatever the cache, alone and among others.
-#[test]
-fn the_longest_values_are_read_at_the_floor() {
-    let format =
-        Format { log_bytes: Bytes::from_mib(8), segment_bytes: Bytes::from_mib(1), ..format() };
-    let options = options(floor(), Protection::Checkpoint, LogMode::Fsync);
-    let mut host = open(options, &format);
-    let length = limits(&format.layout().expect("it fits")).value_bytes;
-    let value = |key: u8| pattern(u64::from(key), 0, length as u64);
-    for key in 0..5 {
-        let put = Edit::Put { key: vec![key], value: value(key) };
-        assert_eq!(transact(&mut host, vec![put]), Ok(Answer::Done));
-    }
-    let mut host = crash(host, options, &mut Rng::new(1));
-    for key in 0..5 {
-        let found = ask(&mut host, Ask::Get(vec![key]));
-        assert!(found == Ok(Answer::Value(Some(value(key)))), "key {key}");
-    }
-    let all = (0..5).map(|key| (vec![key], value(key))).collect();
-    let found = ask(&mut host, Ask::Scan { from: vec![0], most: 10 });
-    assert!(found == Ok(Answer::Pairs(all)));
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod bounds;
 mod contract;
 mod damaged;
 mod log;
+mod parts;
 mod repair;
 mod restart;
 mod rot;

@@ -56,6 +56,14 @@ pub fn place_for(space: &Space, changes: &[Change<'_>]) -> Option<Place> {
     space.tree.place_with_room(&space.pages, cell, is_whole).ok().flatten()
 }
 
+/// How many pieces a key has, or will have with a value of this length.
+pub(super) fn pieces_at(space: &Space, key: &[u8], value_len: usize) -> Result<usize, Miss> {
+    let mut buffer = KeyBuffer::default();
+    let page = page_size(space);
+    let cell = space.tree.get(&space.pages, buffer.user(key))?;
+    Ok(pieces_of(page, key, cell).max(pieces(page, key, value_len)))
+}
+
 /// Marks are behind each piece that is taken away, at one more than its number, then behind each one that is put.
 const PUTTING: u64 = 1 << 32;
 

@@ -8,12 +8,14 @@ mod object;
 mod read;
 mod shared;
 mod step;
+mod survey;
 
 pub use kv::place_for;
 pub use read::{
     DataPage, Found, attributes, digest_attributes, list, read_plan, scan, sparse_plan, value,
 };
 pub use step::{Carried, Step};
+pub use survey::{Survey, survey};
 
 use super::api::ObjectId;
 use super::change::Change;
@@ -21,6 +23,7 @@ use super::ids::Child;
 use super::keys;
 use super::space::Space;
 use super::tree::{Missing, Place};
+use object::is_there;
 use step::Stop;
 
 /// A page that must be read before an op can go on.
@@ -100,30 +103,6 @@ fn apply(space: &mut Space, change: &Change<'_>, step: &mut Step) -> Result<(), 
             Ok(remove_key(space, &keys::attribute(*object, name), step)?)
         }
     }
-}
-
-/// The most pages of the device that a transaction may take, counted without looking at more than the lengths of objects: twice what
-/// its cells and data hold, because pages may be half full, and one for each level.
-pub fn pages_bound(space: &Space, changes: &[Change<'_>]) -> u64 {
-    let page = space.pages.layout().page.bytes() as u64;
-    // A page of data with an extent and a shared range of its own, each of which may leave two parts of another.
-    const CELLS: u64 = 400;
-    let of_pages = |pages: u64| pages * CELLS;
-    let bytes = |change: &Change<'_>| match change {
-        Change::Put { key, value } => (value.len() + 64) as u64 * 2 + key.len() as u64 * 16,
-        Change::Write { data, .. } => {
-            let pages = data.len() as u64 / page + 2;
-            of_pages(pages) + pages * page / 2
-        }
-        Change::Place { runs, .. } => of_pages(runs.iter().map(|run| run.sums.len() as u64).sum()),
-        Change::Clone { from, .. } => {
-            let length = meta(space, *from).ok().flatten().map_or(0, |meta| meta.length);
-            of_pages(length / page + 2)
-        }
-        _ => of_pages(4),
-    };
-    let bytes: u64 = changes.iter().map(bytes).sum();
-    2 * bytes.div_ceil(page) + u64::from(space.tree.height)
 }
 
 /// Carries out a transaction that puts one value into a [place](place_for) with room for it.

@@ -60,7 +60,11 @@ pub(super) fn visit_extents(
     space.tree.visit_range(&space.pages, bounds, |key, value| decode(key, value).is_none_or(&mut f))
 }
 
-fn first_extent(space: &Space, id: ObjectId, range: Range<u64>) -> Result<Option<Extent>, Missing> {
+pub(super) fn first_extent(
+    space: &Space,
+    id: ObjectId,
+    range: Range<u64>,
+) -> Result<Option<Extent>, Missing> {
     let mut first = None;
     visit_extents(space, id, range, |extent| {
         first = Some(extent);
@@ -85,6 +89,12 @@ fn page_bytes(space: &Space) -> u64 {
     space.pages.layout().page.bytes() as u64
 }
 
+/// The page index of a byte, and where in the page it is.
+pub(super) fn part_of_page(space: &Space, at: u64) -> (u64, u64) {
+    let page = page_bytes(space);
+    (at / page, at % page)
+}
+
 /// Writes bytes through pages in memory. There is a mark behind each page, at the bytes that are written.
 pub(super) fn write(
     space: &mut Space,
@@ -105,7 +115,7 @@ pub(super) fn write(
     let page = page_bytes(space);
     while offset + done < end {
         let at = offset + done;
-        let (index, inside) = (at / page, at % page);
+        let (index, inside) = part_of_page(space, at);
         let count = (page - inside).min(end - at);
         let is_covered = inside == 0 && (count == page || to_the_end);
         let data = &data[done as usize..(done + count) as usize];
@@ -163,7 +173,7 @@ fn write_page(
 }
 
 /// Whether an object's page can be looked at. If not it must be read, unless all of it is overwritten.
-fn is_there(
+pub(super) fn is_there(
     space: &Space,
     (object, index): (ObjectId, u64),
     extent: &Extent,

@@ -1,7 +1,7 @@
 //! Reading: values, lists, attributes, and which pages an object's bytes are on.
 
 use super::object::visit_extents;
-use super::{Miss, kv};
+use super::{Miss, Survey, kv};
 use crate::objects::{CollectionId, ObjectMeta, ObjectNo};
 use crate::paged::api::ObjectId;
 use crate::paged::ids::PageNo;
@@ -38,6 +38,8 @@ pub struct Found {
     objects: Vec<(ObjectId, ObjectMeta)>,
     own: PageList,
     base: PageList,
+    /// Of a transaction that will go in steps.
+    pub survey: Survey,
 }
 
 /// The pages of an object up to a page index.
@@ -52,7 +54,8 @@ impl Found {
     pub fn measure(&self) -> u64 {
         let listed = self.keys.len() + self.pairs.len() + self.objects.len();
         let pages = self.own.next + self.base.next;
-        (self.value.len() + listed) as u64 + u64::from(self.is_listed) + pages
+        let found = (self.value.len() + listed) as u64 + u64::from(self.is_listed) + pages;
+        found + self.survey.measure()
     }
 }
 

@@ -111,6 +111,11 @@ pub(super) fn release(
 }
 
 impl Stretch {
+    /// Whether somebody else owns them as well.
+    pub(super) fn is_shared(&self) -> bool {
+        self.range.is_some()
+    }
+
     fn pages(&self) -> Range<u64> {
         self.run.first.0..self.run.first.0 + self.run.count
     }

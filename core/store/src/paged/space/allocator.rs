@@ -25,7 +25,7 @@ pub struct Allocator {
     free: u64,
     cursor: u64,
     given_back: Vec<PageRun>,
-    /// How many pages are in this list and the next.
+    /// How many pages are in this list and the next, or on their way from there: the device is being told.
     returning: u64,
     /// Given back before the instant of the running checkpoint.
     given_back_before: Vec<PageRun>,
@@ -152,12 +152,27 @@ impl Allocator {
         self.given_back_before = std::mem::take(&mut self.given_back);
     }
 
-    /// The checkpoint has ended: what it had seen given back. The caller discards it and then calls
-    /// [`Allocator::unclaim`].
+    /// Whether the next checkpoint frees pages.
+    pub fn gives_back(&self) -> bool {
+        !self.given_back.is_empty()
+    }
+
+    /// The checkpoint has ended: what it had seen given back. The caller discards it and says that it has
+    /// [returned](Allocator::returned), or [keeps](Allocator::keep_back) it.
     pub fn ended(&mut self) -> Vec<PageRun> {
-        let ended = std::mem::take(&mut self.given_back_before);
-        self.returning -= ended.iter().map(|run| run.count).sum::<u64>();
-        ended
+        std::mem::take(&mut self.given_back_before)
+    }
+
+    /// Pages that a checkpoint has seen given back are free.
+    pub fn returned(&mut self, run: PageRun) {
+        self.returning -= run.count;
+        self.unclaim(run);
+    }
+
+    /// They are not free before another one has ended.
+    pub fn keep_back(&mut self, run: PageRun) {
+        self.returning -= run.count;
+        self.give_back(run);
     }
 
     /// Whether a page may not be given out now.
@@ -204,7 +219,9 @@ mod tests {
         allocator.instant();
         assert!(allocator.holds(run.first));
         assert_eq!(allocator.ended(), [run]);
-        allocator.unclaim(run);
+        // The device is being told, and who needs room need not despair.
+        assert_eq!((allocator.free(), allocator.returning()), (free, 8));
+        allocator.returned(run);
         assert_eq!((allocator.free(), allocator.returning()), (free + 8, 0));
     }
 

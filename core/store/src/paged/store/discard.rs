@@ -21,11 +21,11 @@ impl<T: Copy> PagedStore<T> {
         for run in runs {
             if !self.space.pages.forget(run) {
                 // Somebody still reads what the page held: it stays for another round.
-                self.space.pages.allocator.give_back(run);
+                self.space.pages.allocator.keep_back(run);
             } else if run.count * self.superblock.layout.page.bytes() as u64 >= DISCARD_MIN_BYTES {
                 self.discard(run);
             } else {
-                self.space.pages.allocator.unclaim(run);
+                self.space.pages.allocator.returned(run);
             }
         }
         self.unpark = true;
@@ -41,7 +41,7 @@ impl<T: Copy> PagedStore<T> {
 
     /// The device has been told; that it may have refused changes nothing.
     pub(super) fn discarded(&mut self, run: PageRun) {
-        self.space.pages.allocator.unclaim(run);
+        self.space.pages.allocator.returned(run);
         self.unpark = true;
     }
 }

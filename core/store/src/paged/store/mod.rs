@@ -5,6 +5,7 @@ mod commit;
 mod discard;
 mod loads;
 mod op;
+mod plan;
 mod prepare;
 mod query;
 mod restart;

@@ -118,10 +118,24 @@ pub(super) struct Journey {
     pub in_parts: bool,
     /// Updates wait for it.
     pub holds_updates: bool,
+    /// Of an update that goes in steps: it is being looked through, or how many pages it takes at most.
+    pub survey: Looking,
     /// How often it has read what was changed meanwhile.
     pub replans: u32,
     /// Of a digest.
     pub digested: Digested,
+}
+
+/// Whether an update that goes in steps was looked through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Looking {
+    /// It may be one step.
+    #[default]
+    NotYet,
+    /// It goes on when pages are there.
+    UnderWay,
+    /// Everything that it looks at can be read, and it takes at most so many pages of the device.
+    Over(u64),
 }
 
 /// How far a digest is.
@@ -156,6 +170,16 @@ impl<T> Running<T> {
             work: Work::Asked(op.ask),
             journey: None,
         }
+    }
+
+    /// What is known of an update's steps.
+    pub(super) fn survey(&self) -> Looking {
+        self.journey.as_ref().map_or(Looking::NotYet, |journey| journey.survey)
+    }
+
+    /// Whether updates wait for it.
+    pub(super) fn holds_updates(&self) -> bool {
+        self.journey.as_ref().is_some_and(|journey| journey.holds_updates)
     }
 
     /// Whether a part of it is carried out.

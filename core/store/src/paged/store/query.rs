@@ -81,7 +81,7 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// A query goes on when a page is there that it misses: from its beginning, or behind what it has found if it goes in parts.
-    fn look_on(&mut self, mut running: Running<T>, found: Found, miss: Miss) {
+    pub(super) fn look_on(&mut self, mut running: Running<T>, found: Found, miss: Miss) {
         let most = self.room.pins_max() as usize;
         if running.journey().pins.len() >= most {
             if !self.hold_updates(&mut running) {
@@ -103,7 +103,7 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// Lets updates wait until this query lets them go. False if they wait for another one.
-    fn hold_updates(&mut self, running: &mut Running<T>) -> bool {
+    pub(super) fn hold_updates(&mut self, running: &mut Running<T>) -> bool {
         let journey = running.journey();
         if !journey.holds_updates {
             if self.updates_held {

@@ -1,11 +1,12 @@
-//! One op's turn: draft a step, see that everything it takes is there, pass the throttle, keep it, append to the log.
+//! One op's turn: [plan](super::plan) a step, pass the throttle, keep it, append to the log.
 
 use super::PagedStore;
-use super::op::{Running, Wait, Work};
+use super::op::{Looking, Running, Wait, Work};
+use super::plan::{Plan, Verdict};
 use crate::paged::api::{Answer, Ask, Damage, OpError};
-use crate::paged::bounds::{self, Bound, Exceeded};
+use crate::paged::bounds::{Bound, Exceeded};
 use crate::paged::change::Change;
-use crate::paged::contents::{self, Carried, Miss, Step};
+use crate::paged::contents;
 use crate::paged::ids::{Lsn, PageNo};
 use crate::paged::log::Kind;
 use crate::paged::metrics::Reason;
@@ -13,31 +14,8 @@ use crate::paged::options::LogMode;
 use crate::paged::space::Takes;
 use crate::paged::store::Fault;
 use crate::paged::throttle::{Policy, Touch};
-use crate::paged::tree::{Place, TreePages};
+use crate::paged::tree::TreePages;
 use loadline_base::Span;
-
-/// Pages of the device that only transactions may take that give some back: else a full store could not be emptied.
-const PAGES_RESERVED: u64 = 16;
-/// Bytes of the log that are left for records beside a transaction's: instants, positions, padding of one block.
-const LOG_SLACK: u64 = 4096;
-
-/// What is to become of an update now.
-pub(super) enum Verdict {
-    Go(Plan),
-    Load(Vec<Miss>),
-    Wait(Wait),
-    Fail(OpError),
-}
-
-/// The next step of a transaction; all that it takes is there.
-#[derive(Clone, Copy)]
-pub(super) struct Plan {
-    takes: Takes,
-    /// The place that takes all of it. Otherwise the step is drafted.
-    place: Option<Place>,
-    /// Where the transaction goes on afterwards; `None` if it is at its end.
-    pub(super) next: Option<Carried>,
-}
 
 impl<T: Copy> PagedStore<T> {
     /// Gives an op its turn.
@@ -93,6 +71,9 @@ impl<T: Copy> PagedStore<T> {
         if self.is_held_back(&running) {
             return self.park(running, Wait::Turn, false);
         }
+        if running.survey() == Looking::UnderWay {
+            return self.survey(running);
+        }
         let Work::Changes(changes) =
             std::mem::replace(&mut running.work, Work::Changes(Vec::new()))
         else {
@@ -103,7 +84,16 @@ impl<T: Copy> PagedStore<T> {
                 .journey
                 .as_ref()
                 .map_or_else(Default::default, |journey| (journey.progress, journey.pins.len()));
-            let verdict = self.judge(&changes, from, pins);
+            let survey = running.survey();
+            let verdict = self.judge(&changes, from, pins, survey);
+            if let Verdict::Go(plan) = verdict
+                && plan.next.is_some()
+                && survey == Looking::NotYet
+            {
+                self.forget(plan);
+                running.work = Work::Changes(changes);
+                return self.survey(running);
+            }
             if let Verdict::Go(plan) = verdict
                 && self.throttle_passes(&mut running, plan)
             {
@@ -113,7 +103,7 @@ impl<T: Copy> PagedStore<T> {
                 continue;
             }
             running.work = Work::Changes(changes);
-            let first = first || running.is_begun();
+            let first = first || running.is_begun() || running.holds_updates();
             return match verdict {
                 Verdict::Go(plan) => self.sleep(running, plan),
                 Verdict::Load(misses) => {
@@ -129,10 +119,32 @@ impl<T: Copy> PagedStore<T> {
         }
     }
 
+    /// Looks through an update that goes in steps, before the first of them. Until then it is as if it had not begun.
+    fn survey(&mut self, mut running: Running<T>) {
+        if !self.hold_updates(&mut running) {
+            return self.park(running, Wait::Turn, false);
+        }
+        let mut found = running.take_found();
+        let Work::Changes(changes) = &running.work else { unreachable!("an update has changes") };
+        self.space.pages.next_op();
+        match contents::survey(&self.space, changes, &mut found.survey) {
+            Ok(pages) => {
+                running.journey().survey = Looking::Over(pages);
+                self.release_pins(&mut running);
+                self.update(running, true);
+            }
+            Err(miss) => {
+                running.journey().survey = Looking::UnderWay;
+                self.look_on(running, found, miss);
+            }
+        }
+    }
+
     /// Whether an update must wait: for a transaction that is carried out in part, because nobody else may change what it finds, or
     /// for a query in parts.
     pub(super) fn is_held_back(&self, running: &Running<T>) -> bool {
-        (self.under_way.is_some() || self.updates_held) && !running.is_begun()
+        let is_ahead = running.is_begun() || running.holds_updates();
+        (self.under_way.is_some() || self.updates_held) && !is_ahead
     }
 
     fn sleep(&mut self, mut running: Running<T>, plan: Plan) {
@@ -141,175 +153,6 @@ impl<T: Copy> PagedStore<T> {
         self.sleeper += 1;
         let until = self.now + running.stages.throttled;
         self.sleeping.insert((until, self.sleeper), running);
-    }
-
-    /// Drafts a transaction's next step and compares what it takes with what is there.
-    pub(super) fn judge(&mut self, changes: &[Change<'_>], from: Carried, pins: usize) -> Verdict {
-        self.space.pages.next_op();
-        let plan = match contents::place_for(&self.space, changes) {
-            Some(place) => self.plan_for(place),
-            None => match self.draft(changes, from, pins) {
-                Ok(plan) => plan,
-                Err(misses) => return Verdict::Load(misses),
-            },
-        };
-        let lack = self
-            .find_pages(changes, plan, from)
-            .and_then(|()| self.find_frames(plan.takes))
-            .and_then(|()| self.find_log_room(changes, plan, from));
-        match lack {
-            Ok(()) => Verdict::Go(plan),
-            Err(verdict) => {
-                self.forget(plan);
-                verdict
-            }
-        }
-    }
-
-    fn plan_for(&self, place: Place) -> Plan {
-        let mut takes = Takes::default();
-        place.pages().for_each(|page| takes.add(self.space.pages.touch(page)));
-        Plan { takes, place: Some(place), next: None }
-    }
-
-    /// Drafts the next step: all that is left, or as much as one step may change and as may be kept in memory for it.
-    pub(super) fn draft(
-        &mut self,
-        changes: &[Change<'_>],
-        from: Carried,
-        pins: usize,
-    ) -> Result<Plan, Vec<Miss>> {
-        let (pages_max, pins_max) = (self.room.step_max() as usize, self.room.pins_max() as usize);
-        let mut marks_max = u32::MAX;
-        loop {
-            self.space.begin_draft(pages_max);
-            let mut step = Step::new(from, pages_max, marks_max);
-            let is_whole = contents::draft(&mut self.space, changes, &mut step);
-            let misses = step.misses();
-            if misses.is_empty() && !step.is_over() {
-                let takes = self.space.pages.draft_takes();
-                let next = (!is_whole).then(|| step.progress());
-                return Ok(Plan { takes, place: None, next });
-            }
-            self.space.drop_draft();
-            let may_end_before = step.marks() > 0 && step.marks() < marks_max;
-            if misses.is_empty() || (pins >= pins_max && may_end_before) {
-                marks_max = step.marks();
-            } else {
-                // What later changes miss takes half of what may be kept, the other half is the next one's.
-                let most = (pins_max / 2).saturating_sub(pins).clamp(1, misses.len());
-                return Err(misses[..most].to_vec());
-            }
-        }
-    }
-
-    /// A plan is not carried out.
-    pub(super) fn forget(&mut self, plan: Plan) {
-        if plan.place.is_none() {
-            self.space.drop_draft();
-        }
-    }
-
-    /// Free pages of the device.
-    fn find_pages(&self, changes: &[Change<'_>], plan: Plan, from: Carried) -> Result<(), Verdict> {
-        let Takes { pages, lacking, .. } = plan.takes;
-        let allocator = &self.space.pages.allocator;
-        let is_begun = from != Carried::default();
-        let gives_back = changes.iter().all(|change| {
-            matches!(
-                change,
-                Change::Delete { .. }
-                    | Change::Remove { .. }
-                    | Change::Punch { .. }
-                    | Change::Truncate { .. }
-                    | Change::RemoveAttribute { .. }
-            )
-        });
-        let wanted = if is_begun || gives_back || self.restart.is_some() {
-            // It fitted once, or it must go on, or it makes room.
-            pages
-        } else if plan.next.is_some() {
-            // Once begun it must come to its end.
-            pages + contents::pages_bound(&self.space, changes) + PAGES_RESERVED
-        } else if pages > 0 {
-            pages + PAGES_RESERVED
-        } else {
-            0
-        };
-        let free = allocator.free() + pages - lacking;
-        if wanted <= free {
-            Ok(())
-        } else if wanted <= free + allocator.returning() {
-            Err(Verdict::Wait(Wait::FreePages))
-        } else {
-            Err(Verdict::Fail(OpError::NoSpace))
-        }
-    }
-
-    /// Frames, pages that may become dirty, and slots for old versions.
-    fn find_frames(&mut self, takes: Takes) -> Result<(), Verdict> {
-        let Takes { in_checkpoint, clean, frames, .. } = takes;
-        let (asked, most) = (u64::from(clean + in_checkpoint), u64::from(self.room.hold_max()));
-        Exceeded::check(Bound::StepPages, asked, most)
-            .map_err(|exceeded| Verdict::Fail(OpError::Exceeds(exceeded)))?;
-        let pages = &mut self.space.pages;
-        let counts = pages.counts();
-        if counts.held + clean > self.room.held_max()
-            || counts.dirty + clean + in_checkpoint > self.room.dirty_max()
-            || !pages.make_room(frames)
-        {
-            return Err(Verdict::Wait(Wait::Frames));
-        }
-        let (used, slots) = pages.old_versions();
-        match in_checkpoint > slots - used {
-            true => Err(Verdict::Wait(Wait::OldVersions)),
-            false => Ok(()),
-        }
-    }
-
-    /// Room in the log, for the record and for what the pages add to it.
-    fn find_log_room(
-        &mut self,
-        changes: &[Change<'_>],
-        plan: Plan,
-        from: Carried,
-    ) -> Result<(), Verdict> {
-        if self.restart.is_some() {
-            return Ok(());
-        }
-        let is_begun = from != Carried::default();
-        if !is_begun {
-            self.body.clear();
-            changes.iter().for_each(|change| change.encode(&mut self.body));
-            let most = self.limits().transaction_bytes as u64;
-            Exceeded::check(Bound::TransactionBytes, self.body.len() as u64, most)
-                .map_err(|exceeded| Verdict::Fail(OpError::Exceeds(exceeded)))?;
-        }
-        let is_logged = self.options.log_mode != LogMode::None && !is_begun;
-        let mut wanted = if is_logged { self.body.len() as u64 + LOG_SLACK } else { 0 };
-        if is_begun || plan.next.is_some() {
-            // It stands in the log once more behind each instant until it has ended; two of them are needed at a time.
-            let body = self.under_way.as_ref().unwrap_or(&self.body);
-            wanted += 2 * (body.len() as u64 + LOG_SLACK);
-        }
-        let journal = &self.space.pages.journal;
-        if journal.is_on() {
-            let Takes { in_checkpoint, clean, .. } = plan.takes;
-            let image = bounds::image_bytes_max(self.superblock.layout.page);
-            let edits = journal.edits().len().max(self.body.len()) as u64;
-            let physical = u64::from(in_checkpoint + clean) * image + edits + LOG_SLACK;
-            if wanted + physical > bounds::log_room_max(&self.superblock.layout) / 2 {
-                // It would take most of a small log. This interval's checkpoint writes images of its own.
-                self.interval_is_logged = false;
-                self.space.pages.journal.set(false);
-            } else {
-                wanted += physical;
-            }
-        }
-        match wanted > self.log.room() {
-            true => Err(Verdict::Wait(Wait::LogRoom)),
-            false => Ok(()),
-        }
     }
 
     /// Whether the op may go on now. Else it has been told how long to sleep.
@@ -349,6 +192,7 @@ impl<T: Copy> PagedStore<T> {
             if plan.next.is_some() {
                 self.under_way = Some(self.body.clone());
             }
+            self.let_updates_go(running);
         }
         if self.options.log_mode != LogMode::None {
             let before = self.log.head();

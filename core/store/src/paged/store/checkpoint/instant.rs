@@ -37,7 +37,7 @@ impl<T: Copy> PagedStore<T> {
     pub(super) fn take_instant(&mut self) -> bool {
         let Some(reason) = self.checkpoint_wanted.take() else { return false };
         let wants_pages = matches!(reason, Reason::Space | Reason::Restart);
-        let frees = wants_pages && self.space.pages.allocator.returning() > 0;
+        let frees = wants_pages && self.space.pages.allocator.gives_back();
         if self.space.pages.counts().dirty == 0
             && self.last_commit() == self.superblock.completed.position
             && !frees

@@ -8,9 +8,10 @@ use crate::paged::ids::Lsn;
 use crate::paged::log::{Kind as RecordKind, Record};
 use crate::paged::metrics::Reason;
 use crate::paged::store::PagedStore;
+use crate::paged::store::op::Looking;
+use crate::paged::store::plan::{Plan, Verdict};
 use crate::paged::store::restart::stream::{Progress, Stream};
 use crate::paged::store::restart::{Phase, RestartFault};
-use crate::paged::store::run::{Plan, Verdict};
 
 impl<T: Copy> PagedStore<T> {
     /// The second reading.
@@ -120,7 +121,7 @@ impl<T: Copy> PagedStore<T> {
     ) -> bool {
         loop {
             let pins = self.restarting().pins.len();
-            match self.judge(changes, *progress, pins) {
+            match self.judge(changes, *progress, pins, Looking::NotYet) {
                 Verdict::Go(plan) => {
                     self.apply_replayed(changes, plan, end);
                     match plan.next {

@@ -1,0 +1,215 @@
+//! What a transaction's next step takes, and whether it is there: pages of the device, frames, room in the log.
+
+use super::PagedStore;
+use super::op::{Looking, Wait};
+use crate::paged::api::OpError;
+use crate::paged::bounds::{self, Bound, Exceeded};
+use crate::paged::change::Change;
+use crate::paged::contents::{self, Carried, Miss, Step};
+use crate::paged::options::LogMode;
+use crate::paged::space::Takes;
+use crate::paged::tree::Place;
+
+/// Pages of the device that only transactions may take that give some back: else a full store could not be emptied.
+const PAGES_RESERVED: u64 = 16;
+/// Bytes of the log that are left for records beside a transaction's: instants, positions, padding of one block.
+const LOG_SLACK: u64 = 4096;
+
+/// What is to become of an update now.
+pub(super) enum Verdict {
+    Go(Plan),
+    Load(Vec<Miss>),
+    Wait(Wait),
+    Fail(OpError),
+}
+
+/// The next step of a transaction; all that it takes is there.
+#[derive(Clone, Copy)]
+pub(super) struct Plan {
+    pub(super) takes: Takes,
+    /// The place that takes all of it. Otherwise the step is drafted.
+    pub(super) place: Option<Place>,
+    /// Where the transaction goes on afterwards; `None` if it is at its end.
+    pub(super) next: Option<Carried>,
+}
+
+impl<T: Copy> PagedStore<T> {
+    /// Drafts a transaction's next step and compares what it takes with what is there.
+    pub(super) fn judge(
+        &mut self,
+        changes: &[Change<'_>],
+        from: Carried,
+        pins: usize,
+        survey: Looking,
+    ) -> Verdict {
+        self.space.pages.next_op();
+        let plan = match contents::place_for(&self.space, changes) {
+            Some(place) => self.plan_for(place),
+            None => match self.draft(changes, from, pins) {
+                Ok(plan) => plan,
+                Err(misses) => return Verdict::Load(misses),
+            },
+        };
+        let lack = self
+            .find_pages(changes, plan, from, survey)
+            .and_then(|()| self.find_frames(plan.takes))
+            .and_then(|()| self.find_log_room(changes, plan, from));
+        match lack {
+            Ok(()) => Verdict::Go(plan),
+            Err(verdict) => {
+                self.forget(plan);
+                verdict
+            }
+        }
+    }
+
+    fn plan_for(&self, place: Place) -> Plan {
+        let mut takes = Takes::default();
+        place.pages().for_each(|page| takes.add(self.space.pages.touch(page)));
+        Plan { takes, place: Some(place), next: None }
+    }
+
+    /// Drafts the next step: all that is left, or as much as one step may change and as may be kept in memory for it.
+    pub(super) fn draft(
+        &mut self,
+        changes: &[Change<'_>],
+        from: Carried,
+        pins: usize,
+    ) -> Result<Plan, Vec<Miss>> {
+        let (pages_max, pins_max) = (self.room.step_max() as usize, self.room.pins_max() as usize);
+        let mut marks_max = u32::MAX;
+        loop {
+            self.space.begin_draft(pages_max);
+            let mut step = Step::new(from, pages_max, marks_max);
+            let is_whole = contents::draft(&mut self.space, changes, &mut step);
+            let misses = step.misses();
+            if misses.is_empty() && !step.is_over() {
+                let takes = self.space.pages.draft_takes();
+                let next = (!is_whole).then(|| step.progress());
+                return Ok(Plan { takes, place: None, next });
+            }
+            self.space.drop_draft();
+            let may_end_before = step.marks() > 0 && step.marks() < marks_max;
+            if misses.is_empty() || (pins >= pins_max && may_end_before) {
+                marks_max = step.marks();
+            } else {
+                // What later changes miss takes half of what may be kept, the other half is the next one's.
+                let most = (pins_max / 2).saturating_sub(pins).clamp(1, misses.len());
+                return Err(misses[..most].to_vec());
+            }
+        }
+    }
+
+    /// A plan is not carried out.
+    pub(super) fn forget(&mut self, plan: Plan) {
+        if plan.place.is_none() {
+            self.space.drop_draft();
+        }
+    }
+
+    /// Free pages of the device.
+    fn find_pages(
+        &self,
+        changes: &[Change<'_>],
+        plan: Plan,
+        from: Carried,
+        survey: Looking,
+    ) -> Result<(), Verdict> {
+        let Takes { pages, lacking, .. } = plan.takes;
+        let allocator = &self.space.pages.allocator;
+        let is_begun = from != Carried::default();
+        let gives_back = changes.iter().all(|change| {
+            matches!(
+                change,
+                Change::Delete { .. }
+                    | Change::Remove { .. }
+                    | Change::Punch { .. }
+                    | Change::Truncate { .. }
+                    | Change::RemoveAttribute { .. }
+            )
+        });
+        let reserved = if gives_back { 0 } else { PAGES_RESERVED };
+        let wanted = match survey {
+            // It fitted once, or it must go on.
+            _ if is_begun || self.restart.is_some() => pages,
+            // Once begun it must come to its end.
+            Looking::Over(bound) if plan.next.is_some() => pages.max(bound) + reserved,
+            _ if pages > 0 => pages + reserved,
+            _ => 0,
+        };
+        let free = allocator.free() + pages - lacking;
+        if wanted <= free {
+            Ok(())
+        } else if wanted <= free + allocator.returning() {
+            Err(Verdict::Wait(Wait::FreePages))
+        } else {
+            Err(Verdict::Fail(OpError::NoSpace))
+        }
+    }
+
+    /// Frames, pages that may become dirty, and slots for old versions.
+    fn find_frames(&mut self, takes: Takes) -> Result<(), Verdict> {
+        let Takes { in_checkpoint, clean, frames, .. } = takes;
+        let (asked, most) = (u64::from(clean + in_checkpoint), u64::from(self.room.hold_max()));
+        Exceeded::check(Bound::StepPages, asked, most)
+            .map_err(|exceeded| Verdict::Fail(OpError::Exceeds(exceeded)))?;
+        let pages = &mut self.space.pages;
+        let counts = pages.counts();
+        if counts.held + clean > self.room.held_max()
+            || counts.dirty + clean + in_checkpoint > self.room.dirty_max()
+            || !pages.make_room(frames)
+        {
+            return Err(Verdict::Wait(Wait::Frames));
+        }
+        let (used, slots) = pages.old_versions();
+        match in_checkpoint > slots - used {
+            true => Err(Verdict::Wait(Wait::OldVersions)),
+            false => Ok(()),
+        }
+    }
+
+    /// Room in the log, for the record and for what the pages add to it.
+    fn find_log_room(
+        &mut self,
+        changes: &[Change<'_>],
+        plan: Plan,
+        from: Carried,
+    ) -> Result<(), Verdict> {
+        if self.restart.is_some() {
+            return Ok(());
+        }
+        let is_begun = from != Carried::default();
+        if !is_begun {
+            self.body.clear();
+            changes.iter().for_each(|change| change.encode(&mut self.body));
+            let most = self.limits().transaction_bytes as u64;
+            Exceeded::check(Bound::TransactionBytes, self.body.len() as u64, most)
+                .map_err(|exceeded| Verdict::Fail(OpError::Exceeds(exceeded)))?;
+        }
+        let is_logged = self.options.log_mode != LogMode::None && !is_begun;
+        let mut wanted = if is_logged { self.body.len() as u64 + LOG_SLACK } else { 0 };
+        if is_begun || plan.next.is_some() {
+            // It stands in the log once more behind each instant until it has ended; two of them are needed at a time.
+            let body = self.under_way.as_ref().unwrap_or(&self.body);
+            wanted += 2 * (body.len() as u64 + LOG_SLACK);
+        }
+        let journal = &self.space.pages.journal;
+        if journal.is_on() {
+            let Takes { in_checkpoint, clean, .. } = plan.takes;
+            let image = bounds::image_bytes_max(self.superblock.layout.page);
+            let edits = journal.edits().len().max(self.body.len()) as u64;
+            let physical = u64::from(in_checkpoint + clean) * image + edits + LOG_SLACK;
+            if wanted + physical > bounds::log_room_max(&self.superblock.layout) / 2 {
+                // It would take most of a small log. This interval's checkpoint writes images of its own.
+                self.interval_is_logged = false;
+                self.space.pages.journal.set(false);
+            } else {
+                wanted += physical;
+            }
+        }
+        match wanted > self.log.room() {
+            true => Err(Verdict::Wait(Wait::LogRoom)),
+            false => Ok(()),
+        }
+    }
+}
