@@ -285,9 +285,9 @@ impl Cluster {
         let up = self.up_osds();
         let durable = self.durable();
         let held: OsdSet = up.iter().filter(|osd| durable.holding.contains(*osd)).collect();
-        // A map may count before all who are to hold it have it. The next one names the others too: what few hold is
-        // lost with few.
-        let lags = durable.newest.is_some_and(|newest| newest.holders.now != held);
+        // A map may count before all who are to hold it have it. The next one names the others too, and the one after that asks
+        // for nobody else: what needs few is lost with few.
+        let lags = durable.newest.is_some_and(|newest| newest.holders != Holders::first(held));
         let commit = durable.commit.as_ref().expect("it was there");
         if commit.is_committed() && (durable.dirty || lags) {
             self.save_map(now, fx);

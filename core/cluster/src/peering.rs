@@ -119,10 +119,10 @@ impl<'a> Copies<'a> {
     }
 
     /// Who gives what a copy lacks. `None` if somebody who may have some of it does not run. What nobody has of those who
-    /// took part is lost, and the rest is not the worse for it.
+    /// took part is lost, and the rest is not the worse for it. Who runs without a copy got another disk: what it had will not
+    /// come back.
     fn holders(&self, osd: OsdId, copy: &CopyState<'_>, acting: &[OsdId]) -> Option<Vec<OsdId>> {
-        let is_here = |osd: &OsdId| self.of(*osd).is_some_and(|copy| !copy.filling);
-        let all_run = !acting.is_empty() && acting.iter().all(is_here);
+        let all_run = !acting.is_empty() && acting.iter().all(|osd| self.runs(*osd));
         let missing = |(id, other): &(OsdId, Option<CopyState<'a>>)| {
             Some((*id, missing_in(other.as_ref()?, copy)?)).filter(|(id, _)| *id != osd)
         };
@@ -340,5 +340,16 @@ mod tests {
         let both = [lacking(0), lacking(1)];
         check(&[0, 1], &[0, 1, 2], 4, &both, (&[], &[], &[], &[]));
         check(&[0, 1], &[0, 1], 4, &both, (&[0, 1], &[(0, 1), (1, 1)], &[], &[]));
+    }
+
+    /// The only copy with the last write of an object was on a disk that could not read it. When that disk was replaced, the others
+    /// waited for it for ever, with everything else that they had.
+    #[test]
+    fn what_a_replaced_disk_had_is_not_waited_for() {
+        let lacking = |osd: u32| Has { lacks: &[3], ..whole(osd, 9, 4) };
+        let copies = [lacking(0), empty(1), lacking(2)];
+        let outcome: Outcome<'_> = (&[0, 2], &[(0, 1), (2, 1)], &[], &[1]);
+        check(&[1, 0, 2], &[1, 0, 2], 4, &copies, outcome);
+        check(&[1, 0, 2], &[1, 0, 2], 4, &[lacking(0), lacking(2)], (&[], &[], &[], &[]));
     }
 }
