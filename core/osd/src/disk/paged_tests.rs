@@ -325,6 +325,26 @@ fn a_full_log_and_many_lacks_are_kept_on_a_small_disk() {
     assert_eq!((group.entries.len(), group.lacks.len()), (250, 0));
 }
 
+/// A copy that was filled, or recovered beside the writes, takes the others' log: while only a part of it is on the disk it is still one
+/// that was not.
+#[test]
+fn a_copy_counts_as_whole_when_all_of_its_log_is_there() {
+    let mut rig = Rig::new(16);
+    let bytes_max = rig.transaction_bytes();
+    let mut pg = Pg::new(ShardId::new(0));
+    pg.gaps = true;
+    rig.keep(pg.save(PG, bytes_max));
+    pg.log.set_degraded(true);
+    log_of(&mut pg, 1, 0..10_000);
+    (pg.filling, pg.gaps) = (false, false);
+    let told = rig.keep(pg.save(PG, bytes_max));
+    let flags = told.into_iter().flatten().map(|group| (group.record.filling, group.record.gaps));
+    let flags: Vec<_> = flags.collect();
+    let (last, before) = flags.split_last().expect("there are some");
+    assert!(before.len() > 1 && before.iter().all(|flags| *flags == (true, true)), "{flags:?}");
+    assert_eq!(*last, (false, false));
+}
+
 /// The end of a copy with a full log, and a write of an object that is in all of its entries and that could not be carried out.
 #[test]
 fn what_is_known_of_a_full_log_goes_and_comes_in_several_transactions() {
