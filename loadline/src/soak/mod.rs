@@ -195,6 +195,7 @@ fn report(counts: &Counts, args: &SoakArgs) -> Result<(), Failure> {
         line("events", counts.events),
         line("transactions", ops.transactions),
         line("questions", ops.queries),
+        line("of them sparse reads", ops.sparse),
         line("syncs and checkpoints", ops.barriers),
         line("refused: no space", ops.no_space),
         line("refused: too large", ops.too_large),
@@ -202,6 +203,8 @@ fn report(counts: &Counts, args: &SoakArgs) -> Result<(), Failure> {
         line("power cuts", counts.cuts),
         line("kills", counts.kills),
         line("restarts judged", counts.restarts),
+        line("lives on the least cache", counts.least_caches),
+        line("stores with the smallest log", counts.smallest_logs),
         line("faults injected", counts.faults.total()),
         line("stores given up for damage", counts.refusals),
     ];
@@ -223,6 +226,7 @@ fn in_json(counts: &Counts, seed: u64) -> Value {
         "ops": {
             "transactions": ops.transactions,
             "questions": ops.queries,
+            "sparse": ops.sparse,
             "barriers": ops.barriers,
             "no_space": ops.no_space,
             "too_large": ops.too_large,
@@ -232,6 +236,8 @@ fn in_json(counts: &Counts, seed: u64) -> Value {
         "cuts": counts.cuts,
         "kills": counts.kills,
         "restarts": counts.restarts,
+        "least_caches": counts.least_caches,
+        "smallest_logs": counts.smallest_logs,
         "faults": faults,
         "refusals": counts.refusals,
         "rows": rows,

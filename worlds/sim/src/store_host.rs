@@ -1,13 +1,16 @@
 //! One paged store on simulated disks, without a scheduler before it: the world of crash tests.
 
 use crate::disk::{Done, SimDisk};
-use loadline_base::Time;
+use loadline_base::{Span, Time};
 use loadline_device::{Kind, Outcome, Request};
 use loadline_store::paged::{
     Completion, Format, FormatError, Io, IoDone, IoId, Op, Options, Outbox, PagedStore, Protection,
     Target, format,
 };
 use std::collections::{BTreeMap, VecDeque};
+
+/// After so long a write that found no room is asked for again.
+const PAUSE: Span = Span::from_millis(50);
 
 /// The devices of a store.
 #[derive(Clone)]
@@ -63,6 +66,10 @@ pub struct StoreHost {
     held: Option<VecDeque<Io>>,
     /// Requests that no disk ever sees and that are answered as if they were carried out.
     lost: VecDeque<Io>,
+    /// Writes that found no room, and when they are asked for again: as an OSD does below its store.
+    without_room: VecDeque<(Time, Io)>,
+    /// Devices that are full, and until when.
+    full: Vec<(Target, Time)>,
     /// Ops that have ended since they were last taken.
     pub completions: Vec<Completion<u64>>,
 }
@@ -90,6 +97,8 @@ impl StoreHost {
             out,
             held: Some(VecDeque::new()),
             lost: VecDeque::new(),
+            without_room: VecDeque::new(),
+            full: Vec::new(),
             completions: Vec::new(),
         };
         host.carry_out();
@@ -113,9 +122,11 @@ impl StoreHost {
         }
         let due = self.disks.next_done();
         let tick = self.store.next_tick();
-        let Some(next) = due.into_iter().chain(tick).min() else { return false };
+        let again = self.without_room.front().map(|(time, _)| *time);
+        let Some(next) = due.into_iter().chain(tick).chain(again).min() else { return false };
         self.now = self.now.max(next);
         match due {
+            _ if again.is_some_and(|again| again <= self.now) => self.ask_for_room(),
             Some(due) if due <= self.now => self.answer(),
             _ => self.store.tick(self.now, &mut self.out),
         }
@@ -163,8 +174,38 @@ impl StoreHost {
         let done = self.disks.data.finish(now);
         let done = done.or_else(|| self.disks.log.as_mut().and_then(|log| log.finish(now)));
         let Done { id, outcome, data } = done.expect("an answer is due");
-        let id = self.in_flight.remove(&id).expect("an answer answers a request").id;
+        let Sent { id, target, request } =
+            self.in_flight.remove(&id).expect("an answer answers a request");
+        if outcome == Outcome::NoSpace {
+            self.without_room.push_back((now + PAUSE, Io { id, target, request, data }));
+            return;
+        }
         self.store.done(now, IoDone { id, outcome, data }, &mut self.out);
+    }
+
+    /// Leaves a device without room for writes until this time.
+    pub fn fill(&mut self, target: Target, until: Time) {
+        self.disks.of(target).set_full(true);
+        self.full.push((target, until));
+    }
+
+    /// Whether a device has no room for writes.
+    pub fn is_full(&self, target: Target) -> bool {
+        self.full.iter().any(|(full, _)| *full == target)
+    }
+
+    /// Asks again for the write that has waited longest for room.
+    fn ask_for_room(&mut self) {
+        let now = self.now;
+        self.full.retain(|(target, until)| {
+            self.disks.of(*target).set_full(false);
+            now < *until
+        });
+        for (target, _) in &self.full {
+            self.disks.of(*target).set_full(true);
+        }
+        let (_, io) = self.without_room.pop_front().expect("a write waits");
+        self.submit_to_disk(io);
     }
 
     fn carry_out(&mut self) {
@@ -211,8 +252,11 @@ impl StoreHost {
         self.disks.clone()
     }
 
-    /// The disks, when the store is gone.
-    pub fn into_disks(self) -> Disks {
+    /// The disks, when the store is gone. By then there is room.
+    pub fn into_disks(mut self) -> Disks {
+        for (target, _) in self.full {
+            self.disks.of(target).set_full(false);
+        }
         self.disks
     }
 }

@@ -29,6 +29,8 @@ pub(super) enum Fault {
     Slow(u64),
     /// The next request is never answered.
     Hang,
+    /// The device of the next write has no room for any for so many milliseconds.
+    Full(u64),
 }
 
 /// What faults are counted by.
@@ -52,6 +54,8 @@ pub enum FaultKind {
     Slow,
     /// A request was never answered.
     Hang,
+    /// A device had no room for writes.
+    Full,
     /// The images were wiped between two lives.
     Wiped,
     /// A store was shown on a device of another size.
@@ -60,6 +64,10 @@ pub enum FaultKind {
     Swapped,
     /// A store was shown as it was earlier.
     Stale,
+    /// A store was being made when the power went.
+    Format,
+    /// A store of an earlier format was opened, and crashed.
+    Upgrade,
 }
 
 /// How often faults of each kind struck.
@@ -68,7 +76,7 @@ pub struct FaultCounts([u64; FaultKind::ALL.len()]);
 
 impl FaultKind {
     /// All of them.
-    pub const ALL: [FaultKind; 13] = [
+    pub const ALL: [FaultKind; 16] = [
         FaultKind::FlushFails,
         FaultKind::WriteFails,
         FaultKind::WriteAstray,
@@ -78,10 +86,13 @@ impl FaultKind {
         FaultKind::Rot,
         FaultKind::Slow,
         FaultKind::Hang,
+        FaultKind::Full,
         FaultKind::Wiped,
         FaultKind::Resized,
         FaultKind::Swapped,
         FaultKind::Stale,
+        FaultKind::Format,
+        FaultKind::Upgrade,
     ];
 
     /// Its name in tables.
@@ -96,10 +107,13 @@ impl FaultKind {
             FaultKind::Rot => "rot elsewhere",
             FaultKind::Slow => "a slow disk",
             FaultKind::Hang => "a request hangs",
+            FaultKind::Full => "a device that is full",
             FaultKind::Wiped => "images wiped at rest",
             FaultKind::Resized => "a device of another size",
             FaultKind::Swapped => "another store's device",
             FaultKind::Stale => "a disk as it was earlier",
+            FaultKind::Format => "a crash during a format",
+            FaultKind::Upgrade => "an upgrade from format 1",
         }
     }
 }
@@ -188,6 +202,12 @@ impl Fault {
         ])
     }
 
+    /// A device that is full, for less than the longest that any other is silent.
+    pub(super) fn draw_full(rng: &mut Rng) -> Fault {
+        let most = *rng.pick(&[40, 400, 5000]);
+        Fault::Full(rng.between(1, most))
+    }
+
     /// What it is counted by.
     pub(super) fn kind(self) -> FaultKind {
         match self {
@@ -200,6 +220,7 @@ impl Fault {
             Fault::Rot(_) => FaultKind::Rot,
             Fault::Slow(_) => FaultKind::Slow,
             Fault::Hang => FaultKind::Hang,
+            Fault::Full(_) => FaultKind::Full,
         }
     }
 
@@ -225,7 +246,9 @@ impl Fault {
                 (excuses.damage, excuses.astray) = (true, true);
             }
             // One of two that are written with each marker; one of two places, and the log has its own proof.
-            Fault::WriteLost(Place::Superblock | Place::Witness) | Fault::Slow(_) => {}
+            Fault::WriteLost(Place::Superblock | Place::Witness)
+            | Fault::Slow(_)
+            | Fault::Full(_) => {}
             Fault::WriteLost(_) => excuses.damage = true,
             Fault::Hang => excuses.hang = true,
             Fault::ReadFails(times) => {
@@ -243,6 +266,10 @@ impl Fault {
         let (target, request) = (io.target, io.request);
         let place = Place::of_request(layout, target, &request);
         let range = request.offset..request.offset + request.length.get();
+        if request.kind == Kind::Write && host.is_full(target) {
+            // It will not be carried out, so nothing can go wrong with it.
+            return false;
+        }
         match (self, request.kind) {
             (Fault::FlushFails, Kind::Flush) => host.disks().of(target).fail_flush(1),
             (Fault::WriteFails(wanted), Kind::Write) if wanted == place => {
@@ -260,6 +287,9 @@ impl Fault {
             (Fault::Slow(seconds), _) => {
                 let until = host.now() + Span::from_secs(seconds);
                 host.disks().of(target).hold_until(until);
+            }
+            (Fault::Full(milliseconds), Kind::Write) => {
+                host.fill(target, host.now() + Span::from_millis(milliseconds));
             }
             (Fault::Hang, _) => host.disks().of(target).hang(),
             (Fault::ReadFails(times), Kind::Read) => {

@@ -10,6 +10,9 @@ use loadline_store::paged::{
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+/// Two of the largest pages: a write's ragged ends go through the log, and in the smallest log that may be too much.
+const TWO_PAGES: u64 = 32 << 10;
+
 /// What an answer is compared with.
 #[derive(Clone, Debug)]
 enum Asked {
@@ -65,6 +68,8 @@ pub struct OpCounts {
     pub transactions: u64,
     /// Questions answered.
     pub queries: u64,
+    /// Those of them that asked where an object holds data, or differs from another.
+    pub sparse: u64,
     /// Syncs and checkpoints.
     pub barriers: u64,
     /// Refused for want of space.
@@ -82,6 +87,7 @@ impl OpCounts {
     pub fn add(&mut self, other: &OpCounts) {
         self.transactions += other.transactions;
         self.queries += other.queries;
+        self.sparse += other.sparse;
         self.barriers += other.barriers;
         self.no_space += other.no_space;
         self.too_large += other.too_large;
@@ -185,6 +191,7 @@ impl Ledger {
             }
             Asked::Query { lane, after, ask } => {
                 self.counts.queries += 1;
+                self.counts.sparse += u64::from(matches!(ask, Ask::Sparse { .. }));
                 let history = &self.lanes[lane as usize];
                 let fits = check(lane, &ask, &answer, &history.at(after));
                 fits.map_err(|wanted| {
@@ -224,8 +231,9 @@ impl Ledger {
             OpError::NoSpace => nature.is_some_and(|nature| !nature.gives_back),
             // The one bound that whoever asks does not know before: what several edits take of the log.
             OpError::Exceeds(exceeded) => {
+                let is_small = exceeded.most < TWO_PAGES;
                 exceeded.bound == Bound::TransactionBytes
-                    && nature.is_some_and(|nature| !nature.is_single)
+                    && nature.is_some_and(|nature| !nature.is_single || is_small)
             }
             OpError::Damaged(_) => self.excuses.damage,
             OpError::Unreadable => self.excuses.damage || self.excuses.passing,

@@ -215,7 +215,7 @@ impl<'a> Life<'a> {
     }
 
     /// Asks what the judge wants to know and waits for the answer.
-    fn ask(&mut self, ask: Ask) -> Result<Result<Answer, OpError>, Failure> {
+    pub(super) fn ask(&mut self, ask: Ask) -> Result<Result<Answer, OpError>, Failure> {
         self.host.submit(Op { ask, lane: None, class: CLIENT, token: JUDGE });
         self.absorb()?;
         loop {
@@ -226,6 +226,12 @@ impl<'a> Life<'a> {
                 return Err(self.stuck());
             }
         }
+    }
+
+    /// Asks for something whose answer is nobody's.
+    pub(super) fn ask_unheard(&mut self, ask: Ask) {
+        self.host.submit(Op { ask, lane: None, class: CLIENT, token: JUDGE });
+        self.host.completions.clear();
     }
 
     /// Takes a checkpoint and waits for its end.

@@ -35,6 +35,7 @@
 mod check;
 mod draw;
 mod faults;
+mod formatting;
 mod history;
 mod ledger;
 mod life;
@@ -50,6 +51,7 @@ mod scenario;
 mod shrink;
 mod swarm;
 mod sweep;
+mod upgrade;
 mod words;
 
 pub use faults::{FaultCounts, FaultKind};
@@ -119,6 +121,10 @@ pub struct Counts {
     pub kills: u64,
     /// Restarts that were judged.
     pub restarts: u64,
+    /// Lives with the least cache that their store opens with.
+    pub least_caches: u64,
+    /// Stores with the smallest log that there is.
+    pub smallest_logs: u64,
     /// Faults that struck, by kind.
     pub faults: FaultCounts,
     /// Stores that could not be opened or read because of damage.
@@ -136,6 +142,8 @@ impl Counts {
         self.cuts += other.cuts;
         self.kills += other.kills;
         self.restarts += other.restarts;
+        self.least_caches += other.least_caches;
+        self.smallest_logs += other.smallest_logs;
         self.faults.add(&other.faults);
         self.refusals += other.refusals;
         self.rows.add(&other.rows);

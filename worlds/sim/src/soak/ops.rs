@@ -17,6 +17,8 @@ pub(super) struct Ops {
     limits: Limits,
     page: u64,
     version: u64,
+    /// Where it is drawn which reads are sparse ones, if any are.
+    sparse: Option<Rng>,
 }
 
 /// The key under which a lane counts its transactions.
@@ -37,7 +39,18 @@ pub(super) fn collection(lane: u32) -> CollectionId {
 impl Ops {
     pub(super) fn new(scenario: &Scenario) -> Ops {
         let page = scenario.format.page.bytes() as u64;
-        Ops { scenario: scenario.clone(), limits: scenario.limits(), page, version: 0 }
+        Ops {
+            scenario: scenario.clone(),
+            limits: scenario.limits(),
+            page,
+            version: 0,
+            sparse: None,
+        }
+    }
+
+    /// Half of the questions for objects' bytes ask where they differ from another object's.
+    pub(super) fn with_sparse_reads(self, seed: u64) -> Ops {
+        Ops { sparse: Some(Rng::for_purpose(seed, 8)), ..self }
     }
 
     /// The next op, and its lane.
@@ -48,11 +61,30 @@ impl Ops {
         let ask = if rng.one_in(load.one_barrier_in) {
             if rng.one_in(2) { Ask::Sync } else { Ask::Checkpoint }
         } else if rng.one_in(load.one_query_in) {
-            self.query(lane, history, rng)
+            let ask = self.query(lane, history, rng);
+            self.sparse(ask)
         } else {
             Ask::Transaction(self.transaction(lane, history.next(), rng))
         };
         (lane, ask)
+    }
+
+    /// The same question, or one for what is other than in another state of the object, or in another object, or than nothing.
+    fn sparse(&mut self, ask: Ask) -> Ask {
+        let Some(rng) = &mut self.sparse else { return ask };
+        match ask {
+            Ask::Read { object, offset, length } if rng.one_in(2) => {
+                let other = ObjectNo(rng.below(self.scenario.load.objects));
+                let snapshot = rng.below(3);
+                let base = match rng.below(4) {
+                    0 => None,
+                    1 => Some(ObjectId { object: other, snapshot, ..object }),
+                    _ => Some(ObjectId { snapshot, ..object }),
+                };
+                Ask::Sparse { object, base, offset, length, with_bytes: true }
+            }
+            ask => ask,
+        }
     }
 
     /// A transaction that writes damaged bytes of an object again, as a replica would bring them.
@@ -135,7 +167,7 @@ impl Ops {
     }
 
     fn put(&self, lane: u32, rng: &mut Rng) -> Edit {
-        let most = *rng.pick(&[16, 200, self.page / 3]);
+        let most = *rng.pick(&[16, 200, self.page / 3]).min(&(self.limits.value_bytes as u64));
         Edit::Put { key: self.key(lane, rng), value: bytes(rng, most) }
     }
 

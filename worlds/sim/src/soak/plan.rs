@@ -13,6 +13,9 @@ use std::str::FromStr;
 /// The bit of the first fault that was thought of later, in [`Replay::faults`].
 pub(super) const LATER_FAULTS: u64 = 32;
 
+/// The bit of the first fault that was thought of after those.
+pub(super) const LATEST_FAULTS: u64 = 48;
+
 /// How a life ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crash {
@@ -35,7 +38,9 @@ pub(super) struct LifePlan {
     /// Between the crash and the next life.
     pub(super) wipes_images: bool,
     /// What is tried with copies then.
-    pub(super) probe: Option<Probe>,
+    pub(super) probes: Vec<Probe>,
+    /// The cache is as small as may be.
+    pub(super) least_cache: bool,
 }
 
 /// What becomes of one store.
@@ -98,6 +103,15 @@ impl Plan {
                 }
             }
         }
+        let mut rng = Rng::for_purpose(scenario.seed, 9);
+        let with_latest = rng.one_in(2);
+        let mut number = LATEST_FAULTS;
+        for life in lives.iter_mut().filter(|_| with_latest) {
+            life.add_latest(scenario, &mut rng, |_| {
+                number += 1;
+                replay.faults >> ((number - 1) % 64) & 1 == 1
+            });
+        }
         lives.truncate(replay.lives as usize);
         Plan { lives }
     }
@@ -119,7 +133,29 @@ impl LifePlan {
             }
         }
         self.faults.sort_by_key(|planned| planned.from);
-        self.probe = rng.one_in(2).then(|| Probe::draw(rng));
+        self.probes.extend(rng.one_in(2).then(|| Probe::draw(rng)));
+    }
+
+    /// What was thought of last: full devices as far as they are `meant`, the least cache, stores in the making.
+    fn add_latest(
+        &mut self,
+        scenario: &Scenario,
+        rng: &mut Rng,
+        mut meant: impl FnMut(&Planned) -> bool,
+    ) {
+        for _ in 0..rng.below(3) {
+            let from = rng.below(self.events());
+            let planned = Planned { from, fault: Fault::draw_full(rng) };
+            if meant(&planned) {
+                self.faults.push(planned);
+            }
+        }
+        self.faults.sort_by_key(|planned| planned.from);
+        self.least_cache = rng.one_in(4);
+        if self.least_cache {
+            self.options.cache = scenario.cache_least();
+        }
+        self.probes.extend(rng.one_in(3).then(|| Probe::draw_later(rng)));
     }
 
     /// About as many events as the life has.
@@ -150,7 +186,8 @@ impl LifePlan {
             crash,
             faults,
             wipes_images: with_faults && rng.one_in(30),
-            probe: None,
+            probes: Vec::new(),
+            least_cache: false,
         }
     }
 }

@@ -7,6 +7,7 @@ use super::faults::FaultKind;
 use super::ledger::Ledger;
 use super::life::{Event, Life};
 use super::scenario::Scenario;
+use super::{formatting, upgrade};
 use crate::Disks;
 use loadline_base::{Bytes, Rng};
 use loadline_store::paged::{Fault, Options, Protection};
@@ -20,6 +21,10 @@ pub(super) enum Probe {
     Swapped,
     /// Each device as it is or as it was earlier: data and log.
     Stale(bool, bool),
+    /// Another store is made on the devices, or on blank ones, and the power goes meanwhile; drawn from this.
+    Format(u64),
+    /// A store of disk format 1 is opened instead, with crashes; drawn from this.
+    Upgrade(u64),
 }
 
 /// The disks after an earlier crash, and what of each lane had been promised by then.
@@ -45,16 +50,26 @@ impl Probe {
         }
     }
 
+    /// One of those that were thought of later.
+    pub(super) fn draw_later(rng: &mut Rng) -> Probe {
+        match rng.below(3) {
+            0 => Probe::Upgrade(rng.next_u64()),
+            _ => Probe::Format(rng.next_u64()),
+        }
+    }
+
     /// What it is counted by.
     pub(super) fn kind(self) -> FaultKind {
         match self {
             Probe::Resized(_) => FaultKind::Resized,
             Probe::Swapped => FaultKind::Swapped,
             Probe::Stale(..) => FaultKind::Stale,
+            Probe::Format(_) => FaultKind::Format,
+            Probe::Upgrade(_) => FaultKind::Upgrade,
         }
     }
 
-    /// Tries it. None if there is nothing to try it with. What is not this store's must be refused; a store that is partly
+    /// Tries it, `careless` where that is the canary. None if there is nothing to try it with. What is not this store's must be refused; a store that is partly
     /// older must be refused, or be in a state that it had, with all that had been promised by then.
     pub(super) fn carry_out(
         self,
@@ -62,8 +77,18 @@ impl Probe {
         options: Options,
         disks: &Disks,
         earlier: Option<&Earlier>,
-        ledger: &Ledger,
+        (ledger, careless): (&Ledger, bool),
     ) -> Option<Result<(), Failure>> {
+        match self {
+            // What could not be read before the crash cannot be read behind it either.
+            Probe::Format(_) if ledger.excuses.passing => return None,
+            Probe::Format(draws) => {
+                let how = (draws, careless);
+                return Some(formatting::carry_out(scenario, options, disks, ledger, how));
+            }
+            Probe::Upgrade(draws) => return Some(upgrade::carry_out((draws, careless))),
+            _ => {}
+        }
         let mut disks = disks.clone();
         match self {
             Probe::Resized(sectors) => {
@@ -88,6 +113,7 @@ impl Probe {
                 let promised = Some(&earlier.promised[..]);
                 return Some(look(scenario, options, disks, ledger, promised));
             }
+            Probe::Format(_) | Probe::Upgrade(_) => unreachable!("tried above"),
         }
         Some(look(scenario, options, disks, ledger, None))
     }

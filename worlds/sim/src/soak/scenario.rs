@@ -27,6 +27,10 @@ pub struct Scenario {
     pub load: Load,
 }
 
+/// The smallest segment of a log, and the fewest that it may have.
+const SMALLEST_SEGMENT: Bytes = Bytes::from_kib(64);
+const SMALLEST_SEGMENTS: u64 = 4;
+
 /// The kinds of edits, with how often each is drawn. Some seeds leave some kinds out: what is common elsewhere is then
 /// rare, and the other way round.
 pub(super) const EDIT_KINDS: usize = 12;
@@ -79,6 +83,10 @@ impl Scenario {
             format.segment_bytes = Bytes::new(128 << 10);
             format.log_bytes = Bytes::new(log_bytes / (128 << 10) * (128 << 10));
         }
+        if Scenario::has_smallest_log(seed) {
+            format.segment_bytes = SMALLEST_SEGMENT;
+            format.log_bytes = Bytes::new(SMALLEST_SEGMENTS * SMALLEST_SEGMENT.get());
+        }
         let pages = if rng.one_in(4) { rng.between(80, 200) } else { rng.between(200, 1200) };
         let fixed = (16 << 10) + format.recovery_bytes.get() + u64::from(page) * 4;
         let mut data_bytes = fixed + pages * u64::from(page);
@@ -97,6 +105,16 @@ impl Scenario {
         format.data_bytes = data.size;
         let load = Load::draw(&mut rng, &format);
         Scenario { seed, format, data, log, load }
+    }
+
+    /// Whether the log of a seed's store is as small as may be; from a stream of its own, as the later faults.
+    pub(super) fn has_smallest_log(seed: u64) -> bool {
+        Rng::for_purpose(seed, 10).one_in(10)
+    }
+
+    /// The least cache that the store opens with.
+    pub(super) fn cache_least(&self) -> Bytes {
+        cache_least(&self.layout())
     }
 
     /// A store so small that opening it takes a fraction of a millisecond.

@@ -1,6 +1,6 @@
 //! Making a failing run small: fewer lives, fewer faults, fewer ops, as long as it fails.
 
-use super::plan::{LATER_FAULTS, Replay};
+use super::plan::{LATER_FAULTS, LATEST_FAULTS, Replay};
 
 /// Attempts after which what was reached is good enough.
 const ATTEMPTS_MAX: u32 = 200;
@@ -28,8 +28,8 @@ impl<F: Fn(&Replay) -> bool> Search<F> {
             }
         }
         if faults > 0 && !self.attempt(Replay { faults: 0, ..self.best }) {
-            let bits = (0..faults.min(LATER_FAULTS)).chain(LATER_FAULTS..64);
-            for bit in bits.filter(|bit| *bit < LATER_FAULTS + faults) {
+            let bits = [0, LATER_FAULTS, LATEST_FAULTS].map(|first| first..first + faults.min(16));
+            for bit in bits.into_iter().flatten() {
                 self.attempt(Replay { faults: self.best.faults & !(1 << bit), ..self.best });
             }
         }

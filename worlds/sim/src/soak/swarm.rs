@@ -7,7 +7,7 @@ use super::life::{Event, Life};
 use super::ops::Ops;
 use super::place::Place;
 use super::plan::{Crash, LifePlan, Plan, Replay};
-use super::probes::Earlier;
+use super::probes::{Earlier, Probe};
 use super::rows::{refusal_row, superblock_on};
 use super::scenario::Scenario;
 use super::words;
@@ -60,9 +60,13 @@ fn live(replay: &Replay, told: bool, mute: bool) -> Outcome {
     let plan = Plan::new(&scenario, replay);
     let mut run = Run {
         ledger: Ledger::new(scenario.load.lanes),
-        ops: Ops::new(&scenario),
+        ops: Ops::new(&scenario).with_sparse_reads(replay.seed),
         rng: Rng::for_purpose(replay.seed, 3),
-        counts: Counts { seeds: 1, ..Counts::default() },
+        counts: Counts {
+            seeds: 1,
+            smallest_logs: u64::from(Scenario::has_smallest_log(replay.seed)),
+            ..Counts::default()
+        },
         story: vec![format!("{:?}", scenario)],
         was_cut: false,
         images_wiped: false,
@@ -94,6 +98,7 @@ impl Run {
         // The last life only looks what is there.
         let mut last = plan.lives.last().expect("there is one").clone();
         (last.ops, last.crash_at, last.faults) = (0, u64::MAX, Vec::new());
+        last.least_cache = false;
         self.live(&last, disks)?;
         Ok(())
     }
@@ -105,6 +110,7 @@ impl Run {
         self.note_switch(plan, &mine);
         let mut ledger = std::mem::replace(&mut self.ledger, Ledger::new(0));
         let rng = Rng::new(self.rng.next_u64());
+        self.counts.least_caches += u64::from(plan.least_cache);
         let mut life = Life::open(&self.scenario, plan.options, mine, &mut ledger, rng)
             .with_faults(plan.faults.clone())
             .muted(self.mute);
@@ -148,14 +154,15 @@ impl Run {
     /// Tries with copies what people mix up.
     fn probe(&mut self, plan: &LifePlan, disks: &Disks) -> Result<(), Failure> {
         let (scenario, options) = (&self.scenario, plan.options);
-        let tried = plan.probe.and_then(|probe| {
-            let earlier = self.earlier.as_ref();
-            let result = probe.carry_out(scenario, options, disks, earlier, &self.ledger)?;
-            Some((probe, result))
-        });
+        let try_one = |probe: &Probe| {
+            let how = (&self.ledger, self.mute);
+            let result = probe.carry_out(scenario, options, disks, self.earlier.as_ref(), how)?;
+            Some((*probe, result))
+        };
+        let tried: Vec<_> = plan.probes.iter().filter_map(try_one).collect();
         let promised = self.ledger.lanes.iter().map(|history| history.promise.cut).collect();
         self.earlier = Some(Earlier { disks: disks.clone(), promised });
-        if let Some((probe, result)) = tried {
+        for (probe, result) in tried {
             self.story.push(format!("tried on copies: {probe:?}"));
             self.counts.faults.hit(probe.kind());
             result?;
