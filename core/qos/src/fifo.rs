@@ -150,16 +150,18 @@ mod tests {
         let mut removed = Vec::new();
         fifo.remove_class(now, ClassId::new(0), &mut removed);
         assert_eq!(removed, [1, 3]);
-        let mut order = Vec::new();
-        assert_eq!(fifo.take_batch(now, 9, &mut Vec::new()), Some(Take::Empty));
-        for payload in [5, 6] {
-            fifo.enqueue(now, Request::new(b, 1, payload)).unwrap();
+        let mut taken = Vec::new();
+        assert_eq!(fifo.take_batch(now, 9, &mut taken), Some(Take::Empty));
+        assert_eq!(taken.iter().map(|taken| taken.payload).collect::<Vec<_>>(), [0, 2, 4]);
+        for (flow, payload) in [(b, 5), (a, 6), (b, 8)] {
+            fifo.enqueue(now, Request::new(flow, 1, payload)).unwrap();
         }
-        while let Take::Ready(taken) = fifo.take(now) {
-            order.push(taken.payload);
-        }
-        assert_eq!(order, [5, 6]);
+        removed.clear();
         fifo.close_flow(now, a, &mut removed);
+        assert_eq!(removed, [6], "what other flows have waiting stays");
+        taken.clear();
+        fifo.take_batch(now, 9, &mut taken);
+        assert_eq!(taken.iter().map(|taken| taken.payload).collect::<Vec<_>>(), [5, 8]);
         let refused = fifo.enqueue(now, Request::new(a, 1, 7)).unwrap_err();
         assert_eq!(refused.refusal, Refusal::UnknownFlow);
     }

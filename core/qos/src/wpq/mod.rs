@@ -222,3 +222,22 @@ impl<T> Scheduler<T> for Wpq<T> {
         self.nodes.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Owners that come and go between two that stay need no more places than those that are there at the same time.
+    #[test]
+    fn an_owner_who_has_gone_leaves_its_place() {
+        let mut wpq: Wpq<u32> = Wpq::new(&[Lane::Strict], 0, 1);
+        let class = ClassId::new(0);
+        let mut gone = Vec::new();
+        [0, 1 << 40].map(|owner| wpq.flow(Time::ZERO, class, ClientKey(owner)));
+        for owner in 1..2000 {
+            let flow = wpq.flow(Time::ZERO, class, ClientKey(owner));
+            wpq.close_flow(Time::ZERO, flow, &mut gone);
+        }
+        assert!(wpq.owners.ranks() < 64, "{} places for two owners", wpq.owners.ranks());
+    }
+}
