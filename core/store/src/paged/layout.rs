@@ -268,6 +268,27 @@ mod tests {
         }
     }
 
+    /// An earlier program gave the whole recovery area to images, and needed no more than 64.
+    #[test]
+    fn a_small_recovery_area_of_an_earlier_program_keeps_its_images_and_has_no_witness() {
+        for page in [1024, 4096, 16384] {
+            let format = Format { page: PageSize::new(page).expect("a legal size"), ..format() };
+            let layout = Format { recovery_bytes: Bytes::from_mib(2), ..format }.layout();
+            let layout = layout.expect("it fits");
+            let [first, second] = layout.witness_offsets().expect("there is room");
+            let place = u64::from(page).max(SUPERBLOCK);
+            let end = layout.recovery_offset + layout.recovery_bytes;
+            assert!(second == first + place && second + place <= end && second + 2 * place > end);
+            let image = u64::from(page) + 64;
+            let images = SUPERBLOCK + layout.images_max() * image;
+            assert!(layout.recovery_offset + images <= first, "images end before it");
+            let least = SUPERBLOCK + 64 * image;
+            let earlier = Layout { recovery_bytes: least.next_multiple_of(SUPERBLOCK), ..layout };
+            assert_eq!(earlier.witness_offsets(), None);
+            assert!((64..70).contains(&earlier.images_max()));
+        }
+    }
+
     #[test]
     fn impossible_formats_are_refused() {
         let check = |format: Format, error| assert_eq!(format.layout(), Err(error));

@@ -5,11 +5,11 @@ use super::sample::{Disks, Sample, crashed};
 use loadline_base::Rng;
 use loadline_store::paged::check::{CellFault, Finding, RecordFault, Report, check, slots};
 use loadline_store::paged::edit::PageEdit;
-use loadline_store::paged::ids::PageNo;
+use loadline_store::paged::ids::{Lsn, PageNo};
 use loadline_store::paged::node::Node;
 use loadline_store::paged::page::{self, PageKind};
 use loadline_store::paged::superblock::Superblock;
-use loadline_store::paged::{Ask, Protection};
+use loadline_store::paged::{Ask, Fault, Protection, RestartFault};
 
 fn assert_clean(report: &Report, when: &str) {
     let sentences: Vec<String> = report.findings.iter().map(|f| f.to_string()).collect();
@@ -215,4 +215,36 @@ fn data_beside_the_log_is_checked() {
     let report = check(&disks.bytes());
     let is_it = |f: &Finding| matches!(f, Finding::Record { fault: RecordFault::Data { .. }, .. });
     assert!(report.findings.iter().any(is_it));
+}
+
+/// The newest proof is the end of the log: whatever takes it along leaves a log that ends as after a power cut, for all that
+/// the log can say.
+#[test]
+fn a_log_that_ends_before_its_witness_is_damaged() {
+    for with_log_device in [false, true] {
+        let disks = Disks::formatted(Protection::Checkpoint, with_log_device);
+        let mut sample = Sample::open(disks, Protection::Checkpoint).with_a_key();
+        sample.ask(Ask::Sync);
+        let mut disks = sample.disks;
+        let layout = newest(&disks).layout;
+        // All of it but the first segment's own record.
+        let records = layout.log_offset as usize + 40;
+        disks.of(layout.log_target)[records..][..1 << 20].fill(0);
+        let mut refused = Sample::begin(disks.clone(), Protection::Checkpoint);
+        while refused.store.fault().is_none() {
+            assert!(!refused.store.is_open(), "a key that was synced is lost");
+            refused.step();
+        }
+        let damaged = RestartFault::LogDamaged(Lsn(40));
+        assert_eq!(refused.store.fault(), Some(Fault::Restart(damaged)));
+        let names = |finding: &Finding| matches!(finding, Finding::LogDamaged { .. });
+        assert!(check(&disks.bytes()).findings.iter().any(names));
+        // One of two places is enough; without both nobody can tell.
+        let places = layout.witness_offsets().expect("it has a witness").map(|at| at as usize);
+        disks.data[places[0]..][..512].fill(0xff);
+        assert!(check(&disks.bytes()).findings.iter().any(names));
+        disks.data[places[1]..][..512].fill(0xff);
+        assert_clean(&check(&disks.bytes()), "without a witness");
+        Sample::open(disks, Protection::Checkpoint);
+    }
 }

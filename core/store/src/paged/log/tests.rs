@@ -265,3 +265,24 @@ fn a_proof_is_found_wherever_it_stands() {
         assert_eq!(search.go_on(Lsn(0), &bytes), ProofFound::Yes, "{length}");
     }
 }
+
+/// Of two requests that hold the same block either may be the last that the device carries out.
+#[test]
+fn a_block_is_in_one_request_at_a_time() {
+    for body in [100, 30_000] {
+        let mut device = vec![0; (RING.offset + RING.bytes) as usize];
+        let mut log = Log::resume(RING, Lsn(0), Lsn(0), 0, Vec::new());
+        log.append(Kind::Transaction, &[1; 100]);
+        let first = log.next_last_write().expect("something was appended");
+        // Three large ones reach into the next segment, and the rest of this one is a request of its own.
+        (0..3).for_each(|_| drop(log.append(Kind::Transaction, &vec![2; body])));
+        assert_eq!(log.next_full_write(), None);
+        if body == 100 {
+            assert_eq!(log.next_last_write(), None);
+        }
+        let position = first.position;
+        finish(&mut log, &mut device, first);
+        let second = log.next_full_write().or_else(|| log.next_last_write());
+        assert_eq!(second.expect("the rest").position, position, "the block is written again");
+    }
+}
