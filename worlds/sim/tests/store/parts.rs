@@ -189,6 +189,11 @@ fn a_damaged_page_fails_a_transaction_before_its_first_step() {
 /// takes pages before any are given back, and the store stopped when there were no more in the middle of its steps.
 #[test]
 fn a_transaction_that_finds_no_room_fails_before_its_first_step() {
+    (0..3).for_each(holes_without_room);
+}
+
+/// On a full device on which so many runs of 32 pages were made free again: the first step finds room, the last ones do not.
+fn holes_without_room(runs: u64) {
     const PAGES: u64 = 1800;
     let options = options(floor(), Protection::Checkpoint, LogMode::LogOnly);
     let mut host = open(options, &format());
@@ -198,7 +203,7 @@ fn a_transaction_that_finds_no_room_fails_before_its_first_step() {
     let clone = Edit::Clone { from: object(1), to: object(2) };
     assert_eq!(transact(&mut host, vec![clone]), Ok(Answer::Done));
     let mut pieces = 0;
-    for pages in [64, 1] {
+    for pages in [32, 1] {
         loop {
             let piece = write(100 + pieces, 0, vec![7; (pages * PAGE) as usize]);
             match transact(&mut host, vec![piece]) {
@@ -207,14 +212,12 @@ fn a_transaction_that_finds_no_room_fails_before_its_first_step() {
             }
         }
     }
-    // The first step finds room, the last ones do not.
-    for piece in [0, 1] {
+    for piece in 0..runs {
         let remove = Edit::Remove { object: object(100 + piece) };
         assert_eq!(transact(&mut host, vec![remove]), Ok(Answer::Done));
     }
-    for _ in 0..2 {
-        assert_eq!(ask(&mut host, Ask::Checkpoint).map(drop), Ok(()));
-    }
+    assert_eq!(ask(&mut host, Ask::Checkpoint).map(drop), Ok(()));
+    while host.step() {}
     let holes = || {
         let hole = |at: u64| {
             let range = 2 * at * PAGE..(2 * at + 1) * PAGE;
@@ -226,7 +229,7 @@ fn a_transaction_that_finds_no_room_fails_before_its_first_step() {
     assert_eq!(transact(&mut host, holes()), Err(OpError::NoSpace), "{free} pages are free");
     assert_eq!(host.store().fault(), None);
     assert!(read(&mut host, 2) == Some(scattered(1, PAGES)), "nothing of it is seen");
-    let removals = (2..pieces).map(|piece| Edit::Remove { object: object(100 + piece) });
+    let removals = (runs..pieces).map(|piece| Edit::Remove { object: object(100 + piece) });
     for removal in removals {
         assert_eq!(transact(&mut host, vec![removal]), Ok(Answer::Done));
     }
