@@ -23,8 +23,10 @@ pub struct DataPage {
     pub index: u64,
 }
 
-/// Keys with values, or names with values, in order.
-pub(super) type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+/// A key with its value, or a name.
+type Pair = (Vec<u8>, Vec<u8>);
+/// Several of them, in order.
+pub(super) type Pairs = Vec<Pair>;
 
 /// What a query has found so far. It stays when a page is missing, so that the query can go on behind it.
 #[derive(Clone, Debug, Default)]
@@ -78,9 +80,9 @@ pub fn scan(space: &Space, from: &[u8], most: usize, found: &mut Found) -> Resul
         })?;
         found.is_listed = true;
     }
-    for at in pairs.len()..keys.len() {
-        let of_key = kv::get(space, &keys[at], value)?.unwrap_or_default();
-        pairs.push((std::mem::take(&mut keys[at]), of_key));
+    for key in &mut keys[pairs.len()..] {
+        let of_key = kv::get(space, key, value)?.unwrap_or_default();
+        pairs.push((std::mem::take(key), of_key));
     }
     Ok(std::mem::take(pairs))
 }
@@ -122,7 +124,7 @@ pub(super) fn next_attribute(
     space: &Space,
     id: ObjectId,
     from: &[u8],
-) -> Result<Option<(Vec<u8>, Vec<u8>)>, Missing> {
+) -> Result<Option<Pair>, Missing> {
     let mut found = Vec::new();
     attributes_from(space, id, from, 1, &mut found)?;
     Ok(found.pop())

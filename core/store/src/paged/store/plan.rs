@@ -23,6 +23,12 @@ pub(super) enum Verdict {
     Fail(OpError),
 }
 
+/// Something that a step takes is not there.
+enum Lack {
+    Wait(Wait),
+    Fail(OpError),
+}
+
 /// The next step of a transaction; all that it takes is there.
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
@@ -56,9 +62,12 @@ impl<T: Copy> PagedStore<T> {
             .and_then(|()| self.find_log_room(changes, plan, from));
         match lack {
             Ok(()) => Verdict::Go(plan),
-            Err(verdict) => {
+            Err(lack) => {
                 self.forget(plan);
-                verdict
+                match lack {
+                    Lack::Wait(wait) => Verdict::Wait(wait),
+                    Lack::Fail(error) => Verdict::Fail(error),
+                }
             }
         }
     }
@@ -114,7 +123,7 @@ impl<T: Copy> PagedStore<T> {
         plan: Plan,
         from: Carried,
         survey: Looking,
-    ) -> Result<(), Verdict> {
+    ) -> Result<(), Lack> {
         let Takes { pages, lacking, .. } = plan.takes;
         let allocator = &self.space.pages.allocator;
         let is_begun = from != Carried::default();
@@ -141,29 +150,29 @@ impl<T: Copy> PagedStore<T> {
         if wanted <= free {
             Ok(())
         } else if wanted <= free + allocator.returning() {
-            Err(Verdict::Wait(Wait::FreePages))
+            Err(Lack::Wait(Wait::FreePages))
         } else {
-            Err(Verdict::Fail(OpError::NoSpace))
+            Err(Lack::Fail(OpError::NoSpace))
         }
     }
 
     /// Frames, pages that may become dirty, and slots for old versions.
-    fn find_frames(&mut self, takes: Takes) -> Result<(), Verdict> {
+    fn find_frames(&mut self, takes: Takes) -> Result<(), Lack> {
         let Takes { in_checkpoint, clean, frames, .. } = takes;
         let (asked, most) = (u64::from(clean + in_checkpoint), u64::from(self.room.hold_max()));
         Exceeded::check(Bound::StepPages, asked, most)
-            .map_err(|exceeded| Verdict::Fail(OpError::Exceeds(exceeded)))?;
+            .map_err(|exceeded| Lack::Fail(OpError::Exceeds(exceeded)))?;
         let pages = &mut self.space.pages;
         let counts = pages.counts();
         if counts.held + clean > self.room.held_max()
             || counts.dirty + clean + in_checkpoint > self.room.dirty_max()
             || !pages.make_room(frames)
         {
-            return Err(Verdict::Wait(Wait::Frames));
+            return Err(Lack::Wait(Wait::Frames));
         }
         let (used, slots) = pages.old_versions();
         match in_checkpoint > slots - used {
-            true => Err(Verdict::Wait(Wait::OldVersions)),
+            true => Err(Lack::Wait(Wait::OldVersions)),
             false => Ok(()),
         }
     }
@@ -174,7 +183,7 @@ impl<T: Copy> PagedStore<T> {
         changes: &[Change<'_>],
         plan: Plan,
         from: Carried,
-    ) -> Result<(), Verdict> {
+    ) -> Result<(), Lack> {
         if self.restart.is_some() {
             return Ok(());
         }
@@ -184,7 +193,7 @@ impl<T: Copy> PagedStore<T> {
             changes.iter().for_each(|change| change.encode(&mut self.body));
             let most = self.limits().transaction_bytes as u64;
             Exceeded::check(Bound::TransactionBytes, self.body.len() as u64, most)
-                .map_err(|exceeded| Verdict::Fail(OpError::Exceeds(exceeded)))?;
+                .map_err(|exceeded| Lack::Fail(OpError::Exceeds(exceeded)))?;
         }
         let is_logged = self.options.log_mode != LogMode::None && !is_begun;
         let mut wanted = if is_logged { self.body.len() as u64 + LOG_SLACK } else { 0 };
@@ -208,7 +217,7 @@ impl<T: Copy> PagedStore<T> {
             }
         }
         match wanted > self.log.room() {
-            true => Err(Verdict::Wait(Wait::LogRoom)),
+            true => Err(Lack::Wait(Wait::LogRoom)),
             false => Ok(()),
         }
     }
