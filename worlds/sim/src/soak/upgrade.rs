@@ -42,7 +42,8 @@ struct Held {
 /// `careless`: no flush is carried out.
 pub(super) fn carry_out((draws, careless): (u64, bool)) -> Result<(), Failure> {
     let mut rng = Rng::new(draws);
-    let image = zstd::bulk::decompress(*rng.pick(&IMAGES), SIZE as usize).expect("it was packed");
+    let packed: &[u8] = rng.pick(&IMAGES);
+    let image = zstd::bulk::decompress(packed, SIZE as usize).expect("it was packed");
     let spec = DiskSpec {
         size: Bytes::new(SIZE),
         sector: 512,
