@@ -42,7 +42,7 @@ struct Held {
 /// `careless`: no flush is carried out.
 pub(super) fn carry_out((draws, careless): (u64, bool)) -> Result<(), Failure> {
     let mut rng = Rng::new(draws);
-    let packed: &[u8] = rng.pick(&IMAGES);
+    let packed = IMAGES[rng.below(IMAGES.len() as u64) as usize];
     let image = zstd::bulk::decompress(packed, SIZE as usize).expect("it was packed");
     let spec = DiskSpec {
         size: Bytes::new(SIZE),
