@@ -13,12 +13,11 @@ mod fault;
 mod physical;
 mod replay;
 mod stream;
+mod superblock;
 
-use super::checkpoint::marker_offsets;
 use super::{Fault, PagedStore, Purpose};
 use crate::paged::api::{IoDone, OpError, Outbox, Target};
-use crate::paged::bounds::{self, Room};
-use crate::paged::cache_frames;
+use crate::paged::bounds::Room;
 use crate::paged::contents::Miss;
 use crate::paged::ids::{Child, Lsn, PageNo};
 use crate::paged::image::Compressor;
@@ -296,46 +295,6 @@ impl<T: Copy> PagedStore<T> {
         }
     }
 
-    /// Everything is known about where things stand: memory is set up, and what had begun is looked at.
-    fn choose_superblock(&mut self) -> bool {
-        let restart = self.restarting();
-        let Phase::Superblocks { read, log_header, .. } =
-            std::mem::replace(&mut restart.phase, Phase::Done)
-        else {
-            unreachable!("superblocks are read first");
-        };
-        let (data_bytes, log_device) = (restart.data_bytes, restart.log_device_bytes);
-        let found = read.iter().map(|bytes| Superblock::decode(bytes));
-        let superblock = match Superblock::newest(found) {
-            Ok(superblock) => superblock,
-            Err(fault) => {
-                self.give_up(RestartFault::Superblock(fault));
-                return false;
-            }
-        };
-        if let Err(fault) =
-            check_devices(&superblock, data_bytes, log_device, log_header.as_deref())
-        {
-            self.give_up(fault);
-            return false;
-        }
-        self.set_up(superblock);
-        if self.fault.is_some() {
-            return false;
-        }
-        self.write_markers();
-        let mut left = 2;
-        let block = superblock.layout.block_bytes;
-        for offset in superblock.layout.witness_offsets().into_iter().flatten() {
-            let purpose = Purpose::Restart(Request::Witness);
-            let class = self.options.classes.restart;
-            self.request(purpose, Target::Data, Kind::Read, (offset, block), class, Vec::new());
-            left += 1;
-        }
-        self.restarting().phase = Phase::Confirm { left, flushing: false };
-        true
-    }
-
     fn flush_confirmed(&mut self) -> bool {
         let class = self.options.classes.restart;
         self.flush(Purpose::Restart(Request::Flush), Target::Data, class);
@@ -350,33 +309,6 @@ impl<T: Copy> PagedStore<T> {
             None => Phase::Map { next: 0, loaded: 0 },
         };
         true
-    }
-
-    /// Writes the present superblock into its slot, at both ends of the device.
-    fn write_markers(&mut self) {
-        let class = self.options.classes.restart;
-        let marker = self.superblock;
-        for offset in marker_offsets(&marker) {
-            let purpose = Purpose::Restart(Request::Marker);
-            self.write(purpose, Target::Data, offset, class, marker.encode());
-        }
-    }
-
-    fn set_up(&mut self, superblock: Superblock) {
-        let layout = superblock.layout;
-        let frames = cache_frames(self.options.cache, layout.page);
-        let least = bounds::cache_least(&layout);
-        if self.options.cache < least {
-            let found = self.options.cache;
-            return self.give_up(RestartFault::CacheTooSmall { least, found });
-        }
-        self.room = Room::new(&layout, frames);
-        let slots = cache_frames(self.options.old_versions_bytes(), layout.page);
-        let tree = Tree { root: superblock.completed.root, height: superblock.completed.height };
-        let mut pages = Pages::new(layout, superblock.seed(), frames, slots);
-        pages.set_coming(superblock.completed.id.next());
-        self.space = Space::new(pages, tree);
-        self.superblock = superblock;
     }
 
     /// Reads the free map; its pages stay in memory.
@@ -483,30 +415,5 @@ fn witness_lag(options: &Options) -> Span {
     match options.log_mode {
         LogMode::Fsync => options.log_sync_interval,
         LogMode::LogOnly | LogMode::Background | LogMode::None => Span::ZERO,
-    }
-}
-
-/// Whether the devices are those that the store was formatted on.
-fn check_devices(
-    superblock: &Superblock,
-    data_bytes: u64,
-    log_device: Option<u64>,
-    log_header: Option<&[u8]>,
-) -> Result<(), RestartFault> {
-    let layout = &superblock.layout;
-    if layout.data_bytes != data_bytes {
-        return Err(RestartFault::Size { formatted: layout.data_bytes, found: data_bytes });
-    }
-    match (layout.log_target, log_device) {
-        (Target::Data, None) => Ok(()),
-        (Target::Log, Some(bytes)) if bytes < LOG_HEADER + layout.log_bytes => {
-            Err(RestartFault::Size { formatted: LOG_HEADER + layout.log_bytes, found: bytes })
-        }
-        (Target::Log, Some(_)) => match log_header {
-            None => Err(RestartFault::Unreadable(Target::Log)),
-            Some(header) if superblock.owns_log(header) => Ok(()),
-            Some(_) => Err(RestartFault::ForeignLog),
-        },
-        _ => Err(RestartFault::LogDevice),
     }
 }

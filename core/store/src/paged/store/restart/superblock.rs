@@ -1,0 +1,107 @@
+//! Which superblock counts, whether the devices are its own, and the memory that it asks for.
+
+use super::{Phase, Request, RestartFault};
+use crate::paged::api::Target;
+use crate::paged::bounds::{self, Room};
+use crate::paged::cache_frames;
+use crate::paged::layout::LOG_HEADER;
+use crate::paged::space::{Pages, Space};
+use crate::paged::store::checkpoint::marker_offsets;
+use crate::paged::store::{PagedStore, Purpose};
+use crate::paged::superblock::Superblock;
+use crate::paged::tree::Tree;
+use loadline_device::Kind;
+
+impl<T: Copy> PagedStore<T> {
+    /// Everything is known about where things stand: memory is set up, and what had begun is looked at.
+    pub(super) fn choose_superblock(&mut self) -> bool {
+        let restart = self.restarting();
+        let Phase::Superblocks { read, log_header, .. } =
+            std::mem::replace(&mut restart.phase, Phase::Done)
+        else {
+            unreachable!("superblocks are read first");
+        };
+        let (data_bytes, log_device) = (restart.data_bytes, restart.log_device_bytes);
+        let found = read.iter().map(|bytes| Superblock::decode(bytes));
+        let superblock = match Superblock::newest(found) {
+            Ok(superblock) => superblock,
+            Err(fault) => {
+                self.give_up(RestartFault::Superblock(fault));
+                return false;
+            }
+        };
+        if let Err(fault) =
+            check_devices(&superblock, data_bytes, log_device, log_header.as_deref())
+        {
+            self.give_up(fault);
+            return false;
+        }
+        self.set_up(superblock);
+        if self.fault.is_some() {
+            return false;
+        }
+        self.write_markers();
+        let mut left = 2;
+        let block = superblock.layout.block_bytes;
+        for offset in superblock.layout.witness_offsets().into_iter().flatten() {
+            let purpose = Purpose::Restart(Request::Witness);
+            let class = self.options.classes.restart;
+            self.request(purpose, Target::Data, Kind::Read, (offset, block), class, Vec::new());
+            left += 1;
+        }
+        self.restarting().phase = Phase::Confirm { left, flushing: false };
+        true
+    }
+
+    /// Writes the present superblock into its slot, at both ends of the device.
+    pub(super) fn write_markers(&mut self) {
+        let class = self.options.classes.restart;
+        let marker = self.superblock;
+        for offset in marker_offsets(&marker) {
+            let purpose = Purpose::Restart(Request::Marker);
+            self.write(purpose, Target::Data, offset, class, marker.encode());
+        }
+    }
+
+    fn set_up(&mut self, superblock: Superblock) {
+        let layout = superblock.layout;
+        let frames = cache_frames(self.options.cache, layout.page);
+        let least = bounds::cache_least(&layout);
+        if self.options.cache < least {
+            let found = self.options.cache;
+            return self.give_up(RestartFault::CacheTooSmall { least, found });
+        }
+        self.room = Room::new(&layout, frames);
+        let slots = cache_frames(self.options.old_versions_bytes(), layout.page);
+        let tree = Tree { root: superblock.completed.root, height: superblock.completed.height };
+        let mut pages = Pages::new(layout, superblock.seed(), frames, slots);
+        pages.set_coming(superblock.completed.id.next());
+        self.space = Space::new(pages, tree);
+        self.superblock = superblock;
+    }
+}
+
+/// Whether the devices are those that the store was formatted on.
+fn check_devices(
+    superblock: &Superblock,
+    data_bytes: u64,
+    log_device: Option<u64>,
+    log_header: Option<&[u8]>,
+) -> Result<(), RestartFault> {
+    let layout = &superblock.layout;
+    if layout.data_bytes != data_bytes {
+        return Err(RestartFault::Size { formatted: layout.data_bytes, found: data_bytes });
+    }
+    match (layout.log_target, log_device) {
+        (Target::Data, None) => Ok(()),
+        (Target::Log, Some(bytes)) if bytes < LOG_HEADER + layout.log_bytes => {
+            Err(RestartFault::Size { formatted: LOG_HEADER + layout.log_bytes, found: bytes })
+        }
+        (Target::Log, Some(_)) => match log_header {
+            None => Err(RestartFault::Unreadable(Target::Log)),
+            Some(header) if superblock.owns_log(header) => Ok(()),
+            Some(_) => Err(RestartFault::ForeignLog),
+        },
+        _ => Err(RestartFault::LogDevice),
+    }
+}
