@@ -30,7 +30,7 @@ fn a_fresh_store_can_be_looked_at_from_every_side() {
     check(folder, "store format a --size 64MiB", 0, "a store of 12283 pages of 4 KiB");
     check(folder, "inspect a", 0, "protection         checkpoint");
     check(folder, "inspect a check", 0, "free pages");
-    check(folder, "inspect a log", 0, "records                  0");
+    check(folder, "inspect a log", 0, "records                    0");
     check(folder, "inspect a page 4099", 0, "Leaf");
     check(folder, "inspect a recovery", 0, "there is no whole image set");
     check(folder, "inspect a free-map", 0, "12282");
