@@ -231,7 +231,7 @@ impl Ledger {
             OpError::NoSpace => nature.is_some_and(|nature| !nature.gives_back),
             // The one bound that whoever asks does not know before: what several edits take of the log.
             OpError::Exceeds(exceeded) => {
-                let is_small = exceeded.most < TWO_PAGES;
+                let is_small = exceeded.most <= TWO_PAGES;
                 exceeded.bound == Bound::TransactionBytes
                     && nature.is_some_and(|nature| !nature.is_single || is_small)
             }

@@ -94,7 +94,7 @@ impl Ops {
         (object, range): (ObjectId, Range<u64>),
     ) -> Option<(u32, Ask)> {
         let lane = object.collection.get();
-        let wanted = ledger.lanes[lane as usize].object(&object)?;
+        let wanted = ledger.lanes[lane as usize].object(&object).filter(|_| !range.is_empty())?;
         let bytes = wanted.read(range.start, range.end - range.start);
         let (data, version) = (Payload::Bytes(bytes), self.next_version());
         let write = Edit::Write { object, offset: range.start, data, version };

@@ -278,7 +278,8 @@ impl<T: Copy> PagedStore<T> {
         if let OpError::Damaged(Damage::Object(id, range)) = &mut error
             && let Ok(Some(meta)) = contents::meta(&self.space, *id)
         {
-            range.end = range.end.min(meta.length);
+            // It may have become shorter than where the damaged page began.
+            *range = range.start.min(meta.length)..range.end.min(meta.length);
         }
         self.release_pins(&mut running);
         if let Some(journey) = &mut running.journey {
