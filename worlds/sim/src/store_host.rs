@@ -12,6 +12,10 @@ use std::collections::{BTreeMap, VecDeque};
 /// After so long a write that found no room is asked for again.
 const PAUSE: Span = Span::from_millis(50);
 
+/// The data device answers so often in one moment before the log's has its turn. Devices that cost nothing might never let it have
+/// one where ops read the same pages again and again until the log lets a checkpoint free frames.
+const ANSWERS_OF_A_MOMENT: u32 = 10_000;
+
 /// The devices of a store.
 #[derive(Clone)]
 pub struct Disks {
@@ -57,6 +61,8 @@ pub struct Sent {
 /// A store and its disks in virtual time.
 pub struct StoreHost {
     now: Time,
+    /// Answers of the devices since it was another time.
+    answers: u32,
     store: PagedStore<u64>,
     disks: Disks,
     /// What the disks have and have not answered.
@@ -90,6 +96,7 @@ impl StoreHost {
         let store = PagedStore::open(now, options, disks.data.spec().size, log, &mut out);
         let mut host = StoreHost {
             now,
+            answers: 0,
             store,
             disks,
             in_flight: BTreeMap::new(),
@@ -124,7 +131,9 @@ impl StoreHost {
         let tick = self.store.next_tick();
         let again = self.without_room.front().map(|(time, _)| *time);
         let Some(next) = due.into_iter().chain(tick).chain(again).min() else { return false };
-        self.now = self.now.max(next);
+        if next > self.now {
+            (self.now, self.answers) = (next, 0);
+        }
         match due {
             _ if again.is_some_and(|again| again <= self.now) => self.ask_for_room(),
             Some(due) if due <= self.now => self.answer(),
@@ -171,8 +180,12 @@ impl StoreHost {
     /// Lets the next answer of a disk reach the store.
     fn answer(&mut self) {
         let now = self.now;
-        let done = self.disks.data.finish(now);
-        let done = done.or_else(|| self.disks.log.as_mut().and_then(|log| log.finish(now)));
+        self.answers += 1;
+        let of_log = |disks: &mut Disks| disks.log.as_mut().and_then(|log| log.finish(now));
+        let is_its_turn = self.answers > ANSWERS_OF_A_MOMENT;
+        let first = if is_its_turn { of_log(&mut self.disks) } else { None };
+        let done =
+            first.or_else(|| self.disks.data.finish(now)).or_else(|| of_log(&mut self.disks));
         let Done { id, outcome, data } = done.expect("an answer is due");
         let Sent { id, target, request } =
             self.in_flight.remove(&id).expect("an answer answers a request");

@@ -107,6 +107,7 @@ fn seeds_that_once_failed_lose_nothing() {
     // back together with it, never became free, and who waited for them made empty checkpoints for ever.
     check("a page that a replay had read ahead was kept", "350:lives=3,ops=196,faults=0");
     check("a damaged page was told of behind the end of its object", "900877");
+    check("a device that costs nothing left the other no turn", "900728");
     check(
         "a write's two ragged ends take all of a small log's transaction",
         "424303:ops=573,faults=0",
