@@ -372,19 +372,6 @@ impl Cluster {
         self.is_map_committed() && names_all && up.iter().all(|osd| on.contains(osd))
     }
 
-    /// Writes the map once more where those that have it now are not all that it names, or it still asks for a quorum of its
-    /// holders before. After a change of holders that takes two maps.
-    pub fn spread_map(&mut self, now: Time, fx: &mut Vec<Effect>) {
-        let up = self.up_osds();
-        let Some(durable) = &self.durable else { return };
-        let held = up.iter().filter(|osd| durable.holding.contains(*osd)).collect();
-        let names_held =
-            durable.newest.is_some_and(|newest| newest.holders == Holders::first(held));
-        if self.is_map_committed() && !names_held && held != OsdSet::EMPTY {
-            self.save_map(now, fx);
-        }
-    }
-
     /// Why an OSD's disk is of no use, if it is not.
     pub fn fault(&self, osd: OsdId) -> Option<DiskFault> {
         self.durable.as_ref()?.faults.get(&osd).copied()
