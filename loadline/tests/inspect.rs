@@ -1,27 +1,10 @@
 //! `loadline store format` and `loadline inspect` as people and scripts meet them.
 
+mod program;
+
+use program::{check, loadline};
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
-
-fn loadline(folder: &Path, arguments: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
-    let arguments = arguments.split_whitespace();
-    command.args(arguments).current_dir(folder).output().expect("the program starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("the output is text")
-}
-
-/// Runs a command and looks at its exit code and at what it says, wherever.
-fn check(folder: &Path, arguments: &str, code: i32, says: &str) {
-    let output = loadline(folder, arguments);
-    let said = text(&output.stdout) + &text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{arguments}: {said}");
-    assert!(said.contains(says), "{arguments}: `{said}` should contain `{says}`");
-}
 
 #[test]
 fn a_fresh_store_can_be_looked_at_from_every_side() {

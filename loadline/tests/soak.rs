@@ -1,33 +1,22 @@
 //! `loadline soak` as people and scripts meet it: what it takes, what it refuses, what it keeps.
 
+mod program;
+
+use program::{loadline, text};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Command, Output};
 
 /// A store of the tool's own, which holds keys and objects.
 const OWN: &str = "fsync/log/0";
 
-fn soak(folder: &Path, arguments: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
-    let arguments = arguments.split_whitespace();
-    command.arg("soak").args(arguments).current_dir(folder).output().expect("the program starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("the output is text")
-}
-
-/// Runs a command and looks at its exit code and at what it says, wherever.
+/// As [`program::check`], of `loadline soak`.
 fn check(folder: &Path, arguments: &str, code: i32, says: &str) {
-    let output = soak(folder, arguments);
-    let said = text(&output.stdout) + &text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{arguments}: {said}");
-    assert!(said.contains(says), "{arguments}: `{said}` should contain `{says}`");
+    program::check(folder, &format!("soak {arguments}"), code, says);
 }
 
 fn json(folder: &Path, arguments: &str) -> Value {
-    let output = soak(folder, &format!("{arguments} --json"));
+    let output = loadline(folder, &format!("soak {arguments} --json"));
     assert_eq!(output.status.code(), Some(0), "{arguments}: {}", text(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("one JSON object")
 }

@@ -2,7 +2,8 @@
 //! everything must read as it was written, and no OSD goes because of an object.
 
 use crate::judge::{
-    BLOCK, Judged, OSDS, config, contents, first_page, fresh_disk, settings, stores, target,
+    BLOCK, Judged, OSDS, config, contents, first_page, fresh_disk, is_whole, settings, stores,
+    target,
 };
 use loadline_base::{Rng, Span, Time};
 use loadline_cluster::PoolSpec;
@@ -68,7 +69,6 @@ fn replace_broken(node: &mut DiskNode, rng: &mut Rng) -> u32 {
 
 /// Waits until every copy is in its place.
 fn heal(node: &mut DiskNode, rng: &mut Rng) -> u32 {
-    let is_whole = |node: &DiskNode| node.is_clean() && node.is_map_committed();
     let mut replaced = 0;
     for _ in 0..3 {
         if node.run_until(is_whole) {

@@ -1,6 +1,6 @@
 //! A disk that is too small for what belongs on it: what is pushed onto it is refused, and goes on when there is room.
 
-use crate::judge::{BLOCK, OSDS, config, disk_of, fresh_disk, settings, stores, target};
+use crate::judge::{BLOCK, OSDS, config, disk_of, fresh_disk, is_whole, settings, stores, target};
 use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_cluster::PoolSpec;
 use loadline_osd::{Data, OpKind, OsdId, PgId, RecoveryKind, RecoveryState};
@@ -48,10 +48,6 @@ fn op(node: &mut DiskNode, kind: OpKind, object: u64, offset: u32, length: u32) 
 fn run_for(node: &mut DiskNode, span: Span) {
     let until = node.now() + span;
     node.run_until(|node| node.now() > until);
-}
-
-fn is_whole(node: &DiskNode) -> bool {
-    node.is_clean() && node.is_map_committed()
 }
 
 /// The groups whose recovery waits for room, by kind.

@@ -4,7 +4,7 @@
 //! An OSD whose log had one flipped bit stayed down until an operator gave it another disk, while every other copy of what it
 //! had was whole.
 
-use crate::judge::{self, BLOCK, OSDS, config, fresh_disk, settings, target};
+use crate::judge::{self, BLOCK, OSDS, config, fresh_disk, is_whole, settings, sync, target};
 use loadline_base::{Rng, Span, Time};
 use loadline_cluster::{NotHealed, PoolSpec, StartError};
 use loadline_osd::{Data, DiskFault, OpKind, OsdId};
@@ -28,20 +28,8 @@ fn stores() -> Options {
     Options { checkpoint_interval: Span::from_secs(100_000), ..judge::stores(LogMode::LogOnly) }
 }
 
-/// Makes everything durable that was answered.
-fn sync(node: &mut DiskNode) {
-    let number = node.sync();
-    while !node.cluster().take_synced().contains(&number) {
-        assert!(node.step(), "it is made durable");
-    }
-}
-
 fn contents(object: u64) -> Vec<u8> {
     vec![object as u8 + 1; BLOCK as usize]
-}
-
-fn is_whole(node: &DiskNode) -> bool {
-    node.is_clean() && node.is_map_committed()
 }
 
 /// The disks of a node that has written, made durable and died.

@@ -140,6 +140,19 @@ pub(crate) fn settings() -> Settings {
     settings
 }
 
+/// Whether every copy is in its place, and the map tells so.
+pub(crate) fn is_whole(node: &DiskNode) -> bool {
+    node.is_clean() && node.is_map_committed()
+}
+
+/// Makes everything durable that was answered.
+pub(crate) fn sync(node: &mut DiskNode) {
+    let number = node.sync();
+    while !node.cluster().take_synced().contains(&number) {
+        assert!(node.step(), "it is made durable");
+    }
+}
+
 pub(crate) fn stores(mode: LogMode) -> paged::Options {
     let class = |class: ServiceClass| ClassTag(class as u8);
     paged::Options {
@@ -214,10 +227,7 @@ impl Judged {
     /// Makes everything durable that was acknowledged.
     pub(crate) fn flush(&mut self) {
         self.finish_ops();
-        let number = self.node().sync();
-        while !self.node().cluster().take_synced().contains(&number) {
-            assert!(self.node().step(), "a flush ends: {}", self.state());
-        }
+        sync(self.node());
         self.known.values_mut().for_each(|known| known.unflushed.clear());
     }
 
@@ -358,9 +368,8 @@ impl Judged {
     /// Waits until every copy is where it should be. A node that waits for ever still has its timers, so there is a limit.
     fn heal(&mut self) {
         let limit = self.node().now() + Span::from_secs(600);
-        let healed = |node: &DiskNode| node.is_clean() && node.is_map_committed();
-        self.node().run_until(|node| healed(node) || node.now() > limit);
-        assert!(healed(self.node()), "everything heals: {}", self.state());
+        self.node().run_until(|node| is_whole(node) || node.now() > limit);
+        assert!(is_whole(self.node()), "everything heals: {}", self.state());
     }
 
     /// Waits until every op has its answer.

@@ -2,10 +2,9 @@
 //! lost or gone astray, without room, slow. Nothing that was flushed is lost, nothing wrong is read, and the node comes back to
 //! three good copies by itself, or when an operator does what the fault asks for.
 
-use crate::judge::{BLOCK, Judged, OSDS, first_page, fresh_disk};
+use crate::judge::{BLOCK, Judged, OSDS, first_page, fresh_disk, is_whole};
 use loadline_base::{Rng, Span};
 use loadline_osd::{DiskFault, OsdId};
-use loadline_sim::DiskNode;
 use loadline_sim::disk::{CutStyle, SimDisk};
 use loadline_store::paged::LogMode;
 
@@ -86,35 +85,33 @@ impl History {
             1 => Some(CutStyle::Random),
             _ => Some(CutStyle::AllLost),
         };
-        let past = std::mem::take(&mut self.past);
-        let mut kept = past;
-        let keep = &mut kept;
+        let past = &mut self.past;
         self.judged.crash_and(power, |disks, rng| {
-            let now = disks.clone();
-            if keep.is_empty() {
-                keep.clone_from(&now);
-            }
+            past.clone_from(disks);
             change(disks, rng);
-            *keep = now;
         });
-        self.past = kept;
     }
 
     fn lie(&mut self, lie: Lie, victim: OsdId) {
         let at = victim.get() as usize;
         let past = self.past.get(at).cloned();
-        let mut copied = 0;
         match lie {
             Lie::Stale => self.reboot(|disks, _| {
                 disks[at] = past.expect("there was a life before");
                 disks[at].set_full(false);
             }),
-            Lie::Copied => self.reboot(|disks, rng| {
-                // Two of four are a quorum with the lowest of them: without it the node does not start, and says so.
-                let (from, to) = [(1, 2), (2, 3), (3, 1)][rng.below(3) as usize];
-                disks[to] = disks[from].clone();
-                copied = to;
-            }),
+            Lie::Copied => {
+                let mut copy = 0;
+                self.reboot(|disks, rng| {
+                    // Two of four are a quorum with the lowest of them: without it the node does not start, and says so.
+                    let (from, to) = [(1, 2), (2, 3), (3, 1)][rng.below(3) as usize];
+                    disks[to] = disks[from].clone();
+                    copy = to;
+                });
+                // Both are refused until the copy is gone.
+                let seed = self.judged.rng.next_u64();
+                self.reboot(|disks, _| disks[copy] = fresh_disk(seed));
+            }
             Lie::RottenLog => self.reboot(|disks, rng| {
                 for _ in 0..3 {
                     let place = 16384 + rng.below(first_page() - 16384);
@@ -160,16 +157,10 @@ impl History {
                 self.load(40);
             }
         }
-        if lie == Lie::Copied {
-            // Both are refused until the copy is gone.
-            let seed = self.judged.rng.next_u64();
-            self.reboot(|disks, _| disks[copied] = fresh_disk(seed));
-        }
     }
 
     /// Lets the node heal itself; where it asks for an operator, gives it a new disk.
     fn mend(&mut self, victim: OsdId) {
-        let is_whole = |node: &DiskNode| node.is_clean() && node.is_map_committed();
         for _ in 0..12 {
             // A device is asked for room again after a second at most, and a real node looks how full it is every second.
             let second = self.judged.node().now() + Span::from_secs(1);
@@ -204,8 +195,8 @@ impl History {
         })
     }
 
-    /// A new disk for who needs one, if anybody does. Of two disks that say the same the node has taken neither: the wrong one is taken away, and
-    /// the node started again.
+    /// A new disk for who needs one, if anybody does. Of two disks that say the same the node has taken neither: the wrong one is
+    /// taken away, and the node started again.
     fn replace_faulty(&mut self) -> bool {
         for osd in (0..OSDS).map(OsdId::new) {
             let fault = self.judged.node().cluster().fault(osd);

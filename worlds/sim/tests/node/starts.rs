@@ -1,6 +1,6 @@
 //! Starts without end: what each takes of the numbers that a map has.
 
-use crate::judge::Judged;
+use crate::judge::{Judged, is_whole};
 use loadline_store::paged::LogMode;
 
 const STARTS: u32 = 40;
@@ -13,7 +13,7 @@ const EPOCHS_OF_A_START: u32 = 24;
 fn a_start_takes_few_epochs() {
     let mut judged = Judged::new(5, LogMode::Fsync, 0);
     let settled = |judged: &mut Judged| {
-        let settled = judged.node().run_until(|node| node.is_clean() && node.is_map_committed());
+        let settled = judged.node().run_until(is_whole);
         assert!(settled, "it heals");
         judged.node().cluster().map().epoch()
     };

@@ -73,8 +73,8 @@ impl<'a> LogReader<'a> {
         }
     }
 
-    /// Whether the witness, or something behind the end, once it has been reached, says that the log was durable beyond. An error is the byte of
-    /// the device from which on it cannot be read.
+    /// Whether the witness, or something behind the end, once it has been reached, says that the log was durable beyond. An
+    /// error is the byte of the device from which on it cannot be read.
     pub fn is_damaged(&mut self) -> Result<bool, u64> {
         if self.witnessed() > self.ring.next_record(self.scan.position()) {
             return Ok(true);

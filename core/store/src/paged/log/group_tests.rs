@@ -1,17 +1,8 @@
 //! What a group promises, and not before the device has it.
 
 use super::*;
-use crate::paged::log::{Kind, LogWrite, Ring, Seed};
+use crate::paged::log::{Kind, LogWrite, RING};
 
-const RING: Ring = Ring {
-    offset: 4096,
-    bytes: 1 << 20,
-    segment: 64 << 10,
-    block: 512,
-    store_id: 9,
-    seed: Seed::of(9),
-    seeded_from: Lsn(0),
-};
 const NOW: Time = Time::ZERO;
 
 fn log() -> Log {

@@ -159,5 +159,17 @@ impl Ring {
     }
 }
 
+/// The ring of the tests of the log.
+#[cfg(test)]
+const RING: Ring = Ring {
+    offset: 4096,
+    bytes: 1 << 20,
+    segment: 64 << 10,
+    block: 512,
+    store_id: 9,
+    seed: Seed::of(9),
+    seeded_from: Lsn(0),
+};
+
 #[cfg(test)]
 mod tests;

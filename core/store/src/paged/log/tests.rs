@@ -3,16 +3,6 @@
 use super::*;
 use loadline_base::Rng;
 
-const RING: Ring = Ring {
-    offset: 4096,
-    bytes: 1 << 20,
-    segment: 64 << 10,
-    block: 512,
-    store_id: 9,
-    seed: Seed::of(9),
-    seeded_from: Lsn(0),
-};
-
 fn drain(log: &mut Log, device: &mut [u8]) {
     let mut pending = Vec::new();
     while let Some(write) = log.next_full_write() {

@@ -129,16 +129,7 @@ impl Witness {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const RING: Ring = Ring {
-        offset: 0,
-        bytes: 1 << 20,
-        segment: 64 << 10,
-        block: 512,
-        store_id: 9,
-        seed: Seed::of(9),
-        seeded_from: Lsn(0),
-    };
+    use crate::paged::log::RING;
 
     #[test]
     fn a_place_says_what_was_written_and_any_other_bit_makes_it_say_nothing() {

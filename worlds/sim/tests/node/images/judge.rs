@@ -1,6 +1,6 @@
 //! A node with images, and whole copies of what each image and each snapshot must read as.
 
-use crate::judge::{OSDS, config, fresh_disk, settings, stores};
+use crate::judge::{OSDS, config, fresh_disk, is_whole, settings, stores};
 use loadline_base::{Rng, Time};
 use loadline_cluster::images::{OBJECT_BYTES_MIN, Pending, View, Work, split};
 use loadline_cluster::{PoolId, PoolSpec, Target};
@@ -365,7 +365,7 @@ impl Judged {
     /// Lets everything be where it should be.
     pub(super) fn heal(&mut self) {
         self.open_what_is_down();
-        let healed = self.node().run_until(|node| node.is_clean() && node.is_map_committed());
+        let healed = self.node().run_until(is_whole);
         assert!(healed, "everything heals: {}", self.state());
     }
 
