@@ -9,6 +9,7 @@ use super::options::Protection;
 use super::page::{self, HEADER, PageKind, Stamp};
 use super::seed::Seed;
 use super::superblock::{CheckpointState, Superblock};
+use std::ops::Range;
 
 /// A piece of a fresh store: the device, the first byte there, the bytes.
 pub type Piece = (Target, u64, Vec<u8>);
@@ -23,12 +24,18 @@ pub type Piece = (Target, u64, Vec<u8>);
 #[derive(Clone, Debug)]
 pub struct Formatting {
     stages: [Vec<Piece>; 3],
+    log: (Target, Range<u64>),
 }
 
 impl Formatting {
     /// The stages, in order.
     pub fn stages(&self) -> &[Vec<Piece>; 3] {
         &self.stages
+    }
+
+    /// The device and the bytes of the log, which a fresh store leaves as they are: whatever stands there is another store's.
+    pub fn log(&self) -> (Target, Range<u64>) {
+        self.log.clone()
     }
 }
 
@@ -71,7 +78,8 @@ pub fn format(format: &Format, protection: Protection) -> Result<Formatting, For
         before.push((Target::Log, 0, vec![0; LOG_HEADER as usize]));
         contents.push((Target::Log, 0, superblock.encode_log_header()));
     }
-    Ok(Formatting { stages: [before, contents, all(superblock.encode())] })
+    let log = (layout.log_target, layout.log_offset..layout.log_offset + layout.log_bytes);
+    Ok(Formatting { stages: [before, contents, all(superblock.encode())], log })
 }
 
 fn first_superblock(
