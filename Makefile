@@ -1,5 +1,5 @@
 # Two commands for a newcomer: `make study` shows what recovery does to clients, `make test` proves the tree.
-# Both set up what is missing on a fresh Debian machine and say so.
+# Both set up what is missing on a fresh Debian machine and say so; what only tests and benchmarks need, `make study` leaves out.
 
 CARGO ?= cargo
 PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -8,7 +8,7 @@ export PATH
 # Files of about 5 GiB for as long as it runs; `make study-real DISK=/mnt/disk` for another place.
 DISK ?= runs/disk
 
-.PHONY: study study-real test soak bench bench-qos bench-ceph setup check fuzz mutate
+.PHONY: study study-real test soak bench bench-qos bench-ceph setup setup-tests fuzz mutate
 
 study: setup
 	$(CARGO) build --release --locked --package loadline
@@ -20,7 +20,7 @@ study-real: setup
 	mkdir -p $(DISK)
 	target/release/loadline study run recovery-nvme --on files:$(DISK) --set scale=0.001
 
-test: setup
+test: setup-tests
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) test --workspace --locked
@@ -29,14 +29,14 @@ test: setup
 # minutes of random crashes of the store. `make soak SECONDS=60 SEED=7` for a minute of each at most, from another seed.
 SECONDS ?= 600
 SEED ?= 1
-soak: setup
+soak: setup-tests
 	LOADLINE_SOAK=1 $(CARGO) test --workspace --locked --release -- --include-ignored
 	$(CARGO) build --release --locked --package loadline
 	target/release/loadline soak --rot-self --flips 10000 --drops 500 --strays 500 --seconds $(SECONDS) --seed $(SEED)
 	target/release/loadline soak --seconds $(SECONDS) --seed $(SEED)
 
 # Each benchmark prints its own table; docs/mclock.md and docs/checkpoint.md hold some with the machine they came from.
-bench: setup
+bench: setup-tests
 	$(CARGO) bench --package loadline-qos --package loadline-store --package loadline-cdl
 	$(CARGO) bench --package loadline-host
 	$(CARGO) bench --package loadline --bench node
@@ -60,8 +60,11 @@ fuzz: setup
 		$(CARGO) +nightly fuzz run $$target -- -max_total_time=60 || exit 1; done
 
 # Puts known faults into a copy of the tree and runs each crate's own tests; `make mutate CRATES=loadline-osd` for some.
-mutate: setup
+mutate: setup-tests
 	scripts/mutate $(CRATES)
 
 setup:
 	@scripts/setup
+
+setup-tests:
+	@scripts/setup tests
