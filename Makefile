@@ -37,8 +37,7 @@ soak: setup-tests
 
 # Each benchmark prints its own table; docs/mclock.md and docs/checkpoint.md hold some with the machine they came from.
 bench: setup-tests
-	$(CARGO) bench --package loadline-qos --package loadline-store --package loadline-cdl
-	$(CARGO) bench --package loadline-host
+	$(CARGO) bench --package loadline-benches
 	$(CARGO) bench --package loadline --bench node
 
 # Clients' reservation second by second, and their p99 beside WPQ's, on real files of about 5 GiB: pass or FAIL;

@@ -1,5 +1,5 @@
 //! 4 KiB random reads and writes at depth 64 through the loop, and by fio's io_uring engine on the same file, in
-//! turns: `cargo bench -p loadline-host --bench disk`. `LOADLINE_BENCH_DIR` chooses the folder,
+//! turns: `cargo bench -p loadline-benches --bench disk`. `LOADLINE_BENCH_DIR` chooses the folder,
 //! `LOADLINE_BENCH_SECONDS` the length of each of the rounds.
 //!
 //! Both use direct I/O, registered buffers and registered files. The file is written whole first, since the first

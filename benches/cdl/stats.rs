@@ -1,4 +1,4 @@
-//! How fast a log's statistics are made, and how many times as fast as by the script: `cargo bench -p loadline-cdl`.
+//! How fast a log's statistics are made, and how many times as fast as by the script: `cargo bench -p loadline-benches --bench stats`.
 //!
 //! `LOADLINE_CDL_TOOLS` names the folder `benchmark` of the sources of cdl-tools, for the ratio; `LOADLINE_BENCH_LINES` the
 //! length of our log. The script reads a log many times and sorts it, so it gets the start of ours, in turns with us;

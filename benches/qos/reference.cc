@@ -1,4 +1,4 @@
-// The reference library under the loads of benches/versus.rs, in the form that Ceph's OSDs use it: delayed tags, parameters looked up at
+// The reference library under the loads of versus.rs, in the form that Ceph's OSDs use it: delayed tags, parameters looked up at
 // each tag, binary heaps. Built and run by scripts/bench-dmclock.
 //
 //   reference LOAD RECORDS PAIRS    prints the nanoseconds of one add and one take together

@@ -1,5 +1,5 @@
 //! The NBD front with a store that costs nothing, beside qemu-nbd with its null driver: IOPS per second of the server's
-//! processor time, driven by fio in turns: `cargo bench -p loadline-host --bench nbd`. Needs fio and qemu-nbd;
+//! processor time, driven by fio in turns: `cargo bench -p loadline-benches --bench nbd`. Needs fio and qemu-nbd;
 //! `LOADLINE_BENCH_SECONDS` is the length of each round.
 //!
 //! Both servers are processes of their own, and their processor time is the kernel's account of it (`proc(5)`).

@@ -1,5 +1,5 @@
 //! The whole engine on one OSD file with one copy, beside fio with io_uring and direct I/O on a file of the same folder: 4 KiB
-//! at depth 64, and the engine with mClock beside the engine without: `cargo bench -p loadline-host --bench engine`.
+//! at depth 64, and the engine with mClock beside the engine without: `cargo bench -p loadline-benches --bench engine`.
 //!
 //! The load is in the process, as fio's is: `loadline/benches/node.rs` asks the same through NBD. Reads go to data of
 //! which a sixteenth is in the cache. Writes are measured in turns with fio for as long as the rounds last, so that checkpoints are

@@ -1,7 +1,7 @@
 //! What one add and one take cost together under the loads that schedulers are compared by, in processor time.
 //!
-//!     cargo bench -p loadline-qos --bench versus                        every load, both modes
-//!     cargo bench -p loadline-qos --bench versus -- MODE LOAD RECORDS PAIRS    one figure, for scripts/bench-dmclock
+//!     cargo bench -p loadline-benches --bench versus                               every load, both modes
+//!     cargo bench -p loadline-benches --bench versus -- MODE LOAD RECORDS PAIRS    one figure, for scripts/bench-dmclock
 //!
 //! Each record starts with four requests of cost 1. *random*: a take is followed by an add to a random record, so that
 //! records run empty and come back; *closed*: to the record that was served. *mixed*: random weights from 1 to 100, half of the
