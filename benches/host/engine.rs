@@ -16,7 +16,7 @@ use loadline_host::{
     BackendChoice, Direct, DirectAnswer, DirectAsk, DirectClient, DirectOp, Discards, DiskSpec,
     DoorLimits, Engine, EngineConfig, ListenAt, Mail, Mailbox, MemoryPlan,
 };
-use loadline_osd::{ClientId, Data, OpKind};
+use loadline_osd::{ClientId, Data, OpKind, OsdSet};
 use loadline_store::ObjectNo;
 use loadline_store::paged::{LogMode, Protection};
 use std::path::{Path, PathBuf};
@@ -213,6 +213,7 @@ fn config(folder: &Path, cache_mib: u64, scheduler: &str) -> EngineConfig {
         backend: BackendChoice::default(),
         stop_on_signals: false,
         format_empty: false,
+        give_up: OsdSet::EMPTY,
     }
 }
 

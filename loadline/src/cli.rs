@@ -444,6 +444,9 @@ pub(crate) struct ServeCommand {
     /// Make stores of the disks of a new node that hold nothing
     #[arg(long)]
     pub(crate) format_empty: bool,
+    /// Start with what is left, though these OSDs' disks are gone for good: what they alone had is lost
+    #[arg(long, value_name = "OSD,...", value_delimiter = ',')]
+    pub(crate) give_up: Vec<node::OsdArg>,
     /// What is logged: error, warn, info, debug, or by part, as in `info,loadline_host=debug`
     #[arg(long, value_name = "FILTER")]
     pub(crate) log: Option<String>,

@@ -4,7 +4,9 @@ use crate::cli::ServeCommand;
 use crate::failure::Failure;
 use crate::node::config::NodeConfig;
 use loadline_base::Bytes;
+use loadline_cluster::StartError;
 use loadline_host::{BootError, DiskSpec, Engine, EngineConfig, ImageSpec, ListenAt, MemoryPlan};
+use loadline_osd::{OsdId, OsdSet};
 use std::io::{self, IsTerminal};
 use tracing_subscriber::EnvFilter;
 
@@ -20,26 +22,48 @@ pub(crate) fn carry_out(command: ServeCommand) -> Result<(), Failure> {
     std::fs::create_dir_all(&config.dir).map_err(|error| {
         Failure::Environment(format!("{}: cannot be made: {error}", config.dir.display()))
     })?;
-    let config = of_engine(config, plan, command.format_empty);
+    let asked = Asked {
+        format_empty: command.format_empty,
+        give_up: given_up(command.give_up.into_iter().map(|osd| osd.0).collect())?,
+    };
+    let config = of_engine(config, plan, asked);
     let mut engine = Engine::start(config).map_err(failure)?;
     tracing::info!("ready");
     engine.run();
     Ok(())
 }
 
+fn given_up(osds: Vec<OsdId>) -> Result<OsdSet, Failure> {
+    match osds.iter().find(|osd| osd.get() >= OsdSet::OSDS_MAX) {
+        Some(osd) => Err(Failure::Input(StartError::NoSuchOsd(*osd).to_string())),
+        None => Ok(osds.into_iter().collect()),
+    }
+}
+
 fn failure(error: BootError) -> Failure {
     match error {
         BootError::NoDisks
         | BootError::Empty(_)
+        | BootError::NothingToGiveUp
         | BootError::Holds(..)
         | BootError::Setting(_)
         | BootError::Image(..) => Failure::Input(error.to_string()),
+        BootError::Start {
+            why: StartError::NotLost(_) | StartError::NoSuchOsd(_) | StartError::NotGivenUp(_),
+            ..
+        } => Failure::Input(error.to_string()),
         BootError::Stopped => Failure::Interrupted(error.to_string()),
         _ => Failure::Environment(error.to_string()),
     }
 }
 
-fn of_engine(config: NodeConfig, plan: MemoryPlan, format_empty: bool) -> EngineConfig {
+/// What is asked of one start alone, and of no file.
+struct Asked {
+    format_empty: bool,
+    give_up: OsdSet,
+}
+
+fn of_engine(config: NodeConfig, plan: MemoryPlan, asked: Asked) -> EngineConfig {
     let nbd = [ListenAt::Unix(config.nbd_unix)].into_iter();
     EngineConfig {
         disks: config
@@ -72,7 +96,8 @@ fn of_engine(config: NodeConfig, plan: MemoryPlan, format_empty: bool) -> Engine
         discards: config.discards,
         backend: config.backend,
         stop_on_signals: true,
-        format_empty,
+        format_empty: asked.format_empty,
+        give_up: asked.give_up,
     }
 }
 

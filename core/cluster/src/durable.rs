@@ -5,6 +5,7 @@
 //! which a write may have been acknowledged.
 
 use crate::cluster::Cluster;
+use crate::give_up::Loss;
 use crate::images::Images;
 use crate::kept_images::KeptImages;
 use crate::map::OsdState;
@@ -52,6 +53,8 @@ pub(crate) struct Durable {
     pub has_orphans: bool,
     /// Why an OSD is down, if its disk was the reason.
     pub faults: BTreeMap<OsdId, DiskFault>,
+    /// What may be lost with disks that were given up in this life.
+    pub loss: Option<Loss>,
     /// The OSDs whose disk may be empty when it is opened: an operator has said so.
     pub fillable: OsdSet,
     /// The OSDs that take no part when their disk is open, until their world lets them.
@@ -85,6 +88,7 @@ impl Durable {
             found: BTreeMap::new(),
             has_orphans: false,
             faults: BTreeMap::new(),
+            loss: None,
             fillable: OsdSet::EMPTY,
             held: OsdSet::EMPTY,
             healed: OsdSet::EMPTY,
@@ -137,6 +141,7 @@ impl Cluster {
         let fault = match opened.identity {
             Some(found) if found.cluster != ours.cluster => Some(DiskFault::OtherCluster),
             Some(found) if found.osd != osd => Some(DiskFault::OtherOsd(found.osd)),
+            Some(_) if promised == Term::GIVEN_UP => Some(DiskFault::GivenUp(osd)),
             Some(found) if !may_lack && Term(found.term) < promised => Some(DiskFault::Stale(osd)),
             Some(_) => None,
             None => (!may_lack).then_some(DiskFault::Empty),

@@ -8,6 +8,7 @@ mod cluster;
 pub mod codec;
 mod durable;
 mod fullness;
+mod give_up;
 mod grow;
 mod heal;
 pub mod images;
@@ -25,6 +26,7 @@ pub mod settings;
 mod start;
 
 pub use cluster::{Cluster, Config};
+pub use give_up::Loss;
 pub use grow::RemoveError;
 pub use heal::NotHealed;
 pub use map::{Map, OsdState, PgState, Pool, PoolId, PoolSpec};

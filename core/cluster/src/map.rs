@@ -157,7 +157,7 @@ impl Map {
     }
 
     /// Placement groups' numbers before this one are given.
-    fn give_numbers_to(&mut self, next: PgId) {
+    pub(crate) fn give_numbers_to(&mut self, next: PgId) {
         while self.next_pg() < next {
             self.pgs.push(None);
         }
@@ -196,6 +196,11 @@ impl Map {
         self.epoch =
             self.epoch.checked_add(1).expect("a cluster near its last epoch does not start");
         self.epoch
+    }
+
+    /// Epochs up to this one may have been used by an owner whose map is lost.
+    pub(crate) fn skip_epochs_to(&mut self, used: u32) {
+        self.epoch = self.epoch.max(used);
     }
 
     /// The OSDs with their states, and numbers of removed ones among them, which are down and out.

@@ -51,7 +51,7 @@ impl Cluster {
     /// The placement groups of which an OSD that is down may have what no other has: nobody serves them, or objects
     /// of theirs are not found anywhere.
     pub fn may_hold_last_copy(&mut self, osd: OsdId) -> Vec<PgId> {
-        if self.map.osds()[osd].up || self.map.is_removed(osd) {
+        if self.map.osds()[osd].up || self.map.is_removed(osd) || self.is_given_up(osd) {
             return Vec::new();
         }
         let pgs: Vec<PgId> = self.map.pgs().map(|(pg, _)| pg).collect();

@@ -123,11 +123,7 @@ impl<'a> Copies<'a> {
     /// come back.
     fn holders(&self, osd: OsdId, copy: &CopyState<'_>, acting: &[OsdId]) -> Option<Vec<OsdId>> {
         let all_run = !acting.is_empty() && acting.iter().all(|osd| self.runs(*osd));
-        let missing = |(id, other): &(OsdId, Option<CopyState<'a>>)| {
-            Some((*id, missing_in(other.as_ref()?, copy)?)).filter(|(id, _)| *id != osd)
-        };
-        let others: Vec<(OsdId, BTreeSet<ObjectNo>)> =
-            self.states.iter().filter_map(missing).collect();
+        let others = self.missing_in_others(osd, copy);
         let mut holders = Vec::new();
         for object in copy.lacks {
             match others.iter().find(|(_, missing)| !missing.contains(object)) {
@@ -138,6 +134,25 @@ impl<'a> Copies<'a> {
             }
         }
         Some(holders)
+    }
+
+    /// The objects that a copy lacks and that nobody who runs has.
+    pub(crate) fn nobody_has(&self, osd: OsdId) -> Vec<ObjectNo> {
+        let Some(copy) = self.of(osd) else { return Vec::new() };
+        let others = self.missing_in_others(osd, &copy);
+        let is_nowhere = |object: &ObjectNo| others.iter().all(|(_, it)| it.contains(object));
+        copy.lacks.iter().copied().filter(is_nowhere).collect()
+    }
+
+    fn missing_in_others(
+        &self,
+        osd: OsdId,
+        copy: &CopyState<'_>,
+    ) -> Vec<(OsdId, BTreeSet<ObjectNo>)> {
+        let missing = |(id, other): &(OsdId, Option<CopyState<'a>>)| {
+            Some((*id, missing_in(other.as_ref()?, copy)?)).filter(|(id, _)| *id != osd)
+        };
+        self.states.iter().filter_map(missing).collect()
     }
 }
 

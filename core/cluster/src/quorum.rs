@@ -26,6 +26,15 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Term(pub u64);
 
+impl Term {
+    /// What no disk has: the map says it of an OSD whose disk was given up, so that whatever is found of it is old.
+    pub const GIVEN_UP: Term = Term(u64::MAX);
+
+    /// So many terms lie between the last one that the disks which are left know of and that of the owner that gives the others up. They may have
+    /// gone on alone; nobody starts a node so often.
+    const MISSED_MAX: u64 = 1 << 32;
+}
+
 /// A record's age: the later term is newer, inside one the higher epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stamp {
@@ -134,6 +143,17 @@ pub fn choose(found: &[Found]) -> Result<Option<Chosen>, NoQuorum> {
         on: found.iter().filter(holds).map(|found| found.osd).collect(),
         term: Term(last.unwrap_or_default().0 + 1),
     }))
+}
+
+/// The newest map among those that were found, where an operator says that every other holder's disk is lost: from here on those
+/// that are left are its holders. Its owner's term is later than any that the lost disks can have seen, so that none of their
+/// maps is ever the newest. `None` if there are no maps.
+pub fn choose_what_is_left(found: &[Found]) -> Option<Chosen> {
+    let left = Holders::first(found.iter().map(|found| found.osd).collect());
+    let as_if_all = |found: &Found| Found { map: Summary { holders: left, ..found.map }, ..*found };
+    let found: Vec<Found> = found.iter().map(as_if_all).collect();
+    let chosen = choose(&found).expect("all holders are here")?;
+    Some(Chosen { term: Term(chosen.term.0 + Term::MISSED_MAX), ..chosen })
 }
 
 /// One owner's way to durable maps.

@@ -3,8 +3,9 @@
 use crate::cluster::{Cluster, Config};
 use crate::codec::{MapRecord, OsdRecord, PgRecord, PoolRecord};
 use crate::durable::Durable;
+use crate::give_up::{Loss, check, in_words, not_here};
 use crate::map::{Map, OsdState, Pool, PoolId};
-use crate::quorum::{Chosen, Commit, Found, NoQuorum, Summary, Term, choose};
+use crate::quorum::{Chosen, Commit, Found, NoQuorum, Summary, Term, choose, choose_what_is_left};
 use crate::seats::{Claim, owners};
 use loadline_base::{Bytes, Time};
 use loadline_osd::{DiskFault, Effect, Event, Identity, Opened, Osd, OsdId, OsdSet, PgId, Policy};
@@ -24,7 +25,18 @@ pub enum StartError {
     /// No disk holds a map, and none is empty either: nothing was ever finished here.
     NoMap,
     /// Too few disks to know which map is the last.
-    NoQuorum(NoQuorum),
+    NoQuorum {
+        /// Which are there and which are not.
+        reason: NoQuorum,
+        /// The OSDs that must be given up to go on without them.
+        lost: OsdSet,
+    },
+    /// An OSD is to be given up whose disk is here and good.
+    NotLost(OsdId),
+    /// An OSD is to be given up that the map does not know.
+    NoSuchOsd(OsdId),
+    /// Others are given up, and these are not here either.
+    NotGivenUp(OsdSet),
     /// The map tells of another number of OSDs than were given.
     Osds {
         /// By the map.
@@ -43,9 +55,30 @@ impl fmt::Display for StartError {
                 write!(f, "{osd}: {fault}, and no other disk is here")
             }
             StartError::NoMap => f.write_str("no disk holds a map of the cluster"),
-            StartError::NoQuorum(reason) => reason.fmt(f),
+            StartError::NoQuorum { reason, lost } => {
+                let (lost, epoch) = (in_words(*lost).replace(", ", ","), reason.epoch);
+                write!(
+                    f,
+                    "{reason}; if they never will, `loadline serve --give-up {lost}` goes on with what is left, and whatever was acknowledged after epoch {epoch} by them alone is lost"
+                )
+            }
+            StartError::NotLost(osd) => {
+                write!(
+                    f,
+                    "{osd}'s disk is here and good, and is not given up: leave it out of --give-up"
+                )
+            }
+            StartError::NoSuchOsd(osd) => write!(f, "there is no {osd} to be given up"),
+            StartError::NotGivenUp(osds) => write!(
+                f,
+                "{} may know more than the disks that are here: bring back those disks, or name them in --give-up as well",
+                in_words(*osds)
+            ),
             StartError::Osds { map, given } => {
-                write!(f, "the cluster has {map} OSDs and {given} were given")
+                write!(
+                    f,
+                    "the cluster has {map} OSDs and {given} were given: say `--osds {map}`, or name every one's disk, also where it is lost"
+                )
             }
             StartError::Epochs(epoch) => write!(
                 f,
@@ -131,9 +164,12 @@ impl Cluster {
     /// Goes on from the map that counts. OSDs whose disks are not there, empty, another's or a copy are down, and
     /// [`Cluster::fault`] tells why.
     ///
+    /// OSDs that are `given_up` are taken for lost: the newest map of the others counts, whatever these have had, and
+    /// [`Cluster::loss`] tells what may be lost by that. Every OSD without a good disk must be among them then.
+    ///
     /// # Errors
     /// [`StartError`]; nothing but the faults has changed then.
-    pub fn start(&mut self, now: Time) -> Result<(), StartError> {
+    pub fn start(&mut self, now: Time, given_up: OsdSet) -> Result<(), StartError> {
         let (mut disks, mut faults) = self.readable();
         let owners = owners(&claims(&disks));
         let misfit = |disk: &mut OwnDisk| match owners[&disk.seat] {
@@ -149,17 +185,33 @@ impl Cluster {
             promised.get(&disk.seat).is_some_and(|osd| knows < osd.promised)
         };
         let stale = disks.extract_if(.., stale).map(|disk| disk.seat);
-        faults.extend(stale.map(|osd| (osd, DiskFault::Stale(osd))));
+        faults.extend(stale.map(|osd| match promised[&osd].promised {
+            Term::GIVEN_UP => (osd, DiskFault::GivenUp(osd)),
+            _ => (osd, DiskFault::Stale(osd)),
+        }));
         for (osd, fault) in faults {
             self.osds[osd].crash(now);
             self.durable().faults.insert(osd, fault);
         }
         let votes: Vec<Found> = disks.iter().map(OwnDisk::vote).collect();
-        let chosen = choose(&votes).map_err(StartError::NoQuorum)?;
-        let chosen = chosen.ok_or_else(|| self.nothing_found())?;
-        let newest = disks.into_iter().find(|disk| chosen.on.contains(disk.seat));
-        let record = newest.expect("the chosen map was found somewhere").map;
-        self.go_on(now, record, &chosen, votes.iter().map(|vote| vote.osd).collect())
+        let present: OsdSet = votes.iter().map(|vote| vote.osd).collect();
+        let newest = disks.into_iter().max_by_key(|disk| disk.map.summary().stamp);
+        let record = newest.ok_or_else(|| self.nothing_found())?.map;
+        let proven = choose(&votes);
+        if given_up == OsdSet::EMPTY {
+            let lost = not_here(&record, present);
+            let chosen = proven.map_err(|reason| StartError::NoQuorum { reason, lost })?;
+            return self.go_on(now, record, &chosen.expect("there is a map"), present);
+        }
+        check(&record, present, given_up)?;
+        let is_osd = |vote: &Found| record.osds.get(&vote.osd).is_some_and(|osd| !osd.lost);
+        let left: Vec<Found> = votes.into_iter().filter(is_osd).collect();
+        let present = left.iter().map(|vote| vote.osd).collect();
+        let chosen = choose_what_is_left(&left).ok_or(StartError::NoMap)?;
+        let (epoch, is_last) = (record.epoch, proven.is_ok());
+        self.go_on(now, record, &chosen, present)?;
+        self.give_up(Loss { given_up, epoch, is_last, ..Loss::default() }, chosen.term);
+        Ok(())
     }
 
     /// The disks of the cluster that most of them belong to, and why the others are of no use.
@@ -219,6 +271,7 @@ impl Cluster {
             let up = present.contains(osd) && !is_removed;
             self.map.set_osd(osd, OsdState { up, is_in });
         }
+        self.tell_given_up();
         Ok(())
     }
 

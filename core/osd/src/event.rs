@@ -145,6 +145,9 @@ pub enum DiskFault {
     OtherOsd(OsdId),
     /// The disk is this OSD's as it was once: the OSD has served since from a disk that knew more.
     Stale(OsdId),
+    /// The disk is this OSD's, which an operator gave up as lost; the others have gone on without it, and what it says has no place in
+    /// their history.
+    GivenUp(OsdId),
     /// The disk says that it is this OSD's, and so does another one, and nothing tells which of them it last served from.
     Twice(OsdId),
     /// The device could not write.
@@ -172,6 +175,10 @@ impl std::fmt::Display for DiskFault {
             DiskFault::Stale(osd) => write!(
                 f,
                 "the disk is an old copy of {osd}'s: bring back the one that {osd} served from last, or fill one with `loadline osd replace`"
+            ),
+            DiskFault::GivenUp(osd) => write!(
+                f,
+                "{osd}'s disk was given up as lost, and what it held is not believed any more: `loadline osd replace` lets the others fill an empty disk"
             ),
             DiskFault::Twice(osd) => write!(
                 f,

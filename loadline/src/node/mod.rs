@@ -13,7 +13,7 @@ mod settings;
 mod status;
 
 pub(crate) use args::{
-    ConfigArgs, DumpArgs, ImageArgs, OsdArgs, PoolArgs, StatusArgs, SwitchArgs, TellArgs,
+    ConfigArgs, DumpArgs, ImageArgs, OsdArg, OsdArgs, PoolArgs, StatusArgs, SwitchArgs, TellArgs,
 };
 pub(crate) use dump::{carry_out as dump, tell};
 pub(crate) use image::carry_out as image;

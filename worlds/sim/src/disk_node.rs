@@ -5,7 +5,7 @@ use crate::disk::{CutStyle, SimDisk};
 use loadline_base::{IdVec, Rng, Time};
 use loadline_cluster::images::{ImageError, Images, JobId};
 use loadline_cluster::{Cluster, Config, NotHealed, OsdState, PoolSpec, StartError, Target};
-use loadline_osd::{Data, Effect, Event, OpId, OsdId, Reply, Timer};
+use loadline_osd::{Data, Effect, Event, OpId, OsdId, OsdSet, Reply, Timer};
 use loadline_store::paged::{Io, IoDone, IoId, Options};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -51,6 +51,20 @@ impl DiskNode {
         stores: Options,
         disks: Vec<SimDisk>,
     ) -> Result<DiskNode, (StartError, Vec<SimDisk>)> {
+        DiskNode::start_without(now, config, stores, disks, OsdSet::EMPTY)
+    }
+
+    /// The same, where an operator gives some OSDs' disks up as lost.
+    ///
+    /// # Errors
+    /// [`StartError`] if what is left does not lead to a cluster.
+    pub fn start_without(
+        now: Time,
+        config: &Config,
+        stores: Options,
+        disks: Vec<SimDisk>,
+        given_up: OsdSet,
+    ) -> Result<DiskNode, (StartError, Vec<SimDisk>)> {
         let drive = |disk| Drive { disk, in_flight: BTreeMap::new(), submitted: 0, reopen: false };
         let mut node = DiskNode {
             now,
@@ -69,7 +83,7 @@ impl DiskNode {
         node.run_until(|node| !node.cluster.is_opening());
         if node.cluster.is_new() {
             node.cluster.create(node.now, 0x010a_d11e, &mut node.effects);
-        } else if let Err(error) = node.cluster.start(node.now) {
+        } else if let Err(error) = node.cluster.start(node.now, given_up) {
             return Err((error, node.into_disks()));
         } else {
             node.cluster.take_over(node.now, &mut node.effects);

@@ -2,7 +2,7 @@
 //!
 //! | list of | entry |
 //! |---|---|
-//! | OSDs | number (4), 1 up + 2 in + 4 lost (1), disk bytes (8), last term promised to the disk (8), the disk that its capacity was measured on (8) |
+//! | OSDs | number (4), 1 up + 2 in + 4 lost (1), disk bytes (8), last term promised to the disk (8; all ones: the disk was given up), the disk that its capacity was measured on (8) |
 //! | pools | number (4), name, placement groups (4), copies (4), object bytes (8), recovery priority (1), first placement group (4), then each placement group |
 //! | settings | 0 everything, 1 every OSD, or 2 and the OSD (4); option's name; value |
 //!

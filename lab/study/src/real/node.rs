@@ -11,6 +11,7 @@ use loadline_host::{
     BackendChoice, Direct, DirectAsk, DirectClient, Discards, DiskSpec, DoorLimits, Engine,
     EngineConfig, ImageSpec, ListenAt, Mail, Mailbox, MemoryPlan,
 };
+use loadline_osd::OsdSet;
 use loadline_qos::preset;
 use loadline_store::paged::{LogMode, Protection};
 use std::path::Path;
@@ -117,5 +118,6 @@ fn config(
         backend: BackendChoice::default(),
         stop_on_signals: false,
         format_empty: false,
+        give_up: OsdSet::EMPTY,
     }
 }

@@ -75,8 +75,9 @@ impl Engine {
     pub(super) fn take_out_the_absent(&mut self) {
         for osd in self.disks.of.ids().collect::<Vec<_>>() {
             let state = self.cluster.map().osds()[osd];
-            if !state.up && state.is_in && self.is_long_absent(osd) && self.can_do_without(osd) {
-                tracing::warn!(%osd, "down for long: taken out, its data gets its copies elsewhere");
+            let is_gone = self.is_long_absent(osd) || self.cluster.is_given_up(osd);
+            if !state.up && state.is_in && is_gone && self.can_do_without(osd) {
+                tracing::warn!(%osd, "down for long, or given up: taken out, its data gets its copies elsewhere");
                 self.disks.of[osd].taken_out = true;
                 let state = OsdState { is_in: false, ..state };
                 self.cluster.set_osd(self.now, osd, state, &mut self.effects);

@@ -24,6 +24,7 @@ use loadline_base::{Bytes, Span};
 use loadline_cluster::settings::{Change, DriveLimits, Refused};
 use loadline_cluster::{Cluster, PoolSpec, StartError};
 use loadline_device::Medium;
+use loadline_osd::OsdSet;
 use loadline_qos::Preset;
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{Format, FormatError, LogMode, Protection, format};
@@ -85,6 +86,8 @@ pub struct EngineConfig {
     pub stop_on_signals: bool,
     /// Whether disks that hold nothing are made stores, where no disk belongs to a cluster yet.
     pub format_empty: bool,
+    /// The OSDs whose disks are given up as lost, so that the node starts with what is left.
+    pub give_up: OsdSet,
 }
 
 /// One OSD's disk.
@@ -130,6 +133,11 @@ pub enum BootError {
     /// A node that has not begun yet lacks some of its disks.
     #[error("a new node begins with all of its disks: {0}")]
     NewWithout(String),
+    /// Disks are given up, and no cluster is there that could have lost them.
+    #[error(
+        "no disk here belongs to a node yet, so there is no OSD to be given up: leave out --give-up"
+    )]
+    NothingToGiveUp,
     /// A new disk cannot be written.
     #[error("{0}: a new store cannot be written there: {1}")]
     Format(PathBuf, io::Error),
@@ -220,12 +228,17 @@ impl Engine {
     }
 
     fn begin_cluster(&mut self) -> Result<(), BootError> {
+        let given_up = self.config.give_up;
         if self.cluster.is_new() {
             let id = random_u128().map_err(BootError::Random)?;
             tracing::info!(cluster = format!("{id:032x}"), "a new cluster");
             self.cluster.create(self.now, id, &mut self.effects);
         } else {
-            self.cluster.start(self.now).map_err(|why| self.cannot_start(why))?;
+            let started = self.cluster.start(self.now, given_up);
+            started.map_err(|why| self.cannot_start(why))?;
+            for what in self.cluster.loss_in_words() {
+                tracing::warn!("given up: {what}");
+            }
             self.take_stored_settings();
             self.cluster.take_over(self.now, &mut self.effects);
         }

@@ -7,7 +7,7 @@ use super::boot::{BootError, DiskSpec, open_or_make, write_store};
 use super::disks::Disk;
 use crate::{DiskOpen, DiskOpenError, DiskProblem, DriveFacts, Holding, OpenedDisk};
 use loadline_cluster::StartError;
-use loadline_osd::OsdId;
+use loadline_osd::{OsdId, OsdSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -39,6 +39,9 @@ impl Engine {
         }
         self.run_until(|engine| !engine.cluster.is_opening())?;
         let makes = self.cluster.holds_nothing();
+        if makes && self.config.give_up != OsdSet::EMPTY {
+            return Err(BootError::NothingToGiveUp);
+        }
         if makes {
             self.refuse_what_cannot_be_opened()?;
         }

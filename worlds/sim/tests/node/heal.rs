@@ -168,7 +168,7 @@ fn the_only_copy_is_never_made_empty() {
 fn a_node_with_too_few_whole_disks_refuses_to_start() {
     let (at, disks) = with_damage(3, &[0, 1]);
     let refused = start(at, disks).err().expect("two of four without the lowest are no quorum");
-    assert!(matches!(refused, StartError::NoQuorum(_)), "{refused}");
+    assert!(matches!(refused, StartError::NoQuorum { .. }), "{refused}");
     let (at, disks) = with_damage(3, &[0, 1, 2, 3]);
     let refused = start(at, disks).err().expect("no store can be opened").to_string();
     assert!(refused.starts_with("osd.0: the log is damaged at log position"), "{refused}");

@@ -1,5 +1,7 @@
 //! A node under a load, and the model that knows what each block may hold.
 
+mod loss;
+
 use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_cluster::settings::{
     Change, DriveLimits, Enforcement, Scope, Settings, Target as Level,
@@ -64,6 +66,8 @@ pub(crate) struct Judged {
     under_way: BTreeMap<(u32, u32), UnderWay>,
     stamp: u64,
     pub(crate) acknowledged: u64,
+    /// Every stamp that was ever issued for a block.
+    issued: BTreeMap<Block, BTreeSet<u64>>,
 }
 
 fn spec() -> DiskSpec {
@@ -183,6 +187,7 @@ impl Judged {
             under_way: BTreeMap::new(),
             stamp: 0,
             acknowledged: 0,
+            issued: BTreeMap::new(),
         };
         let disks = (0..OSDS).map(|osd| judged.fresh_disk(seed ^ u64::from(osd + 1))).collect();
         judged.boot(Time::ZERO, disks);
@@ -308,6 +313,9 @@ impl Judged {
             for (_, block) in &blocks {
                 bytes.extend(contents(object, *block, stamp));
             }
+        }
+        for block in blocks.iter().filter(|_| kind != OpKind::Read) {
+            self.issued.entry(*block).or_default().insert(stamp);
         }
         let client = ClientId::new(self.rng.below(3) as u32);
         let range = (first * BLOCK, count * BLOCK);

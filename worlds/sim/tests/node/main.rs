@@ -3,6 +3,7 @@
 
 mod damage;
 mod full;
+mod given_up;
 mod heal;
 mod images;
 mod judge;

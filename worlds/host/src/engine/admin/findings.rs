@@ -24,6 +24,7 @@ impl Findings {
         let mut findings = Findings { found: Vec::new() };
         findings.availability(engine, pgs);
         findings.osds(osds);
+        findings.loss(engine);
         findings.healing(engine);
         findings.room(engine, osds);
         findings.damage(engine, osds);
@@ -102,6 +103,12 @@ impl Findings {
                 "{}'s disk goes through the page cache: its file system has no direct I/O",
                 OsdId::new(osd.osd)
             ));
+        }
+    }
+
+    fn loss(&mut self, engine: &Engine) {
+        for sentence in engine.cluster.loss_in_words() {
+            self.error(sentence);
         }
     }
 

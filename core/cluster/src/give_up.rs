@@ -1,0 +1,207 @@
+//! OSDs that an operator gives up: their disks are gone for good, and without them nobody can know which map is the last, or nobody
+//! has a whole copy of some placement group. The node goes on with what is left, and says what may be lost by that.
+//!
+//! Every OSD of the map is then either here with a good disk, or given up: nobody may come back later with what was given up for
+//! it. A disk that does is no part of this cluster's history any more. Its map is of an earlier term than any from here on
+//! ([`choose_what_is_left`](crate::quorum::choose_what_is_left)), and the map says that its OSD was promised what no disk has
+//! ([`Term::GIVEN_UP`]); only an empty disk, which the others fill, takes the OSD's place.
+//!
+//! Peering goes on by its own rules. All that changes before it is what they start from: who is gone took part in nothing, and where no whole
+//! copy of the last served interval is left, the interval of the newest copy that is left counts as the last.
+
+use crate::cluster::Cluster;
+use crate::codec::MapRecord;
+use crate::peering::Copies;
+use crate::quorum::Term;
+use crate::start::StartError;
+use loadline_osd::{CopyState, DiskFault, IntervalId, OsdId, OsdSet, PgId};
+
+/// What may be lost with disks that were given up in this life of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Loss {
+    /// Whose.
+    pub given_up: OsdSet,
+    /// The epoch of the map that the node went on from.
+    pub epoch: u32,
+    /// Whether that map was known to be the last. If not, the lost disks may have had later ones, and later writes to any placement group.
+    pub is_last: bool,
+    /// Placement groups whose last interval nobody who is left took part in with a whole copy: they are as older copies have them.
+    pub older: Vec<PgId>,
+    /// Those of which no copy with everything is left, but one that was being filled or caught up: objects that had not arrived, and
+    /// that no other copy has, read as before, or as zeros.
+    pub unfinished: Vec<PgId>,
+    /// Those of which no copy is left: they begin empty.
+    pub empty: Vec<PgId>,
+}
+
+/// Whether every OSD of the map is either `present` or given up, and none both.
+///
+/// # Errors
+/// [`StartError`] names who is not.
+pub(crate) fn check(
+    record: &MapRecord,
+    present: OsdSet,
+    given_up: OsdSet,
+) -> Result<(), StartError> {
+    let is_known = |osd: OsdId| record.osds.get(&osd).is_some_and(|record| !record.lost);
+    if let Some(stranger) = given_up.iter().find(|osd| !is_known(*osd)) {
+        return Err(StartError::NoSuchOsd(stranger));
+    }
+    if let Some(good) = given_up.iter().find(|osd| present.contains(*osd)) {
+        return Err(StartError::NotLost(good));
+    }
+    let rest = not_here(record, present).iter().filter(|osd| !given_up.contains(*osd)).collect();
+    if rest == OsdSet::EMPTY { Ok(()) } else { Err(StartError::NotGivenUp(rest)) }
+}
+
+/// The OSDs of a map that are not here and were not given up before.
+pub(crate) fn not_here(record: &MapRecord, present: OsdSet) -> OsdSet {
+    let osds = record.osds.iter().filter(|(osd, _)| !present.contains(**osd));
+    osds.filter(|(_, of)| !of.lost && of.promised != Term::GIVEN_UP).map(|(osd, _)| *osd).collect()
+}
+
+/// What is left of a placement group.
+enum Left {
+    /// What it had, as far as anybody can know.
+    All(OsdId),
+    Older(OsdId),
+    Unfinished(OsdId),
+    Nothing,
+}
+
+impl Cluster {
+    /// The map was restored: what it tells of OSDs that are given up is forgotten, and the placement groups go on from the
+    /// copies of those that are left. `loss` says who and from which map; `term` is this owner's.
+    pub(crate) fn give_up(&mut self, mut loss: Loss, term: Term) {
+        let left: OsdSet = self.up_osds();
+        let durable = self.durable();
+        durable.promised.extend(loss.given_up.iter().map(|osd| (osd, Term::GIVEN_UP)));
+        // The lost disks may have shown clients numbers that this map has not given yet, and the others keep objects under them.
+        durable.images.skip_numbers();
+        durable.kept_images.begin(durable.images.clone());
+        for osd in left.iter() {
+            if let Some(last) = self.osds[osd].copies().max() {
+                self.map.give_numbers_to(PgId::new(last.get() + 1));
+            }
+        }
+        // A later map than this one may have begun the intervals of copies that are here; their numbers are not given again.
+        let begun = left.iter().flat_map(|osd| {
+            let osd = &self.osds[osd];
+            osd.copies().filter_map(|pg| Some(osd.copy(pg)?.active_in.epoch))
+        });
+        let begun = begun.max().unwrap_or_default();
+        self.map.skip_epochs_to(begun);
+        let now = IntervalId { term: term.0, epoch: self.map.next_epoch() };
+        for pg in self.map.pgs().map(|(pg, _)| pg).collect::<Vec<_>>() {
+            self.give_up_in(pg, left, now, &mut loss);
+        }
+        self.durable().loss = Some(loss);
+        self.tell_given_up();
+    }
+
+    fn give_up_in(&mut self, pg: PgId, present: OsdSet, now: IntervalId, loss: &mut Loss) {
+        if self.map.pg(pg).active_in == IntervalId::NEVER {
+            return;
+        }
+        let left = self.left_of(pg, present);
+        let (active_in, member) = match left {
+            Left::All(osd) => (self.map.pg(pg).active_in, Some(osd)),
+            Left::Older(osd) => {
+                loss.older.push(pg);
+                (self.osds[osd].copy(pg).map_or(now, |copy| copy.active_in), Some(osd))
+            }
+            Left::Unfinished(osd) => {
+                loss.unfinished.push(pg);
+                self.osds[osd].take_as_whole(pg, now);
+                (now, Some(osd))
+            }
+            Left::Nothing => {
+                loss.empty.push(pg);
+                (IntervalId::NEVER, None)
+            }
+        };
+        let states = present.iter().map(|osd| (osd, self.osds[osd].copy(pg))).collect();
+        let nowhere = member.map(|osd| (osd, Copies { states }.nobody_has(osd)));
+        if let Some((osd, nowhere)) = nowhere.filter(|(_, nowhere)| !nowhere.is_empty()) {
+            loss.unfinished.push(pg);
+            self.osds[osd].take_as_here(pg, &nowhere);
+        }
+        let state = self.map.pg_mut(pg);
+        state.interval = state.interval.max(active_in.epoch);
+        state.active_in = active_in;
+        state.acting.retain(|osd| present.contains(*osd));
+        state.backfill.retain(|osd| present.contains(*osd));
+        if state.acting.is_empty() {
+            state.acting.extend(member);
+        }
+    }
+
+    fn left_of(&self, pg: PgId, present: OsdSet) -> Left {
+        let copy = |osd: OsdId| Some((osd, self.osds[osd].copy(pg)?));
+        let copies: Vec<(OsdId, CopyState<'_>)> = present.iter().filter_map(copy).collect();
+        let age = |(_, copy): &&(OsdId, CopyState<'_>)| {
+            let is_whole = !copy.filling && !copy.gaps;
+            (is_whole, !copy.filling, copy.active_in, copy.is_complete(), copy.log.head())
+        };
+        let Some((osd, best)) = copies.iter().max_by_key(age) else { return Left::Nothing };
+        match !best.filling && !best.gaps {
+            true if best.active_in >= self.map.pg(pg).active_in => Left::All(*osd),
+            true => Left::Older(*osd),
+            false => Left::Unfinished(*osd),
+        }
+    }
+
+    /// What may be lost with disks that were given up in this life of the node, if some were.
+    pub fn loss(&self) -> Option<&Loss> {
+        self.durable.as_ref()?.loss.as_ref()
+    }
+
+    /// The same in words, a sentence each.
+    pub fn loss_in_words(&self) -> Vec<String> {
+        let Some(loss) = self.loss() else { return Vec::new() };
+        let Loss { given_up, epoch, is_last, older, unfinished, empty } = loss;
+        let mut said = Vec::new();
+        let names = in_words(*given_up);
+        if !is_last {
+            said.push(format!(
+                "{names} may have had a later map than epoch {epoch}: writes that were acknowledged after it may be missing in every PG, and what was changed of images, pools and settings"
+            ));
+        }
+        let mut say = |pgs: &[PgId], what: &str| {
+            if !pgs.is_empty() {
+                let pgs: Vec<String> = pgs.iter().map(|pg| self.pg_name(*pg)).collect();
+                said.push(format!("PGs {}: {what}", pgs.join(", ")));
+            }
+        };
+        say(
+            older,
+            "the last whole copy was given up, and an older one is served: writes since then are missing",
+        );
+        say(
+            unfinished,
+            "a copy that was being filled or caught up is served: objects that had not arrived read as before, or as zeros",
+        );
+        say(empty, "no copy is left, and they begin empty");
+        if said.is_empty() {
+            said.push(format!("{names} had no acknowledged write that the others lack"));
+        }
+        said
+    }
+
+    /// Whether an OSD's disk was given up, and no other one has taken its place.
+    pub fn is_given_up(&self, osd: OsdId) -> bool {
+        let durable = self.durable.as_ref();
+        durable.is_some_and(|durable| durable.promised.get(&osd) == Some(&Term::GIVEN_UP))
+    }
+
+    /// The faults of the OSDs that the map says were given up, here or not.
+    pub(crate) fn tell_given_up(&mut self) {
+        let all = self.osds.ids().filter(|osd| self.is_given_up(*osd)).collect::<Vec<_>>();
+        self.durable().faults.extend(all.into_iter().map(|osd| (osd, DiskFault::GivenUp(osd))));
+    }
+}
+
+/// `osd.0, osd.2`
+pub(crate) fn in_words(osds: OsdSet) -> String {
+    osds.iter().map(|osd| osd.to_string()).collect::<Vec<_>>().join(", ")
+}
