@@ -6,7 +6,7 @@ use crate::node::config::NodeConfig;
 use loadline_base::Bytes;
 use loadline_cluster::StartError;
 use loadline_host::{BootError, DiskSpec, Engine, EngineConfig, ImageSpec, ListenAt, MemoryPlan};
-use loadline_osd::{OsdId, OsdSet};
+use loadline_osd::OsdSet;
 use std::io::{self, IsTerminal};
 use tracing_subscriber::EnvFilter;
 
@@ -24,20 +24,13 @@ pub(crate) fn carry_out(command: ServeCommand) -> Result<(), Failure> {
     })?;
     let asked = Asked {
         format_empty: command.format_empty,
-        give_up: given_up(command.give_up.into_iter().map(|osd| osd.0).collect())?,
+        give_up: command.give_up.into_iter().map(|osd| osd.0).collect(),
     };
     let config = of_engine(config, plan, asked);
     let mut engine = Engine::start(config).map_err(failure)?;
     tracing::info!("ready");
     engine.run();
     Ok(())
-}
-
-fn given_up(osds: Vec<OsdId>) -> Result<OsdSet, Failure> {
-    match osds.iter().find(|osd| osd.get() >= OsdSet::OSDS_MAX) {
-        Some(osd) => Err(Failure::Input(StartError::NoSuchOsd(*osd).to_string())),
-        None => Ok(osds.into_iter().collect()),
-    }
 }
 
 fn failure(error: BootError) -> Failure {

@@ -2,7 +2,7 @@
 
 use crate::lives::osds;
 use loadline_cluster::quorum::{
-    Commit, Found, Holders, NoQuorum, Stamp, Summary, Term, choose, is_quorum,
+    Commit, Found, Holders, NoQuorum, Stamp, Summary, Term, choose, choose_what_is_left, is_quorum,
 };
 use loadline_osd::{OsdId, OsdSet};
 
@@ -64,6 +64,25 @@ fn a_refusal_names_who_is_missing() {
     assert_eq!(stranger.wanted, 3);
     let undecided = choose(&[found(1, 1, 1, 6, &[0, 1])]).expect_err("half without the lowest");
     assert_eq!((undecided.missing, undecided.wanted), (osds([0]), 1));
+}
+
+/// Of two disks the one that decides was lost, and the data on the other was out of reach for ever. It had gone on alone for a thousand
+/// starts; when it is found again its map is not the newest.
+#[test]
+fn what_is_left_wins_for_ever() {
+    let (lost, left) = (found(0, 1_005, 1_005, 99, &[0]), found(1, 5, 5, 7, &[0, 1]));
+    choose(&[left]).expect_err("half without the lowest");
+    let chosen = choose_what_is_left(&[left]).expect("there is a map");
+    assert_eq!((chosen.map.stamp, chosen.on), (left.map.stamp, osds([1])));
+    assert!(chosen.term > lost.promised, "{:?}", chosen.term);
+    let mut commit = Commit::start(&chosen);
+    assert!(commit.promised(OsdId::new(1)), "the others are asked no more");
+    let next = commit.begin(8, osds([1]));
+    assert!(commit.saved(OsdId::new(1), 8));
+    let left = Found { promised: chosen.term, map: next, ..left };
+    let again = choose(&[lost, left]).expect("its holder is here").expect("there is a map");
+    assert_eq!((again.map, again.on), (next, osds([1])));
+    assert_eq!(choose_what_is_left(&[]), None);
 }
 
 /// A cluster of osd.0 to osd.2 with its first map everywhere.

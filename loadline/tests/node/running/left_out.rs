@@ -234,3 +234,43 @@ fn a_disk_from_the_past_is_lost() {
     let is_old = |osd: &str| format!("{osd} on node/{osd}: the disk is an old copy");
     node.does_not_start(&["too few disks", &is_old("osd.1"), &is_old("osd.2")]);
 }
+
+/// Of two OSDs the one that decides was lost, and no command reached the data of the other.
+#[test]
+fn a_node_goes_on_without_disks_that_are_given_up() {
+    let mut node = stopped(2, 7);
+    let fails = |node: &Node, flags: &[&str], code: i32, says: &str| {
+        let ran = node.run(&[&["serve", "--dir", "node", "--log", "error"], flags].concat());
+        assert_eq!(ran.status.code(), Some(code), "{}", ran.stderr);
+        assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+        assert!(ran.stderr.contains(says), "`{}` has no `{says}`", ran.stderr);
+    };
+    fails(&node, &["--give-up", "0"], 2, "osd.0's disk is here and good");
+    fs::rename(node.file("osd.0"), node.file("aside")).unwrap();
+    fails(&node, &[], 1, "`loadline serve --give-up osd.0` goes on with what is left");
+    fails(&node, &["--give-up", "osd.1"], 2, "osd.1's disk is here and good");
+    fails(&node, &["--give-up", "osd.0,osd.2"], 2, "there is no osd.2");
+    node.start(&["--give-up", "osd.0"]);
+    let says = "osd.0 may have had a later map than epoch";
+    assert!(node.log().contains(says) && node.says(&["health"]).contains(says), "{}", node.log());
+    reads(&node, 7);
+    write(&node, 8);
+    node.stop();
+    // What was given up comes back, and is not believed.
+    fs::rename(node.file("aside"), node.file("osd.0")).unwrap();
+    node.start(&[]);
+    let says = "osd.0's disk was given up as lost";
+    is_left_out(&node, "osd.0", says);
+    reads(&node, 8);
+    node.refuses(&["osd", "up", "0"], 2, says);
+    node.refuses(&["osd", "replace", "0", "node/osd.0"], 2, says);
+    node.stop();
+    node.says(&["store", "format", "--force", "node/osd.0"]);
+    node.start(&[]);
+    node.done(&["osd", "replace", "0", "node/osd.0"], "osd.0 begins anew on node/osd.0");
+    node.await_clean();
+    node.stop();
+    fs::remove_file(node.file("osd.1")).unwrap();
+    node.start(&["--osds", "2"]);
+    reads(&node, 8);
+}
