@@ -13,6 +13,7 @@ mod direct_events;
 mod disk;
 mod disk_events;
 mod event;
+mod given_up;
 mod ids;
 mod item;
 mod message;

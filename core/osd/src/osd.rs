@@ -5,7 +5,7 @@ use crate::client_io::{InFlight, WriteSequence};
 use crate::commit::Asker;
 use crate::disk::{Backend, Done, Paged};
 use crate::event::{Effect, Event, Timer};
-use crate::ids::{IntervalId, OsdId, PgId, ShardId};
+use crate::ids::{OsdId, PgId, ShardId};
 use crate::item::Item;
 use crate::message::{Activation, Data, Envelope, Message, RecoveryKind};
 use crate::pg::{CopyState, Pg, Primary};
@@ -339,21 +339,6 @@ impl Osd {
     pub fn complete(&mut self, id: PgId, log: PgLog) {
         let pg = self.pg_mut(id).expect("the copy is placed");
         (pg.log, pg.gaps, pg.filling) = (log, false, false);
-    }
-
-    /// A copy that others would have made whole is all that is left: what is here counts as everything from this interval on. Its log
-    /// forgets what was written, so that every other copy is compared with it object by object.
-    pub fn take_as_whole(&mut self, id: PgId, interval: IntervalId) {
-        let pg = self.pg_mut(id).expect("there is a copy");
-        pg.log.append_forgotten(interval.epoch);
-        (pg.active_in, pg.gaps, pg.filling) = (interval, false, false);
-        pg.lacks.clear();
-    }
-
-    /// What a copy lacks of these objects will never come: they count as they are here.
-    pub fn take_as_here(&mut self, id: PgId, objects: &[ObjectNo]) {
-        let pg = self.pg_mut(id).expect("there is a copy");
-        pg.lacks.retain(|object| !objects.contains(object));
     }
 
     /// The objects of a copy, for checkers.
