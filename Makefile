@@ -22,8 +22,9 @@ study-real: setup
 
 test: setup-tests
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --features png --locked -- -D warnings
 	$(CARGO) test --workspace --locked
+	$(CARGO) test --workspace --features png --locked --test bench --test cdl_bench -- png pixels modelled_drive
 
 # The long searches that do not belong into the normal test run; then damaged copies of stores, which take a few minutes, and ten
 # minutes of random crashes of the store. `make soak SECONDS=60 SEED=7` for a minute of each at most, from another seed.

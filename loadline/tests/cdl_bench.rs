@@ -66,7 +66,17 @@ fn a_modelled_drive_is_benchmarked_in_the_words_of_the_script() {
         plots.contains("Processing CDL results, single limit...\n  QD=1, QD=2, QD=4"),
         "{plots}"
     );
-    assert!(outdir.join("plots/cdlsingle_lat_pdf_50ms.png").is_file());
+    let file = |ending| outdir.join(format!("plots/cdlsingle_lat_pdf_50ms.{ending}")).is_file();
+    assert!(file("svg") && !file("png"));
+    let png = ["plot", "hdd-22tb-cdl_cdl_bench", "--png", "--w", "400"];
+    if cfg!(feature = "png") {
+        check(folder, &png, 0, "Page: ");
+        assert!(file("png"));
+    } else {
+        let says = "error: --png: this build draws no PNG files; build it with `cargo build --release --locked \
+                    --package loadline --features png`\n";
+        assert_eq!(check(folder, &png, 2, says), "", "refused before anything is plotted");
+    }
 }
 
 #[test]

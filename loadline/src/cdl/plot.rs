@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::show;
 use clap::Args;
-use loadline_cdl::plot::{PlotError, SIZE_DEFAULT, Size, plot};
+use loadline_cdl::plot::{PlotError, SIZE_DEFAULT, Save, Size, plot};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -13,9 +13,12 @@ pub(crate) struct PlotArgs {
     /// The benchmark's folder, ours or one of cdl_bench.sh
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Save each plot as SVG and PNG in DIR/plots, beside the page
+    /// Save each plot as SVG in DIR/plots, beside the page
     #[arg(long)]
     save: bool,
+    /// Save each plot as PNG too (needs a build with the feature `png`)
+    #[arg(long)]
+    png: bool,
     /// Width of a saved plot in pixels
     #[arg(long, alias = "w", value_name = "PX", default_value_t = SIZE_DEFAULT.width, value_parser = clap::value_parser!(u32).range(300..=8000))]
     width: u32,
@@ -28,9 +31,10 @@ pub(crate) struct PlotArgs {
 }
 
 pub(super) fn carry_out(args: &PlotArgs) -> Result<(), Failure> {
-    let size = args.save.then_some(Size { width: args.width, height: args.height });
+    let size = Size { width: args.width, height: args.height };
+    let save = (args.save || args.png).then_some(Save { size, png: args.png });
     let mut said = Ok(());
-    let plotted = plot(&args.folder, size, &mut |line| {
+    let plotted = plot(&args.folder, save, &mut |line| {
         if !args.json && said.is_ok() {
             said = show::text(&format!("{line}\n"));
         }
@@ -45,7 +49,7 @@ pub(super) fn carry_out(args: &PlotArgs) -> Result<(), Failure> {
     }
     let mut text: String = plotted.notes.iter().map(|note| format!("note: {note}\n")).collect();
     text += &format!("Page: {}\n", plotted.page.display());
-    if args.save {
+    if save.is_some() {
         let count = plotted.files.len();
         let plots = args.folder.join("plots");
         text += &format!("{count} plots in {}\n", plots.display());
@@ -56,6 +60,7 @@ pub(super) fn carry_out(args: &PlotArgs) -> Result<(), Failure> {
 impl From<PlotError> for Failure {
     fn from(error: PlotError) -> Failure {
         match error {
+            PlotError::NoPixels => Failure::Input(format!("--png: {error}")),
             PlotError::Nothing { .. } | PlotError::Unusable { .. } => {
                 Failure::Input(error.to_string())
             }

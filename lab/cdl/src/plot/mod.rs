@@ -1,5 +1,5 @@
-//! The plots of a benchmark's folder: those of `cdl_plots.sh` under the same names, as drawings, as pixels, and all of them
-//! in one page (cdl.md 3.7).
+//! The plots of a benchmark's folder: those of `cdl_plots.sh` under the same names, as drawings, as pixels if the feature
+//! `png` is built in, and all of them in one page (cdl.md 3.7).
 //!
 //! A folder of the original scripts serves as well as our own. What a folder lacks is named, and the rest is drawn.
 
@@ -9,6 +9,7 @@ mod data;
 mod groups;
 mod ink;
 mod page;
+#[cfg(feature = "png")]
 mod png;
 mod sentences;
 mod tables;
@@ -25,9 +26,33 @@ pub const PAGE: &str = "report.html";
 /// The size of a plot in a file of its own, as the script has it.
 pub const SIZE_DEFAULT: Size = Size { width: 860, height: 600 };
 
+/// Plots in files of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Save {
+    /// The size of each.
+    pub size: Size,
+    /// A PNG file beside each drawing. Refused where the feature `png` is not built in.
+    pub png: bool,
+}
+
+/// Makes a PNG file of a drawing.
+type Rasterize = fn(&str) -> Vec<u8>;
+
+/// Only a build with the feature has one: it brings 41 crates with it, and the page needs none.
+#[cfg(feature = "png")]
+const RASTERIZE: Option<Rasterize> = Some(png::png);
+#[cfg(not(feature = "png"))]
+const RASTERIZE: Option<Rasterize> = None;
+
 /// Plots cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PlotError {
+    /// Pixels are asked for, and nothing here makes them.
+    #[error(
+        "this build draws no PNG files; build it with \
+         `cargo build --release --locked --package loadline --features png`"
+    )]
+    NoPixels,
     /// Nothing is there to be plotted.
     #[error(
         "{}: no results to plot; looked for latency logs ({LAT_LOG}) by queue depth below {}{}",
@@ -72,13 +97,17 @@ pub struct Plotted {
     pub notes: Vec<String>,
 }
 
-/// Plots a folder: the tables that the script makes and the page; with a size, also each plot as SVG and PNG. `progress`
-/// hears what the script would print.
+/// Plots a folder: the tables that the script makes and the page, and each plot in files of its own if that is asked for.
+/// `progress` hears what the script would print.
 pub fn plot(
     root: &Path,
-    save: Option<Size>,
+    save: Option<Save>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Plotted, PlotError> {
+    let rasterize = match save {
+        Some(Save { png: true, .. }) => Some(RASTERIZE.ok_or(PlotError::NoPixels)?),
+        _ => None,
+    };
     let folder = Folder::at(root);
     let results = data::read(&folder);
     if results.workloads.is_empty() {
@@ -93,11 +122,11 @@ pub fn plot(
     for workload in &charts {
         progress(&workload.workload.announcement());
         tables::write_tables(&folder, workload.workload)?;
-        let Some(size) = save else { continue };
+        let Some(Save { size, .. }) = save else { continue };
         make(&folder.plots())?;
         for (chart, said) in workload.all().zip(workload.announcements()) {
             progress(&format!("  Plotting {said}"));
-            files.extend(write_chart(&folder.plots(), chart, size)?);
+            files.extend(write_chart(&folder.plots(), chart, size, rasterize)?);
         }
     }
     let page = root.join(PAGE);
@@ -109,11 +138,15 @@ fn write_chart(
     plots: &Path,
     chart: &chart::Chart,
     size: Size,
-) -> Result<[PathBuf; 2], FolderError> {
+    rasterize: Option<Rasterize>,
+) -> Result<Vec<PathBuf>, FolderError> {
     let svg = chart.file(size);
     let path = |ending: &str| plots.join(format!("{}.{ending}", chart.stem));
-    let files = [path("svg"), path("png")];
+    let mut files = vec![path("svg")];
     write(&files[0], &svg)?;
-    write(&files[1], png::png(&svg))?;
+    if let Some(rasterize) = rasterize {
+        files.push(path("png"));
+        write(&files[1], rasterize(&svg))?;
+    }
     Ok(files)
 }

@@ -2,16 +2,17 @@
 
 use super::{asked, drive, run};
 use loadline_cdl::bench::{Asked, Modelled};
-use loadline_cdl::plot::{PAGE, Plotted, Size, plot};
+use loadline_cdl::plot::{PAGE, Plotted, Save, Size, plot};
 use loadline_device::cdl::{Page, PageKind};
 use std::fs;
 use std::path::Path;
 
 const SIZE: Size = Size { width: 430, height: 300 };
+const SAVE: Save = Save { size: SIZE, png: cfg!(feature = "png") };
 
 fn plotted(root: &Path) -> (Plotted, Vec<String>) {
     let mut said = Vec::new();
-    let plotted = plot(root, Some(SIZE), &mut |line| said.push(line.to_owned()));
+    let plotted = plot(root, Some(SAVE), &mut |line| said.push(line.to_owned()));
     (plotted.expect("the folder has results"), said)
 }
 
@@ -20,7 +21,7 @@ fn stems(root: &Path) -> Vec<String> {
     let names = fs::read_dir(root.join("plots")).expect("plots were saved");
     let names = names.map(|entry| entry.expect("an entry").file_name().into_string().unwrap());
     let mut stems: Vec<String> =
-        names.filter_map(|name| name.strip_suffix(".png").map(str::to_owned)).collect();
+        names.filter_map(|name| name.strip_suffix(".svg").map(str::to_owned)).collect();
     stems.sort();
     stems
 }
@@ -49,10 +50,6 @@ fn every_plot_of_the_script_is_made() {
     wanted.sort();
     assert_eq!(stems(&root), wanted);
     for stem in &wanted {
-        let png = fs::read(root.join("plots").join(format!("{stem}.png"))).unwrap();
-        // A PNG file tells its width and height in the first chunk.
-        let size = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
-        assert_eq!((size(16), size(20)), (SIZE.width, SIZE.height), "{stem}");
         let svg = fs::read_to_string(root.join("plots").join(format!("{stem}.svg"))).unwrap();
         assert!(svg.contains("class=\"course\"") && !svg.contains("NaN"), "{stem}");
     }
@@ -62,6 +59,22 @@ fn every_plot_of_the_script_is_made() {
         !page.contains("http://www")
             || page.matches("http").count() == page.matches("http://www.w3.org/2000/svg").count()
     );
+}
+
+/// Beside each drawing its pixels, in the size asked for.
+#[cfg(feature = "png")]
+#[test]
+fn every_plot_has_its_pixels() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().join("run");
+    run(&Asked { runtime: 10, ..asked() }, drive(), &root, 2).unwrap();
+    plotted(&root);
+    for stem in stems(&root) {
+        let png = fs::read(root.join("plots").join(format!("{stem}.png"))).unwrap();
+        // A PNG file tells its width and height in the first chunk.
+        let size = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
+        assert_eq!((size(16), size(20)), (SIZE.width, SIZE.height), "{stem}");
+    }
 }
 
 /// The blocks of `randread.csv` and the columns of the latencies, as cdl.md 3.7 lays them out.

@@ -3,7 +3,7 @@
 
 use super::{asked, drive, run};
 use loadline_cdl::bench::Asked;
-use loadline_cdl::plot::plot;
+use loadline_cdl::plot::{SIZE_DEFAULT, Save, plot};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ fn tools(place: &Path) -> Option<PathBuf> {
 }
 
 /// Names of the files below `root` that `keep` takes, relative to it.
-fn names(root: &Path, keep: fn(&str) -> bool) -> BTreeSet<String> {
+fn names(root: &Path, keep: impl Fn(&str) -> bool) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut open = vec![root.to_owned()];
     while let Some(folder) = open.pop() {
@@ -52,13 +52,16 @@ fn the_scripts_make_the_same_of_our_folder() {
     let asked = Asked { qds: "1 4 32".to_owned(), runtime: 30, ..asked() };
     run(&asked, drive(), &ours, 2).unwrap();
     run(&asked, drive(), &theirs, 2).unwrap();
-    plot(&ours, Some(loadline_cdl::plot::SIZE_DEFAULT), &mut |_| ()).unwrap();
+    plot(&ours, Some(Save { size: SIZE_DEFAULT, png: false }), &mut |_| ()).unwrap();
     let script =
         Command::new("bash").arg(tools.join("cdl_plots.sh")).arg("--save").arg(&theirs).output();
     let said = script.expect("bash runs");
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
-    let is_plot = |name: &str| name.ends_with(".png");
-    assert_eq!(names(&ours, is_plot), names(&theirs, is_plot));
+    let plots = |root: &Path, ending: &'static str| -> BTreeSet<String> {
+        let is_plot = |name: &str| name.ends_with(ending);
+        names(root, is_plot).iter().map(|name| name.replace(ending, "")).collect()
+    };
+    assert_eq!(plots(&ours, ".svg"), plots(&theirs, ".png"));
     let is_table = |name: &str| name.ends_with(".csv") || name.contains("priolat");
     let tables = names(&theirs, is_table);
     assert_eq!(names(&ours, is_table), tables);
