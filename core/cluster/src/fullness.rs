@@ -17,8 +17,7 @@ const ROOM_MORE: u64 = 1;
 pub(crate) struct Fullness {
     full: OsdSet,
     backfill_full: OsdSet,
-    /// By the number of the op, so that they go on in their order.
-    held: BTreeSet<(u32, u32)>,
+    held: BTreeSet<OpId>,
 }
 
 impl Cluster {
@@ -36,9 +35,9 @@ impl Cluster {
             return;
         }
         let held = std::mem::take(&mut self.fullness.held);
-        for (number, slot) in held {
-            let envelope = self.router.op(number, slot).and_then(|id| self.route(id));
-            fx.extend(envelope.map(Effect::Send));
+        let open = held.into_iter().filter(|id| self.router.op(id.number, id.slot.get()).is_some());
+        for id in self.router.in_order(open.collect()) {
+            fx.extend(self.route(id).map(Effect::Send));
         }
     }
 
@@ -82,7 +81,7 @@ impl Cluster {
     pub(crate) fn route(&mut self, id: OpId) -> Option<loadline_osd::Envelope> {
         let op = self.router.issued(id).op;
         if op.kind == OpKind::Write && self.is_without_room(op.pg) {
-            self.fullness.held.insert((id.number, id.slot.get()));
+            self.fullness.held.insert(id);
             return None;
         }
         self.router.route(&self.map, id)
@@ -98,5 +97,73 @@ impl Cluster {
         let Some(&osd) = found else { return false };
         self.fullness.full.insert(osd);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::Config;
+    use crate::settings::{Enforcement, Settings};
+    use crate::{PoolId, PoolSpec, Target};
+    use loadline_base::Time;
+    use loadline_device::Medium;
+    use loadline_osd::{ClientId, Data, Envelope, Message, Policy};
+    use loadline_qos::LOADLINE_PRESET;
+    use loadline_store::ObjectNo;
+
+    const OSD: OsdId = OsdId::new(0);
+
+    fn cluster() -> Cluster {
+        let settings = Settings::new(LOADLINE_PRESET, &[Medium::Ssd], Enforcement::Refuse);
+        let mut cluster = Cluster::new(&Config {
+            osds: 1,
+            placement_seed: 1,
+            policy: Policy { plan: settings.plan(OSD), seed: 1 },
+            options: settings.osd_options(OSD),
+            asynchronous_above: 1,
+        });
+        let name = "pool".to_owned();
+        let spec =
+            PoolSpec { name, pgs: 1, copies: 1, object_bytes: 1 << 20, recovery_priority: 0 };
+        cluster.create_pool(Time::ZERO, spec, &mut Vec::new());
+        cluster
+    }
+
+    fn issue(cluster: &mut Cluster, kind: OpKind) -> (OpId, Option<Envelope>) {
+        let target = Target {
+            client: ClientId::new(0),
+            kind,
+            traced: false,
+            background: false,
+            pool: PoolId::new(0),
+            object: ObjectNo(1),
+            offset: 0,
+            length: 4096,
+        };
+        cluster.issue(Time::ZERO, &target, Data::NONE)
+    }
+
+    #[test]
+    fn writes_wait_for_room_and_reads_do_not() {
+        let mut cluster = cluster();
+        cluster.fullness.full.insert(OSD);
+        let (first, sent) = issue(&mut cluster, OpKind::Write);
+        assert_eq!(sent, None);
+        assert!(issue(&mut cluster, OpKind::Read).1.is_some());
+        let (second, _) = issue(&mut cluster, OpKind::Write);
+        let (given_up, _) = issue(&mut cluster, OpKind::Write);
+        cluster.finish(given_up);
+        assert_eq!(cluster.held_writes(), 3);
+
+        // There is room again: its store has no bound.
+        let mut effects = Vec::new();
+        cluster.check_fullness(&mut effects);
+        let sent = |effect: &Effect| match effect {
+            Effect::Send(Envelope { message: Message::Op(op), .. }) => Some(op.id),
+            _ => None,
+        };
+        assert_eq!(effects.iter().filter_map(sent).collect::<Vec<_>>(), [first, second]);
+        assert_eq!(cluster.held_writes(), 0);
     }
 }

@@ -95,7 +95,11 @@ impl Router {
     /// The ops of a placement group that have no reply yet, in the order of issue.
     pub(crate) fn open_ops(&self, pg: PgId) -> Vec<OpId> {
         let of_pg = self.ops.iter().filter(|(_, issued)| issued.op.pg == pg);
-        let mut ids: Vec<OpId> = of_pg.map(|(_, issued)| issued.op.id).collect();
+        self.in_order(of_pg.map(|(_, issued)| issued.op.id).collect())
+    }
+
+    /// Ops in the order of issue.
+    pub(crate) fn in_order(&self, mut ids: Vec<OpId>) -> Vec<OpId> {
         ids.sort_by_key(|id| self.place(*id));
         ids
     }
@@ -110,5 +114,77 @@ impl Router {
     /// Sorts ops by age, because their numbers may have wrapped around.
     fn place(&self, id: OpId) -> std::cmp::Reverse<u32> {
         std::cmp::Reverse(self.issued.wrapping_sub(id.number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::map::PoolSpec;
+    use loadline_osd::OsdId;
+
+    const READ: Target = Target {
+        client: ClientId::new(0),
+        kind: OpKind::Read,
+        traced: false,
+        background: false,
+        pool: PoolId::new(0),
+        object: ObjectNo(1),
+        offset: 0,
+        length: 4096,
+    };
+
+    fn map() -> Map {
+        let mut map = Map::new(1, 1);
+        let name = "pool".to_owned();
+        map.add_pool(PoolSpec {
+            name,
+            pgs: 1,
+            copies: 1,
+            object_bytes: 1 << 20,
+            recovery_priority: 0,
+        });
+        let state = map.pg_mut(PgId::new(0));
+        (state.acting, state.ready) = (vec![OsdId::new(0)], true);
+        map
+    }
+
+    fn open(router: &mut Router) -> OpId {
+        router.open(Time::ZERO, &map(), &READ, Data::NONE)
+    }
+
+    #[test]
+    fn an_answer_to_an_earlier_op_of_a_slot_ends_nothing() {
+        let mut router = Router::default();
+        let first = open(&mut router);
+        assert!(router.close(first).is_some());
+        assert_eq!(router.close(first), None, "its second answer");
+        let second = open(&mut router);
+        assert_eq!(second.slot, first.slot);
+        assert_eq!(router.close(first), None, "an answer that comes late");
+        assert!(router.close(second).is_some());
+    }
+
+    #[test]
+    fn only_what_was_sent_before_counts_as_sent_again() {
+        let (mut router, mut map) = (Router::default(), map());
+        let id = open(&mut router);
+        let mut sent = |map: &Map| match router.route(map, id)?.message {
+            Message::Op(op) => Some(op.resent),
+            other => panic!("an op was to be sent, not {other:?}"),
+        };
+        map.pg_mut(PgId::new(0)).ready = false;
+        assert_eq!(sent(&map), None, "nobody serves it");
+        map.pg_mut(PgId::new(0)).ready = true;
+        assert_eq!([sent(&map), sent(&map)], [Some(false), Some(true)]);
+    }
+
+    #[test]
+    fn the_order_of_issue_outlives_the_last_number() {
+        let mut router = Router { issued: u32::MAX - 1, ..Router::default() };
+        let ids: Vec<OpId> = (0..3).map(|_| open(&mut router)).collect();
+        assert_eq!(ids.iter().map(|id| id.number).collect::<Vec<_>>(), [u32::MAX, 0, 1]);
+        assert_eq!(router.in_order(vec![ids[2], ids[0], ids[1]]), ids);
+        assert_eq!(router.open_ops(PgId::new(0)), ids);
     }
 }

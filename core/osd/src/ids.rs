@@ -39,7 +39,7 @@ impl PgId {
 ///
 /// An op that was sent twice may be replied to twice, and the router's slots are used again: the number tells the op
 /// from those that held its slot before and after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OpId {
     /// Where the router keeps it.
     pub slot: SlotId,
