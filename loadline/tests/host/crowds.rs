@@ -2,7 +2,7 @@
 //! within its budget, and what they held is given back.
 
 use crate::client::{Connection, Request, request_head};
-use crate::node::Node;
+use crate::node::{Node, PATIENCE};
 use crate::tools::{succeed, text};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -23,8 +23,6 @@ const FLAGS: [&str; 10] = [
     "16MiB",
 ];
 const MIB: u64 = 1 << 20;
-/// What a promise of seconds is given on a machine that has other things to do.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Ends an export's choice by its name, in transmission: fixed newstyle, no zeroes.
 fn handshake() -> Vec<u8> {
@@ -182,7 +180,7 @@ fn memory_stays_within_its_budget_and_comes_back() {
     wait_until(&node, "they have left", |node| status(node)["connections"]["nbd"] == 0);
     let left = Instant::now();
     while resident(&node) > quiet + 64 * MIB {
-        assert!(left.elapsed() < Duration::from_secs(10), "{} bytes stay", resident(&node));
+        assert!(left.elapsed() < PATIENCE, "{} bytes stay", resident(&node));
         std::thread::sleep(Duration::from_millis(50));
     }
     are_served(&node);

@@ -3,7 +3,7 @@
 
 use crate::client::{Connection, Request};
 use crate::fio::verified;
-use crate::node::Node;
+use crate::node::{Node, PATIENCE};
 use crate::tools::{output, succeed, text};
 use std::fs::{self, File};
 use std::io::Write;
@@ -116,7 +116,7 @@ fn findings(node: &Node) -> String {
 }
 
 fn wait_until(node: &Node, what: &str, is_so: impl Fn(&Node) -> bool) {
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + PATIENCE;
     while !is_so(node) {
         assert!(Instant::now() < until, "{what}: {}\n{}", findings(node), node.log());
         std::thread::sleep(Duration::from_millis(50));

@@ -1,10 +1,8 @@
 //! Programs that judge the node: each with a limit of time, each answer with what it printed.
 
+use crate::node::PATIENCE;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
-
-/// Seconds after which a tool counts as hanging. Each takes a few seconds on two busy cores.
-const SECONDS: &str = "60";
 
 /// What a program printed, and how it ended.
 pub(crate) struct Output {
@@ -16,7 +14,7 @@ pub(crate) struct Output {
 /// Runs a program to its end, however it ends; a program that hangs ends with code 124.
 pub(crate) fn output(program: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new("timeout");
-    command.arg(SECONDS).arg(program).args(arguments).stdin(Stdio::null());
+    command.arg(PATIENCE.as_secs().to_string()).arg(program).args(arguments).stdin(Stdio::null());
     let output = command.output().expect("`timeout` is part of every Debian");
     let missing = output.status.code() == Some(127);
     assert!(!missing, "`{program}` is missing; `scripts/setup` installs it");
