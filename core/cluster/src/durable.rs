@@ -17,6 +17,20 @@ use loadline_osd::{
 };
 use std::collections::BTreeMap;
 
+/// A change of the map, by its number. A map that counts keeps all up to the one that it was written after.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MapChange(u64);
+
+/// How far the changes of the map have come.
+#[derive(Clone, Copy, Debug, Default)]
+struct Changes {
+    made: MapChange,
+    /// The newest map that was begun tells of these.
+    written: MapChange,
+    /// The newest map that counts does.
+    kept: MapChange,
+}
+
 /// What a cluster with disks keeps beside its map.
 pub(crate) struct Durable {
     /// Tells this cluster's disks from every other one's.
@@ -45,8 +59,7 @@ pub(crate) struct Durable {
     given: OsdSet,
     /// The intervals that the newest map tells of.
     intervals: Vec<(PgId, u32)>,
-    /// Whether the map has changed since the last one that was begun.
-    dirty: bool,
+    changes: Changes,
     /// What each disk said when it was opened before the start.
     pub found: BTreeMap<OsdId, Result<Opened, DiskFault>>,
     /// Whether OSDs may have copies of placement groups that are none any more.
@@ -84,7 +97,7 @@ impl Durable {
             given: OsdSet::EMPTY,
             holding: OsdSet::EMPTY,
             intervals: Vec::new(),
-            dirty: false,
+            changes: Changes::default(),
             found: BTreeMap::new(),
             has_orphans: false,
             faults: BTreeMap::new(),
@@ -97,6 +110,11 @@ impl Durable {
             next_sync: 0,
             synced: Vec::new(),
         }
+    }
+
+    /// Whether the map has changed since the last one that was begun.
+    fn is_changed(&self) -> bool {
+        self.changes.made > self.changes.written
     }
 
     /// The map that counts is known: from here on this owner writes its own.
@@ -219,7 +237,7 @@ impl Cluster {
     pub(crate) fn save_map(&mut self, now: Time, fx: &mut Vec<Effect>) {
         let up = self.up_osds();
         let Some(durable) = &mut self.durable else { return };
-        durable.dirty = true;
+        durable.changes.made.0 += 1;
         let Some(commit) = &durable.commit else { return };
         // A map that waits for an OSD that has gone, or that has forgotten it, will never count; the next one may.
         let waits_in_vain = durable.newest.is_some_and(|newest| !newest.holders.have_quorum(up));
@@ -247,7 +265,7 @@ impl Cluster {
         };
         let summary = commit.begin(epoch, holders);
         (durable.newest, durable.given) = (Some(summary), up);
-        (durable.dirty, durable.intervals) = (false, intervals);
+        (durable.changes.written, durable.intervals) = (durable.changes.made, intervals);
         durable.kept_images.write(&durable.images);
         let bytes = Data::new(self.record(summary).encode());
         for osd in up.iter() {
@@ -278,6 +296,7 @@ impl Cluster {
         let Some(commit) = &mut durable.commit else { return };
         let was_serving = commit.committed().is_some();
         if commit.saved(osd, epoch) {
+            durable.changes.kept = durable.changes.written;
             self.images_are_kept();
             if !was_serving {
                 self.begin_to_serve(now, fx);
@@ -294,7 +313,7 @@ impl Cluster {
         // for nobody else: what needs few is lost with few.
         let lags = durable.newest.is_some_and(|newest| newest.holders != Holders::first(held));
         let commit = durable.commit.as_ref().expect("it was there");
-        if commit.is_committed() && (durable.dirty || lags) {
+        if commit.is_committed() && (durable.is_changed() || lags) {
             self.save_map(now, fx);
         }
     }
@@ -360,10 +379,20 @@ impl Cluster {
         self.durable.as_mut().map_or_else(Vec::new, |durable| std::mem::take(&mut durable.synced))
     }
 
-    /// Whether every change of the map so far is on a quorum of the disks.
+    /// The last change of the map. Who answers for a change waits for it, not for the map to rest: others may follow without end.
+    pub fn last_change(&self) -> MapChange {
+        self.durable.as_ref().map_or_else(MapChange::default, |durable| durable.changes.made)
+    }
+
+    /// Whether a change of the map is on a quorum of the disks.
+    pub fn is_kept(&self, change: MapChange) -> bool {
+        self.durable.as_ref().is_none_or(|durable| durable.changes.kept >= change)
+    }
+
+    /// Whether every change of the map so far is on a quorum of the disks, and no map is being written.
     pub fn is_map_committed(&self) -> bool {
         let Some(durable) = &self.durable else { return true };
-        !durable.dirty && durable.commit.as_ref().is_some_and(Commit::is_committed)
+        !durable.is_changed() && durable.commit.as_ref().is_some_and(Commit::is_committed)
     }
 
     /// Whether all OSDs that run have the newest map, and it names all of them: whichever of their disks are there at the next

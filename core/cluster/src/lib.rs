@@ -26,6 +26,7 @@ pub mod settings;
 mod start;
 
 pub use cluster::{Cluster, Config};
+pub use durable::MapChange;
 pub use give_up::Loss;
 pub use grow::RemoveError;
 pub use heal::NotHealed;

@@ -24,6 +24,7 @@ use crate::admin::api::{Answer, Command, Refusal};
 use crate::admin::{Outbox, RequestId, Session};
 use changes::Changing;
 use loadline_base::{Span, Time};
+use loadline_cluster::MapChange;
 use std::collections::BTreeMap;
 
 /// Bytes asked of a connection at a time.
@@ -60,11 +61,12 @@ struct Connection {
     moved: Time,
 }
 
-/// An answer that waits for the map.
+/// An answer that waits until what it tells of is kept.
 #[derive(Debug)]
 struct Waiting {
     ticket: Ticket,
     answer: Answer,
+    change: MapChange,
 }
 
 /// A command that waits for what passes by itself.
@@ -143,7 +145,7 @@ impl Engine {
             }
             Outcome::WhenKept(answer) => {
                 self.end_change(ticket, true);
-                self.admin.waiting.push(Waiting { ticket, answer });
+                self.answer_when_kept(ticket, answer);
             }
             Outcome::Later => {}
             Outcome::Busy(_) if self.now < delayed.until => self.admin.delayed.push(delayed),
@@ -167,12 +169,17 @@ impl Engine {
     pub(super) fn admin_ended(&mut self, ticket: Ticket, answer: Result<Answer, Refusal>) {
         self.end_change(ticket, answer.is_ok());
         match answer {
-            Ok(answer) => self.admin.waiting.push(Waiting { ticket, answer }),
+            Ok(answer) => self.answer_when_kept(ticket, answer),
             Err(_) => {
                 self.admin_answer(ticket, &answer);
                 self.admin_go_on(ticket.conn);
             }
         }
+    }
+
+    fn answer_when_kept(&mut self, ticket: Ticket, answer: Answer) {
+        let change = self.cluster.last_change();
+        self.admin.waiting.push(Waiting { ticket, answer, change });
     }
 
     /// Answers what waited for the map. Without a quorum a map may never be kept, and that is told instead.
@@ -187,10 +194,10 @@ impl Engine {
             return;
         }
         let refusal = self.without_quorum();
-        if refusal.is_none() && !self.cluster.is_map_committed() {
-            return;
-        }
-        for Waiting { ticket, answer } in std::mem::take(&mut self.admin.waiting) {
+        let cluster = &self.cluster;
+        let is_due = |waiting: &mut Waiting| refusal.is_some() || cluster.is_kept(waiting.change);
+        let due: Vec<Waiting> = self.admin.waiting.extract_if(.., is_due).collect();
+        for Waiting { ticket, answer, .. } in due {
             let answer = refusal.clone().map_or(Ok(answer), Err);
             self.admin_answer(ticket, &answer);
             self.admin_go_on(ticket.conn);

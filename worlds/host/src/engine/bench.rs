@@ -98,7 +98,9 @@ impl Engine {
             osds.into_iter().filter_map(|osd| Some((osd, self.bench_shape(osd, TOTAL, BLOCK)?)));
         let parts = shaped.collect::<Vec<_>>();
         self.begin_bench(parts, first, None);
-        self.run_until(|engine| engine.bench.is_idle() && engine.cluster.is_map_committed())
+        self.run_until(|engine| engine.bench.is_idle())?;
+        let measured = self.cluster.last_change();
+        self.run_until(|engine| engine.cluster.is_kept(measured))
     }
 
     /// Begins to measure one OSD.

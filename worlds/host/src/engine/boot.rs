@@ -264,7 +264,8 @@ impl Engine {
                 .ensure_image(self.now, &image.name, image.size.get(), &mut self.effects)
                 .map_err(|error| BootError::Image(image.name.clone(), error))?;
         }
-        self.run_until(|engine| engine.cluster.is_map_committed())
+        let change = self.cluster.last_change();
+        self.run_until(|engine| engine.cluster.is_kept(change))
     }
 
     fn listen(&mut self) -> Result<(), BootError> {

@@ -8,7 +8,7 @@ use super::stop::Stopping;
 use super::{Engine, Mail};
 use crate::{Clock, Mailbox};
 use loadline_base::{Span, Time};
-use loadline_cluster::{OsdState, PoolId, PoolSpec};
+use loadline_cluster::{MapChange, OsdState, PoolId, PoolSpec};
 use loadline_osd::{ClientId, Data, OpKind, OsdId, OsdService, Progress, Waits};
 use loadline_store::ObjectNo;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
@@ -173,8 +173,8 @@ pub(super) struct DirectDesk {
     answers: Option<Sender<DirectAnswer>>,
     /// Ends that are sent together when the loop's round is over.
     ended: Vec<DirectEnd>,
-    /// A pool whose map is not kept yet.
-    pool: Option<PoolId>,
+    /// A pool that is not kept yet.
+    pool: Option<(PoolId, MapChange)>,
     /// An OSD that is to come up.
     coming: Option<OsdId>,
 }
@@ -206,7 +206,7 @@ impl Engine {
             DirectAsk::Ops(ops) => ops.into_iter().for_each(|op| self.direct_op(op)),
             DirectAsk::Pool(spec) => {
                 let pool = self.cluster.create_pool(self.now, spec, &mut self.effects);
-                self.direct.pool = Some(pool);
+                self.direct.pool = Some((pool, self.cluster.last_change()));
             }
             DirectAsk::TakeOut(osd) => {
                 self.cluster.take_down(self.now, osd, &mut self.effects);
@@ -261,8 +261,8 @@ impl Engine {
             let ended = std::mem::take(&mut self.direct.ended);
             self.direct.tell(DirectAnswer::Ended(ended));
         }
-        if self.direct.pool.is_some() && self.cluster.is_map_committed() {
-            let pool = self.direct.pool.take().expect("it is there");
+        let cluster = &self.cluster;
+        if let Some((pool, _)) = self.direct.pool.take_if(|(_, change)| cluster.is_kept(*change)) {
             self.direct.tell(DirectAnswer::Pool(pool));
         }
         if let Some(osd) = self.direct.coming.filter(|osd| self.cluster.map().osds()[*osd].up) {

@@ -6,7 +6,9 @@ mod table;
 
 use crate::judge::{OSDS, fresh_disk};
 use judge::Judged;
+use loadline_cluster::images::{Images, OBJECT_BYTES_MIN};
 use loadline_osd::OsdId;
+use loadline_sim::DiskNode;
 
 /// One history from a seed. The answer is how many snapshots and clones were read.
 fn history(seed: u64) -> usize {
@@ -63,4 +65,31 @@ fn every_image_and_snapshot_reads_as_it_was_written_in_many_more_histories() {
         println!("seed {seed}");
         history(seed);
     }
+}
+
+/// `image clone` on a node that had just restarted got no answer within a minute: its answer waited for a map without any
+/// unkept change, and recovery, or a long job, made one change after the other.
+#[test]
+fn a_change_is_kept_while_others_follow_without_end() {
+    let mut judged = Judged::new(7);
+    let node = judged.node();
+    let create = |node: &mut DiskNode, number: u32| {
+        let name = format!("i{number}");
+        let made =
+            |images: &mut Images| images.create(&name, judge::POOL, judge::CELL, OBJECT_BYTES_MIN);
+        node.change_images(made).expect("the name is new");
+    };
+    create(node, 0);
+    let first = node.cluster().last_change();
+    assert!(!node.cluster().is_kept(first), "it is told of before it is written");
+    for number in 1..200 {
+        assert!(node.step(), "nothing goes on");
+        create(node, number);
+        assert!(!node.is_map_committed(), "a change is always to come");
+        if node.cluster().is_kept(first) {
+            let kept = node.cluster().kept_images();
+            return assert!(kept.image("i0").is_ok(), "what counts tells of it");
+        }
+    }
+    panic!("the first of 200 changes is not kept");
 }
