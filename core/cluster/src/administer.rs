@@ -5,7 +5,7 @@ use crate::images::{ImageError, ImageId, Images, JobId, Piece, SnapshotId, View}
 use crate::map::{OsdState, PoolId};
 use crate::settings::Scope;
 use loadline_base::Time;
-use loadline_osd::{Effect, Options, Osd, OsdId, PgId, Policy, SnapshotNo};
+use loadline_osd::{Effects, Options, Osd, OsdId, PgId, Policy, SnapshotNo};
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ impl Cluster {
     pub fn change_images<T>(
         &mut self,
         now: Time,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
         change: impl FnOnce(&mut Images) -> Result<T, ImageError>,
     ) -> Result<T, ImageError> {
         let changed = change(&mut self.durable().images)?;
@@ -40,7 +40,7 @@ impl Cluster {
         now: Time,
         name: &str,
         size: u64,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) -> Result<(), ImageError> {
         if self.images().image(name).is_ok() {
             return Ok(());
@@ -64,7 +64,7 @@ impl Cluster {
     }
 
     /// Notes that the blocks of a job before `next` are done.
-    pub fn image_job_advanced(&mut self, now: Time, job: JobId, next: u64, fx: &mut Vec<Effect>) {
+    pub fn image_job_advanced(&mut self, now: Time, job: JobId, next: u64, fx: &mut Effects) {
         if self.durable().images.advance(job, next) {
             self.save_map(now, fx);
         }
@@ -123,7 +123,7 @@ impl Cluster {
         scope: Scope,
         option: &str,
         value: Option<String>,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let key = (scope, option.to_owned());
         let settings = &mut self.durable().settings;
@@ -141,7 +141,7 @@ impl Cluster {
     }
 
     /// Keeps on which drive an OSD's capacity was measured.
-    pub fn note_measured_on(&mut self, now: Time, osd: OsdId, drive: u64, fx: &mut Vec<Effect>) {
+    pub fn note_measured_on(&mut self, now: Time, osd: OsdId, drive: u64, fx: &mut Effects) {
         self.durable().measured_on.insert(osd, drive);
         self.save_map(now, fx);
     }
@@ -153,15 +153,14 @@ impl Cluster {
         osd: OsdId,
         policy: &Policy,
         options: Options,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
-        let before = fx.len();
         self.osds[osd].configure(now, policy.clone(), options, fx);
-        self.settle(now, before, fx);
+        self.settle(now, fx);
     }
 
     /// Stops an OSD as a crash does; its disk may then be opened again.
-    pub fn take_down(&mut self, now: Time, osd: OsdId, fx: &mut Vec<Effect>) {
+    pub fn take_down(&mut self, now: Time, osd: OsdId, fx: &mut Effects) {
         let state = OsdState { up: false, ..self.map.osds()[osd] };
         self.osds[osd].crash(now);
         self.set_osd(now, osd, state, fx);

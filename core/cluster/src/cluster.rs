@@ -7,8 +7,8 @@ use crate::peering::{Copies, Peered, Rules, peer};
 use crate::router::{IssuedOp, Router, Target};
 use loadline_base::{IdVec, Time};
 use loadline_osd::{
-    Activation, Data, Effect, Envelope, Event, OpId, Options, Osd, OsdId, OsdSet, PgId, Policy,
-    Progress, Waits,
+    Activation, Data, Effect, Effects, Envelope, Event, Notice, OpId, Options, Osd, OsdId, OsdSet,
+    PgId, Policy, Progress, Waits,
 };
 use loadline_store::ObjectNo;
 
@@ -64,7 +64,7 @@ impl Cluster {
     }
 
     /// Creates a pool and peers its placement groups.
-    pub fn create_pool(&mut self, now: Time, spec: PoolSpec, fx: &mut Vec<Effect>) -> PoolId {
+    pub fn create_pool(&mut self, now: Time, spec: PoolSpec, fx: &mut Effects) -> PoolId {
         let pool = self.map.add_pool(spec);
         self.map.next_epoch();
         self.place_pool(pool);
@@ -99,45 +99,40 @@ impl Cluster {
 
     /// Steps one OSD; what the world has to do is appended to `fx`. Events for an OSD that is down are dropped.
     #[inline]
-    pub fn step(&mut self, now: Time, osd: OsdId, event: Event, fx: &mut Vec<Effect>) {
+    pub fn step(&mut self, now: Time, osd: OsdId, event: Event, fx: &mut Effects) {
         // An OSD whose disk is open lives, even if the map does not say yet that it takes part.
         let is_heard = match event {
             Event::Message(_) => self.map.osds()[osd].up,
             _ => self.map.osds()[osd].up || self.osds[osd].has_disk(),
         };
         if is_heard {
-            let before = fx.len();
             self.osds[osd].step(now, event, fx);
-            self.settle(now, before, fx);
+            self.settle(now, fx);
         }
     }
 
-    /// Deals with what concerns the map among the effects from number `from` on; the rest is the world's.
+    /// Deals with what the OSDs have told.
     #[inline]
-    pub(crate) fn settle(&mut self, now: Time, from: usize, fx: &mut Vec<Effect>) {
-        if fx[from..].iter().any(Effect::is_for_owner) {
-            let own: Vec<Effect> = fx.extract_if(from.., |effect| effect.is_for_owner()).collect();
-            for effect in own {
-                self.settle_one(now, effect, fx);
-            }
+    pub(crate) fn settle(&mut self, now: Time, fx: &mut Effects) {
+        for notice in std::mem::take(&mut fx.owner) {
+            self.settle_one(now, notice, fx);
         }
     }
 
-    fn settle_one(&mut self, now: Time, effect: Effect, fx: &mut Vec<Effect>) {
-        match effect {
-            Effect::Recovered(pg, interval) => self.pg_recovered(now, pg, interval, fx),
-            Effect::Activated(osd, pg, interval) => self.activated(now, osd, pg, interval, fx),
-            Effect::Identified(osd, term) => self.identified(now, osd, term, fx),
-            Effect::MapSaved(osd, epoch) => self.map_saved(now, osd, epoch, fx),
-            Effect::Synced(osd, number) => self.synced(osd, number),
-            Effect::Opened(osd, opened) => self.opened(now, osd, *opened, fx),
-            Effect::Stopped(osd, fault) => self.stopped(now, osd, fault, fx),
-            effect => unreachable!("not the owner's: {effect:?}"),
+    fn settle_one(&mut self, now: Time, notice: Notice, fx: &mut Effects) {
+        match notice {
+            Notice::Recovered(pg, interval) => self.pg_recovered(now, pg, interval, fx),
+            Notice::Activated(osd, pg, interval) => self.activated(now, osd, pg, interval, fx),
+            Notice::Identified(osd, term) => self.identified(now, osd, term, fx),
+            Notice::MapSaved(osd, epoch) => self.map_saved(now, osd, epoch, fx),
+            Notice::Synced(osd, number) => self.synced(osd, number),
+            Notice::Opened(osd, opened) => self.opened(now, osd, *opened, fx),
+            Notice::Stopped(osd, fault) => self.stopped(now, osd, fault, fx),
         }
     }
 
     /// Marks an OSD up or down, in or out, and moves placement groups accordingly.
-    pub fn set_osd(&mut self, now: Time, osd: OsdId, state: OsdState, fx: &mut Vec<Effect>) {
+    pub fn set_osd(&mut self, now: Time, osd: OsdId, state: OsdState, fx: &mut Effects) {
         let before = self.map.osds()[osd];
         if before == state {
             return;
@@ -158,17 +153,10 @@ impl Cluster {
     }
 
     /// New settings for every OSD at once, between two events.
-    pub fn configure(
-        &mut self,
-        now: Time,
-        policy: &Policy,
-        options: Options,
-        fx: &mut Vec<Effect>,
-    ) {
+    pub fn configure(&mut self, now: Time, policy: &Policy, options: Options, fx: &mut Effects) {
         for osd in self.osds.ids() {
-            let before = fx.len();
             self.osds[osd].configure(now, policy.clone(), options, fx);
-            self.settle(now, before, fx);
+            self.settle(now, fx);
         }
     }
 
@@ -187,7 +175,7 @@ impl Cluster {
 
     /// Begins a new interval of a placement group if the present one cannot go on: placement wants other OSDs, or one
     /// that takes part has gone, or nobody serves yet.
-    pub(crate) fn peer_pg(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+    pub(crate) fn peer_pg(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         let state = self.map.pg(pg);
         let mut members = state.acting.iter().chain(&state.backfill);
         let goes_on = !state.acting.is_empty()
@@ -202,7 +190,7 @@ impl Cluster {
         osds.iter().copied().filter(|osd| self.map.osds()[*osd].up).collect()
     }
 
-    pub(crate) fn begin_interval(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+    pub(crate) fn begin_interval(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         let peered = self.decide(pg);
         let spec = self.map.pool_of(pg).1.spec.clone();
         let interval = self.map.epoch();
@@ -238,9 +226,9 @@ impl Cluster {
     }
 
     /// Sends the ops of a placement group that have no reply yet to who serves it now, if somebody does.
-    pub(crate) fn route_open_ops(&mut self, pg: PgId, fx: &mut Vec<Effect>) {
+    pub(crate) fn route_open_ops(&mut self, pg: PgId, fx: &mut Effects) {
         for op in self.router.open_ops(pg) {
-            fx.extend(self.route(op).map(Effect::Send));
+            fx.world.extend(self.route(op).map(Effect::Send));
         }
     }
 
@@ -274,7 +262,7 @@ impl Cluster {
 
     /// Tells everybody who has a copy of the new interval. First those who do not take part any more, then the members,
     /// replicas first, so that nothing reaches one that does not know the interval yet.
-    fn activate(&mut self, now: Time, pg: PgId, activation: &Activation, fx: &mut Vec<Effect>) {
+    fn activate(&mut self, now: Time, pg: PgId, activation: &Activation, fx: &mut Effects) {
         let index = self.map.index_in_pool(pg);
         let members: Vec<OsdId> =
             activation.backfill.iter().chain(activation.acting.iter().rev()).copied().collect();
@@ -288,7 +276,7 @@ impl Cluster {
     }
 
     /// Copies that nobody needs any more are deleted, once every copy is where it should be.
-    pub(crate) fn retire_strays(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+    pub(crate) fn retire_strays(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         let state = self.map.pg(pg);
         // Where the map is on disks, the members' own state may not be there yet.
         if !state.clean || !state.ready {
@@ -303,7 +291,7 @@ impl Cluster {
 
     /// Every copy is complete and nothing is in flight: the members that were filled or caught up take the primary's
     /// log, and the placement group goes where it should be.
-    fn pg_recovered(&mut self, now: Time, pg: PgId, interval: u32, fx: &mut Vec<Effect>) {
+    fn pg_recovered(&mut self, now: Time, pg: PgId, interval: u32, fx: &mut Effects) {
         if !self.map.has_pg(pg) || self.map.pg(pg).interval != interval {
             return;
         }

@@ -13,7 +13,7 @@ use crate::quorum::{Commit, Holders, Summary, Term};
 use crate::settings::Scope;
 use loadline_base::{Bytes, Time};
 use loadline_osd::{
-    Data, DiskFault, Effect, Event, Identity, IntervalId, Opened, OsdId, OsdSet, PgId,
+    Data, DiskFault, Effects, Event, Identity, IntervalId, Opened, OsdId, OsdSet, PgId,
 };
 use std::collections::BTreeMap;
 
@@ -136,18 +136,17 @@ impl Cluster {
 
     /// Begins to open an OSD's disk, which has this size. When that has ended, the OSD comes up by itself if the cluster
     /// serves and the disk is its own.
-    pub fn open_osd(&mut self, now: Time, osd: OsdId, bytes: Bytes, fx: &mut Vec<Effect>) {
+    pub fn open_osd(&mut self, now: Time, osd: OsdId, bytes: Bytes, fx: &mut Effects) {
         assert!(!self.map.osds()[osd].up, "{osd} runs already");
         let durable = self.durable();
         durable.found.remove(&osd);
         durable.faults.remove(&osd);
         durable.healing = durable.healing.filter(|healing| *healing != osd);
-        let before = fx.len();
         self.osds[osd].open(now, bytes, fx);
-        self.settle(now, before, fx);
+        self.settle(now, fx);
     }
 
-    pub(crate) fn opened(&mut self, now: Time, osd: OsdId, opened: Opened, fx: &mut Vec<Effect>) {
+    pub(crate) fn opened(&mut self, now: Time, osd: OsdId, opened: Opened, fx: &mut Effects) {
         let durable = self.durable();
         let Some(commit) = &durable.commit else {
             durable.found.insert(osd, Ok(opened));
@@ -181,20 +180,13 @@ impl Cluster {
     }
 
     /// Steps an OSD that is open, up or not.
-    pub(crate) fn step_open(&mut self, now: Time, osd: OsdId, event: Event, fx: &mut Vec<Effect>) {
-        let before = fx.len();
+    pub(crate) fn step_open(&mut self, now: Time, osd: OsdId, event: Event, fx: &mut Effects) {
         self.osds[osd].step(now, event, fx);
-        self.settle(now, before, fx);
+        self.settle(now, fx);
     }
 
     /// An OSD's disk has failed: it is down until somebody opens it again.
-    pub(crate) fn stopped(
-        &mut self,
-        now: Time,
-        osd: OsdId,
-        fault: DiskFault,
-        fx: &mut Vec<Effect>,
-    ) {
+    pub(crate) fn stopped(&mut self, now: Time, osd: OsdId, fault: DiskFault, fx: &mut Effects) {
         // An OSD on the direct store has no disk that could be opened again, but its drive may fail as well.
         if let Some(durable) = &mut self.durable {
             durable.faults.insert(osd, fault);
@@ -214,7 +206,7 @@ impl Cluster {
         osd: OsdId,
         pg: PgId,
         interval: u32,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         if !self.map.has_pg(pg) {
             return;
@@ -234,7 +226,7 @@ impl Cluster {
     }
 
     /// Something of the map has changed: it is written at once, or as soon as the one before it counts.
-    pub(crate) fn save_map(&mut self, now: Time, fx: &mut Vec<Effect>) {
+    pub(crate) fn save_map(&mut self, now: Time, fx: &mut Effects) {
         let up = self.up_osds();
         let Some(durable) = &mut self.durable else { return };
         durable.changes.made.0 += 1;
@@ -250,7 +242,7 @@ impl Cluster {
     }
 
     /// Writes the map as it is now.
-    pub(crate) fn write_map(&mut self, now: Time, fx: &mut Vec<Effect>) {
+    pub(crate) fn write_map(&mut self, now: Time, fx: &mut Effects) {
         let up = self.up_osds();
         let epoch = self.map.next_epoch();
         let settled = self.map.pgs().filter(|(_, state)| state.is_activated());
@@ -275,7 +267,7 @@ impl Cluster {
 
     /// This owner's term is promised to a disk. The next map tells of it: a disk of this OSD that lacks the term is an
     /// old copy from then on.
-    pub(crate) fn identified(&mut self, now: Time, osd: OsdId, term: u64, fx: &mut Vec<Effect>) {
+    pub(crate) fn identified(&mut self, now: Time, osd: OsdId, term: u64, fx: &mut Effects) {
         let durable = self.durable();
         let Some(commit) = durable.commit.as_mut() else { return };
         if commit.term().0 != term {
@@ -290,7 +282,7 @@ impl Cluster {
         }
     }
 
-    pub(crate) fn map_saved(&mut self, now: Time, osd: OsdId, epoch: u32, fx: &mut Vec<Effect>) {
+    pub(crate) fn map_saved(&mut self, now: Time, osd: OsdId, epoch: u32, fx: &mut Effects) {
         let durable = self.durable();
         durable.holding.insert(osd);
         let Some(commit) = &mut durable.commit else { return };
@@ -319,7 +311,7 @@ impl Cluster {
     }
 
     /// A placement group may serve in this interval, if it is still the present one.
-    fn begin_service(&mut self, now: Time, pg: PgId, interval: u32, fx: &mut Vec<Effect>) {
+    fn begin_service(&mut self, now: Time, pg: PgId, interval: u32, fx: &mut Effects) {
         if !self.map.has_pg(pg) {
             return;
         }
@@ -340,7 +332,7 @@ impl Cluster {
 
     /// Makes everything durable that was answered, on every OSD that runs. The number comes back with
     /// [`Cluster::take_synced`].
-    pub fn sync(&mut self, now: Time, fx: &mut Vec<Effect>) -> u32 {
+    pub fn sync(&mut self, now: Time, fx: &mut Effects) -> u32 {
         let up = self.up_osds();
         let durable = self.durable();
         durable.next_sync = durable.next_sync.wrapping_add(1);

@@ -2,7 +2,7 @@
 //! instead of stopping the OSD when the last page is gone.
 
 use crate::cluster::Cluster;
-use loadline_osd::{Effect, OpId, OpKind, OsdId, OsdSet, PgId};
+use loadline_osd::{Effect, Effects, OpId, OpKind, OsdId, OsdSet, PgId};
 use std::collections::BTreeSet;
 
 /// An OSD is full with less than this share of its pages free, in percent (`mon_osd_full_ratio` 0.95).
@@ -22,7 +22,7 @@ pub(crate) struct Fullness {
 
 impl Cluster {
     /// Looks how full the OSDs are; writes that waited for room go on where there is some. To be called every second or so.
-    pub fn check_fullness(&mut self, fx: &mut Vec<Effect>) {
+    pub fn check_fullness(&mut self, fx: &mut Effects) {
         let before = self.fullness.full;
         self.fullness.full = self.with_less_than(FULL_BELOW, before);
         self.fullness.backfill_full =
@@ -37,7 +37,7 @@ impl Cluster {
         let held = std::mem::take(&mut self.fullness.held);
         let open = held.into_iter().filter(|id| self.router.op(id.number, id.slot.get()).is_some());
         for id in self.router.in_order(open.collect()) {
-            fx.extend(self.route(id).map(Effect::Send));
+            fx.world.extend(self.route(id).map(Effect::Send));
         }
     }
 
@@ -126,7 +126,7 @@ mod tests {
         let name = "pool".to_owned();
         let spec =
             PoolSpec { name, pgs: 1, copies: 1, object_bytes: 1 << 20, recovery_priority: 0 };
-        cluster.create_pool(Time::ZERO, spec, &mut Vec::new());
+        cluster.create_pool(Time::ZERO, spec, &mut Effects::default());
         cluster
     }
 
@@ -157,13 +157,13 @@ mod tests {
         assert_eq!(cluster.held_writes(), 3);
 
         // There is room again: its store has no bound.
-        let mut effects = Vec::new();
+        let mut effects = Effects::default();
         cluster.check_fullness(&mut effects);
         let sent = |effect: &Effect| match effect {
             Effect::Send(Envelope { message: Message::Op(op), .. }) => Some(op.id),
             _ => None,
         };
-        assert_eq!(effects.iter().filter_map(sent).collect::<Vec<_>>(), [first, second]);
+        assert_eq!(effects.world.iter().filter_map(sent).collect::<Vec<_>>(), [first, second]);
         assert_eq!(cluster.held_writes(), 0);
     }
 }

@@ -4,7 +4,7 @@ use crate::cluster::Cluster;
 use crate::map::OsdState;
 use crate::settings::Scope;
 use loadline_base::Time;
-use loadline_osd::{Effect, Options, Osd, OsdId, OsdSet, Policy};
+use loadline_osd::{Effects, Options, Osd, OsdId, OsdSet, Policy};
 use loadline_store::paged;
 use std::fmt;
 
@@ -65,7 +65,7 @@ impl Cluster {
     }
 
     /// Lets an OSD take part that was held; one whose disk is not open is held no longer.
-    pub fn let_osd(&mut self, now: Time, osd: OsdId, fx: &mut Vec<Effect>) {
+    pub fn let_osd(&mut self, now: Time, osd: OsdId, fx: &mut Effects) {
         if self.durable().held.remove(osd) && self.osds[osd].is_open() {
             let state = OsdState { up: true, ..self.map.osds()[osd] };
             self.set_osd(now, osd, state, fx);
@@ -79,7 +79,7 @@ impl Cluster {
         osd: OsdId,
         policy: Policy,
         options: Options,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         self.osds[osd].renew(now, policy, options, fx);
     }
@@ -107,7 +107,7 @@ impl Cluster {
     ///
     /// # Panics
     /// If the OSD runs, or placement uses it.
-    pub fn remove_osd(&mut self, now: Time, osd: OsdId, fx: &mut Vec<Effect>) {
+    pub fn remove_osd(&mut self, now: Time, osd: OsdId, fx: &mut Effects) {
         let may = self.may_remove_osd(osd);
         assert!(matches!(may, Ok(()) | Err(RemoveError::NotClean)), "{osd}: {may:?}");
         self.forget_osd(now, osd, fx);
@@ -115,7 +115,7 @@ impl Cluster {
 
     /// Forgets an OSD that was added and has never come up. Returns whether it could, which it cannot if another one was
     /// added after it.
-    pub fn take_back_osd(&mut self, now: Time, osd: OsdId, fx: &mut Vec<Effect>) -> bool {
+    pub fn take_back_osd(&mut self, now: Time, osd: OsdId, fx: &mut Effects) -> bool {
         let OsdState { up, is_in } = self.map.osds()[osd];
         let is_last = self.map.osds().ids().next_back() == Some(osd);
         let was_never_up = !up && !is_in && self.durable().fillable.contains(osd);
@@ -126,7 +126,7 @@ impl Cluster {
         can
     }
 
-    fn forget_osd(&mut self, now: Time, osd: OsdId, fx: &mut Vec<Effect>) {
+    fn forget_osd(&mut self, now: Time, osd: OsdId, fx: &mut Effects) {
         self.osds[osd].crash(now);
         self.map.remove_osd(osd);
         self.map.next_epoch();

@@ -4,7 +4,7 @@
 use crate::cluster::Cluster;
 use crate::map::PoolId;
 use loadline_base::Time;
-use loadline_osd::{Effect, Event, OsdId, PgId};
+use loadline_osd::{Effects, Event, OsdId, PgId};
 use std::fmt;
 
 /// Why a pool cannot be removed.
@@ -76,7 +76,7 @@ impl Cluster {
         &mut self,
         now: Time,
         pool: PoolId,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) -> Result<(), PoolInUse> {
         self.may_remove_pool(pool)?;
         let pgs = self.map.remove_pool(pool);
@@ -93,7 +93,7 @@ impl Cluster {
 
     /// Deletes copies of placement groups that are none any more, once the map that says so counts: a crash must not bring
     /// back a pool of which some copies are gone.
-    pub(crate) fn retire_orphans(&mut self, now: Time, fx: &mut Vec<Effect>) {
+    pub(crate) fn retire_orphans(&mut self, now: Time, fx: &mut Effects) {
         if !self.durable().has_orphans || !self.is_map_committed() {
             return;
         }

@@ -8,7 +8,7 @@ use crate::map::{Map, OsdState, Pool, PoolId};
 use crate::quorum::{Chosen, Commit, Found, NoQuorum, Summary, Term, choose, choose_what_is_left};
 use crate::seats::{Claim, owners};
 use loadline_base::{Bytes, Time};
-use loadline_osd::{DiskFault, Effect, Event, Identity, Opened, Osd, OsdId, OsdSet, PgId, Policy};
+use loadline_osd::{DiskFault, Effects, Event, Identity, Opened, Osd, OsdId, OsdSet, PgId, Policy};
 use loadline_store::paged;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -129,7 +129,7 @@ impl Cluster {
     }
 
     /// Makes the empty disks a cluster.
-    pub fn create(&mut self, now: Time, cluster: u128, fx: &mut Vec<Effect>) {
+    pub fn create(&mut self, now: Time, cluster: u128, fx: &mut Effects) {
         assert!(self.is_new(), "only empty disks become a cluster");
         let all: OsdSet = self.osds.ids().collect();
         let durable = self.durable();
@@ -277,7 +277,7 @@ impl Cluster {
 
     /// After [`Cluster::start`], when the OSDs have their settings: this owner's term is promised to the disks, and then the
     /// map written, from which on the cluster serves.
-    pub fn take_over(&mut self, now: Time, fx: &mut Vec<Effect>) {
+    pub fn take_over(&mut self, now: Time, fx: &mut Effects) {
         let durable = self.durable();
         let commit = durable.commit.as_ref().expect("the start has chosen a map");
         let (cluster, term) = (durable.cluster, commit.term().0);
@@ -287,7 +287,7 @@ impl Cluster {
     }
 
     /// The first map of this owner counts: placement groups may begin their intervals.
-    pub(crate) fn begin_to_serve(&mut self, now: Time, fx: &mut Vec<Effect>) {
+    pub(crate) fn begin_to_serve(&mut self, now: Time, fx: &mut Effects) {
         self.place_pools();
         self.durable().has_orphans = true;
         self.check_fullness(fx);

@@ -7,7 +7,7 @@
 use crate::access::{Place, Update};
 use crate::commit::Commit;
 use crate::disk::{Failure, Touch};
-use crate::event::Effect;
+use crate::event::{Effect, Effects};
 use crate::ids::PgId;
 use crate::message::Data;
 use crate::osd::Osd;
@@ -115,7 +115,7 @@ impl Osd {
     }
 
     /// Hands in as much as the window admits.
-    pub(crate) fn go_on_benching(&mut self, now: Time, fx: &mut Vec<Effect>) {
+    pub(crate) fn go_on_benching(&mut self, now: Time, fx: &mut Effects) {
         while self.store.paged().admits()
             && let Some(bench) = &mut self.bench
             && let Some((object, offset, length)) = bench.next()
@@ -125,7 +125,8 @@ impl Osd {
         }
         if let Some(bench) = self.bench.take_if(|bench| bench.is_over()) {
             let took: Span = now.since(bench.begun);
-            fx.push(Effect::Benched(self.id, if bench.failed { Err(NoRoom) } else { Ok(took) }));
+            fx.world
+                .push(Effect::Benched(self.id, if bench.failed { Err(NoRoom) } else { Ok(took) }));
         }
     }
 
@@ -145,7 +146,7 @@ impl Osd {
     }
 
     /// An access of the benchmark has ended.
-    pub(crate) fn bench_access_ended(&mut self, result: Result<(), Failure>, fx: &mut Vec<Effect>) {
+    pub(crate) fn bench_access_ended(&mut self, result: Result<(), Failure>, fx: &mut Effects) {
         match result {
             // A full disk is no reason to stop: what the benchmark wrote is removed again.
             Ok(()) | Err(Failure::NoSpace) => {

@@ -3,7 +3,7 @@
 use crate::access::{Place, Update};
 use crate::commit::{Asker, Commit};
 use crate::disk::{Failure, Touch};
-use crate::event::{Effect, Reply, Unreadable};
+use crate::event::{Effect, Effects, Reply, Unreadable};
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::item::Item;
 use crate::message::{ClientOp, Data, Envelope, Message, ReplicaWrite, WriteTag};
@@ -79,7 +79,7 @@ impl Osd {
         (op, data): (ClientOp, Data),
         admitted: Time,
         dequeued: Time,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let this = self.id;
         let Some(primary) = self.primary_mut(op.pg) else { return };
@@ -111,7 +111,7 @@ impl Osd {
     }
 
     /// A read concerns the primary alone.
-    fn execute_read(&mut self, now: Time, op: ClientOp, stamps: Stamps, fx: &mut Vec<Effect>) {
+    fn execute_read(&mut self, now: Time, op: ClientOp, stamps: Stamps, fx: &mut Effects) {
         let (touch, place) = match self.source_of(&op) {
             Ok(source) => source,
             Err(lacking) => return self.park(now, lacking, (op, Data::NONE), fx),
@@ -146,7 +146,7 @@ impl Osd {
         data: &Data,
         tag: WriteTag,
         others: OsdSet,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) -> Update {
         let pg = self.pg_mut(op.pg).expect("the primary has the placement group");
         let version = pg.log.append(pg.interval, op.object, op.id);
@@ -203,13 +203,7 @@ impl Osd {
     }
 
     /// The op is durable, or read, on its primary.
-    pub(crate) fn op_committed(
-        &mut self,
-        now: Time,
-        tag: WriteTag,
-        read: Data,
-        fx: &mut Vec<Effect>,
-    ) {
+    pub(crate) fn op_committed(&mut self, now: Time, tag: WriteTag, read: Data, fx: &mut Effects) {
         let Some(in_flight) = self.in_flight_mut(tag) else { return };
         in_flight.stamps.committed = now;
         in_flight.read = read;
@@ -222,7 +216,7 @@ impl Osd {
         now: Time,
         tag: WriteTag,
         object: ObjectNo,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let Some(in_flight) = self.in_flight_mut(tag) else { return };
         let op = in_flight.op;
@@ -240,7 +234,7 @@ impl Osd {
 
     /// Counts one copy on which the op is durable, or that knows it has missed it; after the last one the client gets its
     /// reply.
-    pub(crate) fn vote(&mut self, now: Time, from: OsdId, tag: WriteTag, fx: &mut Vec<Effect>) {
+    pub(crate) fn vote(&mut self, now: Time, from: OsdId, tag: WriteTag, fx: &mut Effects) {
         let Some(in_flight) = self.in_flight_mut(tag) else { return };
         in_flight.pending.remove(from);
         if in_flight.pending.is_empty() {
@@ -257,7 +251,7 @@ impl Osd {
         now: Time,
         tag: WriteTag,
         result: Result<Data, Failure>,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let InFlight { op, stamps, .. } = self.in_flight.release(tag.slot);
         self.damage.failed_ops += u64::from(result.is_err());
@@ -266,7 +260,7 @@ impl Osd {
     }
 
     /// An op that is not under way ends because no copy of its object can be read.
-    pub(crate) fn fail_op(&mut self, now: Time, op: &ClientOp, fx: &mut Vec<Effect>) {
+    pub(crate) fn fail_op(&mut self, now: Time, op: &ClientOp, fx: &mut Effects) {
         self.damage.failed_ops += 1;
         let stamps = Stamps { admitted: now, dequeued: now, executed: now, committed: now };
         self.reply(now, op, stamps, Err(Failure::Unreadable), fx);
@@ -278,7 +272,7 @@ impl Osd {
         op: &ClientOp,
         stamps: Stamps,
         result: Result<Data, Failure>,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let Stamps { admitted, dequeued, executed, committed } = stamps;
         let work = op.work();
@@ -289,10 +283,10 @@ impl Osd {
         let result = result.map_err(|_| Unreadable);
         let op = op.id;
         let reply = Reply { op, admitted, dequeued, executed, committed, replied: now, result };
-        fx.push(Effect::Reply(reply));
+        fx.world.push(Effect::Reply(reply));
     }
 
-    pub(crate) fn op_finished(&mut self, pg: PgId, fx: &mut Vec<Effect>) {
+    pub(crate) fn op_finished(&mut self, pg: PgId, fx: &mut Effects) {
         let primary = self.primary_mut(pg).expect("its ops end with its interval");
         primary.in_flight -= 1;
         if primary.handing_over {
@@ -316,7 +310,7 @@ impl Osd {
         now: Time,
         object: ObjectNo,
         (op, data): (ClientOp, Data),
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let primary = self.primary(op.pg).expect("only a primary parks");
         if !primary.recovering.contains_key(&object) {
@@ -336,7 +330,7 @@ impl Osd {
         now: Time,
         pg: PgId,
         ops: Vec<(ClientOp, Data)>,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let interval = self.pg(pg).map_or(0, |pg| pg.interval);
         let (to, urgency) = (self.id, self.urgency(pg));

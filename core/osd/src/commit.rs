@@ -1,7 +1,7 @@
 //! What is to happen when the store has carried out an access.
 
 use crate::disk::{Done, Failure};
-use crate::event::Effect;
+use crate::event::{Effect, Effects, Notice};
 use crate::ids::{OpId, OsdId, PgId};
 use crate::message::{Message, Push, WriteTag};
 use crate::osd::Osd;
@@ -89,7 +89,7 @@ impl Commit {
 
 impl Osd {
     /// The store carried an access out, or could not.
-    pub(crate) fn committed(&mut self, now: Time, done: Done, fx: &mut Vec<Effect>) {
+    pub(crate) fn committed(&mut self, now: Time, done: Done, fx: &mut Effects) {
         let Done { pg, object, token, result, .. } = done;
         match (token, result) {
             (Commit::Bench, result) => self.bench_access_ended(result.map(drop), fx),
@@ -115,12 +115,12 @@ impl Osd {
             }
             (Commit::Deleted, Ok(_)) => self.deleted(now, pg, fx),
             (Commit::Keeping(kept), Ok(_)) => self.make_durable(now, pg, Commit::Kept(kept)),
-            (Commit::Kept(kept), Ok(_)) => fx.push(match kept {
-                Kept::Interval(interval) => Effect::Activated(self.id, pg, interval),
-                Kept::Term(term) => Effect::Identified(self.id, term),
-                Kept::Map(epoch) => Effect::MapSaved(self.id, epoch),
+            (Commit::Kept(kept), Ok(_)) => fx.owner.push(match kept {
+                Kept::Interval(interval) => Notice::Activated(self.id, pg, interval),
+                Kept::Term(term) => Notice::Identified(self.id, term),
+                Kept::Map(epoch) => Notice::MapSaved(self.id, epoch),
             }),
-            (Commit::Synced(number), Ok(_)) => fx.push(Effect::Synced(self.id, number)),
+            (Commit::Synced(number), Ok(_)) => fx.owner.push(Notice::Synced(self.id, number)),
             (Commit::Loaded, Ok(_)) => unreachable!("answers while loading are taken before"),
             (Commit::Nothing, Ok(_)) => {}
         }
@@ -133,7 +133,7 @@ impl Osd {
         (pg, object): (PgId, ObjectNo),
         token: Commit,
         failure: Failure,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         self.damage.found += u64::from(failure == Failure::Unreadable);
         match (failure, token) {
@@ -162,7 +162,7 @@ impl Osd {
         &mut self,
         now: Time,
         running: &crate::shard::Computed,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let work = running.item.work();
         self.waits.record(work, Stage::Queue, running.taken.since(running.arrived));
@@ -181,9 +181,9 @@ impl Osd {
         stage: Stage,
         start: Time,
         end: Time,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let span = crate::event::TraceSpan { op, osd: self.id, work, stage, start, end };
-        fx.push(Effect::Trace(span));
+        fx.world.push(Effect::Trace(span));
     }
 }

@@ -1,7 +1,7 @@
 //! What happens between an OSD and the device of its direct store: requests, answers, and the window.
 
 use crate::device_terms::without_limit;
-use crate::event::Effect;
+use crate::event::{Effect, Effects};
 use crate::osd::Osd;
 use crate::policy::Windowed;
 use loadline_base::Time;
@@ -10,9 +10,9 @@ use loadline_store::{RequestId, Submission};
 
 impl Osd {
     /// Hands the store's requests out, on the terms of their classes, and lets the queues take what the window admits then.
-    pub(crate) fn send_submissions(&mut self, now: Time, fx: &mut Vec<Effect>) {
+    pub(crate) fn send_submissions(&mut self, now: Time, fx: &mut Effects) {
         let (osd, terms) = (self.id, &self.options.device);
-        fx.extend(self.submissions.drain(..).map(|Submission { id, request }| {
+        fx.world.extend(self.submissions.drain(..).map(|Submission { id, request }| {
             Effect::Device(osd, Submission { id, request: terms.apply(request) })
         }));
         if self.options.windowed == Windowed::All {
@@ -27,14 +27,14 @@ impl Osd {
         now: Time,
         id: RequestId,
         outcome: Outcome,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         if outcome == Outcome::OverLimit
             && let Some(Submission { id, request }) = self.store.direct_again(id)
         {
             self.over_limit += 1;
             let request = without_limit(self.options.device.apply(request));
-            return fx.push(Effect::Device(self.id, Submission { id, request }));
+            return fx.world.push(Effect::Device(self.id, Submission { id, request }));
         }
         let is_good = outcome == Outcome::Done;
         let done = self.store.direct_done(now, id, is_good, &mut self.submissions);

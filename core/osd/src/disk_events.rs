@@ -6,7 +6,7 @@ use crate::device_terms::without_limit;
 use crate::disk::{
     Backend, Identity, LoadNext, LoadedGroup, Paged, Phase, Sent, Touch, transactions,
 };
-use crate::event::{DiskFault, Effect, Opened, Timer};
+use crate::event::{DiskFault, Effect, Effects, Notice, Opened, Timer};
 use crate::ids::PgId;
 use crate::item::Item;
 use crate::message::Data;
@@ -48,9 +48,9 @@ impl Osd {
         matches!(self.store, Backend::Paged(_))
     }
 
-    /// Begins to open the disk, which has this size. [`Effect::Opened`] or [`Effect::Stopped`] says how it ended; until
+    /// Begins to open the disk, which has this size. [`Notice::Opened`] or [`Notice::Stopped`] says how it ended; until
     /// then the OSD takes no other events but those of its disk.
-    pub fn open(&mut self, now: Time, data_bytes: Bytes, fx: &mut Vec<Effect>) {
+    pub fn open(&mut self, now: Time, data_bytes: Bytes, fx: &mut Effects) {
         self.pgs = loadline_base::IdVec::new();
         self.store.paged().open(now, data_bytes);
         self.settle_disk(now, fx);
@@ -138,7 +138,7 @@ impl Osd {
         self.access(now, Urgency::default(), &Place::of_group(pg), update, token);
     }
 
-    pub(crate) fn io_done(&mut self, now: Time, life: u32, done: IoDone, fx: &mut Vec<Effect>) {
+    pub(crate) fn io_done(&mut self, now: Time, life: u32, done: IoDone, fx: &mut Effects) {
         let paged = self.store.paged();
         if paged.life != life {
             return;
@@ -152,7 +152,7 @@ impl Osd {
             Outcome::NoSpace if request.kind == Kind::Write => {
                 let io = Io { id: done.id, target, request, data: done.data };
                 let due = paged.for_room.hold(now, io);
-                fx.extend(due.map(|at| Effect::Timer(self.id, at, Timer::Room)));
+                fx.world.extend(due.map(|at| Effect::Timer(self.id, at, Timer::Room)));
             }
             _ => {
                 paged.for_room.answered(done.id.0);
@@ -163,7 +163,7 @@ impl Osd {
 
     /// The device ended a request for time, which says nothing of the medium: it gets the request again without a limit.
     /// A write has come back with its bytes.
-    fn send_again(&mut self, sent: Sent, done: IoDone, fx: &mut Vec<Effect>) {
+    fn send_again(&mut self, sent: Sent, done: IoDone, fx: &mut Effects) {
         self.over_limit += 1;
         let Sent { target, request } = sent;
         let data = if request.kind == Kind::Write { done.data } else { Vec::new() };
@@ -171,15 +171,15 @@ impl Osd {
         let io = Io { id: done.id, target, request, data };
         let paged = self.store.paged();
         paged.note_sent(&io);
-        fx.push(Effect::Io(self.id, paged.life, io));
+        fx.world.push(Effect::Io(self.id, paged.life, io));
     }
 
     /// Asks for the writes again that the device had no room for.
-    pub(crate) fn ask_for_room(&mut self, fx: &mut Vec<Effect>) {
+    pub(crate) fn ask_for_room(&mut self, fx: &mut Effects) {
         let (id, paged) = (self.id, self.store.paged());
         for io in paged.for_room.take() {
             paged.note_sent(&io);
-            fx.push(Effect::Io(id, paged.life, io));
+            fx.world.push(Effect::Io(id, paged.life, io));
         }
     }
 
@@ -214,7 +214,7 @@ impl Osd {
     }
 
     /// Carries on until the store has nothing more to say: ends of accesses, requests, its next tick.
-    pub(crate) fn settle_disk(&mut self, now: Time, fx: &mut Vec<Effect>) {
+    pub(crate) fn settle_disk(&mut self, now: Time, fx: &mut Effects) {
         loop {
             self.take_completions(now, fx);
             self.go_on_benching(now, fx);
@@ -229,11 +229,11 @@ impl Osd {
             return self.stop(DiskFault::Store(fault), fx);
         }
         if let Some(at) = paged.next_tick() {
-            fx.push(Effect::Timer(id, at, Timer::Store));
+            fx.world.push(Effect::Timer(id, at, Timer::Store));
         }
     }
 
-    fn take_completions(&mut self, now: Time, fx: &mut Vec<Effect>) {
+    fn take_completions(&mut self, now: Time, fx: &mut Effects) {
         while !self.store.paged().out.completions.is_empty() {
             let completions = std::mem::take(&mut self.store.paged().out.completions);
             let life = self.store.paged().life;
@@ -259,7 +259,7 @@ impl Osd {
     }
 
     /// Lets the shards take while the window has room.
-    pub(crate) fn take_by_window(&mut self, now: Time, fx: &mut Vec<Effect>) {
+    pub(crate) fn take_by_window(&mut self, now: Time, fx: &mut Effects) {
         let admits = self.store.admits();
         for (_, shard) in self.shards.iter_mut() {
             shard.hold(!admits);
@@ -268,7 +268,7 @@ impl Osd {
     }
 
     /// Hands the store's requests out; those of a checkpoint wait their turn like any other work.
-    fn send_io(&mut self, now: Time, fx: &mut Vec<Effect>) {
+    fn send_io(&mut self, now: Time, fx: &mut Effects) {
         let paged = self.store.paged();
         let is_open = matches!(paged.phase, Phase::Open);
         for io in paged.take_io() {
@@ -288,14 +288,14 @@ impl Osd {
     }
 
     /// Queues what waits for its turn anew, in queues that are new.
-    pub(crate) fn enqueue_waiting_io(&mut self, now: Time, fx: &mut Vec<Effect>) {
+    pub(crate) fn enqueue_waiting_io(&mut self, now: Time, fx: &mut Effects) {
         let item = |(slot, io): (SlotId, &Io)| Item::StoreIo(slot, io.request.length.get() as u32);
         for item in self.queued_io.iter().map(item).collect::<Vec<_>>() {
             self.enqueue(now, item, fx);
         }
     }
 
-    fn send_one_io(&mut self, mut io: Io, fx: &mut Vec<Effect>) {
+    fn send_one_io(&mut self, mut io: Io, fx: &mut Effects) {
         let (id, terms, paged) = (self.id, &self.options.device, self.store.paged());
         io.request = match paged.cause(io.id) {
             Cause::Log => terms.apply_to_log(io.request),
@@ -304,11 +304,11 @@ impl Osd {
         };
         paged.at_device += 1;
         paged.note_sent(&io);
-        fx.push(Effect::Io(id, paged.life, io));
+        fx.world.push(Effect::Io(id, paged.life, io));
     }
 
     /// A checkpoint's request has had its turn, unless it went before.
-    pub(crate) fn send_queued_io(&mut self, slot: SlotId, fx: &mut Vec<Effect>) {
+    pub(crate) fn send_queued_io(&mut self, slot: SlotId, fx: &mut Effects) {
         if self.queued_io.get(slot).is_some() {
             let io = self.queued_io.release(slot);
             self.send_one_io(io, fx);
@@ -316,12 +316,12 @@ impl Osd {
     }
 
     /// The disk is of no use any more. The owner is told, and this OSD does nothing until it is opened again.
-    pub(crate) fn stop(&mut self, fault: DiskFault, fx: &mut Vec<Effect>) {
+    pub(crate) fn stop(&mut self, fault: DiskFault, fx: &mut Effects) {
         self.crash_disk();
-        fx.push(Effect::Stopped(self.id, fault));
+        fx.owner.push(Notice::Stopped(self.id, fault));
     }
 
-    fn loaded(&mut self, now: Time, answer: Answer, fx: &mut Vec<Effect>) {
+    fn loaded(&mut self, now: Time, answer: Answer, fx: &mut Effects) {
         let paged: &mut Paged = self.store.paged();
         let Phase::Loading(load) = &mut paged.phase else {
             unreachable!("questions of the loading are asked while it lasts");
@@ -337,7 +337,7 @@ impl Osd {
                     self.take_group(id, group);
                 }
                 let opened = Opened { identity: load.identity, map: load.map };
-                fx.push(Effect::Opened(self.id, Box::new(opened)));
+                fx.owner.push(Notice::Opened(self.id, Box::new(opened)));
             }
         }
     }

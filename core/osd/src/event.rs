@@ -77,7 +77,7 @@ pub struct SleepingItem {
     pub life: u32,
 }
 
-/// What an OSD wants done.
+/// What an OSD, or the owner of the map, wants done by the world.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Carry this message; it may arrive at any later time, in order per pair of OSDs.
@@ -96,8 +96,12 @@ pub enum Effect {
     Benched(OsdId, Result<Span, NoRoom>),
     /// A stage of a traced op ended.
     Trace(TraceSpan),
-    /// For the owner of the map: every copy of this placement group is complete and nothing is in flight, as of this
-    /// interval, which is to end now.
+}
+
+/// What an OSD tells the owner of the map.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// Every copy of this placement group is complete and nothing is in flight, as of this interval, which is to end now.
     Recovered(PgId, u32),
     /// The copy's part in this interval is on its disk, and durable.
     Activated(OsdId, PgId, u32),
@@ -113,20 +117,14 @@ pub enum Effect {
     Stopped(OsdId, DiskFault),
 }
 
-impl Effect {
-    /// Whether the owner of the map deals with it, not the world.
-    pub fn is_for_owner(&self) -> bool {
-        matches!(
-            self,
-            Effect::Recovered(..)
-                | Effect::Activated(..)
-                | Effect::Identified(..)
-                | Effect::MapSaved(..)
-                | Effect::Synced(..)
-                | Effect::Opened(..)
-                | Effect::Stopped(..)
-        )
-    }
+/// What follows from a step, for each of the two who hear of it. What is asked of the world comes before all that follows
+/// from what the owner is told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Effects {
+    /// What the world is to do.
+    pub world: Vec<Effect>,
+    /// What the owner of the map is to know.
+    pub owner: Vec<Notice>,
 }
 
 /// Why an OSD is left out although its disk could be reached, until somebody opens it again. What keeps a disk from being

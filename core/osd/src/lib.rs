@@ -33,7 +33,8 @@ pub use device_terms::{ChosenLimit, ClassTerms, DeviceTerms, descriptor_for, gui
 pub use disk::Identity;
 pub use disk_events::Space;
 pub use event::{
-    DiskFault, Effect, Event, Opened, Reply, SleepingItem, Timer, TraceSpan, Unreadable, WorkerRun,
+    DiskFault, Effect, Effects, Event, Notice, Opened, Reply, SleepingItem, Timer, TraceSpan,
+    Unreadable, WorkerRun,
 };
 pub use ids::{ClientId, IntervalId, OpId, OsdId, OsdSet, PgId, ShardId, ThreadId};
 pub use item::Item;

@@ -4,7 +4,7 @@ use crate::bench::Bench;
 use crate::client_io::{InFlight, WriteSequence};
 use crate::commit::Asker;
 use crate::disk::{Backend, Done, Paged};
-use crate::event::{Effect, Event, Timer};
+use crate::event::{Effect, Effects, Event, Timer};
 use crate::ids::{OsdId, PgId, ShardId};
 use crate::item::Item;
 use crate::message::{Activation, Data, Envelope, Message, RecoveryKind};
@@ -114,7 +114,7 @@ impl Osd {
     }
 
     /// Takes one event; what it leads to is appended to `fx`.
-    pub fn step(&mut self, now: Time, event: Event, fx: &mut Vec<Effect>) {
+    pub fn step(&mut self, now: Time, event: Event, fx: &mut Effects) {
         match event {
             Event::Message(envelope) => self.enqueue(now, Item::Message(envelope), fx),
             Event::Computed(run) => {
@@ -138,7 +138,7 @@ impl Osd {
         self.submit(now, fx);
     }
 
-    fn submit(&mut self, now: Time, fx: &mut Vec<Effect>) {
+    fn submit(&mut self, now: Time, fx: &mut Effects) {
         match self.is_durable() {
             true => self.settle_disk(now, fx),
             false => self.send_submissions(now, fx),
@@ -147,7 +147,7 @@ impl Osd {
 
     /// Queues an item in its placement group's shard. Traffic for a placement group that is not here is of an earlier
     /// interval, and dropped.
-    pub(crate) fn enqueue(&mut self, now: Time, item: Item, fx: &mut Vec<Effect>) {
+    pub(crate) fn enqueue(&mut self, now: Time, item: Item, fx: &mut Effects) {
         let shard = match item.pg() {
             Some(pg) => self.pg(pg).map(|pg| pg.shard),
             None => Some(ShardId::new(0)),
@@ -163,7 +163,7 @@ impl Osd {
         now: Time,
         pg: PgId,
         items: Vec<Item>,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let Some(shard) = self.pg(pg).map(|pg| pg.shard) else { return };
         for item in items.into_iter().rev() {
@@ -184,7 +184,7 @@ impl Osd {
     }
 
     /// Carries an item out; `running` has spent its processor time.
-    fn execute(&mut self, now: Time, running: Computed, fx: &mut Vec<Effect>) {
+    fn execute(&mut self, now: Time, running: Computed, fx: &mut Effects) {
         let Envelope { from, pg, interval, urgency, message, data, .. } = match running.item {
             Item::Recovery(pg, pushes) => return self.run_recovery(now, pg, pushes, fx),
             Item::Delete(pg) => return self.run_delete(now, pg),
@@ -224,7 +224,7 @@ impl Osd {
     }
 
     /// Counts an access's time before the window and after it.
-    pub(crate) fn account_done(&mut self, now: Time, done: &Done, fx: &mut Vec<Effect>) {
+    pub(crate) fn account_done(&mut self, now: Time, done: &Done, fx: &mut Effects) {
         let (work, traced) = done.token.work();
         self.waits.record(work, Stage::Window, done.submitted.since(done.entered));
         self.waits.record(work, Stage::Device, now.since(done.submitted));
@@ -234,7 +234,7 @@ impl Osd {
         }
     }
 
-    fn timer(&mut self, now: Time, timer: Timer, fx: &mut Vec<Effect>) {
+    fn timer(&mut self, now: Time, timer: Timer, fx: &mut Effects) {
         match timer {
             Timer::Shard(shard) => self.shards[shard].wake(now, fx),
             Timer::RecoveryWake(item) => self.recovery_woke(now, item, fx),
@@ -244,7 +244,7 @@ impl Osd {
         }
     }
 
-    fn activate(&mut self, now: Time, id: PgId, activation: &Activation, fx: &mut Vec<Effect>) {
+    fn activate(&mut self, now: Time, id: PgId, activation: &Activation, fx: &mut Effects) {
         self.end_interval(now, id, fx);
         let objects = self.count(id);
         let this = self.id;
@@ -258,14 +258,14 @@ impl Osd {
         }
     }
 
-    fn deactivate(&mut self, now: Time, id: PgId, fx: &mut Vec<Effect>) {
+    fn deactivate(&mut self, now: Time, id: PgId, fx: &mut Effects) {
         self.end_interval(now, id, fx);
         if let Some(pg) = self.pg_mut(id) {
             pg.interval = 0;
         }
     }
 
-    fn retire(&mut self, now: Time, id: PgId, fx: &mut Vec<Effect>) {
+    fn retire(&mut self, now: Time, id: PgId, fx: &mut Effects) {
         self.deactivate(now, id, fx);
         if let Some(pg) = self.pg_mut(id)
             && !pg.leaving
@@ -386,7 +386,7 @@ impl Osd {
     }
 
     /// Applies new settings to every shard and to the admission of recovery, between two events.
-    pub fn configure(&mut self, now: Time, policy: Policy, options: Options, fx: &mut Vec<Effect>) {
+    pub fn configure(&mut self, now: Time, policy: Policy, options: Options, fx: &mut Effects) {
         let fixed = |options: &Options| (options.shards, options.windowed);
         assert_eq!(fixed(&options), fixed(&self.options), "fixed while an OSD runs");
         self.charges = Charges::new(&policy);
@@ -404,7 +404,7 @@ impl Osd {
 
     /// New settings for an OSD that takes part in nothing yet, those that are read at its start included. What its
     /// workers had must have been carried out.
-    pub fn renew(&mut self, now: Time, policy: Policy, options: Options, fx: &mut Vec<Effect>) {
+    pub fn renew(&mut self, now: Time, policy: Policy, options: Options, fx: &mut Effects) {
         let takes_part = |pg: &Option<Box<Pg>>| pg.as_ref().is_some_and(|pg| pg.interval > 0);
         assert!(!self.pgs.values().any(takes_part), "{} runs", self.id);
         let osd = self.id;
@@ -442,7 +442,7 @@ impl Osd {
         self.primary(id).map_or(Urgency::default(), Primary::urgency)
     }
 
-    pub(crate) fn send(&self, to: OsdId, pg: PgId, message: Message, fx: &mut Vec<Effect>) {
+    pub(crate) fn send(&self, to: OsdId, pg: PgId, message: Message, fx: &mut Effects) {
         self.send_with(to, pg, message, Data::NONE, fx);
     }
 
@@ -453,7 +453,7 @@ impl Osd {
         pg: PgId,
         message: Message,
         data: Data,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         self.send_as(self.urgency(pg), to, pg, (message, data), fx);
     }
@@ -465,10 +465,10 @@ impl Osd {
         to: OsdId,
         pg: PgId,
         (message, data): (Message, Data),
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let interval = self.pg(pg).map_or(0, |pg| pg.interval);
         let from = Some(self.id);
-        fx.push(Effect::Send(Envelope { from, to, pg, interval, urgency, message, data }));
+        fx.world.push(Effect::Send(Envelope { from, to, pg, interval, urgency, message, data }));
     }
 }

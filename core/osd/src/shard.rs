@@ -1,6 +1,6 @@
 //! A shard: one scheduler and the workers that it feeds.
 
-use crate::event::{Effect, Timer, WorkerRun};
+use crate::event::{Effect, Effects, Timer, WorkerRun};
 use crate::ids::{OsdId, PgId, ShardId, ThreadId};
 use crate::item::Item;
 use crate::service::Meter;
@@ -72,7 +72,7 @@ impl Shard {
     }
 
     /// Queues an item and lets the workers look. `owner` is a small number (see [`crate::item::owner`]).
-    pub(crate) fn enqueue(&mut self, now: Time, charge: Charge, item: Item, fx: &mut Vec<Effect>) {
+    pub(crate) fn enqueue(&mut self, now: Time, charge: Charge, item: Item, fx: &mut Effects) {
         let request = self.request(now, charge, item);
         let refused = self.queue.enqueue(now, request);
         assert!(refused.is_ok(), "an OSD's classes wait, they do not reject");
@@ -107,7 +107,7 @@ impl Shard {
     }
 
     /// Gives idle workers what the scheduler lets them have.
-    pub(crate) fn pump(&mut self, now: Time, fx: &mut Vec<Effect>) {
+    pub(crate) fn pump(&mut self, now: Time, fx: &mut Effects) {
         while self.idle > 0 && !self.held {
             match self.queue.take(now) {
                 Take::Ready(taken) => {
@@ -120,7 +120,7 @@ impl Shard {
                 Take::NotBefore(at) => {
                     if at < self.wake_at {
                         self.wake_at = at;
-                        fx.push(Effect::Timer(self.osd, at, Timer::Shard(self.id)));
+                        fx.world.push(Effect::Timer(self.osd, at, Timer::Shard(self.id)));
                     }
                     return;
                 }
@@ -135,14 +135,14 @@ impl Shard {
     }
 
     /// A wake-up that the scheduler asked for; one that was overtaken by an earlier one does nothing.
-    pub(crate) fn wake(&mut self, now: Time, fx: &mut Vec<Effect>) {
+    pub(crate) fn wake(&mut self, now: Time, fx: &mut Effects) {
         if self.wake_at <= now {
             self.wake_at = Time::MAX;
             self.pump(now, fx);
         }
     }
 
-    fn start(&mut self, running: Running, fx: &mut Vec<Effect>) {
+    fn start(&mut self, running: Running, fx: &mut Effects) {
         let thread = self.idle_worker();
         let busy = running.pg.is_some_and(|pg| self.is_busy(pg));
         let worker = &mut self.workers[thread];
@@ -152,7 +152,7 @@ impl Shard {
         } else {
             worker.state = State::Running(running);
             let run = WorkerRun { shard: self.id, thread, run: worker.run };
-            fx.push(Effect::Compute(self.osd, run));
+            fx.world.push(Effect::Compute(self.osd, run));
         }
     }
 
@@ -168,7 +168,7 @@ impl Shard {
 
     /// Takes the item of a run that has computed, frees the worker and starts the item that waited for the same
     /// placement group. `None` for a run of before a restart. The caller pumps after carrying the item out.
-    pub(crate) fn computed(&mut self, run: WorkerRun, fx: &mut Vec<Effect>) -> Option<Computed> {
+    pub(crate) fn computed(&mut self, run: WorkerRun, fx: &mut Effects) -> Option<Computed> {
         let worker = &mut self.workers[run.thread];
         if worker.run != run.run {
             return None;
@@ -189,7 +189,7 @@ impl Shard {
     }
 
     /// Starts the item that has waited longest for `pg`.
-    fn unblock(&mut self, pg: PgId, fx: &mut Vec<Effect>) {
+    fn unblock(&mut self, pg: PgId, fx: &mut Effects) {
         let waits = |worker: &Worker| match &worker.state {
             State::Blocked(running) if running.pg == Some(pg) => Some(running.turn),
             _ => None,
@@ -201,7 +201,7 @@ impl Shard {
         if let State::Blocked(running) = worker.state {
             worker.state = State::Running(running);
             let run = WorkerRun { shard: self.id, thread, run: worker.run };
-            fx.push(Effect::Compute(self.osd, run));
+            fx.world.push(Effect::Compute(self.osd, run));
         }
     }
 

@@ -5,7 +5,7 @@ use crate::disk::{CutStyle, SimDisk};
 use loadline_base::{IdVec, Rng, Time};
 use loadline_cluster::images::{ImageError, Images, JobId};
 use loadline_cluster::{Cluster, Config, NotHealed, OsdState, PoolSpec, StartError, Target};
-use loadline_osd::{Data, Effect, Event, OpId, OsdId, OsdSet, Reply, Timer};
+use loadline_osd::{Data, Effect, Effects, Event, OpId, OsdId, OsdSet, Reply, Timer};
 use loadline_store::paged::{Io, IoDone, IoId, Options};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -35,7 +35,7 @@ pub struct DiskNode {
     timers: BinaryHeap<Reverse<(Time, u64)>>,
     timer_of: BTreeMap<u64, (OsdId, Timer)>,
     timers_set: u64,
-    effects: Vec<Effect>,
+    effects: Effects,
     /// Replies since they were last taken.
     pub replies: Vec<Reply>,
 }
@@ -74,7 +74,7 @@ impl DiskNode {
             timers: BinaryHeap::new(),
             timer_of: BTreeMap::new(),
             timers_set: 0,
-            effects: Vec::new(),
+            effects: Effects::default(),
             replies: Vec::new(),
         };
         for osd in node.drives.ids().collect::<Vec<_>>() {
@@ -120,7 +120,7 @@ impl DiskNode {
     /// Issues an op.
     pub fn issue(&mut self, target: &Target, data: Data) -> OpId {
         let (id, envelope) = self.cluster.issue(self.now, target, data);
-        self.effects.extend(envelope.map(Effect::Send));
+        self.effects.world.extend(envelope.map(Effect::Send));
         self.settle();
         id
     }
@@ -241,10 +241,10 @@ impl DiskNode {
 
     fn settle(&mut self) {
         loop {
-            for effect in std::mem::take(&mut self.effects) {
+            for effect in std::mem::take(&mut self.effects.world) {
                 self.carry_out(effect);
             }
-            if !self.effects.is_empty() {
+            if !self.effects.world.is_empty() {
                 continue;
             }
             let Some((osd, event)) = self.due.pop_front() else { return };

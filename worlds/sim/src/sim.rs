@@ -9,8 +9,8 @@ use loadline_base::{IdVec, Span, Time};
 use loadline_cluster::{Cluster, Config, OsdState, PoolId, PoolSpec};
 use loadline_device::Outcome;
 use loadline_osd::{
-    Data, Effect, Envelope, Event, Message, Options, OsdId, Policy, Progress, Reply, TraceSpan,
-    Waits,
+    Data, Effect, Effects, Envelope, Event, Message, Options, OsdId, Policy, Progress, Reply,
+    TraceSpan, Waits,
 };
 use loadline_store::RequestId;
 
@@ -49,7 +49,7 @@ pub struct Sim<W> {
     load: W,
     tokens: Vec<u64>,
     issue: Vec<Issue>,
-    effects: Vec<Effect>,
+    effects: Effects,
     drive_lanes: IdVec<OsdId, LaneId>,
     wake: Option<Time>,
     trace: Vec<TraceSpan>,
@@ -74,7 +74,7 @@ impl<W: Workload> Sim<W> {
             load,
             tokens: Vec::new(),
             issue: Vec::new(),
-            effects: Vec::new(),
+            effects: Effects::default(),
             wake: None,
             trace: Vec::new(),
             events,
@@ -161,10 +161,10 @@ impl<W: Workload> Sim<W> {
     /// Turns the engine's effects into events.
     fn carry_out(&mut self) {
         // Popping from the back is the cheapest way to empty a list that mostly holds one or two.
-        if self.effects.len() > 1 {
-            self.effects.reverse();
+        if self.effects.world.len() > 1 {
+            self.effects.world.reverse();
         }
-        while let Some(effect) = self.effects.pop() {
+        while let Some(effect) = self.effects.world.pop() {
             match effect {
                 Effect::Send(envelope) => self.carry_message(envelope),
                 Effect::Device(osd, submission) => {
@@ -188,7 +188,7 @@ impl<W: Workload> Sim<W> {
                 }
                 Effect::Trace(span) => self.trace.push(span),
                 Effect::Io(..) => unreachable!("calibrated drives hold no bytes"),
-                effect => unreachable!("the cluster deals with its own effects: {effect:?}"),
+                Effect::Benched(..) => unreachable!("no study measures an OSD's room"),
             }
         }
     }

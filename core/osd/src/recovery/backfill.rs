@@ -1,7 +1,7 @@
 //! Backfill: primary and targets compare their objects range by range; what differs is pushed (qos.md 9.5).
 
 use crate::commit::Asker;
-use crate::event::Effect;
+use crate::event::Effects;
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::message::{Data, Message, ScanRange, ScanReply};
 use crate::osd::Osd;
@@ -19,7 +19,7 @@ impl Osd {
     pub(crate) fn next_backfill(
         &mut self,
         pg: PgId,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) -> Option<(ObjectNo, OsdSet)> {
         let scan_max = self.options.backfill_scan_max;
         let primary = self.primary_mut(pg)?;
@@ -58,7 +58,7 @@ impl Osd {
         asker: Asker,
         pg: PgId,
         range: ScanRange,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let objects = self.list_range(pg, range.after, range.last);
         let reply = Box::new(ScanReply { range, objects });
@@ -73,7 +73,7 @@ impl Osd {
         from: OsdId,
         pg: PgId,
         reply: &ScanReply,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let ScanRange { after, last } = reply.range;
         let mine: Listing = self.list_range(pg, after, last).into_iter().collect();

@@ -3,7 +3,7 @@
 use crate::access::Place;
 use crate::commit::Commit;
 use crate::disk::object_id;
-use crate::event::Effect;
+use crate::event::Effects;
 use crate::ids::PgId;
 use crate::item::Item;
 use crate::osd::Osd;
@@ -52,7 +52,7 @@ impl Osd {
     }
 
     /// The deletion is durable: the next objects, or the end of the placement group here.
-    pub(crate) fn deleted(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+    pub(crate) fn deleted(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         if self.pg(pg).is_none_or(|here| !here.leaving) {
             return;
         }

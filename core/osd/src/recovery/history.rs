@@ -7,7 +7,7 @@
 use crate::access::{Place, Update};
 use crate::commit::{Asker, Commit};
 use crate::disk::{Touch, Whole, keep_history, object_id};
-use crate::event::Effect;
+use crate::event::Effects;
 use crate::ids::{OsdId, PgId};
 use crate::message::{Data, HistoryPush, Message, Push};
 use crate::osd::Osd;
@@ -23,7 +23,7 @@ impl Osd {
         to: Asker,
         pg: PgId,
         object: ObjectNo,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) -> bool {
         let Some(history) = self.pg(pg).and_then(|here| here.kept.get(object)) else {
             return false;
@@ -79,7 +79,7 @@ impl Osd {
         pg: PgId,
         (object, label): (ObjectNo, SnapshotNo),
         (base, data): (Option<SnapshotNo>, Data),
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         if !self.may_give(pg, object) {
             return self.source_unreadable(now, pg, object, (to.interval, Some(to)), fx);
@@ -99,7 +99,7 @@ impl Osd {
         from: Asker,
         pg: PgId,
         (object, step, data): (ObjectNo, HistoryPush, Data),
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         if self.is_without_room() {
             return self.refuse_push(now, from, pg, object, fx);
@@ -135,7 +135,7 @@ impl Osd {
         from: Asker,
         pg: PgId,
         (object, label): (ObjectNo, SnapshotNo),
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         if self.pg(pg).is_some_and(|here| here.interval == from.interval) {
             let stored = (Message::HistoryStored(object, label), Data::NONE);

@@ -3,7 +3,7 @@
 use crate::access::{Place, Update};
 use crate::commit::{Asker, Commit};
 use crate::disk::{Touch, Whole};
-use crate::event::Effect;
+use crate::event::Effects;
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::message::{Data, Message, Push};
 use crate::osd::Osd;
@@ -24,7 +24,7 @@ impl Osd {
         pg: PgId,
         object: ObjectNo,
         targets: OsdSet,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let this = self.id;
         let primary = self.primary_mut(pg).expect("only a primary recovers");
@@ -43,7 +43,7 @@ impl Osd {
         pg: PgId,
         object: ObjectNo,
         targets: OsdSet,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let interval = self.pg(pg).map_or(0, |pg| pg.interval);
         let urgency = self.urgency(pg);
@@ -100,7 +100,7 @@ impl Osd {
         asker: Asker,
         pg: PgId,
         object: ObjectNo,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         if self.begin_history(asker, pg, object, fx) {
             return;
@@ -116,7 +116,7 @@ impl Osd {
         object: ObjectNo,
         (interval, puller): (u32, Option<Asker>),
         (base, data): (Option<SnapshotNo>, Data),
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         if !self.may_give(pg, object) {
             return self.source_unreadable(now, pg, object, (interval, puller), fx);
@@ -144,7 +144,7 @@ impl Osd {
         asker: Asker,
         pg: PgId,
         (push, data): (Push, Data),
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         if push.meta.is_some() && self.is_without_room() {
             return self.refuse_push(now, asker, pg, push.object, fx);
@@ -179,7 +179,7 @@ impl Osd {
         asker: Asker,
         pg: PgId,
         push: Push,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let here = self.pg_mut(pg).filter(|here| here.interval == asker.interval);
         let Some(here) = here else { return };
@@ -212,7 +212,7 @@ impl Osd {
         from: OsdId,
         pg: PgId,
         object: ObjectNo,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let Some(primary) = self.primary_mut(pg) else { return };
         let Some(recovering) = primary.recovering.get_mut(&object) else { return };
@@ -226,7 +226,7 @@ impl Osd {
         }
     }
 
-    fn object_recovered(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Vec<Effect>) {
+    fn object_recovered(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Effects) {
         let recovering = self.end_object(pg, object);
         let primary = self.primary_mut(pg).expect("only a primary recovers");
         primary.unfound.remove(&object);

@@ -1,7 +1,7 @@
 //! Reservations of one placement group: the local slot first, then the remote ones in increasing OSD number, so
 //! that no circle of waiting can form (qos.md 9.2).
 
-use crate::event::{Effect, Timer};
+use crate::event::{Effect, Effects, Timer};
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::message::{Message, RecoveryKind, ReservationPriority};
 use crate::osd::Osd;
@@ -47,7 +47,7 @@ impl Primary {
 
 impl Osd {
     /// Begins with the next kind of recovery that a placement group needs, if any.
-    pub(crate) fn start_recovery(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+    pub(crate) fn start_recovery(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         let Some(primary) = self.primary_mut(pg) else { return };
         let Some(kind) = primary.recovery_needed() else {
             return;
@@ -62,7 +62,7 @@ impl Osd {
         self.local_changed(now, &changes, fx);
     }
 
-    fn local_changed(&mut self, now: Time, changes: &[Change], fx: &mut Vec<Effect>) {
+    fn local_changed(&mut self, now: Time, changes: &[Change], fx: &mut Effects) {
         for change in changes {
             match *change {
                 Change::Granted(pg) => {
@@ -76,7 +76,7 @@ impl Osd {
         }
     }
 
-    fn ask_remote(&mut self, now: Time, pg: PgId, kind: RecoveryKind, fx: &mut Vec<Effect>) {
+    fn ask_remote(&mut self, now: Time, pg: PgId, kind: RecoveryKind, fx: &mut Effects) {
         let this = self.id;
         let Some(primary) = self.primary_mut(pg) else { return };
         let targets: VecDeque<OsdId> = primary.recovery_targets(kind, this).iter().collect();
@@ -85,7 +85,7 @@ impl Osd {
     }
 
     /// Asks the first target that remains, or starts if none does.
-    fn ask_next_target(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+    fn ask_next_target(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         let Some(primary) = self.primary_mut(pg) else { return };
         let Reservation::Remote(kind, targets) = &primary.reservation else { return };
         let kind = *kind;
@@ -110,7 +110,7 @@ impl Osd {
         from: OsdId,
         pg: PgId,
         message: &Message,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         match message {
             Message::Reserve(RecoveryKind::Backfill, _) if self.is_backfill_full => {
@@ -141,7 +141,7 @@ impl Osd {
     /// Whether this OSD's disk has too little room for backfills (`mon_osd_backfillfull_ratio`). Those that fill it lose their
     /// slots; they are refused from then on and try again after `osd_backfill_retry_interval`. Recovery by log, which brings
     /// little, goes on.
-    pub fn set_backfill_full(&mut self, is_full: bool, fx: &mut Vec<Effect>) {
+    pub fn set_backfill_full(&mut self, is_full: bool, fx: &mut Effects) {
         if is_full && !self.is_backfill_full {
             let backfills = |(pg, (primary, kind)): (&PgId, &(OsdId, RecoveryKind))| {
                 (*kind == RecoveryKind::Backfill).then_some((*pg, *primary))
@@ -160,14 +160,14 @@ impl Osd {
         self.is_backfill_full = is_full;
     }
 
-    fn release_remote(&mut self, pg: PgId, fx: &mut Vec<Effect>) {
+    fn release_remote(&mut self, pg: PgId, fx: &mut Effects) {
         let mut changes = Vec::new();
         self.remote_askers.remove(&pg);
         self.remote.release(pg, &mut changes);
         self.remote_changed(&changes, fx);
     }
 
-    fn remote_changed(&mut self, changes: &[Change], fx: &mut Vec<Effect>) {
+    fn remote_changed(&mut self, changes: &[Change], fx: &mut Effects) {
         for change in changes {
             let (pg, message) = match *change {
                 Change::Granted(pg) => (pg, Message::ReserveGranted),
@@ -181,13 +181,7 @@ impl Osd {
 
     /// A slot was taken back, or recovery cannot go on: everything else is given back too, and a timer tries again
     /// (`osd_backfill_retry_interval`, `osd_recovery_retry_interval`). Objects under way still finish.
-    pub(crate) fn suspend_recovery(
-        &mut self,
-        now: Time,
-        pg: PgId,
-        why: Pause,
-        fx: &mut Vec<Effect>,
-    ) {
+    pub(crate) fn suspend_recovery(&mut self, now: Time, pg: PgId, why: Pause, fx: &mut Effects) {
         let Some(primary) = self.primary_mut(pg) else { return };
         // The slot may have been taken back while its release was on the way.
         if matches!(primary.reservation, Reservation::None | Reservation::Retry(_)) {
@@ -198,7 +192,7 @@ impl Osd {
         self.release_slots(now, pg, fx);
         let interval = self.pg(pg).map_or(0, |pg| pg.interval);
         let retry = now + self.retry_interval(pg);
-        fx.push(Effect::Timer(self.id, retry, Timer::ReservationRetry(pg, interval)));
+        fx.world.push(Effect::Timer(self.id, retry, Timer::ReservationRetry(pg, interval)));
     }
 
     fn retry_interval(&self, pg: PgId) -> Span {
@@ -213,7 +207,7 @@ impl Osd {
         now: Time,
         pg: PgId,
         interval: u32,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let same_interval = self.pg(pg).is_some_and(|pg| pg.interval == interval);
         let suspended =
@@ -225,7 +219,7 @@ impl Osd {
     }
 
     /// Gives back the local slot and the targets' slots.
-    pub(crate) fn release_slots(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+    pub(crate) fn release_slots(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         self.release_target_slots(pg, fx);
         let mut changes = Vec::new();
         self.local.release(pg, &mut changes);
@@ -233,7 +227,7 @@ impl Osd {
     }
 
     /// Gives back the targets' slots.
-    pub(crate) fn release_target_slots(&mut self, pg: PgId, fx: &mut Vec<Effect>) {
+    pub(crate) fn release_target_slots(&mut self, pg: PgId, fx: &mut Effects) {
         let Some(primary) = self.primary_mut(pg) else { return };
         for target in std::mem::take(&mut primary.asked).iter() {
             self.send(target, pg, Message::ReserveReleased, fx);
@@ -241,7 +235,7 @@ impl Osd {
     }
 
     /// New numbers of slots (`osd_max_backfills`), and a new minimum (`osd_min_recovery_priority`).
-    pub(crate) fn resize_reservers(&mut self, now: Time, fx: &mut Vec<Effect>) {
+    pub(crate) fn resize_reservers(&mut self, now: Time, fx: &mut Effects) {
         let Options { backfills_max, recovery_priority_min, .. } = self.options;
         let mut changes = Vec::new();
         self.remote.resize(backfills_max, recovery_priority_min, &mut changes);
@@ -252,7 +246,7 @@ impl Osd {
     }
 
     /// Ends whatever a placement group had under way in its interval. Its ops are the router's again.
-    pub(crate) fn end_interval(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+    pub(crate) fn end_interval(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         self.release_remote(pg, fx);
         self.admission.forget(pg);
         self.release_slots(now, pg, fx);

@@ -1,7 +1,7 @@
 //! Disks without room: a push is refused, and the recovery of its placement group waits until there is some.
 
 use crate::commit::Asker;
-use crate::event::Effect;
+use crate::event::Effects;
 use crate::ids::{OsdId, PgId};
 use crate::message::{Data, Message};
 use crate::osd::Osd;
@@ -26,7 +26,7 @@ impl Osd {
         asker: Asker,
         pg: PgId,
         object: ObjectNo,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let Some(here) = self.pg(pg).filter(|here| here.interval == asker.interval) else { return };
         if here.primary.is_some() {
@@ -43,7 +43,7 @@ impl Osd {
         from: OsdId,
         pg: PgId,
         object: ObjectNo,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let Some(primary) = self.primary_mut(pg) else { return };
         let Some(recovering) = primary.recovering.get_mut(&object) else { return };

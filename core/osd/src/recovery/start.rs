@@ -1,6 +1,6 @@
 //! Which object a primary recovers next, and when it may start.
 
-use crate::event::{Effect, SleepingItem, Timer};
+use crate::event::{Effect, Effects, Notice, SleepingItem, Timer};
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::item::Item;
 use crate::message::RecoveryKind;
@@ -11,7 +11,7 @@ use loadline_store::ObjectNo;
 
 impl Osd {
     /// Queues recovery items for as many placement groups as admission lets in.
-    pub(crate) fn admit_recovery(&mut self, now: Time, fx: &mut Vec<Effect>) {
+    pub(crate) fn admit_recovery(&mut self, now: Time, fx: &mut Effects) {
         while let Some(turn) = self.admission.admit() {
             if self.pg(turn.pg).is_none() {
                 self.admission.item_ran(turn.pushes, 0);
@@ -22,11 +22,11 @@ impl Osd {
     }
 
     /// A worker carries out a recovery item: it starts up to `pushes` objects, or sleeps first.
-    pub(crate) fn run_recovery(&mut self, now: Time, pg: PgId, pushes: u32, fx: &mut Vec<Effect>) {
+    pub(crate) fn run_recovery(&mut self, now: Time, pg: PgId, pushes: u32, fx: &mut Effects) {
         let held = self.primary(pg).is_some_and(|p| matches!(p.reservation, Reservation::Held(_)));
         if held && let Some(wake) = self.admission.must_sleep_until(now) {
             let item = SleepingItem { pg, pushes, life: self.life };
-            return fx.push(Effect::Timer(self.id, wake, Timer::RecoveryWake(item)));
+            return fx.world.push(Effect::Timer(self.id, wake, Timer::RecoveryWake(item)));
         }
         let mut started = 0;
         if held {
@@ -42,7 +42,7 @@ impl Osd {
     }
 
     /// A recovery item has slept and queues again.
-    pub(crate) fn recovery_woke(&mut self, now: Time, item: SleepingItem, fx: &mut Vec<Effect>) {
+    pub(crate) fn recovery_woke(&mut self, now: Time, item: SleepingItem, fx: &mut Effects) {
         let SleepingItem { pg, pushes, life } = item;
         if life != self.life {
             return;
@@ -56,7 +56,7 @@ impl Osd {
 
     /// Starts the next object of a placement group: what ops wait for, what this OSD lacks, what replicas lack, then
     /// backfill. False if there is none to start now.
-    fn start_next(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) -> bool {
+    fn start_next(&mut self, now: Time, pg: PgId, fx: &mut Effects) -> bool {
         let this = self.id;
         while let Some((object, targets)) = self.primary(pg).and_then(|p| p.next_missing(this)) {
             if !targets.contains(this) || self.can_pull(pg, object) {
@@ -80,13 +80,7 @@ impl Osd {
 
     /// An op waits for an object that nobody recovers yet: it is started at once, outside the admission's turn, and
     /// counts as active.
-    pub(crate) fn start_urgent(
-        &mut self,
-        now: Time,
-        pg: PgId,
-        object: ObjectNo,
-        fx: &mut Vec<Effect>,
-    ) {
+    pub(crate) fn start_urgent(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Effects) {
         let primary = self.primary(pg).expect("an op waits on a primary");
         let targets = primary.who_needs(self.id, object);
         let ahead = primary.who_misses(self.id, object).is_empty();
@@ -97,7 +91,7 @@ impl Osd {
     }
 
     /// After something finished: queue the placement group for its next object, or end the phase.
-    pub(crate) fn continue_recovery(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+    pub(crate) fn continue_recovery(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         let held = self.primary(pg).is_some_and(|p| matches!(p.reservation, Reservation::Held(_)));
         if !self.finish_if_recovered(now, pg, fx) && held {
             self.admission.wait(pg);
@@ -107,7 +101,7 @@ impl Osd {
 
     /// Ends the present phase if nothing of it is left. Returns whether it ended. The last objects may have been
     /// recovered without a reservation: because ops waited for them, or because it was taken back meanwhile.
-    fn finish_if_recovered(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) -> bool {
+    fn finish_if_recovered(&mut self, now: Time, pg: PgId, fx: &mut Effects) -> bool {
         let Some(primary) = self.primary_mut(pg) else { return true };
         if primary.is_recovered() {
             primary.reservation = Reservation::None;
@@ -131,7 +125,7 @@ impl Osd {
     }
 
     /// Pauses the recovery of a placement group of which nothing is left but what nobody can give.
-    fn pause_if_stuck(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+    fn pause_if_stuck(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         if self.primary(pg).is_some_and(Primary::is_stuck) {
             self.suspend_recovery(now, pg, Pause::Unfound, fx);
         }
@@ -139,10 +133,10 @@ impl Osd {
 
     /// Ends the interval of a recovered placement group once no op is being carried out: then all copies are equal,
     /// and whoever serves next begins where this OSD stopped.
-    pub(crate) fn hand_over_if_idle(&mut self, pg: PgId, fx: &mut Vec<Effect>) {
+    pub(crate) fn hand_over_if_idle(&mut self, pg: PgId, fx: &mut Effects) {
         let interval = self.pg(pg).map_or(0, |pg| pg.interval);
         if self.primary(pg).is_some_and(|primary| primary.in_flight == 0) {
-            fx.push(Effect::Recovered(pg, interval));
+            fx.owner.push(Notice::Recovered(pg, interval));
         }
     }
 }

@@ -8,7 +8,7 @@
 use crate::access::Place;
 use crate::commit::{Asker, Commit};
 use crate::disk::Failure;
-use crate::event::{DiskFault, Effect};
+use crate::event::{DiskFault, Effects};
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::message::{ClientOp, Data, Message, WriteTag};
 use crate::osd::Osd;
@@ -25,7 +25,7 @@ impl Osd {
         now: Time,
         op: ClientOp,
         object: ObjectNo,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let pg = op.pg;
         let primary = self.primary_mut(pg).expect("its ops end with its interval");
@@ -42,7 +42,7 @@ impl Osd {
         pg: PgId,
         object: ObjectNo,
         (interval, asker): (u32, Option<Asker>),
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let Some(here) = self.pg(pg).filter(|here| here.interval == interval) else { return };
         if here.primary.is_some() {
@@ -54,7 +54,7 @@ impl Osd {
     }
 
     /// A primary has to get an object itself before it can push it.
-    fn own_copy_unreadable(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Vec<Effect>) {
+    fn own_copy_unreadable(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Effects) {
         let this = self.id;
         self.note_unreadable(pg, this, object);
         let primary = self.primary_mut(pg).expect("it leads");
@@ -75,7 +75,7 @@ impl Osd {
         from: OsdId,
         pg: PgId,
         object: ObjectNo,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let this = self.id;
         if self.primary(pg).is_none() {
@@ -96,7 +96,7 @@ impl Osd {
     }
 
     /// Asks a holder for an object that is on its way to this primary.
-    pub(crate) fn pull(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Vec<Effect>) {
+    pub(crate) fn pull(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Effects) {
         let this = self.id;
         match self.primary(pg).and_then(|primary| primary.holder_of(this, object)) {
             Some(holder) => self.send(holder, pg, Message::Pull(object), fx),
@@ -126,7 +126,7 @@ impl Osd {
     }
 
     /// Recovers what was found bad while the placement group was thought whole.
-    pub(crate) fn begin_repair(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+    pub(crate) fn begin_repair(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         let Some(primary) = self.primary(pg) else { return };
         if primary.reservation == Reservation::None && !primary.handing_over {
             self.start_recovery(now, pg, fx);
@@ -134,7 +134,7 @@ impl Osd {
     }
 
     /// No copy can give an object that is on its way: the ops that wait for it fail, and the rest goes on.
-    fn nobody_gives(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Vec<Effect>) {
+    fn nobody_gives(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Effects) {
         let recovering = self.end_object(pg, object);
         let targets = recovering.pending.with(recovering.afterwards);
         self.give_up(pg, object, targets);
@@ -171,7 +171,7 @@ impl Osd {
     }
 
     /// What could be read nowhere, or found no room, is tried once more.
-    pub(crate) fn try_all_again(&mut self, now: Time, pg: PgId, fx: &mut Vec<Effect>) {
+    pub(crate) fn try_all_again(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         let Some(primary) = self.primary_mut(pg) else { return };
         primary.unfound.clear();
         let stalled = std::mem::take(&mut primary.stalled);
@@ -190,7 +190,7 @@ impl Osd {
         primary: Asker,
         (pg, object): (PgId, ObjectNo),
         tag: WriteTag,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let here = self.pg_mut(pg).filter(|here| here.interval == primary.interval);
         let Some(here) = here else { return self.stop(DiskFault::Unreadable, fx) };
@@ -207,7 +207,7 @@ impl Osd {
         now: Time,
         (pg, object): (PgId, ObjectNo),
         tag: WriteTag,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         let (this, interval) = (self.id, self.pg(pg).map_or(0, |here| here.interval));
         if self.in_flight_mut(tag).is_none() {
@@ -229,7 +229,7 @@ impl Osd {
         primary: Asker,
         (pg, object): (PgId, ObjectNo),
         tag: WriteTag,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         if self.pg(pg).is_none_or(|here| here.interval != primary.interval) {
             return;
@@ -247,7 +247,7 @@ impl Osd {
         from: OsdId,
         (pg, object): (PgId, ObjectNo),
         tag: WriteTag,
-        fx: &mut Vec<Effect>,
+        fx: &mut Effects,
     ) {
         if self.in_flight_mut(tag).is_none() {
             return;

@@ -3,8 +3,9 @@
 use loadline_base::{Bytes, SlotId, Span, Time};
 use loadline_device::{Kind, Medium, Outcome, Request};
 use loadline_osd::{
-    Activation, ClientId, ClientOp, Data, DeviceTerms, Effect, Envelope, Event, HistoryPush,
-    Message, OpId, OpKind, Options, Osd, OsdId, OsdSet, PgId, Policy, Windowed,
+    Activation, ClientId, ClientOp, Data, DeviceTerms, Effect, Effects, Envelope, Event,
+    HistoryPush, Message, Notice, OpId, OpKind, Options, Osd, OsdId, OsdSet, PgId, Policy,
+    Windowed,
 };
 use loadline_qos::{
     Capacity, ClassId, CostModel, CostRule, SchedulerKind, ServiceClass, ShardPlan, Urgency,
@@ -55,11 +56,17 @@ pub(crate) fn options() -> Options {
     }
 }
 
+/// What is not answered yet.
+enum Asked {
+    World(Effect),
+    Owner(Notice),
+}
+
 /// Some OSDs and what they want done.
 pub(crate) struct Bench {
     pub(crate) osds: Vec<Osd>,
     pub(crate) now: Time,
-    todo: VecDeque<Effect>,
+    todo: VecDeque<Asked>,
     held: Vec<Effect>,
     holds: fn(&Effect) -> bool,
     /// Which requests the devices end for time.
@@ -116,9 +123,14 @@ impl Bench {
     }
 
     pub(crate) fn step(&mut self, osd: OsdId, event: Event) {
-        let mut effects = Vec::new();
+        let mut effects = Effects::default();
         self.osds[usize::from(osd)].step(self.now, event, &mut effects);
-        self.todo.extend(effects);
+        self.asked(effects);
+    }
+
+    fn asked(&mut self, effects: Effects) {
+        self.todo.extend(effects.world.into_iter().map(Asked::World));
+        self.todo.extend(effects.owner.into_iter().map(Asked::Owner));
     }
 
     /// Sends an op of 4 KiB to osd.0.
@@ -165,15 +177,16 @@ impl Bench {
 
     /// How many of the effects that are not answered yet are like this.
     pub(crate) fn due(&self, like: fn(&Effect) -> bool) -> usize {
-        self.todo.iter().filter(|effect| like(effect)).count()
+        let world = |asked: &&Asked| matches!(asked, Asked::World(effect) if like(effect));
+        self.todo.iter().filter(world).count()
     }
 
     /// Gives an OSD new settings.
     pub(crate) fn configure(&mut self, osd: u32, plan: ShardPlan, options: Options) {
-        let mut effects = Vec::new();
+        let mut effects = Effects::default();
         let policy = Policy { plan, seed: 1 };
         self.osds[osd as usize].configure(self.now, policy, options, &mut effects);
-        self.todo.extend(effects);
+        self.asked(effects);
     }
 
     /// From now on, effects like this are not answered until released.
@@ -223,17 +236,17 @@ impl Bench {
     /// Answers what was held back.
     pub(crate) fn release(&mut self) {
         self.holds = |_| false;
-        self.todo.extend(self.held.drain(..));
+        self.todo.extend(self.held.drain(..).map(Asked::World));
     }
 
     /// Answers effects until none is left but timers later than `until`; returns what was seen.
     pub(crate) fn run_until(&mut self, until: Time) -> Vec<String> {
         loop {
-            while let Some(effect) = self.todo.pop_front() {
-                if (self.holds)(&effect) {
-                    self.held.push(effect);
-                } else {
-                    self.answer(effect);
+            while let Some(asked) = self.todo.pop_front() {
+                match asked {
+                    Asked::World(effect) if (self.holds)(&effect) => self.held.push(effect),
+                    Asked::World(effect) => self.answer(effect),
+                    Asked::Owner(notice) => self.told(&notice),
                 }
             }
             if !self.fire_next_timer(until) {
@@ -267,6 +280,14 @@ impl Bench {
         true
     }
 
+    fn told(&mut self, notice: &Notice) {
+        self.seen.push(match notice {
+            Notice::Stopped(osd, fault) => format!("{osd} stopped: {fault}"),
+            Notice::Recovered(pg, interval) => format!("{pg} recovered in {interval}"),
+            other => unreachable!("not of a direct store: {other:?}"),
+        });
+    }
+
     fn answer(&mut self, effect: Effect) {
         match effect {
             Effect::Compute(osd, run) => self.step(osd, Event::Computed(run)),
@@ -290,10 +311,6 @@ impl Bench {
             Effect::Reply(reply) => {
                 let failed = if reply.result.is_err() { " failed" } else { "" };
                 self.seen.push(format!("reply {}{failed}", reply.op.number));
-            }
-            Effect::Stopped(osd, fault) => self.seen.push(format!("{osd} stopped: {fault}")),
-            Effect::Recovered(pg, interval) => {
-                self.seen.push(format!("{pg} recovered in {interval}"));
             }
             Effect::Trace(_) => {}
             other => unreachable!("not of a direct store: {other:?}"),

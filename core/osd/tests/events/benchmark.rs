@@ -5,7 +5,7 @@ use crate::bench::{options, plan};
 use loadline_base::{Bytes, Span, Time};
 use loadline_device::{Kind, Outcome, Request};
 use loadline_osd::{
-    BenchShape, BenchStep, DeviceTerms, Effect, Event, NoRoom, Osd, OsdId, Policy, Timer,
+    BenchShape, BenchStep, DeviceTerms, Effect, Effects, Event, NoRoom, Osd, OsdId, Policy, Timer,
 };
 use loadline_qos::SchedulerKind;
 use loadline_store::WindowBounds;
@@ -69,15 +69,15 @@ impl Rig {
             asked: Vec::new(),
             turns: 0,
         };
-        let mut effects = Vec::new();
+        let mut effects = Effects::default();
         rig.osd.open(rig.now, SIZE, &mut effects);
         rig.take(effects);
         rig.run_until(|rig| rig.osd.is_open());
         rig
     }
 
-    fn take(&mut self, effects: Vec<Effect>) {
-        for effect in effects {
+    fn take(&mut self, effects: Effects) {
+        for effect in effects.world {
             match effect {
                 Effect::Io(_, life, io) => {
                     self.asked.push(io.request);
@@ -95,7 +95,7 @@ impl Rig {
     }
 
     pub(crate) fn step(&mut self, event: Event) {
-        let mut effects = Vec::new();
+        let mut effects = Effects::default();
         self.osd.step(self.now, event, &mut effects);
         self.take(effects);
     }
@@ -191,7 +191,7 @@ fn a_crash_forgets_it_and_the_next_one_removes_what_it_left() {
     rig.step(Event::Bench(SHAPE, BenchStep::Run));
     rig.osd.crash(rig.now);
     rig.line.clear();
-    let mut effects = Vec::new();
+    let mut effects = Effects::default();
     rig.osd.open(rig.now, SIZE, &mut effects);
     rig.take(effects);
     rig.run_until(|rig| rig.osd.is_open());

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, PG, filling, interval, missing, options, plan};
 use loadline_base::{Span, Time};
 use loadline_osd::{
-    Activation, Effect, Event, Message, OpKind, Options, OsdId, OsdSet, PgId, Progress,
+    Activation, Effect, Effects, Event, Message, OpKind, Options, OsdId, OsdSet, PgId, Progress,
     RecoveryKind, RecoveryState,
 };
 use loadline_qos::SchedulerKind;
@@ -158,9 +158,9 @@ fn a_copy_that_takes_no_part_any_more_frees_its_slot() {
 fn a_disk_without_room_takes_no_backfills() {
     let mut bench = two([&[1, 2, 3, 4, 5, 6, 7, 8], &[]], options());
     bench.activate(PG, filling(interval(2, &[0]), 1));
-    let mut effects = Vec::new();
+    let mut effects = Effects::default();
     bench.osds[1].set_backfill_full(true, &mut effects);
-    assert!(effects.is_empty(), "nobody has asked yet");
+    assert_eq!(effects, Effects::default(), "nobody has asked yet");
     let seen = bench.run();
     assert!(seen.contains(&"osd.1 to osd.0: too full".to_owned()), "{seen:?}");
     let state = bench.osds[0].recovery_of(PG);
@@ -180,9 +180,9 @@ fn recovery_by_log_goes_on_without_room_for_backfills() {
     bench.hold(|effect| matches!(effect, Effect::Send(e) if matches!(e.message, Message::Push(_))));
     bench.activate(PG, missing(interval(2, &[0, 1]), 1, &[2, 3]));
     bench.run();
-    let mut effects = Vec::new();
+    let mut effects = Effects::default();
     bench.osds[1].set_backfill_full(true, &mut effects);
-    assert!(effects.is_empty(), "{effects:?}");
+    assert_eq!(effects, Effects::default());
     bench.release();
     bench.run();
     bench.check_copies(&[0, 1], &[1, 2, 3]);
@@ -195,12 +195,12 @@ fn a_disk_that_gets_full_stops_the_backfill_that_fills_it() {
     bench.hold(|effect| matches!(effect, Effect::Send(e) if matches!(e.message, Message::Push(_))));
     bench.activate(PG, filling(interval(2, &[0]), 1));
     bench.run();
-    let mut effects = Vec::new();
+    let mut effects = Effects::default();
     bench.osds[1].set_backfill_full(true, &mut effects);
     let refused = |effect: &Effect| matches!(effect, Effect::Send(e) if e.message == Message::ReserveTooFull && e.to == OsdId::new(0));
-    assert_eq!(effects.iter().filter(|effect| refused(effect)).count(), 1, "{effects:?}");
+    assert_eq!(effects.world.iter().filter(|effect| refused(effect)).count(), 1, "{effects:?}");
     bench.osds[1].set_backfill_full(true, &mut effects);
-    assert_eq!(effects.len(), 1, "it says so once");
+    assert_eq!(effects.world.len(), 1, "it says so once");
 }
 
 /// The target lacks 2, has 3 in another version and longer, and has 9, which it should not. (Nobody waited for 9 to be removed:

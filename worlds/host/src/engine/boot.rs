@@ -24,7 +24,7 @@ use loadline_base::{Bytes, Span};
 use loadline_cluster::settings::{Change, DriveLimits, Refused};
 use loadline_cluster::{Cluster, PoolSpec, StartError};
 use loadline_device::Medium;
-use loadline_osd::OsdSet;
+use loadline_osd::{Effects, OsdSet};
 use loadline_qos::Preset;
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{Format, FormatError, LogMode, Protection, format};
@@ -198,7 +198,7 @@ impl Engine {
             disks: Disks::default(),
             timers: Timers::default(),
             due: VecDeque::new(),
-            effects: Vec::new(),
+            effects: Effects::default(),
             listeners: BTreeMap::new(),
             conns: BTreeMap::new(),
             clients: ClientOps::default(),

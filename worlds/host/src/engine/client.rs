@@ -133,7 +133,7 @@ impl Engine {
             Target { client, kind, traced: false, background: false, pool, object, offset, length };
         let (id, envelope) = self.cluster.issue(self.now, &target, data);
         self.clients.parts.insert(id.slot.get(), Part { command, at, length });
-        self.effects.extend(envelope.map(Effect::Send));
+        self.effects.world.extend(envelope.map(Effect::Send));
     }
 
     /// An op has its reply.

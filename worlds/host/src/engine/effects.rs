@@ -7,14 +7,14 @@ use loadline_osd::{Effect, Event};
 impl Engine {
     /// Carries out what has been asked. Messages and processor time cost nothing here: they are due at once.
     pub(super) fn carry_out(&mut self) {
-        let mut effects = std::mem::take(&mut self.effects);
+        let mut effects = std::mem::take(&mut self.effects.world);
         while !effects.is_empty() {
             for effect in effects.drain(..) {
                 self.carry_out_one(effect);
             }
-            std::mem::swap(&mut effects, &mut self.effects);
+            std::mem::swap(&mut effects, &mut self.effects.world);
         }
-        self.effects = effects;
+        self.effects.world = effects;
     }
 
     fn carry_out_one(&mut self, effect: Effect) {
@@ -29,7 +29,6 @@ impl Engine {
             Effect::Benched(osd, ended) => self.benched(osd, ended),
             Effect::Trace(_) => {}
             Effect::Device(..) => unreachable!("the OSDs of a host stand on the paged store"),
-            effect => unreachable!("the cluster deals with its own effects: {effect:?}"),
         }
     }
 

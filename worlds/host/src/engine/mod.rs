@@ -39,7 +39,7 @@ use client::ClientOps;
 use disks::Disks;
 use loadline_base::Time;
 use loadline_cluster::Cluster;
-use loadline_osd::{Effect, Event, OsdId};
+use loadline_osd::{Effects, Event, OsdId};
 use nbd::NbdConnections;
 use std::collections::{BTreeMap, VecDeque};
 use stop::Stopping;
@@ -75,7 +75,7 @@ pub struct Engine {
     timers: Timers,
     /// Events for OSDs that are due now.
     due: VecDeque<(OsdId, Event)>,
-    effects: Vec<Effect>,
+    effects: Effects,
     listeners: BTreeMap<ListenerId, Speaks>,
     conns: BTreeMap<ConnId, Speaks>,
     clients: ClientOps,
