@@ -1,9 +1,7 @@
 //! Pages that nobody owns and no checkpoint needs any more: the device is told, then they may be given out again.
 
-use super::{PagedStore, Purpose};
-use crate::paged::api::Target;
+use super::PagedStore;
 use crate::paged::space::PageRun;
-use loadline_device::Kind;
 
 /// Shorter runs are not worth a request of their own.
 const DISCARD_MIN_BYTES: u64 = 64 << 10;
@@ -28,7 +26,7 @@ impl<T: Copy> PagedStore<T> {
                 self.space.pages.allocator.returned(run);
             }
         }
-        self.unpark = true;
+        self.ops.note_change();
     }
 
     fn discard(&mut self, run: PageRun) {
@@ -36,12 +34,12 @@ impl<T: Copy> PagedStore<T> {
         let place = (page.offset(run.first), run.count * page.bytes() as u64);
         let class = self.options.classes.checkpoint;
         self.metrics.totals.discarded_bytes += place.1;
-        self.request(Purpose::Discard(run), Target::Data, Kind::Discard, place, class, Vec::new());
+        self.requests.discard(run, place, class);
     }
 
     /// The device has been told; that it may have refused changes nothing.
     pub(super) fn discarded(&mut self, run: PageRun) {
         self.space.pages.allocator.returned(run);
-        self.unpark = true;
+        self.ops.note_change();
     }
 }

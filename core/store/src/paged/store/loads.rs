@@ -1,8 +1,10 @@
 //! Pages on their way into the cache, and the ops that wait for them.
 
+use super::PagedStore;
 use super::op::{Running, Wait};
-use super::{PagedStore, Purpose};
+use super::requests::Purpose;
 use crate::paged::api::{Damage, IoDone, OpError, Target};
+use crate::paged::bounds::Room;
 use crate::paged::contents::Miss;
 use crate::paged::ids::PageNo;
 use crate::paged::node;
@@ -10,11 +12,37 @@ use crate::paged::page;
 use crate::paged::seed::Seed;
 use crate::paged::space;
 use loadline_base::SlotId;
-use loadline_device::{ClassTag, Kind};
+use loadline_device::ClassTag;
+use std::collections::BTreeMap;
+
+/// What may be in memory, and what is on its way there.
+pub(super) struct Memory {
+    room: Room,
+    loads: BTreeMap<PageNo, Load>,
+    /// Pages kept for ops that wait for others.
+    pinned: u32,
+}
+
+impl Memory {
+    /// Memory of this size in which nothing is on its way.
+    pub(super) fn new(room: Room) -> Memory {
+        Memory { room, loads: BTreeMap::new(), pinned: 0 }
+    }
+
+    /// What may be held at once.
+    pub(super) fn room(&self) -> &Room {
+        &self.room
+    }
+
+    /// How many pages are on their way.
+    pub(super) fn loads(&self) -> usize {
+        self.loads.len()
+    }
+}
 
 /// A page on its way.
 #[derive(Clone, Debug)]
-pub(super) struct Load {
+struct Load {
     /// What must be on it.
     wanted: Miss,
     waiters: Vec<SlotId>,
@@ -28,8 +56,8 @@ impl<T: Copy> PagedStore<T> {
     pub(super) fn load_for(&mut self, mut running: Running<T>, misses: &[Miss]) {
         let pins = running.journey().pins.len();
         let wanted = pins + misses.len();
-        let kept_for_others = self.pinned_for_ops as usize - pins;
-        let beside_others = self.room.pins_beside_others_max() as usize;
+        let kept_for_others = self.memory.pinned as usize - pins;
+        let beside_others = self.memory.room().pins_beside_others_max() as usize;
         if kept_for_others > 0 && kept_for_others + wanted > beside_others {
             return self.park(running, Wait::Frames, true);
         }
@@ -41,9 +69,9 @@ impl<T: Copy> PagedStore<T> {
         }
         running.wait = Wait::Pages;
         running.journey().left = begun.len() as u32;
-        let slot = self.waiting.acquire(running);
+        let slot = self.ops.suspend(running);
         for page in begun {
-            self.loads.get_mut(&page).expect("it was begun").waiters.push(slot);
+            self.memory.loads.get_mut(&page).expect("it was begun").waiters.push(slot);
         }
     }
 
@@ -57,18 +85,11 @@ impl<T: Copy> PagedStore<T> {
             space::Load::UnderWay => {}
             space::Load::NoFrame => return None,
             space::Load::Begin => {
-                self.loads.insert(number, Load { wanted: miss, waiters: Vec::new() });
+                self.memory.loads.insert(number, Load { wanted: miss, waiters: Vec::new() });
                 let page = self.superblock.layout.page;
                 let place = (page.offset(number), page.bytes() as u64);
                 self.metrics.totals.pages_read += 1;
-                self.request(
-                    Purpose::Load(number),
-                    Target::Data,
-                    Kind::Read,
-                    place,
-                    class,
-                    Vec::new(),
-                );
+                self.requests.read(Purpose::Load(number), Target::Data, place, class);
             }
         }
         Some(number)
@@ -76,7 +97,7 @@ impl<T: Copy> PagedStore<T> {
 
     /// A page has come, or has not.
     pub(super) fn load_done(&mut self, number: PageNo, done: IoDone) {
-        let load = self.loads.remove(&number).expect("the load was begun");
+        let load = self.memory.loads.remove(&number).expect("the load was begun");
         let verdict = if Self::is_good(done.outcome) {
             check_page(load.wanted, self.superblock.seed(), &done.data)
         } else {
@@ -100,19 +121,19 @@ impl<T: Copy> PagedStore<T> {
         }
         if verdict.is_ok() {
             self.space.pages.unpin(number);
-            self.unpark = true;
+            self.ops.note_change();
         }
     }
 
     fn load_answered(&mut self, slot: SlotId, number: PageNo, error: Option<&OpError>) {
-        let journey = self.waiting.at_mut(slot).journey();
+        let journey = self.ops.suspended(slot).journey();
         journey.left -= 1;
         let left = journey.left;
         match error {
             None => {
                 journey.pins.push(number);
                 self.space.pages.pin(number);
-                self.pinned_for_ops += 1;
+                self.memory.pinned += 1;
             }
             Some(error) => {
                 journey.retries += 1;
@@ -122,9 +143,17 @@ impl<T: Copy> PagedStore<T> {
             }
         }
         if left == 0 {
-            let mut running = self.waiting.release(slot);
-            running.wait = Wait::Nothing;
-            self.ready.push_back(running);
+            self.ops.resume(slot);
+        }
+    }
+
+    /// Lets go the pages that were kept for an op.
+    pub(super) fn release_pins(&mut self, running: &mut Running<T>) {
+        let Some(journey) = &mut running.journey else { return };
+        for page in journey.pins.drain(..) {
+            self.space.pages.unpin(page);
+            self.memory.pinned -= 1;
+            self.ops.note_change();
         }
     }
 }

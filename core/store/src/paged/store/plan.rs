@@ -85,7 +85,8 @@ impl<T: Copy> PagedStore<T> {
         from: Carried,
         pins: usize,
     ) -> Result<Plan, Vec<Miss>> {
-        let (pages_max, pins_max) = (self.room.step_max() as usize, self.room.pins_max() as usize);
+        let (pages_max, pins_max) =
+            (self.memory.room().step_max() as usize, self.memory.room().pins_max() as usize);
         let mut marks_max = u32::MAX;
         loop {
             self.space.begin_draft(pages_max);
@@ -159,13 +160,14 @@ impl<T: Copy> PagedStore<T> {
     /// Frames, pages that may become dirty, and slots for old versions.
     fn find_frames(&mut self, takes: Takes) -> Result<(), Lack> {
         let Takes { in_checkpoint, clean, frames, .. } = takes;
-        let (asked, most) = (u64::from(clean + in_checkpoint), u64::from(self.room.hold_max()));
+        let (asked, most) =
+            (u64::from(clean + in_checkpoint), u64::from(self.memory.room().hold_max()));
         Exceeded::check(Bound::StepPages, asked, most)
             .map_err(|exceeded| Lack::Fail(OpError::Exceeds(exceeded)))?;
         let pages = &mut self.space.pages;
         let counts = pages.counts();
-        if counts.held + clean > self.room.held_max()
-            || counts.dirty + clean + in_checkpoint > self.room.dirty_max()
+        if counts.held + clean > self.memory.room().held_max()
+            || counts.dirty + clean + in_checkpoint > self.memory.room().dirty_max()
             || !pages.make_room(frames)
         {
             return Err(Lack::Wait(Wait::Frames));
@@ -189,29 +191,28 @@ impl<T: Copy> PagedStore<T> {
         }
         let is_begun = from != Carried::default();
         if !is_begun {
-            self.body.clear();
-            changes.iter().for_each(|change| change.encode(&mut self.body));
+            let bytes = self.log.encode(changes);
             let most = self.limits().transaction_bytes as u64;
-            Exceeded::check(Bound::TransactionBytes, self.body.len() as u64, most)
+            Exceeded::check(Bound::TransactionBytes, bytes, most)
                 .map_err(|exceeded| Lack::Fail(OpError::Exceeds(exceeded)))?;
         }
         let is_logged = self.options.log_mode != LogMode::None && !is_begun;
-        let mut wanted = if is_logged { self.body.len() as u64 + LOG_SLACK } else { 0 };
+        let record = self.log.record().len() as u64;
+        let mut wanted = if is_logged { record + LOG_SLACK } else { 0 };
         if is_begun || plan.next.is_some() {
             // It stands in the log once more behind each instant until it has ended; two of them are needed at a time.
-            let body = self.under_way.as_ref().unwrap_or(&self.body);
-            wanted += 2 * (body.len() as u64 + LOG_SLACK);
+            let record = self.ops.in_part().map_or(record, |begun| begun.len() as u64);
+            wanted += 2 * (record + LOG_SLACK);
         }
         let journal = &self.space.pages.journal;
         if journal.is_on() {
             let Takes { in_checkpoint, clean, .. } = plan.takes;
             let image = bounds::image_bytes_max(self.superblock.layout.page);
-            let edits = journal.edits().len().max(self.body.len()) as u64;
+            let edits = record.max(journal.edits().len() as u64);
             let physical = u64::from(in_checkpoint + clean) * image + edits + LOG_SLACK;
             if wanted + physical > bounds::log_room_max(&self.superblock.layout) / 2 {
                 // It would take most of a small log. This interval's checkpoint writes images of its own.
-                self.interval_is_logged = false;
-                self.space.pages.journal.set(false);
+                self.log_pages(false);
             } else {
                 wanted += physical;
             }

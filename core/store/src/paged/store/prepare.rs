@@ -1,8 +1,9 @@
 //! From what is asked to what is done: limits are checked, patterns become bytes, and large writes go to fresh pages beside
 //! the log, so that only their places and checksums go through it.
 
+use super::PagedStore;
 use super::op::{Running, Wait, Work};
-use super::{PagedStore, Purpose};
+use super::requests::Purpose;
 use crate::objects::Version;
 use crate::paged::api::{Ask, Edit, ObjectId, OpError, Payload, Target};
 use crate::paged::change::{Change, Run};
@@ -118,24 +119,23 @@ impl<T: Copy> PagedStore<T> {
         running.journey().left = writes.len() as u32;
         running.journey().own = writes.iter().map(|(run, _)| *run).collect();
         let (class, page) = (running.class, self.superblock.layout.page);
-        let slot = self.waiting.acquire(running);
+        let slot = self.ops.suspend(running);
         for (run, data) in writes {
             self.metrics.totals.own_bytes += data.len() as u64;
             let offset = page.offset(run.first);
-            self.write(Purpose::OwnWrite(slot), Target::Data, offset, class, data);
+            self.requests.write(Purpose::OwnWrite(slot), Target::Data, offset, class, data);
         }
     }
 
     /// A part of an op's own data is on the device, or is not.
     pub(super) fn own_write_done(&mut self, slot: loadline_base::SlotId, outcome: Outcome) {
-        let journey = self.waiting.at_mut(slot).journey();
+        let journey = self.ops.suspended(slot).journey();
         journey.left -= 1;
         if !Self::is_good(outcome) {
             journey.failed = Some(OpError::Unwritable);
         }
         if journey.left == 0 {
-            let running = self.waiting.release(slot);
-            self.ready.push_back(running);
+            self.ops.resume(slot);
         }
     }
 }

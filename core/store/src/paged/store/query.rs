@@ -6,17 +6,17 @@
 //! one state. Object data is read afterwards, and checked by the checksums of the state that was seen; where a page was
 //! written meanwhile all of it is read again, in the end while updates wait.
 
+use super::PagedStore;
 use super::op::{Digested, Reading, Running, Wait, Work};
-use super::{PagedStore, Purpose};
+use super::requests::Purpose;
 use crate::paged::api::{
     Answer, Ask, Damage, IoDone, ObjectId, Op, OpError, Ranges, Target, push_range,
 };
 use crate::paged::bounds::{Bound, Exceeded};
 use crate::paged::contents::{self, DataPage, Found, Miss};
-use crate::paged::metrics::Reason;
+use crate::paged::options::LogMode;
 use crate::paged::tree::TreePages;
 use loadline_base::SlotId;
-use loadline_device::Kind;
 use std::ops::Range;
 
 /// Reads that miss at most so many pages bring them into the cache; longer ones pass beside it.
@@ -32,10 +32,7 @@ impl<T: Copy> PagedStore<T> {
     /// The answer to a point read that nothing keeps waiting: it changes nothing, so no upkeep follows it.
     pub(super) fn answer_at_once(&mut self, op: &Op<T>) -> Option<Answer> {
         let Ask::Get(key) = &op.ask else { return None };
-        if !self.is_open()
-            || self.under_way.is_some()
-            || op.lane.is_some_and(|lane| self.lanes.contains_key(&lane))
-        {
+        if !self.is_open() || self.ops.in_part().is_some() || self.ops.is_busy(op.lane) {
             return None;
         }
         self.space.pages.next_op();
@@ -44,7 +41,7 @@ impl<T: Copy> PagedStore<T> {
 
     pub(super) fn query(&mut self, mut running: Running<T>) {
         let looks_at_pages = !matches!(Self::ask_of(&running), Ask::Sync | Ask::Checkpoint);
-        if looks_at_pages && self.under_way.is_some() {
+        if looks_at_pages && self.ops.in_part().is_some() {
             return self.park(running, Wait::Turn, false);
         }
         self.space.pages.next_op();
@@ -70,8 +67,11 @@ impl<T: Copy> PagedStore<T> {
             Ask::Read { .. } | Ask::Sparse { .. } | Ask::Digest(_) => {
                 return self.read(running, found);
             }
-            Ask::Sync => return self.sync(running),
-            Ask::Checkpoint => return self.await_checkpoint(running),
+            Ask::Sync if self.options.log_mode != LogMode::None => {
+                return self.log.sync(running, &mut self.ops);
+            }
+            // Without a log only a checkpoint makes anything durable.
+            Ask::Sync | Ask::Checkpoint => return self.await_checkpoint(running),
             Ask::Transaction(_) => unreachable!("updates go another way"),
         };
         match answer {
@@ -82,7 +82,7 @@ impl<T: Copy> PagedStore<T> {
 
     /// A query goes on when a page is there that it misses: from its beginning, or behind what it has found if it goes in parts.
     pub(super) fn look_on(&mut self, mut running: Running<T>, found: Found, miss: Miss) {
-        let most = self.room.pins_max() as usize;
+        let most = self.memory.room().pins_max() as usize;
         if running.journey().pins.len() >= most {
             if !self.hold_updates(&mut running) {
                 return self.park(running, Wait::Turn, false);
@@ -106,13 +106,9 @@ impl<T: Copy> PagedStore<T> {
     pub(super) fn hold_updates(&mut self, running: &mut Running<T>) -> bool {
         let journey = running.journey();
         if !journey.holds_updates {
-            if self.updates_held {
-                return false;
-            }
-            journey.holds_updates = true;
-            self.updates_held = true;
+            journey.holds_updates = self.ops.hold_updates();
         }
-        true
+        journey.holds_updates
     }
 
     /// Updates need not wait for this query any more.
@@ -120,24 +116,13 @@ impl<T: Copy> PagedStore<T> {
         let Some(journey) = &mut running.journey else { return };
         if std::mem::take(&mut journey.holds_updates) {
             journey.measured = 0;
-            self.updates_held = false;
-            self.unpark = true;
+            self.ops.let_updates_go();
         }
-    }
-
-    /// Asks for a checkpoint whose instant is yet to come, and waits for its end.
-    pub(super) fn await_checkpoint(&mut self, mut running: Running<T>) {
-        self.want_checkpoint(Reason::Request);
-        let last = self.job.as_ref().map_or(self.superblock.completed.id, |job| job.id());
-        let lane = running.lane.take();
-        running.wait = Wait::Checkpoint;
-        self.checkpoint_waiters.push((last.next(), running));
-        self.leave_lane(lane);
     }
 
     /// Bytes of an object, or the next piece of its digest.
     fn read(&mut self, mut running: Running<T>, mut found: Found) {
-        if self.under_way.is_some() {
+        if self.ops.in_part().is_some() {
             return self.park(running, Wait::Turn, false);
         }
         if running.journey().replans >= REPLANS_MAX && !self.hold_updates(&mut running) {
@@ -233,7 +218,7 @@ impl<T: Copy> PagedStore<T> {
             && sparse.is_none()
             && !in_parts
             && missing.len() <= CACHED_PAGES_MAX.min(self.space.pages.frames() as usize / 16)
-            && pins + missing.len() <= self.room.pins_max() as usize
+            && pins + missing.len() <= self.memory.room().pins_max() as usize
         {
             let misses: Vec<Miss> = missing.into_iter().map(Miss::Data).collect();
             return self.load_for(running, &misses);
@@ -280,24 +265,17 @@ impl<T: Copy> PagedStore<T> {
             .collect();
         running.wait = Wait::Pages;
         running.work = Work::Reading(Box::new(reading));
-        let slot = self.waiting.acquire(running);
+        let slot = self.ops.suspend(running);
         for (piece, place) in places.into_iter().enumerate() {
             self.metrics.totals.pages_read += place.1 / page.bytes() as u64;
-            self.request(
-                Purpose::OwnRead(slot, piece),
-                Target::Data,
-                Kind::Read,
-                place,
-                class,
-                Vec::new(),
-            );
+            self.requests.read(Purpose::OwnRead(slot, piece), Target::Data, place, class);
         }
     }
 
     /// A piece of a long read has come.
     pub(super) fn own_read_done(&mut self, slot: SlotId, piece: usize, done: IoDone) {
         let size = self.superblock.layout.page.bytes();
-        let running = self.waiting.at_mut(slot);
+        let running = self.ops.suspended(slot);
         let Work::Reading(reading) = &mut running.work else { unreachable!("it reads") };
         reading.left -= 1;
         reading.unreadable |= !Self::is_good(done.outcome);
@@ -312,8 +290,7 @@ impl<T: Copy> PagedStore<T> {
             }
         }
         if reading.left == 0 {
-            let running = self.waiting.release(slot);
-            self.ready.push_back(running);
+            self.ops.resume(slot);
         }
     }
 

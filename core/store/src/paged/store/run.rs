@@ -7,14 +7,11 @@ use crate::paged::api::{Answer, Ask, Damage, OpError};
 use crate::paged::bounds::{Bound, Exceeded};
 use crate::paged::change::Change;
 use crate::paged::contents;
-use crate::paged::ids::{Lsn, PageNo};
-use crate::paged::log::Kind;
 use crate::paged::metrics::Reason;
 use crate::paged::options::LogMode;
 use crate::paged::space::Takes;
 use crate::paged::store::Fault;
 use crate::paged::throttle::{Policy, Touch};
-use crate::paged::tree::TreePages;
 use loadline_base::Span;
 
 impl<T: Copy> PagedStore<T> {
@@ -25,11 +22,11 @@ impl<T: Copy> PagedStore<T> {
         }
         match &running.work {
             Work::Asked(ask) if Self::is_update(ask) => {
-                if self.parked.is_empty() {
+                if self.ops.parked() == 0 {
                     self.prepare(running);
                 } else {
                     running.wait = Wait::Turn;
-                    self.parked.push_back(running);
+                    self.ops.park(running, false);
                 }
             }
             Work::Asked(_) => self.query(running),
@@ -47,23 +44,21 @@ impl<T: Copy> PagedStore<T> {
         }
     }
 
-    /// Lets an op wait for something that [`PagedStore::unpark`] is told of.
+    /// Lets an op wait for something that [`Ops::note_change`](super::ops::Ops::note_change) is told of.
     ///
     /// It keeps no pages meanwhile: ops that wait for what the others keep would wait for ever.
     pub(super) fn park(&mut self, mut running: Running<T>, wait: Wait, first: bool) {
         running.wait = wait;
         self.release_pins(&mut running);
         match wait {
-            Wait::LogRoom => self.want_checkpoint(Reason::LogSize),
-            Wait::FreePages => self.want_checkpoint(Reason::Space),
-            Wait::Frames if self.job.is_none() => self.want_checkpoint(Reason::DirtyPages),
+            Wait::LogRoom => self.checkpoint.want(Reason::LogSize),
+            Wait::FreePages => self.checkpoint.want(Reason::Space),
+            Wait::Frames if !self.checkpoint.is_running() => {
+                self.checkpoint.want(Reason::DirtyPages)
+            }
             _ => {}
         }
-        if first {
-            self.parked.push_front(running);
-        } else {
-            self.parked.push_back(running);
-        }
+        self.ops.park(running, first);
     }
 
     /// An update whose own data is where it belongs.
@@ -107,7 +102,7 @@ impl<T: Copy> PagedStore<T> {
             return match verdict {
                 Verdict::Go(plan) => self.sleep(running, plan),
                 Verdict::Load(misses) => {
-                    let (asked, most) = (pins + misses.len(), self.room.pins_max());
+                    let (asked, most) = (pins + misses.len(), self.memory.room().pins_max());
                     match Exceeded::check(Bound::StepPages, asked as u64, most.into()) {
                         Ok(()) => self.load_for(running, &misses),
                         Err(exceeded) => self.fail(running, OpError::Exceeds(exceeded)),
@@ -144,15 +139,12 @@ impl<T: Copy> PagedStore<T> {
     /// for a query in parts.
     pub(super) fn is_held_back(&self, running: &Running<T>) -> bool {
         let is_ahead = running.is_begun() || running.holds_updates();
-        (self.under_way.is_some() || self.updates_held) && !is_ahead
+        self.ops.holds_updates() && !is_ahead
     }
 
-    fn sleep(&mut self, mut running: Running<T>, plan: Plan) {
+    fn sleep(&mut self, running: Running<T>, plan: Plan) {
         self.forget(plan);
-        running.wait = Wait::Throttle;
-        self.sleeper += 1;
-        let until = self.now + running.stages.throttled;
-        self.sleeping.insert((until, self.sleeper), running);
+        self.ops.sleep(self.now + running.stages.throttled, running);
     }
 
     /// Whether the op may go on now. Else it has been told how long to sleep.
@@ -167,9 +159,9 @@ impl<T: Copy> PagedStore<T> {
         }
         let pressure = self.pressure();
         let Takes { in_checkpoint, clean, .. } = plan.takes;
-        let log_bytes = u32::try_from(self.body.len()).unwrap_or(u32::MAX);
+        let log_bytes = u32::try_from(self.log.record().len()).unwrap_or(u32::MAX);
         let touch = Touch { in_checkpoint, clean, log_bytes };
-        let sleep = self.throttle.charge(self.now, &pressure, touch);
+        let sleep = self.checkpoint.throttle(self.now, &pressure, touch);
         running.stages.throttled = sleep;
         sleep == Span::ZERO
     }
@@ -190,23 +182,21 @@ impl<T: Copy> PagedStore<T> {
         if is_first {
             running.stages.admitted = self.now;
             if plan.next.is_some() {
-                self.under_way = Some(self.body.clone());
+                self.ops.begin_in_part(self.log.record().to_vec());
             }
             self.let_updates_go(running);
         }
         if self.options.log_mode != LogMode::None {
-            let before = self.log.head();
+            let (before, _) = self.log.head();
             if is_first {
-                running.record = self.append_transaction(changes);
+                running.record = self.log.append_transaction(changes);
             }
             if self.space.pages.journal.is_on() {
-                self.append_physical();
+                self.log.append_physical(&mut self.space.pages, &mut self.metrics.totals);
             }
-            self.metrics.totals.log_bytes += self.log.head().0 - before.0;
+            self.metrics.totals.log_bytes += self.log.head().0.0 - before.0;
         }
-        if let Some(job) = &mut self.job {
-            job.note_buffer(self.space.pages.old_versions().0);
-        }
+        self.checkpoint.note_old_versions(self.space.pages.old_versions().0);
         if let Some(next) = plan.next {
             self.metrics.totals.steps += 1;
             running.journey().progress = next;
@@ -219,53 +209,15 @@ impl<T: Copy> PagedStore<T> {
         running.stages.applied = self.now;
         self.metrics.totals.transactions += 1;
         if running.is_begun() {
-            self.under_way = None;
-            self.unpark = true;
+            self.ops.end_in_part();
         }
         if self.options.log_mode == LogMode::None {
-            self.complete(running.token, running.stages, Ok(Answer::Done));
+            self.ops.end(running.token, running.stages, Ok(Answer::Done));
         } else {
-            self.commit(running.token, running.stages, running.record);
+            let whose = (running.token, running.stages);
+            self.log.commit(self.now, whose, running.record, &mut self.ops);
         }
-        self.leave_lane(running.lane);
-    }
-
-    fn append_transaction(&mut self, changes: &[Change<'_>]) -> Lsn {
-        self.append_sign();
-        self.own_data_unflushed |=
-            changes.iter().any(|change| matches!(change, Change::Place { .. }));
-        self.log.append(Kind::Transaction, &self.body)
-    }
-
-    /// Images of the pages that were clean, edits of the others.
-    fn append_physical(&mut self) {
-        let before = self.log.head();
-        for at in 0..self.space.pages.journal.first_changed().len() {
-            let page = self.space.pages.journal.first_changed()[at];
-            // A page that was changed and given back in the same transaction is nobody's.
-            if self.space.pages.is_dirty(page) {
-                self.append_image(page);
-            }
-        }
-        if !self.space.pages.journal.edits().is_empty() {
-            self.append_sign();
-            self.log.append(Kind::Edits, self.space.pages.journal.edits());
-        }
-        self.space.pages.journal.clear();
-        self.metrics.totals.log_physical_bytes += self.log.head().0 - before.0;
-    }
-
-    fn append_image(&mut self, page: PageNo) {
-        let (bytes, raw) = self.space.pages.current(page);
-        let content = crate::paged::image::Content::of(raw);
-        self.body.clear();
-        self.body.extend_from_slice(&page.0.to_le_bytes());
-        self.body.extend_from_slice(&[0, u8::from(raw)]);
-        let form = self.compressor.compress(bytes, content, &mut self.body);
-        self.body[8] = form.byte();
-        self.append_sign();
-        self.log.append(Kind::Image, &self.body);
-        self.metrics.totals.log_images += 1;
+        self.ops.leave_lane(running.lane);
     }
 
     /// Ends an op with an error; nothing of it is carried out.
@@ -273,7 +225,7 @@ impl<T: Copy> PagedStore<T> {
         if running.is_begun() {
             // What is carried out stands, and the rest is in the log: the next start brings it to its end.
             self.stop(Fault::Unfinished);
-            return self.complete(running.token, running.stages, Err(OpError::Stopped));
+            return self.ops.end(running.token, running.stages, Err(OpError::Stopped));
         }
         if let OpError::Damaged(Damage::Object(id, range)) = &mut error
             && let Ok(Some(meta)) = contents::meta(&self.space, *id)
@@ -298,23 +250,8 @@ impl<T: Copy> PagedStore<T> {
     pub(super) fn finish(&mut self, mut running: Running<T>, result: Result<Answer, OpError>) {
         self.release_pins(&mut running);
         self.let_updates_go(&mut running);
-        self.complete(running.token, running.stages, result);
-        self.leave_lane(running.lane);
-    }
-
-    /// Lets go the pages that were kept for an op.
-    pub(super) fn release_pins(&mut self, running: &mut Running<T>) {
-        let Some(journey) = &mut running.journey else { return };
-        for page in journey.pins.drain(..) {
-            self.space.pages.unpin(page);
-            self.pinned_for_ops -= 1;
-            self.unpark = true;
-        }
-    }
-
-    /// Asks for a checkpoint, if none is asked for.
-    pub(super) fn want_checkpoint(&mut self, reason: Reason) {
-        self.checkpoint_wanted.get_or_insert(reason);
+        self.ops.end(running.token, running.stages, result);
+        self.ops.leave_lane(running.lane);
     }
 
     /// An answer that needs no pages.

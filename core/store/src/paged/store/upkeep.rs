@@ -2,7 +2,7 @@
 //! answered. It ends when nothing more can be done without another event.
 
 use super::PagedStore;
-use super::op::{Running, Wait};
+use super::op::Running;
 use loadline_base::Time;
 
 impl<T: Copy> PagedStore<T> {
@@ -10,40 +10,26 @@ impl<T: Copy> PagedStore<T> {
         if self.restart.is_some() {
             self.advance_restart();
             if self.restart.is_some() {
-                self.hold_back();
-                return;
+                return self.ops.hold_back();
             }
         }
         loop {
             self.wake_sleepers();
             self.unpark();
-            while let Some(running) = self.ready.pop_front() {
+            while let Some(running) = self.ops.next() {
                 self.run(running);
             }
             let progressed = self.advance_checkpoint();
-            self.advance_log();
-            self.answer_commits();
-            if !progressed && self.ready.is_empty() && !self.unpark {
+            self.log.advance(self.now, &mut self.requests, &mut self.metrics.totals);
+            self.log.answer(&mut self.ops);
+            if !progressed && !self.ops.may_go_on() {
                 return;
             }
         }
-    }
-
-    /// Before the store is open, ops wait.
-    fn hold_back(&mut self) {
-        while let Some(mut running) = self.ready.pop_front() {
-            running.wait = Wait::Restart;
-            self.parked.push_back(running);
-        }
-        self.unpark = true;
     }
 
     fn wake_sleepers(&mut self) {
-        while let Some(entry) = self.sleeping.first_entry() {
-            if entry.key().0 > self.now {
-                return;
-            }
-            let running = entry.remove();
+        while let Some(running) = self.ops.next_rested(self.now) {
             self.wake(running);
         }
     }
@@ -52,26 +38,25 @@ impl<T: Copy> PagedStore<T> {
     fn wake(&mut self, mut running: Running<T>) {
         let slept = self.now.since(running.stages.planned);
         running.stages.throttled = slept;
-        self.metrics.throttled(slept, self.job.as_mut().map(|job| &mut job.report));
-        self.ready.push_back(running);
+        self.metrics.throttled(slept, self.checkpoint.report());
+        self.ops.wake(running);
     }
 
     /// Ends every sleep: the pressure is over.
     pub(super) fn wake_all(&mut self) {
-        let sleepers = std::mem::take(&mut self.sleeping);
-        sleepers.into_values().for_each(|running| self.wake(running));
+        self.ops.take_sleepers().into_iter().for_each(|running| self.wake(running));
     }
 
     /// Lets parked ops try again, the oldest first. The first that still cannot go stops those behind it.
     fn unpark(&mut self) {
-        if !std::mem::take(&mut self.unpark) {
+        if !self.ops.take_change() {
             return;
         }
-        for _ in 0..self.parked.len() {
-            let Some(running) = self.parked.pop_front() else { return };
-            let before = self.parked.len();
+        for _ in 0..self.ops.parked() {
+            let Some(running) = self.ops.next_parked() else { return };
+            let before = self.ops.parked();
             self.retry(running);
-            if self.parked.len() > before {
+            if self.ops.parked() > before {
                 return;
             }
         }
@@ -82,8 +67,7 @@ impl<T: Copy> PagedStore<T> {
         if self.fault.is_some() || self.restart.is_some() {
             return None;
         }
-        let sleeper = self.sleeping.keys().next().map(|(time, _)| *time);
-        let log = self.group.deadline(&self.log).into_iter().chain(self.witness.deadline());
-        sleeper.into_iter().chain(log).chain(self.next_checkpoint()).min()
+        let due = [self.ops.next_waking(), self.log.deadline(), self.next_checkpoint()];
+        due.into_iter().flatten().min()
     }
 }

@@ -4,7 +4,8 @@ use super::{Request, Step};
 use crate::paged::api::Target;
 use crate::paged::image::Content;
 use crate::paged::image_set::HEADER_BLOCK;
-use crate::paged::store::{PagedStore, Purpose};
+use crate::paged::store::PagedStore;
+use crate::paged::store::requests::Purpose;
 
 /// Bytes of one write of images: what is in the device when a commit comes, the commit waits for. With 256 KiB the lowest
 /// second under extreme load was a third of the median, with 64 KiB more than half.
@@ -14,7 +15,7 @@ impl<T: Copy> PagedStore<T> {
     /// Fills writes with images as long as few are in flight.
     pub(super) fn write_images(&mut self) -> bool {
         loop {
-            let job = self.job.as_mut().expect("a checkpoint runs");
+            let job = self.checkpoint.job.as_mut().expect("a checkpoint runs");
             if job.in_flight >= self.options.checkpoint_writes {
                 return false;
             }
@@ -24,7 +25,13 @@ impl<T: Copy> PagedStore<T> {
                 let (bytes, raw) = self.space.pages.as_of_instant(number);
                 job.report.data_pages += u64::from(raw);
                 let content = Content::of(raw);
-                job.encoder.append(number, content, bytes, &mut self.compressor, &mut job.images);
+                job.encoder.append(
+                    number,
+                    content,
+                    bytes,
+                    &mut self.checkpoint.compressor,
+                    &mut job.images,
+                );
                 job.next += 1;
             }
             let is_last = job.next == job.pages.len();
@@ -46,13 +53,13 @@ impl<T: Copy> PagedStore<T> {
             self.metrics.totals.recovery_data_bytes += data.len() as u64;
             let class = self.options.classes.checkpoint;
             let purpose = Purpose::Checkpoint(Request::Images(images));
-            self.write(purpose, Target::Data, offset, class, data);
+            self.requests.write(purpose, Target::Data, offset, class, data);
         }
     }
 
     /// When all images are on the device, the header follows.
     fn images_written(&mut self) -> bool {
-        let job = self.job.as_mut().expect("a checkpoint runs");
+        let job = self.checkpoint.job.as_mut().expect("a checkpoint runs");
         if job.in_flight > 0 {
             return false;
         }
@@ -61,7 +68,13 @@ impl<T: Copy> PagedStore<T> {
         job.in_flight = 1;
         let offset = self.superblock.layout.recovery_offset;
         let class = self.options.classes.checkpoint;
-        self.write(Purpose::Checkpoint(Request::Images(0)), Target::Data, offset, class, header);
+        self.requests.write(
+            Purpose::Checkpoint(Request::Images(0)),
+            Target::Data,
+            offset,
+            class,
+            header,
+        );
         self.enter_step(Step::ImagesSync)
     }
 }

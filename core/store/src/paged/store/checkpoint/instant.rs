@@ -3,7 +3,6 @@
 use super::{Job, Step};
 use crate::paged::ids::Lsn;
 use crate::paged::image_set::{HEADER_BLOCK, ImageSetEncoder};
-use crate::paged::log::Kind;
 use crate::paged::metrics::{CheckpointReport, Reason};
 use crate::paged::options::{LogMode, Protection, WriteOrder};
 use crate::paged::store::PagedStore;
@@ -19,23 +18,23 @@ impl<T: Copy> PagedStore<T> {
         let images_max = self.superblock.layout.images_max() / 2;
         let log = self.log.used() * 100 / self.superblock.layout.log_bytes;
         if u64::from(pages.counts().dirty) >= trigger.min(images_max) {
-            self.want_checkpoint(Reason::DirtyPages);
+            self.checkpoint.want(Reason::DirtyPages);
         } else if log >= u64::from(self.options.log_trigger_percent) && pages.counts().dirty > 0 {
-            self.want_checkpoint(Reason::LogSize);
+            self.checkpoint.want(Reason::LogSize);
         } else if self.next_checkpoint().is_some_and(|time| self.now >= time) {
-            self.want_checkpoint(Reason::Timer);
+            self.checkpoint.want(Reason::Timer);
         }
     }
 
     /// When the clock alone begins one.
     pub(in crate::paged::store) fn next_checkpoint(&self) -> Option<Time> {
-        let due = self.job.is_none() && self.space.pages.counts().dirty > 0;
-        due.then(|| self.last_instant + self.options.checkpoint_interval)
+        let due = self.checkpoint.job.is_none() && self.space.pages.counts().dirty > 0;
+        due.then(|| self.checkpoint.last_instant + self.options.checkpoint_interval)
     }
 
     /// Takes the instant, if a checkpoint is wanted and there is anything to do.
     pub(super) fn take_instant(&mut self) -> bool {
-        let Some(reason) = self.checkpoint_wanted.take() else { return false };
+        let Some(reason) = self.checkpoint.wanted.take() else { return false };
         let wants_pages = matches!(reason, Reason::Space | Reason::Restart);
         let frees = wants_pages && self.space.pages.allocator.gives_back();
         if self.space.pages.counts().dirty == 0
@@ -48,31 +47,32 @@ impl<T: Copy> PagedStore<T> {
             return false;
         }
         let id = self.superblock.completed.id.next();
-        let protection =
-            if self.interval_is_logged { Protection::Log } else { Protection::Checkpoint };
+        let protection = if self.checkpoint.interval_is_logged {
+            Protection::Log
+        } else {
+            Protection::Checkpoint
+        };
         let (mut pages, map) = self.space.pages.take_instant(id);
         if self.options.write_order == WriteOrder::Sequential {
             pages.sort_unstable();
         }
         if self.restart.is_none() && self.options.log_mode != LogMode::None {
-            self.log.append(Kind::Instant, &id.0.to_le_bytes());
+            self.log.append_instant(id);
         }
         let (position, chain) = self.log_position();
         let mut log_end = position;
         if self.restart.is_none() {
-            if let Some(record) = &self.under_way {
+            if let Some(record) = self.ops.in_part() {
                 // The pages hold a part of it: a restart that begins here must find what it is.
-                log_end = self.log.append(Kind::Again, record);
+                log_end = self.log.append_again(record);
             }
-            self.group.demand(log_end);
-            self.interval_is_logged = self.options.protection == Protection::Log
-                && self.options.log_mode != LogMode::None;
-            self.space.pages.journal.set(self.interval_is_logged);
+            self.log.demand(log_end);
+            self.log_pages(self.logs_pages());
         }
         let tree = self.space.tree;
         let mut report = CheckpointReport::new(id, reason, protection, self.now);
         report.total_pages = pages.len() as u64;
-        self.job = Some(Job {
+        self.checkpoint.job = Some(Job {
             step: Step::Log,
             step_began: self.now,
             log_end,
@@ -95,8 +95,8 @@ impl<T: Copy> PagedStore<T> {
             flushed: false,
             report,
         });
-        self.last_instant = self.now;
-        self.throttle.checkpoint_began(self.now);
+        self.checkpoint.last_instant = self.now;
+        self.checkpoint.throttle.checkpoint_began(self.now);
         true
     }
 
@@ -104,7 +104,7 @@ impl<T: Copy> PagedStore<T> {
     fn last_commit(&self) -> Lsn {
         match &self.restart {
             Some(restart) => restart.replayed().0,
-            None => self.group.last_commit(),
+            None => self.log.last_commit(),
         }
     }
 
@@ -112,7 +112,7 @@ impl<T: Copy> PagedStore<T> {
     pub(super) fn log_position(&self) -> (Lsn, u32) {
         match &self.restart {
             Some(restart) => restart.replayed(),
-            None => (self.log.head(), self.log.chain()),
+            None => self.log.head(),
         }
     }
 }

@@ -4,13 +4,14 @@ use super::{Request, Step};
 use crate::paged::api::Target;
 use crate::paged::layout::{SUPERBLOCK, superblock_offsets};
 use crate::paged::options::Protection;
-use crate::paged::store::{PagedStore, Purpose};
+use crate::paged::store::PagedStore;
+use crate::paged::store::requests::Purpose;
 use crate::paged::superblock::{Begun, ImageSum, Superblock};
 
 impl<T: Copy> PagedStore<T> {
     /// The superblock that the present step writes.
     fn marker(&self) -> Superblock {
-        let job = self.job.as_ref().expect("a checkpoint runs");
+        let job = self.checkpoint.job.as_ref().expect("a checkpoint runs");
         let mut next = self.superblock;
         next.sequence += 1;
         next.protection = self.options.protection;
@@ -31,7 +32,7 @@ impl<T: Copy> PagedStore<T> {
         let marker = self.marker();
         self.put_marker(&marker);
         self.superblock = marker;
-        self.job.as_mut().expect("a checkpoint runs").in_flight = 2;
+        self.checkpoint.job.as_mut().expect("a checkpoint runs").in_flight = 2;
         self.enter_step(next)
     }
 
@@ -40,7 +41,7 @@ impl<T: Copy> PagedStore<T> {
         let bytes = marker.encode();
         let class = self.options.classes.checkpoint;
         for offset in marker_offsets(marker) {
-            self.write(
+            self.requests.write(
                 Purpose::Checkpoint(Request::Marker),
                 Target::Data,
                 offset,

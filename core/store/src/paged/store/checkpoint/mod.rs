@@ -20,14 +20,18 @@ mod pressure;
 
 pub(super) use markers::marker_offsets;
 
-use super::{Fault, PagedStore, Purpose};
+use super::op::{Running, Wait};
+use super::requests::Purpose;
+use super::{Fault, PagedStore};
 use crate::paged::api::{Answer, Ask, IoDone, Target};
 use crate::paged::ids::{CheckpointId, Lsn, PageNo};
+use crate::paged::image::Compressor;
 use crate::paged::image_set::ImageSetEncoder;
 use crate::paged::metrics::{CheckpointReport, Reason};
-use crate::paged::options::Protection;
+use crate::paged::options::{LogMode, Options, Protection};
 use crate::paged::superblock::CheckpointState;
-use loadline_base::Time;
+use crate::paged::throttle::{Pressure, Throttle, Touch};
+use loadline_base::{Span, Time};
 use loadline_device::Outcome;
 
 /// Where a checkpoint is.
@@ -79,24 +83,79 @@ pub(super) struct Job {
     pages_done: u64,
     in_flight: u32,
     flushed: bool,
-    pub(super) report: CheckpointReport,
+    report: CheckpointReport,
 }
 
-impl Job {
-    /// Which checkpoint it is.
-    pub(super) fn id(&self) -> CheckpointId {
-        self.state.id
+/// The running checkpoint, and what leads to the next one.
+pub(super) struct Checkpoints<T> {
+    job: Option<Job>,
+    wanted: Option<Reason>,
+    /// Ops that wait for the end of this checkpoint.
+    waiters: Vec<(CheckpointId, Running<T>)>,
+    last_instant: Time,
+    /// Whether every edit since the last instant stands in the log.
+    interval_is_logged: bool,
+    throttle: Throttle,
+    compressor: Compressor,
+}
+
+impl<T> Checkpoints<T> {
+    pub(super) fn new(now: Time, options: &Options) -> Checkpoints<T> {
+        Checkpoints {
+            job: None,
+            wanted: None,
+            waiters: Vec::new(),
+            last_instant: now,
+            interval_is_logged: false,
+            throttle: Throttle::new(options.throttle),
+            compressor: Compressor::new(options.compression),
+        }
     }
 
-    pub(super) fn step(&self) -> Step {
-        self.step
+    /// Asks for a checkpoint, if none is asked for.
+    pub(super) fn want(&mut self, reason: Reason) {
+        self.wanted.get_or_insert(reason);
+    }
+
+    /// Whether one is under way.
+    pub(super) fn is_running(&self) -> bool {
+        self.job.is_some()
+    }
+
+    /// Which step the running one is at.
+    pub(super) fn step(&self) -> Option<Step> {
+        self.job.as_ref().map(|job| job.step)
+    }
+
+    /// What is counted of the running one.
+    pub(super) fn report(&mut self) -> Option<&mut CheckpointReport> {
+        self.job.as_mut().map(|job| &mut job.report)
     }
 
     /// Old versions are in so many slots now.
-    pub(super) fn note_buffer(&mut self, used: u32) {
-        self.report.buffer_used_max = self.report.buffer_used_max.max(used);
+    pub(super) fn note_old_versions(&mut self, used: u32) {
+        if let Some(report) = self.report() {
+            report.buffer_used_max = report.buffer_used_max.max(used);
+        }
     }
 
+    /// How long an update that touches so much is to sleep.
+    pub(super) fn throttle(&mut self, now: Time, pressure: &Pressure, touch: Touch) -> Span {
+        self.throttle.charge(now, pressure, touch)
+    }
+
+    /// How many ops wait for one.
+    pub(super) fn waiters(&self) -> usize {
+        self.waiters.len()
+    }
+
+    /// All ops that wait for one.
+    pub(super) fn take_waiters(&mut self) -> impl Iterator<Item = Running<T>> + '_ {
+        self.waiters.drain(..).map(|(_, running)| running)
+    }
+}
+
+impl Job {
     fn enter(&mut self, now: Time, step: Step) {
         let time = now.since(self.step_began);
         let report = &mut self.report;
@@ -114,16 +173,49 @@ impl Job {
 }
 
 impl<T: Copy> PagedStore<T> {
+    /// From here on every edit stands in the log, or not: those who make a checkpoint of them need to know.
+    pub(super) fn log_pages(&mut self, is_on: bool) {
+        self.checkpoint.interval_is_logged = is_on;
+        self.space.pages.journal.set(is_on);
+    }
+
+    /// The store is open from now on. What the restart has changed has no images in the log: the next checkpoint writes them itself.
+    pub(super) fn begin_intervals(&mut self) {
+        self.checkpoint.last_instant = self.now;
+        let is_changed = self.space.pages.counts().dirty > 0;
+        self.log_pages(!is_changed && self.logs_pages());
+    }
+
+    /// Whether the images of pages go to the log.
+    fn logs_pages(&self) -> bool {
+        self.options.protection == Protection::Log && self.options.log_mode != LogMode::None
+    }
+
+    /// Asks for a checkpoint whose instant is yet to come, and waits for its end.
+    pub(super) fn await_checkpoint(&mut self, mut running: Running<T>) {
+        self.checkpoint.want(Reason::Request);
+        let under_way = self.checkpoint.job.as_ref().map(|job| job.state.id);
+        let last = under_way.unwrap_or(self.superblock.completed.id);
+        let lane = running.lane.take();
+        running.wait = Wait::Checkpoint;
+        self.checkpoint.waiters.push((last.next(), running));
+        self.ops.leave_lane(lane);
+    }
+
     /// Begins a checkpoint if one is due, and takes the running one as far as it goes. Answers whether it has ended one.
     pub(super) fn advance_checkpoint(&mut self) -> bool {
-        if self.job.is_none() {
+        if self.checkpoint.job.is_none() {
             self.look_for_reason();
             if !self.take_instant() {
                 return false;
             }
         }
         while self.fault.is_none() && self.advance_step() {}
-        let ended = self.job.as_ref().is_some_and(|job| job.step == Step::EndSync && job.flushed);
+        let ended = self
+            .checkpoint
+            .job
+            .as_ref()
+            .is_some_and(|job| job.step == Step::EndSync && job.flushed);
         if ended {
             self.end_checkpoint();
         }
@@ -132,7 +224,7 @@ impl<T: Copy> PagedStore<T> {
 
     /// Goes on with the present step. Answers whether the next one has begun.
     fn advance_step(&mut self) -> bool {
-        let Some(job) = &mut self.job else { return false };
+        let Some(job) = &mut self.checkpoint.job else { return false };
         match job.step {
             Step::Log => self.log_is_durable(),
             Step::Images => self.write_images(),
@@ -150,13 +242,13 @@ impl<T: Copy> PagedStore<T> {
     }
 
     fn enter_step(&mut self, step: Step) -> bool {
-        self.job.as_mut().expect("a checkpoint runs").enter(self.now, step);
+        self.checkpoint.job.as_mut().expect("a checkpoint runs").enter(self.now, step);
         true
     }
 
     fn log_is_durable(&mut self) -> bool {
-        let job = self.job.as_ref().expect("a checkpoint runs");
-        if self.restart.is_none() && self.group.flushed() < job.log_end {
+        let job = self.checkpoint.job.as_ref().expect("a checkpoint runs");
+        if self.restart.is_none() && self.log.flushed() < job.log_end {
             return false;
         }
         let next = match job.report.protection {
@@ -168,7 +260,7 @@ impl<T: Copy> PagedStore<T> {
 
     /// A step that ends with a flush sends it once all its writes are done.
     fn flush_once(&mut self) -> bool {
-        let job = self.job.as_mut().expect("a checkpoint runs");
+        let job = self.checkpoint.job.as_mut().expect("a checkpoint runs");
         let is_sync = matches!(
             job.step,
             Step::ImagesSync | Step::BeginSync | Step::PagesSync | Step::EndSync
@@ -177,13 +269,13 @@ impl<T: Copy> PagedStore<T> {
             job.next = 1;
             job.in_flight = 1;
             let class = self.options.classes.checkpoint;
-            self.flush(Purpose::Checkpoint(Request::Flush), Target::Data, class);
+            self.requests.flush(Purpose::Checkpoint(Request::Flush), Target::Data, class);
         }
         false
     }
 
     pub(super) fn checkpoint_io_done(&mut self, request: Request, done: IoDone) {
-        let job = self.job.as_mut().expect("a checkpoint runs");
+        let job = self.checkpoint.job.as_mut().expect("a checkpoint runs");
         job.in_flight -= 1;
         if done.outcome != Outcome::Done {
             let fault = match request {
@@ -199,39 +291,39 @@ impl<T: Copy> PagedStore<T> {
             Request::Pages(pages) => {
                 job.pages_done += pages.len() as u64;
                 pages.into_iter().for_each(|page| self.space.pages.home_write_done(page));
-                self.unpark = true;
+                self.ops.note_change();
             }
         }
     }
 
     /// The end marker is durable: the log before the instant, the images and the pages given back are needed no more.
     fn end_checkpoint(&mut self) {
-        let mut job = self.job.take().expect("a checkpoint runs");
+        let mut job = self.checkpoint.job.take().expect("a checkpoint runs");
         job.enter(self.now, Step::EndSync);
         job.report.duration = self.now.since(job.report.start);
         if self.restart.is_none() {
             self.log.release(job.state.position);
         }
         self.free_given_back();
-        self.throttle.checkpoint_ended(self.now);
+        self.checkpoint.throttle.checkpoint_ended(self.now);
         self.wake_all();
         self.metrics.checkpointed(job.report);
         self.answer_checkpoint_waiters(job.state.id);
-        self.unpark = true;
+        self.ops.note_change();
     }
 
     fn answer_checkpoint_waiters(&mut self, ended: CheckpointId) {
-        let waiters = std::mem::take(&mut self.checkpoint_waiters);
+        let waiters = std::mem::take(&mut self.checkpoint.waiters);
         for (id, running) in waiters {
             if id <= ended {
                 let answer = match Self::ask_of(&running) {
                     Ask::Sync => Answer::Done,
                     _ => Answer::Checkpointed(self.superblock.completed.id),
                 };
-                self.complete(running.token, running.stages, Ok(answer));
+                self.ops.end(running.token, running.stages, Ok(answer));
             } else {
-                self.want_checkpoint(Reason::Request);
-                self.checkpoint_waiters.push((id, running));
+                self.checkpoint.want(Reason::Request);
+                self.checkpoint.waiters.push((id, running));
             }
         }
     }

@@ -5,7 +5,8 @@ use crate::paged::api::Target;
 use crate::paged::ids::PageNo;
 use crate::paged::options::Protection;
 use crate::paged::space::Pages;
-use crate::paged::store::{PagedStore, Purpose};
+use crate::paged::store::PagedStore;
+use crate::paged::store::requests::Purpose;
 
 /// Pages of one write at most, for the reason of the image writes' size.
 const PAGE_RUN_MAX: usize = 16;
@@ -16,7 +17,7 @@ impl<T: Copy> PagedStore<T> {
     /// Writes pages home as long as few requests are in flight: those with old versions first while the buffer is full.
     pub(super) fn write_pages(&mut self) -> bool {
         loop {
-            let job = self.job.as_mut().expect("a checkpoint runs");
+            let job = self.checkpoint.job.as_mut().expect("a checkpoint runs");
             if job.in_flight >= self.options.checkpoint_writes {
                 return false;
             }
@@ -35,7 +36,7 @@ impl<T: Copy> PagedStore<T> {
     }
 
     fn write_run(&mut self, run: Vec<PageNo>) {
-        let job = self.job.as_mut().expect("a checkpoint runs");
+        let job = self.checkpoint.job.as_mut().expect("a checkpoint runs");
         let page = self.superblock.layout.page;
         let mut data = Vec::with_capacity(run.len() * page.bytes());
         let used_before = self.space.pages.old_versions().0;
@@ -48,12 +49,20 @@ impl<T: Copy> PagedStore<T> {
         }
         job.in_flight += 1;
         let (used, slots) = self.space.pages.old_versions();
-        self.unpark |= used < used_before;
+        if used < used_before {
+            self.ops.note_change();
+        }
         let offset = page.offset(run[0]);
         let class = self.options.classes.checkpoint;
         self.metrics.totals.pages_written += run.len() as u64;
-        self.write(Purpose::Checkpoint(Request::Pages(run)), Target::Data, offset, class, data);
-        if self.throttle.buffer_released(u64::from(used), u64::from(slots)) {
+        self.requests.write(
+            Purpose::Checkpoint(Request::Pages(run)),
+            Target::Data,
+            offset,
+            class,
+            data,
+        );
+        if self.checkpoint.throttle.buffer_released(u64::from(used), u64::from(slots)) {
             self.wake_all();
         }
     }

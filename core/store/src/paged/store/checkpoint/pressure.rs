@@ -19,10 +19,10 @@ impl<T: Copy> PagedStore<T> {
                 LogMode::None => u64::MAX,
                 _ => self.log.room(),
             },
-            updaters: (self.committing.len() + self.sleeping.len()).max(1) as u64,
+            updaters: (self.log.updaters() + self.ops.sleepers()).max(1) as u64,
             ..Pressure::default()
         };
-        if let Some(job) = &self.job {
+        if let Some(job) = &self.checkpoint.job {
             pressure.phase = match job.step {
                 Step::Log => Phase::Preparing,
                 Step::Images | Step::ImagesSync | Step::Begin | Step::BeginSync => Phase::Images,

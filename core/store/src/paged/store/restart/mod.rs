@@ -15,28 +15,20 @@ mod replay;
 mod stream;
 mod superblock;
 
-use super::{Fault, PagedStore, Purpose};
-use crate::paged::api::{IoDone, OpError, Outbox, Target};
-use crate::paged::bounds::Room;
+use super::requests::Purpose;
+use super::{Fault, PagedStore};
+use crate::paged::api::{IoDone, OpError, Target};
 use crate::paged::contents::Miss;
 use crate::paged::ids::{Child, Lsn, PageNo};
-use crate::paged::image::Compressor;
-use crate::paged::layout::{LOG_HEADER, Layout, SUPERBLOCK, superblock_offsets};
-use crate::paged::log::{Group, GroupSettings, Log, Ring, Witness, witness};
-use crate::paged::metrics::Metrics;
-use crate::paged::options::{LogMode, Options, Protection};
+use crate::paged::layout::{LOG_HEADER, SUPERBLOCK, superblock_offsets};
+use crate::paged::log::witness;
 use crate::paged::page::HEADER;
-use crate::paged::seed::Seed;
-use crate::paged::space::{Pages, Space};
-use crate::paged::superblock::Superblock;
-use crate::paged::throttle::Throttle;
-use crate::paged::tree::{Tree, TreePages};
+use crate::paged::tree::TreePages;
 pub use fault::{RestartFault, RestartProgress};
-use loadline_base::{Bytes, Slots, Span, Time};
-use loadline_device::{Kind, Outcome};
+use loadline_base::Bytes;
+use loadline_device::Outcome;
 use physical::Physical;
 use replay::Replay;
-use std::collections::{BTreeMap, VecDeque};
 
 /// What a request of the restart is for. The number tells those of one phase from late ones of an earlier phase.
 #[derive(Clone, Debug)]
@@ -131,70 +123,16 @@ impl Restart {
 }
 
 impl<T: Copy> PagedStore<T> {
-    /// A store of which nothing is known yet.
-    pub(super) fn closed(now: Time, options: Options) -> PagedStore<T> {
-        let layout = Layout::unknown();
-        let tree = Tree { root: Child::default(), height: 1 };
-        let space = Space::new(Pages::new(layout, Seed::NONE, 1, 0), tree);
-        let superblock = Superblock::unknown(layout);
-        let ring = Ring::new(&superblock);
-        PagedStore {
-            options,
-            now,
-            superblock,
-            space,
-            log: Log::resume(ring, Lsn(0), Lsn(0), 0, Vec::new()),
-            group: Group::new(group_settings(&options), Lsn(0), Lsn(0)),
-            witness: Witness::new(None, Span::ZERO),
-            log_flushes: 0,
-            own_data_unflushed: false,
-            compressor: Compressor::new(options.compression),
-            throttle: Throttle::new(options.throttle),
-            job: None,
-            restart: None,
-            fault: None,
-            interval_is_logged: false,
-            last_instant: now,
-            checkpoint_wanted: None,
-            ios: Slots::new(),
-            loads: BTreeMap::new(),
-            pinned_for_ops: 0,
-            waiting: Slots::new(),
-            lanes: BTreeMap::new(),
-            ready: VecDeque::new(),
-            parked: VecDeque::new(),
-            unpark: false,
-            sleeping: BTreeMap::new(),
-            sleeper: 0,
-            committing: VecDeque::new(),
-            syncing: VecDeque::new(),
-            checkpoint_waiters: Vec::new(),
-            room: Room::new(&layout, 1),
-            under_way: None,
-            updates_held: false,
-            body: Vec::new(),
-            metrics: Metrics::default(),
-            out: Outbox::new(),
-        }
-    }
-
     pub(super) fn begin_restart(&mut self, data_bytes: Bytes, log_device_bytes: Option<Bytes>) {
         let class = self.options.classes.restart;
         let left = 4 + u32::from(log_device_bytes.is_some());
         for (at, offset) in superblock_offsets(data_bytes.get()).into_iter().enumerate() {
             let purpose = Purpose::Restart(Request::Superblock(at));
-            self.request(
-                purpose,
-                Target::Data,
-                Kind::Read,
-                (offset, SUPERBLOCK),
-                class,
-                Vec::new(),
-            );
+            self.requests.read(purpose, Target::Data, (offset, SUPERBLOCK), class);
         }
         if log_device_bytes.is_some() {
             let purpose = Purpose::Restart(Request::LogHeader);
-            self.request(purpose, Target::Log, Kind::Read, (0, LOG_HEADER), class, Vec::new());
+            self.requests.read(purpose, Target::Log, (0, LOG_HEADER), class);
         }
         self.restart = Some(Box::new(Restart {
             phase: Phase::Superblocks { read: vec![Vec::new(); 4], log_header: None, left },
@@ -297,7 +235,7 @@ impl<T: Copy> PagedStore<T> {
 
     fn flush_confirmed(&mut self) -> bool {
         let class = self.options.classes.restart;
-        self.flush(Purpose::Restart(Request::Flush), Target::Data, class);
+        self.requests.flush(Purpose::Restart(Request::Flush), Target::Data, class);
         self.restarting().phase = Phase::Confirm { left: 1, flushing: true };
         true
     }
@@ -319,7 +257,7 @@ impl<T: Copy> PagedStore<T> {
             unreachable!("the map is read")
         };
         let mut next = next;
-        while next < layout.map_pages && self.loads.len() < 16 {
+        while next < layout.map_pages && self.memory.loads() < 16 {
             // No parent names it: whether it is the right writing is asked of all of them together.
             let page = Child::of_any_version(layout.map_first.plus(next));
             let begun = self.begin_load(Miss::Structure(page), class);
@@ -361,10 +299,10 @@ impl<T: Copy> PagedStore<T> {
 
     fn flush_marker(&mut self) -> bool {
         let class = self.options.classes.restart;
-        self.flush(Purpose::Restart(Request::Flush), Target::Data, class);
+        self.requests.flush(Purpose::Restart(Request::Flush), Target::Data, class);
         let mut left = 1;
         if self.superblock.layout.log_target == Target::Log {
-            self.flush(Purpose::Restart(Request::Flush), Target::Log, class);
+            self.requests.flush(Purpose::Restart(Request::Flush), Target::Log, class);
             left = 2;
         }
         self.restarting().phase = Phase::Flush { left };
@@ -373,47 +311,15 @@ impl<T: Copy> PagedStore<T> {
 
     fn open_for_ops(&mut self) -> bool {
         self.restart = None;
-        self.last_instant = self.now;
-        self.unpark = true;
-        // Pages that the replay changed have no images in the log: the next checkpoint writes them itself.
-        self.interval_is_logged = false;
-        self.space.pages.journal.set(false);
-        if self.options.protection == Protection::Log && self.space.pages.counts().dirty == 0 {
-            self.interval_is_logged = self.options.log_mode != LogMode::None;
-            self.space.pages.journal.set(self.interval_is_logged);
-        }
+        self.ops.note_change();
+        self.begin_intervals();
         true
     }
 
     fn resume_log(&mut self, head: Lsn, chain: u32, prefix: Vec<u8>, last_commit: Lsn) {
         // What is appended from here on is of this format, whatever stood there before.
         self.superblock.seeded_from = self.superblock.seeded_from.min(head);
-        let ring = Ring::new(&self.superblock);
-        self.log = Log::resume(ring, self.superblock.completed.position, head, chain, prefix);
-        self.group = Group::new(group_settings(&self.options), head, last_commit);
-        self.witness =
-            Witness::new(self.superblock.layout.witness_offsets(), witness_lag(&self.options));
-        if self.options.log_mode != LogMode::None {
-            self.append_proof();
-            self.witness.demand(head);
-        }
-    }
-}
-
-fn group_settings(options: &Options) -> GroupSettings {
-    GroupSettings {
-        mode: options.log_mode,
-        flush_interval: options.log_flush_interval,
-        sync_interval: options.log_sync_interval,
-        gather_max: options.gather_max,
-    }
-}
-
-/// How long the witness may stay behind when nobody waits for it. Where flushes come one by one, as often as somebody commits, it
-/// is not written with each; where they are seldom, it is.
-fn witness_lag(options: &Options) -> Span {
-    match options.log_mode {
-        LogMode::Fsync => options.log_sync_interval,
-        LogMode::LogOnly | LogMode::Background | LogMode::None => Span::ZERO,
+        let whole = (head, chain, prefix);
+        self.log.resume(self.now, &self.options, &self.superblock, whole, last_commit);
     }
 }

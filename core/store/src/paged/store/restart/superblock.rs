@@ -6,11 +6,12 @@ use crate::paged::bounds::{self, Room};
 use crate::paged::cache_frames;
 use crate::paged::layout::LOG_HEADER;
 use crate::paged::space::{Pages, Space};
+use crate::paged::store::PagedStore;
 use crate::paged::store::checkpoint::marker_offsets;
-use crate::paged::store::{PagedStore, Purpose};
+use crate::paged::store::loads::Memory;
+use crate::paged::store::requests::Purpose;
 use crate::paged::superblock::Superblock;
 use crate::paged::tree::Tree;
-use loadline_device::Kind;
 
 impl<T: Copy> PagedStore<T> {
     /// Everything is known about where things stand: memory is set up, and what had begun is looked at.
@@ -46,7 +47,7 @@ impl<T: Copy> PagedStore<T> {
         for offset in superblock.layout.witness_offsets().into_iter().flatten() {
             let purpose = Purpose::Restart(Request::Witness);
             let class = self.options.classes.restart;
-            self.request(purpose, Target::Data, Kind::Read, (offset, block), class, Vec::new());
+            self.requests.read(purpose, Target::Data, (offset, block), class);
             left += 1;
         }
         self.restarting().phase = Phase::Confirm { left, flushing: false };
@@ -59,7 +60,7 @@ impl<T: Copy> PagedStore<T> {
         let marker = self.superblock;
         for offset in marker_offsets(&marker) {
             let purpose = Purpose::Restart(Request::Marker);
-            self.write(purpose, Target::Data, offset, class, marker.encode());
+            self.requests.write(purpose, Target::Data, offset, class, marker.encode());
         }
     }
 
@@ -71,7 +72,7 @@ impl<T: Copy> PagedStore<T> {
             let found = self.options.cache;
             return self.give_up(RestartFault::CacheTooSmall { least, found });
         }
-        self.room = Room::new(&layout, frames);
+        self.memory = Memory::new(Room::new(&layout, frames));
         let slots = cache_frames(self.options.old_versions_bytes(), layout.page);
         let tree = Tree { root: superblock.completed.root, height: superblock.completed.height };
         let mut pages = Pages::new(layout, superblock.seed(), frames, slots);

@@ -4,11 +4,11 @@ use super::{IN_FLIGHT_MAX, PIECE, Physical, Stage};
 use crate::paged::api::Target;
 use crate::paged::image_set::HEADER_BLOCK;
 use crate::paged::layout::SUPERBLOCK;
+use crate::paged::store::PagedStore;
 use crate::paged::store::checkpoint::marker_offsets;
+use crate::paged::store::requests::Purpose;
 use crate::paged::store::restart::{Phase, Request, RestartFault};
-use crate::paged::store::{PagedStore, Purpose};
 use crate::paged::tree::Tree;
-use loadline_device::Kind;
 
 impl<T: Copy> PagedStore<T> {
     fn physical(&mut self) -> &mut Physical {
@@ -86,7 +86,7 @@ impl<T: Copy> PagedStore<T> {
             physical.in_flight += 1;
             let place = (physical.layout.recovery_offset + offset, length);
             let purpose = Purpose::Restart(Request::Area(offset));
-            self.request(purpose, Target::Data, Kind::Read, place, class, Vec::new());
+            self.requests.read(purpose, Target::Data, place, class);
         }
     }
 
@@ -96,14 +96,7 @@ impl<T: Copy> PagedStore<T> {
         loop {
             let Stage::Log(stream) = &mut self.physical().stage else { return false };
             let Some((request, offset, length)) = stream.next_read() else { break };
-            self.request(
-                Purpose::Restart(request),
-                target,
-                Kind::Read,
-                (offset, length),
-                class,
-                Vec::new(),
-            );
+            self.requests.read(Purpose::Restart(request), target, (offset, length), class);
         }
         match self.physical().read_log() {
             Ok(true) => {
@@ -131,7 +124,7 @@ impl<T: Copy> PagedStore<T> {
             }
             let Some((first, data)) = physical.home.pop_front() else { break };
             physical.in_flight += 1;
-            self.write(
+            self.requests.write(
                 Purpose::Restart(Request::Home),
                 Target::Data,
                 page.offset(first),
@@ -155,7 +148,7 @@ impl<T: Copy> PagedStore<T> {
         }
         if !std::mem::replace(&mut physical.sent, true) {
             physical.in_flight = 1;
-            self.flush(Purpose::Restart(Request::Flush), Target::Data, class);
+            self.requests.flush(Purpose::Restart(Request::Flush), Target::Data, class);
             return false;
         }
         physical.sent = false;
@@ -179,7 +172,13 @@ impl<T: Copy> PagedStore<T> {
         for offset in marker_offsets(&marker) {
             let bytes = marker.encode();
             assert_eq!(bytes.len() as u64, SUPERBLOCK, "a superblock has its size");
-            self.write(Purpose::Restart(Request::Marker), Target::Data, offset, class, bytes);
+            self.requests.write(
+                Purpose::Restart(Request::Marker),
+                Target::Data,
+                offset,
+                class,
+                bytes,
+            );
         }
         let physical = self.physical();
         physical.in_flight = 2;

@@ -35,7 +35,7 @@ impl<T: Copy> PagedStore<T> {
             Some(Progress::Wait) => return self.replay().stream.wants_reads(),
             None => is_cut && self.fault.is_none(),
         };
-        if !is_over || !self.replay().ahead.is_empty() || self.job.is_some() {
+        if !is_over || !self.replay().ahead.is_empty() || self.checkpoint.is_running() {
             return false;
         }
         self.end_of_log()
@@ -56,7 +56,7 @@ impl<T: Copy> PagedStore<T> {
         let Some(changes) = decode_all(record.body) else {
             return self.replay_failed(RestartFault::Record(record.position));
         };
-        if self.replay().ahead.is_empty() && self.job.is_none() {
+        if self.replay().ahead.is_empty() && !self.checkpoint.is_running() {
             if self.carry_on(&changes, &mut progress, after) {
                 return true;
             }
@@ -70,7 +70,8 @@ impl<T: Copy> PagedStore<T> {
 
     /// Sees that the pages of a later transaction are on their way.
     fn look_ahead(&mut self, changes: &[Change<'_>]) {
-        if self.restarting().pins.len() + self.loads.len() < self.space.pages.frames() as usize / 16
+        if self.restarting().pins.len() + self.memory.loads()
+            < self.space.pages.frames() as usize / 16
         {
             if contents::place_for(&self.space, changes).is_some() {
                 return;
@@ -142,11 +143,11 @@ impl<T: Copy> PagedStore<T> {
         match verdict {
             Verdict::Load(misses) => {
                 self.load_for_replay(&misses);
-                if self.loads.is_empty() {
-                    self.want_checkpoint(Reason::Restart);
+                if self.memory.loads() == 0 {
+                    self.checkpoint.want(Reason::Restart);
                 }
             }
-            Verdict::Wait(_) => self.want_checkpoint(Reason::Restart),
+            Verdict::Wait(_) => self.checkpoint.want(Reason::Restart),
             Verdict::Fail(OpError::Exceeds(exceeded)) => {
                 self.give_up(RestartFault::Exceeds(end, exceeded));
             }

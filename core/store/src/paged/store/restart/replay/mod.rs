@@ -17,8 +17,9 @@ use crate::paged::change::{Change, Run, decode_each};
 use crate::paged::contents::{self, Carried};
 use crate::paged::ids::Lsn;
 use crate::paged::log::{Kind as RecordKind, ProofSearch, Record, Ring, Scan};
-use crate::paged::store::{PagedStore, Purpose};
-use loadline_device::{Kind, Outcome};
+use crate::paged::store::PagedStore;
+use crate::paged::store::requests::Purpose;
+use loadline_device::Outcome;
 use std::collections::VecDeque;
 
 /// Transactions that wait for pages, so that their pages are read at the same time.
@@ -257,14 +258,7 @@ impl<T: Copy> PagedStore<T> {
         let target = self.superblock.layout.log_target;
         while matches!(self.replay().stage, Stage::Scan | Stage::Apply) {
             let Some((request, offset, length)) = self.replay().stream.next_read() else { return };
-            self.request(
-                Purpose::Restart(request),
-                target,
-                Kind::Read,
-                (offset, length),
-                class,
-                Vec::new(),
-            );
+            self.requests.read(Purpose::Restart(request), target, (offset, length), class);
         }
     }
 

@@ -4,10 +4,10 @@ use super::{IN_FLIGHT_MAX, PIECE, Placed, Stage};
 use crate::paged::api::Target;
 use crate::paged::ids::Lsn;
 use crate::paged::space::PageRun;
+use crate::paged::store::PagedStore;
+use crate::paged::store::requests::Purpose;
 use crate::paged::store::restart::stream::Stream;
 use crate::paged::store::restart::{Request, RestartFault};
-use crate::paged::store::{PagedStore, Purpose};
-use loadline_device::Kind;
 
 impl<T: Copy> PagedStore<T> {
     /// Writes again what was read back.
@@ -15,7 +15,7 @@ impl<T: Copy> PagedStore<T> {
         let class = self.options.classes.restart;
         for (target, offset, data) in std::mem::take(&mut self.replay().write_back) {
             self.replay().in_flight += 1;
-            self.write(Purpose::Restart(Request::Home), target, offset, class, data);
+            self.requests.write(Purpose::Restart(Request::Home), target, offset, class, data);
         }
     }
 
@@ -32,7 +32,7 @@ impl<T: Copy> PagedStore<T> {
                 let place = (page.offset(run.first), (run.sums.len() * page.bytes()) as u64);
                 replay.in_flight += 1;
                 let purpose = Purpose::Restart(Request::Own(at));
-                self.request(purpose, Target::Data, Kind::Read, place, class, Vec::new());
+                self.requests.read(purpose, Target::Data, place, class);
             }
         }
         let replay = self.replay();
@@ -71,7 +71,7 @@ impl<T: Copy> PagedStore<T> {
             next = Lsn(next.0 + length);
             self.replay().in_flight += 1;
             let purpose = Purpose::Restart(Request::Tail(target, offset));
-            self.request(purpose, target, Kind::Read, (offset, length), class, Vec::new());
+            self.requests.read(purpose, target, (offset, length), class);
         }
         let replay = self.replay();
         replay.stage = Stage::Rewrite { next };

@@ -1,0 +1,243 @@
+//! The ops that are in the store and have not ended, each in one queue by what it waits for; and whose turn it is to change
+//! anything.
+
+use super::op::{Running, Wait};
+use crate::paged::api::{Answer, Completion, Lane, OpError, Stages};
+use loadline_base::{SlotId, Slots, Time};
+use std::collections::{BTreeMap, VecDeque};
+
+/// All ops but those that wait for the log or for a checkpoint.
+pub(super) struct Ops<T> {
+    /// Those that may go on.
+    ready: VecDeque<Running<T>>,
+    /// Behind the op of each lane that is under way, those that follow it.
+    lanes: BTreeMap<Lane, VecDeque<Running<T>>>,
+    /// Those that wait for requests of their own.
+    suspended: Slots<Running<T>>,
+    /// Those that wait for room, or for others. The oldest is asked first.
+    parked: VecDeque<Running<T>>,
+    /// Something that parked ops wait for has changed.
+    changed: bool,
+    /// Those that the throttle holds, by the end of their sleep and in the order of their coming.
+    sleeping: BTreeMap<(Time, u64), Running<T>>,
+    sleeps: u64,
+    /// The record of a transaction that is carried out in part. All others wait for its end.
+    in_part: Option<Vec<u8>>,
+    /// A query goes in parts: updates wait for its end.
+    updates_held: bool,
+    /// Those that have ended and whose callers have not been told.
+    ended: Vec<Completion<T>>,
+}
+
+impl<T> Default for Ops<T> {
+    fn default() -> Ops<T> {
+        Ops {
+            ready: VecDeque::new(),
+            lanes: BTreeMap::new(),
+            suspended: Slots::new(),
+            parked: VecDeque::new(),
+            changed: false,
+            sleeping: BTreeMap::new(),
+            sleeps: 0,
+            in_part: None,
+            updates_held: false,
+            ended: Vec::new(),
+        }
+    }
+}
+
+impl<T: Copy> Ops<T> {
+    /// Lets an op into its lane's queue, or on at once.
+    pub(super) fn enter(&mut self, mut running: Running<T>) {
+        if let Some(queue) = running.lane.and_then(|lane| self.lanes.get_mut(&lane)) {
+            running.wait = Wait::Lane;
+            queue.push_back(running);
+            return;
+        }
+        if let Some(lane) = running.lane {
+            self.lanes.insert(lane, VecDeque::new());
+        }
+        self.ready.push_back(running);
+    }
+
+    /// An op is carried out, or has failed: the next of its lane may go.
+    pub(super) fn leave_lane(&mut self, lane: Option<Lane>) {
+        let Some(lane) = lane else { return };
+        let queue = self.lanes.get_mut(&lane).expect("an op that runs keeps its lane");
+        match queue.pop_front() {
+            Some(next) => self.ready.push_back(next),
+            None => {
+                self.lanes.remove(&lane);
+            }
+        }
+    }
+
+    /// Whether an op of this lane is under way.
+    pub(super) fn is_busy(&self, lane: Option<Lane>) -> bool {
+        lane.is_some_and(|lane| self.lanes.contains_key(&lane))
+    }
+
+    /// An op may go on.
+    pub(super) fn wake(&mut self, running: Running<T>) {
+        self.ready.push_back(running);
+    }
+
+    /// The next op that may go on.
+    pub(super) fn next(&mut self) -> Option<Running<T>> {
+        self.ready.pop_front()
+    }
+
+    /// An op waits for requests of its own, under this number.
+    pub(super) fn suspend(&mut self, running: Running<T>) -> SlotId {
+        self.suspended.acquire(running)
+    }
+
+    /// An op that waits for its requests.
+    pub(super) fn suspended(&mut self, slot: SlotId) -> &mut Running<T> {
+        self.suspended.at_mut(slot)
+    }
+
+    /// The last of an op's requests is answered.
+    pub(super) fn resume(&mut self, slot: SlotId) {
+        let mut running = self.suspended.release(slot);
+        running.wait = Wait::Nothing;
+        self.ready.push_back(running);
+    }
+
+    /// Lets an op wait until something has changed: as the first of all, or behind the others.
+    pub(super) fn park(&mut self, running: Running<T>, first: bool) {
+        match first {
+            true => self.parked.push_front(running),
+            false => self.parked.push_back(running),
+        }
+    }
+
+    /// How many are parked.
+    pub(super) fn parked(&self) -> usize {
+        self.parked.len()
+    }
+
+    /// The parked op that is to be asked first.
+    pub(super) fn next_parked(&mut self) -> Option<Running<T>> {
+        self.parked.pop_front()
+    }
+
+    /// Something that parked ops wait for has changed.
+    pub(super) fn note_change(&mut self) {
+        self.changed = true;
+    }
+
+    /// Whether anything has changed since this was asked last.
+    pub(super) fn take_change(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// Whether any op may go on, or try to.
+    pub(super) fn may_go_on(&self) -> bool {
+        !self.ready.is_empty() || self.changed
+    }
+
+    /// Before the store is open all ops wait.
+    pub(super) fn hold_back(&mut self) {
+        while let Some(mut running) = self.ready.pop_front() {
+            running.wait = Wait::Restart;
+            self.parked.push_back(running);
+        }
+        self.changed = true;
+    }
+
+    /// The throttle holds an op until then.
+    pub(super) fn sleep(&mut self, until: Time, mut running: Running<T>) {
+        running.wait = Wait::Throttle;
+        self.sleeps += 1;
+        self.sleeping.insert((until, self.sleeps), running);
+    }
+
+    /// The next op whose sleep is over by now.
+    pub(super) fn next_rested(&mut self, now: Time) -> Option<Running<T>> {
+        let first = self.sleeping.first_entry().filter(|first| first.key().0 <= now)?;
+        Some(first.remove())
+    }
+
+    /// All that sleep.
+    pub(super) fn take_sleepers(&mut self) -> Vec<Running<T>> {
+        std::mem::take(&mut self.sleeping).into_values().collect()
+    }
+
+    /// How many sleep.
+    pub(super) fn sleepers(&self) -> usize {
+        self.sleeping.len()
+    }
+
+    /// When the next sleep is over.
+    pub(super) fn next_waking(&self) -> Option<Time> {
+        self.sleeping.keys().next().map(|(time, _)| *time)
+    }
+
+    /// A transaction with this record is carried out in part. Until its end nobody else may change what it finds.
+    pub(super) fn begin_in_part(&mut self, record: Vec<u8>) {
+        self.in_part = Some(record);
+    }
+
+    /// The transaction that was carried out in part has come to its end.
+    pub(super) fn end_in_part(&mut self) {
+        self.in_part = None;
+        self.changed = true;
+    }
+
+    /// The record of the transaction that is carried out in part, if there is one.
+    pub(super) fn in_part(&self) -> Option<&Vec<u8>> {
+        self.in_part.as_ref()
+    }
+
+    /// Whether an update that is neither begun nor ahead of the others must wait.
+    pub(super) fn holds_updates(&self) -> bool {
+        self.in_part.is_some() || self.updates_held
+    }
+
+    /// Lets updates wait for a query. False if they wait for another one.
+    pub(super) fn hold_updates(&mut self) -> bool {
+        !std::mem::replace(&mut self.updates_held, true)
+    }
+
+    /// The query for which updates wait lets them go.
+    pub(super) fn let_updates_go(&mut self) {
+        self.updates_held = false;
+        self.changed = true;
+    }
+
+    /// An op has ended so.
+    pub(super) fn end(&mut self, token: T, stages: Stages, result: Result<Answer, OpError>) {
+        self.ended.push(Completion { token, result, stages });
+    }
+
+    /// Tells of those that have ended.
+    pub(super) fn hand_over(&mut self, out: &mut Vec<Completion<T>>) {
+        out.append(&mut self.ended);
+    }
+
+    /// All that wait in queues.
+    pub(super) fn take_queued(&mut self) -> Vec<Running<T>> {
+        let mut all: Vec<Running<T>> = self.ready.drain(..).chain(self.parked.drain(..)).collect();
+        all.extend(std::mem::take(&mut self.sleeping).into_values());
+        all.extend(std::mem::take(&mut self.lanes).into_values().flatten());
+        all
+    }
+
+    /// All that wait for requests of their own.
+    pub(super) fn take_suspended(&mut self) -> Vec<Running<T>> {
+        let slots: Vec<SlotId> = self.suspended.iter().map(|(slot, _)| slot).collect();
+        slots.into_iter().map(|slot| self.suspended.release(slot)).collect()
+    }
+
+    /// How many wait, by what they wait for.
+    pub(super) fn waits(&self) -> BTreeMap<Wait, usize> {
+        let mut counts = BTreeMap::new();
+        let queued = self.lanes.values().flatten();
+        let all = self.suspended.iter().map(|(_, running)| running).chain(&self.parked);
+        for running in all.chain(self.sleeping.values()).chain(queued) {
+            *counts.entry(running.wait).or_default() += 1;
+        }
+        counts
+    }
+}

@@ -1,0 +1,118 @@
+//! What the store has asked of its devices: each request with what it is for, until it is answered.
+
+use super::{checkpoint, restart};
+use crate::paged::api::{Cause, Io, IoId, Target};
+use crate::paged::ids::{Lsn, PageNo};
+use crate::paged::space::PageRun;
+use loadline_base::{Bytes, SlotId, Slots};
+use loadline_device::{ClassTag, Kind, Priority, Request};
+
+/// What a request is for.
+#[derive(Clone, Debug)]
+pub(super) enum Purpose {
+    /// The log from this position on.
+    LogWrite(Lsn),
+    /// A flush for the log.
+    LogFlush(Target),
+    /// One place of the log's witness.
+    Witness,
+    /// A page into the cache.
+    Load(PageNo),
+    /// An op's own data, written beside the log.
+    OwnWrite(SlotId),
+    /// An object's bytes, read beside the cache: whose, and which of its pieces.
+    OwnRead(SlotId, usize),
+    /// A request of the checkpoint.
+    Checkpoint(checkpoint::Request),
+    /// Pages that nobody owns any more.
+    Discard(PageRun),
+    /// A request of the restart.
+    Restart(restart::Request),
+}
+
+/// Requests without an answer, and those that the world has not been handed yet.
+#[derive(Default)]
+pub(super) struct Requests {
+    unanswered: Slots<Purpose>,
+    out: Vec<Io>,
+}
+
+impl Requests {
+    /// Reads this place: its offset and length in bytes.
+    pub(super) fn read(
+        &mut self,
+        purpose: Purpose,
+        target: Target,
+        place: (u64, u64),
+        class: ClassTag,
+    ) {
+        self.push(purpose, target, Kind::Read, place, class, Vec::new());
+    }
+
+    pub(super) fn write(
+        &mut self,
+        purpose: Purpose,
+        target: Target,
+        offset: u64,
+        class: ClassTag,
+        data: Vec<u8>,
+    ) {
+        let length = data.len() as u64;
+        self.push(purpose, target, Kind::Write, (offset, length), class, data);
+    }
+
+    pub(super) fn flush(&mut self, purpose: Purpose, target: Target, class: ClassTag) {
+        self.push(purpose, target, Kind::Flush, (0, 0), class, Vec::new());
+    }
+
+    /// Tells the data device that a run of pages holds nothing.
+    pub(super) fn discard(&mut self, run: PageRun, place: (u64, u64), class: ClassTag) {
+        self.push(Purpose::Discard(run), Target::Data, Kind::Discard, place, class, Vec::new());
+    }
+
+    fn push(
+        &mut self,
+        purpose: Purpose,
+        target: Target,
+        kind: Kind,
+        place: (u64, u64),
+        class: ClassTag,
+        data: Vec<u8>,
+    ) {
+        let request = Request {
+            kind,
+            offset: place.0,
+            length: Bytes::new(place.1),
+            class,
+            priority: Priority::default(),
+            duration_limit: None,
+        };
+        let id = IoId(self.unanswered.acquire(purpose));
+        self.out.push(Io { id, target, request, data });
+    }
+
+    /// A request is answered: what it was for.
+    pub(super) fn answered(&mut self, id: IoId) -> Purpose {
+        self.unanswered.release(id.0)
+    }
+
+    /// On whose behalf a request goes that has not been answered.
+    pub(super) fn cause(&self, id: IoId) -> Cause {
+        match self.unanswered.at(id.0) {
+            Purpose::LogWrite(_) | Purpose::LogFlush(_) | Purpose::Witness => Cause::Log,
+            Purpose::Load(_) | Purpose::OwnWrite(_) | Purpose::OwnRead(..) => Cause::Op,
+            Purpose::Checkpoint(_) | Purpose::Discard(_) => Cause::Checkpoint,
+            Purpose::Restart(_) => Cause::Restart,
+        }
+    }
+
+    /// Hands the world what it has not got yet.
+    pub(super) fn hand_over(&mut self, out: &mut Vec<Io>) {
+        out.append(&mut self.out);
+    }
+
+    /// The world gets nothing more.
+    pub(super) fn withdraw(&mut self) {
+        self.out.clear();
+    }
+}
