@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::show;
 use crate::study::library;
 use loadline_sim::{AnyDrive, Drive};
-use loadline_study::{Calibrated, Override, Shelf, Study, calibrate};
+use loadline_study::{Calibrated, Override, RecoveryStudy, Shelf, calibrate};
 use serde_json::{Value, json};
 
 pub(crate) fn carry_out(command: DriveCommand) -> Result<(), Failure> {
@@ -128,7 +128,7 @@ const BASELINE_OF: &str = "recovery-nvme";
 
 fn find_service_time(args: &NameArg) -> Result<(), Failure> {
     let drive = Override { key: "drive".to_owned(), value: args.name.clone() };
-    let study = Study::new(&library().inputs(BASELINE_OF, vec![drive])?)?;
+    let study = RecoveryStudy::new(&library().inputs(BASELINE_OF, vec![drive])?)?;
     let found = calibrate(&study).map_err(|error| Failure::Input(error.to_string()))?;
     if args.json.json {
         return show::json(&serde_json::to_value(&found).expect("plain figures"));

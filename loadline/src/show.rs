@@ -24,10 +24,10 @@ pub(crate) fn json(value: &Value) -> Result<(), Failure> {
 }
 
 /// A table without frames; the first column is text, the others are figures unless `left` says otherwise.
-pub(crate) fn table<const N: usize>(
-    head: [&str; N],
+pub(crate) fn table<'a>(
+    head: impl AsRef<[&'a str]>,
     left: &[usize],
-    rows: &[[String; N]],
+    rows: &[impl AsRef<[String]>],
 ) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -37,9 +37,9 @@ pub(crate) fn table<const N: usize>(
         let alignment = if at_left { CellAlignment::Left } else { CellAlignment::Right };
         Cell::new(text).set_alignment(alignment)
     };
-    table.set_header(head.iter().enumerate().map(|(column, text)| cell(column, text)));
+    table.set_header(head.as_ref().iter().enumerate().map(|(column, text)| cell(column, text)));
     for row in rows {
-        table.add_row(row.iter().enumerate().map(|(column, text)| cell(column, text)));
+        table.add_row(row.as_ref().iter().enumerate().map(|(column, text)| cell(column, text)));
     }
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
     lines.join("\n") + "\n"

@@ -72,7 +72,7 @@ fn what_cannot_be_used_is_refused_in_one_sentence() {
     check(&[&nowhere[..], &["--trace"]].concat(), "traces are of the simulated world");
     check(&["study", "run", "recovery-nvme", "--client", "fio"], "--on <DISKS>");
     let store = ["study", "run", "checkpoint-extreme", "--on", "files:."];
-    check(&store, "recovery studies run on real disks");
+    check(&store, "drive and its processor are modelled after the published node's");
     check(&["study", "report", "."], "holds no study");
     check(&["profile", "show", "balancd"], "did you mean `balanced`?");
     check(&["profile", "show", "balanced", "--preset", "reif"], "did you mean `reef`?");
@@ -128,7 +128,11 @@ fn a_study_prints_one_object_and_leaves_its_folder() {
     let out = out.to_str().unwrap();
     let compared = loadline(folder.path(), &["study", "compare", out, out, "--json"]);
     let compared: Value = serde_json::from_slice(&compared.stdout).unwrap();
-    assert_eq!(compared["figures"].as_array().unwrap().len(), 8, "three of one, five of the other");
+    assert_eq!(
+        compared["figures"].as_array().unwrap().len(),
+        13,
+        "five of one, eight of the other"
+    );
 }
 
 #[test]

@@ -1,52 +1,78 @@
-//! CSV files: one line per second of each setup, and one table of all setups.
+//! CSV files: one line per second of each setup, one per checkpoint, and one table of all setups.
 
-use crate::column::COLUMNS;
-use loadline_study::{SetupResult, SetupSeries, StudyResult};
+use crate::reservation::service_csv;
+use crate::sheet::Sheet;
+use loadline_study::{Seen, Series, SetupResult, StudyResult};
 use std::fmt::Write;
 
+/// Every file with its name.
+pub(crate) fn files(result: &StudyResult) -> Vec<(String, String)> {
+    let columns = Sheet::of(result.kind).columns;
+    let mut files = vec![("results.csv".to_owned(), results_csv(result))];
+    for (place, setup) in result.setups.iter().enumerate() {
+        let name = format!("{place:02}-{}", file_stem(setup.name()));
+        files.push((format!("{name}.csv"), series_csv(columns, &setup.series)));
+        if !setup.series.service.is_empty() {
+            files.push((format!("{name}-service.csv"), service_csv(&setup.series)));
+        }
+        if !setup.series.checkpoints.is_empty() {
+            files.push((format!("{name}-checkpoints.csv"), checkpoints_csv(&setup.series)));
+        }
+    }
+    files
+}
+
 /// The course of one setup; a value that does not exist is an empty field.
-pub(crate) fn series_csv(series: &SetupSeries) -> String {
-    let mut out =
-        "t_s,client_iops,clat_mean_ms,clat_p99_ms,objects_left,objects_per_s\n".to_owned();
+fn series_csv(columns: &[&str], series: &Series) -> String {
+    let mut out = format!("t_s,{}\n", columns.join(","));
     for (row, t_s) in series.t_s.iter().enumerate() {
-        let cells = [
-            series.client_iops.get(row).copied(),
-            series.clat_mean_ms.get(row).copied().flatten(),
-            series.clat_p99_ms.get(row).copied().flatten(),
-            series.objects_left.get(row).copied(),
-            series.objects_per_s.get(row).copied(),
-        ];
-        let cells = cells.map(|cell| cell.map_or_else(String::new, |value| value.to_string()));
+        let cell = |column: &&str| text(series.column(column).get(row).copied().flatten());
+        let cells: Vec<String> = columns.iter().map(cell).collect();
         writeln!(out, "{t_s},{}", cells.join(",")).expect("writing to a string");
     }
     out
 }
 
-/// All setups: each column of the result table, ours and published.
-pub(crate) fn results_csv(result: &StudyResult) -> String {
-    let mut out = "setup,preset".to_owned();
-    for column in COLUMNS {
-        let name = format!("{} {}", column.name, column.unit).replace([' ', '/', '.'], "_");
-        write!(out, ",{name},{name}_published").expect("writing to a string");
-    }
-    out.push('\n');
-    for setup in &result.setups {
-        write_setup(&mut out, setup);
+fn checkpoints_csv(series: &Series) -> String {
+    let mut out = "t_s,reason,pages,duration_ms\n".to_owned();
+    for point in &series.checkpoints {
+        let (t_s, reason) = (point.t_s, &point.reason);
+        writeln!(out, "{t_s},{reason},{},{}", point.pages, point.duration_ms)
+            .expect("writing to a string");
     }
     out
 }
 
-fn write_setup(out: &mut String, setup: &SetupResult) {
-    write!(out, "{},{}", quoted(&setup.name), quoted(&setup.preset)).expect("writing to a string");
-    for column in COLUMNS {
-        let text = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-        let theirs = column.published(setup).map(|figure| figure.value);
-        write!(out, ",{},{}", text(column.ours(setup)), text(theirs)).expect("writing to a string");
+/// All setups: each figure of the table and the page, ours and published.
+fn results_csv(result: &StudyResult) -> String {
+    let figures = || result.kind.figures().iter().filter(|figure| figure.seen != Seen::Data);
+    let mut out = "setup,preset".to_owned();
+    for figure in figures() {
+        let name = figure.label().replace([' ', '/', '.', ',', '+'], "_");
+        write!(out, ",{name},{name}_published").expect("writing to a string");
     }
     out.push('\n');
+    let cells = |setup: &SetupResult, out: &mut String| {
+        for figure in figures() {
+            let theirs = setup.published.get(figure.key).map(|figure| figure.value);
+            let ours = text(setup.figure(figure.key));
+            write!(out, ",{ours},{}", text(theirs)).expect("writing to a string");
+        }
+    };
+    for setup in &result.setups {
+        write!(out, "{},{}", quoted(setup.name()), quoted(&setup.setup.preset))
+            .expect("writing to a string");
+        cells(setup, &mut out);
+        out.push('\n');
+    }
+    out
 }
 
-pub(crate) fn quoted(text: &str) -> String {
+fn text(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
@@ -72,14 +98,12 @@ mod tests {
 
     #[test]
     fn a_second_without_completions_is_an_empty_field() {
-        let series = SetupSeries {
-            t_s: vec![0.0, 1.0],
-            client_iops: vec![100.0, 0.0],
-            clat_mean_ms: vec![Some(5.5), None],
-            clat_p99_ms: vec![Some(9.0), None],
-            ..Default::default()
-        };
-        let lines: Vec<String> = series_csv(&series).lines().map(str::to_owned).collect();
-        assert_eq!(lines[1..], ["0,100,5.5,9,,", "1,0,,,,"]);
+        let mut series = Series { t_s: vec![0.0, 1.0], ..Default::default() };
+        series.put("iops", [100.0, 0.0]);
+        series.columns.insert("mean".to_owned(), vec![Some(5.5), None]);
+        series.put("left", [3.0]);
+        let text = series_csv(&["iops", "mean", "left", "rate"], &series);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1..], ["0,100,5.5,3,", "1,0,,,"]);
     }
 }

@@ -1,16 +1,18 @@
-//! The page: everything a reader needs, in one file that refers to nothing outside itself.
+//! The page: everything a reader needs, in one file that refers to nothing outside itself. One page serves every kind of study;
+//! a section that a result has nothing for is left out.
 
-use crate::charts::{Chart, study_charts, wait_charts, waits_of};
-use crate::column::{COLUMNS, Column};
-use crate::headline::{Verdict, sentences, verdicts};
+use crate::charts::{Chart, study_charts, wait_charts};
 use crate::palette::{self, looks};
 use crate::repeats::{self, PairRow};
 use crate::reservation::{self, ReservationRow};
+use crate::sheet::{Sheet, Verdict, compared_with};
+use crate::terminal::print;
 use askama::Template;
 use loadline_draw::number::{self, plain};
+use loadline_stats::{Verdict as Found, compare};
 use loadline_study::{
-    ClassWaits, ClientResult, PlacementSpread, RecoveryResult, RunFacts, SettingRow, SetupResult,
-    Spread, StudyResult,
+    ClassWaits, ComparedRatio, Configuration, Figure, Figures, NamedValue, PlacementSpread, Print,
+    RunFacts, Seen, SettingRow, SetupResult, Spread, StudyResult,
 };
 
 /// Widths at which charts are drawn: half the page, the whole page, and a phone.
@@ -27,7 +29,12 @@ struct Page<'a> {
     sentences: Vec<String>,
     verdicts: Vec<Verdict>,
     setups: Vec<SetupView<'a>>,
-    columns: &'a [Column],
+    columns: Vec<&'static Figure>,
+    /// Figures that the table has no room for.
+    more: Vec<&'static Figure>,
+    ratios: Vec<RatioRow<'a>>,
+    /// The setup that others are compared with, if nothing was published.
+    first: Option<&'a str>,
     charts: Vec<ChartView>,
     reservation: ReservationView,
     wait_charts: Vec<ChartView>,
@@ -52,11 +59,11 @@ struct ReservationView {
 }
 
 /// Style sheet parts that are computed.
-pub(crate) struct Style {
-    pub(crate) light: String,
-    pub(crate) dark: String,
-    pub(crate) rules: String,
-    pub(crate) shapes: &'static str,
+struct Style {
+    light: String,
+    dark: String,
+    rules: String,
+    shapes: &'static str,
 }
 
 struct SetupView<'a> {
@@ -64,6 +71,8 @@ struct SetupView<'a> {
     preset: &'a str,
     classes: String,
     cells: Vec<CellView>,
+    more: Vec<CellView>,
+    traits: &'a [NamedValue],
     settings: &'a [SettingRow],
 }
 
@@ -74,10 +83,19 @@ struct CellView {
     published: String,
     mark: String,
     difference: String,
+    /// Whether the repeats show no difference from the first setup.
+    same: bool,
+}
+
+struct RatioRow<'a> {
+    text: &'a str,
+    ours: String,
+    published: String,
+    difference: String,
 }
 
 /// A chart at the widths of a screen and of a phone.
-pub(crate) struct ChartView {
+struct ChartView {
     pub(crate) title: String,
     pub(crate) caption: String,
     pub(crate) wide: bool,
@@ -110,14 +128,18 @@ struct SpreadRow {
 /// The whole page as text.
 pub(crate) fn page(result: &StudyResult, facts: &RunFacts) -> Result<String, askama::Error> {
     let views = |charts: Vec<Chart>| charts.iter().map(chart_view).collect::<Vec<_>>();
+    let sheet = Sheet::of(result.kind);
     let page = Page {
         result,
         facts,
         style: Style::new(),
-        sentences: sentences(result),
-        verdicts: verdicts(result),
+        sentences: (sheet.sentences)(result),
+        verdicts: (sheet.verdicts)(result),
         setups: setup_views(result),
-        columns: &COLUMNS,
+        columns: columns(result, Seen::Table),
+        more: columns(result, Seen::Page),
+        ratios: result.ratios.iter().map(ratio_row).collect(),
+        first: compared_with(result).map(SetupResult::name),
         charts: views(study_charts(result)),
         reservation: ReservationView {
             sentences: reservation::reservation_sentences(result),
@@ -125,21 +147,30 @@ pub(crate) fn page(result: &StudyResult, facts: &RunFacts) -> Result<String, ask
             rows: reservation::reservation_rows(result),
             charts: views(reservation::reservation_charts(result)),
         },
-        wait_charts: views(wait_charts(&waits_of(result))),
+        wait_charts: views(wait_charts(result)),
         waits: wait_rows(result),
-        compares: compares(result),
+        compares: result.compares(),
         repeats: runs_of_each(result),
         pairs: repeats::pairs(result),
         variants: variant_rows(result),
         spreads: spread_rows(result),
         run: run_rows(result, facts),
-        is_real: is_real(result),
+        is_real: result.is_real(),
     };
     page.render()
 }
 
+/// The figures that are shown in such a place and that some setup has.
+fn columns(result: &StudyResult, seen: Seen) -> Vec<&'static Figure> {
+    let has = |figure: &&Figure| {
+        seen == Seen::Table || result.setups.iter().any(|s| s.figure(figure.key).is_some())
+    };
+    let figures = result.kind.figures().iter().filter(|figure| figure.seen == seen);
+    figures.filter(has).collect()
+}
+
 impl Style {
-    pub(crate) fn new() -> Style {
+    fn new() -> Style {
         Style {
             light: palette::variables(&palette::HUES_LIGHT, &palette::STAGES_LIGHT),
             dark: palette::variables(&palette::HUES_DARK, &palette::STAGES_DARK),
@@ -149,7 +180,7 @@ impl Style {
     }
 }
 
-pub(crate) fn chart_view(chart: &Chart) -> ChartView {
+fn chart_view(chart: &Chart) -> ChartView {
     ChartView {
         title: chart.title.clone(),
         caption: chart.caption.clone(),
@@ -160,35 +191,61 @@ pub(crate) fn chart_view(chart: &Chart) -> ChartView {
 }
 
 fn setup_views(result: &StudyResult) -> Vec<SetupView<'_>> {
-    let views = result.setups.iter().zip(looks(result)).map(|(setup, look)| SetupView {
-        name: &setup.name,
-        preset: &setup.preset,
-        classes: look.classes(),
-        cells: COLUMNS.iter().map(|column| cell(column, setup)).collect(),
-        settings: &setup.settings,
+    let cells = |setup: &SetupResult, seen| -> Vec<CellView> {
+        columns(result, seen).into_iter().map(|figure| cell(result, setup, figure)).collect()
+    };
+    let views = result.setups.iter().zip(looks(result)).map(|(setup, look)| {
+        let Configuration { name, preset, traits, settings, .. } = &setup.setup;
+        SetupView {
+            name,
+            preset,
+            classes: look.classes(),
+            cells: cells(setup, Seen::Table),
+            more: cells(setup, Seen::Page),
+            traits,
+            settings,
+        }
     });
     views.collect()
 }
 
-fn cell(column: &Column, setup: &SetupResult) -> CellView {
-    let ours = column.ours(setup);
-    let figure = column.published(setup);
-    let interval = repeats::interval(column, setup);
+fn cell(result: &StudyResult, setup: &SetupResult, figure: &Figure) -> CellView {
+    let ours = setup.figure(figure.key);
+    let theirs = setup.published.get(figure.key);
+    let interval = repeats::interval(figure, setup);
+    let first = compared_with(result).filter(|first| first.name() != setup.name());
+    let than =
+        theirs.map(|theirs| theirs.value).or_else(|| first.and_then(|s| s.figure(figure.key)));
+    let found = first.and_then(|s| compare(&s.in_repeats(figure), &setup.in_repeats(figure)));
     CellView {
-        ours: ours.map_or_else(|| "–".to_owned(), column.print),
-        interval: interval.map_or_else(String::new, |i| format!("± {}", plain(i.half_width))),
-        published: figure.map_or_else(String::new, |figure| (column.print)(figure.value)),
-        mark: figure.and_then(|figure| figure.mark.clone()).unwrap_or_default(),
-        difference: match (ours, figure) {
-            (Some(ours), Some(figure)) => number::difference(ours, figure.value),
+        ours: ours.map_or_else(|| "–".to_owned(), |value| print(figure, value)),
+        interval: interval.map_or_else(String::new, |i| match figure.print {
+            Print::Percent => format!("± {}", number::percent(i.half_width)),
+            _ => format!("± {}", plain(i.half_width)),
+        }),
+        published: theirs.map_or_else(String::new, |theirs| print(figure, theirs.value)),
+        mark: theirs.and_then(|theirs| theirs.mark.clone()).unwrap_or_default(),
+        difference: match (ours, than) {
+            (Some(ours), Some(than)) => number::difference(ours, than),
             _ => String::new(),
         },
+        same: found.is_some_and(|found| found.verdict == Found::NoDifferenceShown),
+    }
+}
+
+fn ratio_row(ratio: &ComparedRatio) -> RatioRow<'_> {
+    let difference = ratio.ours.map(|ours| number::difference(ours, ratio.published));
+    RatioRow {
+        text: &ratio.text,
+        ours: ratio.ours.map_or_else(|| "–".to_owned(), |ours| format!("{ours:.2}")),
+        published: format!("{:.2}", ratio.published),
+        difference: difference.unwrap_or_default(),
     }
 }
 
 fn wait_rows(result: &StudyResult) -> Vec<WaitRow> {
     let of = |setup: &SetupResult, waits: &ClassWaits| WaitRow {
-        setup: setup.name.clone(),
+        setup: setup.name().to_owned(),
         class: waits.class.clone(),
         items: plain(waits.items as f64),
         mib: plain(waits.bytes as f64 / f64::from(1 << 20)),
@@ -202,23 +259,13 @@ fn wait_rows(result: &StudyResult) -> Vec<WaitRow> {
     setups.flat_map::<Vec<WaitRow>, _>(worked).collect()
 }
 
-/// Client and recovery figures of a run, each with its name.
-fn figures(client: &ClientResult, recovery: Option<&RecoveryResult>) -> Vec<(String, String)> {
-    let mut figures = vec![
-        ("client IOPS".to_owned(), plain(client.iops)),
-        ("mean ms".to_owned(), plain(client.clat_ms.mean)),
-        ("p99 ms".to_owned(), plain(client.clat_ms.p99)),
-    ];
-    let dash = || "–".to_owned();
-    figures.push((
-        "objects/s".to_owned(),
-        recovery.map_or_else(dash, |recovery| plain(recovery.objects_per_s)),
-    ));
-    figures.push((
-        "time".to_owned(),
-        recovery.map_or_else(dash, |recovery| number::seconds(recovery.seconds)),
-    ));
-    figures
+/// The chief figures of a run, each with its name.
+fn chief(result: &StudyResult, of: &Figures) -> Vec<(String, String)> {
+    let text = |figure: &Figure| {
+        let value = of.get(figure.key);
+        value.map_or_else(|| "–".to_owned(), |value| print(figure, value))
+    };
+    result.kind.chief().map(|figure| (figure.label(), text(figure))).collect()
 }
 
 /// Each setup that has variants, followed by them.
@@ -226,33 +273,32 @@ fn variant_rows(result: &StudyResult) -> Vec<VariantRow> {
     let mut rows = Vec::new();
     for setup in result.setups.iter().filter(|setup| !setup.variants.is_empty()) {
         rows.push(VariantRow {
-            setup: setup.name.clone(),
+            setup: setup.name().to_owned(),
             name: "as in the table above".to_owned(),
             why: String::new(),
-            figures: figures(&setup.client, setup.recovery.as_ref()),
+            figures: chief(result, &setup.figures),
         });
         rows.extend(setup.variants.iter().map(|variant| VariantRow {
-            setup: setup.name.clone(),
+            setup: setup.name().to_owned(),
             name: variant.name.clone(),
             why: variant.why.clone(),
-            figures: figures(&variant.client, variant.recovery.as_ref()),
+            figures: chief(result, &variant.figures),
         }));
     }
     rows
 }
 
 fn spread_rows(result: &StudyResult) -> Vec<SpreadRow> {
-    let of = |setup: &SetupResult, spread: PlacementSpread| SpreadRow {
-        setup: setup.name.clone(),
+    let of = |setup: &SetupResult, spread: &PlacementSpread| SpreadRow {
+        setup: setup.name().to_owned(),
         placements: format!("{} at scale {}", spread.placements, spread.scale),
-        figures: vec![
-            ("client IOPS".to_owned(), spread_text(Some(spread.client_iops))),
-            ("mean ms".to_owned(), spread_text(Some(spread.clat_mean_ms))),
-            ("objects/s".to_owned(), spread_text(spread.objects_per_s)),
-            ("time, s".to_owned(), spread_text(spread.seconds)),
-        ],
+        figures: result
+            .kind
+            .chief()
+            .map(|figure| (figure.label(), spread_text(spread.figures.get(figure.key).copied())))
+            .collect(),
     };
-    result.setups.iter().filter_map(|setup| Some(of(setup, setup.spread?))).collect()
+    result.setups.iter().filter_map(|setup| Some(of(setup, setup.spread.as_ref()?))).collect()
 }
 
 fn spread_text(spread: Option<Spread>) -> String {
@@ -269,62 +315,36 @@ fn run_rows(result: &StudyResult, facts: &RunFacts) -> Vec<(&'static str, String
         other => other.to_owned(),
     };
     let repeats = runs_of_each(result);
-    let mut rows = vec![
-        ("World", world),
-        ("Scale", format!("{} of the published amount of work", result.scale)),
-        ("Seed", format!("{}; {}", result.seed, what_repeats(result))),
-        ("Runs per setup", repeats.to_string()),
-        ("Clients", result.load.clone()),
-    ];
-    rows.extend(machine_rows(facts));
-    if is_real(result) {
-        rows.retain(|(name, _)| *name != SPEED);
-        rows.push(("Device requests", plain(facts.simulated_requests as f64)));
-    }
-    rows
-}
-
-/// Whether it ran on this machine's disks.
-pub(crate) fn is_real(result: &StudyResult) -> bool {
-    result.world == "host"
-}
-
-/// Whether there are published figures to stand beside ours.
-pub(crate) fn compares(result: &StudyResult) -> bool {
-    result.setups.iter().any(|setup| setup.published.is_some())
-}
-
-fn runs_of_each(result: &StudyResult) -> usize {
-    result.setups.iter().map(|setup| setup.repeats.len()).max().unwrap_or(0).max(1)
-}
-
-fn what_repeats(result: &StudyResult) -> &'static str {
-    match is_real(result) {
+    let same = match result.is_real() {
         true => "it decides addresses and placement, and nothing else repeats",
         false => "the same seed gives the same bytes",
-    }
-}
-
-const SPEED: &str = "Simulator's speed";
-
-/// Program, command and machine.
-pub(crate) fn machine_rows(facts: &RunFacts) -> Vec<(&'static str, String)> {
+    };
     let gib = facts.host.memory_bytes as f64 / f64::from(1 << 30);
     let commit = facts.commit.as_deref().unwrap_or("unknown");
+    let requests = plain(facts.simulated_requests as f64);
+    let speed = plain(facts.simulated_requests_per_s_per_core);
     vec![
+        ("World", world),
+        ("Scale", format!("{} of the published amount of work", result.scale)),
+        ("Seed", format!("{}; {same}", result.seed)),
+        ("Runs per setup", repeats.to_string()),
+        ("Clients", result.load.clone()),
         ("Program", format!("loadline {}, commit {commit}", facts.version)),
         ("Command", facts.command.clone()),
         ("Started", facts.started_at.clone()),
         ("Took", format!("{} on {} jobs", number::duration(facts.wall_seconds), facts.jobs)),
         ("Computed by", format!("{}, {} cores, {gib:.0} GiB", facts.host.cpu, facts.host.cores)),
         ("Kernel", facts.host.kernel.clone()),
-        (
-            SPEED,
-            format!(
-                "{} device requests, {} per second and core",
-                plain(facts.simulated_requests as f64),
-                plain(facts.simulated_requests_per_s_per_core)
+        match result.is_real() {
+            true => ("Device requests", requests),
+            false => (
+                "Simulator's speed",
+                format!("{requests} device requests, {speed} per second and core"),
             ),
-        ),
+        },
     ]
+}
+
+fn runs_of_each(result: &StudyResult) -> usize {
+    result.setups.iter().map(|setup| setup.repeats.len()).max().unwrap_or(0).max(1)
 }

@@ -1,6 +1,7 @@
 //! Which colour and which pattern stand for a setup, the same in every chart.
 
-use loadline_study::StudyResult;
+use crate::sheet::Sheet;
+use loadline_study::{SetupResult, StudyResult};
 
 /// Look of one setup, as classes that the style sheets give their colours.
 ///
@@ -46,33 +47,32 @@ impl Look {
     }
 }
 
-/// The look of every setup, in the result's order.
+/// The look of every setup, in the result's order: where a kind has a baseline, what tries the same profile has the same hue;
+/// elsewhere each setup has its own, as far as hues go.
 pub(crate) fn looks(result: &StudyResult) -> Vec<Look> {
-    let baseline = result.baseline().map(|setup| setup.name.as_str());
+    let sheet = Sheet::of(result.kind);
+    let hues = HUES_LIGHT.len() - 1;
+    if sheet.background.is_none() {
+        let look = |setup| Look { setup, hue: 1 + setup % hues, pattern: setup / hues % PATTERNS };
+        return (0..result.setups.len()).map(look).collect();
+    }
+    let baseline = sheet.baseline(result).map(SetupResult::name);
     let mut kinds: Vec<(&str, usize)> = Vec::new();
     let mut looks = Vec::new();
     for (setup, found) in result.setups.iter().enumerate() {
-        if Some(found.name.as_str()) == baseline {
+        if Some(found.name()) == baseline {
             looks.push(Look { setup, hue: 0, pattern: 0 });
             continue;
         }
-        let kind = found.profile.as_deref().unwrap_or(&found.name);
+        let kind = found.setup.profile.as_deref().unwrap_or(found.name());
         let place = kinds.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
             kinds.push((kind, 0));
             kinds.len() - 1
         });
-        let hue = 1 + place % (HUES_LIGHT.len() - 1);
-        looks.push(Look { setup, hue, pattern: kinds[place].1 % PATTERNS });
+        looks.push(Look { setup, hue: 1 + place % hues, pattern: kinds[place].1 % PATTERNS });
         kinds[place].1 += 1;
     }
     looks
-}
-
-/// A look for each of `count` setups none of which is a baseline: a hue each, then the same hues with another pattern.
-pub(crate) fn looks_in_order(count: usize) -> Vec<Look> {
-    let hues = HUES_LIGHT.len() - 1;
-    let look = |setup| Look { setup, hue: 1 + setup % hues, pattern: setup / hues % PATTERNS };
-    (0..count).map(look).collect()
 }
 
 /// Rules that give `h0`… and `s0`… the colours of one ground, for a file that stands alone.
@@ -99,15 +99,19 @@ pub(crate) fn variables(hues: &[&str], stages: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loadline_study::{RecoveryResult, SetupResult};
+    use loadline_study::{Configuration, Figures};
 
     fn setup(name: &str, profile: Option<&str>) -> SetupResult {
-        SetupResult {
+        let setup = Configuration {
             name: name.to_owned(),
             profile: profile.map(str::to_owned),
-            recovery: (name != "baseline").then(RecoveryResult::default),
             ..Default::default()
+        };
+        let mut figures = Figures::default();
+        if name != "baseline" {
+            figures.put("recovery/seconds", 1.0);
         }
+        SetupResult { setup, figures, ..Default::default() }
     }
 
     /// The same profile keeps its hue under another preset and changes its pattern.

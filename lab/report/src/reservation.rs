@@ -7,7 +7,7 @@ use crate::palette::{Look, looks};
 use crate::svg::{Line, LineChart};
 use loadline_draw::number::{percent, plain};
 use loadline_study::{
-    ClassService, ReservationResult, Reserved, SHORT_ABOVE, SetupResult, SetupSeries, StudyResult,
+    ClassService, ReservationResult, Reserved, SHORT_ABOVE, Series, SetupResult, StudyResult,
     WorstSecond,
 };
 use std::fmt::Write;
@@ -21,7 +21,7 @@ fn reserving(result: &StudyResult) -> impl Iterator<Item = Reserving<'_>> {
 
 /// One sentence for each setup with a reservation.
 pub(crate) fn reservation_sentences(result: &StudyResult) -> Vec<String> {
-    reserving(result).map(|(setup, kept)| sentence(&setup.name, kept)).collect()
+    reserving(result).map(|(setup, kept)| sentence(setup.name(), kept)).collect()
 }
 
 fn sentence(setup: &str, kept: &ReservationResult) -> String {
@@ -100,7 +100,7 @@ fn row(setup: &SetupResult, look: Look, kept: &ReservationResult) -> Reservation
         false => "none short".to_owned(),
     };
     ReservationRow {
-        setup: setup.name.clone(),
+        setup: setup.name().to_owned(),
         classes: look.classes(),
         figures: vec![
             plain(kept.reserved_iops),
@@ -136,14 +136,14 @@ fn chart(setup: &SetupResult, look: Look, kept: &ReservationResult) -> Option<Ch
         look: look.with_pattern(pattern),
         values,
     };
-    let title = format!("Clients' reservation under {}", setup.name);
+    let title = format!("Clients' reservation under {}", setup.name());
     let lines = vec![
         line("served", 0, course(&|row, _, second| row.units[second])),
         line("owed", 1, course(&|_, reserved, second| reserved.owed[second])),
         line("reserved", 2, course(&|_, reserved, second| reserved.wanted[second])),
     ];
     Some(Chart {
-        id: format!("reservation-{}", file_stem(&setup.name)),
+        id: format!("reservation-{}", file_stem(setup.name())),
         caption:
             "Client operations per second on one OSD, the mean of all: served, owed (dashed), and \
                   reserved on those shards that clients use (dotted)."
@@ -158,12 +158,12 @@ fn chart(setup: &SetupResult, look: Look, kept: &ReservationResult) -> Option<Ch
     })
 }
 
-fn reserved_rows(series: &SetupSeries) -> impl Iterator<Item = (&ClassService, &Reserved)> {
+fn reserved_rows(series: &Series) -> impl Iterator<Item = (&ClassService, &Reserved)> {
     series.service.iter().filter_map(|row| Some((row, row.reserved.as_ref()?)))
 }
 
 /// Every class on every OSD in every second.
-pub(crate) fn service_csv(series: &SetupSeries) -> String {
+pub(crate) fn service_csv(series: &Series) -> String {
     let mut out =
         "t_s,class,osd,iops,cost_units,reserved_units,wanted_units,owed_units,short_units\n"
             .to_owned();
@@ -237,7 +237,7 @@ mod tests {
         let reserved =
             Reserved { units: 100.0, wanted: vec![50.0], owed: vec![25.0], short: vec![4.0] };
         let service = vec![row("client", Some(reserved)), row("background_recovery", None)];
-        let text = service_csv(&SetupSeries { service, ..Default::default() });
+        let text = service_csv(&Series { service, ..Default::default() });
         let lines: Vec<&str> = text.lines().skip(1).collect();
         assert_eq!(
             lines,

@@ -1,37 +1,73 @@
 //! The result table in a terminal.
 
-use crate::column::{COLUMNS, Column};
-use crate::page::{compares, is_real};
+use crate::sheet::compared_with;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use loadline_draw::number;
-use loadline_study::{SetupResult, StudyResult};
+use loadline_study::{ComparedRatio, Figure, Figures, Print, Seen, SetupResult, StudyResult};
 use std::fmt::Write;
 
-/// The result as a table of at most `width` characters: ours, and below it the published value and
-/// our difference from it. A terminal too narrow for the columns gets one short list per setup.
-pub fn terminal_table(result: &StudyResult, width: usize) -> String {
-    let table = wide_table(result);
-    match table.lines().map(|line| line.chars().count()).max() {
-        Some(needed) if needed <= width => table,
-        _ => result.setups.iter().map(narrow_block).collect::<Vec<_>>().join("\n"),
+/// A figure as people read it.
+pub(crate) fn print(figure: &Figure, value: f64) -> String {
+    match figure.print {
+        Print::Plain | Print::Count => number::plain(value),
+        Print::Percent => number::percent(value),
+        Print::Seconds => number::seconds(value),
     }
+}
+
+/// A figure with its name, in a line that tells a run: `client 21,493 IOPS`.
+pub fn told(figure: &Figure, of: &Figures) -> Option<String> {
+    let value = print(figure, of.get(figure.key)?);
+    Some(match figure.print {
+        Print::Plain => format!("{} {value} {}", figure.name, figure.unit),
+        Print::Count | Print::Percent | Print::Seconds => format!("{} {value}", figure.name),
+    })
+}
+
+/// The result as a table of at most `width` characters: ours, and below it the published value and our difference from it, or
+/// the difference from the first setup; then published ratios beside ours. A terminal too narrow for the columns gets one
+/// short list per setup.
+pub fn terminal_table(result: &StudyResult, width: usize) -> String {
+    let wide = wide_table(result);
+    let table = match wide.lines().map(|line| line.chars().count()).max() {
+        Some(needed) if needed <= width => wide,
+        _ => {
+            let blocks = result.setups.iter().map(|setup| narrow_block(result, setup));
+            blocks.collect::<Vec<_>>().join("\n")
+        }
+    };
+    table + &ratios(&result.ratios)
+}
+
+fn shown(result: &StudyResult) -> impl Iterator<Item = &'static Figure> {
+    result.kind.figures().iter().filter(|figure| figure.seen == Seen::Table)
 }
 
 fn wide_table(result: &StudyResult) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
     table.set_content_arrangement(ContentArrangement::Disabled);
-    let heads = COLUMNS.iter().map(|column| right(format!("{}\n{}", column.name, column.unit)));
+    let heads = shown(result).map(|figure| right(format!("{}\n{}", figure.name, figure.unit)));
     table.set_header(std::iter::once(Cell::new("setup")).chain(heads));
     for setup in &result.setups {
-        let cells = COLUMNS.iter().map(|column| right(cell_text(column, setup, '\n')));
-        table.add_row(std::iter::once(Cell::new(&setup.name)).chain(cells));
+        let cells = shown(result).map(|figure| {
+            let (ours, below) = cell(result, setup, figure);
+            right(if below.is_empty() { ours } else { format!("{ours}\n{below}") })
+        });
+        table.add_row(std::iter::once(Cell::new(setup.name())).chain(cells));
     }
     table.column_iter_mut().for_each(|column| {
         column.set_padding((1, 0));
     });
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-    let legend = match (is_real(result), compares(result)) {
+    format!("{}\n{}\n", lines.join("\n"), legend(result))
+}
+
+fn legend(result: &StudyResult) -> String {
+    if let Some(first) = compared_with(result) {
+        return format!(" Below each figure: its difference from {}.", first.name());
+    }
+    let legend = match (result.is_real(), result.compares()) {
         (true, true) => {
             " Real files. Below ours: the published value, from other hardware and software, and our \
              difference from it."
@@ -40,34 +76,52 @@ fn wide_table(result: &StudyResult) -> String {
         (false, true) => " Below ours: the published value and our difference from it.",
         (false, false) => "",
     };
-    format!("{}\n{legend}\n", lines.join("\n"))
+    legend.to_owned()
 }
 
 fn right(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
-fn cell_text(column: &Column, setup: &SetupResult, separator: char) -> String {
-    let Some(ours) = column.ours(setup) else { return "–".to_owned() };
-    let text = (column.print)(ours);
-    match column.published(setup) {
-        Some(figure) => {
-            let theirs = (column.print)(figure.value);
-            format!("{text}{separator}{theirs} {}", number::difference(ours, figure.value))
+/// Ours, and what stands below it.
+fn cell(result: &StudyResult, setup: &SetupResult, figure: &Figure) -> (String, String) {
+    let Some(ours) = setup.figure(figure.key) else { return ("–".to_owned(), String::new()) };
+    let first = compared_with(result).filter(|first| first.name() != setup.name());
+    let below = match (setup.published.get(figure.key), first) {
+        (Some(theirs), _) => {
+            let difference = number::difference(ours, theirs.value);
+            format!("{} {difference}", print(figure, theirs.value))
         }
-        None => text,
-    }
+        (None, Some(first)) => first
+            .figure(figure.key)
+            .map_or_else(String::new, |first| number::difference(ours, first)),
+        (None, None) => String::new(),
+    };
+    (print(figure, ours), below)
 }
 
-fn narrow_block(setup: &SetupResult) -> String {
-    let mut out = format!("{}\n", setup.name);
-    for column in COLUMNS.iter().filter(|column| column.ours(setup).is_some()) {
-        let name = format!("{} {}", column.name, column.unit);
-        let text = cell_text(column, setup, '\n');
-        let (ours, published) = text.split_once('\n').unwrap_or((&text, ""));
-        let published =
-            if published.is_empty() { String::new() } else { format!("  ({published})") };
-        writeln!(out, "  {name:<19}{ours:>8}{published}").expect("writing to a string");
+fn narrow_block(result: &StudyResult, setup: &SetupResult) -> String {
+    let mut out = format!("{}\n", setup.name());
+    let widest = shown(result).map(|figure| figure.label().len()).max().unwrap_or(0) + 1;
+    for figure in shown(result).filter(|figure| setup.figure(figure.key).is_some()) {
+        let (ours, below) = cell(result, setup, figure);
+        let below = if below.is_empty() { below } else { format!("  ({below})") };
+        writeln!(out, "  {:<widest$}{ours:>8}{below}", figure.label())
+            .expect("writing to a string");
+    }
+    out
+}
+
+fn ratios(ratios: &[ComparedRatio]) -> String {
+    let mut out = String::new();
+    if ratios.is_empty() {
+        return out;
+    }
+    out.push_str("\n    ours  published  ratio\n");
+    for ratio in ratios {
+        let ours = ratio.ours.map_or_else(|| "–".to_owned(), |ours| format!("{ours:.2}"));
+        writeln!(out, "{ours:>8}  {:>9.2}  {}", ratio.published, ratio.text)
+            .expect("writing to a string");
     }
     out
 }

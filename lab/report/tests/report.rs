@@ -114,7 +114,8 @@ fn every_chart_is_well_formed_and_has_no_bad_number() {
 fn a_result_with_next_to_nothing_in_it_still_gives_a_page() {
     let mut result = recovery_result();
     result.setups.truncate(1);
-    result.setups[0] = loadline_study::SetupResult { name: "only".into(), ..Default::default() };
+    result.setups[0] = loadline_study::SetupResult::default();
+    result.setups[0].setup.name = "only".into();
     with_report("bare", &result, |page, plots| {
         assert!(page.contains("only"));
         plots.iter().for_each(|(path, svg)| check_well_formed(path, svg));

@@ -1,6 +1,7 @@
 //! Two results of one study side by side.
 
-use crate::result::{RepeatResult, SetupResult, StudyResult};
+use crate::figure::{Better, Figure, Seen};
+use crate::result::{SetupResult, StudyResult};
 use loadline_stats::{Verdict, compare, mean, mean_interval};
 use serde::Serialize;
 
@@ -10,7 +11,7 @@ pub struct ComparedFigure {
     /// The setup.
     pub setup: String,
     /// The figure, with its unit.
-    pub figure: &'static str,
+    pub figure: String,
     /// The old value.
     pub old: f64,
     /// The new value.
@@ -27,46 +28,58 @@ pub struct ComparedFigure {
     pub verdict: &'static str,
 }
 
-type Pick = fn(&RepeatResult) -> Option<f64>;
-
-const FIGURES: [(&str, Pick); 5] = [
-    ("client IOPS", |repeat| Some(repeat.client.iops)),
-    ("mean latency, ms", |repeat| Some(repeat.client.clat_ms.mean)),
-    ("p99 latency, ms", |repeat| Some(repeat.client.clat_ms.p99)),
-    ("objects/s", |repeat| repeat.recovery.map(|recovery| recovery.objects_per_s)),
-    ("recovery, s", |repeat| repeat.recovery.map(|recovery| recovery.seconds)),
-];
-
-/// The figures of every setup that both results have.
+/// The figures of the result table, of every setup that both results have.
 pub fn compare_results(old: &StudyResult, new: &StudyResult) -> Vec<ComparedFigure> {
-    let pairs = old.setups.iter().filter_map(|setup| Some((setup, new.setup(&setup.name)?)));
-    pairs.flat_map(|(old, new)| compare_setups(old, new)).collect()
+    let figures = || {
+        let shown = old.kind.figures().iter().filter(|figure| figure.seen == Seen::Table);
+        shown.filter(|figure| figure.is_of_runs())
+    };
+    let pairs = old.setups.iter().filter_map(|setup| Some((setup, new.setup(setup.name())?)));
+    let compared = |(old, new): (&SetupResult, &SetupResult)| {
+        figures().filter_map(|figure| compared(figure, old, new)).collect::<Vec<_>>()
+    };
+    pairs.flat_map(compared).collect()
 }
 
-fn compare_setups(old: &SetupResult, new: &SetupResult) -> Vec<ComparedFigure> {
-    let figure = |(name, pick): &(&'static str, Pick)| {
-        let of = |setup: &SetupResult| setup.repeats.iter().filter_map(pick).collect::<Vec<f64>>();
-        let (before, after) = (of(old), of(new));
-        let (old_mean, new_mean) = (mean(&before)?, mean(&after)?);
-        let half_width = |runs: &[f64]| mean_interval(runs).map(|interval| interval.half_width);
-        let comparison = compare(&before, &after);
-        let verdict = match comparison.map(|comparison| comparison.verdict) {
-            None => "too few runs: add --repeat 3 to tell a difference from chance",
-            Some(Verdict::NoDifferenceShown) => "no difference shown",
-            Some(Verdict::Higher) => "higher",
-            Some(Verdict::Lower) => "lower",
-        };
-        Some(ComparedFigure {
-            setup: old.name.clone(),
-            figure: name,
-            old: old_mean,
-            new: new_mean,
-            change: new_mean / old_mean - 1.0,
-            old_half_width: half_width(&before),
-            new_half_width: half_width(&after),
-            difference: comparison.map(|c| (c.difference.low(), c.difference.high())),
-            verdict,
-        })
-    };
-    FIGURES.iter().filter_map(figure).collect()
+fn compared(figure: &Figure, old: &SetupResult, new: &SetupResult) -> Option<ComparedFigure> {
+    let (before, after) = (old.in_repeats(figure), new.in_repeats(figure));
+    let (old_mean, new_mean) = (mean(&before)?, mean(&after)?);
+    let half_width = |runs: &[f64]| mean_interval(runs).map(|interval| interval.half_width);
+    let comparison = compare(&before, &after);
+    Some(ComparedFigure {
+        setup: old.name().to_owned(),
+        figure: figure.label(),
+        old: old_mean,
+        new: new_mean,
+        change: new_mean / old_mean - 1.0,
+        old_half_width: half_width(&before),
+        new_half_width: half_width(&after),
+        difference: comparison.map(|c| (c.difference.low(), c.difference.high())),
+        verdict: comparison.map_or(
+            "too few runs: add --repeat 3 to tell a difference from chance",
+            |comparison| figure.verdict(comparison.verdict),
+        ),
+    })
+}
+
+impl Figure {
+    /// What the repeats of two setups allow to say of this figure.
+    pub fn verdict(&self, found: Verdict) -> &'static str {
+        match (found, self.better) {
+            (Verdict::NoDifferenceShown, _) => "no difference shown",
+            (Verdict::Higher, Better::Up) => "higher, better",
+            (Verdict::Higher, Better::Down) => "higher, worse",
+            (Verdict::Higher, Better::Neither) => "higher",
+            (Verdict::Lower, Better::Up) => "lower, worse",
+            (Verdict::Lower, Better::Down) => "lower, better",
+            (Verdict::Lower, Better::Neither) => "lower",
+        }
+    }
+}
+
+impl SetupResult {
+    /// A figure in every repeat that has it.
+    pub fn in_repeats(&self, figure: &Figure) -> Vec<f64> {
+        self.repeats.iter().filter_map(|repeat| repeat.figures.get(figure.key)).collect()
+    }
 }

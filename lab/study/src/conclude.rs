@@ -1,17 +1,13 @@
 //! From records to the study's result. Nothing here runs anything, so it works again from a folder alone.
 
+use crate::figure::{Figure, Figures};
 use crate::place::Place;
 use crate::plan::{Job, Purpose, Request, plan};
-use crate::published::Published;
-use crate::real::summary as real;
+use crate::published::PublishedFigures;
 use crate::record::RunRecord;
 use crate::reservation::ReservationResult;
-use crate::result::{
-    ClientResult, DriveSummary, FittedFigure, Latency, NamedValue, PlacementSpread, RecoveryResult,
-    RepeatResult, SetupResult, Spread, StudyResult, Variant,
-};
+use crate::result::{PlacementSpread, Repeat, SetupResult, Spread, StudyResult, VERSION, Variant};
 use crate::study::Study;
-use loadline_base::Span;
 use loadline_stats::mean;
 use std::collections::BTreeMap;
 
@@ -27,239 +23,108 @@ pub fn conclude(study: &Study, request: &Request, records: &[RunRecord]) -> Opti
     let chosen: Vec<&RunRecord> = of_setup.values().flatten().map(|(_, record)| *record).collect();
     let mut setups: Vec<SetupResult> =
         of_setup.into_iter().map(|(setup, runs)| conclude_setup(study, setup, &runs)).collect();
-    share_of_baseline(&mut setups);
-    let claims = study.published.iter().flat_map(|published| &published.claims);
-    let statements = claims.map(|claim| claim.test(&setups)).collect();
-    let expected = study.expectations.iter().map(|claim| claim.test(&setups)).collect();
+    study.script.complete(&mut setups);
+    let claims = || study.published.iter().flat_map(|published| &published.claims);
+    let mut warnings = study.script.warnings(&setups, &chosen);
+    if request.repeats == 1 {
+        warnings.push(
+            "One run of each setup cannot tell a small difference from chance; add --repeat 3 for intervals."
+                .to_owned(),
+        );
+    }
+    let mut drive = study.script.drive(&chosen);
+    if let Some(set) = &study.published {
+        drive.facts.push(("Published figures", set.source.as_str()).into());
+        drive.facts.push(("Measured on", set.measured_on.as_str()).into());
+    }
     Some(StudyResult {
+        version: VERSION,
+        kind: study.kind,
         study: study.name.clone(),
         title: study.title.clone(),
         question: study.question.clone(),
-        load: study.load.to_string(),
-        world: world(&study.place).to_owned(),
-        scale: study.steps.scale,
+        load: study.load.clone(),
+        world: if study.place == Place::Sim { "sim" } else { "host" }.to_owned(),
+        scale: study.scale,
         seed: request.seed,
-        drive: match study.place {
-            Place::Sim => drive_summary(study),
-            Place::Host(_) => real::drive_summary(study, &chosen),
-        },
-        fitted: fitted(study),
-        warnings: warnings(study, request, &setups, &chosen),
+        drive,
+        fitted: study.script.fitted(),
+        ratios: claims().filter_map(|claim| claim.ratio(&setups)).collect(),
+        statements: claims().filter_map(|claim| claim.test(study.kind, &setups)).collect(),
+        expected: study
+            .expectations
+            .iter()
+            .filter_map(|claim| claim.test(study.kind, &setups))
+            .collect(),
         setups,
-        statements,
-        expected,
+        warnings,
     })
 }
 
-fn world(place: &Place) -> &'static str {
-    match place {
-        Place::Sim => "sim",
-        Place::Host(_) => "host",
-    }
-}
-
 fn conclude_setup(study: &Study, setup: usize, runs: &[(Job, &RunRecord)]) -> SetupResult {
-    let setup = &study.setups[setup];
+    let figures = study.kind.figures();
     let of = |purpose: fn(Purpose) -> bool| {
         let chosen = runs.iter().filter(move |(job, _)| purpose(job.purpose));
         chosen.map(|(_, record)| *record).collect::<Vec<_>>()
     };
+    let shown = |record: &RunRecord| Figures::of_run(figures, &record.counted);
     let answers = of(|purpose| purpose == Purpose::Answer);
-    let first = answers[0];
+    let repeats: Vec<Figures> = answers.iter().map(|record| shown(record)).collect();
+    let variant = |record: &RunRecord| Variant {
+        name: format!("without the study era's software stage, at scale {}", record.scale),
+        why: "The software stage was fitted to a published result; this is what the model gives \
+              without it. Rates and latencies do not depend on the scale, times do."
+            .to_owned(),
+        figures: shown(record),
+    };
     let variants = of(|purpose| purpose == Purpose::WithoutStage);
+    let placements = of(|purpose| matches!(purpose, Purpose::Placement(_)));
+    let reservation = ReservationResult::of(&answers);
+    let mut means = Figures::over(figures, &repeats, mean);
+    if let Some(kept) = &reservation {
+        means.put("reservation/shortfall", kept.worst.shortfall);
+        means.put("reservation/demand", kept.demand);
+    }
     SetupResult {
-        name: setup.name.clone(),
-        preset: setup.preset.to_owned(),
-        scheduler: setup.scheduler.to_owned(),
-        profile: setup.profile.clone(),
-        client: mean_client(&answers),
-        share_of_baseline: None,
-        recovery: mean_recovery(&answers),
-        published: published(study, &setup.name),
-        repeats: answers.iter().map(|record| repeat(record)).collect(),
+        setup: study.setups[setup].clone(),
+        figures: means,
+        published: published(study, &study.setups[setup].name),
+        repeats: answers
+            .iter()
+            .zip(repeats)
+            .map(|(record, figures)| Repeat { seed: record.seed, figures })
+            .collect(),
         variants: variants.iter().map(|record| variant(record)).collect(),
-        spread: spread(study, &of(|purpose| matches!(purpose, Purpose::Placement(_)))),
-        series: first.series.clone(),
-        waits: first.waits.clone(),
-        reservation: ReservationResult::of(&answers),
-        settings: setup.settings.clone(),
+        spread: spread(study, &placements),
+        series: answers[0].series.clone(),
+        waits: answers[0].waits.clone(),
+        reservation,
     }
 }
 
 /// The published figures of a setup. Those that grow with the amount of work are left out where less was done.
-fn published(study: &Study, setup: &str) -> Option<Published> {
-    let mut figures = study.published.as_ref()?.setup(setup)?;
-    if study.steps.scale != 1.0 {
-        figures.recovery.seconds = None;
-        figures.recovery.objects = None;
-    }
-    Some(figures)
-}
-
-fn repeat(record: &RunRecord) -> RepeatResult {
-    let RunRecord { seed, client, recovery, .. } = record;
-    RepeatResult { seed: *seed, client: client.clone(), recovery: *recovery }
-}
-
-fn variant(record: &RunRecord) -> Variant {
-    let scale = record.scale;
-    Variant {
-        name: format!("without the study era's software stage, at scale {scale}"),
-        why: "The software stage was fitted to a published result; this is what the model gives \
-              without it. Rates and latencies do not depend on the scale, times do."
-            .to_owned(),
-        client: record.client.clone(),
-        recovery: record.recovery,
-    }
-}
-
-/// The mean of one figure over runs.
-fn over(runs: &[&RunRecord], figure: impl Fn(&RunRecord) -> f64) -> f64 {
-    let figures: Vec<f64> = runs.iter().map(|record| figure(record)).collect();
-    mean(&figures).expect("a setup has at least one run")
-}
-
-fn mean_client(runs: &[&RunRecord]) -> ClientResult {
-    let clat = |of: fn(&Latency) -> f64| over(runs, |record| of(&record.client.clat_ms));
-    ClientResult { iops: over(runs, |record| record.client.iops), clat_ms: Latency::each(clat) }
-}
-
-fn mean_recovery(runs: &[&RunRecord]) -> Option<RecoveryResult> {
-    runs.first()?.recovery?;
-    let figure = |of: fn(&RecoveryResult) -> f64| {
-        over(runs, |record| record.recovery.as_ref().map_or(0.0, of))
-    };
-    Some(RecoveryResult {
-        objects_per_s: figure(|r| r.objects_per_s),
-        mib_per_s: figure(|r| r.mib_per_s),
-        seconds: figure(|r| r.seconds),
-        objects: figure(|r| r.objects as f64).round() as u64,
-    })
+fn published(study: &Study, setup: &str) -> PublishedFigures {
+    let published = study.published.as_ref().and_then(|set| set.setup(setup));
+    let mut figures = published.unwrap_or_default();
+    let grows = |key: &str| study.kind.figure(key).is_some_and(|figure| figure.grows);
+    figures.retain(|key| study.scale == 1.0 || !grows(key));
+    figures
 }
 
 fn spread(study: &Study, runs: &[&RunRecord]) -> Option<PlacementSpread> {
     let scale = runs.first()?.scale;
-    let of = |figure: fn(&RunRecord) -> Option<f64>| {
-        Spread::of(&runs.iter().filter_map(|record| figure(record)).collect::<Vec<_>>())
+    let of = |figure: &Figure| {
+        let values: Vec<f64> =
+            runs.iter().filter_map(|record| figure.of_run(&record.counted)).collect();
+        let Spread { low, median, high } = Spread::of(&values)?;
+        let stretch = if figure.grows { study.scale / scale } else { 1.0 };
+        let stretched =
+            Spread { low: low * stretch, median: median * stretch, high: high * stretch };
+        Some((figure.key.to_owned(), stretched))
     };
-    let stretch = study.steps.scale / scale;
-    let seconds = of(|record| record.recovery.map(|recovery| recovery.seconds));
     Some(PlacementSpread {
         placements: runs.len() as u32,
         scale,
-        client_iops: of(|record| Some(record.client.iops))?,
-        clat_mean_ms: of(|record| Some(record.client.clat_ms.mean))?,
-        objects_per_s: of(|record| record.recovery.map(|recovery| recovery.objects_per_s)),
-        seconds: seconds.map(|spread| Spread {
-            low: spread.low * stretch,
-            median: spread.median * stretch,
-            high: spread.high * stretch,
-        }),
+        figures: study.kind.chief().filter_map(of).collect(),
     })
-}
-
-fn share_of_baseline(setups: &mut [SetupResult]) {
-    let baseline = setups.iter().find(|setup| setup.recovery.is_none()).map(|s| s.client.iops);
-    for setup in setups.iter_mut().filter(|setup| setup.recovery.is_some()) {
-        setup.share_of_baseline = baseline.map(|baseline| setup.client.iops / baseline);
-    }
-}
-
-fn drive_summary(study: &Study) -> DriveSummary {
-    let (drive, steps) = (&study.drive, &study.steps);
-    let fact = |name: &str, value: String| NamedValue { name: name.to_owned(), value };
-    let layouts = study.setups.iter().map(|setup| {
-        let options = setup.options();
-        format!("{} × {} ({})", options.shards, options.threads_per_shard, setup.preset)
-    });
-    let mut layouts: Vec<String> = layouts.collect();
-    layouts.dedup();
-    DriveSummary {
-        name: drive.name.clone(),
-        model: drive.model.clone(),
-        calibration: format!(
-            "Calibrated from {} IOPS of 4 KiB random writes at depth 64 ({}) and a peak of {}.",
-            drive.calibration.baseline_iops, drive.calibration.source, drive.calibration.peak
-        ),
-        facts: vec![
-            fact("OSDs", study.cluster.osds.to_string()),
-            fact("Shards × threads of an OSD, by preset", layouts.join(", ")),
-            fact("Copies", study.cluster.copies.to_string()),
-            fact("Placement groups", format!("{} in each of two pools", drive.fitted.pgs)),
-            fact(
-                "Objects written without the OSD",
-                format!("{:.0} of {}", steps.objects as f64 * steps.scale, steps.object_size),
-            ),
-            fact("Image of the clients", study.load.image.to_string()),
-            fact("Store window", drive.window.to_string()),
-            fact("Write of 4 KiB", drive.service.per_request.to_string()),
-            fact("Transfer of 1 MiB", drive.service.per_mib.to_string()),
-            fact("Worker time per item", drive.worker_time.to_string()),
-            fact("One-way delay", drive.link_delay.to_string()),
-        ],
-    }
-}
-
-fn fitted(study: &Study) -> Vec<FittedFigure> {
-    if study.place != Place::Sim {
-        return Vec::new();
-    }
-    let fitted = &study.drive.fitted;
-    let figure = |name: &str, value: String, where_used: &str, why: &str| FittedFigure {
-        name: name.to_owned(),
-        value,
-        where_used: where_used.to_owned(),
-        source: why.to_owned(),
-    };
-    let mut figures = vec![
-        figure("Placement groups per pool", fitted.pgs.to_string(), "all setups", &fitted.pgs_why),
-        figure(
-            "Handling time of a recovered object",
-            fitted.object_handling.to_string(),
-            "every setup with recovery",
-            &fitted.object_handling_why,
-        ),
-    ];
-    if fitted.software_stage > Span::ZERO {
-        figures.push(figure(
-            "Software stage under mClock",
-            fitted.software_stage.to_string(),
-            "setups marked as_published, while recovery is pending",
-            &fitted.software_stage_why,
-        ));
-    }
-    figures
-}
-
-fn warnings(
-    study: &Study,
-    request: &Request,
-    setups: &[SetupResult],
-    records: &[&RunRecord],
-) -> Vec<String> {
-    let is_real = study.place != Place::Sim;
-    let mut warnings =
-        if is_real { real::warnings(records, study.published.is_some()) } else { Vec::new() };
-    let scale = study.steps.scale;
-    if scale != 1.0 && !is_real {
-        warnings.push(format!(
-            "This is {scale} of the published amount of work: rates and latencies are comparable, \
-             times are not; leave out --quick and --set scale for the published scale."
-        ));
-    }
-    if request.repeats == 1 {
-        let first = if is_real { "" } else { ", and look at the spread over placements first" };
-        warnings.push(format!(
-            "One run of each setup cannot tell a small difference from chance; add --repeat 3 for \
-             intervals{first}."
-        ));
-    }
-    if !setups.iter().any(|setup| setup.recovery.is_none()) {
-        warnings.push(
-            "No setup without recovery was run, so there is no share of the baseline; add the \
-             baseline to --setups."
-                .to_owned(),
-        );
-    }
-    warnings
 }

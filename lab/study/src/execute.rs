@@ -1,20 +1,21 @@
 //! Makes runs, several at a time, the longest first.
 
-use crate::kind::StudyKind;
+use crate::kind::RunError;
 use crate::plan::Job;
-use crate::recovery::RunError;
+use crate::record::RunRecord;
 use crate::stopwatch::{CoreTime, Stopwatch};
+use crate::study::Study;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 /// What happens while runs are made.
 #[derive(Debug)]
-pub(crate) enum RunEvent<'a, R> {
+pub(crate) enum RunEvent<'a> {
     /// Somewhat more is done.
     Advanced(Advance),
     /// A run has ended and its record is to be kept. It took this many seconds of a core.
-    Finished(&'a Job, &'a R, f64),
+    Finished(&'a Job, &'a RunRecord, f64),
 }
 
 /// How far all runs together have come.
@@ -46,21 +47,21 @@ const REPORT_EVERY: Duration = Duration::from_millis(100);
 /// Share of the work after which the speed so far says something about the rest.
 const ESTIMATE_FROM: f64 = 0.02;
 
-enum News<R> {
+enum News {
     Advanced { job: usize, share: f64 },
-    Ended { job: usize, outcome: Box<Result<Option<R>, RunError>>, seconds: f64 },
+    Ended { job: usize, outcome: Box<Result<Option<RunRecord>, RunError>>, seconds: f64 },
 }
 
 /// Makes all `jobs` on `workers` threads, and tells `observe` on this one. `interrupted` ends it early.
 ///
 /// # Errors
 /// [`ExecuteError`]; what was observed as finished stays valid.
-pub(crate) fn execute<S: StudyKind, E>(
-    study: &S,
+pub(crate) fn execute<E>(
+    study: &Study,
     jobs: &[Job],
     workers: usize,
     interrupted: &AtomicBool,
-    mut observe: impl FnMut(RunEvent<'_, S::Record>) -> Result<(), E>,
+    mut observe: impl FnMut(RunEvent<'_>) -> Result<(), E>,
 ) -> Result<(), ExecuteError<E>> {
     let mut longest_first: Vec<usize> = (0..jobs.len()).collect();
     longest_first.sort_by(|a, b| jobs[*b].weight.total_cmp(&jobs[*a].weight));
@@ -89,13 +90,7 @@ pub(crate) fn execute<S: StudyKind, E>(
     })
 }
 
-fn work<S: StudyKind>(
-    study: &S,
-    jobs: &[Job],
-    job: usize,
-    go_on: &dyn Fn() -> bool,
-    tell: &Sender<News<S::Record>>,
-) {
+fn work(study: &Study, jobs: &[Job], job: usize, go_on: &dyn Fn() -> bool, tell: &Sender<News>) {
     let (began, mut told) = (CoreTime::start(), Stopwatch::start());
     let mut tick = |share: f64| {
         if told.elapsed() >= REPORT_EVERY {
@@ -105,15 +100,15 @@ fn work<S: StudyKind>(
         }
         go_on()
     };
-    let outcome = Box::new(study.make(&jobs[job], &mut tick));
+    let outcome = Box::new(study.run(&jobs[job], &mut tick));
     let _ = tell.send(News::Ended { job, outcome, seconds: began.elapsed().as_secs_f64() });
 }
 
 /// Observes until no worker is left; the answer is how many runs have ended with a record.
-fn follow<R, E>(
+fn follow<E>(
     jobs: &[Job],
-    news: &Receiver<News<R>>,
-    observe: &mut impl FnMut(RunEvent<'_, R>) -> Result<(), E>,
+    news: &Receiver<News>,
+    observe: &mut impl FnMut(RunEvent<'_>) -> Result<(), E>,
 ) -> Result<usize, ExecuteError<E>> {
     let began = Stopwatch::start();
     let all: f64 = jobs.iter().map(|job| job.weight).sum();

@@ -1,7 +1,8 @@
 //! A study's folder: manifest, records, result. A killed study continues from it.
 
 use crate::facts::RunFacts;
-use crate::kind::Recorded;
+use crate::record::RunRecord;
+use crate::result::{StudyResult, VERSION};
 use crate::study::Inputs;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,8 @@ use std::path::{Path, PathBuf};
 /// What a folder was made for, and how its runs went.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
+    /// The form of everything in the folder.
+    pub version: u32,
     /// Names the inputs.
     pub inputs_hash: String,
     /// The texts that the study was computed from; they suffice to read the records again.
@@ -51,6 +54,16 @@ pub enum FolderError {
         /// The reason given by the system.
         source: io::Error,
     },
+    /// The folder was made by a version of this program whose runs this one does not read.
+    #[error(
+        "{} holds runs in the form of another version of loadline, which this one does not read; run the study again \
+         with another --out, or remove the folder",
+        path.display()
+    )]
+    OtherForm {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A file is not what a study wrote.
     #[error("{} is not a file of a study: {reason}", path.display())]
     Foreign {
@@ -84,8 +97,21 @@ impl RunFolder {
     }
 
     /// The manifest; `None` if the folder has none yet.
+    ///
+    /// # Errors
+    /// [`FolderError::OtherForm`] if another version of the program made the folder in a form that is no longer read.
     pub fn manifest(&self) -> Result<Option<Manifest>, FolderError> {
-        self.read_json("manifest.json")
+        #[derive(Deserialize)]
+        struct Head {
+            #[serde(default)]
+            version: u32,
+        }
+        match self.read_json::<Head>("manifest.json")? {
+            Some(head) if head.version != VERSION => {
+                Err(FolderError::OtherForm { path: self.path.clone() })
+            }
+            _ => self.read_json("manifest.json"),
+        }
     }
 
     /// Writes the manifest, whole or not at all.
@@ -94,12 +120,12 @@ impl RunFolder {
     }
 
     /// The result; `None` if the study has not ended.
-    pub fn result<R: DeserializeOwned>(&self) -> Result<Option<R>, FolderError> {
+    pub fn result(&self) -> Result<Option<StudyResult>, FolderError> {
         self.read_json("results.json")
     }
 
     /// Writes the result, whole or not at all.
-    pub fn write_result<R: Serialize>(&self, result: &R) -> Result<(), FolderError> {
+    pub fn write_result(&self, result: &StudyResult) -> Result<(), FolderError> {
         self.write_json("results.json", result)
     }
 
@@ -110,7 +136,7 @@ impl RunFolder {
 
     /// Every whole record. A line that a kill cut short is not there yet, and is taken out of the file, so
     /// that the next record begins on a line of its own.
-    pub fn records<R: Recorded>(&self) -> Result<Vec<R>, FolderError> {
+    pub fn records(&self) -> Result<Vec<RunRecord>, FolderError> {
         let path = self.path.join("runs.jsonl");
         let Some(text) = read_if_there(&path)? else { return Ok(Vec::new()) };
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
@@ -129,7 +155,7 @@ impl RunFolder {
     }
 
     /// Adds a record; when this returns, it is on disk.
-    pub fn append<R: Recorded>(&self, record: &R) -> Result<(), FolderError> {
+    pub fn append(&self, record: &RunRecord) -> Result<(), FolderError> {
         let line = serde_json::to_string(record).expect("a record is plain data") + "\n";
         let path = self.path.join("runs.jsonl");
         let write = || -> io::Result<()> {

@@ -1,13 +1,9 @@
 //! Where studies, drives and published figures are found: a path, the nearest data folder, or the program itself.
 
-use crate::checkpoint::CheckpointStudy;
-use crate::file::Kind;
 use crate::input::{InputError, Source, unknown};
-use crate::limits::LimitsStudy;
 use crate::overrides::Override;
 use crate::place::Place;
 use crate::study::{Inputs, kind_of};
-use loadline_base::Span;
 use std::path::{Path, PathBuf};
 
 /// A kind of data file.
@@ -143,17 +139,14 @@ impl Library {
     /// [`InputError`] if the study, its drive or its published figures are not there or cannot be read.
     pub fn inputs(&self, study: &str, overrides: Vec<Override>) -> Result<Inputs, InputError> {
         let study = self.find(Shelf::Studies, study)?;
-        let named = Inputs::named_in(&study, &overrides)?;
+        let kind = kind_of(&study)?.declared();
+        let named = (kind.named_in)(&study, &overrides)?;
         let at = |span: &std::ops::Range<usize>, error: InputError| match error.line {
             None if !span.is_empty() => study.error_at(span.start, error.reason),
             _ => error,
         };
-        let drives = match kind_of(&study)? {
-            Kind::Recovery | Kind::Limits => Shelf::Drives,
-            Kind::Checkpoint => Shelf::StoreDrives,
-        };
         let drive = self
-            .find(drives, named.drive.get_ref())
+            .find(kind.drives, named.drive.get_ref())
             .map_err(|error| at(&named.drive.span(), error))?;
         let published = match &named.published {
             Some(name) => Some(
@@ -180,17 +173,7 @@ impl Library {
     /// [`InputError`] if there is no such study.
     pub fn quick(&self, study: &str) -> Result<Override, InputError> {
         let study = self.find(Shelf::Studies, study)?;
-        let (key, value) = match kind_of(&study)? {
-            Kind::Recovery => ("scale", "0.1".to_owned()),
-            Kind::Checkpoint => {
-                let periods = CheckpointStudy::periods_in(&study)?;
-                ("periods", (periods / 4).max(2).to_string())
-            }
-            Kind::Limits => {
-                let measured = LimitsStudy::measured_in(&study)?;
-                ("measured", (measured / 10).max(Span::from_secs(1)).to_string())
-            }
-        };
+        let (key, value) = (kind_of(&study)?.declared().quick)(&study)?;
         Ok(Override { key: key.to_owned(), value })
     }
 
@@ -218,6 +201,8 @@ fn read(path: &Path) -> Result<Source, InputError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claim::Claim;
+    use crate::kind::Kind;
     use crate::study::Study;
 
     #[test]
@@ -225,35 +210,24 @@ mod tests {
         let library = Library::built_in();
         for name in library.names(Shelf::Studies) {
             let inputs = library.inputs(&name, Vec::new()).expect("the study's files are there");
-            match inputs.kind().expect("the study has a kind") {
-                Kind::Recovery => {
-                    let study = Study::new(&inputs).expect("the study is sound");
-                    // What nobody published is Loadline's own question, and states what it expects.
-                    let own = name == "reservation";
-                    assert_eq!(
-                        (study.published.is_none(), study.expectations.is_empty()),
-                        (own, !own)
-                    );
-                    let sizes = ["default", "all"]
-                        .map(|set| study.choose(set).expect("there is such a set").len());
-                    assert_eq!(sizes, if own { [4, 7] } else { [6, 12] }, "{name}");
-                }
-                Kind::Limits => {
-                    let study = LimitsStudy::new(&inputs).expect("the study is sound");
-                    assert_eq!(study.choose("default").expect("there is such a set").len(), 4);
-                }
-                Kind::Checkpoint => {
-                    let study = CheckpointStudy::new(&inputs).expect("the study is sound");
-                    let published = study.published.as_ref().expect("it has published figures");
-                    for comparison in &published.comparisons {
-                        for setup in std::iter::once(&comparison.of).chain(&comparison.than) {
-                            assert!(study.setups.iter().any(|own| own.name == *setup), "{setup}");
-                        }
-                    }
-                    for setup in published.setups.keys() {
-                        assert!(study.setups.iter().any(|own| own.name == *setup), "{setup}");
-                    }
-                }
+            let study = Study::new(&inputs).expect("the study is sound");
+            let sizes = ["default", "all"].map(|set| study.choose(set).map_or(0, |of| of.len()));
+            let (default, all) = match (study.kind, name.as_str()) {
+                (Kind::Recovery, "reservation") => (4, 7),
+                (Kind::Recovery, _) => (6, 12),
+                (Kind::Limits, _) => (4, 6),
+                // What runs by itself is all that was published, or all there is.
+                (Kind::Checkpoint, _) => (sizes[0], 0),
+            };
+            assert_eq!(sizes, [default, all], "{name}");
+            // What nobody published is Loadline's own question.
+            let own = ["reservation", "cdl-classes"].contains(&name.as_str());
+            assert_eq!(study.published.is_none(), own, "{name}");
+            assert_eq!(study.expectations.is_empty(), name != "reservation", "{name}");
+            for published in study.published.iter().filter(|_| study.kind == Kind::Checkpoint) {
+                let known = |name: &String| study.setups.iter().any(|own| own.name == *name);
+                assert!(published.setups.iter().all(|(setup, _)| known(setup)), "{name}");
+                assert!(published.claims.iter().flat_map(Claim::setups).all(known), "{name}");
             }
         }
     }

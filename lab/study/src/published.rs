@@ -1,11 +1,13 @@
 //! Published figures (`published/*.toml`): what somebody else measured, with their words beside it.
 
 use crate::claim::Claim;
-use serde::de::value::MapAccessDeserializer;
+use crate::figure::Figure;
+use crate::input::{InputError, Source, unknown};
+use crate::kind::Kind;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
 use toml::Spanned;
 
 /// One published study on one kind of device.
@@ -18,148 +20,41 @@ pub struct PublishedSet {
     /// What they were measured on, in a sentence.
     pub measured_on: String,
     /// Figures by setup, in the source's order.
-    pub setups: Vec<PublishedSetup>,
+    pub setups: Vec<(String, PublishedFigures)>,
     /// What the source says in words.
     pub claims: Vec<Claim>,
 }
 
-impl PublishedSet {
-    /// The figures for the setup with this name.
-    pub fn setup(&self, name: &str) -> Option<Published> {
-        let setup = self.setups.iter().find(|setup| setup.name == name)?;
-        Some(setup.figures.clone())
-    }
-}
-
-/// The published figures of one setup.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PublishedSetup {
-    /// The setup's name, as in our study.
-    pub name: String,
-    /// Its figures.
-    pub figures: Published,
-}
-
-/// Those figures of a setup that were published.
+/// Those figures of a setup that were published, by their keys.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Published {
-    /// What the clients saw.
-    pub client: PublishedClient,
-    /// What recovery reached.
-    pub recovery: PublishedRecovery,
-}
-
-/// Published counterpart of [`ClientResult`](crate::ClientResult).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PublishedClient {
-    /// Completed operations per second.
-    pub iops: Option<Figure>,
-    /// Completion latency in milliseconds.
-    pub clat_ms: PublishedLatency,
-}
-
-/// Published counterpart of [`Latency`](crate::Latency), in milliseconds.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PublishedLatency {
-    /// Mean.
-    pub mean: Option<Figure>,
-    /// 95th percentile.
-    pub p95: Option<Figure>,
-    /// 99th percentile.
-    pub p99: Option<Figure>,
-    /// 99.5th percentile.
-    #[serde(rename = "p99.5")]
-    pub p99_5: Option<Figure>,
-}
-
-/// Published counterpart of [`RecoveryResult`](crate::RecoveryResult).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PublishedRecovery {
-    /// Objects per second.
-    pub objects_per_s: Option<Figure>,
-    /// MiB per second.
-    pub mib_per_s: Option<Figure>,
-    /// Recovery time in seconds.
-    pub seconds: Option<Figure>,
-    /// Objects to recover.
-    pub objects: Option<Figure>,
-}
+#[serde(transparent)]
+pub struct PublishedFigures(BTreeMap<String, PublishedFigure>);
 
 /// A number somebody printed; in a file either `11209` or `{ value = 18000, mark = "just over" }`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Figure {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PublishedFigure {
     /// The number to compare with.
     pub value: f64,
     /// The source's own words around it, where it was not printed as a plain number.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
 }
 
-impl<'de> Deserialize<'de> for Figure {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Figure, D::Error> {
-        deserializer.deserialize_any(FigureVisitor)
-    }
-}
-
-struct FigureVisitor;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct MarkedFigure {
-    value: f64,
-    mark: Option<String>,
-}
-
-impl<'de> Visitor<'de> for FigureVisitor {
-    type Value = Figure;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number such as `11209`, or `{ value = 18000, mark = \"just over\" }`")
+impl PublishedFigures {
+    /// A figure by its key.
+    pub fn get(&self, key: &str) -> Option<&PublishedFigure> {
+        self.0.get(key)
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Figure, E> {
-        Ok(Figure { value, mark: None })
+    /// Whether nothing was published.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Figure, E> {
-        Ok(Figure { value: value as f64, mark: None })
+    /// Without those that this says no to.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+        self.0.retain(|key, _| keep(key));
     }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Figure, E> {
-        Ok(Figure { value: value as f64, mark: None })
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Figure, A::Error> {
-        let marked = MarkedFigure::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(Figure { value: marked.value, mark: marked.mark })
-    }
-}
-
-/// A file of published figures was refused; names file and line.
-#[derive(Debug, thiserror::Error)]
-pub enum PublishedError {
-    /// The file could not be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The reason given by the system.
-        source: std::io::Error,
-    },
-    /// A line is not what it must be.
-    #[error("{}:{line}: {problem}", path.display())]
-    Wrong {
-        /// The file.
-        path: PathBuf,
-        /// Counted from one.
-        line: usize,
-        /// What is wrong and what would be right.
-        problem: String,
-    },
 }
 
 #[derive(Deserialize)]
@@ -174,71 +69,102 @@ struct PublishedFile {
 struct StudySection {
     name: Spanned<String>,
     measured_on: String,
-    setup: Vec<SetupSection>,
+    setup: Vec<Spanned<Node>>,
     #[serde(default)]
     claim: Vec<Spanned<Claim>>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SetupSection {
-    name: Spanned<String>,
-    #[serde(default)]
-    client: PublishedClient,
-    #[serde(default)]
-    recovery: PublishedRecovery,
+/// A value of a setup's section, whose keys are those of figures, a table for each group.
+#[derive(Clone, Debug)]
+enum Node {
+    Text(String),
+    Number(f64),
+    Group(Vec<(Spanned<String>, Node)>),
 }
 
-impl PublishedSet {
-    /// All studies of one file.
-    pub fn load(path: &Path) -> Result<Vec<PublishedSet>, PublishedError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| PublishedError::Unreadable { path: path.to_owned(), source })?;
-        PublishedSet::parse(&text, path)
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node, D::Error> {
+        deserializer.deserialize_any(NodeVisitor)
+    }
+}
+
+struct NodeVisitor;
+
+impl<'de> Visitor<'de> for NodeVisitor {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(NUMBER)
     }
 
-    /// The same from text; `path` is only named in errors.
-    pub fn parse(text: &str, path: &Path) -> Result<Vec<PublishedSet>, PublishedError> {
-        let wrong = |at: usize, problem: String| PublishedError::Wrong {
-            path: path.to_owned(),
-            line: text[..at].matches('\n').count() + 1,
-            problem,
-        };
-        let file: PublishedFile = toml::from_str(text).map_err(|error| {
-            wrong(error.span().map_or(0, |span| span.start), error.message().to_owned())
-        })?;
+    fn visit_str<E>(self, text: &str) -> Result<Node, E> {
+        Ok(Node::Text(text.to_owned()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Node, E> {
+        Ok(Node::Number(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
+        Ok(Node::Number(value as f64))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+        let mut group = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            group.push(entry);
+        }
+        Ok(Node::Group(group))
+    }
+}
+
+const NUMBER: &str = "a number such as `11209`, or `{ value = 18000, mark = \"just over\" }`";
+
+impl PublishedSet {
+    /// The figures of every study in a file that is about studies of this kind.
+    ///
+    /// # Errors
+    /// [`InputError`] naming file and line.
+    pub fn read(source: &Source, kind: Kind) -> Result<Vec<PublishedSet>, InputError> {
+        let file: PublishedFile =
+            toml::from_str(&source.text).map_err(|error| source.toml_error(&error))?;
         let mut sets: Vec<PublishedSet> = Vec::new();
         for section in file.study {
             let at = section.name.span().start;
-            let set = read_section(section, &file.source).map_err(|(at, why)| wrong(at, why))?;
+            let set = read_section(section, &file.source, kind)
+                .map_err(|(at, reason)| source.error_at(at, reason))?;
             if sets.iter().any(|other| other.study == set.study) {
-                return Err(wrong(at, format!("study `{}` stands here twice", set.study)));
+                return Err(source.error_at(at, format!("study `{}` stands here twice", set.study)));
             }
             sets.push(set);
         }
         Ok(sets)
     }
+
+    /// The figures for the setup with this name.
+    pub fn setup(&self, name: &str) -> Option<PublishedFigures> {
+        let (_, figures) = self.setups.iter().find(|(setup, _)| setup == name)?;
+        Some(figures.clone())
+    }
 }
 
-/// Checks one study's section; an error carries the place in the text.
-fn read_section(section: StudySection, source: &str) -> Result<PublishedSet, (usize, String)> {
-    let mut setups: Vec<PublishedSetup> = Vec::new();
+/// What is wrong, and where in the text.
+type Wrong = (usize, String);
+
+fn read_section(section: StudySection, source: &str, kind: Kind) -> Result<PublishedSet, Wrong> {
+    let mut setups: Vec<(String, PublishedFigures)> = Vec::new();
     for setup in section.setup {
-        let (at, name) = (setup.name.span().start, setup.name.into_inner());
-        if setups.iter().any(|other| other.name == name) {
+        let at = setup.span().start;
+        let (name, figures) = read_setup(at, setup.into_inner(), kind)?;
+        if setups.iter().any(|(other, _)| *other == name) {
             return Err((at, format!("setup `{name}` stands twice in one study")));
         }
-        let figures = Published { client: setup.client, recovery: setup.recovery };
-        if let Some(figure) = figures.all().find(|f| !(f.value > 0.0 && f.value.is_finite())) {
-            let value = figure.value;
-            return Err((at, format!("setup `{name}`: {value} is not a positive, finite number")));
-        }
-        setups.push(PublishedSetup { name, figures });
+        setups.push((name, figures));
     }
     let mut claims = Vec::new();
     for claim in section.claim {
         let (at, claim) = (claim.span().start, claim.into_inner());
-        claim.check().map_err(|problem| (at, problem))?;
+        claim.check(kind).map_err(|problem| (at, problem))?;
         claims.push(claim);
     }
     Ok(PublishedSet {
@@ -250,62 +176,118 @@ fn read_section(section: StudySection, source: &str) -> Result<PublishedSet, (us
     })
 }
 
-impl Published {
-    /// Every figure that exists.
-    fn all(&self) -> impl Iterator<Item = &Figure> {
-        let (client, recovery) = (&self.client, &self.recovery);
-        let clat = &client.clat_ms;
-        [
-            &client.iops,
-            &clat.mean,
-            &clat.p95,
-            &clat.p99,
-            &clat.p99_5,
-            &recovery.objects_per_s,
-            &recovery.mib_per_s,
-            &recovery.seconds,
-            &recovery.objects,
-        ]
-        .into_iter()
-        .flatten()
+fn read_setup(at: usize, setup: Node, kind: Kind) -> Result<(String, PublishedFigures), Wrong> {
+    let Node::Group(entries) = setup else {
+        return Err((at, "a setup is a table with its name and figures".to_owned()));
+    };
+    let (mut name, mut figures) = (None, BTreeMap::new());
+    for (key, node) in entries {
+        match node {
+            Node::Text(text) if key.get_ref() == "name" => name = Some(text),
+            node => collect(kind.figures(), key.get_ref(), (key.span().start, node), &mut figures)?,
+        }
     }
+    let name = name.ok_or_else(|| (at, "a setup has a `name`".to_owned()))?;
+    Ok((name, PublishedFigures(figures)))
+}
+
+/// Puts the figures under a key into `found`, each under its full key.
+fn collect(
+    known: &[Figure],
+    key: &str,
+    (at, node): (usize, Node),
+    found: &mut BTreeMap<String, PublishedFigure>,
+) -> Result<(), Wrong> {
+    let figure = match node {
+        Node::Group(entries) if !entries.iter().any(|(key, _)| key.get_ref() == "value") => {
+            return entries.into_iter().try_for_each(|(inner, node)| {
+                let whole = format!("{key}/{}", inner.get_ref());
+                collect(known, &whole, (inner.span().start, node), found)
+            });
+        }
+        Node::Number(value) => PublishedFigure { value, mark: None },
+        Node::Group(entries) => {
+            marked(entries).ok_or_else(|| (at, format!("expected {NUMBER}")))?
+        }
+        Node::Text(_) => return Err((at, format!("expected {NUMBER}"))),
+    };
+    if !known.iter().any(|figure| figure.key == key) {
+        return Err((at, unknown("figure", key, known.iter().map(|figure| figure.key))));
+    }
+    let PublishedFigure { value, .. } = figure;
+    if !(value > 0.0 && value.is_finite()) {
+        return Err((at, format!("{key}: {value} is not a positive, finite number")));
+    }
+    found.insert(key.to_owned(), figure);
+    Ok(())
+}
+
+fn marked(entries: Vec<(Spanned<String>, Node)>) -> Option<PublishedFigure> {
+    let (mut value, mut mark) = (None, None);
+    for (key, node) in entries {
+        match (key.get_ref().as_str(), node) {
+            ("value", Node::Number(number)) => value = Some(number),
+            ("mark", Node::Text(text)) => mark = Some(text),
+            _ => return None,
+        }
+    }
+    Some(PublishedFigure { value: value?, mark })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::library::{Library, Shelf};
 
-    fn refused(text: &str, wanted: &str) {
-        let error = PublishedSet::parse(text, Path::new("p.toml")).unwrap_err().to_string();
-        assert!(error.contains(wanted), "`{error}` should contain `{wanted}`");
+    fn read(text: &str) -> Result<Vec<PublishedSet>, InputError> {
+        let file = "p.toml".to_owned();
+        let source = Source { name: "p".to_owned(), file, text: text.to_owned() };
+        PublishedSet::read(&source, Kind::Recovery)
     }
 
     const HEAD: &str = "source = 's'\n[[study]]\nname = 'a'\nmeasured_on = 'm'\n";
 
     #[test]
     fn wrong_files_are_refused_with_their_line() {
-        let with = |rest: &str| format!("{HEAD}{rest}");
-        refused(&with("[[study.setup]]\nname='x'\nclient.iops = 'fast'\n"), "p.toml:7: ");
-        refused(&with("[[study.setup]]\nname='x'\nclient.iosp = 5\n"), "p.toml:7: unknown field");
-        refused(&with("[[study.setup]]\nname='x'\nclient.iops = -5\n"), "p.toml:6: setup `x`: -5");
+        let refused = |rest: &str, wanted: &str| {
+            let error = read(&format!("{HEAD}{rest}")).unwrap_err().to_string();
+            assert!(error.contains(wanted), "`{error}` should contain `{wanted}`");
+        };
+        refused("[[study.setup]]\nname='x'\nclient.iops = 'fast'\n", "p.toml:7: expected a number");
+        refused("[[study.setup]]\nname='x'\nclient.iosp = 5\n", "p.toml:7: there is no figure");
+        refused("[[study.setup]]\nname='x'\nclient.iosp = 5\n", "did you mean `client/iops`?");
         refused(
-            &with("[[study.setup]]\nname='x'\n[[study.setup]]\nname='x'\n"),
-            "p.toml:8: setup `x` stands twice",
+            "[[study.setup]]\nname='x'\nclient.iops = { value = 5, marc = 'y' }\n",
+            "p.toml:7: expected a number such as",
         );
-        refused("source = \n", "p.toml:1: ");
+        refused("[[study.setup]]\nname='x'\nclient.iops = -5\n", "p.toml:7: client/iops: -5");
+        refused(
+            "[[study.setup]]\nname='x'\n[[study.setup]]\nname='x'\n",
+            "p.toml:7: setup `x` stands twice",
+        );
+        refused(
+            "[[study.setup]]\nname='x'\n[[study.claim]]\ntext=''\nfigure='client/iosp'\nof=['x']\nat_most=1\n",
+            "p.toml:7: there is no figure `client/iosp`",
+        );
+        assert!(read("source = \n").unwrap_err().to_string().contains("p.toml:1: "));
+    }
+
+    fn recovery() -> Vec<PublishedSet> {
+        let source = Library::built_in().find(Shelf::Published, "recovery").unwrap();
+        PublishedSet::read(&source, Kind::Recovery).unwrap()
     }
 
     #[test]
     fn the_published_recovery_study_reads() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../published/recovery.toml");
-        let sets = PublishedSet::load(&path).unwrap();
+        let sets = recovery();
         let names: Vec<_> = sets.iter().map(|set| set.study.as_str()).collect();
         assert_eq!(names, ["recovery-nvme", "recovery-hdd-wal", "recovery-hdd"]);
         let slow = sets[0].setup("WPQ(Def)").unwrap();
-        let iops = slow.client.iops.unwrap();
+        let iops = slow.get("client/iops").unwrap();
         assert_eq!((iops.value, iops.mark.as_deref()), (18_000.0, Some("just over")));
-        assert_eq!(slow.client.clat_ms.mean.unwrap().value, 3.535);
-        assert_eq!(sets[1].setup("balanced").unwrap().recovery.seconds.unwrap().value, 966.0);
+        assert_eq!(slow.get("client/clat_ms/mean").unwrap().value, 3.535);
+        let time = sets[1].setup("balanced").unwrap();
+        assert_eq!(time.get("recovery/seconds").unwrap().value, 966.0);
         assert!(sets[2].setup("WPQ(Def)").is_none());
     }
 
@@ -313,12 +295,11 @@ mod tests {
     /// published row (within 2.5 %, the rounding of "about" figures).
     #[test]
     fn published_rates_and_latencies_fit_the_depth() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../published/recovery.toml");
-        for setup in PublishedSet::load(&path).unwrap().iter().flat_map(|set| &set.setups) {
-            let client = &setup.figures.client;
-            if let (Some(iops), Some(mean)) = (&client.iops, &client.clat_ms.mean) {
+        for (setup, figures) in recovery().iter().flat_map(|set| &set.setups) {
+            let (iops, mean) = (figures.get("client/iops"), figures.get("client/clat_ms/mean"));
+            if let (Some(iops), Some(mean)) = (iops, mean) {
                 let depth = iops.value * mean.value / 1e3;
-                assert!((depth / 64.0 - 1.0).abs() < 0.025, "{}: depth {depth}", setup.name);
+                assert!((depth / 64.0 - 1.0).abs() < 0.025, "{setup}: depth {depth}");
             }
         }
     }

@@ -1,12 +1,13 @@
 //! What one run showed: the raw datum that results are computed from, one line of `runs.jsonl`.
 
-use crate::plan::Purpose;
-use crate::result::{ClientResult, NamedValue, RecoveryResult};
-use crate::series::{ClassWaits, SetupSeries};
+use crate::figure::Figures;
+use crate::plan::{Job, Purpose};
+use crate::result::NamedValue;
+use crate::series::{ClassWaits, Series};
 use serde::{Deserialize, Serialize};
 
 /// One finished run. Equal keys have equal records.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
     /// The job's key.
     pub key: String,
@@ -20,17 +21,14 @@ pub struct RunRecord {
     pub seed: u64,
     /// The seed of the placement.
     pub placement_seed: u64,
-    /// What the clients saw.
-    pub client: ClientResult,
-    /// What recovery reached.
-    pub recovery: Option<RecoveryResult>,
+    /// What was counted, by the keys of the kind's figures.
+    pub counted: Figures,
     /// Device requests carried out, preparation included.
     pub device_requests: u64,
-    /// Simulated seconds, preparation included; 0 where the disks were real.
-    pub simulated_seconds: f64,
     /// Course over time; empty for companions.
-    pub series: SetupSeries,
+    pub series: Series,
     /// Where work spent its time; empty for companions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<ClassWaits>,
     /// Stages of traced ops.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -38,6 +36,21 @@ pub struct RunRecord {
     /// What it stood on, where the disks were real.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub real: Option<RealFacts>,
+}
+
+impl RunRecord {
+    /// The empty record of a job.
+    pub(crate) fn of(job: &Job, setup: &str) -> RunRecord {
+        RunRecord {
+            key: job.key.clone(),
+            setup: setup.to_owned(),
+            purpose: job.purpose,
+            scale: job.scale,
+            seed: job.seed,
+            placement_seed: job.placement_seed,
+            ..RunRecord::default()
+        }
+    }
 }
 
 /// What a real run stood on.

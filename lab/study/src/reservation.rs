@@ -141,9 +141,7 @@ fn op_cost(moments: &[Moment<'_>]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Purpose;
-    use crate::result::ClientResult;
-    use crate::series::SetupSeries;
+    use crate::series::Series;
 
     /// Reserved, owed, served and short, second by second, at two units an operation.
     fn on_osd(osd: u32, seconds: &[[f64; 4]]) -> ClassService {
@@ -164,22 +162,8 @@ mod tests {
     }
 
     fn record(seed: u64, service: Vec<ClassService>) -> RunRecord {
-        RunRecord {
-            key: String::new(),
-            setup: "x".to_owned(),
-            purpose: Purpose::Answer,
-            scale: 1.0,
-            seed,
-            placement_seed: seed,
-            client: ClientResult::default(),
-            recovery: None,
-            device_requests: 0,
-            simulated_seconds: 0.0,
-            series: SetupSeries { service, ..SetupSeries::default() },
-            waits: Vec::new(),
-            trace: Vec::new(),
-            real: None,
-        }
+        let series = Series { service, ..Series::default() };
+        RunRecord { seed, series, ..RunRecord::default() }
     }
 
     /// Two OSDs in two repeats: the second of the first is short on both, by 3 % and 10 %, and little is wanted in the first

@@ -4,13 +4,25 @@
 //! Units stand in the names: `_ms` milliseconds, `_s` seconds, `_per_s` per second of the world's
 //! time. IOPS are completed client operations per second.
 
-use crate::{ClassWaits, Published, ReservationResult, SetupSeries};
+use crate::figure::Figures;
+use crate::kind::Kind;
+use crate::published::PublishedFigures;
+use crate::reservation::ReservationResult;
+use crate::series::{ClassWaits, Series};
 use loadline_stats::quantile;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The form of manifests, records and results. Folders of another form are refused.
+pub const VERSION: u32 = 2;
 
 /// The conclusion of one study.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StudyResult {
+    /// The form of this result.
+    pub version: u32,
+    /// Which steps the study took, and so which figures it has.
+    pub kind: Kind,
     /// The study's name, as `loadline study list` prints it.
     pub study: String,
     /// One line for the top of a page.
@@ -28,9 +40,13 @@ pub struct StudyResult {
     /// The disks under test.
     pub drive: DriveSummary,
     /// Figures that were fitted to a published result instead of calibrated from a baseline.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fitted: Vec<FittedFigure>,
     /// One per bar in the charts, in the study's order; the baseline first.
     pub setups: Vec<SetupResult>,
+    /// Published ratios beside ours.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ratios: Vec<ComparedRatio>,
     /// What the published study says in words, tested against this result.
     pub statements: Vec<Statement>,
     /// What this study expects of its result, tested.
@@ -43,12 +59,17 @@ pub struct StudyResult {
 impl StudyResult {
     /// The setup with this name.
     pub fn setup(&self, name: &str) -> Option<&SetupResult> {
-        self.setups.iter().find(|setup| setup.name == name)
+        self.setups.iter().find(|setup| setup.name() == name)
     }
 
-    /// The setup without background work: the first one that recovered nothing.
-    pub fn baseline(&self) -> Option<&SetupResult> {
-        self.setups.iter().find(|setup| setup.recovery.is_none())
+    /// Whether it ran on this machine's disks.
+    pub fn is_real(&self) -> bool {
+        self.world == "host"
+    }
+
+    /// Whether somebody published figures of a setup.
+    pub fn compares(&self) -> bool {
+        self.setups.iter().any(|setup| !setup.published.is_empty())
     }
 }
 
@@ -74,6 +95,12 @@ pub struct NamedValue {
     pub value: String,
 }
 
+impl<T: Into<String>> From<(&str, T)> for NamedValue {
+    fn from((name, value): (&str, T)) -> NamedValue {
+        NamedValue { name: name.to_owned(), value: value.into() }
+    }
+}
+
 /// A figure fitted to a published result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FittedFigure {
@@ -90,107 +117,66 @@ pub struct FittedFigure {
 /// What one setup (one bar in a chart) showed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SetupResult {
-    /// The bar's label: `baseline`, `WPQ(Def)`, `high_client_ops`, ...
-    pub name: String,
-    /// The preset: `quincy`, `reef` or `loadline`.
-    pub preset: String,
-    /// The scheduler: `mclock`, `wpq` or `fifo`.
-    pub scheduler: String,
-    /// The mClock profile, where there is one.
-    pub profile: Option<String>,
-    /// What the clients saw; the mean over the repeats when there are several.
-    pub client: ClientResult,
-    /// Client IOPS over the baseline's IOPS; absent in the baseline.
-    pub share_of_baseline: Option<f64>,
-    /// What recovery reached; absent where nothing was recovered.
-    pub recovery: Option<RecoveryResult>,
+    /// What was set up.
+    #[serde(flatten)]
+    pub setup: Configuration,
+    /// Its figures, the mean over the repeats when there are several.
+    pub figures: Figures,
     /// The published figures of the same setup, where they exist.
-    pub published: Option<Published>,
+    pub published: PublishedFigures,
     /// Every repeat; intervals are computed from them when there is more than one.
-    pub repeats: Vec<RepeatResult>,
+    pub repeats: Vec<Repeat>,
     /// The same setup with one switch turned, e.g. without the study era's software stage.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<Variant>,
     /// How far the result moves when only the placement of the PGs changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<PlacementSpread>,
     /// Course over time of the first repeat.
-    pub series: SetupSeries,
+    pub series: Series,
     /// Where the work of each class spent its time, in the first repeat.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<ClassWaits>,
     /// How the clients' reservation was kept, where they have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<ReservationResult>,
-    /// Settings in force with the level that each value came from.
-    pub settings: Vec<SettingRow>,
 }
 
-/// What the clients of one setup saw.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ClientResult {
-    /// Completed operations per second over the measured window.
-    pub iops: f64,
-    /// Completion latency: from submission to completion at the client (closed loop), or from the
-    /// intended start (open loop).
-    pub clat_ms: Latency,
-}
+impl SetupResult {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.setup.name
+    }
 
-/// Statistics of a latency, in milliseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Latency {
-    /// Sum over count, exact.
-    pub mean: f64,
-    /// 50 % of operations took at most this.
-    pub p50: f64,
-    /// 95 % of operations took at most this.
-    pub p95: f64,
-    /// 99 % of operations took at most this.
-    pub p99: f64,
-    /// 99.5 % of operations took at most this.
-    #[serde(rename = "p99.5")]
-    pub p99_5: f64,
-    /// 99.9 % of operations took at most this.
-    #[serde(rename = "p99.9")]
-    pub p99_9: f64,
-    /// The slowest operation.
-    pub max: f64,
-}
-
-impl Latency {
-    /// Each statistic as `over` makes it from the same statistic of many runs.
-    pub(crate) fn each(over: impl Fn(fn(&Latency) -> f64) -> f64) -> Latency {
-        Latency {
-            mean: over(|l| l.mean),
-            p50: over(|l| l.p50),
-            p95: over(|l| l.p95),
-            p99: over(|l| l.p99),
-            p99_5: over(|l| l.p99_5),
-            p99_9: over(|l| l.p99_9),
-            max: over(|l| l.max),
-        }
+    /// A figure by its key, where the setup has it.
+    pub fn figure(&self, key: &str) -> Option<f64> {
+        self.figures.get(key)
     }
 }
 
-/// What recovery reached, by the published metric (decrease of misplaced objects over time).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RecoveryResult {
-    /// Objects per second: `objects / seconds`.
-    pub objects_per_s: f64,
-    /// The same in MiB per second.
-    pub mib_per_s: f64,
-    /// From marking the OSD up and in until nothing is misplaced.
-    pub seconds: f64,
-    /// Objects that were misplaced or degraded at the start.
-    pub objects: u64,
+/// One configuration under test, in words.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Configuration {
+    /// The bar's label: `baseline`, `WPQ(Def)`, `high_client_ops`, ...
+    pub name: String,
+    /// The preset: `quincy`, `reef` or `loadline`; empty where all setups share the study's.
+    pub preset: String,
+    /// The mClock profile, where there is one.
+    pub profile: Option<String>,
+    /// Whatever else tells the setups apart, the same names in each.
+    pub traits: Vec<NamedValue>,
+    /// Settings in force with the level that each value came from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<SettingRow>,
 }
 
 /// One run of a setup.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RepeatResult {
+pub struct Repeat {
     /// The run's own seed.
     pub seed: u64,
-    /// What the clients saw.
-    pub client: ClientResult,
-    /// What recovery reached.
-    pub recovery: Option<RecoveryResult>,
+    /// What it showed.
+    pub figures: Figures,
 }
 
 /// A setup with one switch turned.
@@ -200,27 +186,30 @@ pub struct Variant {
     pub name: String,
     /// Why the reader should see it, as a sentence.
     pub why: String,
-    /// What the clients saw.
-    pub client: ClientResult,
-    /// What recovery reached.
-    pub recovery: Option<RecoveryResult>,
+    /// What it showed.
+    pub figures: Figures,
 }
 
 /// The result over random PG placements, everything else equal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlacementSpread {
     /// Number of placements drawn.
     pub placements: u32,
     /// Scale at which they ran, often smaller than the study's.
     pub scale: f64,
-    /// Client IOPS.
-    pub client_iops: Spread,
-    /// Mean completion latency in milliseconds.
-    pub clat_mean_ms: Spread,
-    /// Recovered objects per second.
-    pub objects_per_s: Option<Spread>,
-    /// Recovery time at the study's own scale.
-    pub seconds: Option<Spread>,
+    /// The kind's chief figures; those that grow with the work are stretched to the study's own scale.
+    pub figures: BTreeMap<String, Spread>,
+}
+
+/// A published ratio beside ours.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ComparedRatio {
+    /// What is compared, in words.
+    pub text: String,
+    /// Ours; `None` where one of the setups was not run.
+    pub ours: Option<f64>,
+    /// Published.
+    pub published: f64,
 }
 
 /// 10th, 50th and 90th percentile of a handful of results.

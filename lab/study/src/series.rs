@@ -1,30 +1,65 @@
 //! The course of a run over time, and where each class of work spent it.
 
 use crate::service::ClassService;
+use loadline_stats::LatencySecond;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One value per second of the world's time; all columns have the length of `t_s`, those of `service` may lack a last one.
 ///
-/// Second `t` counts what completed in `[t, t + 1)` after the measured load began. A second in
-/// which no operation completed has no latency (`None`); a run without recovery leaves the last
-/// two columns empty.
+/// Second `t` counts what completed in `[t, t + 1)` after the measured load began. A second in which no operation completed has
+/// no latency.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SetupSeries {
+pub struct Series {
     /// Start of the second, from zero.
     pub t_s: Vec<f64>,
-    /// Client operations completed.
-    pub client_iops: Vec<f64>,
-    /// Mean completion latency of those operations, in milliseconds.
-    pub clat_mean_ms: Vec<Option<f64>>,
-    /// Their 99th percentile, in milliseconds.
-    pub clat_p99_ms: Vec<Option<f64>>,
-    /// Objects still misplaced or degraded at the end of the second.
-    pub objects_left: Vec<f64>,
-    /// Objects recovered within the second.
-    pub objects_per_s: Vec<f64>,
+    /// By name, which a kind of study gives its courses.
+    pub columns: BTreeMap<String, Vec<Option<f64>>>,
     /// What the schedulers gave to each class.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub service: Vec<ClassService>,
+    /// Every checkpoint of the time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checkpoints: Vec<CheckpointPoint>,
+}
+
+impl Series {
+    /// A column; empty if there is none of this name.
+    pub fn column(&self, name: &str) -> &[Option<f64>] {
+        self.columns.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Adds a column in which every second has a value.
+    pub fn put(&mut self, name: &str, values: impl IntoIterator<Item = f64>) {
+        self.columns.insert(name.to_owned(), values.into_iter().map(Some).collect());
+    }
+
+    /// What clients saw in each second; the rate of a second is its operations times `per_second`.
+    pub(crate) fn of_clients(rate: &str, seconds: &[LatencySecond], per_second: f64) -> Series {
+        let mut series = Series {
+            t_s: (0..seconds.len()).map(|second| second as f64).collect(),
+            ..Series::default()
+        };
+        series.put(rate, seconds.iter().map(|second| second.count as f64 * per_second));
+        let mean = seconds.iter().map(|second| second.mean_ns.map(|ns| ns / 1e6));
+        series.columns.insert("clat_mean_ms".to_owned(), mean.collect());
+        let p99 = seconds.iter().map(|second| second.p99_ns.map(|ns| ns as f64 / 1e6));
+        series.columns.insert("clat_p99_ms".to_owned(), p99.collect());
+        series
+    }
+}
+
+/// One checkpoint.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CheckpointPoint {
+    /// Its instant, in seconds of the published node.
+    pub t_s: f64,
+    /// Why it was made.
+    pub reason: String,
+    /// Its pages.
+    pub pages: u64,
+    /// Its length in milliseconds of the world's time.
+    pub duration_ms: f64,
 }
 
 /// Where the work of one class spent its time, from arrival to completion.

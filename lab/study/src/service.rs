@@ -15,7 +15,7 @@ use loadline_qos::ServiceClass;
 use serde::{Deserialize, Serialize};
 
 /// One class on one OSD, second by second. All columns are rates per second of the world's time and have the length of
-/// [`SetupSeries::t_s`](crate::SetupSeries::t_s) where nothing was late.
+/// [`Series::t_s`](crate::Series::t_s) where nothing was late.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClassService {
     /// The service class, e.g. `client`.

@@ -1,14 +1,17 @@
 //! One sitting over a study's folder: what is recorded already, what is missing, and the conclusion.
 
+use crate::conclude::conclude;
 use crate::execute::{Advance, ExecuteError, RunEvent, execute};
 use crate::facts::RunFacts;
 use crate::folder::{FolderError, Manifest, RunFolder};
 use crate::input::InputError;
-use crate::kind::{Recorded, StudyKind};
-use crate::plan::{Job, Request};
-use crate::recovery::RunError;
+use crate::kind::RunError;
+use crate::plan::{Job, Request, plan};
+use crate::record::RunRecord;
+use crate::result::{StudyResult, VERSION};
 use crate::stopwatch::Stopwatch;
 use crate::study::{Inputs, Study};
+use crate::trace::chrome_trace;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -31,12 +34,12 @@ pub struct Order {
 }
 
 /// A study with its folder.
-pub struct Session<S: StudyKind = Study> {
-    study: S,
+pub struct Session {
+    study: Study,
     request: Request,
     folder: RunFolder,
     manifest: Manifest,
-    records: Vec<S::Record>,
+    records: Vec<RunRecord>,
 }
 
 /// Why a sitting did not come to its end.
@@ -70,25 +73,21 @@ pub enum SessionError {
     Interrupted,
 }
 
-impl<S: StudyKind> Session<S> {
+impl Session {
     /// Opens the folder for an order: a new one is made, one with the same inputs is continued.
     ///
     /// # Errors
     /// [`SessionError`]; nothing has been written unless the folder could be used.
-    pub fn open(
-        folder: RunFolder,
-        order: Order,
-        facts: RunFacts,
-    ) -> Result<Session<S>, SessionError> {
-        let (study, request): (S, Request) = order.resolve()?;
+    pub fn open(folder: RunFolder, order: Order, facts: RunFacts) -> Result<Session, SessionError> {
+        let (study, request) = order.resolve()?;
         let inputs_hash = order.inputs.hash();
         let before = folder.manifest()?;
         if before.as_ref().is_some_and(|before| !before.is_about(&inputs_hash, order.seed)) {
             return Err(SessionError::OtherInputs(folder.path().to_owned()));
         }
-        let records: Vec<S::Record> = folder.records()?;
-        let recorded = |job: &Job| records.iter().any(|record| record.key() == job.key);
-        if !study.plan(&request).iter().all(recorded) {
+        let records: Vec<RunRecord> = folder.records()?;
+        let recorded = |job: &Job| records.iter().any(|record| record.key == job.key);
+        if !plan(&study, &request).iter().all(recorded) {
             study.before_runs()?;
         }
         folder.create()?;
@@ -98,6 +97,7 @@ impl<S: StudyKind> Session<S> {
         };
         let Order { inputs, setups, seed, repeats, trace, engine } = order;
         let manifest = Manifest {
+            version: VERSION,
             inputs_hash,
             inputs,
             setups,
@@ -116,7 +116,7 @@ impl<S: StudyKind> Session<S> {
     ///
     /// # Errors
     /// [`SessionError`] if it holds no study.
-    pub fn reopen(folder: RunFolder) -> Result<Session<S>, SessionError> {
+    pub fn reopen(folder: RunFolder) -> Result<Session, SessionError> {
         let manifest =
             folder.manifest()?.ok_or_else(|| SessionError::NoStudy(folder.path().to_owned()))?;
         let order = Order {
@@ -133,7 +133,7 @@ impl<S: StudyKind> Session<S> {
     }
 
     /// The study.
-    pub fn study(&self) -> &S {
+    pub fn study(&self) -> &Study {
         &self.study
     }
 
@@ -144,8 +144,9 @@ impl<S: StudyKind> Session<S> {
 
     /// The runs that are not recorded yet.
     pub fn missing(&self) -> Vec<Job> {
-        let recorded: BTreeSet<&str> = self.records.iter().map(Recorded::key).collect();
-        let jobs = self.study.plan(&self.request).into_iter();
+        let recorded: BTreeSet<&str> =
+            self.records.iter().map(|record| record.key.as_str()).collect();
+        let jobs = plan(&self.study, &self.request).into_iter();
         jobs.filter(|job| !recorded.contains(job.key.as_str())).collect()
     }
 
@@ -157,7 +158,7 @@ impl<S: StudyKind> Session<S> {
         &mut self,
         workers: usize,
         interrupted: &AtomicBool,
-        mut watch: impl FnMut(Sight<'_, S::Record>),
+        mut watch: impl FnMut(Sight<'_>),
     ) -> Result<(), SessionError> {
         let jobs = self.missing();
         let began = Stopwatch::start();
@@ -168,7 +169,7 @@ impl<S: StudyKind> Session<S> {
                 RunEvent::Finished(job, record, seconds) => {
                     folder.append(record)?;
                     manifest.busy_seconds += seconds;
-                    manifest.facts.simulated_requests += record.device_requests();
+                    manifest.facts.simulated_requests += record.device_requests;
                     records.push(record.clone());
                     watch(Sight::Finished(job, record));
                 }
@@ -191,37 +192,35 @@ impl<S: StudyKind> Session<S> {
     ///
     /// # Errors
     /// [`SessionError::Unfinished`] while runs are missing.
-    pub fn conclude(&self) -> Result<S::Result, SessionError> {
-        let Some(result) = self.study.conclude(&self.request, &self.records) else {
+    pub fn conclude(&self) -> Result<StudyResult, SessionError> {
+        let Some(result) = conclude(&self.study, &self.request, &self.records) else {
             let (folder, missing) = (self.folder.path().to_owned(), self.missing().len());
             return Err(SessionError::Unfinished { folder, missing });
         };
         self.folder.write_result(&result)?;
-        if self.request.trace.is_some()
-            && let Some(trace) = S::trace(&self.recorded())
-        {
-            self.folder.write_trace(&trace)?;
+        if self.request.trace.is_some() {
+            self.folder.write_trace(&chrome_trace(&self.recorded()))?;
         }
         Ok(result)
     }
 
     /// The runs of the plan with their records.
-    fn recorded(&self) -> Vec<(Job, &S::Record)> {
+    fn recorded(&self) -> Vec<(Job, &RunRecord)> {
         let find = |job: Job| {
-            let record = self.records.iter().find(|record| record.key() == job.key)?;
+            let record = self.records.iter().find(|record| record.key == job.key)?;
             Some((job, record))
         };
-        self.study.plan(&self.request).into_iter().filter_map(find).collect()
+        plan(&self.study, &self.request).into_iter().filter_map(find).collect()
     }
 }
 
 /// What a sitting shows while it runs.
 #[derive(Debug)]
-pub enum Sight<'a, R> {
+pub enum Sight<'a> {
     /// Somewhat more is done.
     Advanced(Advance),
     /// A run is recorded.
-    Finished(&'a Job, &'a R),
+    Finished(&'a Job, &'a RunRecord),
 }
 
 impl Order {
@@ -229,10 +228,13 @@ impl Order {
     ///
     /// # Errors
     /// [`InputError`] for anything that cannot be used.
-    pub fn resolve<S: StudyKind>(&self) -> Result<(S, Request), InputError> {
-        let study = S::read(&self.inputs)?;
+    pub fn resolve(&self) -> Result<(Study, Request), InputError> {
+        let study = Study::new(&self.inputs)?;
         if !(1..=1000).contains(&self.repeats) {
             return Err(InputError::new("--repeat", "takes a number from 1 to 1000"));
+        }
+        if self.trace.is_some() {
+            study.kind.is_traced().map_err(|reason| InputError::new("--trace", reason))?;
         }
         let request = Request {
             setups: study.choose(&self.setups)?,

@@ -1,107 +1,117 @@
 //! The one JSON object that a study prints under `--json`.
 
-use crate::{ClientResult, Published, RunFacts, SetupResult, StudyResult};
+use crate::facts::RunFacts;
+use crate::figure::{Figure, Print};
+use crate::result::{SetupResult, StudyResult};
 use serde_json::{Map, Value, json};
 
 /// Result and facts as the object of `--json`.
 ///
-/// `recovery` is `null` where nothing was recovered. `published` repeats the keys of its setup for
-/// the figures that exist, as plain numbers (words such as "about" stay in the full result), and
-/// is empty where none does. `reservation` and `expected` are there only where a setup reserves something for clients, and
-/// where the study expects something.
+/// A setup has its figures by their keys, an object for each group, which is `null` where the setup has none of them;
+/// `published` repeats the keys for the figures that exist, as plain numbers (words such as "about" stay in the full result).
+/// What a study lacks is not there: ratios, statements, expectations, a reservation.
 pub fn summary_json(result: &StudyResult, facts: &RunFacts) -> Value {
+    let figures = result.kind.figures();
+    let setups: Vec<Value> = result.setups.iter().map(|setup| setup_json(figures, setup)).collect();
     let mut object = json!({
         "study": result.study,
         "world": result.world,
         "scale": result.scale,
         "seed": result.seed,
-        "setups": result.setups.iter().map(setup_json).collect::<Vec<_>>(),
+        "setups": setups,
         "wall_seconds": facts.wall_seconds,
     });
+    if !result.ratios.is_empty() {
+        object["ratios"] = json!(result.ratios);
+    }
+    if !result.statements.is_empty() {
+        object["statements"] = json!(result.statements);
+    }
     if !result.expected.is_empty() {
         object["expected"] = json!(result.expected);
     }
-    if result.world == "sim" {
+    if !result.is_real() {
         object["simulated_requests_per_s_per_core"] =
             json!(facts.simulated_requests_per_s_per_core);
     }
     object
 }
 
-fn setup_json(setup: &SetupResult) -> Value {
-    let mut object = json!({
-        "name": setup.name,
-        "preset": setup.preset,
-        "client": client_json(&setup.client),
-        "recovery": setup.recovery.map(|r| json!({
-            "objects_per_s": r.objects_per_s,
-            "mib_per_s": r.mib_per_s,
-            "seconds": r.seconds,
-            "objects": r.objects,
-        })),
-        "published": setup.published.as_ref().map_or_else(|| json!({}), published_json),
+fn setup_json(figures: &[Figure], setup: &SetupResult) -> Value {
+    let counted = figures.iter().filter(|figure| figure.is_of_runs());
+    let ours = counted.clone().map(|figure| {
+        let number = |value: f64| match figure.print {
+            Print::Count => json!(value as u64),
+            _ => json!(value),
+        };
+        (figure.key, setup.figure(figure.key).map(number))
     });
+    let published = counted.filter_map(|figure| {
+        Some((figure.key, Some(json!(setup.published.get(figure.key)?.value))))
+    });
+    let mut object = nested(ours);
+    object.insert("name".to_owned(), json!(setup.setup.name));
+    object.insert("preset".to_owned(), json!(setup.setup.preset));
+    object.insert("published".to_owned(), Value::Object(nested(published)));
     if let Some(reservation) = &setup.reservation {
-        object["reservation"] = json!(reservation);
+        object.insert("reservation".to_owned(), json!(reservation));
     }
-    object
+    Value::Object(object)
 }
 
-fn client_json(client: &ClientResult) -> Value {
-    let clat = &client.clat_ms;
-    json!({
-        "iops": client.iops,
-        "clat_ms": { "mean": clat.mean, "p95": clat.p95, "p99": clat.p99, "p99.5": clat.p99_5 },
-    })
+/// Keys with slashes as objects in objects.
+fn nested<'a>(values: impl Iterator<Item = (&'a str, Option<Value>)>) -> Map<String, Value> {
+    let mut root = Map::new();
+    values.for_each(|(key, value)| put_in(&mut root, key, value));
+    root
 }
 
-fn published_json(published: &Published) -> Value {
-    let clat = &published.client.clat_ms;
-    let clat = numbers(&[
-        ("mean", clat.mean.as_ref().map(|f| f.value)),
-        ("p95", clat.p95.as_ref().map(|f| f.value)),
-        ("p99", clat.p99.as_ref().map(|f| f.value)),
-        ("p99.5", clat.p99_5.as_ref().map(|f| f.value)),
-    ]);
-    let mut client = numbers(&[("iops", published.client.iops.as_ref().map(|f| f.value))]);
-    put_unless_empty(&mut client, "clat_ms", clat);
-    let recovery = numbers(&[
-        ("objects_per_s", published.recovery.objects_per_s.as_ref().map(|f| f.value)),
-        ("mib_per_s", published.recovery.mib_per_s.as_ref().map(|f| f.value)),
-        ("seconds", published.recovery.seconds.as_ref().map(|f| f.value)),
-        ("objects", published.recovery.objects.as_ref().map(|f| f.value)),
-    ]);
-    let mut all = Map::new();
-    put_unless_empty(&mut all, "client", client);
-    put_unless_empty(&mut all, "recovery", recovery);
-    Value::Object(all)
-}
-
-fn numbers(entries: &[(&str, Option<f64>)]) -> Map<String, Value> {
-    let known = entries.iter().filter_map(|(key, value)| Some((key.to_string(), json!((*value)?))));
-    known.collect()
-}
-
-fn put_unless_empty(into: &mut Map<String, Value>, key: &str, group: Map<String, Value>) {
-    if !group.is_empty() {
-        into.insert(key.to_string(), Value::Object(group));
+/// A group of which nothing exists is `null`.
+fn put_in(into: &mut Map<String, Value>, key: &str, value: Option<Value>) {
+    match (key.split_once('/'), value) {
+        (Some((group, inner)), value) => {
+            let place = into.entry(group).or_insert(Value::Null);
+            if place.is_null() && value.is_some() {
+                *place = json!({});
+            }
+            if let Value::Object(group) = place {
+                put_in(group, inner, value);
+            }
+        }
+        (None, Some(value)) => drop(into.insert(key.to_owned(), value)),
+        (None, None) => {}
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Figure, Latency, PublishedClient, RecoveryResult};
+    use crate::figure::Figures;
+    use crate::input::Source;
+    use crate::kind::Kind;
+    use crate::published::PublishedSet;
+    use crate::result::Configuration;
 
     fn setup() -> SetupResult {
-        let clat_ms = Latency { mean: 5.5, p95: 9.0, p99: 12.0, p99_5: 14.0, ..Default::default() };
-        let iops = Some(Figure { value: 11_209.0, mark: Some("about".to_owned()) });
-        let client = PublishedClient { iops, ..Default::default() };
+        let text = "source = ''\n[[study]]\nname = ''\nmeasured_on = ''\n[[study.setup]]\nname = 'a'\n\
+                    client.iops = { value = 11209, mark = 'about' }\n";
+        let source = Source { name: "p".into(), file: "p.toml".into(), text: text.into() };
+        let set = PublishedSet::read(&source, Kind::Recovery).unwrap().remove(0);
         SetupResult {
-            name: "high_client_ops".to_owned(),
-            preset: "quincy".to_owned(),
-            client: ClientResult { iops: 11_326.5, clat_ms },
-            published: Some(Published { client, ..Default::default() }),
+            setup: Configuration {
+                name: "high_client_ops".to_owned(),
+                preset: "quincy".to_owned(),
+                ..Default::default()
+            },
+            figures: Figures::default().with([
+                ("client/iops", 11_326.5),
+                ("client/clat_ms/mean", 5.5),
+                ("client/clat_ms/p95", 9.0),
+                ("client/clat_ms/p99", 12.0),
+                ("client/clat_ms/p99.5", 14.0),
+                ("share_of_baseline", 0.5),
+            ]),
+            published: set.setup("a").unwrap(),
             ..Default::default()
         }
     }
@@ -119,10 +129,14 @@ mod tests {
 
     #[test]
     fn the_object_has_the_agreed_keys() {
-        let recovery =
-            RecoveryResult { objects_per_s: 77.0, mib_per_s: 308.0, ..Default::default() };
-        let recovering = SetupResult { recovery: Some(recovery), ..setup() };
-        let bare = SetupResult { published: None, ..setup() };
+        let figures = setup().figures.with([
+            ("recovery/objects_per_s", 77.0),
+            ("recovery/mib_per_s", 308.0),
+            ("recovery/seconds", 0.0),
+            ("recovery/objects", 0.0),
+        ]);
+        let recovering = SetupResult { figures, ..setup() };
+        let bare = SetupResult { published: Default::default(), ..setup() };
         let facts = RunFacts { wall_seconds: 9.5, ..Default::default() };
         let found = summary_json(&result(vec![recovering, bare]), &facts);
         let client = json!({
@@ -152,9 +166,9 @@ mod tests {
     fn a_stored_result_reads_back_bit_for_bit() {
         let mut stored = result(vec![setup()]);
         // A sum whose last bit a careless reader of decimals loses.
-        stored.setups[0].client.iops = 0.1 + 0.2;
+        stored.setups[0].figures.put("client/iops", 0.1 + 0.2);
         let text = serde_json::to_string(&stored).unwrap();
-        assert!(text.contains("\"p99.5\":14.0"));
+        assert!(text.contains("\"client/clat_ms/p99.5\":14.0"));
         assert_eq!(serde_json::from_str::<StudyResult>(&text).unwrap(), stored);
     }
 }

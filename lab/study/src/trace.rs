@@ -2,8 +2,24 @@
 
 use crate::plan::{Job, Purpose};
 use crate::record::{RunRecord, TracedStage};
+use crate::waits::work_name;
+use loadline_osd::TraceSpan;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+
+/// Ops that are traced in a row.
+pub(crate) const TRACED_OPS: u64 = 3;
+
+pub(crate) fn traced_stage(span: &TraceSpan) -> TracedStage {
+    TracedStage {
+        op: span.op.get(),
+        osd: span.osd.get(),
+        work: work_name(span.work).to_owned(),
+        stage: span.stage.name().to_owned(),
+        start_ns: span.start.nanos(),
+        end_ns: span.end.nanos(),
+    }
+}
 
 /// Process numbers of one setup: its ops first, then its OSDs.
 const PROCESSES_PER_SETUP: u32 = 100;
@@ -70,8 +86,6 @@ fn complete(name: &str, category: &str, process: u32, track: u32, stage: &Traced
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::ClientResult;
-    use crate::series::SetupSeries;
 
     fn stage(osd: u32, work: &str, stage: &str, start_ns: u64, end_ns: u64) -> TracedStage {
         TracedStage { op: 7, osd, work: work.into(), stage: stage.into(), start_ns, end_ns }
@@ -79,39 +93,19 @@ mod tests {
 
     fn record() -> RunRecord {
         RunRecord {
-            key: String::new(),
             setup: "balanced".to_owned(),
-            purpose: Purpose::Answer,
-            scale: 1.0,
-            seed: 1,
-            placement_seed: 1,
-            client: ClientResult::default(),
-            recovery: None,
-            device_requests: 0,
-            simulated_seconds: 0.0,
-            series: SetupSeries::default(),
-            waits: Vec::new(),
             trace: vec![
                 stage(0, "client op", "queue", 1_000, 3_500),
                 stage(0, "client op", "device", 3_500, 60_000),
                 stage(2, "replica write", "queue", 5_000, 6_000),
             ],
-            real: None,
+            ..RunRecord::default()
         }
     }
 
     #[test]
     fn the_form_is_what_viewers_open() {
-        let job = Job {
-            key: String::new(),
-            setup: 4,
-            purpose: Purpose::Answer,
-            scale: 1.0,
-            seed: 1,
-            placement_seed: 1,
-            trace: Some(0),
-            weight: 1.0,
-        };
+        let job = Job { setup: 4, trace: Some(0), ..Job::default() };
         let trace = chrome_trace(&[(job, &record())]);
         let events = trace["traceEvents"].as_array().expect("a list of events");
         for event in events {

@@ -1,8 +1,7 @@
 //! Small checkpoint studies of each file from inputs to results: determinism, resumption, and what must hold of any.
 
 use loadline_study::{
-    CheckpointFigure, CheckpointResult, CheckpointStudy, Inputs, Library, Order, Override,
-    RunFacts, RunFolder, Session,
+    Inputs, Library, Order, Override, RunFacts, RunFolder, Session, Study, StudyResult,
 };
 use std::fs;
 use std::path::Path;
@@ -29,9 +28,9 @@ fn order(study: &str, setups: &str) -> Order {
     }
 }
 
-fn run(folder: &Path, order: Order) -> (usize, CheckpointResult) {
+fn run(folder: &Path, order: Order) -> (usize, StudyResult) {
     let folder = RunFolder::at(folder);
-    let mut session = Session::<CheckpointStudy>::open(folder, order, RunFacts::default()).unwrap();
+    let mut session = Session::open(folder, order, RunFacts::default()).unwrap();
     let missing = session.missing().len();
     session.run(2, &AtomicBool::new(false), |_| {}).unwrap();
     (missing, session.conclude().unwrap())
@@ -68,21 +67,25 @@ fn a_closed_loop_keeps_its_depth_and_both_protections_their_kinds_of_bytes() {
     let check = |study: &str, depth: f64, log: &str, checkpoint: &str| {
         let folder = tempfile::tempdir().unwrap();
         let (_, result) = run(folder.path(), order(study, &format!("{log},{checkpoint}")));
+        let of = |setup: &str, figure: &str| {
+            result.setup(setup).and_then(|setup| setup.figure(figure)).expect("it has the figure")
+        };
         for setup in &result.setups {
-            let client = &setup.client;
-            let under_way = client.puts_per_s * client.clat_ms.mean / 1e3;
-            let slack = 2.0 * depth / setup.store.puts + 0.02;
-            assert!((under_way / depth - 1.0).abs() < slack, "{}: {under_way}", setup.name);
-            assert_eq!(client.failed, 0);
-            assert!(setup.store.checkpoints >= 1.0, "{}", setup.name);
+            let name = setup.name();
+            let under_way = of(name, "client/puts_per_s") * of(name, "client/clat_ms/mean") / 1e3;
+            let slack = 2.0 * depth / of(name, "checkpoint/puts") + 0.02;
+            assert!((under_way / depth - 1.0).abs() < slack, "{name}: {under_way}");
+            assert_eq!(of(name, "client/failed"), 0.0);
+            assert!(of(name, "checkpoint/checkpoints") >= 1.0, "{name}");
         }
-        let of = |name: &str| &result.setup(name).unwrap().store;
-        assert!(of(log).recovery_data_bytes == 0.0 && of(log).log_physical_bytes > 0.0);
-        let with = of(checkpoint);
-        assert!(with.recovery_data_bytes > 0.0 && with.log_physical_bytes == 0.0);
-        let figure =
-            |name: &str| result.setup(name).unwrap().figures[&CheckpointFigure::LogBytesPerPut];
-        assert!(figure(log) > 1.5 * figure(checkpoint), "images and edits weigh in the log");
+        let (images, records) = ("checkpoint/recovery_data_bytes", "checkpoint/log_physical_bytes");
+        assert!(of(log, images) == 0.0 && of(log, records) > 0.0);
+        assert!(of(checkpoint, images) > 0.0 && of(checkpoint, records) == 0.0);
+        let without = result.setup(log).unwrap();
+        assert_eq!(without.figure("checkpoint/recovery_bytes_per_page"), None, "there is no page");
+        let figure = "checkpoint/log_bytes_per_put";
+        let weighs = of(log, figure) > 1.5 * of(checkpoint, figure);
+        assert!(weighs, "images and edits weigh in the log");
     };
     check("checkpoint-full-speed", 94.0, "log", "checkpoint");
     check("checkpoint-extreme", 46.0, "log paced", "snappy paced");
@@ -96,7 +99,7 @@ fn wrong_checkpoint_studies_are_refused_with_their_line() {
         let at = inputs.study.text.find(from).unwrap();
         let line = inputs.study.text[..at].matches('\n').count() + 1;
         inputs.study.text = inputs.study.text.replacen(from, to, 1);
-        let found = CheckpointStudy::new(&inputs).expect_err("the inputs are bad").to_string();
+        let found = Study::new(&inputs).expect_err("the inputs are bad").to_string();
         let wanted = wanted.replace("LINE", &line.to_string());
         assert!(found.contains(&wanted), "`{found}` should contain `{wanted}`");
     };
@@ -106,4 +109,10 @@ fn wrong_checkpoint_studies_are_refused_with_their_line() {
     check("\"log\"\ncompression", "\"lug\"\ncompression", "s.toml:LINE: `lug`: expected `log` or");
     check("\"none\"", "\"gzip\"", "s.toml:LINE: `gzip`: expected `none`");
     check("[sets]\ndefault", "[sets]\nusual", "`[sets]` must have a `default`");
+    let traced = Order { trace: Some(0), ..order("checkpoint-extreme", "default") };
+    let refused = traced.resolve().expect_err("there is no OSD to trace").to_string();
+    assert!(
+        refused.contains("without an OSD") && refused.contains("leave --trace out"),
+        "{refused}"
+    );
 }

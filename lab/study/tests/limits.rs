@@ -1,8 +1,8 @@
 //! Small limits studies from inputs to results: what must hold of any, loads that are brought along, and refusals.
 
 use loadline_study::{
-    Inputs, Library, LimitsResult, LimitsSetupResult, LimitsStudy, Order, Override, RunFacts,
-    RunFolder, Session, Source,
+    Inputs, Library, Order, Override, RunFacts, RunFolder, Session, SetupResult, Source, Study,
+    StudyResult,
 };
 use std::fs;
 use std::path::Path;
@@ -15,32 +15,33 @@ fn inputs(set: &[&str]) -> Inputs {
     inputs
 }
 
-fn run(folder: &Path, inputs: Inputs) -> LimitsResult {
+fn run(folder: &Path, inputs: Inputs) -> StudyResult {
     let order = Order {
         inputs,
         setups: "default".to_owned(),
         seed: 7,
         repeats: 1,
-        trace: None,
+        trace: Some(3),
         engine: "test".to_owned(),
     };
     let folder = RunFolder::at(folder);
-    let mut session = Session::<LimitsStudy>::open(folder, order, RunFacts::default()).unwrap();
+    let mut session = Session::open(folder, order, RunFacts::default()).unwrap();
     session.run(2, &AtomicBool::new(false), |_| {}).unwrap();
     session.conclude().unwrap()
 }
 
-fn named<'a>(result: &'a LimitsResult, name: &str) -> &'a LimitsSetupResult {
-    result.setups.iter().find(|setup| setup.name == name).unwrap()
+fn figure(setup: &SetupResult, key: &str) -> f64 {
+    setup.figure(key).expect("it has the figure")
 }
 
 /// In a closed loop the operations in flight are rate times mean latency (Little's law). What began before the measured
 /// time or ends after it is at most the depth at each end.
 #[track_caller]
-fn check_little(setup: &LimitsSetupResult, depth: f64, seconds: f64) {
-    let in_flight = setup.client.iops * setup.client.clat_ms.mean / 1e3;
-    let tolerance = 2.0 * depth / (setup.client.iops * seconds);
-    assert!((in_flight / depth - 1.0).abs() < tolerance, "{}: {in_flight}", setup.name);
+fn check_little(setup: &SetupResult, depth: f64, seconds: f64) {
+    let iops = figure(setup, "client/iops");
+    let in_flight = iops * figure(setup, "client/clat_ms/mean") / 1e3;
+    let tolerance = 2.0 * depth / (iops * seconds);
+    assert!((in_flight / depth - 1.0).abs() < tolerance, "{}: {in_flight}", setup.name());
 }
 
 #[test]
@@ -51,19 +52,21 @@ fn limits_and_scheduler_each_shorten_the_tail_and_equal_seeds_give_equal_bytes()
     run(two.path(), inputs(&set));
     let text = |folder: &Path| fs::read_to_string(folder.join("results.json")).unwrap();
     assert_eq!(text(one.path()), text(two.path()));
+    let trace = fs::read_to_string(one.path().join("trace.json")).unwrap();
+    assert!(trace.contains("neither: osd.0") && trace.contains("\"device\""), "ops are traced");
     for setup in &result.setups {
-        println!(
-            "{}: {:.1} IOPS, {:?}; {:.1} MiB/s",
-            setup.name, setup.client.iops, setup.client.clat_ms, setup.background.mib_per_s
-        );
         check_little(setup, 6.0, 60.0);
-        assert_eq!(setup.over_limit_per_s, 0.0, "guidelines end nothing");
+        assert_eq!(figure(setup, "over_limit_per_s"), 0.0, "guidelines end nothing");
     }
-    let tail = |name: &str| named(&result, name).client.clat_ms.p99;
+    let tail = |name: &str| figure(result.setup(name).unwrap(), "client/clat_ms/p99");
     for name in ["mClock", "CDL", "both"] {
         assert!(tail(name) < tail("neither"), "{name}: {} of {}", tail(name), tail("neither"));
     }
-    assert!(named(&result, "CDL").limit.is_some() && named(&result, "mClock").limit.is_none());
+    let limit = |name: &str| {
+        let setup = &result.setup(name).unwrap().setup;
+        setup.traits.iter().find(|of| of.name == "client's limit").unwrap().value.clone()
+    };
+    assert_eq!((limit("CDL"), limit("mClock")), ("100 ms".to_owned(), "none".to_owned()));
 }
 
 /// A drive that ends requests for time ends no client operation: each is asked for again, without a limit.
@@ -76,10 +79,11 @@ fn what_the_drive_ends_for_time_is_asked_for_again() {
         .replace("guideline = \"100 ms\"", "guideline = \"100 ms\"\npolicy = \"abort\"");
     let folder = tempfile::tempdir().unwrap();
     let result = run(folder.path(), inputs);
-    let limited = named(&result, "CDL");
-    assert!(limited.over_limit_per_s > 0.1, "{}", limited.over_limit_per_s);
+    let limited = result.setup("CDL").unwrap();
+    let ended = figure(limited, "over_limit_per_s");
+    assert!(ended > 0.1, "{ended}");
     check_little(limited, 6.0, 30.0);
-    assert_eq!(named(&result, "neither").over_limit_per_s, 0.0);
+    assert_eq!(figure(result.setup("neither").unwrap(), "over_limit_per_s"), 0.0);
 }
 
 fn job(text: &str) -> Source {
@@ -90,11 +94,11 @@ fn job(text: &str) -> Source {
 fn a_job_file_takes_the_place_of_the_client() {
     let text = "[global]\nioengine=libaio\n[reader]\nrw=randread\nbs=4k\niodepth=2\nnumjobs=3\n\
                 runtime=5\nramp_time=1\nsize=50%\n";
-    let study = LimitsStudy::new(&Inputs { load: Some(job(text)), ..inputs(&[]) }).unwrap();
-    assert_eq!(study.client.to_string(), "4 KiB random reads, closed loop at depth 6");
-    let seconds = [study.steps.measured, study.steps.ramp].map(|span| span.as_secs_f64());
-    assert_eq!(seconds, [5.0, 1.0]);
-    assert_eq!(study.client.image.get(), 10_000 << 30);
+    let study = Study::new(&Inputs { load: Some(job(text)), ..inputs(&[]) }).unwrap();
+    let study = study.in_json();
+    assert_eq!(study["client"], "4 KiB random reads, closed loop at depth 6");
+    assert_eq!((&study["measured_s"], &study["ramp_s"]), (&5.0.into(), &1.0.into()));
+    assert_eq!(study["image_bytes"], 10_000_u64 << 30);
     let other = Inputs { load: Some(job("[a]\nrw=randread")), ..inputs(&[]) };
     assert_ne!(other.hash(), inputs(&[]).hash(), "another load is another study");
 }
@@ -104,7 +108,7 @@ fn what_cannot_be_used_is_refused_with_its_place() {
     let check = |change: &dyn Fn(&mut Inputs), says: &str| {
         let mut inputs = inputs(&[]);
         change(&mut inputs);
-        let error = LimitsStudy::new(&inputs).expect_err(says).to_string();
+        let error = Study::new(&inputs).expect_err(says).to_string();
         assert!(error.contains(says), "{error}");
     };
     let replaced = |from: &'static str, to: &'static str| {

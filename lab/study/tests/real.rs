@@ -5,7 +5,7 @@ mod loop_devices;
 
 use loadline_study::{
     ClientKind, HostPlace, Inputs, Library, Order, Override, Place, RealDisks, RunFacts, RunFolder,
-    Session, SessionError, StudyResult,
+    Session, SessionError, SetupResult, StudyResult,
 };
 use std::fs;
 use std::path::Path;
@@ -64,11 +64,12 @@ fn a_tiny_study_runs_on_real_files_and_leaves_none() {
     let result = run(out.path(), order());
     assert_eq!((result.world.as_str(), result.setups.len()), ("host", 2));
     let (baseline, wpq) = (&result.setups[0], &result.setups[1]);
-    assert!(baseline.client.iops > 0.0 && wpq.client.clat_ms.mean > 0.0);
+    let of = |setup: &SetupResult, key: &str| setup.figure(key).unwrap();
+    assert!(of(baseline, "client/iops") > 0.0 && of(wpq, "client/clat_ms/mean") > 0.0);
     assert_eq!(baseline.series.t_s.len(), 1, "a second of baseline has one row");
-    let recovery = wpq.recovery.expect("an OSD was filled");
-    assert!((1..=8).contains(&recovery.objects), "{recovery:?}");
-    assert!(recovery.seconds > 0.0);
+    let objects = wpq.figure("recovery/objects").expect("an OSD was filled");
+    assert!((1.0..=8.0).contains(&objects), "{objects}");
+    assert!(of(wpq, "recovery/seconds") > 0.0);
     let facts: Vec<&str> = result.drive.facts.iter().map(|fact| fact.name.as_str()).collect();
     for name in ["Disks of the OSDs", "File system", "Event loop", "Writes are answered"] {
         assert!(facts.contains(&name), "{name} is missing in {facts:?}");
@@ -91,12 +92,12 @@ fn setups_follow_each_other_on_devices_and_leave_them_empty() {
     let result = run(out.path(), order(inputs(on(), ClientKind::Own, &[]), setups));
     assert_eq!(result.setups.len(), 2);
     for setup in &result.setups {
-        assert!(setup.recovery.as_ref().is_some_and(|recovery| recovery.objects > 0));
+        assert!(setup.figure("recovery/objects").is_some_and(|objects| objects > 0.0));
     }
     // They are empty again, or this would be refused.
     let out = tempfile::tempdir().unwrap();
     let result = run(out.path(), order(inputs(on(), ClientKind::Own, &[]), "baseline"));
-    assert!(result.setups[0].client.iops > 0.0);
+    assert!(result.setups[0].figure("client/iops").is_some_and(|iops| iops > 0.0));
     std::fs::File::options()
         .write(true)
         .open(&devices.paths[2])
@@ -122,8 +123,9 @@ fn fio_can_be_the_client() {
     };
     session.run(1, &AtomicBool::new(false), |_| {}).unwrap();
     let result = session.conclude().unwrap();
-    assert!(result.setups.iter().all(|setup| setup.client.iops > 0.0));
-    assert!(result.setups[0].client.clat_ms.p99 >= result.setups[0].client.clat_ms.p50);
+    let of = |key: &str| result.setups[0].figure(key).unwrap();
+    assert!(of("client/iops") > 0.0);
+    assert!(of("client/clat_ms/p99") >= of("client/clat_ms/p50"));
     assert!(result.drive.facts.iter().any(|fact| fact.name == "fio"));
     assert_eq!(fs::read_dir(disks.path()).unwrap().count(), 0, "the files are gone");
 }

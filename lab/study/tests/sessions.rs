@@ -102,13 +102,13 @@ fn a_folder_suffices_to_read_the_study_again() {
     run(folder.path(), order("baseline,high_client_ops"), 2);
     let result = text(folder.path(), "results.json");
     fs::remove_file(folder.path().join("results.json")).unwrap();
-    let session = <Session>::reopen(RunFolder::at(folder.path())).unwrap();
+    let session = Session::reopen(RunFolder::at(folder.path())).unwrap();
     let again = session.conclude().unwrap();
     assert_eq!(text(folder.path(), "results.json"), result);
     let setup = again.setup("high_client_ops").unwrap();
     assert_eq!(setup.variants.len(), 1, "the software stage is shown beside");
-    assert_eq!(setup.spread.map(|spread| spread.placements), Some(1));
-    assert!(setup.share_of_baseline.unwrap() < 1.0);
+    assert_eq!(setup.spread.as_ref().map(|spread| spread.placements), Some(1));
+    assert!(setup.figure("share_of_baseline").unwrap() < 1.0);
 }
 
 /// 100 objects take some seconds under a profile that reserves half of 21,500 IOPS for clients. Each whole second has its
@@ -119,11 +119,11 @@ fn each_second_says_what_each_class_was_served_and_owed() {
     let folder = tempfile::tempdir().unwrap();
     let inputs = inputs(&["scale=0.003"]);
     run(folder.path(), Order { inputs, ..order("WPQ(Def),balanced") }, 2);
-    let result = <Session>::reopen(RunFolder::at(folder.path())).unwrap().conclude().unwrap();
+    let result = Session::reopen(RunFolder::at(folder.path())).unwrap().conclude().unwrap();
     assert!(result.setup("WPQ(Def)").unwrap().reservation.is_none(), "WPQ reserves nothing");
     let setup = result.setup("balanced").unwrap();
     let kept = setup.reservation.as_ref().expect("clients have a reservation");
-    let seconds = setup.recovery.unwrap().seconds as usize;
+    let seconds = setup.figure("recovery/seconds").unwrap() as usize;
     assert!(seconds >= 2, "too short to tell: {seconds} s");
     assert_eq!((kept.seconds, kept.op_cost), (seconds as u64, 1.0));
     assert!((kept.reserved_iops - 0.4 * 21_500.0).abs() < 8.0, "{}", kept.reserved_iops);
@@ -133,7 +133,8 @@ fn each_second_says_what_each_class_was_served_and_owed() {
     assert!(rows.iter().any(|row| row.class == "background_recovery" && row.reserved.is_none()));
     for second in 0..seconds {
         let served: f64 = of_clients.iter().map(|row| row.iops[second]).sum();
-        assert!((served - setup.series.client_iops[second]).abs() <= 64.0, "second {second}");
+        let seen = setup.series.column("client_iops")[second].unwrap();
+        assert!((served - seen).abs() <= 64.0, "second {second}");
     }
 }
 
@@ -144,6 +145,13 @@ fn a_folder_of_other_inputs_is_refused() {
     let other = Order { inputs: inputs(&["depth=32"]), ..order("baseline") };
     let error = open(folder.path(), other).err().unwrap().to_string();
     assert!(error.contains("holds runs of other inputs; choose another folder"), "{error}");
+    // So is one whose runs have another form.
+    let manifest = text(folder.path(), "manifest.json");
+    let before = manifest.replace("\"version\": 2", "\"version\": 1");
+    fs::write(folder.path().join("manifest.json"), before).unwrap();
+    let error = open(folder.path(), order("baseline")).err().unwrap().to_string();
+    assert!(error.contains("the form of another version of loadline"), "{error}");
+    fs::write(folder.path().join("manifest.json"), manifest).unwrap();
     // Other setups of the same inputs are welcome, and what is there is kept.
     assert_eq!(run(folder.path(), order("baseline"), 1), 0);
     let session = open(folder.path(), order("baseline,WPQ(BST)")).unwrap();
@@ -157,14 +165,15 @@ fn a_folder_of_other_inputs_is_refused() {
 fn what_is_recovered_is_what_the_absent_osd_should_hold() {
     let folder = tempfile::tempdir().unwrap();
     run(folder.path(), order("baseline,WPQ(Def)"), 2);
-    let result = <Session>::reopen(RunFolder::at(folder.path())).unwrap().conclude().unwrap();
+    let result = Session::reopen(RunFolder::at(folder.path())).unwrap().conclude().unwrap();
     let setup = result.setup("WPQ(Def)").unwrap();
-    let recovery = setup.recovery.unwrap();
-    assert!((20..=50).contains(&recovery.objects), "{recovery:?}");
-    assert!((recovery.objects_per_s * recovery.seconds - recovery.objects as f64).abs() < 1e-6);
-    assert!((recovery.mib_per_s - 4.0 * recovery.objects_per_s).abs() < 1e-6);
+    let of = |key: &str| setup.figure(key).unwrap();
+    let (objects, rate) = (of("recovery/objects"), of("recovery/objects_per_s"));
+    assert!((20.0..=50.0).contains(&objects), "{objects}");
+    assert!((rate * of("recovery/seconds") - objects).abs() < 1e-6);
+    assert!((of("recovery/mib_per_s") - 4.0 * rate).abs() < 1e-6);
     // Little's law: 64 ops are in flight, and the window's edges cut off at most 64 of them.
-    let (iops, mean) = (setup.client.iops, setup.client.clat_ms.mean / 1e3);
-    let slack = 64.0 * 2.0 * mean / recovery.seconds + 0.01;
+    let (iops, mean) = (of("client/iops"), of("client/clat_ms/mean") / 1e3);
+    let slack = 64.0 * 2.0 * mean / of("recovery/seconds") + 0.01;
     assert!((iops * mean / 64.0 - 1.0).abs() < slack, "{} in flight", iops * mean);
 }

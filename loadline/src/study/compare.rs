@@ -1,12 +1,9 @@
 //! `loadline study compare`
 
-use super::report::kind_of_folder;
 use crate::cli::CompareArgs;
 use crate::failure::Failure;
 use crate::show;
-use loadline_study::{
-    ComparedFigure, Kind, RunFolder, Session, SessionError, StudyResult, compare_results,
-};
+use loadline_study::{ComparedFigure, RunFolder, Session, StudyResult, compare_results};
 use serde_json::json;
 use std::path::Path;
 
@@ -35,7 +32,7 @@ pub(super) fn carry_out(args: &CompareArgs) -> Result<(), Failure> {
         .map(|figure| {
             [
                 figure.setup.clone(),
-                figure.figure.to_owned(),
+                figure.figure.clone(),
                 with_interval(figure.old, figure.old_half_width),
                 with_interval(figure.new, figure.new_half_width),
                 format!("{:+.1} %", figure.change * 100.0),
@@ -61,7 +58,7 @@ fn sides(old: &StudyResult, new: &StudyResult) -> String {
     let side = |name: &str, result: &StudyResult| {
         let runs = result.setups.iter().map(|setup| setup.repeats.len()).max().unwrap_or(0);
         let (drive, scale) = (&result.drive, result.scale);
-        let on = match is_real(result) {
+        let on = match result.is_real() {
             true => format!("real files on {}", drive.model),
             false => format!("simulated {} ({})", drive.name, drive.model),
         };
@@ -74,25 +71,21 @@ fn sides(old: &StudyResult, new: &StudyResult) -> String {
     text
 }
 
-fn is_real(result: &StudyResult) -> bool {
-    result.world == "host"
-}
-
 /// Between a simulated and a real result: by how much the model misses each figure, over all setups.
 fn model_error(old: &StudyResult, new: &StudyResult, figures: &[ComparedFigure]) -> String {
-    if is_real(old) == is_real(new) {
+    if old.is_real() == new.is_real() {
         return String::new();
     }
     let mut text =
         "\nmodel error (simulated / real - 1), over the setups that both have:\n".to_owned();
-    let mut names: Vec<&str> = figures.iter().map(|figure| figure.figure).collect();
+    let mut names: Vec<&str> = figures.iter().map(|figure| figure.figure.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     for name in names {
         let of = |figure: &&ComparedFigure| {
             figure.figure == name && figure.old > 0.0 && figure.new > 0.0
         };
-        let errors = figures.iter().filter(of).map(|figure| match is_real(old) {
+        let errors = figures.iter().filter(of).map(|figure| match old.is_real() {
             true => figure.new / figure.old - 1.0,
             false => figure.old / figure.new - 1.0,
         });
@@ -107,19 +100,9 @@ fn model_error(old: &StudyResult, new: &StudyResult, figures: &[ComparedFigure])
 
 fn result(folder: &Path) -> Result<StudyResult, Failure> {
     let folder = RunFolder::at(folder);
-    if kind_of_folder(&folder)? != Kind::Recovery {
-        let text = format!(
-            "{} holds another kind of study; compare knows recovery studies: put two reports side by side",
-            folder.path().display()
-        );
-        return Err(Failure::Input(text));
-    }
-    match folder.result()? {
+    // A study that was not concluded says what it lacks, and a folder that holds none that there is none.
+    match folder.manifest()?.and(folder.result()?) {
         Some(result) => Ok(result),
-        // A study that was not concluded says what it lacks.
-        None => {
-            let session = <Session>::reopen(folder)?;
-            session.conclude().map_err(|error: SessionError| error.into())
-        }
+        None => Ok(Session::reopen(folder)?.conclude()?),
     }
 }

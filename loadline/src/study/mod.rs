@@ -1,14 +1,10 @@
 //! `loadline study`
 
-mod checkpoint;
 mod compare;
 mod dry;
-mod limits;
 mod progress;
-mod recovery;
 mod report;
 mod run;
-mod shown;
 mod timestamp;
 
 pub(crate) use timestamp::rfc3339;
@@ -16,7 +12,7 @@ pub(crate) use timestamp::rfc3339;
 use crate::cli::{NameArg, StudyCommand};
 use crate::failure::Failure;
 use crate::show;
-use loadline_study::{CheckpointStudy, InputError, Kind, Library, LimitsStudy, Shelf, Study};
+use loadline_study::{Configuration, InputError, Library, Shelf, Study};
 use serde_json::json;
 
 pub(crate) fn carry_out(command: StudyCommand) -> Result<(), Failure> {
@@ -34,92 +30,59 @@ pub(crate) fn library() -> Library {
     std::env::current_dir().map_or_else(|_| Library::built_in(), |folder| Library::around(&folder))
 }
 
-/// A study of any kind.
-enum AnyStudy {
-    Recovery(Study),
-    Checkpoint(CheckpointStudy),
-    Limits(LimitsStudy),
-}
-
-fn load(library: &Library, name: &str) -> Result<AnyStudy, InputError> {
-    let inputs = library.inputs(name, Vec::new())?;
-    Ok(match inputs.kind()? {
-        Kind::Recovery => AnyStudy::Recovery(Study::new(&inputs)?),
-        Kind::Checkpoint => AnyStudy::Checkpoint(CheckpointStudy::new(&inputs)?),
-        Kind::Limits => AnyStudy::Limits(LimitsStudy::new(&inputs)?),
-    })
-}
-
-/// A study in a list.
-struct Listed<'a> {
-    name: &'a str,
-    title: &'a str,
-    question: &'a str,
-    drive: &'a str,
-    setups: usize,
-    sets: Vec<&'a str>,
-}
-
-impl AnyStudy {
-    fn listed(&self) -> Listed<'_> {
-        match self {
-            AnyStudy::Recovery(study) => Listed {
-                name: &study.name,
-                title: &study.title,
-                question: &study.question,
-                drive: &study.drive.name,
-                setups: study.setups.len(),
-                sets: study.sets.iter().map(|(name, _)| name.as_str()).collect(),
-            },
-            AnyStudy::Checkpoint(study) => Listed {
-                name: &study.name,
-                title: &study.title,
-                question: &study.question,
-                drive: &study.drive_name,
-                setups: study.setups.len(),
-                sets: study.sets.iter().map(|(name, _)| name.as_str()).collect(),
-            },
-            AnyStudy::Limits(study) => Listed {
-                name: &study.name,
-                title: &study.title,
-                question: &study.question,
-                drive: &study.drive.name,
-                setups: study.setups.len(),
-                sets: study.sets.iter().map(|(name, _)| name.as_str()).collect(),
-            },
-        }
-    }
+fn load(library: &Library, name: &str) -> Result<Study, InputError> {
+    Study::new(&library.inputs(name, Vec::new())?)
 }
 
 fn list(as_json: bool) -> Result<(), Failure> {
     let library = library();
     let names = library.names(Shelf::Studies);
-    let studies: Vec<AnyStudy> =
+    let studies: Vec<Study> =
         names.iter().map(|name| load(&library, name)).collect::<Result<_, _>>()?;
-    let listed: Vec<Listed<'_>> = studies.iter().map(AnyStudy::listed).collect();
     if as_json {
-        let studies = listed.iter().map(|study| {
+        let studies = studies.iter().map(|study| {
             json!({
                 "name": study.name, "title": study.title, "question": study.question,
-                "drive": study.drive, "setups": study.setups, "sets": study.sets,
+                "drive": study.drive, "setups": study.setups.len(),
+                "sets": study.sets.iter().map(|(name, _)| name).collect::<Vec<_>>(),
             })
         });
         return show::json(&json!({ "studies": studies.collect::<Vec<_>>() }));
     }
-    let rows: Vec<[String; 3]> = listed
+    let rows: Vec<[String; 3]> = studies
         .iter()
-        .map(|study| [study.name, study.drive, study.title].map(str::to_owned))
+        .map(|study| [&study.name, &study.drive, &study.title].map(String::clone))
         .collect();
     show::text(&show::table(["study", "drive", "title"], &[1, 2], &rows))
 }
 
 fn show_one(args: &NameArg) -> Result<(), Failure> {
-    match (load(&library(), &args.name)?, args.json.json) {
-        (AnyStudy::Recovery(study), true) => show::json(&recovery::study_json(&study)),
-        (AnyStudy::Recovery(study), false) => show::text(&recovery::study_text(&study)),
-        (AnyStudy::Checkpoint(study), true) => show::json(&checkpoint::study_json(&study)),
-        (AnyStudy::Checkpoint(study), false) => show::text(&checkpoint::study_text(&study)),
-        (AnyStudy::Limits(study), true) => show::json(&limits::study_json(&study)),
-        (AnyStudy::Limits(study), false) => show::text(&limits::study_text(&study)),
+    let study = load(&library(), &args.name)?;
+    match args.json.json {
+        true => show::json(&study.in_json()),
+        false => show::text(&in_words(&study)),
     }
+}
+
+fn in_words(study: &Study) -> String {
+    let mut text = format!("{}: {}\n\n{}\n\n", study.name, study.title, study.question);
+    for (name, value) in study.in_lines() {
+        text += &format!("{name:<9}{value}\n");
+    }
+    for (name, setups) in &study.sets {
+        text += &format!("set {name}: {}\n", setups.join(", "));
+    }
+    for claim in &study.expectations {
+        text += &format!("expects: {}\n", claim.text);
+    }
+    let traits = |setup: &Configuration| setup.traits.iter().map(|of| of.value.clone()).collect();
+    let row = |setup: &Configuration| {
+        let values: Vec<String> = traits(setup);
+        [vec![setup.name.clone()], values].concat()
+    };
+    let rows: Vec<Vec<String>> = study.setups.iter().map(row).collect();
+    let names = study.setups.iter().take(1).flat_map(|setup| &setup.traits);
+    let head: Vec<&str> = ["setup"].into_iter().chain(names.map(|of| of.name.as_str())).collect();
+    let left: Vec<usize> = (1..head.len()).collect();
+    text + "\n" + &show::table(head, &left, &rows)
 }

@@ -1,9 +1,9 @@
 //! How far the runs have come: a bar in a terminal, plain lines elsewhere.
 
-use super::shown::Shown;
 use crate::show;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use loadline_study::{Advance, Job, Purpose, Sight, Stopwatch};
+use loadline_report::told;
+use loadline_study::{Advance, Job, Kind, Purpose, RunRecord, Sight, Stopwatch, Study};
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// Shows on the standard error how far the runs have come.
 pub(super) struct Progress {
+    kind: Kind,
     names: Vec<String>,
     runs: usize,
     ended: usize,
@@ -23,20 +24,21 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new(names: Vec<String>, runs: usize) -> Progress {
+    pub(super) fn new(study: &Study, runs: usize) -> Progress {
+        let names = study.setups.iter().map(|setup| setup.name.clone()).collect();
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr());
             let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  {msg}");
             bar.set_style(style.expect("the template is a constant that the bar accepts"));
             bar
         });
-        Progress { names, runs, ended: 0, bar, last_line: Stopwatch::start() }
+        Progress { kind: study.kind, names, runs, ended: 0, bar, last_line: Stopwatch::start() }
     }
 
-    pub(super) fn show<S: Shown>(&mut self, sight: &Sight<'_, S::Record>) {
+    pub(super) fn show(&mut self, sight: &Sight<'_>) {
         match sight {
             Sight::Advanced(advance) => self.advanced(advance),
-            Sight::Finished(job, record) => self.finished(job, &S::in_short(record)),
+            Sight::Finished(job, record) => self.finished(job, &in_short(self.kind, record)),
         }
     }
 
@@ -84,4 +86,10 @@ impl Progress {
             bar.finish_and_clear();
         }
     }
+}
+
+/// A run by the chief figures of its kind.
+fn in_short(kind: Kind, record: &RunRecord) -> String {
+    let text = |figure| told(figure, &record.counted);
+    kind.chief().filter_map(text).collect::<Vec<_>>().join(", ")
 }

@@ -2,15 +2,15 @@
 
 use super::dry;
 use super::progress::Progress;
-use super::shown::Shown;
 use super::timestamp::rfc3339;
 use crate::cli::RunArgs;
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::show;
+use loadline_report::{reservation_text, terminal_table, write_report};
 use loadline_study::{
-    CheckpointStudy, Host, HostPlace, InputError, Kind, Library, LimitsStudy, Manifest, Order,
-    Override, Place, RunFacts, RunFolder, Session, SessionError, Study, build_id,
+    Host, HostPlace, InputError, Kind, Library, Manifest, Order, Override, Place, RunFacts,
+    RunFolder, Session, SessionError, StudyResult, build_id, summary_json,
 };
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -27,30 +27,21 @@ struct Intent {
 
 pub(super) fn carry_out(args: &RunArgs) -> Result<(), Failure> {
     let intent = Intent::of(args)?;
-    match intent.order.inputs.kind()? {
-        Kind::Recovery => run::<Study>(args, intent),
-        Kind::Checkpoint => run::<CheckpointStudy>(args, intent),
-        Kind::Limits => run::<LimitsStudy>(args, intent),
-    }
-}
-
-fn run<S: Shown>(args: &RunArgs, intent: Intent) -> Result<(), Failure> {
     if args.dry_run {
-        return dry::say::<S>(&intent.order, &intent.folder);
+        return dry::say(&intent.order, &intent.folder);
     }
     let interrupted = interruptible()?;
     let folder = RunFolder::at(&intent.folder);
-    let mut session = Session::<S>::open(folder, intent.order, facts(intent.workers))?;
+    let mut session = Session::open(folder, intent.order, facts(intent.workers))?;
     make_runs(&mut session, intent.workers, &interrupted, &intent.folder)?;
     let result = session.conclude()?;
-    S::report(&intent.folder, &result, session.facts())?;
+    write_report(&intent.folder, &result, session.facts())?;
     if intent.json {
-        show::json(&S::summary(&result, session.facts()))?;
+        show::json(&summary_json(&result, session.facts()))?;
     } else {
-        let traced = args.trace && intent.folder.join("trace.json").is_file();
-        show::text(&in_words::<S>(&result, session.facts(), &intent.folder, traced))?;
+        show::text(&in_words(&result, session.facts(), &intent.folder, args.trace))?;
     }
-    match S::expected(&result).iter().any(|statement| statement.holds == Some(false)) {
+    match result.expected.iter().any(|statement| statement.holds == Some(false)) {
         true => Err(Failure::Said),
         false => Ok(()),
     }
@@ -101,10 +92,7 @@ impl Intent {
 /// Where the study runs, as it was asked for.
 fn place(args: &RunArgs, kind: Kind) -> Result<Place, InputError> {
     let Some(disks) = &args.on else { return Ok(Place::Sim) };
-    if kind != Kind::Recovery {
-        let reason = "recovery studies run on real disks, this one in the simulated world only: leave --on out";
-        return Err(InputError::new(format!("--on {disks}"), reason));
-    }
+    kind.runs_on_disks().map_err(|reason| InputError::new(format!("--on {disks}"), reason))?;
     Ok(Place::Host(HostPlace {
         disks: disks.clone(),
         client: args.client.into(),
@@ -138,8 +126,8 @@ fn facts(workers: u32) -> RunFacts {
     }
 }
 
-fn make_runs<S: Shown>(
-    session: &mut Session<S>,
+fn make_runs(
+    session: &mut Session,
     workers: u32,
     interrupted: &AtomicBool,
     folder: &Path,
@@ -149,8 +137,8 @@ fn make_runs<S: Shown>(
         show::note(&format!("every run is recorded in {}", folder.display()));
         return Ok(());
     }
-    let mut progress = Progress::new(session.study().names(), missing.len());
-    let outcome = session.run(workers as usize, interrupted, |sight| progress.show::<S>(&sight));
+    let mut progress = Progress::new(session.study(), missing.len());
+    let outcome = session.run(workers as usize, interrupted, |sight| progress.show(&sight));
     progress.end();
     outcome.map_err(|error| match error {
         SessionError::Interrupted => Failure::Interrupted(format!(
@@ -163,10 +151,14 @@ fn make_runs<S: Shown>(
     })
 }
 
-fn in_words<S: Shown>(result: &S::Result, facts: &RunFacts, folder: &Path, traced: bool) -> String {
-    let words = S::words(result);
-    let mut text = format!("{}\n\n{}", words.question, S::table(result, width()));
-    for statement in words.statements {
+/// The result table, and below it what else fits into sentences.
+pub(super) fn table(result: &StudyResult, width: usize) -> String {
+    terminal_table(result, width) + &reservation_text(result, width)
+}
+
+fn in_words(result: &StudyResult, facts: &RunFacts, folder: &Path, traced: bool) -> String {
+    let mut text = format!("{}\n\n{}", result.question, table(result, width()));
+    for statement in &result.statements {
         let mark = match statement.holds {
             Some(true) => "holds",
             Some(false) => "does not hold",
@@ -174,7 +166,7 @@ fn in_words<S: Shown>(result: &S::Result, facts: &RunFacts, folder: &Path, trace
         };
         text += &format!("{mark:<14}{}\n", statement.text);
     }
-    for statement in S::expected(result) {
+    for statement in &result.expected {
         let mark = match statement.holds {
             Some(true) => "pass",
             Some(false) => "FAIL",
@@ -182,10 +174,10 @@ fn in_words<S: Shown>(result: &S::Result, facts: &RunFacts, folder: &Path, trace
         };
         text += &format!("{mark:<14}{} ({})\n", statement.text, statement.detail);
     }
-    for warning in words.warnings {
+    for warning in &result.warnings {
         text += &format!("note: {warning}\n");
     }
-    let speed = match S::is_real(result) {
+    let speed = match result.is_real() {
         true => format!("{} requests to real disks", facts.simulated_requests),
         false => format!(
             "{:.2} million simulated device requests per second and core",

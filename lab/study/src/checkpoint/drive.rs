@@ -9,7 +9,7 @@ use serde::Deserialize;
 /// A modelled drive and the processor before it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StoreDrive {
+pub(super) struct StoreDrive {
     /// The hardware that it stands for.
     pub model: String,
     /// Where its figures come from.
@@ -40,7 +40,7 @@ impl StoreDrive {
     ///
     /// # Errors
     /// [`InputError`] naming file, line and field.
-    pub fn parse(source: &Source) -> Result<StoreDrive, InputError> {
+    pub(super) fn parse(source: &Source) -> Result<StoreDrive, InputError> {
         let drive: StoreDrive =
             toml::from_str(&source.text).map_err(|error| source.toml_error(&error))?;
         let checks = [
@@ -58,7 +58,7 @@ impl StoreDrive {
     }
 
     /// Its speed as the simulated disk takes it.
-    pub fn timing(&self) -> Timing {
+    pub(super) fn timing(&self) -> Timing {
         Timing {
             per_request: self.per_request,
             bytes_per_second: self.bandwidth.get(),

@@ -1,6 +1,7 @@
 //! A checkpoint study's file as it is typed.
 
-use crate::file::Kind;
+use crate::claim::Claim;
+use crate::kind::Kind;
 use loadline_base::{Bytes, Span};
 use loadline_load::puts::PutSpec;
 use loadline_load::quantity;
@@ -26,6 +27,9 @@ pub struct CheckpointFile {
     pub(super) sets: BTreeMap<String, Vec<Spanned<String>>>,
     #[serde(rename = "setup")]
     pub(super) setups: Vec<Spanned<SetupSection>>,
+    /// What must hold of the result.
+    #[serde(default, rename = "expect")]
+    pub(super) expectations: Vec<Spanned<Claim>>,
 }
 
 /// The amount of work of one published server node.

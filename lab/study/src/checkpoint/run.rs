@@ -1,11 +1,11 @@
 //! One run: a store is filled, clients put for some periods until it has settled, and then it is measured.
 
-use super::record::{
-    CheckpointPoint, CheckpointRecord, CheckpointSeries, Durations, PutResult, StoreFigures,
-};
 use super::study::{CheckpointSetup, CheckpointStudy};
+use crate::figure::Figures;
+use crate::kind::{RunError, Tick};
 use crate::plan::Job;
-use crate::recovery::{RunError, Tick, latency};
+use crate::record::RunRecord;
+use crate::series::{CheckpointPoint, Series};
 use loadline_base::{Bytes, Span, Time};
 use loadline_load::puts::{KeyOrder, PutLoad, PutRecord};
 use loadline_sim::Disks;
@@ -30,7 +30,7 @@ pub(super) fn run(
     study: &CheckpointStudy,
     job: &Job,
     tick: Tick<'_>,
-) -> Result<Option<CheckpointRecord>, RunError> {
+) -> Result<Option<RunRecord>, RunError> {
     let setup = &study.setups[job.setup];
     let mut world = world(study, setup, job.seed).map_err(|error| no_store(setup, &error))?;
     if !fill(study, &mut world, tick).map_err(|left| not_filled(setup, left))? {
@@ -50,19 +50,19 @@ pub(super) fn run(
     let Some(course) = measure(study, &mut world, tick) else { return Ok(None) };
     if let Some(fault) = world.store().fault() {
         let reason = format!("the store stopped: {fault:?}");
-        return Err(RunError::Store { setup: setup.name.clone(), reason });
+        return Err(RunError::Failed { setup: setup.configuration.name.clone(), reason });
     }
     Ok(Some(record(study, job, &world, course)))
 }
 
 fn no_store(setup: &CheckpointSetup, error: &StoreWorldError) -> RunError {
     let reason = format!("there can be no such store: {error:?}; change its sizes or the scale");
-    RunError::Store { setup: setup.name.clone(), reason }
+    RunError::Failed { setup: setup.configuration.name.clone(), reason }
 }
 
 fn not_filled(setup: &CheckpointSetup, left: String) -> RunError {
     let reason = format!("the store could not be filled: {left}; change its sizes or the scale");
-    RunError::Store { setup: setup.name.clone(), reason }
+    RunError::Failed { setup: setup.configuration.name.clone(), reason }
 }
 
 /// Seconds of the published node in so many periods.
@@ -150,22 +150,26 @@ fn fill(study: &CheckpointStudy, world: &mut World, tick: Tick<'_>) -> Result<bo
 struct Course {
     begun: Time,
     before: Totals,
-    series: CheckpointSeries,
+    /// Share of the buffer of old versions in use at the end of each second.
+    buffer_share: Vec<f64>,
+    /// Sleep that the throttle handed out per put in each second, in microseconds.
+    throttle_us_per_put: Vec<f64>,
 }
 
 fn measure(study: &CheckpointStudy, world: &mut World, tick: Tick<'_>) -> Option<Course> {
     let (begun, second) = (world.now(), study.work.second());
     world.workload_mut().measure_from(begun, second);
     let before = world.store().metrics().totals;
-    let mut course = Course { begun, before, series: CheckpointSeries::default() };
+    let (buffer_share, throttle_us_per_put) = (Vec::new(), Vec::new());
+    let mut course = Course { begun, before, buffer_share, throttle_us_per_put };
     let (seconds, mut last) = (seconds(study, study.work.periods), before);
     for at in 0..seconds {
         world.run_until(begun + second * (at + 1));
         let totals = world.store().metrics().totals;
         let puts = (totals.transactions - last.transactions).max(1) as f64;
         let slept = (totals.throttle_time.nanos() - last.throttle_time.nanos()) as f64 / 1e3;
-        course.series.throttle_us_per_put.push(slept / puts);
-        course.series.buffer_share.push(buffer_share(world, None));
+        course.throttle_us_per_put.push(slept / puts);
+        course.buffer_share.push(buffer_in_use(world, None));
         last = totals;
         if !tick(0.6 + 0.4 * at as f64 / seconds as f64) {
             return None;
@@ -175,12 +179,12 @@ fn measure(study: &CheckpointStudy, world: &mut World, tick: Tick<'_>) -> Option
 }
 
 /// Slots in use, now or as said, as a share of all.
-fn buffer_share(world: &World, used: Option<u32>) -> f64 {
+fn buffer_in_use(world: &World, used: Option<u32>) -> f64 {
     let (now, slots) = world.store().space().pages.old_versions();
     f64::from(used.unwrap_or(now)) / f64::from(slots.max(1))
 }
 
-fn record(study: &CheckpointStudy, job: &Job, world: &World, course: Course) -> CheckpointRecord {
+fn record(study: &CheckpointStudy, job: &Job, world: &World, course: Course) -> RunRecord {
     let seen = world.workload().record(world.now());
     let reports: Vec<CheckpointReport> = world
         .store()
@@ -190,26 +194,29 @@ fn record(study: &CheckpointStudy, job: &Job, world: &World, course: Course) -> 
         .filter(|report| report.start + report.duration > course.begun)
         .copied()
         .collect();
-    let after = world.store().metrics().totals;
-    let mut store = store_figures(&course.before, &after, &reports);
-    store.seconds = seen.window.as_secs_f64();
-    store.share_in_checkpoints =
-        time_in_checkpoints(study, world, &reports, course.begun) / store.seconds;
+    let mut counted = put_figures(study, &seen);
+    store_figures(&mut counted, &course.before, &world.store().metrics().totals, &reports);
+    let seconds = seen.window.as_secs_f64();
+    let in_checkpoints = time_in_checkpoints(study, world, &reports, course.begun);
     let used = reports.iter().map(|report| report.buffer_used_max).max();
-    let sampled = course.series.buffer_share.iter().copied().fold(0.0, f64::max);
-    store.buffer_max_share = used.map_or(0.0, |used| buffer_share(world, Some(used))).max(sampled);
-    let mut series = course.series;
-    fill_series(study, &seen, &mut series);
+    let sampled = course.buffer_share.iter().copied().fold(0.0, f64::max);
+    let most = used.map_or(0.0, |used| buffer_in_use(world, Some(used))).max(sampled);
+    let counted = counted.with([
+        ("checkpoint/seconds", seconds),
+        ("checkpoint/share_in_checkpoints", in_checkpoints / seconds),
+        ("checkpoint/buffer_max_share", most),
+    ]);
+    let per_second = 1.0 / study.work.second().as_secs_f64();
+    let mut series = Series::of_clients("puts_per_s", &seen.seconds, per_second);
+    series.put("buffer_share", course.buffer_share);
+    series.put("throttle_us_per_put", course.throttle_us_per_put);
     series.checkpoints = reports.iter().map(|report| point(study, report, course.begun)).collect();
     let traffic = world.disks().data.traffic();
-    CheckpointRecord {
-        key: job.key.clone(),
-        setup: study.setups[job.setup].name.clone(),
-        seed: job.seed,
-        client: put_result(study, &seen),
-        store,
+    RunRecord {
+        counted,
         device_requests: traffic.reads + traffic.writes + traffic.flushes + traffic.discards,
         series,
+        ..RunRecord::of(job, &study.setups[job.setup].configuration.name)
     }
 }
 
@@ -231,67 +238,57 @@ fn time_in_checkpoints(
     ended.sum::<f64>() + running
 }
 
-fn store_figures(before: &Totals, after: &Totals, reports: &[CheckpointReport]) -> StoreFigures {
+fn store_figures(
+    counted: &mut Figures,
+    before: &Totals,
+    after: &Totals,
+    reports: &[CheckpointReport],
+) {
+    let mut put = |name: &str, value: f64| counted.put(&format!("checkpoint/{name}"), value);
     let grown = |of: fn(&Totals) -> u64| (of(after) - of(before)) as f64;
     let sum = |of: fn(&CheckpointReport) -> u64| reports.iter().map(of).sum::<u64>() as f64;
     let page = PageSize::DEFAULT.bytes() as f64;
+    put("puts", grown(|totals| totals.transactions));
+    put("log_bytes", grown(|totals| totals.log_bytes));
+    put("log_physical_bytes", grown(|totals| totals.log_physical_bytes));
+    put("log_device_bytes", grown(|totals| totals.log_device_bytes));
+    put("pages_written", grown(|totals| totals.pages_written));
+    put("page_bytes", grown(|totals| totals.pages_written) * page);
+    put("read_bytes", grown(|totals| totals.pages_read) * page);
+    put("throttle_s", grown(|totals| totals.throttle_time.nanos()) / 1e9);
+    put("checkpoints", reports.len() as f64);
+    put("checkpoint_pages", sum(|report| report.total_pages));
+    put("copied_on_write_pages", sum(|report| report.copied_on_write_pages));
+    put("recovery_data_bytes", sum(|report| report.recovery_data_bytes));
     let with_data = reports.iter().filter(|report| report.protection == Protection::Checkpoint);
-    let mean = |of: fn(&CheckpointReport) -> Span| match reports.len() {
-        0 => 0.0,
-        count => {
-            reports.iter().map(|report| of(report).as_millis_f64()).sum::<f64>() / count as f64
-        }
+    let pages = with_data.map(|report| report.total_pages).sum::<u64>();
+    put("pages_with_recovery_data", pages as f64);
+    let mut mean = |step: &str, of: fn(&CheckpointReport) -> Span| {
+        let sum = reports.iter().map(|report| of(report).as_millis_f64()).sum::<f64>();
+        put(&format!("durations_ms/{step}"), sum / reports.len().max(1) as f64);
     };
-    StoreFigures {
-        seconds: 0.0,
-        puts: grown(|totals| totals.transactions),
-        log_bytes: grown(|totals| totals.log_bytes),
-        log_physical_bytes: grown(|totals| totals.log_physical_bytes),
-        log_device_bytes: grown(|totals| totals.log_device_bytes),
-        recovery_data_bytes: sum(|report| report.recovery_data_bytes),
-        pages_with_recovery_data: with_data.map(|report| report.total_pages).sum::<u64>() as f64,
-        pages_written: grown(|totals| totals.pages_written),
-        page_bytes: grown(|totals| totals.pages_written) * page,
-        read_bytes: grown(|totals| totals.pages_read) * page,
-        checkpoints: reports.len() as f64,
-        checkpoint_pages: sum(|report| report.total_pages),
-        copied_on_write_pages: sum(|report| report.copied_on_write_pages),
-        share_in_checkpoints: 0.0,
-        buffer_max_share: 0.0,
-        throttle_s: grown(|totals| totals.throttle_time.nanos()) / 1e9,
-        durations_ms: Durations {
-            log_sync: mean(|report| report.log_sync_duration),
-            recovery_data_write: mean(|report| report.recovery_data_write_duration),
-            write_entry: mean(|report| report.write_entry_duration),
-            pages_write: mean(|report| report.pages_write_duration),
-            sync: mean(|report| report.sync_duration),
-            total: mean(|report| report.duration),
-        },
-    }
+    mean("log_sync", |report| report.log_sync_duration);
+    mean("recovery_data_write", |report| report.recovery_data_write_duration);
+    mean("write_entry", |report| report.write_entry_duration);
+    mean("pages_write", |report| report.pages_write_duration);
+    mean("sync", |report| report.sync_duration);
+    mean("total", |report| report.duration);
 }
 
-fn put_result(study: &CheckpointStudy, seen: &PutRecord) -> PutResult {
+fn put_figures(study: &CheckpointStudy, seen: &PutRecord) -> Figures {
     let per_second = 1.0 / study.work.second().as_secs_f64();
     let counts: Vec<f64> =
         seen.seconds.iter().map(|second| second.count as f64 * per_second).collect();
-    PutResult {
-        puts_per_s: seen.puts_per_s(),
-        clat_ms: latency(&seen.latency),
-        lowest_second: quantile(&counts, 0.0).unwrap_or(0.0),
-        median_second: quantile(&counts, 0.5).unwrap_or(0.0),
-        empty_seconds: counts.iter().filter(|count| **count == 0.0).count() as u64,
-        failed: seen.failed,
-    }
-}
-
-fn fill_series(study: &CheckpointStudy, seen: &PutRecord, series: &mut CheckpointSeries) {
-    let per_second = 1.0 / study.work.second().as_secs_f64();
-    for (at, second) in seen.seconds.iter().enumerate() {
-        series.t_s.push(at as f64);
-        series.puts_per_s.push(second.count as f64 * per_second);
-        series.clat_mean_ms.push(second.mean_ns.map(|ns| ns / 1e6));
-        series.clat_p99_ms.push(second.p99_ns.map(|ns| ns as f64 / 1e6));
-    }
+    let empty = counts.iter().filter(|count| **count == 0.0).count();
+    let mut counted = Figures::default().with([
+        ("client/puts_per_s", seen.puts_per_s()),
+        ("client/lowest_second", quantile(&counts, 0.0).unwrap_or(0.0)),
+        ("client/median_second", quantile(&counts, 0.5).unwrap_or(0.0)),
+        ("client/empty_seconds", empty as f64),
+        ("client/failed", seen.failed as f64),
+    ]);
+    counted.put_latency("client/clat_ms", &seen.latency);
+    counted
 }
 
 fn point(study: &CheckpointStudy, report: &CheckpointReport, begun: Time) -> CheckpointPoint {

@@ -1,18 +1,16 @@
 //! A checkpoint study as it is meant: everything looked up, checked and ready to run.
 
-use super::conclude::conclude;
 use super::drive::StoreDrive;
-use super::file::{CheckpointFile, QueueSection, SetupSection};
+use super::file::{CheckpointFile, QueueSection, SetupSection, StoreSection, WorkSection};
 use super::keys::CHECKPOINT_KEYS;
-use super::published::PublishedCheckpointSet;
-use super::record::{CheckpointRecord, CheckpointResult};
 use super::run::run;
-use crate::input::{InputError, Source, fingerprint, unknown};
+use crate::input::{InputError, Source, unknown};
+use crate::kind::{RunError, Script, Tick};
 use crate::overrides::{Override, apply_overrides};
-use crate::plan::{Job, Purpose, Request};
-use crate::recovery::{RunError, Tick};
-use crate::sets::{Sets, choose, read_sets};
-use crate::study::{Inputs, Named};
+use crate::plan::Job;
+use crate::record::RunRecord;
+use crate::result::{Configuration, DriveSummary, NamedValue, SetupResult};
+use crate::study::{Asked, Inputs, Named, Study};
 use loadline_base::{Bytes, Span};
 use loadline_device::Medium;
 use loadline_load::puts::PutSpec;
@@ -22,233 +20,208 @@ use loadline_qos::{
 use loadline_store::paged::image::Compression;
 use loadline_store::paged::throttle::Policy;
 use loadline_store::paged::{LogMode, Protection};
+use serde_json::{Value, json};
 use std::str::FromStr;
 use toml::Spanned;
 
-/// A question about checkpoints, with the setups that answer it.
+/// The steps of a checkpoint study, with what is set in them.
 #[derive(Clone, Debug)]
-pub struct CheckpointStudy {
-    /// Its name: the file's, without folder and ending.
-    pub name: String,
-    /// One line for the top of a page.
-    pub title: String,
-    /// What it answers.
-    pub question: String,
-    /// Name of the drive's file.
-    pub drive_name: String,
-    /// The drive.
-    pub drive: StoreDrive,
-    /// The amount of work.
-    pub work: CheckpointWork,
+pub(super) struct CheckpointStudy {
+    drive_name: String,
+    pub(super) drive: StoreDrive,
+    pub(super) work: WorkSection,
     /// The store, at scale 1.
-    pub store: StoreShape,
-    /// What the clients do.
-    pub load: PutSpec,
+    pub(super) store: StoreSection,
+    pub(super) load: PutSpec,
     /// The scheduler.
-    pub plan: ShardPlan,
-    /// The scheduler's profile.
-    pub profile: String,
+    pub(super) plan: ShardPlan,
+    profile: String,
     /// Bytes at the drive before the scheduler waits.
-    pub window: Bytes,
-    /// What is compared, in the study's order.
-    pub setups: Vec<CheckpointSetup>,
-    /// Names for groups of setups.
-    pub sets: Sets,
-    /// What somebody else measured.
-    pub published: Option<PublishedCheckpointSet>,
-}
-
-/// The amount of work of one server node; all but `scale` as published.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CheckpointWork {
-    /// Size of keys, memory, log and period against the published node.
-    pub scale: f64,
-    /// Different keys.
-    pub keys: u64,
-    /// Keys that are there when clients begin.
-    pub filled: u64,
-    /// Time between two checkpoints' starts.
-    pub period: Span,
-    /// Periods before the measured ones.
-    pub warm_up: u32,
-    /// Measured periods.
-    pub periods: u32,
-}
-
-/// A store's sizes, at scale 1.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct StoreShape {
-    /// The drive's size.
-    pub size: Bytes,
-    /// Memory for pages.
-    pub cache: Bytes,
-    /// Memory for old versions of pages.
-    pub old_versions: Bytes,
-    /// The log.
-    pub log: Bytes,
-    /// Room for the images of a checkpoint.
-    pub recovery: Bytes,
-    /// Share of the log at which a checkpoint starts, in percent.
-    pub log_trigger_percent: u8,
+    pub(super) window: Bytes,
+    pub(super) setups: Vec<CheckpointSetup>,
 }
 
 /// One configuration under test.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CheckpointSetup {
-    /// The bar's label.
-    pub name: String,
+#[derive(Clone, Debug)]
+pub(super) struct CheckpointSetup {
+    pub(super) configuration: Configuration,
     /// Where images go.
-    pub protection: Protection,
+    pub(super) protection: Protection,
     /// When a put is answered.
-    pub log_mode: LogMode,
+    pub(super) log_mode: LogMode,
     /// How images are stored.
-    pub compression: Compression,
+    pub(super) compression: Compression,
     /// How puts are slowed down.
-    pub throttle: Policy,
+    pub(super) throttle: Policy,
 }
 
-impl CheckpointWork {
+impl WorkSection {
     /// A number of keys or bytes at this scale.
-    pub fn scaled(&self, amount: u64) -> u64 {
+    pub(super) fn scaled(&self, amount: u64) -> u64 {
         ((amount as f64 * self.scale).round() as u64).max(1)
     }
 
     /// A length of time at this scale.
-    pub fn scaled_span(&self, span: Span) -> Span {
+    pub(super) fn scaled_span(&self, span: Span) -> Span {
         Span::from_nanos(self.scaled(span.nanos()))
     }
 
     /// What a second of the published node is here.
-    pub fn second(&self) -> Span {
+    pub(super) fn second(&self) -> Span {
         self.scaled_span(Span::from_secs(1))
     }
 }
 
-fn read_file(source: &Source, overrides: &[Override]) -> Result<CheckpointFile, InputError> {
+pub(super) fn read_file(
+    source: &Source,
+    overrides: &[Override],
+) -> Result<CheckpointFile, InputError> {
     let mut file: CheckpointFile =
         toml::from_str(&source.text).map_err(|error| source.toml_error(&error))?;
     apply_overrides(&mut file, CHECKPOINT_KEYS, ("a checkpoint study has", ""), overrides)?;
     Ok(file)
 }
 
-impl CheckpointStudy {
-    /// The files that a study file asks for.
-    pub(crate) fn named_in(study: &Source, overrides: &[Override]) -> Result<Named, InputError> {
-        let CheckpointFile { drive, published, .. } = read_file(study, overrides)?;
-        Ok(Named { drive, published })
+pub(super) fn named_in(study: &Source, overrides: &[Override]) -> Result<Named, InputError> {
+    let CheckpointFile { drive, published, .. } = read_file(study, overrides)?;
+    Ok(Named { drive, published })
+}
+
+/// The study that the inputs describe.
+pub(super) fn read(inputs: &Inputs) -> Result<Study, InputError> {
+    let source = &inputs.study;
+    if let Some(load) = &inputs.load {
+        let reason =
+            "a checkpoint study's clients put keys, which no fio job describes: leave --load out";
+        return Err(InputError::new(format!("--load {}", load.file), reason));
+    }
+    let file = read_file(source, &inputs.overrides)?;
+    check(&file).map_err(|(field, reason)| inputs.refuse(field, reason))?;
+    let drive = StoreDrive::parse(&inputs.drive)?;
+    let plan =
+        shard_plan(&file.queue, &drive).map_err(|(field, reason)| inputs.refuse(field, reason))?;
+    let setups = read_setups(&file.setups, source)?;
+    let asked = Asked {
+        title: file.title,
+        question: file.question,
+        load: file.load.to_string(),
+        scale: file.work.scale,
+        setups: setups.iter().map(|setup| setup.configuration.clone()).collect(),
+        sets: file.sets,
+        expectations: file.expectations,
+    };
+    let script = CheckpointStudy {
+        drive_name: inputs.drive.name.clone(),
+        drive,
+        work: file.work,
+        store: file.store,
+        load: file.load,
+        plan,
+        profile: file.queue.profile,
+        window: file.queue.window,
+        setups,
+    };
+    Study::of(inputs, asked, script)
+}
+
+/// A scale as a fraction where it is one.
+fn in_words(scale: f64) -> String {
+    let parts = 1.0 / scale;
+    if parts.fract() == 0.0 { format!("1/{parts}") } else { scale.to_string() }
+}
+
+impl Script for CheckpointStudy {
+    fn identity(&self, job: &Job) -> String {
+        let CheckpointStudy { drive, work, store, load, plan, window, setups, .. } = self;
+        let CheckpointSetup { protection, log_mode, compression, throttle, .. } = setups[job.setup];
+        format!(
+            "{drive:?} {work:?} {store:?} {load:?} {plan:?} {window} {protection} {log_mode} {compression} {throttle}"
+        )
     }
 
-    /// How many periods a study file measures.
-    pub(crate) fn periods_in(study: &Source) -> Result<u32, InputError> {
-        Ok(read_file(study, &[])?.work.periods)
-    }
-
-    /// The study that the inputs describe.
-    ///
-    /// # Errors
-    /// [`InputError`] naming file, line and field for anything that cannot be used.
-    pub fn new(inputs: &Inputs) -> Result<CheckpointStudy, InputError> {
-        let source = &inputs.study;
-        if let Some(load) = &inputs.load {
-            let reason = "a checkpoint study's clients put keys, which no fio job describes: leave --load out";
-            return Err(InputError::new(format!("--load {}", load.file), reason));
-        }
-        let file = read_file(source, &inputs.overrides)?;
-        check(&file).map_err(|(field, reason)| inputs.refuse(field, reason))?;
-        let drive = StoreDrive::parse(&inputs.drive)?;
-        let plan = shard_plan(&file.queue, &drive)
-            .map_err(|(field, reason)| inputs.refuse(field, reason))?;
-        let published = match &inputs.published {
-            Some(published) => PublishedCheckpointSet::find(published, &source.name)?,
-            None => None,
-        };
-        let setups = read_setups(&file.setups, source)?;
-        let names: Vec<&str> = setups.iter().map(|setup| setup.name.as_str()).collect();
-        let (work, store) = (file.work, file.store);
-        Ok(CheckpointStudy {
-            name: source.name.clone(),
-            sets: read_sets(&file.sets, source, &names)?,
-            title: file.title,
-            question: file.question,
-            drive_name: inputs.drive.name.clone(),
-            drive,
-            work: CheckpointWork {
-                scale: work.scale,
-                keys: work.keys,
-                filled: work.filled,
-                period: work.period,
-                warm_up: work.warm_up,
-                periods: work.periods,
-            },
-            store: StoreShape {
-                size: store.size,
-                cache: store.cache,
-                old_versions: store.old_versions,
-                log: store.log,
-                recovery: store.recovery,
-                log_trigger_percent: store.log_trigger_percent,
-            },
-            load: file.load,
-            plan,
-            profile: file.queue.profile,
-            window: file.queue.window,
-            setups,
-            published,
-        })
-    }
-
-    /// The setups that a choice names: a set, or setups separated by commas. In the study's order.
-    ///
-    /// # Errors
-    /// [`InputError`] for a name that is neither.
-    pub fn choose(&self, choice: &str) -> Result<Vec<usize>, InputError> {
-        let names: Vec<&str> = self.setups.iter().map(|setup| setup.name.as_str()).collect();
-        choose(choice, &names, &self.sets)
-    }
-
-    /// All runs, in the order in which results name them.
-    pub(crate) fn jobs(&self, request: &Request) -> Vec<Job> {
-        let mut jobs = Vec::new();
-        for &setup in &request.setups {
-            for repeat in 0..u64::from(request.repeats) {
-                jobs.push(self.job(request, setup, request.seed.wrapping_add(repeat)));
-            }
-        }
-        jobs
-    }
-
-    /// Makes a run; `None` if `tick` ended it.
-    pub(crate) fn run(
-        &self,
-        job: &Job,
-        tick: Tick<'_>,
-    ) -> Result<Option<CheckpointRecord>, RunError> {
+    fn run(&self, job: &Job, tick: Tick<'_>) -> Result<Option<RunRecord>, RunError> {
         run(self, job, tick)
     }
 
-    /// The result; `None` while a record is missing.
-    pub(crate) fn concluded(
-        &self,
-        request: &Request,
-        records: &[CheckpointRecord],
-    ) -> Option<CheckpointResult> {
-        conclude(self, request, records)
+    fn drive(&self, _records: &[&RunRecord]) -> DriveSummary {
+        let CheckpointStudy { drive, work, store, .. } = self;
+        let scaled = |bytes: Bytes| {
+            format!("{:.1} MiB", work.scaled(bytes.get()) as f64 / f64::from(1 << 20))
+        };
+        let (keys, filled) = (work.scaled(work.keys), work.scaled(work.filled));
+        let facts = [
+            ("Scale", format!("{} of one server node", in_words(work.scale))),
+            ("Keys", format!("{keys}, {filled} at the start")),
+            ("Checkpoint period", format!("{:.1}", work.scaled_span(work.period))),
+            ("Measured", format!("{} periods after {} to settle", work.periods, work.warm_up)),
+            ("A second of the published node", format!("{:.2}", work.second())),
+            ("Memory for pages", scaled(store.cache)),
+            ("Buffer of old versions", scaled(store.old_versions)),
+            ("Log", scaled(store.log)),
+            ("Drive's figures", drive.source.clone()),
+            ("Transfer per second", drive.bandwidth.to_string()),
+            ("Time per request", format!("{}, {} at once", drive.per_request, drive.channels)),
+            ("Flush", drive.flush.to_string()),
+            ("Processor time of a put", drive.op.to_string()),
+            (
+                "Processor time of a KiB of images and edits in the log",
+                drive.physical_log_kib.to_string(),
+            ),
+            ("Scheduler", format!("{}, profile {}", self.plan.preset.name, self.profile)),
+            ("Window", self.window.to_string()),
+        ];
+        DriveSummary {
+            name: self.drive_name.clone(),
+            model: drive.model.clone(),
+            calibration: String::new(),
+            facts: facts.map(NamedValue::from).into(),
+        }
     }
 
-    fn job(&self, request: &Request, setup: usize, seed: u64) -> Job {
-        let question = format!("{:?} {:?} {:?}", self.drive, self.work, self.store);
-        let world = format!("{:?} {:?} {}", self.load, self.plan, self.window);
-        let own = format!("{:?} {seed}", self.setups[setup]);
-        Job {
-            key: fingerprint(&[&request.engine, &question, &world, &own]),
-            setup,
-            purpose: Purpose::Answer,
-            scale: self.work.scale,
-            seed,
-            placement_seed: seed,
-            trace: None,
-            weight: 1.0,
+    fn warnings(&self, setups: &[SetupResult], _records: &[&RunRecord]) -> Vec<String> {
+        let mut warnings = vec![
+            "Drive and processor are modelled: ratios between setups are comparable with published \
+             ones, absolute rates are not; look at the ratios first."
+                .to_owned(),
+        ];
+        for setup in setups {
+            let (name, of) = (setup.name(), |key| setup.figure(key).unwrap_or(0.0));
+            let failed = of("client/failed").ceil();
+            if failed > 0.0 {
+                warnings.push(format!(
+                    "{name}: {failed} puts ended with an error; give the store more room."
+                ));
+            }
+            if of("checkpoint/checkpoints") < 3.0 {
+                warnings
+                    .push(format!("{name}: fewer than three checkpoints ended; raise `periods`."));
+            }
         }
+        warnings
+    }
+
+    fn in_lines(&self) -> Vec<(&'static str, String)> {
+        let work = &self.work;
+        vec![
+            ("drive", format!("{} ({})", self.drive_name, self.drive.model)),
+            ("load", self.load.to_string()),
+            (
+                "steps",
+                format!(
+                    "a store is filled with {} of {} keys, clients put for {} checkpoint periods of {} \
+                     and are measured for {} more; keys, memory, log and period are all times {}",
+                    work.filled, work.keys, work.warm_up, work.period, work.periods, work.scale
+                ),
+            ),
+        ]
+    }
+
+    fn in_json(&self) -> Value {
+        let work = &self.work;
+        json!({
+            "scale": work.scale, "keys": work.keys, "filled": work.filled,
+            "period_s": work.period.as_secs_f64(), "warm_up": work.warm_up, "periods": work.periods,
+        })
     }
 }
 
@@ -318,17 +291,26 @@ fn read_setups(
     let mut setups: Vec<CheckpointSetup> = Vec::new();
     for section in sections {
         let SetupSection { name, protection, log_mode, compression, throttle } = section.get_ref();
-        if setups.iter().any(|setup| setup.name == *name.get_ref()) {
+        if setups.iter().any(|setup| setup.configuration.name == *name.get_ref()) {
             let reason = format!("the setup `{}` stands here twice", name.get_ref());
             return Err(source.error_at(name.span().start, reason));
         }
-        setups.push(CheckpointSetup {
+        let protection: Protection = word(protection, source)?;
+        let log_mode: LogMode = word(log_mode, source)?;
+        let compression: Compression = word(compression, source)?;
+        let throttle: Policy = word(throttle, source)?;
+        let traits = [
+            ("protection", protection.to_string()),
+            ("log mode", log_mode.to_string()),
+            ("compression of images", compression.to_string()),
+            ("throttle", throttle.to_string()),
+        ];
+        let configuration = Configuration {
             name: name.get_ref().clone(),
-            protection: word(protection, source)?,
-            log_mode: word(log_mode, source)?,
-            compression: word(compression, source)?,
-            throttle: word(throttle, source)?,
-        });
+            traits: traits.map(NamedValue::from).into(),
+            ..Configuration::default()
+        };
+        setups.push(CheckpointSetup { configuration, protection, log_mode, compression, throttle });
     }
     Ok(setups)
 }

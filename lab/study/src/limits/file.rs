@@ -1,6 +1,8 @@
 //! A limits study's file as it is typed.
 
-use crate::file::{Kind, Scheduler, SettingValue};
+use crate::claim::Claim;
+use crate::kind::Kind;
+use crate::recovery::file::{Scheduler, SettingValue};
 use loadline_base::Span;
 use loadline_load::{LoadSpec, quantity};
 use serde::Deserialize;
@@ -27,6 +29,9 @@ pub struct LimitsFile {
     pub(super) sets: BTreeMap<String, Vec<Spanned<String>>>,
     #[serde(rename = "setup")]
     pub(super) setups: Vec<Spanned<SetupSection>>,
+    /// What must hold of the result.
+    #[serde(default, rename = "expect")]
+    pub(super) expectations: Vec<Spanned<Claim>>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]

@@ -1,15 +1,18 @@
 //! A run of a limits study: one OSD on a mechanical drive, a client, and background work beside it.
 
-use super::record::{LimitsRecord, LimitsSeries, StreamResult};
 use super::setup::LimitsSetup;
 use super::study::{LimitsStudy, OBJECT};
+use crate::figure::Figures;
+use crate::kind::Tick;
 use crate::plan::Job;
-use crate::recovery::{Tick, latency};
+use crate::record::RunRecord;
+use crate::series::Series;
+use crate::trace::{TRACED_OPS, traced_stage};
 use crate::waits::{Outside, class_waits};
 use loadline_base::{Span, Time};
 use loadline_cluster::{PoolId, PoolSpec};
 use loadline_device::cdl::Limits;
-use loadline_load::{Beside, Image, Load, LoadRecord, LoadSpec};
+use loadline_load::{Beside, Image, Load, LoadSpec};
 use loadline_osd::{ClientId, OsdId};
 use loadline_sim::hdd::Feature;
 use loadline_sim::{Mechanical, OsdDrive, Sim, SimConfig};
@@ -23,9 +26,9 @@ const LINK_DELAY: Span = Span::from_micros(50);
 const TICK: Span = Span::from_secs(1);
 
 /// Makes a run; `None` if `tick` ended it.
-pub(super) fn run(study: &LimitsStudy, job: &Job, tick: Tick<'_>) -> Option<LimitsRecord> {
+pub(super) fn run(study: &LimitsStudy, job: &Job, tick: Tick<'_>) -> Option<RunRecord> {
     let setup = &study.setups[job.setup];
-    let mut sim = world(study, setup, job.seed);
+    let mut sim = world(study, setup, job);
     let (ramp, measured) = (study.steps.ramp, study.steps.measured);
     let all = (ramp + measured).as_secs_f64();
     let mut until = |sim: &mut Sim<Beside>, end: Time| {
@@ -56,7 +59,8 @@ fn over_limit(sim: &mut Sim<Beside>) -> u64 {
     sim.cluster().osd(OsdId::new(0)).over_limit()
 }
 
-fn world(study: &LimitsStudy, setup: &LimitsSetup, seed: u64) -> Sim<Beside> {
+fn world(study: &LimitsStudy, setup: &LimitsSetup, job: &Job) -> Sim<Beside> {
+    let seed = job.seed;
     let drive = Mechanical {
         spec: study.drive.clone(),
         feature: Feature::DurationLimits,
@@ -79,7 +83,11 @@ fn world(study: &LimitsStudy, setup: &LimitsSetup, seed: u64) -> Sim<Beside> {
         Load::new(spec, image, ClientId::new(client), seed.wrapping_add(u64::from(client) << 32))
     };
     let background = load(&study.background, 2).in_background();
-    let mut sim = Sim::new(config, Beside::new(load(&study.client, 1), background));
+    let mut client = load(&study.client, 1);
+    if let Some(first) = job.trace {
+        client.trace(first..first + TRACED_OPS);
+    }
+    let mut sim = Sim::new(config, Beside::new(client, background));
     sim.create_pool(PoolSpec {
         name: "image".to_owned(),
         pgs: PGS,
@@ -96,38 +104,28 @@ fn record(
     job: &Job,
     sim: &mut Sim<Beside>,
     ended: u64,
-) -> LimitsRecord {
+) -> RunRecord {
     let now = sim.now();
     let (client, background) = sim.workload().records(now);
-    let outside = Outside::Links { link: LINK_DELAY, all: client.outside.clone() };
-    LimitsRecord {
-        key: job.key.clone(),
-        setup: setup.name.clone(),
-        seed: job.seed,
-        client: stream(&study.client, &client),
-        background: stream(&study.background, &background),
-        over_limit_per_s: ended as f64 / study.steps.measured.as_secs_f64(),
+    let mut counted = Figures::default();
+    for (who, spec, seen) in
+        [("client", &study.client, &client), ("background", &study.background, &background)]
+    {
+        let mib_per_s = seen.iops() * spec.mean_block_bytes() / f64::from(1 << 20);
+        counted.put(&format!("{who}/iops"), seen.iops());
+        counted.put(&format!("{who}/mib_per_s"), mib_per_s);
+        counted.put_latency(&format!("{who}/clat_ms"), &seen.latency);
+    }
+    counted.put("over_limit_per_s", ended as f64 / study.steps.measured.as_secs_f64());
+    let mut series = Series::of_clients("client_iops", &client.seconds, 1.0);
+    series.put("background_iops", background.seconds.iter().map(|s| s.count as f64));
+    let outside = Outside::Links { link: LINK_DELAY, all: client.outside };
+    RunRecord {
+        counted,
         device_requests: sim.device_requests(),
         waits: class_waits(setup.plan(), &sim.waits(), &outside),
-        series: series(&client, &background),
-    }
-}
-
-fn stream(spec: &LoadSpec, seen: &LoadRecord) -> StreamResult {
-    StreamResult {
-        iops: seen.iops(),
-        mib_per_s: seen.iops() * spec.mean_block_bytes() / f64::from(1 << 20),
-        clat_ms: latency(&seen.latency),
-    }
-}
-
-fn series(client: &LoadRecord, background: &LoadRecord) -> LimitsSeries {
-    let seconds = &client.seconds;
-    LimitsSeries {
-        t_s: (0..seconds.len()).map(|second| second as f64).collect(),
-        client_iops: seconds.iter().map(|second| second.count as f64).collect(),
-        clat_mean_ms: seconds.iter().map(|s| s.mean_ns.map(|ns| ns / 1e6)).collect(),
-        clat_p99_ms: seconds.iter().map(|s| s.p99_ns.map(|ns| ns as f64 / 1e6)).collect(),
-        background_iops: background.seconds.iter().map(|s| s.count as f64).collect(),
+        series,
+        trace: sim.take_trace().iter().map(traced_stage).collect(),
+        ..RunRecord::of(job, &setup.configuration.name)
     }
 }

@@ -1,11 +1,11 @@
 //! The setups of a limits study: which settings each one has, judged by the drive's descriptors.
 
 use super::file::{LimitsFile, SetupSection};
-use crate::file::{Scheduler, SettingValue};
 use crate::input::{InputError, Source, nearest, unknown};
 use crate::overrides::Override;
-use crate::result::SettingRow;
-use crate::setup::setting_rows;
+use crate::recovery::file::{Scheduler, SettingValue};
+use crate::recovery::setup::setting_rows;
+use crate::result::{Configuration, NamedValue};
 use loadline_cluster::Config;
 use loadline_cluster::settings::{
     Change, DriveLimits, Enforcement, Refused, Scope, Settings, Target, Value,
@@ -22,21 +22,10 @@ const OSD: OsdId = OsdId::new(0);
 
 /// One configuration under test.
 #[derive(Clone, Debug)]
-pub struct LimitsSetup {
-    /// The bar's label.
-    pub name: String,
-    /// The preset's name.
-    pub preset: &'static str,
-    /// `mclock`, `wpq` or `fifo`.
-    pub scheduler: &'static str,
-    /// The mClock profile.
-    pub profile: Option<String>,
-    /// The client's duration limit, if it has one.
-    pub limit: Option<String>,
+pub(super) struct LimitsSetup {
+    pub(super) configuration: Configuration,
     /// Requests at the drive before work waits in the OSD's queue.
-    pub window: u32,
-    /// The settings in force.
-    pub settings: Vec<SettingRow>,
+    window: u32,
     engine: Config,
 }
 
@@ -66,7 +55,7 @@ pub(super) fn read_setups(
     for section in &file.setups {
         let section = section.get_ref();
         let (name, at) = (section.name.get_ref(), section.name.span().start);
-        if setups.iter().any(|setup| setup.name == *name) {
+        if setups.iter().any(|setup| setup.configuration.name == *name) {
             return Err(source.error_at(at, format!("the setup `{name}` stands here twice")));
         }
         setups.push(Reader { file, section, source, limits, overrides }.read()?);
@@ -93,15 +82,24 @@ impl Reader<'_> {
         settings.set_drive_limits(OSD, self.limits);
         self.configure(&mut settings)?;
         settings.start(OSD);
+        let profile = (*scheduler == Scheduler::Mclock)
+            .then(|| in_force(&settings, "osd_mclock_profile").to_string());
+        let window = self.section.window.unwrap_or(self.file.steps.window);
+        let traits = [
+            ("scheduler", scheduler.word().to_owned()),
+            ("profile", profile.clone().unwrap_or_default()),
+            ("client's limit", client_limit(&settings).unwrap_or_else(|| "none".to_owned())),
+            ("at the drive", window.to_string()),
+        ];
         Ok(LimitsSetup {
-            name: name.get_ref().clone(),
-            preset: preset.name,
-            scheduler: scheduler.word(),
-            profile: (*scheduler == Scheduler::Mclock)
-                .then(|| in_force(&settings, "osd_mclock_profile").to_string()),
-            limit: client_limit(&settings),
-            window: self.section.window.unwrap_or(self.file.steps.window),
-            settings: setting_rows(&settings),
+            configuration: Configuration {
+                name: name.get_ref().clone(),
+                preset: preset.name.to_owned(),
+                profile,
+                traits: traits.map(NamedValue::from).into(),
+                settings: setting_rows(&settings),
+            },
+            window,
             engine: Config {
                 osds: 1,
                 placement_seed: 0,

@@ -1,23 +1,23 @@
 //! A limits study as it is meant: everything looked up, checked and ready to run.
 
-use super::conclude::conclude;
-use super::file::{LimitSection, LimitsFile, PolicyWord};
+use super::file::{LimitSection, LimitsFile, PolicyWord, StepsSection};
 use super::keys::LIMITS_KEYS;
-use super::record::{LimitsRecord, LimitsResult};
 use super::run::run;
 use super::setup::{LimitsSetup, read_setups};
-use crate::input::{InputError, Source, fingerprint};
+use crate::input::{InputError, Source};
+use crate::kind::{RunError, Script, Tick};
 use crate::overrides::{Override, apply_overrides};
-use crate::plan::{Job, Purpose, Request};
-use crate::recovery::Tick;
-use crate::sets::{Sets, choose, read_sets};
-use crate::study::{Inputs, Named};
+use crate::plan::Job;
+use crate::record::RunRecord;
+use crate::result::{DriveSummary, NamedValue, SetupResult};
+use crate::study::{Asked, Inputs, Named, Study};
 use loadline_base::{Bytes, Span};
 use loadline_cluster::settings::DriveLimits;
 use loadline_device::cdl::{AllowedLoss, DESCRIPTORS, Descriptor, Limit, Limits, Policy, Unit};
 use loadline_load::LoadSpec;
 use loadline_sim::AnyDrive;
 use loadline_sim::hdd::HddSpec;
+use serde_json::{Value, json};
 use toml::Spanned;
 
 /// Size of the objects that the image is striped over.
@@ -26,43 +26,20 @@ pub(super) const OBJECT: Bytes = Bytes::from_mib(4);
 /// PERFORMANCE VERSUS COMMAND DURATION GUIDELINES as the published benchmark sets it: code Ch, 20 % (cdl.md 1.2).
 const LOSS_CODE: u8 = 0xc;
 
-/// A question about duration limits, with the setups that answer it.
+/// The steps of a study of duration limits, with what is set in them.
 #[derive(Clone, Debug)]
-pub struct LimitsStudy {
-    /// Its name: the file's, without folder and ending.
-    pub name: String,
-    /// One line for the top of a page.
-    pub title: String,
-    /// What it answers.
-    pub question: String,
-    /// The drive.
-    pub drive: HddSpec,
-    /// How long, and through which window.
-    pub steps: LimitsSteps,
-    /// What the client does.
-    pub client: LoadSpec,
+pub(crate) struct LimitsStudy {
+    pub(super) drive: HddSpec,
+    pub(super) steps: StepsSection,
+    pub(super) client: LoadSpec,
     /// What goes on beside it.
-    pub background: LoadSpec,
+    pub(super) background: LoadSpec,
     /// What is uploaded to the drive.
-    pub limits: Limits,
-    /// What is compared, in the study's order.
-    pub setups: Vec<LimitsSetup>,
-    /// Names for groups of setups.
-    pub sets: Sets,
+    pub(super) limits: Limits,
+    pub(super) setups: Vec<LimitsSetup>,
 }
 
-/// How long a run is, and what its OSD lets into the drive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LimitsSteps {
-    /// Before it is measured.
-    pub ramp: Span,
-    /// Measured.
-    pub measured: Span,
-    /// Requests at the drive before work waits in the OSD's queue.
-    pub window: u32,
-}
-
-fn read_file(source: &Source, overrides: &[Override]) -> Result<LimitsFile, InputError> {
+pub(super) fn read_file(source: &Source, overrides: &[Override]) -> Result<LimitsFile, InputError> {
     let mut file: LimitsFile =
         toml::from_str(&source.text).map_err(|error| source.toml_error(&error))?;
     let own = overrides.iter().filter(|change| !change.is_option());
@@ -71,22 +48,13 @@ fn read_file(source: &Source, overrides: &[Override]) -> Result<LimitsFile, Inpu
     Ok(file)
 }
 
+pub(super) fn named_in(study: &Source, overrides: &[Override]) -> Result<Named, InputError> {
+    Ok(Named { drive: read_file(study, overrides)?.drive, published: None })
+}
+
 impl LimitsStudy {
-    /// The files that a study file asks for.
-    pub(crate) fn named_in(study: &Source, overrides: &[Override]) -> Result<Named, InputError> {
-        Ok(Named { drive: read_file(study, overrides)?.drive, published: None })
-    }
-
-    /// How long a study file measures.
-    pub(crate) fn measured_in(study: &Source) -> Result<Span, InputError> {
-        Ok(read_file(study, &[])?.steps.measured)
-    }
-
     /// The study that the inputs describe.
-    ///
-    /// # Errors
-    /// [`InputError`] naming file, line and field for anything that cannot be used.
-    pub fn new(inputs: &Inputs) -> Result<LimitsStudy, InputError> {
+    pub(super) fn read(inputs: &Inputs) -> Result<Study, InputError> {
         let source = &inputs.study;
         let mut file = read_file(source, &inputs.overrides)?;
         let drive = mechanical(&inputs.drive)?;
@@ -101,71 +69,110 @@ impl LimitsStudy {
         let limits = limits(&file.limits, source, &drive)?;
         let of_drive = DriveLimits { reads: limits, writes: Limits::default() };
         let setups = read_setups(&file, source, of_drive, &inputs.overrides)?;
-        let names: Vec<&str> = setups.iter().map(|setup| setup.name.as_str()).collect();
-        Ok(LimitsStudy {
-            name: source.name.clone(),
-            sets: read_sets(&file.sets, source, &names)?,
+        let asked = Asked {
             title: file.title,
             question: file.question,
+            load: format!("{}; beside it {}", file.client, file.background),
+            scale: 1.0,
+            setups: setups.iter().map(|setup| setup.configuration.clone()).collect(),
+            sets: file.sets,
+            expectations: file.expectations,
+        };
+        let script = LimitsStudy {
             drive,
-            steps: LimitsSteps {
-                ramp: file.steps.ramp,
-                measured: file.steps.measured,
-                window: file.steps.window,
-            },
+            steps: file.steps,
             client: file.client,
             background: file.background,
             limits,
             setups,
-        })
+        };
+        Study::of(inputs, asked, script)
     }
 
-    /// The setups that a choice names: a set, or setups separated by commas. In the study's order.
-    ///
-    /// # Errors
-    /// [`InputError`] for a name that is neither.
-    pub fn choose(&self, choice: &str) -> Result<Vec<usize>, InputError> {
-        let names: Vec<&str> = self.setups.iter().map(|setup| setup.name.as_str()).collect();
-        choose(choice, &names, &self.sets)
+    fn guidelines(&self) -> String {
+        let told = loadline_osd::guidelines(&self.limits);
+        told.map(|(index, guideline)| format!("{index}: {guideline}"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+}
+
+/// Completions below which a percentile of 99.9 hangs on a handful of them.
+const ENOUGH: f64 = 10_000.0;
+
+impl Script for LimitsStudy {
+    fn identity(&self, job: &Job) -> String {
+        let LimitsStudy { drive, steps, limits, client, background, setups } = self;
+        let engine = setups[job.setup].engine(job.seed);
+        format!("{drive:?} {steps:?} {limits:?} {client:?} {background:?} {engine:?}")
     }
 
-    /// All runs, in the order in which results name them.
-    pub(crate) fn jobs(&self, request: &Request) -> Vec<Job> {
-        let runs = request.setups.iter().flat_map(|setup| {
-            (0..u64::from(request.repeats))
-                .map(|repeat| (*setup, request.seed.wrapping_add(repeat)))
-        });
-        runs.map(|(setup, seed)| self.job(request, setup, seed)).collect()
+    fn run(&self, job: &Job, tick: Tick<'_>) -> Result<Option<RunRecord>, RunError> {
+        Ok(run(self, job, tick))
     }
 
-    /// Makes a run; `None` if `tick` ended it.
-    pub(crate) fn run(&self, job: &Job, tick: Tick<'_>) -> Option<LimitsRecord> {
-        run(self, job, tick)
-    }
-
-    /// The result; `None` while a record is missing.
-    pub(crate) fn concluded(
-        &self,
-        request: &Request,
-        records: &[LimitsRecord],
-    ) -> Option<LimitsResult> {
-        conclude(self, request, records)
-    }
-
-    fn job(&self, request: &Request, setup: usize, seed: u64) -> Job {
-        let question = format!("{:?} {:?} {:?}", self.drive, self.steps, self.limits);
-        let loads = format!("{:?} {:?}", self.client, self.background);
-        let own = format!("{:?} {seed}", self.setups[setup].engine(seed));
-        Job {
-            key: fingerprint(&[&request.engine, &question, &loads, &own]),
-            setup,
-            purpose: Purpose::Answer,
-            scale: 1.0,
-            seed,
-            placement_seed: seed,
-            trace: None,
-            weight: 1.0,
+    fn drive(&self, _records: &[&RunRecord]) -> DriveSummary {
+        let steps = &self.steps;
+        let facts = [
+            ("Client", self.client.to_string()),
+            ("Background, class background_best_effort", self.background.to_string()),
+            ("Guidelines at the drive, by descriptor", self.guidelines()),
+            ("Commands that the drive orders", self.drive.tags.to_string()),
+            ("Measured", format!("{} after {}", steps.measured, steps.ramp)),
+            ("Store", "direct: one read of an object is one request".to_owned()),
+        ];
+        DriveSummary {
+            name: self.drive.name.clone(),
+            model: self.drive.model.clone(),
+            calibration: String::new(),
+            facts: facts.map(NamedValue::from).into(),
         }
+    }
+
+    fn warnings(&self, setups: &[SetupResult], records: &[&RunRecord]) -> Vec<String> {
+        let mut warnings = vec![
+            "The drive is modelled: docs/drive-models.md states its error against published figures; measure a real drive \
+             with `loadline cdl bench` before relying on a number."
+                .to_owned(),
+        ];
+        for setup in setups {
+            let first = records.iter().find(|record| record.setup == setup.name());
+            let completed: f64 = first
+                .map_or(0.0, |record| record.series.column("client_iops").iter().flatten().sum());
+            if completed < ENOUGH {
+                warnings.push(format!(
+                    "{}: {completed} client operations are few for a 99.9th percentile; raise `measured`.",
+                    setup.name()
+                ));
+            }
+        }
+        warnings
+    }
+
+    fn in_lines(&self) -> Vec<(&'static str, String)> {
+        let steps = &self.steps;
+        vec![
+            ("drive", format!("{} ({})", self.drive.name, self.drive.model)),
+            ("client", self.client.to_string()),
+            ("beside", format!("{}, class background_best_effort", self.background)),
+            ("limits", self.guidelines()),
+            (
+                "steps",
+                format!(
+                    "both load one OSD; after {} they are measured for {}",
+                    steps.ramp, steps.measured
+                ),
+            ),
+        ]
+    }
+
+    fn in_json(&self) -> Value {
+        json!({
+            "client": self.client.to_string(), "background": self.background.to_string(),
+            "image_bytes": self.client.image.get(),
+            "ramp_s": self.steps.ramp.as_secs_f64(),
+            "measured_s": self.steps.measured.as_secs_f64(),
+        })
     }
 }
 

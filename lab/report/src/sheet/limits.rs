@@ -1,0 +1,94 @@
+//! Studies of duration limits: both loads' rates, and the client's latency and its course.
+
+use super::{Course, Planned, Sheet};
+use loadline_draw::number::{difference, plain};
+use loadline_study::{SetupResult, StudyResult};
+
+pub(super) const SHEET: Sheet = Sheet {
+    charts: &CHARTS,
+    columns: &["client_iops", "clat_mean_ms", "clat_p99_ms", "background_iops"],
+    background: None,
+    sentences,
+    verdicts: |_| Vec::new(),
+};
+
+const CHARTS: [Planned; 8] = [
+    Planned::Bars {
+        id: "client-iops",
+        title: "Client throughput",
+        figure: "client/iops",
+        note: "",
+    },
+    Planned::Bars {
+        id: "background-rate",
+        title: "Background rate",
+        figure: "background/mib_per_s",
+        note: "What the client's tail costs.",
+    },
+    Planned::Bars {
+        id: "clat-mean",
+        title: "Mean client latency",
+        figure: "client/clat_ms/mean",
+        note: "",
+    },
+    Planned::Bars {
+        id: "clat-p99",
+        title: "99th percentile of client latency",
+        figure: "client/clat_ms/p99",
+        note: "",
+    },
+    Planned::Percentiles { id: "clat-percentiles", title: "Client latency percentiles", note: "" },
+    Planned::Course(Course {
+        id: "iops-over-time",
+        title: "Client throughput over time",
+        caption: "Operations completed in each second.",
+        log: false,
+        steps: false,
+        values: |series| series.column("client_iops").to_vec(),
+    }),
+    Planned::Course(Course {
+        id: "p99-over-time",
+        title: "99th percentile of client latency over time",
+        caption: "Of each second's operations, in milliseconds; logarithmic axis.",
+        log: true,
+        steps: false,
+        values: |series| series.column("clat_p99_ms").to_vec(),
+    }),
+    Planned::Course(Course {
+        id: "background-over-time",
+        title: "Background throughput over time",
+        caption: "Operations completed in each second.",
+        log: false,
+        steps: false,
+        values: |series| series.column("background_iops").to_vec(),
+    }),
+];
+
+/// The answer in a few sentences: the shortest tail, what it costs the background work, and what each setup did.
+fn sentences(result: &StudyResult) -> Vec<String> {
+    const P99: &str = "client/clat_ms/p99";
+    let of = |setup: &SetupResult, figure: &str| setup.figure(figure).unwrap_or(0.0);
+    let Some((first, others)) = result.setups.split_first() else { return Vec::new() };
+    let mut by_tail: Vec<_> = result.setups.iter().collect();
+    by_tail.sort_by(|a, b| of(a, P99).total_cmp(&of(b, P99)));
+    let (best, worst) = (by_tail[0], by_tail[by_tail.len() - 1]);
+    let mut sentences = vec![format!(
+        "The client's 99th percentile is shortest under {}, {} ms, and longest under {}, {} ms.",
+        best.name(),
+        plain(of(best, P99)),
+        worst.name(),
+        plain(of(worst, P99))
+    )];
+    for setup in others {
+        let change = |figure: &str| difference(of(setup, figure), of(first, figure));
+        sentences.push(format!(
+            "{} against {}: client IOPS {}, 99th percentile {}, background rate {}.",
+            setup.name(),
+            first.name(),
+            change("client/iops"),
+            change(P99),
+            change("background/mib_per_s")
+        ));
+    }
+    sentences
+}

@@ -1,0 +1,334 @@
+//! The answer in words, computed from the result: what recovery does to clients, and why.
+
+use super::{Course, Planned, Sheet, Verdict};
+use loadline_draw::number::{duration, percent, plain};
+use loadline_stats::{mean, quantile};
+use loadline_study::{ClassWaits, SetupResult, StudyResult};
+
+pub(super) const SHEET: Sheet = Sheet {
+    charts: &CHARTS,
+    columns: &["client_iops", "clat_mean_ms", "clat_p99_ms", "objects_left", "objects_per_s"],
+    background: Some(SECONDS),
+    sentences,
+    verdicts,
+};
+
+const IOPS: &str = "client/iops";
+const SHARE: &str = "share_of_baseline";
+const RATE: &str = "recovery/objects_per_s";
+const SECONDS: &str = "recovery/seconds";
+
+/// Every chart of the published study, in its order.
+const CHARTS: [Planned; 10] = [
+    Planned::Bars { id: "client-iops", title: "Mean client throughput", figure: IOPS, note: "" },
+    Planned::Bars {
+        id: "clat-mean",
+        title: "Mean client latency",
+        figure: "client/clat_ms/mean",
+        note: "",
+    },
+    Planned::Percentiles {
+        id: "clat-percentiles",
+        title: "Client latency percentiles",
+        note: " The published percentiles exist only as charts.",
+    },
+    Planned::Bars { id: "recovery-rate", title: "Mean recovery rate", figure: RATE, note: "" },
+    Planned::Bars { id: "recovery-time", title: "Time to finish", figure: SECONDS, note: "" },
+    Planned::Course(Course {
+        id: "clat-mean-over-time",
+        title: "Mean latency over time",
+        caption: "Mean completion latency of each second; logarithmic axis. A line ends where its \
+                  recovery ends.",
+        log: true,
+        steps: false,
+        values: |series| series.column("clat_mean_ms").to_vec(),
+    }),
+    Planned::Course(Course {
+        id: "clat-p99-over-time",
+        title: "99th percentile of latency over time",
+        caption: "99th percentile of each second's completions; logarithmic axis.",
+        log: true,
+        steps: false,
+        values: |series| series.column("clat_p99_ms").to_vec(),
+    }),
+    Planned::Course(Course {
+        id: "client-iops-over-time",
+        title: "Client throughput over time",
+        caption: "Client operations completed in each second.",
+        log: false,
+        steps: false,
+        values: |series| series.column("client_iops").to_vec(),
+    }),
+    Planned::Course(Course {
+        id: "objects-left-over-time",
+        title: "Objects left to recover",
+        caption: "Misplaced objects at the end of each second. The steeper, the faster the recovery; \
+                  a bend means that some shards have finished before others.",
+        log: false,
+        steps: true,
+        values: |series| series.column("objects_left").to_vec(),
+    }),
+    Planned::Course(Course {
+        id: "recovery-rate-over-time",
+        title: "Recovery rate over time",
+        caption: "Objects recovered per second, as the mean of ten seconds.",
+        log: false,
+        steps: false,
+        values: |series| ten_second_means(series.column("objects_per_s")),
+    }),
+];
+
+/// Recovery proceeds in bursts of whole objects; each second shows the mean of the ten around it.
+fn ten_second_means(values: &[Option<f64>]) -> Vec<Option<f64>> {
+    let values: Vec<f64> = values.iter().copied().flatten().collect();
+    let around = |at: usize| &values[at.saturating_sub(5)..(at + 5).min(values.len())];
+    (0..values.len()).map(|at| mean(around(at))).collect()
+}
+
+/// A setup that recovered something, with how long that took.
+type Recovering<'a> = (&'a SetupResult, f64);
+
+/// The page's first sentences: the range of what recovery costs, the fastest recovery, the reason.
+fn sentences(result: &StudyResult) -> Vec<String> {
+    let ran: Vec<Recovering<'_>> =
+        result.setups.iter().filter_map(|setup| Some((setup, setup.figure(SECONDS)?))).collect();
+    let by = |figure: fn(&Recovering<'_>) -> f64| {
+        let mut sorted = ran.clone();
+        sorted.sort_by(|a, b| figure(a).total_cmp(&figure(b)));
+        sorted
+    };
+    let by_iops = by(|(setup, _)| iops(setup));
+    let by_seconds = by(|(_, seconds)| *seconds);
+    let mut sentences = Vec::new();
+    if let (Some((worst, _)), Some((best, _))) = (by_iops.first(), by_iops.last()) {
+        sentences.push(range_sentence(worst, best));
+    }
+    if let (Some(fastest), Some(slowest)) = (by_seconds.first(), by_seconds.last())
+        && by_seconds.len() > 1
+    {
+        sentences.push(recovery_sentence(*fastest, *slowest));
+    }
+    sentences.extend(profile_sentences(&ran));
+    if let Some((worst, _)) = by_iops.first() {
+        sentences.extend(reason(worst, SHEET.baseline(result)));
+    }
+    sentences
+}
+
+/// What the mClock profiles span, a sentence for each preset that ran more than one.
+fn profile_sentences(ran: &[Recovering<'_>]) -> Vec<String> {
+    let profiles: Vec<_> = ran.iter().filter(|(setup, _)| setup.setup.profile.is_some()).collect();
+    let mut presets: Vec<&str> = Vec::new();
+    for (setup, _) in &profiles {
+        if !presets.contains(&setup.setup.preset.as_str()) {
+            presets.push(&setup.setup.preset);
+        }
+    }
+    let of = |preset: &str| {
+        profiles.iter().filter(|(setup, _)| setup.setup.preset == preset).map(|ran| **ran).collect()
+    };
+    presets.into_iter().filter_map(|preset| profile_sentence(preset, of(preset))).collect()
+}
+
+fn profile_sentence(preset: &str, ran: Vec<Recovering<'_>>) -> Option<String> {
+    let shares: Vec<f64> = ran.iter().filter_map(|(setup, _)| setup.figure(SHARE)).collect();
+    let seconds: Vec<f64> = ran.iter().map(|(_, seconds)| *seconds).collect();
+    let end = |values: &[f64], q| quantile(values, q);
+    if shares.len() < 2 {
+        return None;
+    }
+    Some(format!(
+        "Across the mClock profiles of preset {preset}, clients keep {} to {} and recovery takes {} \
+         to {}.",
+        percent(end(&shares, 0.0)?),
+        percent(end(&shares, 1.0)?),
+        duration(end(&seconds, 0.0)?),
+        duration(end(&seconds, 1.0)?)
+    ))
+}
+
+fn iops(setup: &SetupResult) -> f64 {
+    setup.figure(IOPS).unwrap_or(0.0)
+}
+
+fn kept(setup: &SetupResult) -> String {
+    match setup.figure(SHARE) {
+        Some(share) => format!("{} of their throughput", percent(share)),
+        None => format!("{} IOPS", plain(iops(setup))),
+    }
+}
+
+fn range_sentence(worst: &SetupResult, best: &SetupResult) -> String {
+    if worst.name() == best.name() {
+        return format!("While recovery runs under {}, clients keep {}.", best.name(), kept(best));
+    }
+    format!(
+        "While recovery runs, clients keep {} under {}, but only {} under {}.",
+        kept(best),
+        best.name(),
+        kept(worst),
+        worst.name()
+    )
+}
+
+fn recovery_sentence(fastest: Recovering<'_>, slowest: Recovering<'_>) -> String {
+    let told = |(setup, seconds): Recovering<'_>| {
+        let (time, rate) = (duration(seconds), plain(setup.figure(RATE).unwrap_or(0.0)));
+        format!("{} ({time}, {rate} objects/s)", setup.name())
+    };
+    format!("Recovery is fastest under {} and slowest under {}.", told(fastest), told(slowest))
+}
+
+/// Where a client operation waits in the setup that costs clients most.
+fn reason(worst: &SetupResult, baseline: Option<&SetupResult>) -> Option<String> {
+    let waits = client_waits(worst)?;
+    let (stage, mean) = longest_stage(waits)?;
+    let total = waits.mean_total_ms();
+    let mut text = format!(
+        "Why: under {} a client operation spends {} of its {} ms {}",
+        worst.name(),
+        percent(mean / total),
+        plain(total),
+        in_words(stage)
+    );
+    if stage == "replica" {
+        text += &copies_wait(worst);
+    }
+    let before = baseline.and_then(client_waits);
+    let same = before.and_then(|waits| waits.stages().into_iter().find(|(name, _)| *name == stage));
+    if let Some((_, before)) = same {
+        text += &format!(", which takes {} ms without recovery", plain(before.mean));
+    }
+    Some(text + ".")
+}
+
+/// What the copies wait for, as an insertion into a sentence about a client that waits for them.
+fn copies_wait(setup: &SetupResult) -> String {
+    let copies = setup.waits.iter().find(|waits| waits.class == "replica_write");
+    let longest = copies.and_then(longest_stage);
+    longest.map_or_else(String::new, |(stage, mean)| {
+        format!(" (a copy's write spends {} ms {})", plain(mean), in_words(stage))
+    })
+}
+
+fn client_waits(setup: &SetupResult) -> Option<&ClassWaits> {
+    setup.waits.iter().find(|waits| waits.class == "client" && waits.items > 0)
+}
+
+fn longest_stage(waits: &ClassWaits) -> Option<(&'static str, f64)> {
+    let stages = waits.stages().map(|(name, stage)| (name, stage.mean));
+    stages.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, mean)| *mean > 0.0)
+}
+
+fn in_words(stage: &str) -> &'static str {
+    match stage {
+        "queue" => "in the scheduler's queue",
+        "cpu" => "on a worker thread or waiting for one",
+        "window" => "waiting for room in the store's window",
+        "device" => "at the device",
+        "replica" => "waiting for the other copies",
+        "link" => "on the links",
+        "software stage" => "in the study era's software stage, before any OSD sees it",
+        stage => unreachable!("{stage} is no stage of ClassWaits"),
+    }
+}
+
+/// One verdict per setup with recovery, in the result's order.
+fn verdicts(result: &StudyResult) -> Vec<Verdict> {
+    let setups = result.setups.iter().enumerate();
+    setups.filter_map(|(place, setup)| verdict(place, setup)).collect()
+}
+
+fn verdict(place: usize, setup: &SetupResult) -> Option<Verdict> {
+    let seconds = setup.figure(SECONDS)?;
+    let of = |figure| plain(setup.figure(figure).unwrap_or(0.0));
+    let iops = format!("{} IOPS", plain(iops(setup)));
+    let (keeps, kept_of) = match setup.figure(SHARE) {
+        Some(share) => (percent(share), format!("of the clients' throughput kept: {iops}")),
+        None => (iops, "for clients".to_owned()),
+    };
+    let wait = client_waits(setup).and_then(|waits| {
+        let (stage, mean) = longest_stage(waits)?;
+        let share = percent(mean / waits.mean_total_ms());
+        let copies = if stage == "replica" { copies_wait(setup) } else { String::new() };
+        Some(format!("A client operation spends {share} of its time {}{copies}.", in_words(stage)))
+    });
+    Some(Verdict {
+        setup: place,
+        name: setup.name().to_owned(),
+        keeps,
+        of: kept_of,
+        latency: format!(
+            "{} ms mean, {} ms p99",
+            of("client/clat_ms/mean"),
+            of("client/clat_ms/p99")
+        ),
+        recovery: format!("{} at {} objects/s", duration(seconds), of(RATE)),
+        wait: wait.unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loadline_study::{Configuration, Figures, Stage};
+
+    fn setup(name: &str, share: f64, seconds: f64, profile: Option<&str>) -> SetupResult {
+        let stage = |mean| Stage { mean, p99: 3.0 * mean };
+        let waits = ClassWaits {
+            class: "client".to_owned(),
+            items: 1,
+            queue_ms: stage(1.0),
+            device_ms: stage(if seconds > 0.0 { 3.0 } else { 0.5 }),
+            ..Default::default()
+        };
+        let mut figures = Figures::default();
+        figures.put(IOPS, 20_000.0 * share);
+        if seconds > 0.0 {
+            figures.put(SHARE, share);
+            figures.put(RATE, 60_000.0 / seconds);
+            figures.put(SECONDS, seconds);
+        }
+        let setup = Configuration {
+            name: name.to_owned(),
+            preset: "quincy".to_owned(),
+            profile: profile.map(str::to_owned),
+            ..Default::default()
+        };
+        SetupResult { setup, figures, waits: vec![waits], ..Default::default() }
+    }
+
+    fn check(setups: Vec<SetupResult>, wanted: &[&str]) {
+        let result = StudyResult { setups, ..Default::default() };
+        let found: Vec<_> =
+            sentences(&result).into_iter().map(|text| text.replace('\u{a0}', " ")).collect();
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn the_answer_names_the_ends_of_the_range_and_the_reason() {
+        check(
+            vec![
+                setup("baseline", 1.0, 0.0, None),
+                setup("WPQ(BST)", 0.15, 200.0, None),
+                setup("balanced", 0.5, 600.0, Some("balanced")),
+                setup("high_client_ops", 0.6, 1_000.0, Some("high_client_ops")),
+            ],
+            &[
+                "While recovery runs, clients keep 60 % of their throughput under \
+                 high_client_ops, but only 15 % of their throughput under WPQ(BST).",
+                "Recovery is fastest under WPQ(BST) (3 min 20 s, 300 objects/s) and slowest under \
+                 high_client_ops (16 min 40 s, 60.0 objects/s).",
+                "Across the mClock profiles of preset quincy, clients keep 50 % to 60 % and \
+                 recovery takes 10 min 0 s to 16 min 40 s.",
+                "Why: under WPQ(BST) a client operation spends 75 % of its 4.00 ms at the device, \
+                 which takes 0.500 ms without recovery.",
+            ],
+        );
+    }
+
+    #[test]
+    fn without_recovery_there_is_nothing_to_say() {
+        check(vec![setup("baseline", 1.0, 0.0, None)], &[]);
+    }
+}

@@ -1,0 +1,204 @@
+//! Figures as data: what each is called, its unit, which way is better, its formula, and how it comes from what a run counted.
+//! Tables, charts, claims, comparisons and files are made from a kind's list of them.
+
+use loadline_stats::LatencyHistogram;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A figure of one setup.
+#[derive(Clone, Copy, Debug)]
+pub struct Figure {
+    /// Its name in files, groups first: `client/clat_ms/p99`.
+    pub key: &'static str,
+    /// The head of its column.
+    pub name: &'static str,
+    /// Its unit, below the head.
+    pub unit: &'static str,
+    /// Which way is better.
+    pub better: Better,
+    /// How it is computed, in words.
+    pub formula: &'static str,
+    /// How people read it.
+    pub print: Print,
+    /// Where it is shown.
+    pub seen: Seen,
+    /// Whether it grows with the amount of work, so that it is comparable at one scale only.
+    pub grows: bool,
+    source: Origin,
+}
+
+/// Which way a figure is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// The more the better.
+    Up,
+    /// The less the better.
+    Down,
+    /// Neither is.
+    Neither,
+}
+
+/// How people read a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Print {
+    /// The digits that matter.
+    Plain,
+    /// A share, as percent.
+    Percent,
+    /// A length of time in seconds.
+    Seconds,
+    /// A whole number.
+    Count,
+}
+
+/// Where a figure is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// In the result table, and everywhere below.
+    Table,
+    /// On the page and in CSV files, and below.
+    Page,
+    /// In results and their JSON.
+    Data,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Origin {
+    /// A run counts it.
+    Counted,
+    /// Computed from what a run counts; `None` where it has no meaning.
+    Computed(fn(&Figures) -> Option<f64>),
+    /// Of a setup among others, not of one run.
+    Concluded,
+}
+
+impl Figure {
+    /// A figure that runs count and tables show.
+    pub(crate) const fn new(
+        key: &'static str,
+        (name, unit): (&'static str, &'static str),
+        better: Better,
+        formula: &'static str,
+    ) -> Figure {
+        Figure {
+            key,
+            name,
+            unit,
+            better,
+            formula,
+            print: Print::Plain,
+            seen: Seen::Table,
+            grows: false,
+            source: Origin::Counted,
+        }
+    }
+
+    /// A figure that only files hold.
+    pub(crate) const fn data(key: &'static str, formula: &'static str) -> Figure {
+        let figure = Figure::new(key, ("", ""), Better::Neither, formula);
+        Figure { seen: Seen::Data, ..figure }
+    }
+
+    pub(crate) const fn computed(self, of: fn(&Figures) -> Option<f64>) -> Figure {
+        Figure { source: Origin::Computed(of), ..self }
+    }
+
+    pub(crate) const fn concluded(self) -> Figure {
+        Figure { source: Origin::Concluded, ..self }
+    }
+
+    pub(crate) const fn printed(self, print: Print) -> Figure {
+        Figure { print, ..self }
+    }
+
+    pub(crate) const fn hidden(self) -> Figure {
+        Figure { seen: Seen::Data, ..self }
+    }
+
+    pub(crate) const fn on_page(self) -> Figure {
+        Figure { seen: Seen::Page, ..self }
+    }
+
+    pub(crate) const fn growing(self) -> Figure {
+        Figure { grows: true, ..self }
+    }
+
+    /// Its value in a run that counted these.
+    pub(crate) fn of_run(&self, counted: &Figures) -> Option<f64> {
+        match self.source {
+            Origin::Counted => counted.get(self.key),
+            Origin::Computed(of) => of(counted),
+            Origin::Concluded => None,
+        }
+    }
+
+    /// Whether a single run has it, as against a setup among others.
+    pub fn is_of_runs(&self) -> bool {
+        !matches!(self.source, Origin::Concluded)
+    }
+
+    /// Name and unit in one.
+    pub fn label(&self) -> String {
+        format!("{} {}", self.name, self.unit)
+    }
+}
+
+/// Values by the keys of their figures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Figures(BTreeMap<String, f64>);
+
+impl Figures {
+    /// The value under a key.
+    pub fn get(&self, key: &str) -> Option<f64> {
+        self.0.get(key).copied()
+    }
+
+    /// Sets a value.
+    pub fn put(&mut self, key: &str, value: f64) {
+        self.0.insert(key.to_owned(), value);
+    }
+
+    /// The same with these values.
+    #[must_use]
+    pub fn with<const N: usize>(mut self, values: [(&str, f64); N]) -> Figures {
+        for (key, value) in values {
+            self.put(key, value);
+        }
+        self
+    }
+
+    /// Sets all statistics of a latency, in milliseconds, under a group such as `client/clat_ms`.
+    pub(crate) fn put_latency(&mut self, group: &str, of: &LatencyHistogram) {
+        self.put(&format!("{group}/mean"), of.mean_ns() / 1e6);
+        for (name, percent) in PERCENTILES {
+            self.put(&format!("{group}/{name}"), of.percentile_ns(percent) as f64 / 1e6);
+        }
+        self.put(&format!("{group}/max"), of.max_ns() as f64 / 1e6);
+    }
+
+    /// `over` of each of these figures in every run that has it.
+    pub(crate) fn over(
+        figures: &[Figure],
+        runs: &[Figures],
+        over: fn(&[f64]) -> Option<f64>,
+    ) -> Figures {
+        let of = |figure: &Figure| {
+            let values: Vec<f64> = runs.iter().filter_map(|run| run.get(figure.key)).collect();
+            let value = over(&values)?;
+            let whole = figure.print == Print::Count;
+            Some((figure.key.to_owned(), if whole { value.round() } else { value }))
+        };
+        Figures(figures.iter().filter_map(of).collect())
+    }
+
+    /// These figures of a run that counted `counted`.
+    pub(crate) fn of_run(figures: &[Figure], counted: &Figures) -> Figures {
+        let of = |figure: &Figure| Some((figure.key.to_owned(), figure.of_run(counted)?));
+        Figures(figures.iter().filter_map(of).collect())
+    }
+}
+
+/// The percentiles that latencies are told by.
+pub const PERCENTILES: [(&str, f64); 5] =
+    [("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("p99.5", 99.5), ("p99.9", 99.9)];

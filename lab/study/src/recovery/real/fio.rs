@@ -1,0 +1,300 @@
+//! fio as the clients: its nbd engine against the node's socket, so that the study's own generator is not its only witness.
+
+use super::Halt;
+use super::counts::TICK;
+use super::guest::{Guest, Heed};
+use super::node::{IMAGE, Node};
+use super::work::RealWork;
+use crate::figure::{Figures, PERCENTILES};
+use crate::place::ClientKind;
+use crate::series::Series;
+use loadline_base::Span;
+use loadline_load::{LoadSpec, Pattern};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// Writes in flight while the image is filled.
+const FILL_DEPTH: u32 = 8;
+
+/// fio ends what is in flight and writes its results when it is interrupted; a node answers within this.
+const END_WITHIN: Span = Span::from_secs(30);
+
+/// Whether fio is there with its nbd engine, if it is to be the client.
+pub(super) fn check(client: ClientKind, spec: &LoadSpec) -> Result<(), String> {
+    if client == ClientKind::Own {
+        return Ok(());
+    }
+    load(spec)?;
+    let asked = Command::new("fio").arg("--enghelp=nbd").output();
+    let has_engine = asked.is_ok_and(|found| {
+        found.status.success() && String::from_utf8_lossy(&found.stdout).contains("uri")
+    });
+    match has_engine {
+        true => Ok(()),
+        false => Err("--client fio needs fio with its nbd engine; `fio --enghelp=nbd` must answer (Debian: apt-get \
+                      install fio)"
+            .to_owned()),
+    }
+}
+
+/// The job that writes the whole image once, object by object.
+pub(super) fn filling(work: &RealWork) -> String {
+    let (block, size) = (work.object_size.get(), work.image.get());
+    format!("rw=write\nbs={block}\niodepth={FILL_DEPTH}\nsize={size}\nrefill_buffers=1\n")
+}
+
+/// The job that does what the study's clients do, until somebody stops it.
+pub(super) fn load(spec: &LoadSpec) -> Result<String, String> {
+    if spec.rate.is_some() {
+        return Err(
+            "--client fio runs closed loops only; leave `rate` out and set `depth`".to_owned()
+        );
+    }
+    let direction = match spec.reads {
+        0.0 => "write",
+        1.0 => "read",
+        _ => "rw",
+    };
+    let random = if spec.pattern == Pattern::Random { "rand" } else { "" };
+    let mut job = format!("rw={random}{direction}\n");
+    if direction == "rw" {
+        writeln!(job, "rwmixread={:.0}", spec.reads * 100.0).expect("writing to a string");
+    }
+    job += &sizes(spec);
+    writeln!(job, "iodepth={}", spec.depth.unwrap_or(1)).expect("writing to a string");
+    job += "norandommap=1\nrandrepeat=0\nrefill_buffers=1\ntime_based=1\nruntime=24h\n";
+    job += "unified_rw_reporting=mixed\npercentile_list=50:95:99:99.5:99.9\n";
+    job += "write_lat_log=seconds\nwrite_iops_log=seconds\nlog_avg_msec=1000\n";
+    Ok(job)
+}
+
+fn sizes(spec: &LoadSpec) -> String {
+    if let [only] = spec.block.as_slice() {
+        return format!("bs={}\n", only.size.get());
+    }
+    let all: u32 = spec.block.iter().map(|block| block.weight).sum();
+    let share = |weight: u32| weight * 100 / all.max(1);
+    let parts: Vec<String> = spec
+        .block
+        .iter()
+        .map(|block| format!("{}/{}", block.size.get(), share(block.weight)))
+        .collect();
+    format!("bssplit={}\n", parts.join(":"))
+}
+
+/// The whole file of a job against a node's socket.
+pub(super) fn file(job: &str, socket: &Path) -> String {
+    let socket = socket.display();
+    format!("[clients]\nioengine=nbd\nuri=nbd+unix:///{IMAGE}?socket={socket}\nthread=1\n{job}")
+}
+
+/// fio under way. Dropping it kills it.
+pub(super) struct Run {
+    child: Child,
+    folder: PathBuf,
+}
+
+/// What fio saw.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub version: String,
+    figures: Figures,
+    /// Each second's IOPS, and its mean latency in milliseconds.
+    seconds: Vec<(f64, Option<f64>)>,
+}
+
+impl Run {
+    /// Starts fio on a job.
+    pub(super) fn begin(node: &Node, job: &str) -> Result<Run, Halt> {
+        let folder = node.folder().to_owned();
+        let cannot =
+            |error: std::io::Error| Halt::Failed(format!("fio cannot be started: {error}"));
+        fs::write(folder.join("clients.fio"), file(job, node.socket())).map_err(cannot)?;
+        let errors = fs::File::create(folder.join("fio.err")).map_err(cannot)?;
+        let child = Command::new("fio")
+            .args(["--output-format=json", "--output=fio.json", "clients.fio"])
+            .current_dir(&folder)
+            .stdout(Stdio::null())
+            .stderr(errors)
+            // Ctrl-C is for the study, which ends fio in its own time.
+            .process_group(0)
+            .spawn();
+        Ok(Run { child: child.map_err(cannot)?, folder })
+    }
+
+    /// Waits for a job that ends by itself.
+    pub(super) fn until_it_ends(
+        mut self,
+        guest: &mut Guest,
+        heed: &mut Heed<'_, '_>,
+    ) -> Result<Seen, Halt> {
+        while self.is_running()? {
+            guest.pause(guest.now() + TICK)?;
+            heed.at(0.5)?;
+        }
+        self.result()
+    }
+
+    /// Stops a job that would go on, and reads what it saw.
+    pub(super) fn end(mut self, guest: &mut Guest, heed: &mut Heed<'_, '_>) -> Result<Seen, Halt> {
+        if !self.is_running()? {
+            let text = format!("fio ended before recovery did: {}", self.last_words());
+            return Err(Halt::Failed(text));
+        }
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::INT)
+            .map_err(|error| Halt::Failed(format!("fio cannot be stopped: {error}")))?;
+        let until = guest.now() + END_WITHIN;
+        while self.is_running()? {
+            if guest.now() > until {
+                return Err(Halt::Failed(format!("fio did not end within {END_WITHIN}")));
+            }
+            guest.pause(guest.now() + TICK)?;
+            heed.at(1.0)?;
+        }
+        self.result()
+    }
+
+    fn is_running(&mut self) -> Result<bool, Halt> {
+        let ended = self.child.try_wait();
+        Ok(ended.map_err(|error| Halt::Failed(format!("fio was lost: {error}")))?.is_none())
+    }
+
+    fn last_words(&self) -> String {
+        let text = fs::read_to_string(self.folder.join("fio.err")).unwrap_or_default();
+        text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
+    }
+
+    fn result(&self) -> Result<Seen, Halt> {
+        let text = fs::read_to_string(self.folder.join("fio.json")).unwrap_or_default();
+        let mut seen = text
+            .find('{')
+            .and_then(|from| serde_json::from_str(&text[from..]).ok())
+            .and_then(|found: Value| read(&found))
+            .ok_or_else(|| Halt::Failed(format!("fio left no result: {}", self.last_words())))?;
+        let log = |name: &str| fs::read_to_string(self.folder.join(name)).unwrap_or_default();
+        seen.seconds = seconds(&log("seconds_iops.1.log"), &log("seconds_clat.1.log"));
+        Ok(seen)
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // One that has ended already cannot be killed, which is as good.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The figures of a result; `None` if it is none, or its job failed.
+fn read(found: &Value) -> Option<Seen> {
+    let job = found["jobs"].get(0)?;
+    let interrupted = 4;
+    if ![0, interrupted].contains(&job["error"].as_i64()?) {
+        return None;
+    }
+    let of = [&job["mixed"], &job["write"]].into_iter().find(|part| part.is_object())?;
+    let clat = &of["clat_ns"];
+    let ms = |value: &Value| value.as_f64().unwrap_or(0.0) / 1e6;
+    let mut figures = Figures::default().with([
+        ("client/iops", of["iops"].as_f64()?),
+        ("client/clat_ms/mean", ms(&clat["mean"])),
+        ("client/clat_ms/max", ms(&clat["max"])),
+    ]);
+    for (name, percent) in PERCENTILES {
+        let value = ms(&clat["percentile"][format!("{percent:.6}")]);
+        figures.put(&format!("client/clat_ms/{name}"), value);
+    }
+    Some(Seen {
+        version: found["fio version"].as_str().unwrap_or("unknown").to_owned(),
+        figures,
+        seconds: Vec::new(),
+    })
+}
+
+/// Lines of `milliseconds, value, ...`, one for each second and direction.
+fn logged(text: &str) -> Vec<(usize, f64)> {
+    let line = |line: &str| {
+        let mut fields = line.split(',').map(str::trim);
+        let at: f64 = fields.next()?.parse().ok()?;
+        // A line tells of the second that ends there.
+        let second = ((at / 1000.0).round() as usize).checked_sub(1)?;
+        Some((second, fields.next()?.parse().ok()?))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+fn seconds(iops: &str, clat: &str) -> Vec<(f64, Option<f64>)> {
+    let iops = logged(iops);
+    let last = iops.iter().map(|(second, _)| *second + 1).max().unwrap_or(0);
+    let mut seconds = vec![(0.0, None); last];
+    for (second, value) in iops {
+        seconds[second].0 += value;
+    }
+    for (second, ns) in logged(clat) {
+        if let Some(found) = seconds.get_mut(second) {
+            found.1 = Some(ns / 1e6);
+        }
+    }
+    seconds
+}
+
+impl Seen {
+    /// What the record counts.
+    pub(super) fn figures(&self) -> Figures {
+        self.figures.clone()
+    }
+
+    /// Whether it did anything.
+    pub(super) fn has_begun(&self) -> bool {
+        self.figures.get("client/iops").is_some_and(|iops| iops > 0.0)
+    }
+
+    /// The course as the record keeps it. fio tells no percentiles of single seconds.
+    pub(super) fn series(&self) -> Series {
+        let mut series = Series {
+            t_s: (0..self.seconds.len()).map(|second| second as f64).collect(),
+            ..Series::default()
+        };
+        series.put("client_iops", self.seconds.iter().map(|(iops, _)| *iops));
+        let mean = self.seconds.iter().map(|(_, ms)| *ms);
+        series.columns.insert("clat_mean_ms".to_owned(), mean.collect());
+        series.columns.insert("clat_p99_ms".to_owned(), vec![None; self.seconds.len()]);
+        series
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(text: &str) -> LoadSpec {
+        toml::from_str(text).expect("the text is a load")
+    }
+
+    #[test]
+    fn a_load_becomes_a_job() {
+        let job = load(&spec("depth = 64\nblock = '4 KiB'\nimage = '1 GiB'")).unwrap();
+        assert!(job.starts_with("rw=randwrite\nbs=4096\niodepth=64\n"), "{job}");
+        let mixed = "depth = 8\nreads = 0.7\nimage = '1 GiB'\nblock = [{ size = '4 KiB', weight = 3 }, \
+                     { size = '64 KiB', weight = 1 }]";
+        let job = load(&spec(mixed)).unwrap();
+        assert!(job.contains("rwmixread=70\nbssplit=4096/75:65536/25\n"), "{job}");
+        let open = load(&spec("rate = 5.0\nblock = '4 KiB'\nimage = '1 GiB'"));
+        assert!(open.unwrap_err().contains("closed loops only"));
+    }
+
+    /// A second of a write log, as fio 3.33 writes it; reads and writes of one second have a line each.
+    #[test]
+    fn logs_become_seconds() {
+        let iops = "1000, 700, 0, 0, 0\n1000, 300, 1, 0, 0\n2001, 500, 1, 0, 0\n";
+        let clat = "1000, 2000000, 1, 0, 0\n";
+        assert_eq!(seconds(iops, clat), [(1000.0, Some(2.0)), (500.0, None)]);
+        assert_eq!(seconds("", ""), []);
+    }
+}

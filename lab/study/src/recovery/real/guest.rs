@@ -1,0 +1,283 @@
+//! The study at the node's desk: it sends the clients' ops, asks for counters, and lets time pass.
+
+use super::Halt;
+use crate::kind::Tick;
+use loadline_base::{Bytes, Rng, Span, Time};
+use loadline_cluster::PoolId;
+use loadline_host::{
+    Clock, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectOp,
+};
+use loadline_load::Load;
+use loadline_osd::{ClientId, Data, OpKind, OsdService};
+use loadline_sim::{Issue, Workload};
+use loadline_store::ObjectNo;
+use std::time::Duration;
+
+/// Objects written at a time while a pool is filled.
+const FILL_DEPTH: u64 = 8;
+/// A step that takes longer has failed: nothing that is asked of a node lasts longer without a sign of life.
+const PATIENCE: Span = Span::from_secs(60);
+/// How often somebody may end a run.
+const HEED: Span = Span::from_millis(50);
+
+/// A client with its counters.
+pub(super) struct Guest {
+    direct: DirectClient,
+    clock: Clock,
+    load: Option<Load>,
+    issue: Vec<Issue>,
+    contents: Contents,
+    failed_ops: u64,
+}
+
+impl Guest {
+    pub(super) fn new(direct: DirectClient, seed: u64) -> Guest {
+        Guest {
+            direct,
+            clock: Clock::start(),
+            load: None,
+            issue: Vec::new(),
+            contents: Contents::new(seed),
+            failed_ops: 0,
+        }
+    }
+
+    pub(super) fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    pub(super) fn ask(&self, ask: DirectAsk) -> Result<(), Halt> {
+        Ok(self.direct.ask(ask)?)
+    }
+
+    /// Lets clients begin; what they see counts from now on.
+    pub(super) fn begin(&mut self, mut load: Load) -> Result<Time, Halt> {
+        let now = self.now();
+        load.measure_from(now);
+        load.start(now, &mut self.issue);
+        self.load = Some(load);
+        self.send()?;
+        Ok(now)
+    }
+
+    /// The load, to read its results.
+    pub(super) fn load(&self) -> Option<&Load> {
+        self.load.as_ref()
+    }
+
+    /// Ops that no copy could carry out.
+    pub(super) fn failed_ops(&self) -> u64 {
+        self.failed_ops
+    }
+
+    /// The next answer that is not about the load's ops, waiting for it until then at most. The load goes on meanwhile.
+    pub(super) fn answer(&mut self, until: Time) -> Result<Option<DirectAnswer>, Halt> {
+        loop {
+            let now = self.now();
+            if now >= until {
+                return Ok(None);
+            }
+            let wake = self.load.as_ref().and_then(Load::next_wake);
+            if wake.is_some_and(|at| at <= now) {
+                self.with_load(|load, issue| load.woke(now, issue))?;
+                continue;
+            }
+            let until_wake = wake.map_or(until, |at| at.min(until));
+            let patience = Duration::from_nanos(until_wake.since(now).nanos());
+            match self.direct.answer(patience)? {
+                Some(DirectAnswer::Ended(ended)) if self.load.is_some() => self.ended(&ended)?,
+                Some(answer) => return Ok(Some(answer)),
+                None => {}
+            }
+        }
+    }
+
+    fn ended(&mut self, ended: &[DirectEnd]) -> Result<(), Halt> {
+        let now = self.now();
+        self.failed_ops += ended.iter().filter(|end| end.data.is_none()).count() as u64;
+        self.with_load(|load, issue| {
+            for end in ended {
+                load.completed(now, end.token, end.inside, issue);
+            }
+        })
+    }
+
+    fn with_load(&mut self, act: impl FnOnce(&mut Load, &mut Vec<Issue>)) -> Result<(), Halt> {
+        let load = self.load.as_mut().expect("the load has begun");
+        act(load, &mut self.issue);
+        self.send()
+    }
+
+    fn send(&mut self) -> Result<(), Halt> {
+        if self.issue.is_empty() {
+            return Ok(());
+        }
+        let contents = &mut self.contents;
+        let op = |Issue { target, token }: Issue| DirectOp {
+            token,
+            client: target.client,
+            kind: target.kind,
+            pool: target.pool,
+            object: target.object,
+            offset: target.offset,
+            length: target.length,
+            data: if target.kind == OpKind::Write {
+                contents.next(target.length)
+            } else {
+                Data::NONE
+            },
+        };
+        let ops = self.issue.drain(..).map(op).collect();
+        Ok(self.direct.ask(DirectAsk::Ops(ops))?)
+    }
+
+    /// Asks, and waits for the answer that `pick` takes.
+    pub(super) fn question<T>(
+        &mut self,
+        ask: DirectAsk,
+        pick: impl Fn(DirectAnswer) -> Option<T>,
+    ) -> Result<T, Halt> {
+        let words = format!("{ask:?}");
+        self.direct.ask(ask)?;
+        let until = self.now() + PATIENCE;
+        while let Some(answer) = self.answer(until)? {
+            if let Some(picked) = pick(answer) {
+                return Ok(picked);
+            }
+        }
+        Err(Halt::Failed(format!("the node did not answer `{words}` within {PATIENCE}")))
+    }
+
+    /// The counters, as they are now. A disk that has failed ends the run.
+    pub(super) fn counts(&mut self) -> Result<DirectCounts, Halt> {
+        let counts = self.question(DirectAsk::Count, |answer| match answer {
+            DirectAnswer::Counts(counts) => Some(counts),
+            _ => None,
+        })?;
+        match counts.faults.first() {
+            Some((osd, fault)) => Err(Halt::Failed(format!("{osd} went down: {fault}"))),
+            None => Ok(counts),
+        }
+    }
+
+    /// What the schedulers have given until now, by the node's clock.
+    pub(super) fn service(&mut self) -> Result<(Time, Vec<OsdService>), Halt> {
+        self.question(DirectAsk::Service, |answer| match answer {
+            DirectAnswer::Service(at, service) => Some((at, service)),
+            _ => None,
+        })
+    }
+
+    /// Lets time pass.
+    pub(super) fn pause(&mut self, until: Time) -> Result<(), Halt> {
+        while self.answer(until)?.is_some() {}
+        Ok(())
+    }
+
+    /// Writes so many full objects into a pool. `share` becomes how far it is.
+    pub(super) fn fill(
+        &mut self,
+        pool: PoolId,
+        (objects, size): (u64, Bytes),
+        heed: &mut Heed<'_, '_>,
+    ) -> Result<(), Halt> {
+        let (mut sent, mut done) = (0, 0);
+        let mut quiet_until = self.now() + PATIENCE;
+        while done < objects {
+            let room = (objects - sent).min(FILL_DEPTH - (sent - done));
+            let ops: Vec<DirectOp> =
+                (sent..sent + room).map(|number| self.whole_object(pool, number, size)).collect();
+            sent += room;
+            if !ops.is_empty() {
+                self.direct.ask(DirectAsk::Ops(ops))?;
+            }
+            match self.answer(self.now() + HEED)? {
+                Some(DirectAnswer::Ended(ended)) => {
+                    if ended.iter().any(|end| end.data.is_none()) {
+                        return Err(Halt::Failed("an object could not be written".to_owned()));
+                    }
+                    done += ended.len() as u64;
+                    quiet_until = self.now() + PATIENCE;
+                }
+                _ if self.now() > quiet_until => {
+                    let text = format!("no object was written within {PATIENCE}");
+                    return Err(Halt::Failed(text));
+                }
+                _ => {}
+            }
+            heed.at(done as f64 / objects as f64)?;
+        }
+        Ok(())
+    }
+
+    fn whole_object(&mut self, pool: PoolId, number: u64, size: Bytes) -> DirectOp {
+        let length = size.get() as u32;
+        DirectOp {
+            token: number,
+            client: ClientId::new(0),
+            kind: OpKind::Write,
+            pool,
+            object: ObjectNo(number),
+            offset: 0,
+            length,
+            data: self.contents.next(length),
+        }
+    }
+}
+
+/// Tells how far a run is, part by part, and hears whether it may go on.
+pub(super) struct Heed<'a, 'b> {
+    tick: &'b mut Tick<'a>,
+    from: f64,
+    to: f64,
+}
+
+impl<'a, 'b> Heed<'a, 'b> {
+    /// The first part of a run, until `to`.
+    pub(super) fn until(tick: &'b mut Tick<'a>, to: f64) -> Heed<'a, 'b> {
+        Heed { tick, from: 0.0, to }
+    }
+
+    /// The next part begins where this one ends.
+    pub(super) fn next(&mut self, to: f64) {
+        (self.from, self.to) = (self.to, to);
+    }
+
+    /// So much of the part is done.
+    pub(super) fn at(&mut self, share: f64) -> Result<(), Halt> {
+        let share = self.from + (self.to - self.from) * share.clamp(0.0, 1.0);
+        if (self.tick)(share) { Ok(()) } else { Err(Halt::Interrupted) }
+    }
+}
+
+/// What is written: random bytes that no drive can make smaller, with a number in each 4 KiB so that no two are alike.
+struct Contents {
+    base: Vec<u8>,
+    written: u64,
+}
+
+impl Contents {
+    const PAGE: usize = 4096;
+    const BASE: usize = 1 << 20;
+
+    fn new(seed: u64) -> Contents {
+        let mut rng = Rng::for_purpose(seed, 3);
+        let words = (0..Self::BASE / 8).flat_map(|_| rng.next_u64().to_le_bytes());
+        Contents { base: words.collect(), written: 0 }
+    }
+
+    fn next(&mut self, length: u32) -> Data {
+        let mut bytes = Vec::with_capacity(length as usize);
+        while bytes.len() < length as usize {
+            let from = self.written as usize * Self::PAGE % Self::BASE;
+            let piece = (length as usize - bytes.len()).min(Self::PAGE);
+            let at = bytes.len();
+            bytes.extend_from_slice(&self.base[from..from + piece]);
+            self.written += 1;
+            let stamp = self.written.to_le_bytes();
+            let stamped = stamp.len().min(piece);
+            bytes[at..at + stamped].copy_from_slice(&stamp[..stamped]);
+        }
+        Data::new(bytes)
+    }
+}

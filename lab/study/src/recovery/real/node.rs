@@ -1,0 +1,123 @@
+//! The node of one run: fresh disks, a thread that runs it, and nothing left of either when the run is over.
+
+use super::ground::Ground;
+use super::work::RealWork;
+use crate::place::{ClientKind, HostPlace};
+use crate::plan::Job;
+use crate::recovery::study::RecoveryStudy;
+use loadline_base::Bytes;
+use loadline_cluster::settings::DriveLimits;
+use loadline_host::{
+    BackendChoice, Direct, DirectAsk, DirectClient, Discards, DiskSpec, DoorLimits, Engine,
+    EngineConfig, ImageSpec, ListenAt, Mail, Mailbox, MemoryPlan,
+};
+use loadline_osd::OsdSet;
+use loadline_qos::preset;
+use loadline_store::paged::{LogMode, Protection};
+use std::path::Path;
+use std::sync::mpsc::channel;
+use std::thread::{Builder, JoinHandle};
+
+/// The name under which the clients' image is exported.
+pub(super) const IMAGE: &str = "clients";
+
+/// Memory of each OSD for pages: less than the smallest image takes, so that reads of a study may miss.
+const CACHE: Bytes = Bytes::from_mib(128);
+
+/// When a write is answered, and how a torn checkpoint is made whole: what `loadline serve` does by itself.
+pub(super) const LOG_MODE: LogMode = LogMode::LogOnly;
+pub(super) const PROTECTION: Protection = Protection::Checkpoint;
+
+/// A running node. Dropping it ends it, and removes what it was made of.
+pub(super) struct Node {
+    mailbox: Mailbox<Mail>,
+    thread: Option<JoinHandle<()>>,
+    ground: Ground,
+}
+
+impl Node {
+    /// Makes the disks of a run and starts a node on them.
+    pub(super) fn start(
+        study: &RecoveryStudy,
+        job: &Job,
+        place: &HostPlace,
+    ) -> Result<(Node, DirectClient), String> {
+        let work = RealWork::of(study);
+        let ground = Ground::prepare(place, &work)?;
+        let config = config(study, job, place, (&work, &ground));
+        let (tell, began) = channel();
+        let thread = Builder::new().name("node".to_owned()).spawn(move || {
+            match Engine::start(config) {
+                Ok(mut engine) => {
+                    // Nobody hears of it only when the run is being given up.
+                    let _ = tell.send(Ok((engine.direct_client(), engine.mailbox())));
+                    engine.run();
+                }
+                Err(error) => drop(tell.send(Err(error.to_string()))),
+            }
+        });
+        let thread = thread.map_err(|error| format!("no thread for the node: {error}"))?;
+        let began = began.recv().unwrap_or_else(|_| Err("the node did not begin".to_owned()));
+        let (client, mailbox) = began?;
+        Ok((Node { mailbox, thread: Some(thread), ground }, client))
+    }
+
+    /// Where NBD clients find it.
+    pub(super) fn socket(&self) -> &Path {
+        &self.ground.socket
+    }
+
+    /// Where a run may leave files for as long as it lasts.
+    pub(super) fn folder(&self) -> &Path {
+        &self.ground.folder
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // A node that has ended already needs no mail, and one that panicked has said why.
+        let _ = self.mailbox.post(Mail::Direct(DirectAsk::Leave));
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn config(
+    study: &RecoveryStudy,
+    job: &Job,
+    place: &HostPlace,
+    (work, ground): (&RealWork, &Ground),
+) -> EngineConfig {
+    let setup = &study.setups[job.setup];
+    let size = ground.make_files.then_some(work.osd_size);
+    let disk = |path: &std::path::PathBuf| DiskSpec { path: path.clone(), size };
+    let image = ImageSpec { name: IMAGE.to_owned(), size: work.image };
+    let over_nbd = place.client == ClientKind::Fio;
+    EngineConfig {
+        disks: ground.disks.iter().map(disk).collect(),
+        copies: study.cluster.copies,
+        pgs: Some(study.drive.fitted.pgs),
+        object_bytes: study.steps.object_size,
+        placement_seed: job.placement_seed,
+        images: over_nbd.then_some(image).into_iter().collect(),
+        nbd: over_nbd.then(|| ListenAt::Unix(ground.socket.clone())).into_iter().collect(),
+        admin: ListenAt::Unix(ground.folder.join("admin.sock")),
+        medium: study.drive.medium,
+        preset: preset(&setup.configuration.preset).expect("the setup has been read"),
+        settings: setup.stored().clone(),
+        drive_limits: DriveLimits::default(),
+        cache: CACHE,
+        memory: MemoryPlan::enough(ground.disks.len() as u32, CACHE).memory,
+        doors: DoorLimits::default(),
+        socket_mode: 0o600,
+        log_mode: LOG_MODE,
+        protection: PROTECTION,
+        direct: Direct::Auto,
+        discards: Discards::Keep,
+        backend: BackendChoice::default(),
+        stop_on_signals: false,
+        format_empty: false,
+        give_up: OsdSet::EMPTY,
+    }
+}

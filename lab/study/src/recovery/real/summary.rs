@@ -1,0 +1,114 @@
+//! What a result says about the disks and the doubts of real runs.
+
+use super::work::RealWork;
+use crate::record::{RealFacts, RunRecord};
+use crate::recovery::study::RecoveryStudy;
+use crate::result::{DriveSummary, NamedValue};
+
+/// What all runs stood on: the first one's words, where the runs differ every one's.
+pub(crate) fn drive_summary(study: &RecoveryStudy, records: &[&RunRecord]) -> DriveSummary {
+    let stood: Vec<&RealFacts> = records.iter().filter_map(|record| record.real.as_ref()).collect();
+    let work = RealWork::of(study);
+    let options = study.setups.first().map(|setup| setup.options());
+    let fact = |name: &str, value: String| NamedValue { name: name.to_owned(), value };
+    let mut facts = Vec::new();
+    for known in stood.first().into_iter().flat_map(|first| &first.facts) {
+        facts.push(fact(&known.name, values(&stood, &known.name)));
+    }
+    facts.extend([
+        fact("Capacity that mClock was given", capacities(&stood)),
+        fact("OSDs", study.cluster.osds.to_string()),
+        fact("Copies", study.cluster.copies.to_string()),
+        fact("Placement groups", format!("{} in each of two pools", study.drive.fitted.pgs)),
+        fact(
+            "Objects written without the OSD",
+            format!("{} of {}", work.objects, work.object_size),
+        ),
+        fact("Image of the clients", format!("{}, written before the run", work.image)),
+    ]);
+    facts.extend(options.map(|options| fact("Store window", options.window.bytes.to_string())));
+    DriveSummary {
+        name: "real files".to_owned(),
+        model: facts_named(&stood, "Drive").unwrap_or_else(|| "unknown".to_owned()),
+        calibration: "Nothing was calibrated: the disks are real, and time is this machine's."
+            .to_owned(),
+        facts,
+    }
+}
+
+fn facts_named(stood: &[&RealFacts], name: &str) -> Option<String> {
+    let first = stood.first()?.facts.iter().find(|fact| fact.name == name)?;
+    Some(first.value.clone())
+}
+
+/// The different values of a fact, in the order of the runs.
+fn values(stood: &[&RealFacts], name: &str) -> String {
+    let mut found: Vec<&str> = Vec::new();
+    for fact in stood.iter().flat_map(|real| &real.facts).filter(|fact| fact.name == name) {
+        if !found.contains(&fact.value.as_str()) {
+            found.push(&fact.value);
+        }
+    }
+    found.join("; in other runs ")
+}
+
+/// The span of the OSDs' capacities over all runs: each run has new disks and may measure them anew.
+fn capacities(stood: &[&RealFacts]) -> String {
+    let mut all: Vec<f64> = stood.iter().flat_map(|real| real.capacities.clone()).collect();
+    all.sort_by(f64::total_cmp);
+    match (all.first(), all.last()) {
+        (Some(least), Some(most)) if least == most => format!("{least:.0} IOPS for each OSD"),
+        (Some(least), Some(most)) => {
+            format!("{least:.0} to {most:.0} IOPS, over all OSDs and runs")
+        }
+        _ => "unknown".to_owned(),
+    }
+}
+
+/// What a reader must know, each once; `compares` says whether published figures stand beside ours.
+pub(crate) fn warnings(records: &[&RunRecord], compares: bool) -> Vec<String> {
+    let published = "The published figures come from other hardware and other software; they stand beside these for \
+                     orientation, and none of them is claimed to be reproduced: compare the setups with each other.";
+    let mut warnings = vec!["This ran on real disks in real time.".to_owned()];
+    if compares {
+        warnings[0] += &format!(" {published}");
+    }
+    let notes =
+        records.iter().filter_map(|record| record.real.as_ref()).flat_map(|real| &real.notes);
+    for note in notes {
+        if !warnings.contains(note) {
+            warnings.push(note.clone());
+        }
+    }
+    warnings.extend(busy(records));
+    warnings.extend(short(records));
+    warnings
+}
+
+/// Load of the machine, in tasks per core, from which on it is not ours alone. A study's own run before may leave a part of
+/// one behind in the minute's mean.
+const BUSY: f64 = 1.0;
+
+fn busy(records: &[&RunRecord]) -> Option<String> {
+    let loads = records.iter().filter_map(|record| record.real.as_ref()?.load_before);
+    let busy: Vec<f64> = loads.filter(|load| *load > BUSY).collect();
+    let most = busy.iter().copied().max_by(f64::total_cmp)?;
+    Some(format!(
+        "Other work kept the machine busy before {} of {} runs (up to {most:.1} tasks per core); stop it and run again \
+         before trusting small differences.",
+        busy.len(),
+        records.len()
+    ))
+}
+
+/// A recovery shorter than this ends before queues and checkpoints have settled.
+const SHORT_S: f64 = 5.0;
+
+fn short(records: &[&RunRecord]) -> Option<String> {
+    let seconds = records.iter().filter_map(|record| record.counted.get("recovery/seconds"));
+    let shortest = seconds.min_by(f64::total_cmp).filter(|seconds| *seconds < SHORT_S)?;
+    Some(format!(
+        "The shortest recovery lasted {shortest:.1} s, too little for a steady state; take a larger --set scale before \
+         arguing with rates and latencies."
+    ))
+}
