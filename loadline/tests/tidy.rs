@@ -5,13 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates from the ground up. A crate may depend on those before it that [`MAY_NOT_NAME`] does not forbid.
-const FLOORS: [&str; 20] = [
+const FLOORS: [&str; 21] = [
     "core/base",
     "core/device",
     "core/qos",
     "core/store",
     "core/osd",
     "core/cluster",
+    "core/node",
     "core/wire",
     "worlds/sim",
     "worlds/host",
@@ -31,15 +32,34 @@ const FLOORS: [&str; 20] = [
 /// Neighbours that stand above each other only in the list.
 const MAY_NOT_NAME: [(&str, &[&str]); 5] = [
     ("core/store", &["core/qos"]),
-    ("core/wire", &["core/device", "core/qos", "core/store", "core/osd", "core/cluster"]),
+    (
+        "core/wire",
+        &["core/device", "core/qos", "core/store", "core/osd", "core/cluster", "core/node"],
+    ),
     (
         "lab/stats",
-        &["core/device", "core/qos", "core/store", "core/osd", "core/cluster", "worlds/sim"],
+        &[
+            "core/device",
+            "core/qos",
+            "core/store",
+            "core/osd",
+            "core/cluster",
+            "core/node",
+            "worlds/sim",
+        ],
     ),
-    ("lab/fio", &["core/qos", "core/store", "core/osd", "core/cluster", "worlds/sim"]),
+    ("lab/fio", &["core/qos", "core/store", "core/osd", "core/cluster", "core/node", "worlds/sim"]),
     (
         "lab/report",
-        &["core/qos", "core/store", "core/osd", "core/cluster", "worlds/sim", "lab/load"],
+        &[
+            "core/qos",
+            "core/store",
+            "core/osd",
+            "core/cluster",
+            "core/node",
+            "worlds/sim",
+            "lab/load",
+        ],
     ),
 ];
 

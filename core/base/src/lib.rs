@@ -1,14 +1,16 @@
-//! What could have been in the standard library: time, units, typed ids, seeded randomness and fixed slots.
+//! What could have been in the standard library: time, units, typed ids, an agenda, seeded randomness and fixed slots.
 //!
 //! Everything here is a plain value. This crate may not know disks, classes, OSDs or worlds, may not
 //! read a clock, start a thread or draw ambient randomness, and depends on nothing.
 
+mod agenda;
 mod ids;
 mod random;
 mod slots;
 mod time;
 mod units;
 
+pub use agenda::Agenda;
 pub use ids::IdVec;
 pub use random::{Rng, mix64};
 pub use slots::{SlotId, Slots};

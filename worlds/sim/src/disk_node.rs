@@ -5,10 +5,10 @@ use crate::disk::{CutStyle, SimDisk};
 use loadline_base::{IdVec, Rng, Time};
 use loadline_cluster::images::{ImageError, Images, JobId};
 use loadline_cluster::{Cluster, Config, NotHealed, OsdState, PoolSpec, StartError, Target};
-use loadline_osd::{Data, Effect, Effects, Event, OpId, OsdId, OsdSet, Reply, Timer};
+use loadline_node::{Delays, Node};
+use loadline_osd::{Data, Effect, Event, OpId, OsdId, OsdSet, Reply};
 use loadline_store::paged::{Io, IoDone, IoId, Options};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::BTreeMap;
 
 /// A request that a disk has.
 #[derive(Clone, Copy, Debug)]
@@ -29,13 +29,8 @@ struct Drive {
 /// A node.
 pub struct DiskNode {
     now: Time,
-    cluster: Cluster,
+    node: Node,
     drives: IdVec<OsdId, Drive>,
-    due: VecDeque<(OsdId, Event)>,
-    timers: BinaryHeap<Reverse<(Time, u64)>>,
-    timer_of: BTreeMap<u64, (OsdId, Timer)>,
-    timers_set: u64,
-    effects: Effects,
     /// Replies since they were last taken.
     pub replies: Vec<Reply>,
 }
@@ -68,33 +63,28 @@ impl DiskNode {
         let drive = |disk| Drive { disk, in_flight: BTreeMap::new(), submitted: 0, reopen: false };
         let mut node = DiskNode {
             now,
-            cluster: Cluster::on_disks(config, stores),
+            node: Node::new(Cluster::on_disks(config, stores), Delays::default()),
             drives: disks.into_iter().map(drive).collect(),
-            due: VecDeque::new(),
-            timers: BinaryHeap::new(),
-            timer_of: BTreeMap::new(),
-            timers_set: 0,
-            effects: Effects::default(),
             replies: Vec::new(),
         };
         for osd in node.drives.ids().collect::<Vec<_>>() {
             node.open(osd);
         }
-        node.run_until(|node| !node.cluster.is_opening());
-        if node.cluster.is_new() {
-            node.cluster.create(node.now, 0x010a_d11e, &mut node.effects);
-        } else if let Err(error) = node.cluster.start(node.now, given_up) {
+        node.run_until(|node| !node.node.cluster().is_opening());
+        if node.node.cluster().is_new() {
+            node.node.change(|cluster, fx| cluster.create(node.now, 0x010a_d11e, fx));
+        } else if let Err(error) = node.node.cluster_mut().start(node.now, given_up) {
             return Err((error, node.into_disks()));
         } else {
-            node.cluster.take_over(node.now, &mut node.effects);
+            node.node.change(|cluster, fx| cluster.take_over(node.now, fx));
         }
-        node.run_until(|node| node.cluster.is_serving());
+        node.run_until(|node| node.node.cluster().is_serving());
         Ok(node)
     }
 
     /// Creates a pool.
     pub fn create_pool(&mut self, spec: PoolSpec) {
-        self.cluster.create_pool(self.now, spec, &mut self.effects);
+        self.node.change(|cluster, fx| cluster.create_pool(self.now, spec, fx));
         self.settle();
     }
 
@@ -106,28 +96,30 @@ impl DiskNode {
         &mut self,
         change: impl FnOnce(&mut Images) -> Result<T, ImageError>,
     ) -> Result<T, ImageError> {
-        let changed = self.cluster.change_images(self.now, &mut self.effects, change);
+        let changed = self.node.change(|cluster, fx| cluster.change_images(self.now, fx, change));
         self.settle();
         changed
     }
 
     /// The blocks of a job on images before `next` are done.
     pub fn job_advanced(&mut self, job: JobId, next: u64) {
-        self.cluster.image_job_advanced(self.now, job, next, &mut self.effects);
+        self.node.change(|cluster, fx| cluster.image_job_advanced(self.now, job, next, fx));
         self.settle();
     }
 
     /// Issues an op.
     pub fn issue(&mut self, target: &Target, data: Data) -> OpId {
-        let (id, envelope) = self.cluster.issue(self.now, target, data);
-        self.effects.world.extend(envelope.map(Effect::Send));
+        let (id, envelope) = self.node.cluster_mut().issue(self.now, target, data);
+        if let Some(envelope) = envelope {
+            self.node.send(envelope);
+        }
         self.settle();
         id
     }
 
     /// Stops an OSD as a crash of it does.
     pub fn take_down(&mut self, osd: OsdId) {
-        self.cluster.take_down(self.now, osd, &mut self.effects);
+        self.node.change(|cluster, fx| cluster.take_down(self.now, osd, fx));
         self.settle();
     }
 
@@ -142,12 +134,12 @@ impl DiskNode {
     pub fn replace(&mut self, osd: OsdId, disk: SimDisk) {
         let (in_flight, submitted) = (BTreeMap::new(), self.drives[osd].submitted);
         self.drives[osd] = Drive { disk, in_flight, submitted, reopen: false };
-        self.cluster.expect_new_disk(osd);
+        self.node.cluster_mut().expect_new_disk(osd);
     }
 
     /// Whether an OSD is down because its store is damaged, and may be filled again.
     pub fn may_heal(&self, osd: OsdId) -> Option<Result<(), NotHealed>> {
-        self.cluster.may_heal(osd)
+        self.node.cluster().may_heal(osd)
     }
 
     /// Makes the disks of damaged OSDs empty where that loses nothing, and has them filled again, which a real node looks for every
@@ -156,8 +148,8 @@ impl DiskNode {
         let mut healed = Vec::new();
         for osd in self.drives.ids().collect::<Vec<_>>() {
             let is_idle = self.drives[osd].in_flight.is_empty() && !self.drives[osd].reopen;
-            if is_idle && self.cluster.may_heal(osd) == Some(Ok(())) {
-                self.cluster.heal(osd);
+            if is_idle && self.node.cluster().may_heal(osd) == Some(Ok(())) {
+                self.node.cluster_mut().heal(osd);
                 self.replace(osd, empty(osd));
                 self.open(osd);
                 healed.push(osd);
@@ -168,21 +160,21 @@ impl DiskNode {
 
     /// Lets placement use an OSD, or not.
     pub fn set_in(&mut self, osd: OsdId, is_in: bool) {
-        let state = OsdState { is_in, ..self.cluster.map().osds()[osd] };
-        self.cluster.set_osd(self.now, osd, state, &mut self.effects);
+        let state = OsdState { is_in, ..self.node.cluster().map().osds()[osd] };
+        self.node.change(|cluster, fx| cluster.set_osd(self.now, osd, state, fx));
         self.settle();
     }
 
     /// Makes everything durable that was answered; the number comes back with [`Cluster::take_synced`].
     pub fn sync(&mut self) -> u32 {
-        let number = self.cluster.sync(self.now, &mut self.effects);
+        let number = self.node.change(|cluster, fx| cluster.sync(self.now, fx));
         self.settle();
         number
     }
 
     /// Looks how full the disks are, which a real node does every second.
     pub fn check_fullness(&mut self) {
-        self.cluster.check_fullness(&mut self.effects);
+        self.node.change(|cluster, fx| cluster.check_fullness(fx));
         self.settle();
     }
 
@@ -191,13 +183,14 @@ impl DiskNode {
         let disk =
             self.drives.iter().filter_map(|(osd, drive)| Some((drive.disk.next_done()?, osd)));
         let disk = disk.min();
-        let timer = self.timers.peek().map(|Reverse((at, _))| *at);
-        let next = disk.map(|(at, _)| at).into_iter().chain(timer).min();
-        let Some(next) = next else { return false };
+        let next = disk.map_or(Time::MAX, |(at, _)| at).min(self.node.next_timer());
+        if next == Time::MAX {
+            return false;
+        }
         self.now = self.now.max(next);
         match disk {
             Some((at, osd)) if at <= self.now => self.answer(osd),
-            _ => self.fire(),
+            _ => _ = self.node.fire(self.now),
         }
         self.settle();
         true
@@ -219,7 +212,7 @@ impl DiskNode {
         let done = drive.disk.finish(self.now).expect("an answer is due");
         let Some(Sent { life, id }) = drive.in_flight.remove(&done.id) else { return };
         let done = IoDone { id, outcome: done.outcome, data: done.data };
-        self.due.push_back((osd, Event::IoDone(life, done)));
+        self.node.happened(osd, Event::IoDone(life, done));
         self.settle();
         self.reopen_if_idle(osd);
     }
@@ -229,47 +222,21 @@ impl DiskNode {
         if drive.reopen && drive.in_flight.is_empty() {
             drive.reopen = false;
             let bytes = drive.disk.spec().size;
-            self.cluster.open_osd(self.now, osd, bytes, &mut self.effects);
+            self.node.change(|cluster, fx| cluster.open_osd(self.now, osd, bytes, fx));
         }
-    }
-
-    fn fire(&mut self) {
-        let Some(Reverse((_, number))) = self.timers.pop() else { return };
-        let (osd, timer) = self.timer_of.remove(&number).expect("a timer is set once");
-        self.due.push_back((osd, Event::Timer(timer)));
     }
 
     fn settle(&mut self) {
-        loop {
-            for effect in std::mem::take(&mut self.effects.world) {
-                self.carry_out(effect);
+        while let Some(effect) = self.node.next(self.now) {
+            match effect {
+                Effect::Io(osd, life, io) => self.request(osd, life, io),
+                Effect::Reply(reply) => {
+                    self.node.cluster_mut().finish(reply.op);
+                    self.replies.push(reply);
+                }
+                Effect::Trace(_) => {}
+                effect => unreachable!("not of a cluster on disks: {effect:?}"),
             }
-            if !self.effects.world.is_empty() {
-                continue;
-            }
-            let Some((osd, event)) = self.due.pop_front() else { return };
-            self.cluster.step(self.now, osd, event, &mut self.effects);
-        }
-    }
-
-    fn carry_out(&mut self, effect: Effect) {
-        match effect {
-            Effect::Send(envelope) => {
-                self.due.push_back((envelope.to, Event::Message(envelope)));
-            }
-            Effect::Compute(osd, run) => self.due.push_back((osd, Event::Computed(run))),
-            Effect::Io(osd, life, io) => self.request(osd, life, io),
-            Effect::Timer(osd, at, timer) => {
-                self.timers_set += 1;
-                self.timers.push(Reverse((at, self.timers_set)));
-                self.timer_of.insert(self.timers_set, (osd, timer));
-            }
-            Effect::Reply(reply) => {
-                self.cluster.finish(reply.op);
-                self.replies.push(reply);
-            }
-            Effect::Trace(_) => {}
-            effect => unreachable!("not of a cluster on disks: {effect:?}"),
         }
     }
 
@@ -299,12 +266,13 @@ impl DiskNode {
 
     /// Whether every copy is where it should be, and served.
     pub fn is_clean(&self) -> bool {
-        self.cluster.is_clean() && self.cluster.map().pgs().all(|(_, state)| state.ready)
+        self.node.cluster().is_clean()
+            && self.node.cluster().map().pgs().all(|(_, state)| state.ready)
     }
 
     /// Whether every change of the map is on a quorum of the disks.
     pub fn is_map_committed(&self) -> bool {
-        self.cluster.is_map_committed()
+        self.node.cluster().is_map_committed()
     }
 
     /// What an OSD's disk has not answered, and whether it is to be opened then: for messages of failed tests.
@@ -320,7 +288,7 @@ impl DiskNode {
 
     /// The cluster, to look into.
     pub fn cluster(&mut self) -> &mut Cluster {
-        &mut self.cluster
+        self.node.cluster_mut()
     }
 
     /// An OSD's disk, to look into or to spoil.

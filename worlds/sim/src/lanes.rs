@@ -4,9 +4,8 @@
 //! each such source is a plain queue whose head is its earliest. Popping compares a handful of heads instead of
 //! sifting a heap of hundreds.
 
-use loadline_base::{Time, define_id};
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use loadline_base::{Agenda, Time, define_id};
+use std::collections::VecDeque;
 
 define_id! {
     /// A source of events that come in order.
@@ -21,45 +20,12 @@ pub(crate) struct Lanes<E> {
     /// When each lane's first event is due.
     heads: Vec<Time>,
     lanes: Vec<VecDeque<(Time, E)>>,
-    heap: BinaryHeap<Reverse<HeapEntry<E>>>,
-    heap_head: Time,
-    scheduled: u64,
-}
-
-struct HeapEntry<E> {
-    due: (Time, u64),
-    event: E,
-}
-
-impl<E> PartialEq for HeapEntry<E> {
-    fn eq(&self, other: &Self) -> bool {
-        self.due == other.due
-    }
-}
-
-impl<E> Eq for HeapEntry<E> {}
-
-impl<E> PartialOrd for HeapEntry<E> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<E> Ord for HeapEntry<E> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.due.cmp(&other.due)
-    }
+    heap: Agenda<E>,
 }
 
 impl<E> Lanes<E> {
     pub(crate) fn new() -> Lanes<E> {
-        Lanes {
-            heads: Vec::new(),
-            lanes: Vec::new(),
-            heap: BinaryHeap::new(),
-            heap_head: NEVER,
-            scheduled: 0,
-        }
+        Lanes { heads: Vec::new(), lanes: Vec::new(), heap: Agenda::default() }
     }
 
     /// Opens a lane.
@@ -83,9 +49,7 @@ impl<E> Lanes<E> {
 
     /// Schedules an event at any time.
     pub(crate) fn push(&mut self, at: Time, event: E) {
-        self.scheduled += 1;
-        self.heap_head = self.heap_head.min(at);
-        self.heap.push(Reverse(HeapEntry { due: (at, self.scheduled), event }));
+        self.heap.push(at, event);
     }
 
     /// The next event if it is due by `until`.
@@ -99,8 +63,8 @@ impl<E> Lanes<E> {
                 lane = index;
             }
         }
-        if self.heap_head < earliest {
-            return if self.heap_head <= until { self.pop_heap() } else { None };
+        if self.heap.next() < earliest {
+            return self.heap.pop_until(until);
         }
         if earliest == NEVER || earliest > until {
             return None;
@@ -109,13 +73,6 @@ impl<E> Lanes<E> {
         let next = queue.pop_front();
         self.heads[lane] = queue.front().map_or(NEVER, |(at, _)| *at);
         next
-    }
-
-    #[cold]
-    fn pop_heap(&mut self) -> Option<(Time, E)> {
-        let Reverse(HeapEntry { due, event }) = self.heap.pop()?;
-        self.heap_head = self.heap.peek().map_or(NEVER, |Reverse(entry)| entry.due.0);
-        Some((due.0, event))
     }
 }
 

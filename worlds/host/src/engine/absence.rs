@@ -31,7 +31,7 @@ impl Engine {
     /// Why an OSD does not serve, if nobody took it down.
     pub(super) fn absent_osd(&self, osd: OsdId) -> Option<Absent<'_>> {
         let disk = &self.disks.of[osd];
-        match (self.cluster.fault(osd), &disk.unopened, disk.disk) {
+        match (self.node.cluster().fault(osd), &disk.unopened, disk.disk) {
             (Some(fault), ..) => Some(Absent::Fault(fault)),
             (None, Some(problem), None) => Some(Absent::Unopened(problem)),
             (None, None, None) => Some(Absent::NotThere),
@@ -51,7 +51,7 @@ impl Engine {
     /// Notes which OSDs went up or down since the last look.
     pub(super) fn note_changes(&mut self) {
         for osd in self.disks.of.ids().collect::<Vec<_>>() {
-            let OsdState { up, is_in } = self.cluster.map().osds()[osd];
+            let OsdState { up, is_in } = self.node.cluster().map().osds()[osd];
             let disk = &mut self.disks.of[osd];
             if disk.was_up == up {
                 continue;
@@ -65,7 +65,7 @@ impl Engine {
             }
             if back && !is_in {
                 let state = OsdState { up, is_in: true };
-                self.cluster.set_osd(self.now, osd, state, &mut self.effects);
+                self.node.change(|cluster, fx| cluster.set_osd(self.now, osd, state, fx));
             }
         }
     }
@@ -74,13 +74,13 @@ impl Engine {
     /// (`mon_osd_down_out_interval`).
     pub(super) fn take_out_the_absent(&mut self) {
         for osd in self.disks.of.ids().collect::<Vec<_>>() {
-            let state = self.cluster.map().osds()[osd];
-            let is_gone = self.is_long_absent(osd) || self.cluster.is_given_up(osd);
+            let state = self.node.cluster().map().osds()[osd];
+            let is_gone = self.is_long_absent(osd) || self.node.cluster().is_given_up(osd);
             if !state.up && state.is_in && is_gone && self.can_do_without(osd) {
                 tracing::warn!(%osd, "down for long, or given up: taken out, its data gets its copies elsewhere");
                 self.disks.of[osd].taken_out = true;
                 let state = OsdState { is_in: false, ..state };
-                self.cluster.set_osd(self.now, osd, state, &mut self.effects);
+                self.node.change(|cluster, fx| cluster.set_osd(self.now, osd, state, fx));
             }
         }
     }
@@ -93,7 +93,7 @@ impl Engine {
     /// Whether enough others are left for every pool's copies. Where they are not, the copies of an OSD that is out have
     /// no other place.
     fn can_do_without(&self, osd: OsdId) -> bool {
-        let map = self.cluster.map();
+        let map = self.node.cluster().map();
         let others =
             map.osds().iter().filter(|(other, state)| *other != osd && state.is_in).count();
         map.pools().values().all(|pool| pool.spec.copies as usize <= others)

@@ -178,7 +178,7 @@ impl Engine {
     }
 
     fn answer_when_kept(&mut self, ticket: Ticket, answer: Answer) {
-        let change = self.cluster.last_change();
+        let change = self.node.cluster().last_change();
         self.admin.waiting.push(Waiting { ticket, answer, change });
     }
 
@@ -194,7 +194,7 @@ impl Engine {
             return;
         }
         let refusal = self.without_quorum();
-        let cluster = &self.cluster;
+        let cluster = self.node.cluster();
         let is_due = |waiting: &mut Waiting| refusal.is_some() || cluster.is_kept(waiting.change);
         let due: Vec<Waiting> = self.admin.waiting.extract_if(.., is_due).collect();
         for Waiting { ticket, answer, .. } in due {

@@ -66,7 +66,7 @@ impl Benches {
 impl Engine {
     /// Measures the OSDs whose capacity nobody knows, before clients come.
     pub(super) fn measure_capacities(&mut self) -> Result<(), BootError> {
-        let osds = self.cluster.map().osds().iter();
+        let osds = self.node.cluster().map().osds().iter();
         let up: Vec<OsdId> = osds.filter(|(_, state)| state.up).map(|(osd, _)| osd).collect();
         let unknown: Vec<OsdId> =
             up.into_iter().filter(|osd| self.is_to_be_measured(*osd)).collect();
@@ -99,8 +99,8 @@ impl Engine {
         let parts = shaped.collect::<Vec<_>>();
         self.begin_bench(parts, first, None);
         self.run_until(|engine| engine.bench.is_idle())?;
-        let measured = self.cluster.last_change();
-        self.run_until(|engine| engine.cluster.is_kept(measured))
+        let measured = self.node.cluster().last_change();
+        self.run_until(|engine| engine.node.cluster().is_kept(measured))
     }
 
     /// Begins to measure one OSD.
@@ -113,7 +113,7 @@ impl Engine {
         osd: OsdId,
         asked: &BenchAsked,
     ) -> Executed {
-        if !self.cluster.map().osds()[osd].up {
+        if !self.node.cluster().map().osds()[osd].up {
             return Err(Refusal::unavailable(format!("{osd} is down")));
         }
         if !self.bench.is_idle() {
@@ -134,7 +134,7 @@ impl Engine {
 
     /// What is written to an OSD; `None` if there is no room for a single object.
     fn bench_shape(&mut self, osd: OsdId, total: Bytes, block: Bytes) -> Option<BenchShape> {
-        let Space { free, page_bytes, .. } = self.cluster.osd(osd).space()?;
+        let Space { free, page_bytes, .. } = self.node.cluster_mut().osd(osd).space()?;
         let room = free * page_bytes / PART_OF_FREE / OBJECT.get();
         let objects = room.min(u64::from(BenchShape::OBJECTS_MAX)) as u32;
         (objects > 0).then(|| BenchShape {
@@ -162,14 +162,12 @@ impl Engine {
     fn begin_bench_step(&mut self) {
         let running = self.bench.running.as_mut().expect("a benchmark is under way");
         let step = running.step;
-        let mut events = Vec::new();
         for (osd, part) in &mut running.parts {
             part.waits = step != BenchStep::Run || part.took.is_some_and(|took| took.is_ok());
             if part.waits {
-                events.push((*osd, Event::Bench(part.shape, step)));
+                self.node.happened(*osd, Event::Bench(part.shape, step));
             }
         }
-        self.due.extend(events);
     }
 
     /// A step has ended on an OSD.
@@ -185,10 +183,10 @@ impl Engine {
 
     /// Goes on with the benchmark as far as it can. An OSD that went down takes no further part.
     pub(super) fn bench_settle(&mut self) {
-        let map = self.cluster.map();
+        let map = self.node.cluster().map();
         let Some(running) = &mut self.bench.running else { return };
         for (osd, part) in &mut running.parts {
-            if part.waits && !map.osds()[*osd].up && !self.cluster.is_held_open(*osd) {
+            if part.waits && !map.osds()[*osd].up && !self.node.cluster().is_held_open(*osd) {
                 (part.waits, part.took) = (false, Some(Err("went down in its benchmark")));
             }
         }

@@ -8,27 +8,28 @@ use super::client::ClientOps;
 use super::direct_client::DirectDesk;
 use super::disks::Disks;
 use super::doors::{DoorLimits, Doors, raise_descriptors};
+use super::effects::Alarm;
 use super::health::Meter;
 use super::images::ImageWork;
 use super::nbd::NbdConnections;
 use super::settings::NodeSettings;
 use super::stop::Stopping;
 use super::terms::Told;
-use super::timers::{Due, Timers};
 use super::{Engine, Mail, Speaks};
 use crate::{
     BackendChoice, Direct, Discards, DiskOpen, DiskOpenError, Holding, ListenAt, ListenError, Loop,
     LoopError, LoopOptions, OpenedDisk, write_new_store,
 };
-use loadline_base::{Bytes, Span};
+use loadline_base::{Agenda, Bytes, Span};
 use loadline_cluster::settings::{Change, DriveLimits, Refused};
 use loadline_cluster::{Cluster, PoolSpec, StartError};
 use loadline_device::Medium;
-use loadline_osd::{Effects, OsdSet};
+use loadline_node::{Delays, Node};
+use loadline_osd::OsdSet;
 use loadline_qos::Preset;
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{Format, FormatError, LogMode, Protection, format};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
@@ -194,11 +195,9 @@ impl Engine {
         let mut engine = Engine {
             now: world.now(),
             world,
-            cluster,
+            node: Node::new(cluster, Delays::default()),
             disks: Disks::default(),
-            timers: Timers::default(),
-            due: VecDeque::new(),
-            effects: Effects::default(),
+            alarms: Agenda::default(),
             listeners: BTreeMap::new(),
             conns: BTreeMap::new(),
             clients: ClientOps::default(),
@@ -223,31 +222,31 @@ impl Engine {
         engine.measure_capacities()?;
         engine.tell_terms();
         engine.listen()?;
-        engine.timers.set(engine.now + Span::from_millis(1000), Due::Second);
+        engine.alarms.push(engine.now + Span::from_millis(1000), Alarm::Second);
         Ok(engine)
     }
 
     fn begin_cluster(&mut self) -> Result<(), BootError> {
         let given_up = self.config.give_up;
-        if self.cluster.is_new() {
+        if self.node.cluster().is_new() {
             let id = random_u128().map_err(BootError::Random)?;
             tracing::info!(cluster = format!("{id:032x}"), "a new cluster");
-            self.cluster.create(self.now, id, &mut self.effects);
+            self.node.change(|cluster, fx| cluster.create(self.now, id, fx));
         } else {
-            let started = self.cluster.start(self.now, given_up);
+            let started = self.node.cluster_mut().start(self.now, given_up);
             started.map_err(|why| self.cannot_start(why))?;
-            for what in self.cluster.loss_in_words() {
+            for what in self.node.cluster().loss_in_words() {
                 tracing::warn!("given up: {what}");
             }
             self.take_stored_settings();
-            self.cluster.take_over(self.now, &mut self.effects);
+            self.node.change(|cluster, fx| cluster.take_over(self.now, fx));
         }
-        self.run_until(|engine| engine.cluster.is_serving())
+        self.run_until(|engine| engine.node.cluster().is_serving())
     }
 
     /// The pool of a new node, and images that somebody asked for and that are not there.
     fn make_what_is_missing(&mut self) -> Result<(), BootError> {
-        if self.cluster.map().pools().is_empty() {
+        if self.node.cluster().map().pools().is_empty() {
             let osds = self.disks.of.len() as u32;
             let copies = self.config.copies;
             let spec = PoolSpec {
@@ -257,15 +256,16 @@ impl Engine {
                 object_bytes: self.config.object_bytes.get(),
                 recovery_priority: 0,
             };
-            self.cluster.create_pool(self.now, spec, &mut self.effects);
+            self.node.change(|cluster, fx| cluster.create_pool(self.now, spec, fx));
         }
         for image in self.config.images.clone() {
-            self.cluster
-                .ensure_image(self.now, &image.name, image.size.get(), &mut self.effects)
+            let (name, size) = (&image.name, image.size.get());
+            self.node
+                .change(|cluster, fx| cluster.ensure_image(self.now, name, size, fx))
                 .map_err(|error| BootError::Image(image.name.clone(), error))?;
         }
-        let change = self.cluster.last_change();
-        self.run_until(|engine| engine.cluster.is_kept(change))
+        let change = self.node.cluster().last_change();
+        self.run_until(|engine| engine.node.cluster().is_kept(change))
     }
 
     fn listen(&mut self) -> Result<(), BootError> {

@@ -52,7 +52,7 @@ impl Engine {
     pub(super) fn forget_capacity(&mut self, osd: OsdId) {
         let (capacity, rejected) = self.settings.levels.capacity_options(osd);
         let scope = Scope::Osd(osd);
-        let stored = self.cluster.stored_settings();
+        let stored = self.node.cluster().stored_settings();
         let is_stored = |option: &&str| stored.contains_key(&(scope, (*option).to_owned()));
         let options: Vec<&str> = [capacity, rejected].into_iter().filter(is_stored).collect();
         let change = options.iter().fold(Change::default(), |change, option| {
@@ -64,9 +64,10 @@ impl Engine {
         for option in options {
             tracing::info!(%osd, option, "measured on its former disk: taken away");
             self.settings.stored(scope, option);
-            self.cluster.store_setting(self.now, scope, option, None, &mut self.effects);
+            self.node
+                .change(|cluster, fx| cluster.store_setting(self.now, scope, option, None, fx));
         }
-        self.cluster.note_measured_on(self.now, osd, 0, &mut self.effects);
+        self.node.change(|cluster, fx| cluster.note_measured_on(self.now, osd, 0, fx));
     }
 
     fn judge(&self, osd: OsdId, iops: f64) -> CapacityVerdict {
@@ -97,11 +98,12 @@ impl Engine {
         for (option, value) in values {
             let scope = Scope::Osd(osd);
             self.settings.stored(scope, option);
-            self.cluster.store_setting(self.now, scope, option, value, &mut self.effects);
+            self.node
+                .change(|cluster, fx| cluster.store_setting(self.now, scope, option, value, fx));
         }
         let disk = &mut self.disks.of[osd];
         disk.served = Served::default();
-        self.cluster.note_measured_on(self.now, osd, disk.drive, &mut self.effects);
+        self.node.change(|cluster, fx| cluster.note_measured_on(self.now, osd, disk.drive, fx));
         self.configure_osds();
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::Engine;
 use super::nbd::NbdCommand;
 use loadline_base::{SlotId, Slots, Span};
 use loadline_cluster::{IssuedOp, PoolId, Target};
-use loadline_osd::{ClientId, Data, Effect, OpKind, Reply};
+use loadline_osd::{ClientId, Data, OpKind, Reply};
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -131,14 +131,16 @@ impl Engine {
         let NewOp { kind, pool, object, offset, length, at, data } = op;
         let target =
             Target { client, kind, traced: false, background: false, pool, object, offset, length };
-        let (id, envelope) = self.cluster.issue(self.now, &target, data);
+        let (id, envelope) = self.node.cluster_mut().issue(self.now, &target, data);
         self.clients.parts.insert(id.slot.get(), Part { command, at, length });
-        self.effects.world.extend(envelope.map(Effect::Send));
+        if let Some(envelope) = envelope {
+            self.node.send(envelope);
+        }
     }
 
     /// An op has its reply.
     pub(super) fn replied(&mut self, reply: Reply) {
-        let Some(issued) = self.cluster.finish(reply.op) else { return };
+        let Some(issued) = self.node.cluster_mut().finish(reply.op) else { return };
         self.health.replied(&issued, &reply);
         self.note_served(&issued);
         let Part { command, at, length } =
@@ -166,7 +168,7 @@ impl Engine {
     /// Every copy has carried an update out, the primary alone a read.
     fn note_served(&mut self, issued: &IssuedOp) {
         let (is_update, bytes) = (issued.op.kind.is_update(), u64::from(issued.op.length));
-        let acting = &self.cluster.map().pg(issued.op.pg).acting;
+        let acting = &self.node.cluster().map().pg(issued.op.pg).acting;
         let copies = if is_update { acting.len() } else { 1 };
         for osd in acting.iter().take(copies) {
             self.disks.of[*osd].served.note_op(is_update, bytes);
@@ -177,7 +179,7 @@ impl Engine {
         let command = self.clients.commands.at_mut(slot);
         if command.then_sync && !command.failed {
             command.then_sync = false;
-            let number = self.cluster.sync(self.now, &mut self.effects);
+            let number = self.node.change(|cluster, fx| cluster.sync(self.now, fx));
             self.clients.syncs.entry(number).or_default().push(slot);
             return;
         }

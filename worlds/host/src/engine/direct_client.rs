@@ -205,15 +205,15 @@ impl Engine {
         match ask {
             DirectAsk::Ops(ops) => ops.into_iter().for_each(|op| self.direct_op(op)),
             DirectAsk::Pool(spec) => {
-                let pool = self.cluster.create_pool(self.now, spec, &mut self.effects);
-                self.direct.pool = Some((pool, self.cluster.last_change()));
+                let pool = self.node.change(|cluster, fx| cluster.create_pool(self.now, spec, fx));
+                self.direct.pool = Some((pool, self.node.cluster().last_change()));
             }
             DirectAsk::TakeOut(osd) => {
-                self.cluster.take_down(self.now, osd, &mut self.effects);
-                self.cluster.set_osd(self.now, osd, GONE, &mut self.effects);
+                self.node.change(|cluster, fx| cluster.take_down(self.now, osd, fx));
+                self.node.change(|cluster, fx| cluster.set_osd(self.now, osd, GONE, fx));
             }
             DirectAsk::BringBack(osd) => {
-                self.cluster.set_osd(self.now, osd, EXPECTED, &mut self.effects);
+                self.node.change(|cluster, fx| cluster.set_osd(self.now, osd, EXPECTED, fx));
                 self.direct.coming = Some(osd);
                 self.reopen(osd);
             }
@@ -223,12 +223,13 @@ impl Engine {
             }
             DirectAsk::Service => {
                 let (now, osds) = (self.now, self.disks.of.ids());
-                let service = osds.map(|osd| self.cluster.osd(osd).service(now)).collect();
+                let service =
+                    osds.map(|osd| self.node.cluster_mut().osd(osd).service(now)).collect();
                 self.direct.tell(DirectAnswer::Service(now, service));
             }
-            DirectAsk::ResetWaits => self.cluster.reset_waits(),
+            DirectAsk::ResetWaits => self.node.cluster_mut().reset_waits(),
             DirectAsk::Waits => {
-                self.direct.tell(DirectAnswer::Waits(Box::new(self.cluster.waits())));
+                self.direct.tell(DirectAnswer::Waits(Box::new(self.node.cluster().waits())));
             }
             DirectAsk::Values(option) => {
                 let values = self.values_in_force(&option);
@@ -261,11 +262,13 @@ impl Engine {
             let ended = std::mem::take(&mut self.direct.ended);
             self.direct.tell(DirectAnswer::Ended(ended));
         }
-        let cluster = &self.cluster;
+        let cluster = self.node.cluster();
         if let Some((pool, _)) = self.direct.pool.take_if(|(_, change)| cluster.is_kept(*change)) {
             self.direct.tell(DirectAnswer::Pool(pool));
         }
-        if let Some(osd) = self.direct.coming.filter(|osd| self.cluster.map().osds()[*osd].up) {
+        if let Some(osd) =
+            self.direct.coming.filter(|osd| self.node.cluster().map().osds()[*osd].up)
+        {
             self.direct.coming = None;
             self.direct.tell(DirectAnswer::Back(osd));
         }
@@ -273,13 +276,13 @@ impl Engine {
 
     fn direct_counts(&mut self) -> DirectCounts {
         let osds = self.disks.of.ids();
-        let fault = |osd: OsdId| Some((osd, self.cluster.fault(osd)?.to_string()));
+        let fault = |osd: OsdId| Some((osd, self.node.cluster().fault(osd)?.to_string()));
         DirectCounts {
             at: self.now,
             faults: osds.filter_map(fault).collect(),
-            progress: self.cluster.progress(),
-            received: self.cluster.received().objects,
-            clean: self.cluster.is_clean(),
+            progress: self.node.cluster_mut().progress(),
+            received: self.node.cluster().received().objects,
+            clean: self.node.cluster().is_clean(),
             device_requests: self.disks.requests,
         }
     }

@@ -61,7 +61,7 @@ impl Engine {
         let Io { id, request, data, .. } = io;
         let Some(disk) = self.disks.of[osd].disk else {
             let done = IoDone { id, outcome: Outcome::Failed, data };
-            self.due.push_back((osd, Event::IoDone(life, done)));
+            self.node.happened(osd, Event::IoDone(life, done));
             return;
         };
         let token = self.disks.sent.acquire(Sent { osd, life, id });
@@ -92,7 +92,7 @@ impl Engine {
             tracing::warn!(%osd, path = %of.path.display(), %error, "a request failed");
         }
         debug_assert_eq!(self.disks.of[osd].disk, Some(disk));
-        self.due.push_back((osd, Event::IoDone(life, IoDone { id, outcome, data })));
+        self.node.happened(osd, Event::IoDone(life, IoDone { id, outcome, data }));
         self.reopen_if_idle(osd);
     }
 
@@ -115,7 +115,7 @@ impl Engine {
         if self.disks.of[osd].disk.is_some() {
             let bytes = self.disks.of[osd].bytes;
             self.renew_osd(osd);
-            self.cluster.open_osd(self.now, osd, bytes, &mut self.effects);
+            self.node.change(|cluster, fx| cluster.open_osd(self.now, osd, bytes, fx));
         }
     }
 

@@ -1,43 +1,42 @@
-//! What the cluster asks of this world.
+//! What the node asks of this world.
 
 use super::Engine;
-use super::timers::Due;
-use loadline_osd::{Effect, Event};
+use loadline_osd::Effect;
+
+/// What this world has set the clock for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Alarm {
+    /// A second of the meters is over.
+    Second,
+    /// A step of the stop has had its time.
+    Stop,
+}
 
 impl Engine {
-    /// Carries out what has been asked. Messages and processor time cost nothing here: they are due at once.
+    /// Lets the node go on, and does what it asks for, until it is at rest. Messages and processor time cost nothing here.
     pub(super) fn carry_out(&mut self) {
-        let mut effects = std::mem::take(&mut self.effects.world);
-        while !effects.is_empty() {
-            for effect in effects.drain(..) {
-                self.carry_out_one(effect);
+        while let Some(effect) = self.node.next(self.now) {
+            match effect {
+                Effect::Io(osd, life, io) => self.disk_request(osd, life, io),
+                Effect::Reply(reply) => self.replied(reply),
+                Effect::Benched(osd, ended) => self.benched(osd, ended),
+                Effect::Trace(_) => {}
+                effect => {
+                    unreachable!("not of OSDs on disks in a world without delays: {effect:?}")
+                }
             }
-            std::mem::swap(&mut effects, &mut self.effects.world);
-        }
-        self.effects.world = effects;
-    }
-
-    fn carry_out_one(&mut self, effect: Effect) {
-        match effect {
-            Effect::Send(envelope) => {
-                self.due.push_back((envelope.to, Event::Message(envelope)));
-            }
-            Effect::Compute(osd, run) => self.due.push_back((osd, Event::Computed(run))),
-            Effect::Io(osd, life, io) => self.disk_request(osd, life, io),
-            Effect::Timer(osd, at, timer) => self.timers.set(at, Due::Osd(osd, timer)),
-            Effect::Reply(reply) => self.replied(reply),
-            Effect::Benched(osd, ended) => self.benched(osd, ended),
-            Effect::Trace(_) => {}
-            Effect::Device(..) => unreachable!("the OSDs of a host stand on the paged store"),
         }
     }
 
-    pub(super) fn timer_fired(&mut self, due: Due) {
-        match due {
-            Due::Osd(osd, timer) => self.due.push_back((osd, Event::Timer(timer))),
-            Due::Second => self.second_passed(),
-            // The upkeep that follows every event looks how far the stop is.
-            Due::Stop => {}
+    /// Deals with everything whose time has come.
+    pub(super) fn ring(&mut self) {
+        while self.node.fire(self.now) {}
+        while let Some((_, alarm)) = self.alarms.pop_until(self.now) {
+            match alarm {
+                Alarm::Second => self.second_passed(),
+                // The upkeep that follows every event looks how far the stop is.
+                Alarm::Stop => {}
+            }
         }
     }
 }

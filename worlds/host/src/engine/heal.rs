@@ -22,17 +22,17 @@ impl Engine {
         let may_begin = |osd: &OsdId| {
             let of = &self.disks.of[*osd];
             let is_idle = of.disk.is_some() && of.in_flight == 0 && !of.reopen;
-            let may = self.cluster.may_heal(*osd) == Some(Ok(()));
+            let may = self.node.cluster().may_heal(*osd) == Some(Ok(()));
             may && is_idle && self.settings.levels.heals_damaged_store(*osd)
         };
         let Some(osd) = self.disks.of.ids().find(may_begin) else { return };
-        let why = self.cluster.fault(osd).map(|fault| fault.to_string()).unwrap_or_default();
+        let why = self.node.cluster().fault(osd).map(|fault| fault.to_string()).unwrap_or_default();
         let path = self.disks.of[osd].path.clone();
         tracing::warn!(
             %osd, path = %path.display(),
             "{why}: the other OSDs have all that it had, so its disk is made empty and filled again"
         );
-        self.cluster.heal(osd);
+        self.node.cluster_mut().heal(osd);
         if let Some(disk) = self.disks.of[osd].disk.take() {
             self.world.remove_disk(disk);
         }
@@ -59,14 +59,14 @@ impl Engine {
             }
             Err(error) => {
                 tracing::error!(%osd, "the disk cannot be made empty: {error}");
-                self.cluster.heal_failed(osd);
+                self.node.cluster_mut().heal_failed(osd);
             }
         }
     }
 
     /// Why a damaged OSD is not filled again, for whoever asks why it is down.
     pub(super) fn why_not_healed(&self, osd: OsdId) -> Option<String> {
-        let may = self.cluster.may_heal(osd)?;
+        let may = self.node.cluster().may_heal(osd)?;
         Some(match may {
             _ if !self.settings.levels.heals_damaged_store(osd) => {
                 "osd_heal_damaged_store is off, so it is left as it is".to_owned()

@@ -1,7 +1,7 @@
 //! What the node counts: its clients' ops and its recovery over the last seconds, and the slowest ops of late.
 
 use super::Engine;
-use super::timers::Due;
+use super::effects::Alarm;
 use loadline_base::{Span, Time};
 use loadline_cluster::IssuedOp;
 use loadline_osd::{OpKind, Received, Reply};
@@ -128,10 +128,10 @@ impl Engine {
         let second = self.now.since(self.health.second_began);
         self.health.second_began = self.now;
         self.count_served(second);
-        let received = self.cluster.received();
+        let received = self.node.cluster().received();
         let over_limit = self.over_limit();
         self.health.second_passed(self.now, received, over_limit);
-        self.cluster.check_fullness(&mut self.effects);
+        self.node.change(|cluster, fx| cluster.check_fullness(fx));
         self.note_changes();
         self.heal_damaged();
         self.take_out_the_absent();
@@ -139,6 +139,6 @@ impl Engine {
         self.tell_room();
         self.end_idle();
         self.tell_more();
-        self.timers.set(self.now + Span::from_millis(1000), Due::Second);
+        self.alarms.push(self.now + Span::from_millis(1000), Alarm::Second);
     }
 }

@@ -21,11 +21,11 @@ pub(super) struct ImageWork {
 impl Engine {
     /// Begins the next part of a job, if there is one and none is under way.
     pub(super) fn image_work_settle(&mut self) {
-        let may_begin = self.cluster.is_serving() && !self.is_stopping();
+        let may_begin = self.node.cluster().is_serving() && !self.is_stopping();
         if self.image_work.under_way.is_some() || !may_begin {
             return;
         }
-        let Some(job) = self.cluster.due_image_job() else { return };
+        let Some(job) = self.node.cluster().due_image_job() else { return };
         let (ops, next) = self.part_of(&job);
         self.image_work.under_way = Some((job.id, next));
         self.begin_command(Waiter::Image, BACKGROUND, ops, false);
@@ -38,7 +38,7 @@ impl Engine {
         let mut block = first;
         while block <= u64::from(job.last) && ops.len() < OBJECTS && block - first < LOOKED_AT {
             let object = job.image.object(block as u32);
-            if self.cluster.may_hold_any(job.pool, object) {
+            if self.node.cluster_mut().may_hold_any(job.pool, object) {
                 ops.push(self.work_on(job, object));
             }
             block += 1;
@@ -72,7 +72,7 @@ impl Engine {
     }
 
     fn object_bytes(&self, job: &Pending) -> u64 {
-        let image = self.cluster.images().get(job.image);
+        let image = self.node.cluster().images().get(job.image);
         image.map_or(Bytes::from_mib(4).get(), |image| image.object_bytes)
     }
 
@@ -80,7 +80,7 @@ impl Engine {
     pub(super) fn image_work_ended(&mut self, ended: &Ended) {
         let Some((job, next)) = self.image_work.under_way.take() else { return };
         if ended.data.is_some() {
-            self.cluster.image_job_advanced(self.now, job, next, &mut self.effects);
+            self.node.change(|cluster, fx| cluster.image_job_advanced(self.now, job, next, fx));
         }
     }
 }

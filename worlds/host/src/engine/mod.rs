@@ -25,7 +25,6 @@ mod served;
 mod settings;
 mod stop;
 mod terms;
-mod timers;
 
 pub use boot::{BootError, DiskSpec, EngineConfig, ImageSpec, write_empty_store};
 pub use budget::{MemoryPlan, TooLittleMemory};
@@ -37,13 +36,12 @@ pub use doors::DoorLimits;
 use crate::{Close, ConnId, Happening, ListenerId, Loop, Peer};
 use client::ClientOps;
 use disks::Disks;
-use loadline_base::Time;
-use loadline_cluster::Cluster;
-use loadline_osd::{Effects, Event, OsdId};
+use effects::Alarm;
+use loadline_base::{Agenda, Time};
+use loadline_node::Node;
 use nbd::NbdConnections;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use stop::Stopping;
-use timers::Timers;
 
 /// Mail from other threads.
 #[derive(Debug)]
@@ -69,13 +67,10 @@ enum Speaks {
 pub struct Engine {
     now: Time,
     world: Loop<Mail>,
-    cluster: Cluster,
+    node: Node,
     config: EngineConfig,
     disks: Disks,
-    timers: Timers,
-    /// Events for OSDs that are due now.
-    due: VecDeque<(OsdId, Event)>,
-    effects: Effects,
+    alarms: Agenda<Alarm>,
     listeners: BTreeMap<ListenerId, Speaks>,
     conns: BTreeMap<ConnId, Speaks>,
     clients: ClientOps,
@@ -104,14 +99,13 @@ impl Engine {
 
     /// One round: waits for something to happen, and deals with it and all that follows.
     fn turn(&mut self, happenings: &mut Vec<Happening<Mail>>) {
-        self.world.turn(self.timers.next(), happenings);
+        let next = self.node.next_timer().min(self.alarms.next());
+        self.world.turn((next < Time::MAX).then_some(next), happenings);
         self.now = self.world.now();
         for happening in happenings.drain(..) {
             self.happened(happening);
         }
-        while let Some(due) = self.timers.pop(self.now) {
-            self.timer_fired(due);
-        }
+        self.ring();
         self.settle();
     }
 
@@ -171,24 +165,18 @@ impl Engine {
 
     /// Does everything that is due now, until nothing is.
     fn settle(&mut self) {
-        self.carry_out();
         loop {
-            while let Some((osd, event)) = self.due.pop_front() {
-                self.cluster.step(self.now, osd, event, &mut self.effects);
-                self.carry_out();
-            }
+            self.carry_out();
             self.syncs_ended();
             self.bench_settle();
             self.admin_settle();
             self.image_work_settle();
-            self.carry_out();
-            if !self.due.is_empty() {
+            if !self.node.is_settled() {
                 continue;
             }
             // Where an answer made room, a command that was waiting may be read, and carried out.
             self.nbd_flush();
-            self.carry_out();
-            if self.due.is_empty() {
+            if self.node.is_settled() {
                 break;
             }
         }
@@ -197,7 +185,7 @@ impl Engine {
     }
 
     fn syncs_ended(&mut self) {
-        for number in self.cluster.take_synced() {
+        for number in self.node.cluster_mut().take_synced() {
             self.stop_synced(number);
             self.client_synced(number);
         }

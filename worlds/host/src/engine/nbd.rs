@@ -139,7 +139,7 @@ impl Engine {
             connection.unread.extend_from_slice(bytes);
             return self.nbd_read_on(conn);
         }
-        let exports = NodeExports::new(&self.cluster, &self.config);
+        let exports = NodeExports::new(self.node.cluster(), &self.config);
         let taken = connection.session.receive(bytes, &exports, &mut connection.out);
         connection.unread.extend_from_slice(&bytes[taken..]);
         self.nbd_commands(conn);
@@ -155,7 +155,7 @@ impl Engine {
     /// Gives the session what it can take of what it could not before.
     fn nbd_read_on(&mut self, conn: ConnId) {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
-        let exports = NodeExports::new(&self.cluster, &self.config);
+        let exports = NodeExports::new(self.node.cluster(), &self.config);
         let taken = connection.session.receive(&connection.unread, &exports, &mut connection.out);
         connection.unread.drain(..taken);
         self.nbd_commands(conn);
@@ -175,7 +175,7 @@ impl Engine {
 
     fn nbd_command(&mut self, conn: ConnId, client: ClientId, command: Command) {
         let Command { id, export, kind, offset, length, fua } = command;
-        let Some(view) = NodeExports::new(&self.cluster, &self.config).view(export) else {
+        let Some(view) = NodeExports::new(self.node.cluster(), &self.config).view(export) else {
             let failure =
                 Failure { error: NbdError::Shutdown, message: "the image is gone".into() };
             return self.nbd_answer(conn, Reply { id, result: Err(failure) });
@@ -230,7 +230,7 @@ impl Engine {
         let mut ops = self.ops_of(view, range, OpKind::Zero, Vec::new());
         ops.retain(|op| {
             let NewOp { object, offset, length, at, .. } = *op;
-            self.cluster.may_hold_data(view, &Piece { object, offset, length, at })
+            self.node.cluster_mut().may_hold_data(view, &Piece { object, offset, length, at })
         });
         ops
     }
@@ -240,7 +240,7 @@ impl Engine {
         let (mut ops, mut covered) = (Vec::new(), 0);
         for piece in split(view, offset, length) {
             let Piece { object, offset, length, at } = piece;
-            if self.cluster.may_hold_data(view, &piece) {
+            if self.node.cluster_mut().may_hold_data(view, &piece) {
                 if ops.len() == STATUS_OBJECTS_MAX {
                     break;
                 }

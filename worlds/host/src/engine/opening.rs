@@ -37,8 +37,8 @@ impl Engine {
             let opened = self.open_existing(spec);
             self.use_disk(osd, opened);
         }
-        self.run_until(|engine| !engine.cluster.is_opening())?;
-        let makes = self.cluster.holds_nothing();
+        self.run_until(|engine| !engine.node.cluster().is_opening())?;
+        let makes = self.node.cluster().holds_nothing();
         if makes && self.config.give_up != OsdSet::EMPTY {
             return Err(BootError::NothingToGiveUp);
         }
@@ -56,7 +56,7 @@ impl Engine {
         if self.has_no_disk() {
             return Err(BootError::NoDisks);
         }
-        self.run_until(|engine| !engine.cluster.is_opening())?;
+        self.run_until(|engine| !engine.node.cluster().is_opening())?;
         self.put_disks_right()
     }
 
@@ -132,7 +132,7 @@ impl Engine {
     /// Lets each OSD have the disk that says it is its own, wherever it was found. A disk that stood there before takes the
     /// place that has become free.
     fn put_disks_right(&mut self) -> Result<(), BootError> {
-        let moves: BTreeMap<OsdId, OsdId> = self.cluster.misplaced().into_iter().collect();
+        let moves: BTreeMap<OsdId, OsdId> = self.node.cluster().misplaced().into_iter().collect();
         let targets: BTreeSet<OsdId> = moves.values().copied().collect();
         let left = moves.keys().filter(|seat| !targets.contains(seat));
         let displaced = targets.iter().filter(|seat| !moves.contains_key(seat));
@@ -143,7 +143,7 @@ impl Engine {
             return Ok(());
         }
         for (seat, _) in &all {
-            self.cluster.close_osd(self.now, *seat);
+            self.node.cluster_mut().close_osd(self.now, *seat);
         }
         let seats: Vec<OsdId> = all.iter().map(|(seat, _)| *seat).collect();
         self.run_until(|engine| seats.iter().all(|seat| engine.disks.of[*seat].in_flight == 0))?;
@@ -160,7 +160,7 @@ impl Engine {
                 self.reopen(*osd);
             }
         }
-        self.run_until(|engine| !engine.cluster.is_opening())
+        self.run_until(|engine| !engine.node.cluster().is_opening())
     }
 
     /// Names each OSD that cannot serve, and why.
@@ -194,7 +194,7 @@ impl Engine {
 
     /// The OSDs that do not serve though nobody took them down, and why.
     fn absent(&self) -> impl Iterator<Item = (OsdId, Absent<'_>)> {
-        let map = self.cluster.map();
+        let map = self.node.cluster().map();
         let osds = self.disks.of.ids().filter(|osd| !map.is_removed(*osd));
         osds.filter_map(|osd| Some((osd, self.absent_osd(osd)?)))
     }

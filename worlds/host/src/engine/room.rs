@@ -22,7 +22,7 @@ impl Engine {
     pub(super) fn tell_room(&mut self) {
         for osd in self.disks.of.ids().collect::<Vec<_>>() {
             let waited = self.disks.of[osd].waits_for_room;
-            if waited && self.cluster.waits_for_room(osd) == 0 {
+            if waited && self.node.cluster().waits_for_room(osd) == 0 {
                 self.disks.of[osd].waits_for_room = false;
                 tracing::info!(%osd, "{} has room again: writes go on", self.place_of(osd));
             }

@@ -92,7 +92,7 @@ impl Engine {
     /// A second of every OSD's disk is over.
     pub(super) fn count_served(&mut self, second: Span) {
         for osd in self.disks.of.ids().collect::<Vec<_>>() {
-            let work_waits = self.cluster.osd(osd).queued() > 0;
+            let work_waits = self.node.cluster_mut().osd(osd).queued() > 0;
             self.disks.of[osd].served.second_passed(self.now, second, work_waits);
         }
     }
@@ -101,7 +101,7 @@ impl Engine {
     pub(super) fn capacity_misfit(&self, osd: OsdId) -> Option<String> {
         let (disk, capacity) =
             (&self.disks.of[osd], self.settings.levels.benchmark(osd).current_iops);
-        let measured_on = self.cluster.measured_on(osd);
+        let measured_on = self.node.cluster().measured_on(osd);
         let is_elsewhere = is_another(measured_on, disk.drive);
         let what = match disk.served.misfit(capacity) {
             _ if is_elsewhere => {

@@ -6,7 +6,7 @@ use loadline_base::Bytes;
 use loadline_cluster::Config;
 use loadline_cluster::settings::{Enforcement, LeftOut, Scope, Settings};
 use loadline_device::{ClassTag, Medium};
-use loadline_osd::{Event, Options, OsdId, Policy};
+use loadline_osd::{Options, OsdId, Policy};
 use loadline_qos::ServiceClass;
 use loadline_store::WindowBounds;
 use loadline_store::paged;
@@ -103,7 +103,7 @@ impl NodeSettings {
 impl Engine {
     /// The settings that the cluster keeps, on top of what was given at its making.
     pub(super) fn take_stored_settings(&mut self) {
-        let stored = self.cluster.stored_settings().iter();
+        let stored = self.node.cluster().stored_settings().iter();
         let stored =
             stored.map(|((scope, option), value)| (*scope, option.as_str(), value.as_str()));
         self.settings.left_out = self.settings.levels.restore(stored);
@@ -121,16 +121,16 @@ impl Engine {
         self.settings.levels.start(osd);
         let (policy, options) = (self.settings.policy(osd), self.settings.options(osd));
         // Its queues are new ones, and perhaps fewer: what the old ones had planned is void.
-        self.due.retain(|(of, event)| *of != osd || !matches!(event, Event::Computed(_)));
-        self.timers.forget_queues(osd);
-        self.cluster.renew_osd(self.now, osd, policy, options, &mut self.effects);
+        self.node.forget_queues(osd);
+        self.node.change(|cluster, fx| cluster.renew_osd(self.now, osd, policy, options, fx));
     }
 
     /// Gives every OSD the settings in force, between two events.
     pub(super) fn configure_osds(&mut self) {
         for osd in self.disks.of.ids().collect::<Vec<_>>() {
             let (policy, options) = (self.settings.policy(osd), self.settings.options(osd));
-            self.cluster.configure_osd(self.now, osd, &policy, options, &mut self.effects);
+            self.node
+                .change(|cluster, fx| cluster.configure_osd(self.now, osd, &policy, options, fx));
         }
     }
 }

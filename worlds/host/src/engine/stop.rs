@@ -1,7 +1,7 @@
 //! How a node ends: no new work is taken, what is under way ends, everything answered is made durable, and the answers leave.
 //! Each step has its time; what is not done by then is left, and the log says so.
 
-use super::timers::Due;
+use super::effects::Alarm;
 use super::{Engine, Speaks};
 use crate::{ListenerId, Signal};
 use loadline_base::{Span, Time};
@@ -57,8 +57,8 @@ impl Engine {
         }
         let until = self.now + PATIENCE;
         self.stopping = Stopping::Draining { until };
-        self.timers.set(until, Due::Stop);
-        self.timers.set(self.now + SPREADING, Due::Stop);
+        self.alarms.push(until, Alarm::Stop);
+        self.alarms.push(self.now + SPREADING, Alarm::Stop);
         let is_nbd = |_: &ListenerId, speaks: &mut Speaks| *speaks == Speaks::Nbd;
         for (listener, _) in self.listeners.extract_if(.., is_nbd) {
             self.world.stop_listening(listener);
@@ -75,7 +75,7 @@ impl Engine {
     pub(super) fn heard_while_stopping(&mut self) {
         if let Stopping::Sending { silent_at, .. } = &mut self.stopping {
             *silent_at = self.now + SILENCE;
-            self.timers.set(*silent_at, Due::Stop);
+            self.alarms.push(*silent_at, Alarm::Stop);
         }
     }
 
@@ -84,7 +84,7 @@ impl Engine {
         let stopping = self.stopping;
         match stopping {
             Stopping::Draining { until } if self.is_drained() && self.is_map_spread(until) => {
-                let number = self.cluster.sync(self.now, &mut self.effects);
+                let number = self.node.change(|cluster, fx| cluster.sync(self.now, fx));
                 self.stopping = Stopping::Syncing { number, until };
                 self.carry_out();
                 self.syncs_ended();
@@ -117,8 +117,8 @@ impl Engine {
         let silent_at = if is_heard { self.now + SILENCE } else { self.now };
         let until = self.now + SENDING;
         self.stopping = Stopping::Sending { until, silent_at };
-        self.timers.set(silent_at, Due::Stop);
-        self.timers.set(until, Due::Stop);
+        self.alarms.push(silent_at, Alarm::Stop);
+        self.alarms.push(until, Alarm::Stop);
     }
 
     fn is_drained(&self) -> bool {
@@ -127,7 +127,7 @@ impl Engine {
 
     /// Whether the map is where it should be, or has had its time, if the stop ends at `until`.
     fn is_map_spread(&self, until: Time) -> bool {
-        self.cluster.is_map_everywhere() || until.since(self.now) + SPREADING <= PATIENCE
+        self.node.cluster().is_map_everywhere() || until.since(self.now) + SPREADING <= PATIENCE
     }
 
     fn is_all_sent(&self) -> bool {

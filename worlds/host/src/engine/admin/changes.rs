@@ -68,7 +68,7 @@ impl Engine {
             }
             OsdCommand::Bench(..) => NONE.to_owned(),
             OsdCommand::Add(_) | OsdCommand::List | OsdCommand::OkToStop(_) => {
-                let map = self.cluster.map();
+                let map = self.node.cluster().map();
                 let osds = map.osds().ids().filter(|osd| !map.is_removed(*osd)).count();
                 format!("{osds} OSDs")
             }
@@ -79,7 +79,7 @@ impl Engine {
         if self.known_osd(osd).is_err() {
             return NONE.to_owned();
         }
-        let state = self.cluster.map().osds()[osd];
+        let state = self.node.cluster().map().osds()[osd];
         let (up, is_in) =
             (if state.up { "up" } else { "down" }, if state.is_in { "in" } else { "out" });
         format!("{up}, {is_in}, {}", self.disks.of[osd].path.display())
@@ -87,7 +87,7 @@ impl Engine {
 
     fn pool_state(&self, name: &str) -> String {
         let Ok(pool) = self.pool_of(name) else { return NONE.to_owned() };
-        let spec = &self.cluster.map().pools()[&pool].spec;
+        let spec = &self.node.cluster().map().pools()[&pool].spec;
         format!("{} PGs, {} copies", spec.pgs, spec.copies)
     }
 
@@ -106,12 +106,12 @@ impl Engine {
             ImageCommand::Rename { image, name } => [image, name]
                 .map(|name| format!("{name}: {}", self.one_image_state(name)))
                 .join("; "),
-            ImageCommand::List => format!("{} images", self.cluster.images().list().count()),
+            ImageCommand::List => format!("{} images", self.node.cluster().images().list().count()),
         }
     }
 
     fn one_image_state(&self, name: &str) -> String {
-        let Ok(image) = self.cluster.images().image(name) else { return NONE.to_owned() };
+        let Ok(image) = self.node.cluster().images().image(name) else { return NONE.to_owned() };
         let snapshots: Vec<&str> =
             image.snapshots.iter().map(|taken| taken.name.as_str()).collect();
         match snapshots.is_empty() {

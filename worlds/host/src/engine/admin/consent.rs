@@ -19,9 +19,9 @@ impl Engine {
             Command::Image(ImageCommand::Remove(name)) => self.cost_of_image(name)?,
             Command::Image(ImageCommand::Resize(name, size)) => self.cost_of_cut(name, *size)?,
             Command::Image(ImageCommand::RemoveSnapshot(name)) => {
-                let image = self.cluster.images().image(&name.image).ok()?;
+                let image = self.node.cluster().images().image(&name.image).ok()?;
                 let taken = image.snapshots.iter().find(|taken| taken.name == name.snapshot)?;
-                if !self.cluster.images().clones(image.id, taken.id).is_empty() {
+                if !self.node.cluster().images().clones(image.id, taken.id).is_empty() {
                     return None;
                 }
                 format!("snapshot {name} would be removed, and what only it shows would be gone")
@@ -37,19 +37,19 @@ impl Engine {
 
     fn cost_of_pool(&self, name: &str) -> Option<String> {
         let pool = self.pool_of(name).ok()?;
-        let may = self.cluster.may_remove_pool(pool);
+        let may = self.node.cluster().may_remove_pool(pool);
         let can = may.map_or_else(|why| why.passes(), |()| true);
         can.then(|| format!("pool {name} would be removed for good"))
     }
 
     fn cost_of_image(&mut self, name: &str) -> Option<String> {
-        let image = self.cluster.images().image(name).ok()?;
+        let image = self.node.cluster().images().image(name).ok()?;
         if !image.snapshots.is_empty() {
             return None;
         }
         let (id, size) = (image.id, image.size);
         // What was cut off before may still be there.
-        let written = Bytes::new(self.cluster.written_bytes(id, 0).min(size));
+        let written = Bytes::new(self.node.cluster_mut().written_bytes(id, 0).min(size));
         let size = Bytes::new(size);
         Some(format!(
             "image {name} of {size} would be removed for good, with up to {written} written to it"
@@ -57,7 +57,7 @@ impl Engine {
     }
 
     fn cost_of_cut(&mut self, name: &str, size: u64) -> Option<String> {
-        let image = self.cluster.images().image(name).ok()?;
+        let image = self.node.cluster().images().image(name).ok()?;
         let (id, cut, snapshots) = (image.id, image.size.checked_sub(size)?, &image.snapshots);
         if cut == 0 || size == 0 {
             return None;
@@ -67,32 +67,32 @@ impl Engine {
             true => String::new(),
             false => format!(" (snapshots keep what they show: {})", kept.join(", ")),
         };
-        let written = Bytes::new(self.cluster.written_bytes(id, size).min(cut));
+        let written = Bytes::new(self.node.cluster_mut().written_bytes(id, size).min(cut));
         let cut = Bytes::new(cut);
         Some(format!("image {name} would lose its last {cut}, with up to {written} written{kept}"))
     }
 
     fn cost_of_stop(&self, osd: OsdId) -> Option<String> {
         self.known_osd(osd).ok()?;
-        let outage = self.cluster.outage(OsdSet::one(osd));
+        let outage = self.node.cluster().outage(OsdSet::one(osd));
         let ended = self.named(&outage.become_inactive)?;
         Some(format!("without {osd} nobody would serve {ended}"))
     }
 
     fn cost_of_new_disk(&mut self, osd: OsdId) -> Option<String> {
         self.known_osd(osd).ok()?;
-        let pgs = self.cluster.may_hold_last_copy(osd);
+        let pgs = self.node.cluster_mut().may_hold_last_copy(osd);
         let lost = self.named(&pgs)?;
         Some(format!("the disk that {osd} has may hold the last whole copy of {lost}"))
     }
 
     fn cost_of_removal(&mut self, osd: OsdId) -> Option<String> {
         self.known_osd(osd).ok()?;
-        let error = self.cluster.may_remove_osd(osd).err()?;
+        let error = self.node.cluster().may_remove_osd(osd).err()?;
         if error != RemoveError::NotClean {
             return None;
         }
-        let unclean = self.cluster.map().pgs().filter(|(_, state)| !state.clean);
+        let unclean = self.node.cluster().map().pgs().filter(|(_, state)| !state.clean);
         let unclean: Vec<PgId> = unclean.map(|(pg, _)| pg).collect();
         let named = self.named(&unclean).unwrap_or_else(|| "PGs that it serves".to_owned());
         Some(format!("{error}; {osd}'s disk may hold what is missing of {named}"))
@@ -100,7 +100,7 @@ impl Engine {
 
     /// `PG 0.1f`, `PGs 0.1, 0.2 and 7 more`; `None` of none.
     fn named(&self, pgs: &[PgId]) -> Option<String> {
-        let shown = pgs.iter().take(NAMED_MAX).map(|pg| self.cluster.pg_name(*pg));
+        let shown = pgs.iter().take(NAMED_MAX).map(|pg| self.node.cluster().pg_name(*pg));
         let shown = shown.collect::<Vec<_>>().join(", ");
         match pgs.len() {
             0 => None,

@@ -16,24 +16,26 @@ impl Engine {
     pub(super) fn queues(&mut self, osd: OsdId) -> Executed {
         self.known_osd(osd)?;
         let at = self.now;
-        let shards = self.cluster.osd(osd).waiting(at).into_iter().map(|(shard, waiting)| {
-            let item = |item: &Waiting| shown_item(at, item, &waiting);
-            ShardQueue { shard: shard.get(), waiting: waiting.iter().map(item).collect() }
-        });
+        let shards =
+            self.node.cluster_mut().osd(osd).waiting(at).into_iter().map(|(shard, waiting)| {
+                let item = |item: &Waiting| shown_item(at, item, &waiting);
+                ShardQueue { shard: shard.get(), waiting: waiting.iter().map(item).collect() }
+            });
         let shards = shards.collect();
         let scheduler = self.settings.levels.plan(osd).scheduler.name().to_owned();
         now(Answer::Queues(QueueDump { osd: osd.get(), scheduler, shards }))
     }
 
     pub(super) fn ops_in_flight(&mut self) -> Answer {
-        let open: Vec<IssuedOp> = self.cluster.open_ops().into_iter().cloned().collect();
+        let open: Vec<IssuedOp> = self.node.cluster().open_ops().into_iter().cloned().collect();
         let ops = open.iter().map(|issued| self.op_in_flight(issued)).collect();
         Answer::Ops(OpDump { ops })
     }
 
     fn op_in_flight(&mut self, issued: &IssuedOp) -> Op {
-        let primary = self.cluster.map().pg(issued.op.pg).acting.first().copied();
-        let progress = primary.and_then(|osd| self.cluster.osd(osd).progress_of_op(issued.op.id));
+        let primary = self.node.cluster().map().pg(issued.op.pg).acting.first().copied();
+        let progress =
+            primary.and_then(|osd| self.node.cluster_mut().osd(osd).progress_of_op(issued.op.id));
         let mut stages = Vec::new();
         if let Some(progress) = progress {
             stages = vec![
@@ -63,7 +65,7 @@ impl Engine {
     fn shown_op(&self, issued: &IssuedOp, until: Time, stages: &[(&str, Time)]) -> Op {
         let op = &issued.op;
         let (id, block) = ImageId::of(op.object);
-        let image = self.cluster.images().get(id);
+        let image = self.node.cluster().images().get(id);
         let name = match (image, op.kind) {
             (None, _) => id.to_string(),
             (Some(image), OpKind::ReadAt(at) | OpKind::Ranges(at)) if at != SnapshotNo::HEAD => {
@@ -84,7 +86,7 @@ impl Engine {
             offset_bytes: u64::from(block) * object_bytes + u64::from(op.offset),
             length_bytes: u64::from(op.length),
             pg: op.pg.get(),
-            osd: self.cluster.map().pg(op.pg).acting.first().map(|osd| osd.get()),
+            osd: self.node.cluster().map().pg(op.pg).acting.first().map(|osd| osd.get()),
             age_ns: until.since(issued.issued).nanos(),
             stages: stages.iter().map(stage).collect(),
         }

@@ -103,7 +103,7 @@ impl Engine {
 
     /// An OSD of this node.
     pub(super) fn known_osd(&self, osd: OsdId) -> Result<OsdId, Refusal> {
-        match self.cluster.map().is_removed(osd) {
+        match self.node.cluster().map().is_removed(osd) {
             false => self.known_number(osd),
             true => Err(Refusal::not_found(format!("{osd} was removed"))
                 .wants("another OSD, or a disk for this number")),
@@ -112,7 +112,7 @@ impl Engine {
 
     /// The number of an OSD, also of one that was removed.
     pub(super) fn known_number(&self, osd: OsdId) -> Result<OsdId, Refusal> {
-        let osds = self.cluster.map().osds();
+        let osds = self.node.cluster().map().osds();
         match osds.get(osd) {
             Some(_) => Ok(osd),
             None => Err(Refusal::not_found(format!("there is no {osd}"))
@@ -122,7 +122,7 @@ impl Engine {
 
     /// Why no change of the map can be kept now, if that is so.
     pub(super) fn without_quorum(&self) -> Option<Refusal> {
-        let missing = self.cluster.missing_holders();
+        let missing = self.node.cluster().missing_holders();
         let names: Vec<String> = missing.iter().map(|osd| osd.to_string()).collect();
         (!missing.is_empty()).then(|| {
             Refusal::unavailable(format!(

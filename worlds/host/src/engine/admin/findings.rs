@@ -107,21 +107,21 @@ impl Findings {
     }
 
     fn loss(&mut self, engine: &Engine) {
-        for sentence in engine.cluster.loss_in_words() {
+        for sentence in engine.node.cluster().loss_in_words() {
             self.error(sentence);
         }
     }
 
     fn healing(&mut self, engine: &Engine) {
-        for osd in engine.cluster.healing().iter() {
+        for osd in engine.node.cluster().healing().iter() {
             self.warn(format!("{osd} was damaged and is filled again from the other copies"));
         }
     }
 
     fn room(&mut self, engine: &Engine, osds: &[Osd]) {
-        let full = engine.cluster.full_osds();
+        let full = engine.node.cluster().full_osds();
         for osd in full.iter() {
-            match engine.cluster.waits_for_room(osd) {
+            match engine.node.cluster().waits_for_room(osd) {
                 0 => self.error(format!("{osd} is full: writes to its PGs wait for room")),
                 writes => {
                     let (what, place) =
@@ -136,7 +136,9 @@ impl Findings {
             let place = engine.place_of(osd);
             self.warn(format!("{osd}'s file lacks {lacks} of its blocks, and {place} has no room for them: writes may have to wait for room"));
         }
-        for osd in engine.cluster.backfill_full_osds().iter().filter(|osd| !full.contains(*osd)) {
+        for osd in
+            engine.node.cluster().backfill_full_osds().iter().filter(|osd| !full.contains(*osd))
+        {
             self.warn(format!("{osd} takes no backfills: less than 10 % of it is free"));
         }
         for osd in osds.iter().filter(|osd| !full.contains(OsdId::new(osd.osd))) {
@@ -157,7 +159,7 @@ impl Findings {
 
     fn damage(&mut self, engine: &Engine, osds: &[Osd]) {
         for osd in osds.iter().map(|osd| OsdId::new(osd.osd)) {
-            let Damage { found, repaired, failed_ops } = engine.cluster.damage(osd);
+            let Damage { found, repaired, failed_ops } = engine.node.cluster().damage(osd);
             if found > 0 {
                 let what = are(found, "request", "has", "have");
                 let back = are(repaired, "object", "was", "were");
@@ -173,7 +175,8 @@ impl Findings {
     }
 
     fn slow_ops(&mut self, engine: &Engine) {
-        let ages = engine.cluster.open_ops().into_iter().map(|op| engine.now.since(op.issued));
+        let ages =
+            engine.node.cluster().open_ops().into_iter().map(|op| engine.now.since(op.issued));
         let slow: Vec<Span> = ages.take_while(|age| *age > SLOW).collect();
         if let Some(oldest) = slow.first() {
             let what = are(slow.len() as u64, "op", "waits", "wait");
@@ -202,7 +205,7 @@ impl Findings {
     }
 
     fn epochs(&mut self, engine: &Engine) {
-        let used = engine.cluster.epochs_used_percent();
+        let used = engine.node.cluster().epochs_used_percent();
         if used >= MANY_EPOCHS {
             self.warn(format!(
                 "{used} % of the map's epochs are used, and with the last ones the cluster ends: move its images to a new one"

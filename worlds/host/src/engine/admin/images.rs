@@ -11,21 +11,21 @@ use loadline_cluster::images::{self, ImageError, Parent};
 
 impl Engine {
     pub(super) fn image_list(&self) -> Answer {
-        let images = self.cluster.images().list().map(|image| self.shown(image)).collect();
+        let images = self.node.cluster().images().list().map(|image| self.shown(image)).collect();
         Answer::Images(Images { images })
     }
 
     pub(super) fn image_info(&self, name: &str) -> Result<Answer, Refusal> {
-        Ok(Answer::Image(self.shown(self.cluster.images().image(name)?)))
+        Ok(Answer::Image(self.shown(self.node.cluster().images().image(name)?)))
     }
 
     pub(super) fn snapshot_list(&self, name: &str) -> Result<Answer, Refusal> {
-        let image = self.cluster.images().image(name)?;
+        let image = self.node.cluster().images().image(name)?;
         Ok(Answer::Snapshots(Snapshots { snapshots: self.shown(image).snapshots }))
     }
 
     fn shown(&self, image: &images::Image) -> Image {
-        let table = self.cluster.images();
+        let table = self.node.cluster().images();
         let snapshot = |taken: &images::Snapshot| Snapshot {
             name: taken.name.clone(),
             id: taken.id.0,
@@ -34,7 +34,7 @@ impl Engine {
         };
         Image {
             name: image.name.clone(),
-            pool: self.cluster.map().pools()[&image.pool].spec.name.clone(),
+            pool: self.node.cluster().map().pools()[&image.pool].spec.name.clone(),
             size_bytes: image.size,
             object_bytes: image.object_bytes,
             parent: image.parent.and_then(|parent| self.shown_parent(parent)),
@@ -43,14 +43,14 @@ impl Engine {
     }
 
     fn shown_parent(&self, parent: Parent) -> Option<String> {
-        let image = self.cluster.images().get(parent.image)?;
+        let image = self.node.cluster().images().get(parent.image)?;
         let taken = image.snapshots.iter().find(|taken| taken.id == parent.snapshot)?;
         Some(format!("{}@{}", image.name, taken.name))
     }
 
     pub(super) fn image_create(&mut self, asked: &ImageAsked) -> Executed {
         let pool = self.pool_for(asked.pool.as_deref())?;
-        let of_pool = self.cluster.map().pools()[&pool].spec.object_bytes;
+        let of_pool = self.node.cluster().map().pools()[&pool].spec.object_bytes;
         let object_bytes = asked.object_bytes.unwrap_or(of_pool);
         self.image_change(|images| {
             images.create(&asked.name, pool, asked.size_bytes, object_bytes).map(drop)
@@ -59,7 +59,7 @@ impl Engine {
 
     /// The pool that was named, or the only one.
     fn pool_for(&self, name: Option<&str>) -> Result<PoolId, Refusal> {
-        let pools = self.cluster.map().pools();
+        let pools = self.node.cluster().map().pools();
         match (name, pools.len(), pools.keys().next()) {
             (Some(name), ..) => self.pool_of(name),
             (None, 1, Some(only)) => Ok(*only),
@@ -76,7 +76,7 @@ impl Engine {
         change: impl FnOnce(&mut images::Images) -> Result<(), ImageError>,
     ) -> Executed {
         self.take_changes()?;
-        match self.cluster.change_images(self.now, &mut self.effects, change) {
+        match self.node.change(|cluster, fx| cluster.change_images(self.now, fx, change)) {
             Err(error @ ImageError::BeingCut(_)) => Ok(Outcome::Busy(error.to_string())),
             changed => changed.map(|()| Outcome::WhenKept(DONE)).map_err(Refusal::from),
         }

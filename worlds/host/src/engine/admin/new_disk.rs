@@ -61,7 +61,7 @@ impl Engine {
         self.take_changes()?;
         self.has_memory_for_osd()
             .map_err(|refused| Refusal::conflict(format!("memory: {refused}")))?;
-        if self.cluster.map().osds().len() >= OsdSet::OSDS_MAX as usize {
+        if self.node.cluster().map().osds().len() >= OsdSet::OSDS_MAX as usize {
             let most = OsdSet::OSDS_MAX;
             return Err(Refusal::conflict(format!("a node has at most {most} OSDs")));
         }
@@ -75,7 +75,8 @@ impl Engine {
         self.known_number(osd)?;
         let OsdAsked { path, size_bytes } = asked;
         let size = size_of(size_bytes)?;
-        if self.cluster.map().osds()[osd].up || self.cluster.osd(osd).is_opening() {
+        if self.node.cluster().map().osds()[osd].up || self.node.cluster_mut().osd(osd).is_opening()
+        {
             return Err(Refusal::conflict(format!(
                 "{osd} serves from its disk: take it down first"
             )));
@@ -170,7 +171,8 @@ impl Engine {
             }
             Some(osd) => {
                 self.known_number(osd)?;
-                let runs = self.cluster.map().osds()[osd].up || self.cluster.osd(osd).is_opening();
+                let runs = self.node.cluster().map().osds()[osd].up
+                    || self.node.cluster_mut().osd(osd).is_opening();
                 if runs || self.disks.of[osd].reopen {
                     return Err(Refusal::conflict(format!("{osd} has come up with its own disk")));
                 }
@@ -178,8 +180,8 @@ impl Engine {
             }
         };
         if matches!(wanted, Wanted::New { .. }) {
-            self.cluster.expect_new_disk(osd);
-            self.cluster.hold_osd(osd);
+            self.node.cluster_mut().expect_new_disk(osd);
+            self.node.cluster_mut().hold_osd(osd);
             self.forget_capacity(osd);
         }
         self.disks.of[osd].next = Some(disk);
@@ -193,7 +195,11 @@ impl Engine {
         self.settings.levels.start(osd);
         let (policy, options) = (self.settings.policy(osd), self.settings.options(osd));
         let stores = self.settings.store(&self.config);
-        assert_eq!(self.cluster.add_osd(policy, options, stores), osd, "OSDs are counted alike");
+        assert_eq!(
+            self.node.cluster_mut().add_osd(policy, options, stores),
+            osd,
+            "OSDs are counted alike"
+        );
         self.disks.of.push(crate::engine::disks::Disk { since: self.now, ..Default::default() });
         osd
     }
@@ -212,12 +218,12 @@ impl Engine {
     pub(super) fn join_settle(&mut self) {
         for joining in self.admin.joining.clone() {
             let Joining { osd, ticket, opening: Some(is), measured } = joining else { continue };
-            if self.cluster.is_held_open(osd) {
+            if self.node.cluster().is_held_open(osd) {
                 self.measure_or_let(osd, ticket, measured);
                 continue;
             }
-            let up = self.cluster.map().osds()[osd].up;
-            if !up && (self.disks.of[osd].reopen || self.cluster.osd(osd).is_opening()) {
+            let up = self.node.cluster().map().osds()[osd].up;
+            if !up && (self.disks.of[osd].reopen || self.node.cluster_mut().osd(osd).is_opening()) {
                 continue;
             }
             // A store that has just opened may still be writing; a number is taken back when its disk is idle.
@@ -237,7 +243,7 @@ impl Engine {
             return;
         }
         if measured || !self.measure_held(osd) {
-            return self.cluster.let_osd(self.now, osd, &mut self.effects);
+            return self.node.change(|cluster, fx| cluster.let_osd(self.now, osd, fx));
         }
         let here = self.admin.joining.iter_mut().find(|joining| joining.ticket == ticket);
         here.expect("it is to come up").measured = true;
@@ -248,12 +254,12 @@ impl Engine {
             return DONE;
         }
         let state = OsdState { up: true, is_in: true };
-        self.cluster.set_osd(self.now, osd, state, &mut self.effects);
+        self.node.change(|cluster, fx| cluster.set_osd(self.now, osd, state, fx));
         Answer::Added(Added { osd: osd.get() })
     }
 
     fn did_not_join(&mut self, osd: OsdId, is: Is) -> Refusal {
-        self.cluster.let_osd(self.now, osd, &mut self.effects);
+        self.node.change(|cluster, fx| cluster.let_osd(self.now, osd, fx));
         let why = self.why_down(osd).unwrap_or_else(|| "it was taken down".to_owned());
         let path = self.disks.of[osd].path.display().to_string();
         if is == Is::New && self.take_back_osd(osd) {

@@ -22,14 +22,14 @@ impl Engine {
 
     pub(super) fn shown_osds(&mut self) -> Vec<Osd> {
         self.note_changes();
-        let map = self.cluster.map();
+        let map = self.node.cluster().map();
         let ids = self.disks.of.ids().filter(|osd| !map.is_removed(*osd)).collect::<Vec<_>>();
         ids.into_iter().map(|osd| self.shown_osd(osd)).collect()
     }
 
     fn shown_osd(&mut self, osd: OsdId) -> Osd {
-        let OsdState { up, is_in } = self.cluster.map().osds()[osd];
-        let space = self.cluster.osd(osd).space();
+        let OsdState { up, is_in } = self.node.cluster().map().osds()[osd];
+        let space = self.node.cluster_mut().osd(osd).space();
         let pages = |of: fn(Space) -> u64| space.map_or(0, |space| of(space) * space.page_bytes);
         let disk = &self.disks.of[osd];
         Osd {
@@ -39,7 +39,7 @@ impl Engine {
             path: disk.path.display().to_string(),
             size_bytes: space.map_or(disk.bytes.get(), |_| pages(|space| space.total)),
             used_bytes: pages(|space| space.total - space.free),
-            pgs: self.cluster.pgs_on(osd),
+            pgs: self.node.cluster().pgs_on(osd),
             log_mode: log_mode(self.config.log_mode).to_owned(),
             disk_mode: self.disk_mode(osd).to_owned(),
             capacity_iops: Some(self.settings.levels.benchmark(osd).current_iops),
@@ -60,7 +60,7 @@ impl Engine {
     /// A step that an OSD has taken already is done.
     pub(super) fn osd_move(&mut self, ticket: Ticket, osd: OsdId, step: OsdMove) -> Executed {
         self.known_osd(osd)?;
-        let state = self.cluster.map().osds()[osd];
+        let state = self.node.cluster().map().osds()[osd];
         match step {
             OsdMove::Down => {
                 self.osd_down(osd);
@@ -76,9 +76,12 @@ impl Engine {
 
     fn osd_down(&mut self, osd: OsdId) {
         self.disks.of[osd].reopen = false;
-        let is_held = self.cluster.is_held_open(osd);
-        if self.cluster.map().osds()[osd].up || is_held || self.cluster.osd(osd).is_opening() {
-            self.cluster.take_down(self.now, osd, &mut self.effects);
+        let is_held = self.node.cluster().is_held_open(osd);
+        if self.node.cluster().map().osds()[osd].up
+            || is_held
+            || self.node.cluster_mut().osd(osd).is_opening()
+        {
+            self.node.change(|cluster, fx| cluster.take_down(self.now, osd, fx));
         }
     }
 
@@ -100,14 +103,14 @@ impl Engine {
     fn place_on(&mut self, osd: OsdId, state: OsdState) -> Executed {
         self.take_changes()?;
         self.disks.of[osd].taken_out = false;
-        self.cluster.set_osd(self.now, osd, state, &mut self.effects);
+        self.node.change(|cluster, fx| cluster.set_osd(self.now, osd, state, fx));
         Ok(Outcome::WhenKept(DONE))
     }
 
     /// Forgets an OSD. Its disk is left as it is.
     pub(super) fn osd_remove(&mut self, osd: OsdId) -> Executed {
         self.known_osd(osd)?;
-        match self.cluster.may_remove_osd(osd) {
+        match self.node.cluster().may_remove_osd(osd) {
             // Whoever asked has been told which groups it may cost, or none.
             Ok(()) | Err(RemoveError::NotClean) => {}
             Err(error) => return Err(Refusal::conflict(error.to_string())),
@@ -116,7 +119,7 @@ impl Engine {
         if let Some(why) = self.busy_disk(osd) {
             return Ok(Outcome::Busy(why));
         }
-        self.cluster.remove_osd(self.now, osd, &mut self.effects);
+        self.node.change(|cluster, fx| cluster.remove_osd(self.now, osd, fx));
         self.forget_osd(osd);
         Ok(Outcome::WhenKept(DONE))
     }
@@ -138,8 +141,8 @@ impl Engine {
         for osd in osds {
             self.known_osd(*osd)?;
         }
-        let outage = self.cluster.outage(osds.iter().copied().collect());
-        let names = |pgs: &[PgId]| pgs.iter().map(|pg| self.cluster.pg_name(*pg)).collect();
+        let outage = self.node.cluster().outage(osds.iter().copied().collect());
+        let names = |pgs: &[PgId]| pgs.iter().map(|pg| self.node.cluster().pg_name(*pg)).collect();
         let bad = outage.already_inactive.len() + outage.become_inactive.len();
         let ok = outage.become_degraded.len() + outage.become_more_degraded.len();
         now(Answer::OkToStop(OkToStop {
@@ -157,7 +160,8 @@ impl Engine {
     /// Forgets an OSD that was added and could not come up. Returns whether that was possible.
     pub(super) fn take_back_osd(&mut self, osd: OsdId) -> bool {
         let is_idle = self.disks.of[osd].in_flight == 0;
-        let taken = is_idle && self.cluster.take_back_osd(self.now, osd, &mut self.effects);
+        let taken =
+            is_idle && self.node.change(|cluster, fx| cluster.take_back_osd(self.now, osd, fx));
         if taken {
             self.forget_osd(osd);
         }
@@ -173,9 +177,8 @@ impl Engine {
         tracing::debug!(%osd, %path, "is none any more; its disk is left as it is");
         self.settings.levels.forget_osd(osd);
         self.settings.left_out.retain(|left_out| left_out.scope != Scope::Osd(osd));
-        self.due.retain(|(of, _)| *of != osd);
-        self.timers.forget_osd(osd);
-        while self.disks.of.len() > self.cluster.map().osds().len() {
+        self.node.forget_osd(osd);
+        while self.disks.of.len() > self.node.cluster().map().osds().len() {
             self.disks.of.pop();
             self.settings.levels.remove_last_osd();
         }

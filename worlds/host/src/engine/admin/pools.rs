@@ -12,8 +12,8 @@ const PGS_PER_OSD_MAX: u32 = 256;
 
 impl Engine {
     pub(super) fn pool_list(&self) -> Answer {
-        let images = self.cluster.images();
-        let pools = self.cluster.map().pools().iter().map(|(id, pool)| Pool {
+        let images = self.node.cluster().images();
+        let pools = self.node.cluster().map().pools().iter().map(|(id, pool)| Pool {
             name: pool.spec.name.clone(),
             pgs: pool.spec.pgs,
             copies: pool.spec.copies,
@@ -25,7 +25,7 @@ impl Engine {
     pub(super) fn pool_create(&mut self, asked: PoolAsked) -> Executed {
         let PoolAsked { name, pgs, copies } = asked;
         self.check_pool_name(&name)?;
-        let map = self.cluster.map();
+        let map = self.node.cluster().map();
         let osds = map.osds().ids().filter(|osd| !map.is_removed(*osd)).count() as u32;
         let copies = copies.unwrap_or(self.config.copies.min(osds));
         if !(1..=osds).contains(&copies) {
@@ -33,7 +33,8 @@ impl Engine {
             return Err(Refusal::bad(error).wants(format!("1 to {osds}")));
         }
         let pgs = pgs.unwrap_or_else(|| crate::engine::boot::pgs_that_suit(osds, copies));
-        let (there, most) = (self.cluster.map().pgs().count() as u32, PGS_PER_OSD_MAX * osds);
+        let (there, most) =
+            (self.node.cluster().map().pgs().count() as u32, PGS_PER_OSD_MAX * osds);
         if pgs == 0 || there + pgs > most {
             let error = format!("{pgs} PGs cannot be made: {there} are there");
             return Err(Refusal::bad(error).wants(format!("1 to {}", most.saturating_sub(there))));
@@ -41,7 +42,7 @@ impl Engine {
         self.take_changes()?;
         let object_bytes = self.config.object_bytes.get();
         let spec = PoolSpec { name, pgs, copies, object_bytes, recovery_priority: 0 };
-        self.cluster.create_pool(self.now, spec, &mut self.effects);
+        self.node.change(|cluster, fx| cluster.create_pool(self.now, spec, fx));
         Ok(Outcome::WhenKept(DONE))
     }
 
@@ -59,20 +60,20 @@ impl Engine {
     pub(super) fn pool_remove(&mut self, name: &str) -> Executed {
         let pool = self.pool_of(name)?;
         let refused = |why: PoolInUse| Refusal::conflict(format!("pool {name} stays: {why}"));
-        match self.cluster.may_remove_pool(pool) {
+        match self.node.cluster().may_remove_pool(pool) {
             Err(why) if why.passes() => {
                 return Ok(Outcome::Busy(format!("pool {name} stays: {why}")));
             }
             may => may.map_err(refused)?,
         }
         self.take_changes()?;
-        self.cluster.remove_pool(self.now, pool, &mut self.effects).map_err(refused)?;
+        self.node.change(|cluster, fx| cluster.remove_pool(self.now, pool, fx)).map_err(refused)?;
         Ok(Outcome::WhenKept(DONE))
     }
 
     /// The pool of this name.
     pub(super) fn pool_of(&self, name: &str) -> Result<PoolId, Refusal> {
-        let pools = self.cluster.map().pools();
+        let pools = self.node.cluster().map().pools();
         let found = pools.iter().find(|(_, pool)| pool.spec.name == name);
         found.map(|(id, _)| *id).ok_or_else(|| {
             let names: Vec<&str> = pools.values().map(|pool| pool.spec.name.as_str()).collect();

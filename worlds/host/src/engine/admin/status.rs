@@ -8,7 +8,7 @@ use loadline_base::{Span, Time};
 
 impl Engine {
     pub(super) fn status(&mut self) -> Answer {
-        let pgs = PgStates::of(&mut self.cluster);
+        let pgs = PgStates::of(self.node.cluster_mut());
         let osds = self.shown_osds();
         let health = Findings::of(self, &osds, &pgs).health();
         let rates = self.health.rates();
@@ -18,7 +18,7 @@ impl Engine {
         Answer::Status(Box::new(Status {
             health,
             uptime_ns: self.now.since(Time::ZERO).nanos(),
-            map_epoch: self.cluster.map().epoch(),
+            map_epoch: self.node.cluster().map().epoch(),
             io_mode: self.io_mode(),
             osd_counts: OsdCounts {
                 total: osds.len() as u32,

@@ -1,0 +1,10 @@
+//! One node as one machine: the map's owner with its OSDs, the events that are due for them, and their timers. Every world
+//! turns this one, and none has a dispatch of its own.
+//!
+//! This crate may not know worlds, loads or sockets: `now` is an argument, and what takes time is said once ([`Delays`]).
+
+mod node;
+#[cfg(test)]
+mod tests;
+
+pub use node::{Delays, Node};
