@@ -23,8 +23,6 @@ pub struct Config {
     pub policy: Policy,
     /// The OSDs' bounds.
     pub options: Options,
-    /// Copies that miss more objects than this recover beside the writes (`osd_async_recovery_min_cost`).
-    pub asynchronous_above: u64,
 }
 
 /// The map with its OSDs.
@@ -32,7 +30,6 @@ pub struct Cluster {
     pub(crate) map: Map,
     pub(crate) osds: IdVec<OsdId, Osd>,
     pub(crate) router: Router,
-    asynchronous_above: u64,
     pub(crate) fullness: Fullness,
     /// What concerns the disks, where the OSDs have some.
     pub(crate) durable: Option<Durable>,
@@ -52,7 +49,6 @@ impl Cluster {
             map: Map::new(config.osds, config.placement_seed),
             osds: (0..config.osds).map(osd).collect(),
             router: Router::default(),
-            asynchronous_above: config.asynchronous_above,
             fullness: Fullness::default(),
             durable: None,
         }
@@ -244,7 +240,6 @@ impl Cluster {
         let state = self.map.pg(pg);
         let rules = Rules {
             copies: self.map.pool_of(pg).1.spec.copies as usize,
-            asynchronous_above: self.asynchronous_above,
             active_in: state.active_in,
         };
         peer(&state.up, &state.acting, &Copies { states }, &rules)

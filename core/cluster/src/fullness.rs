@@ -121,7 +121,6 @@ mod tests {
             placement_seed: 1,
             policy: Policy { plan: settings.plan(OSD), seed: 1 },
             options: settings.osd_options(OSD),
-            asynchronous_above: 1,
         });
         let name = "pool".to_owned();
         let spec =

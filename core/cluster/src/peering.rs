@@ -15,9 +15,6 @@ pub(crate) struct Copies<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Rules {
     pub copies: usize,
-    /// A copy that misses more objects than this is recovered beside the acting set's writes
-    /// (`osd_async_recovery_min_cost`).
-    pub asynchronous_above: u64,
     /// The last interval in which somebody served the placement group; never, if it is new.
     pub active_in: IntervalId,
 }
@@ -45,14 +42,11 @@ pub(crate) fn peer(up: &[OsdId], acting: &[OsdId], copies: &Copies<'_>, rules: &
         return Peered::default();
     };
     // Where nobody has everything, nobody may be written past.
-    let rules = &match best.is_complete() {
-        true => *rules,
-        false => Rules { asynchronous_above: u64::MAX, ..*rules },
-    };
+    let asynchronous_above = if best.is_complete() { best.asynchronous_above } else { u64::MAX };
     let mut peered = Peered { authority: Some(authority), ..Peered::default() };
     for &osd in up.iter().filter(|osd| copies.runs(**osd)) {
         match copies.of(osd).and_then(|copy| missing_in(&copy, &best)) {
-            Some(missing) => peered.admit(osd, missing, rules),
+            Some(missing) => peered.admit(osd, missing, asynchronous_above),
             None => peered.backfill.push(osd),
         }
     }
@@ -72,7 +66,7 @@ pub(crate) fn peer(up: &[OsdId], acting: &[OsdId], copies: &Copies<'_>, rules: &
             for osd in [authority].into_iter().chain(others) {
                 let missing = copies.of(osd).and_then(|copy| missing_in(&copy, &best));
                 if !peered.acting.contains(&osd) {
-                    peered.admit(osd, missing.unwrap_or_default(), rules);
+                    peered.admit(osd, missing.unwrap_or_default(), asynchronous_above);
                 }
             }
         }
@@ -165,12 +159,12 @@ struct Authority<'a> {
 }
 
 impl Peered {
-    fn admit(&mut self, osd: OsdId, missing: BTreeSet<ObjectNo>, rules: &Rules) {
+    fn admit(&mut self, osd: OsdId, missing: BTreeSet<ObjectNo>, asynchronous_above: u64) {
         self.acting.push(osd);
         if missing.is_empty() {
             return;
         }
-        if missing.len() as u64 > rules.asynchronous_above {
+        if missing.len() as u64 > asynchronous_above {
             self.asynchronous.insert(osd);
         }
         self.missing.push((osd, missing));
@@ -248,12 +242,15 @@ mod tests {
         let state = |index: usize, has: &Has| {
             let Has { gaps, filling, active_in, .. } = *has;
             let (log, lacks) = (&logs[index], &lacks[index]);
-            (osd(has.osd), Some(CopyState { log, lacks, gaps, filling, active_in }))
+            (
+                osd(has.osd),
+                Some(CopyState { log, lacks, gaps, filling, active_in, asynchronous_above: 1 }),
+            )
         };
         let states = copies.iter().enumerate().map(|(index, has)| state(index, has)).collect();
         let ids = |ids: &[u32]| ids.iter().map(|id| osd(*id)).collect::<Vec<_>>();
         let active_in = if active_in == 0 { IntervalId::NEVER } else { now(active_in) };
-        let rules = Rules { copies: 3, asynchronous_above: 1, active_in };
+        let rules = Rules { copies: 3, active_in };
         let peered = peer(&ids(up), &ids(acting), &Copies { states }, &rules);
         let numbers = |osds: &[OsdId]| osds.iter().map(|osd| osd.get()).collect::<Vec<_>>();
         let missing: Vec<(u32, usize)> =

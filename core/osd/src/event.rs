@@ -58,6 +58,8 @@ pub enum Timer {
     Shard(ShardId),
     /// A recovery item has slept.
     RecoveryWake(SleepingItem),
+    /// The deletion of a placement group has slept.
+    DeletionWake(PgId),
     /// A refused reservation may be tried again.
     ReservationRetry(PgId, u32),
     /// The paged store has something to do by the clock.

@@ -238,6 +238,7 @@ impl Osd {
         match timer {
             Timer::Shard(shard) => self.shards[shard].wake(now, fx),
             Timer::RecoveryWake(item) => self.recovery_woke(now, item, fx),
+            Timer::DeletionWake(pg) => self.deletion_woke(now, pg, fx),
             Timer::ReservationRetry(pg, interval) => self.retry_reservation(now, pg, interval, fx),
             Timer::Store => self.tick_disk(now),
             Timer::Room => self.ask_for_room(fx),
@@ -310,7 +311,7 @@ impl Osd {
             if let Some(pg) = pg {
                 pg.primary = None;
                 pg.interval = 0;
-                pg.leaving = false;
+                pg.stay();
             }
         }
     }
@@ -319,7 +320,8 @@ impl Osd {
     pub fn copy(&self, id: PgId) -> Option<CopyState<'_>> {
         let pg = self.pg(id).filter(|pg| !pg.leaving)?;
         let Pg { ref log, ref lacks, gaps, filling, active_in, .. } = *pg;
-        Some(CopyState { log, lacks, gaps, filling, active_in })
+        let asynchronous_above = self.options.asynchronous_above;
+        Some(CopyState { log, lacks, gaps, filling, active_in, asynchronous_above })
     }
 
     /// The placement groups that this OSD has a copy of; those that it is deleting are none of them.

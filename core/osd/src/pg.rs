@@ -6,6 +6,7 @@ use crate::message::{Activation, ClientOp, Data, RecoveryKind};
 use crate::pg_log::PgLog;
 use crate::report::Received;
 use crate::snapshots::{Kept, SnapshotNo};
+use loadline_base::Time;
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -30,6 +31,8 @@ pub(crate) struct Pg {
     /// Whether only a comparison object by object can tell what is here: a new copy, until it is filled.
     pub filling: bool,
     pub leaving: bool,
+    /// When the deletion of a leaving copy goes on, while it sleeps.
+    pub deletion_wake: Option<Time>,
     /// What it keeps of its objects' past.
     pub kept: Kept,
     /// What the disk holds of it.
@@ -50,6 +53,7 @@ impl Pg {
             gaps: false,
             filling: true,
             leaving: false,
+            deletion_wake: None,
             kept: Kept::default(),
             disk: GroupDisk::default(),
             primary: None,
@@ -80,8 +84,13 @@ impl Pg {
         self.unreadable.clear();
         self.gaps = activation.asynchronous.contains(this);
         self.filling = activation.backfill.contains(&this);
-        self.leaving = false;
+        self.stay();
         self.log.set_degraded(activation.is_degraded());
+    }
+
+    /// The copy leaves no more.
+    pub(crate) fn stay(&mut self) {
+        (self.leaving, self.deletion_wake) = (false, None);
     }
 }
 
@@ -98,6 +107,8 @@ pub struct CopyState<'a> {
     pub filling: bool,
     /// The last interval in which it took part.
     pub active_in: IntervalId,
+    /// Who misses more objects than this is recovered beside the writes, if this copy has the log that holds.
+    pub asynchronous_above: u64,
 }
 
 impl CopyState<'_> {

@@ -40,6 +40,11 @@ pub struct Options {
     pub recovery_single_start_max: u32,
     /// Pause between recovery items (`osd_recovery_sleep` and its forms).
     pub recovery_sleep: Span,
+    /// Pause of a placement group that is being deleted between two transactions (`osd_delete_sleep` and its forms).
+    pub delete_sleep: Span,
+    /// Copies that miss more objects than this recover beside the writes, where this OSD has the log that holds
+    /// (`osd_async_recovery_min_cost`).
+    pub asynchronous_above: u64,
     /// Reservations below this wait (`osd_min_recovery_priority`).
     pub recovery_priority_min: u8,
     /// Before recovery that lost a slot asks again (`osd_recovery_retry_interval`).

@@ -131,3 +131,24 @@ fn every_queue_serves_every_class() {
         }
     }
 }
+
+/// A replica write has priority 127: strict if the cut-off is low, so that a client's op waits behind it, and in the lottery
+/// with that if it is high.
+#[test]
+fn the_cut_off_decides_what_is_strict() {
+    for (cut_off, in_the_lottery) in [(64, 0), (196, 2)] {
+        let high = plan("quincy", SchedulerKind::Wpq, Medium::Ssd, "balanced");
+        let plan = ShardPlan { cut_off, ..high };
+        let (mut queue, now) = (plan.queue(1).unwrap(), Time::from_secs(1));
+        for work in [Work::ReplicaWrite, Work::ClientOp] {
+            let admission = plan.admit(work, &SIZE, 0);
+            let flow = queue.flow(now, admission.class.id(), admission.client);
+            let priority = admission.priority;
+            let request = crate::Request { priority, ..crate::Request::new(flow, 1, work) };
+            queue.enqueue(now, request).unwrap();
+        }
+        let waiting = queue.waiting(now);
+        let drawn = waiting.iter().filter(|row| matches!(row.reason, crate::Reason::Lottery(_)));
+        assert_eq!(drawn.count(), in_the_lottery);
+    }
+}

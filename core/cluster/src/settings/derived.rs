@@ -11,6 +11,9 @@ use loadline_qos::{
 };
 use loadline_store::WindowBounds;
 
+/// The workers of a queue, an option of OSDs that have any.
+const THREADS: &str = "osd_op_num_threads_per_shard";
+
 /// The study's store throttle per medium (qos.md 13.1): large enough for the device's full throughput, small enough
 /// that work waits where the scheduler sees it.
 fn throttle_of(medium: Medium) -> Bytes {
@@ -50,22 +53,26 @@ impl Settings {
         let view = self.view();
         let count = |name| view.number(osd, name) as u32;
         let span = |name| Span::from_secs_f64(view.number(osd, name));
+        let by_medium = |name| Span::from_secs_f64(view.number_or_by_medium(osd, name));
         let throttle = match view.number(osd, "bluestore_throttle_bytes") as u64 {
             0 => throttle_of(self.levels.each[osd].medium),
             bytes => Bytes::new(bytes),
         };
         Options {
             shards: view.capacity(osd).shards,
-            threads_per_shard: view.number_or_by_medium(osd, "osd_op_num_threads_per_shard") as u32,
+            threads_per_shard: match self.table.find(THREADS) {
+                Some(_) => view.number_or_by_medium(osd, THREADS) as u32,
+                None => 1,
+            },
             window: WindowBounds { bytes: throttle, ops: u32::MAX },
             windowed: Windowed::Writes,
             device: self.device_terms(osd),
             backfills_max: count("osd_max_backfills") as usize,
             recovery_active_max: view.number_or_by_medium(osd, "osd_recovery_max_active") as u32,
             recovery_single_start_max: count("osd_recovery_max_single_start"),
-            recovery_sleep: Span::from_secs_f64(
-                view.number_or_by_medium(osd, "osd_recovery_sleep"),
-            ),
+            recovery_sleep: by_medium("osd_recovery_sleep"),
+            delete_sleep: by_medium("osd_delete_sleep"),
+            asynchronous_above: view.number(osd, "osd_async_recovery_min_cost") as u64,
             recovery_priority_min: count("osd_min_recovery_priority") as u8,
             recovery_retry_interval: span("osd_recovery_retry_interval"),
             backfill_retry_interval: span("osd_backfill_retry_interval"),
@@ -110,11 +117,6 @@ impl Settings {
         (self.table.at(option.expect("each medium has a capacity")).name, REJECTED_IOPS)
     }
 
-    /// Copies that miss more objects than this recover beside the writes (`osd_async_recovery_min_cost`).
-    pub fn async_recovery_min_cost(&self, osd: OsdId) -> u64 {
-        self.view().number(osd, "osd_async_recovery_min_cost") as u64
-    }
-
     /// The nine parameters in force. What happens at a limit is the profile's, also of the one left behind.
     fn values(&self, osd: OsdId) -> ProfileValues {
         let view = self.view();
@@ -155,19 +157,12 @@ impl Settings {
             peering_op_priority: count("osd_peering_op_priority"),
             recovery_priority: count("osd_recovery_priority"),
             recovery_op_priority: count("osd_recovery_op_priority"),
-            scrub_priority: count("osd_scrub_priority"),
-            requested_scrub_priority: count("osd_requested_scrub_priority"),
-            snap_trim_priority: count("osd_snap_trim_priority"),
             pg_delete_priority: count("osd_pg_delete_priority"),
             recovery_cost: bytes("osd_recovery_cost"),
             push_per_object_cost: bytes("osd_push_per_object_cost"),
             recovery_max_chunk: bytes("osd_recovery_max_chunk"),
-            scrub_cost: bytes("osd_scrub_cost"),
-            scrub_event_cost: bytes("osd_scrub_event_cost"),
-            shallow_scrub_chunk_max: count("osd_shallow_scrub_chunk_max"),
-            snap_trim_cost: bytes("osd_snap_trim_cost"),
-            pg_max_concurrent_snap_trims: count("osd_pg_max_concurrent_snap_trims"),
             pg_delete_cost: bytes("osd_pg_delete_cost"),
+            ..WorkOptions::default()
         }
     }
 }

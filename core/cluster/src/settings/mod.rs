@@ -5,6 +5,7 @@
 //! instead ([`Refused`]). A change is atomic: its caller applies the outcome to every shard of each OSD that it
 //! names. `docs/settings.md` tells the rules in words.
 
+mod absent;
 mod change;
 mod derived;
 mod device;
@@ -17,6 +18,7 @@ mod restore;
 mod rules;
 mod value;
 
+pub use absent::Absent;
 pub use change::{Altered, Change, Edit, Origin, Scope, Target};
 pub use device::DriveLimits;
 pub use option::{OptionId, OptionSpec, Part, Role};
@@ -77,13 +79,27 @@ pub struct Explanation {
 impl Settings {
     /// Settings for one OSD per medium, with nothing set.
     pub fn new(preset: Preset, media: &[Medium], enforcement: Enforcement) -> Settings {
+        Settings::with(OptionTable::new(&preset), preset, media, enforcement)
+    }
+
+    /// The same for OSDs whose work one loop carries out: they have no options for workers.
+    pub fn on_a_loop(preset: Preset, media: &[Medium]) -> Settings {
+        Settings::with(OptionTable::on_a_loop(&preset), preset, media, Enforcement::Refuse)
+    }
+
+    fn with(
+        table: OptionTable,
+        preset: Preset,
+        media: &[Medium],
+        enforcement: Enforcement,
+    ) -> Settings {
         let profiles = preset.profiles;
         let profile = profiles
             .profile(profiles.default_profile)
             .unwrap_or_else(|| panic!("table {} has its default profile", profiles.name));
         let each = media.iter().map(|medium| OsdLevels::new(*medium, profile)).collect();
         let levels = Levels { global: Layer::new(), osds: Layer::new(), each };
-        Settings { table: OptionTable::new(&preset), preset, levels, enforcement }
+        Settings { preset, table, levels, enforcement }
     }
 
     /// One more OSD, for which nothing is set, and which has to be [started](Settings::start).
@@ -125,9 +141,12 @@ impl Settings {
     /// The option of this name.
     ///
     /// # Errors
-    /// [`Refused::UnknownOption`].
+    /// [`Refused::UnknownOption`], [`Refused::WithoutEffect`].
     pub fn option(&self, name: &str) -> Result<OptionId, Refused> {
-        self.table.find(name).ok_or_else(|| Refused::UnknownOption(name.to_owned()))
+        self.table.find(name).ok_or_else(|| match self.table.absent(name) {
+            Some(absent) => Refused::WithoutEffect(absent),
+            None => Refused::UnknownOption(name.to_owned()),
+        })
     }
 
     /// How long an OSD may be down before it is taken out (`mon_osd_down_out_interval`); `None` for any time.

@@ -1,5 +1,6 @@
 //! The table of options. Defaults are the compiled-in ones of the preset's era.
 
+use super::absent::{Absent, everywhere, on_a_loop};
 use super::device::device_options;
 use super::option::{OptionId, OptionSpec, Part, Role};
 use loadline_base::IdVec;
@@ -12,6 +13,7 @@ use loadline_qos::{
 #[derive(Clone, Debug)]
 pub struct OptionTable {
     specs: IdVec<OptionId, OptionSpec>,
+    absent: Vec<Absent>,
 }
 
 impl OptionTable {
@@ -31,7 +33,22 @@ impl OptionTable {
             input_costs(),
             device_options(),
         ];
-        OptionTable { specs: groups.into_iter().flatten().collect() }
+        OptionTable { specs: groups.into_iter().flatten().collect(), absent: everywhere() }
+    }
+
+    /// The same where the loop of a node is the one worker of its queues.
+    pub(super) fn on_a_loop(preset: &Preset) -> OptionTable {
+        let mut table = OptionTable::new(preset);
+        let workers = on_a_loop(table.specs.values());
+        let stays = |spec: &OptionSpec| workers.iter().all(|absent| absent.option != spec.name);
+        table.specs = table.specs.values().filter(|spec| stays(spec)).cloned().collect();
+        table.absent.extend(workers);
+        table
+    }
+
+    /// Why the field's option of this name does not exist here, if it is one of those that would do nothing.
+    pub fn absent(&self, name: &str) -> Option<Absent> {
+        self.absent.iter().find(|absent| absent.option == name).copied()
     }
 
     /// The option of this name.
@@ -322,29 +339,8 @@ fn recovery_messages() -> Vec<OptionSpec> {
             "osd_recovery_max_chunk",
             8 * MIB,
             4 * KIB..=GIB,
-            "largest piece of an object in one push",
+            "what the first eras charge for a push reply and for a pull, and later ones at most for a pull",
             "qos.md 9.4",
-        ),
-        OptionSpec::size(
-            "osd_max_push_cost",
-            8 * MIB,
-            4 * KIB..=GIB,
-            "payload of one push message",
-            "qos.md 9.4",
-        ),
-        OptionSpec::count(
-            "osd_max_push_objects",
-            10,
-            1..=1_000,
-            "objects of one push message",
-            "qos.md 9.4",
-        ),
-        OptionSpec::count(
-            "osd_backfill_scan_min",
-            64,
-            1..=100_000,
-            "fewest objects compared at a time",
-            "qos.md 9.5",
         ),
         OptionSpec::count(
             "osd_backfill_scan_max",
@@ -358,18 +354,13 @@ fn recovery_messages() -> Vec<OptionSpec> {
 
 fn sleeps() -> Vec<OptionSpec> {
     let recovery = "pause between recovery items; without a medium: 0 leaves it to the others";
-    let trim = "pause between trim items; without a medium: 0 leaves it to the others";
-    let delete = "pause between deletion items; without a medium: 0 leaves it to the others";
+    let delete =
+        "pause of a deletion between transactions; without a medium: 0 leaves it to the others";
     let rows = [
         ("osd_recovery_sleep", 0.0, recovery),
         ("osd_recovery_sleep_hdd", 0.1, recovery),
         ("osd_recovery_sleep_ssd", 0.0, recovery),
         ("osd_recovery_sleep_hybrid", 0.025, recovery),
-        ("osd_scrub_sleep", 0.0, "pause between scrub chunks"),
-        ("osd_snap_trim_sleep", 0.0, trim),
-        ("osd_snap_trim_sleep_hdd", 5.0, trim),
-        ("osd_snap_trim_sleep_ssd", 0.0, trim),
-        ("osd_snap_trim_sleep_hybrid", 2.0, trim),
         ("osd_delete_sleep", 0.0, delete),
         ("osd_delete_sleep_hdd", 5.0, delete),
         ("osd_delete_sleep_ssd", 1.0, delete),
@@ -387,9 +378,6 @@ fn priorities() -> Vec<OptionSpec> {
         ("osd_peering_op_priority", 255, 255, "peering events"),
         ("osd_recovery_priority", 5, 63, "recovery items"),
         ("osd_recovery_op_priority", 3, 63, "recovery messages"),
-        ("osd_scrub_priority", 5, 63, "scheduled scrubs"),
-        ("osd_requested_scrub_priority", 120, 255, "scrubs that an operator asked for"),
-        ("osd_snap_trim_priority", 5, 63, "snapshot trim"),
         ("osd_pg_delete_priority", 5, 63, "PG deletion"),
     ];
     let priority = |(name, default, most, doc)| {
@@ -402,17 +390,8 @@ fn input_costs() -> Vec<OptionSpec> {
     let rows = [
         ("osd_recovery_cost", 20 * MIB, "cost of a recovery item"),
         ("osd_push_per_object_cost", 1_000, "cost of an object in a push, beside its data"),
-        ("osd_scrub_cost", 50 * MIB, "cost of each scrub event in the first eras"),
-        ("osd_scrub_event_cost", 4 * KIB, "cost of a scrub event, per object of a chunk, later"),
-        ("osd_snap_trim_cost", MIB, "cost of a trim item"),
         ("osd_pg_delete_cost", MIB, "cost of a deletion item"),
     ];
     let cost = |(name, bytes, doc)| OptionSpec::size(name, bytes, 0..=4 * GIB, doc, "qos.md 1.2");
-    let counts = [
-        ("osd_shallow_scrub_chunk_max", 100, "objects of a shallow scrub's chunk", "qos.md 10.2"),
-        ("osd_pg_max_concurrent_snap_trims", 2, "objects of a trim item", "qos.md 11"),
-    ];
-    let count =
-        |(name, default, doc, source)| OptionSpec::count(name, default, 1..=10_000, doc, source);
-    rows.into_iter().map(cost).chain(counts.into_iter().map(count)).collect()
+    rows.into_iter().map(cost).collect()
 }

@@ -1,5 +1,6 @@
 //! Why a change was refused, in one sentence that ends in what to do.
 
+use super::absent::Absent;
 use loadline_base::Span;
 use loadline_osd::OsdId;
 use std::fmt;
@@ -9,6 +10,8 @@ use std::fmt;
 pub enum Refused {
     /// No option has this name.
     UnknownOption(String),
+    /// The field has the option, but nothing here would read it.
+    WithoutEffect(Absent),
     /// No such OSD.
     UnknownOsd(OsdId),
     /// The text is not a value of the option.
@@ -83,6 +86,9 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refused::UnknownOption(name) => write!(f, "there is no option {name}"),
+            Refused::WithoutEffect(Absent { option, why }) => {
+                write!(f, "{option} would have no effect: {why}")
+            }
             Refused::UnknownOsd(osd) => write!(f, "there is no {osd}"),
             Refused::NotAValue { option, text, wanted } => {
                 write!(f, "{option} cannot be `{text}`: it takes {wanted}")

@@ -90,11 +90,9 @@ pub(super) fn sleeps_under_mclock(view: View<'_>, osd: OsdId) -> Vec<Violation> 
             .iter()
             .any(|(_, layer)| layer.get(&option).is_some_and(|value| value.number() != Some(0.0)))
     };
-    let overridden =
-        |name: &str| loadline_qos::overrides(view.preset.era).any(|change| change.option == name);
     let sleeps = view.table.iter().filter(|(_, spec)| spec.role == Role::Sleep);
     sleeps
-        .filter(|(option, spec)| overridden(spec.name) && stands(*option))
+        .filter(|(option, _)| stands(*option))
         .map(|(option, spec)| {
             let refused = Refused::SleepUnderMclock { option: spec.name, osd };
             Violation { osd, option, refused }

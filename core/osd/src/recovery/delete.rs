@@ -1,14 +1,15 @@
-//! Deletion of a placement group that has left: a few objects per item, as background work (qos.md 11).
+//! Deletion of a placement group that has left: a few objects per item, as background work, and a pause after each
+//! transaction where the scheduler does not pace it (qos.md 11).
 
 use crate::access::Place;
 use crate::commit::Commit;
 use crate::disk::object_id;
-use crate::event::Effects;
+use crate::event::{Effect, Effects, Timer};
 use crate::ids::PgId;
 use crate::item::Item;
 use crate::osd::Osd;
 use crate::snapshots::SnapshotNo;
-use loadline_base::Time;
+use loadline_base::{Span, Time};
 use loadline_store::ObjectNo;
 use loadline_store::paged::Edit;
 
@@ -58,7 +59,20 @@ impl Osd {
         }
         if self.count(pg) == 0 {
             self.pgs[pg] = None;
+        } else if self.options.delete_sleep == Span::ZERO {
+            self.enqueue(now, Item::Delete(pg), fx);
         } else {
+            let wake = now + self.options.delete_sleep;
+            self.pg_mut(pg).expect("it leaves").deletion_wake = Some(wake);
+            fx.world.push(Effect::Timer(self.id, wake, Timer::DeletionWake(pg)));
+        }
+    }
+
+    /// A deletion has slept and queues again, unless the copy has come back or left once more since.
+    pub(crate) fn deletion_woke(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        let slept =
+            self.pg_mut(pg).and_then(|here| here.deletion_wake.take_if(|wake| *wake <= now));
+        if slept.is_some() {
             self.enqueue(now, Item::Delete(pg), fx);
         }
     }

@@ -49,6 +49,8 @@ pub(crate) fn options() -> Options {
         recovery_active_max: 1,
         recovery_single_start_max: 1,
         recovery_sleep: Span::ZERO,
+        delete_sleep: Span::ZERO,
+        asynchronous_above: 100,
         recovery_priority_min: 0,
         recovery_retry_interval: Span::from_secs(20),
         backfill_retry_interval: Span::from_secs(40),

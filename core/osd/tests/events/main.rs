@@ -3,6 +3,7 @@
 mod backfill;
 mod bench;
 mod benchmark;
+mod bounds;
 mod classes;
 mod damage;
 mod device;

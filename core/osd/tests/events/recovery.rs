@@ -10,7 +10,7 @@ use loadline_qos::SchedulerKind;
 use loadline_store::ObjectNo;
 
 /// Two copies, with what each holds.
-fn two(held: [&[u64]; 2], options: Options) -> Bench {
+pub(crate) fn two(held: [&[u64]; 2], options: Options) -> Bench {
     let mut bench = Bench::new(2, plan("quincy", SchedulerKind::Wpq), options);
     bench.fill(0, held[0]);
     bench.fill(1, held[1]);
@@ -420,17 +420,6 @@ fn no_more_objects_are_active_than_admitted() {
     bench.run();
     assert_eq!(bench.osds[0].progress(), Progress::default());
     assert_eq!(bench.osds[0].unfinished(), None);
-}
-
-/// Thirty objects go with each item, and the copy is gone with the last.
-#[test]
-fn a_copy_that_has_left_is_deleted_in_the_background() {
-    let objects: Vec<u64> = (0..61).collect();
-    let mut bench = two([&objects, &[]], options());
-    bench.activate(PG, interval(2, &[0]));
-    bench.step(OsdId::new(0), Event::Retire(PG));
-    bench.check(&["osd.0: Write of 4096 as background_best_effort"; 3]);
-    assert!(bench.osds[0].objects(PG).is_empty() && bench.osds[0].copy(PG).is_none());
 }
 
 /// An interval ended while its recovery item was queued, and while another slept: each promise is given back once.

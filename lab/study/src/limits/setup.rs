@@ -105,7 +105,6 @@ impl Reader<'_> {
                 placement_seed: 0,
                 policy: Policy { plan: settings.plan(OSD), seed: 0 },
                 options: settings.osd_options(OSD),
-                asynchronous_above: settings.async_recovery_min_cost(OSD),
             },
         })
     }

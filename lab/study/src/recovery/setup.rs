@@ -142,7 +142,6 @@ impl Reader<'_> {
                 placement_seed: 0,
                 policy: Policy { plan: settings.plan(first), seed: 0 },
                 options: settings.osd_options(first),
-                asynchronous_above: settings.async_recovery_min_cost(first),
             },
             stored,
         })

@@ -6,9 +6,7 @@ use super::{ImageConfig, NodeConfig, OsdConfig};
 use crate::node::reach::default_dir;
 use loadline_base::{Bytes, Span};
 use loadline_cluster::images::{ImageError, may_be_named};
-use loadline_cluster::settings::{
-    Change, DriveLimits, Enforcement, Refused, Scope, Settings, Target,
-};
+use loadline_cluster::settings::{Change, DriveLimits, Refused, Scope, Settings, Target};
 use loadline_device::Medium;
 use loadline_device::cdl::{Limits, Page, PageKind};
 use loadline_host::DoorLimits;
@@ -165,7 +163,7 @@ impl NodeFile {
             }
         }
         let media = vec![medium; self.osds.len()];
-        let mut settings = Settings::new(*preset, &media, Enforcement::Refuse);
+        let mut settings = Settings::on_a_loop(*preset, &media);
         for osd in settings.osds().collect::<Vec<_>>() {
             settings.set_drive_limits(osd, drive_limits);
         }

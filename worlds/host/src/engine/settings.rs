@@ -4,7 +4,7 @@ use super::Engine;
 use super::boot::{BootError, EngineConfig};
 use loadline_base::Bytes;
 use loadline_cluster::Config;
-use loadline_cluster::settings::{Enforcement, LeftOut, Scope, Settings};
+use loadline_cluster::settings::{LeftOut, Scope, Settings};
 use loadline_device::{ClassTag, Medium};
 use loadline_osd::{Options, OsdId, Policy};
 use loadline_qos::ServiceClass;
@@ -31,7 +31,7 @@ pub(super) struct NodeSettings {
 impl NodeSettings {
     pub(super) fn new(config: &EngineConfig) -> Result<NodeSettings, BootError> {
         let media = vec![config.medium; config.disks.len()];
-        let mut levels = Settings::new(*config.preset, &media, Enforcement::Refuse);
+        let mut levels = Settings::on_a_loop(*config.preset, &media);
         for osd in levels.osds().collect::<Vec<_>>() {
             levels.set_drive_limits(osd, config.drive_limits);
         }
@@ -55,7 +55,6 @@ impl NodeSettings {
             placement_seed: config.placement_seed,
             policy: self.policy(first),
             options: self.options(first),
-            asynchronous_above: self.levels.async_recovery_min_cost(first),
         }
     }
 
@@ -63,13 +62,13 @@ impl NodeSettings {
         Policy { plan: self.levels.plan(osd), seed: u64::from(osd.get()) }
     }
 
-    /// The bounds of an OSD. The loop is its only worker: code runs where it is due, so that more would mean nothing.
+    /// The bounds of an OSD.
     pub(super) fn options(&self, osd: OsdId) -> Options {
         let options = self.levels.osd_options(osd);
         let is_set = self.number(osd, "bluestore_throttle_bytes").is_some_and(|bytes| bytes > 0.0);
         let bytes = if is_set { options.window.bytes } else { WINDOW_BYTES };
         let window = WindowBounds { bytes, ops: WINDOW_OPS };
-        Options { threads_per_shard: 1, window, ..options }
+        Options { window, ..options }
     }
 
     fn number(&self, osd: OsdId, option: &str) -> Option<f64> {

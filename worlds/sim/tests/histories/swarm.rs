@@ -20,7 +20,8 @@ fn random_settings(rng: &mut Rng) -> Settings {
     let mut options = vec![("osd_op_queue", queue), ("osd_async_recovery_min_cost", async_cost)];
     if queue != "mclock_scheduler" {
         options.push(("osd_max_backfills", ["1", "8"][rng.below(2) as usize]));
-        options.push(("osd_recovery_sleep_ssd", ["0", "0.001"][rng.below(2) as usize]));
+        let sleep = ["0", "0.001"][rng.below(2) as usize];
+        options.extend([("osd_recovery_sleep_ssd", sleep), ("osd_delete_sleep_ssd", sleep)]);
     }
     settings(preset, &options)
 }

@@ -52,15 +52,8 @@ pub(crate) fn engine(settings: &Settings) -> (Policy, Options) {
 /// Four OSDs on quick drives.
 fn config(settings: &Settings, shape: &Shape) -> SimConfig {
     let (policy, options) = engine(settings);
-    let asynchronous_above = settings.async_recovery_min_cost(OsdId::new(0));
     SimConfig {
-        cluster: Config {
-            osds: 4,
-            placement_seed: shape.seed,
-            policy,
-            options,
-            asynchronous_above,
-        },
+        cluster: Config { osds: 4, placement_seed: shape.seed, policy, options },
         drive: shape.drive.clone(),
         worker_time: shape.worker_time,
         link_delay: Span::from_micros(60),

@@ -118,7 +118,6 @@ pub(crate) fn config(settings: &Settings) -> Config {
         placement_seed: 3,
         policy: Policy { plan: settings.plan(first), seed: 1 },
         options: Options { threads_per_shard: 1, window, ..options },
-        asynchronous_above: settings.async_recovery_min_cost(first),
     }
 }
 

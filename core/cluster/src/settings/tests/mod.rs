@@ -1,5 +1,6 @@
 //! Levels, refusals and the published walk.
 
+mod readers;
 mod refusals;
 mod restored;
 mod walk;
@@ -135,22 +136,23 @@ fn options_that_are_read_at_start_wait_for_it() {
 /// The media's own defaults, the pauses of WPQ, and what mClock overrides (qos.md 5.5).
 #[test]
 fn an_osd_is_given_what_its_medium_and_scheduler_need() {
-    let check = |name, medium, scheduler, backfills, active, sleep_ms, throttle_kib| {
+    let check = |name, medium, scheduler, backfills, active, sleeps_ms: [u64; 2], throttle_kib| {
         let mut settings = Settings::new(*preset(name).unwrap(), &[medium], Enforcement::Refuse);
         settings.apply(&Change::set(STORED, "osd_op_queue", scheduler)).unwrap();
         settings.start(OSD);
         let options = settings.osd_options(OSD);
         assert_eq!((options.backfills_max, options.recovery_active_max), (backfills, active));
-        assert_eq!(options.recovery_sleep, loadline_base::Span::from_millis(sleep_ms));
+        let sleeps = [options.recovery_sleep, options.delete_sleep];
+        assert_eq!(sleeps, sleeps_ms.map(loadline_base::Span::from_millis));
         assert_eq!(options.window.bytes, loadline_base::Bytes::from_kib(throttle_kib));
     };
-    check("quincy", Medium::Ssd, "mclock_scheduler", 1_000, 1_000, 0, 256);
-    check("quincy", Medium::Hybrid, "mclock_scheduler", 1_000, 1_000, 0, 40 << 10);
-    check("quincy", Medium::Ssd, "wpq", 1, 10, 0, 256);
-    check("quincy", Medium::Hdd, "wpq", 1, 3, 100, 40 << 10);
-    check("quincy", Medium::Hybrid, "wpq", 1, 3, 25, 40 << 10);
-    check("reef", Medium::Hdd, "mclock_scheduler", 1, 3, 0, 40 << 10);
-    check("loadline", Medium::Ssd, "mclock_scheduler", 1, 10, 0, 256);
+    check("quincy", Medium::Ssd, "mclock_scheduler", 1_000, 1_000, [0, 0], 256);
+    check("quincy", Medium::Hybrid, "mclock_scheduler", 1_000, 1_000, [0, 0], 40 << 10);
+    check("quincy", Medium::Ssd, "wpq", 1, 10, [0, 1_000], 256);
+    check("quincy", Medium::Hdd, "wpq", 1, 3, [100, 5_000], 40 << 10);
+    check("quincy", Medium::Hybrid, "wpq", 1, 3, [25, 1_000], 40 << 10);
+    check("reef", Medium::Hdd, "mclock_scheduler", 1, 3, [0, 0], 40 << 10);
+    check("loadline", Medium::Ssd, "mclock_scheduler", 1, 10, [0, 0], 256);
 }
 
 /// qos.md 7.3: under the first eras the numbers are integers per shard.

@@ -120,6 +120,29 @@ fn what_is_not_a_value_is_refused() {
     );
 }
 
+/// What only a service to come would read, and what only simulated OSDs have.
+#[test]
+fn what_would_do_nothing_is_refused() {
+    let node = Settings::on_a_loop(*preset("reef").unwrap(), &[Medium::Ssd]);
+    let check = |name: &str, why: &str| {
+        let change = Change::set(STORED, name, "1");
+        let refused = node.clone().apply(&change).unwrap_err().to_string();
+        assert_eq!(refused, format!("{name} would have no effect: {why}"));
+    };
+    check("osd_scrub_sleep", "scrub will read it, which is still to be built");
+    check("osd_snap_trim_sleep_hdd", "snapshot trim will read it, which is still to be built");
+    check("osd_max_push_cost", "each push carries one object");
+    check(
+        "osd_op_num_threads_per_shard_ssd",
+        "the loop of a node is the one worker of its queues; only simulated OSDs have more",
+    );
+    assert!(
+        settings("reef", &[Medium::Ssd], Enforcement::Refuse)
+            .option("osd_op_num_threads_per_shard")
+            .is_ok()
+    );
+}
+
 #[test]
 fn an_osd_that_does_not_exist_is_refused() {
     let osd = OsdId::new(2);

@@ -255,7 +255,9 @@ fn as_section(found: Explanation, who: Who) -> Explanation {
 impl From<Refused> for Refusal {
     fn from(refused: Refused) -> Refusal {
         let kind = match &refused {
-            Refused::UnknownOption(_) | Refused::UnknownOsd(_) => RefusalKind::NotFound,
+            Refused::UnknownOption(_) | Refused::WithoutEffect(_) | Refused::UnknownOsd(_) => {
+                RefusalKind::NotFound
+            }
             Refused::NotAValue { .. } | Refused::OutOfRange { .. } => RefusalKind::Bad,
             Refused::AtStartOnly { .. }
             | Refused::ProfileOwns { .. }
