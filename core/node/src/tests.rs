@@ -18,7 +18,6 @@ fn seen(delays: Delays) -> Vec<&'static str> {
         placement_seed: 1,
         policy: Policy { plan: settings.plan(osd), seed: 1 },
         options: settings.osd_options(osd),
-        asynchronous_above: 1,
     });
     let mut node = Node::new(cluster, delays);
     let (name, object_bytes) = ("pool".to_owned(), 1 << 20);
