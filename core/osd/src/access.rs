@@ -1,34 +1,97 @@
-//! What an OSD asks of its store: an access to a place, what it does there, and what is kept with it.
+//! What an OSD asks of its store, and how that ends: an access to a place, what it does there, and what is kept with it.
 
 use crate::commit::Commit;
-use crate::disk::{Access, Touch};
+use crate::disk::Whole;
+use crate::event::DiskFault;
 use crate::ids::PgId;
-use crate::message::{ClientOp, Data, OpKind};
-use crate::osd::Osd;
-use crate::snapshots::Before;
+use crate::message::{Before, ClientOp, Data, OpKind};
+use crate::snapshots::SnapshotNo;
 use loadline_base::Time;
-use loadline_qos::Urgency;
-use loadline_store::paged::Edit;
+use loadline_device::ClassTag;
+use loadline_store::paged::{Edit, Exceeded};
 use loadline_store::{ObjectNo, Version};
 
-impl Osd {
-    /// Hands an access to the store in the class of the work it belongs to. `urgency` is that of the placement group's
-    /// primary, which decides the class of its recovery; other work has its class whatever the state of the group.
-    pub(crate) fn access(
-        &mut self,
-        now: Time,
-        urgency: Urgency,
-        place: &Place,
-        update: Update,
-        token: Commit,
-    ) {
-        let (work, _) = token.work();
-        let class = self.charges.class_tag(&self.policy, work, urgency);
-        let Place { pg, object, offset, length } = *place;
-        let Update { touch, version, first, edits } = update;
-        let access =
-            Access { pg, object, offset, length, touch, version, first, edits, class, token };
-        self.store.access(now, access, &mut self.submissions);
+/// What is done to an object's bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Touch {
+    /// Read them.
+    Read,
+    /// Read a state of the object after all writes of the placement group that were handed in before.
+    ReadInOrder(SnapshotNo),
+    /// Read what a state of the object holds, or in what it is other than another one, in the same order.
+    ReadWhole { label: SnapshotNo, base: Option<SnapshotNo> },
+    /// Tell where a state of the object holds data, in the same order.
+    Look(SnapshotNo),
+    /// Write them.
+    Write(Data),
+    /// Make them zeros.
+    Zero,
+    /// Nothing but its version, if it exists.
+    Version,
+    /// Make a state of the object this, whatever it was.
+    Put(Whole),
+    /// Remove the object.
+    Remove,
+    /// Nothing but the edits that come with it.
+    Nothing,
+    /// Make durable what was answered before.
+    Sync,
+}
+
+/// One access to one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub pg: PgId,
+    pub object: ObjectNo,
+    /// First byte inside the object.
+    pub offset: u64,
+    pub length: u64,
+    pub touch: Touch,
+    /// The object's version after an update.
+    pub version: Version,
+    /// What must have happened before, on its own. The direct store has no edits.
+    pub first: Vec<Edit>,
+    /// What is to be kept together with it.
+    pub edits: Vec<Edit>,
+    pub class: ClassTag,
+    pub token: Commit,
+}
+
+/// An access that the store has carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Done {
+    pub pg: PgId,
+    pub object: ObjectNo,
+    pub token: Commit,
+    /// What was read.
+    pub result: Result<Data, Failure>,
+    /// When it was handed in, and when it left the window for the device.
+    pub entered: Time,
+    pub submitted: Time,
+}
+
+/// Why a store could not carry an access out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The bytes are damaged or cannot be read here; another copy may have them.
+    Unreadable,
+    /// There is no room.
+    NoSpace,
+    /// It is larger than the store takes. The OSD cuts its work to fit, so this is a bug, and no reason to take the disk for damaged.
+    Exceeds(Exceeded),
+    /// The store cannot go on.
+    Stopped,
+}
+
+impl Failure {
+    /// What it means for the OSD, where nobody else can help.
+    pub(crate) fn fault(self) -> DiskFault {
+        match self {
+            Failure::Unreadable => DiskFault::Unreadable,
+            Failure::NoSpace => DiskFault::Full,
+            Failure::Exceeds(exceeded) => DiskFault::Exceeds(exceeded),
+            Failure::Stopped => DiskFault::Unwritable,
+        }
     }
 }
 

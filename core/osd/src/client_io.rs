@@ -1,75 +1,22 @@
 //! A client's op on its primary and a write on a replica: execute, replicate, commit, vote, reply.
 
-use crate::access::{Place, Update};
+use crate::access::{Failure, Place, Touch, Update};
 use crate::commit::{Asker, Commit};
-use crate::disk::{Failure, Touch};
+
 use crate::event::{Effect, Effects, Reply, Unreadable};
 use crate::ids::{OsdId, OsdSet, PgId};
+use crate::in_flight::{InFlight, Stamps};
 use crate::item::Item;
-use crate::message::{ClientOp, Data, Envelope, Message, ReplicaWrite, WriteTag};
+use crate::message::{Before, ClientOp, Data, Envelope, Message, ReplicaWrite, WriteTag};
 use crate::osd::Osd;
 use crate::pg::{Primary, WriteWay};
 use crate::pg_log::LogEntry;
-use crate::snapshots::{Before, Change, Changed, Decision};
+use crate::snapshots::{Change, Changed, Decision};
 use crate::waits::Stage;
 use loadline_base::Time;
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
 use loadline_store::paged::Edit;
-
-/// An op that is being carried out on its primary.
-#[derive(Clone, Debug)]
-pub(crate) struct InFlight {
-    op: ClientOp,
-    sequence: u32,
-    /// Who has not confirmed it yet, this OSD included.
-    pending: OsdSet,
-    stamps: Stamps,
-    /// Whether it makes its object from an ancestor's.
-    copies: bool,
-    /// What a read has read.
-    read: Data,
-}
-
-/// When an op passed which stage on its primary.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stamps {
-    pub admitted: Time,
-    pub dequeued: Time,
-    pub executed: Time,
-    pub committed: Time,
-}
-
-impl InFlight {
-    pub(crate) fn op(&self) -> &ClientOp {
-        &self.op
-    }
-
-    pub(crate) fn stamps(&self) -> Stamps {
-        self.stamps
-    }
-
-    /// Whether it makes this object from an ancestor's.
-    pub(crate) fn begins(&self, object: ObjectNo) -> bool {
-        self.copies && self.op.object == object
-    }
-
-    /// Whether this OSD has not confirmed it yet.
-    pub(crate) fn waits_for(&self, osd: OsdId) -> bool {
-        self.pending.contains(osd)
-    }
-}
-
-/// Numbers writes so that none is confused with another in the same slot.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct WriteSequence(u32);
-
-impl WriteSequence {
-    fn next(&mut self) -> u32 {
-        self.0 = self.0.wrapping_add(1);
-        self.0
-    }
-}
 
 impl Osd {
     /// A worker carries out a client's op.
@@ -103,7 +50,7 @@ impl Osd {
             Decision::Park(object) => return self.park(now, object, (op, data), fx),
         };
         let tag = self.begin_op(op, stamps, others);
-        self.in_flight.at_mut(tag.slot).copies = matches!(before, Before::Copy { .. });
+        self.ops.get_mut(tag).expect("it has begun").copies = matches!(before, Before::Copy { .. });
         let mut update = self.replicate(op, before, &data, tag, others, fx);
         update.touch = Touch::of(op.kind, before, data);
         let commit = Commit::Op(tag, op.work(), op.traced.then_some(op.id));
@@ -123,13 +70,10 @@ impl Osd {
 
     /// Keeps an op until this OSD and these others have confirmed it.
     fn begin_op(&mut self, op: ClientOp, stamps: Stamps, others: OsdSet) -> WriteTag {
-        let sequence = self.write_sequence.next();
         let mut pending = others;
         pending.insert(self.id);
-        let (copies, read) = (false, Data::NONE);
-        let in_flight = InFlight { op, sequence, pending, stamps, copies, read };
         self.primary_mut(op.pg).expect("it is the primary").in_flight += 1;
-        WriteTag { slot: self.in_flight.acquire(in_flight), sequence }
+        self.ops.begin(op, stamps, pending)
     }
 
     /// Whether a write was carried out in an earlier interval already. Carried out twice, it could undo what was
@@ -204,7 +148,7 @@ impl Osd {
 
     /// The op is durable, or read, on its primary.
     pub(crate) fn op_committed(&mut self, now: Time, tag: WriteTag, read: Data, fx: &mut Effects) {
-        let Some(in_flight) = self.in_flight_mut(tag) else { return };
+        let Some(in_flight) = self.ops.get_mut(tag) else { return };
         in_flight.stamps.committed = now;
         in_flight.read = read;
         self.vote(now, self.id, tag, fx);
@@ -218,24 +162,19 @@ impl Osd {
         object: ObjectNo,
         fx: &mut Effects,
     ) {
-        let Some(in_flight) = self.in_flight_mut(tag) else { return };
+        let Some(in_flight) = self.ops.get_mut(tag) else { return };
         let op = in_flight.op;
         if !self.can_pull(op.pg, object) {
             return self.end_op(now, tag, Err(Failure::Unreadable), fx);
         }
-        self.in_flight.release(tag.slot);
+        self.ops.end(tag);
         self.read_elsewhere(now, op, object, fx);
-    }
-
-    pub(crate) fn in_flight_mut(&mut self, tag: WriteTag) -> Option<&mut InFlight> {
-        let same = self.in_flight.get(tag.slot).is_some_and(|op| op.sequence == tag.sequence);
-        same.then(|| self.in_flight.at_mut(tag.slot))
     }
 
     /// Counts one copy on which the op is durable, or that knows it has missed it; after the last one the client gets its
     /// reply.
     pub(crate) fn vote(&mut self, now: Time, from: OsdId, tag: WriteTag, fx: &mut Effects) {
-        let Some(in_flight) = self.in_flight_mut(tag) else { return };
+        let Some(in_flight) = self.ops.get_mut(tag) else { return };
         in_flight.pending.remove(from);
         if in_flight.pending.is_empty() {
             let (op, read) = (in_flight.op, std::mem::take(&mut in_flight.read));
@@ -253,15 +192,15 @@ impl Osd {
         result: Result<Data, Failure>,
         fx: &mut Effects,
     ) {
-        let InFlight { op, stamps, .. } = self.in_flight.release(tag.slot);
-        self.damage.failed_ops += u64::from(result.is_err());
+        let InFlight { op, stamps, .. } = self.ops.end(tag);
+        self.counters.damage.failed_ops += u64::from(result.is_err());
         self.reply(now, &op, stamps, result, fx);
         self.op_finished(op.pg, fx);
     }
 
     /// An op that is not under way ends because no copy of its object can be read.
     pub(crate) fn fail_op(&mut self, now: Time, op: &ClientOp, fx: &mut Effects) {
-        self.damage.failed_ops += 1;
+        self.counters.damage.failed_ops += 1;
         let stamps = Stamps { admitted: now, dequeued: now, executed: now, committed: now };
         self.reply(now, op, stamps, Err(Failure::Unreadable), fx);
     }
@@ -291,15 +230,6 @@ impl Osd {
         primary.in_flight -= 1;
         if primary.handing_over {
             self.hand_over_if_idle(pg, fx);
-        }
-    }
-
-    /// Forgets the ops of a placement group whose interval ends. Answers to them will find nothing; the router sends
-    /// the ops again.
-    pub(crate) fn drop_in_flight(&mut self, pg: PgId) {
-        let of_pg = self.in_flight.iter().filter(|(_, in_flight)| in_flight.op.pg == pg);
-        for slot in of_pg.map(|(slot, _)| slot).collect::<Vec<_>>() {
-            self.in_flight.release(slot);
         }
     }
 

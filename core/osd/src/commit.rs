@@ -1,15 +1,9 @@
 //! What is to happen when the store has carried out an access.
 
-use crate::disk::{Done, Failure};
-use crate::event::{Effect, Effects, Notice};
-use crate::ids::{OpId, OsdId, PgId};
-use crate::message::{Message, Push, WriteTag};
-use crate::osd::Osd;
+use crate::ids::{OpId, OsdId};
+use crate::message::{Push, WriteTag};
 use crate::snapshots::SnapshotNo;
-use crate::waits::Stage;
-use loadline_base::Time;
 use loadline_qos::{Urgency, Work};
-use loadline_store::ObjectNo;
 
 /// The token of a store access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,106 +78,5 @@ impl Commit {
             | Commit::Loaded
             | Commit::Nothing => (Work::PeeringEvent, None),
         }
-    }
-}
-
-impl Osd {
-    /// The store carried an access out, or could not.
-    pub(crate) fn committed(&mut self, now: Time, done: Done, fx: &mut Effects) {
-        let Done { pg, object, token, result, .. } = done;
-        match (token, result) {
-            (Commit::Bench, result) => self.bench_access_ended(result.map(drop), fx),
-            (token, Err(failure)) => self.access_failed(now, (pg, object), token, failure, fx),
-            (Commit::Op(tag, ..) | Commit::Read(tag, ..), Ok(read)) => {
-                self.op_committed(now, tag, read, fx);
-            }
-            (Commit::Replica(primary, tag, _), Ok(_)) => {
-                self.send(primary.osd, pg, Message::WriteDone(tag), fx);
-            }
-            (Commit::Missed(primary, tag), Ok(_)) => {
-                self.miss_noted(now, primary, (pg, object), tag, fx);
-            }
-            (Commit::PushRead(interval, puller, base), Ok(data)) => {
-                self.push_read(now, pg, object, (interval, puller), (base, data), fx);
-            }
-            (Commit::Pushed(asker, push), Ok(_)) => self.push_committed(now, asker, pg, push, fx),
-            (Commit::StateRead(asker, label, base), Ok(data)) => {
-                self.state_read(now, asker, pg, (object, label), (base, data), fx);
-            }
-            (Commit::HistoryStored(asker, label), Ok(_)) => {
-                self.history_stored(asker, pg, (object, label), fx);
-            }
-            (Commit::Deleted, Ok(_)) => self.deleted(now, pg, fx),
-            (Commit::Keeping(kept), Ok(_)) => self.make_durable(now, pg, Commit::Kept(kept)),
-            (Commit::Kept(kept), Ok(_)) => fx.owner.push(match kept {
-                Kept::Interval(interval) => Notice::Activated(self.id, pg, interval),
-                Kept::Term(term) => Notice::Identified(self.id, term),
-                Kept::Map(epoch) => Notice::MapSaved(self.id, epoch),
-            }),
-            (Commit::Synced(number), Ok(_)) => fx.owner.push(Notice::Synced(self.id, number)),
-            (Commit::Loaded, Ok(_)) => unreachable!("answers while loading are taken before"),
-            (Commit::Nothing, Ok(_)) => {}
-        }
-    }
-
-    /// The store could not carry an access out. Where another copy can help, or room will, the OSD goes on.
-    fn access_failed(
-        &mut self,
-        now: Time,
-        (pg, object): (PgId, ObjectNo),
-        token: Commit,
-        failure: Failure,
-        fx: &mut Effects,
-    ) {
-        self.damage.found += u64::from(failure == Failure::Unreadable);
-        match (failure, token) {
-            (Failure::Unreadable, Commit::Read(tag, ..)) => self.read_failed(now, tag, object, fx),
-            (Failure::Unreadable, Commit::Op(tag, ..)) => {
-                self.own_update_failed(now, (pg, object), tag, fx);
-            }
-            (Failure::Unreadable, Commit::Replica(primary, tag, _)) => {
-                self.update_missed(now, primary, (pg, object), tag, fx);
-            }
-            (Failure::Unreadable, Commit::PushRead(interval, puller, _)) => {
-                self.source_unreadable(now, pg, object, (interval, puller), fx);
-            }
-            (Failure::Unreadable, Commit::StateRead(asker, ..)) => {
-                self.source_unreadable(now, pg, object, (asker.interval, Some(asker)), fx);
-            }
-            (Failure::NoSpace, Commit::Pushed(asker, _) | Commit::HistoryStored(asker, _)) => {
-                self.refuse_push(now, asker, pg, object, fx);
-            }
-            _ => self.stop(failure.fault(), fx),
-        }
-    }
-
-    /// Counts an item's time in the queue and on the worker.
-    pub(crate) fn account_computed(
-        &mut self,
-        now: Time,
-        running: &crate::shard::Computed,
-        fx: &mut Effects,
-    ) {
-        let work = running.item.work();
-        self.waits.record(work, Stage::Queue, running.taken.since(running.arrived));
-        self.waits.record(work, Stage::Worker, now.since(running.taken));
-        self.waits.add_bytes(work, running.item.payload());
-        if let Some(op) = running.item.traced_op() {
-            self.trace(op, work, Stage::Queue, running.arrived, running.taken, fx);
-            self.trace(op, work, Stage::Worker, running.taken, now, fx);
-        }
-    }
-
-    pub(crate) fn trace(
-        &self,
-        op: OpId,
-        work: Work,
-        stage: Stage,
-        start: Time,
-        end: Time,
-        fx: &mut Effects,
-    ) {
-        let span = crate::event::TraceSpan { op, osd: self.id, work, stage, start, end };
-        fx.world.push(Effect::Trace(span));
     }
 }

@@ -12,7 +12,7 @@ impl Osd {
     /// Hands the store's requests out, on the terms of their classes, and lets the queues take what the window admits then.
     pub(crate) fn send_submissions(&mut self, now: Time, fx: &mut Effects) {
         let (osd, terms) = (self.id, &self.options.device);
-        fx.world.extend(self.submissions.drain(..).map(|Submission { id, request }| {
+        fx.world.extend(self.store.take_submissions().map(|Submission { id, request }| {
             Effect::Device(osd, Submission { id, request: terms.apply(request) })
         }));
         if self.options.windowed == Windowed::All {
@@ -32,12 +32,12 @@ impl Osd {
         if outcome == Outcome::OverLimit
             && let Some(Submission { id, request }) = self.store.direct_again(id)
         {
-            self.over_limit += 1;
+            self.counters.over_limit += 1;
             let request = without_limit(self.options.device.apply(request));
             return fx.world.push(Effect::Device(self.id, Submission { id, request }));
         }
         let is_good = outcome == Outcome::Done;
-        let done = self.store.direct_done(now, id, is_good, &mut self.submissions);
+        let done = self.store.direct_done(now, id, is_good);
         let Some(done) = done else { return };
         self.account_done(now, &done, fx);
         self.committed(now, done, fx);

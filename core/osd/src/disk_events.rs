@@ -1,11 +1,9 @@
 //! What happens between an OSD and the disk of its paged store: opening, requests, answers, the window, and the end.
 
-use crate::access::{Place, Update};
+use crate::access::{Place, Touch, Update};
 use crate::commit::{Commit, Kept};
 use crate::device_terms::without_limit;
-use crate::disk::{
-    Backend, Identity, LoadNext, LoadedGroup, Paged, Phase, Sent, Touch, transactions,
-};
+use crate::disk::{Backend, Identity, LoadNext, LoadedGroup, Paged, Phase, Sent, transactions};
 use crate::event::{DiskFault, Effect, Effects, Notice, Opened, Timer};
 use crate::ids::PgId;
 use crate::item::Item;
@@ -15,7 +13,6 @@ use crate::pg::Pg;
 use loadline_base::{Bytes, SlotId, Time};
 use loadline_device::{Kind, Outcome};
 use loadline_qos::Urgency;
-use loadline_store::WindowBounds;
 use loadline_store::paged::{Answer, Cause, Edit, Io, IoDone, ObjectId};
 
 /// While the window is full, a checkpoint's requests go without waiting for their turn as long as the device has fewer
@@ -51,7 +48,7 @@ impl Osd {
     /// Begins to open the disk, which has this size. [`Notice::Opened`] or [`Notice::Stopped`] says how it ended; until
     /// then the OSD takes no other events but those of its disk.
     pub fn open(&mut self, now: Time, data_bytes: Bytes, fx: &mut Effects) {
-        self.pgs = loadline_base::IdVec::new();
+        self.groups.clear();
         self.store.paged().open(now, data_bytes);
         self.settle_disk(now, fx);
     }
@@ -84,7 +81,7 @@ impl Osd {
     /// Whether the disk is open and its contents are known.
     pub fn is_open(&self) -> bool {
         match &self.store {
-            Backend::Direct(_) => true,
+            Backend::Direct(..) => true,
             Backend::Paged(paged) => matches!(paged.phase, Phase::Open),
         }
     }
@@ -143,7 +140,7 @@ impl Osd {
         if paged.life != life {
             return;
         }
-        let Sent { target, request } = paged.take_sent(done.id);
+        let Sent { target, request } = paged.requests.take_sent(done.id);
         match done.outcome {
             Outcome::OverLimit if request.duration_limit.is_some() => {
                 let request = without_limit(request);
@@ -151,34 +148,31 @@ impl Osd {
             }
             Outcome::NoSpace if request.kind == Kind::Write => {
                 let io = Io { id: done.id, target, request, data: done.data };
-                let due = paged.for_room.hold(now, io);
+                let due = paged.requests.hold_for_room(now, io);
                 fx.world.extend(due.map(|at| Effect::Timer(self.id, at, Timer::Room)));
             }
-            _ => {
-                paged.for_room.answered(done.id.0);
-                paged.done(now, done);
-            }
+            _ => paged.done(now, done),
         }
     }
 
     /// The device ended a request for time, which says nothing of the medium: it gets the request again without a limit.
     /// A write has come back with its bytes.
     fn send_again(&mut self, sent: Sent, done: IoDone, fx: &mut Effects) {
-        self.over_limit += 1;
+        self.counters.over_limit += 1;
         let Sent { target, request } = sent;
         let data = if request.kind == Kind::Write { done.data } else { Vec::new() };
         assert!(data.len() as u64 == request.length.get() || request.kind == Kind::Read);
         let io = Io { id: done.id, target, request, data };
         let paged = self.store.paged();
-        paged.note_sent(&io);
+        paged.requests.send_again(&io);
         fx.world.push(Effect::Io(self.id, paged.life, io));
     }
 
     /// Asks for the writes again that the device had no room for.
     pub(crate) fn ask_for_room(&mut self, fx: &mut Effects) {
         let (id, paged) = (self.id, self.store.paged());
-        for io in paged.for_room.take() {
-            paged.note_sent(&io);
+        for io in paged.requests.take_for_room() {
+            paged.requests.send_again(&io);
             fx.world.push(Effect::Io(id, paged.life, io));
         }
     }
@@ -186,8 +180,8 @@ impl Osd {
     /// How many writes the device has no room for. They are asked for again until it has.
     pub fn waits_for_room(&self) -> usize {
         match &self.store {
-            Backend::Direct(_) => 0,
-            Backend::Paged(paged) => paged.for_room.count(),
+            Backend::Direct(..) => 0,
+            Backend::Paged(paged) => paged.requests.waits_for_room(),
         }
     }
 
@@ -196,21 +190,8 @@ impl Osd {
     }
 
     pub(crate) fn crash_disk(&mut self) {
-        match &mut self.store {
-            Backend::Direct(store) => store.restart(),
-            Backend::Paged(paged) => {
-                paged.close();
-                self.bench = None;
-                self.queued_io = loadline_base::Slots::new();
-            }
-        }
-    }
-
-    pub(crate) fn set_window(&mut self, now: Time, bounds: WindowBounds) {
-        match &mut self.store {
-            Backend::Direct(store) => store.set_window(now, bounds, &mut self.submissions),
-            Backend::Paged(paged) => paged.set_window(bounds),
-        }
+        self.store.crash();
+        self.bench = None;
     }
 
     /// Carries on until the store has nothing more to say: ends of accesses, requests, its next tick.
@@ -260,11 +241,7 @@ impl Osd {
 
     /// Lets the shards take while the window has room.
     pub(crate) fn take_by_window(&mut self, now: Time, fx: &mut Effects) {
-        let admits = self.store.admits();
-        for (_, shard) in self.shards.iter_mut() {
-            shard.hold(!admits);
-            shard.pump(now, fx);
-        }
+        self.queue.hold(now, !self.store.admits(), fx);
     }
 
     /// Hands the store's requests out; those of a checkpoint wait their turn like any other work.
@@ -274,23 +251,27 @@ impl Osd {
         for io in paged.take_io() {
             if is_open && self.store.paged().cause(io.id) == Cause::Checkpoint {
                 let bytes = io.request.length.get() as u32;
-                let item = Item::StoreIo(self.queued_io.acquire(io), bytes);
+                let item = Item::StoreIo(self.store.paged().requests.queue(io), bytes);
                 self.enqueue(now, item, fx);
             } else {
                 self.send_one_io(io, fx);
             }
         }
         // All that fills the window may wait for the checkpoint, so the window must not hold up the checkpoint.
-        while !self.store.paged().admits() && self.store.paged().at_device < PAST_FULL_WINDOW {
-            let Some(slot) = self.queued_io.iter().map(|(slot, _)| slot).next() else { return };
+        loop {
+            let paged = self.store.paged();
+            let may_go = !paged.admits() && paged.requests.at_device() < PAST_FULL_WINDOW;
+            let first = paged.requests.queued().map(|(slot, _)| slot).next();
+            let Some(slot) = first.filter(|_| may_go) else { return };
             self.send_queued_io(slot, fx);
         }
     }
 
     /// Queues what waits for its turn anew, in queues that are new.
     pub(crate) fn enqueue_waiting_io(&mut self, now: Time, fx: &mut Effects) {
+        let Backend::Paged(paged) = &self.store else { return };
         let item = |(slot, io): (SlotId, &Io)| Item::StoreIo(slot, io.request.length.get() as u32);
-        for item in self.queued_io.iter().map(item).collect::<Vec<_>>() {
+        for item in paged.requests.queued().map(item).collect::<Vec<_>>() {
             self.enqueue(now, item, fx);
         }
     }
@@ -302,15 +283,13 @@ impl Osd {
             Cause::Checkpoint => terms.apply_to_checkpoint(io.request),
             Cause::Op | Cause::Restart => terms.apply(io.request),
         };
-        paged.at_device += 1;
-        paged.note_sent(&io);
+        paged.requests.send(&io);
         fx.world.push(Effect::Io(id, paged.life, io));
     }
 
     /// A checkpoint's request has had its turn, unless it went before.
     pub(crate) fn send_queued_io(&mut self, slot: SlotId, fx: &mut Effects) {
-        if self.queued_io.get(slot).is_some() {
-            let io = self.queued_io.release(slot);
+        if let Some(io) = self.store.paged().requests.take_queued(slot) {
             self.send_one_io(io, fx);
         }
     }

@@ -6,21 +6,27 @@
 
 mod access;
 mod bench;
+mod benching;
 mod client_io;
 mod commit;
+mod committed;
+mod counters;
 mod device_terms;
 mod direct_events;
 mod disk;
 mod disk_events;
 mod event;
 mod given_up;
+mod groups;
 mod ids;
+mod in_flight;
 mod item;
 mod message;
 mod osd;
 mod pg;
 mod pg_log;
 mod policy;
+mod queue;
 mod recovery;
 mod report;
 mod service;
@@ -29,6 +35,7 @@ mod snapshots;
 mod waits;
 
 pub use bench::{BenchShape, BenchStep, NoRoom};
+pub use counters::{Damage, Received};
 pub use device_terms::{ChosenLimit, ClassTerms, DeviceTerms, descriptor_for, guidelines};
 pub use disk::Identity;
 pub use disk_events::Space;
@@ -39,7 +46,7 @@ pub use event::{
 pub use ids::{ClientId, IntervalId, OpId, OsdId, OsdSet, PgId, ShardId, ThreadId};
 pub use item::Item;
 pub use message::{
-    Activation, ClientOp, Data, Envelope, HistoryPush, Message, OpKind, Push, RecoveryKind,
+    Activation, Before, ClientOp, Data, Envelope, HistoryPush, Message, OpKind, Push, RecoveryKind,
     ReplicaWrite, ReservationPriority, ScanRange, ScanReply, WriteTag,
 };
 pub use osd::Osd;
@@ -47,7 +54,7 @@ pub use pg::{CopyState, Progress, shard_of};
 pub use pg_log::{LogEntry, PgLog};
 pub use policy::{Options, Policy, Windowed};
 pub use recovery::{AdmissionBounds, Reserver};
-pub use report::{Damage, OpProgress, Received, RecoveryState};
+pub use report::{OpProgress, RecoveryState};
 pub use service::{OsdService, Service};
-pub use snapshots::{Ancestor, Before, Lineage, SnapshotNo, State, Views};
+pub use snapshots::{Ancestor, Lineage, SnapshotNo, State, Views};
 pub use waits::{Stage, WaitHistogram, Waits, WorkWaits};

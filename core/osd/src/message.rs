@@ -1,7 +1,7 @@
 //! What OSDs and the router send to each other.
 
 use crate::ids::{ClientId, IntervalId, OpId, OsdId, OsdSet, PgId};
-use crate::snapshots::{Before, SnapshotNo, State};
+use crate::snapshots::{SnapshotNo, State};
 use loadline_base::{Bytes, SlotId};
 use loadline_qos::{Urgency, Work};
 use loadline_store::paged::{Payload, Ranges};
@@ -146,6 +146,33 @@ pub struct WriteTag {
     pub slot: SlotId,
     /// Never used twice by one OSD.
     pub sequence: u32,
+}
+
+/// What is done to an object's past before an update, or instead of one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Before {
+    /// Nothing: the object goes on as it was.
+    #[default]
+    Nothing,
+    /// What it is now is kept under this label.
+    Keep(SnapshotNo),
+    /// It begins empty, and no snapshot up to this one shows it.
+    Create(SnapshotNo),
+    /// It begins as the first bytes of a state of an ancestor's object.
+    Copy {
+        /// No snapshot up to this one shows it.
+        born: SnapshotNo,
+        /// The ancestor.
+        image: u32,
+        /// Which state.
+        label: SnapshotNo,
+        /// How many bytes.
+        length: u32,
+    },
+    /// The state with this label gets another.
+    Relabel(SnapshotNo, SnapshotNo),
+    /// The state with this label goes.
+    Drop(SnapshotNo),
 }
 
 /// A write as a replica carries it out.

@@ -1,61 +1,47 @@
 //! One OSD: the owner of its shards, placement groups, store and recovery, and the one `match` over its events.
 
+use crate::access::Done;
 use crate::bench::Bench;
-use crate::client_io::{InFlight, WriteSequence};
 use crate::commit::Asker;
-use crate::disk::{Backend, Done, Paged};
+use crate::counters::Counters;
+use crate::disk::{Backend, Paged};
 use crate::event::{Effect, Effects, Event, Timer};
+use crate::groups::Groups;
 use crate::ids::{OsdId, PgId, ShardId};
+use crate::in_flight::InFlightOps;
 use crate::item::Item;
-use crate::message::{Activation, Data, Envelope, Message, RecoveryKind};
+use crate::message::{Activation, Data, Envelope, Message};
 use crate::pg::{CopyState, Pg, Primary};
 use crate::pg_log::PgLog;
-use crate::policy::{Charges, Options, Policy, Windowed};
-use crate::recovery::{Admission, Reserver};
-use crate::report::{Damage, Received};
-use crate::shard::{Computed, Shard};
+use crate::policy::{Options, Policy, Weight, Windowed};
+use crate::queue::WorkQueue;
+use crate::recovery::Recovery;
+use crate::service::OsdService;
+use crate::shard::Computed;
 use crate::snapshots::Views;
 use crate::waits::{Stage, Waits};
-use loadline_base::{IdVec, Slots, Time};
-use loadline_qos::{Scheduler, Urgency, Waiting};
-use loadline_store::paged::Io;
-use loadline_store::{DirectStore, ObjectNo, Submission};
-use std::collections::BTreeMap;
+use loadline_base::Time;
+use loadline_qos::{Urgency, Waiting};
+use loadline_store::{DirectStore, ObjectNo};
 use std::sync::Arc;
 
 /// One disk's share of the cluster, stepped by its owner.
 pub struct Osd {
     pub(crate) id: OsdId,
-    pub(crate) policy: Policy,
-    pub(crate) charges: Charges,
     pub(crate) options: Options,
-    pub(crate) shards: IdVec<ShardId, Shard>,
-    pub(crate) pgs: IdVec<PgId, Option<Box<Pg>>>,
-    pub(crate) store: Backend,
+    pub(crate) queue: WorkQueue,
+    pub(crate) groups: Groups,
     /// What ops need to know of images.
     pub(crate) views: Arc<Views>,
-    pub(crate) in_flight: Slots<InFlight>,
-    pub(crate) write_sequence: WriteSequence,
-    pub(crate) local: Reserver,
-    pub(crate) remote: Reserver,
-    /// Which primary asked for each remote slot, and for what.
-    pub(crate) remote_askers: BTreeMap<PgId, (OsdId, RecoveryKind)>,
-    /// Its disk has no room for backfills.
-    pub(crate) is_backfill_full: bool,
-    pub(crate) admission: Admission,
-    pub(crate) waits: Waits,
-    pub(crate) submissions: Vec<Submission>,
-    /// Requests of the paged store that wait in a queue like any other work.
-    pub(crate) queued_io: Slots<Io>,
+    pub(crate) store: Backend,
+    pub(crate) ops: InFlightOps,
+    pub(crate) recovery: Recovery,
     /// The step of a benchmark that is under way.
     pub(crate) bench: Option<Bench>,
     /// How often it has crashed.
     pub(crate) life: u32,
-    /// What recovery and backfill have brought.
-    pub(crate) received: Received,
-    /// Requests that the device ended for time.
-    pub(crate) over_limit: u64,
-    pub(crate) damage: Damage,
+    pub(crate) waits: Waits,
+    pub(crate) counters: Counters,
 }
 
 impl Osd {
@@ -65,7 +51,7 @@ impl Osd {
             Windowed::Writes => DirectStore::new(options.window),
             Windowed::All => DirectStore::counting_reads(options.window),
         };
-        let store = Backend::Direct(store);
+        let store = Backend::Direct(store, Vec::new());
         Osd::on(store, id, policy, options)
     }
 
@@ -81,34 +67,18 @@ impl Osd {
     }
 
     fn on(store: Backend, id: OsdId, policy: Policy, options: Options) -> Osd {
-        let osd = id;
-        let shard = |index| {
-            let id = ShardId::new(index);
-            Shard::new((osd, id), policy.build_queue(u64::from(index)), options.threads_per_shard)
-        };
         Osd {
             id,
-            shards: (0..options.shards).map(shard).collect(),
-            pgs: IdVec::new(),
-            store,
+            queue: WorkQueue::new(id, policy, &options),
+            groups: Groups::default(),
             views: Arc::default(),
-            in_flight: Slots::new(),
-            write_sequence: WriteSequence::default(),
-            local: Reserver::new(options.backfills_max, options.recovery_priority_min),
-            remote: Reserver::new(options.backfills_max, options.recovery_priority_min),
-            remote_askers: BTreeMap::new(),
-            is_backfill_full: false,
-            admission: Admission::new(options.admission()),
-            waits: Waits::default(),
-            submissions: Vec::new(),
-            queued_io: Slots::new(),
+            store,
+            ops: InFlightOps::default(),
+            recovery: Recovery::new(&options),
             bench: None,
             life: 0,
-            received: Received::default(),
-            over_limit: 0,
-            damage: Damage::default(),
-            charges: Charges::new(&policy),
-            policy,
+            waits: Waits::default(),
+            counters: Counters::default(),
             options,
         }
     }
@@ -118,11 +88,11 @@ impl Osd {
         match event {
             Event::Message(envelope) => self.enqueue(now, Item::Message(envelope), fx),
             Event::Computed(run) => {
-                if let Some(running) = self.shards[run.shard].computed(run, fx) {
+                if let Some(running) = self.queue.computed(run, fx) {
                     self.account_computed(now, &running, fx);
                     self.execute(now, running, fx);
                 }
-                self.shards[run.shard].pump(now, fx);
+                self.queue.pump(now, run.shard, fx);
             }
             Event::DeviceDone(request, outcome) => self.device_done(now, request, outcome, fx),
             Event::IoDone(life, done) => self.io_done(now, life, done, fx),
@@ -153,8 +123,8 @@ impl Osd {
             None => Some(ShardId::new(0)),
         };
         let Some(shard) = shard else { return };
-        let charge = self.charge(&item);
-        self.shards[shard].enqueue(now, charge, item, fx);
+        let weight = self.weight(&item);
+        self.queue.push(now, shard, weight, item, fx);
     }
 
     /// Queues items of one placement group, in their order, before what waits: they were taken once already.
@@ -167,20 +137,18 @@ impl Osd {
     ) {
         let Some(shard) = self.pg(pg).map(|pg| pg.shard) else { return };
         for item in items.into_iter().rev() {
-            let charge = self.charge(&item);
-            self.shards[shard].enqueue_front(now, charge, item);
+            let weight = self.weight(&item);
+            self.queue.push_front(now, shard, weight, item);
         }
-        self.shards[shard].pump(now, fx);
+        self.queue.pump(now, shard, fx);
     }
 
-    fn charge(&mut self, item: &Item) -> crate::shard::Charge {
-        let (urgency, object_bytes) = match item {
-            Item::Recovery(pg, _) => self
-                .primary(*pg)
-                .map_or_else(Default::default, |primary| (primary.urgency(), primary.push_bytes())),
-            Item::Message(_) | Item::Delete(_) | Item::StoreIo(..) => Default::default(),
-        };
-        self.charges.of(&self.policy, item, urgency, object_bytes)
+    fn weight(&self, item: &Item) -> Weight {
+        let Item::Recovery(pg, _) = item else { return Weight::default() };
+        self.primary(*pg).map_or_else(Weight::default, |primary| Weight {
+            urgency: primary.urgency(),
+            object_bytes: primary.push_bytes(),
+        })
     }
 
     /// Carries an item out; `running` has spent its processor time.
@@ -236,7 +204,7 @@ impl Osd {
 
     fn timer(&mut self, now: Time, timer: Timer, fx: &mut Effects) {
         match timer {
-            Timer::Shard(shard) => self.shards[shard].wake(now, fx),
+            Timer::Shard(shard) => self.queue.wake(now, shard, fx),
             Timer::RecoveryWake(item) => self.recovery_woke(now, item, fx),
             Timer::DeletionWake(pg) => self.deletion_woke(now, pg, fx),
             Timer::ReservationRetry(pg, interval) => self.retry_reservation(now, pg, interval, fx),
@@ -280,10 +248,7 @@ impl Osd {
     /// Makes room for a copy of a placement group, empty if it is new.
     pub fn place(&mut self, id: PgId, index_in_pool: u32) {
         let shard = crate::pg::shard_of(index_in_pool, self.options.shards);
-        while self.pgs.len() <= usize::from(id) {
-            self.pgs.push(None);
-        }
-        self.pgs[id].get_or_insert_with(|| Box::new(Pg::new(shard))).shard = shard;
+        self.groups.place(id, shard);
     }
 
     /// Puts an object into a copy at once, outside time: how a study fills a pool whose filling it does not
@@ -296,24 +261,12 @@ impl Osd {
 
     /// Stops as a crash does: what was queued or in flight is gone, what was written stays.
     pub fn crash(&mut self, now: Time) {
-        for shard in self.shards.ids() {
-            self.shards[shard].clear(now);
-        }
+        self.queue.clear(now);
         self.life = self.life.wrapping_add(1);
         self.crash_disk();
-        self.in_flight = Slots::new();
-        self.local = Reserver::new(self.options.backfills_max, self.options.recovery_priority_min);
-        self.remote = self.local.clone();
-        self.remote_askers.clear();
-        self.is_backfill_full = false;
-        self.admission = Admission::new(self.options.admission());
-        for (_, pg) in self.pgs.iter_mut() {
-            if let Some(pg) = pg {
-                pg.primary = None;
-                pg.interval = 0;
-                pg.stay();
-            }
-        }
+        self.ops.clear();
+        self.recovery = Recovery::new(&self.options);
+        self.groups.end_all();
     }
 
     /// What the owner needs to know of a copy to begin a new interval; `None` if there is none, or not for long.
@@ -326,10 +279,7 @@ impl Osd {
 
     /// The placement groups that this OSD has a copy of; those that it is deleting are none of them.
     pub fn copies(&self) -> impl Iterator<Item = PgId> {
-        self.pgs
-            .iter()
-            .filter(|(_, pg)| pg.as_ref().is_some_and(|pg| !pg.leaving))
-            .map(|(id, _)| id)
+        self.groups.iter().filter(|(_, copy)| !copy.leaving).map(|(id, _)| id)
     }
 
     /// Gives a copy the log of the one that has everything. What it lacks of it is told with its activation.
@@ -350,25 +300,17 @@ impl Osd {
 
     /// How many items wait in the queues.
     pub fn queued(&self) -> usize {
-        self.shards.values().map(Shard::len).sum()
+        self.queue.len()
     }
 
     /// What keeps this OSD busy, if anything does: for checkers of what must end.
     pub fn unfinished(&self) -> Option<String> {
         let queued = self.queued();
-        let reserved = [&self.local, &self.remote].map(|reserver| !reserver.is_idle());
-        let idle = queued == 0
-            && self.in_flight.is_empty()
-            && self.store.is_idle()
-            && self.admission.is_idle()
-            && reserved == [false, false];
-        let ops = self.in_flight.len();
+        let recovery = self.recovery.unfinished();
+        let idle = queued == 0 && self.ops.len() == 0 && self.store.is_idle() && recovery.is_none();
         (!idle).then(|| {
-            let Osd { admission, local, remote, .. } = self;
-            let store = self.store.waits();
-            format!(
-                "{queued} items, {ops} ops, {admission:?}, {local:?}, {remote:?}, store: {store}"
-            )
+            let (ops, store) = (self.ops.len(), self.store.waits());
+            format!("{queued} items, {ops} ops, {recovery:?}, store: {store}")
         })
     }
 
@@ -384,21 +326,22 @@ impl Osd {
 
     /// Every item that waits in a shard, with its tags and the reason why it is not served now.
     pub fn waiting(&mut self, now: Time) -> Vec<(ShardId, Vec<Waiting>)> {
-        self.shards.iter_mut().map(|(id, shard)| (id, shard.queue().waiting(now))).collect()
+        self.queue.waiting(now)
+    }
+
+    /// What the shards have given to each class, and what is reserved for it.
+    pub fn service(&self, now: Time) -> OsdService {
+        self.queue.service(now)
     }
 
     /// Applies new settings to every shard and to the admission of recovery, between two events.
     pub fn configure(&mut self, now: Time, policy: Policy, options: Options, fx: &mut Effects) {
         let fixed = |options: &Options| (options.shards, options.windowed);
         assert_eq!(fixed(&options), fixed(&self.options), "fixed while an OSD runs");
-        self.charges = Charges::new(&policy);
-        (self.policy, self.options) = (policy, options);
-        for (_, shard) in self.shards.iter_mut() {
-            self.policy.retune(now, shard.queue());
-            shard.pump(now, fx);
-        }
-        self.admission.set_bounds(options.admission());
-        self.set_window(now, options.window);
+        self.options = options;
+        self.queue.retune(now, policy, fx);
+        self.recovery.set_bounds(&options);
+        self.store.set_window(now, options.window);
         self.resize_reservers(now, fx);
         self.admit_recovery(now, fx);
         self.submit(now, fx);
@@ -407,29 +350,20 @@ impl Osd {
     /// New settings for an OSD that takes part in nothing yet, those that are read at its start included. What its
     /// workers had must have been carried out.
     pub fn renew(&mut self, now: Time, policy: Policy, options: Options, fx: &mut Effects) {
-        let takes_part = |pg: &Option<Box<Pg>>| pg.as_ref().is_some_and(|pg| pg.interval > 0);
-        assert!(!self.pgs.values().any(takes_part), "{} runs", self.id);
-        let osd = self.id;
-        let shard = |index| {
-            let id = ShardId::new(index);
-            Shard::new((osd, id), policy.build_queue(u64::from(index)), options.threads_per_shard)
-        };
-        self.shards = (0..options.shards).map(shard).collect();
-        self.charges = Charges::new(&policy);
-        (self.policy, self.options) = (policy, options);
-        self.local = Reserver::new(options.backfills_max, options.recovery_priority_min);
-        self.remote = self.local.clone();
-        self.admission = Admission::new(options.admission());
-        self.set_window(now, options.window);
+        assert!(self.groups.iter().all(|(_, copy)| copy.interval == 0), "{} runs", self.id);
+        self.queue = WorkQueue::new(self.id, policy, &options);
+        self.options = options;
+        self.recovery = Recovery::new(&options);
+        self.store.set_window(now, options.window);
         self.enqueue_waiting_io(now, fx);
     }
 
     pub(crate) fn pg(&self, id: PgId) -> Option<&Pg> {
-        self.pgs.get(id)?.as_deref()
+        self.groups.get(id)
     }
 
     pub(crate) fn pg_mut(&mut self, id: PgId) -> Option<&mut Pg> {
-        (usize::from(id) < self.pgs.len()).then(|| self.pgs[id].as_deref_mut()).flatten()
+        self.groups.get_mut(id)
     }
 
     pub(crate) fn primary(&self, id: PgId) -> Option<&Primary> {

@@ -1,10 +1,10 @@
 //! A placement group's copy on one OSD, and what its primary knows beyond that.
 
+use crate::counters::Received;
 use crate::disk::{GroupDisk, LoadedGroup};
 use crate::ids::{IntervalId, OsdId, OsdSet, ShardId};
 use crate::message::{Activation, ClientOp, Data, RecoveryKind};
 use crate::pg_log::PgLog;
-use crate::report::Received;
 use crate::snapshots::{Kept, SnapshotNo};
 use loadline_base::Time;
 use loadline_qos::Urgency;

@@ -7,7 +7,9 @@ use crate::recovery::AdmissionBounds;
 use crate::shard::Charge;
 use loadline_base::{SlotId, Span, Time, mix64};
 use loadline_device::ClassTag;
-use loadline_qos::{Admission, Queue, Scheduler, ServiceClass, ShardPlan, Urgency, Work, WorkSize};
+use loadline_qos::{
+    Admission, Queue, Scheduler, SchedulerKind, ServiceClass, ShardPlan, Urgency, Work, WorkSize,
+};
 use loadline_store::WindowBounds;
 
 /// The scheduler's side of the settings.
@@ -77,6 +79,18 @@ impl Options {
 }
 
 impl Policy {
+    /// What one shard has reserved for each class. mClock alone knows reservations.
+    pub(crate) fn reservations(&self) -> [f64; ServiceClass::ALL.len()] {
+        let plan = &self.plan;
+        let is_shared = plan.scheduler == SchedulerKind::Mclock;
+        ServiceClass::ALL.map(|class| {
+            plan.values.of(class).filter(|_| is_shared).map_or(0.0, |values| {
+                let params = plan.params(values);
+                params.expect("parameters are checked where they are set").reservation()
+            })
+        })
+    }
+
     pub(crate) fn build_queue(&self, shard: u64) -> Queue<SlotId> {
         let queue = self.plan.queue(mix64(self.seed ^ mix64(shard)));
         queue.expect("parameters are checked where they are set")
@@ -91,6 +105,15 @@ impl Policy {
             queue.set_params(now, class.id(), params);
         }
     }
+}
+
+/// What an item's placement group adds to its charge.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Weight {
+    /// That of its recovery.
+    pub urgency: Urgency,
+    /// Bytes of an object that is to be pushed.
+    pub object_bytes: u64,
 }
 
 /// The charges of one OSD's items. Most items are like the last one of their kind, so each kind remembers it.
@@ -114,16 +137,10 @@ impl Charges {
         last.1
     }
 
-    /// What the scheduler is told about an item. `urgency` and `object_bytes` are those of its placement group;
-    /// a message carries its sender's urgency instead.
-    pub(crate) fn of(
-        &mut self,
-        policy: &Policy,
-        item: &Item,
-        urgency: Urgency,
-        object_bytes: u64,
-    ) -> Charge {
-        let size = size_of(item, urgency, object_bytes);
+    /// What the scheduler is told about an item. `weight` is that of its placement group; a message carries its sender's
+    /// urgency instead.
+    pub(crate) fn of(&mut self, policy: &Policy, item: &Item, weight: Weight) -> Charge {
+        let size = size_of(item, weight.urgency, weight.object_bytes);
         let admission = self.admission(policy, item.work(), size);
         Charge {
             class: admission.class.id(),

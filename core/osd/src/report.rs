@@ -1,7 +1,8 @@
 //! What an OSD tells of itself to whoever looks: the recovery of a placement group, the way of an op, what came to it.
 
-use crate::client_io::Stamps;
+use crate::counters::{Damage, Received};
 use crate::ids::{OpId, PgId};
+use crate::in_flight::Stamps;
 use crate::message::RecoveryKind;
 use crate::osd::Osd;
 use crate::pg::{Pause, Primary, Progress, Reservation};
@@ -33,33 +34,6 @@ pub struct OpProgress {
     pub committed: Option<Time>,
 }
 
-/// Objects that recovery and backfill brought to an OSD, or took from it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Received {
-    /// How many.
-    pub objects: u64,
-    /// The bytes of data in them.
-    pub bytes: u64,
-}
-
-/// Objects that an OSD should have and could not read, or not change because of what stands around.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Damage {
-    /// How often that was found.
-    pub found: u64,
-    /// Objects that were replaced since, with what another copy has.
-    pub repaired: u64,
-    /// Ops that were told so because no copy could help.
-    pub failed_ops: u64,
-}
-
-impl std::ops::AddAssign for Received {
-    fn add_assign(&mut self, other: Received) {
-        self.objects += other.objects;
-        self.bytes += other.bytes;
-    }
-}
-
 impl Osd {
     /// What is being done about a placement group that this OSD leads; `None` if nothing needs to be.
     pub fn recovery_of(&self, pg: PgId) -> Option<RecoveryState> {
@@ -81,11 +55,9 @@ impl Osd {
     /// The counters of the placement groups that this OSD leads.
     pub fn progress(&mut self) -> Progress {
         let mut sum = Progress::default();
-        for id in self.pgs.ids() {
-            let objects = self.count(id);
-            if let Some(primary) = self.primary(id) {
-                sum += primary.progress(objects);
-            }
+        for (id, copy) in self.groups.iter() {
+            let Some(primary) = &copy.primary else { continue };
+            sum += primary.progress((self.store.objects(id).len() + copy.kept.bare()) as u64);
         }
         sum
     }
@@ -99,9 +71,8 @@ impl Osd {
 
     /// How far an op is that this OSD carries out as a primary; `None` while no worker has taken it.
     pub fn progress_of_op(&self, op: OpId) -> Option<OpProgress> {
-        let (_, in_flight) =
-            self.in_flight.iter().find(|(_, in_flight)| in_flight.op().id == op)?;
-        let Stamps { admitted, dequeued, executed, committed } = in_flight.stamps();
+        let in_flight = self.ops.find(op)?;
+        let Stamps { admitted, dequeued, executed, committed } = in_flight.stamps;
         let committed = (!in_flight.waits_for(self.id)).then_some(committed);
         Some(OpProgress { admitted, dequeued, executed, committed })
     }
@@ -114,16 +85,16 @@ impl Osd {
     /// How many requests the device has ended because their duration limit had passed. Each was carried out afterwards,
     /// without a limit.
     pub fn over_limit(&self) -> u64 {
-        self.over_limit
+        self.counters.over_limit
     }
 
     /// What was found bad here since the OSD was made.
     pub fn damage(&self) -> Damage {
-        self.damage
+        self.counters.damage
     }
 
     /// What recovery and backfill have brought to this OSD since it was made.
     pub fn received(&self) -> Received {
-        self.received
+        self.counters.received
     }
 }

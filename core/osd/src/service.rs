@@ -3,9 +3,8 @@
 //! A reservation is owed only while there is demand, and each shard keeps its part of it apart from the others: so both
 //! are counted per shard. The counters only grow; whoever wants a second's figures reads them twice.
 
-use crate::osd::Osd;
 use loadline_base::{Span, Time};
-use loadline_qos::{ClassId, Phase, SchedulerKind, ServiceClass, Taken};
+use loadline_qos::{ClassId, Phase, ServiceClass, Taken};
 
 const CLASSES: usize = ServiceClass::ALL.len();
 
@@ -80,7 +79,8 @@ impl Meter {
         }
     }
 
-    fn read(&self, now: Time) -> [Service; CLASSES] {
+    /// What each class was given so far.
+    pub(crate) fn read(&self, now: Time) -> [Service; CLASSES] {
         self.classes.map(|class| class.read(now))
     }
 }
@@ -89,24 +89,5 @@ impl Class {
     fn read(&self, now: Time) -> Service {
         let going_on = if self.waiting > 0 { now.since(self.since) } else { Span::ZERO };
         Service { waited: self.given.waited + going_on, ..self.given }
-    }
-}
-
-impl Osd {
-    /// What the shards have given to each class, and what is reserved for it.
-    pub fn service(&self, now: Time) -> OsdService {
-        OsdService {
-            reservations: ServiceClass::ALL.map(|class| self.reservation(class)),
-            shards: self.shards.values().map(|shard| shard.meter().read(now)).collect(),
-        }
-    }
-
-    /// What one shard has reserved for a class. mClock alone knows reservations.
-    fn reservation(&self, class: ServiceClass) -> f64 {
-        let plan = &self.policy.plan;
-        let is_shared = plan.scheduler == SchedulerKind::Mclock;
-        plan.values.of(class).filter(|_| is_shared).map_or(0.0, |values| {
-            plan.params(values).expect("parameters are checked where they are set").reservation()
-        })
     }
 }

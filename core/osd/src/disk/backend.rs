@@ -1,124 +1,38 @@
 //! The two stores that an OSD may stand on, behind one way to access an object.
 
 use super::paged::Paged;
-use super::steps::Whole;
+use crate::access::{Access, Done, Failure, Touch};
 use crate::commit::Commit;
-use crate::event::DiskFault;
 use crate::ids::PgId;
 use crate::message::Data;
-use crate::snapshots::SnapshotNo;
 use loadline_base::{Bytes, Time};
-use loadline_device::{ClassTag, Kind};
-use loadline_store::paged::{Edit, Exceeded};
+use loadline_device::Kind;
 use loadline_store::{
     Access as DirectAccess, Completion, DirectStore, ObjectNo, Objects, RequestId, Submission,
+    WindowBounds,
 };
 
 /// The store under an OSD.
 pub(crate) enum Backend {
-    /// Metadata in memory; one access is one request of a calibrated drive.
-    Direct(DirectStore<Commit>),
+    /// Metadata in memory; one access is one request of a calibrated drive. Behind it, those that the drive has not got yet.
+    Direct(DirectStore<Commit>, Vec<Submission>),
     /// Bytes, a log and checkpoints on a disk.
     Paged(Box<Paged>),
-}
-
-/// What is done to an object's bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Touch {
-    /// Read them.
-    Read,
-    /// Read a state of the object after all writes of the placement group that were handed in before.
-    ReadInOrder(SnapshotNo),
-    /// Read what a state of the object holds, or in what it is other than another one, in the same order.
-    ReadWhole { label: SnapshotNo, base: Option<SnapshotNo> },
-    /// Tell where a state of the object holds data, in the same order.
-    Look(SnapshotNo),
-    /// Write them.
-    Write(Data),
-    /// Make them zeros.
-    Zero,
-    /// Nothing but its version, if it exists.
-    Version,
-    /// Make a state of the object this, whatever it was.
-    Put(Whole),
-    /// Remove the object.
-    Remove,
-    /// Nothing but the edits that come with it.
-    Nothing,
-    /// Make durable what was answered before.
-    Sync,
-}
-
-/// One access to one object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Access {
-    pub pg: PgId,
-    pub object: ObjectNo,
-    /// First byte inside the object.
-    pub offset: u64,
-    pub length: u64,
-    pub touch: Touch,
-    /// The object's version after an update.
-    pub version: loadline_store::Version,
-    /// What must have happened before, on its own. The direct store has no edits.
-    pub first: Vec<Edit>,
-    /// What is to be kept together with it.
-    pub edits: Vec<Edit>,
-    pub class: ClassTag,
-    pub token: Commit,
-}
-
-/// An access that the store has carried out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Done {
-    pub pg: PgId,
-    pub object: ObjectNo,
-    pub token: Commit,
-    /// What was read.
-    pub result: Result<Data, Failure>,
-    /// When it was handed in, and when it left the window for the device.
-    pub entered: Time,
-    pub submitted: Time,
-}
-
-/// Why a store could not carry an access out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// The bytes are damaged or cannot be read here; another copy may have them.
-    Unreadable,
-    /// There is no room.
-    NoSpace,
-    /// It is larger than the store takes. The OSD cuts its work to fit, so this is a bug, and no reason to take the disk for damaged.
-    Exceeds(Exceeded),
-    /// The store cannot go on.
-    Stopped,
-}
-
-impl Failure {
-    /// What it means for the OSD, where nobody else can help.
-    pub(crate) fn fault(self) -> DiskFault {
-        match self {
-            Failure::Unreadable => DiskFault::Unreadable,
-            Failure::NoSpace => DiskFault::Full,
-            Failure::Exceeds(exceeded) => DiskFault::Exceeds(exceeded),
-            Failure::Stopped => DiskFault::Unwritable,
-        }
-    }
 }
 
 impl Backend {
     /// The objects of a collection; an unknown collection is an empty one.
     pub(crate) fn objects(&mut self, pg: PgId) -> &mut Objects {
         match self {
-            Backend::Direct(store) => store.objects(pg.collection()),
+            Backend::Direct(store, _) => store.objects(pg.collection()),
             Backend::Paged(paged) => paged.objects(pg),
         }
     }
 
     /// Takes an access.
-    pub(crate) fn access(&mut self, now: Time, access: Access, out: &mut Vec<Submission>) {
+    pub(crate) fn access(&mut self, now: Time, access: Access) {
         match self {
-            Backend::Direct(store) => store.access(now, direct(&access), out),
+            Backend::Direct(store, out) => store.access(now, direct(&access), out),
             Backend::Paged(paged) => paged.access(now, access),
         }
     }
@@ -126,7 +40,7 @@ impl Backend {
     /// Bytes of the log that a transaction may take, with some to spare.
     pub(crate) fn transaction_bytes(&self) -> usize {
         match self {
-            Backend::Direct(_) => usize::MAX,
+            Backend::Direct(..) => usize::MAX,
             Backend::Paged(paged) => {
                 paged.store().map_or(usize::MAX, |store| store.limits().transaction_bytes / 4 * 3)
             }
@@ -140,7 +54,7 @@ impl Backend {
     pub(crate) fn paged(&mut self) -> &mut Paged {
         match self {
             Backend::Paged(paged) => paged,
-            Backend::Direct(_) => panic!("an event of the paged store reached a direct one"),
+            Backend::Direct(..) => panic!("an event of the paged store reached a direct one"),
         }
     }
 
@@ -153,14 +67,8 @@ impl Backend {
 
     /// Takes a device's answer to the direct store. A sector that cannot be read, another copy has; a drive that cannot write
     /// is of no use.
-    pub(crate) fn direct_done(
-        &mut self,
-        now: Time,
-        id: RequestId,
-        is_good: bool,
-        out: &mut Vec<Submission>,
-    ) -> Option<Done> {
-        let Backend::Direct(store) = self else {
+    pub(crate) fn direct_done(&mut self, now: Time, id: RequestId, is_good: bool) -> Option<Done> {
+        let Backend::Direct(store, out) = self else {
             panic!("an answer for a direct store reached a paged one");
         };
         let Completion { access, entered, submitted } = store.done(now, id, out)?;
@@ -174,10 +82,34 @@ impl Backend {
         Some(Done { pg, object, token, result, entered, submitted })
     }
 
+    /// Hands out the requests of a direct store.
+    pub(crate) fn take_submissions(&mut self) -> std::vec::Drain<'_, Submission> {
+        match self {
+            Backend::Direct(_, out) => out.drain(..),
+            Backend::Paged(_) => panic!("a paged store has requests of its own"),
+        }
+    }
+
+    /// What may be under way at a time from now on.
+    pub(crate) fn set_window(&mut self, now: Time, bounds: WindowBounds) {
+        match self {
+            Backend::Direct(store, out) => store.set_window(now, bounds, out),
+            Backend::Paged(paged) => paged.set_window(bounds),
+        }
+    }
+
+    /// Forgets everything under way, as a crash does.
+    pub(crate) fn crash(&mut self) {
+        match self {
+            Backend::Direct(store, _) => store.restart(),
+            Backend::Paged(paged) => paged.close(),
+        }
+    }
+
     /// The request of a direct store that the device has ended for time, if it is to be asked again.
     pub(crate) fn direct_again(&mut self, id: RequestId) -> Option<Submission> {
         match self {
-            Backend::Direct(store) => store.again(id),
+            Backend::Direct(store, _) => store.again(id),
             Backend::Paged(_) => panic!("an answer for a direct store reached a paged one"),
         }
     }
@@ -185,7 +117,7 @@ impl Backend {
     /// Whether the window has room for more.
     pub(crate) fn admits(&self) -> bool {
         match self {
-            Backend::Direct(store) => store.admits(),
+            Backend::Direct(store, _) => store.admits(),
             Backend::Paged(paged) => paged.admits(),
         }
     }
@@ -193,7 +125,7 @@ impl Backend {
     /// What waits in the store, and for what.
     pub(crate) fn waits(&self) -> String {
         match self {
-            Backend::Direct(store) => format!("{} before the window", store.waiting()),
+            Backend::Direct(store, _) => format!("{} before the window", store.waiting()),
             Backend::Paged(paged) => paged.waits(),
         }
     }
@@ -201,7 +133,7 @@ impl Backend {
     /// Whether nothing is under way.
     pub(crate) fn is_idle(&self) -> bool {
         match self {
-            Backend::Direct(store) => store.is_idle(),
+            Backend::Direct(store, _) => store.is_idle(),
             Backend::Paged(paged) => paged.is_idle(),
         }
     }

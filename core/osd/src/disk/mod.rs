@@ -5,17 +5,21 @@
 //! the disk of the paged one only.
 
 mod backend;
+mod group_disk;
 mod keys;
 mod load;
 mod paged;
 mod persist;
+mod requests;
 mod room;
 mod steps;
 
-pub(crate) use backend::{Access, Backend, Done, Failure, Touch};
+pub(crate) use backend::Backend;
+pub(crate) use group_disk::GroupDisk;
 pub use keys::Identity;
 pub(crate) use keys::{keep_history, map_edit, object_id};
 pub(crate) use load::{LoadedGroup, Next as LoadNext};
-pub(crate) use paged::{Paged, Phase, Sent};
-pub(crate) use persist::{GroupDisk, transactions};
+pub(crate) use paged::{Paged, Phase};
+pub(crate) use persist::transactions;
+pub(crate) use requests::Sent;
 pub(crate) use steps::Whole;

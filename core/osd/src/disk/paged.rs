@@ -1,19 +1,19 @@
 //! The paged store under an OSD: accesses become its ops, its completions become theirs.
 
-use super::backend::{Access, Done, Failure, Touch};
 use super::keys::object_id;
 use super::load::Load;
-use super::room::WaitForRoom;
+use super::requests::DiskRequests;
 use super::steps::{Step, steps_of};
+use crate::access::{Access, Done, Failure, Touch};
 use crate::commit::Commit;
 use crate::ids::PgId;
 use crate::message::Data;
 use crate::snapshots::SnapshotNo;
 use loadline_base::{Bytes, IdVec, Time};
-use loadline_device::{ClassTag, Request};
+use loadline_device::ClassTag;
 use loadline_store::paged::{
     Answer, Ask, Cause, Completion, Edit, Io, IoDone, IoId, Lane, Op, OpError, Options, Outbox,
-    PagedStore, Target,
+    PagedStore,
 };
 use loadline_store::{CollectionId, ObjectNo, Objects, Window, WindowBounds};
 use std::collections::{BTreeMap, VecDeque};
@@ -40,11 +40,19 @@ struct Putting {
     steps: VecDeque<Step>,
 }
 
-/// What is needed to send a request again; a write comes back with its bytes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sent {
-    pub target: Target,
-    pub request: Request,
+/// Puts under way by number. Those of an earlier life are forgotten, and their numbers are not given again.
+#[derive(Default)]
+struct Puts {
+    under_way: BTreeMap<u32, Putting>,
+    begun: u32,
+}
+
+impl Puts {
+    fn begin(&mut self, putting: Putting) -> u32 {
+        self.begun = self.begun.wrapping_add(1);
+        self.under_way.insert(self.begun, putting);
+        self.begun
+    }
 }
 
 /// How far the OSD's disk is.
@@ -65,20 +73,12 @@ pub(crate) struct Paged {
     pub(crate) phase: Phase,
     objects: IdVec<CollectionId, Objects>,
     window: Window,
-    /// Objects that are being put, by number.
-    putting: BTreeMap<u32, Putting>,
-    /// Puts so far.
-    puts: u32,
+    puts: Puts,
     /// Accesses without an end yet.
     under_way: u32,
     /// Counts openings: an answer of a device to an earlier one means nothing.
     pub(crate) life: u32,
-    /// Requests that the device has and has not answered, and those that it had no room for.
-    pub(crate) at_device: u32,
-    /// The same by the slots of their ids.
-    sent: Vec<Option<Sent>>,
-    /// Those that it had no room for.
-    pub(crate) for_room: WaitForRoom,
+    pub(crate) requests: DiskRequests,
     /// The tick that is scheduled.
     tick_at: Time,
 }
@@ -92,13 +92,10 @@ impl Paged {
             phase: Phase::Closed,
             objects: IdVec::new(),
             window: Window::new(bounds),
-            putting: BTreeMap::new(),
-            puts: 0,
+            puts: Puts::default(),
             under_way: 0,
             life: 0,
-            at_device: 0,
-            sent: Vec::new(),
-            for_room: WaitForRoom::default(),
+            requests: DiskRequests::default(),
             tick_at: Time::MAX,
         }
     }
@@ -119,12 +116,10 @@ impl Paged {
         self.phase = Phase::Closed;
         self.objects = IdVec::new();
         self.window = Window::new(self.window.bounds());
-        self.putting.clear();
+        self.puts.under_way.clear();
         self.under_way = 0;
         self.life = self.life.wrapping_add(1);
-        self.at_device = 0;
-        self.sent.clear();
-        self.for_room = WaitForRoom::default();
+        self.requests = DiskRequests::default();
         self.tick_at = Time::MAX;
     }
 
@@ -140,24 +135,9 @@ impl Paged {
         self.store.as_ref()
     }
 
-    /// Remembers a request until it is answered.
-    pub(crate) fn note_sent(&mut self, io: &Io) {
-        let place = io.id.0.get() as usize;
-        if self.sent.len() <= place {
-            self.sent.resize(place + 1, None);
-        }
-        self.sent[place] = Some(Sent { target: io.target, request: io.request });
-    }
-
-    /// What was sent under an id and is answered now.
-    pub(crate) fn take_sent(&mut self, id: IoId) -> Sent {
-        let sent = self.sent.get_mut(id.0.get() as usize).and_then(Option::take);
-        sent.expect("a device answers what it was asked, once")
-    }
-
     /// Takes a device's answer.
     pub(crate) fn done(&mut self, now: Time, done: IoDone) {
-        self.at_device -= 1;
+        self.requests.ended(done.id);
         if let Some(store) = &mut self.store {
             store.done(now, done, &mut self.out);
         }
@@ -194,7 +174,7 @@ impl Paged {
     /// reads that come behind them need not wait as well. It lets in what is queued, and the owner of the map sends no more
     /// writes.
     pub(crate) fn admits(&self) -> bool {
-        self.window.admits(Bytes::new(1)) || self.for_room.count() > 0
+        self.window.admits(Bytes::new(1)) || self.requests.waits_for_room() > 0
     }
 
     pub(crate) fn set_window(&mut self, bounds: WindowBounds) {
@@ -204,8 +184,8 @@ impl Paged {
     /// What is under way, and what ops of the store wait for.
     pub(crate) fn waits(&self) -> String {
         let waits = self.store.as_ref().map(PagedStore::waits);
-        let (under_way, at_device) = (self.under_way, self.at_device);
-        let for_room = self.for_room.count();
+        let (under_way, at_device) = (self.under_way, self.requests.at_device());
+        let for_room = self.requests.waits_for_room();
         format!(
             "{under_way} under way, {at_device} at the device, {for_room} of them for room, {waits:?}"
         )
@@ -273,9 +253,8 @@ impl Paged {
                 let steps = steps_of((pg, object), whole, version, (first, edits), direct);
                 let lane = Some(Lane(pg.get()));
                 let putting = Putting { pg, object, lane, class, commit: token, steps };
-                self.puts = self.puts.wrapping_add(1);
-                self.putting.insert(self.puts, putting);
-                return self.go_on_putting(now, self.puts);
+                let number = self.puts.begin(putting);
+                return self.go_on_putting(now, number);
             }
         };
         let lane = in_order.then_some(Lane(pg.get()));
@@ -290,12 +269,12 @@ impl Paged {
 
     /// The next step of a put. Nothing, if it was given up.
     fn go_on_putting(&mut self, now: Time, number: u32) {
-        let Some(putting) = self.putting.get_mut(&number) else { return };
+        let Some(putting) = self.puts.under_way.get_mut(&number) else { return };
         let Putting { pg, object, lane, class, commit, .. } = *putting;
         let Step { edits, bytes } = putting.steps.pop_front().expect("each put ends with a step");
         let is_last = putting.steps.is_empty();
         if is_last {
-            self.putting.remove(&number);
+            self.puts.under_way.remove(&number);
         }
         let put = (!is_last).then_some(number);
         let token = Token { pg, object, length: Bytes::new(bytes), commit, put };
@@ -306,7 +285,7 @@ impl Paged {
     pub(crate) fn give_up_puts(&mut self, pg: PgId, object: Option<ObjectNo>) {
         let is_meant =
             |put: &Putting| put.pg == pg && object.is_none_or(|object| put.object == object);
-        self.putting.retain(|_, put| !is_meant(put));
+        self.puts.under_way.retain(|_, put| !is_meant(put));
     }
 
     fn submit(&mut self, now: Time, op: Op<Token>) {
@@ -333,7 +312,7 @@ impl Paged {
                 self.go_on_putting(now, number);
                 return None;
             }
-            self.putting.remove(&number)?;
+            self.puts.under_way.remove(&number)?;
         }
         let (result, answer) = match result {
             Ok(Answer::Bytes(bytes)) => (Ok(Data::new(bytes.unwrap_or_default())), None),

@@ -68,7 +68,9 @@ impl Rig {
         }
         let requests = self.paged.take_io();
         let moves = is_some || !requests.is_empty();
-        for Io { id, request, mut data, .. } in requests {
+        for io in requests {
+            self.paged.requests.send(&io);
+            let Io { id, request, mut data, .. } = io;
             let from = request.offset as usize;
             let range = from..from + request.length.get() as usize;
             match request.kind {
@@ -76,7 +78,6 @@ impl Rig {
                 Kind::Write => self.disk[range].copy_from_slice(&data),
                 Kind::Flush | Kind::Discard => {}
             }
-            self.paged.at_device += 1;
             self.paged.done(self.now, IoDone { id, outcome: Outcome::Done, data });
         }
         moves

@@ -6,46 +6,19 @@
 //! filled), and what it lacks from now on is added; then entries that are no longer the log's go; then new ones come, the oldest first, so
 //! that the log is always one that the group once had; at last the record tells of the new interval, and what is superfluous goes.
 
+use super::group_disk::GroupDisk;
 use super::keys::{self, GROUPS, GroupRecord, LACKS};
 use crate::ids::{IntervalId, PgId};
 use crate::pg::Pg;
 use crate::pg_log::LogEntry;
 use loadline_store::paged::Edit;
 use loadline_store::{ObjectNo, Version};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 /// Log entries that the memory has forgotten are removed from the disk so many at a time.
 const TRIM_BATCH: usize = 64;
 /// What an edit takes in a transaction's record beside its key and value, at most.
 const EDIT_BYTES: usize = 48;
-
-/// What the disk holds of one placement group's log.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct GroupDisk {
-    record: Option<GroupRecord>,
-    entries: VecDeque<Version>,
-    /// Objects that it says the copy lacks.
-    lacks: BTreeSet<ObjectNo>,
-    /// Objects of which it is not known whether it says so: a push that was to end it may have been given up.
-    unsure: BTreeSet<ObjectNo>,
-    /// It has the list that an older program kept of them.
-    has_list: bool,
-}
-
-impl GroupDisk {
-    /// As it was read back.
-    pub(crate) fn loaded(
-        record: GroupRecord,
-        entries: &[LogEntry],
-        lacks: &BTreeSet<ObjectNo>,
-        has_list: bool,
-    ) -> GroupDisk {
-        // Of what stands in the list, nothing may stand under a key of its own.
-        let unsure = if has_list { lacks.clone() } else { BTreeSet::new() };
-        let entries = entries.iter().map(|entry| entry.version).collect();
-        GroupDisk { record: Some(record), entries, lacks: lacks.clone(), unsure, has_list }
-    }
-}
 
 /// Edits as transactions, in their order, none of which takes more than so many bytes of the log; one at least.
 pub(crate) fn transactions(edits: Vec<Edit>, bytes_max: usize) -> Vec<Vec<Edit>> {

@@ -58,7 +58,7 @@ impl Osd {
             return;
         }
         if self.count(pg) == 0 {
-            self.pgs[pg] = None;
+            self.groups.remove(pg);
         } else if self.options.delete_sleep == Span::ZERO {
             self.enqueue(now, Item::Delete(pg), fx);
         } else {

@@ -4,9 +4,9 @@
 //! What has come of it counts for nothing until the last step is durable: the copy lists the object in no version, and
 //! the store has no key that tells of its states.
 
-use crate::access::{Place, Update};
+use crate::access::{Place, Touch, Update};
 use crate::commit::{Asker, Commit};
-use crate::disk::{Touch, Whole, keep_history, object_id};
+use crate::disk::{Whole, keep_history, object_id};
 use crate::event::Effects;
 use crate::ids::{OsdId, PgId};
 use crate::message::{Data, HistoryPush, Message, Push};

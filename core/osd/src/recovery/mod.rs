@@ -12,7 +12,48 @@ mod room;
 mod start;
 mod unreadable;
 
-pub(crate) use admission::Admission;
 pub use admission::AdmissionBounds;
-pub(crate) use reserver::Change;
 pub use reserver::Reserver;
+
+use crate::ids::{OsdId, PgId};
+use crate::message::RecoveryKind;
+use crate::policy::Options;
+use admission::Admission;
+use std::collections::BTreeMap;
+
+/// What an OSD has of recovery: slots for the groups that it leads, slots that it gives to other primaries, and what may be queued
+/// at a time.
+pub(crate) struct Recovery {
+    local: Reserver,
+    remote: Reserver,
+    /// Which primary asked for each remote slot, and for what.
+    remote_askers: BTreeMap<PgId, (OsdId, RecoveryKind)>,
+    /// Its disk has no room for backfills.
+    is_backfill_full: bool,
+    admission: Admission,
+}
+
+impl Recovery {
+    pub(crate) fn new(options: &Options) -> Recovery {
+        let local = Reserver::new(options.backfills_max, options.recovery_priority_min);
+        Recovery {
+            remote: local.clone(),
+            local,
+            remote_askers: BTreeMap::new(),
+            is_backfill_full: false,
+            admission: Admission::new(options.admission()),
+        }
+    }
+
+    /// New bounds of what may be queued.
+    pub(crate) fn set_bounds(&mut self, options: &Options) {
+        self.admission.set_bounds(options.admission());
+    }
+
+    /// What it waits for or has, for checkers of what must end; `None` if there is nothing.
+    pub(crate) fn unfinished(&self) -> Option<String> {
+        let Recovery { local, remote, admission, .. } = self;
+        let is_idle = local.is_idle() && remote.is_idle() && admission.is_idle();
+        (!is_idle).then(|| format!("{admission:?}, {local:?}, {remote:?}"))
+    }
+}

@@ -1,14 +1,14 @@
 //! The life of one recovered object (qos.md 9.4): pull, read, push, write, push reply.
 
-use crate::access::{Place, Update};
+use crate::access::{Place, Touch, Update};
 use crate::commit::{Asker, Commit};
-use crate::disk::{Touch, Whole};
+use crate::counters::Received;
+use crate::disk::Whole;
 use crate::event::Effects;
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::message::{Data, Message, Push};
 use crate::osd::Osd;
 use crate::pg::Recovering;
-use crate::report::Received;
 use crate::snapshots::SnapshotNo;
 use loadline_base::Time;
 use loadline_qos::Urgency;
@@ -188,8 +188,8 @@ impl Osd {
         if here.kept.get(push.object).is_some() {
             here.kept.change(push.object, |history| history.arriving = None);
         }
-        self.damage.repaired += u64::from(is_repaired);
-        self.received += Received { objects: 1, bytes: push.length().get() };
+        self.counters.damage.repaired += u64::from(is_repaired);
+        self.counters.received += Received { objects: 1, bytes: push.length().get() };
         let objects = self.store.objects(pg);
         // No write to the object was let through since its recovery began: what comes is what should be here.
         match push.meta {
@@ -247,7 +247,7 @@ impl Osd {
         {
             backfill.ahead.insert(object);
         }
-        self.admission.object_finished();
+        self.recovery.admission.object_finished();
         recovering
     }
 }

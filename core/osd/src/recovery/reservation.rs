@@ -1,13 +1,13 @@
 //! Reservations of one placement group: the local slot first, then the remote ones in increasing OSD number, so
 //! that no circle of waiting can form (qos.md 9.2).
 
+use super::reserver::Change;
 use crate::event::{Effect, Effects, Timer};
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::message::{Message, RecoveryKind, ReservationPriority};
 use crate::osd::Osd;
 use crate::pg::{Pause, Primary, Reservation};
 use crate::policy::Options;
-use crate::recovery::Change;
 use loadline_base::{Span, Time};
 use std::collections::VecDeque;
 
@@ -54,11 +54,11 @@ impl Osd {
         };
         let priority = primary.reservation_priority(kind);
         primary.reservation = Reservation::Local(kind);
-        if self.local.holds(pg) {
+        if self.recovery.local.holds(pg) {
             return self.ask_remote(now, pg, kind, fx);
         }
         let mut changes = Vec::new();
-        self.local.ask(pg, priority, &mut changes);
+        self.recovery.local.ask(pg, priority, &mut changes);
         self.local_changed(now, &changes, fx);
     }
 
@@ -97,7 +97,7 @@ impl Osd {
             }
             None => {
                 primary.reservation = Reservation::Held(kind);
-                self.admission.wait(pg);
+                self.recovery.admission.wait(pg);
                 self.admit_recovery(now, fx);
             }
         }
@@ -113,13 +113,13 @@ impl Osd {
         fx: &mut Effects,
     ) {
         match message {
-            Message::Reserve(RecoveryKind::Backfill, _) if self.is_backfill_full => {
+            Message::Reserve(RecoveryKind::Backfill, _) if self.recovery.is_backfill_full => {
                 self.send(from, pg, Message::ReserveTooFull, fx);
             }
             Message::Reserve(kind, priority) => {
                 let mut changes = Vec::new();
-                self.remote_askers.insert(pg, (from, *kind));
-                self.remote.ask(pg, *priority, &mut changes);
+                self.recovery.remote_askers.insert(pg, (from, *kind));
+                self.recovery.remote.ask(pg, *priority, &mut changes);
                 self.remote_changed(&changes, fx);
             }
             Message::ReserveReleased => self.release_remote(pg, fx),
@@ -142,28 +142,28 @@ impl Osd {
     /// slots; they are refused from then on and try again after `osd_backfill_retry_interval`. Recovery by log, which brings
     /// little, goes on.
     pub fn set_backfill_full(&mut self, is_full: bool, fx: &mut Effects) {
-        if is_full && !self.is_backfill_full {
+        if is_full && !self.recovery.is_backfill_full {
             let backfills = |(pg, (primary, kind)): (&PgId, &(OsdId, RecoveryKind))| {
                 (*kind == RecoveryKind::Backfill).then_some((*pg, *primary))
             };
             let revoked: Vec<(PgId, OsdId)> =
-                self.remote_askers.iter().filter_map(backfills).collect();
+                self.recovery.remote_askers.iter().filter_map(backfills).collect();
             // All are forgotten before the first gives its slot back, or the next one in line would get it.
             for (pg, _) in &revoked {
-                self.remote_askers.remove(pg);
+                self.recovery.remote_askers.remove(pg);
             }
             for (pg, primary) in revoked {
                 self.send(primary, pg, Message::ReserveTooFull, fx);
                 self.release_remote(pg, fx);
             }
         }
-        self.is_backfill_full = is_full;
+        self.recovery.is_backfill_full = is_full;
     }
 
     fn release_remote(&mut self, pg: PgId, fx: &mut Effects) {
         let mut changes = Vec::new();
-        self.remote_askers.remove(&pg);
-        self.remote.release(pg, &mut changes);
+        self.recovery.remote_askers.remove(&pg);
+        self.recovery.remote.release(pg, &mut changes);
         self.remote_changed(&changes, fx);
     }
 
@@ -173,7 +173,7 @@ impl Osd {
                 Change::Granted(pg) => (pg, Message::ReserveGranted),
                 Change::Preempted(pg) => (pg, Message::ReserveRevoked),
             };
-            if let Some((primary, _)) = self.remote_askers.get(&pg).copied() {
+            if let Some((primary, _)) = self.recovery.remote_askers.get(&pg).copied() {
                 self.send(primary, pg, message, fx);
             }
         }
@@ -188,7 +188,7 @@ impl Osd {
             return;
         }
         primary.reservation = Reservation::Retry(why);
-        self.admission.forget(pg);
+        self.recovery.admission.forget(pg);
         self.release_slots(now, pg, fx);
         let interval = self.pg(pg).map_or(0, |pg| pg.interval);
         let retry = now + self.retry_interval(pg);
@@ -222,7 +222,7 @@ impl Osd {
     pub(crate) fn release_slots(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         self.release_target_slots(pg, fx);
         let mut changes = Vec::new();
-        self.local.release(pg, &mut changes);
+        self.recovery.local.release(pg, &mut changes);
         self.local_changed(now, &changes, fx);
     }
 
@@ -238,26 +238,27 @@ impl Osd {
     pub(crate) fn resize_reservers(&mut self, now: Time, fx: &mut Effects) {
         let Options { backfills_max, recovery_priority_min, .. } = self.options;
         let mut changes = Vec::new();
-        self.remote.resize(backfills_max, recovery_priority_min, &mut changes);
+        self.recovery.remote.resize(backfills_max, recovery_priority_min, &mut changes);
         self.remote_changed(&changes, fx);
         changes.clear();
-        self.local.resize(backfills_max, recovery_priority_min, &mut changes);
+        self.recovery.local.resize(backfills_max, recovery_priority_min, &mut changes);
         self.local_changed(now, &changes, fx);
     }
 
     /// Ends whatever a placement group had under way in its interval. Its ops are the router's again.
     pub(crate) fn end_interval(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         self.release_remote(pg, fx);
-        self.admission.forget(pg);
+        self.recovery.admission.forget(pg);
         self.release_slots(now, pg, fx);
         // What is put comes behind what the next interval does, and would be taken for that.
         self.store.give_up_puts(pg, None);
         let Some(here) = self.pg_mut(pg) else { return };
         let Some(primary) = here.primary.take() else { return };
         for _ in &primary.recovering {
-            self.admission.object_finished();
+            self.recovery.admission.object_finished();
         }
-        self.drop_in_flight(pg);
+        // Answers to them will find nothing; the router sends the ops again.
+        self.ops.drop_of(pg);
         self.admit_recovery(now, fx);
     }
 }

@@ -12,9 +12,9 @@ use loadline_store::ObjectNo;
 impl Osd {
     /// Queues recovery items for as many placement groups as admission lets in.
     pub(crate) fn admit_recovery(&mut self, now: Time, fx: &mut Effects) {
-        while let Some(turn) = self.admission.admit() {
+        while let Some(turn) = self.recovery.admission.admit() {
             if self.pg(turn.pg).is_none() {
-                self.admission.item_ran(turn.pushes, 0);
+                self.recovery.admission.item_ran(turn.pushes, 0);
                 continue;
             }
             self.enqueue(now, Item::Recovery(turn.pg, turn.pushes), fx);
@@ -24,7 +24,7 @@ impl Osd {
     /// A worker carries out a recovery item: it starts up to `pushes` objects, or sleeps first.
     pub(crate) fn run_recovery(&mut self, now: Time, pg: PgId, pushes: u32, fx: &mut Effects) {
         let held = self.primary(pg).is_some_and(|p| matches!(p.reservation, Reservation::Held(_)));
-        if held && let Some(wake) = self.admission.must_sleep_until(now) {
+        if held && let Some(wake) = self.recovery.admission.must_sleep_until(now) {
             let item = SleepingItem { pg, pushes, life: self.life };
             return fx.world.push(Effect::Timer(self.id, wake, Timer::RecoveryWake(item)));
         }
@@ -34,7 +34,7 @@ impl Osd {
                 started += 1;
             }
         }
-        self.admission.item_ran(pushes, started);
+        self.recovery.admission.item_ran(pushes, started);
         if held && started == 0 && !self.finish_if_recovered(now, pg, fx) {
             self.pause_if_stuck(now, pg, fx);
         }
@@ -48,7 +48,7 @@ impl Osd {
             return;
         }
         if self.pg(pg).is_none() {
-            self.admission.item_ran(pushes, 0);
+            self.recovery.admission.item_ran(pushes, 0);
             return self.admit_recovery(now, fx);
         }
         self.enqueue(now, Item::Recovery(pg, pushes), fx);
@@ -84,7 +84,7 @@ impl Osd {
         let primary = self.primary(pg).expect("an op waits on a primary");
         let targets = primary.who_needs(self.id, object);
         let ahead = primary.who_misses(self.id, object).is_empty();
-        self.admission.item_ran(0, 1);
+        self.recovery.admission.item_ran(0, 1);
         self.start_object(now, pg, object, targets, fx);
         let recovering = self.primary_mut(pg).and_then(|p| p.recovering.get_mut(&object));
         recovering.expect("it was started").ahead = ahead;
@@ -94,7 +94,7 @@ impl Osd {
     pub(crate) fn continue_recovery(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         let held = self.primary(pg).is_some_and(|p| matches!(p.reservation, Reservation::Held(_)));
         if !self.finish_if_recovered(now, pg, fx) && held {
-            self.admission.wait(pg);
+            self.recovery.admission.wait(pg);
         }
         self.admit_recovery(now, fx);
     }

@@ -5,9 +5,8 @@
 //! day. A copy that is not as the log tells is another thing. It says so on its disk before anybody counts on it: before
 //! the bad object goes to make room for the good one, and before a write that it missed is acknowledged.
 
-use crate::access::Place;
+use crate::access::{Failure, Place};
 use crate::commit::{Asker, Commit};
-use crate::disk::Failure;
 use crate::event::{DiskFault, Effects};
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::message::{ClientOp, Data, Message, WriteTag};
@@ -210,7 +209,7 @@ impl Osd {
         fx: &mut Effects,
     ) {
         let (this, interval) = (self.id, self.pg(pg).map_or(0, |here| here.interval));
-        if self.in_flight_mut(tag).is_none() {
+        if self.ops.get_mut(tag).is_none() {
             return self.stop(DiskFault::Unreadable, fx);
         }
         if !self.can_pull(pg, object) {
@@ -249,7 +248,7 @@ impl Osd {
         tag: WriteTag,
         fx: &mut Effects,
     ) {
-        if self.in_flight_mut(tag).is_none() {
+        if self.ops.get_mut(tag).is_none() {
             return;
         }
         let primary = self.primary_mut(pg).expect("its ops end with its interval");

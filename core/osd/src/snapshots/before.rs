@@ -3,37 +3,10 @@
 use super::find::Found;
 use super::view::{SnapshotNo, image_of};
 use crate::ids::OsdSet;
-use crate::message::{ClientOp, OpKind};
+use crate::message::{Before, ClientOp, OpKind};
 use crate::osd::Osd;
 use crate::pg::Primary;
 use loadline_store::ObjectNo;
-
-/// What is done to an object's past before an update, or instead of one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Before {
-    /// Nothing: the object goes on as it was.
-    #[default]
-    Nothing,
-    /// What it is now is kept under this label.
-    Keep(SnapshotNo),
-    /// It begins empty, and no snapshot up to this one shows it.
-    Create(SnapshotNo),
-    /// It begins as the first bytes of a state of an ancestor's object.
-    Copy {
-        /// No snapshot up to this one shows it.
-        born: SnapshotNo,
-        /// The ancestor.
-        image: u32,
-        /// Which state.
-        label: SnapshotNo,
-        /// How many bytes.
-        length: u32,
-    },
-    /// The state with this label gets another.
-    Relabel(SnapshotNo, SnapshotNo),
-    /// The state with this label goes.
-    Drop(SnapshotNo),
-}
 
 /// What a primary does with an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,10 @@
 //! Carrying an update out on one copy: what is known of the object, and what the store is told beside its bytes.
 
-use super::before::Before;
 use super::kept::{History, Kept, State};
 use super::view::{SnapshotNo, in_image};
 use crate::disk::{keep_history, object_id};
 use crate::ids::PgId;
-use crate::message::OpKind;
+use crate::message::{Before, OpKind};
 use crate::osd::Osd;
 use loadline_store::paged::Edit;
 use loadline_store::{ObjectMeta, ObjectNo, Objects, Version};
@@ -38,7 +37,7 @@ pub(crate) struct Changed {
 impl Osd {
     /// Carries out what an update does to what is known here.
     pub(crate) fn change(&mut self, change: &Change) -> Changed {
-        let Some(here) = self.pgs[change.pg].as_deref_mut() else {
+        let Some(here) = self.groups.get_mut(change.pg) else {
             unreachable!("the copy was looked up");
         };
         let objects = self.store.objects(change.pg);

@@ -1,8 +1,7 @@
 //! Where the bytes are that a read of an object gets.
 
 use super::view::{SnapshotNo, Views};
-use crate::access::Place;
-use crate::disk::Touch;
+use crate::access::{Place, Touch};
 use crate::ids::PgId;
 use crate::message::{ClientOp, OpKind};
 use crate::osd::Osd;
@@ -61,7 +60,7 @@ impl Osd {
 
     /// Whether the first update of an object is under way.
     fn is_begun(&self, object: ObjectNo) -> bool {
-        self.in_flight.iter().any(|(_, in_flight)| in_flight.begins(object))
+        self.ops.begins(object)
     }
 
     /// Whether an object has a past, or may get one with its next update.

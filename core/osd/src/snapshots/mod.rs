@@ -16,7 +16,6 @@ mod find;
 mod kept;
 mod view;
 
-pub use before::Before;
 pub(crate) use before::Decision;
 pub(crate) use change::{Change, Changed};
 pub use kept::State;

@@ -1,0 +1,38 @@
+//! What an OSD counts of its life, for whoever looks.
+
+/// Objects that recovery and backfill brought to an OSD, or took from it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// How many.
+    pub objects: u64,
+    /// The bytes of data in them.
+    pub bytes: u64,
+}
+
+/// Objects that an OSD should have and could not read, or not change because of what stands around.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// How often that was found.
+    pub found: u64,
+    /// Objects that were replaced since, with what another copy has.
+    pub repaired: u64,
+    /// Ops that were told so because no copy could help.
+    pub failed_ops: u64,
+}
+
+impl std::ops::AddAssign for Received {
+    fn add_assign(&mut self, other: Received) {
+        self.objects += other.objects;
+        self.bytes += other.bytes;
+    }
+}
+
+/// The counters of one OSD since it was made.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    /// What recovery and backfill have brought.
+    pub received: Received,
+    /// Requests that the device ended for time.
+    pub over_limit: u64,
+    pub damage: Damage,
+}

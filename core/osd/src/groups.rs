@@ -1,0 +1,52 @@
+//! The copies of placement groups that an OSD has.
+
+use crate::ids::{PgId, ShardId};
+use crate::pg::Pg;
+use loadline_base::IdVec;
+
+/// Copies by the number of their group.
+#[derive(Default)]
+pub(crate) struct Groups {
+    copies: IdVec<PgId, Option<Box<Pg>>>,
+}
+
+impl Groups {
+    pub(crate) fn get(&self, id: PgId) -> Option<&Pg> {
+        self.copies.get(id)?.as_deref()
+    }
+
+    pub(crate) fn get_mut(&mut self, id: PgId) -> Option<&mut Pg> {
+        (usize::from(id) < self.copies.len()).then(|| self.copies[id].as_deref_mut()).flatten()
+    }
+
+    /// Makes room for a copy, empty if it is new, whose work goes through this shard.
+    pub(crate) fn place(&mut self, id: PgId, shard: ShardId) {
+        while self.copies.len() <= usize::from(id) {
+            self.copies.push(None);
+        }
+        self.copies[id].get_or_insert_with(|| Box::new(Pg::new(shard))).shard = shard;
+    }
+
+    /// The copy is gone.
+    pub(crate) fn remove(&mut self, id: PgId) {
+        self.copies[id] = None;
+    }
+
+    /// Forgets all.
+    pub(crate) fn clear(&mut self) {
+        self.copies = IdVec::new();
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (PgId, &Pg)> {
+        self.copies.iter().filter_map(|(id, copy)| Some((id, copy.as_deref()?)))
+    }
+
+    /// Nobody takes part in anything any more, as after a crash.
+    pub(crate) fn end_all(&mut self) {
+        for copy in self.copies.iter_mut().filter_map(|(_, copy)| copy.as_deref_mut()) {
+            copy.primary = None;
+            copy.interval = 0;
+            copy.stay();
+        }
+    }
+}

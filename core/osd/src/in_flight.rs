@@ -1,0 +1,97 @@
+//! The ops that an OSD carries out as their primary, each in its slot until all copies have answered.
+
+use crate::ids::{OpId, OsdId, OsdSet, PgId};
+use crate::message::{ClientOp, Data, WriteTag};
+use loadline_base::{SlotId, Slots, Time};
+use loadline_store::ObjectNo;
+
+/// An op that is being carried out on its primary.
+#[derive(Clone, Debug)]
+pub(crate) struct InFlight {
+    pub op: ClientOp,
+    sequence: u32,
+    /// Who has not confirmed it yet, this OSD included.
+    pub pending: OsdSet,
+    pub stamps: Stamps,
+    /// Whether it makes its object from an ancestor's.
+    pub copies: bool,
+    /// What a read has read.
+    pub read: Data,
+}
+
+/// When an op passed which stage on its primary.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamps {
+    pub admitted: Time,
+    pub dequeued: Time,
+    pub executed: Time,
+    pub committed: Time,
+}
+
+impl InFlight {
+    /// Whether it makes this object from an ancestor's.
+    pub(crate) fn begins(&self, object: ObjectNo) -> bool {
+        self.copies && self.op.object == object
+    }
+
+    /// Whether this OSD has not confirmed it yet.
+    pub(crate) fn waits_for(&self, osd: OsdId) -> bool {
+        self.pending.contains(osd)
+    }
+}
+
+/// All of them.
+#[derive(Default)]
+pub(crate) struct InFlightOps {
+    ops: Slots<InFlight>,
+    /// Numbers ops so that none is confused with another in the same slot.
+    sequence: u32,
+}
+
+impl InFlightOps {
+    /// Keeps an op until these OSDs have confirmed it.
+    pub(crate) fn begin(&mut self, op: ClientOp, stamps: Stamps, pending: OsdSet) -> WriteTag {
+        self.sequence = self.sequence.wrapping_add(1);
+        let sequence = self.sequence;
+        let in_flight = InFlight { op, sequence, pending, stamps, copies: false, read: Data::NONE };
+        WriteTag { slot: self.ops.acquire(in_flight), sequence }
+    }
+
+    /// The op of this tag, unless it has ended.
+    pub(crate) fn get_mut(&mut self, tag: WriteTag) -> Option<&mut InFlight> {
+        let same = self.ops.get(tag.slot).is_some_and(|op| op.sequence == tag.sequence);
+        same.then(|| self.ops.at_mut(tag.slot))
+    }
+
+    /// An op is over.
+    pub(crate) fn end(&mut self, tag: WriteTag) -> InFlight {
+        self.ops.release(tag.slot)
+    }
+
+    /// Forgets the ops of a placement group.
+    pub(crate) fn drop_of(&mut self, pg: PgId) {
+        let of_pg = self.ops.iter().filter(|(_, in_flight)| in_flight.op.pg == pg);
+        for slot in of_pg.map(|(slot, _)| slot).collect::<Vec<SlotId>>() {
+            self.ops.release(slot);
+        }
+    }
+
+    /// Forgets all.
+    pub(crate) fn clear(&mut self) {
+        self.ops = Slots::new();
+    }
+
+    /// Whether any of them makes this object from an ancestor's.
+    pub(crate) fn begins(&self, object: ObjectNo) -> bool {
+        self.ops.iter().any(|(_, in_flight)| in_flight.begins(object))
+    }
+
+    /// The op of this number.
+    pub(crate) fn find(&self, op: OpId) -> Option<&InFlight> {
+        self.ops.iter().map(|(_, in_flight)| in_flight).find(|in_flight| in_flight.op.id == op)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ops.len()
+    }
+}

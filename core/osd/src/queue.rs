@@ -1,0 +1,111 @@
+//! What waits for a worker of the OSD: the shards, each with its scheduler, and how an item is charged there.
+
+use crate::event::{Effects, WorkerRun};
+use crate::ids::{OsdId, ShardId};
+use crate::item::Item;
+use crate::policy::{Charges, Options, Policy, Weight};
+use crate::service::OsdService;
+use crate::shard::{Computed, Shard};
+use loadline_base::{IdVec, Time};
+use loadline_device::ClassTag;
+use loadline_qos::{Scheduler, Urgency, Waiting, Work};
+
+/// The queues of one OSD.
+pub(crate) struct WorkQueue {
+    policy: Policy,
+    charges: Charges,
+    shards: IdVec<ShardId, Shard>,
+}
+
+impl WorkQueue {
+    pub(crate) fn new(osd: OsdId, policy: Policy, options: &Options) -> WorkQueue {
+        let shard = |index| {
+            let id = ShardId::new(index);
+            Shard::new((osd, id), policy.build_queue(u64::from(index)), options.threads_per_shard)
+        };
+        let shards = (0..options.shards).map(shard).collect();
+        WorkQueue { charges: Charges::new(&policy), policy, shards }
+    }
+
+    /// Queues an item and lets the shard's workers look.
+    pub(crate) fn push(
+        &mut self,
+        now: Time,
+        shard: ShardId,
+        weight: Weight,
+        item: Item,
+        fx: &mut Effects,
+    ) {
+        let charge = self.charges.of(&self.policy, &item, weight);
+        self.shards[shard].enqueue(now, charge, item, fx);
+    }
+
+    /// Queues an item before those that wait, because it was taken once already. The caller pumps when all are in.
+    pub(crate) fn push_front(&mut self, now: Time, shard: ShardId, weight: Weight, item: Item) {
+        let charge = self.charges.of(&self.policy, &item, weight);
+        self.shards[shard].enqueue_front(now, charge, item);
+    }
+
+    /// Gives a shard's idle workers what its scheduler lets them have.
+    pub(crate) fn pump(&mut self, now: Time, shard: ShardId, fx: &mut Effects) {
+        self.shards[shard].pump(now, fx);
+    }
+
+    /// A worker has spent its item's processor time. `None` if that was before a restart.
+    pub(crate) fn computed(&mut self, run: WorkerRun, fx: &mut Effects) -> Option<Computed> {
+        self.shards[run.shard].computed(run, fx)
+    }
+
+    /// A wake-up that a shard's scheduler asked for.
+    pub(crate) fn wake(&mut self, now: Time, shard: ShardId, fx: &mut Effects) {
+        self.shards[shard].wake(now, fx);
+    }
+
+    /// Lets the workers take, or not, and look.
+    pub(crate) fn hold(&mut self, now: Time, held: bool, fx: &mut Effects) {
+        for (_, shard) in self.shards.iter_mut() {
+            shard.hold(held);
+            shard.pump(now, fx);
+        }
+    }
+
+    /// The parameters in force are these from now on.
+    pub(crate) fn retune(&mut self, now: Time, policy: Policy, fx: &mut Effects) {
+        self.charges = Charges::new(&policy);
+        self.policy = policy;
+        for (_, shard) in self.shards.iter_mut() {
+            self.policy.retune(now, shard.queue());
+            shard.pump(now, fx);
+        }
+    }
+
+    /// Drops everything, as a crash does.
+    pub(crate) fn clear(&mut self, now: Time) {
+        for (_, shard) in self.shards.iter_mut() {
+            shard.clear(now);
+        }
+    }
+
+    /// How many items wait or run.
+    pub(crate) fn len(&self) -> usize {
+        self.shards.values().map(Shard::len).sum()
+    }
+
+    /// Every item that waits, with its tags and the reason why it is not served now.
+    pub(crate) fn waiting(&mut self, now: Time) -> Vec<(ShardId, Vec<Waiting>)> {
+        self.shards.iter_mut().map(|(id, shard)| (id, shard.queue().waiting(now))).collect()
+    }
+
+    /// What the shards have given to each class, and what is reserved for it.
+    pub(crate) fn service(&self, now: Time) -> OsdService {
+        OsdService {
+            reservations: self.policy.reservations(),
+            shards: self.shards.values().map(|shard| shard.meter().read(now)).collect(),
+        }
+    }
+
+    /// The class that a device request of `work` carries.
+    pub(crate) fn class_tag(&mut self, work: Work, urgency: Urgency) -> ClassTag {
+        self.charges.class_tag(&self.policy, work, urgency)
+    }
+}
