@@ -1,33 +1,7 @@
-//! The house rules as a test: which crate may name which, what `core/` may not touch, how files begin and how long
-//! they may grow, and that every dependency has its reason. Each finding names file and line.
+//! The house rules as a test: which crate may name which, what `core/` may not touch, how files begin, that every dependency has
+//! its reason, and what may only become less ([`ratchet`]). Each finding names file and line.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
-/// The crates from the ground up. A crate may depend on those before it that [`MAY_NOT_NAME`] does not forbid.
-const FLOORS: [&str; 21] = [
-    "core/base",
-    "core/device",
-    "core/qos",
-    "core/store",
-    "core/osd",
-    "core/cluster",
-    "core/node",
-    "core/wire",
-    "worlds/sim",
-    "worlds/host",
-    "lab/stats",
-    "lab/draw",
-    "lab/fio",
-    "lab/load",
-    "lab/measure",
-    "lab/cdl",
-    "lab/study",
-    "lab/report",
-    "loadline",
-    "benches",
-    "fuzz",
-];
+use crate::{FLOORS, read, root, rust_files, source_files};
 
 /// Neighbours that stand above each other only in the list.
 const MAY_NOT_NAME: [(&str, &[&str]); 5] = [
@@ -75,41 +49,6 @@ const BANNED_IN_CORE: [(&str, &str); 9] = [
     ("HashMap", "its order is random; use BTreeMap or IdVec"),
     ("worlds/", "core may not know worlds"),
 ];
-
-/// Longest source file, tests included. Lower it when the longest file shrinks.
-const LINES_MAX: usize = 480;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("the binary stands in the workspace")
-        .into()
-}
-
-fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-/// Every Rust file below `folder`, in a fixed order.
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    let Ok(entries) = fs::read_dir(folder) else { return files };
-    for entry in entries {
-        let path = entry.expect("the folder can be listed").path();
-        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
-            files.extend(rust_files(&path));
-        } else if path.extension().is_some_and(|ending| ending == "rs") {
-            files.push(path);
-        }
-    }
-    files.sort();
-    files
-}
-
-fn source_files() -> Vec<PathBuf> {
-    let crates = FLOORS.iter().map(|folder| root().join(folder));
-    crates.flat_map(|folder| rust_files(&folder)).collect()
-}
 
 /// The crates of this workspace that a manifest's section names.
 fn own_dependencies(manifest: &str, section: &str) -> Vec<String> {
@@ -208,16 +147,6 @@ fn every_file_says_what_it_is_and_every_crate_what_it_may_not_know() {
         }
     }
     assert_none(findings);
-}
-
-#[test]
-fn no_file_outgrows_a_sitting() {
-    let too_long = |path: &PathBuf| {
-        let lines = read(path).lines().count();
-        (lines > LINES_MAX)
-            .then(|| format!("{}:{lines}: at most {LINES_MAX} lines", path.display()))
-    };
-    assert_none(source_files().iter().filter_map(too_long).collect());
 }
 
 #[test]
