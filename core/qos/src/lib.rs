@@ -12,6 +12,7 @@ mod cost;
 mod era;
 mod fifo;
 mod flows;
+mod kind;
 mod mclock;
 mod overrides;
 mod plan;
@@ -31,6 +32,7 @@ pub use class::ServiceClass;
 pub use cost::{Combine, CostModel, ScrubDepth, TimeCostOptions};
 pub use era::{CostUnit, Era};
 pub use fifo::Fifo;
+pub use kind::SchedulerKind;
 pub use mclock::{LoadlineConfig, MClock, Occupancy, PublishedConfig};
 pub use overrides::{Override, overrides};
 pub use plan::{Admission, ClassFigures, RateFigures, ShardPlan};
@@ -43,7 +45,7 @@ pub use profile_tables::{
     LOADLINE, PROFILE_TABLES, QUINCY, QUINCY_MISPRINTED, QUINCY_SCRUB_STUDY, QUINCY_STUDY_BUILD,
     QUINCY_TIGHT, REEF, profile_table,
 };
-pub use queue::{Queue, SchedulerKind};
+pub use queue::Queue;
 pub use scheduler::{
     ClassId, ClientKey, Distributed, FlowId, Lane, LimitPolicy, Params, ParamsError, Phase, Reason,
     Refusal, RefusedRequest, Request, Scheduler, Tags, Take, Taken, TenantError, TenantKey,

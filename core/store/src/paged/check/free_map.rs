@@ -1,7 +1,8 @@
 //! The free map against what is really in use.
 
 use super::finding::Finding;
-use super::{ReadAt, Report, offset};
+use super::report::offset;
+use super::{ReadAt, Report};
 use crate::paged::api::Target;
 use crate::paged::edit::PageEdit;
 use crate::paged::ids::{Child, PageNo};

@@ -3,7 +3,8 @@
 use super::finding::{Finding, RecordFault, Remark};
 use super::log_reader::{LogEnd, LogReader};
 use super::ownership::first_inside;
-use super::{ReadAt, Report, offset};
+use super::report::offset;
+use super::{ReadAt, Report};
 use crate::paged::api::Target;
 use crate::paged::change::{Change, Run, decode_all};
 use crate::paged::codec::Reader;

@@ -17,6 +17,7 @@ mod log_reader;
 mod objects;
 mod ownership;
 mod read_at;
+mod report;
 mod superblocks;
 mod tree;
 mod values;
@@ -25,77 +26,10 @@ mod words;
 pub use finding::{CellFault, Finding, ImageFinding, Owner, RecordFault, Remark};
 pub use log_reader::{LogEnd, LogReader};
 pub use read_at::{InMemory, ReadAt};
+pub use report::{Report, Totals};
 pub use superblocks::{Slot, newest, slots};
 
-use super::ids::PageNo;
-use super::layout::Layout;
 use super::superblock::Superblock;
-
-/// Findings that are kept; a store that has more is no better known by more.
-const FINDINGS_MAX: usize = 1000;
-
-/// What the checker found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// What is wrong, at most a thousand.
-    pub findings: Vec<Finding>,
-    /// How many more there were.
-    pub more: u64,
-    /// What a crash leaves behind and a restart mends.
-    pub remarks: Vec<Remark>,
-    /// What there is.
-    pub totals: Totals,
-}
-
-/// What a store holds, as far as it could be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Tree pages with children.
-    pub inner_pages: u64,
-    /// Tree pages with keys.
-    pub leaf_pages: u64,
-    /// Pages of object data, a shared one counted once.
-    pub data_pages: u64,
-    /// Of those, the ones that several objects own.
-    pub shared_pages: u64,
-    /// Pages that the free map calls free.
-    pub free_pages: u64,
-    /// Users' keys.
-    pub keys: u64,
-    /// Bytes of their values.
-    pub value_bytes: u64,
-    /// Objects.
-    pub objects: u64,
-    /// Sum of the objects' lengths.
-    pub object_bytes: u64,
-    /// Attributes of objects.
-    pub attributes: u64,
-    /// Extents of objects.
-    pub extents: u64,
-    /// Records that a restart would read.
-    pub log_records: u64,
-    /// Transactions among them.
-    pub log_transactions: u64,
-    /// Bytes of log from the last completed checkpoint to the log's end.
-    pub log_bytes: u64,
-    /// Images of the begun checkpoint, if there is one.
-    pub images: u64,
-}
-
-impl Report {
-    /// Whether nothing is wrong.
-    pub fn is_clean(&self) -> bool {
-        self.findings.is_empty()
-    }
-
-    fn find(&mut self, finding: Finding) {
-        if self.findings.len() < FINDINGS_MAX {
-            self.findings.push(finding);
-        } else {
-            self.more += 1;
-        }
-    }
-}
 
 /// Checks everything on these devices.
 pub fn check(devices: &dyn ReadAt) -> Report {
@@ -119,9 +53,4 @@ fn check_contents(devices: &dyn ReadAt, superblock: &Superblock, report: &mut Re
     let used = ownership::check(runs, ranges, report);
     free_map::check(devices, superblock, &used, is_whole, report);
     log::check(devices, superblock, &used, report);
-}
-
-/// Where a page stands on the data device; a page that cannot be there at all has no smaller place.
-fn offset(layout: &Layout, page: PageNo) -> u64 {
-    page.0.saturating_mul(layout.page.bytes() as u64)
 }

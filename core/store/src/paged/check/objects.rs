@@ -2,7 +2,8 @@
 
 use super::finding::{CellFault, Finding, Owner};
 use super::ownership::Run;
-use super::{ReadAt, Report, offset};
+use super::report::offset;
+use super::{ReadAt, Report};
 use crate::paged::api::{ObjectId, Target};
 use crate::paged::extent::{self, Extent};
 use crate::paged::keys;

@@ -1,7 +1,8 @@
 //! Every node of the tree once, from the root: whole, in its place, in order. The leaves' cells are handed on in key order.
 
 use super::cells::{Cells, Place};
-use super::{Finding, ReadAt, Report, offset};
+use super::report::offset;
+use super::{Finding, ReadAt, Report};
 use crate::paged::api::Target;
 use crate::paged::ids::{Child, PageNo};
 use crate::paged::node::{self, Node, NodeFault};

@@ -1,7 +1,7 @@
 //! The log with those who wait for it: from an appended record to an answer. It is written, flushed, and its proofs are made
 //! here; when that is due, [`Group`] and [`Witness`] know.
 
-use super::Fault;
+use super::fault::Fault;
 use super::op::Running;
 use super::ops::Ops;
 use super::requests::{Purpose, Requests};

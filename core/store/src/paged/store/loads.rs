@@ -1,10 +1,10 @@
 //! Pages on their way into the cache, and the ops that wait for them.
 
 use super::PagedStore;
+use super::memory::Load;
 use super::op::{Running, Wait};
 use super::requests::Purpose;
 use crate::paged::api::{Damage, IoDone, OpError, Target};
-use crate::paged::bounds::Room;
 use crate::paged::contents::Miss;
 use crate::paged::ids::PageNo;
 use crate::paged::node;
@@ -13,40 +13,6 @@ use crate::paged::seed::Seed;
 use crate::paged::space;
 use loadline_base::SlotId;
 use loadline_device::ClassTag;
-use std::collections::BTreeMap;
-
-/// What may be in memory, and what is on its way there.
-pub(super) struct Memory {
-    room: Room,
-    loads: BTreeMap<PageNo, Load>,
-    /// Pages kept for ops that wait for others.
-    pinned: u32,
-}
-
-impl Memory {
-    /// Memory of this size in which nothing is on its way.
-    pub(super) fn new(room: Room) -> Memory {
-        Memory { room, loads: BTreeMap::new(), pinned: 0 }
-    }
-
-    /// What may be held at once.
-    pub(super) fn room(&self) -> &Room {
-        &self.room
-    }
-
-    /// How many pages are on their way.
-    pub(super) fn loads(&self) -> usize {
-        self.loads.len()
-    }
-}
-
-/// A page on its way.
-#[derive(Clone, Debug)]
-struct Load {
-    /// What must be on it.
-    wanted: Miss,
-    waiters: Vec<SlotId>,
-}
 
 /// An op reads a page again at most so often before it fails: an unreadable page may be a passing error.
 const RETRIES_MAX: u32 = 2;

@@ -3,7 +3,9 @@
 pub(in crate::paged) mod checkpoint;
 mod commit;
 mod discard;
+mod fault;
 mod loads;
+mod memory;
 mod op;
 mod ops;
 mod plan;
@@ -15,10 +17,11 @@ mod run;
 mod upkeep;
 
 pub use checkpoint::Step;
+pub use fault::Fault;
 pub use op::Wait;
 pub use restart::{RestartFault, RestartProgress};
 
-use super::api::{Ask, Cause, IoDone, IoId, Op, OpError, Outbox, Stages, Target};
+use super::api::{Ask, Cause, IoDone, IoId, Op, OpError, Outbox, Stages};
 use super::bounds::{Limits, Room, limits};
 use super::ids::Child;
 use super::layout::Layout;
@@ -32,43 +35,11 @@ use checkpoint::Checkpoints;
 use commit::CommitLog;
 use loadline_base::{Bytes, Time};
 use loadline_device::Outcome;
-use loads::Memory;
+use memory::Memory;
 use op::Running;
 use ops::Ops;
 use requests::{Purpose, Requests};
 use restart::Restart;
-use std::fmt;
-
-/// Why a store has stopped. It answers nothing any more; the next start restores it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// The device refused a write of the log, or of its witness.
-    LogWrite,
-    /// The device refused a flush. What it had accepted before may be lost, so nobody may try again.
-    Flush(Target),
-    /// The device refused a write of a checkpoint.
-    CheckpointWrite,
-    /// A transaction that was carried out in part could not go on. The next start brings it to its end.
-    Unfinished,
-    /// It could not be opened.
-    Restart(RestartFault),
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::LogWrite => f.write_str("the log could not be written"),
-            Fault::Flush(_) => {
-                f.write_str("a flush failed, and what was written before may be lost")
-            }
-            Fault::CheckpointWrite => f.write_str("a checkpoint could not write"),
-            Fault::Unfinished => {
-                f.write_str("a transaction that was carried out in part could not go on")
-            }
-            Fault::Restart(fault) => fault.fmt(f),
-        }
-    }
-}
 
 /// One disk's store. See [`super`].
 pub struct PagedStore<T> {

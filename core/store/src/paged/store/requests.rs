@@ -1,6 +1,5 @@
 //! What the store has asked of its devices: each request with what it is for, until it is answered.
 
-use super::{checkpoint, restart};
 use crate::paged::api::{Cause, Io, IoId, Target};
 use crate::paged::ids::{Lsn, PageNo};
 use crate::paged::space::PageRun;
@@ -23,11 +22,35 @@ pub(super) enum Purpose {
     /// An object's bytes, read beside the cache: whose, and which of its pieces.
     OwnRead(SlotId, usize),
     /// A request of the checkpoint.
-    Checkpoint(checkpoint::Request),
+    Checkpoint(CheckpointRequest),
     /// Pages that nobody owns any more.
     Discard(PageRun),
     /// A request of the restart.
-    Restart(restart::Request),
+    Restart(RestartRequest),
+}
+
+/// What a request of the checkpoint is for.
+#[derive(Clone, Debug)]
+pub(super) enum CheckpointRequest {
+    Images(u64),
+    Marker,
+    Pages(Vec<PageNo>),
+    Flush,
+}
+
+/// What a request of the restart is for. The number tells those of one phase from late ones of an earlier phase.
+#[derive(Clone, Debug)]
+pub(super) enum RestartRequest {
+    Superblock(usize),
+    LogHeader,
+    Witness,
+    Stream(u32, Lsn),
+    Area(u64),
+    Home,
+    Marker,
+    Flush,
+    Own(usize),
+    Tail(Target, u64),
 }
 
 /// Requests without an answer, and those that the world has not been handed yet.

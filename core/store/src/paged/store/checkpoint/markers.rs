@@ -1,11 +1,11 @@
 //! The begin and the end marker: superblocks.
 
-use super::{Request, Step};
+use super::Step;
 use crate::paged::api::Target;
 use crate::paged::layout::{SUPERBLOCK, superblock_offsets};
 use crate::paged::options::Protection;
 use crate::paged::store::PagedStore;
-use crate::paged::store::requests::Purpose;
+use crate::paged::store::requests::{CheckpointRequest, Purpose};
 use crate::paged::superblock::{Begun, ImageSum, Superblock};
 
 impl<T: Copy> PagedStore<T> {
@@ -42,7 +42,7 @@ impl<T: Copy> PagedStore<T> {
         let class = self.options.classes.checkpoint;
         for offset in marker_offsets(marker) {
             self.requests.write(
-                Purpose::Checkpoint(Request::Marker),
+                Purpose::Checkpoint(CheckpointRequest::Marker),
                 Target::Data,
                 offset,
                 class,

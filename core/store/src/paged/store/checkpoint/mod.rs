@@ -14,163 +14,25 @@
 
 mod images;
 mod instant;
+mod job;
 mod markers;
 mod pages;
 mod pressure;
 
+pub(super) use job::Checkpoints;
+pub use job::Step;
 pub(super) use markers::marker_offsets;
 
+use job::Job;
+
 use super::op::{Running, Wait};
-use super::requests::Purpose;
+use super::requests::{CheckpointRequest, Purpose};
 use super::{Fault, PagedStore};
 use crate::paged::api::{Answer, Ask, IoDone, Target};
-use crate::paged::ids::{CheckpointId, Lsn, PageNo};
-use crate::paged::image::Compressor;
-use crate::paged::image_set::ImageSetEncoder;
-use crate::paged::metrics::{CheckpointReport, Reason};
-use crate::paged::options::{LogMode, Options, Protection};
-use crate::paged::superblock::CheckpointState;
-use crate::paged::throttle::{Pressure, Throttle, Touch};
-use loadline_base::{Span, Time};
+use crate::paged::ids::CheckpointId;
+use crate::paged::metrics::Reason;
+use crate::paged::options::{LogMode, Protection};
 use loadline_device::Outcome;
-
-/// Where a checkpoint is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
-    /// Making the log durable through the instant.
-    Log,
-    /// Writing images.
-    Images,
-    /// Making them durable.
-    ImagesSync,
-    /// Writing the begin marker.
-    Begin,
-    /// Making it durable.
-    BeginSync,
-    /// Writing pages home.
-    Pages,
-    /// Making them durable.
-    PagesSync,
-    /// Writing the end marker.
-    End,
-    /// Making it durable.
-    EndSync,
-}
-
-/// What a request of the checkpoint is for.
-#[derive(Clone, Debug)]
-pub(super) enum Request {
-    Images(u64),
-    Marker,
-    Pages(Vec<PageNo>),
-    Flush,
-}
-
-/// A running checkpoint.
-pub(super) struct Job {
-    step: Step,
-    step_began: Time,
-    /// The log must be durable up to here before anything else is written.
-    log_end: Lsn,
-    state: CheckpointState,
-    pages: Vec<PageNo>,
-    /// The next page to make an image of, then the next to write home.
-    next: usize,
-    encoder: ImageSetEncoder,
-    images: Vec<u8>,
-    images_offset: u64,
-    images_done: u64,
-    pages_done: u64,
-    in_flight: u32,
-    flushed: bool,
-    report: CheckpointReport,
-}
-
-/// The running checkpoint, and what leads to the next one.
-pub(super) struct Checkpoints<T> {
-    job: Option<Job>,
-    wanted: Option<Reason>,
-    /// Ops that wait for the end of this checkpoint.
-    waiters: Vec<(CheckpointId, Running<T>)>,
-    last_instant: Time,
-    /// Whether every edit since the last instant stands in the log.
-    interval_is_logged: bool,
-    throttle: Throttle,
-    compressor: Compressor,
-}
-
-impl<T> Checkpoints<T> {
-    pub(super) fn new(now: Time, options: &Options) -> Checkpoints<T> {
-        Checkpoints {
-            job: None,
-            wanted: None,
-            waiters: Vec::new(),
-            last_instant: now,
-            interval_is_logged: false,
-            throttle: Throttle::new(options.throttle),
-            compressor: Compressor::new(options.compression),
-        }
-    }
-
-    /// Asks for a checkpoint, if none is asked for.
-    pub(super) fn want(&mut self, reason: Reason) {
-        self.wanted.get_or_insert(reason);
-    }
-
-    /// Whether one is under way.
-    pub(super) fn is_running(&self) -> bool {
-        self.job.is_some()
-    }
-
-    /// Which step the running one is at.
-    pub(super) fn step(&self) -> Option<Step> {
-        self.job.as_ref().map(|job| job.step)
-    }
-
-    /// What is counted of the running one.
-    pub(super) fn report(&mut self) -> Option<&mut CheckpointReport> {
-        self.job.as_mut().map(|job| &mut job.report)
-    }
-
-    /// Old versions are in so many slots now.
-    pub(super) fn note_old_versions(&mut self, used: u32) {
-        if let Some(report) = self.report() {
-            report.buffer_used_max = report.buffer_used_max.max(used);
-        }
-    }
-
-    /// How long an update that touches so much is to sleep.
-    pub(super) fn throttle(&mut self, now: Time, pressure: &Pressure, touch: Touch) -> Span {
-        self.throttle.charge(now, pressure, touch)
-    }
-
-    /// How many ops wait for one.
-    pub(super) fn waiters(&self) -> usize {
-        self.waiters.len()
-    }
-
-    /// All ops that wait for one.
-    pub(super) fn take_waiters(&mut self) -> impl Iterator<Item = Running<T>> + '_ {
-        self.waiters.drain(..).map(|(_, running)| running)
-    }
-}
-
-impl Job {
-    fn enter(&mut self, now: Time, step: Step) {
-        let time = now.since(self.step_began);
-        let report = &mut self.report;
-        let total = match self.step {
-            Step::Log => &mut report.log_sync_duration,
-            Step::Images | Step::ImagesSync => &mut report.recovery_data_write_duration,
-            Step::Begin | Step::BeginSync => &mut report.write_entry_duration,
-            Step::Pages => &mut report.pages_write_duration,
-            Step::PagesSync | Step::End | Step::EndSync => &mut report.sync_duration,
-        };
-        *total += time;
-        (self.step, self.step_began) = (step, now);
-        (self.next, self.flushed) = (0, false);
-    }
-}
 
 impl<T: Copy> PagedStore<T> {
     /// From here on every edit stands in the log, or not: those who make a checkpoint of them need to know.
@@ -269,26 +131,26 @@ impl<T: Copy> PagedStore<T> {
             job.next = 1;
             job.in_flight = 1;
             let class = self.options.classes.checkpoint;
-            self.requests.flush(Purpose::Checkpoint(Request::Flush), Target::Data, class);
+            self.requests.flush(Purpose::Checkpoint(CheckpointRequest::Flush), Target::Data, class);
         }
         false
     }
 
-    pub(super) fn checkpoint_io_done(&mut self, request: Request, done: IoDone) {
+    pub(super) fn checkpoint_io_done(&mut self, request: CheckpointRequest, done: IoDone) {
         let job = self.checkpoint.job.as_mut().expect("a checkpoint runs");
         job.in_flight -= 1;
         if done.outcome != Outcome::Done {
             let fault = match request {
-                Request::Flush => Fault::Flush(Target::Data),
+                CheckpointRequest::Flush => Fault::Flush(Target::Data),
                 _ => Fault::CheckpointWrite,
             };
             return self.stop(fault);
         }
         match request {
-            Request::Images(images) => job.images_done += images,
-            Request::Marker => {}
-            Request::Flush => job.flushed = true,
-            Request::Pages(pages) => {
+            CheckpointRequest::Images(images) => job.images_done += images,
+            CheckpointRequest::Marker => {}
+            CheckpointRequest::Flush => job.flushed = true,
+            CheckpointRequest::Pages(pages) => {
                 job.pages_done += pages.len() as u64;
                 pages.into_iter().for_each(|page| self.space.pages.home_write_done(page));
                 self.ops.note_change();

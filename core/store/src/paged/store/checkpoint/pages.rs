@@ -1,12 +1,12 @@
 //! The pages of a checkpoint, written home.
 
-use super::{Job, Request, Step};
+use super::{Job, Step};
 use crate::paged::api::Target;
 use crate::paged::ids::PageNo;
 use crate::paged::options::Protection;
 use crate::paged::space::Pages;
 use crate::paged::store::PagedStore;
-use crate::paged::store::requests::Purpose;
+use crate::paged::store::requests::{CheckpointRequest, Purpose};
 
 /// Pages of one write at most, for the reason of the image writes' size.
 const PAGE_RUN_MAX: usize = 16;
@@ -56,7 +56,7 @@ impl<T: Copy> PagedStore<T> {
         let class = self.options.classes.checkpoint;
         self.metrics.totals.pages_written += run.len() as u64;
         self.requests.write(
-            Purpose::Checkpoint(Request::Pages(run)),
+            Purpose::Checkpoint(CheckpointRequest::Pages(run)),
             Target::Data,
             offset,
             class,

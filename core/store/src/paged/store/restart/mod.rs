@@ -12,14 +12,15 @@
 mod fault;
 mod physical;
 mod replay;
+mod state;
 mod stream;
 mod superblock;
 
-use super::requests::Purpose;
+use super::requests::{Purpose, RestartRequest};
 use super::{Fault, PagedStore};
-use crate::paged::api::{IoDone, OpError, Target};
+use crate::paged::api::{IoDone, Target};
 use crate::paged::contents::Miss;
-use crate::paged::ids::{Child, Lsn, PageNo};
+use crate::paged::ids::{Child, Lsn};
 use crate::paged::layout::{LOG_HEADER, SUPERBLOCK, superblock_offsets};
 use crate::paged::log::witness;
 use crate::paged::page::HEADER;
@@ -28,110 +29,19 @@ pub use fault::{RestartFault, RestartProgress};
 use loadline_base::Bytes;
 use loadline_device::Outcome;
 use physical::Physical;
-use replay::Replay;
-
-/// What a request of the restart is for. The number tells those of one phase from late ones of an earlier phase.
-#[derive(Clone, Debug)]
-pub(super) enum Request {
-    Superblock(usize),
-    LogHeader,
-    Witness,
-    Stream(u32, Lsn),
-    Area(u64),
-    Home,
-    Marker,
-    Flush,
-    Own(usize),
-    Tail(Target, u64),
-}
-
-enum Phase {
-    Superblocks {
-        read: Vec<Vec<u8>>,
-        log_header: Option<Vec<u8>>,
-        left: u32,
-    },
-    /// The superblock that was read may stand in a volatile cache only, or be the remains of a flush that failed. It is
-    /// written again in its own place and flushed before anything relies on it: were it lost after the first page
-    /// that goes home, nothing would say that pages are half written; and the other slot holds what it leads back to. Meanwhile
-    /// the log's witness is read.
-    Confirm {
-        left: u32,
-        flushing: bool,
-    },
-    Physical(Box<Physical>),
-    Map {
-        next: u64,
-        loaded: u64,
-    },
-    Replay(Box<Replay>),
-    Marker {
-        left: u32,
-    },
-    /// What was read may still be in a volatile cache: it is made durable before anybody relies on it.
-    Flush {
-        left: u32,
-    },
-    Done,
-}
-
-/// A restart.
-pub(super) struct Restart {
-    phase: Phase,
-    data_bytes: u64,
-    log_device_bytes: Option<u64>,
-    /// Up to where the log is contained in memory.
-    replayed: (Lsn, u32),
-    /// Up to where the log is durable, as its witness says.
-    witnessed: Lsn,
-    pins: Vec<PageNo>,
-    failed_load: Option<PageNo>,
-    loads_done: u64,
-}
-
-impl Restart {
-    pub(super) fn replayed(&self) -> (Lsn, u32) {
-        self.replayed
-    }
-
-    /// A page that the restart or a replayed transaction asked for has come, or has not. Answers whether it is to be kept:
-    /// a transaction's pages stay until it is applied, or a small cache would never hold them all at once.
-    pub(super) fn loaded(&mut self, page: PageNo, error: Option<&OpError>) -> bool {
-        if error.is_some() {
-            self.failed_load.get_or_insert(page);
-            return false;
-        }
-        self.loads_done += 1;
-        let keeps = matches!(self.phase, Phase::Replay(_));
-        if keeps {
-            self.pins.push(page);
-        }
-        keeps
-    }
-
-    pub(super) fn progress(&self) -> RestartProgress {
-        let (phase, done, total) = match &self.phase {
-            Phase::Superblocks { .. } => ("reading superblocks", 0, 0),
-            Phase::Confirm { .. } => ("confirming the superblock", 0, 0),
-            Phase::Physical(physical) => return physical.progress(),
-            Phase::Map { next, loaded } => ("reading the free map", *loaded, *next),
-            Phase::Replay(replay) => return replay.progress(),
-            Phase::Marker { .. } | Phase::Flush { .. } | Phase::Done => ("flushing", 0, 0),
-        };
-        RestartProgress { phase, done, total }
-    }
-}
+use state::Phase;
+pub(super) use state::Restart;
 
 impl<T: Copy> PagedStore<T> {
     pub(super) fn begin_restart(&mut self, data_bytes: Bytes, log_device_bytes: Option<Bytes>) {
         let class = self.options.classes.restart;
         let left = 4 + u32::from(log_device_bytes.is_some());
         for (at, offset) in superblock_offsets(data_bytes.get()).into_iter().enumerate() {
-            let purpose = Purpose::Restart(Request::Superblock(at));
+            let purpose = Purpose::Restart(RestartRequest::Superblock(at));
             self.requests.read(purpose, Target::Data, (offset, SUPERBLOCK), class);
         }
         if log_device_bytes.is_some() {
-            let purpose = Purpose::Restart(Request::LogHeader);
+            let purpose = Purpose::Restart(RestartRequest::LogHeader);
             self.requests.read(purpose, Target::Log, (0, LOG_HEADER), class);
         }
         self.restart = Some(Box::new(Restart {
@@ -154,20 +64,20 @@ impl<T: Copy> PagedStore<T> {
         self.stop(Fault::Restart(fault));
     }
 
-    pub(super) fn restart_io_done(&mut self, request: Request, done: IoDone) {
+    pub(super) fn restart_io_done(&mut self, request: RestartRequest, done: IoDone) {
         let good = done.outcome == Outcome::Done;
         let Some(restart) = &mut self.restart else { return };
         match (&mut restart.phase, request) {
-            (Phase::Superblocks { read, left, .. }, Request::Superblock(at)) => {
+            (Phase::Superblocks { read, left, .. }, RestartRequest::Superblock(at)) => {
                 // One that cannot be read counts as damaged: there are others.
                 read[at] = if good { done.data } else { Vec::new() };
                 *left -= 1;
             }
-            (Phase::Superblocks { log_header, left, .. }, Request::LogHeader) => {
+            (Phase::Superblocks { log_header, left, .. }, RestartRequest::LogHeader) => {
                 *log_header = good.then_some(done.data);
                 *left -= 1;
             }
-            (Phase::Confirm { left, flushing: false }, Request::Witness) => {
+            (Phase::Confirm { left, flushing: false }, RestartRequest::Witness) => {
                 *left -= 1;
                 let says = witness::decode(self.superblock.store_id, &done.data).filter(|_| good);
                 restart.witnessed = restart.witnessed.max(says.unwrap_or_default());
@@ -184,14 +94,17 @@ impl<T: Copy> PagedStore<T> {
             }
             (
                 Phase::Confirm { left, flushing: false } | Phase::Marker { left },
-                Request::Marker,
+                RestartRequest::Marker,
             ) => {
                 *left -= 1;
                 if !good {
                     self.give_up(RestartFault::Unwritable);
                 }
             }
-            (Phase::Confirm { left, flushing: true } | Phase::Flush { left }, Request::Flush) => {
+            (
+                Phase::Confirm { left, flushing: true } | Phase::Flush { left },
+                RestartRequest::Flush,
+            ) => {
                 *left -= 1;
                 if !good {
                     self.stop(Fault::Flush(Target::Data));
@@ -235,7 +148,7 @@ impl<T: Copy> PagedStore<T> {
 
     fn flush_confirmed(&mut self) -> bool {
         let class = self.options.classes.restart;
-        self.requests.flush(Purpose::Restart(Request::Flush), Target::Data, class);
+        self.requests.flush(Purpose::Restart(RestartRequest::Flush), Target::Data, class);
         self.restarting().phase = Phase::Confirm { left: 1, flushing: true };
         true
     }
@@ -299,10 +212,10 @@ impl<T: Copy> PagedStore<T> {
 
     fn flush_marker(&mut self) -> bool {
         let class = self.options.classes.restart;
-        self.requests.flush(Purpose::Restart(Request::Flush), Target::Data, class);
+        self.requests.flush(Purpose::Restart(RestartRequest::Flush), Target::Data, class);
         let mut left = 1;
         if self.superblock.layout.log_target == Target::Log {
-            self.requests.flush(Purpose::Restart(Request::Flush), Target::Log, class);
+            self.requests.flush(Purpose::Restart(RestartRequest::Flush), Target::Log, class);
             left = 2;
         }
         self.restarting().phase = Phase::Flush { left };

@@ -1,9 +1,9 @@
 //! The log as a stream: read in large pieces, a few at a time, handed on in order.
 
-use super::Request;
 use crate::paged::api::IoDone;
 use crate::paged::ids::Lsn;
 use crate::paged::log::{Found, ProofFound, ProofSearch, Ring, Scan};
+use crate::paged::store::requests::RestartRequest;
 use loadline_device::Outcome;
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ impl Stream {
     }
 
     /// The next read to be made: what it is for, where on the device, how long.
-    pub(super) fn next_read(&mut self) -> Option<(Request, u64, u64)> {
+    pub(super) fn next_read(&mut self) -> Option<(RestartRequest, u64, u64)> {
         let waiting = self.in_flight + self.arrived.len();
         if waiting >= PIECES || self.next >= self.limit {
             return None;
@@ -65,7 +65,7 @@ impl Stream {
         let place = self.ring.place(self.next);
         let to_end = self.ring.offset + self.ring.bytes - place;
         let length = PIECE.min(to_end).min(self.limit.0 - self.next.0);
-        let request = Request::Stream(self.number, self.next);
+        let request = RestartRequest::Stream(self.number, self.next);
         self.next = Lsn(self.next.0 + length);
         self.in_flight += 1;
         Some((request, place, length))

@@ -1,6 +1,7 @@
 //! Which superblock counts, whether the devices are its own, and the memory that it asks for.
 
-use super::{Phase, Request, RestartFault};
+use super::RestartFault;
+use super::state::Phase;
 use crate::paged::api::Target;
 use crate::paged::bounds::{self, Room};
 use crate::paged::cache_frames;
@@ -8,8 +9,8 @@ use crate::paged::layout::LOG_HEADER;
 use crate::paged::space::{Pages, Space};
 use crate::paged::store::PagedStore;
 use crate::paged::store::checkpoint::marker_offsets;
-use crate::paged::store::loads::Memory;
-use crate::paged::store::requests::Purpose;
+use crate::paged::store::memory::Memory;
+use crate::paged::store::requests::{Purpose, RestartRequest};
 use crate::paged::superblock::Superblock;
 use crate::paged::tree::Tree;
 
@@ -45,7 +46,7 @@ impl<T: Copy> PagedStore<T> {
         let mut left = 2;
         let block = superblock.layout.block_bytes;
         for offset in superblock.layout.witness_offsets().into_iter().flatten() {
-            let purpose = Purpose::Restart(Request::Witness);
+            let purpose = Purpose::Restart(RestartRequest::Witness);
             let class = self.options.classes.restart;
             self.requests.read(purpose, Target::Data, (offset, block), class);
             left += 1;
@@ -59,7 +60,7 @@ impl<T: Copy> PagedStore<T> {
         let class = self.options.classes.restart;
         let marker = self.superblock;
         for offset in marker_offsets(&marker) {
-            let purpose = Purpose::Restart(Request::Marker);
+            let purpose = Purpose::Restart(RestartRequest::Marker);
             self.requests.write(purpose, Target::Data, offset, class, marker.encode());
         }
     }

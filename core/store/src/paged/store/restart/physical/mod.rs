@@ -6,8 +6,8 @@
 
 mod steps;
 
+use super::fault::{RestartFault, RestartProgress};
 use super::stream::{Progress, Stream};
-use super::{Request, RestartFault, RestartProgress};
 use crate::paged::api::{IoDone, Target};
 use crate::paged::codec::Reader;
 use crate::paged::edit::PageEdit;
@@ -19,6 +19,7 @@ use crate::paged::log::{Kind as RecordKind, Record, Ring};
 use crate::paged::options::Protection;
 use crate::paged::page;
 use crate::paged::seed::Seed;
+use crate::paged::store::requests::RestartRequest;
 use crate::paged::superblock::{Begun, Superblock};
 use loadline_device::Outcome;
 use std::collections::{BTreeMap, VecDeque};
@@ -107,18 +108,22 @@ impl Physical {
         RestartProgress { phase, done: self.done.min(self.total), total: self.total }
     }
 
-    pub(super) fn answered(&mut self, request: Request, done: IoDone) -> Result<(), RestartFault> {
+    pub(super) fn answered(
+        &mut self,
+        request: RestartRequest,
+        done: IoDone,
+    ) -> Result<(), RestartFault> {
         let good = done.outcome == Outcome::Done;
         match (request, &mut self.stage) {
-            (Request::Stream(number, position), Stage::Log(stream)) => {
+            (RestartRequest::Stream(number, position), Stage::Log(stream)) => {
                 self.done += done.data.len() as u64;
                 let target = self.layout.log_target;
                 if !stream.answered(number, position, done) {
                     return Err(RestartFault::Unreadable(target));
                 }
             }
-            (Request::Stream(..), _) => {}
-            (Request::Area(offset), _) => {
+            (RestartRequest::Stream(..), _) => {}
+            (RestartRequest::Area(offset), _) => {
                 self.in_flight -= 1;
                 self.done += done.data.len() as u64;
                 self.arrived.insert(offset, done.data);

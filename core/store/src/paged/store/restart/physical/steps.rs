@@ -6,8 +6,9 @@ use crate::paged::image_set::HEADER_BLOCK;
 use crate::paged::layout::SUPERBLOCK;
 use crate::paged::store::PagedStore;
 use crate::paged::store::checkpoint::marker_offsets;
-use crate::paged::store::requests::Purpose;
-use crate::paged::store::restart::{Phase, Request, RestartFault};
+use crate::paged::store::requests::{Purpose, RestartRequest};
+use crate::paged::store::restart::RestartFault;
+use crate::paged::store::restart::state::Phase;
 use crate::paged::tree::Tree;
 
 impl<T: Copy> PagedStore<T> {
@@ -85,7 +86,7 @@ impl<T: Copy> PagedStore<T> {
             *next += length;
             physical.in_flight += 1;
             let place = (physical.layout.recovery_offset + offset, length);
-            let purpose = Purpose::Restart(Request::Area(offset));
+            let purpose = Purpose::Restart(RestartRequest::Area(offset));
             self.requests.read(purpose, Target::Data, place, class);
         }
     }
@@ -125,7 +126,7 @@ impl<T: Copy> PagedStore<T> {
             let Some((first, data)) = physical.home.pop_front() else { break };
             physical.in_flight += 1;
             self.requests.write(
-                Purpose::Restart(Request::Home),
+                Purpose::Restart(RestartRequest::Home),
                 Target::Data,
                 page.offset(first),
                 class,
@@ -148,7 +149,7 @@ impl<T: Copy> PagedStore<T> {
         }
         if !std::mem::replace(&mut physical.sent, true) {
             physical.in_flight = 1;
-            self.requests.flush(Purpose::Restart(Request::Flush), Target::Data, class);
+            self.requests.flush(Purpose::Restart(RestartRequest::Flush), Target::Data, class);
             return false;
         }
         physical.sent = false;
@@ -173,7 +174,7 @@ impl<T: Copy> PagedStore<T> {
             let bytes = marker.encode();
             assert_eq!(bytes.len() as u64, SUPERBLOCK, "a superblock has its size");
             self.requests.write(
-                Purpose::Restart(Request::Marker),
+                Purpose::Restart(RestartRequest::Marker),
                 Target::Data,
                 offset,
                 class,

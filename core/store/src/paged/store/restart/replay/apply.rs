@@ -10,8 +10,9 @@ use crate::paged::metrics::Reason;
 use crate::paged::store::PagedStore;
 use crate::paged::store::op::Looking;
 use crate::paged::store::plan::{Plan, Verdict};
+use crate::paged::store::restart::RestartFault;
+use crate::paged::store::restart::state::Phase;
 use crate::paged::store::restart::stream::{Progress, Stream};
-use crate::paged::store::restart::{Phase, RestartFault};
 
 impl<T: Copy> PagedStore<T> {
     /// The second reading.

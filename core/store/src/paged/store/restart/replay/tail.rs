@@ -5,9 +5,9 @@ use crate::paged::api::Target;
 use crate::paged::ids::Lsn;
 use crate::paged::space::PageRun;
 use crate::paged::store::PagedStore;
-use crate::paged::store::requests::Purpose;
+use crate::paged::store::requests::{Purpose, RestartRequest};
+use crate::paged::store::restart::RestartFault;
 use crate::paged::store::restart::stream::Stream;
-use crate::paged::store::restart::{Request, RestartFault};
 
 impl<T: Copy> PagedStore<T> {
     /// Writes again what was read back.
@@ -15,7 +15,13 @@ impl<T: Copy> PagedStore<T> {
         let class = self.options.classes.restart;
         for (target, offset, data) in std::mem::take(&mut self.replay().write_back) {
             self.replay().in_flight += 1;
-            self.requests.write(Purpose::Restart(Request::Home), target, offset, class, data);
+            self.requests.write(
+                Purpose::Restart(RestartRequest::Home),
+                target,
+                offset,
+                class,
+                data,
+            );
         }
     }
 
@@ -31,7 +37,7 @@ impl<T: Copy> PagedStore<T> {
             if *record >= replay.durable {
                 let place = (page.offset(run.first), (run.sums.len() * page.bytes()) as u64);
                 replay.in_flight += 1;
-                let purpose = Purpose::Restart(Request::Own(at));
+                let purpose = Purpose::Restart(RestartRequest::Own(at));
                 self.requests.read(purpose, Target::Data, place, class);
             }
         }
@@ -70,7 +76,7 @@ impl<T: Copy> PagedStore<T> {
             let length = PIECE.min(end - next.0).min(ring.offset + ring.bytes - offset);
             next = Lsn(next.0 + length);
             self.replay().in_flight += 1;
-            let purpose = Purpose::Restart(Request::Tail(target, offset));
+            let purpose = Purpose::Restart(RestartRequest::Tail(target, offset));
             self.requests.read(purpose, target, (offset, length), class);
         }
         let replay = self.replay();

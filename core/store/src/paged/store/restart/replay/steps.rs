@@ -1,0 +1,144 @@
+//! The stages of the replay, and what comes after what.
+
+use super::{Placed, Replay, Stage};
+use crate::paged::change::Run;
+use crate::paged::contents;
+use crate::paged::ids::Lsn;
+use crate::paged::log::{ProofSearch, Ring};
+use crate::paged::store::PagedStore;
+use crate::paged::store::requests::Purpose;
+use crate::paged::store::restart::RestartFault;
+use crate::paged::store::restart::state::Phase;
+use crate::paged::store::restart::stream::{Progress, Stream};
+
+impl<T: Copy> PagedStore<T> {
+    pub(in crate::paged::store::restart) fn begin_replay(&mut self) {
+        let completed = self.superblock.completed;
+        let ring = Ring::new(&self.superblock);
+        let restart = self.restarting();
+        restart.replayed = (completed.position, completed.chain);
+        let witnessed = restart.witnessed;
+        let replay = Replay::new(ring, completed.position, completed.chain, witnessed);
+        restart.phase = Phase::Replay(Box::new(replay));
+    }
+
+    pub(super) fn replay(&mut self) -> &mut Replay {
+        match &mut self.restarting().phase {
+            Phase::Replay(replay) => replay,
+            _ => unreachable!("the replay runs"),
+        }
+    }
+
+    pub(super) fn replay_failed(&mut self, fault: RestartFault) -> bool {
+        self.give_up(fault);
+        false
+    }
+
+    /// Goes on with the replay. Answers whether the next phase has begun.
+    pub(in crate::paged::store::restart) fn advance_replay(&mut self) -> bool {
+        loop {
+            self.read_log_ahead();
+            self.write_back();
+            let went_on = match self.replay().stage {
+                Stage::Scan => self.find_end(),
+                Stage::Carried => self.find_carried(),
+                Stage::Verify { next } => self.verify(next),
+                Stage::Apply => self.apply_log(),
+                Stage::Rewrite { next } => self.rewrite_tail(next),
+                Stage::Done => {
+                    self.let_pages_go();
+                    self.flush_restart();
+                    return true;
+                }
+            };
+            if !went_on || self.fault.is_some() {
+                return false;
+            }
+        }
+    }
+
+    fn read_log_ahead(&mut self) {
+        let class = self.options.classes.restart;
+        let target = self.superblock.layout.log_target;
+        while matches!(self.replay().stage, Stage::Scan | Stage::Apply) {
+            let Some((request, offset, length)) = self.replay().stream.next_read() else { return };
+            self.requests.read(Purpose::Restart(request), target, (offset, length), class);
+        }
+    }
+
+    /// The first reading.
+    fn find_end(&mut self) -> bool {
+        let layout = self.superblock.layout;
+        let is_run = |run: &Run| layout.is_run(run.first, run.sums.len() as u64);
+        let Phase::Replay(replay) = &mut self.restarting().phase else { unreachable!("it runs") };
+        if replay.search.is_some() {
+            return self.look_behind_the_end();
+        }
+        let ring = replay.ring;
+        let mut stream = std::mem::replace(&mut replay.stream, Stream::new(ring, 0, Lsn(0), 0));
+        let mut result = Ok(());
+        let progress = stream.pump(|_, record| {
+            result = replay.note(record, is_run);
+            result.is_ok()
+        });
+        replay.stream = stream;
+        if let Err(fault) = result {
+            return self.replay_failed(fault);
+        }
+        if !matches!(progress, Some(Progress::End)) {
+            return self.replay().stream.wants_reads();
+        }
+        let replay = self.replay();
+        let end = replay.stream.scan().position();
+        if replay.witnessed > ring.next_record(end) {
+            return self.replay_failed(RestartFault::LogDamaged(end));
+        }
+        replay.search = Some(ProofSearch::new(&ring, end));
+        self.look_behind_the_end()
+    }
+
+    /// The end of the log is rot if something behind it says that the log was durable beyond, as it is if the witness says so.
+    fn look_behind_the_end(&mut self) -> bool {
+        let replay = self.replay();
+        let end = replay.stream.scan().position();
+        let search = replay.search.as_mut().expect("the log has been read to its end");
+        match replay.stream.is_damaged(search) {
+            Some(true) => self.replay_failed(RestartFault::LogDamaged(end)),
+            Some(false) => {
+                replay.end = end;
+                replay.stage = Stage::Carried;
+                true
+            }
+            None => replay.stream.wants_reads(),
+        }
+    }
+
+    /// Whether the pages hold a part of the first transaction: the checkpoint that wrote them began while it was carried out. What
+    /// that part has placed is neither compared nor claimed: it is the pages'.
+    fn find_carried(&mut self) -> bool {
+        self.space.pages.next_op();
+        let progress = match contents::progress(&self.space) {
+            Ok(progress) => progress,
+            Err(missing) => {
+                self.load_for_replay(&[missing.into()]);
+                return false;
+            }
+        };
+        let replay = self.replay();
+        let first = replay.first;
+        if progress.is_some() && first.is_none_or(|(position, _)| position >= replay.end) {
+            let end = replay.end;
+            return self.replay_failed(RestartFault::LogEnds(end));
+        }
+        replay.progress = progress;
+        let is_done = |placed: &Placed| {
+            first.is_some_and(|(position, is_again)| {
+                let is_past = progress.map_or(is_again, |progress| placed.at < progress);
+                placed.record == position && is_past
+            })
+        };
+        replay.placed.retain(|placed| !is_done(placed));
+        replay.stage = Stage::Verify { next: 0 };
+        true
+    }
+}

@@ -1,0 +1,89 @@
+//! How far a restart is.
+
+use super::fault::RestartProgress;
+use super::physical::Physical;
+use super::replay::Replay;
+use crate::paged::api::OpError;
+use crate::paged::ids::{Lsn, PageNo};
+
+/// What a restart is doing.
+pub(super) enum Phase {
+    Superblocks {
+        read: Vec<Vec<u8>>,
+        log_header: Option<Vec<u8>>,
+        left: u32,
+    },
+    /// The superblock that was read may stand in a volatile cache only, or be the remains of a flush that failed. It is
+    /// written again in its own place and flushed before anything relies on it: were it lost after the first page
+    /// that goes home, nothing would say that pages are half written; and the other slot holds what it leads back to. Meanwhile
+    /// the log's witness is read.
+    Confirm {
+        left: u32,
+        flushing: bool,
+    },
+    Physical(Box<Physical>),
+    Map {
+        next: u64,
+        loaded: u64,
+    },
+    Replay(Box<Replay>),
+    Marker {
+        left: u32,
+    },
+    /// What was read may still be in a volatile cache: it is made durable before anybody relies on it.
+    Flush {
+        left: u32,
+    },
+    Done,
+}
+
+/// A restart.
+pub(in crate::paged::store) struct Restart {
+    pub(super) phase: Phase,
+    pub(super) data_bytes: u64,
+    pub(super) log_device_bytes: Option<u64>,
+    /// Up to where the log is contained in memory.
+    pub(super) replayed: (Lsn, u32),
+    /// Up to where the log is durable, as its witness says.
+    pub(super) witnessed: Lsn,
+    pub(super) pins: Vec<PageNo>,
+    pub(super) failed_load: Option<PageNo>,
+    pub(super) loads_done: u64,
+}
+
+impl Restart {
+    pub(in crate::paged::store) fn replayed(&self) -> (Lsn, u32) {
+        self.replayed
+    }
+
+    /// A page that the restart or a replayed transaction asked for has come, or has not. Answers whether it is to be kept:
+    /// a transaction's pages stay until it is applied, or a small cache would never hold them all at once.
+    pub(in crate::paged::store) fn loaded(
+        &mut self,
+        page: PageNo,
+        error: Option<&OpError>,
+    ) -> bool {
+        if error.is_some() {
+            self.failed_load.get_or_insert(page);
+            return false;
+        }
+        self.loads_done += 1;
+        let keeps = matches!(self.phase, Phase::Replay(_));
+        if keeps {
+            self.pins.push(page);
+        }
+        keeps
+    }
+
+    pub(in crate::paged::store) fn progress(&self) -> RestartProgress {
+        let (phase, done, total) = match &self.phase {
+            Phase::Superblocks { .. } => ("reading superblocks", 0, 0),
+            Phase::Confirm { .. } => ("confirming the superblock", 0, 0),
+            Phase::Physical(physical) => return physical.progress(),
+            Phase::Map { next, loaded } => ("reading the free map", *loaded, *next),
+            Phase::Replay(replay) => return replay.progress(),
+            Phase::Marker { .. } | Phase::Flush { .. } | Phase::Done => ("flushing", 0, 0),
+        };
+        RestartProgress { phase, done, total }
+    }
+}
