@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates from the ground up. A crate may depend on those before it that [`MAY_NOT_NAME`] does not forbid.
-const FLOORS: [&str; 22] = [
+const FLOORS: [&str; 23] = [
     "core/base",
     "core/device",
     "core/qos",
@@ -28,6 +28,7 @@ const FLOORS: [&str; 22] = [
     "lab/load",
     "lab/measure",
     "lab/cdl",
+    "lab/testbed",
     "lab/study",
     "lab/report",
     "loadline",

@@ -8,10 +8,10 @@ use syn::visit::Visit;
 use syn::{Expr, ImplItem, Item, Member};
 
 /// Files of the largest circle, and of all circles together.
-const CIRCLE_MAX: usize = 38;
-const FILES_IN_CIRCLES: usize = 170;
+const CIRCLE_MAX: usize = 30;
+const FILES_IN_CIRCLES: usize = 167;
 /// Names of types that are defined more than once.
-const NAMES_WITH_TWO_MEANINGS: usize = 193;
+const NAMES_WITH_TWO_MEANINGS: usize = 188;
 /// Fields of an owner at most.
 const FIELDS_MAX: usize = 12;
 /// Owners that have more.

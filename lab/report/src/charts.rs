@@ -3,7 +3,7 @@
 use crate::csv::file_stem;
 use crate::palette::{Look, looks};
 use crate::repeats;
-use crate::sheet::{Course, Part, Planned, Sheet};
+use crate::sheet::{Course, Part, PlannedChart, Sheet};
 use crate::svg::{Bar, BarChart, DotChart, DotRow, Line, LineChart, Mark, StackChart, StackRow};
 use crate::terminal::print;
 use loadline_study::{Better, ClassWaits, Figure, PERCENTILES, Print, SetupResult, StudyResult};
@@ -51,17 +51,17 @@ pub(crate) fn study_charts(result: &StudyResult) -> Vec<Chart> {
     let mut charts = Vec::new();
     for planned in Sheet::of(result.kind).charts {
         match planned {
-            Planned::Bars { id, title, figure, note } => {
+            PlannedChart::Bars { id, title, figure, note } => {
                 let figure = result.kind.figure(figure).expect("a sheet draws its kind's figures");
                 charts.extend(bars(result, &looks, (id, title, note), figure));
             }
-            Planned::Percentiles { id, title, note } => {
+            PlannedChart::Percentiles { id, title, note } => {
                 charts.extend(percentiles(result, &looks, (id, title, note)));
             }
-            Planned::Stacks { id, title, caption, unit, parts } => {
+            PlannedChart::Stacks { id, title, caption, unit, parts } => {
                 charts.extend(stacks(result, (id, title, caption), unit, parts));
             }
-            Planned::Course(course) => charts.extend(courses(result, &looks, course)),
+            PlannedChart::Course(course) => charts.extend(courses(result, &looks, course)),
         }
     }
     charts

@@ -2,7 +2,7 @@
 
 use crate::reservation::service_csv;
 use crate::sheet::Sheet;
-use loadline_study::{Seen, Series, SetupResult, StudyResult};
+use loadline_study::{Series, SetupResult, ShownIn, StudyResult};
 use std::fmt::Write;
 
 /// Every file with its name.
@@ -45,7 +45,7 @@ fn checkpoints_csv(series: &Series) -> String {
 
 /// All setups: each figure of the table and the page, ours and published.
 fn results_csv(result: &StudyResult) -> String {
-    let figures = || result.kind.figures().iter().filter(|figure| figure.seen != Seen::Data);
+    let figures = || result.kind.figures().iter().filter(|figure| figure.seen != ShownIn::Data);
     let mut out = "setup,preset".to_owned();
     for figure in figures() {
         let name = figure.label().replace([' ', '/', '.', ',', '+'], "_");

@@ -12,7 +12,7 @@ use loadline_draw::number::{self, plain};
 use loadline_stats::{Verdict as Found, compare};
 use loadline_study::{
     ClassWaits, ComparedRatio, Configuration, Figure, Figures, NamedValue, PlacementSpread, Print,
-    RunFacts, Seen, SettingRow, SetupResult, Spread, StudyResult,
+    RunFacts, SettingRow, SetupResult, ShownIn, Spread, StudyResult,
 };
 
 /// Widths at which charts are drawn: half the page, the whole page, and a phone.
@@ -136,8 +136,8 @@ pub(crate) fn page(result: &StudyResult, facts: &RunFacts) -> Result<String, ask
         sentences: (sheet.sentences)(result),
         verdicts: (sheet.verdicts)(result),
         setups: setup_views(result),
-        columns: columns(result, Seen::Table),
-        more: columns(result, Seen::Page),
+        columns: columns(result, ShownIn::Table),
+        more: columns(result, ShownIn::Page),
         ratios: result.ratios.iter().map(ratio_row).collect(),
         first: compared_with(result).map(SetupResult::name),
         charts: views(study_charts(result)),
@@ -161,9 +161,9 @@ pub(crate) fn page(result: &StudyResult, facts: &RunFacts) -> Result<String, ask
 }
 
 /// The figures that are shown in such a place and that some setup has.
-fn columns(result: &StudyResult, seen: Seen) -> Vec<&'static Figure> {
+fn columns(result: &StudyResult, seen: ShownIn) -> Vec<&'static Figure> {
     let has = |figure: &&Figure| {
-        seen == Seen::Table || result.setups.iter().any(|s| s.figure(figure.key).is_some())
+        seen == ShownIn::Table || result.setups.iter().any(|s| s.figure(figure.key).is_some())
     };
     let figures = result.kind.figures().iter().filter(|figure| figure.seen == seen);
     figures.filter(has).collect()
@@ -200,8 +200,8 @@ fn setup_views(result: &StudyResult) -> Vec<SetupView<'_>> {
             name,
             preset,
             classes: look.classes(),
-            cells: cells(setup, Seen::Table),
-            more: cells(setup, Seen::Page),
+            cells: cells(setup, ShownIn::Table),
+            more: cells(setup, ShownIn::Page),
             traits,
             settings,
         }

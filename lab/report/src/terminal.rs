@@ -3,7 +3,7 @@
 use crate::sheet::compared_with;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use loadline_draw::number;
-use loadline_study::{ComparedRatio, Figure, Figures, Print, Seen, SetupResult, StudyResult};
+use loadline_study::{ComparedRatio, Figure, Figures, Print, SetupResult, ShownIn, StudyResult};
 use std::fmt::Write;
 
 /// A figure as people read it.
@@ -40,7 +40,7 @@ pub fn terminal_table(result: &StudyResult, width: usize) -> String {
 }
 
 fn shown(result: &StudyResult) -> impl Iterator<Item = &'static Figure> {
-    result.kind.figures().iter().filter(|figure| figure.seen == Seen::Table)
+    result.kind.figures().iter().filter(|figure| figure.seen == ShownIn::Table)
 }
 
 fn wide_table(result: &StudyResult) -> String {

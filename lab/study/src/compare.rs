@@ -1,6 +1,6 @@
 //! Two results of one study side by side.
 
-use crate::figure::{Better, Figure, Seen};
+use crate::figure::{Better, Figure, ShownIn};
 use crate::result::{SetupResult, StudyResult};
 use loadline_stats::{Verdict, compare, mean, mean_interval};
 use serde::Serialize;
@@ -31,7 +31,7 @@ pub struct ComparedFigure {
 /// The figures of the result table, of every setup that both results have.
 pub fn compare_results(old: &StudyResult, new: &StudyResult) -> Vec<ComparedFigure> {
     let figures = || {
-        let shown = old.kind.figures().iter().filter(|figure| figure.seen == Seen::Table);
+        let shown = old.kind.figures().iter().filter(|figure| figure.seen == ShownIn::Table);
         shown.filter(|figure| figure.is_of_runs())
     };
     let pairs = old.setups.iter().filter_map(|setup| Some((setup, new.setup(setup.name())?)));

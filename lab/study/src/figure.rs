@@ -1,7 +1,7 @@
 //! Figures as data: what each is called, its unit, which way is better, its formula, and how it comes from what a run counted.
 //! Tables, charts, claims, comparisons and files are made from a kind's list of them.
 
-use loadline_stats::LatencyHistogram;
+use loadline_testbed::{Latency, PERCENTILES};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -21,10 +21,10 @@ pub struct Figure {
     /// How people read it.
     pub print: Print,
     /// Where it is shown.
-    pub seen: Seen,
+    pub seen: ShownIn,
     /// Whether it grows with the amount of work, so that it is comparable at one scale only.
     pub grows: bool,
-    source: Origin,
+    source: FigureSource,
 }
 
 /// Which way a figure is better.
@@ -53,7 +53,7 @@ pub enum Print {
 
 /// Where a figure is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum ShownIn {
     /// In the result table, and everywhere below.
     Table,
     /// On the page and in CSV files, and below.
@@ -63,7 +63,7 @@ pub enum Seen {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Origin {
+enum FigureSource {
     /// A run counts it.
     Counted,
     /// Computed from what a run counts; `None` where it has no meaning.
@@ -87,24 +87,24 @@ impl Figure {
             better,
             formula,
             print: Print::Plain,
-            seen: Seen::Table,
+            seen: ShownIn::Table,
             grows: false,
-            source: Origin::Counted,
+            source: FigureSource::Counted,
         }
     }
 
     /// A figure that only files hold.
     pub(crate) const fn data(key: &'static str, formula: &'static str) -> Figure {
         let figure = Figure::new(key, ("", ""), Better::Neither, formula);
-        Figure { seen: Seen::Data, ..figure }
+        Figure { seen: ShownIn::Data, ..figure }
     }
 
     pub(crate) const fn computed(self, of: fn(&Figures) -> Option<f64>) -> Figure {
-        Figure { source: Origin::Computed(of), ..self }
+        Figure { source: FigureSource::Computed(of), ..self }
     }
 
     pub(crate) const fn concluded(self) -> Figure {
-        Figure { source: Origin::Concluded, ..self }
+        Figure { source: FigureSource::Concluded, ..self }
     }
 
     pub(crate) const fn printed(self, print: Print) -> Figure {
@@ -112,11 +112,11 @@ impl Figure {
     }
 
     pub(crate) const fn hidden(self) -> Figure {
-        Figure { seen: Seen::Data, ..self }
+        Figure { seen: ShownIn::Data, ..self }
     }
 
     pub(crate) const fn on_page(self) -> Figure {
-        Figure { seen: Seen::Page, ..self }
+        Figure { seen: ShownIn::Page, ..self }
     }
 
     pub(crate) const fn growing(self) -> Figure {
@@ -126,15 +126,15 @@ impl Figure {
     /// Its value in a run that counted these.
     pub(crate) fn of_run(&self, counted: &Figures) -> Option<f64> {
         match self.source {
-            Origin::Counted => counted.get(self.key),
-            Origin::Computed(of) => of(counted),
-            Origin::Concluded => None,
+            FigureSource::Counted => counted.get(self.key),
+            FigureSource::Computed(of) => of(counted),
+            FigureSource::Concluded => None,
         }
     }
 
     /// Whether a single run has it, as against a setup among others.
     pub fn is_of_runs(&self) -> bool {
-        !matches!(self.source, Origin::Concluded)
+        !matches!(self.source, FigureSource::Concluded)
     }
 
     /// Name and unit in one.
@@ -168,13 +168,13 @@ impl Figures {
         self
     }
 
-    /// Sets all statistics of a latency, in milliseconds, under a group such as `client/clat_ms`.
-    pub(crate) fn put_latency(&mut self, group: &str, of: &LatencyHistogram) {
-        self.put(&format!("{group}/mean"), of.mean_ns() / 1e6);
-        for (name, percent) in PERCENTILES {
-            self.put(&format!("{group}/{name}"), of.percentile_ns(percent) as f64 / 1e6);
+    /// Sets all statistics of a latency under a group such as `client/clat_ms`.
+    pub(crate) fn put_latency(&mut self, group: &str, of: &Latency) {
+        self.put(&format!("{group}/mean"), of.mean_ms);
+        for ((name, _), value) in PERCENTILES.into_iter().zip(of.percentiles_ms) {
+            self.put(&format!("{group}/{name}"), value);
         }
-        self.put(&format!("{group}/max"), of.max_ns() as f64 / 1e6);
+        self.put(&format!("{group}/max"), of.max_ms);
     }
 
     /// `over` of each of these figures in every run that has it.
@@ -198,7 +198,3 @@ impl Figures {
         Figures(figures.iter().filter_map(of).collect())
     }
 }
-
-/// The percentiles that latencies are told by.
-pub const PERCENTILES: [(&str, f64); 5] =
-    [("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("p99.5", 99.5), ("p99.9", 99.9)];

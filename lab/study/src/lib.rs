@@ -50,23 +50,26 @@ pub use compare::{ComparedFigure, compare_results};
 pub use conclude::conclude;
 pub use execute::Advance;
 pub use facts::{Host, RunFacts};
-pub use figure::{Better, Figure, Figures, PERCENTILES, Print, Seen};
+pub use figure::{Better, Figure, Figures, Print, ShownIn};
 pub use folder::{FolderError, Manifest, RunFolder};
 pub use host::build_id;
 pub use input::{InputError, Source, nearest, unknown};
 pub use kind::{Kind, RunError, Tick};
 pub use library::{Library, Shelf};
 pub use limits::LIMITS_KEYS;
+pub use loadline_testbed::{
+    ClientKind, HostPlace, MachineFacts, NamedValue, PERCENTILES, RealDisks,
+};
 pub use overrides::{Override, StudyKey};
-pub use place::{ClientKind, HostPlace, Place, RealDisks};
+pub use place::Place;
 pub use plan::{Job, Purpose, Request, plan};
 pub use published::{PublishedFigure, PublishedFigures, PublishedSet};
-pub use record::{RealFacts, RunRecord, TracedStage};
+pub use record::{RunRecord, TracedStage};
 pub use recovery::{Calibrated, RecoveryStudy, STUDY_KEYS, calibrate};
 pub use reservation::{ReservationResult, SHORT_ABOVE, WorstSecond};
 pub use result::{
-    ComparedRatio, Configuration, DriveSummary, FittedFigure, NamedValue, PlacementSpread, Repeat,
-    SettingRow, SetupResult, Spread, Statement, StudyResult, VERSION, Variant,
+    ComparedRatio, Configuration, DriveSummary, FittedFigure, PlacementSpread, Repeat, SettingRow,
+    SetupResult, Spread, Statement, StudyResult, VERSION, Variant,
 };
 pub use series::{CheckpointPoint, ClassWaits, Series, Stage};
 pub use service::{ClassService, Reserved};

@@ -69,52 +69,52 @@ struct PublishedFile {
 struct StudySection {
     name: Spanned<String>,
     measured_on: String,
-    setup: Vec<Spanned<Node>>,
+    setup: Vec<Spanned<PublishedNode>>,
     #[serde(default)]
     claim: Vec<Spanned<Claim>>,
 }
 
 /// A value of a setup's section, whose keys are those of figures, a table for each group.
 #[derive(Clone, Debug)]
-enum Node {
+enum PublishedNode {
     Text(String),
     Number(f64),
-    Group(Vec<(Spanned<String>, Node)>),
+    Group(Vec<(Spanned<String>, PublishedNode)>),
 }
 
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node, D::Error> {
-        deserializer.deserialize_any(NodeVisitor)
+impl<'de> Deserialize<'de> for PublishedNode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PublishedNode, D::Error> {
+        deserializer.deserialize_any(PublishedNodeVisitor)
     }
 }
 
-struct NodeVisitor;
+struct PublishedNodeVisitor;
 
-impl<'de> Visitor<'de> for NodeVisitor {
-    type Value = Node;
+impl<'de> Visitor<'de> for PublishedNodeVisitor {
+    type Value = PublishedNode;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(NUMBER)
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Node, E> {
-        Ok(Node::Text(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<PublishedNode, E> {
+        Ok(PublishedNode::Text(text.to_owned()))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Node, E> {
-        Ok(Node::Number(value))
+    fn visit_f64<E>(self, value: f64) -> Result<PublishedNode, E> {
+        Ok(PublishedNode::Number(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
-        Ok(Node::Number(value as f64))
+    fn visit_i64<E>(self, value: i64) -> Result<PublishedNode, E> {
+        Ok(PublishedNode::Number(value as f64))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PublishedNode, A::Error> {
         let mut group = Vec::new();
         while let Some(entry) = map.next_entry()? {
             group.push(entry);
         }
-        Ok(Node::Group(group))
+        Ok(PublishedNode::Group(group))
     }
 }
 
@@ -149,9 +149,9 @@ impl PublishedSet {
 }
 
 /// What is wrong, and where in the text.
-type Wrong = (usize, String);
+type WrongAt = (usize, String);
 
-fn read_section(section: StudySection, source: &str, kind: Kind) -> Result<PublishedSet, Wrong> {
+fn read_section(section: StudySection, source: &str, kind: Kind) -> Result<PublishedSet, WrongAt> {
     let mut setups: Vec<(String, PublishedFigures)> = Vec::new();
     for setup in section.setup {
         let at = setup.span().start;
@@ -176,14 +176,18 @@ fn read_section(section: StudySection, source: &str, kind: Kind) -> Result<Publi
     })
 }
 
-fn read_setup(at: usize, setup: Node, kind: Kind) -> Result<(String, PublishedFigures), Wrong> {
-    let Node::Group(entries) = setup else {
+fn read_setup(
+    at: usize,
+    setup: PublishedNode,
+    kind: Kind,
+) -> Result<(String, PublishedFigures), WrongAt> {
+    let PublishedNode::Group(entries) = setup else {
         return Err((at, "a setup is a table with its name and figures".to_owned()));
     };
     let (mut name, mut figures) = (None, BTreeMap::new());
     for (key, node) in entries {
         match node {
-            Node::Text(text) if key.get_ref() == "name" => name = Some(text),
+            PublishedNode::Text(text) if key.get_ref() == "name" => name = Some(text),
             node => collect(kind.figures(), key.get_ref(), (key.span().start, node), &mut figures)?,
         }
     }
@@ -195,21 +199,23 @@ fn read_setup(at: usize, setup: Node, kind: Kind) -> Result<(String, PublishedFi
 fn collect(
     known: &[Figure],
     key: &str,
-    (at, node): (usize, Node),
+    (at, node): (usize, PublishedNode),
     found: &mut BTreeMap<String, PublishedFigure>,
-) -> Result<(), Wrong> {
+) -> Result<(), WrongAt> {
     let figure = match node {
-        Node::Group(entries) if !entries.iter().any(|(key, _)| key.get_ref() == "value") => {
+        PublishedNode::Group(entries)
+            if !entries.iter().any(|(key, _)| key.get_ref() == "value") =>
+        {
             return entries.into_iter().try_for_each(|(inner, node)| {
                 let whole = format!("{key}/{}", inner.get_ref());
                 collect(known, &whole, (inner.span().start, node), found)
             });
         }
-        Node::Number(value) => PublishedFigure { value, mark: None },
-        Node::Group(entries) => {
+        PublishedNode::Number(value) => PublishedFigure { value, mark: None },
+        PublishedNode::Group(entries) => {
             marked(entries).ok_or_else(|| (at, format!("expected {NUMBER}")))?
         }
-        Node::Text(_) => return Err((at, format!("expected {NUMBER}"))),
+        PublishedNode::Text(_) => return Err((at, format!("expected {NUMBER}"))),
     };
     if !known.iter().any(|figure| figure.key == key) {
         return Err((at, unknown("figure", key, known.iter().map(|figure| figure.key))));
@@ -222,12 +228,12 @@ fn collect(
     Ok(())
 }
 
-fn marked(entries: Vec<(Spanned<String>, Node)>) -> Option<PublishedFigure> {
+fn marked(entries: Vec<(Spanned<String>, PublishedNode)>) -> Option<PublishedFigure> {
     let (mut value, mut mark) = (None, None);
     for (key, node) in entries {
         match (key.get_ref().as_str(), node) {
-            ("value", Node::Number(number)) => value = Some(number),
-            ("mark", Node::Text(text)) => mark = Some(text),
+            ("value", PublishedNode::Number(number)) => value = Some(number),
+            ("mark", PublishedNode::Text(text)) => mark = Some(text),
             _ => return None,
         }
     }

@@ -2,8 +2,8 @@
 
 use crate::figure::Figures;
 use crate::plan::{Job, Purpose};
-use crate::result::NamedValue;
 use crate::series::{ClassWaits, Series};
+use loadline_testbed::MachineFacts;
 use serde::{Deserialize, Serialize};
 
 /// One finished run. Equal keys have equal records.
@@ -35,7 +35,7 @@ pub struct RunRecord {
     pub trace: Vec<TracedStage>,
     /// What it stood on, where the disks were real.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub real: Option<RealFacts>,
+    pub real: Option<MachineFacts>,
 }
 
 impl RunRecord {
@@ -51,19 +51,6 @@ impl RunRecord {
             ..RunRecord::default()
         }
     }
-}
-
-/// What a real run stood on.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RealFacts {
-    /// In reading order: disks, file system, drive, event loop.
-    pub facts: Vec<NamedValue>,
-    /// What makes its figures doubtful; each ends in advice.
-    pub notes: Vec<String>,
-    /// The IOPS of each OSD that mClock was given.
-    pub capacities: Vec<f64>,
-    /// Tasks per core that the machine had to do before the run began.
-    pub load_before: Option<f64>,
 }
 
 /// One stage of a traced op on one OSD.

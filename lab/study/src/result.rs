@@ -10,6 +10,7 @@ use crate::published::PublishedFigures;
 use crate::reservation::ReservationResult;
 use crate::series::{ClassWaits, Series};
 use loadline_stats::quantile;
+pub(crate) use loadline_testbed::NamedValue;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -84,21 +85,6 @@ pub struct DriveSummary {
     pub calibration: String,
     /// Further facts in reading order: OSDs, copies, shards, object size, throttle.
     pub facts: Vec<NamedValue>,
-}
-
-/// A fact with its unit, ready to be read.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct NamedValue {
-    /// What it is.
-    pub name: String,
-    /// Its value with unit.
-    pub value: String,
-}
-
-impl<T: Into<String>> From<(&str, T)> for NamedValue {
-    fn from((name, value): (&str, T)) -> NamedValue {
-        NamedValue { name: name.to_owned(), value: value.into() }
-    }
 }
 
 /// A figure fitted to a published result.

@@ -8,7 +8,7 @@ use crate::place::Place;
 use crate::plan::Job;
 use crate::published::PublishedSet;
 use crate::record::RunRecord;
-use crate::recovery::real;
+use crate::recovery;
 use crate::result::Configuration;
 use crate::sets::{Sets, choose, read_sets};
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,7 @@ impl Inputs {
     pub(crate) fn scale(&self) -> Result<f64, InputError> {
         let whole = match self.place {
             Place::Sim => 1.0,
-            Place::Host(_) => real::SCALE,
+            Place::Host(_) => recovery::SCALE,
         };
         Ok(scale_of(&self.overrides)?.unwrap_or(whole))
     }
@@ -129,7 +129,7 @@ pub struct Study {
 }
 
 /// What every study file says, whatever its kind.
-pub(crate) struct Asked {
+pub(crate) struct StudyQuestion {
     pub(crate) title: String,
     pub(crate) question: String,
     pub(crate) load: String,
@@ -151,7 +151,7 @@ impl Study {
     /// The study of a kind that asks this and takes these steps.
     pub(crate) fn of(
         inputs: &Inputs,
-        asked: Asked,
+        asked: StudyQuestion,
         script: impl Script + 'static,
     ) -> Result<Study, InputError> {
         let (kind, source) = (inputs.kind()?, &inputs.study);

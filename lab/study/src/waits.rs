@@ -1,10 +1,10 @@
 //! Who waited where, from the engine's counters to the rows of a report.
 
 use crate::series::{ClassWaits, Stage};
-use loadline_base::Span;
 use loadline_osd::{Stage as Place, WaitHistogram, Waits};
 use loadline_qos::{ServiceClass, ShardPlan, Work, WorkSize};
 use loadline_stats::LatencyHistogram;
+use loadline_testbed::Outside;
 
 /// Work that a report shows together.
 struct Group {
@@ -14,31 +14,19 @@ struct Group {
     stages: [WaitHistogram; Place::ALL.len()],
 }
 
-/// The time of clients' ops that no OSD knows of.
-pub(crate) enum Outside {
-    /// Links of a known delay each way; what else passes is the software stage.
-    Links { link: Span, all: LatencyHistogram },
-    /// The way to a real node and back, whatever it is made of.
-    Way(LatencyHistogram),
-    /// The client does not tell.
-    Unknown,
-}
-
-impl Outside {
-    /// On the links, and in the software stage.
-    fn stages(&self) -> (Stage, Stage) {
-        let beyond = |all: &LatencyHistogram, link: f64| Stage {
-            mean: (all.mean_ns() / 1e6 - link).max(0.0),
-            p99: (all.percentile_ns(99.0) as f64 / 1e6 - link).max(0.0),
-        };
-        match self {
-            Outside::Links { link, all } => {
-                let both = (*link * 2).as_millis_f64();
-                (Stage { mean: both, p99: both }, beyond(all, both))
-            }
-            Outside::Way(all) => (beyond(all, 0.0), Stage::default()),
-            Outside::Unknown => (Stage::default(), Stage::default()),
+/// On the links, and in the software stage.
+fn stages(outside: &Outside) -> (Stage, Stage) {
+    let beyond = |all: &LatencyHistogram, link: f64| Stage {
+        mean: (all.mean_ns() / 1e6 - link).max(0.0),
+        p99: (all.percentile_ns(99.0) as f64 / 1e6 - link).max(0.0),
+    };
+    match outside {
+        Outside::Links { link, all } => {
+            let both = (*link * 2).as_millis_f64();
+            (Stage { mean: both, p99: both }, beyond(all, both))
         }
+        Outside::Way(all) => (beyond(all, 0.0), Stage::default()),
+        Outside::Unknown => (Stage::default(), Stage::default()),
     }
 }
 
@@ -77,7 +65,7 @@ fn group_name(plan: &ShardPlan, work: Work) -> Option<&'static str> {
 fn row(group: &Group, outside: &Outside) -> ClassWaits {
     let stage = |place: Place| per_item(&group.stages[place as usize], group.items);
     let (link_ms, software_stage_ms) = match group.name {
-        "client" => outside.stages(),
+        "client" => stages(outside),
         _ => (Stage::default(), Stage::default()),
     };
     ClassWaits {
@@ -137,6 +125,7 @@ pub(crate) fn work_name(work: Work) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use loadline_base::Span;
 
     /// 200 items, of which 4 passed a stage in 10 ms each: the mean over all is 0.2 ms, and the slowest
     /// hundredth is half of those that passed, so the 99th percentile is theirs.

@@ -1,6 +1,6 @@
 //! Checkpoint studies: throughput, latency, buffer, checkpoints and throttle over time, and bytes by kind.
 
-use super::{Course, Planned, Sheet};
+use super::{Course, PlannedChart, Sheet};
 use loadline_draw::number::{percent, plain};
 use loadline_study::{Figures, Series, StudyResult};
 
@@ -12,28 +12,33 @@ pub(super) const SHEET: Sheet = Sheet {
     verdicts: |_| Vec::new(),
 };
 
-const CHARTS: [Planned; 13] = [
-    Planned::Bars { id: "throughput", title: "Throughput", figure: "client/puts_per_s", note: "" },
-    Planned::Bars {
+const CHARTS: [PlannedChart; 13] = [
+    PlannedChart::Bars {
+        id: "throughput",
+        title: "Throughput",
+        figure: "client/puts_per_s",
+        note: "",
+    },
+    PlannedChart::Bars {
         id: "the-lowest-second",
         title: "The lowest second",
         figure: "client/lowest_second_share",
         note: "Puts of the second with the fewest over those of the median second: 1 is a steady store, 0 one that stood still.",
     },
-    Planned::Bars {
+    PlannedChart::Bars {
         id: "log-bytes-per-put",
         title: "Log bytes per put",
         figure: "checkpoint/log_bytes_per_put",
         note: "Images and edits included.",
     },
-    Planned::Bars {
+    PlannedChart::Bars {
         id: "recovery-data-per-page",
         title: "Recovery data per page",
         figure: "checkpoint/recovery_bytes_per_page",
         note: "Bytes of image that a checkpoint writes per page.",
     },
-    Planned::Percentiles { id: "latency-percentiles", title: "Latency percentiles", note: "" },
-    Planned::Stacks {
+    PlannedChart::Percentiles { id: "latency-percentiles", title: "Latency percentiles", note: "" },
+    PlannedChart::Stacks {
         id: "disk-bytes",
         title: "Bytes at the drive, by kind",
         caption: "Bytes per put: records of puts, images and edits in the log, its blocks that were written again as they filled, \
@@ -52,7 +57,7 @@ const CHARTS: [Planned; 13] = [
             ("reads", |of| per_put(of, count(of, "read_bytes"))),
         ],
     },
-    Planned::Stacks {
+    PlannedChart::Stacks {
         id: "checkpoint-steps",
         title: "Steps of a checkpoint",
         caption: "Mean over the checkpoints of the window, in milliseconds of the world's time.",
@@ -65,7 +70,7 @@ const CHARTS: [Planned; 13] = [
             ("sync and end", |of| step(of, "sync")),
         ],
     },
-    Planned::Course(Course {
+    PlannedChart::Course(Course {
         id: "puts-over-time",
         title: "Throughput over time",
         caption: "Puts answered per second, in each second of the published node.",
@@ -73,7 +78,7 @@ const CHARTS: [Planned; 13] = [
         steps: false,
         values: |series| series.column("puts_per_s").to_vec(),
     }),
-    Planned::Course(Course {
+    PlannedChart::Course(Course {
         id: "latency-over-time",
         title: "Mean latency over time",
         caption: "Mean completion latency of each second in milliseconds; logarithmic axis.",
@@ -81,7 +86,7 @@ const CHARTS: [Planned; 13] = [
         steps: false,
         values: |series| series.column("clat_mean_ms").to_vec(),
     }),
-    Planned::Course(Course {
+    PlannedChart::Course(Course {
         id: "p99-over-time",
         title: "99th percentile of latency over time",
         caption: "Of each second's puts, in milliseconds; logarithmic axis.",
@@ -89,7 +94,7 @@ const CHARTS: [Planned; 13] = [
         steps: false,
         values: |series| series.column("clat_p99_ms").to_vec(),
     }),
-    Planned::Course(Course {
+    PlannedChart::Course(Course {
         id: "buffer-over-time",
         title: "Old versions in their buffer",
         caption: "Percent of the slots in use at the end of each second. At 100 puts that need one wait.",
@@ -100,7 +105,7 @@ const CHARTS: [Planned; 13] = [
             shares.map(|share| share.map(|share| share * 100.0)).collect()
         },
     }),
-    Planned::Course(Course {
+    PlannedChart::Course(Course {
         id: "pages-per-checkpoint",
         title: "Pages per checkpoint",
         caption: "Pages of the checkpoint that began last. Each step is a checkpoint.",
@@ -108,7 +113,7 @@ const CHARTS: [Planned; 13] = [
         steps: true,
         values: pages_per_checkpoint,
     }),
-    Planned::Course(Course {
+    PlannedChart::Course(Course {
         id: "throttle-over-time",
         title: "Time given to the throttle",
         caption: "Microseconds of sleep handed out per put, in each second.",

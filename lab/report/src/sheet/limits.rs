@@ -1,6 +1,6 @@
 //! Studies of duration limits: both loads' rates, and the client's latency and its course.
 
-use super::{Course, Planned, Sheet};
+use super::{Course, PlannedChart, Sheet};
 use loadline_draw::number::{difference, plain};
 use loadline_study::{SetupResult, StudyResult};
 
@@ -12,33 +12,37 @@ pub(super) const SHEET: Sheet = Sheet {
     verdicts: |_| Vec::new(),
 };
 
-const CHARTS: [Planned; 8] = [
-    Planned::Bars {
+const CHARTS: [PlannedChart; 8] = [
+    PlannedChart::Bars {
         id: "client-iops",
         title: "Client throughput",
         figure: "client/iops",
         note: "",
     },
-    Planned::Bars {
+    PlannedChart::Bars {
         id: "background-rate",
         title: "Background rate",
         figure: "background/mib_per_s",
         note: "What the client's tail costs.",
     },
-    Planned::Bars {
+    PlannedChart::Bars {
         id: "clat-mean",
         title: "Mean client latency",
         figure: "client/clat_ms/mean",
         note: "",
     },
-    Planned::Bars {
+    PlannedChart::Bars {
         id: "clat-p99",
         title: "99th percentile of client latency",
         figure: "client/clat_ms/p99",
         note: "",
     },
-    Planned::Percentiles { id: "clat-percentiles", title: "Client latency percentiles", note: "" },
-    Planned::Course(Course {
+    PlannedChart::Percentiles {
+        id: "clat-percentiles",
+        title: "Client latency percentiles",
+        note: "",
+    },
+    PlannedChart::Course(Course {
         id: "iops-over-time",
         title: "Client throughput over time",
         caption: "Operations completed in each second.",
@@ -46,7 +50,7 @@ const CHARTS: [Planned; 8] = [
         steps: false,
         values: |series| series.column("client_iops").to_vec(),
     }),
-    Planned::Course(Course {
+    PlannedChart::Course(Course {
         id: "p99-over-time",
         title: "99th percentile of client latency over time",
         caption: "Of each second's operations, in milliseconds; logarithmic axis.",
@@ -54,7 +58,7 @@ const CHARTS: [Planned; 8] = [
         steps: false,
         values: |series| series.column("clat_p99_ms").to_vec(),
     }),
-    Planned::Course(Course {
+    PlannedChart::Course(Course {
         id: "background-over-time",
         title: "Background throughput over time",
         caption: "Operations completed in each second.",

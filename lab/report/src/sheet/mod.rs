@@ -10,7 +10,7 @@ use loadline_study::{Figures, Kind, Series, SetupResult, StudyResult};
 /// What a report shows of a kind.
 pub(crate) struct Sheet {
     /// In the order of the page.
-    pub(crate) charts: &'static [Planned],
+    pub(crate) charts: &'static [PlannedChart],
     /// Columns of the courses that CSV files hold, in their order.
     pub(crate) columns: &'static [&'static str],
     /// The figure that only setups with background work have; the first without it is the baseline.
@@ -35,7 +35,7 @@ pub(crate) struct Verdict {
 }
 
 /// A chart to be made of whatever setups have data for it.
-pub(crate) enum Planned {
+pub(crate) enum PlannedChart {
     /// A bar for each setup.
     Bars { id: &'static str, title: &'static str, figure: &'static str, note: &'static str },
     /// Rows from the median to the 99.9th percentile of the clients' latency.

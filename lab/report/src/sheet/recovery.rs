@@ -1,6 +1,6 @@
 //! The answer in words, computed from the result: what recovery does to clients, and why.
 
-use super::{Course, Planned, Sheet, Verdict};
+use super::{Course, PlannedChart, Sheet, Verdict};
 use loadline_draw::number::{duration, percent, plain};
 use loadline_stats::{mean, quantile};
 use loadline_study::{ClassWaits, SetupResult, StudyResult};
@@ -19,22 +19,27 @@ const RATE: &str = "recovery/objects_per_s";
 const SECONDS: &str = "recovery/seconds";
 
 /// Every chart of the published study, in its order.
-const CHARTS: [Planned; 10] = [
-    Planned::Bars { id: "client-iops", title: "Mean client throughput", figure: IOPS, note: "" },
-    Planned::Bars {
+const CHARTS: [PlannedChart; 10] = [
+    PlannedChart::Bars {
+        id: "client-iops",
+        title: "Mean client throughput",
+        figure: IOPS,
+        note: "",
+    },
+    PlannedChart::Bars {
         id: "clat-mean",
         title: "Mean client latency",
         figure: "client/clat_ms/mean",
         note: "",
     },
-    Planned::Percentiles {
+    PlannedChart::Percentiles {
         id: "clat-percentiles",
         title: "Client latency percentiles",
         note: " The published percentiles exist only as charts.",
     },
-    Planned::Bars { id: "recovery-rate", title: "Mean recovery rate", figure: RATE, note: "" },
-    Planned::Bars { id: "recovery-time", title: "Time to finish", figure: SECONDS, note: "" },
-    Planned::Course(Course {
+    PlannedChart::Bars { id: "recovery-rate", title: "Mean recovery rate", figure: RATE, note: "" },
+    PlannedChart::Bars { id: "recovery-time", title: "Time to finish", figure: SECONDS, note: "" },
+    PlannedChart::Course(Course {
         id: "clat-mean-over-time",
         title: "Mean latency over time",
         caption: "Mean completion latency of each second; logarithmic axis. A line ends where its \
@@ -43,7 +48,7 @@ const CHARTS: [Planned; 10] = [
         steps: false,
         values: |series| series.column("clat_mean_ms").to_vec(),
     }),
-    Planned::Course(Course {
+    PlannedChart::Course(Course {
         id: "clat-p99-over-time",
         title: "99th percentile of latency over time",
         caption: "99th percentile of each second's completions; logarithmic axis.",
@@ -51,7 +56,7 @@ const CHARTS: [Planned; 10] = [
         steps: false,
         values: |series| series.column("clat_p99_ms").to_vec(),
     }),
-    Planned::Course(Course {
+    PlannedChart::Course(Course {
         id: "client-iops-over-time",
         title: "Client throughput over time",
         caption: "Client operations completed in each second.",
@@ -59,7 +64,7 @@ const CHARTS: [Planned; 10] = [
         steps: false,
         values: |series| series.column("client_iops").to_vec(),
     }),
-    Planned::Course(Course {
+    PlannedChart::Course(Course {
         id: "objects-left-over-time",
         title: "Objects left to recover",
         caption: "Misplaced objects at the end of each second. The steeper, the faster the recovery; \
@@ -68,7 +73,7 @@ const CHARTS: [Planned; 10] = [
         steps: true,
         values: |series| series.column("objects_left").to_vec(),
     }),
-    Planned::Course(Course {
+    PlannedChart::Course(Course {
         id: "recovery-rate-over-time",
         title: "Recovery rate over time",
         caption: "Objects recovered per second, as the mean of ten seconds.",
@@ -86,13 +91,13 @@ fn ten_second_means(values: &[Option<f64>]) -> Vec<Option<f64>> {
 }
 
 /// A setup that recovered something, with how long that took.
-type Recovering<'a> = (&'a SetupResult, f64);
+type Recovered<'a> = (&'a SetupResult, f64);
 
 /// The page's first sentences: the range of what recovery costs, the fastest recovery, the reason.
 fn sentences(result: &StudyResult) -> Vec<String> {
-    let ran: Vec<Recovering<'_>> =
+    let ran: Vec<Recovered<'_>> =
         result.setups.iter().filter_map(|setup| Some((setup, setup.figure(SECONDS)?))).collect();
-    let by = |figure: fn(&Recovering<'_>) -> f64| {
+    let by = |figure: fn(&Recovered<'_>) -> f64| {
         let mut sorted = ran.clone();
         sorted.sort_by(|a, b| figure(a).total_cmp(&figure(b)));
         sorted
@@ -116,7 +121,7 @@ fn sentences(result: &StudyResult) -> Vec<String> {
 }
 
 /// What the mClock profiles span, a sentence for each preset that ran more than one.
-fn profile_sentences(ran: &[Recovering<'_>]) -> Vec<String> {
+fn profile_sentences(ran: &[Recovered<'_>]) -> Vec<String> {
     let profiles: Vec<_> = ran.iter().filter(|(setup, _)| setup.setup.profile.is_some()).collect();
     let mut presets: Vec<&str> = Vec::new();
     for (setup, _) in &profiles {
@@ -130,7 +135,7 @@ fn profile_sentences(ran: &[Recovering<'_>]) -> Vec<String> {
     presets.into_iter().filter_map(|preset| profile_sentence(preset, of(preset))).collect()
 }
 
-fn profile_sentence(preset: &str, ran: Vec<Recovering<'_>>) -> Option<String> {
+fn profile_sentence(preset: &str, ran: Vec<Recovered<'_>>) -> Option<String> {
     let shares: Vec<f64> = ran.iter().filter_map(|(setup, _)| setup.figure(SHARE)).collect();
     let seconds: Vec<f64> = ran.iter().map(|(_, seconds)| *seconds).collect();
     let end = |values: &[f64], q| quantile(values, q);
@@ -171,8 +176,8 @@ fn range_sentence(worst: &SetupResult, best: &SetupResult) -> String {
     )
 }
 
-fn recovery_sentence(fastest: Recovering<'_>, slowest: Recovering<'_>) -> String {
-    let told = |(setup, seconds): Recovering<'_>| {
+fn recovery_sentence(fastest: Recovered<'_>, slowest: Recovered<'_>) -> String {
+    let told = |(setup, seconds): Recovered<'_>| {
         let (time, rate) = (duration(seconds), plain(setup.figure(RATE).unwrap_or(0.0)));
         format!("{} ({time}, {rate} objects/s)", setup.name())
     };

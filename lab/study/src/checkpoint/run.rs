@@ -287,7 +287,7 @@ fn put_figures(study: &CheckpointStudy, seen: &PutRecord) -> Figures {
         ("client/empty_seconds", empty as f64),
         ("client/failed", seen.failed as f64),
     ]);
-    counted.put_latency("client/clat_ms", &seen.latency);
+    counted.put_latency("client/clat_ms", &(&seen.latency).into());
     counted
 }
 

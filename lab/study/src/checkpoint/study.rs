@@ -10,7 +10,7 @@ use crate::overrides::{Override, apply_overrides};
 use crate::plan::Job;
 use crate::record::RunRecord;
 use crate::result::{Configuration, DriveSummary, NamedValue, SetupResult};
-use crate::study::{Asked, Inputs, Named, Study};
+use crate::study::{Inputs, Named, Study, StudyQuestion};
 use loadline_base::{Bytes, Span};
 use loadline_device::Medium;
 use loadline_load::puts::PutSpec;
@@ -101,7 +101,7 @@ pub(super) fn read(inputs: &Inputs) -> Result<Study, InputError> {
     let plan =
         shard_plan(&file.queue, &drive).map_err(|(field, reason)| inputs.refuse(field, reason))?;
     let setups = read_setups(&file.setups, source)?;
-    let asked = Asked {
+    let asked = StudyQuestion {
         title: file.title,
         question: file.question,
         load: file.load.to_string(),

@@ -8,7 +8,7 @@ use crate::plan::Job;
 use crate::record::RunRecord;
 use crate::series::Series;
 use crate::trace::{TRACED_OPS, traced_stage};
-use crate::waits::{Outside, class_waits};
+use crate::waits::class_waits;
 use loadline_base::{Span, Time};
 use loadline_cluster::{PoolId, PoolSpec};
 use loadline_device::cdl::Limits;
@@ -16,6 +16,7 @@ use loadline_load::{Beside, Image, Load, LoadSpec};
 use loadline_osd::{ClientId, OsdId};
 use loadline_sim::hdd::Feature;
 use loadline_sim::{Mechanical, OsdDrive, Sim, SimConfig};
+use loadline_testbed::Outside;
 
 /// Placement groups of the pool: enough that none of them is a bottleneck.
 const PGS: u32 = 64;
@@ -114,7 +115,7 @@ fn record(
         let mib_per_s = seen.iops() * spec.mean_block_bytes() / f64::from(1 << 20);
         counted.put(&format!("{who}/iops"), seen.iops());
         counted.put(&format!("{who}/mib_per_s"), mib_per_s);
-        counted.put_latency(&format!("{who}/clat_ms"), &seen.latency);
+        counted.put_latency(&format!("{who}/clat_ms"), &(&seen.latency).into());
     }
     counted.put("over_limit_per_s", ended as f64 / study.steps.measured.as_secs_f64());
     let mut series = Series::of_clients("client_iops", &client.seconds, 1.0);

@@ -10,7 +10,7 @@ use crate::overrides::{Override, apply_overrides};
 use crate::plan::Job;
 use crate::record::RunRecord;
 use crate::result::{DriveSummary, NamedValue, SetupResult};
-use crate::study::{Asked, Inputs, Named, Study};
+use crate::study::{Inputs, Named, Study, StudyQuestion};
 use loadline_base::{Bytes, Span};
 use loadline_cluster::settings::DriveLimits;
 use loadline_device::cdl::{AllowedLoss, DESCRIPTORS, Descriptor, Limit, Limits, Policy, Unit};
@@ -69,7 +69,7 @@ impl LimitsStudy {
         let limits = limits(&file.limits, source, &drive)?;
         let of_drive = DriveLimits { reads: limits, writes: Limits::default() };
         let setups = read_setups(&file, source, of_drive, &inputs.overrides)?;
-        let asked = Asked {
+        let asked = StudyQuestion {
             title: file.title,
             question: file.question,
             load: format!("{}; beside it {}", file.client, file.background),

@@ -7,9 +7,11 @@ mod study;
 // One configuration, as the engine takes it.
 pub(crate) mod setup;
 
-// The steps, simulated and on this machine's disks.
-pub(crate) mod real;
+// The steps, what a testbed is made of for them, and what is said of this machine's disks.
+mod dry;
 mod run;
+mod stood;
+mod work;
 
 // What a drive file's service time must be, by a published baseline.
 mod calibrate;
@@ -17,12 +19,12 @@ mod calibrate;
 pub use calibrate::{Calibrated, calibrate};
 pub use keys::STUDY_KEYS;
 pub use study::RecoveryStudy;
+pub(crate) use work::SCALE;
 
 use crate::figure::Better::{Down, Neither, Up};
-use crate::figure::{Figure, Figures, Print};
+use crate::figure::{Figure, Print};
 use crate::kind::Declared;
 use crate::library::Shelf;
-use loadline_base::{Bytes, Span};
 
 /// The kind `recovery`.
 pub(crate) const DECLARED: Declared = Declared {
@@ -111,13 +113,3 @@ const FIGURES: [Figure; 15] = [
     .concluded()
     .hidden(),
 ];
-
-/// What recovery reached when so many objects of this size took this long.
-fn put_recovery(counted: &mut Figures, objects: u64, size: Bytes, window: Span) {
-    let seconds = window.as_secs_f64();
-    let objects_per_s = objects as f64 / seconds;
-    counted.put("recovery/objects_per_s", objects_per_s);
-    counted.put("recovery/mib_per_s", objects_per_s * size.as_mib_f64());
-    counted.put("recovery/seconds", seconds);
-    counted.put("recovery/objects", objects as f64);
-}

@@ -16,7 +16,7 @@ use loadline_sim::Drive;
 
 /// One configuration under test.
 #[derive(Clone, Debug)]
-pub(crate) struct Setup {
+pub(crate) struct RecoverySetup {
     pub(crate) configuration: Configuration,
     /// Whether an OSD returns and is filled.
     pub(crate) recovery: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Setup {
     stored: Change,
 }
 
-impl Setup {
+impl RecoverySetup {
     /// Its name.
     pub(crate) fn name(&self) -> &str {
         &self.configuration.name
@@ -66,8 +66,8 @@ pub(crate) fn read_setups(
     file: &StudyFile,
     source: &Source,
     grounds: Grounds<'_>,
-) -> Result<Vec<Setup>, InputError> {
-    let mut setups: Vec<Setup> = Vec::new();
+) -> Result<Vec<RecoverySetup>, InputError> {
+    let mut setups: Vec<RecoverySetup> = Vec::new();
     for section in &file.setups {
         let section = section.get_ref();
         let (name, at) = (section.name.get_ref(), section.name.span().start);
@@ -96,7 +96,7 @@ pub(crate) struct Grounds<'a> {
 }
 
 impl Reader<'_> {
-    fn read(&self) -> Result<Setup, InputError> {
+    fn read(&self) -> Result<RecoverySetup, InputError> {
         let Grounds { drive, shape, place, .. } = self.grounds;
         let SetupSection { name, scheduler, recovery, as_published, .. } = self.section;
         let preset_name = &self.section.preset;
@@ -126,7 +126,7 @@ impl Reader<'_> {
             ("profile", profile.clone().unwrap_or_else(|| "–".to_owned())),
             ("set for it", set_for_it(&rows)),
         ];
-        Ok(Setup {
+        Ok(RecoverySetup {
             configuration: Configuration {
                 name: name.get_ref().clone(),
                 preset: preset.name.to_owned(),

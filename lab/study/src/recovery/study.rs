@@ -1,10 +1,12 @@
 //! A recovery study as it is meant.
 
+use super::dry;
 use super::file::{Companions, StudyFile};
 use super::keys::STUDY_KEYS;
-use super::real;
 use super::run;
-use super::setup::{Grounds, Setup, read_setups};
+use super::setup::{Grounds, RecoverySetup, read_setups};
+use super::stood;
+use super::work;
 use crate::given_load;
 use crate::input::{InputError, Source};
 use crate::kind::{RunError, Script, Tick};
@@ -13,7 +15,7 @@ use crate::place::Place;
 use crate::plan::{Companion, Job, Purpose};
 use crate::record::RunRecord;
 use crate::result::{DriveSummary, FittedFigure, NamedValue, SetupResult};
-use crate::study::{Asked, Inputs, Named, Study};
+use crate::study::{Inputs, Named, Study, StudyQuestion};
 use loadline_base::{Bytes, Span};
 use loadline_load::LoadSpec;
 use loadline_sim::Drive;
@@ -28,7 +30,7 @@ pub struct RecoveryStudy {
     /// What the clients do.
     pub(crate) load: LoadSpec,
     pub(crate) companions: Companions,
-    pub(crate) setups: Vec<Setup>,
+    pub(crate) setups: Vec<RecoverySetup>,
     /// Where it runs.
     pub(crate) place: Place,
 }
@@ -85,7 +87,7 @@ impl RecoveryStudy {
         Ok(RecoveryStudy::asked(inputs)?.0)
     }
 
-    fn asked(inputs: &Inputs) -> Result<(RecoveryStudy, Asked), InputError> {
+    fn asked(inputs: &Inputs) -> Result<(RecoveryStudy, StudyQuestion), InputError> {
         let (source, scale) = (&inputs.study, inputs.scale()?);
         let mut file = read_file(source, &inputs.overrides)?;
         if let Some(load) = &inputs.load {
@@ -125,9 +127,9 @@ impl RecoveryStudy {
             place: inputs.place.clone(),
         };
         if let Place::Host(_) = inputs.place {
-            study = real::fitted(study, inputs);
+            study = work::fitted(study, inputs);
         }
-        let asked = Asked {
+        let asked = StudyQuestion {
             title: file.title,
             question: file.question,
             load: study.load.to_string(),
@@ -191,10 +193,11 @@ impl Script for RecoveryStudy {
     }
 
     fn before_runs(&self) -> Result<(), InputError> {
-        match &self.place {
-            Place::Sim => Ok(()),
-            Place::Host(place) => real::before_runs(self, place),
-        }
+        let (Place::Host(place), Some(setup)) = (&self.place, self.setups.first()) else {
+            return Ok(());
+        };
+        loadline_testbed::check(&self.hosted(place, setup, &Job::default()))
+            .map_err(|reason| InputError::new(format!("--on {}", place.disks), reason))
     }
 
     fn run(&self, job: &Job, tick: Tick<'_>) -> Result<Option<RunRecord>, RunError> {
@@ -204,7 +207,7 @@ impl Script for RecoveryStudy {
     fn drive(&self, records: &[&RunRecord]) -> DriveSummary {
         match self.place {
             Place::Sim => drive_summary(self),
-            Place::Host(_) => real::summary::drive_summary(self, records),
+            Place::Host(_) => stood::drive_summary(self, records),
         }
     }
 
@@ -225,8 +228,7 @@ impl Script for RecoveryStudy {
     fn warnings(&self, setups: &[SetupResult], records: &[&RunRecord]) -> Vec<String> {
         let is_real = self.place != Place::Sim;
         let compares = setups.iter().any(|setup| !setup.published.is_empty());
-        let mut warnings =
-            if is_real { real::summary::warnings(records, compares) } else { Vec::new() };
+        let mut warnings = if is_real { stood::warnings(records, compares) } else { Vec::new() };
         let scale = self.steps.scale;
         if scale != 1.0 && !is_real {
             warnings.push(format!(
@@ -280,7 +282,7 @@ impl Script for RecoveryStudy {
     fn on_disks(&self, jobs: &[Job]) -> Option<String> {
         match &self.place {
             Place::Sim => None,
-            Place::Host(place) => Some(real::describe(self, place, jobs)),
+            Place::Host(place) => Some(dry::describe(self, place, jobs)),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! What a result says about the disks and the doubts of real runs.
 
-use super::work::RealWork;
-use crate::record::{RealFacts, RunRecord};
+use crate::record::RunRecord;
 use crate::recovery::study::RecoveryStudy;
 use crate::result::{DriveSummary, NamedValue};
+use loadline_testbed::MachineFacts;
 
 /// What all runs stood on: the first one's words, where the runs differ every one's.
 pub(crate) fn drive_summary(study: &RecoveryStudy, records: &[&RunRecord]) -> DriveSummary {
-    let stood: Vec<&RealFacts> = records.iter().filter_map(|record| record.real.as_ref()).collect();
-    let work = RealWork::of(study);
+    let stood: Vec<&MachineFacts> =
+        records.iter().filter_map(|record| record.real.as_ref()).collect();
     let options = study.setups.first().map(|setup| setup.options());
     let fact = |name: &str, value: String| NamedValue { name: name.to_owned(), value };
     let mut facts = Vec::new();
@@ -22,9 +22,9 @@ pub(crate) fn drive_summary(study: &RecoveryStudy, records: &[&RunRecord]) -> Dr
         fact("Placement groups", format!("{} in each of two pools", study.drive.fitted.pgs)),
         fact(
             "Objects written without the OSD",
-            format!("{} of {}", work.objects, work.object_size),
+            format!("{} of {}", study.objects(study.steps.scale), study.steps.object_size),
         ),
-        fact("Image of the clients", format!("{}, written before the run", work.image)),
+        fact("Image of the clients", format!("{}, written before the run", study.load.image)),
     ]);
     facts.extend(options.map(|options| fact("Store window", options.window.bytes.to_string())));
     DriveSummary {
@@ -36,13 +36,13 @@ pub(crate) fn drive_summary(study: &RecoveryStudy, records: &[&RunRecord]) -> Dr
     }
 }
 
-fn facts_named(stood: &[&RealFacts], name: &str) -> Option<String> {
+fn facts_named(stood: &[&MachineFacts], name: &str) -> Option<String> {
     let first = stood.first()?.facts.iter().find(|fact| fact.name == name)?;
     Some(first.value.clone())
 }
 
 /// The different values of a fact, in the order of the runs.
-fn values(stood: &[&RealFacts], name: &str) -> String {
+fn values(stood: &[&MachineFacts], name: &str) -> String {
     let mut found: Vec<&str> = Vec::new();
     for fact in stood.iter().flat_map(|real| &real.facts).filter(|fact| fact.name == name) {
         if !found.contains(&fact.value.as_str()) {
@@ -53,7 +53,7 @@ fn values(stood: &[&RealFacts], name: &str) -> String {
 }
 
 /// The span of the OSDs' capacities over all runs: each run has new disks and may measure them anew.
-fn capacities(stood: &[&RealFacts]) -> String {
+fn capacities(stood: &[&MachineFacts]) -> String {
     let mut all: Vec<f64> = stood.iter().flat_map(|real| real.capacities.clone()).collect();
     all.sort_by(f64::total_cmp);
     match (all.first(), all.last()) {

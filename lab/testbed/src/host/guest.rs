@@ -1,11 +1,10 @@
-//! The study at the node's desk: it sends the clients' ops, asks for counters, and lets time pass.
+//! The testbed at the node's desk: it sends the clients' ops, asks for counters, and lets time pass.
 
-use super::Halt;
-use crate::kind::Tick;
+use crate::{Heed, Stop};
 use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_cluster::PoolId;
 use loadline_host::{
-    Clock, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectOp,
+    Clock, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectOp, NodeGone,
 };
 use loadline_load::Load;
 use loadline_osd::{ClientId, Data, OpKind, OsdService};
@@ -19,6 +18,10 @@ const FILL_DEPTH: u64 = 8;
 const PATIENCE: Span = Span::from_secs(60);
 /// How often somebody may end a run.
 const HEED: Span = Span::from_millis(50);
+
+fn gone(_: NodeGone) -> Stop {
+    Stop::Failed("the node ended before the run did".to_owned())
+}
 
 /// A client with its counters.
 pub(super) struct Guest {
@@ -46,12 +49,12 @@ impl Guest {
         self.clock.now()
     }
 
-    pub(super) fn ask(&self, ask: DirectAsk) -> Result<(), Halt> {
-        Ok(self.direct.ask(ask)?)
+    pub(super) fn ask(&self, ask: DirectAsk) -> Result<(), Stop> {
+        self.direct.ask(ask).map_err(gone)
     }
 
     /// Lets clients begin; what they see counts from now on.
-    pub(super) fn begin(&mut self, mut load: Load) -> Result<Time, Halt> {
+    pub(super) fn begin(&mut self, mut load: Load) -> Result<Time, Stop> {
         let now = self.now();
         load.measure_from(now);
         load.start(now, &mut self.issue);
@@ -71,7 +74,7 @@ impl Guest {
     }
 
     /// The next answer that is not about the load's ops, waiting for it until then at most. The load goes on meanwhile.
-    pub(super) fn answer(&mut self, until: Time) -> Result<Option<DirectAnswer>, Halt> {
+    pub(super) fn answer(&mut self, until: Time) -> Result<Option<DirectAnswer>, Stop> {
         loop {
             let now = self.now();
             if now >= until {
@@ -84,7 +87,7 @@ impl Guest {
             }
             let until_wake = wake.map_or(until, |at| at.min(until));
             let patience = Duration::from_nanos(until_wake.since(now).nanos());
-            match self.direct.answer(patience)? {
+            match self.direct.answer(patience).map_err(gone)? {
                 Some(DirectAnswer::Ended(ended)) if self.load.is_some() => self.ended(&ended)?,
                 Some(answer) => return Ok(Some(answer)),
                 None => {}
@@ -92,7 +95,7 @@ impl Guest {
         }
     }
 
-    fn ended(&mut self, ended: &[DirectEnd]) -> Result<(), Halt> {
+    fn ended(&mut self, ended: &[DirectEnd]) -> Result<(), Stop> {
         let now = self.now();
         self.failed_ops += ended.iter().filter(|end| end.data.is_none()).count() as u64;
         self.with_load(|load, issue| {
@@ -102,13 +105,13 @@ impl Guest {
         })
     }
 
-    fn with_load(&mut self, act: impl FnOnce(&mut Load, &mut Vec<Issue>)) -> Result<(), Halt> {
+    fn with_load(&mut self, act: impl FnOnce(&mut Load, &mut Vec<Issue>)) -> Result<(), Stop> {
         let load = self.load.as_mut().expect("the load has begun");
         act(load, &mut self.issue);
         self.send()
     }
 
-    fn send(&mut self) -> Result<(), Halt> {
+    fn send(&mut self) -> Result<(), Stop> {
         if self.issue.is_empty() {
             return Ok(());
         }
@@ -128,7 +131,7 @@ impl Guest {
             },
         };
         let ops = self.issue.drain(..).map(op).collect();
-        Ok(self.direct.ask(DirectAsk::Ops(ops))?)
+        self.direct.ask(DirectAsk::Ops(ops)).map_err(gone)
     }
 
     /// Asks, and waits for the answer that `pick` takes.
@@ -136,32 +139,32 @@ impl Guest {
         &mut self,
         ask: DirectAsk,
         pick: impl Fn(DirectAnswer) -> Option<T>,
-    ) -> Result<T, Halt> {
+    ) -> Result<T, Stop> {
         let words = format!("{ask:?}");
-        self.direct.ask(ask)?;
+        self.ask(ask)?;
         let until = self.now() + PATIENCE;
         while let Some(answer) = self.answer(until)? {
             if let Some(picked) = pick(answer) {
                 return Ok(picked);
             }
         }
-        Err(Halt::Failed(format!("the node did not answer `{words}` within {PATIENCE}")))
+        Err(Stop::Failed(format!("the node did not answer `{words}` within {PATIENCE}")))
     }
 
     /// The counters, as they are now. A disk that has failed ends the run.
-    pub(super) fn counts(&mut self) -> Result<DirectCounts, Halt> {
+    pub(super) fn counts(&mut self) -> Result<DirectCounts, Stop> {
         let counts = self.question(DirectAsk::Count, |answer| match answer {
             DirectAnswer::Counts(counts) => Some(counts),
             _ => None,
         })?;
         match counts.faults.first() {
-            Some((osd, fault)) => Err(Halt::Failed(format!("{osd} went down: {fault}"))),
+            Some((osd, fault)) => Err(Stop::Failed(format!("{osd} went down: {fault}"))),
             None => Ok(counts),
         }
     }
 
     /// What the schedulers have given until now, by the node's clock.
-    pub(super) fn service(&mut self) -> Result<(Time, Vec<OsdService>), Halt> {
+    pub(super) fn service(&mut self) -> Result<(Time, Vec<OsdService>), Stop> {
         self.question(DirectAsk::Service, |answer| match answer {
             DirectAnswer::Service(at, service) => Some((at, service)),
             _ => None,
@@ -169,7 +172,7 @@ impl Guest {
     }
 
     /// Lets time pass.
-    pub(super) fn pause(&mut self, until: Time) -> Result<(), Halt> {
+    pub(super) fn pause(&mut self, until: Time) -> Result<(), Stop> {
         while self.answer(until)?.is_some() {}
         Ok(())
     }
@@ -179,8 +182,8 @@ impl Guest {
         &mut self,
         pool: PoolId,
         (objects, size): (u64, Bytes),
-        heed: &mut Heed<'_, '_>,
-    ) -> Result<(), Halt> {
+        heed: &mut Heed<'_>,
+    ) -> Result<(), Stop> {
         let (mut sent, mut done) = (0, 0);
         let mut quiet_until = self.now() + PATIENCE;
         while done < objects {
@@ -189,19 +192,19 @@ impl Guest {
                 (sent..sent + room).map(|number| self.whole_object(pool, number, size)).collect();
             sent += room;
             if !ops.is_empty() {
-                self.direct.ask(DirectAsk::Ops(ops))?;
+                self.ask(DirectAsk::Ops(ops))?;
             }
             match self.answer(self.now() + HEED)? {
                 Some(DirectAnswer::Ended(ended)) => {
                     if ended.iter().any(|end| end.data.is_none()) {
-                        return Err(Halt::Failed("an object could not be written".to_owned()));
+                        return Err(Stop::Failed("an object could not be written".to_owned()));
                     }
                     done += ended.len() as u64;
                     quiet_until = self.now() + PATIENCE;
                 }
                 _ if self.now() > quiet_until => {
                     let text = format!("no object was written within {PATIENCE}");
-                    return Err(Halt::Failed(text));
+                    return Err(Stop::Failed(text));
                 }
                 _ => {}
             }
@@ -222,31 +225,6 @@ impl Guest {
             length,
             data: self.contents.next(length),
         }
-    }
-}
-
-/// Tells how far a run is, part by part, and hears whether it may go on.
-pub(super) struct Heed<'a, 'b> {
-    tick: &'b mut Tick<'a>,
-    from: f64,
-    to: f64,
-}
-
-impl<'a, 'b> Heed<'a, 'b> {
-    /// The first part of a run, until `to`.
-    pub(super) fn until(tick: &'b mut Tick<'a>, to: f64) -> Heed<'a, 'b> {
-        Heed { tick, from: 0.0, to }
-    }
-
-    /// The next part begins where this one ends.
-    pub(super) fn next(&mut self, to: f64) {
-        (self.from, self.to) = (self.to, to);
-    }
-
-    /// So much of the part is done.
-    pub(super) fn at(&mut self, share: f64) -> Result<(), Halt> {
-        let share = self.from + (self.to - self.from) * share.clamp(0.0, 1.0);
-        if (self.tick)(share) { Ok(()) } else { Err(Halt::Interrupted) }
     }
 }
 

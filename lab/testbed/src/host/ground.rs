@@ -1,8 +1,8 @@
 //! What a real run stands on: a folder with new files, or devices that may be written over. It is checked before anything is
 //! written, and cleared when the run is over.
 
-use super::work::RealWork;
-use crate::place::{HostPlace, RealDisks};
+use super::HostedSpec;
+use crate::place::RealDisks;
 use loadline_base::Bytes;
 use loadline_host::{Holding, wipe_ends, write_empty_store};
 use rustix::fs::{FlockOperation, flock, statvfs};
@@ -32,14 +32,14 @@ pub(super) struct Ground {
 }
 
 /// Whether a run could begin.
-pub(super) fn check(disks: &RealDisks, work: &RealWork, overwrite: bool) -> Result<(), String> {
-    match disks {
-        RealDisks::Files(folder) => check_folder(folder, work),
-        RealDisks::Devices(devices) => check_devices(devices, work, overwrite),
+pub(super) fn check(spec: &HostedSpec) -> Result<(), String> {
+    match &spec.place.disks {
+        RealDisks::Files(folder) => check_folder(folder, spec),
+        RealDisks::Devices(devices) => check_devices(devices, spec, spec.place.overwrite),
     }
 }
 
-fn check_folder(folder: &Path, work: &RealWork) -> Result<(), String> {
+fn check_folder(folder: &Path, spec: &HostedSpec) -> Result<(), String> {
     let found = fs::metadata(folder).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
             format!("{} is not there; make the folder first", folder.display())
@@ -58,15 +58,15 @@ fn check_folder(folder: &Path, work: &RealWork) -> Result<(), String> {
     let room = statvfs(folder)
         .map_err(|error| format!("{} cannot be asked for its room: {error}", folder.display()))?;
     let free = Bytes::new(room.f_bavail * room.f_frsize + reclaimed);
-    let wanted = work.disk_bytes() + SPARE;
+    let wanted = Bytes::new(spec.osd_size.get() * u64::from(spec.osds)) + SPARE;
     if free < wanted {
         return Err(format!(
             "{} has {:.1} GiB free and the study needs {:.1} GiB ({} OSDs of {}); take a smaller --set scale or --set image",
             folder.display(),
             gib(free),
             gib(wanted),
-            work.osds,
-            work.osd_size
+            spec.osds,
+            spec.osd_size
         ));
     }
     Ok(())
@@ -92,19 +92,19 @@ fn bytes_in(folder: &Path) -> u64 {
     entries.filter_map(|entry| entry.metadata().ok()).map(|found| found.len()).sum()
 }
 
-fn check_devices(devices: &[PathBuf], work: &RealWork, overwrite: bool) -> Result<(), String> {
-    if devices.len() != work.osds as usize {
+fn check_devices(devices: &[PathBuf], spec: &HostedSpec, overwrite: bool) -> Result<(), String> {
+    if devices.len() != spec.osds as usize {
         return Err(format!(
             "the study has {} OSDs and {} devices are named; name one for each, or --set osds={}",
-            work.osds,
+            spec.osds,
             devices.len(),
             devices.len()
         ));
     }
-    devices.iter().try_for_each(|device| check_device(device, work, overwrite))
+    devices.iter().try_for_each(|device| check_device(device, spec, overwrite))
 }
 
-fn check_device(device: &Path, work: &RealWork, overwrite: bool) -> Result<(), String> {
+fn check_device(device: &Path, spec: &HostedSpec, overwrite: bool) -> Result<(), String> {
     let shown = device.display();
     let cannot = |error: io::Error| format!("{shown} cannot be used: {error}");
     let found = fs::metadata(device).map_err(cannot)?;
@@ -113,8 +113,8 @@ fn check_device(device: &Path, work: &RealWork, overwrite: bool) -> Result<(), S
     }
     let mut file = File::open(device).map_err(cannot)?;
     let size = Bytes::new(file.seek(SeekFrom::End(0)).map_err(cannot)?);
-    if size < work.osd_size {
-        let wanted = work.osd_size;
+    if size < spec.osd_size {
+        let wanted = spec.osd_size;
         return Err(format!("{shown} has {size} and an OSD of this study needs {wanted}"));
     }
     let holding = Holding::of(device).map_err(cannot)?;
@@ -136,13 +136,14 @@ pub(super) fn folder_of(disks: &RealDisks) -> PathBuf {
 
 impl Ground {
     /// Clears what an earlier run left, and makes room for a new one.
-    pub(super) fn prepare(place: &HostPlace, work: &RealWork) -> Result<Ground, String> {
-        check(&place.disks, work, place.overwrite)?;
+    pub(super) fn prepare(spec: &HostedSpec) -> Result<Ground, String> {
+        check(spec)?;
+        let place = &spec.place;
         let folder = folder_of(&place.disks);
         let lock = take_folder(&folder)?;
         let disks = match &place.disks {
             RealDisks::Files(_) => {
-                (0..work.osds).map(|osd| folder.join(format!("osd.{osd}"))).collect()
+                (0..spec.osds).map(|osd| folder.join(format!("osd.{osd}"))).collect()
             }
             RealDisks::Devices(devices) => devices.clone(),
         };

@@ -1,10 +1,8 @@
 //! The node of one run: fresh disks, a thread that runs it, and nothing left of either when the run is over.
 
+use super::HostedSpec;
 use super::ground::Ground;
-use super::work::RealWork;
-use crate::place::{ClientKind, HostPlace};
-use crate::plan::Job;
-use crate::recovery::study::RecoveryStudy;
+use crate::place::ClientKind;
 use loadline_base::Bytes;
 use loadline_cluster::settings::DriveLimits;
 use loadline_host::{
@@ -12,14 +10,13 @@ use loadline_host::{
     EngineConfig, ImageSpec, ListenAt, Mail, Mailbox, MemoryPlan,
 };
 use loadline_osd::OsdSet;
-use loadline_qos::preset;
 use loadline_store::paged::{LogMode, Protection};
 use std::path::Path;
 use std::sync::mpsc::channel;
 use std::thread::{Builder, JoinHandle};
 
 /// The name under which the clients' image is exported.
-pub(super) const IMAGE: &str = "clients";
+pub const IMAGE: &str = "clients";
 
 /// Memory of each OSD for pages: less than the smallest image takes, so that reads of a study may miss.
 const CACHE: Bytes = Bytes::from_mib(128);
@@ -37,14 +34,9 @@ pub(super) struct Node {
 
 impl Node {
     /// Makes the disks of a run and starts a node on them.
-    pub(super) fn start(
-        study: &RecoveryStudy,
-        job: &Job,
-        place: &HostPlace,
-    ) -> Result<(Node, DirectClient), String> {
-        let work = RealWork::of(study);
-        let ground = Ground::prepare(place, &work)?;
-        let config = config(study, job, place, (&work, &ground));
+    pub(super) fn start(spec: &HostedSpec) -> Result<(Node, DirectClient), String> {
+        let ground = Ground::prepare(spec)?;
+        let config = config(spec, &ground);
         let (tell, began) = channel();
         let thread = Builder::new().name("node".to_owned()).spawn(move || {
             match Engine::start(config) {
@@ -83,29 +75,23 @@ impl Drop for Node {
     }
 }
 
-fn config(
-    study: &RecoveryStudy,
-    job: &Job,
-    place: &HostPlace,
-    (work, ground): (&RealWork, &Ground),
-) -> EngineConfig {
-    let setup = &study.setups[job.setup];
-    let size = ground.make_files.then_some(work.osd_size);
+fn config(spec: &HostedSpec, ground: &Ground) -> EngineConfig {
+    let size = ground.make_files.then_some(spec.osd_size);
     let disk = |path: &std::path::PathBuf| DiskSpec { path: path.clone(), size };
-    let image = ImageSpec { name: IMAGE.to_owned(), size: work.image };
-    let over_nbd = place.client == ClientKind::Fio;
+    let image = ImageSpec { name: IMAGE.to_owned(), size: spec.load.image };
+    let over_nbd = spec.place.client == ClientKind::Fio;
     EngineConfig {
         disks: ground.disks.iter().map(disk).collect(),
-        copies: study.cluster.copies,
-        pgs: Some(study.drive.fitted.pgs),
-        object_bytes: study.steps.object_size,
-        placement_seed: job.placement_seed,
+        copies: spec.copies,
+        pgs: Some(spec.pgs),
+        object_bytes: spec.object_size,
+        placement_seed: spec.placement_seed,
         images: over_nbd.then_some(image).into_iter().collect(),
         nbd: over_nbd.then(|| ListenAt::Unix(ground.socket.clone())).into_iter().collect(),
         admin: ListenAt::Unix(ground.folder.join("admin.sock")),
-        medium: study.drive.medium,
-        preset: preset(&setup.configuration.preset).expect("the setup has been read"),
-        settings: setup.stored().clone(),
+        medium: spec.medium,
+        preset: spec.preset,
+        settings: spec.settings.clone(),
         drive_limits: DriveLimits::default(),
         cache: CACHE,
         memory: MemoryPlan::enough(ground.disks.len() as u32, CACHE).memory,

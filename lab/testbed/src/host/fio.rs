@@ -1,15 +1,13 @@
 //! fio as the clients: its nbd engine against the node's socket, so that the study's own generator is not its only witness.
 
-use super::Halt;
-use super::counts::TICK;
-use super::guest::{Guest, Heed};
+use super::TICK;
+use super::guest::Guest;
 use super::node::{IMAGE, Node};
-use super::work::RealWork;
-use crate::figure::{Figures, PERCENTILES};
 use crate::place::ClientKind;
-use crate::series::Series;
-use loadline_base::Span;
+use crate::{Heed, Latency, Outside, PERCENTILES, Seen, Stop};
+use loadline_base::{Bytes, Span};
 use loadline_load::{LoadSpec, Pattern};
+use loadline_stats::LatencySecond;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -43,8 +41,8 @@ pub(super) fn check(client: ClientKind, spec: &LoadSpec) -> Result<(), String> {
 }
 
 /// The job that writes the whole image once, object by object.
-pub(super) fn filling(work: &RealWork) -> String {
-    let (block, size) = (work.object_size.get(), work.image.get());
+pub(super) fn filling(object_size: Bytes, image: Bytes) -> String {
+    let (block, size) = (object_size.get(), image.get());
     format!("rw=write\nbs={block}\niodepth={FILL_DEPTH}\nsize={size}\nrefill_buffers=1\n")
 }
 
@@ -99,21 +97,12 @@ pub(super) struct Run {
     folder: PathBuf,
 }
 
-/// What fio saw.
-#[derive(Debug, Default)]
-pub(super) struct Seen {
-    pub version: String,
-    figures: Figures,
-    /// Each second's IOPS, and its mean latency in milliseconds.
-    seconds: Vec<(f64, Option<f64>)>,
-}
-
 impl Run {
     /// Starts fio on a job.
-    pub(super) fn begin(node: &Node, job: &str) -> Result<Run, Halt> {
+    pub(super) fn begin(node: &Node, job: &str) -> Result<Run, Stop> {
         let folder = node.folder().to_owned();
         let cannot =
-            |error: std::io::Error| Halt::Failed(format!("fio cannot be started: {error}"));
+            |error: std::io::Error| Stop::Failed(format!("fio cannot be started: {error}"));
         fs::write(folder.join("clients.fio"), file(job, node.socket())).map_err(cannot)?;
         let errors = fs::File::create(folder.join("fio.err")).map_err(cannot)?;
         let child = Command::new("fio")
@@ -131,8 +120,8 @@ impl Run {
     pub(super) fn until_it_ends(
         mut self,
         guest: &mut Guest,
-        heed: &mut Heed<'_, '_>,
-    ) -> Result<Seen, Halt> {
+        heed: &mut Heed<'_>,
+    ) -> Result<(String, Seen), Stop> {
         while self.is_running()? {
             guest.pause(guest.now() + TICK)?;
             heed.at(0.5)?;
@@ -141,18 +130,22 @@ impl Run {
     }
 
     /// Stops a job that would go on, and reads what it saw.
-    pub(super) fn end(mut self, guest: &mut Guest, heed: &mut Heed<'_, '_>) -> Result<Seen, Halt> {
+    pub(super) fn end(
+        mut self,
+        guest: &mut Guest,
+        heed: &mut Heed<'_>,
+    ) -> Result<(String, Seen), Stop> {
         if !self.is_running()? {
             let text = format!("fio ended before recovery did: {}", self.last_words());
-            return Err(Halt::Failed(text));
+            return Err(Stop::Failed(text));
         }
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::INT)
-            .map_err(|error| Halt::Failed(format!("fio cannot be stopped: {error}")))?;
+            .map_err(|error| Stop::Failed(format!("fio cannot be stopped: {error}")))?;
         let until = guest.now() + END_WITHIN;
         while self.is_running()? {
             if guest.now() > until {
-                return Err(Halt::Failed(format!("fio did not end within {END_WITHIN}")));
+                return Err(Stop::Failed(format!("fio did not end within {END_WITHIN}")));
             }
             guest.pause(guest.now() + TICK)?;
             heed.at(1.0)?;
@@ -160,9 +153,9 @@ impl Run {
         self.result()
     }
 
-    fn is_running(&mut self) -> Result<bool, Halt> {
+    fn is_running(&mut self) -> Result<bool, Stop> {
         let ended = self.child.try_wait();
-        Ok(ended.map_err(|error| Halt::Failed(format!("fio was lost: {error}")))?.is_none())
+        Ok(ended.map_err(|error| Stop::Failed(format!("fio was lost: {error}")))?.is_none())
     }
 
     fn last_words(&self) -> String {
@@ -170,16 +163,16 @@ impl Run {
         text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
     }
 
-    fn result(&self) -> Result<Seen, Halt> {
+    fn result(&self) -> Result<(String, Seen), Stop> {
         let text = fs::read_to_string(self.folder.join("fio.json")).unwrap_or_default();
-        let mut seen = text
+        let (version, mut seen) = text
             .find('{')
             .and_then(|from| serde_json::from_str(&text[from..]).ok())
             .and_then(|found: Value| read(&found))
-            .ok_or_else(|| Halt::Failed(format!("fio left no result: {}", self.last_words())))?;
+            .ok_or_else(|| Stop::Failed(format!("fio left no result: {}", self.last_words())))?;
         let log = |name: &str| fs::read_to_string(self.folder.join(name)).unwrap_or_default();
         seen.seconds = seconds(&log("seconds_iops.1.log"), &log("seconds_clat.1.log"));
-        Ok(seen)
+        Ok((version, seen))
     }
 }
 
@@ -192,7 +185,7 @@ impl Drop for Run {
 }
 
 /// The figures of a result; `None` if it is none, or its job failed.
-fn read(found: &Value) -> Option<Seen> {
+fn read(found: &Value) -> Option<(String, Seen)> {
     let job = found["jobs"].get(0)?;
     let interrupted = 4;
     if ![0, interrupted].contains(&job["error"].as_i64()?) {
@@ -201,20 +194,17 @@ fn read(found: &Value) -> Option<Seen> {
     let of = [&job["mixed"], &job["write"]].into_iter().find(|part| part.is_object())?;
     let clat = &of["clat_ns"];
     let ms = |value: &Value| value.as_f64().unwrap_or(0.0) / 1e6;
-    let mut figures = Figures::default().with([
-        ("client/iops", of["iops"].as_f64()?),
-        ("client/clat_ms/mean", ms(&clat["mean"])),
-        ("client/clat_ms/max", ms(&clat["max"])),
-    ]);
-    for (name, percent) in PERCENTILES {
-        let value = ms(&clat["percentile"][format!("{percent:.6}")]);
-        figures.put(&format!("client/clat_ms/{name}"), value);
-    }
-    Some(Seen {
-        version: found["fio version"].as_str().unwrap_or("unknown").to_owned(),
-        figures,
-        seconds: Vec::new(),
-    })
+    let latency = Latency {
+        mean_ms: ms(&clat["mean"]),
+        percentiles_ms: PERCENTILES
+            .map(|(_, percent)| ms(&clat["percentile"][format!("{percent:.6}")])),
+        max_ms: ms(&clat["max"]),
+    };
+    let iops = of["iops"].as_f64()?;
+    let version = found["fio version"].as_str().unwrap_or("unknown").to_owned();
+    // fio tells nothing of the way to the node.
+    let outside = Outside::Unknown;
+    Some((version, Seen { iops, latency, seconds: Vec::new(), outside }))
 }
 
 /// Lines of `milliseconds, value, ...`, one for each second and direction.
@@ -229,44 +219,20 @@ fn logged(text: &str) -> Vec<(usize, f64)> {
     text.lines().filter_map(line).collect()
 }
 
-fn seconds(iops: &str, clat: &str) -> Vec<(f64, Option<f64>)> {
+/// fio tells no percentiles of single seconds.
+fn seconds(iops: &str, clat: &str) -> Vec<LatencySecond> {
     let iops = logged(iops);
     let last = iops.iter().map(|(second, _)| *second + 1).max().unwrap_or(0);
-    let mut seconds = vec![(0.0, None); last];
+    let mut seconds = vec![LatencySecond { count: 0, mean_ns: None, p99_ns: None }; last];
     for (second, value) in iops {
-        seconds[second].0 += value;
+        seconds[second].count += value.round() as u64;
     }
     for (second, ns) in logged(clat) {
         if let Some(found) = seconds.get_mut(second) {
-            found.1 = Some(ns / 1e6);
+            found.mean_ns = Some(ns);
         }
     }
     seconds
-}
-
-impl Seen {
-    /// What the record counts.
-    pub(super) fn figures(&self) -> Figures {
-        self.figures.clone()
-    }
-
-    /// Whether it did anything.
-    pub(super) fn has_begun(&self) -> bool {
-        self.figures.get("client/iops").is_some_and(|iops| iops > 0.0)
-    }
-
-    /// The course as the record keeps it. fio tells no percentiles of single seconds.
-    pub(super) fn series(&self) -> Series {
-        let mut series = Series {
-            t_s: (0..self.seconds.len()).map(|second| second as f64).collect(),
-            ..Series::default()
-        };
-        series.put("client_iops", self.seconds.iter().map(|(iops, _)| *iops));
-        let mean = self.seconds.iter().map(|(_, ms)| *ms);
-        series.columns.insert("clat_mean_ms".to_owned(), mean.collect());
-        series.columns.insert("clat_p99_ms".to_owned(), vec![None; self.seconds.len()]);
-        series
-    }
 }
 
 #[cfg(test)]
@@ -294,7 +260,8 @@ mod tests {
     fn logs_become_seconds() {
         let iops = "1000, 700, 0, 0, 0\n1000, 300, 1, 0, 0\n2001, 500, 1, 0, 0\n";
         let clat = "1000, 2000000, 1, 0, 0\n";
-        assert_eq!(seconds(iops, clat), [(1000.0, Some(2.0)), (500.0, None)]);
-        assert_eq!(seconds("", ""), []);
+        let found = seconds(iops, clat).into_iter().map(|second| (second.count, second.mean_ns));
+        assert_eq!(found.collect::<Vec<_>>(), [(1000, Some(2e6)), (500, None)]);
+        assert!(seconds("", "").is_empty());
     }
 }

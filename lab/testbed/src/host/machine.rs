@@ -1,10 +1,9 @@
 //! What stands under a real run: file system, drive, how the node reaches them, and what makes its figures doubtful.
 
+use super::HostedSpec;
 use super::node::{LOG_MODE, PROTECTION};
-use super::work::RealWork;
+use crate::MachineFacts;
 use crate::place::{HostPlace, RealDisks};
-use crate::record::RealFacts;
-use crate::result::NamedValue;
 use loadline_base::Bytes;
 use loadline_host::DirectModes;
 use rustix::fs::{Dev, major, minor};
@@ -13,9 +12,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Everything that is known before the run, and what is doubtful about it.
-pub(super) fn look(place: &HostPlace, work: &RealWork) -> RealFacts {
-    let mut facts = RealFacts::default();
-    facts.know("Disks of the OSDs", disks(place, work));
+pub(super) fn look(spec: &HostedSpec) -> MachineFacts {
+    let mut facts = MachineFacts::default();
+    let place = &spec.place;
+    facts.know("Disks of the OSDs", disks(place, spec));
     let (path, device) = match &place.disks {
         RealDisks::Files(folder) => (folder, device_number(folder, MetadataExt::dev)),
         RealDisks::Devices(devices) => (&devices[0], device_number(&devices[0], MetadataExt::rdev)),
@@ -38,7 +38,7 @@ pub(super) fn look(place: &HostPlace, work: &RealWork) -> RealFacts {
 }
 
 /// What the running node says of itself.
-pub(super) fn reached(facts: &mut RealFacts, modes: &DirectModes) {
+pub(super) fn reached(facts: &mut MachineFacts, modes: &DirectModes) {
     let buffered = modes.direct.iter().filter(|direct| !**direct).count();
     let disks = if buffered == 0 { "direct" } else { "buffered" };
     facts.know("Event loop", format!("{}, {disks} I/O", modes.event_loop));
@@ -58,20 +58,10 @@ pub(super) fn reached(facts: &mut RealFacts, modes: &DirectModes) {
     }
 }
 
-impl RealFacts {
-    pub(super) fn know(&mut self, name: &str, value: String) {
-        self.facts.push(NamedValue { name: name.to_owned(), value });
-    }
-
-    pub(super) fn doubt(&mut self, note: String) {
-        self.notes.push(note);
-    }
-}
-
-fn disks(place: &HostPlace, work: &RealWork) -> String {
+fn disks(place: &HostPlace, spec: &HostedSpec) -> String {
     match &place.disks {
         RealDisks::Files(folder) => {
-            format!("{} files of {} in {}", work.osds, work.osd_size, folder.display())
+            format!("{} files of {} in {}", spec.osds, spec.osd_size, folder.display())
         }
         RealDisks::Devices(devices) => {
             let names: Vec<String> = devices.iter().map(|d| d.display().to_string()).collect();
@@ -127,7 +117,7 @@ impl Queue {
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 
-    fn tell(&self, facts: &mut RealFacts) {
+    fn tell(&self, facts: &mut MachineFacts) {
         let model = self.read("device/model").unwrap_or_else(|| "no model told".to_owned());
         let sectors = self.read("size").and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
         facts.know("Drive", format!("{}, {model}, {}", self.name, Bytes::new(sectors * 512)));

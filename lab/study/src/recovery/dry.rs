@@ -1,0 +1,44 @@
+//! What a real run would do, in words, before anything is written.
+
+use super::study::RecoveryStudy;
+use crate::plan::Job;
+use loadline_base::Bytes;
+use loadline_testbed::{ClientKind, HostPlace, IMAGE, fio_jobs};
+use std::fmt::Write;
+
+/// The runs, their disks and steps, and fio's jobs if it is the client.
+pub(super) fn describe(study: &RecoveryStudy, place: &HostPlace, jobs: &[Job]) -> String {
+    let Some(first) = jobs.first() else { return String::new() };
+    let spec = study.hosted(place, &study.setups[first.setup], first);
+    let names: Vec<&str> = jobs.iter().map(|job| study.setups[job.setup].name()).collect();
+    let objects = study.objects(study.steps.scale);
+    let all = Bytes::new(spec.osd_size.get() * u64::from(spec.osds));
+    let lines = [
+        ("runs", format!("{}: {}", jobs.len(), names.join(", "))),
+        ("disks", format!("{} ({} each, {all} in all)", place.disks, spec.osd_size)),
+        (
+            "image",
+            format!("{}, {} copies, written once before the run", spec.load.image, spec.copies),
+        ),
+        (
+            "recovery",
+            format!("{objects} objects of {} written while an OSD is out", spec.object_size),
+        ),
+        ("baseline", format!("{} of load without recovery", study.steps.baseline)),
+        ("load", study.load.to_string()),
+        ("clients", place.client.to_string()),
+    ];
+    let mut text = String::new();
+    for (name, value) in lines {
+        writeln!(text, "{name:<10}{value}").expect("writing to a string");
+    }
+    if let ClientKind::Fio = place.client {
+        let [filling, load] = fio_jobs(&spec);
+        write!(
+            text,
+            "\nfio writes image {IMAGE} once:\n{filling}\nand is the load until recovery has ended:\n{load}"
+        )
+        .expect("writing to a string");
+    }
+    text
+}

@@ -1,0 +1,293 @@
+//! A node on this machine's disks: fresh ones for each testbed, real objects with data, clients through the node's queues or by
+//! fio over its socket. Nothing here is simulated, so nothing repeats to the bit.
+
+mod fio;
+mod ground;
+mod guest;
+mod machine;
+mod node;
+
+pub use node::IMAGE;
+
+use crate::place::{ClientKind, HostPlace};
+use crate::{Heed, MachineFacts, Outside, Pace, RecoveryProgress, Seen, Stop, Testbed};
+use guest::Guest;
+use loadline_base::{Bytes, Span, Time};
+use loadline_cluster::settings::Change;
+use loadline_cluster::{PoolId, PoolSpec};
+use loadline_device::Medium;
+use loadline_host::{DirectAnswer, DirectAsk, DirectCounts};
+use loadline_load::{Image, Load, LoadSpec};
+use loadline_osd::{ClientId, OsdId, OsdService, Waits};
+use loadline_qos::Preset;
+use node::Node;
+
+/// What a node is made of.
+#[derive(Clone, Debug)]
+pub struct HostedSpec {
+    /// Its disks and its clients.
+    pub place: HostPlace,
+    /// OSDs, a disk each.
+    pub osds: u32,
+    /// Size of each disk.
+    pub osd_size: Bytes,
+    /// Copies of each object.
+    pub copies: u32,
+    /// Placement groups of each pool.
+    pub pgs: u32,
+    /// Size of each object.
+    pub object_size: Bytes,
+    /// What the clients do; its image is made of whole objects.
+    pub load: LoadSpec,
+    /// Which defaults the disks get.
+    pub medium: Medium,
+    /// The behaviour.
+    pub preset: &'static Preset,
+    /// Everything that is stored before the node starts.
+    pub settings: Change,
+    /// Decides where placement groups fall.
+    pub placement_seed: u64,
+    /// Of the load and of what is written.
+    pub seed: u64,
+}
+
+/// Whether a testbed could be made, before anything is written.
+///
+/// # Errors
+/// What stands in the way and what would help, as a sentence.
+pub fn check(spec: &HostedSpec) -> Result<(), String> {
+    ground::check(spec)?;
+    fio::check(spec.place.client, &spec.load)
+}
+
+/// The jobs that fio would get: one that fills the image, and the load.
+pub fn fio_jobs(spec: &HostedSpec) -> [String; 2] {
+    let socket = ground::folder_of(&spec.place.disks).join("nbd.sock");
+    let load = fio::load(&spec.load).unwrap_or_else(|reason| reason);
+    let filling = fio::filling(spec.object_size, spec.load.image);
+    [fio::file(&filling, &socket), fio::file(&load, &socket)]
+}
+
+/// The pool that a new node has holds the clients' image.
+const IMAGE_POOL: PoolId = PoolId::new(0);
+
+/// A small recovery lasts a second or two.
+const TICK: Span = Span::from_millis(20);
+
+/// A returned OSD that misses something says so within this time.
+const FIRST_SIGN: Span = Span::from_secs(5);
+
+/// Requests of earlier steps, such as the checkpoint after the filling, are over when none came for this long.
+const QUIET: Span = Span::from_millis(500);
+/// They are not waited for longer than this: under a study's window a checkpoint may take its time.
+const QUIET_LIMIT: Span = Span::from_secs(10);
+
+/// A running node with its clients.
+pub struct Hosted {
+    spec: HostedSpec,
+    guest: Guest,
+    facts: MachineFacts,
+    fio: Option<fio::Run>,
+    /// Objects that recovery had brought before everything counts.
+    received: u64,
+    /// When an OSD was back.
+    returned: Option<Time>,
+    /// Last, so that whoever uses it has gone before it ends.
+    node: Node,
+}
+
+impl Hosted {
+    /// Makes the disks and starts a node on them.
+    ///
+    /// # Errors
+    /// [`Stop::Failed`] if there can be no such node.
+    pub fn start(spec: HostedSpec) -> Result<Hosted, Stop> {
+        let facts = machine::look(&spec);
+        let (node, client) = Node::start(&spec)?;
+        let guest = Guest::new(client, spec.seed);
+        let mut hosted =
+            Hosted { spec, guest, facts, fio: None, received: 0, returned: None, node };
+        hosted.describe()?;
+        Ok(hosted)
+    }
+
+    fn describe(&mut self) -> Result<(), Stop> {
+        let modes = self.guest.question(DirectAsk::Modes, |answer| match answer {
+            DirectAnswer::Modes(modes) => Some(modes),
+            _ => None,
+        })?;
+        machine::reached(&mut self.facts, &modes);
+        let medium = if self.spec.medium == Medium::Ssd { "ssd" } else { "hdd" };
+        let option = format!("osd_mclock_max_capacity_iops_{medium}");
+        let values = self.guest.question(DirectAsk::Values(option), |answer| match answer {
+            DirectAnswer::Values(values) => Some(values),
+            _ => None,
+        })?;
+        self.facts.capacities = values.iter().filter_map(|text| text.parse().ok()).collect();
+        Ok(())
+    }
+
+    /// The moment at which the disks get their first request after `before`: fio takes its time to begin.
+    fn first_request(&mut self, before: u64, heed: &mut Heed<'_>) -> Result<Time, Stop> {
+        let until = self.guest.now() + QUIET_LIMIT;
+        while self.guest.counts()?.device_requests == before && self.guest.now() < until {
+            self.guest.pause(self.guest.now() + TICK)?;
+            heed.at(0.0)?;
+        }
+        Ok(self.guest.now())
+    }
+
+    fn image(&self) -> Image {
+        let object_bytes = self.spec.object_size.get() as u32;
+        let objects = self.spec.load.image.get() / u64::from(object_bytes);
+        Image { pool: IMAGE_POOL, objects, object_bytes }
+    }
+}
+
+fn left(counts: &DirectCounts) -> u64 {
+    counts.progress.misplaced + counts.progress.degraded
+}
+
+impl Testbed for Hosted {
+    fn now(&self) -> Time {
+        self.guest.now()
+    }
+
+    fn pace(&self) -> Pace {
+        Pace { clean: TICK, recovery: TICK, first_sign: FIRST_SIGN }
+    }
+
+    fn pass(&mut self, until: Time) -> Result<(), Stop> {
+        self.guest.pause(until)
+    }
+
+    fn make_image(&mut self, heed: &mut Heed<'_>) -> Result<(), Stop> {
+        match self.spec.place.client {
+            ClientKind::Own => self.fill(IMAGE_POOL, self.image().objects, heed),
+            ClientKind::Fio => {
+                let job = fio::filling(self.spec.object_size, self.spec.load.image);
+                let filling = fio::Run::begin(&self.node, &job)?;
+                filling.until_it_ends(&mut self.guest, heed).map(drop)
+            }
+        }
+    }
+
+    fn make_pool(&mut self, name: &str) -> Result<PoolId, Stop> {
+        let spec = PoolSpec {
+            name: name.to_owned(),
+            pgs: self.spec.pgs,
+            copies: self.spec.copies,
+            object_bytes: self.spec.object_size.get(),
+            recovery_priority: 0,
+        };
+        self.guest.question(DirectAsk::Pool(spec), |answer| match answer {
+            DirectAnswer::Pool(pool) => Some(pool),
+            _ => None,
+        })
+    }
+
+    fn fill(&mut self, pool: PoolId, objects: u64, heed: &mut Heed<'_>) -> Result<(), Stop> {
+        self.guest.fill(pool, (objects, self.spec.object_size), heed)
+    }
+
+    fn take_out(&mut self, osd: OsdId) -> Result<(), Stop> {
+        self.guest.ask(DirectAsk::TakeOut(osd))
+    }
+
+    fn bring_back(&mut self, osd: OsdId) -> Result<(), Stop> {
+        self.guest.question(DirectAsk::BringBack(osd), |answer| match answer {
+            DirectAnswer::Back(back) => (back == osd).then_some(()),
+            _ => None,
+        })?;
+        self.returned = Some(self.guest.now());
+        Ok(())
+    }
+
+    fn settle(&mut self, heed: &mut Heed<'_>) -> Result<(), Stop> {
+        let until = self.guest.now() + QUIET_LIMIT;
+        let mut before = self.guest.counts()?.device_requests;
+        while self.guest.now() < until {
+            self.guest.pause(self.guest.now() + QUIET)?;
+            let now = self.guest.counts()?.device_requests;
+            if now == before {
+                break;
+            }
+            before = now;
+            heed.at(1.0)?;
+        }
+        Ok(())
+    }
+
+    fn count_from_now(&mut self) -> Result<(), Stop> {
+        self.received = self.guest.counts()?.received;
+        self.guest.ask(DirectAsk::ResetWaits)
+    }
+
+    fn start_load(&mut self, heed: &mut Heed<'_>) -> Result<Time, Stop> {
+        match self.spec.place.client {
+            ClientKind::Own => {
+                let load =
+                    Load::new(&self.spec.load, self.image(), ClientId::new(1), self.spec.seed);
+                self.guest.begin(load)
+            }
+            ClientKind::Fio => {
+                let job = fio::load(&self.spec.load)?;
+                let before = self.guest.counts()?.device_requests;
+                self.fio = Some(fio::Run::begin(&self.node, &job)?);
+                match self.returned {
+                    Some(returned) => Ok(returned),
+                    None => self.first_request(before, heed),
+                }
+            }
+        }
+    }
+
+    fn end_load(&mut self, heed: &mut Heed<'_>) -> Result<Seen, Stop> {
+        if let Some(running) = self.fio.take() {
+            let (version, seen) = running.end(&mut self.guest, heed)?;
+            if seen.iops == 0.0 {
+                let text = "recovery ended before fio had begun; take a larger --set scale";
+                return Err(Stop::Failed(text.to_owned()));
+            }
+            self.facts.know("fio", version);
+            return Ok(seen);
+        }
+        let load = self.guest.load().expect("it has begun");
+        let seen = load.record(self.guest.now());
+        match self.guest.failed_ops() {
+            0 => Ok(Seen {
+                iops: seen.iops(),
+                latency: (&seen.latency).into(),
+                seconds: seen.seconds,
+                outside: Outside::Way(seen.outside),
+            }),
+            failed => Err(Stop::Failed(format!("{failed} client ops failed"))),
+        }
+    }
+
+    fn progress(&mut self) -> Result<RecoveryProgress, Stop> {
+        let counts = self.guest.counts()?;
+        let (left, moved) = (left(&counts), counts.received.saturating_sub(self.received));
+        let recovered = left == 0 && counts.clean && moved > 0;
+        Ok(RecoveryProgress { moved, left, clean: counts.clean, recovered })
+    }
+
+    fn service(&mut self) -> Result<(Time, Vec<OsdService>), Stop> {
+        self.guest.service()
+    }
+
+    fn waits(&mut self) -> Result<Box<Waits>, Stop> {
+        self.guest.question(DirectAsk::Waits, |answer| match answer {
+            DirectAnswer::Waits(waits) => Some(waits),
+            _ => None,
+        })
+    }
+
+    fn device_requests(&mut self) -> Result<u64, Stop> {
+        Ok(self.guest.counts()?.device_requests)
+    }
+
+    fn facts(&mut self) -> Option<MachineFacts> {
+        Some(self.facts.clone())
+    }
+}

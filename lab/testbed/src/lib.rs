@@ -1,0 +1,240 @@
+//! A testbed: what a study may ask of a system under test. A script of steps is written once and runs on any of them.
+//!
+//! A testbed is made with everything that a setup sets in it (settings, profile, queue) and is gone, with all that it made, when it
+//! is dropped. It may know loads and worlds. It may not know studies: what a step is for, how many objects it takes, when
+//! recovery has lasted too long. A cluster of another system fits behind the same trait: what takes it several commands, such as
+//! stopping an OSD and marking it out, is one step here, and what it answers late or in samples, it answers late.
+
+mod host;
+mod place;
+mod sim;
+
+pub use host::{Hosted, HostedSpec, IMAGE, check, fio_jobs};
+pub use place::{ClientKind, HostPlace, NoPlace, RealDisks};
+pub use sim::{Simulated, SimulatedSpec};
+
+use loadline_base::{Span, Time};
+use loadline_cluster::PoolId;
+use loadline_osd::{OsdId, OsdService, TraceSpan, Waits};
+use loadline_stats::{LatencyHistogram, LatencySecond};
+use serde::{Deserialize, Serialize};
+
+/// A system under test.
+pub trait Testbed {
+    /// Its own time.
+    fn now(&self) -> Time;
+
+    /// How often it is worth looking at.
+    fn pace(&self) -> Pace;
+
+    /// Lets time pass until then; the load goes on.
+    fn pass(&mut self, until: Time) -> Result<(), Stop>;
+
+    /// Makes the image that the load goes to, written once in full.
+    fn make_image(&mut self, heed: &mut Heed<'_>) -> Result<(), Stop>;
+
+    /// Makes a pool.
+    fn make_pool(&mut self, name: &str) -> Result<PoolId, Stop>;
+
+    /// Writes so many whole objects into a pool.
+    fn fill(&mut self, pool: PoolId, objects: u64, heed: &mut Heed<'_>) -> Result<(), Stop>;
+
+    /// An OSD goes down and out.
+    fn take_out(&mut self, osd: OsdId) -> Result<(), Stop>;
+
+    /// The OSD is up and in again when this returns.
+    fn bring_back(&mut self, osd: OsdId) -> Result<(), Stop>;
+
+    /// Waits until nothing of earlier steps goes on at the disks, but not for ever.
+    fn settle(&mut self, heed: &mut Heed<'_>) -> Result<(), Stop>;
+
+    /// Waits and recovered objects count from now on.
+    fn count_from_now(&mut self) -> Result<(), Stop>;
+
+    /// Lets the clients begin; the answer is when what they see begins to count.
+    fn start_load(&mut self, heed: &mut Heed<'_>) -> Result<Time, Stop>;
+
+    /// What the clients have seen until now. The load is over.
+    fn end_load(&mut self, heed: &mut Heed<'_>) -> Result<Seen, Stop>;
+
+    /// How far recovery is.
+    fn progress(&mut self) -> Result<RecoveryProgress, Stop>;
+
+    /// What the schedulers have given until then.
+    fn service(&mut self) -> Result<(Time, Vec<OsdService>), Stop>;
+
+    /// Where work has spent its time.
+    fn waits(&mut self) -> Result<Box<Waits>, Stop>;
+
+    /// Device requests carried out since the testbed was made.
+    fn device_requests(&mut self) -> Result<u64, Stop>;
+
+    /// Stages of traced ops; empty where none can be traced.
+    fn take_trace(&mut self) -> Vec<TraceSpan> {
+        Vec::new()
+    }
+
+    /// What it stands on, where that is known only now.
+    fn facts(&mut self) -> Option<MachineFacts> {
+        None
+    }
+}
+
+/// How often a testbed is worth looking at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// While copies move without an OSD.
+    pub clean: Span,
+    /// While a load runs: how closely the end of a recovery is timed.
+    pub recovery: Span,
+    /// A returned OSD that misses something says so within this time.
+    pub first_sign: Span,
+}
+
+/// How far recovery is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryProgress {
+    /// Objects brought to their places since everything counts.
+    pub moved: u64,
+    /// Objects not in their places.
+    pub left: u64,
+    /// Whether every copy that the map wants is whole.
+    pub clean: bool,
+    /// Whether what an OSD's return began has ended.
+    pub recovered: bool,
+}
+
+/// What clients saw, whoever sent their ops.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// Completed operations per second.
+    pub iops: f64,
+    /// Their completion latency.
+    pub latency: Latency,
+    /// Second by second.
+    pub seconds: Vec<LatencySecond>,
+    /// Their time that no OSD knows of.
+    pub outside: Outside,
+}
+
+/// Statistics of a latency, in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Latency {
+    /// Sum over count.
+    pub mean_ms: f64,
+    /// In the order of [`PERCENTILES`].
+    pub percentiles_ms: [f64; PERCENTILES.len()],
+    /// The slowest operation.
+    pub max_ms: f64,
+}
+
+/// The percentiles that latencies are told by.
+pub const PERCENTILES: [(&str, f64); 5] =
+    [("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("p99.5", 99.5), ("p99.9", 99.9)];
+
+impl From<&LatencyHistogram> for Latency {
+    fn from(of: &LatencyHistogram) -> Latency {
+        Latency {
+            mean_ms: of.mean_ns() / 1e6,
+            percentiles_ms: PERCENTILES.map(|(_, percent)| of.percentile_ns(percent) as f64 / 1e6),
+            max_ms: of.max_ns() as f64 / 1e6,
+        }
+    }
+}
+
+/// The time of clients' ops that no OSD knows of.
+#[derive(Clone, Debug)]
+pub enum Outside {
+    /// Links of a known delay each way; what else passes is the software stage.
+    Links {
+        /// The delay.
+        link: Span,
+        /// Both together.
+        all: LatencyHistogram,
+    },
+    /// The way to a real node and back, whatever it is made of.
+    Way(LatencyHistogram),
+    /// The client does not tell.
+    Unknown,
+}
+
+/// What a testbed of this machine stood on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MachineFacts {
+    /// In reading order, each a name and a value: disks, file system, drive, event loop.
+    pub facts: Vec<NamedValue>,
+    /// What makes its figures doubtful; each ends in advice.
+    pub notes: Vec<String>,
+    /// The IOPS of each OSD that mClock was given.
+    pub capacities: Vec<f64>,
+    /// Tasks per core that the machine had to do before the run began.
+    pub load_before: Option<f64>,
+}
+
+/// A fact with its unit, ready to be read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NamedValue {
+    /// What it is.
+    pub name: String,
+    /// Its value with unit.
+    pub value: String,
+}
+
+impl<T: Into<String>> From<(&str, T)> for NamedValue {
+    fn from((name, value): (&str, T)) -> NamedValue {
+        NamedValue { name: name.to_owned(), value: value.into() }
+    }
+}
+
+impl MachineFacts {
+    fn know(&mut self, name: &str, value: String) {
+        self.facts.push((name, value).into());
+    }
+
+    fn doubt(&mut self, note: String) {
+        self.notes.push(note);
+    }
+}
+
+/// Why a step was not done.
+#[derive(Debug)]
+pub enum Stop {
+    /// Somebody asked for it.
+    Interrupted,
+    /// The system, a disk or a tool failed.
+    Failed(String),
+}
+
+impl From<String> for Stop {
+    fn from(reason: String) -> Stop {
+        Stop::Failed(reason)
+    }
+}
+
+/// Tells how far a run is, part by part, and hears whether it may go on.
+pub struct Heed<'a> {
+    tick: &'a mut dyn FnMut(f64) -> bool,
+    from: f64,
+    to: f64,
+}
+
+impl<'a> Heed<'a> {
+    /// The first part of a run, until `to`.
+    pub fn until(tick: &'a mut dyn FnMut(f64) -> bool, to: f64) -> Heed<'a> {
+        Heed { tick, from: 0.0, to }
+    }
+
+    /// The next part begins where this one ends.
+    pub fn next(&mut self, to: f64) {
+        (self.from, self.to) = (self.to, to);
+    }
+
+    /// So much of the part is done.
+    ///
+    /// # Errors
+    /// [`Stop::Interrupted`] if the run is to end.
+    pub fn at(&mut self, share: f64) -> Result<(), Stop> {
+        let share = self.from + (self.to - self.from) * share.clamp(0.0, 1.0);
+        if (self.tick)(share) { Ok(()) } else { Err(Stop::Interrupted) }
+    }
+}
