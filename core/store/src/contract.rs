@@ -1,6 +1,9 @@
-//! The tests that every store passes. A store's own tests call [`check`] with a world for it.
+//! What the paged store owes its owner, as tests that pass in every world; a world's tests call [`check`].
 //!
-//! They look at a store from outside only: ops, completions, requests. A world opens a store, steps it, and lets it crash.
+//! Every op ends exactly once, while the devices answer; ops of one lane take effect in the order of their submission; a transaction takes
+//! effect whole or, if it ends with an error, not at all; what was answered is there after a crash, as far as the log mode promises;
+//! every request carries the class of its op or one of the store's own. The tests look from outside only: ops, completions, requests. A
+//! world opens a store, steps it, and lets it crash.
 
 use crate::objects::{CollectionId, ObjectNo, Version};
 use crate::paged::{Answer, Ask, Bound, Edit, Lane, ObjectId, Op, OpError, Payload, Ranges};

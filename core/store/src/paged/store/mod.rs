@@ -218,24 +218,6 @@ impl<T: Copy> PagedStore<T> {
     }
 }
 
-impl<T: Copy> crate::Store<T> for PagedStore<T> {
-    fn submit(&mut self, now: Time, op: Op<T>, out: &mut Outbox<T>) {
-        PagedStore::submit(self, now, op, out);
-    }
-
-    fn done(&mut self, now: Time, done: IoDone, out: &mut Outbox<T>) {
-        PagedStore::done(self, now, done, out);
-    }
-
-    fn tick(&mut self, now: Time, out: &mut Outbox<T>) {
-        PagedStore::tick(self, now, out);
-    }
-
-    fn next_tick(&self) -> Option<Time> {
-        PagedStore::next_tick(self)
-    }
-}
-
 impl<T: Copy> PagedStore<T> {
     fn fail_everybody(&mut self) {
         let mut all = self.ops.take_queued();
