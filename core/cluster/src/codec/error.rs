@@ -1,6 +1,6 @@
 //! Why bytes are no record of the map, in one sentence.
 
-use super::record::VERSION;
+use super::types::VERSION;
 use std::fmt;
 
 /// What is wrong with the bytes.

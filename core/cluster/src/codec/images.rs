@@ -8,7 +8,7 @@
 //! | images | image (4), name, pool (4), size (8), reach (8), log₂ of object bytes (1), 0 or 1 and the parent: image (4), snapshot (4), overlap (8); then the list of snapshots: number (4), name, size (8), overlap (8) |
 //! | jobs | number (8), image (4), pool (4), next block (4), last block (4), then 0 remove, 1 cut: block (4), offset (4), snapshot (4), or 2 trim: snapshot (4), keep (4) |
 
-use super::record::{put_list, put_u32, put_u64, read_list, read_text};
+use super::fields::{put_list, put_u32, put_u64, read_list, read_text};
 use crate::images::{
     Family, Image, ImageId, Images, JobId, Parent, Pending, Snapshot, SnapshotId, Work,
 };

@@ -11,7 +11,10 @@
 //! owners left room between their epochs instead, so that 0 tells its intervals apart well enough. Format 2 did not tell
 //! what was promised to disks (none of them is older than 0), nor what was measured.
 
-use super::{MapError, MapRecord, OsdRecord, PgRecord, PoolRecord, images};
+use super::error::MapError;
+use super::fields::{put_list, put_u32, put_u64, read_list, read_text};
+use super::images;
+use super::types::{MapRecord, OsdRecord, PgRecord, PoolRecord, VERSION};
 use crate::map::{PoolId, PoolSpec};
 use crate::quorum::{Holders, Term};
 use crate::settings::Scope;
@@ -19,8 +22,6 @@ use loadline_base::Bytes;
 use loadline_osd::{IntervalId, OsdId, OsdSet, PgId};
 use loadline_store::paged::codec::{Reader, put_bytes};
 
-/// The format that this program writes.
-pub(super) const VERSION: u32 = 3;
 /// The last one without the promises to disks, and without what was measured.
 const WITHOUT_PROMISES: u32 = 2;
 /// The oldest one that it reads, without the terms of intervals.
@@ -124,23 +125,6 @@ fn put_osds(out: &mut Vec<u8>, osds: &[OsdId]) {
 
 fn put_set(out: &mut Vec<u8>, set: OsdSet) {
     put_u64(out, set.iter().fold(0, |bits, osd| bits | 1 << osd.get()));
-}
-
-pub(super) fn put_u32(out: &mut Vec<u8>, value: u32) {
-    out.extend_from_slice(&value.to_le_bytes());
-}
-
-pub(super) fn put_u64(out: &mut Vec<u8>, value: u64) {
-    out.extend_from_slice(&value.to_le_bytes());
-}
-
-pub(super) fn put_list<T>(
-    out: &mut Vec<u8>,
-    items: impl ExactSizeIterator<Item = T>,
-    mut put: impl FnMut(&mut Vec<u8>, T),
-) {
-    put_u32(out, u32::try_from(items.len()).expect("a list of the map is short"));
-    items.for_each(|item| put(out, item));
 }
 
 /// Reads a record whose parts mean something one by one, and its format.
@@ -248,17 +232,4 @@ fn read_set(from: &mut Reader<'_>) -> Option<OsdSet> {
     let bits = from.u64()?;
     let osds = (0..OsdSet::OSDS_MAX).filter(|osd| bits >> osd & 1 == 1);
     Some(osds.map(OsdId::new).collect())
-}
-
-pub(super) fn read_text(from: &mut Reader<'_>) -> Option<String> {
-    String::from_utf8(from.bytes()?.to_vec()).ok()
-}
-
-/// A list's length is only believed as far as its entries go.
-pub(super) fn read_list<T, L: FromIterator<T>>(
-    from: &mut Reader<'_>,
-    mut read: impl FnMut(&mut Reader<'_>) -> Option<T>,
-) -> Option<L> {
-    let count = from.u32()?;
-    (0..count).map(|_| read(from)).collect()
 }

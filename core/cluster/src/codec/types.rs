@@ -1,0 +1,80 @@
+//! What the record of the map says.
+
+use crate::images::Images;
+use crate::map::{PoolId, PoolSpec};
+use crate::quorum::{Holders, Term};
+use crate::settings::Scope;
+use loadline_base::Bytes;
+use loadline_osd::{IntervalId, OsdId, PgId};
+use std::collections::BTreeMap;
+
+/// The format that this program writes.
+pub(super) const VERSION: u32 = 3;
+
+/// Everything about a cluster that must survive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MapRecord {
+    /// Tells this cluster from every other one.
+    pub cluster_id: u128,
+    /// The owner that wrote the record.
+    pub term: Term,
+    /// The map's epoch.
+    pub epoch: u32,
+    /// Who is to hold the record.
+    pub holders: Holders,
+    /// Decides where placement groups fall.
+    pub placement_seed: u64,
+    /// The OSDs. A number that is not there was never given, or its OSD was removed.
+    pub osds: BTreeMap<OsdId, OsdRecord>,
+    /// The pools with their placement groups.
+    pub pools: BTreeMap<PoolId, PoolRecord>,
+    /// The stored settings as text, by where they hold and the option's name.
+    pub settings: BTreeMap<(Scope, String), String>,
+    /// Images, snapshots and their background jobs.
+    pub images: Images,
+    /// The next pool's number. Numbers are not used again.
+    pub next_pool: PoolId,
+    /// The next placement group's number. Numbers are not used again, because disks keep collections under them.
+    pub next_pg: PgId,
+}
+
+/// An OSD of the map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OsdRecord {
+    /// It ran when the map was written.
+    pub up: bool,
+    /// Placement may use it.
+    pub is_in: bool,
+    /// It was removed; the number waits for another disk.
+    pub lost: bool,
+    /// Its disk's size.
+    pub size: Bytes,
+    /// The last term of an owner that its disk is known to have durably; 0 before the first.
+    pub promised: Term,
+    /// A number for the drive that its capacity was measured on, given by the world; 0 if none was, or none is known.
+    pub measured_on: u64,
+}
+
+/// A pool of the map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolRecord {
+    /// What it was created with.
+    pub spec: PoolSpec,
+    /// The number of its first placement group.
+    pub first_pg: PgId,
+    /// Its placement groups, in order: as many as `spec` says.
+    pub pgs: Vec<PgRecord>,
+}
+
+/// What peering needs of a placement group after a restart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PgRecord {
+    /// Who served it, primary first.
+    pub acting: Vec<OsdId>,
+    /// Who was being filled.
+    pub backfill: Vec<OsdId>,
+    /// The epoch at which the last interval began; 0 before the first.
+    pub interval: u32,
+    /// The last interval in which somebody served it; never, if it is new.
+    pub active_in: IntervalId,
+}
