@@ -9,9 +9,9 @@ use syn::{Expr, ImplItem, Item, Member};
 
 /// Files of the largest circle, and of all circles together.
 const CIRCLE_MAX: usize = 30;
-const FILES_IN_CIRCLES: usize = 162;
+const FILES_IN_CIRCLES: usize = 157;
 /// Names of types that are defined more than once.
-const NAMES_WITH_TWO_MEANINGS: usize = 188;
+const NAMES_WITH_TWO_MEANINGS: usize = 186;
 /// Fields of an owner at most.
 const FIELDS_MAX: usize = 12;
 /// Owners that have more.

@@ -6,15 +6,13 @@ use crate::failure::Failure;
 use crate::show;
 use loadline_base::Span;
 use loadline_host::admin::api::{
-    BenchAsked, BenchResult, Command, Op, OpDump, OsdCommand, QueueDump, QueueTags, QueuedItem,
+    BenchAsked, BenchResult, Command, Op, OpDump, QueueDump, QueueTags, QueuedItem,
 };
 
 pub(crate) fn carry_out(args: DumpArgs) -> Result<(), Failure> {
     let node = &args.node;
     match args.command {
-        DumpSubcommand::Queues(one) => {
-            node.show(&Command::Osd(OsdCommand::Queues(one.osd.0)), queues)
-        }
+        DumpSubcommand::Queues(one) => node.show(&Command::OsdQueues { osd: one.osd.0 }, queues),
         DumpSubcommand::Ops => node.show(&Command::Ops, ops),
         DumpSubcommand::History => node.show(&Command::OpHistory, ops),
     }
@@ -23,12 +21,12 @@ pub(crate) fn carry_out(args: DumpArgs) -> Result<(), Failure> {
 /// `loadline tell osd.N bench`
 pub(crate) fn tell(args: TellArgs) -> Result<(), Failure> {
     let TellSubcommand::Bench { total, block, store } = args.command;
-    let asked = BenchAsked {
+    let shape = BenchAsked {
         total_bytes: total.map(|size| size.get()),
         block_bytes: block.map(|size| size.get()),
         store,
     };
-    args.node.show(&Command::Osd(OsdCommand::Bench(args.osd.0, asked)), bench)
+    args.node.show(&Command::OsdBench { osd: args.osd.0, shape }, bench)
 }
 
 fn milliseconds(nanos: u64) -> String {

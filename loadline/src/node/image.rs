@@ -6,60 +6,61 @@ use super::size;
 use crate::failure::Failure;
 use crate::show;
 use loadline_host::admin::api::{
-    Command, Image, ImageAsked, ImageCommand, Images, Snapshot, Snapshots,
+    Command, Image, ImageAsked, Images, NameAsked, SizeAsked, Snapshot, SnapshotName, Snapshots,
 };
 
 pub(crate) fn carry_out(args: ImageArgs) -> Result<(), Failure> {
     let node = &args.node;
-    let order = |command, says: String| node.order(&Command::Image(command), &says);
+    let order = |command, says: String| node.order(&command, &says);
     match args.command {
         ImageSubcommand::List => {
-            node.show(&Command::Image(ImageCommand::List), |images: &Images| table(&images.images))
+            node.show(&Command::ImageList, |images: &Images| table(&images.images))
         }
-        ImageSubcommand::Info(one) => {
-            node.show(&Command::Image(ImageCommand::Info(one.name)), in_words)
-        }
+        ImageSubcommand::Info(one) => node.show(&Command::ImageInfo { image: one.name }, in_words),
         ImageSubcommand::Create { name, size, pool, object_size } => {
             let says = format!("image {name} of {size} is made");
             let object_bytes = object_size.map(|size| size.get());
             let asked = ImageAsked { name, pool, size_bytes: size.get(), object_bytes };
-            order(ImageCommand::Create(asked), says)
+            order(Command::ImageCreate { asked }, says)
         }
         ImageSubcommand::Resize { name, size, yes } => {
             let says = format!("image {name} has {size}");
-            let command = ImageCommand::Resize(name, size.get());
-            node.order_if(yes, Command::Image(command), &says)
+            let to = SizeAsked { size_bytes: size.get() };
+            node.order_if(yes, Command::ImageResize { image: name, to }, &says)
         }
         ImageSubcommand::Remove { name, yes } => {
             let says = format!("image {name} is removed");
-            node.order_if(yes, Command::Image(ImageCommand::Remove(name)), &says)
+            node.order_if(yes, Command::ImageRemove { image: name }, &says)
         }
         ImageSubcommand::Rename { name, new_name } => {
             let says = format!("image {name} is now {new_name}");
-            order(ImageCommand::Rename { image: name, name: new_name }, says)
+            order(Command::ImageRename { image: name, to: NameAsked { name: new_name } }, says)
         }
         ImageSubcommand::Clone { from, name } => {
             let says = format!("image {name} begins as {from}");
-            order(ImageCommand::Clone { from, name }, says)
+            let SnapshotName { image, snapshot } = from;
+            order(Command::ImageClone { image, snapshot, to: NameAsked { name } }, says)
         }
         ImageSubcommand::Snapshot(command) => snapshot(node, command),
     }
 }
 
 fn snapshot(node: &NodeArgs, command: SnapshotSubcommand) -> Result<(), Failure> {
-    let order = |command, says: String| node.order(&Command::Image(command), &says);
+    let order = |command, says: String| node.order(&command, &says);
     match command {
         SnapshotSubcommand::List(one) => node
-            .show(&Command::Image(ImageCommand::Snapshots(one.name)), |snapshots: &Snapshots| {
+            .show(&Command::SnapshotList { image: one.name }, |snapshots: &Snapshots| {
                 snapshot_table(&snapshots.snapshots)
             }),
         SnapshotSubcommand::Create { name } => {
             let says = format!("snapshot {name} is made");
-            order(ImageCommand::Snapshot(name), says)
+            let SnapshotName { image, snapshot } = name;
+            order(Command::SnapshotCreate { image, snapshot }, says)
         }
         SnapshotSubcommand::Remove { name, yes } => {
             let says = format!("snapshot {name} is removed");
-            node.order_if(yes, Command::Image(ImageCommand::RemoveSnapshot(name)), &says)
+            let SnapshotName { image, snapshot } = name;
+            node.order_if(yes, Command::SnapshotRemove { image, snapshot }, &says)
         }
     }
 }

@@ -5,35 +5,35 @@ use super::size;
 use super::status::duration;
 use crate::failure::Failure;
 use crate::show;
-use loadline_host::admin::api::{Added, Command, OkToStop, Osd, OsdAsked, OsdCommand, Osds};
+use loadline_host::admin::api::{Added, Command, OkToStop, Osd, OsdAsked, Osds};
 use serde::Deserialize;
 use serde_json::Value;
 
 pub(crate) fn carry_out(args: OsdArgs) -> Result<(), Failure> {
     let node = &args.node;
     if let Some((osd, step, force)) = args.command.step() {
-        let command = Command::Osd(OsdCommand::Move(osd, step));
+        let command = Command::OsdMove { osd, step };
         return node.order_if(force, command, &format!("{osd} is {}", step.name()));
     }
     match args.command {
         OsdSubcommand::Add(disk) => {
             let path = disk.path.clone();
-            node.show(&Command::Osd(OsdCommand::Add(asked(disk)?)), |added: &Added| {
+            node.show(&Command::OsdAdd { disk: asked(disk)? }, |added: &Added| {
                 format!("osd.{} is made on {path}\n", added.osd)
             })
         }
         OsdSubcommand::Replace { osd, disk, force } => {
             let says = format!("{} begins anew on {}", osd.0, disk.path);
-            let command = Command::Osd(OsdCommand::Replace(osd.0, asked(disk)?));
+            let command = Command::OsdReplace { osd: osd.0, disk: asked(disk)? };
             node.order_if(force, command, &says)
         }
         OsdSubcommand::Remove(one) => {
             let says = format!("{} is removed", one.osd.0);
-            node.order_if(one.force, Command::Osd(OsdCommand::Remove(one.osd.0)), &says)
+            node.order_if(one.force, Command::OsdRemove { osd: one.osd.0 }, &says)
         }
         OsdSubcommand::OkToStop { osds } => {
             let osds = osds.into_iter().map(|osd| osd.0).collect();
-            let answer: Value = node.connect()?.ask(&Command::Osd(OsdCommand::OkToStop(osds)))?;
+            let answer: Value = node.connect()?.ask(&Command::OsdOkToStop { osds })?;
             let found = OkToStop::deserialize(&answer)
                 .map_err(|error| Failure::Environment(format!("the node's answer: {error}")))?;
             match node.json() {
@@ -42,7 +42,7 @@ pub(crate) fn carry_out(args: OsdArgs) -> Result<(), Failure> {
             }
             if found.ok_to_stop { Ok(()) } else { Err(Failure::Said) }
         }
-        _ => node.show(&Command::Osd(OsdCommand::List), |osds: &Osds| table(&osds.osds)),
+        _ => node.show(&Command::OsdList, |osds: &Osds| table(&osds.osds)),
     }
 }
 

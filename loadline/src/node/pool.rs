@@ -3,22 +3,20 @@
 use super::args::{PoolArgs, PoolSubcommand};
 use crate::failure::Failure;
 use crate::show;
-use loadline_host::admin::api::{Command, Pool, PoolAsked, PoolCommand, Pools};
+use loadline_host::admin::api::{Command, Pool, PoolAsked, Pools};
 
 pub(crate) fn carry_out(args: PoolArgs) -> Result<(), Failure> {
     let node = &args.node;
     match args.command {
-        PoolSubcommand::List => {
-            node.show(&Command::Pool(PoolCommand::List), |pools: &Pools| table(&pools.pools))
-        }
+        PoolSubcommand::List => node.show(&Command::PoolList, |pools: &Pools| table(&pools.pools)),
         PoolSubcommand::Create { name, pgs, copies } => {
             let says = format!("pool {name} is made");
-            let asked = PoolAsked { name, pgs, copies };
-            node.order(&Command::Pool(PoolCommand::Create(asked)), &says)
+            let pool = PoolAsked { name, pgs, copies };
+            node.order(&Command::PoolCreate { pool }, &says)
         }
         PoolSubcommand::Remove { name, yes } => {
             let says = format!("pool {name} is removed");
-            node.order_if(yes, Command::Pool(PoolCommand::Remove(name)), &says)
+            node.order_if(yes, Command::PoolRemove { pool: name }, &says)
         }
     }
 }

@@ -5,8 +5,8 @@ use super::reach::NodeArgs;
 use crate::failure::Failure;
 use crate::show;
 use loadline_host::admin::api::{
-    Altered, Command, ConfigChanged, ConfigCommand, ConfigRow, ConfigRows, Explained,
-    ExplainedLevel, Level,
+    Altered, Command, ConfigChanged, ConfigRow, ConfigRows, Explained, ExplainedLevel, Level,
+    ValueAsked,
 };
 
 /// The option that names an OSD's profile.
@@ -16,30 +16,31 @@ pub(crate) fn carry_out(args: ConfigArgs) -> Result<(), Failure> {
     let node = &args.node;
     let level = |runtime| if runtime { Level::Runtime } else { Level::Stored };
     match args.command {
-        ConfigSubcommand::Show { who } => node
-            .show(&Command::Config(ConfigCommand::Show(who)), |rows: &ConfigRows| {
-                table(&rows.rows)
-            }),
+        ConfigSubcommand::Show { who } => {
+            let command = who.map_or(Command::ConfigDump, |who| Command::ConfigShow { who });
+            node.show(&command, |rows: &ConfigRows| table(&rows.rows))
+        }
         ConfigSubcommand::Get { who, option } => {
-            node.show(&Command::Config(ConfigCommand::Get(who, option)), explanation)
+            node.show(&Command::ConfigGet { who, option }, explanation)
         }
         ConfigSubcommand::Set { who, option, value, runtime } => {
-            change(node, ConfigCommand::Set { who, option, value, level: level(runtime) })
+            let to = ValueAsked { value, level: level(runtime) };
+            change(node, &Command::ConfigSet { who, option, to })
         }
         ConfigSubcommand::Rm { who, option, runtime } => {
-            change(node, ConfigCommand::Remove { who, option, level: level(runtime) })
+            change(node, &Command::ConfigRemove { who, option, level: level(runtime) })
         }
     }
 }
 
 /// A profile is an option like others; all shards of an OSD take it in one step.
 pub(crate) fn switch_profile(args: SwitchArgs) -> Result<(), Failure> {
-    let (option, value) = (PROFILE.to_owned(), args.profile);
-    change(&args.node, ConfigCommand::Set { who: args.who, option, value, level: Level::Stored })
+    let to = ValueAsked { value: args.profile, level: Level::Stored };
+    change(&args.node, &Command::ConfigSet { who: args.who, option: PROFILE.to_owned(), to })
 }
 
-fn change(node: &NodeArgs, command: ConfigCommand) -> Result<(), Failure> {
-    node.show(&Command::Config(command), changes)
+fn change(node: &NodeArgs, command: &Command) -> Result<(), Failure> {
+    node.show(command, changes)
 }
 
 fn changes(changed: &ConfigChanged) -> String {

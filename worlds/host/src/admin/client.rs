@@ -66,7 +66,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Refused`] if the node does not do it; all others mean that it is not known whether it was done.
     pub fn ask<A: DeserializeOwned>(&mut self, command: &Command) -> Result<A, ClientError> {
-        let request = encode(&route::request(command));
+        let request = encode(&command.request());
         self.stream.write_all(&request).map_err(|error| self.broken(error))?;
         let (code, body) = self.receive()?;
         let foreign = || ClientError::Foreign { socket: self.socket.clone() };

@@ -151,6 +151,33 @@ pub struct ImageAsked {
     pub object_bytes: Option<u64>,
 }
 
+/// The size that an image is to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SizeAsked {
+    /// All of it.
+    pub size_bytes: u64,
+}
+
+/// The name that an image is to have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NameAsked {
+    /// From now on.
+    pub name: String,
+}
+
+/// The value that an option is to have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ValueAsked {
+    /// As text.
+    pub value: String,
+    /// For how long.
+    #[serde(default)]
+    pub level: Level,
+}
+
 /// How a disk is measured; what is left out is as qos.md 6.2 has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,29 +1,94 @@
-//! Commands. Each variant names what is answered.
+//! What can be asked of a running node: every verb, once.
 
-use super::{BenchAsked, ImageAsked, Level, OsdAsked, OsdMove, PoolAsked, SnapshotName, Who};
+use super::{
+    BenchAsked, ImageAsked, Level, NameAsked, OsdAsked, OsdMove, PoolAsked, SizeAsked, ValueAsked,
+    Who,
+};
+use crate::admin::route::verbs;
 use loadline_osd::OsdId;
 
-/// What can be asked of a running node.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Command {
-    /// How the node is. [`Status`](super::Status)
-    Status,
-    /// About OSDs.
-    Osd(OsdCommand),
-    /// About pools.
-    Pool(PoolCommand),
-    /// About images and their snapshots.
-    Image(ImageCommand),
-    /// About settings.
-    Config(ConfigCommand),
-    /// The ops in flight, the oldest first. [`OpDump`](super::OpDump)
-    Ops,
-    /// The slowest of the ops that ended lately, the slowest first. [`OpDump`](super::OpDump)
-    OpHistory,
-    /// Ends the node: open ops are answered, stores are made clean. [`Done`](super::Done), before it begins.
-    Shutdown,
-    /// One of the others, whose cost is known and accepted: what destroys data or ends service is refused without.
-    Meant(Box<Command>),
+verbs! {
+    /// How the node is.
+    Status: Get ["status"]
+        -> Status, "health, OSDs, PGs by state, copies, rates, `memory` by who holds it, `connections`", "status";
+
+    /// All OSDs.
+    OsdList: Get ["osd"] -> Osds, "`osds`", "osd list";
+    /// Takes one `down` or `out`, or brings it back `up` or `in`.
+    OsdMove { osd: OsdId, step: OsdMove }: Put ["osd" osd step] -> Done, "`{}`", "osd down";
+    /// Makes one on a file or a device that holds none.
+    OsdAdd { disk: OsdAsked }: Post ["osd"] <= disk "`path` [`size_bytes`]" -> Added, "`osd`, its number", "osd add";
+    /// Gives one an empty disk in place of its own, to be filled by backfill.
+    OsdReplace { osd: OsdId, disk: OsdAsked }: Post ["osd" osd "replace"] <= disk "`path` [`size_bytes`]"
+        -> Done, "`{}`", "osd replace";
+    /// Forgets one that is down and out.
+    OsdRemove { osd: OsdId }: Delete ["osd" osd] -> Done, "`{}`", "osd remove";
+    /// Whether these, with commas between them, could stop at once without an end of service.
+    OsdOkToStop { osds: Vec<OsdId> }: Get ["osd" osds "ok-to-stop"]
+        -> OkToStop, "whether they could stop, by PG", "osd ok-to-stop";
+    /// Measures its disk.
+    OsdBench { osd: OsdId, shape: BenchAsked }: Post ["osd" osd "bench"]
+        <= shape "[`total_bytes` `block_bytes` `store`]" -> BenchResult, "IOPS, bandwidth, verdict", "tell bench";
+    /// What waits in its queues, and why.
+    OsdQueues { osd: OsdId }: Get ["osd" osd "queues"]
+        -> QueueDump, "what waits in each shard, with tags and reason", "dump queues";
+
+    /// The ops in flight, the oldest first.
+    Ops: Get ["ops"] -> OpDump, "`ops`", "dump ops";
+    /// The slowest of the ops that ended lately, the slowest first.
+    OpHistory: Get ["ops" "history"] -> OpDump, "`ops`", "dump history";
+
+    /// All pools.
+    PoolList: Get ["pool"] -> Pools, "`pools`", "pool list";
+    /// Makes one.
+    PoolCreate { pool: PoolAsked }: Post ["pool"] <= pool "`name` [`pgs` `copies`]" -> Done, "`{}`", "pool create";
+    /// Removes one that has no images.
+    PoolRemove { pool: String }: Delete ["pool" pool] -> Done, "`{}`", "pool remove";
+
+    /// All images.
+    ImageList: Get ["image"] -> Images, "`images`", "image list";
+    /// One image.
+    ImageInfo { image: String }: Get ["image" image] -> Image, "it, with its snapshots", "image info";
+    /// Makes an image.
+    ImageCreate { asked: ImageAsked }: Post ["image"] <= asked "`name` `size_bytes` [`pool` `object_bytes`]"
+        -> Done, "`{}`", "image create";
+    /// Gives an image another size; what is cut off is gone.
+    ImageResize { image: String, to: SizeAsked }: Put ["image" image "size"] <= to "`size_bytes`"
+        -> Done, "`{}`", "image resize";
+    /// Gives an image another name.
+    ImageRename { image: String, to: NameAsked }: Put ["image" image "name"] <= to "`name`"
+        -> Done, "`{}`", "image rename";
+    /// Removes an image without snapshots and clones.
+    ImageRemove { image: String }: Delete ["image" image] -> Done, "`{}`", "image remove";
+    /// The snapshots of an image.
+    SnapshotList { image: String }: Get ["image" image "snapshot"]
+        -> Snapshots, "`snapshots`", "image snapshot list";
+    /// Keeps an image as it is now.
+    SnapshotCreate { image: String, snapshot: String }: Put ["image" image "snapshot" snapshot]
+        -> Done, "`{}`", "image snapshot create";
+    /// Removes a snapshot without clones.
+    SnapshotRemove { image: String, snapshot: String }: Delete ["image" image "snapshot" snapshot]
+        -> Done, "`{}`", "image snapshot remove";
+    /// Makes an image that begins as a snapshot is.
+    ImageClone { image: String, snapshot: String, to: NameAsked }: Post ["image" image "snapshot" snapshot "clone"]
+        <= to "`name`" -> Done, "`{}`", "image clone";
+
+    /// The values that somebody set, at all levels.
+    ConfigDump: Get ["config"] -> ConfigRows, "`rows`", "config show";
+    /// What is stored for a section; for one OSD its every option with the value in force.
+    ConfigShow { who: Who }: Get ["config" who] -> ConfigRows, "`rows`", "config show";
+    /// One option on every level.
+    ConfigGet { who: Who, option: String }: Get ["config" who option]
+        -> Explained, "`levels`, and the value in force with its origin", "config get";
+    /// Sets an option.
+    ConfigSet { who: Who, option: String, to: ValueAsked }: Put ["config" who option] <= to "`value` [`level`]"
+        -> ConfigChanged, "`altered`: values in force that are others now", "config set";
+    /// Takes a value away again.
+    ConfigRemove { who: Who, option: String, level: Level }: Delete ["config" who option] ? level
+        -> ConfigChanged, "`altered`: values in force that are others now", "config rm";
+
+    /// Ends the node: open ops are answered, stores are made clean.
+    Shutdown: Post ["shutdown"] -> Done, "`{}`, before it begins", "stop";
 }
 
 impl Command {
@@ -31,101 +96,4 @@ impl Command {
     pub fn meant(self) -> Command {
         Command::Meant(Box::new(self))
     }
-}
-
-/// What can be asked about OSDs.
-#[derive(Clone, Debug, PartialEq)]
-pub enum OsdCommand {
-    /// All of them. [`Osds`](super::Osds)
-    List,
-    /// Takes one down or out, or brings it back. [`Done`](super::Done)
-    Move(OsdId, OsdMove),
-    /// Makes one on a file or a device that holds none. [`Added`](super::Added)
-    Add(OsdAsked),
-    /// Gives one an empty disk in place of its own, to be filled by backfill. [`Done`](super::Done)
-    Replace(OsdId, OsdAsked),
-    /// Forgets one that is down and out. [`Done`](super::Done)
-    Remove(OsdId),
-    /// Measures its disk. [`BenchResult`](super::BenchResult)
-    Bench(OsdId, BenchAsked),
-    /// What waits in its queues, and why. [`QueueDump`](super::QueueDump)
-    Queues(OsdId),
-    /// Whether these could stop at once without an end of service. [`OkToStop`](super::OkToStop)
-    OkToStop(Vec<OsdId>),
-}
-
-/// What can be asked about pools.
-#[derive(Clone, Debug, PartialEq)]
-pub enum PoolCommand {
-    /// All of them. [`Pools`](super::Pools)
-    List,
-    /// Makes one. [`Done`](super::Done)
-    Create(PoolAsked),
-    /// Removes one that has no images. [`Done`](super::Done)
-    Remove(String),
-}
-
-/// What can be asked about images and snapshots.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ImageCommand {
-    /// All images. [`Images`](super::Images)
-    List,
-    /// One image. [`Image`](super::Image)
-    Info(String),
-    /// Makes an image. [`Done`](super::Done)
-    Create(ImageAsked),
-    /// Gives an image another size in bytes; what is cut off is gone. [`Done`](super::Done)
-    Resize(String, u64),
-    /// Gives an image another name. [`Done`](super::Done)
-    Rename {
-        /// Its name.
-        image: String,
-        /// Its name from now on.
-        name: String,
-    },
-    /// Removes an image without snapshots and clones. [`Done`](super::Done)
-    Remove(String),
-    /// Makes an image that begins as a snapshot is. [`Done`](super::Done)
-    Clone {
-        /// The snapshot.
-        from: SnapshotName,
-        /// The new image's name.
-        name: String,
-    },
-    /// The snapshots of an image. [`Snapshots`](super::Snapshots)
-    Snapshots(String),
-    /// Keeps an image as it is now. [`Done`](super::Done)
-    Snapshot(SnapshotName),
-    /// Removes a snapshot without clones. [`Done`](super::Done)
-    RemoveSnapshot(SnapshotName),
-}
-
-/// What can be asked about settings.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ConfigCommand {
-    /// The values that somebody set, at all levels or for one [`Who`]; for one OSD its every option with the value in
-    /// force. [`ConfigRows`](super::ConfigRows)
-    Show(Option<Who>),
-    /// One option on every level. [`Explained`](super::Explained)
-    Get(Who, String),
-    /// Sets an option. [`ConfigChanged`](super::ConfigChanged)
-    Set {
-        /// For whom.
-        who: Who,
-        /// The option's name.
-        option: String,
-        /// The value as text.
-        value: String,
-        /// For how long.
-        level: Level,
-    },
-    /// Takes a value away again. [`ConfigChanged`](super::ConfigChanged)
-    Remove {
-        /// For whom it was set.
-        who: Who,
-        /// The option's name.
-        option: String,
-        /// At which level.
-        level: Level,
-    },
 }

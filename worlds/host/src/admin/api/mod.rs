@@ -10,8 +10,13 @@ mod refusal;
 mod status;
 mod tables;
 
-pub use asked::{BenchAsked, ImageAsked, Level, OsdAsked, OsdMove, PoolAsked, SnapshotName, Who};
-pub use command::{Command, ConfigCommand, ImageCommand, OsdCommand, PoolCommand};
+pub use asked::{
+    BenchAsked, ImageAsked, Level, NameAsked, OsdAsked, OsdMove, PoolAsked, SizeAsked,
+    SnapshotName, ValueAsked, Who,
+};
+pub use command::Command;
+#[cfg(test)]
+pub(super) use command::VERBS;
 pub use dump::{
     BenchResult, Op, OpDump, OpStage, QueueDump, QueueTags, QueuedItem, ShardQueue, WaitReason,
 };

@@ -1,16 +1,14 @@
-//! Which request stands for which command. Each noun's file holds both directions; `docs/admin.md` has the table for
-//! readers.
+//! Requests as the wire has them, and the way from one to the command that it stands for. Which stands for which is said where the
+//! commands are declared.
 
-mod config;
-mod image;
-mod osd;
 mod path;
-mod pool;
+pub(super) mod verbs;
 
-use super::api::{Command, Refusal};
+use super::api::{Command, Level, Refusal};
 use path::Target;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+pub(super) use verbs::verbs;
 
 /// The methods in use: GET asks, PUT and DELETE may be repeated, POST makes something new or starts something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,42 +47,42 @@ impl Method {
 }
 
 impl Request {
-    /// A request that its path says all of.
-    fn plain(method: Method, path: &[&str]) -> Request {
+    pub(super) fn new(method: Method, path: &[String]) -> Request {
         Request { method, target: path::encode(path), body: Vec::new() }
     }
 
-    /// A request with a body.
-    fn with(method: Method, path: &[&str], body: &impl Serialize) -> Request {
-        let body = serde_json::to_vec(body).expect("a body is plain data");
-        Request { method, target: path::encode(path), body }
+    /// The same with a body.
+    pub(super) fn with(self, body: &impl Serialize) -> Request {
+        Request { body: serde_json::to_vec(body).expect("a body is plain data"), ..self }
+    }
+
+    /// The same at a level; the stored one needs no words.
+    pub(super) fn at(self, level: &Level) -> Request {
+        match level {
+            Level::Stored => self,
+            Level::Runtime => self.asking(LEVEL_QUERY),
+        }
+    }
+
+    /// The same, its cost accepted.
+    pub(super) fn meant(self) -> Request {
+        self.asking(MEANT)
+    }
+
+    fn asking(self, query: &str) -> Request {
+        Request { target: format!("{}?{query}", self.target), ..self }
     }
 }
 
 /// The query of a command that may cost what it costs.
 const MEANT: &str = "yes=true";
 
-/// The request that stands for a command.
-pub(super) fn request(command: &Command) -> Request {
-    match command {
-        Command::Status => Request::plain(Method::Get, &["status"]),
-        Command::Osd(command) => osd::request(command),
-        Command::Pool(command) => pool::request(command),
-        Command::Image(command) => image::request(command),
-        Command::Config(command) => config::request(command),
-        Command::Ops => Request::plain(Method::Get, &["ops"]),
-        Command::OpHistory => Request::plain(Method::Get, &["ops", "history"]),
-        Command::Shutdown => Request::plain(Method::Post, &["shutdown"]),
-        Command::Meant(command) => {
-            let request = request(command);
-            Request { target: format!("{}?{MEANT}", request.target), ..request }
-        }
-    }
-}
+/// The query of what concerns the running OSD alone.
+const LEVEL_QUERY: &str = "level=runtime";
 
 /// What a command changes, as a request in one line; `None` if it only asks.
 pub(crate) fn change(command: &Command) -> Option<String> {
-    let Request { method, target, body } = request(command);
+    let Request { method, target, body } = command.request();
     let body = String::from_utf8(body).expect("a body is JSON");
     let line = format!("{} {target} {body}", method.name());
     (method != Method::Get).then(|| line.trim_end().to_owned())
@@ -96,40 +94,37 @@ pub(crate) fn change(command: &Command) -> Option<String> {
 /// A [`Refusal`] that names the request and what would be right.
 pub(super) fn command(method: Method, target: &str, body: &[u8]) -> Result<Command, Refusal> {
     let target = Target::decode(target)?;
-    let path = target.segments();
     let asked = Asked { method, target: &target, body };
-    let found = match (method, &path[..]) {
-        (Method::Get, ["status"]) => asked.plain(Command::Status),
-        (Method::Get, ["ops"]) => asked.plain(Command::Ops),
-        (Method::Get, ["ops", "history"]) => asked.plain(Command::OpHistory),
-        (Method::Post, ["shutdown"]) => asked.plain(Command::Shutdown),
-        (_, ["osd", rest @ ..]) => osd::command(&asked, rest).map(Command::Osd),
-        (_, ["pool", rest @ ..]) => pool::command(&asked, rest).map(Command::Pool),
-        (_, ["image", rest @ ..]) => image::command(&asked, rest).map(Command::Image),
-        (_, ["config", rest @ ..]) => config::command(&asked, rest).map(Command::Config),
-        _ => Err(asked.unknown()),
-    }?;
-    match target.query() {
-        Some(MEANT) if method != Method::Get => Ok(found.meant()),
-        Some(_) if !matches!(found, Command::Config(_)) => {
-            Err(Refusal::bad(format!("{} takes no query", target.path())))
-        }
-        _ => Ok(found),
-    }
+    let found = Command::of(&asked, &target.segments())?;
+    Ok(if asked.is_meant() { found.meant() } else { found })
 }
 
 /// A request on its way to become a command.
-struct Asked<'a> {
-    method: Method,
+pub(super) struct Asked<'a> {
+    pub(super) method: Method,
     target: &'a Target<'a>,
     body: &'a [u8],
 }
 
 impl Asked<'_> {
-    /// The command, if the request has no body, as it should.
-    fn plain<C>(&self, command: C) -> Result<C, Refusal> {
+    /// Whether its cost is accepted; what only asks has none.
+    fn is_meant(&self) -> bool {
+        self.method != Method::Get && self.target.query() == Some(MEANT)
+    }
+
+    /// The query, but for the one that every change may have.
+    fn query(&self) -> Option<&str> {
+        self.target.query().filter(|_| !self.is_meant())
+    }
+
+    pub(super) fn without_query(&self) -> Result<(), Refusal> {
+        let refusal = |_| Err(Refusal::bad(format!("{} takes no query", self.target.path())));
+        self.query().map_or(Ok(()), refusal)
+    }
+
+    pub(super) fn without_body(&self) -> Result<(), Refusal> {
         match self.body {
-            [] => Ok(command),
+            [] => Ok(()),
             _ => Err(Refusal::bad(format!("{} takes no body", self.name()))),
         }
     }
@@ -142,7 +137,7 @@ impl Asked<'_> {
         })
     }
 
-    fn unknown(&self) -> Refusal {
+    pub(super) fn unknown(&self) -> Refusal {
         Refusal::not_found(format!("there is no {}", self.name()))
             .wants("a request of docs/admin.md, such as GET /status")
     }

@@ -7,7 +7,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The path of these segments.
-pub(super) fn encode(segments: &[&str]) -> String {
+pub(super) fn encode(segments: &[String]) -> String {
     segments.iter().flat_map(|segment| ["/".into(), encode_segment(segment)]).collect()
 }
 

@@ -6,11 +6,11 @@ mod commands;
 mod session;
 
 use super::api::Command;
-use super::{Outbox, Session, client as client_side, route};
+use super::{Outbox, Session, client as client_side};
 
 /// The bytes with which the client asks.
 fn asked(command: &Command) -> Vec<u8> {
-    client_side::encode(&route::request(command))
+    client_side::encode(&command.request())
 }
 
 /// What a new session makes of bytes that come at once.

@@ -1,9 +1,7 @@
 //! What operators change leaves one line in the log: who, what, and how it was before and after.
 
 use super::Ticket;
-use crate::admin::api::{
-    Command, ConfigCommand, ImageCommand, OsdCommand, PoolCommand, SnapshotName, Who,
-};
+use crate::admin::api::{Command, Who};
 use crate::admin::change;
 use crate::engine::Engine;
 use loadline_base::Bytes;
@@ -45,37 +43,38 @@ impl Engine {
     /// What a command is about, in few words.
     fn state_before_and_after(&mut self, command: &Command) -> String {
         match command {
-            Command::Osd(command) => self.osd_state(command),
-            Command::Pool(PoolCommand::Create(asked)) => self.pool_state(&asked.name),
-            Command::Pool(PoolCommand::Remove(name)) => self.pool_state(name),
-            Command::Image(command) => self.image_state(command),
-            Command::Config(
-                ConfigCommand::Set { who, option, .. } | ConfigCommand::Remove { who, option, .. },
-            ) => self.option_state(*who, option),
+            Command::OsdMove { osd, .. }
+            | Command::OsdReplace { osd, .. }
+            | Command::OsdRemove { osd } => self.osd_state(*osd),
+            Command::OsdBench { osd, .. } if self.known_osd(*osd).is_ok() => {
+                format!("{:.0} IOPS", self.settings.levels.benchmark(*osd).current_iops)
+            }
+            Command::OsdBench { .. } => NONE.to_owned(),
+            Command::OsdAdd { .. } => {
+                let map = self.node.cluster().map();
+                let osds = map.osds().ids().filter(|osd| !map.is_removed(*osd)).count();
+                format!("{osds} OSDs")
+            }
+            Command::PoolCreate { pool } => self.pool_state(&pool.name),
+            Command::PoolRemove { pool } => self.pool_state(pool),
+            Command::ImageCreate { asked } => self.image_state(&asked.name),
+            Command::ImageClone { to, .. } => self.image_state(&to.name),
+            Command::ImageResize { image, .. }
+            | Command::ImageRemove { image }
+            | Command::SnapshotCreate { image, .. }
+            | Command::SnapshotRemove { image, .. } => self.image_state(image),
+            Command::ImageRename { image, to } => [image, &to.name]
+                .map(|name| format!("{name}: {}", self.image_state(name)))
+                .join("; "),
+            Command::ConfigSet { who, option, .. } | Command::ConfigRemove { who, option, .. } => {
+                self.option_state(*who, option)
+            }
             Command::Shutdown if self.is_stopping() => "stops".to_owned(),
             _ => "runs".to_owned(),
         }
     }
 
-    fn osd_state(&self, command: &OsdCommand) -> String {
-        match command {
-            OsdCommand::Move(osd, _)
-            | OsdCommand::Replace(osd, _)
-            | OsdCommand::Remove(osd)
-            | OsdCommand::Queues(osd) => self.one_osd_state(*osd),
-            OsdCommand::Bench(osd, _) if self.known_osd(*osd).is_ok() => {
-                format!("{:.0} IOPS", self.settings.levels.benchmark(*osd).current_iops)
-            }
-            OsdCommand::Bench(..) => NONE.to_owned(),
-            OsdCommand::Add(_) | OsdCommand::List | OsdCommand::OkToStop(_) => {
-                let map = self.node.cluster().map();
-                let osds = map.osds().ids().filter(|osd| !map.is_removed(*osd)).count();
-                format!("{osds} OSDs")
-            }
-        }
-    }
-
-    fn one_osd_state(&self, osd: OsdId) -> String {
+    fn osd_state(&self, osd: OsdId) -> String {
         if self.known_osd(osd).is_err() {
             return NONE.to_owned();
         }
@@ -91,26 +90,7 @@ impl Engine {
         format!("{} PGs, {} copies", spec.pgs, spec.copies)
     }
 
-    fn image_state(&self, command: &ImageCommand) -> String {
-        match command {
-            ImageCommand::Create(asked) => self.one_image_state(&asked.name),
-            ImageCommand::Info(name)
-            | ImageCommand::Resize(name, _)
-            | ImageCommand::Remove(name)
-            | ImageCommand::Clone { name, .. }
-            | ImageCommand::Snapshots(name)
-            | ImageCommand::Snapshot(SnapshotName { image: name, .. })
-            | ImageCommand::RemoveSnapshot(SnapshotName { image: name, .. }) => {
-                self.one_image_state(name)
-            }
-            ImageCommand::Rename { image, name } => [image, name]
-                .map(|name| format!("{name}: {}", self.one_image_state(name)))
-                .join("; "),
-            ImageCommand::List => format!("{} images", self.node.cluster().images().list().count()),
-        }
-    }
-
-    fn one_image_state(&self, name: &str) -> String {
+    fn image_state(&self, name: &str) -> String {
         let Ok(image) = self.node.cluster().images().image(name) else { return NONE.to_owned() };
         let snapshots: Vec<&str> =
             image.snapshots.iter().map(|taken| taken.name.as_str()).collect();

@@ -1,7 +1,7 @@
 //! What a command would cost. Whatever destroys data or ends service is refused, with what it would cost, unless the
 //! one who asks says that it is meant.
 
-use crate::admin::api::{Command, ImageCommand, OsdCommand, OsdMove, PoolCommand, Refusal};
+use crate::admin::api::{Command, OsdMove, Refusal};
 use crate::engine::Engine;
 use loadline_base::Bytes;
 use loadline_cluster::RemoveError;
@@ -14,25 +14,32 @@ impl Engine {
     /// Why a command is not carried out before somebody has said that it is meant. What does not exist, or cannot be done
     /// anyway, costs nothing: whoever carries the command out says so.
     pub(super) fn cost(&mut self, command: &Command) -> Option<Refusal> {
-        let error = match command {
-            Command::Pool(PoolCommand::Remove(name)) => self.cost_of_pool(name)?,
-            Command::Image(ImageCommand::Remove(name)) => self.cost_of_image(name)?,
-            Command::Image(ImageCommand::Resize(name, size)) => self.cost_of_cut(name, *size)?,
-            Command::Image(ImageCommand::RemoveSnapshot(name)) => {
-                let image = self.node.cluster().images().image(&name.image).ok()?;
-                let taken = image.snapshots.iter().find(|taken| taken.name == name.snapshot)?;
-                if !self.node.cluster().images().clones(image.id, taken.id).is_empty() {
-                    return None;
-                }
-                format!("snapshot {name} would be removed, and what only it shows would be gone")
+        let (error, flag) = match command {
+            Command::PoolRemove { pool } => (self.cost_of_pool(pool)?, "--yes"),
+            Command::ImageRemove { image } => (self.cost_of_image(image)?, "--yes"),
+            Command::ImageResize { image, to } => {
+                (self.cost_of_cut(image, to.size_bytes)?, "--yes")
             }
-            Command::Osd(OsdCommand::Move(osd, OsdMove::Down)) => self.cost_of_stop(*osd)?,
-            Command::Osd(OsdCommand::Replace(osd, _)) => self.cost_of_new_disk(*osd)?,
-            Command::Osd(OsdCommand::Remove(osd)) => self.cost_of_removal(*osd)?,
+            Command::SnapshotRemove { image, snapshot } => {
+                (self.cost_of_snapshot(image, snapshot)?, "--yes")
+            }
+            Command::OsdMove { osd, step: OsdMove::Down } => (self.cost_of_stop(*osd)?, "--force"),
+            Command::OsdReplace { osd, .. } => (self.cost_of_new_disk(*osd)?, "--force"),
+            Command::OsdRemove { osd } => (self.cost_of_removal(*osd)?, "--force"),
             _ => return None,
         };
-        let flag = if matches!(command, Command::Osd(_)) { "--force" } else { "--yes" };
         Some(Refusal::conflict(error).wants(format!("{flag} if that is meant")))
+    }
+
+    fn cost_of_snapshot(&self, name: &str, snapshot: &str) -> Option<String> {
+        let image = self.node.cluster().images().image(name).ok()?;
+        let taken = image.snapshots.iter().find(|taken| taken.name == snapshot)?;
+        let clones = self.node.cluster().images().clones(image.id, taken.id);
+        clones.is_empty().then(|| {
+            format!(
+                "snapshot {name}@{snapshot} would be removed, and what only it shows would be gone"
+            )
+        })
     }
 
     fn cost_of_pool(&self, name: &str) -> Option<String> {

@@ -1,9 +1,7 @@
 //! Which command is carried out where.
 
 use super::{Outcome, Ticket};
-use crate::admin::api::{
-    Answer, Command, ConfigCommand, Done, ImageCommand, OsdCommand, PoolCommand, Refusal,
-};
+use crate::admin::api::{Answer, Command, Done, Refusal, SnapshotName};
 use crate::engine::Engine;
 use loadline_osd::OsdId;
 
@@ -31,73 +29,57 @@ impl Engine {
     fn carry_command_out(&mut self, ticket: Ticket, command: Command) -> Executed {
         match command {
             Command::Status => now(self.status()),
-            Command::Osd(command) => self.execute_osd(ticket, command),
-            Command::Pool(PoolCommand::List) => now(self.pool_list()),
-            Command::Pool(PoolCommand::Create(asked)) => self.pool_create(asked),
-            Command::Pool(PoolCommand::Remove(name)) => self.pool_remove(&name),
-            Command::Image(command) => self.execute_image(command),
-            Command::Config(command) => self.execute_config(command),
+            Command::OsdList => now(self.osd_list()),
+            Command::OsdMove { osd, step } => self.osd_move(ticket, osd, step),
+            Command::OsdAdd { disk } => self.osd_add(ticket, disk),
+            Command::OsdReplace { osd, disk } => self.osd_replace(ticket, osd, disk),
+            Command::OsdRemove { osd } => self.osd_remove(osd),
+            Command::OsdOkToStop { osds } => self.ok_to_stop(&osds),
+            Command::OsdBench { osd, shape } => {
+                self.known_osd(osd)?;
+                self.begin_osd_bench(ticket, osd, &shape)
+            }
+            Command::OsdQueues { osd } => self.queues(osd),
             Command::Ops => now(self.ops_in_flight()),
             Command::OpHistory => now(self.op_history()),
+            Command::PoolList => now(self.pool_list()),
+            Command::PoolCreate { pool } => self.pool_create(pool),
+            Command::PoolRemove { pool } => self.pool_remove(&pool),
+            Command::ImageList => now(self.image_list()),
+            Command::ImageInfo { image } => now(self.image_info(&image)?),
+            Command::ImageCreate { asked } => self.image_create(&asked),
+            Command::ImageResize { image, to } => {
+                self.image_change(|images| images.resize(&image, to.size_bytes).map(drop))
+            }
+            Command::ImageRename { image, to } => {
+                self.image_change(|images| images.rename(&image, &to.name))
+            }
+            Command::ImageRemove { image } => {
+                self.image_change(|images| images.remove(&image).map(drop))
+            }
+            Command::SnapshotList { image } => now(self.snapshot_list(&image)?),
+            Command::SnapshotCreate { image, snapshot } => {
+                self.image_change(|images| images.snapshot_create(&image, &snapshot).map(drop))
+            }
+            Command::SnapshotRemove { image, snapshot } => {
+                self.image_change(|images| images.snapshot_remove(&image, &snapshot).map(drop))
+            }
+            Command::ImageClone { image, snapshot, to } => {
+                let from = SnapshotName { image, snapshot }.to_string();
+                self.image_change(|images| images.clone_image(&from, &to.name).map(drop))
+            }
+            Command::ConfigDump => now(self.config_show(None)?),
+            Command::ConfigShow { who } => now(self.config_show(Some(who))?),
+            Command::ConfigGet { who, option } => now(self.config_get(who, &option)?),
+            Command::ConfigSet { who, option, to } => {
+                self.config_set(who, &option, &to.value, to.level)
+            }
+            Command::ConfigRemove { who, option, level } => self.config_remove(who, &option, level),
             Command::Shutdown => {
                 self.begin_stop();
                 now(DONE)
             }
             Command::Meant(_) => Err(Refusal::bad("a command is meant once")),
-        }
-    }
-
-    fn execute_osd(&mut self, ticket: Ticket, command: OsdCommand) -> Executed {
-        match command {
-            OsdCommand::List => now(self.osd_list()),
-            OsdCommand::Move(osd, step) => self.osd_move(ticket, osd, step),
-            OsdCommand::Add(asked) => self.osd_add(ticket, asked),
-            OsdCommand::Replace(osd, asked) => self.osd_replace(ticket, osd, asked),
-            OsdCommand::Remove(osd) => self.osd_remove(osd),
-            OsdCommand::Queues(osd) => self.queues(osd),
-            OsdCommand::Bench(osd, asked) => {
-                self.known_osd(osd)?;
-                self.begin_osd_bench(ticket, osd, &asked)
-            }
-            OsdCommand::OkToStop(osds) => self.ok_to_stop(&osds),
-        }
-    }
-
-    fn execute_image(&mut self, command: ImageCommand) -> Executed {
-        match command {
-            ImageCommand::List => now(self.image_list()),
-            ImageCommand::Info(name) => now(self.image_info(&name)?),
-            ImageCommand::Snapshots(name) => now(self.snapshot_list(&name)?),
-            ImageCommand::Create(asked) => self.image_create(&asked),
-            ImageCommand::Resize(name, size) => {
-                self.image_change(|images| images.resize(&name, size).map(drop))
-            }
-            ImageCommand::Rename { image, name } => {
-                self.image_change(|images| images.rename(&image, &name))
-            }
-            ImageCommand::Remove(name) => {
-                self.image_change(|images| images.remove(&name).map(drop))
-            }
-            ImageCommand::Clone { from, name } => {
-                self.image_change(|images| images.clone_image(&from.to_string(), &name).map(drop))
-            }
-            ImageCommand::Snapshot(name) => self.image_change(|images| {
-                images.snapshot_create(&name.image, &name.snapshot).map(drop)
-            }),
-            ImageCommand::RemoveSnapshot(name) => self.image_change(|images| {
-                images.snapshot_remove(&name.image, &name.snapshot).map(drop)
-            }),
-        }
-    }
-
-    fn execute_config(&mut self, command: ConfigCommand) -> Executed {
-        match command {
-            ConfigCommand::Show(who) => now(self.config_show(who)?),
-            ConfigCommand::Get(who, option) => now(self.config_get(who, &option)?),
-            ConfigCommand::Set { who, option, value, level } => {
-                self.config_set(who, &option, &value, level)
-            }
-            ConfigCommand::Remove { who, option, level } => self.config_remove(who, &option, level),
         }
     }
 

@@ -1,0 +1,188 @@
+//! How a verb is declared, and what follows from it: the variant of [`Command`](crate::admin::api::Command), the request that
+//! stands for it, the way back, and its row in `docs/admin.md`.
+
+use super::{Asked, LEVEL_QUERY};
+use crate::admin::api::{Level, OsdMove, Refusal, Who};
+use loadline_osd::{OsdId, OsdSet};
+use serde::de::DeserializeOwned;
+
+/// Declares verbs. Each is `Name { arguments }: Method [path] ? query <= body "its fields" -> Reply, "in words", "typed";` with its help
+/// above. A path is made of words and of arguments; the query and the body are one argument each.
+macro_rules! verbs {
+    ($(
+        $(#[doc = $help:literal])+
+        $verb:ident $({ $($arg:ident: $type:ty),+ })?: $method:ident [$($segment:tt)+] $(? $query:ident)?
+            $(<= $body:ident $fields:literal)? -> $reply:ident, $words:literal, $typed:literal;
+    )+) => {
+        /// What can be asked of a running node.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Command {
+            $(
+                $(#[doc = $help])+
+                #[doc = concat!("Answered by [`", stringify!($reply), "`](super::", stringify!($reply), ").")]
+                $verb $({ $(#[allow(missing_docs, reason = "the verb says it")] $arg: $type),+ })?,
+            )+
+            /// One of the others, whose cost is known and accepted: what destroys data or ends service is refused without.
+            Meant(Box<Command>),
+        }
+
+        impl Command {
+            /// The request that stands for it.
+            pub(in crate::admin) fn request(&self) -> $crate::admin::route::Request {
+                use $crate::admin::route::{Method, Request, verbs::Segment};
+                match self {
+                    $(Command::$verb $({ $($arg),+ })? => {
+                        Request::new(Method::$method, &[$(verbs!(@text $segment)),+]) $(.at($query))? $(.with($body))?
+                    })+
+                    Command::Meant(command) => command.request().meant(),
+                }
+            }
+
+            /// The command that a request stands for.
+            pub(in crate::admin) fn of(
+                asked: &$crate::admin::route::Asked<'_>,
+                path: &[&str],
+            ) -> Result<Command, $crate::admin::api::Refusal> {
+                use $crate::admin::route::{Method, verbs::{Body, Query, Read}};
+                match (asked.method, path) {
+                    $((Method::$method, [$(verbs!(@pattern $segment)),+]) => {
+                        verbs!(@query asked $($query)?);
+                        verbs!(@body asked $($body)?);
+                        $(let $query = Query;)?
+                        $(let $body = Body;)?
+                        $($(let $arg: $type = Read::read($arg, asked)?;)+)?
+                        Ok(Command::$verb $({ $($arg),+ })?)
+                    })+
+                    _ => Err(asked.unknown()),
+                }
+            }
+        }
+
+        /// Each verb as readers see it: request, body, answer, what is typed, help.
+        #[cfg(test)]
+        pub(in crate::admin) const VERBS: &[[&str; 5]] = &[$([
+            concat!(verbs!(@method $method), " " $(, "/", verbs!(@shown $segment))+ $(, "?", stringify!($query))?),
+            concat!($($fields)?),
+            $words,
+            $typed,
+            concat!($($help),+),
+        ]),+];
+    };
+    (@text $word:literal) => { $word.to_owned() };
+    (@text $arg:ident) => { $arg.text() };
+    (@pattern $word:literal) => { $word };
+    (@pattern $arg:ident) => { $arg };
+    (@shown $word:literal) => { $word };
+    (@shown $arg:ident) => { concat!("{", stringify!($arg), "}") };
+    (@method Get) => { "GET" };
+    (@method Put) => { "PUT" };
+    (@method Post) => { "POST" };
+    (@method Delete) => { "DELETE" };
+    (@query $asked:ident $query:ident) => {};
+    (@query $asked:ident) => { $asked.without_query()? };
+    (@body $asked:ident $body:ident) => {};
+    (@body $asked:ident) => { $asked.without_body()? };
+}
+pub(in crate::admin) use verbs;
+
+/// An argument that is a part of the path.
+pub(in crate::admin) trait Segment {
+    fn text(&self) -> String;
+}
+
+/// An argument from where it stands in a request.
+pub(in crate::admin) trait Read<Source>: Sized {
+    fn read(source: Source, asked: &Asked<'_>) -> Result<Self, Refusal>;
+}
+
+/// It is the body.
+pub(in crate::admin) struct Body;
+
+/// It is the query.
+pub(in crate::admin) struct Query;
+
+impl<T: DeserializeOwned> Read<Body> for T {
+    fn read(_: Body, asked: &Asked<'_>) -> Result<T, Refusal> {
+        asked.body()
+    }
+}
+
+/// A DELETE has no body, so the level stands in its query; the stored one needs no words.
+impl Read<Query> for Level {
+    fn read(_: Query, asked: &Asked<'_>) -> Result<Level, Refusal> {
+        match asked.query() {
+            None | Some("level=stored") => Ok(Level::Stored),
+            Some(LEVEL_QUERY) => Ok(Level::Runtime),
+            Some(other) => Err(Refusal::bad(format!("the query `{other}` is not understood"))
+                .wants("`level=stored` or `level=runtime`")),
+        }
+    }
+}
+
+impl Segment for String {
+    fn text(&self) -> String {
+        self.clone()
+    }
+}
+
+impl Read<&&str> for String {
+    fn read(text: &&str, _: &Asked<'_>) -> Result<String, Refusal> {
+        Ok((*text).to_owned())
+    }
+}
+
+impl Segment for OsdId {
+    fn text(&self) -> String {
+        self.get().to_string()
+    }
+}
+
+impl Read<&&str> for OsdId {
+    fn read(text: &&str, _: &Asked<'_>) -> Result<OsdId, Refusal> {
+        let number = text.parse().ok().filter(|number| *number < OsdSet::OSDS_MAX);
+        number.map(OsdId::new).ok_or_else(|| {
+            Refusal::not_found(format!("there is no OSD `{text}`"))
+                .wants(format!("a number from 0 to {}", OsdSet::OSDS_MAX - 1))
+        })
+    }
+}
+
+impl Segment for Vec<OsdId> {
+    fn text(&self) -> String {
+        self.iter().map(Segment::text).collect::<Vec<_>>().join(",")
+    }
+}
+
+impl Read<&&str> for Vec<OsdId> {
+    fn read(text: &&str, asked: &Asked<'_>) -> Result<Vec<OsdId>, Refusal> {
+        text.split(',').map(|one| OsdId::read(&one, asked)).collect()
+    }
+}
+
+impl Segment for OsdMove {
+    fn text(&self) -> String {
+        self.name().to_owned()
+    }
+}
+
+impl Read<&&str> for OsdMove {
+    fn read(text: &&str, asked: &Asked<'_>) -> Result<OsdMove, Refusal> {
+        let known = OsdMove::ALL.into_iter().find(|known| known.name() == *text);
+        known.ok_or_else(|| asked.unknown())
+    }
+}
+
+impl Segment for Who {
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Read<&&str> for Who {
+    fn read(text: &&str, _: &Asked<'_>) -> Result<Who, Refusal> {
+        text.parse().map_err(|_| {
+            Refusal::not_found(format!("there is no section `{text}`"))
+                .wants("`global`, `osd` or one OSD such as `osd.0`")
+        })
+    }
+}
