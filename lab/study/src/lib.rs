@@ -12,6 +12,7 @@ mod library;
 mod overrides;
 mod place;
 mod sets;
+mod setup;
 mod study;
 
 // What a kind of study has of its own: figures and a script. Each kind stands in a folder.

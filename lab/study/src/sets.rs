@@ -49,3 +49,19 @@ pub(crate) fn choose(
     let chosen = |index: &usize| names.iter().any(|name| name == setups[*index]);
     Ok((0..setups.len()).filter(chosen).collect())
 }
+
+/// Refuses a setup's name that stands twice.
+pub(crate) fn refuse_twins<'a>(
+    source: &Source,
+    names: impl Iterator<Item = &'a Spanned<String>>,
+) -> Result<(), InputError> {
+    let mut known: Vec<&str> = Vec::new();
+    for name in names {
+        if known.contains(&name.get_ref().as_str()) {
+            let reason = format!("the setup `{}` stands here twice", name.get_ref());
+            return Err(source.error_at(name.span().start, reason));
+        }
+        known.push(name.get_ref());
+    }
+    Ok(())
+}

@@ -10,6 +10,7 @@ use crate::overrides::{Override, apply_overrides};
 use crate::plan::Job;
 use crate::record::RunRecord;
 use crate::result::{Configuration, DriveSummary, NamedValue, SetupResult};
+use crate::sets::refuse_twins;
 use crate::study::{Inputs, Named, Study, StudyQuestion};
 use loadline_base::{Bytes, Span};
 use loadline_device::Medium;
@@ -288,13 +289,10 @@ fn read_setups(
     sections: &[Spanned<SetupSection>],
     source: &Source,
 ) -> Result<Vec<CheckpointSetup>, InputError> {
+    refuse_twins(source, sections.iter().map(|section| &section.get_ref().name))?;
     let mut setups: Vec<CheckpointSetup> = Vec::new();
     for section in sections {
         let SetupSection { name, protection, log_mode, compression, throttle } = section.get_ref();
-        if setups.iter().any(|setup| setup.configuration.name == *name.get_ref()) {
-            let reason = format!("the setup `{}` stands here twice", name.get_ref());
-            return Err(source.error_at(name.span().start, reason));
-        }
         let protection: Protection = word(protection, source)?;
         let log_mode: LogMode = word(log_mode, source)?;
         let compression: Compression = word(compression, source)?;

@@ -2,7 +2,7 @@
 
 use crate::claim::Claim;
 use crate::kind::Kind;
-use crate::recovery::file::{Scheduler, SettingValue};
+use crate::setup::{Scheduler, TypedOptions};
 use loadline_base::Span;
 use loadline_load::{LoadSpec, quantity};
 use serde::Deserialize;
@@ -25,7 +25,7 @@ pub struct LimitsFile {
     pub(super) limits: Vec<Spanned<LimitSection>>,
     /// Of every setup.
     #[serde(default)]
-    pub(super) settings: BTreeMap<Spanned<String>, SettingValue>,
+    pub(super) settings: TypedOptions,
     pub(super) sets: BTreeMap<String, Vec<Spanned<String>>>,
     #[serde(rename = "setup")]
     pub(super) setups: Vec<Spanned<SetupSection>>,
@@ -76,5 +76,5 @@ pub(super) struct SetupSection {
     /// In the place of the study's.
     pub(super) window: Option<u32>,
     #[serde(default)]
-    pub(super) settings: BTreeMap<Spanned<String>, SettingValue>,
+    pub(super) settings: TypedOptions,
 }

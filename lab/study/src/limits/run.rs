@@ -124,9 +124,9 @@ fn record(
     RunRecord {
         counted,
         device_requests: sim.device_requests(),
-        waits: class_waits(setup.plan(), &sim.waits(), &outside),
+        waits: class_waits(setup.osds.plan(), &sim.waits(), &outside),
         series,
         trace: sim.take_trace().iter().map(traced_stage).collect(),
-        ..RunRecord::of(job, &setup.configuration.name)
+        ..RunRecord::of(job, setup.osds.name())
     }
 }

@@ -74,7 +74,7 @@ impl LimitsStudy {
             question: file.question,
             load: format!("{}; beside it {}", file.client, file.background),
             scale: 1.0,
-            setups: setups.iter().map(|setup| setup.configuration.clone()).collect(),
+            setups: setups.iter().map(|setup| setup.osds.configuration.clone()).collect(),
             sets: file.sets,
             expectations: file.expectations,
         };

@@ -1,7 +1,9 @@
-//! A recovery study's file as it is typed.
+//! A recovery study's file as it is typed, and its figures that `--set` can change.
 
 use crate::claim::Claim;
 use crate::kind::Kind;
+use crate::overrides::{StudyKey, key, parse, put, put_name};
+use crate::setup::{Scheduler, TypedOptions};
 use loadline_base::{Bytes, Span};
 use loadline_load::{LoadSpec, quantity};
 use serde::Deserialize;
@@ -85,56 +87,7 @@ pub(crate) struct SetupSection {
     #[serde(default)]
     pub(crate) as_published: bool,
     #[serde(default)]
-    pub(crate) settings: BTreeMap<Spanned<String>, SettingValue>,
-}
-
-/// The scheduler, as people call it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Scheduler {
-    Mclock,
-    Wpq,
-    Fifo,
-}
-
-impl Scheduler {
-    /// As studies and results spell it.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Scheduler::Mclock => "mclock",
-            Scheduler::Wpq => "wpq",
-            Scheduler::Fifo => "fifo",
-        }
-    }
-
-    /// As `osd_op_queue` spells it.
-    pub(crate) fn option(self) -> &'static str {
-        match self {
-            Scheduler::Mclock => "mclock_scheduler",
-            other => other.word(),
-        }
-    }
-}
-
-/// A setting's value, typed in whichever way comes naturally.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged, expecting = "a number, `true`, `false` or a text such as `\"4 KiB\"`")]
-pub(crate) enum SettingValue {
-    Whole(u64),
-    Number(f64),
-    Flag(bool),
-    Text(String),
-}
-
-impl SettingValue {
-    pub(crate) fn text(&self) -> String {
-        match self {
-            SettingValue::Whole(number) => number.to_string(),
-            SettingValue::Number(number) => number.to_string(),
-            SettingValue::Flag(flag) => flag.to_string(),
-            SettingValue::Text(text) => text.clone(),
-        }
-    }
+    pub(crate) settings: TypedOptions,
 }
 
 fn mclock() -> Scheduler {
@@ -144,3 +97,41 @@ fn mclock() -> Scheduler {
 fn yes() -> bool {
     true
 }
+
+/// The figures of a study that `--set` can change. Every option of an OSD can be set beside them.
+pub const STUDY_KEYS: &[StudyKey<StudyFile>] = &[
+    key("scale", "share of the published amount of work", |_, _| Ok(())),
+    key("drive", "the drive under test", |file, text| put_name(&mut file.drive, text)),
+    key("osds", "OSDs, one drive each", |file, text| put(&mut file.cluster.osds, text)),
+    key("copies", "copies of each object", |file, text| put(&mut file.cluster.copies, text)),
+    key("objects", "objects written while an OSD is away", |file, text| {
+        put(&mut file.recovery.objects, text)
+    }),
+    key("object_size", "size of each", |file, text| put(&mut file.recovery.object_size, text)),
+    key("baseline", "length of the run without recovery", |file, text| {
+        put(&mut file.recovery.baseline, text)
+    }),
+    key("depth", "client ops in flight", |file, text| {
+        file.load.depth = Some(parse(text)?);
+        Ok(())
+    }),
+    key("rate", "client ops per second: an open loop", |file, text| {
+        file.load.rate = Some(parse(text)?);
+        Ok(())
+    }),
+    key("block", "size of a client op", |file, text| {
+        file.load.block = vec![loadline_load::Block { size: parse(text)?, weight: 1 }];
+        Ok(())
+    }),
+    key("reads", "share of client ops that read", |file, text| put(&mut file.load.reads, text)),
+    key("image", "size of the clients' image", |file, text| put(&mut file.load.image, text)),
+    key("variant_scale", "scale of the runs without the software stage", |file, text| {
+        put(&mut file.companions.variant_scale, text)
+    }),
+    key("spread_placements", "how many other placements are tried", |file, text| {
+        put(&mut file.companions.spread_placements, text)
+    }),
+    key("spread_scale", "scale of the runs over other placements", |file, text| {
+        put(&mut file.companions.spread_scale, text)
+    }),
+];

@@ -1,11 +1,10 @@
 //! Recovery studies: what clients see while an OSD that returns is filled, and what recovery reaches (qos.md 13.1).
 
-pub(crate) mod file;
-mod keys;
+mod file;
 mod study;
 
-// One configuration, as the engine takes it.
-pub(crate) mod setup;
+// One configuration under test.
+mod setup;
 
 // The steps, what a testbed is made of for them, and what is said of this machine's disks.
 mod dry;
@@ -17,7 +16,7 @@ mod work;
 mod calibrate;
 
 pub use calibrate::{Calibrated, calibrate};
-pub use keys::STUDY_KEYS;
+pub use file::STUDY_KEYS;
 pub use study::RecoveryStudy;
 pub(crate) use work::SCALE;
 

@@ -224,7 +224,7 @@ impl<T: Testbed> RecoveryRun<'_, T> {
             ..RunRecord::of(self.job, setup.name())
         };
         if self.job.purpose == Purpose::Answer {
-            record.waits = class_waits(setup.plan(), &*self.bed.waits()?, &seen.outside);
+            record.waits = class_waits(setup.osds.plan(), &*self.bed.waits()?, &seen.outside);
             record.series = Series::of_clients("client_iops", &seen.seconds, 1.0);
             let before = std::iter::once(course.moved).chain(course.left.iter().copied());
             let done = before.zip(&course.left).map(|(before, left)| before as f64 - *left as f64);

@@ -9,7 +9,7 @@ use loadline_testbed::MachineFacts;
 pub(crate) fn drive_summary(study: &RecoveryStudy, records: &[&RunRecord]) -> DriveSummary {
     let stood: Vec<&MachineFacts> =
         records.iter().filter_map(|record| record.real.as_ref()).collect();
-    let options = study.setups.first().map(|setup| setup.options());
+    let options = study.setups.first().map(|setup| setup.osds.options());
     let fact = |name: &str, value: String| NamedValue { name: name.to_owned(), value };
     let mut facts = Vec::new();
     for known in stood.first().into_iter().flat_map(|first| &first.facts) {

@@ -1,10 +1,9 @@
 //! A recovery study as it is meant.
 
 use super::dry;
-use super::file::{Companions, StudyFile};
-use super::keys::STUDY_KEYS;
+use super::file::{Companions, STUDY_KEYS, StudyFile};
 use super::run;
-use super::setup::{Grounds, RecoverySetup, read_setups};
+use super::setup::{RecoverySetup, read_setups};
 use super::stood;
 use super::work;
 use crate::given_load;
@@ -108,9 +107,8 @@ impl RecoveryStudy {
             )?;
         let StudyFile { cluster, recovery, .. } = &file;
         let shape = ClusterShape { osds: cluster.osds, copies: cluster.copies };
-        let grounds =
-            Grounds { drive: &drive, shape, overrides: &inputs.overrides, place: &inputs.place };
-        let setups = read_setups(&file, source, grounds)?;
+        let setups =
+            read_setups(&file, source, (&drive, shape), (&inputs.overrides, &inputs.place))?;
         let mut study = RecoveryStudy {
             cluster: shape,
             steps: RecoverySteps {
@@ -134,7 +132,7 @@ impl RecoveryStudy {
             question: file.question,
             load: study.load.to_string(),
             scale,
-            setups: study.setups.iter().map(|setup| setup.configuration.clone()).collect(),
+            setups: study.setups.iter().map(|setup| setup.osds.configuration.clone()).collect(),
             sets: file.sets,
             expectations: file.expectations,
         };
@@ -274,7 +272,7 @@ impl Script for RecoveryStudy {
     fn setup_in_json(&self, setup: usize) -> Value {
         let setup = &self.setups[setup];
         json!({
-            "scheduler": setup.configuration.traits[1].value, "recovery": setup.recovery,
+            "scheduler": setup.osds.configuration.traits[1].value, "recovery": setup.recovery,
             "software_stage_us": setup.software_stage.map(|span| span.as_secs_f64() * 1e6),
         })
     }
@@ -291,10 +289,10 @@ fn drive_summary(study: &RecoveryStudy) -> DriveSummary {
     let (drive, steps) = (&study.drive, &study.steps);
     let fact = |name: &str, value: String| NamedValue { name: name.to_owned(), value };
     let layouts = study.setups.iter().map(|setup| {
-        let options = setup.options();
+        let options = setup.osds.options();
         format!(
             "{} × {} ({})",
-            options.shards, options.threads_per_shard, setup.configuration.preset
+            options.shards, options.threads_per_shard, setup.osds.configuration.preset
         )
     });
     let mut layouts: Vec<String> = layouts.collect();

@@ -46,7 +46,7 @@ impl RecoveryStudy {
         let (setup, drive) = (&self.setups[job.setup], &self.drive);
         SimulatedSpec {
             world: SimConfig {
-                cluster: setup.engine(job.seed, job.placement_seed),
+                cluster: setup.osds.engine(job.seed, job.placement_seed),
                 drive: OsdDrive::Calibrated(drive.service),
                 worker_time: drive.worker_time,
                 link_delay: drive.link_delay,
@@ -79,8 +79,8 @@ impl RecoveryStudy {
             object_size: steps.object_size,
             load: self.load.clone(),
             medium: self.drive.medium,
-            preset: preset(&setup.configuration.preset).expect("the setup has been read"),
-            settings: setup.stored().clone(),
+            preset: preset(&setup.osds.configuration.preset).expect("the setup has been read"),
+            settings: setup.osds.stored.clone(),
             placement_seed: job.placement_seed,
             seed: job.seed,
         }

@@ -1,0 +1,290 @@
+//! The OSDs of a setup as the engine takes them: preset, scheduler, profile and settings looked up, stored and judged, the same way
+//! for every kind of study.
+
+use crate::input::{InputError, Source, nearest, unknown};
+use crate::overrides::Override;
+use crate::result::{Configuration, NamedValue, SettingRow};
+use loadline_cluster::Config;
+use loadline_cluster::settings::{
+    Change, DriveLimits, Enforcement, Origin, Refused, Scope, Settings, Target, Value,
+};
+use loadline_device::Medium;
+use loadline_osd::{Options, OsdId, Policy};
+use loadline_qos::{PRESETS, Preset, ShardPlan, preset};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+/// The scheduler, as people call it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Scheduler {
+    Mclock,
+    Wpq,
+    Fifo,
+}
+
+impl Scheduler {
+    /// As studies and results spell it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Scheduler::Mclock => "mclock",
+            Scheduler::Wpq => "wpq",
+            Scheduler::Fifo => "fifo",
+        }
+    }
+
+    /// As `osd_op_queue` spells it.
+    pub(crate) fn option(self) -> &'static str {
+        match self {
+            Scheduler::Mclock => "mclock_scheduler",
+            other => other.word(),
+        }
+    }
+}
+
+/// A setting's value, typed in whichever way comes naturally.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged, expecting = "a number, `true`, `false` or a text such as `\"4 KiB\"`")]
+pub(crate) enum SettingValue {
+    Whole(u64),
+    Number(f64),
+    Flag(bool),
+    Text(String),
+}
+
+impl SettingValue {
+    pub(crate) fn text(&self) -> String {
+        match self {
+            SettingValue::Whole(number) => number.to_string(),
+            SettingValue::Number(number) => number.to_string(),
+            SettingValue::Flag(flag) => flag.to_string(),
+            SettingValue::Text(text) => text.clone(),
+        }
+    }
+}
+
+/// Options as a file sets them.
+pub(crate) type TypedOptions = BTreeMap<Spanned<String>, SettingValue>;
+
+/// What a setup's section says of its OSDs.
+pub(crate) struct TypedSetup<'a> {
+    pub(crate) name: &'a Spanned<String>,
+    pub(crate) preset: &'a Spanned<String>,
+    pub(crate) scheduler: Scheduler,
+    pub(crate) profile: Option<&'a Spanned<String>>,
+    /// Those of every setup, then its own.
+    pub(crate) options: &'a [&'a TypedOptions],
+}
+
+/// What the setups of a study have in common.
+pub(crate) struct SetupGround<'a> {
+    pub(crate) source: &'a Source,
+    /// Of each OSD's disk.
+    pub(crate) media: Vec<Medium>,
+    /// Of the first OSD's drive.
+    pub(crate) limits: DriveLimits,
+    /// What an operator would have measured and stored for the drives; what a preset does not know is left out.
+    pub(crate) measured: Vec<(String, String)>,
+    pub(crate) overrides: &'a [Override],
+}
+
+/// The OSDs of a setup.
+#[derive(Clone, Debug)]
+pub(crate) struct OsdSetup {
+    /// The setup in words.
+    pub(crate) configuration: Configuration,
+    /// Everything that is stored, for a node that computes its settings itself.
+    pub(crate) stored: Change,
+    /// The engine, without seeds.
+    engine: Config,
+}
+
+/// All OSDs are alike.
+const FIRST: OsdId = OsdId::new(0);
+
+impl OsdSetup {
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.configuration.name
+    }
+
+    /// The engine with its seeds.
+    pub(crate) fn engine(&self, seed: u64, placement_seed: u64) -> Config {
+        let policy = Policy { seed, ..self.engine.policy.clone() };
+        Config { policy, placement_seed, ..self.engine.clone() }
+    }
+
+    /// What the shards of every OSD are built from.
+    pub(crate) fn plan(&self) -> &ShardPlan {
+        &self.engine.policy.plan
+    }
+
+    /// How an OSD's queues and workers are laid out, and what its store lets in.
+    pub(crate) fn options(&self) -> &Options {
+        &self.engine.options
+    }
+}
+
+impl SetupGround<'_> {
+    /// The OSDs of a setup. `traits` tells what distinguishes it, from the settings in force.
+    pub(crate) fn read(
+        &self,
+        typed: &TypedSetup<'_>,
+        traits: impl FnOnce(&Settings, &[SettingRow]) -> Vec<NamedValue>,
+    ) -> Result<OsdSetup, InputError> {
+        let preset = self.preset(typed.preset)?;
+        let mut settings = Settings::new(*preset, &self.media, Enforcement::Refuse);
+        settings.set_drive_limits(FIRST, self.limits);
+        let stored = self.configure(typed, &mut settings)?;
+        let is_mclock = typed.scheduler == Scheduler::Mclock;
+        let settings_rows = setting_rows(&settings);
+        Ok(OsdSetup {
+            configuration: Configuration {
+                name: typed.name.get_ref().clone(),
+                preset: preset.name.to_owned(),
+                profile: is_mclock.then(|| in_force(&settings, "osd_mclock_profile").to_string()),
+                traits: traits(&settings, &settings_rows),
+                settings: settings_rows,
+            },
+            stored,
+            engine: Config {
+                osds: self.media.len() as u32,
+                placement_seed: 0,
+                policy: Policy { plan: settings.plan(FIRST), seed: 0 },
+                options: settings.osd_options(FIRST),
+            },
+        })
+    }
+
+    /// The preset of this name.
+    pub(crate) fn preset(&self, name: &Spanned<String>) -> Result<&'static Preset, InputError> {
+        preset(name.get_ref()).ok_or_else(|| {
+            let known: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+            self.source.error_at(name.span().start, unknown("preset", name.get_ref(), known))
+        })
+    }
+
+    /// Stores what the setup says, then starts the OSDs: the scheduler first, since it decides which other
+    /// values may stand. Returns everything that was stored.
+    fn configure(
+        &self,
+        typed: &TypedSetup<'_>,
+        settings: &mut Settings,
+    ) -> Result<Change, InputError> {
+        let at_name = typed.name.span().start;
+        let mut stored = Change::default();
+        let mut store = |settings: &mut Settings, (option, value): (&str, &str), at: usize| {
+            let change = Change::set(Target::Stored(Scope::Osds), option, value);
+            let refused = |refused: Refused| self.source.error_at(at, refused.to_string());
+            settings.apply(&change).map_err(refused)?;
+            stored.edits.extend(change.edits);
+            Ok::<(), InputError>(())
+        };
+        store(settings, ("osd_op_queue", typed.scheduler.option()), at_name)?;
+        if let Some(profile) = typed.profile {
+            let at = profile.span().start;
+            if typed.scheduler != Scheduler::Mclock {
+                let reason = "`profile` is mClock's: leave it out, or take scheduler `mclock`";
+                return Err(self.source.error_at(at, reason));
+            }
+            let names: Vec<&str> = settings.preset().profiles.names().chain(["custom"]).collect();
+            if !names.contains(&profile.get_ref().as_str()) {
+                return Err(self.source.error_at(at, unknown("profile", profile.get_ref(), names)));
+            }
+            store(settings, ("osd_mclock_profile", profile.get_ref()), at)?;
+        }
+        for (option, value) in &self.measured {
+            if settings.option(option).is_ok() {
+                store(settings, (option, value), at_name)?;
+            }
+        }
+        stored.edits.extend(self.store_all(typed, settings)?.edits);
+        for osd in settings.osds().collect::<Vec<_>>() {
+            settings.start(osd);
+        }
+        Ok(stored)
+    }
+
+    /// The file's options and the command line's, as one change: they are judged together.
+    fn store_all(
+        &self,
+        typed: &TypedSetup<'_>,
+        settings: &mut Settings,
+    ) -> Result<Change, InputError> {
+        let options: Vec<(&str, String, TypedAt)> = self.options(typed).collect();
+        let mut change = Change::default();
+        for (option, value, place) in &options {
+            if settings.option(option).is_err() {
+                let hint = nearest(option, settings.table().names())
+                    .map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+                let preset = settings.preset().name;
+                let reason = format!("preset {preset} has no option `{option}`{hint}");
+                return Err(self.error(place, reason));
+            }
+            change = change.and_set(Target::Stored(Scope::Osds), option, value);
+        }
+        let applied = settings.apply(&change).map(drop).map_err(|refused| {
+            let says = refused.to_string();
+            let named = options.iter().filter(|(option, ..)| says.contains(option));
+            let cause = named.max_by_key(|(option, ..)| option.len());
+            let at = cause.map_or(TypedAt::Byte(typed.name.span().start), |(.., at)| at.clone());
+            self.error(&at, says)
+        });
+        applied.map(|()| change)
+    }
+
+    fn options<'a>(
+        &'a self,
+        typed: &'a TypedSetup<'_>,
+    ) -> impl Iterator<Item = (&'a str, String, TypedAt)> {
+        let own = typed.options.iter().flat_map(|options| options.iter());
+        let own = own.map(|(option, value)| {
+            (option.get_ref().as_str(), value.text(), TypedAt::Byte(option.span().start))
+        });
+        let line = self.overrides.iter().filter(|change| change.is_option());
+        own.chain(line.map(|change| {
+            (change.key.as_str(), change.value.clone(), TypedAt::CommandLine(change.to_string()))
+        }))
+    }
+
+    fn error(&self, place: &TypedAt, reason: String) -> InputError {
+        match place {
+            TypedAt::Byte(at) => self.source.error_at(*at, reason),
+            TypedAt::CommandLine(typed) => InputError::new(typed.clone(), reason),
+        }
+    }
+}
+
+/// Where a setting was typed.
+#[derive(Clone, Debug)]
+enum TypedAt {
+    Byte(usize),
+    CommandLine(String),
+}
+
+/// The value of an option on the first OSD.
+pub(crate) fn in_force(settings: &Settings, option: &str) -> Value {
+    let option = settings.option(option).expect("the option is in every table");
+    settings.effective(FIRST, option).0
+}
+
+/// Every option that is not merely compiled in, and the ones that decide the queues.
+fn setting_rows(settings: &Settings) -> Vec<SettingRow> {
+    let always = ["osd_op_queue", "osd_op_queue_cut_off"];
+    let shown = |name: &str, origin: Origin| {
+        origin != Origin::BuiltIn
+            || always.contains(&name)
+            || name.starts_with("osd_recovery_")
+            || name.starts_with("osd_op_num_")
+    };
+    let rows = settings.table().iter().filter_map(|(option, spec)| {
+        let (value, origin) = settings.effective(FIRST, option);
+        shown(spec.name, origin).then(|| SettingRow {
+            key: spec.name.to_owned(),
+            value: value.to_string(),
+            origin: origin.to_string(),
+        })
+    });
+    rows.collect()
+}
