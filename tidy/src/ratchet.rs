@@ -11,7 +11,7 @@ use syn::{Expr, ImplItem, Item, Member};
 const CIRCLE_MAX: usize = 30;
 const FILES_IN_CIRCLES: usize = 157;
 /// Names of types that are defined more than once.
-const NAMES_WITH_TWO_MEANINGS: usize = 186;
+const NAMES_WITH_TWO_MEANINGS: usize = 185;
 /// Fields of an owner at most.
 const FIELDS_MAX: usize = 12;
 /// Owners that have more.

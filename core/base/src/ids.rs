@@ -129,12 +129,14 @@ impl<I, T> FromIterator<T> for IdVec<I, T> {
 
 impl<I: Into<usize>, T> Index<I> for IdVec<I, T> {
     type Output = T;
+    #[inline]
     fn index(&self, id: I) -> &T {
         &self.items[id.into()]
     }
 }
 
 impl<I: Into<usize>, T> IndexMut<I> for IdVec<I, T> {
+    #[inline]
     fn index_mut(&mut self, id: I) -> &mut T {
         &mut self.items[id.into()]
     }

@@ -110,6 +110,10 @@ impl Cluster {
     /// Deals with what the OSDs have told.
     #[inline]
     pub(crate) fn settle(&mut self, now: Time, fx: &mut Effects) {
+        // Asked before taken: it is so after nearly every event.
+        if fx.owner.is_empty() {
+            return;
+        }
         for notice in std::mem::take(&mut fx.owner) {
             self.settle_one(now, notice, fx);
         }

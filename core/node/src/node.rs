@@ -81,6 +81,16 @@ impl Node {
         self.effects.world.push(Effect::Send(envelope));
     }
 
+    /// Something has happened to an OSD at this moment. It is as [`Node::happened`], but waits in no line if there is none.
+    #[inline]
+    pub fn step(&mut self, now: Time, osd: OsdId, event: Event) {
+        if self.is_settled() {
+            self.cluster.step(now, osd, event, &mut self.effects);
+        } else {
+            self.happened(osd, event);
+        }
+    }
+
     /// Something has happened to an OSD.
     #[inline]
     pub fn happened(&mut self, osd: OsdId, event: Event) {
@@ -106,7 +116,8 @@ impl Node {
     }
 
     /// What the world has to do next. Goes on with what is due until there is such a thing; `None` if all is done.
-    #[inline]
+    // An effect is large: inlined, it is looked at where it lies instead of being handed over.
+    #[inline(always)]
     pub fn next(&mut self, now: Time) -> Option<Effect> {
         loop {
             while let Some(effect) = self.pop_asked() {
@@ -129,12 +140,13 @@ impl Node {
     /// The next of what was asked for, in the order in which it was.
     #[inline]
     fn pop_asked(&mut self) -> Option<Effect> {
+        // Popping from the back is the cheapest way to empty a list that mostly holds one or two.
         if self.asked.is_empty() {
-            std::mem::swap(&mut self.asked, &mut self.effects.world);
-            // Popping from the back is the cheapest way to empty a list that mostly holds one or two.
-            if self.asked.len() > 1 {
-                self.asked.reverse();
+            if self.effects.world.len() < 2 {
+                return self.effects.world.pop();
             }
+            std::mem::swap(&mut self.asked, &mut self.effects.world);
+            self.asked.reverse();
         }
         self.asked.pop()
     }

@@ -59,7 +59,7 @@ impl Simulated {
             object_bytes: spec.object_size.get(),
             recovery_priority: 0,
         };
-        let link = spec.world.link_delay;
+        let link = spec.world.delays.link;
         Simulated { sim: Sim::new(spec.world, load), link, pool, image, returned: 0 }
     }
 

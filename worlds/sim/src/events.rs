@@ -1,7 +1,7 @@
 //! What can happen in the simulated world.
 
 use loadline_base::Time;
-use loadline_osd::{Envelope, OsdId, Reply, Timer, WorkerRun};
+use loadline_osd::{Envelope, OsdId, Reply, WorkerRun};
 use loadline_store::RequestId;
 
 /// An event of virtual time.
@@ -19,8 +19,6 @@ pub(crate) enum SimEvent {
     ReadDone(OsdId, RequestId),
     /// Something happens inside a mechanical drive.
     DriveStep(OsdId, Time),
-    /// An OSD's timer fires.
-    Timer(OsdId, Timer),
     /// A reply reaches its client.
     Replied(Reply),
     /// The load wanted to be woken.

@@ -3,8 +3,8 @@
 //! Equal seeds give equal events. This crate may not know studies, statistics or reports, and reads no clock:
 //! a simulated second takes as long as its events do.
 
+mod by_hand;
 pub mod disk;
-mod disk_node;
 mod drive;
 mod drive_file;
 mod events;
@@ -18,10 +18,10 @@ mod store_host;
 pub mod store_world;
 mod workload;
 
-pub use disk_node::DiskNode;
 pub use drive::{DriveModel, Reads, Service, Slices, Started};
 pub use drive_file::{AnyDrive, Calibration, Drive, DriveError, Fitted};
+pub use loadline_node::Delays;
 pub use osd_drive::{Mechanical, OsdDrive};
 pub use sim::{Sim, SimConfig};
 pub use store_host::{Disks, Sent, StoreHost};
-pub use workload::{Done, Issue, Workload};
+pub use workload::{ByHand, Done, Issue, Workload};

@@ -1,14 +1,16 @@
-//! The drive under an OSD of the simulated cluster: a calibrated one, whose figures contain the OSD's own overhead, or a
-//! mechanical one, which is a disk and nothing else.
+//! The drive under an OSD of the simulated world: a calibrated one, whose figures contain the OSD's own overhead, a mechanical
+//! one, which is a disk and nothing else, or a disk with contents and faults, which alone can hold a paged store.
 
+use crate::disk::SimDisk;
 use crate::drive::{DriveModel, Service, Started};
 use crate::hdd::{Feature, Finished, Hdd, HddSpec, SECTOR};
 use loadline_base::{Bytes, SlotId, Time};
 use loadline_device::cdl::Limits;
 use loadline_device::{Kind, Outcome, Request};
+use loadline_store::paged::{IoDone, IoId};
 use loadline_store::{RequestId, Submission};
 
-/// What the drives of a cluster are.
+/// What the drives under direct stores are.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OsdDrive {
     /// Calibrated from rates of whole OSDs.
@@ -54,6 +56,15 @@ pub(crate) struct Answer {
 pub(crate) enum Running {
     Calibrated(DriveModel),
     Mechanical(Box<Arm>),
+    Disk(Box<OsdDisk>),
+}
+
+/// A disk with contents.
+pub(crate) struct OsdDisk {
+    pub(crate) disk: SimDisk,
+    requests: u64,
+    /// To be opened when the last request of the earlier life has been answered.
+    pub(crate) reopen: bool,
 }
 
 /// A mechanical drive with the steps that are scheduled for it.
@@ -80,18 +91,36 @@ impl Running {
         }
     }
 
+    pub(crate) fn on_disk(disk: SimDisk) -> Running {
+        Running::Disk(Box::new(OsdDisk { disk, requests: 0, reopen: false }))
+    }
+
+    /// Takes a request, with what a write writes where the drive has contents.
     #[inline]
-    pub(crate) fn submit(&mut self, now: Time, submission: &Submission) -> Then {
+    pub(crate) fn submit(
+        &mut self,
+        now: Time,
+        id: RequestId,
+        request: &Request,
+        data: Vec<u8>,
+    ) -> Then {
         match self {
-            Running::Calibrated(drive) => match drive.submit(now, submission) {
-                Some(Started::InLine(at, id)) => Then::Done(at, id),
-                Some(Started::Beside(at, id)) => Then::ReadDone(at, id),
-                None => Then::Nothing,
-            },
+            Running::Calibrated(drive) => {
+                match drive.submit(now, &Submission { id, request: *request }) {
+                    Some(Started::InLine(at, id)) => Then::Done(at, id),
+                    Some(Started::Beside(at, id)) => Then::ReadDone(at, id),
+                    None => Then::Nothing,
+                }
+            }
             Running::Mechanical(arm) => {
                 arm.requests += 1;
-                arm.hdd.submit(now, packed(submission.id), &in_sectors(&submission.request));
+                arm.hdd.submit(now, packed(id), &in_sectors(request));
                 arm.new_step().map_or(Then::Nothing, Then::Step)
+            }
+            Running::Disk(on) => {
+                on.requests += 1;
+                on.disk.submit(now, packed(id), request, data);
+                Then::Nothing
             }
         }
     }
@@ -100,21 +129,21 @@ impl Running {
     pub(crate) fn calibrated(&mut self) -> &mut DriveModel {
         match self {
             Running::Calibrated(drive) => drive,
-            Running::Mechanical(_) => unreachable!("a mechanical drive is stepped"),
+            _ => unreachable!("only a calibrated drive tells when the next in its line is done"),
         }
     }
 
     pub(crate) fn mechanical(&self) -> Option<&Hdd> {
         match self {
-            Running::Calibrated(_) => None,
             Running::Mechanical(arm) => Some(&arm.hdd),
+            _ => None,
         }
     }
 
     pub(crate) fn mechanical_mut(&mut self) -> Option<&mut Hdd> {
         match self {
-            Running::Calibrated(_) => None,
             Running::Mechanical(arm) => Some(&mut arm.hdd),
+            _ => None,
         }
     }
 
@@ -122,7 +151,7 @@ impl Running {
     /// next step.
     pub(crate) fn advance(&mut self, at: Time, out: &mut Vec<Answer>) -> Option<Time> {
         let Running::Mechanical(arm) = self else {
-            unreachable!("a calibrated drive has no steps");
+            unreachable!("only a mechanical drive has steps");
         };
         if arm.step_at != Some(at) {
             return None;
@@ -142,7 +171,46 @@ impl Running {
         match self {
             Running::Calibrated(drive) => drive.requests(),
             Running::Mechanical(arm) => arm.requests,
+            Running::Disk(on) => on.requests,
         }
+    }
+
+    /// When a disk with contents answers next.
+    pub(crate) fn next_done(&self) -> Option<Time> {
+        match self {
+            Running::Disk(on) => on.disk.next_done(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn disk(&self) -> &OsdDisk {
+        match self {
+            Running::Disk(on) => on,
+            _ => unreachable!("a world of disks has no other drives"),
+        }
+    }
+
+    pub(crate) fn disk_mut(&mut self) -> &mut OsdDisk {
+        match self {
+            Running::Disk(on) => on,
+            _ => unreachable!("a world of disks has no other drives"),
+        }
+    }
+
+    pub(crate) fn into_disk(self) -> SimDisk {
+        match self {
+            Running::Disk(on) => on.disk,
+            _ => unreachable!("a world of disks has no other drives"),
+        }
+    }
+}
+
+impl OsdDisk {
+    /// The answer that is due, and of which life of the store.
+    pub(crate) fn answer(&mut self, now: Time) -> (u32, IoDone) {
+        let done = self.disk.finish(now).expect("an answer is due");
+        let id = unpacked(done.id);
+        (id.life(), IoDone { id: IoId(id.slot()), outcome: done.outcome, data: done.data })
     }
 }
 

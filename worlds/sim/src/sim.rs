@@ -1,115 +1,143 @@
-//! The composition root of the simulated world: a cluster, its drives and links, a load, and one event loop.
+//! The simulated world: one node in virtual time, with links, drives and a load, and one loop that lets the next thing happen.
+//!
+//! What an OSD stands on is a part that is named: the direct store on modelled drives, as studies of another system's figures
+//! want it, or the paged store on disks with contents and faults. A load issues ops and hears of their replies; a test that
+//! issues its own has none ([`ByHand`]).
+//!
+//! Of what is due at one time, links come first, then workers and modelled drives, then disks, then timers.
 
+use crate::disk::SimDisk;
 use crate::events::SimEvent;
 use crate::hdd::Hdd;
 use crate::lanes::{LaneId, Lanes};
 use crate::osd_drive::{Answer, OsdDrive, Running, Then};
-use crate::workload::{Done, Issue, Workload};
+use crate::workload::{ByHand, Done, Issue, Workload};
 use loadline_base::{IdVec, Span, Time};
 use loadline_cluster::{Cluster, Config, OsdState, PoolId, PoolSpec};
-use loadline_device::Outcome;
+use loadline_device::{Outcome, Request};
+use loadline_node::{Delays, Node};
 use loadline_osd::{
     Data, Effect, Effects, Envelope, Event, Message, Options, OsdId, Policy, Progress, Reply,
     TraceSpan, Waits,
 };
-use loadline_store::RequestId;
+use loadline_store::{RequestId, paged};
 
-/// What a simulated world is built from.
+/// What a simulated world of modelled drives is built from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimConfig {
     /// The engine.
     pub cluster: Config,
     /// What every OSD's drive is.
     pub drive: OsdDrive,
-    /// Processor time that a worker spends on an item.
-    pub worker_time: Span,
-    /// One-way delay of a message, and of an op or a reply between client and OSD.
-    pub link_delay: Span,
-    /// What the push of a recovered object takes on top, for reading beside the queue and for transfer.
-    pub object_handling: Span,
+    /// What takes time besides the drives.
+    pub delays: Delays,
     /// Software time per client op, one op at a time over the whole cluster, only while recovery is pending: the
     /// study era's defect under mClock (qos.md 13.3b). `None` switches it off.
     pub software_stage: Option<Span>,
 }
 
-/// A cluster in virtual time under a load.
-pub struct Sim<W> {
+/// A node in virtual time under a load.
+pub struct Sim<W = ByHand> {
     now: Time,
     events: Lanes<SimEvent>,
-    cluster: Cluster,
+    node: Node,
     drives: IdVec<OsdId, Running>,
-    config: SimConfig,
+    /// Whether the drives are disks with contents, which know themselves when they answer.
+    has_disks: bool,
     links: LaneId,
     pushes: LaneId,
     workers: LaneId,
     stage: LaneId,
+    drive_lanes: IdVec<OsdId, LaneId>,
+    software_stage: Option<Span>,
     stage_free_at: Time,
     /// As of which map epoch, and the answer.
     recovery_pending: (u32, bool),
     load: W,
     tokens: Vec<u64>,
     issue: Vec<Issue>,
-    effects: Effects,
-    drive_lanes: IdVec<OsdId, LaneId>,
     wake: Option<Time>,
     trace: Vec<TraceSpan>,
 }
 
 impl<W: Workload> Sim<W> {
-    /// A world at time zero.
+    /// A world of direct stores on modelled drives at time zero.
     pub fn new(config: SimConfig, load: W) -> Sim<W> {
+        let SimConfig { cluster, drive, delays, software_stage } = config;
+        let drives = (0..cluster.osds).map(|osd| Running::new(&drive, osd)).collect();
+        let node = Node::new(Cluster::new(&cluster), delays);
+        Sim { software_stage, ..Sim::around(Time::ZERO, node, drives, load) }
+    }
+
+    /// A world of paged stores on disks, none of which is open yet.
+    pub(crate) fn on_disks(
+        now: Time,
+        config: &Config,
+        stores: paged::Options,
+        disks: Vec<SimDisk>,
+        load: W,
+    ) -> Sim<W> {
+        let node = Node::new(Cluster::on_disks(config, stores), Delays::default());
+        let drives = disks.into_iter().map(Running::on_disk).collect();
+        Sim { has_disks: true, ..Sim::around(now, node, drives, load) }
+    }
+
+    fn around(now: Time, node: Node, drives: IdVec<OsdId, Running>, load: W) -> Sim<W> {
         let mut events = Lanes::new();
-        let osds = config.cluster.osds;
         Sim {
-            now: Time::ZERO,
-            cluster: Cluster::new(&config.cluster),
-            drives: (0..osds).map(|osd| Running::new(&config.drive, osd)).collect(),
+            now,
+            node,
             links: events.add_lane(),
             pushes: events.add_lane(),
             workers: events.add_lane(),
             stage: events.add_lane(),
-            drive_lanes: (0..osds).map(|_| events.add_lane()).collect(),
+            drive_lanes: drives.ids().map(|_| events.add_lane()).collect(),
+            drives,
+            has_disks: false,
+            software_stage: None,
             stage_free_at: Time::ZERO,
             recovery_pending: (0, false),
             load,
             tokens: Vec::new(),
             issue: Vec::new(),
-            effects: Effects::default(),
             wake: None,
             trace: Vec::new(),
             events,
-            config,
         }
+    }
+
+    /// Has the map's owner do something, and carries out what follows.
+    pub fn change<T>(&mut self, change: impl FnOnce(&mut Cluster, Time, &mut Effects) -> T) -> T {
+        let changed = self.node.change(|cluster, fx| change(cluster, self.now, fx));
+        self.carry_out();
+        changed
     }
 
     /// Creates a pool.
     pub fn create_pool(&mut self, spec: PoolSpec) -> PoolId {
-        let pool = self.cluster.create_pool(self.now, spec, &mut self.effects);
-        self.carry_out();
-        pool
+        self.change(|cluster, now, fx| cluster.create_pool(now, spec, fx))
     }
 
     /// Fills a pool with full objects in no time.
     pub fn prefill(&mut self, pool: PoolId, objects: u64) {
-        self.cluster.prefill(pool, objects);
+        self.cluster().prefill(pool, objects);
     }
 
     /// Marks an OSD up or down, in or out.
     pub fn set_osd(&mut self, osd: OsdId, state: OsdState) {
-        self.cluster.set_osd(self.now, osd, state, &mut self.effects);
-        self.carry_out();
+        self.change(|cluster, now, fx| cluster.set_osd(now, osd, state, fx));
     }
 
     /// New settings for every OSD at once.
     pub fn configure(&mut self, policy: &Policy, options: Options) {
-        self.cluster.configure(self.now, policy, options, &mut self.effects);
-        self.carry_out();
+        self.change(|cluster, now, fx| cluster.configure(now, policy, options, fx));
     }
 
     /// Lets the load begin.
     pub fn start_load(&mut self) {
         self.load.start(self.now, &mut self.issue);
         self.issue_ops();
+        self.carry_out();
     }
 
     /// Lets the load end; ops under way still finish.
@@ -119,29 +147,56 @@ impl<W: Workload> Sim<W> {
 
     /// Lets time pass.
     pub fn run_until(&mut self, until: Time) {
-        while let Some((at, event)) = self.events.pop_until(until) {
-            self.now = at;
-            self.handle(event);
-        }
+        while self.step_until(until) {}
         self.now = until;
     }
 
+    /// Lets the next thing happen, if it is due by `until`.
+    #[inline]
+    pub(crate) fn step_until(&mut self, until: Time) -> bool {
+        let disk = if self.has_disks { self.next_disk() } else { None };
+        let timer = self.node.next_timer();
+        let others = disk.map_or(timer, |(at, _)| at.min(timer));
+        if let Some((at, event)) = self.events.pop_until(others.min(until)) {
+            self.now = at;
+            self.handle(event);
+        } else if others > until || others == Time::MAX {
+            return false;
+        } else {
+            // A disk that was made to wait may be late.
+            self.now = self.now.max(others);
+            match disk {
+                Some((at, osd)) if at <= self.now => self.disk_answers(osd),
+                _ => _ = self.node.fire(self.now),
+            }
+        }
+        self.carry_out();
+        true
+    }
+
+    fn next_disk(&self) -> Option<(Time, OsdId)> {
+        let answers = self.drives.iter().map(|(osd, drive)| Some((drive.next_done()?, osd)));
+        answers.flatten().min()
+    }
+
+    #[inline]
     fn handle(&mut self, event: SimEvent) {
         match event {
-            SimEvent::Arrive(envelope) => self.step(envelope.to, Event::Message(envelope)),
-            SimEvent::Computed(osd, run) => self.step(osd, Event::Computed(run)),
+            SimEvent::Arrive(envelope) => {
+                self.node.step(self.now, envelope.to, Event::Message(envelope));
+            }
+            SimEvent::Computed(osd, run) => self.node.step(self.now, osd, Event::Computed(run)),
             SimEvent::DriveDone(osd, request) => {
                 if let Some((at, next)) = self.drives[osd].calibrated().finish(self.now) {
                     self.schedule_drive(osd, at, next);
                 }
-                self.step(osd, Event::DeviceDone(request, Outcome::Done));
+                self.node.step(self.now, osd, Event::DeviceDone(request, Outcome::Done));
             }
             SimEvent::DriveStep(osd, at) => self.drive_stepped(osd, at),
             SimEvent::ReadDone(osd, request) => {
-                self.step(osd, Event::DeviceDone(request, Outcome::Done));
+                self.node.step(self.now, osd, Event::DeviceDone(request, Outcome::Done));
             }
-            SimEvent::Timer(osd, timer) => self.step(osd, Event::Timer(timer)),
-            SimEvent::Staged(envelope) => self.carry_message(envelope),
+            SimEvent::Staged(envelope) => self.carry(envelope),
             SimEvent::Replied(reply) => self.replied(reply),
             SimEvent::LoadWake(at) => {
                 if self.wake == Some(at) {
@@ -153,43 +208,45 @@ impl<W: Workload> Sim<W> {
         }
     }
 
-    fn step(&mut self, osd: OsdId, event: Event) {
-        self.cluster.step(self.now, osd, event, &mut self.effects);
-        self.carry_out();
-    }
-
-    /// Turns the engine's effects into events.
-    fn carry_out(&mut self) {
-        // Popping from the back is the cheapest way to empty a list that mostly holds one or two.
-        if self.effects.world.len() > 1 {
-            self.effects.world.reverse();
-        }
-        while let Some(effect) = self.effects.world.pop() {
+    /// Lets the node go on, and does what it asks for, until it is at rest.
+    #[inline]
+    pub(crate) fn carry_out(&mut self) {
+        while let Some(effect) = self.node.next(self.now) {
             match effect {
-                Effect::Send(envelope) => self.carry_message(envelope),
+                Effect::Send(envelope) => self.carry(envelope),
                 Effect::Device(osd, submission) => {
-                    match self.drives[osd].submit(self.now, &submission) {
-                        Then::Done(at, id) => self.schedule_drive(osd, at, id),
-                        Then::ReadDone(at, id) => {
-                            self.events.push(at, SimEvent::ReadDone(osd, id));
-                        }
-                        Then::Step(at) => self.events.push(at, SimEvent::DriveStep(osd, at)),
-                        Then::Nothing => {}
-                    }
+                    self.request(osd, submission.id, &submission.request, Vec::new());
+                }
+                Effect::Io(osd, life, io) => {
+                    self.request(osd, RequestId::new(io.id.0, life), &io.request, io.data);
                 }
                 Effect::Compute(osd, run) => {
-                    let at = self.now + self.config.worker_time;
+                    let at = self.now + self.node.delays().worker;
                     self.events.push_lane(self.workers, at, SimEvent::Computed(osd, run));
                 }
-                Effect::Timer(osd, at, timer) => self.events.push(at, SimEvent::Timer(osd, timer)),
-                Effect::Reply(reply) => {
-                    let at = self.now + self.config.link_delay;
-                    self.events.push_lane(self.links, at, SimEvent::Replied(reply));
-                }
+                Effect::Reply(reply) => match self.node.delays().link {
+                    Span::ZERO => self.replied(reply),
+                    link => {
+                        self.events.push_lane(
+                            self.links,
+                            self.now + link,
+                            SimEvent::Replied(reply),
+                        );
+                    }
+                },
                 Effect::Trace(span) => self.trace.push(span),
-                Effect::Io(..) => unreachable!("calibrated drives hold no bytes"),
-                Effect::Benched(..) => unreachable!("no study measures an OSD's room"),
+                effect => unreachable!("neither asked for nor left by the node: {effect:?}"),
             }
+        }
+    }
+
+    #[inline]
+    fn request(&mut self, osd: OsdId, id: RequestId, request: &Request, data: Vec<u8>) {
+        match self.drives[osd].submit(self.now, id, request, data) {
+            Then::Done(at, id) => self.schedule_drive(osd, at, id),
+            Then::ReadDone(at, id) => self.events.push(at, SimEvent::ReadDone(osd, id)),
+            Then::Step(at) => self.events.push(at, SimEvent::DriveStep(osd, at)),
+            Then::Nothing => {}
         }
     }
 
@@ -200,7 +257,30 @@ impl<W: Workload> Sim<W> {
             self.events.push(next, SimEvent::DriveStep(osd, next));
         }
         for Answer { request, outcome } in answers {
-            self.step(osd, Event::DeviceDone(request, outcome));
+            self.node.happened(osd, Event::DeviceDone(request, outcome));
+        }
+    }
+
+    fn disk_answers(&mut self, osd: OsdId) {
+        let (life, done) = self.drives[osd].disk_mut().answer(self.now);
+        self.node.happened(osd, Event::IoDone(life, done));
+        self.carry_out();
+        self.reopen_if_idle(osd);
+    }
+
+    /// Opens an OSD's disk again, as soon as nothing of its earlier life is under way.
+    pub fn open(&mut self, osd: OsdId) {
+        self.drives[osd].disk_mut().reopen = true;
+        self.reopen_if_idle(osd);
+        self.carry_out();
+    }
+
+    fn reopen_if_idle(&mut self, osd: OsdId) {
+        let drive = self.drives[osd].disk_mut();
+        if drive.reopen && drive.disk.in_flight() == 0 {
+            drive.reopen = false;
+            let bytes = drive.disk.spec().size;
+            self.node.change(|cluster, fx| cluster.open_osd(self.now, osd, bytes, fx));
         }
     }
 
@@ -208,17 +288,21 @@ impl<W: Workload> Sim<W> {
         self.events.push_lane(self.drive_lanes[osd], at, SimEvent::DriveDone(osd, request));
     }
 
-    fn carry_message(&mut self, envelope: Envelope) {
-        let (lane, delay) = match envelope.message {
-            Message::Push(_) => (self.pushes, self.config.link_delay + self.config.object_handling),
-            _ => (self.links, self.config.link_delay),
-        };
+    /// Takes a message over its link.
+    #[inline]
+    fn carry(&mut self, envelope: Envelope) {
+        let delay = self.node.delays().of(&envelope.message);
+        if delay == Span::ZERO {
+            return self.node.send(envelope);
+        }
+        let lane =
+            if matches!(envelope.message, Message::Push(_)) { self.pushes } else { self.links };
         self.events.push_lane(lane, self.now + delay, SimEvent::Arrive(envelope));
     }
 
     fn replied(&mut self, reply: Reply) {
-        let Some(issued) = self.cluster.finish(reply.op) else { return };
-        let token = self.tokens[usize::from(reply.op.slot)];
+        let Some(issued) = self.cluster().finish(reply.op) else { return };
+        let token = self.tokens.get(usize::from(reply.op.slot)).copied().unwrap_or_default();
         let done = Done { token, issued: issued.issued, reply };
         self.load.replied(self.now, &done, &mut self.issue);
         self.issue_ops();
@@ -227,19 +311,19 @@ impl<W: Workload> Sim<W> {
     fn issue_ops(&mut self) {
         let mut issue = std::mem::take(&mut self.issue);
         for Issue { target, token } in issue.drain(..) {
-            let (op, envelope) = self.cluster.issue(self.now, &target, Data::NONE);
+            let (op, envelope) = self.node.cluster_mut().issue(self.now, &target, Data::NONE);
             let index = usize::from(op.slot);
             if self.tokens.len() <= index {
                 self.tokens.resize(index + 1, 0);
             }
             self.tokens[index] = token;
-            match (envelope, self.config.software_stage) {
+            match (envelope, self.software_stage) {
                 (Some(envelope), Some(stage)) if self.recovery_is_pending() => {
                     self.stage_free_at = self.stage_free_at.max(self.now) + stage;
                     let staged = SimEvent::Staged(envelope);
                     self.events.push_lane(self.stage, self.stage_free_at, staged);
                 }
-                (Some(envelope), _) => self.carry_message(envelope),
+                (Some(envelope), _) => self.carry(envelope),
                 (None, _) => {}
             }
         }
@@ -258,9 +342,9 @@ impl<W: Workload> Sim<W> {
 
     /// Whether some copy is not where it should be; looked up again only when the map has changed.
     fn recovery_is_pending(&mut self) -> bool {
-        let epoch = self.cluster.map().epoch();
+        let epoch = self.node.cluster().map().epoch();
         if self.recovery_pending.0 != epoch {
-            self.recovery_pending = (epoch, !self.cluster.is_clean());
+            self.recovery_pending = (epoch, !self.node.cluster().is_clean());
         }
         self.recovery_pending.1
     }
@@ -272,22 +356,23 @@ impl<W: Workload> Sim<W> {
 
     /// What is misplaced, degraded and recovering over all pools.
     pub fn progress(&mut self) -> Progress {
-        self.cluster.progress()
+        self.cluster().progress()
     }
 
-    /// Whether every copy is where it should be.
+    /// Whether every copy is where it should be, and served.
     pub fn is_clean(&self) -> bool {
-        self.cluster.is_clean()
+        let cluster = self.node.cluster();
+        cluster.is_clean() && cluster.map().pgs().all(|(_, state)| state.ready)
     }
 
     /// Who waited where since the last reset.
     pub fn waits(&self) -> Waits {
-        self.cluster.waits()
+        self.node.cluster().waits()
     }
 
     /// Measures waits from now on.
     pub fn reset_waits(&mut self) {
-        self.cluster.reset_waits();
+        self.cluster().reset_waits();
     }
 
     /// Device requests submitted so far, over all drives.
@@ -295,7 +380,7 @@ impl<W: Workload> Sim<W> {
         self.drives.values().map(Running::requests).sum()
     }
 
-    /// The mechanical drive of an OSD, to look into; `None` if it is a calibrated one.
+    /// The mechanical drive of an OSD, to look into; `None` if it is another one.
     pub fn hdd(&self, osd: OsdId) -> Option<&Hdd> {
         self.drives[osd].mechanical()
     }
@@ -320,8 +405,34 @@ impl<W: Workload> Sim<W> {
         std::mem::take(&mut self.trace)
     }
 
+    /// The node, to look into.
+    pub(crate) fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// The drives, to look into.
+    pub(crate) fn drives(&self) -> &IdVec<OsdId, Running> {
+        &self.drives
+    }
+
+    /// The drives, to spoil or to replace.
+    pub(crate) fn drives_mut(&mut self) -> &mut IdVec<OsdId, Running> {
+        &mut self.drives
+    }
+
+    /// Sends a client's message on its way.
+    pub(crate) fn send(&mut self, envelope: Envelope) {
+        self.carry(envelope);
+        self.carry_out();
+    }
+
+    /// The disks as they are, when the node is gone.
+    pub(crate) fn into_disks(self) -> Vec<SimDisk> {
+        self.drives.into_values().map(Running::into_disk).collect()
+    }
+
     /// The cluster, to look into.
     pub fn cluster(&mut self) -> &mut Cluster {
-        &mut self.cluster
+        self.node.cluster_mut()
     }
 }

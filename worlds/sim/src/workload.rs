@@ -41,3 +41,26 @@ pub trait Workload {
     /// Nothing more is to be issued; replies still come.
     fn stop(&mut self);
 }
+
+/// No load. What the test has issued itself is answered here.
+#[derive(Debug, Default)]
+pub struct ByHand {
+    /// Replies since they were last taken.
+    pub replies: Vec<Reply>,
+}
+
+impl Workload for ByHand {
+    fn start(&mut self, _: Time, _: &mut Vec<Issue>) {}
+
+    fn replied(&mut self, _: Time, done: &Done, _: &mut Vec<Issue>) {
+        self.replies.push(done.reply.clone());
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        None
+    }
+
+    fn woke(&mut self, _: Time, _: &mut Vec<Issue>) {}
+
+    fn stop(&mut self) {}
+}

@@ -15,7 +15,7 @@ use loadline_device::cdl::Limits;
 use loadline_load::{Beside, Image, Load, LoadSpec};
 use loadline_osd::{ClientId, OsdId};
 use loadline_sim::hdd::Feature;
-use loadline_sim::{Mechanical, OsdDrive, Sim, SimConfig};
+use loadline_sim::{Delays, Mechanical, OsdDrive, Sim, SimConfig};
 use loadline_testbed::Outside;
 
 /// Placement groups of the pool: enough that none of them is a bottleneck.
@@ -72,9 +72,7 @@ fn world(study: &LimitsStudy, setup: &LimitsSetup, job: &Job) -> Sim<Beside> {
     let config = SimConfig {
         cluster: setup.engine(seed),
         drive: OsdDrive::Mechanical(Box::new(drive)),
-        worker_time: WORKER_TIME,
-        link_delay: LINK_DELAY,
-        object_handling: Span::ZERO,
+        delays: Delays { link: LINK_DELAY, push: Span::ZERO, worker: WORKER_TIME },
         software_stage: None,
     };
     let load = |spec: &LoadSpec, client: u32| {

@@ -9,7 +9,7 @@ use crate::study::Inputs;
 use crate::trace::TRACED_OPS;
 use loadline_base::{Bytes, Span};
 use loadline_qos::preset;
-use loadline_sim::{OsdDrive, SimConfig};
+use loadline_sim::{Delays, OsdDrive, SimConfig};
 use loadline_testbed::{HostPlace, HostedSpec, SimulatedSpec};
 
 /// The share of the published work that is done unless somebody asks for another: 200 objects of 4 MiB.
@@ -48,9 +48,11 @@ impl RecoveryStudy {
             world: SimConfig {
                 cluster: setup.osds.engine(job.seed, job.placement_seed),
                 drive: OsdDrive::Calibrated(drive.service),
-                worker_time: drive.worker_time,
-                link_delay: drive.link_delay,
-                object_handling: drive.fitted.object_handling,
+                delays: Delays {
+                    link: drive.link_delay,
+                    push: drive.fitted.object_handling,
+                    worker: drive.worker_time,
+                },
                 software_stage: setup
                     .software_stage
                     .filter(|_| job.purpose != Purpose::WithoutStage),

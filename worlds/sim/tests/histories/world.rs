@@ -10,7 +10,9 @@ use loadline_device::cdl::{Descriptor, Limit, Limits, Policy as Ends, Unit};
 use loadline_osd::{ClientId, OpKind, Options, OsdId, PgId, Policy};
 use loadline_qos::preset;
 use loadline_sim::hdd::{Feature, HddSpec, SECTOR};
-use loadline_sim::{Done, Issue, Mechanical, OsdDrive, Reads, Service, Sim, SimConfig, Workload};
+use loadline_sim::{
+    Delays, Done, Issue, Mechanical, OsdDrive, Reads, Service, Sim, SimConfig, Workload,
+};
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
 
@@ -55,9 +57,11 @@ fn config(settings: &Settings, shape: &Shape) -> SimConfig {
     SimConfig {
         cluster: Config { osds: 4, placement_seed: shape.seed, policy, options },
         drive: shape.drive.clone(),
-        worker_time: shape.worker_time,
-        link_delay: Span::from_micros(60),
-        object_handling: Span::from_micros(500),
+        delays: Delays {
+            link: Span::from_micros(60),
+            push: Span::from_micros(500),
+            worker: shape.worker_time,
+        },
         software_stage: None,
     }
 }

@@ -8,7 +8,7 @@ use crate::judge::{
 use loadline_base::{Rng, Span, Time};
 use loadline_cluster::PoolSpec;
 use loadline_osd::{Damage, Data, DiskFault, OpKind, OsdId};
-use loadline_sim::DiskNode;
+use loadline_sim::Sim;
 use loadline_sim::disk::Trouble;
 use loadline_store::paged::LogMode;
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn add(&mut self, node: &mut DiskNode) {
+    fn add(&mut self, node: &mut Sim) {
         for osd in (0..OSDS).map(OsdId::new) {
             let Damage { found, repaired, failed_ops } = node.cluster().damage(osd);
             self.damage.found += found;
@@ -37,7 +37,7 @@ impl Seen {
 }
 
 /// Makes pages that a disk has unreadable for some reads or for good, or lets them rot, where their contents say so.
-fn spoil(node: &mut DiskNode, rng: &mut Rng, osd: OsdId, mut is_meant: impl FnMut(&[u8]) -> bool) {
+fn spoil(node: &mut Sim, rng: &mut Rng, osd: OsdId, mut is_meant: impl FnMut(&[u8]) -> bool) {
     let disk = node.disk(osd);
     let image = disk.image();
     let first = first_page() as usize / PAGE;
@@ -53,7 +53,7 @@ fn spoil(node: &mut DiskNode, rng: &mut Rng, osd: OsdId, mut is_meant: impl FnMu
 }
 
 /// Gives OSDs that cannot start from their disks other ones.
-fn replace_broken(node: &mut DiskNode, rng: &mut Rng) -> u32 {
+fn replace_broken(node: &mut Sim, rng: &mut Rng) -> u32 {
     let mut replaced = 0;
     for osd in (0..OSDS).map(OsdId::new) {
         if let Some(fault) = node.cluster().fault(osd) {
@@ -68,10 +68,10 @@ fn replace_broken(node: &mut DiskNode, rng: &mut Rng) -> u32 {
 }
 
 /// Waits until every copy is in its place.
-fn heal(node: &mut DiskNode, rng: &mut Rng) -> u32 {
+fn heal(node: &mut Sim, rng: &mut Rng) -> u32 {
     let mut replaced = 0;
     for _ in 0..3 {
-        if node.run_until(is_whole) {
+        if node.wait_until(is_whole) {
             return replaced;
         }
         replaced += replace_broken(node, rng);
@@ -82,7 +82,7 @@ fn heal(node: &mut DiskNode, rng: &mut Rng) -> u32 {
 /// A node whose ops are waited for one by one, and what each object must hold.
 struct Exact {
     rng: Rng,
-    node: Option<DiskNode>,
+    node: Option<Sim>,
     objects: Vec<Vec<u8>>,
     victim: OsdId,
     down: Option<OsdId>,
@@ -93,8 +93,7 @@ impl Exact {
     fn new(seed: u64) -> Exact {
         let mut rng = Rng::new(seed);
         let disks = (0..OSDS).map(|osd| fresh_disk(seed << 8 | u64::from(osd))).collect();
-        let started =
-            DiskNode::start(Time::ZERO, &config(&settings()), stores(LogMode::LogOnly), disks);
+        let started = Sim::start(Time::ZERO, &config(&settings()), stores(LogMode::LogOnly), disks);
         let mut node = started.unwrap_or_else(|(error, _)| panic!("no start: {error}"));
         let (name, pgs, copies) = ("p".into(), 4, 3);
         node.create_pool(PoolSpec {
@@ -115,16 +114,16 @@ impl Exact {
         exact
     }
 
-    fn node(&mut self) -> &mut DiskNode {
+    fn node(&mut self) -> &mut Sim {
         self.node.as_mut().expect("the node runs")
     }
 
     fn op(&mut self, kind: OpKind, object: u64, offset: u64, length: u64, data: Data) -> Vec<u8> {
         let target = target(kind, object, (offset as u32, length as u32));
         let id = self.node().issue(&target, data);
-        let answered = |node: &DiskNode| node.replies.iter().any(|reply| reply.op == id);
-        assert!(self.node().run_until(answered), "{kind:?} of object {object} has no reply");
-        let replies = std::mem::take(&mut self.node().replies);
+        let answered = |node: &Sim| node.workload().replies.iter().any(|reply| reply.op == id);
+        assert!(self.node().wait_until(answered), "{kind:?} of object {object} has no reply");
+        let replies = std::mem::take(&mut self.node().workload_mut().replies);
         let reply = replies.into_iter().find(|reply| reply.op == id).expect("it was found");
         let read = reply.result.unwrap_or_else(|_| panic!("{kind:?} of object {object} failed"));
         read.into_vec()
@@ -163,7 +162,7 @@ impl Exact {
     fn spoil_some(&mut self) {
         // What the log tells of it is done with: a restart that needs a bad page fails.
         let until = self.node().now() + Span::from_secs(1);
-        self.node().run_until(|node| node.now() > until);
+        self.node().wait_until(|node| node.now() > until);
         let mut spoiled = BTreeSet::new();
         for _ in 0..1 + self.rng.below(12) {
             let object = self.rng.below(OBJECTS) as usize;
@@ -182,7 +181,7 @@ impl Exact {
         self.seen.add(&mut node);
         let now = node.now();
         let disks = node.crash(None, &mut self.rng);
-        let started = DiskNode::start(now, &config(&settings()), stores(LogMode::LogOnly), disks);
+        let started = Sim::start(now, &config(&settings()), stores(LogMode::LogOnly), disks);
         self.node = Some(started.unwrap_or_else(|(error, _)| panic!("no start: {error}")));
         self.down = None;
         self.heal();
@@ -336,7 +335,7 @@ fn nothing_acknowledged_is_lost_from_a_disk_with_bad_blocks_under_load() {
 fn what_no_disk_can_read_is_an_error_for_who_reads_it_alone() {
     let mut exact = Exact::new(77);
     let until = exact.node().now() + Span::from_secs(1);
-    exact.node().run_until(|node| node.now() > until);
+    exact.node().wait_until(|node| node.now() > until);
     exact.restart();
     let page = exact.objects[3][..PAGE].to_vec();
     for osd in (0..OSDS).map(OsdId::new) {
@@ -349,8 +348,8 @@ fn what_no_disk_can_read_is_an_error_for_who_reads_it_alone() {
     }
     let target = target(OpKind::Read, 3, (0, BLOCK));
     let id = exact.node().issue(&target, Data::NONE);
-    exact.node().run_until(|node| node.replies.iter().any(|reply| reply.op == id));
-    let replies = std::mem::take(&mut exact.node().replies);
+    exact.node().wait_until(|node| node.workload().replies.iter().any(|reply| reply.op == id));
+    let replies = std::mem::take(&mut exact.node().workload_mut().replies);
     assert!(replies.iter().any(|reply| reply.op == id && reply.result.is_err()), "{replies:?}");
     exact.read(3, u64::from(BLOCK), u64::from(BLOCK));
     exact.read(4, 0, OBJECT_BYTES);

@@ -4,7 +4,7 @@ use crate::judge::{BLOCK, OSDS, config, disk_of, fresh_disk, is_whole, settings,
 use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_cluster::PoolSpec;
 use loadline_osd::{Data, OpKind, OsdId, PgId, RecoveryKind, RecoveryState};
-use loadline_sim::DiskNode;
+use loadline_sim::Sim;
 use loadline_store::paged::LogMode;
 use std::ops::Range;
 
@@ -14,30 +14,29 @@ const OBJECT_BYTES: u32 = 64 << 10;
 const SMALL: Bytes = Bytes::from_mib(10);
 
 /// A node with so many objects of so many bytes, three quarters of which are on each OSD.
-fn node(objects: u64, bytes: u32) -> DiskNode {
+fn node(objects: u64, bytes: u32) -> Sim {
     let disks = (0..OSDS).map(|osd| fresh_disk(u64::from(osd) + 1)).collect();
-    let started =
-        DiskNode::start(Time::ZERO, &config(&settings()), stores(LogMode::LogOnly), disks);
+    let started = Sim::start(Time::ZERO, &config(&settings()), stores(LogMode::LogOnly), disks);
     let mut node = started.unwrap_or_else(|(error, _)| panic!("no start: {error}"));
     let (name, object_bytes) = ("p".into(), u64::from(OBJECT_BYTES));
     node.create_pool(PoolSpec { name, pgs: PGS, copies: 3, object_bytes, recovery_priority: 0 });
     for object in 0..objects {
         assert!(op(&mut node, OpKind::Write, object, 0, bytes), "there is room");
     }
-    assert!(node.run_until(is_whole));
+    assert!(node.wait_until(is_whole));
     node
 }
 
 /// Carries an op out. Returns whether it was answered with what was asked for.
-fn op(node: &mut DiskNode, kind: OpKind, object: u64, offset: u32, length: u32) -> bool {
+fn op(node: &mut Sim, kind: OpKind, object: u64, offset: u32, length: u32) -> bool {
     let bytes = vec![1 + (object % 255) as u8; length as usize];
     let target = target(kind, object, (offset, length));
     let data = if kind == OpKind::Write { Data::new(bytes.clone()) } else { Data::NONE };
     let id = node.issue(&target, data);
     let limit = node.now() + Span::from_secs(5);
-    let answered = |node: &DiskNode| node.replies.iter().any(|reply| reply.op == id);
-    node.run_until(|node| answered(node) || node.now() > limit);
-    let replies = std::mem::take(&mut node.replies);
+    let answered = |node: &Sim| node.workload().replies.iter().any(|reply| reply.op == id);
+    node.wait_until(|node| answered(node) || node.now() > limit);
+    let replies = std::mem::take(&mut node.workload_mut().replies);
     let reply = replies.into_iter().find(|reply| reply.op == id);
     reply.is_some_and(|reply| match kind {
         OpKind::Read => reply.result.is_ok_and(|read| read.into_vec() == bytes),
@@ -45,20 +44,20 @@ fn op(node: &mut DiskNode, kind: OpKind, object: u64, offset: u32, length: u32) 
     })
 }
 
-fn run_for(node: &mut DiskNode, span: Span) {
+fn run_for(node: &mut Sim, span: Span) {
     let until = node.now() + span;
-    node.run_until(|node| node.now() > until);
+    node.wait_until(|node| node.now() > until);
 }
 
 /// The groups whose recovery waits for room, by kind.
-fn too_full(node: &mut DiskNode, kind: RecoveryKind) -> usize {
+fn too_full(node: &mut Sim, kind: RecoveryKind) -> usize {
     let state = Some(RecoveryState::TooFull(kind));
     let recovery = (0..PGS).map(|pg| node.cluster().pg_report(PgId::new(pg)).recovery);
     recovery.filter(|recovery| *recovery == state).count()
 }
 
 /// Gives an OSD the small disk instead of its own, and waits until it is as full as it may be.
-fn fill_small(node: &mut DiskNode, osd: OsdId) {
+fn fill_small(node: &mut Sim, osd: OsdId) {
     node.take_down(osd);
     node.replace(osd, disk_of(SMALL, 99));
     node.open(osd);
@@ -68,11 +67,11 @@ fn fill_small(node: &mut DiskNode, osd: OsdId) {
 
 /// Runs until a backfill waits for room. It tries again now and then, and nothing else may happen in between: a look at
 /// any given time may find it trying.
-fn comes_to_wait(node: &mut DiskNode) -> bool {
+fn comes_to_wait(node: &mut Sim) -> bool {
     let limit = node.now() + Span::from_secs(60);
     while too_full(node, RecoveryKind::Backfill) == 0 {
         let mut events = 0;
-        node.run_until(|_| {
+        node.wait_until(|_| {
             events += 1;
             events > 1
         });
@@ -83,7 +82,7 @@ fn comes_to_wait(node: &mut DiskNode) -> bool {
     true
 }
 
-fn free_percent(node: &mut DiskNode, osd: OsdId) -> u64 {
+fn free_percent(node: &mut Sim, osd: OsdId) -> u64 {
     let space = node.cluster().osd(osd).space().expect("its disk is open");
     space.free * 100 / space.total
 }
@@ -108,7 +107,7 @@ fn refused_until_there_is_room(objects: u64, bytes: u32, free: Range<u64>) {
     }
     run_for(&mut node, Span::from_secs(1));
     node.check_fullness();
-    assert!(node.run_until(is_whole), "it goes on");
+    assert!(node.wait_until(is_whole), "it goes on");
     assert_eq!(node.cluster().fault(small), None);
     assert_eq!(node.cluster().copies_that_differ(), []);
     node.take_down(OsdId::new(0));
@@ -154,7 +153,7 @@ fn an_osd_that_comes_back_knows_that_it_is_too_full() {
 fn a_burst_of_writes_stops_before_the_disk_is_full() {
     let mut node = node(0, 0);
     let mut written = 0;
-    let fits = |node: &mut DiskNode, object| {
+    let fits = |node: &mut Sim, object| {
         (0..OBJECT_BYTES / BLOCK).all(|block| op(node, OpKind::Write, object, block * BLOCK, BLOCK))
     };
     while written < 1_000 && fits(&mut node, written) {
@@ -169,7 +168,7 @@ fn a_burst_of_writes_stops_before_the_disk_is_full() {
 }
 
 /// Writes that nobody waits for.
-fn issue_writes(node: &mut DiskNode, objects: Range<u64>) {
+fn issue_writes(node: &mut Sim, objects: Range<u64>) {
     let write = |object: u64| {
         let data = Data::new(vec![1 + (object % 255) as u8; BLOCK as usize]);
         (target(OpKind::Write, object, (0, BLOCK)), data)
@@ -179,27 +178,27 @@ fn issue_writes(node: &mut DiskNode, objects: Range<u64>) {
     }
 }
 
-fn set_full(node: &mut DiskNode, is_full: bool) {
+fn set_full(node: &mut Sim, is_full: bool) {
     for osd in (0..OSDS).map(OsdId::new) {
         node.disk(osd).set_full(is_full);
     }
 }
 
-fn waiting(node: &mut DiskNode) -> usize {
+fn waiting(node: &mut Sim) -> usize {
     (0..OSDS).map(|osd| node.cluster().waits_for_room(OsdId::new(osd))).sum()
 }
 
 /// The devices are full for a minute while clients write and what `before` began is under way; then there is room.
-fn outlives_full_devices(log_mode: LogMode, before: fn(&mut DiskNode)) {
+fn outlives_full_devices(log_mode: LogMode, before: fn(&mut Sim)) {
     let disks = (0..OSDS).map(|osd| fresh_disk(u64::from(osd) + 1)).collect();
-    let started = DiskNode::start(Time::ZERO, &config(&settings()), stores(log_mode), disks);
+    let started = Sim::start(Time::ZERO, &config(&settings()), stores(log_mode), disks);
     let mut node = started.unwrap_or_else(|(error, _)| panic!("no start: {error}"));
     let (name, object_bytes) = ("p".into(), u64::from(OBJECT_BYTES));
     node.create_pool(PoolSpec { name, pgs: PGS, copies: 3, object_bytes, recovery_priority: 0 });
     for object in 0..100 {
         assert!(op(&mut node, OpKind::Write, object, 0, BLOCK), "there is room");
     }
-    assert!(node.run_until(is_whole));
+    assert!(node.wait_until(is_whole));
     before(&mut node);
     set_full(&mut node, true);
     issue_writes(&mut node, 100..400);
@@ -218,7 +217,7 @@ fn outlives_full_devices(log_mode: LogMode, before: fn(&mut DiskNode)) {
         node.check_fullness();
     }
     assert_eq!(waiting(&mut node), 0, "there is room");
-    assert!(node.run_until(is_whole), "everything goes on by itself");
+    assert!(node.wait_until(is_whole), "everything goes on by itself");
     assert_eq!(node.cluster().held_writes(), 0);
     for object in 0..400 {
         assert!(op(&mut node, OpKind::Read, object, 0, BLOCK), "object {object} is right");
@@ -227,9 +226,9 @@ fn outlives_full_devices(log_mode: LogMode, before: fn(&mut DiskNode)) {
     // What was answered is also what a crash leaves.
     let mut rng = Rng::new(1);
     let disks = node.crash(None, &mut rng);
-    let again = DiskNode::start(Time::ZERO, &config(&settings()), stores(log_mode), disks);
+    let again = Sim::start(Time::ZERO, &config(&settings()), stores(log_mode), disks);
     let mut node = again.unwrap_or_else(|(error, _)| panic!("no start: {error}"));
-    assert!(node.run_until(is_whole));
+    assert!(node.wait_until(is_whole));
     for object in 0..400 {
         assert!(op(&mut node, OpKind::Read, object, 0, BLOCK), "object {object} outlived a crash");
     }

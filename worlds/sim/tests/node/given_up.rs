@@ -35,7 +35,7 @@ impl History {
 
     fn wait(&mut self, span: Span) {
         let limit = self.judged.node().now() + span;
-        self.judged.node().run_until(|node| is_whole(node) || node.now() > limit);
+        self.judged.node().wait_until(|node| is_whole(node) || node.now() > limit);
         self.judged.take_replies();
     }
 
@@ -122,7 +122,7 @@ fn history(seed: u64, seen: &mut Seen) {
         history.judged.node().cluster().expect_new_disk(osd);
         history.judged.node().open(osd);
         let node = history.judged.node();
-        node.run_until(|node| node.waits_for_disk(osd) == (0, false));
+        node.wait_until(|node| node.waits_for_disk(osd) == (0, false));
         assert_eq!(node.cluster().fault(osd), Some(DiskFault::GivenUp(osd)), "it was meant");
         let seed = history.judged.rng.next_u64();
         history.judged.node().replace(osd, fresh_disk(seed));

@@ -8,17 +8,17 @@ use crate::judge::{self, BLOCK, OSDS, config, fresh_disk, is_whole, settings, sy
 use loadline_base::{Rng, Span, Time};
 use loadline_cluster::{NotHealed, PoolSpec, StartError};
 use loadline_osd::{Data, DiskFault, OpKind, OsdId};
-use loadline_sim::DiskNode;
+use loadline_sim::Sim;
 use loadline_sim::disk::SimDisk;
 use loadline_store::paged::superblock::Superblock;
 use loadline_store::paged::{Fault, LogMode, Options, RestartFault};
 
 const OBJECTS: u64 = 16;
 
-fn op(node: &mut DiskNode, kind: OpKind, object: u64, data: Data) -> Vec<u8> {
+fn op(node: &mut Sim, kind: OpKind, object: u64, data: Data) -> Vec<u8> {
     let id = node.issue(&target(kind, object, (0, BLOCK)), data);
-    assert!(node.run_until(|node| node.replies.iter().any(|reply| reply.op == id)));
-    let replies = std::mem::take(&mut node.replies);
+    assert!(node.wait_until(|node| node.workload().replies.iter().any(|reply| reply.op == id)));
+    let replies = std::mem::take(&mut node.workload_mut().replies);
     let reply = replies.into_iter().find(|reply| reply.op == id).expect("it was found");
     reply.result.expect("it is carried out").into_vec()
 }
@@ -35,11 +35,11 @@ fn contents(object: u64) -> Vec<u8> {
 /// The disks of a node that has written, made durable and died.
 fn written(copies: u32) -> (Time, Vec<SimDisk>) {
     let disks = (0..OSDS).map(|osd| fresh_disk(u64::from(osd) + 1)).collect();
-    let started = DiskNode::start(Time::ZERO, &config(&settings()), stores(), disks);
+    let started = Sim::start(Time::ZERO, &config(&settings()), stores(), disks);
     let mut node = started.unwrap_or_else(|(error, _)| panic!("no start: {error}"));
     let (name, pgs, object_bytes) = ("p".into(), 8, 64 << 10);
     node.create_pool(PoolSpec { name, pgs, copies, object_bytes, recovery_priority: 0 });
-    assert!(node.run_until(is_whole));
+    assert!(node.wait_until(is_whole));
     for object in 0..OBJECTS {
         op(&mut node, OpKind::Write, object, Data::new(contents(object)));
     }
@@ -56,8 +56,8 @@ fn damage(disk: &mut SimDisk) {
     disk.rot(place..place + 1);
 }
 
-fn start(at: Time, disks: Vec<SimDisk>) -> Result<DiskNode, StartError> {
-    let started = DiskNode::start(at, &config(&settings()), stores(), disks);
+fn start(at: Time, disks: Vec<SimDisk>) -> Result<Sim, StartError> {
+    let started = Sim::start(at, &config(&settings()), stores(), disks);
     started.map_err(|(error, _)| error)
 }
 
@@ -72,12 +72,12 @@ fn is_log_damage(fault: Option<DiskFault>) -> bool {
 }
 
 /// Heals until all is whole. Answers whose disks were made empty, in order.
-fn heal(node: &mut DiskNode) -> Vec<OsdId> {
+fn heal(node: &mut Sim) -> Vec<OsdId> {
     let mut healed = Vec::new();
     let empty = |osd: OsdId| fresh_disk(100 + u64::from(osd.get()));
     for _ in 0..OSDS {
         // A disk that waits for its turn, or for peering, may be emptied when that is over.
-        node.run_until(|node| {
+        node.wait_until(|node| {
             let waits =
                 |osd| matches!(node.may_heal(osd), Some(Err(why)) if why != NotHealed::Again);
             !(0..OSDS).map(OsdId::new).any(waits)
@@ -86,12 +86,12 @@ fn heal(node: &mut DiskNode) -> Vec<OsdId> {
         assert!(begun.len() <= 1, "one at a time: {begun:?}");
         healed.extend(begun);
     }
-    assert!(node.run_until(is_whole), "all is in its place again");
+    assert!(node.wait_until(is_whole), "all is in its place again");
     healed
 }
 
 /// Everything reads as it was written, whichever OSD is down.
-fn check_all(node: &mut DiskNode) {
+fn check_all(node: &mut Sim) {
     for down in (0..OSDS).map(OsdId::new) {
         node.take_down(down);
         for object in 0..OBJECTS {
@@ -99,7 +99,7 @@ fn check_all(node: &mut DiskNode) {
             assert!(read == contents(object), "object {object} without {down}");
         }
         node.open(down);
-        assert!(node.run_until(is_whole));
+        assert!(node.wait_until(is_whole));
     }
     assert!(node.cluster().copies_that_differ().is_empty());
 }
@@ -139,7 +139,7 @@ fn a_disk_that_is_damaged_again_is_left_alone() {
     node.take_down(victim);
     damage(node.disk(victim));
     node.open(victim);
-    assert!(node.run_until(|node| node.may_heal(victim) == Some(Err(NotHealed::Again))));
+    assert!(node.wait_until(|node| node.may_heal(victim) == Some(Err(NotHealed::Again))));
     assert!(is_log_damage(node.cluster().fault(victim)));
     assert!(node.heal_damaged(|_| unreachable!("it is left as it is")).is_empty());
 }

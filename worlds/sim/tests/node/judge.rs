@@ -11,7 +11,7 @@ use loadline_device::cdl::{Descriptor, Limit, Limits, Policy as Ends, Unit};
 use loadline_device::{ClassTag, Medium};
 use loadline_osd::{ClientId, Data, DiskFault, OpId, OpKind, Options, OsdId, Policy};
 use loadline_qos::{LOADLINE_PRESET, ServiceClass};
-use loadline_sim::DiskNode;
+use loadline_sim::Sim;
 use loadline_sim::disk::{CutStyle, DiskSpec, SimDisk, Timing};
 use loadline_store::ObjectNo;
 use loadline_store::WindowBounds;
@@ -54,7 +54,7 @@ struct UnderWay {
 /// A node with its judge.
 pub(crate) struct Judged {
     pub(crate) rng: Rng,
-    pub(crate) node: Option<DiskNode>,
+    pub(crate) node: Option<Sim>,
     pub(crate) down: BTreeSet<u32>,
     pub(crate) out: BTreeSet<u32>,
     /// What a crash may lose.
@@ -144,12 +144,12 @@ pub(crate) fn settings() -> Settings {
 }
 
 /// Whether every copy is in its place, and the map tells so.
-pub(crate) fn is_whole(node: &DiskNode) -> bool {
+pub(crate) fn is_whole(node: &Sim) -> bool {
     node.is_clean() && node.is_map_committed()
 }
 
 /// Makes everything durable that was answered.
-pub(crate) fn sync(node: &mut DiskNode) {
+pub(crate) fn sync(node: &mut Sim) {
     let number = node.sync();
     while !node.cluster().take_synced().contains(&number) {
         assert!(node.step(), "it is made durable");
@@ -198,7 +198,7 @@ impl Judged {
             recovery_priority: 0,
         };
         judged.node().create_pool(spec);
-        let created = judged.node().run_until(|node| node.is_map_committed());
+        let created = judged.node().wait_until(|node| node.is_map_committed());
         assert!(created, "the pool is there");
         judged
     }
@@ -210,13 +210,13 @@ impl Judged {
         disk
     }
 
-    pub(crate) fn node(&mut self) -> &mut DiskNode {
+    pub(crate) fn node(&mut self) -> &mut Sim {
         self.node.as_mut().expect("the node runs")
     }
 
     /// Starts the node on these disks. All of them are opened, so nobody is down any more.
     pub(crate) fn boot(&mut self, now: Time, disks: Vec<SimDisk>) {
-        let node = DiskNode::start(now, &config(&settings()), stores(self.mode), disks);
+        let node = Sim::start(now, &config(&settings()), stores(self.mode), disks);
         self.node = Some(node.unwrap_or_else(|(error, _)| panic!("no start: {error}")));
         self.down.clear();
         // Replaced, and then the node died before the disk knew who it is: the operator says it once more.
@@ -330,7 +330,7 @@ impl Judged {
 
     /// Looks at what has been answered.
     pub(crate) fn take_replies(&mut self) {
-        for reply in std::mem::take(&mut self.node().replies) {
+        for reply in std::mem::take(&mut self.node().workload_mut().replies) {
             let key = (reply.op.slot.get(), reply.op.number);
             // A second reply to an op that was sent again.
             let Some(op) = self.under_way.remove(&key) else { continue };
@@ -375,7 +375,7 @@ impl Judged {
     /// Waits until every copy is where it should be. A node that waits for ever still has its timers, so there is a limit.
     fn heal(&mut self) {
         let limit = self.node().now() + Span::from_secs(600);
-        self.node().run_until(|node| is_whole(node) || node.now() > limit);
+        self.node().wait_until(|node| is_whole(node) || node.now() > limit);
         assert!(is_whole(self.node()), "everything heals: {}", self.state());
     }
 
@@ -421,7 +421,7 @@ impl Judged {
         let id = self.node().issue(&target, Data::NONE);
         let blocks = (0..BLOCKS).map(|block| ((object, block), 0)).collect();
         self.under_way.insert((id.slot.get(), id.number), UnderWay { kind: OpKind::Read, blocks });
-        self.node().run_until(|node| !node.replies.is_empty());
+        self.node().wait_until(|node| !node.workload().replies.is_empty());
         self.take_replies();
     }
 }

@@ -164,10 +164,10 @@ impl History {
         for _ in 0..12 {
             // A device is asked for room again after a second at most, and a real node looks how full it is every second.
             let second = self.judged.node().now() + Span::from_secs(1);
-            self.judged.node().run_until(|node| node.now() > second);
+            self.judged.node().wait_until(|node| node.now() > second);
             self.judged.node().check_fullness();
             let limit = self.judged.node().now() + Span::from_secs(60);
-            self.judged.node().run_until(|node| is_whole(node) || node.now() > limit);
+            self.judged.node().wait_until(|node| is_whole(node) || node.now() > limit);
             self.judged.take_replies();
             let held = self.judged.node().cluster().held_writes();
             if is_whole(self.judged.node()) && held == 0 {

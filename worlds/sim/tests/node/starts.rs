@@ -13,7 +13,7 @@ const EPOCHS_OF_A_START: u32 = 24;
 fn a_start_takes_few_epochs() {
     let mut judged = Judged::new(5, LogMode::Fsync, 0);
     let settled = |judged: &mut Judged| {
-        let settled = judged.node().run_until(is_whole);
+        let settled = judged.node().wait_until(is_whole);
         assert!(settled, "it heals");
         judged.node().cluster().map().epoch()
     };

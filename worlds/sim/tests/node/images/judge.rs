@@ -5,7 +5,7 @@ use loadline_base::{Rng, Time};
 use loadline_cluster::images::{OBJECT_BYTES_MIN, Pending, View, Work, split};
 use loadline_cluster::{PoolId, PoolSpec, Target};
 use loadline_osd::{ClientId, Data, DiskFault, OpId, OpKind, OsdId, SnapshotNo};
-use loadline_sim::DiskNode;
+use loadline_sim::Sim;
 use loadline_sim::disk::SimDisk;
 use loadline_store::ObjectNo;
 use loadline_store::paged::LogMode;
@@ -30,7 +30,7 @@ enum UnderWay {
 /// A node with its judge.
 pub(super) struct Judged {
     pub(super) rng: Rng,
-    node: Option<DiskNode>,
+    node: Option<Sim>,
     pub(super) down: Option<OsdId>,
     /// Each cell of each image, and of each snapshot under `image@snapshot`: the stamp of its last write, 0 for zeros.
     pub(super) copies: BTreeMap<String, Vec<u64>>,
@@ -86,7 +86,7 @@ impl Judged {
     }
 
     fn boot(&mut self, now: Time, disks: Vec<SimDisk>) {
-        let node = DiskNode::start(now, &config(&settings()), stores(LogMode::LogOnly), disks);
+        let node = Sim::start(now, &config(&settings()), stores(LogMode::LogOnly), disks);
         self.node = Some(node.unwrap_or_else(|(error, _)| panic!("no start: {error}")));
         self.down = None;
         // A disk that replaced another has died before it knew whose it is; an operator says it again.
@@ -98,7 +98,7 @@ impl Judged {
         }
     }
 
-    pub(super) fn node(&mut self) -> &mut DiskNode {
+    pub(super) fn node(&mut self) -> &mut Sim {
         self.node.as_mut().expect("the node runs")
     }
 
@@ -222,7 +222,7 @@ impl Judged {
     }
 
     fn take_replies(&mut self) {
-        for reply in std::mem::take(&mut self.node().replies) {
+        for reply in std::mem::take(&mut self.node().workload_mut().replies) {
             // A second reply to an op that was sent again.
             let Some(what) = self.under_way.remove(&key(reply.op)) else { continue };
             let data = reply.result.expect("no disk of this test is damaged");
@@ -365,7 +365,7 @@ impl Judged {
     /// Lets everything be where it should be.
     pub(super) fn heal(&mut self) {
         self.open_what_is_down();
-        let healed = self.node().run_until(is_whole);
+        let healed = self.node().wait_until(is_whole);
         assert!(healed, "everything heals: {}", self.state());
     }
 

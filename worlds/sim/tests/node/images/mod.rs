@@ -8,7 +8,7 @@ use crate::judge::{OSDS, fresh_disk};
 use judge::Judged;
 use loadline_cluster::images::{Images, OBJECT_BYTES_MIN};
 use loadline_osd::OsdId;
-use loadline_sim::DiskNode;
+use loadline_sim::Sim;
 
 /// One history from a seed. The answer is how many snapshots and clones were read.
 fn history(seed: u64) -> usize {
@@ -73,7 +73,7 @@ fn every_image_and_snapshot_reads_as_it_was_written_in_many_more_histories() {
 fn a_change_is_kept_while_others_follow_without_end() {
     let mut judged = Judged::new(7);
     let node = judged.node();
-    let create = |node: &mut DiskNode, number: u32| {
+    let create = |node: &mut Sim, number: u32| {
         let name = format!("i{number}");
         let made =
             |images: &mut Images| images.create(&name, judge::POOL, judge::CELL, OBJECT_BYTES_MIN);

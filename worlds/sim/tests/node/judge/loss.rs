@@ -4,7 +4,7 @@ use super::{BLOCKS, Judged, OBJECTS, OSDS, config, settings, stores};
 use loadline_base::Rng;
 use loadline_cluster::{PoolId, StartError};
 use loadline_osd::{OsdId, OsdSet, PgId};
-use loadline_sim::DiskNode;
+use loadline_sim::Sim;
 use loadline_sim::disk::{CutStyle, SimDisk};
 use loadline_store::ObjectNo;
 
@@ -26,7 +26,7 @@ impl Judged {
         let config = config(&settings());
         let start = |given_up: OsdSet| {
             let disks = disks.clone();
-            DiskNode::start_without(now, &config, stores(self.mode), disks, given_up)
+            Sim::start_without(now, &config, stores(self.mode), disks, given_up)
                 .map_err(|(error, _)| error)
         };
         match start(OsdSet::EMPTY) {

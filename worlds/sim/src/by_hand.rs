@@ -1,0 +1,174 @@
+//! A simulated world that a test turns by hand: a node on disks with contents and faults, no load but the ops that the test
+//! issues, and steps to what happens next. As on the host, messages and processor time cost nothing.
+
+use crate::disk::{CutStyle, SimDisk};
+use crate::osd_drive::Running;
+use crate::sim::Sim;
+use crate::workload::ByHand;
+use loadline_base::{Rng, Time};
+use loadline_cluster::images::{ImageError, Images, JobId};
+use loadline_cluster::{Config, NotHealed, OsdState, StartError, Target};
+use loadline_osd::{Data, OpId, OsdId, OsdSet};
+use loadline_store::paged::Options;
+
+impl Sim<ByHand> {
+    /// Opens formatted disks and makes them a cluster, or goes on from what they hold.
+    ///
+    /// # Errors
+    /// [`StartError`] if they do not lead to a cluster.
+    pub fn start(
+        now: Time,
+        config: &Config,
+        stores: Options,
+        disks: Vec<SimDisk>,
+    ) -> Result<Sim, (StartError, Vec<SimDisk>)> {
+        Sim::start_without(now, config, stores, disks, OsdSet::EMPTY)
+    }
+
+    /// The same, where an operator gives some OSDs' disks up as lost.
+    ///
+    /// # Errors
+    /// [`StartError`] if what is left does not lead to a cluster.
+    pub fn start_without(
+        now: Time,
+        config: &Config,
+        stores: Options,
+        disks: Vec<SimDisk>,
+        given_up: OsdSet,
+    ) -> Result<Sim, (StartError, Vec<SimDisk>)> {
+        let mut sim = Sim::on_disks(now, config, stores, disks, ByHand::default());
+        for osd in sim.drives().ids().collect::<Vec<_>>() {
+            sim.open(osd);
+        }
+        sim.wait_until(|sim| !sim.node().cluster().is_opening());
+        if sim.cluster().is_new() {
+            sim.change(|cluster, now, fx| cluster.create(now, 0x010a_d11e, fx));
+        } else {
+            let now = sim.now();
+            if let Err(error) = sim.cluster().start(now, given_up) {
+                return Err((error, sim.into_disks()));
+            }
+            sim.change(|cluster, now, fx| cluster.take_over(now, fx));
+        }
+        sim.wait_until(|sim| sim.node().cluster().is_serving());
+        Ok(sim)
+    }
+
+    /// Changes the table of images.
+    ///
+    /// # Errors
+    /// What `change` answers.
+    pub fn change_images<T>(
+        &mut self,
+        change: impl FnOnce(&mut Images) -> Result<T, ImageError>,
+    ) -> Result<T, ImageError> {
+        self.change(|cluster, now, fx| cluster.change_images(now, fx, change))
+    }
+
+    /// The blocks of a job on images before `next` are done.
+    pub fn job_advanced(&mut self, job: JobId, next: u64) {
+        self.change(|cluster, now, fx| cluster.image_job_advanced(now, job, next, fx));
+    }
+
+    /// Issues an op.
+    pub fn issue(&mut self, target: &Target, data: Data) -> OpId {
+        let now = self.now();
+        let (id, envelope) = self.cluster().issue(now, target, data);
+        if let Some(envelope) = envelope {
+            self.send(envelope);
+        }
+        id
+    }
+
+    /// Stops an OSD as a crash of it does.
+    pub fn take_down(&mut self, osd: OsdId) {
+        self.change(|cluster, now, fx| cluster.take_down(now, osd, fx));
+    }
+
+    /// Puts another disk in the place of an OSD's, which is down.
+    pub fn replace(&mut self, osd: OsdId, disk: SimDisk) {
+        self.drives_mut()[osd] = Running::on_disk(disk);
+        self.cluster().expect_new_disk(osd);
+    }
+
+    /// Whether an OSD is down because its store is damaged, and may be filled again.
+    pub fn may_heal(&self, osd: OsdId) -> Option<Result<(), NotHealed>> {
+        self.node().cluster().may_heal(osd)
+    }
+
+    /// Makes the disks of damaged OSDs empty where that loses nothing, and has them filled again, which a real node looks for every
+    /// second. Answers whose.
+    pub fn heal_damaged(&mut self, mut empty: impl FnMut(OsdId) -> SimDisk) -> Vec<OsdId> {
+        let mut healed = Vec::new();
+        for osd in self.drives().ids().collect::<Vec<_>>() {
+            let is_idle = self.waits_for_disk(osd) == (0, false);
+            if is_idle && self.may_heal(osd) == Some(Ok(())) {
+                self.cluster().heal(osd);
+                self.replace(osd, empty(osd));
+                self.open(osd);
+                healed.push(osd);
+            }
+        }
+        healed
+    }
+
+    /// Lets placement use an OSD, or not.
+    pub fn set_in(&mut self, osd: OsdId, is_in: bool) {
+        let state = OsdState { is_in, ..self.cluster().map().osds()[osd] };
+        self.set_osd(osd, state);
+    }
+
+    /// Makes everything durable that was answered; the number comes back with
+    /// [`take_synced`](loadline_cluster::Cluster::take_synced).
+    pub fn sync(&mut self) -> u32 {
+        self.change(|cluster, now, fx| cluster.sync(now, fx))
+    }
+
+    /// Looks how full the disks are, which a real node does every second.
+    pub fn check_fullness(&mut self) {
+        self.change(|cluster, _, fx| cluster.check_fullness(fx));
+    }
+
+    /// Lets the next thing happen. False if nothing ever will.
+    pub fn step(&mut self) -> bool {
+        self.step_until(Time::MAX)
+    }
+
+    /// Lets things happen until `ready` says so. False if nothing ever will before that.
+    pub fn wait_until(&mut self, mut ready: impl FnMut(&Sim) -> bool) -> bool {
+        while !ready(self) {
+            if !self.step() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The process dies, and perhaps the power goes: the disks as they are then.
+    pub fn crash(self, power: Option<CutStyle>, rng: &mut Rng) -> Vec<SimDisk> {
+        let mut disks = self.into_disks();
+        for disk in &mut disks {
+            match power {
+                Some(style) => disk.power_cut(style, rng),
+                None => disk.kill(rng),
+            }
+        }
+        disks
+    }
+
+    /// Whether every change of the map is on a quorum of the disks.
+    pub fn is_map_committed(&self) -> bool {
+        self.node().cluster().is_map_committed()
+    }
+
+    /// What an OSD's disk has not answered, and whether it is to be opened then: for messages of failed tests.
+    pub fn waits_for_disk(&self, osd: OsdId) -> (usize, bool) {
+        let drive = self.drives()[osd].disk();
+        (drive.disk.in_flight(), drive.reopen)
+    }
+
+    /// An OSD's disk, to look into or to spoil.
+    pub fn disk(&mut self, osd: OsdId) -> &mut SimDisk {
+        &mut self.drives_mut()[osd].disk_mut().disk
+    }
+}
