@@ -34,6 +34,8 @@ const CONNECTIONS_MIN: Bytes = Bytes::from_mib(96);
 pub(super) const CONNECTION: u64 = 24 << 10;
 /// While others wait for memory, a connection that holds some may let nothing move for so long.
 pub(super) const STALL: Span = Span::from_secs(5);
+/// A block that an allocator takes from where it keeps what it gives back, and not from among the small ones.
+const LARGE: usize = 4 << 20;
 /// Memory for pages of one OSD, where there is room for as much and nobody says otherwise.
 const CACHE: Bytes = Bytes::from_mib(256);
 /// What a cache shrinks to, in steps of it, where there is not.
@@ -222,6 +224,12 @@ impl Engine {
             connections_waiting: self.nbd.waiting_for_memory(),
         }
     }
+}
+
+/// Lets the allocator look for memory that is free for long enough to be given back. One that waits before it gives back does so only
+/// when something large is freed: after the last of a crowd has left nothing is, and the crowd's memory stayed for good.
+pub(super) fn give_back_memory() {
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(LARGE)));
 }
 
 /// What the process has of the machine's memory; 0 where the system does not tell.

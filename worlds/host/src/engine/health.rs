@@ -1,6 +1,7 @@
 //! What the node counts: its clients' ops and its recovery over the last seconds, and the slowest ops of late.
 
 use super::Engine;
+use super::budget::give_back_memory;
 use super::effects::Alarm;
 use loadline_base::{Span, Time};
 use loadline_cluster::IssuedOp;
@@ -139,6 +140,7 @@ impl Engine {
         self.tell_room();
         self.end_idle();
         self.tell_more();
+        give_back_memory();
         self.alarms.push(self.now + Span::from_millis(1000), Alarm::Second);
     }
 }
