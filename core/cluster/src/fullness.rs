@@ -103,14 +103,14 @@ impl Cluster {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Target;
     use crate::cluster::Config;
+    use crate::router::tests::{READ, spec};
     use crate::settings::{Enforcement, Settings};
-    use crate::{PoolId, PoolSpec, Target};
     use loadline_base::Time;
     use loadline_device::Medium;
-    use loadline_osd::{ClientId, Data, Envelope, Message, Policy};
+    use loadline_osd::{Data, Envelope, Message, Policy};
     use loadline_qos::LOADLINE_PRESET;
-    use loadline_store::ObjectNo;
 
     const OSD: OsdId = OsdId::new(0);
 
@@ -122,25 +122,12 @@ mod tests {
             policy: Policy { plan: settings.plan(OSD), seed: 1 },
             options: settings.osd_options(OSD),
         });
-        let name = "pool".to_owned();
-        let spec =
-            PoolSpec { name, pgs: 1, copies: 1, object_bytes: 1 << 20, recovery_priority: 0 };
-        cluster.create_pool(Time::ZERO, spec, &mut Effects::default());
+        cluster.create_pool(Time::ZERO, spec(), &mut Effects::default());
         cluster
     }
 
     fn issue(cluster: &mut Cluster, kind: OpKind) -> (OpId, Option<Envelope>) {
-        let target = Target {
-            client: ClientId::new(0),
-            kind,
-            traced: false,
-            background: false,
-            pool: PoolId::new(0),
-            object: ObjectNo(1),
-            offset: 0,
-            length: 4096,
-        };
-        cluster.issue(Time::ZERO, &target, Data::NONE)
+        cluster.issue(Time::ZERO, &Target { kind, ..READ }, Data::NONE)
     }
 
     #[test]

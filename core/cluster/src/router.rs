@@ -118,12 +118,13 @@ impl Router {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::map::PoolSpec;
     use loadline_osd::OsdId;
 
-    const READ: Target = Target {
+    /// Reads an object of the first pool.
+    pub(crate) const READ: Target = Target {
         client: ClientId::new(0),
         kind: OpKind::Read,
         traced: false,
@@ -134,16 +135,15 @@ mod tests {
         length: 4096,
     };
 
+    /// A pool of one placement group with one copy.
+    pub(crate) fn spec() -> PoolSpec {
+        let name = "pool".to_owned();
+        PoolSpec { name, pgs: 1, copies: 1, object_bytes: 1 << 20, recovery_priority: 0 }
+    }
+
     fn map() -> Map {
         let mut map = Map::new(1, 1);
-        let name = "pool".to_owned();
-        map.add_pool(PoolSpec {
-            name,
-            pgs: 1,
-            copies: 1,
-            object_bytes: 1 << 20,
-            recovery_priority: 0,
-        });
+        map.add_pool(spec());
         let state = map.pg_mut(PgId::new(0));
         (state.acting, state.ready) = (vec![OsdId::new(0)], true);
         map

@@ -258,13 +258,16 @@ impl Osd {
             }
         }
         // All that fills the window may wait for the checkpoint, so the window must not hold up the checkpoint.
-        loop {
-            let paged = self.store.paged();
-            let may_go = !paged.admits() && paged.requests.at_device() < PAST_FULL_WINDOW;
-            let first = paged.requests.queued().map(|(slot, _)| slot).next();
-            let Some(slot) = first.filter(|_| may_go) else { return };
+        while self.may_pass_full_window()
+            && let Some(slot) = self.store.paged().requests.first_queued()
+        {
             self.send_queued_io(slot, fx);
         }
+    }
+
+    fn may_pass_full_window(&mut self) -> bool {
+        let paged = self.store.paged();
+        !paged.admits() && paged.requests.at_device() < PAST_FULL_WINDOW
     }
 
     /// Queues what waits for its turn anew, in queues that are new.

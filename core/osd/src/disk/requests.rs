@@ -35,6 +35,11 @@ impl DiskRequests {
         self.queued.iter()
     }
 
+    /// The one of them in the first slot.
+    pub(crate) fn first_queued(&self) -> Option<SlotId> {
+        self.queued.iter().next().map(|(slot, _)| slot)
+    }
+
     /// It is a request's turn; `None` if it went before.
     pub(crate) fn take_queued(&mut self, slot: SlotId) -> Option<Io> {
         self.queued.get(slot)?;
