@@ -64,8 +64,12 @@ pub(crate) struct Durable {
     pub found: BTreeMap<OsdId, Result<Opened, DiskFault>>,
     /// Whether OSDs may have copies of placement groups that are none any more.
     pub has_orphans: bool,
+    /// Placement groups that were removed by a change that is not kept yet.
+    pub removed_pgs: BTreeMap<PgId, MapChange>,
     /// Why an OSD is down, if its disk was the reason.
     pub faults: BTreeMap<OsdId, DiskFault>,
+    /// The change of the map before which such an OSD had gone down, if it was up in this life.
+    pub stopped_by: BTreeMap<OsdId, MapChange>,
     /// What may be lost with disks that were given up in this life.
     pub loss: Option<Loss>,
     /// The OSDs whose disk may be empty when it is opened: an operator has said so.
@@ -100,7 +104,9 @@ impl Durable {
             changes: Changes::default(),
             found: BTreeMap::new(),
             has_orphans: false,
+            removed_pgs: BTreeMap::new(),
             faults: BTreeMap::new(),
+            stopped_by: BTreeMap::new(),
             loss: None,
             fillable: OsdSet::EMPTY,
             held: OsdSet::EMPTY,
@@ -115,6 +121,12 @@ impl Durable {
     /// Whether the map has changed since the last one that was begun.
     fn is_changed(&self) -> bool {
         self.changes.made > self.changes.written
+    }
+
+    /// Forgets the removals of placement groups that a map which counts tells of.
+    pub(crate) fn forget_kept_removals(&mut self) {
+        let kept = self.changes.kept;
+        self.removed_pgs.retain(|_, change| *change > kept);
     }
 
     /// The map that counts is known: from here on this owner writes its own.
@@ -197,6 +209,10 @@ impl Cluster {
         self.osds[osd].crash(now);
         let state = OsdState { up: false, ..self.map.osds()[osd] };
         self.set_osd(now, osd, state, fx);
+        let change = self.last_change();
+        if let Some(durable) = &mut self.durable {
+            durable.stopped_by.insert(osd, change);
+        }
     }
 
     /// A member of a placement group's present interval has it on its disk.

@@ -57,7 +57,10 @@ impl Cluster {
         if durable.healed.contains(osd) {
             return Err(NotHealed::Again);
         }
-        if !self.is_serving() || !self.is_map_committed() {
+        // What the others have without it must be on their disks; other changes may follow without end.
+        let stopped_by = durable.stopped_by.get(&osd).copied().unwrap_or_default();
+        let can_write = self.is_serving() && self.missing_holders() == OsdSet::EMPTY;
+        if !can_write || !self.is_kept(stopped_by) {
             return Err(NotHealed::NoMap);
         }
         let is_first = |other: &OsdId| {

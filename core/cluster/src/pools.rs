@@ -86,18 +86,21 @@ impl Cluster {
                 self.step(now, osd, Event::Deactivate(*pg), fx);
             }
         }
-        self.durable().has_orphans = true;
         self.save_map(now, fx);
+        let change = self.last_change();
+        self.durable().removed_pgs.extend(pgs.into_iter().map(|pg| (pg, change)));
         Ok(())
     }
 
-    /// Deletes copies of placement groups that are none any more, once the map that says so counts: a crash must not bring
+    /// Deletes copies of placement groups that are none any more, once a map that says so counts: a crash must not bring
     /// back a pool of which some copies are gone.
     pub(crate) fn retire_orphans(&mut self, now: Time, fx: &mut Effects) {
-        if !self.durable().has_orphans || !self.is_map_committed() {
+        let removed = self.durable().removed_pgs.len();
+        self.durable().forget_kept_removals();
+        let is_kept = self.durable().removed_pgs.len() < removed;
+        if !std::mem::take(&mut self.durable().has_orphans) && !is_kept {
             return;
         }
-        self.durable().has_orphans = false;
         for osd in self.up_osds().iter() {
             for pg in self.orphans_of(osd) {
                 self.step(now, osd, Event::Retire(pg), fx);
@@ -106,6 +109,8 @@ impl Cluster {
     }
 
     fn orphans_of(&self, osd: OsdId) -> Vec<PgId> {
-        self.osds[osd].copies().filter(|pg| !self.map.has_pg(*pg)).collect()
+        let removed = &self.durable.as_ref().expect("the OSDs have disks").removed_pgs;
+        let is_orphan = |pg: &PgId| !self.map.has_pg(*pg) && !removed.contains_key(pg);
+        self.osds[osd].copies().filter(is_orphan).collect()
     }
 }

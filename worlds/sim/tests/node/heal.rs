@@ -6,7 +6,8 @@
 
 use crate::judge::{self, BLOCK, OSDS, config, fresh_disk, is_whole, settings, sync, target};
 use loadline_base::{Rng, Span, Time};
-use loadline_cluster::{NotHealed, PoolSpec, StartError};
+use loadline_cluster::images::{Images, OBJECT_BYTES_MIN};
+use loadline_cluster::{NotHealed, PoolId, PoolSpec, StartError};
 use loadline_osd::{Data, DiskFault, OpKind, OsdId};
 use loadline_sim::Sim;
 use loadline_sim::disk::SimDisk;
@@ -126,6 +127,33 @@ fn two_damaged_logs_are_healed_one_after_the_other() {
         assert_eq!(heal(&mut node), victims.map(OsdId::new));
         check_all(&mut node);
     }
+}
+
+/// A damaged disk was not filled again as long as the map was never at rest: recovery, or a long job, made one change after the
+/// other.
+#[test]
+fn a_disk_is_healed_while_the_map_changes_without_end() {
+    let (at, disks) = written(3);
+    let mut node = start(at, disks).expect("all are here");
+    assert!(node.wait_until(is_whole));
+    let victim = OsdId::new(2);
+    sync(&mut node);
+    node.take_down(victim);
+    damage(node.disk(victim));
+    node.open(victim);
+    for number in 0..3000 {
+        let name = format!("i{number}");
+        let made =
+            |images: &mut Images| images.create(&name, PoolId::new(0), 1 << 20, OBJECT_BYTES_MIN);
+        node.change_images(made).expect("the name is new");
+        assert!(!node.is_map_committed(), "a change is always to come");
+        if node.may_heal(victim) == Some(Ok(())) && node.waits_for_disk(victim) == (0, false) {
+            assert_eq!(heal(&mut node), [victim]);
+            return check_all(&mut node);
+        }
+        assert!(node.step(), "nothing goes on");
+    }
+    panic!("it waits still: {:?}", node.may_heal(victim));
 }
 
 /// An OSD that was healed once is damaged again: its device is not to be trusted, and it waits for an operator.

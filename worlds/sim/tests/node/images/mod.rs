@@ -6,8 +6,9 @@ mod table;
 
 use crate::judge::{OSDS, fresh_disk};
 use judge::Judged;
+use loadline_cluster::PoolSpec;
 use loadline_cluster::images::{Images, OBJECT_BYTES_MIN};
-use loadline_osd::OsdId;
+use loadline_osd::{OsdId, PgId};
 use loadline_sim::Sim;
 
 /// One history from a seed. The answer is how many snapshots and clones were read.
@@ -92,4 +93,34 @@ fn a_change_is_kept_while_others_follow_without_end() {
         }
     }
     panic!("the first of 200 changes is not kept");
+}
+
+/// The copies of a pool that was removed stayed on the disks as long as the map was never at rest.
+#[test]
+fn a_removed_pool_leaves_the_disks_while_the_map_changes_without_end() {
+    let mut judged = Judged::new(8);
+    let node = judged.node();
+    let (name, object_bytes) = ("other".to_owned(), OBJECT_BYTES_MIN);
+    let spec = PoolSpec { name, pgs: 2, copies: 2, object_bytes, recovery_priority: 0 };
+    let pool = node.create_pool(spec);
+    assert!(node.wait_until(|node| node.is_clean() && node.is_map_committed()));
+    let pgs: Vec<PgId> = node.cluster().map().pgs_of(pool).collect();
+    let change = node.change(|cluster, now, fx| {
+        cluster.remove_pool(now, pool, fx).expect("it is empty");
+        cluster.last_change()
+    });
+    for number in 0..2000 {
+        let name = format!("i{number}");
+        let made =
+            |images: &mut Images| images.create(&name, judge::POOL, judge::CELL, OBJECT_BYTES_MIN);
+        node.change_images(made).expect("the name is new");
+        assert!(!node.is_map_committed(), "a change is always to come");
+        let osds = (0..OSDS).map(OsdId::new);
+        let is_left = |osd: OsdId| node.cluster().osd(osd).copies().any(|pg| pgs.contains(&pg));
+        if !osds.map(is_left).fold(false, |any, is_left| any | is_left) {
+            return assert!(node.cluster().is_kept(change), "a crash may bring the pool back");
+        }
+        assert!(node.step(), "nothing goes on");
+    }
+    panic!("it is still there");
 }
