@@ -6,6 +6,7 @@
 
 use crate::cluster::Cluster;
 use crate::give_up::Loss;
+use crate::healing::Healing;
 use crate::images::Images;
 use crate::kept_images::KeptImages;
 use crate::map::OsdState;
@@ -76,10 +77,8 @@ pub(crate) struct Durable {
     pub fillable: OsdSet,
     /// The OSDs that take no part when their disk is open, until their world lets them.
     pub held: OsdSet,
-    /// The OSDs whose damaged disks were made empty in this life.
-    pub healed: OsdSet,
-    /// The one of them whose disk is not empty yet.
-    pub healing: Option<OsdId>,
+    /// Which disks are mended by themselves.
+    pub healing: Healing,
     syncs: BTreeMap<u32, OsdSet>,
     next_sync: u32,
     synced: Vec<u32>,
@@ -110,8 +109,7 @@ impl Durable {
             loss: None,
             fillable: OsdSet::EMPTY,
             held: OsdSet::EMPTY,
-            healed: OsdSet::EMPTY,
-            healing: None,
+            healing: Healing::default(),
             syncs: BTreeMap::new(),
             next_sync: 0,
             synced: Vec::new(),
@@ -153,7 +151,7 @@ impl Cluster {
         let durable = self.durable();
         durable.found.remove(&osd);
         durable.faults.remove(&osd);
-        durable.healing = durable.healing.filter(|healing| *healing != osd);
+        durable.healing.is_over(osd);
         self.osds[osd].open(now, bytes, fx);
         self.settle(now, fx);
     }

@@ -6,10 +6,14 @@
 //! copies of the last served interval alone, and no object is unfound. One disk at a time, and the next when the first is
 //! filled: should another one die meanwhile, what it had is still on two. The empty disk holds no map and no copy, so it has no vote
 //! on either until it was given one.
+//!
+//! What a second look may mend is looked at first: where something could not be read, or a page was bad that a transaction needed that had
+//! begun, the disk is opened once more. A passing error has passed then, and the transaction is brought to its end. If it happens
+//! again in the same life of the node, the disk is taken for damaged.
 
 use crate::cluster::Cluster;
 use loadline_osd::{DiskFault, OsdId, OsdSet, PgId};
-use loadline_store::paged::Fault;
+use loadline_store::paged::{Fault, RestartFault};
 use std::fmt;
 
 /// Why a damaged disk is not made empty now.
@@ -47,14 +51,36 @@ impl Cluster {
     /// # Errors
     /// [`NotHealed`] says what stands against it.
     pub fn may_heal(&self, osd: OsdId) -> Option<Result<(), NotHealed>> {
-        let is_damaged = self.fault(osd).is_some_and(is_damage);
+        let fault = self.stands_still_with(osd)?;
+        let is_damaged = is_damage(fault) || may_pass(fault) && !self.may_open_again(osd);
+        is_damaged.then(|| self.find_no_obstacle(osd))
+    }
+
+    /// Whether an OSD is down because of something that opening its disk once more may mend, and that was not tried yet.
+    pub fn may_open_again(&self, osd: OsdId) -> bool {
+        let is_untried =
+            self.durable.as_ref().is_some_and(|it| !it.healing.opened_again.contains(osd));
+        self.stands_still_with(osd).is_some_and(may_pass) && is_untried
+    }
+
+    /// The disk of an OSD is opened once more.
+    ///
+    /// # Panics
+    /// If it may not be.
+    pub fn open_again(&mut self, osd: OsdId) {
+        assert!(self.may_open_again(osd), "{osd}'s disk may be opened again");
+        self.durable().healing.opened_again.insert(osd);
+    }
+
+    /// Why an OSD is down, if its disk is the reason and is not being opened.
+    fn stands_still_with(&self, osd: OsdId) -> Option<DiskFault> {
         let is_down = !self.map.osds()[osd].up && !self.map.is_removed(osd);
-        (is_damaged && is_down && !self.osds[osd].is_opening()).then(|| self.find_no_obstacle(osd))
+        self.fault(osd).filter(|_| is_down && !self.osds[osd].is_opening())
     }
 
     fn find_no_obstacle(&self, osd: OsdId) -> Result<(), NotHealed> {
-        let durable = self.durable.as_ref().expect("the OSDs have disks");
-        if durable.healed.contains(osd) {
+        let healing = &self.durable.as_ref().expect("the OSDs have disks").healing;
+        if healing.emptied.contains(osd) {
             return Err(NotHealed::Again);
         }
         // What the others have without it must be on their disks; other changes may follow without end.
@@ -65,9 +91,9 @@ impl Cluster {
         }
         let is_first = |other: &OsdId| {
             let is_being_filled = self.map.pgs().any(|(_, pg)| pg.backfill.contains(other));
-            durable.healing == Some(*other) || self.osds[*other].is_opening() || is_being_filled
+            healing.emptying == Some(*other) || self.osds[*other].is_opening() || is_being_filled
         };
-        if let Some(other) = durable.healed.iter().find(is_first) {
+        if let Some(other) = healing.emptied.iter().find(is_first) {
             return Err(NotHealed::After(other));
         }
         let is_whole = |id: PgId| {
@@ -87,28 +113,33 @@ impl Cluster {
     /// If it may not be.
     pub fn heal(&mut self, osd: OsdId) {
         assert_eq!(self.may_heal(osd), Some(Ok(())), "{osd}'s disk may be made empty");
-        let durable = self.durable();
-        durable.healed.insert(osd);
-        durable.healing = Some(osd);
+        let healing = &mut self.durable().healing;
+        healing.emptied.insert(osd);
+        healing.emptying = Some(osd);
         self.expect_new_disk(osd);
     }
 
     /// The disk that was to be made empty could not be.
     pub fn heal_failed(&mut self, osd: OsdId) {
-        let durable = self.durable();
-        durable.healing = durable.healing.filter(|healing| *healing != osd);
+        self.durable().healing.is_over(osd);
     }
 
     /// The OSDs that were found damaged, and whose disks are being filled again.
     pub fn healing(&self) -> OsdSet {
         let Some(durable) = &self.durable else { return OsdSet::EMPTY };
         let is_filled = |osd: &OsdId| self.map.pgs().any(|(_, pg)| pg.backfill.contains(osd));
-        durable
-            .healed
-            .iter()
-            .filter(|osd| durable.healing == Some(*osd) || is_filled(osd))
-            .collect()
+        let is_healing = |osd: &OsdId| durable.healing.emptying == Some(*osd) || is_filled(osd);
+        durable.healing.emptied.iter().filter(is_healing).collect()
     }
+}
+
+/// Whether opening the disk once more may find it good, or else says what is damaged.
+fn may_pass(fault: DiskFault) -> bool {
+    use RestartFault::Unreadable;
+    matches!(
+        fault,
+        DiskFault::Unreadable | DiskFault::Store(Fault::Unfinished | Fault::Restart(Unreadable(_)))
+    )
 }
 
 fn is_damage(fault: DiskFault) -> bool {

@@ -11,6 +11,7 @@ mod fullness;
 mod give_up;
 mod grow;
 mod heal;
+mod healing;
 pub mod images;
 mod kept_images;
 mod map;

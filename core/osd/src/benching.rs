@@ -55,7 +55,7 @@ impl Osd {
                 let bench = self.bench.as_mut().expect("a crash forgets its accesses too");
                 bench.access_ended(result.is_ok());
             }
-            Err(failure) => self.stop(failure.fault(), fx),
+            Err(failure) => self.stop_for(failure, fx),
         }
     }
 }

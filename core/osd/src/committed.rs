@@ -97,7 +97,7 @@ impl Osd {
             (Failure::NoSpace, Commit::Pushed(asker, _) | Commit::HistoryStored(asker, _)) => {
                 self.refuse_push(now, asker, pg, object, fx);
             }
-            _ => self.stop(failure.fault(), fx),
+            _ => self.stop_for(failure, fx),
         }
     }
 

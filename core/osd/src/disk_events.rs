@@ -1,6 +1,6 @@
 //! What happens between an OSD and the disk of its paged store: opening, requests, answers, the window, and the end.
 
-use crate::access::{Place, Touch, Update};
+use crate::access::{Failure, Place, Touch, Update};
 use crate::commit::{Commit, Kept};
 use crate::device_terms::without_limit;
 use crate::disk::{Backend, Identity, LoadNext, LoadedGroup, Paged, Phase, Sent, transactions};
@@ -205,10 +205,10 @@ impl Osd {
             }
         }
         self.send_io(now, fx);
-        let (id, paged) = (self.id, self.store.paged());
-        if let Some(fault) = paged.store().and_then(|store| store.fault()) {
+        if let Some(fault) = self.store.fault() {
             return self.stop(DiskFault::Store(fault), fx);
         }
+        let (id, paged) = (self.id, self.store.paged());
         if let Some(at) = paged.next_tick() {
             fx.world.push(Effect::Timer(id, at, Timer::Store));
         }
@@ -227,7 +227,7 @@ impl Osd {
                 match (done.token, answer) {
                     (Commit::Loaded, Some(answer)) => self.loaded(now, answer, fx),
                     (Commit::Loaded, None) => {
-                        let fault = self.store.paged().store().and_then(|store| store.fault());
+                        let fault = self.store.fault();
                         self.stop(fault.map_or(DiskFault::Contents, DiskFault::Store), fx);
                     }
                     _ => {
@@ -301,6 +301,12 @@ impl Osd {
     pub(crate) fn stop(&mut self, fault: DiskFault, fx: &mut Effects) {
         self.crash_disk();
         fx.owner.push(Notice::Stopped(self.id, fault));
+    }
+
+    /// The same, because of an access that nobody else can help with. A store that has stopped itself says why.
+    pub(crate) fn stop_for(&mut self, failure: Failure, fx: &mut Effects) {
+        let fault = self.store.fault().filter(|_| failure == Failure::Stopped);
+        self.stop(fault.map_or(failure.fault(), DiskFault::Store), fx);
     }
 
     fn loaded(&mut self, now: Time, answer: Answer, fx: &mut Effects) {

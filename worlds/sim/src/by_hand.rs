@@ -96,6 +96,19 @@ impl Sim<ByHand> {
         self.node().cluster().may_heal(osd)
     }
 
+    /// Opens the disks once more that may be good at a second look, as a real node does every second. Answers whose.
+    pub fn open_again(&mut self) -> Vec<OsdId> {
+        let may_pass = |osd: &OsdId| {
+            self.waits_for_disk(*osd) == (0, false) && self.node().cluster().may_open_again(*osd)
+        };
+        let all: Vec<OsdId> = self.drives().ids().filter(may_pass).collect();
+        for osd in &all {
+            self.cluster().open_again(*osd);
+            self.open(*osd);
+        }
+        all
+    }
+
     /// Makes the disks of damaged OSDs empty where that loses nothing, and has them filled again, which a real node looks for every
     /// second. Answers whose.
     pub fn heal_damaged(&mut self, mut empty: impl FnMut(OsdId) -> SimDisk) -> Vec<OsdId> {

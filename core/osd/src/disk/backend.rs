@@ -7,6 +7,7 @@ use crate::ids::PgId;
 use crate::message::Data;
 use loadline_base::{Bytes, Time};
 use loadline_device::Kind;
+use loadline_store::paged::Fault;
 use loadline_store::{
     Access as DirectAccess, Completion, DirectStore, ObjectNo, Objects, RequestId, Submission,
     WindowBounds,
@@ -51,6 +52,14 @@ impl Backend {
     ///
     /// # Panics
     /// If the OSD stands on the other one.
+    /// Why the store has stopped, if it has.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        match self {
+            Backend::Paged(paged) => paged.store()?.fault(),
+            Backend::Direct(..) => None,
+        }
+    }
+
     pub(crate) fn paged(&mut self) -> &mut Paged {
         match self {
             Backend::Paged(paged) => paged,

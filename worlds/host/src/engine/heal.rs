@@ -1,4 +1,5 @@
-//! OSDs whose stores are damaged: their disks are made empty and filled again, where the others have all that they had.
+//! OSDs whose stores have stopped: a disk that may be good at a second look is opened once more. Those whose stores are damaged are made
+//! empty and filled again, where the others have all that they had.
 
 use super::{Engine, Mail};
 use crate::engine::boot::write_store;
@@ -13,17 +14,37 @@ pub struct DiskEmptied {
 }
 
 impl Engine {
-    /// Begins with the next one, if there is one; to be called every second.
+    /// Mends what can be mended now; to be called every second.
+    pub(super) fn mend_disks(&mut self) {
+        self.open_again();
+        self.heal_damaged();
+    }
+
+    fn open_again(&mut self) {
+        let may_pass = |osd: &OsdId| self.is_idle(*osd) && self.node.cluster().may_open_again(*osd);
+        for osd in self.disks.of.ids().filter(may_pass).collect::<Vec<_>>() {
+            let why = self.node.cluster().fault(osd).map(|fault| fault.to_string());
+            let (path, why) = (self.disks.of[osd].path.display(), why.unwrap_or_default());
+            tracing::warn!(%osd, %path, "{why}: its disk is opened once more");
+            self.node.cluster_mut().open_again(osd);
+            self.reopen(osd);
+        }
+    }
+
+    fn is_idle(&self, osd: OsdId) -> bool {
+        let of = &self.disks.of[osd];
+        of.disk.is_some() && of.in_flight == 0 && !of.reopen
+    }
+
+    /// Begins with the next damaged one, if there is one.
     #[expect(
         clippy::disallowed_methods,
         reason = "an empty store takes its time to be written, and clients do not wait"
     )]
-    pub(super) fn heal_damaged(&mut self) {
+    fn heal_damaged(&mut self) {
         let may_begin = |osd: &OsdId| {
-            let of = &self.disks.of[*osd];
-            let is_idle = of.disk.is_some() && of.in_flight == 0 && !of.reopen;
             let may = self.node.cluster().may_heal(*osd) == Some(Ok(()));
-            may && is_idle && self.settings.levels.heals_damaged_store(*osd)
+            may && self.is_idle(*osd) && self.settings.levels.heals_damaged_store(*osd)
         };
         let Some(osd) = self.disks.of.ids().find(may_begin) else { return };
         let why = self.node.cluster().fault(osd).map(|fault| fault.to_string()).unwrap_or_default();
@@ -66,6 +87,9 @@ impl Engine {
 
     /// Why a damaged OSD is not filled again, for whoever asks why it is down.
     pub(super) fn why_not_healed(&self, osd: OsdId) -> Option<String> {
+        if self.node.cluster().may_open_again(osd) {
+            return Some("its disk is about to be opened once more".to_owned());
+        }
         let may = self.node.cluster().may_heal(osd)?;
         Some(match may {
             _ if !self.settings.levels.heals_damaged_store(osd) => {

@@ -134,7 +134,7 @@ impl Engine {
         self.health.second_passed(self.now, received, over_limit);
         self.node.change(|cluster, fx| cluster.check_fullness(fx));
         self.note_changes();
-        self.heal_damaged();
+        self.mend_disks();
         self.take_out_the_absent();
         self.tell_terms();
         self.tell_room();

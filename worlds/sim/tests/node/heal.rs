@@ -4,6 +4,8 @@
 //! An OSD whose log had one flipped bit stayed down until an operator gave it another disk, while every other copy of what it
 //! had was whole.
 
+mod opened_again;
+
 use crate::judge::{self, BLOCK, OSDS, config, fresh_disk, is_whole, settings, sync, target};
 use loadline_base::{Rng, Span, Time};
 use loadline_cluster::images::{Images, OBJECT_BYTES_MIN};

@@ -1,0 +1,21 @@
+//! Which disks the node has mended by itself, so that it does so once for each.
+
+use loadline_osd::{OsdId, OsdSet};
+
+/// It is forgotten with the process.
+#[derive(Debug, Default)]
+pub(crate) struct Healing {
+    /// The OSDs whose damaged disks were made empty in this life.
+    pub emptied: OsdSet,
+    /// The one of them whose disk is not empty yet.
+    pub emptying: Option<OsdId>,
+    /// The OSDs that were opened once more in this life.
+    pub opened_again: OsdSet,
+}
+
+impl Healing {
+    /// An OSD's disk is not being made empty any more.
+    pub(crate) fn is_over(&mut self, osd: OsdId) {
+        self.emptying = self.emptying.filter(|emptying| *emptying != osd);
+    }
+}
