@@ -79,7 +79,8 @@ impl Cluster {
     }
 
     fn find_no_obstacle(&self, osd: OsdId) -> Result<(), NotHealed> {
-        let healing = &self.durable.as_ref().expect("the OSDs have disks").healing;
+        let durable = self.durable.as_ref().expect("the OSDs have disks");
+        let healing = &durable.healing;
         if healing.emptied.contains(osd) {
             return Err(NotHealed::Again);
         }
