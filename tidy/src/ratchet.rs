@@ -8,8 +8,8 @@ use syn::visit::Visit;
 use syn::{Expr, ImplItem, Item, Member};
 
 /// Files of the largest circle, and of all circles together.
-const CIRCLE_MAX: usize = 30;
-const FILES_IN_CIRCLES: usize = 157;
+const CIRCLE_MAX: usize = 23;
+const FILES_IN_CIRCLES: usize = 90;
 /// Names of types that are defined more than once.
 const NAMES_WITH_TWO_MEANINGS: usize = 185;
 /// Fields of an owner at most.

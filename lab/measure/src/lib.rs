@@ -5,6 +5,7 @@
 //! OSDs, and it never writes to anything that was there before without its caller's word that it may.
 
 mod drive_file;
+mod error;
 mod measure;
 mod measured;
 mod plan;
@@ -13,7 +14,8 @@ mod target;
 mod warning;
 
 pub use drive_file::{NoDriveFile, Provenance, drive_file};
-pub use measure::{MeasureError, Progress, measure};
+pub use error::MeasureError;
+pub use measure::{Progress, measure};
 pub use measured::{Estimate, Latencies, Measured, MeasuredDrive, PointResult};
 pub use plan::{Does, Order, Pattern, Point, points};
 pub use target::{Refused, Target};

@@ -1,39 +1,17 @@
 //! The measurement: every point once in each round, so that what changes with time shows as drift and not as a difference
 //! between points.
 
+use crate::error::MeasureError;
 use crate::measured::{Measured, MeasuredDrive, PointResult};
 use crate::plan::{Order, Point, points};
 use crate::run::{Run, fill, run};
-use crate::target::{Refused, Target};
+use crate::target::Target;
 use crate::warning::{Circumstances, of_circumstances, of_points};
 use loadline_base::{Bytes, mix64};
-use loadline_host::{DiskOpenError, DriveFacts, Loop, LoopError, LoopOptions};
+use loadline_host::{DriveFacts, Loop, LoopOptions};
 
 /// Memory for transfers in flight: a few of the largest, each in one piece.
 const IN_FLIGHT: Bytes = Bytes::from_mib(64);
-
-/// A measurement that came to no result.
-#[derive(Debug, thiserror::Error)]
-pub enum MeasureError {
-    /// It must not be done so.
-    #[error(transparent)]
-    Refused(#[from] Refused),
-    /// The file or device cannot be opened.
-    #[error(transparent)]
-    Open(#[from] DiskOpenError),
-    /// The loop cannot be made.
-    #[error(transparent)]
-    Loop(#[from] LoopError),
-    /// A transfer failed.
-    #[error("a transfer failed, so nothing can be said of this drive: {0}")]
-    Transfer(std::io::Error),
-    /// The drive cannot be looked at.
-    #[error("it cannot be looked at: {0}")]
-    Facts(std::io::Error),
-    /// Whoever watches does not want to go on.
-    #[error("interrupted; nothing was kept")]
-    Interrupted,
-}
 
 /// How far a measurement is.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! One measurement of one point: so many transfers in flight for so long, each replaced by another when it ends.
 
-use crate::measure::MeasureError;
+use crate::error::MeasureError;
 use crate::plan::{Does, Pattern, Point};
 use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_device::{ClassTag, Kind, Outcome, Priority, Request};

@@ -1,6 +1,6 @@
 //! The file or device under measurement: what may be done with it, and what is made for it.
 
-use crate::measure::MeasureError;
+use crate::error::MeasureError;
 use crate::plan::{OBJECT, Order};
 use loadline_base::Bytes;
 use loadline_host::{Direct, DiskKind, DiskOpen, OpenedDisk};

@@ -1,9 +1,10 @@
 //! From records to the study's result. Nothing here runs anything, so it works again from a folder alone.
 
+use crate::figure::PublishedFigures;
 use crate::figure::{Figure, Figures};
+use crate::job::{Job, Purpose};
 use crate::place::Place;
-use crate::plan::{Job, Purpose, Request, plan};
-use crate::published::PublishedFigures;
+use crate::plan::{Request, plan};
 use crate::record::RunRecord;
 use crate::reservation::ReservationResult;
 use crate::result::{PlacementSpread, Repeat, SetupResult, Spread, StudyResult, VERSION, Variant};

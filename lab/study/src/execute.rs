@@ -1,8 +1,8 @@
 //! Makes runs, several at a time, the longest first.
 
-use crate::kind::RunError;
-use crate::plan::Job;
+use crate::job::Job;
 use crate::record::RunRecord;
+use crate::script::RunError;
 use crate::stopwatch::{CoreTime, Stopwatch};
 use crate::study::Study;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

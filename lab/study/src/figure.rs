@@ -198,3 +198,35 @@ impl Figures {
         Figures(figures.iter().filter_map(of).collect())
     }
 }
+
+/// Those figures of a setup that were published, by their keys.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PublishedFigures(pub(crate) BTreeMap<String, PublishedFigure>);
+
+/// A number somebody printed; in a file either `11209` or `{ value = 18000, mark = "just over" }`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PublishedFigure {
+    /// The number to compare with.
+    pub value: f64,
+    /// The source's own words around it, where it was not printed as a plain number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<String>,
+}
+
+impl PublishedFigures {
+    /// A figure by its key.
+    pub fn get(&self, key: &str) -> Option<&PublishedFigure> {
+        self.0.get(key)
+    }
+
+    /// Whether nothing was published.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Without those that this says no to.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+        self.0.retain(|key, _| keep(key));
+    }
+}

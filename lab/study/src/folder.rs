@@ -1,9 +1,9 @@
 //! A study's folder: manifest, records, result. A killed study continues from it.
 
 use crate::facts::RunFacts;
+use crate::inputs::Inputs;
 use crate::record::RunRecord;
 use crate::result::{StudyResult, VERSION};
-use crate::study::Inputs;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};

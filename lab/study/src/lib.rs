@@ -8,23 +8,29 @@
 // What a study is: texts in, a checked question out.
 mod given_load;
 mod input;
+mod inputs;
 mod library;
 mod overrides;
 mod place;
 mod sets;
 mod setup;
+mod shelf;
 mod study;
 
 // What a kind of study has of its own: figures and a script. Each kind stands in a folder.
 mod checkpoint;
+mod declared;
 mod figure;
 mod kind;
+mod kinds;
 mod limits;
 mod recovery;
+mod script;
 
 // How it is run, and what is kept.
 mod execute;
 mod folder;
+mod job;
 mod plan;
 mod record;
 mod service;
@@ -51,20 +57,22 @@ pub use compare::{ComparedFigure, compare_results};
 pub use conclude::conclude;
 pub use execute::Advance;
 pub use facts::{Host, RunFacts};
-pub use figure::{Better, Figure, Figures, Print, ShownIn};
+pub use figure::{Better, Figure, Figures, Print, PublishedFigure, PublishedFigures, ShownIn};
 pub use folder::{FolderError, Manifest, RunFolder};
 pub use host::build_id;
 pub use input::{InputError, Source, nearest, unknown};
-pub use kind::{Kind, RunError, Tick};
-pub use library::{Library, Shelf};
+pub use inputs::Inputs;
+pub use job::{Job, Purpose};
+pub use kind::Kind;
+pub use library::Library;
 pub use limits::LIMITS_KEYS;
 pub use loadline_testbed::{
     ClientKind, HostPlace, MachineFacts, NamedValue, PERCENTILES, RealDisks,
 };
 pub use overrides::{Override, StudyKey};
 pub use place::Place;
-pub use plan::{Job, Purpose, Request, plan};
-pub use published::{PublishedFigure, PublishedFigures, PublishedSet};
+pub use plan::{Request, plan};
+pub use published::PublishedSet;
 pub use record::{RunRecord, TracedStage};
 pub use recovery::{Calibrated, RecoveryStudy, STUDY_KEYS, calibrate};
 pub use reservation::{ReservationResult, SHORT_ABOVE, WorstSecond};
@@ -72,10 +80,12 @@ pub use result::{
     ComparedRatio, Configuration, DriveSummary, FittedFigure, PlacementSpread, Repeat, SettingRow,
     SetupResult, Spread, Statement, StudyResult, VERSION, Variant,
 };
+pub use script::{RunError, Tick};
 pub use series::{CheckpointPoint, ClassWaits, Series, Stage};
 pub use service::{ClassService, Reserved};
 pub use session::{Order, Session, SessionError, Sight};
+pub use shelf::Shelf;
 pub use stopwatch::Stopwatch;
-pub use study::{Inputs, Study};
+pub use study::Study;
 pub use summary::summary_json;
 pub use trace::chrome_trace;

@@ -1,23 +1,12 @@
 //! Where studies, drives and published figures are found: a path, the nearest data folder, or the program itself.
 
 use crate::input::{InputError, Source, unknown};
+use crate::inputs::{Inputs, kind_of};
+use crate::kinds::declared;
 use crate::overrides::Override;
 use crate::place::Place;
-use crate::study::{Inputs, kind_of};
+use crate::shelf::Shelf;
 use std::path::{Path, PathBuf};
-
-/// A kind of data file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shelf {
-    /// `studies/*.toml`
-    Studies,
-    /// `drives/*.toml`
-    Drives,
-    /// `drives/store/*.toml`: drives with contents, for studies of a store.
-    StoreDrives,
-    /// `published/*.toml`
-    Published,
-}
 
 /// The files that the program carries, so that it works in any folder.
 const BUILT_IN: &[(Shelf, &str, &str)] = &[
@@ -55,25 +44,6 @@ const BUILT_IN: &[(Shelf, &str, &str)] = &[
     (Shelf::StoreDrives, "nvme", include_str!("../../../drives/store/nvme.toml")),
     (Shelf::Published, "checkpoint", include_str!("../../../published/checkpoint.toml")),
 ];
-
-impl Shelf {
-    const fn folder(self) -> &'static str {
-        match self {
-            Shelf::Studies => "studies",
-            Shelf::Drives => "drives",
-            Shelf::StoreDrives => "drives/store",
-            Shelf::Published => "published",
-        }
-    }
-
-    const fn noun(self) -> &'static str {
-        match self {
-            Shelf::Studies => "study",
-            Shelf::Drives | Shelf::StoreDrives => "drive",
-            Shelf::Published => "set of published figures",
-        }
-    }
-}
 
 /// Data files, those of the nearest folder first.
 #[derive(Clone, Debug, Default)]
@@ -139,7 +109,7 @@ impl Library {
     /// [`InputError`] if the study, its drive or its published figures are not there or cannot be read.
     pub fn inputs(&self, study: &str, overrides: Vec<Override>) -> Result<Inputs, InputError> {
         let study = self.find(Shelf::Studies, study)?;
-        let kind = kind_of(&study)?.declared();
+        let kind = declared(kind_of(&study)?);
         let named = (kind.named_in)(&study, &overrides)?;
         let at = |span: &std::ops::Range<usize>, error: InputError| match error.line {
             None if !span.is_empty() => study.error_at(span.start, error.reason),
@@ -173,7 +143,7 @@ impl Library {
     /// [`InputError`] if there is no such study.
     pub fn quick(&self, study: &str) -> Result<Override, InputError> {
         let study = self.find(Shelf::Studies, study)?;
-        let (key, value) = (kind_of(&study)?.declared().quick)(&study)?;
+        let (key, value) = (declared(kind_of(&study)?).quick)(&study)?;
         Ok(Override { key: key.to_owned(), value })
     }
 

@@ -1,11 +1,11 @@
 //! Published figures (`published/*.toml`): what somebody else measured, with their words beside it.
 
 use crate::claim::Claim;
-use crate::figure::Figure;
+use crate::figure::{Figure, PublishedFigure, PublishedFigures};
 use crate::input::{InputError, Source, unknown};
 use crate::kind::Kind;
 use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::fmt;
 use toml::Spanned;
@@ -23,38 +23,6 @@ pub struct PublishedSet {
     pub setups: Vec<(String, PublishedFigures)>,
     /// What the source says in words.
     pub claims: Vec<Claim>,
-}
-
-/// Those figures of a setup that were published, by their keys.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct PublishedFigures(BTreeMap<String, PublishedFigure>);
-
-/// A number somebody printed; in a file either `11209` or `{ value = 18000, mark = "just over" }`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PublishedFigure {
-    /// The number to compare with.
-    pub value: f64,
-    /// The source's own words around it, where it was not printed as a plain number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mark: Option<String>,
-}
-
-impl PublishedFigures {
-    /// A figure by its key.
-    pub fn get(&self, key: &str) -> Option<&PublishedFigure> {
-        self.0.get(key)
-    }
-
-    /// Whether nothing was published.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Without those that this says no to.
-    pub(crate) fn retain(&mut self, keep: impl Fn(&str) -> bool) {
-        self.0.retain(|key, _| keep(key));
-    }
 }
 
 #[derive(Deserialize)]
@@ -243,7 +211,8 @@ fn marked(entries: Vec<(Spanned<String>, PublishedNode)>) -> Option<PublishedFig
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::library::{Library, Shelf};
+    use crate::library::Library;
+    use crate::shelf::Shelf;
 
     fn read(text: &str) -> Result<Vec<PublishedSet>, InputError> {
         let file = "p.toml".to_owned();

@@ -1,7 +1,7 @@
 //! What one run showed: the raw datum that results are computed from, one line of `runs.jsonl`.
 
 use crate::figure::Figures;
-use crate::plan::{Job, Purpose};
+use crate::job::{Job, Purpose};
 use crate::series::{ClassWaits, Series};
 use loadline_testbed::MachineFacts;
 use serde::{Deserialize, Serialize};

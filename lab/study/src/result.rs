@@ -5,8 +5,8 @@
 //! time. IOPS are completed client operations per second.
 
 use crate::figure::Figures;
+use crate::figure::PublishedFigures;
 use crate::kind::Kind;
-use crate::published::PublishedFigures;
 use crate::reservation::ReservationResult;
 use crate::series::{ClassWaits, Series};
 use loadline_stats::quantile;

@@ -1,6 +1,6 @@
 //! Traced ops in the trace event format that Perfetto and Chrome open.
 
-use crate::plan::{Job, Purpose};
+use crate::job::{Job, Purpose};
 use crate::record::{RunRecord, TracedStage};
 use crate::waits::work_name;
 use loadline_osd::TraceSpan;

@@ -1,7 +1,7 @@
 //! The values of all levels, and which of them is in force.
 
 use super::change::{Origin, Scope, Target};
-use super::device::DriveLimits;
+use super::device_options::DriveLimits;
 use super::option::{OptionId, Part, Role};
 use super::options::OptionTable;
 use super::value::Value;

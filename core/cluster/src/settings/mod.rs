@@ -9,6 +9,7 @@ mod absent;
 mod change;
 mod derived;
 mod device;
+mod device_options;
 mod levels;
 mod option;
 mod options;
@@ -20,7 +21,7 @@ mod value;
 
 pub use absent::Absent;
 pub use change::{Altered, Change, Edit, Origin, Scope, Target};
-pub use device::DriveLimits;
+pub use device_options::DriveLimits;
 pub use option::{OptionId, OptionSpec, Part, Role};
 pub use options::OptionTable;
 pub use published::{PublishedSource, PublishedView};

@@ -1,7 +1,7 @@
 //! The table of options. Defaults are the compiled-in ones of the preset's era.
 
 use super::absent::{Absent, everywhere, on_a_loop};
-use super::device::device_options;
+use super::device_options::device_options;
 use super::option::{OptionId, OptionSpec, Part, Role};
 use loadline_base::IdVec;
 use loadline_device::Medium;

@@ -2,12 +2,12 @@
 //! has no descriptor for.
 
 use super::change::{Scope, Target};
-use super::device::unfit;
 use super::levels::View;
 use super::option::{OptionId, Role};
 use super::refused::Refused;
 use super::value::Value;
-use loadline_osd::OsdId;
+use loadline_base::Span;
+use loadline_osd::{OsdId, descriptor_for, guidelines};
 use loadline_qos::SchedulerKind;
 
 /// A parsed edit: where, what, and the new value or none.
@@ -68,16 +68,6 @@ fn barred(view: View<'_>, osd: OsdId, option: OptionId, value: Value) -> Option<
     }
 }
 
-/// Whether an OSD's drive has no descriptor for a limit.
-pub(super) fn unfit_limit(
-    view: View<'_>,
-    osd: OsdId,
-    option: OptionId,
-    value: Value,
-) -> Option<Refused> {
-    unfit(view, osd, view.table.at(option).name, value)
-}
-
 /// Pauses that stand although mClock runs, or would run after the next start.
 pub(super) fn sleeps_under_mclock(view: View<'_>, osd: OsdId) -> Vec<Violation> {
     let schedulers = [view.scheduler(osd), view.scheduler_pending(osd)];
@@ -98,4 +88,24 @@ pub(super) fn sleeps_under_mclock(view: View<'_>, osd: OsdId) -> Vec<Violation> 
             Violation { osd, option, refused }
         })
         .collect()
+}
+
+/// Whether an OSD's drive has no descriptor for a limit. Only reads have to have one: many drives are given none for
+/// writes, which then go without a limit.
+pub(super) fn unfit_limit(
+    view: View<'_>,
+    osd: OsdId,
+    option: OptionId,
+    limit: Value,
+) -> Option<Refused> {
+    let option = view.table.at(option).name;
+    let Value::Time(span) = limit else { unreachable!("a limit is a time, not {limit}") };
+    let limits = &view.levels.each[osd].drive_limits;
+    if span == Span::ZERO || descriptor_for(&limits.reads, span).is_some() {
+        return None;
+    }
+    Some(match guidelines(&limits.reads).map(|(_, guideline)| guideline).min() {
+        Some(shortest) => Refused::LimitTooShort { option, osd, limit: span, shortest },
+        None => Refused::NoDriveLimits { option, osd },
+    })
 }

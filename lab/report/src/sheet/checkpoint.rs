@@ -1,6 +1,6 @@
 //! Checkpoint studies: throughput, latency, buffer, checkpoints and throttle over time, and bytes by kind.
 
-use super::{Course, PlannedChart, Sheet};
+use super::parts::{Course, PlannedChart, Sheet};
 use loadline_draw::number::{percent, plain};
 use loadline_study::{Figures, Series, StudyResult};
 

@@ -1,6 +1,6 @@
 //! Studies of duration limits: both loads' rates, and the client's latency and its course.
 
-use super::{Course, PlannedChart, Sheet};
+use super::parts::{Course, PlannedChart, Sheet};
 use loadline_draw::number::{difference, plain};
 use loadline_study::{SetupResult, StudyResult};
 

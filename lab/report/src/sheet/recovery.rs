@@ -1,6 +1,6 @@
 //! The answer in words, computed from the result: what recovery does to clients, and why.
 
-use super::{Course, PlannedChart, Sheet, Verdict};
+use super::parts::{Course, PlannedChart, Sheet, Verdict};
 use loadline_draw::number::{duration, percent, plain};
 use loadline_stats::{mean, quantile};
 use loadline_study::{ClassWaits, SetupResult, StudyResult};

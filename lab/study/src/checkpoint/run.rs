@@ -2,9 +2,9 @@
 
 use super::study::{CheckpointSetup, CheckpointStudy};
 use crate::figure::Figures;
-use crate::kind::{RunError, Tick};
-use crate::plan::Job;
+use crate::job::Job;
 use crate::record::RunRecord;
+use crate::script::{RunError, Tick};
 use crate::series::{CheckpointPoint, Series};
 use loadline_base::{Bytes, Span, Time};
 use loadline_load::puts::{KeyOrder, PutLoad, PutRecord};

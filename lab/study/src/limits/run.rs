@@ -3,9 +3,9 @@
 use super::setup::LimitsSetup;
 use super::study::{LimitsStudy, OBJECT};
 use crate::figure::Figures;
-use crate::kind::Tick;
-use crate::plan::Job;
+use crate::job::Job;
 use crate::record::RunRecord;
+use crate::script::Tick;
 use crate::series::Series;
 use crate::trace::{TRACED_OPS, traced_stage};
 use crate::waits::class_waits;

@@ -2,8 +2,8 @@
 
 use super::run::run;
 use super::study::RecoveryStudy;
-use crate::kind::RunError;
-use crate::plan::{Job, Purpose};
+use crate::job::{Job, Purpose};
+use crate::script::RunError;
 use loadline_base::Span;
 use loadline_stats::mean;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! What a real run would do, in words, before anything is written.
 
 use super::study::RecoveryStudy;
-use crate::plan::Job;
+use crate::job::Job;
 use loadline_base::Bytes;
 use loadline_testbed::{ClientKind, HostPlace, IMAGE, fio_jobs};
 use std::fmt::Write;

@@ -6,10 +6,10 @@
 
 use super::study::RecoveryStudy;
 use crate::figure::Figures;
-use crate::kind::{RunError, Tick};
+use crate::job::{Job, Purpose};
 use crate::place::Place;
-use crate::plan::{Job, Purpose};
 use crate::record::RunRecord;
+use crate::script::{RunError, Tick};
 use crate::series::Series;
 use crate::service::ServiceLog;
 use crate::trace::traced_stage;

@@ -1,7 +1,6 @@
 //! A recovery study's setups: what its OSDs are set to, whether one of them returns, and what is in the way.
 
 use super::file::{SetupSection, StudyFile};
-use super::study::ClusterShape;
 use crate::input::{InputError, Source};
 use crate::overrides::Override;
 use crate::place::Place;
@@ -120,4 +119,13 @@ fn set_for_it(rows: &[SettingRow]) -> String {
         row.origin.starts_with("stored") && !told.iter().any(|prefix| row.key.starts_with(prefix))
     });
     own.map(|row| format!("{}={}", row.key, row.value)).collect::<Vec<_>>().join(" ")
+}
+
+/// How many OSDs and copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClusterShape {
+    /// OSDs, one drive each.
+    pub osds: u32,
+    /// Copies of each object.
+    pub copies: u32,
 }

@@ -3,17 +3,14 @@
 use super::file::Companions;
 use super::setup::RecoverySetup;
 use super::study::RecoveryStudy;
+use crate::inputs::Inputs;
+use crate::job::{Job, Purpose};
 use crate::place::Place;
-use crate::plan::{Job, Purpose};
-use crate::study::Inputs;
 use crate::trace::TRACED_OPS;
 use loadline_base::{Bytes, Span};
 use loadline_qos::preset;
 use loadline_sim::{Delays, OsdDrive, SimConfig};
 use loadline_testbed::{HostPlace, HostedSpec, SimulatedSpec};
-
-/// The share of the published work that is done unless somebody asks for another: 200 objects of 4 MiB.
-pub(crate) const SCALE: f64 = 0.002;
 
 /// The clients' image shrinks with the work, but not below this: with fewer objects the depth of the load would meet on
 /// single objects.

@@ -1,8 +1,8 @@
 //! fio as the clients: its nbd engine against the node's socket, so that the study's own generator is not its only witness.
 
-use super::TICK;
 use super::guest::Guest;
-use super::node::{IMAGE, Node};
+use super::node::Node;
+use super::spec::{IMAGE, TICK};
 use crate::place::ClientKind;
 use crate::{Heed, Latency, Outside, PERCENTILES, Seen, Stop};
 use loadline_base::{Bytes, Span};

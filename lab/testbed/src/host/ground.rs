@@ -1,7 +1,7 @@
 //! What a real run stands on: a folder with new files, or devices that may be written over. It is checked before anything is
 //! written, and cleared when the run is over.
 
-use super::HostedSpec;
+use super::spec::HostedSpec;
 use crate::place::RealDisks;
 use loadline_base::Bytes;
 use loadline_host::{Holding, wipe_ends, write_empty_store};
@@ -150,7 +150,7 @@ impl Ground {
         let make_files = matches!(place.disks, RealDisks::Files(_));
         if !make_files {
             for device in &disks {
-                write_empty_store(device, super::node::PROTECTION)
+                write_empty_store(device, super::spec::PROTECTION)
                     .map_err(|error| error.to_string())?;
             }
         }

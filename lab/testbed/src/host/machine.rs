@@ -1,7 +1,7 @@
 //! What stands under a real run: file system, drive, how the node reaches them, and what makes its figures doubtful.
 
-use super::HostedSpec;
-use super::node::{LOG_MODE, PROTECTION};
+use super::spec::HostedSpec;
+use super::spec::{LOG_MODE, PROTECTION};
 use crate::MachineFacts;
 use crate::place::{HostPlace, RealDisks};
 use loadline_base::Bytes;

@@ -6,50 +6,21 @@ mod ground;
 mod guest;
 mod machine;
 mod node;
+mod spec;
 
-pub use node::IMAGE;
+pub use spec::{HostedSpec, IMAGE};
 
-use crate::place::{ClientKind, HostPlace};
+use crate::place::ClientKind;
 use crate::{Heed, MachineFacts, Outside, Pace, RecoveryProgress, Seen, Stop, Testbed};
 use guest::Guest;
-use loadline_base::{Bytes, Span, Time};
-use loadline_cluster::settings::Change;
+use loadline_base::{Span, Time};
 use loadline_cluster::{PoolId, PoolSpec};
 use loadline_device::Medium;
 use loadline_host::{DirectAnswer, DirectAsk, DirectCounts};
-use loadline_load::{Image, Load, LoadSpec};
+use loadline_load::{Image, Load};
 use loadline_osd::{ClientId, OsdId, OsdService, Waits};
-use loadline_qos::Preset;
 use node::Node;
-
-/// What a node is made of.
-#[derive(Clone, Debug)]
-pub struct HostedSpec {
-    /// Its disks and its clients.
-    pub place: HostPlace,
-    /// OSDs, a disk each.
-    pub osds: u32,
-    /// Size of each disk.
-    pub osd_size: Bytes,
-    /// Copies of each object.
-    pub copies: u32,
-    /// Placement groups of each pool.
-    pub pgs: u32,
-    /// Size of each object.
-    pub object_size: Bytes,
-    /// What the clients do; its image is made of whole objects.
-    pub load: LoadSpec,
-    /// Which defaults the disks get.
-    pub medium: Medium,
-    /// The behaviour.
-    pub preset: &'static Preset,
-    /// Everything that is stored before the node starts.
-    pub settings: Change,
-    /// Decides where placement groups fall.
-    pub placement_seed: u64,
-    /// Of the load and of what is written.
-    pub seed: u64,
-}
+use spec::TICK;
 
 /// Whether a testbed could be made, before anything is written.
 ///
@@ -70,9 +41,6 @@ pub fn fio_jobs(spec: &HostedSpec) -> [String; 2] {
 
 /// The pool that a new node has holds the clients' image.
 const IMAGE_POOL: PoolId = PoolId::new(0);
-
-/// A small recovery lasts a second or two.
-const TICK: Span = Span::from_millis(20);
 
 /// A returned OSD that misses something says so within this time.
 const FIRST_SIGN: Span = Span::from_secs(5);

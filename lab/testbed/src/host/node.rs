@@ -1,7 +1,7 @@
 //! The node of one run: fresh disks, a thread that runs it, and nothing left of either when the run is over.
 
-use super::HostedSpec;
 use super::ground::Ground;
+use super::spec::{HostedSpec, IMAGE, LOG_MODE, PROTECTION};
 use crate::place::ClientKind;
 use loadline_base::Bytes;
 use loadline_cluster::settings::DriveLimits;
@@ -10,20 +10,12 @@ use loadline_host::{
     EngineConfig, ImageSpec, ListenAt, Mail, Mailbox, MemoryPlan,
 };
 use loadline_osd::OsdSet;
-use loadline_store::paged::{LogMode, Protection};
 use std::path::Path;
 use std::sync::mpsc::channel;
 use std::thread::{Builder, JoinHandle};
 
-/// The name under which the clients' image is exported.
-pub const IMAGE: &str = "clients";
-
 /// Memory of each OSD for pages: less than the smallest image takes, so that reads of a study may miss.
 const CACHE: Bytes = Bytes::from_mib(128);
-
-/// When a write is answered, and how a torn checkpoint is made whole: what `loadline serve` does by itself.
-pub(super) const LOG_MODE: LogMode = LogMode::LogOnly;
-pub(super) const PROTECTION: Protection = Protection::Checkpoint;
 
 /// A running node. Dropping it ends it, and removes what it was made of.
 pub(super) struct Node {

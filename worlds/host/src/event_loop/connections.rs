@@ -3,7 +3,7 @@
 //! Of each connection at most one receive and one send are in flight. Closing shuts the socket down, which ends both;
 //! the connection is gone when both have come back.
 
-use super::{Close, ConnId, Happening, Purpose};
+use super::events::{Close, ConnId, Happening, Purpose};
 use crate::backend::{Backend, Call, SEND_BUFFERS_MAX};
 use loadline_base::Slots;
 use rustix::io::Errno;

@@ -1,7 +1,7 @@
 //! Requests to disks: each waits for memory in its disk's line, is carried out in one or several calls, and is
 //! answered once.
 
-use super::{DiskId, Happening, Purpose};
+use super::events::{DiskId, Happening, Purpose};
 use crate::OpenedDisk;
 use crate::backend::{Arena, Backend, Block, Call};
 use loadline_base::{Bytes, SlotId, Slots};

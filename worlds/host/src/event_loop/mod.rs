@@ -2,6 +2,7 @@
 
 mod connections;
 mod disks;
+mod events;
 mod listeners;
 mod mailbox;
 mod options;
@@ -9,156 +10,13 @@ mod run;
 mod signals;
 
 use connections::Connections;
-use disks::{Disks, Transfer};
+use disks::Disks;
+use events::Purpose;
+pub use events::{Close, ConnId, DiskId, Happening, ListenerId, Peer, Signal};
 use listeners::Listeners;
-use loadline_base::define_id;
-use loadline_device::Outcome;
 use mailbox::Inbox;
 pub use mailbox::Mailbox;
 pub(crate) use mailbox::{new_bell, ring_bell, silence};
 pub use options::{BackendChoice, ListenAt, ListenError, LoopError, LoopOptions, Mode};
 pub use run::Loop;
 use signals::Signals;
-use std::fmt;
-use std::net::IpAddr;
-
-define_id! {
-    /// A disk of one loop. The id is used again after the disk was removed.
-    pub struct DiskId, "disk "
-}
-
-define_id! {
-    /// A listening socket of one loop.
-    pub struct ListenerId, "listener "
-}
-
-/// A connection of one loop. An id is never used twice; asking something of a connection that is closed has no
-/// effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ConnId {
-    slot: loadline_base::SlotId,
-    serial: u64,
-}
-
-#[cfg(test)]
-impl ConnId {
-    /// The connection of a test that has no loop.
-    pub(crate) fn numbered(number: u32) -> ConnId {
-        ConnId { slot: loadline_base::SlotId::new(number), serial: u64::from(number) }
-    }
-}
-
-/// Something that happened. `M` is the owner's mail.
-#[derive(Debug)]
-pub enum Happening<M> {
-    /// A request to a disk has ended.
-    DiskDone {
-        /// The disk.
-        disk: DiskId,
-        /// The number that came with the request.
-        token: u64,
-        /// How it ended.
-        outcome: Outcome,
-        /// A read's bytes or a write's buffer; empty otherwise, and when a read failed.
-        data: Vec<u8>,
-        /// The system's error number behind a failure, for the log.
-        error: Option<i32>,
-    },
-    /// A peer has connected. Nothing is received before [`Loop::want`].
-    Accepted {
-        /// Through which listener.
-        listener: ListenerId,
-        /// The new connection.
-        conn: ConnId,
-        /// Who it is.
-        peer: Peer,
-    },
-    /// Bytes have come, the answer to one [`Loop::want`].
-    Received {
-        /// From where.
-        conn: ConnId,
-        /// At least one byte, at most as many as were wanted.
-        bytes: Vec<u8>,
-    },
-    /// The peer will send nothing more, the answer to a [`Loop::want`]. It may still read answers; the owner
-    /// decides when to close.
-    Ended {
-        /// Whose.
-        conn: ConnId,
-    },
-    /// Some of what was to be sent is in the system's hands.
-    Sent {
-        /// To where.
-        conn: ConnId,
-        /// How many bytes.
-        bytes: usize,
-        /// How many were still waiting when it was noted; what is sent between then and now is not among them.
-        queued: usize,
-    },
-    /// The connection is gone: its last happening, whoever closed it.
-    Closed {
-        /// Which.
-        conn: ConnId,
-        /// Who closed it.
-        reason: Close,
-    },
-    /// The process was asked to stop.
-    Signal(Signal),
-    /// Somebody used the [`Mailbox`].
-    Mail(M),
-}
-
-/// Who has connected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Peer {
-    /// A process of this machine, by a Unix socket.
-    Process {
-        /// Its user.
-        user: u32,
-        /// Its number; 0 where it is none of ours to see.
-        process: i32,
-    },
-    /// A machine, by TCP.
-    Address(IpAddr),
-    /// The system does not tell.
-    Unknown,
-}
-
-impl fmt::Display for Peer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Peer::Process { user, process } => write!(f, "uid {user}, pid {process}"),
-            Peer::Address(address) => write!(f, "{address}"),
-            Peer::Unknown => f.write_str("somebody"),
-        }
-    }
-}
-
-/// Why a connection is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Close {
-    /// The owner asked for it.
-    Asked,
-    /// The peer vanished, or the path to it: the system's error number.
-    Broken(i32),
-}
-
-/// A signal that [`Loop::watch_signals`] reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// SIGTERM.
-    Terminate,
-    /// SIGINT, as from Ctrl-C.
-    Interrupt,
-}
-
-/// What a call is for, as it travels through the backend and back.
-#[derive(Debug)]
-enum Purpose {
-    Transfer(DiskId, Transfer),
-    Accept(ListenerId),
-    Receive(ConnId),
-    Send(ConnId),
-    Mail,
-    Signal(Signal),
-}

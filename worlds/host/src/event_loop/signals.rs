@@ -1,6 +1,6 @@
 //! Signals as bytes in a socket: the handler writes one, the loop receives it.
 
-use super::{Purpose, Signal};
+use super::events::{Purpose, Signal};
 use crate::backend::{Backend, Call};
 use signal_hook::SigId;
 use signal_hook::consts::{SIGINT, SIGTERM};

@@ -1,6 +1,6 @@
 //! The file of a mechanical drive.
 
-use super::order::{Halves, Ordering};
+use super::spec::{Halves, Ordering};
 use super::spec::{HddSpec, LimitRange, SECTOR, Seek};
 use crate::drive_file::{DriveError, Unit, read_toml, refuse};
 use loadline_base::{Bytes, Span};

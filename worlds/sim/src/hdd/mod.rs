@@ -30,6 +30,5 @@ mod statistics;
 pub use command::{Ending, Finished, Sense};
 pub use drive::{Feature, Hdd};
 pub use geometry::{Geometry, Place};
-pub use order::{Halves, Ordering};
-pub use spec::{HddSpec, LimitRange, SECTOR, Seek};
+pub use spec::{Halves, HddSpec, LimitRange, Ordering, SECTOR, Seek};
 pub use statistics::{DescriptorCounts, MediumCounts, Statistics};

@@ -1,13 +1,13 @@
 //! A crash while a store is being made, on blank devices or over another store's. What is there afterwards is what was there
 //! before, or nothing, or the new store, which is empty; and making it again always helps.
 
-use super::Failure;
 use super::check::findings;
 use super::draw::Draw;
 use super::history::History;
 use super::ledger::Ledger;
 use super::life::{Event, Life};
 use super::ops::counter;
+use super::outcome::Failure;
 use super::scenario::Scenario;
 use crate::Disks;
 use crate::disk::{CutStyle, SimDisk};

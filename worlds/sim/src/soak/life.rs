@@ -1,13 +1,14 @@
 //! One life of a store: it opens, is read back and judged, takes ops, and comes to an end.
 
+use super::Row;
 use super::faults::{FaultCounts, Planned};
 use super::ledger::Ledger;
 use super::model::{Object, Values};
 use super::ops::{collection, prefix};
+use super::outcome::Failure;
 use super::recovered::Recovered;
 use super::rows::row_of;
 use super::scenario::Scenario;
-use super::{Failure, Row};
 use crate::{Disks, StoreHost};
 use loadline_base::{Rng, Time};
 use loadline_device::{ClassTag, Kind};

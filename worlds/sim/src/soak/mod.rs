@@ -41,6 +41,7 @@ mod ledger;
 mod life;
 mod model;
 mod ops;
+mod outcome;
 mod place;
 mod plan;
 mod probes;
@@ -57,114 +58,12 @@ mod words;
 pub use faults::{FaultCounts, FaultKind};
 pub use history::Wrong;
 pub use ledger::OpCounts;
+pub use outcome::{Counts, Failure, Outcome};
 pub use plan::{Crash, ParseReplayError, Replay};
 pub use resting::Resting;
 pub use rows::{Row, RowCounts};
 pub use scenario::{Load, Scenario};
 pub use sweep::{Sweep, SweepFailure};
-
-use crate::Disks;
-use loadline_store::paged::Fault;
-use std::fmt;
-
-/// Why a run failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// An answer was wrong, or an error had no reason.
-    Answer(String),
-    /// After a restart a lane was in a state that it never had, or had lost what was promised.
-    Restart {
-        /// Which lane.
-        lane: u32,
-        /// What is wrong.
-        wrong: Wrong,
-    },
-    /// The store stopped without a reason.
-    Stopped(Fault),
-    /// Ops wait and nothing happens.
-    Stuck(String),
-    /// The checker found something.
-    Check(String),
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failure::Answer(text) => write!(f, "wrong answer: {text}"),
-            Failure::Restart { lane, wrong: Wrong::Lost { found, promised } } => write!(
-                f,
-                "lane {lane} has lost what was promised: it is as after {found} transactions, and {promised} \
-                 were durable"
-            ),
-            Failure::Restart { lane, wrong: Wrong::NoState(text) } => {
-                write!(f, "lane {lane} is in a state that it never had: {text}")
-            }
-            Failure::Stopped(fault) => write!(f, "the store stopped without a reason: {fault:?}"),
-            Failure::Stuck(text) => write!(f, "nothing happens any more: {text}"),
-            Failure::Check(text) => write!(f, "the checker finds {text}"),
-        }
-    }
-}
-
-/// What was done, and what was met.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Seeds run.
-    pub seeds: u64,
-    /// Requests sent and answers given.
-    pub events: u64,
-    /// Ops, by how they ended.
-    pub ops: OpCounts,
-    /// Power cuts.
-    pub cuts: u64,
-    /// Processes killed.
-    pub kills: u64,
-    /// Restarts that were judged.
-    pub restarts: u64,
-    /// Lives with the least cache that their store opens with.
-    pub least_caches: u64,
-    /// Stores with the smallest log that there is.
-    pub smallest_logs: u64,
-    /// Faults that struck, by kind.
-    pub faults: FaultCounts,
-    /// Stores that could not be opened or read because of damage.
-    pub refusals: u64,
-    /// Crashes by row.
-    pub rows: RowCounts,
-}
-
-impl Counts {
-    /// Adds another count.
-    pub fn add(&mut self, other: &Counts) {
-        self.seeds += other.seeds;
-        self.events += other.events;
-        self.ops.add(&other.ops);
-        self.cuts += other.cuts;
-        self.kills += other.kills;
-        self.restarts += other.restarts;
-        self.least_caches += other.least_caches;
-        self.smallest_logs += other.smallest_logs;
-        self.faults.add(&other.faults);
-        self.refusals += other.refusals;
-        self.rows.add(&other.rows);
-    }
-}
-
-/// What came of a seed.
-pub struct Outcome {
-    /// What was done.
-    pub counts: Counts,
-    /// What was wrong, if anything was.
-    pub failure: Option<Failure>,
-    /// What happened, life by life.
-    pub story: Vec<String>,
-    /// The disks as they were left.
-    pub disks: Option<Disks>,
-    /// Lives that were planned.
-    pub lives: usize,
-    /// Faults that were planned.
-    pub faults: usize,
-}
 
 /// Runs what a seed leads to.
 pub fn run(replay: &Replay) -> Outcome {

@@ -1,11 +1,11 @@
 //! Between two lives, copies of the disks as somebody may mix them up: on a device of another size, with another store's
 //! device, as they were earlier. The run itself goes on with its own.
 
-use super::Failure;
 use super::draw::Draw;
 use super::faults::FaultKind;
 use super::ledger::Ledger;
 use super::life::{Event, Life};
+use super::outcome::Failure;
 use super::scenario::Scenario;
 use super::{formatting, upgrade};
 use crate::Disks;

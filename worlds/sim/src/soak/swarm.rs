@@ -1,17 +1,18 @@
 //! One seed's run: a store lives, crashes and lives again, and is judged each time.
 
+use super::Row;
 use super::check::findings;
 use super::faults::FaultKind;
 use super::ledger::{Excuses, Ledger};
 use super::life::{Event, Life};
 use super::ops::Ops;
+use super::outcome::{Counts, Failure, Outcome};
 use super::place::Place;
 use super::plan::{Crash, LifePlan, Plan, Replay};
 use super::probes::{Earlier, Probe};
 use super::rows::{refusal_row, superblock_on};
 use super::scenario::Scenario;
 use super::words;
-use super::{Counts, Failure, Outcome, Row};
 use crate::Disks;
 use loadline_base::Rng;
 use loadline_store::paged::{Fault, Protection, RestartFault};

@@ -1,16 +1,17 @@
 //! A power cut at every event of a run: after each request that goes to a disk and after each answer, on a copy of the
 //! disks. The run itself goes on as if nothing had been.
 
+use super::Row;
 use super::check::findings;
 use super::draw::Draw;
 use super::faults::{Fault, FaultKind, Planned};
 use super::ledger::Ledger;
 use super::life::{Event, Life};
 use super::ops::Ops;
+use super::outcome::{Counts, Failure};
 use super::place::Place;
 use super::rows::{refusal_row, superblock_on};
 use super::scenario::Scenario;
-use super::{Counts, Failure, Row};
 use crate::Disks;
 use crate::disk::CutStyle;
 use loadline_base::{Bytes, Rng, Span};

@@ -4,11 +4,11 @@
 //! The four images are devices of 1 MiB, packed, as the last program that knew no other format left them:
 //! `core/store/tests/format/upgrade.rs` says what is in them and proves that.
 
-use super::Failure;
 use super::check::findings;
 use super::draw::Draw;
 use super::ledger::Ledger;
 use super::life::{Event, Life};
+use super::outcome::Failure;
 use super::scenario::Scenario;
 use crate::Disks;
 use crate::disk::{CutStyle, DiskSpec, SimDisk, Timing};

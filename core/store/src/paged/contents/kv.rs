@@ -1,7 +1,7 @@
 //! Users' keys. A value that is too long for a cell stands in pieces beside it.
 
-use super::step::{Step, Stop};
-use super::{Miss, remove_key};
+use super::cells::{put as put_cell, remove_key};
+use super::step::{Miss, Step, Stop};
 use crate::paged::change::Change;
 use crate::paged::ids::PageSize;
 use crate::paged::keys::{KeyBuffer, USER};
@@ -83,7 +83,7 @@ pub(super) fn put(
     let done = step.inside().saturating_sub(PUTTING);
     let each = value.chunks(piece_bytes(page, key)).take(new).zip(0..);
     for (piece, at) in each.skip(done as usize) {
-        super::put(space, buffer.piece(key, at as u32), piece)?;
+        put_cell(space, buffer.piece(key, at as u32), piece)?;
         step.mark(space, PUTTING + at + 1)?;
     }
     let mut cell = std::mem::take(&mut space.scratch.value);
@@ -95,7 +95,7 @@ pub(super) fn put(
         cell.push(PIECES);
         cell.extend_from_slice(&(value.len() as u32).to_le_bytes());
     }
-    let result = super::put(space, buffer.user(key), &cell);
+    let result = put_cell(space, buffer.user(key), &cell);
     space.scratch.value = cell;
     Ok(result?)
 }

@@ -3,6 +3,7 @@
 //! Each kind of change is stated once. A transaction is carried out on a [draft](crate::paged::space), which counts what it takes
 //! and notes what it misses; only one that has everything is kept.
 
+mod cells;
 mod kv;
 mod object;
 mod read;
@@ -10,36 +11,18 @@ mod shared;
 mod step;
 mod survey;
 
+pub use cells::meta;
 pub use kv::place_for;
-pub use read::{
-    DataPage, Found, attributes, digest_attributes, list, read_plan, scan, sparse_plan, value,
-};
-pub use step::{Carried, Step};
+pub use read::{Found, attributes, digest_attributes, list, read_plan, scan, sparse_plan, value};
+pub use step::{Carried, DataPage, Miss, Step};
 pub use survey::{Survey, survey};
 
-use super::api::ObjectId;
 use super::change::Change;
-use super::ids::Child;
 use super::keys;
 use super::space::Space;
 use super::tree::{Missing, Place};
-use object::is_there;
+use cells::{put, remove_key};
 use step::Stop;
-
-/// A page that must be read before an op can go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Miss {
-    /// A page with a header, as its parent knows it.
-    Structure(Child),
-    /// A page of object data.
-    Data(DataPage),
-}
-
-impl From<Missing> for Miss {
-    fn from(missing: Missing) -> Miss {
-        Miss::Structure(missing.0)
-    }
-}
 
 /// Drafts a transaction from where the step begins. The draft may be kept if the step has [missed](Step::misses) nothing and is not
 /// [over](Step::is_over). Answers whether it leads to the transaction's end.
@@ -111,30 +94,8 @@ pub fn put_in_place(space: &mut Space, changes: &[Change<'_>], place: Place) {
     kv::put_in_place(space, place, key, value);
 }
 
-/// Sets a cell of the tree.
-fn put(space: &mut Space, key: &[u8], value: &[u8]) -> Result<(), Missing> {
-    space.tree.reach(&space.pages, key)?;
-    space.tree.put(&mut space.pages, key, value, |_| ());
-    Ok(())
-}
-
-/// Takes a cell out of the tree, if it is there.
-fn remove_key(space: &mut Space, key: &[u8], step: &mut Step) -> Result<(), Missing> {
-    space.tree.reach(&space.pages, key)?;
-    if space.tree.remove(&mut space.pages, key) {
-        step.removed.push(key.to_vec());
-    }
-    Ok(())
-}
-
 /// How far the transaction is that was under way when the tree was written home.
 pub fn progress(space: &Space) -> Result<Option<Carried>, Missing> {
     let value = space.tree.get(&space.pages, keys::PROGRESS)?;
     Ok(value.and_then(Carried::decode))
-}
-
-/// Length and version of an object, if it exists.
-pub fn meta(space: &Space, id: ObjectId) -> Result<Option<crate::ObjectMeta>, Missing> {
-    let value = space.tree.get(&space.pages, &keys::object(id))?;
-    Ok(value.and_then(object::decode_meta))
 }

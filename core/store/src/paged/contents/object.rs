@@ -1,9 +1,8 @@
 //! Objects: what each change does to extents, pages and what is known of the object.
 
-use super::read::DataPage;
+use super::cells::{meta, next_attribute, put, remove_key};
 use super::shared;
-use super::step::{Step, Stop};
-use super::{Miss, meta, put, remove_key};
+use super::step::{DataPage, Miss, Step, Stop};
 use crate::objects::{ObjectMeta, Version};
 use crate::paged::api::ObjectId;
 use crate::paged::change::Run;
@@ -14,15 +13,6 @@ use crate::paged::keys;
 use crate::paged::space::{PageRun, Space};
 use crate::paged::tree::{Missing, TreePages};
 use std::ops::Range;
-
-/// Reads an object's cell.
-pub(super) fn decode_meta(value: &[u8]) -> Option<ObjectMeta> {
-    let (length, version) = value.split_at_checked(8)?;
-    Some(ObjectMeta {
-        length: u64::from_le_bytes(length.try_into().ok()?),
-        version: Version(u64::from_le_bytes(version.try_into().ok()?)),
-    })
-}
 
 fn put_meta(space: &mut Space, id: ObjectId, meta: ObjectMeta) -> Result<(), Missing> {
     let mut value = [0; 16];
@@ -352,7 +342,7 @@ pub(super) fn remove(space: &mut Space, id: ObjectId, step: &mut Step) -> Result
         return Ok(());
     }
     cut(space, id, 0..u64::MAX, 0, step)?;
-    while let Some((name, _)) = super::read::next_attribute(space, id, &[])? {
+    while let Some((name, _)) = next_attribute(space, id, &[])? {
         remove_key(space, &keys::attribute(id, &name), step)?;
         step.mark(space, 0)?;
     }
@@ -392,7 +382,7 @@ pub(super) fn clone(
         step.mark(space, next + 1)?;
     }
     let mut last = Vec::new();
-    while let Some((name, value)) = super::read::next_attribute(space, from, &last)? {
+    while let Some((name, value)) = next_attribute(space, from, &last)? {
         let key = keys::attribute(to, &name);
         if space.tree.get(&space.pages, &key)? != Some(&value) {
             put(space, &key, &value)?;

@@ -1,32 +1,16 @@
 //! Reading: values, lists, attributes, and which pages an object's bytes are on.
 
+use super::cells::{Pairs, attributes_from, decode_meta};
+use super::kv;
 use super::object::visit_extents;
-use super::{Miss, Survey, kv};
+use super::step::{DataPage, Miss};
+use super::survey::Survey;
 use crate::objects::{CollectionId, ObjectMeta, ObjectNo};
 use crate::paged::api::ObjectId;
-use crate::paged::ids::PageNo;
 use crate::paged::keys;
 use crate::paged::space::Space;
 use crate::paged::tree::Missing;
 use std::ops::Range;
-
-/// A page of object data, and how to tell that it is whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DataPage {
-    /// Which page.
-    pub number: PageNo,
-    /// CRC-32C of its bytes.
-    pub sum: u32,
-    /// Whose page it is.
-    pub object: ObjectId,
-    /// Which of the object's pages.
-    pub index: u64,
-}
-
-/// A key with its value, or a name.
-type Pair = (Vec<u8>, Vec<u8>);
-/// Several of them, in order.
-pub(super) type Pairs = Vec<Pair>;
 
 /// What a query has found so far. It stays when a page is missing, so that the query can go on behind it.
 #[derive(Clone, Debug, Default)]
@@ -94,42 +78,6 @@ pub fn attributes(space: &Space, id: ObjectId, found: &mut Found) -> Result<Pair
     Ok(std::mem::take(&mut found.pairs))
 }
 
-/// Adds up to `most` attributes of an object, from name `from` on.
-pub(super) fn attributes_from(
-    space: &Space,
-    id: ObjectId,
-    from: &[u8],
-    most: usize,
-    found: &mut Pairs,
-) -> Result<(), Missing> {
-    // The first key behind every attribute of the object.
-    let mut end = keys::attribute(id, &[]);
-    for byte in end.iter_mut().rev() {
-        *byte = byte.wrapping_add(1);
-        if *byte != 0 {
-            break;
-        }
-    }
-    let bounds = (&keys::attribute(id, from)[..], &end[..]);
-    let mut left = most;
-    space.tree.visit_range(&space.pages, bounds, |key, value| {
-        found.extend(keys::read_object(key).map(|(_, name)| (name.to_vec(), value.to_vec())));
-        left -= 1;
-        left > 0
-    })
-}
-
-/// The first attribute of an object from name `from` on.
-pub(super) fn next_attribute(
-    space: &Space,
-    id: ObjectId,
-    from: &[u8],
-) -> Result<Option<Pair>, Missing> {
-    let mut found = Vec::new();
-    attributes_from(space, id, from, 1, &mut found)?;
-    Ok(found.pop())
-}
-
 /// Up to `most` objects of a collection from `from` on.
 pub fn list(
     space: &Space,
@@ -145,7 +93,7 @@ pub fn list(
         let id = keys::read_object(key).map(|(id, _)| id);
         let id = id.filter(|id| key[0] == keys::OBJECTS && id.collection == collection);
         let Some(id) = id.filter(|_| objects.len() < most) else { return false };
-        objects.extend(super::object::decode_meta(value).map(|meta| (id, meta)));
+        objects.extend(decode_meta(value).map(|meta| (id, meta)));
         true
     })?;
     Ok(std::mem::take(objects))

@@ -3,8 +3,8 @@
 //! Only pages with at least two owners stand in the tree, as ranges that never overlap and never exceed an extent's length.
 //! A page without a range has one owner, even if its extent says that it may be shared.
 
+use super::cells::{put, remove_key};
 use super::step::Step;
-use super::{put, remove_key};
 use crate::paged::extent::{self, Extent};
 use crate::paged::ids::PageNo;
 use crate::paged::keys;

@@ -4,8 +4,9 @@
 //! or clones has many extents, goes in several. Between two of them is a *mark*: a moment at which the tree is sound and the
 //! rest of the transaction, from its [`Carried`] on, leads to the same end. Each kind of change says where its marks are.
 
-use super::Miss;
+use crate::paged::api::ObjectId;
 use crate::paged::codec::Reader;
+use crate::paged::ids::{Child, PageNo};
 use crate::paged::space::Space;
 use crate::paged::tree::Missing;
 
@@ -141,5 +142,33 @@ impl Step {
     /// Goes on behind a change that misses a page.
     pub(super) fn skip_change(&mut self) {
         self.progress = Carried { change: self.progress.change + 1, inside: 0 };
+    }
+}
+
+/// A page of object data, and how to tell that it is whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataPage {
+    /// Which page.
+    pub number: PageNo,
+    /// CRC-32C of its bytes.
+    pub sum: u32,
+    /// Whose page it is.
+    pub object: ObjectId,
+    /// Which of the object's pages.
+    pub index: u64,
+}
+
+/// A page that must be read before an op can go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Miss {
+    /// A page with a header, as its parent knows it.
+    Structure(Child),
+    /// A page of object data.
+    Data(DataPage),
+}
+
+impl From<Missing> for Miss {
+    fn from(missing: Missing) -> Miss {
+        Miss::Structure(missing.0)
     }
 }

@@ -5,9 +5,10 @@
 //! that there is room for it. What an earlier change of the same transaction makes is not there yet; the later ones find it in pages
 //! that it has just changed. Like a query the survey goes in parts, and updates wait for its end and for the first step.
 
-use super::object::{first_extent, part_of_page};
-use super::read::next_attribute;
-use super::{Miss, is_there, kv, shared};
+use super::cells::next_attribute;
+use super::object::{first_extent, is_there, part_of_page};
+use super::step::Miss;
+use super::{kv, shared};
 use crate::paged::api::ObjectId;
 use crate::paged::change::Change;
 use crate::paged::keys::{self, KeyBuffer};

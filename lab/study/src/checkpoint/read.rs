@@ -1,0 +1,171 @@
+//! Reads a study file of this kind, and refuses what cannot be used.
+
+use super::drive::StoreDrive;
+use super::file::{CheckpointFile, QueueSection, SetupSection};
+use super::keys::CHECKPOINT_KEYS;
+use super::study::{CheckpointSetup, CheckpointStudy};
+use crate::input::{InputError, Source, unknown};
+use crate::inputs::{Inputs, Named};
+use crate::overrides::{Override, apply_overrides};
+use crate::result::{Configuration, NamedValue};
+use crate::sets::refuse_twins;
+use crate::study::{Study, StudyQuestion};
+use loadline_base::Span;
+use loadline_device::Medium;
+use loadline_qos::{
+    Capacity, CostModel, CostRule, PRESETS, SchedulerKind, ShardPlan, WorkOptions, preset,
+};
+use loadline_store::paged::image::Compression;
+use loadline_store::paged::throttle::Policy;
+use loadline_store::paged::{LogMode, Protection};
+use std::str::FromStr;
+use toml::Spanned;
+
+pub(super) fn read_file(
+    source: &Source,
+    overrides: &[Override],
+) -> Result<CheckpointFile, InputError> {
+    let mut file: CheckpointFile =
+        toml::from_str(&source.text).map_err(|error| source.toml_error(&error))?;
+    apply_overrides(&mut file, CHECKPOINT_KEYS, ("a checkpoint study has", ""), overrides)?;
+    Ok(file)
+}
+
+pub(super) fn named_in(study: &Source, overrides: &[Override]) -> Result<Named, InputError> {
+    let CheckpointFile { drive, published, .. } = read_file(study, overrides)?;
+    Ok(Named { drive, published })
+}
+
+/// The study that the inputs describe.
+pub(super) fn read(inputs: &Inputs) -> Result<Study, InputError> {
+    let source = &inputs.study;
+    if let Some(load) = &inputs.load {
+        let reason =
+            "a checkpoint study's clients put keys, which no fio job describes: leave --load out";
+        return Err(InputError::new(format!("--load {}", load.file), reason));
+    }
+    let file = read_file(source, &inputs.overrides)?;
+    check(&file).map_err(|(field, reason)| inputs.refuse(field, reason))?;
+    let drive = StoreDrive::parse(&inputs.drive)?;
+    let plan =
+        shard_plan(&file.queue, &drive).map_err(|(field, reason)| inputs.refuse(field, reason))?;
+    let setups = read_setups(&file.setups, source)?;
+    let asked = StudyQuestion {
+        title: file.title,
+        question: file.question,
+        load: file.load.to_string(),
+        scale: file.work.scale,
+        setups: setups.iter().map(|setup| setup.configuration.clone()).collect(),
+        sets: file.sets,
+        expectations: file.expectations,
+    };
+    let script = CheckpointStudy {
+        drive_name: inputs.drive.name.clone(),
+        drive,
+        work: file.work,
+        store: file.store,
+        load: file.load,
+        plan,
+        profile: file.queue.profile,
+        window: file.queue.window,
+        setups,
+    };
+    Study::of(inputs, asked, script)
+}
+
+/// What the readers of single fields cannot see; the error names the field.
+fn check(file: &CheckpointFile) -> Result<(), (&'static str, String)> {
+    let CheckpointFile { work, store, .. } = file;
+    let checks = [
+        (work.scale > 0.0 && work.scale <= 1.0, "scale", "more than 0 and at most 1"),
+        (work.keys as f64 * work.scale >= 100.0, "keys", "at least 100 at the study's scale"),
+        (work.filled <= work.keys, "filled", "at most `keys`"),
+        ((1..=10_000).contains(&work.periods), "periods", "from 1 to 10000"),
+        (work.warm_up <= 10_000, "warm_up", "at most 10000"),
+        (work.period >= Span::from_millis(100), "period", "at least `100 ms`"),
+        ((1..=100).contains(&store.log_trigger_percent), "log_trigger_percent", "from 1 to 100"),
+        (
+            store.cache.get() as f64 * work.scale >= f64::from(256 << 12),
+            "cache",
+            "at least 1 MiB at the study's scale",
+        ),
+        (store.recovery >= store.cache, "recovery", "at least as large as `cache`"),
+    ];
+    if let Some((_, field, wanted)) = checks.into_iter().find(|(good, ..)| !good) {
+        return Err((field, format!("`{field}` must be {wanted}")));
+    }
+    file.load.check().map_err(|problem| {
+        (problem.field, format!("`{}` must be {}", problem.field, problem.wanted))
+    })
+}
+
+/// What the scheduler of the one OSD is built from: one queue, all of the drive.
+fn shard_plan(
+    queue: &QueueSection,
+    drive: &StoreDrive,
+) -> Result<ShardPlan, (&'static str, String)> {
+    let preset = *preset(&queue.preset).ok_or_else(|| {
+        let known: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+        ("preset", unknown("preset", &queue.preset, known))
+    })?;
+    let profile = preset.profiles.profile(&queue.profile).ok_or_else(|| {
+        let known: Vec<&str> = preset.profiles.names().collect();
+        ("profile", unknown("profile", &queue.profile, known))
+    })?;
+    let bandwidth = drive.bandwidth.get() as f64;
+    let capacity =
+        Capacity { iops: drive.capacity_iops, sequential_bandwidth: bandwidth, shards: 1 };
+    let cost_model = match preset.cost_rule {
+        CostRule::Time(options) => CostModel::time(&options, Medium::Ssd),
+        CostRule::Bytes(combine) => CostModel::bytes(bandwidth, capacity.iops, combine),
+    };
+    /// The high cut-off of qos.md 1.2; nothing here reaches it.
+    const CUT_OFF: u32 = 196;
+    Ok(ShardPlan {
+        preset,
+        scheduler: SchedulerKind::Mclock,
+        capacity,
+        values: profile.values(preset.profiles.unit, &capacity),
+        cost_model,
+        work_options: WorkOptions::default(),
+        cut_off: CUT_OFF,
+    })
+}
+
+fn read_setups(
+    sections: &[Spanned<SetupSection>],
+    source: &Source,
+) -> Result<Vec<CheckpointSetup>, InputError> {
+    refuse_twins(source, sections.iter().map(|section| &section.get_ref().name))?;
+    let mut setups: Vec<CheckpointSetup> = Vec::new();
+    for section in sections {
+        let SetupSection { name, protection, log_mode, compression, throttle } = section.get_ref();
+        let protection: Protection = word(protection, source)?;
+        let log_mode: LogMode = word(log_mode, source)?;
+        let compression: Compression = word(compression, source)?;
+        let throttle: Policy = word(throttle, source)?;
+        let traits = [
+            ("protection", protection.to_string()),
+            ("log mode", log_mode.to_string()),
+            ("compression of images", compression.to_string()),
+            ("throttle", throttle.to_string()),
+        ];
+        let configuration = Configuration {
+            name: name.get_ref().clone(),
+            traits: traits.map(NamedValue::from).into(),
+            ..Configuration::default()
+        };
+        setups.push(CheckpointSetup { configuration, protection, log_mode, compression, throttle });
+    }
+    Ok(setups)
+}
+
+/// One of the words that a setting knows.
+fn word<T: FromStr<Err: std::fmt::Display>>(
+    typed: &Spanned<String>,
+    source: &Source,
+) -> Result<T, InputError> {
+    typed.get_ref().parse().map_err(|error: T::Err| {
+        source.error_at(typed.span().start, format!("`{}`: {error}", typed.get_ref()))
+    })
+}

@@ -1,0 +1,22 @@
+//! What a kind of study declares, beside its figures and its script.
+
+use crate::input::{InputError, Source};
+use crate::inputs::{Inputs, Named};
+use crate::overrides::Override;
+use crate::shelf::Shelf;
+use crate::study::Study;
+
+/// What a kind declares, beside its script.
+pub(crate) struct Declared {
+    /// Where its drives lie.
+    pub drives: Shelf,
+    pub read: fn(&Inputs) -> Result<Study, InputError>,
+    /// The files that a study file asks for.
+    pub named_in: fn(&Source, &[Override]) -> Result<Named, InputError>,
+    /// What `--quick` sets.
+    pub quick: fn(&Source) -> Result<(&'static str, String), InputError>,
+    /// Why it does not run on real disks, if it does not.
+    pub not_on_disks: Option<&'static str>,
+    /// Why its ops cannot be traced, if they cannot.
+    pub not_traced: Option<&'static str>,
+}

@@ -1,0 +1,93 @@
+//! The texts that a study is computed from.
+
+use crate::input::{InputError, Source, fingerprint};
+use crate::kind::Kind;
+use crate::overrides::{Override, scale_of};
+use crate::place::Place;
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+/// The share of the published work that is done on real disks unless somebody asks for another: 200 objects of 4 MiB.
+pub(crate) const HOST_SCALE: f64 = 0.002;
+
+/// The texts that a study is computed from, and nothing else: equal inputs give equal results.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inputs {
+    /// The study file.
+    pub study: Source,
+    /// The drive file that the study, or an override, names.
+    pub drive: Source,
+    /// The published figures that the study names.
+    pub published: Option<Source>,
+    /// A fio job file in the place of the study's own load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Source>,
+    /// `--set`, in order.
+    pub overrides: Vec<Override>,
+    /// Where it runs.
+    #[serde(default)]
+    pub place: Place,
+}
+
+/// Other files that a study file asks for, by name.
+pub(crate) struct Named {
+    /// Its drive; a name from the command line has an empty span.
+    pub(crate) drive: Spanned<String>,
+    /// Its published figures.
+    pub(crate) published: Option<Spanned<String>>,
+}
+
+impl Inputs {
+    /// Which steps the study takes.
+    ///
+    /// # Errors
+    /// [`InputError`] if its file does not say.
+    pub fn kind(&self) -> Result<Kind, InputError> {
+        kind_of(&self.study)
+    }
+
+    /// The error about a field: at the `--set` that set it last, or at its line in the file.
+    pub(crate) fn refuse(&self, field: &str, reason: String) -> InputError {
+        match self.overrides.iter().rfind(|change| change.key == field) {
+            Some(typed) => InputError::new(typed.to_string(), reason),
+            None => self.study.error_in(field, reason),
+        }
+    }
+
+    /// The scale that was asked for. Without `--set scale` it is the whole published work in the simulated world, and what a
+    /// laptop's disk does in minutes in the real one.
+    pub(crate) fn scale(&self) -> Result<f64, InputError> {
+        let whole = match self.place {
+            Place::Sim => 1.0,
+            Place::Host(_) => HOST_SCALE,
+        };
+        Ok(scale_of(&self.overrides)?.unwrap_or(whole))
+    }
+
+    /// Names the inputs: equal names, equal inputs.
+    pub fn hash(&self) -> String {
+        let none = String::new();
+        let overrides: Vec<String> = self.overrides.iter().map(ToString::to_string).collect();
+        let place = self.place.identity();
+        let mut parts = vec![
+            self.study.text.as_str(),
+            &self.drive.text,
+            self.published.as_ref().map_or(&none, |published| &published.text),
+        ];
+        let overrides = overrides.join(" ");
+        parts.push(&overrides);
+        parts.extend(place.as_deref());
+        parts.extend(self.load.as_ref().map(|load| load.text.as_str()));
+        fingerprint(&parts)
+    }
+}
+
+/// The kind of a study; nothing else of its file is looked at.
+pub(crate) fn kind_of(source: &Source) -> Result<Kind, InputError> {
+    #[derive(Deserialize)]
+    struct Head {
+        kind: Kind,
+    }
+    let head: Head = toml::from_str(&source.text).map_err(|error| source.toml_error(&error))?;
+    Ok(head.kind)
+}

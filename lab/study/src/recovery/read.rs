@@ -1,0 +1,129 @@
+//! Reads a study file of this kind, and refuses what cannot be used.
+
+use super::file::{STUDY_KEYS, StudyFile};
+use super::setup::ClusterShape;
+use super::setup::read_setups;
+use super::study::{RecoverySteps, RecoveryStudy};
+use super::work;
+use crate::given_load;
+use crate::input::{InputError, Source};
+use crate::inputs::{Inputs, Named};
+use crate::overrides::{Override, apply_overrides};
+use crate::place::Place;
+use crate::study::{Study, StudyQuestion};
+use loadline_base::{Bytes, Span};
+use loadline_sim::Drive;
+
+pub(super) fn read_file(source: &Source, overrides: &[Override]) -> Result<StudyFile, InputError> {
+    let mut file: StudyFile =
+        toml::from_str(&source.text).map_err(|error| source.toml_error(&error))?;
+    let has = ("a study has", " and every option of an OSD");
+    let own = overrides.iter().filter(|change| !change.is_option());
+    apply_overrides(&mut file, STUDY_KEYS, has, own)?;
+    Ok(file)
+}
+
+pub(super) fn named_in(study: &Source, overrides: &[Override]) -> Result<Named, InputError> {
+    let StudyFile { drive, published, .. } = read_file(study, overrides)?;
+    Ok(Named { drive, published })
+}
+
+/// What the readers of single fields cannot see; the error names the field.
+fn check(file: &StudyFile) -> Result<(), (&'static str, String)> {
+    let StudyFile { cluster, recovery, companions, .. } = file;
+    let is_share = |scale: f64| scale > 0.0 && scale <= 1.0;
+    let checks = [
+        (is_share(companions.variant_scale), "variant_scale", "more than 0 and at most 1"),
+        (is_share(companions.spread_scale), "spread_scale", "more than 0 and at most 1"),
+        (companions.spread_placements <= 1000, "spread_placements", "at most 1000"),
+        ((2..=64).contains(&cluster.osds), "osds", "from 2 to 64"),
+        (
+            cluster.copies >= 1 && cluster.copies < cluster.osds,
+            "copies",
+            "at least 1 and less than `osds`: one OSD is taken out and its copies must find a place",
+        ),
+        ((1..=100_000_000).contains(&recovery.objects), "objects", "from 1 to 100000000"),
+        (
+            recovery.object_size >= Bytes::from_kib(4)
+                && recovery.object_size <= Bytes::from_mib(64),
+            "object_size",
+            "from 4 KiB to 64 MiB",
+        ),
+        (recovery.baseline >= Span::from_secs(1), "baseline", "at least `1 s`"),
+        (recovery.limit >= recovery.baseline, "limit", "at least as long as `baseline`"),
+    ];
+    if let Some((_, field, wanted)) = checks.into_iter().find(|(good, ..)| !good) {
+        return Err((field, format!("`{field}` must be {wanted}")));
+    }
+    file.load.check(recovery.object_size).map_err(|problem| {
+        (problem.field, format!("`{}` must be {}", problem.field, problem.wanted))
+    })
+}
+
+impl RecoveryStudy {
+    pub(super) fn read(inputs: &Inputs) -> Result<Study, InputError> {
+        let (script, asked) = RecoveryStudy::asked(inputs)?;
+        Study::of(inputs, asked, script)
+    }
+
+    /// The steps that the inputs describe.
+    ///
+    /// # Errors
+    /// [`InputError`] naming file, line and field for anything that cannot be used.
+    pub fn new(inputs: &Inputs) -> Result<RecoveryStudy, InputError> {
+        Ok(RecoveryStudy::asked(inputs)?.0)
+    }
+
+    fn asked(inputs: &Inputs) -> Result<(RecoveryStudy, StudyQuestion), InputError> {
+        let (source, scale) = (&inputs.study, inputs.scale()?);
+        let mut file = read_file(source, &inputs.overrides)?;
+        if let Some(load) = &inputs.load {
+            let object = file.recovery.object_size;
+            let given = given_load::read(load, &inputs.overrides, file.load.image, object)?;
+            if given.ramp.is_some() {
+                let reason =
+                    "a recovery study is measured from its first op: leave `ramp_time` out";
+                return Err(InputError::new(load.file.clone(), reason));
+            }
+            file.load = given.spec;
+            file.recovery.baseline = given.runtime.unwrap_or(file.recovery.baseline);
+        }
+        check(&file).map_err(|(field, reason)| inputs.refuse(field, reason))?;
+        let drive =
+            Drive::parse(&inputs.drive.name, &inputs.drive.file, &inputs.drive.text).map_err(
+                |error| InputError { place: error.file, line: error.line, reason: error.reason },
+            )?;
+        let StudyFile { cluster, recovery, .. } = &file;
+        let shape = ClusterShape { osds: cluster.osds, copies: cluster.copies };
+        let setups =
+            read_setups(&file, source, (&drive, shape), (&inputs.overrides, &inputs.place))?;
+        let mut study = RecoveryStudy {
+            cluster: shape,
+            steps: RecoverySteps {
+                scale,
+                objects: recovery.objects,
+                object_size: recovery.object_size,
+                baseline: recovery.baseline,
+                limit: recovery.limit,
+            },
+            load: file.load,
+            companions: file.companions,
+            drive,
+            setups,
+            place: inputs.place.clone(),
+        };
+        if let Place::Host(_) = inputs.place {
+            study = work::fitted(study, inputs);
+        }
+        let asked = StudyQuestion {
+            title: file.title,
+            question: file.question,
+            load: study.load.to_string(),
+            scale,
+            setups: study.setups.iter().map(|setup| setup.osds.configuration.clone()).collect(),
+            sets: file.sets,
+            expectations: file.expectations,
+        };
+        Ok((study, asked))
+    }
+}

@@ -1,0 +1,49 @@
+//! What a node of a run is made of.
+
+use crate::place::HostPlace;
+use loadline_base::{Bytes, Span};
+use loadline_cluster::settings::Change;
+use loadline_device::Medium;
+use loadline_load::LoadSpec;
+use loadline_qos::Preset;
+use loadline_store::paged::{LogMode, Protection};
+
+/// What a node is made of.
+#[derive(Clone, Debug)]
+pub struct HostedSpec {
+    /// Its disks and its clients.
+    pub place: HostPlace,
+    /// OSDs, a disk each.
+    pub osds: u32,
+    /// Size of each disk.
+    pub osd_size: Bytes,
+    /// Copies of each object.
+    pub copies: u32,
+    /// Placement groups of each pool.
+    pub pgs: u32,
+    /// Size of each object.
+    pub object_size: Bytes,
+    /// What the clients do; its image is made of whole objects.
+    pub load: LoadSpec,
+    /// Which defaults the disks get.
+    pub medium: Medium,
+    /// The behaviour.
+    pub preset: &'static Preset,
+    /// Everything that is stored before the node starts.
+    pub settings: Change,
+    /// Decides where placement groups fall.
+    pub placement_seed: u64,
+    /// Of the load and of what is written.
+    pub seed: u64,
+}
+
+/// A small recovery lasts a second or two.
+pub(super) const TICK: Span = Span::from_millis(20);
+
+/// The name under which the clients' image is exported.
+pub const IMAGE: &str = "clients";
+
+/// When a write is answered, and how a torn checkpoint is made whole: what `loadline serve` does by itself.
+pub(super) const LOG_MODE: LogMode = LogMode::LogOnly;
+
+pub(super) const PROTECTION: Protection = Protection::Checkpoint;
