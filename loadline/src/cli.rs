@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Osd(node::OsdArgs),
     /// Its pools
     Pool(node::PoolArgs),
+    /// Its placement groups: what nobody can give
+    Pg(node::PgArgs),
     /// Its images and their snapshots
     Image(node::ImageArgs),
     /// Its settings on all levels

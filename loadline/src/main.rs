@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Command::Health(args) => node::health(&args),
         Command::Osd(args) => node::osd(args),
         Command::Pool(args) => node::pool(args),
+        Command::Pg(args) => node::pg(args),
         Command::Image(args) => node::image(args),
         Command::Config(args) => node::config(args),
         Command::Dump(args) => node::dump(args),

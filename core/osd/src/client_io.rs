@@ -119,7 +119,7 @@ impl Osd {
     }
 
     /// What a write's log entry asks of the disk.
-    fn entry_edits(&mut self, pg: PgId, entry: LogEntry) -> Vec<Edit> {
+    pub(crate) fn entry_edits(&mut self, pg: PgId, entry: LogEntry) -> Vec<Edit> {
         if !self.is_durable() {
             return Vec::new();
         }

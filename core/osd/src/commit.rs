@@ -16,6 +16,8 @@ pub(crate) enum Commit {
     Replica(Asker, WriteTag, Option<OpId>),
     /// That an update was missed here, to be told to its primary.
     Missed(Asker, WriteTag),
+    /// What counts as an object from now on, to be told to the primary.
+    Settled(Asker),
     /// An object read to be pushed, in this interval; to its targets, or to the primary that pulls it. What was read is in
     /// what it differs from this state, if from any.
     PushRead(u32, Option<Asker>, Option<SnapshotNo>),
@@ -67,7 +69,7 @@ impl Commit {
         match self {
             Commit::Op(_, work, traced) | Commit::Read(_, work, traced) => (*work, *traced),
             Commit::Replica(_, _, traced) => (Work::ReplicaWrite, *traced),
-            Commit::Missed(..) => (Work::ReplicaWrite, None),
+            Commit::Missed(..) | Commit::Settled(_) => (Work::ReplicaWrite, None),
             Commit::PushRead(..) | Commit::StateRead(..) => (Work::RecoveryItem, None),
             Commit::Pushed(..) | Commit::HistoryStored(..) => (Work::Push, None),
             Commit::Deleted => (Work::PgDelete, None),

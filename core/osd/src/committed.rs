@@ -47,6 +47,9 @@ impl Osd {
             (Commit::Missed(primary, tag), Ok(_)) => {
                 self.miss_noted(now, primary, (pg, object), tag, fx);
             }
+            (Commit::Settled(primary), Ok(_)) => {
+                self.settlement_kept(now, primary, (pg, object), fx);
+            }
             (Commit::PushRead(interval, puller, base), Ok(data)) => {
                 self.push_read(now, pg, object, (interval, puller), (base, data), fx);
             }

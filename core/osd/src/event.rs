@@ -38,6 +38,8 @@ pub enum Event {
     Deactivate(PgId),
     /// A placement group has left this OSD: its objects are to be deleted, as background work.
     Retire(PgId),
+    /// An operator gives up the objects of a placement group that nobody can give: each becomes the newest that is left of it.
+    GiveUpUnfound(PgId),
 }
 
 /// One worker's present item. The run number tells it from the worker's earlier and later ones.

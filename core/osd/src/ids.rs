@@ -48,6 +48,9 @@ pub struct OpId {
 }
 
 impl OpId {
+    /// What the log names where no client's op has written, or none is known any more.
+    pub(crate) const NOBODYS: OpId = OpId { slot: SlotId::new(u32::MAX), number: 0 };
+
     /// The op's number, which no other op of the same run has.
     pub const fn get(self) -> u32 {
         self.number

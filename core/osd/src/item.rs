@@ -36,14 +36,18 @@ impl Item {
             Item::StoreIo(..) => Work::Checkpoint,
             Item::Message(envelope) => match envelope.message {
                 Message::Op(op) => op.work(),
-                Message::Write(_) => Work::ReplicaWrite,
-                Message::WriteDone(_) | Message::WriteMissed(..) => Work::ReplicaAck,
+                // Both are entries of the log, and kept in its order.
+                Message::Write(_) | Message::Settle(_) => Work::ReplicaWrite,
+                Message::WriteDone(_) | Message::WriteMissed(..) | Message::Settled(_) => {
+                    Work::ReplicaAck
+                }
                 Message::Push(_) | Message::PushHistory(..) => Work::Push,
                 Message::PushReply(_)
                 | Message::HistoryStored(..)
                 | Message::NoRoom(_)
+                | Message::Left(..)
                 | Message::Unreadable(_) => Work::PushReply,
-                Message::Pull(_) => Work::Pull,
+                Message::Pull(_) | Message::WhatIsLeft(_) => Work::Pull,
                 Message::Scan(_) | Message::ScanReply(_) => Work::BackfillScan,
                 Message::Reserve(..)
                 | Message::ReserveGranted

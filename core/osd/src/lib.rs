@@ -32,6 +32,7 @@ mod report;
 mod service;
 mod shard;
 mod snapshots;
+mod unfound;
 mod waits;
 
 pub use bench::{BenchShape, BenchStep, NoRoom};
@@ -47,7 +48,7 @@ pub use ids::{ClientId, IntervalId, OpId, OsdId, OsdSet, PgId, ShardId, ThreadId
 pub use item::Item;
 pub use message::{
     Activation, Before, ClientOp, Data, Envelope, HistoryPush, Message, OpKind, Push, RecoveryKind,
-    ReplicaWrite, ReservationPriority, ScanRange, ScanReply, WriteTag,
+    ReplicaWrite, ReservationPriority, ScanRange, ScanReply, Settlement, WriteTag,
 };
 pub use osd::Osd;
 pub use pg::{CopyState, Progress, shard_of};

@@ -261,6 +261,17 @@ impl HistoryPush {
     }
 }
 
+/// Which state of an object counts from now on, by an operator's word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settlement {
+    /// The object.
+    pub object: ObjectNo,
+    /// The version that it has from now on.
+    pub version: Version,
+    /// The version in which it is what counts, on those that have it so; `None` if nothing of it is left.
+    pub left: Option<Version>,
+}
+
 /// Which kind of recovery a reservation is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecoveryKind {
@@ -305,6 +316,14 @@ pub enum Message {
     Pull(ObjectNo),
     /// The holder cannot read it.
     Unreadable(ObjectNo),
+    /// In which version is this object there, which is lacking and which nobody can give?
+    WhatIsLeft(ObjectNo),
+    /// In this one; `None` if not at all.
+    Left(ObjectNo, Option<Version>),
+    /// An older state of an object counts from now on, because the newest is lost.
+    Settle(Settlement),
+    /// The disk knows that.
+    Settled(ObjectNo),
     /// Which objects do you have in this range?
     Scan(ScanRange),
     /// These.

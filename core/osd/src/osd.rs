@@ -104,6 +104,7 @@ impl Osd {
             Event::Activate(pg, activation) => self.activate(now, pg, &activation, fx),
             Event::Deactivate(pg) => self.deactivate(now, pg, fx),
             Event::Retire(pg) => self.retire(now, pg, fx),
+            Event::GiveUpUnfound(pg) => self.give_up_unfound(now, pg, fx),
         }
         self.submit(now, fx);
     }
@@ -185,6 +186,12 @@ impl Osd {
             }
             Message::Pull(object) => self.execute_pull(now, asker, pg, object, fx),
             Message::Unreadable(object) => self.pull_failed(now, from, pg, object, fx),
+            Message::WhatIsLeft(object) => self.tell_what_is_left(asker, pg, object, fx),
+            Message::Left(object, left) => {
+                self.told_what_is_left(now, from, pg, (object, left), fx);
+            }
+            Message::Settle(settlement) => self.execute_settlement(now, asker, pg, settlement),
+            Message::Settled(object) => self.settled(now, from, pg, object, fx),
             Message::Scan(range) => self.execute_scan(asker, pg, range, fx),
             Message::ScanReply(reply) => self.scanned(now, from, pg, &reply, fx),
             message => self.reservation_message(now, from, pg, &message, fx),

@@ -6,6 +6,7 @@ use crate::ids::{IntervalId, OsdId, OsdSet, ShardId};
 use crate::message::{Activation, ClientOp, Data, RecoveryKind};
 use crate::pg_log::PgLog;
 use crate::snapshots::{Kept, SnapshotNo};
+use crate::unfound::Unfound;
 use loadline_base::Time;
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
@@ -131,8 +132,8 @@ pub(crate) struct Primary {
     pub missing: BTreeMap<OsdId, BTreeSet<ObjectNo>>,
     /// Who of them has the object, as far as is known, and could not read it.
     pub unreadable: BTreeMap<ObjectNo, OsdSet>,
-    /// Missing objects that nobody can give; tried again with the next reservation.
-    pub unfound: BTreeSet<ObjectNo>,
+    /// Missing objects that nobody can give.
+    pub unfound: Unfound,
     /// Ops that wait until there is room for an object.
     pub stalled: Vec<(ClientOp, Data)>,
     pub asynchronous: OsdSet,
@@ -275,7 +276,7 @@ impl Primary {
             object_bytes: activation.object_bytes,
             missing: activation.missing.iter().cloned().collect(),
             unreadable: BTreeMap::new(),
-            unfound: BTreeSet::new(),
+            unfound: Unfound::default(),
             stalled: Vec::new(),
             asynchronous: activation.asynchronous,
             backfill: (!targets.is_empty()).then(|| Backfill::new(targets, objects)),
@@ -297,7 +298,7 @@ impl Primary {
     /// Whether the log-based part is still under way.
     fn lacks_by_log(&self) -> bool {
         let may_come =
-            |missing: &BTreeSet<ObjectNo>| missing.iter().any(|o| !self.unfound.contains(o));
+            |missing: &BTreeSet<ObjectNo>| missing.iter().any(|o| !self.unfound.is_hopeless(*o));
         self.missing.iter().any(|(osd, missing)| self.acting.contains(*osd) && may_come(missing))
     }
 

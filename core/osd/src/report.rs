@@ -7,6 +7,7 @@ use crate::message::RecoveryKind;
 use crate::osd::Osd;
 use crate::pg::{Pause, Primary, Progress, Reservation};
 use loadline_base::Time;
+use loadline_store::ObjectNo;
 
 /// What a primary does about copies that are not as they should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +81,11 @@ impl Osd {
     /// How many objects nobody could give, of a placement group that this OSD leads.
     pub fn unfound(&self, pg: PgId) -> u64 {
         self.primary(pg).map_or(0, |primary| primary.unfound.len() as u64)
+    }
+
+    /// Which ones.
+    pub fn unfound_objects(&self, pg: PgId) -> Vec<ObjectNo> {
+        self.primary(pg).map_or_else(Vec::new, |primary| primary.unfound.iter().collect())
     }
 
     /// How many requests the device has ended because their duration limit had passed. Each was carried out afterwards,

@@ -1,7 +1,7 @@
 //! What can be typed about a running node.
 
 use super::reach::NodeArgs;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use loadline_base::Bytes;
 use loadline_host::admin::api::{OsdMove, SnapshotName, Who};
 use loadline_osd::OsdId;
@@ -142,6 +142,39 @@ pub(crate) enum PoolSubcommand {
         #[arg(long)]
         yes: bool,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PgArgs {
+    #[command(subcommand)]
+    pub(crate) command: PgSubcommand,
+    #[command(flatten)]
+    pub(crate) node: NodeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PgSubcommand {
+    /// The objects of one that no OSD can give
+    ListUnfound {
+        /// The PG, such as `0.1f`
+        pg: String,
+    },
+    /// Give them up
+    MarkUnfoundLost {
+        /// The PG, such as `0.1f`
+        pg: String,
+        /// What becomes of them
+        into: LostInto,
+        /// Their last writes are to go for good
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum LostInto {
+    /// The newest that is left of each; what has nothing left is forgotten
+    Revert,
 }
 
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! `loadline status`, `osd`, `pool`, `image`, `config`, `dump`, `tell` and `stop`: asking a running node.
+//! `loadline status`, `osd`, `pool`, `pg`, `image`, `config`, `dump`, `tell` and `stop`: asking a running node.
 //!
 //! Each command is one request over the admin socket. What a node makes of its own configuration is in `config`.
 
@@ -7,17 +7,20 @@ pub(crate) mod config;
 mod dump;
 mod image;
 mod osd;
+mod pg;
 mod pool;
 mod reach;
 mod settings;
 mod status;
 
 pub(crate) use args::{
-    ConfigArgs, DumpArgs, ImageArgs, OsdArg, OsdArgs, PoolArgs, StatusArgs, SwitchArgs, TellArgs,
+    ConfigArgs, DumpArgs, ImageArgs, OsdArg, OsdArgs, PgArgs, PoolArgs, StatusArgs, SwitchArgs,
+    TellArgs,
 };
 pub(crate) use dump::{carry_out as dump, tell};
 pub(crate) use image::carry_out as image;
 pub(crate) use osd::carry_out as osd;
+pub(crate) use pg::carry_out as pg;
 pub(crate) use pool::carry_out as pool;
 pub(crate) use reach::NodeArgs;
 pub(crate) use settings::{carry_out as config, switch_profile};

@@ -10,6 +10,7 @@ mod copying;
 mod crowds;
 mod fio;
 mod hostile;
+mod lost;
 mod node;
 mod patterns;
 mod places;

@@ -7,8 +7,9 @@ use crate::sim::Sim;
 use crate::workload::ByHand;
 use loadline_base::{Rng, Time};
 use loadline_cluster::images::{ImageError, Images, JobId};
-use loadline_cluster::{Config, NotHealed, OsdState, StartError, Target};
-use loadline_osd::{Data, OpId, OsdId, OsdSet};
+use loadline_cluster::{Config, NotHealed, NotLost, OsdState, StartError, Target};
+use loadline_osd::{Data, OpId, OsdId, OsdSet, PgId};
+use loadline_store::ObjectNo;
 use loadline_store::paged::Options;
 
 impl Sim<ByHand> {
@@ -123,6 +124,19 @@ impl Sim<ByHand> {
             }
         }
         healed
+    }
+
+    /// The objects of a placement group that nobody can give, and whether they may be given up.
+    pub fn unfound(&self, pg: PgId) -> (Vec<ObjectNo>, Result<(), NotLost>) {
+        let cluster = self.node().cluster();
+        (cluster.unfound_objects(pg), cluster.may_give_up_unfound(pg))
+    }
+
+    /// Gives up what nobody can give, as an operator does. Answers of how many placement groups.
+    pub fn give_up_unfound(&mut self) -> u32 {
+        let pgs: Vec<PgId> = self.node().cluster().map().pgs().map(|(pg, _)| pg).collect();
+        let give_up = |pg| self.change(|cluster, now, fx| cluster.give_up_unfound(now, pg, fx));
+        pgs.into_iter().map(give_up).map(|given_up| u32::from(given_up.is_ok())).sum()
     }
 
     /// Lets placement use an OSD, or not.

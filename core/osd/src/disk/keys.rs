@@ -17,7 +17,6 @@ use crate::ids::{IntervalId, OpId, OsdId, PgId};
 use crate::message::Data;
 use crate::pg_log::LogEntry;
 use crate::snapshots::{History, SnapshotNo, State};
-use loadline_base::SlotId;
 use loadline_store::paged::{Edit, ObjectId};
 use loadline_store::{ObjectMeta, ObjectNo, Version};
 
@@ -125,7 +124,7 @@ pub(crate) fn entry_key(pg: PgId, version: Version) -> Vec<u8> {
 pub(crate) fn entry_of(rest: &[u8], value: &[u8]) -> Option<LogEntry> {
     let version = Version(u64::from_be_bytes(rest.try_into().ok()?));
     let object = ObjectNo(u64::from_le_bytes(value.try_into().ok()?));
-    Some(LogEntry { version, object, op: OpId { slot: SlotId::new(u32::MAX), number: 0 } })
+    Some(LogEntry { version, object, op: OpId::NOBODYS })
 }
 
 /// The key that says that a copy lacks an object.

@@ -5,6 +5,7 @@ mod backfill;
 mod delete;
 mod history;
 mod listing;
+mod lost;
 mod object;
 mod reservation;
 mod reserver;

@@ -164,8 +164,9 @@ impl Osd {
             let here = self.pg_mut(pg).expect("the interval was looked up");
             edits.push(here.save_arrival(pg, push.object));
         }
-        if self.is_durable() && self.pg(pg).is_some_and(|here| here.filling) {
-            // What was here goes now. If the interval ends before what comes is whole, a comparison must find neither.
+        if self.is_durable() {
+            // What was here goes now. If the interval ends before what comes is whole, a comparison must find neither, and nobody may
+            // take what is left for the object as it was.
             self.store.objects(pg).remove(push.object);
         }
         let update = Update { touch, version, first, edits };
@@ -229,7 +230,7 @@ impl Osd {
     fn object_recovered(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Effects) {
         let recovering = self.end_object(pg, object);
         let primary = self.primary_mut(pg).expect("only a primary recovers");
-        primary.unfound.remove(&object);
+        primary.unfound.remove(object);
         self.unpark(now, pg, recovering.parked, fx);
         self.continue_recovery(now, pg, fx);
     }

@@ -59,7 +59,8 @@ impl Osd {
     fn start_next(&mut self, now: Time, pg: PgId, fx: &mut Effects) -> bool {
         let this = self.id;
         while let Some((object, targets)) = self.primary(pg).and_then(|p| p.next_missing(this)) {
-            if !targets.contains(this) || self.can_pull(pg, object) {
+            let is_given_up = self.primary(pg).is_some_and(|it| it.unfound.is_given_up(object));
+            if !targets.contains(this) || is_given_up || self.can_pull(pg, object) {
                 self.start_object(now, pg, object, targets, fx);
                 return true;
             }
@@ -153,7 +154,7 @@ impl Primary {
     fn is_stuck(&self) -> bool {
         let is_compared = |backfill: &Backfill| backfill.at_end;
         let rest_is_done = self.backfill.as_ref().is_none_or(is_compared);
-        !self.unfound.is_empty() && self.recovering.is_empty() && rest_is_done
+        self.unfound.is_stuck() && self.recovering.is_empty() && rest_is_done
     }
 
     /// The next object that some OSD misses and that may be found: what this OSD lacks itself goes first.
@@ -161,7 +162,7 @@ impl Primary {
         let own = self.missing.get(&this).into_iter().flatten();
         let others = self.missing.iter().filter(|(osd, _)| **osd != this).flat_map(|(_, m)| m);
         let may_start = |object: &ObjectNo| {
-            !self.recovering.contains_key(object) && !self.unfound.contains(object)
+            !self.recovering.contains_key(object) && !self.unfound.is_hopeless(*object)
         };
         let object = own.chain(others).copied().find(may_start)?;
         Some((object, self.who_misses(this, object)))

@@ -132,8 +132,13 @@ impl Osd {
         }
     }
 
-    /// No copy can give an object that is on its way: the ops that wait for it fail, and the rest goes on.
+    /// No copy can give an object that is on its way. If it is given up, it becomes what is left of it. Else the ops that wait for it
+    /// fail, and the rest goes on.
     fn nobody_gives(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Effects) {
+        let is_given_up = self.primary(pg).is_some_and(|it| it.unfound.is_given_up(object));
+        if is_given_up && self.ask_what_is_left(now, pg, object, fx) {
+            return;
+        }
         let recovering = self.end_object(pg, object);
         let targets = recovering.pending.with(recovering.afterwards);
         self.give_up(pg, object, targets);
@@ -172,7 +177,7 @@ impl Osd {
     /// What could be read nowhere, or found no room, is tried once more.
     pub(crate) fn try_all_again(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         let Some(primary) = self.primary_mut(pg) else { return };
-        primary.unfound.clear();
+        primary.unfound.look_again();
         let stalled = std::mem::take(&mut primary.stalled);
         self.unpark(now, pg, stalled, fx);
     }

@@ -348,6 +348,12 @@ fn message_name(message: &Message) -> String {
         Message::ReserveTooFull => "too full".to_owned(),
         Message::NoRoom(object) => format!("no room for {}", object.0),
         Message::Unreadable(object) => format!("unreadable {}", object.0),
+        Message::WhatIsLeft(object) => format!("what is left of {}", object.0),
+        Message::Left(object, left) => format!("{} is left in {left:?}", object.0),
+        Message::Settle(settlement) => {
+            format!("{} counts as {:?}", settlement.object.0, settlement.left)
+        }
+        Message::Settled(object) => format!("settled {}", object.0),
         Message::WriteMissed(_, object) => format!("write missed {}", object.0),
         Message::Op(_) => unreachable!("no OSD sends an op"),
     }

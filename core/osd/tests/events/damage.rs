@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, PG, filling, interval, missing, options, plan};
 use loadline_base::Span;
-use loadline_osd::{Damage, OpKind, RecoveryKind, RecoveryState};
+use loadline_osd::{Damage, Effect, OpKind, RecoveryKind, RecoveryState};
 use loadline_qos::SchedulerKind;
 
 /// Copies on so many OSDs, all with object 1.
@@ -134,8 +134,13 @@ fn what_nobody_can_give_to_who_lacks_it_is_tried_again() {
         assert!(seen.contains(&line.to_owned()), "{seen:?}");
     }
     bench.heal(0, 2);
-    let seen =
-        bench.run_until(bench.now + options().recovery_retry_interval + Span::from_millis(1));
+    let retried = bench.now + options().recovery_retry_interval + Span::from_millis(1);
+    bench.hold(|effect| matches!(effect, Effect::Device(..)));
+    bench.run_until(retried);
+    assert_eq!(bench.osds[0].recovery_of(PG), Some(RecoveryState::Running(RecoveryKind::Log)));
+    assert_eq!(bench.osds[0].unfound(PG), 1, "it is unfound until it is found");
+    bench.release();
+    let seen = bench.run();
     assert!(seen.contains(&"pg 0 recovered in 2".to_owned()), "{seen:?}");
     bench.op(10, OpKind::Read, 2, 2);
     assert_eq!(bench.osds[0].unfound(PG), 0);

@@ -11,6 +11,7 @@ mod images;
 mod new_disk;
 mod osds;
 mod pg_states;
+mod pgs;
 mod pools;
 mod status;
 

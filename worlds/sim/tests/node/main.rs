@@ -8,6 +8,7 @@ mod heal;
 mod images;
 mod judge;
 mod lies;
+mod lost;
 mod regressions;
 mod starts;
 mod swarm;

@@ -45,6 +45,11 @@ verbs! {
     /// Removes one that has no images.
     PoolRemove { pool: String }: Delete ["pool" pool] -> Done, "`{}`", "pool remove";
 
+    /// The objects of a PG that no OSD can give.
+    PgListUnfound { pg: String }: Get ["pg" pg "unfound"] -> UnfoundObjects, "`objects`, with the image and the place in it", "pg list-unfound";
+    /// Gives them up: each becomes the newest that is left of it, or is forgotten where nothing is.
+    PgMarkUnfoundLost { pg: String }: Post ["pg" pg "revert-unfound"] -> Done, "`{}`", "pg mark-unfound-lost";
+
     /// All images.
     ImageList: Get ["image"] -> Images, "`images`", "image list";
     /// One image.

@@ -27,7 +27,7 @@ pub use status::{
 };
 pub use tables::{
     Added, Altered, ConfigChanged, ConfigRow, ConfigRows, Done, Explained, ExplainedLevel, Image,
-    Images, OkToStop, Osd, Osds, Pool, Pools, Snapshot, Snapshots,
+    Images, OkToStop, Osd, Osds, Pool, Pools, Snapshot, Snapshots, UnfoundObject, UnfoundObjects,
 };
 
 use serde::Serialize;
@@ -68,4 +68,6 @@ pub enum Answer {
     Bench(BenchResult),
     /// Whether OSDs could stop.
     OkToStop(OkToStop),
+    /// What no OSD can give.
+    Unfound(UnfoundObjects),
 }

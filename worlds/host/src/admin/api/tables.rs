@@ -125,6 +125,28 @@ pub struct OkToStop {
     pub ok_become_more_degraded: Vec<String>,
 }
 
+/// What no OSD can give of a placement group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnfoundObjects {
+    /// The group.
+    pub pg: String,
+    /// The objects.
+    pub objects: Vec<UnfoundObject>,
+}
+
+/// One object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnfoundObject {
+    /// Its number in its pool.
+    pub object: u64,
+    /// The image that it is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// Where in the image it begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset_bytes: Option<u64>,
+}
+
 /// The snapshots of an image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshots {

@@ -47,6 +47,11 @@ fn pool_commands(name: &str) -> Vec<Command> {
     ]
 }
 
+fn pg_commands(pg: &str) -> Vec<Command> {
+    let pg = || pg.to_owned();
+    vec![Command::PgListUnfound { pg: pg() }, Command::PgMarkUnfoundLost { pg: pg() }]
+}
+
 fn image_commands(name: &str, other: &str) -> Vec<Command> {
     let (image, snapshot) = (|| name.to_owned(), || other.to_owned());
     let to = || NameAsked { name: other.into() };
@@ -89,6 +94,7 @@ pub(super) fn every_command(name: &str, other: &str) -> Vec<Command> {
     let mut commands = vec![Command::Status, Command::Ops, Command::OpHistory, Command::Shutdown];
     commands.extend(osd_commands());
     commands.extend(pool_commands(name));
+    commands.extend(pg_commands(name));
     commands.extend(image_commands(name, other));
     commands.extend(config_commands(name));
     let meant = commands.iter().filter(|command| may_be_meant(command)).cloned();

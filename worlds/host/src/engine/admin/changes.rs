@@ -57,6 +57,7 @@ impl Engine {
             }
             Command::PoolCreate { pool } => self.pool_state(&pool.name),
             Command::PoolRemove { pool } => self.pool_state(pool),
+            Command::PgMarkUnfoundLost { pg } => self.unfound_state(pg),
             Command::ImageCreate { asked } => self.image_state(&asked.name),
             Command::ImageClone { to, .. } => self.image_state(&to.name),
             Command::ImageResize { image, .. }

@@ -23,6 +23,7 @@ impl Engine {
             Command::SnapshotRemove { image, snapshot } => {
                 (self.cost_of_snapshot(image, snapshot)?, "--yes")
             }
+            Command::PgMarkUnfoundLost { pg } => (self.cost_of_loss(pg)?, "--yes"),
             Command::OsdMove { osd, step: OsdMove::Down } => (self.cost_of_stop(*osd)?, "--force"),
             Command::OsdReplace { osd, .. } => (self.cost_of_new_disk(*osd)?, "--force"),
             Command::OsdRemove { osd } => (self.cost_of_removal(*osd)?, "--force"),

@@ -45,6 +45,8 @@ impl Engine {
             Command::PoolList => now(self.pool_list()),
             Command::PoolCreate { pool } => self.pool_create(pool),
             Command::PoolRemove { pool } => self.pool_remove(&pool),
+            Command::PgListUnfound { pg } => self.pg_list_unfound(&pg),
+            Command::PgMarkUnfoundLost { pg } => self.pg_mark_unfound_lost(&pg),
             Command::ImageList => now(self.image_list()),
             Command::ImageInfo { image } => now(self.image_info(&image)?),
             Command::ImageCreate { asked } => self.image_create(&asked),

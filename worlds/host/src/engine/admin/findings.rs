@@ -81,7 +81,10 @@ impl Findings {
         }
         if pgs.unfound > 0 {
             let what = are(pgs.unfound, "object", "is", "are");
-            self.error(format!("{what} unfound: a copy is missing, and no other can be read"));
+            let which = engine.all_unfound_in_words();
+            self.error(format!(
+                "{what} unfound, a copy is missing and no other can be read: {which}"
+            ));
         }
         if pgs.objects.degraded > 0 {
             let what = are(pgs.objects.degraded, "copy", "is", "are");

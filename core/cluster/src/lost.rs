@@ -1,0 +1,72 @@
+//! Objects that nobody can give, and an operator who gives them up.
+
+use crate::cluster::Cluster;
+use loadline_base::Time;
+use loadline_osd::{Effects, Event, OsdId, OsdSet, PgId};
+use loadline_store::ObjectNo;
+use std::fmt;
+
+/// Why the unfound objects of a placement group are not given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotLost {
+    /// There are none.
+    NoneUnfound,
+    /// These are down, and may have them.
+    MayComeBack(OsdSet),
+}
+
+impl fmt::Display for NotLost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotLost::NoneUnfound => f.write_str("no object of it is unfound"),
+            NotLost::MayComeBack(osds) => {
+                let osds: Vec<String> = osds.iter().map(|osd| osd.to_string()).collect();
+                write!(
+                    f,
+                    "{} may have what is unfound: bring it back, or give it another disk with `loadline osd replace`, or forget it with `loadline osd remove`",
+                    osds.join(", ")
+                )
+            }
+        }
+    }
+}
+
+impl Cluster {
+    /// The objects of a placement group that some OSD should get and that can be read on no other.
+    pub fn unfound_objects(&self, pg: PgId) -> Vec<ObjectNo> {
+        let primary = self.map.pg(pg).acting.first();
+        primary.map_or_else(Vec::new, |primary| self.osds[*primary].unfound_objects(pg))
+    }
+
+    /// Whether the unfound objects of a placement group may be given up.
+    ///
+    /// # Errors
+    /// [`NotLost`].
+    pub fn may_give_up_unfound(&self, pg: PgId) -> Result<(), NotLost> {
+        if self.unfound_objects(pg).is_empty() {
+            return Err(NotLost::NoneUnfound);
+        }
+        let may_come_back = |osd: &OsdId| {
+            !self.map.is_removed(*osd) && !self.map.osds()[*osd].up && !self.is_given_up(*osd)
+        };
+        let away: OsdSet = self.osds.ids().filter(may_come_back).collect();
+        if away.is_empty() { Ok(()) } else { Err(NotLost::MayComeBack(away)) }
+    }
+
+    /// Gives up the unfound objects of a placement group: each is looked for once more, and becomes the newest that is left of it if
+    /// nobody gives it.
+    ///
+    /// # Errors
+    /// [`NotLost`]; nothing has changed then.
+    pub fn give_up_unfound(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        fx: &mut Effects,
+    ) -> Result<(), NotLost> {
+        self.may_give_up_unfound(pg)?;
+        let primary = *self.map.pg(pg).acting.first().expect("somebody knows of them");
+        self.step(now, primary, Event::GiveUpUnfound(pg), fx);
+        Ok(())
+    }
+}

@@ -1,0 +1,209 @@
+//! Unfound objects that an operator gives up: each becomes the newest that is left of it.
+//!
+//! The last write of an object may have reached one disk alone, which cannot read it now, while others have the object as it was
+//! before. As long as nobody says otherwise the write counts: it was acknowledged. When an operator gives it up, the primary looks
+//! for the object once more; if nobody gives it, whoever lacks it tells in which version it is there, and the newest counts. That it
+//! counts is a change of the object like any other: it has a number and stands in every copy's log, so a copy that comes back later
+//! with the lost write learns that it is behind. Who has the newest state gives it that number; everybody else lacks the object
+//! from then on, the one with the unreadable copy too, and gets it by recovery.
+//!
+//! A copy that was being replaced when the object was lost may have nothing of it any more. It counts only where nobody has more.
+
+use crate::access::{Place, Touch, Update};
+use crate::commit::{Asker, Commit};
+use crate::event::Effects;
+use crate::ids::{OpId, OsdId, OsdSet, PgId};
+use crate::message::{Data, Message, Settlement};
+use crate::osd::Osd;
+use crate::pg::{Pause, Reservation};
+use crate::pg_log::LogEntry;
+use loadline_base::Time;
+use loadline_qos::Urgency;
+use loadline_store::{ObjectMeta, ObjectNo, Version};
+
+impl Osd {
+    /// Gives up every unfound object of a placement group that this OSD leads, unless it is found now.
+    pub(crate) fn give_up_unfound(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        let Some(primary) = self.primary_mut(pg) else { return };
+        primary.unfound.give_up();
+        primary.unfound.look_again();
+        let interval = self.pg(pg).map_or(0, |here| here.interval);
+        self.retry_reservation(now, pg, interval, fx);
+    }
+
+    /// Nobody gives an object that is given up: those who lack it are asked what is left of it. False if nobody lacks it, so that
+    /// nobody has it as it was before.
+    pub(crate) fn ask_what_is_left(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        object: ObjectNo,
+        fx: &mut Effects,
+    ) -> bool {
+        let this = self.id;
+        let primary = self.primary_mut(pg).expect("it leads");
+        let unreadable = primary.unreadable.get(&object).copied().unwrap_or_default();
+        let lacks = |osd: &OsdId| primary.misses(*osd, object) && !unreadable.contains(*osd);
+        let lacking: OsdSet = primary.acting.iter().filter(lacks).collect();
+        if lacking.is_empty() {
+            primary.unfound.keep(object);
+            return false;
+        }
+        primary.unfound.ask(object, lacking);
+        for osd in lacking.iter().filter(|osd| *osd != this) {
+            self.send(osd, pg, Message::WhatIsLeft(object), fx);
+        }
+        if lacking.contains(this) {
+            let left = self.left_of(pg, object);
+            self.told_what_is_left(now, this, pg, (object, left), fx);
+        }
+        true
+    }
+
+    /// The version in which an object is here, whatever the log says; `None` if nothing is, or nothing whole.
+    fn left_of(&mut self, pg: PgId, object: ObjectNo) -> Option<Version> {
+        let meta = self.store.objects(pg).meta(object);
+        let past = self.pg(pg).and_then(|here| here.kept.get(object));
+        match past {
+            Some(past) if past.arriving.is_some() => None,
+            past => meta.map(|meta| meta.version).or(past.and_then(|past| past.removed)),
+        }
+    }
+
+    /// A primary wants to know what is left of an object here.
+    pub(crate) fn tell_what_is_left(
+        &mut self,
+        asker: Asker,
+        pg: PgId,
+        object: ObjectNo,
+        fx: &mut Effects,
+    ) {
+        let left = Message::Left(object, self.left_of(pg, object));
+        self.send_as(asker.urgency, asker.osd, pg, (left, Data::NONE), fx);
+    }
+
+    /// Somebody has told what is left of an object. When all have, the newest counts, and everybody is told.
+    pub(crate) fn told_what_is_left(
+        &mut self,
+        now: Time,
+        from: OsdId,
+        pg: PgId,
+        (object, left): (ObjectNo, Option<Version>),
+        fx: &mut Effects,
+    ) {
+        let this = self.id;
+        let Some(primary) = self.primary_mut(pg) else { return };
+        primary.unfound.has_left(object, from, left);
+        let Some(given_up) = primary.unfound.answered(object, from) else { return };
+        let acting = primary.acting;
+        primary.unfound.ask(object, acting);
+        let here = self.pg_mut(pg).expect("it leads");
+        let interval = here.interval;
+        let version = here.log.append(interval, object, OpId::NOBODYS);
+        let settlement = Settlement { object, version, left: given_up.left };
+        for osd in acting.iter().filter(|osd| *osd != this) {
+            self.send(osd, pg, Message::Settle(settlement), fx);
+        }
+        let own = Asker { osd: this, interval, urgency: Urgency::default() };
+        self.settle(now, own, pg, settlement);
+    }
+
+    /// A copy learns of its primary which state of an object counts.
+    pub(crate) fn execute_settlement(
+        &mut self,
+        now: Time,
+        primary: Asker,
+        pg: PgId,
+        settlement: Settlement,
+    ) {
+        let Settlement { object, version, .. } = settlement;
+        let here = self.pg_mut(pg).expect("the interval was looked up");
+        here.log.record(LogEntry { version, object, op: OpId::NOBODYS });
+        self.settle(now, primary, pg, settlement);
+    }
+
+    /// Takes the state that counts as the object, if it is here, and else lacks the object.
+    fn settle(&mut self, now: Time, primary: Asker, pg: PgId, settlement: Settlement) {
+        let Settlement { object, version, left } = settlement;
+        let is_left = self.left_of(pg, object) == left;
+        let mut edits = self.entry_edits(pg, LogEntry { version, object, op: OpId::NOBODYS });
+        let is_durable = self.is_durable();
+        let here = self.pg_mut(pg).expect("the interval was looked up");
+        let counts = is_left && here.lacks.remove(&object);
+        if !counts {
+            here.lacks.insert(object);
+        }
+        if is_durable {
+            edits.push(match counts {
+                true => here.save_arrival(pg, object),
+                false => here.save_lack(pg, object),
+            });
+        }
+        let touch = match self.store.objects(pg).meta(object) {
+            _ if !counts => Touch::Nothing,
+            Some(meta) => {
+                self.store.objects(pg).replace(object, ObjectMeta { version, ..meta });
+                Touch::Version
+            }
+            None => {
+                // What was on its way here may have come in part.
+                self.store.give_up_puts(pg, Some(object));
+                if left.is_none() {
+                    edits.append(&mut self.clear_object(pg, object));
+                }
+                Touch::Remove
+            }
+        };
+        let place = Place { pg, object, offset: 0, length: 0 };
+        let update = Update { touch, version, first: Vec::new(), edits };
+        self.access(now, primary.urgency, &place, update, Commit::Settled(primary));
+    }
+
+    /// The disk of a copy knows which state of an object counts.
+    pub(crate) fn settlement_kept(
+        &mut self,
+        now: Time,
+        primary: Asker,
+        (pg, object): (PgId, ObjectNo),
+        fx: &mut Effects,
+    ) {
+        if self.pg(pg).is_none_or(|here| here.interval != primary.interval) {
+            return;
+        }
+        if primary.osd == self.id {
+            return self.settled(now, self.id, pg, object, fx);
+        }
+        self.send(primary.osd, pg, Message::Settled(object), fx);
+    }
+
+    /// A copy has taken note of what counts. When all have, the object is one that some have and others lack.
+    pub(crate) fn settled(
+        &mut self,
+        now: Time,
+        from: OsdId,
+        pg: PgId,
+        object: ObjectNo,
+        fx: &mut Effects,
+    ) {
+        let Some(primary) = self.primary_mut(pg) else { return };
+        let Some(given_up) = primary.unfound.answered(object, from) else { return };
+        let recovering = self.end_object(pg, object);
+        let primary = self.primary_mut(pg).expect("it leads");
+        primary.unfound.remove(object);
+        primary.unreadable.remove(&object);
+        let all = primary.acting.with(recovering.pending).with(recovering.afterwards);
+        for osd in all.iter() {
+            match given_up.holders.contains(osd) {
+                true => primary.found(osd, object),
+                false => primary.note_missing(osd, object),
+            }
+        }
+        primary.untouched = false;
+        if primary.reservation == Reservation::Retry(Pause::Unfound) {
+            primary.reservation = Reservation::None;
+        }
+        self.unpark(now, pg, recovering.parked, fx);
+        self.continue_recovery(now, pg, fx);
+        self.begin_repair(now, pg, fx);
+    }
+}

@@ -1,0 +1,148 @@
+//! Objects that no copy can give, as the primary of their placement group knows them.
+
+use crate::ids::{OsdId, OsdSet};
+use loadline_store::{ObjectNo, Version};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What nobody could give when it was last looked for. An object stays here until it is found, so that whoever asks sees it also
+/// while it is looked for once more.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unfound {
+    objects: BTreeSet<ObjectNo>,
+    /// Those that are to be looked for once more.
+    again: BTreeSet<ObjectNo>,
+    /// Those that become the newest that is left of them, unless they are found now.
+    given_up: BTreeMap<ObjectNo, GivenUp>,
+}
+
+/// How far the giving up of an object is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GivenUp {
+    /// Who has not answered the last question.
+    waits_for: OsdSet,
+    /// The newest state that is left, as far as is known.
+    pub left: Option<Version>,
+    /// Who has it.
+    pub holders: OsdSet,
+}
+
+impl Unfound {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = ObjectNo> {
+        self.objects.iter().copied()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Whether there is nothing to be hoped for an object before it is looked for once more.
+    pub(crate) fn is_hopeless(&self, object: ObjectNo) -> bool {
+        self.objects.contains(&object) && !self.again.contains(&object)
+    }
+
+    /// Whether objects wait to be looked for once more, and none that may be started now.
+    pub(crate) fn is_stuck(&self) -> bool {
+        !self.objects.is_empty() && self.again.is_empty()
+    }
+
+    /// Nobody could give an object.
+    pub(crate) fn insert(&mut self, object: ObjectNo) {
+        self.objects.insert(object);
+        self.again.remove(&object);
+    }
+
+    /// An object is found, or nobody looks for it any more.
+    pub(crate) fn remove(&mut self, object: ObjectNo) {
+        self.objects.remove(&object);
+        self.again.remove(&object);
+        self.given_up.remove(&object);
+    }
+
+    /// All of them are to be looked for once more.
+    pub(crate) fn look_again(&mut self) {
+        self.again = self.objects.clone();
+    }
+
+    /// All of them are given up.
+    pub(crate) fn give_up(&mut self) {
+        let objects = self.objects.iter();
+        self.given_up.extend(objects.map(|object| (*object, GivenUp::default())));
+    }
+
+    pub(crate) fn is_given_up(&self, object: ObjectNo) -> bool {
+        self.given_up.contains_key(&object)
+    }
+
+    /// An object is kept as it is after all: there is nothing older that it could become.
+    pub(crate) fn keep(&mut self, object: ObjectNo) {
+        self.given_up.remove(&object);
+    }
+
+    /// Something is asked of these about an object that is given up.
+    pub(crate) fn ask(&mut self, object: ObjectNo, of: OsdSet) {
+        self.given_up.entry(object).or_default().waits_for = of;
+    }
+
+    /// One of those who were asked tells what is left of an object there.
+    pub(crate) fn has_left(&mut self, object: ObjectNo, osd: OsdId, left: Option<Version>) {
+        let Some(given_up) = self.given_up.get_mut(&object) else { return };
+        if given_up.holders.is_empty() || left > given_up.left {
+            (given_up.left, given_up.holders) = (left, OsdSet::one(osd));
+        } else if left == given_up.left {
+            given_up.holders.insert(osd);
+        }
+    }
+
+    /// One of those who were asked has answered. After the last one the answer is what is known by then.
+    pub(crate) fn answered(&mut self, object: ObjectNo, osd: OsdId) -> Option<GivenUp> {
+        let given_up = self.given_up.get_mut(&object)?;
+        let was_asked = given_up.waits_for.remove(osd);
+        (was_asked && given_up.waits_for.is_empty()).then_some(*given_up)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OBJECT: ObjectNo = ObjectNo(3);
+
+    fn osd(n: u32) -> OsdId {
+        OsdId::new(n)
+    }
+
+    #[test]
+    fn what_is_looked_for_once_more_is_unfound_until_it_is_found() {
+        let mut unfound = Unfound::default();
+        unfound.insert(OBJECT);
+        assert!(unfound.is_hopeless(OBJECT) && unfound.is_stuck());
+        unfound.look_again();
+        assert!(!unfound.is_hopeless(OBJECT) && !unfound.is_stuck());
+        assert_eq!(unfound.iter().collect::<Vec<_>>(), [OBJECT]);
+        unfound.insert(OBJECT);
+        assert!(unfound.is_hopeless(OBJECT), "it was looked for in vain");
+        unfound.remove(OBJECT);
+        assert_eq!(unfound.len(), 0);
+    }
+
+    #[test]
+    fn the_newest_that_is_left_counts_and_all_who_have_it() {
+        let mut unfound = Unfound::default();
+        unfound.insert(OBJECT);
+        unfound.give_up();
+        unfound.ask(OBJECT, [0, 1, 2, 3].map(osd).into_iter().collect());
+        let told = [(0, None), (1, Some(4)), (2, Some(4)), (3, Some(3))];
+        let mut last = None;
+        for (from, left) in told {
+            assert_eq!(last, None, "all are waited for");
+            unfound.has_left(OBJECT, osd(from), left.map(Version));
+            last = unfound.answered(OBJECT, osd(from));
+        }
+        let last = last.expect("all have answered");
+        assert_eq!(
+            (last.left, last.holders),
+            (Some(Version(4)), [1, 2].map(osd).into_iter().collect())
+        );
+        assert_eq!(unfound.answered(OBJECT, osd(3)), None, "nothing is asked any more");
+    }
+}

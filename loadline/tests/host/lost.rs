@@ -1,0 +1,111 @@
+//! What is on one disk alone and cannot be read there: `loadline pg mark-unfound-lost`.
+
+use crate::client::{Connection, Request};
+use crate::node::{Node, PATIENCE};
+use crate::tools::output;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const FLAGS: [&str; 8] =
+    ["--osds", "3", "--size", "128MiB", "--image", "vol0=16MiB", "--cache", "8MiB"];
+/// A write that goes beside the log.
+const BYTES: u32 = 64 << 10;
+/// Longer than a log is without its proof.
+const PROVEN: Duration = Duration::from_secs(2);
+
+fn write(node: &Node, byte: u8) {
+    let mut client = Connection::open(&node.socket(), "vol0").expect("the node takes clients");
+    let data = vec![byte; BYTES as usize];
+    client.ask(&Request::Write { offset: 0, data }).expect("it is written");
+    if byte == 1 {
+        client.ask(&Request::Flush).expect("it is flushed");
+    }
+    std::thread::sleep(PROVEN);
+}
+
+/// Whether the write of this byte is read.
+fn reads(node: &Node, byte: u8) -> bool {
+    let read = format!("read -P {byte:#x} 0 {BYTES}");
+    let done = output("qemu-io", &["-r", "-f", "raw", "-c", &read, &node.uri("vol0")]);
+    done.status.success() && !done.stdout.contains("Pattern verification failed")
+}
+
+/// Flips a bit in each page of the file that holds this byte alone.
+fn spoil(disk: &Path, byte: u8) -> usize {
+    let mut bytes = std::fs::read(disk).expect("the disk is a file");
+    let pages = bytes.chunks_mut(4096).filter(|page| page.iter().all(|it| *it == byte));
+    let spoilt = pages.map(|page| page[0] ^= 1).count();
+    std::fs::write(disk, bytes).expect("the disk is a file");
+    spoilt
+}
+
+/// Two of three disks lost what no flush had covered, and the third cannot read it.
+#[test]
+fn the_last_write_of_an_object_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("node");
+    // The first life measures its disks, which changes the map for a while.
+    Node::start(&dir, &FLAGS).stop();
+    let node = Node::start(&dir, &FLAGS);
+    node.wait_until_clean();
+    write(&node, 1);
+    let others = ["1", "2"].map(|osd| node.disk(osd));
+    let kept = ["1", "2"].map(|osd| folder.path().join(osd));
+    for (disk, kept) in others.iter().zip(&kept) {
+        std::fs::copy(disk, kept).expect("there is room");
+    }
+    write(&node, 2);
+    let alone = node.disk("0");
+    node.kill();
+    for (disk, kept) in others.iter().zip(&kept) {
+        std::fs::rename(kept, disk).expect("they are on one file system");
+    }
+    assert_eq!(spoil(&alone, 2), BYTES as usize / 4096, "it has the write");
+
+    let node = Node::start(&dir, &FLAGS);
+    let until = Instant::now() + PATIENCE;
+    let health = loop {
+        let health = node.tell(&["health"]);
+        if health.contains("unfound") {
+            break health;
+        }
+        assert!(Instant::now() < until, "{health}\n{}", node.log());
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    let says =
+        "1 object is unfound, a copy is missing and no other can be read: image vol0 at 0 B (PG ";
+    let at = health.find(says).unwrap_or_else(|| panic!("{health}")) + says.len();
+    let pg = health[at..].split(')').next().expect("a name");
+    assert!(!reads(&node, 1) && !reads(&node, 2), "nobody says that it is lost");
+    assert!(node.tell(&["pg", "list-unfound", pg]).contains("vol0"));
+
+    let refused = node.try_tell(&["pg", "mark-unfound-lost", pg, "revert"]).expect_err("it asks");
+    for part in ["would lose the last write of", "image vol0 at 0 B", "--yes if that is meant"] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    node.tell(&["osd", "down", "2"]);
+    let refused = node.try_tell(&["pg", "mark-unfound-lost", pg, "revert", "--yes"]);
+    assert!(refused.expect_err("it may have it").contains("osd.2 may have what is unfound"));
+    node.tell(&["osd", "up", "2"]);
+    let refused = node.try_tell(&["pg", "mark-unfound-lost", "7.7", "revert", "--yes"]);
+    assert!(refused.expect_err("there is none").contains("there is no PG 7.7"));
+
+    let until = Instant::now() + PATIENCE;
+    while let Err(why) = node.try_tell(&["pg", "mark-unfound-lost", pg, "revert", "--yes"]) {
+        // It is unfound again when its primary has looked for it.
+        assert!(why.contains("no object of it is unfound") && Instant::now() < until, "{why}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    node.wait_until_clean();
+    assert!(reads(&node, 1), "it is what it was before:\n{}", node.log());
+    let line = format!("POST /pg/{pg}/revert-unfound");
+    let log = node.log();
+    let line = log.lines().find(|it| it.contains(&line)).expect("a change leaves a line");
+    assert!(line.contains("image vol0 at 0 B"), "{line}");
+    assert!(!node.tell(&["health"]).contains("unfound"));
+    node.stop();
+    let node = Node::start(&dir, &FLAGS);
+    node.wait_until_clean();
+    assert!(reads(&node, 1), "and stays so");
+    node.stop();
+}

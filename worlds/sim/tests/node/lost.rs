@@ -1,0 +1,209 @@
+//! The last write of an object reached one disk alone before the power went, and that disk cannot read it. Nobody serves the
+//! object until an operator gives the write up; then it is what it was before, on every copy, whatever happens meanwhile.
+
+use crate::judge::{config, first_page, fresh_disk, is_whole, settings, stores, sync, target};
+use loadline_base::{Rng, Span, Time};
+use loadline_cluster::{NotLost, PoolSpec};
+use loadline_osd::{Data, OpKind, OsdId, OsdSet, PgId, Unreadable};
+use loadline_sim::Sim;
+use loadline_sim::disk::{CutStyle, SimDisk};
+use loadline_store::ObjectNo;
+use loadline_store::paged::LogMode;
+
+const PG: PgId = PgId::new(0);
+const OBJECT: ObjectNo = ObjectNo(5);
+/// So much goes beside the log, and is not read by a restart once it is proven.
+const BYTES: u32 = 64 << 10;
+const PAGE: usize = 4096;
+
+fn op(node: &mut Sim, kind: OpKind, data: Data) -> Result<Vec<u8>, Unreadable> {
+    let id = node.issue(&target(kind, OBJECT.0, (0, BYTES)), data);
+    assert!(node.wait_until(|node| node.workload().replies.iter().any(|reply| reply.op == id)));
+    let reply = node.workload_mut().replies.pop().expect("it is the only one");
+    reply.result.map(Data::into_vec)
+}
+
+fn contents(version: u8) -> Vec<u8> {
+    vec![version; BYTES as usize]
+}
+
+fn read(node: &mut Sim) -> Result<Vec<u8>, Unreadable> {
+    op(node, OpKind::Read, Data::NONE)
+}
+
+fn start(at: Time, disks: Vec<SimDisk>) -> Sim {
+    let started = Sim::start(at, &config(&settings()), stores(LogMode::LogOnly), disks);
+    started.unwrap_or_else(|(error, _)| panic!("no start: {error}"))
+}
+
+/// A node whose last write is on the copy of this place in the acting set alone, and cannot be read there.
+fn unfound(place: usize) -> Sim {
+    let mut node = start(Time::ZERO, (1..5).map(fresh_disk).collect());
+    let (name, object_bytes) = ("p".into(), u64::from(BYTES));
+    node.create_pool(PoolSpec { name, pgs: 1, copies: 3, object_bytes, recovery_priority: 0 });
+    assert!(node.wait_until(is_whole));
+    op(&mut node, OpKind::Write, Data::new(contents(1))).expect("it is written");
+    sync(&mut node);
+    op(&mut node, OpKind::Write, Data::new(contents(2))).expect("it is written");
+    let alone = node.cluster().map().pg(PG).acting[place];
+    let (at, mut disks) = (node.now(), node.crash(None, &mut Rng::new(3)));
+    for (osd, disk) in (0..).map(OsdId::new).zip(&mut disks) {
+        if osd != alone {
+            disk.power_cut(CutStyle::AllLost, &mut Rng::new(4));
+        }
+    }
+    let mut node = start(at, disks);
+    let disk = node.disk(alone);
+    let image = disk.image();
+    let second = image.chunks(PAGE).enumerate().filter(|(_, page)| page.iter().all(|it| *it == 2));
+    let second: Vec<u64> = second.map(|(at, _)| (at * PAGE) as u64).collect();
+    assert_eq!(second.len(), BYTES as usize / PAGE, "it has the write");
+    second.iter().for_each(|at| disk.rot(*at..*at + 1));
+    assert!(node.wait_until(is_unfound));
+    node
+}
+
+fn steps(node: &mut Sim, events: u64) {
+    for _ in 0..events {
+        node.step();
+    }
+}
+
+fn is_unfound(node: &Sim) -> bool {
+    node.unfound(PG).0 == [OBJECT]
+}
+
+/// Every copy has the first write.
+fn check(node: &mut Sim) {
+    assert!(node.wait_until(is_whole));
+    for down in (0..4).map(OsdId::new) {
+        node.take_down(down);
+        assert!(read(node) == Ok(contents(1)), "without {down}");
+        node.open(down);
+        assert!(node.wait_until(is_whole));
+    }
+    assert!(node.cluster().copies_that_differ().is_empty());
+}
+
+#[test]
+fn what_it_was_before_is_what_counts_when_an_operator_says_so() {
+    for place in 0..3 {
+        let mut node = unfound(place);
+        assert_eq!(read(&mut node), Err(Unreadable), "nobody says yet that it is lost");
+        let idle =
+            (0..4).map(OsdId::new).find(|osd| !node.cluster().map().pg(PG).acting.contains(osd));
+        let idle = idle.expect("three of four act");
+        node.take_down(idle);
+        assert_eq!(node.unfound(PG).1, Err(NotLost::MayComeBack(OsdSet::one(idle))));
+        assert_eq!(node.give_up_unfound(), 0);
+        node.open(idle);
+        assert!(node.wait_until(|node| node.unfound(PG).1.is_ok()));
+        assert_eq!(node.give_up_unfound(), 1);
+        check(&mut node);
+        assert_eq!(node.unfound(PG), (Vec::new(), Err(NotLost::NoneUnfound)));
+        let (at, disks) = (node.now(), node.crash(Some(CutStyle::Random), &mut Rng::new(6)));
+        check(&mut start(at, disks));
+    }
+}
+
+/// The power goes at any moment of it: then it is unfound as before, or what it was before the lost write.
+#[test]
+fn a_crash_while_it_is_given_up_leaves_one_or_the_other() {
+    let (mut again, mut done) = (0, 0);
+    for place in 0..3 {
+        let node = unfound(place);
+        let at = node.now();
+        let disks = node.crash(None, &mut Rng::new(7));
+        for events in (0..100).step_by(7) {
+            let mut node = start(at, disks.clone());
+            assert!(node.wait_until(is_unfound));
+            assert_eq!(node.give_up_unfound(), 1);
+            steps(&mut node, events);
+            let style =
+                [None, Some(CutStyle::Random), Some(CutStyle::AllLost)][events as usize % 3];
+            let (at, disks) = (node.now(), node.crash(style, &mut Rng::new(events)));
+            let mut node = start(at, disks);
+            if node.wait_until(|node| is_unfound(node) || is_whole(node)) && is_unfound(&node) {
+                assert_eq!(node.give_up_unfound(), 1);
+                again += 1;
+            } else {
+                done += 1;
+            }
+            check(&mut node);
+        }
+    }
+    assert!(again > 5 && done > 5, "{again} and {done}");
+}
+
+/// Blocks of an object that goes to another copy in several transactions.
+const BLOCKS: u32 = 60;
+
+fn write_blocks(node: &mut Sim, version: u8) {
+    for block in 0..BLOCKS {
+        let place = (2 * block * PAGE as u32, PAGE as u32);
+        let data = Data::new(vec![version; PAGE]);
+        let id = node.issue(&target(OpKind::Write, OBJECT.0, place), data);
+        assert!(node.wait_until(|node| node.workload().replies.iter().any(|reply| reply.op == id)));
+        node.workload_mut().replies.clear();
+    }
+}
+
+/// What the blocks hold; each is of one piece.
+fn blocks(node: &mut Sim) -> Vec<u8> {
+    let read = target(OpKind::Read, OBJECT.0, (0, 2 * BLOCKS * PAGE as u32));
+    let id = node.issue(&read, Data::NONE);
+    assert!(node.wait_until(|node| node.workload().replies.iter().any(|reply| reply.op == id)));
+    let reply = node.workload_mut().replies.pop().expect("it is the only one");
+    let bytes = reply.result.expect("it can be read").into_vec();
+    bytes.chunks(2 * PAGE).map(|block| block[0]).collect()
+}
+
+/// A copy was being replaced when the only other one went bad. What is left of it is neither the old object nor the new one, and
+/// is never taken for one.
+#[test]
+fn what_was_half_replaced_is_not_what_it_was_before() {
+    let mut seen = std::collections::BTreeSet::new();
+    for events in (0..400).step_by(10) {
+        let disks = (1..5).map(fresh_disk).collect();
+        let mut node = start(Time::ZERO, disks);
+        let (name, object_bytes) = ("p".into(), 1 << 20);
+        node.create_pool(PoolSpec { name, pgs: 1, copies: 2, object_bytes, recovery_priority: 0 });
+        assert!(node.wait_until(is_whole));
+        write_blocks(&mut node, 1);
+        sync(&mut node);
+        let [alone, other] = node.cluster().map().pg(PG).acting[..] else { panic!("two copies") };
+        node.take_down(other);
+        write_blocks(&mut node, 2);
+        // Checkpoints take everything home, and nothing of it is in memory after another start.
+        let later = node.now() + Span::from_secs(1);
+        node.wait_until(|node| node.now() > later);
+        node.take_down(alone);
+        for osd in [alone, other] {
+            node.open(osd);
+            while !node.cluster().map().osds()[osd].up {
+                assert!(node.step(), "it comes up");
+            }
+        }
+        steps(&mut node, events);
+        let image = node.disk(alone).image();
+        for (at, page) in image.chunks(PAGE).enumerate().skip(first_page() as usize / PAGE) {
+            if page.iter().all(|byte| *byte == 2) {
+                let at = (at * PAGE) as u64;
+                node.disk(alone).rot(at..at + 1);
+            }
+        }
+        // Another interval begins, and with it all that was under way is void.
+        let third = (0..4).map(OsdId::new).find(|osd| ![alone, other].contains(osd));
+        node.set_in(alone, false);
+        node.take_down(third.expect("there are four"));
+        node.open(third.expect("there are four"));
+        assert!(node.wait_until(|node| is_whole(node) || node.unfound(PG).1.is_ok()));
+        node.give_up_unfound();
+        let limit = node.now() + Span::from_secs(60);
+        assert!(node.wait_until(|node| is_whole(node) || node.now() > limit) && is_whole(&node));
+        let found = blocks(&mut node);
+        assert!(found.iter().all(|block| *block == found[0]), "{events}: {found:?}");
+        seen.insert(found.first().copied());
+    }
+    assert!([Some(1), Some(2), None].iter().all(|it| seen.contains(it)), "{seen:?}");
+}
