@@ -2,32 +2,40 @@
 
 use crate::cli::ServeCommand;
 use crate::failure::Failure;
-use crate::node::config::NodeConfig;
+use crate::node::config::{NodeConfig, ServeArgs};
 use loadline_base::Bytes;
 use loadline_cluster::StartError;
 use loadline_host::{BootError, DiskSpec, Engine, EngineConfig, ImageSpec, ListenAt, MemoryPlan};
 use loadline_osd::OsdSet;
 use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 use tracing_subscriber::EnvFilter;
 
 /// Size of the objects that images are cut into.
 const OBJECT: Bytes = Bytes::from_mib(4);
 
 pub(crate) fn carry_out(command: ServeCommand) -> Result<(), Failure> {
-    let config = NodeConfig::from_args(command.node)?;
-    let osds = config.osds.len() as u32;
-    let plan = MemoryPlan::new(config.memory, config.cache, osds)
-        .map_err(|refused| Failure::Input(format!("memory: {refused}")))?;
-    log(command.log.as_deref(), command.log_json)?;
-    std::fs::create_dir_all(&config.dir).map_err(|error| {
-        Failure::Environment(format!("{}: cannot be made: {error}", config.dir.display()))
-    })?;
     let asked = Asked {
         format_empty: command.format_empty,
         give_up: command.give_up.into_iter().map(|osd| osd.0).collect(),
     };
-    let config = of_engine(config, plan, asked);
-    let mut engine = Engine::start(config).map_err(failure)?;
+    let config = planned(command.node.clone(), asked)?;
+    log(command.log.as_deref(), command.log_json)?;
+    let dir = config.dir;
+    std::fs::create_dir_all(&dir).map_err(|error| {
+        Failure::Environment(format!("{}: cannot be made: {error}", dir.display()))
+    })?;
+    let mut engine = match Engine::start(config.engine) {
+        Err(BootError::Start { why: StartError::Osds { map, given }, left_out }) => {
+            let why = StartError::Osds { map, given };
+            // The files of the highest numbers may be missing like any other.
+            let more = command.node.with_osds(map).filter(|_| map > given);
+            let typed = more.ok_or_else(|| failure(BootError::Start { why, left_out }))?;
+            tracing::warn!(osds = map, found = given, "the node has more OSDs than files are here");
+            Engine::start(planned(typed, asked)?.engine).map_err(failure)?
+        }
+        started => started.map_err(failure)?,
+    };
     tracing::info!("ready");
     engine.run();
     Ok(())
@@ -50,7 +58,21 @@ fn failure(error: BootError) -> Failure {
     }
 }
 
+/// A node that is to be started, and its folder.
+struct NodePlan {
+    dir: PathBuf,
+    engine: EngineConfig,
+}
+
+fn planned(typed: ServeArgs, asked: Asked) -> Result<NodePlan, Failure> {
+    let config = NodeConfig::from_args(typed)?;
+    let plan = MemoryPlan::new(config.memory, config.cache, config.osds.len() as u32)
+        .map_err(|refused| Failure::Input(format!("memory: {refused}")))?;
+    Ok(NodePlan { dir: config.dir.clone(), engine: of_engine(config, plan, asked) })
+}
+
 /// What is asked of one start alone, and of no file.
+#[derive(Clone, Copy)]
 struct Asked {
     format_empty: bool,
     give_up: OsdSet,

@@ -5,7 +5,7 @@ use loadline_device::{Kind, Medium, Outcome, Request};
 use loadline_osd::{
     Activation, ClientId, ClientOp, Data, DeviceTerms, Effect, Effects, Envelope, Event,
     HistoryPush, Message, Notice, OpId, OpKind, Options, Osd, OsdId, OsdSet, PgId, Policy,
-    Windowed,
+    Windowed, WorkerRun,
 };
 use loadline_qos::{
     Capacity, ClassId, CostModel, CostRule, SchedulerKind, ServiceClass, ShardPlan, Urgency,
@@ -233,6 +233,15 @@ impl Bench {
             }
             _ => Outcome::Done,
         }
+    }
+
+    /// The runs of workers that were held back, the oldest first.
+    pub(crate) fn held_runs(&self) -> Vec<WorkerRun> {
+        let run = |effect: &Effect| match effect {
+            Effect::Compute(_, run) => Some(*run),
+            _ => None,
+        };
+        self.held.iter().filter_map(run).collect()
     }
 
     /// Answers what was held back.

@@ -2,8 +2,9 @@
 
 use crate::bench::{Bench, PG, filling, interval, missing, options, plan};
 use loadline_base::Span;
-use loadline_osd::{Damage, Effect, OpKind, RecoveryKind, RecoveryState};
+use loadline_osd::{Damage, Effect, Event, Message, OpKind, OsdId, RecoveryKind, RecoveryState};
 use loadline_qos::SchedulerKind;
+use loadline_store::ObjectNo;
 
 /// Copies on so many OSDs, all with object 1.
 fn copies(osds: u32) -> Bench {
@@ -91,6 +92,19 @@ fn a_backfill_goes_on_with_another_copy_of_what_its_primary_cannot_read() {
     let seen = bench.run();
     assert!(seen.contains(&"pg 0 recovered in 2".to_owned()), "{seen:?}");
     ends_well(&mut bench, &[0, 1, 2], &[1, 2, 3, 4, 5, 6]);
+}
+
+/// A copy that lacks an object may still have what it was before. Whoever takes it for a holder is told otherwise.
+#[test]
+fn a_copy_gives_nothing_that_it_lacks() {
+    let mut bench = copies(2);
+    bench.fill(1, &[2]);
+    let begun = missing(interval(2, &[0, 1]), 1, &[2]);
+    bench.step(OsdId::new(1), Event::Activate(PG, Box::new(begun)));
+    bench.message(Some(0), 1, PG, 2, Message::Pull(ObjectNo(2)));
+    let seen = bench.run();
+    assert!(seen.contains(&"osd.1 to osd.0: unreadable 2".to_owned()), "{seen:?}");
+    assert!(!seen.contains(&"osd.1 to osd.0: push 2".to_owned()), "{seen:?}");
 }
 
 /// No copy can be read: who asks is told, and everything else goes on. A copy that is written anew is a good one.

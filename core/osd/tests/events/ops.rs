@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, PG, interval, options, plan};
 use loadline_base::{Bytes, Span, Time};
-use loadline_osd::{Effect, OpKind, Options, PgId};
+use loadline_osd::{Effect, Event, OpKind, Options, OsdId, PgId};
 use loadline_qos::{LimitPolicy, SchedulerKind};
 use loadline_store::{ObjectNo, WindowBounds};
 
@@ -154,4 +154,27 @@ fn a_wider_window_lets_in_what_waits() {
     let window = WindowBounds { bytes: Bytes::from_kib(64), ops: u32::MAX };
     bench.configure(0, plan("quincy", SchedulerKind::Fifo), Options { window, ..options() });
     assert_eq!(bench.due(|effect| matches!(effect, Effect::Device(..))), 1);
+}
+
+/// A worker was computing when its OSD crashed. Its end came after the OSD had begun anew, and is nothing to the item that the worker
+/// has then.
+#[test]
+fn a_worker_of_an_earlier_life_carries_nothing_out() {
+    let mut bench = Bench::new(1, plan("quincy", SchedulerKind::Wpq), options());
+    bench.fill(0, &[1]);
+    bench.activate(PG, interval(2, &[0]));
+    bench.run();
+    bench.hold(|effect| matches!(effect, Effect::Compute(..)));
+    bench.op(7, OpKind::Read, 1, 2);
+    bench.run();
+    let now = bench.now;
+    bench.osds[0].crash(now);
+    bench.activate(PG, interval(3, &[0]));
+    bench.op(8, OpKind::Read, 1, 3);
+    bench.run();
+    let [earlier, present] = bench.held_runs()[..] else { panic!("two runs") };
+    bench.step(OsdId::new(0), Event::Computed(earlier));
+    bench.check(&[]);
+    bench.step(OsdId::new(0), Event::Computed(present));
+    bench.check(&["osd.0: Read of 4096 as client", "reply 8"]);
 }

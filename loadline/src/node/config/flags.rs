@@ -45,7 +45,7 @@ const INSTEAD_OF_FILE: [&str; 24] = [
     "settings",
 ];
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Take everything from this file
     #[arg(long, value_name = "FILE", conflicts_with_all = INSTEAD_OF_FILE)]
@@ -154,6 +154,14 @@ impl FromStr for SettingFlag {
         let wanted = "expected a setting such as `osd_max_backfills=4`";
         let (option, value) = text.split_once('=').ok_or(wanted)?;
         Ok(SettingFlag { option: option.to_owned(), value: value.to_owned() })
+    }
+}
+
+impl ServeArgs {
+    /// The same with so many OSDs, where nobody has said how many there are and files were counted.
+    pub(crate) fn with_osds(&self, osds: u32) -> Option<ServeArgs> {
+        let is_counted = self.config.is_none() && self.osds.is_none();
+        is_counted.then(|| ServeArgs { osds: Some(osds), ..self.clone() })
     }
 }
 

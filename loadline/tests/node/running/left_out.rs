@@ -49,6 +49,23 @@ fn overwrite(path: &Path, places: &[u64]) {
     }
 }
 
+/// Where files are counted, one that was missing at the end made the node another one than its map told of, and it did not start.
+#[test]
+fn the_last_disks_may_be_missing_like_others() {
+    let mut node = stopped(4, 7);
+    fs::remove_file(node.file("osd.3")).unwrap();
+    node.start(&[]);
+    is_left_out(&node, "osd.3", "its disk is not there");
+    reads(&node, 7);
+    node.stop();
+    fs::remove_file(node.file("osd.2")).unwrap();
+    node.start(&[]);
+    for missing in ["osd.2", "osd.3"] {
+        is_left_out(&node, missing, "its disk is not there");
+    }
+    node.stop();
+}
+
 /// A file that could not be opened stopped the whole node, while one that was not there did not.
 #[test]
 fn a_node_starts_without_a_disk_that_cannot_be_used() {
