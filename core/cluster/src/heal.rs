@@ -8,8 +8,8 @@
 //! on either until it was given one.
 //!
 //! What a second look may mend is looked at first: where something could not be read, or a page was bad that a transaction needed that had
-//! begun, the disk is opened once more. A passing error has passed then, and the transaction is brought to its end. If it happens
-//! again in the same life of the node, the disk is taken for damaged.
+//! begun, the disk is opened once more. A passing error has passed then, and the transaction is brought to its end. If an OSD that was
+//! up meets it again in the same life of the node, its disk is taken for damaged.
 
 use crate::cluster::Cluster;
 use loadline_osd::{DiskFault, OsdId, OsdSet, PgId};
@@ -52,7 +52,8 @@ impl Cluster {
     /// [`NotHealed`] says what stands against it.
     pub fn may_heal(&self, osd: OsdId) -> Option<Result<(), NotHealed>> {
         let fault = self.stands_still_with(osd)?;
-        let is_damaged = is_damage(fault) || may_pass(fault) && !self.may_open_again(osd);
+        let happens_again = is_of_our_own(fault) && !self.may_open_again(osd);
+        let is_damaged = is_damage(fault) || happens_again;
         is_damaged.then(|| self.find_no_obstacle(osd))
     }
 
@@ -136,11 +137,13 @@ impl Cluster {
 
 /// Whether opening the disk once more may find it good, or else says what is damaged.
 fn may_pass(fault: DiskFault) -> bool {
-    use RestartFault::Unreadable;
-    matches!(
-        fault,
-        DiskFault::Unreadable | DiskFault::Store(Fault::Unfinished | Fault::Restart(Unreadable(_)))
-    )
+    let at_start = matches!(fault, DiskFault::Store(Fault::Restart(RestartFault::Unreadable(_))));
+    at_start || is_of_our_own(fault)
+}
+
+/// Whether it was met by an OSD that was up. A disk that cannot be read when it is opened may be anybody's, and is left as it is.
+fn is_of_our_own(fault: DiskFault) -> bool {
+    matches!(fault, DiskFault::Unreadable | DiskFault::Store(Fault::Unfinished))
 }
 
 fn is_damage(fault: DiskFault) -> bool {

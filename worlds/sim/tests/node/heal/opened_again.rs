@@ -9,7 +9,7 @@ use loadline_cluster::{PoolSpec, Target};
 use loadline_osd::{Data, DiskFault, OpKind, OsdId};
 use loadline_sim::Sim;
 use loadline_sim::disk::{SimDisk, Trouble};
-use loadline_store::paged::{Fault, LogMode, Options};
+use loadline_store::paged::{Fault, LogMode, Options, RestartFault};
 
 /// Every second block of one object is written, so that each is an extent of its own.
 const EXTENTS: u32 = 3000;
@@ -124,4 +124,23 @@ fn a_transaction_that_cannot_go_on_is_brought_to_its_end_or_healed_from_the_othe
     assert_eq!(node.heal_damaged(empty), [VICTIM]);
     assert!(node.wait_until(is_whole));
     check(&mut node);
+}
+
+/// A log that cannot be read at the start: a passing error passes, and a disk that stays so may be anybody's.
+#[test]
+fn a_disk_that_cannot_be_read_at_the_start_is_looked_at_twice_and_never_made_empty() {
+    for (trouble, comes_up) in [(Trouble::Times(1), true), (Trouble::Always, false)] {
+        let (at, mut disks) = super::written(3);
+        disks[1].fail_reads(8192..first_page(), trouble);
+        let mut node = super::start(at, disks).expect("the others are enough");
+        let unreadable = |fault| {
+            matches!(fault, Some(DiskFault::Store(Fault::Restart(RestartFault::Unreadable(_)))))
+        };
+        assert!(unreadable(node.cluster().fault(VICTIM)), "{trouble:?}");
+        assert_eq!(node.open_again(), [VICTIM]);
+        node.wait_until(|node| node.is_clean() || node.waits_for_disk(VICTIM) == (0, false));
+        assert_eq!(node.cluster().fault(VICTIM).is_none(), comes_up, "{trouble:?}");
+        assert_eq!((node.open_again(), node.may_heal(VICTIM)), (Vec::new(), None));
+        assert!(!comes_up || node.wait_until(is_whole));
+    }
 }
