@@ -132,6 +132,25 @@ fn core_touches_nothing_ambient() {
     assert_none(findings);
 }
 
+/// The map's owner and the OSDs know each other by messages alone.
+#[test]
+fn the_owner_of_the_map_has_no_osd() {
+    let mut findings = Vec::new();
+    for path in
+        source_files().into_iter().filter(|path| path.starts_with(root().join("core/cluster")))
+    {
+        let text = read(&path);
+        for (at, _) in text.match_indices("loadline_osd::") {
+            let end = text[at..].find(';').map_or(text.len(), |end| at + end);
+            let mut names = text[at..end].split(|c: char| !c.is_alphanumeric() && c != '_');
+            if names.any(|name| name == "Osd") {
+                findings.push(format!("{}: `Osd`: tell it a directive", path.display()));
+            }
+        }
+    }
+    assert_none(findings);
+}
+
 #[test]
 fn every_file_says_what_it_is_and_every_crate_what_it_may_not_know() {
     let mut findings = Vec::new();

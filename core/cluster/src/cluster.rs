@@ -1,16 +1,15 @@
-//! The owner of the OSDs: routes ops, carries out changes of the map, and passes every other effect on to its world.
+//! The owner of the map: routes ops, carries out changes of the map, and tells OSDs what follows from them. It knows them by what
+//! they tell alone ([`Cluster::heard`]).
 
 use crate::durable::Durable;
 use crate::fullness::Fullness;
 use crate::map::{Map, OsdState, PoolId, PoolSpec};
-use crate::peering::{Copies, Peered, Rules, peer};
+use crate::osds::KnownOsd;
+use crate::peering::Peering;
 use crate::router::{IssuedOp, Router, Target};
-use loadline_base::{IdVec, Time};
-use loadline_osd::{
-    Activation, Data, Effect, Effects, Envelope, Event, Notice, OpId, Options, Osd, OsdId, OsdSet,
-    PgId, Policy, Progress, Waits,
-};
-use loadline_store::ObjectNo;
+use loadline_base::{Bytes, IdVec, Time};
+use loadline_osd::{Data, Directive, Envelope, Notice, OpId, Options, OsdId, PgId, Policy};
+use std::collections::BTreeMap;
 
 /// What a cluster is built from. Every OSD starts with the same settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,11 +24,34 @@ pub struct Config {
     pub options: Options,
 }
 
-/// The map with its OSDs.
+/// What the map's owner wants done, in this order: ops are sent, and OSDs directed.
+#[derive(Debug, Default)]
+pub struct OwnerEffects {
+    /// Ops on their way to their primaries.
+    pub messages: Vec<Envelope>,
+    /// What OSDs are told, which reaches each of them in this order.
+    pub directives: Vec<(OsdId, Directive)>,
+}
+
+impl OwnerEffects {
+    /// Tells an OSD.
+    pub(crate) fn direct(&mut self, osd: OsdId, directive: Directive) {
+        self.directives.push((osd, directive));
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.directives.is_empty()
+    }
+}
+
+/// The map and its owner, who knows OSDs by what they tell.
 pub struct Cluster {
     pub(crate) map: Map,
-    pub(crate) osds: IdVec<OsdId, Osd>,
+    pub(crate) osds: IdVec<OsdId, KnownOsd>,
     pub(crate) router: Router,
+    /// Placement groups between two intervals.
+    pub(crate) peering: BTreeMap<PgId, Peering>,
     pub(crate) fullness: Fullness,
     /// What concerns the disks, where the OSDs have some.
     pub(crate) durable: Option<Durable>,
@@ -38,17 +60,11 @@ pub struct Cluster {
 impl Cluster {
     /// A cluster of OSDs that are up and in, without pools.
     pub fn new(config: &Config) -> Cluster {
-        let osd = |index: u32| {
-            let policy = Policy {
-                seed: config.policy.seed ^ u64::from(index) << 32,
-                ..config.policy.clone()
-            };
-            Osd::new(OsdId::new(index), policy, config.options)
-        };
         Cluster {
             map: Map::new(config.osds, config.placement_seed),
-            osds: (0..config.osds).map(osd).collect(),
+            osds: (0..config.osds).map(|_| KnownOsd::default()).collect(),
             router: Router::default(),
+            peering: BTreeMap::new(),
             fullness: Fullness::default(),
             durable: None,
         }
@@ -60,26 +76,15 @@ impl Cluster {
     }
 
     /// Creates a pool and peers its placement groups.
-    pub fn create_pool(&mut self, now: Time, spec: PoolSpec, fx: &mut Effects) -> PoolId {
+    pub fn create_pool(&mut self, spec: PoolSpec, fx: &mut OwnerEffects) -> PoolId {
         let pool = self.map.add_pool(spec);
         self.map.next_epoch();
         self.place_pool(pool);
         for pg in self.map.pgs_of(pool) {
-            self.peer_pg(now, pg, fx);
+            self.peer_pg(pg, fx);
         }
-        self.save_map(now, fx);
+        self.save_map(fx);
         pool
-    }
-
-    /// Fills a pool with full objects at once, outside time: how a study prepares what it does not measure.
-    pub fn prefill(&mut self, pool: PoolId, objects: u64) {
-        let bytes = self.map.pools()[&pool].spec.object_bytes;
-        for object in (0..objects).map(ObjectNo) {
-            let pg = self.map.pg_of(pool, object);
-            for osd in self.map.pg(pg).acting.clone() {
-                self.osds[osd].prefill(pg, object, bytes);
-            }
-        }
     }
 
     /// Takes a client's op. The answer is its number, and where to send it, if somebody serves it now.
@@ -93,46 +98,28 @@ impl Cluster {
         self.router.close(id)
     }
 
-    /// Steps one OSD; what the world has to do is appended to `fx`. Events for an OSD that is down are dropped.
-    #[inline]
-    pub fn step(&mut self, now: Time, osd: OsdId, event: Event, fx: &mut Effects) {
-        // An OSD whose disk is open lives, even if the map does not say yet that it takes part.
-        let is_heard = match event {
-            Event::Message(_) => self.map.osds()[osd].up,
-            _ => self.map.osds()[osd].up || self.osds[osd].has_disk(),
-        };
-        if is_heard {
-            self.osds[osd].step(now, event, fx);
-            self.settle(now, fx);
-        }
-    }
-
-    /// Deals with what the OSDs have told.
-    #[inline]
-    pub(crate) fn settle(&mut self, now: Time, fx: &mut Effects) {
-        // Asked before taken: it is so after nearly every event.
-        if fx.owner.is_empty() {
+    /// Hears what an OSD tells, in which of its lives. What follows is appended to `fx`.
+    pub fn heard(&mut self, osd: OsdId, life: u32, notice: Notice, fx: &mut OwnerEffects) {
+        if !self.osds.get(osd).is_some_and(|known| known.is_in_life(life)) {
             return;
         }
-        for notice in std::mem::take(&mut fx.owner) {
-            self.settle_one(now, notice, fx);
-        }
-    }
-
-    fn settle_one(&mut self, now: Time, notice: Notice, fx: &mut Effects) {
         match notice {
-            Notice::Recovered(pg, interval) => self.pg_recovered(now, pg, interval, fx),
-            Notice::Activated(osd, pg, interval) => self.activated(now, osd, pg, interval, fx),
-            Notice::Identified(osd, term) => self.identified(now, osd, term, fx),
-            Notice::MapSaved(osd, epoch) => self.map_saved(now, osd, epoch, fx),
-            Notice::Synced(osd, number) => self.synced(osd, number),
-            Notice::Opened(osd, opened) => self.opened(now, osd, *opened, fx),
-            Notice::Stopped(osd, fault) => self.stopped(now, osd, fault, fx),
+            Notice::Opened(opened) => self.opened(osd, *opened, fx),
+            Notice::Stopped(fault) => self.stopped(osd, fault, fx),
+            Notice::Room(room) => self.osds[osd].note_room(room),
+            Notice::Copy(pg, number, report) => self.copy_told(osd, (pg, number), report, fx),
+            Notice::Joined(pg, interval) => self.joined(osd, (pg, interval), fx),
+            Notice::Activated(pg, interval) => self.activated(osd, pg, interval, fx),
+            Notice::Unfound(pg, interval, objects) => self.unfound(pg, interval, objects),
+            Notice::Recovered(pg, interval) => self.recovered(pg, interval, fx),
+            Notice::Identified(term) => self.identified(osd, term, fx),
+            Notice::MapSaved(epoch) => self.map_saved(osd, epoch, fx),
+            Notice::Synced(number) => self.synced(osd, number),
         }
     }
 
     /// Marks an OSD up or down, in or out, and moves placement groups accordingly.
-    pub fn set_osd(&mut self, now: Time, osd: OsdId, state: OsdState, fx: &mut Effects) {
+    pub fn set_osd(&mut self, osd: OsdId, state: OsdState, fx: &mut OwnerEffects) {
         let before = self.map.osds()[osd];
         if before == state {
             return;
@@ -140,23 +127,27 @@ impl Cluster {
         self.map.set_osd(osd, state);
         self.map.next_epoch();
         if before.up && !state.up {
-            self.osds[osd].crash(now);
+            self.crash(osd, fx);
             self.sync_without(osd);
         }
-        self.place_pools();
-        let pgs: Vec<PgId> = self.map.pgs().map(|(pg, _)| pg).collect();
-        for pg in pgs {
-            self.peer_pg(now, pg, fx);
-            self.retire_strays(now, pg, fx);
+        let comes = state.up && !before.up;
+        if comes {
+            fx.direct(osd, Directive::Join);
         }
-        self.save_map(now, fx);
+        self.place_pools();
+        for pg in self.map.pgs().map(|(pg, _)| pg).collect::<Vec<_>>() {
+            self.peer_pg(pg, fx);
+            if comes {
+                self.retire_stray(pg, osd, fx);
+            }
+        }
+        self.save_map(fx);
     }
 
-    /// New settings for every OSD at once, between two events.
-    pub fn configure(&mut self, now: Time, policy: &Policy, options: Options, fx: &mut Effects) {
+    /// New settings for every OSD at once.
+    pub fn configure(&mut self, policy: &Policy, options: Options, fx: &mut OwnerEffects) {
         for osd in self.osds.ids() {
-            self.osds[osd].configure(now, policy.clone(), options, fx);
-            self.settle(now, fx);
+            fx.direct(osd, Directive::Configure(Box::new((policy.clone(), options))));
         }
     }
 
@@ -173,147 +164,11 @@ impl Cluster {
         }
     }
 
-    /// Begins a new interval of a placement group if the present one cannot go on: placement wants other OSDs, or one
-    /// that takes part has gone, or nobody serves yet.
-    pub(crate) fn peer_pg(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
-        let state = self.map.pg(pg);
-        let mut members = state.acting.iter().chain(&state.backfill);
-        let goes_on = !state.acting.is_empty()
-            && state.running == self.running(&state.up)
-            && members.all(|osd| self.map.osds()[*osd].up);
-        if !goes_on {
-            self.begin_interval(now, pg, fx);
-        }
-    }
-
-    fn running(&self, osds: &[OsdId]) -> Vec<OsdId> {
-        osds.iter().copied().filter(|osd| self.map.osds()[*osd].up).collect()
-    }
-
-    pub(crate) fn begin_interval(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
-        let peered = self.decide(pg);
-        let spec = self.map.pool_of(pg).1.spec.clone();
-        let interval = self.map.epoch();
-        let id = self.interval_id(interval);
-        let running = self.running(&self.map.pg(pg).up);
-        let state = self.map.pg_mut(pg);
-        state.interval = interval;
-        state.running = running;
-        state.acting = peered.acting.clone();
-        state.backfill = peered.backfill.clone();
-        state.clean = peered.missing.is_empty()
-            && state.acting == state.up
-            && state.acting.len() == spec.copies as usize;
-        state.ready = self.durable.is_none();
-        state.activated = OsdSet::EMPTY;
-        if !state.acting.is_empty() && state.ready {
-            state.active_in = id;
-        }
-        self.share_log(pg, &peered);
-        let activation = Activation {
-            interval,
-            term: id.term,
-            acting: peered.acting,
-            copies: spec.copies,
-            missing: peered.missing,
-            asynchronous: peered.asynchronous,
-            backfill: peered.backfill,
-            object_bytes: spec.object_bytes,
-            recovery_priority: spec.recovery_priority,
-        };
-        self.activate(now, pg, &activation, fx);
-        self.route_open_ops(pg, fx);
-    }
-
     /// Sends the ops of a placement group that have no reply yet to who serves it now, if somebody does.
-    pub(crate) fn route_open_ops(&mut self, pg: PgId, fx: &mut Effects) {
+    pub(crate) fn route_open_ops(&mut self, pg: PgId, fx: &mut OwnerEffects) {
         for op in self.router.open_ops(pg) {
-            fx.world.extend(self.route(op).map(Effect::Send));
+            fx.messages.extend(self.route(op));
         }
-    }
-
-    fn decide(&self, pg: PgId) -> Peered {
-        self.decide_without(pg, OsdSet::EMPTY)
-    }
-
-    /// The same, as if these OSDs were down.
-    pub(crate) fn decide_without(&self, pg: PgId, gone: OsdSet) -> Peered {
-        let is_left = |osd: OsdId| !gone.contains(osd);
-        let up = self.map.osds().iter().filter(|(osd, state)| state.up && is_left(*osd));
-        let states = up.map(|(osd, _)| (osd, self.osds[osd].copy(pg))).collect();
-        let state = self.map.pg(pg);
-        let rules = Rules {
-            copies: self.map.pool_of(pg).1.spec.copies as usize,
-            active_in: state.active_in,
-        };
-        peer(&state.up, &state.acting, &Copies { states }, &rules)
-    }
-
-    /// All acting OSDs take the authority's log: what they lack of it, they are told.
-    fn share_log(&mut self, pg: PgId, peered: &Peered) {
-        let Some(authority) = peered.authority else { return };
-        let copy = self.osds[authority].copy(pg).expect("the authority has a copy");
-        let log = copy.log.clone();
-        for osd in peered.acting.iter().filter(|osd| **osd != authority) {
-            self.osds[*osd].adopt_log(pg, log.clone());
-        }
-    }
-
-    /// Tells everybody who has a copy of the new interval. First those who do not take part any more, then the members,
-    /// replicas first, so that nothing reaches one that does not know the interval yet.
-    fn activate(&mut self, now: Time, pg: PgId, activation: &Activation, fx: &mut Effects) {
-        let index = self.map.index_in_pool(pg);
-        let members: Vec<OsdId> =
-            activation.backfill.iter().chain(activation.acting.iter().rev()).copied().collect();
-        for osd in self.osds.ids().filter(|osd| !members.contains(osd)).collect::<Vec<_>>() {
-            self.step(now, osd, Event::Deactivate(pg), fx);
-        }
-        for osd in members {
-            self.osds[osd].place(pg, index);
-            self.step(now, osd, Event::Activate(pg, Box::new(activation.clone())), fx);
-        }
-    }
-
-    /// Copies that nobody needs any more are deleted, once every copy is where it should be.
-    pub(crate) fn retire_strays(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
-        let state = self.map.pg(pg);
-        // Where the map is on disks, the members' own state may not be there yet.
-        if !state.clean || !state.ready {
-            return;
-        }
-        let strays = self.osds.ids().filter(|osd| !state.acting.contains(osd));
-        let strays: Vec<OsdId> = strays.filter(|osd| self.osds[*osd].copy(pg).is_some()).collect();
-        for osd in strays {
-            self.step(now, osd, Event::Retire(pg), fx);
-        }
-    }
-
-    /// Every copy is complete and nothing is in flight: the members that were filled or caught up take the primary's
-    /// log, and the placement group goes where it should be.
-    fn pg_recovered(&mut self, now: Time, pg: PgId, interval: u32, fx: &mut Effects) {
-        if !self.map.has_pg(pg) || self.map.pg(pg).interval != interval {
-            return;
-        }
-        let state = self.map.pg(pg);
-        let Some(&primary) = state.acting.first() else { return };
-        let members: Vec<OsdId> = state.acting.iter().chain(&state.backfill).copied().collect();
-        let copy = self.osds[primary].copy(pg).expect("the primary has a copy");
-        let log = copy.log.clone();
-        for osd in members {
-            self.osds[osd].complete(pg, log.clone());
-        }
-        self.map.next_epoch();
-        self.begin_interval(now, pg, fx);
-        self.retire_strays(now, pg, fx);
-    }
-
-    /// The counters of the whole cluster.
-    pub fn progress(&mut self) -> Progress {
-        let mut sum = Progress::default();
-        for (_, osd) in self.osds.iter_mut() {
-            sum += osd.progress();
-        }
-        sum
     }
 
     /// Whether every placement group is served and has every copy where it should be.
@@ -321,38 +176,25 @@ impl Cluster {
         self.map.pgs().all(|(_, state)| state.clean)
     }
 
-    /// The copies that list other objects than their primary does, for checkers of what must be alike.
-    pub fn copies_that_differ(&mut self) -> Vec<(PgId, OsdId)> {
-        let groups = self.map.pgs().map(|(pg, state)| (pg, state.acting.clone()));
-        let mut differing = Vec::new();
-        for (pg, acting) in groups.collect::<Vec<_>>() {
-            let Some(primary) = acting.first() else { continue };
-            let listed = self.osds[*primary].objects(pg).clone();
-            let others =
-                acting.iter().skip(1).filter(|osd| *self.osds[**osd].objects(pg) != listed);
-            differing.extend(others.map(|osd| (pg, *osd)));
-        }
-        differing
+    /// Has an OSD stop as a crash does.
+    pub(crate) fn crash(&mut self, osd: OsdId, fx: &mut OwnerEffects) {
+        self.osds[osd].end_life();
+        fx.direct(osd, Directive::Crash);
     }
 
-    /// Who waited where, over all OSDs.
-    pub fn waits(&self) -> Waits {
-        let mut sum = Waits::default();
-        for osd in self.osds.values() {
-            sum.merge(osd.waits());
-        }
-        sum
+    /// Has an OSD open its disk.
+    pub(crate) fn begin_to_open(&mut self, osd: OsdId, bytes: Bytes, fx: &mut OwnerEffects) {
+        self.osds[osd].note_opening();
+        fx.direct(osd, Directive::Open(bytes));
     }
 
-    /// Forgets who waited where, to measure from now on.
-    pub fn reset_waits(&mut self) {
-        for (_, osd) in self.osds.iter_mut() {
-            osd.reset_waits();
-        }
+    /// Whether an OSD's disk is being opened.
+    pub fn is_opening_disk(&self, osd: OsdId) -> bool {
+        self.osds[osd].is_opening()
     }
 
-    /// One OSD, to look into.
-    pub fn osd(&mut self, osd: OsdId) -> &mut Osd {
-        &mut self.osds[osd]
+    /// Whether disks are being opened.
+    pub fn is_opening(&self) -> bool {
+        self.osds.values().any(KnownOsd::is_opening)
     }
 }

@@ -4,7 +4,7 @@
 //! quorum of the OSDs has a map that tells of it. So whoever starts from such a map knows the last interval in
 //! which a write may have been acknowledged.
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, OwnerEffects};
 use crate::give_up::Loss;
 use crate::healing::Healing;
 use crate::images::Images;
@@ -12,10 +12,8 @@ use crate::kept_images::KeptImages;
 use crate::map::OsdState;
 use crate::quorum::{Commit, Holders, Summary, Term};
 use crate::settings::Scope;
-use loadline_base::{Bytes, Time};
-use loadline_osd::{
-    Data, DiskFault, Effects, Event, Identity, IntervalId, Opened, OsdId, OsdSet, PgId,
-};
+use loadline_base::Bytes;
+use loadline_osd::{Data, Directive, DiskFault, Identity, IntervalId, Opened, OsdId, OsdSet, PgId};
 use std::collections::BTreeMap;
 
 /// A change of the map, by its number. A map that counts keeps all up to the one that it was written after.
@@ -61,10 +59,8 @@ pub(crate) struct Durable {
     /// The intervals that the newest map tells of.
     intervals: Vec<(PgId, u32)>,
     changes: Changes,
-    /// What each disk said when it was opened before the start.
+    /// What each disk said when it was opened, as long as something is to be made of it.
     pub found: BTreeMap<OsdId, Result<Opened, DiskFault>>,
-    /// Whether OSDs may have copies of placement groups that are none any more.
-    pub has_orphans: bool,
     /// Placement groups that were removed by a change that is not kept yet.
     pub removed_pgs: BTreeMap<PgId, MapChange>,
     /// Why an OSD is down, if its disk was the reason.
@@ -102,7 +98,6 @@ impl Durable {
             intervals: Vec::new(),
             changes: Changes::default(),
             found: BTreeMap::new(),
-            has_orphans: false,
             removed_pgs: BTreeMap::new(),
             faults: BTreeMap::new(),
             stopped_by: BTreeMap::new(),
@@ -121,10 +116,10 @@ impl Durable {
         self.changes.made > self.changes.written
     }
 
-    /// Forgets the removals of placement groups that a map which counts tells of.
-    pub(crate) fn forget_kept_removals(&mut self) {
+    /// The placement groups whose removal a map tells of that counts now.
+    pub(crate) fn take_kept_removals(&mut self) -> Vec<PgId> {
         let kept = self.changes.kept;
-        self.removed_pgs.retain(|_, change| *change > kept);
+        self.removed_pgs.extract_if(.., |_, change| *change <= kept).map(|(pg, _)| pg).collect()
     }
 
     /// The map that counts is known: from here on this owner writes its own.
@@ -146,17 +141,17 @@ impl Cluster {
 
     /// Begins to open an OSD's disk, which has this size. When that has ended, the OSD comes up by itself if the cluster
     /// serves and the disk is its own.
-    pub fn open_osd(&mut self, now: Time, osd: OsdId, bytes: Bytes, fx: &mut Effects) {
+    pub fn open_osd(&mut self, osd: OsdId, bytes: Bytes, fx: &mut OwnerEffects) {
         assert!(!self.map.osds()[osd].up, "{osd} runs already");
         let durable = self.durable();
         durable.found.remove(&osd);
         durable.faults.remove(&osd);
         durable.healing.is_over(osd);
-        self.osds[osd].open(now, bytes, fx);
-        self.settle(now, fx);
+        self.begin_to_open(osd, bytes, fx);
     }
 
-    pub(crate) fn opened(&mut self, now: Time, osd: OsdId, opened: Opened, fx: &mut Effects) {
+    pub(crate) fn opened(&mut self, osd: OsdId, opened: Opened, fx: &mut OwnerEffects) {
+        self.osds[osd].note_open();
         let durable = self.durable();
         let Some(commit) = &durable.commit else {
             durable.found.insert(osd, Ok(opened));
@@ -174,29 +169,24 @@ impl Cluster {
             None => (!may_lack).then_some(DiskFault::Empty),
         };
         if let Some(fault) = fault {
-            return self.stopped(now, osd, fault, fx);
+            return self.stopped(osd, fault, fx);
         }
         self.map.give_number(osd);
         self.durable().fillable.remove(osd);
         // It has forgotten that it was too full, and the next look may be a second away.
         self.check_fullness(fx);
-        self.durable().has_orphans = true;
-        self.show_images(osd);
-        self.step_open(now, osd, Event::Identify(ours), fx);
+        self.show_images(osd, fx);
+        fx.direct(osd, Directive::Identify(ours));
         if !self.durable().held.contains(osd) {
             let state = OsdState { up: true, ..self.map.osds()[osd] };
-            self.set_osd(now, osd, state, fx);
+            self.set_osd(osd, state, fx);
         }
-    }
-
-    /// Steps an OSD that is open, up or not.
-    pub(crate) fn step_open(&mut self, now: Time, osd: OsdId, event: Event, fx: &mut Effects) {
-        self.osds[osd].step(now, event, fx);
-        self.settle(now, fx);
+        self.durable().found.insert(osd, Ok(opened));
+        self.retire_orphans(osd, fx);
     }
 
     /// An OSD's disk has failed: it is down until somebody opens it again.
-    pub(crate) fn stopped(&mut self, now: Time, osd: OsdId, fault: DiskFault, fx: &mut Effects) {
+    pub(crate) fn stopped(&mut self, osd: OsdId, fault: DiskFault, fx: &mut OwnerEffects) {
         // An OSD on the direct store has no disk that could be opened again, but its drive may fail as well.
         if let Some(durable) = &mut self.durable {
             durable.faults.insert(osd, fault);
@@ -204,9 +194,9 @@ impl Cluster {
                 durable.found.insert(osd, Err(fault));
             }
         }
-        self.osds[osd].crash(now);
+        self.crash(osd, fx);
         let state = OsdState { up: false, ..self.map.osds()[osd] };
-        self.set_osd(now, osd, state, fx);
+        self.set_osd(osd, state, fx);
         let change = self.last_change();
         if let Some(durable) = &mut self.durable {
             durable.stopped_by.insert(osd, change);
@@ -214,14 +204,7 @@ impl Cluster {
     }
 
     /// A member of a placement group's present interval has it on its disk.
-    pub(crate) fn activated(
-        &mut self,
-        now: Time,
-        osd: OsdId,
-        pg: PgId,
-        interval: u32,
-        fx: &mut Effects,
-    ) {
+    pub(crate) fn activated(&mut self, osd: OsdId, pg: PgId, interval: u32, fx: &mut OwnerEffects) {
         if !self.map.has_pg(pg) {
             return;
         }
@@ -229,7 +212,7 @@ impl Cluster {
         if state.interval == interval {
             state.activated.insert(osd);
             if state.is_activated() {
-                self.save_map(now, fx);
+                self.save_map(fx);
             }
         }
     }
@@ -240,7 +223,7 @@ impl Cluster {
     }
 
     /// Something of the map has changed: it is written at once, or as soon as the one before it counts.
-    pub(crate) fn save_map(&mut self, now: Time, fx: &mut Effects) {
+    pub(crate) fn save_map(&mut self, fx: &mut OwnerEffects) {
         let up = self.up_osds();
         let Some(durable) = &mut self.durable else { return };
         durable.changes.made.0 += 1;
@@ -251,12 +234,12 @@ impl Cluster {
             durable.newest.is_some() && up.iter().any(|osd| !durable.given.contains(osd));
         let is_first = commit.committed().is_none();
         if forgotten || !is_first && (commit.is_committed() || waits_in_vain) {
-            self.write_map(now, fx);
+            self.write_map(fx);
         }
     }
 
     /// Writes the map as it is now.
-    pub(crate) fn write_map(&mut self, now: Time, fx: &mut Effects) {
+    pub(crate) fn write_map(&mut self, fx: &mut OwnerEffects) {
         let up = self.up_osds();
         let epoch = self.map.next_epoch();
         let settled = self.map.pgs().filter(|(_, state)| state.is_activated());
@@ -275,13 +258,13 @@ impl Cluster {
         durable.kept_images.write(&durable.images);
         let bytes = Data::new(self.record(summary).encode());
         for osd in up.iter() {
-            self.step_open(now, osd, Event::SaveMap(epoch, bytes.clone()), fx);
+            fx.direct(osd, Directive::SaveMap(epoch, bytes.clone()));
         }
     }
 
     /// This owner's term is promised to a disk. The next map tells of it: a disk of this OSD that lacks the term is an
     /// old copy from then on.
-    pub(crate) fn identified(&mut self, now: Time, osd: OsdId, term: u64, fx: &mut Effects) {
+    pub(crate) fn identified(&mut self, osd: OsdId, term: u64, fx: &mut OwnerEffects) {
         let durable = self.durable();
         let Some(commit) = durable.commit.as_mut() else { return };
         if commit.term().0 != term {
@@ -290,27 +273,27 @@ impl Cluster {
         let is_news = durable.promised.insert(osd, Term(term)) != Some(Term(term));
         let might = commit.may_begin();
         match commit.promised(osd) && !might {
-            true => self.write_map(now, fx),
-            false if is_news => self.save_map(now, fx),
+            true => self.write_map(fx),
+            false if is_news => self.save_map(fx),
             false => {}
         }
     }
 
-    pub(crate) fn map_saved(&mut self, now: Time, osd: OsdId, epoch: u32, fx: &mut Effects) {
+    pub(crate) fn map_saved(&mut self, osd: OsdId, epoch: u32, fx: &mut OwnerEffects) {
         let durable = self.durable();
         durable.holding.insert(osd);
         let Some(commit) = &mut durable.commit else { return };
         let was_serving = commit.committed().is_some();
         if commit.saved(osd, epoch) {
             durable.changes.kept = durable.changes.written;
-            self.images_are_kept();
+            self.images_are_kept(fx);
             if !was_serving {
-                self.begin_to_serve(now, fx);
+                self.begin_to_serve(fx);
             }
             for (pg, interval) in std::mem::take(&mut self.durable().intervals) {
-                self.begin_service(now, pg, interval, fx);
+                self.begin_service(pg, interval, fx);
             }
-            self.retire_orphans(now, fx);
+            self.retire_removed(fx);
         }
         let up = self.up_osds();
         let durable = self.durable();
@@ -320,21 +303,18 @@ impl Cluster {
         let lags = durable.newest.is_some_and(|newest| newest.holders != Holders::first(held));
         let commit = durable.commit.as_ref().expect("it was there");
         if commit.is_committed() && (durable.is_changed() || lags) {
-            self.save_map(now, fx);
+            self.save_map(fx);
         }
     }
 
     /// A placement group may serve in this interval, if it is still the present one.
-    fn begin_service(&mut self, now: Time, pg: PgId, interval: u32, fx: &mut Effects) {
+    fn begin_service(&mut self, pg: PgId, interval: u32, fx: &mut OwnerEffects) {
         if !self.map.has_pg(pg) {
             return;
         }
-        let id = self.interval_id(interval);
-        let state = self.map.pg_mut(pg);
+        let state = self.map.pg(pg);
         if state.interval == interval && !state.ready && !state.acting.is_empty() {
-            (state.ready, state.active_in) = (true, id);
-            self.route_open_ops(pg, fx);
-            self.retire_strays(now, pg, fx);
+            self.serve(pg, fx);
         }
     }
 
@@ -346,7 +326,7 @@ impl Cluster {
 
     /// Makes everything durable that was answered, on every OSD that runs. The number comes back with
     /// [`Cluster::take_synced`].
-    pub fn sync(&mut self, now: Time, fx: &mut Effects) -> u32 {
+    pub fn sync(&mut self, fx: &mut OwnerEffects) -> u32 {
         let up = self.up_osds();
         let durable = self.durable();
         durable.next_sync = durable.next_sync.wrapping_add(1);
@@ -356,7 +336,7 @@ impl Cluster {
             false => drop(durable.syncs.insert(number, up)),
         }
         for osd in up.iter() {
-            self.step(now, osd, Event::Sync(number), fx);
+            fx.direct(osd, Directive::Sync(number));
         }
         number
     }

@@ -1,16 +1,16 @@
 //! Full disks: first backfills and then writes to placement groups on an OSD that is nearly full wait until there is room,
 //! instead of stopping the OSD when the last page is gone.
 
-use crate::cluster::Cluster;
-use loadline_osd::{Effect, Effects, OpId, OpKind, OsdId, OsdSet, PgId};
+use crate::cluster::{Cluster, OwnerEffects};
+use loadline_osd::{Directive, OpId, OpKind, OsdId, OsdSet, PgId};
 use std::collections::BTreeSet;
 
 /// An OSD is full with less than this share of its pages free, in percent (`mon_osd_full_ratio` 0.95).
-const FULL_BELOW: u64 = 5;
+const FULL_BELOW: u32 = 5;
 /// It takes no backfills with less than this share free (`mon_osd_backfillfull_ratio` 0.90).
-const BACKFILL_FULL_BELOW: u64 = 10;
+const BACKFILL_FULL_BELOW: u32 = 10;
 /// It is full no longer with this much more free: it must not change with every page.
-const ROOM_MORE: u64 = 1;
+const ROOM_MORE: u32 = 1;
 
 /// Which OSDs are full, and the writes that wait for them.
 #[derive(Clone, Debug, Default)]
@@ -22,14 +22,14 @@ pub(crate) struct Fullness {
 
 impl Cluster {
     /// Looks how full the OSDs are; writes that waited for room go on where there is some. To be called every second or so.
-    pub fn check_fullness(&mut self, fx: &mut Effects) {
+    pub fn check_fullness(&mut self, fx: &mut OwnerEffects) {
         let before = self.fullness.full;
         self.fullness.full = self.with_less_than(FULL_BELOW, before);
         self.fullness.backfill_full =
             self.with_less_than(BACKFILL_FULL_BELOW, self.fullness.backfill_full);
         let too_full = self.fullness.backfill_full;
-        for (osd, of) in self.osds.iter_mut() {
-            of.set_backfill_full(too_full.contains(osd), fx);
+        for osd in self.osds.ids() {
+            fx.direct(osd, Directive::SetBackfillFull(too_full.contains(osd)));
         }
         if before.iter().all(|osd| self.fullness.full.contains(osd)) {
             return;
@@ -37,28 +37,22 @@ impl Cluster {
         let held = std::mem::take(&mut self.fullness.held);
         let open = held.into_iter().filter(|id| self.router.op(id.number, id.slot.get()).is_some());
         for id in self.router.in_order(open.collect()) {
-            fx.world.extend(self.route(id).map(Effect::Send));
+            fx.messages.extend(self.route(id));
         }
     }
 
     /// The OSDs with less than this share of their pages free, in percent; those in `before` need a little more to leave.
-    fn with_less_than(&self, share: u64, before: OsdSet) -> OsdSet {
+    fn with_less_than(&self, share: u32, before: OsdSet) -> OsdSet {
         let is_short = |osd: &OsdId| {
             let least = if before.contains(*osd) { share + ROOM_MORE } else { share };
-            self.is_short(*osd, least)
+            self.osds[*osd].room().is_below(least)
         };
         self.osds.ids().filter(is_short).collect()
     }
 
-    /// Whether less than this share of an OSD's pages is free, in percent, or its device has no room even for what it has.
-    fn is_short(&self, osd: OsdId, share: u64) -> bool {
-        let of = &self.osds[osd];
-        of.waits_for_room() > 0 || of.space().is_some_and(|space| space.has_less_free_than(share))
-    }
-
     /// How many writes the device of an OSD has no room for.
     pub fn waits_for_room(&self, osd: OsdId) -> usize {
-        self.osds[osd].waits_for_room()
+        self.osds[osd].room().waiting
     }
 
     /// The OSDs that are full.
@@ -93,7 +87,8 @@ impl Cluster {
         let state = self.map.pg(pg);
         let mut members = state.acting.iter().chain(&state.backfill);
         let full = self.fullness.full;
-        let found = members.find(|osd| full.contains(**osd) || self.is_short(**osd, FULL_BELOW));
+        let is_full = |osd: OsdId| full.contains(osd) || self.osds[osd].room().is_below(FULL_BELOW);
+        let found = members.find(|osd| is_full(**osd));
         let Some(&osd) = found else { return false };
         self.fullness.full.insert(osd);
         true
@@ -109,7 +104,7 @@ mod tests {
     use crate::settings::{Enforcement, Settings};
     use loadline_base::Time;
     use loadline_device::Medium;
-    use loadline_osd::{Data, Envelope, Message, Policy};
+    use loadline_osd::{Data, DiskRoom, Envelope, Message, Notice, Policy};
     use loadline_qos::LOADLINE_PRESET;
 
     const OSD: OsdId = OsdId::new(0);
@@ -122,7 +117,16 @@ mod tests {
             policy: Policy { plan: settings.plan(OSD), seed: 1 },
             options: settings.osd_options(OSD),
         });
-        cluster.create_pool(Time::ZERO, spec(), &mut Effects::default());
+        let mut fx = OwnerEffects::default();
+        cluster.create_pool(spec(), &mut fx);
+        while let Some((osd, directive)) = fx.directives.pop() {
+            let answer = match directive {
+                Directive::Query(pg, number) => Notice::Copy(pg, number, None),
+                Directive::Activate(pg, activation) => Notice::Joined(pg, activation.interval),
+                other => unreachable!("not of a new pool: {other:?}"),
+            };
+            cluster.heard(osd, 0, answer, &mut fx);
+        }
         cluster
     }
 
@@ -142,14 +146,35 @@ mod tests {
         cluster.finish(given_up);
         assert_eq!(cluster.held_writes(), 3);
 
-        // There is room again: its store has no bound.
-        let mut effects = Effects::default();
-        cluster.check_fullness(&mut effects);
-        let sent = |effect: &Effect| match effect {
-            Effect::Send(Envelope { message: Message::Op(op), .. }) => Some(op.id),
-            _ => None,
+        // There is room: its store has no bound.
+        let mut fx = OwnerEffects::default();
+        cluster.check_fullness(&mut fx);
+        let sent = |envelope: &Envelope| match &envelope.message {
+            Message::Op(op) => op.id,
+            other => unreachable!("the router sends ops alone: {other:?}"),
         };
-        assert_eq!(effects.world.iter().filter_map(sent).collect::<Vec<_>>(), [first, second]);
+        assert_eq!(fx.messages.iter().map(sent).collect::<Vec<_>>(), [first, second]);
         assert_eq!(cluster.held_writes(), 0);
+    }
+
+    /// A burst may fill a disk between two looks; and the last percent must not make an OSD full and not full in turns.
+    #[test]
+    fn what_an_osd_tells_of_its_room_counts_at_once() {
+        let (mut cluster, mut fx) = (cluster(), OwnerEffects::default());
+        let mut tell = |cluster: &mut Cluster, free: u32, waiting: usize| {
+            let room = DiskRoom { free_percent: Some(free), waiting };
+            cluster.heard(OSD, 0, Notice::Room(room), &mut fx);
+            issue(cluster, OpKind::Write).1.is_some()
+        };
+        assert!(tell(&mut cluster, 5, 0));
+        assert!(!tell(&mut cluster, 4, 0));
+        assert!(!tell(&mut cluster, 5, 0), "it is full until somebody looks");
+        cluster.check_fullness(&mut OwnerEffects::default());
+        assert!(!tell(&mut cluster, 5, 0), "it must have a percent more");
+        assert!(!tell(&mut cluster, 6, 1), "it has not even room for what it has");
+        assert!(!tell(&mut cluster, 6, 0));
+        cluster.check_fullness(&mut OwnerEffects::default());
+        assert!(tell(&mut cluster, 6, 0));
+        assert_eq!(cluster.backfill_full_osds(), OsdSet::one(OSD));
     }
 }

@@ -9,12 +9,13 @@
 //! Peering goes on by its own rules. All that changes before it is what they start from: who is gone took part in nothing, and where no whole
 //! copy of the last served interval is left, the interval of the newest copy that is left counts as the last.
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, OwnerEffects};
 use crate::codec::MapRecord;
 use crate::peering::Copies;
 use crate::quorum::Term;
 use crate::start::StartError;
-use loadline_osd::{CopyState, DiskFault, IntervalId, OsdId, OsdSet, PgId};
+use loadline_osd::{CopyReport, CopyState, Directive, DiskFault, IntervalId, OsdId, OsdSet, PgId};
+use std::collections::BTreeMap;
 
 /// What may be lost with disks that were given up in this life of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,47 +73,64 @@ enum Left {
 impl Cluster {
     /// The map was restored: what it tells of OSDs that are given up is forgotten, and the placement groups go on from the
     /// copies of those that are left. `loss` says who and from which map; `term` is this owner's.
-    pub(crate) fn give_up(&mut self, mut loss: Loss, term: Term) {
+    pub(crate) fn give_up(&mut self, mut loss: Loss, term: Term, fx: &mut OwnerEffects) {
         let left: OsdSet = self.up_osds();
         let durable = self.durable();
         durable.promised.extend(loss.given_up.iter().map(|osd| (osd, Term::GIVEN_UP)));
         // The lost disks may have shown clients numbers that this map has not given yet, and the others keep objects under them.
         durable.images.skip_numbers();
         durable.kept_images.begin(durable.images.clone());
-        for osd in left.iter() {
-            if let Some(last) = self.osds[osd].copies().max() {
-                self.map.give_numbers_to(PgId::new(last.get() + 1));
-            }
+        let mut copies = self.copies_found(left);
+        if let Some(last) = copies.keys().max() {
+            self.map.give_numbers_to(PgId::new(last.get() + 1));
         }
         // A later map than this one may have begun the intervals of copies that are here; their numbers are not given again.
-        let begun = left.iter().flat_map(|osd| {
-            let osd = &self.osds[osd];
-            osd.copies().filter_map(|pg| Some(osd.copy(pg)?.active_in.epoch))
-        });
-        let begun = begun.max().unwrap_or_default();
-        self.map.skip_epochs_to(begun);
+        let begun = copies.values().flatten().map(|(_, copy)| copy.state().active_in.epoch);
+        self.map.skip_epochs_to(begun.max().unwrap_or_default());
         let now = IntervalId { term: term.0, epoch: self.map.next_epoch() };
         for pg in self.map.pgs().map(|(pg, _)| pg).collect::<Vec<_>>() {
-            self.give_up_in(pg, left, now, &mut loss);
+            let mut of_pg = copies.remove(&pg).unwrap_or_default();
+            self.give_up_in(pg, left, &mut of_pg, (now, &mut loss), fx);
         }
         self.durable().loss = Some(loss);
         self.tell_given_up();
     }
 
-    fn give_up_in(&mut self, pg: PgId, present: OsdSet, now: IntervalId, loss: &mut Loss) {
+    /// What the disks of these OSDs said of each placement group when they were opened.
+    fn copies_found(&self, left: OsdSet) -> BTreeMap<PgId, BTreeMap<OsdId, CopyReport>> {
+        let found = &self.durable.as_ref().expect("the OSDs have disks").found;
+        let mut copies: BTreeMap<PgId, BTreeMap<OsdId, CopyReport>> = BTreeMap::new();
+        for osd in left.iter() {
+            let opened = found.get(&osd).and_then(|found| found.as_ref().ok());
+            for (pg, copy) in opened.into_iter().flat_map(|opened| &opened.copies) {
+                copies.entry(*pg).or_default().insert(osd, copy.clone());
+            }
+        }
+        copies
+    }
+
+    fn give_up_in(
+        &mut self,
+        pg: PgId,
+        present: OsdSet,
+        copies: &mut BTreeMap<OsdId, CopyReport>,
+        (now, loss): (IntervalId, &mut Loss),
+        fx: &mut OwnerEffects,
+    ) {
         if self.map.pg(pg).active_in == IntervalId::NEVER {
             return;
         }
-        let left = self.left_of(pg, present);
+        let left = self.left_of(pg, copies);
         let (active_in, member) = match left {
             Left::All(osd) => (self.map.pg(pg).active_in, Some(osd)),
             Left::Older(osd) => {
                 loss.older.push(pg);
-                (self.osds[osd].copy(pg).map_or(now, |copy| copy.active_in), Some(osd))
+                (copies[&osd].state().active_in, Some(osd))
             }
             Left::Unfinished(osd) => {
                 loss.unfinished.push(pg);
-                self.osds[osd].take_as_whole(pg, now);
+                copies.get_mut(&osd).expect("it was found").lack_nothing();
+                fx.direct(osd, Directive::TakeAsWhole(pg, now));
                 (now, Some(osd))
             }
             Left::Nothing => {
@@ -120,11 +138,12 @@ impl Cluster {
                 (IntervalId::NEVER, None)
             }
         };
-        let states = present.iter().map(|osd| (osd, self.osds[osd].copy(pg))).collect();
+        let of = |osd: OsdId| copies.get(&osd).map(CopyReport::state);
+        let states = present.iter().map(|osd| (osd, of(osd))).collect();
         let nowhere = member.map(|osd| (osd, Copies { states }.nobody_has(osd)));
         if let Some((osd, nowhere)) = nowhere.filter(|(_, nowhere)| !nowhere.is_empty()) {
             loss.unfinished.push(pg);
-            self.osds[osd].take_as_here(pg, &nowhere);
+            fx.direct(osd, Directive::TakeAsHere(pg, nowhere));
         }
         let state = self.map.pg_mut(pg);
         state.interval = state.interval.max(active_in.epoch);
@@ -136,18 +155,17 @@ impl Cluster {
         }
     }
 
-    fn left_of(&self, pg: PgId, present: OsdSet) -> Left {
-        let copy = |osd: OsdId| Some((osd, self.osds[osd].copy(pg)?));
-        let copies: Vec<(OsdId, CopyState<'_>)> = present.iter().filter_map(copy).collect();
-        let age = |(_, copy): &&(OsdId, CopyState<'_>)| {
+    fn left_of(&self, pg: PgId, copies: &BTreeMap<OsdId, CopyReport>) -> Left {
+        let copies = copies.iter().map(|(osd, copy)| (*osd, copy.state()));
+        let age = |(_, copy): &(OsdId, CopyState<'_>)| {
             let is_whole = !copy.filling && !copy.gaps;
             (is_whole, !copy.filling, copy.active_in, copy.is_complete(), copy.log.head())
         };
-        let Some((osd, best)) = copies.iter().max_by_key(age) else { return Left::Nothing };
+        let Some((osd, best)) = copies.max_by_key(age) else { return Left::Nothing };
         match !best.filling && !best.gaps {
-            true if best.active_in >= self.map.pg(pg).active_in => Left::All(*osd),
-            true => Left::Older(*osd),
-            false => Left::Unfinished(*osd),
+            true if best.active_in >= self.map.pg(pg).active_in => Left::All(osd),
+            true => Left::Older(osd),
+            false => Left::Unfinished(osd),
         }
     }
 

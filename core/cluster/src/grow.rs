@@ -1,11 +1,10 @@
 //! OSDs that come and go: one more, another disk for one, one less.
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, OwnerEffects};
 use crate::map::OsdState;
+use crate::osds::KnownOsd;
 use crate::settings::Scope;
-use loadline_base::Time;
-use loadline_osd::{Effects, Options, Osd, OsdId, OsdSet, Policy};
-use loadline_store::paged;
+use loadline_osd::{Directive, Options, OsdId, OsdSet, Policy};
 use std::fmt;
 
 /// Why an OSD cannot be forgotten.
@@ -34,14 +33,14 @@ impl fmt::Display for RemoveError {
 impl std::error::Error for RemoveError {}
 
 impl Cluster {
-    /// One more OSD, which is down and out. Its disk is to be opened, and may be empty.
+    /// One more OSD, which is down and out; whoever holds the OSDs makes it. Its disk is to be opened, and may be empty.
     ///
     /// # Panics
     /// If there are [`OsdSet::OSDS_MAX`] already.
-    pub fn add_osd(&mut self, policy: Policy, options: Options, stores: paged::Options) -> OsdId {
+    pub fn add_osd(&mut self) -> OsdId {
         assert!(self.osds.len() < OsdSet::OSDS_MAX as usize, "a host has no room for another OSD");
         let id = OsdId::from(self.osds.len());
-        self.osds.push(Osd::paged(id, policy, options, stores));
+        self.osds.push(KnownOsd::default());
         self.map.add_osd(OsdState { up: false, is_in: false });
         self.expect_new_disk(id);
         id
@@ -65,23 +64,17 @@ impl Cluster {
     }
 
     /// Lets an OSD take part that was held; one whose disk is not open is held no longer.
-    pub fn let_osd(&mut self, now: Time, osd: OsdId, fx: &mut Effects) {
+    pub fn let_osd(&mut self, osd: OsdId, fx: &mut OwnerEffects) {
         if self.durable().held.remove(osd) && self.osds[osd].is_open() {
             let state = OsdState { up: true, ..self.map.osds()[osd] };
-            self.set_osd(now, osd, state, fx);
+            self.set_osd(osd, state, fx);
+            self.retire_orphans(osd, fx);
         }
     }
 
     /// Settings for an OSD that takes part in nothing yet, those that are read at its start included.
-    pub fn renew_osd(
-        &mut self,
-        now: Time,
-        osd: OsdId,
-        policy: Policy,
-        options: Options,
-        fx: &mut Effects,
-    ) {
-        self.osds[osd].renew(now, policy, options, fx);
+    pub fn renew_osd(&self, osd: OsdId, policy: Policy, options: Options, fx: &mut OwnerEffects) {
+        fx.direct(osd, Directive::Renew(Box::new((policy, options))));
     }
 
     /// Whether an OSD can be forgotten. [`RemoveError::NotClean`] may be meant; nothing helps against the others.
@@ -107,27 +100,27 @@ impl Cluster {
     ///
     /// # Panics
     /// If the OSD runs, or placement uses it.
-    pub fn remove_osd(&mut self, now: Time, osd: OsdId, fx: &mut Effects) {
+    pub fn remove_osd(&mut self, osd: OsdId, fx: &mut OwnerEffects) {
         let may = self.may_remove_osd(osd);
         assert!(matches!(may, Ok(()) | Err(RemoveError::NotClean)), "{osd}: {may:?}");
-        self.forget_osd(now, osd, fx);
+        self.forget_osd(osd, fx);
     }
 
     /// Forgets an OSD that was added and has never come up. Returns whether it could, which it cannot if another one was
     /// added after it.
-    pub fn take_back_osd(&mut self, now: Time, osd: OsdId, fx: &mut Effects) -> bool {
+    pub fn take_back_osd(&mut self, osd: OsdId, fx: &mut OwnerEffects) -> bool {
         let OsdState { up, is_in } = self.map.osds()[osd];
         let is_last = self.map.osds().ids().next_back() == Some(osd);
         let was_never_up = !up && !is_in && self.durable().fillable.contains(osd);
         let can = is_last && was_never_up && !self.osds[osd].is_opening();
         if can {
-            self.forget_osd(now, osd, fx);
+            self.forget_osd(osd, fx);
         }
         can
     }
 
-    fn forget_osd(&mut self, now: Time, osd: OsdId, fx: &mut Effects) {
-        self.osds[osd].crash(now);
+    fn forget_osd(&mut self, osd: OsdId, fx: &mut OwnerEffects) {
+        self.crash(osd, fx);
         self.map.remove_osd(osd);
         self.map.next_epoch();
         while self.osds.len() > self.map.osds().len() {
@@ -141,6 +134,6 @@ impl Cluster {
         durable.measured_on.remove(&osd);
         durable.faults.remove(&osd);
         durable.settings.retain(|(scope, _), _| *scope != Scope::Osd(osd));
-        self.save_map(now, fx);
+        self.save_map(fx);
     }
 }

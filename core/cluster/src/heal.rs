@@ -100,8 +100,7 @@ impl Cluster {
         }
         let is_whole = |id: PgId| {
             let pg = self.map.pg(id);
-            let primary = pg.acting.first();
-            pg.ready && primary.is_some_and(|primary| self.osds[*primary].unfound(id) == 0)
+            pg.ready && pg.unfound.is_empty()
         };
         match self.map.pgs().map(|(id, _)| id).find(|id| !is_whole(*id)) {
             Some(pg) => Err(NotHealed::OnlyCopy(pg)),

@@ -2,9 +2,9 @@
 //! number a crash could still take back must leave no trace in any object, and nothing is removed for good before its
 //! removal is kept.
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, OwnerEffects};
 use crate::images::{Images, Pending};
-use loadline_osd::{OsdId, Views};
+use loadline_osd::{Directive, OsdId, Views};
 use std::sync::Arc;
 
 /// The images that are kept, and those that will be.
@@ -60,17 +60,17 @@ impl Cluster {
     }
 
     /// The map that was written counts.
-    pub(crate) fn images_are_kept(&mut self) {
+    pub(crate) fn images_are_kept(&mut self, fx: &mut OwnerEffects) {
         if self.durable().kept_images.take_next() {
             for osd in self.osds.ids().collect::<Vec<_>>() {
-                self.show_images(osd);
+                self.show_images(osd, fx);
             }
         }
     }
 
     /// Tells an OSD of the images.
-    pub(crate) fn show_images(&mut self, osd: OsdId) {
+    pub(crate) fn show_images(&mut self, osd: OsdId, fx: &mut OwnerEffects) {
         let views = self.durable().kept_images.views.clone();
-        self.osds[osd].set_views(views);
+        fx.direct(osd, Directive::ShowImages(views));
     }
 }

@@ -1,7 +1,7 @@
 //! The map of one host's OSDs and their owner: pools, placement, peering, client routing, settings in levels.
 //!
-//! This crate may not know worlds, load, sockets or wire formats, and no disk beyond its OSD. Time is an
-//! argument of [`Cluster::step`].
+//! This crate may not know worlds, load, sockets or wire formats, and no OSD but by what it tells ([`Cluster::heard`]) and is told
+//! ([`OwnerEffects`]). Nothing here goes by the time.
 
 mod administer;
 mod cluster;
@@ -13,9 +13,11 @@ mod grow;
 mod heal;
 mod healing;
 pub mod images;
+mod intervals;
 mod kept_images;
 mod lost;
 mod map;
+mod osds;
 mod outage;
 mod peering;
 mod placement;
@@ -27,7 +29,7 @@ mod seats;
 pub mod settings;
 mod start;
 
-pub use cluster::{Cluster, Config};
+pub use cluster::{Cluster, Config, OwnerEffects};
 pub use durable::MapChange;
 pub use give_up::Loss;
 pub use grow::RemoveError;
@@ -36,6 +38,5 @@ pub use lost::NotLost;
 pub use map::{Map, OsdState, PgState, Pool, PoolId, PoolSpec};
 pub use outage::Outage;
 pub use pools::PoolInUse;
-pub use report::PgReport;
 pub use router::{IssuedOp, Target};
 pub use start::StartError;

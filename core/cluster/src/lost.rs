@@ -1,8 +1,7 @@
 //! Objects that nobody can give, and an operator who gives them up.
 
-use crate::cluster::Cluster;
-use loadline_base::Time;
-use loadline_osd::{Effects, Event, OsdId, OsdSet, PgId};
+use crate::cluster::{Cluster, OwnerEffects};
+use loadline_osd::{Directive, OsdId, OsdSet, PgId};
 use loadline_store::ObjectNo;
 use std::fmt;
 
@@ -33,9 +32,8 @@ impl fmt::Display for NotLost {
 
 impl Cluster {
     /// The objects of a placement group that some OSD should get and that can be read on no other.
-    pub fn unfound_objects(&self, pg: PgId) -> Vec<ObjectNo> {
-        let primary = self.map.pg(pg).acting.first();
-        primary.map_or_else(Vec::new, |primary| self.osds[*primary].unfound_objects(pg))
+    pub fn unfound_objects(&self, pg: PgId) -> &[ObjectNo] {
+        &self.map.pg(pg).unfound
     }
 
     /// Whether the unfound objects of a placement group may be given up.
@@ -58,15 +56,10 @@ impl Cluster {
     ///
     /// # Errors
     /// [`NotLost`]; nothing has changed then.
-    pub fn give_up_unfound(
-        &mut self,
-        now: Time,
-        pg: PgId,
-        fx: &mut Effects,
-    ) -> Result<(), NotLost> {
+    pub fn give_up_unfound(&self, pg: PgId, fx: &mut OwnerEffects) -> Result<(), NotLost> {
         self.may_give_up_unfound(pg)?;
         let primary = *self.map.pg(pg).acting.first().expect("somebody knows of them");
-        self.step(now, primary, Event::GiveUpUnfound(pg), fx);
+        fx.direct(primary, Directive::GiveUpUnfound(pg));
         Ok(())
     }
 }

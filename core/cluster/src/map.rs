@@ -68,6 +68,8 @@ pub struct PgState {
     pub activated: OsdSet,
     /// Whether every copy is where it should be.
     pub clean: bool,
+    /// Objects that some OSD should get and that can be read on no other, as the primary says.
+    pub unfound: Vec<ObjectNo>,
 }
 
 /// The map of one host's OSDs.

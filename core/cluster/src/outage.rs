@@ -4,7 +4,7 @@
 use crate::cluster::Cluster;
 use crate::map::PgState;
 use crate::quorum::is_quorum;
-use loadline_osd::{OsdId, OsdSet, PgId};
+use loadline_osd::{CopyState, OsdId, OsdSet, PgId};
 
 /// The placement groups that some OSDs serve, by what a stop of these OSDs makes of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,8 +27,13 @@ impl Outage {
 }
 
 impl Cluster {
-    /// What a stop of these OSDs would cost.
-    pub fn outage(&self, osds: OsdSet) -> Outage {
+    /// What a stop of these OSDs would cost, where these are the copies now.
+    pub fn outage<'a>(
+        &self,
+        osds: OsdSet,
+        copy: impl Fn(OsdId, PgId) -> Option<CopyState<'a>>,
+    ) -> Outage {
+        let left: Vec<OsdId> = self.up_osds().iter().filter(|osd| !osds.contains(*osd)).collect();
         let mut outage = Outage::default();
         let keeps_maps = self.keeps_maps_without(osds);
         for (pg, state) in self.map.pgs() {
@@ -36,7 +41,8 @@ impl Cluster {
                 continue;
             }
             let PgState { ready, clean, .. } = state;
-            let goes_on = keeps_maps && !self.decide_without(pg, osds).acting.is_empty();
+            let copies = left.iter().map(|osd| (*osd, copy(*osd, pg))).collect();
+            let goes_on = keeps_maps && !self.peer_with(pg, copies).acting.is_empty();
             let group = match (ready, goes_on, clean) {
                 (false, ..) => &mut outage.already_inactive,
                 (true, false, _) => &mut outage.become_inactive,
@@ -50,16 +56,13 @@ impl Cluster {
 
     /// The placement groups of which an OSD that is down may have what no other has: nobody serves them, or objects
     /// of theirs are not found anywhere.
-    pub fn may_hold_last_copy(&mut self, osd: OsdId) -> Vec<PgId> {
+    pub fn may_hold_last_copy(&self, osd: OsdId) -> Vec<PgId> {
         if self.map.osds()[osd].up || self.map.is_removed(osd) || self.is_given_up(osd) {
             return Vec::new();
         }
-        let pgs: Vec<PgId> = self.map.pgs().map(|(pg, _)| pg).collect();
-        let lacks = |pg: &PgId| {
-            let report = self.pg_report(*pg);
-            report.down || report.unfound > 0
-        };
-        pgs.into_iter().filter(lacks).collect()
+        let lacking =
+            self.map.pgs().filter(|(_, pg)| pg.acting.is_empty() || !pg.unfound.is_empty());
+        lacking.map(|(id, _)| id).collect()
     }
 
     /// `pool.group` as operators know it: the pool's number and, in hexadecimal, the group's own in its pool.

@@ -1,10 +1,19 @@
 //! Peering: what the copies of a placement group know decides who serves it, who misses what, and who is filled.
 //!
-//! One owner holds all OSDs of the host, so this is a function over their answers, not a protocol between them.
+//! The one owner of the map asks all OSDs that run (`intervals.rs`), so this is a function over their answers.
 
-use loadline_osd::{CopyState, IntervalId, OsdId, OsdSet};
+use loadline_osd::{Activation, CopyReport, CopyState, IntervalId, OsdId, OsdSet};
 use loadline_store::ObjectNo;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How far the conversation about a placement group is.
+#[derive(Debug)]
+pub(crate) enum Peering {
+    /// These have not told their copies yet.
+    Asking { left: OsdSet, copies: BTreeMap<OsdId, Option<Box<CopyReport>>> },
+    /// These have not joined the interval yet, and the primary waits for them.
+    Joining { left: OsdSet, activation: Box<Activation> },
+}
 
 /// What each OSD that runs says about its copy; `None` if it has none.
 pub(crate) struct Copies<'a> {

@@ -1,10 +1,9 @@
 //! Pools that go: first from the map, and from the disks when the map without them counts. An OSD that is away keeps its
 //! copies meanwhile; it loses them when it comes back.
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, OwnerEffects};
 use crate::map::PoolId;
-use loadline_base::Time;
-use loadline_osd::{Effects, Event, OsdId, PgId};
+use loadline_osd::{Directive, OsdId, PgId};
 use std::fmt;
 
 /// Why a pool cannot be removed.
@@ -72,45 +71,51 @@ impl Cluster {
     ///
     /// # Errors
     /// [`PoolInUse`]; nothing has changed then.
-    pub fn remove_pool(
-        &mut self,
-        now: Time,
-        pool: PoolId,
-        fx: &mut Effects,
-    ) -> Result<(), PoolInUse> {
+    pub fn remove_pool(&mut self, pool: PoolId, fx: &mut OwnerEffects) -> Result<(), PoolInUse> {
         self.may_remove_pool(pool)?;
         let pgs = self.map.remove_pool(pool);
         self.map.next_epoch();
-        for osd in self.osds.ids().collect::<Vec<_>>() {
+        for pg in &pgs {
+            self.peering.remove(pg);
+        }
+        for osd in self.up_osds().iter() {
             for pg in &pgs {
-                self.step(now, osd, Event::Deactivate(*pg), fx);
+                fx.direct(osd, Directive::Deactivate(*pg));
             }
         }
-        self.save_map(now, fx);
+        self.save_map(fx);
         let change = self.last_change();
         self.durable().removed_pgs.extend(pgs.into_iter().map(|pg| (pg, change)));
         Ok(())
     }
 
-    /// Deletes copies of placement groups that are none any more, once a map that says so counts: a crash must not bring
-    /// back a pool of which some copies are gone.
-    pub(crate) fn retire_orphans(&mut self, now: Time, fx: &mut Effects) {
-        let removed = self.durable().removed_pgs.len();
-        self.durable().forget_kept_removals();
-        let is_kept = self.durable().removed_pgs.len() < removed;
-        if !std::mem::take(&mut self.durable().has_orphans) && !is_kept {
-            return;
-        }
+    /// Deletes the copies of placement groups whose removal is kept now: a crash must not bring back a pool of which some copies
+    /// are gone.
+    pub(crate) fn retire_removed(&mut self, fx: &mut OwnerEffects) {
+        let removed = self.durable().take_kept_removals();
         for osd in self.up_osds().iter() {
-            for pg in self.orphans_of(osd) {
-                self.step(now, osd, Event::Retire(pg), fx);
+            for pg in &removed {
+                fx.direct(osd, Directive::Retire(*pg));
             }
         }
     }
 
-    fn orphans_of(&self, osd: OsdId) -> Vec<PgId> {
-        let removed = &self.durable.as_ref().expect("the OSDs have disks").removed_pgs;
-        let is_orphan = |pg: &PgId| !self.map.has_pg(*pg) && !removed.contains_key(pg);
-        self.osds[osd].copies().filter(is_orphan).collect()
+    /// Deletes what an OSD that was away still has of placement groups that are none any more, when it takes part; before this
+    /// owner has written the map that it started with, a later start may find another.
+    pub(crate) fn retire_orphans(&mut self, osd: OsdId, fx: &mut OwnerEffects) {
+        if !self.is_serving() || !self.map.osds()[osd].up {
+            return;
+        }
+        let Some(Ok(opened)) = self.durable().found.remove(&osd) else { return };
+        let removed = &self.durable().removed_pgs;
+        let gone: Vec<PgId> = opened
+            .copies
+            .into_iter()
+            .map(|(pg, _)| pg)
+            .filter(|pg| !removed.contains_key(pg))
+            .collect();
+        for pg in gone.into_iter().filter(|pg| !self.map.has_pg(*pg)) {
+            fx.direct(osd, Directive::Retire(pg));
+        }
     }
 }

@@ -1,15 +1,14 @@
 //! How a cluster on disks begins: an empty one is created, another goes on from the map that counts.
 
-use crate::cluster::{Cluster, Config};
+use crate::cluster::{Cluster, Config, OwnerEffects};
 use crate::codec::{MapRecord, OsdRecord, PgRecord, PoolRecord};
 use crate::durable::Durable;
 use crate::give_up::{Loss, check, in_words, not_here};
 use crate::map::{Map, OsdState, Pool, PoolId};
 use crate::quorum::{Chosen, Commit, Found, NoQuorum, Summary, Term, choose, choose_what_is_left};
 use crate::seats::{Claim, owners};
-use loadline_base::{Bytes, Time};
-use loadline_osd::{DiskFault, Effects, Event, Identity, Opened, Osd, OsdId, OsdSet, PgId, Policy};
-use loadline_store::paged;
+use loadline_base::Bytes;
+use loadline_osd::{Directive, DiskFault, Identity, Opened, OsdId, OsdSet, PgId};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -94,26 +93,13 @@ impl std::error::Error for StartError {}
 impl Cluster {
     /// A cluster whose OSDs stand on the paged store. Their disks are to be opened, then it is to be
     /// [created](Cluster::create) or [started](Cluster::start).
-    pub fn on_disks(config: &Config, stores: paged::Options) -> Cluster {
-        let osd = |index: u32| {
-            let policy = Policy {
-                seed: config.policy.seed ^ u64::from(index) << 32,
-                ..config.policy.clone()
-            };
-            Osd::paged(OsdId::new(index), policy, config.options, stores)
-        };
+    pub fn on_disks(config: &Config) -> Cluster {
         let mut cluster = Cluster::new(config);
-        cluster.osds = (0..config.osds).map(osd).collect();
         for osd in cluster.osds.ids() {
             cluster.map.set_osd(osd, OsdState { up: false, is_in: true });
         }
         cluster.durable = Some(Durable::new());
         cluster
-    }
-
-    /// Whether disks are being opened.
-    pub fn is_opening(&self) -> bool {
-        self.osds.values().any(Osd::is_opening)
     }
 
     /// Whether the disks that were opened say that there is no cluster yet.
@@ -129,7 +115,7 @@ impl Cluster {
     }
 
     /// Makes the empty disks a cluster.
-    pub fn create(&mut self, now: Time, cluster: u128, fx: &mut Effects) {
+    pub fn create(&mut self, cluster: u128, fx: &mut OwnerEffects) {
         assert!(self.is_new(), "only empty disks become a cluster");
         let all: OsdSet = self.osds.ids().collect();
         let durable = self.durable();
@@ -138,9 +124,10 @@ impl Cluster {
         for osd in all.iter() {
             self.map.set_osd(osd, OsdState { up: true, is_in: true });
             let identity = Identity { cluster, osd, term: 1 };
-            self.step_open(now, osd, Event::Identify(identity), fx);
+            fx.direct(osd, Directive::Join);
+            fx.direct(osd, Directive::Identify(identity));
         }
-        self.write_map(now, fx);
+        self.write_map(fx);
     }
 
     /// The disks that stand in another OSD's place, each with the OSD that it is. Before the start they can be
@@ -153,8 +140,8 @@ impl Cluster {
     }
 
     /// Closes a disk before the start, so that it can be opened in another place.
-    pub fn close_osd(&mut self, now: Time, osd: OsdId) {
-        self.osds[osd].crash(now);
+    pub fn close_osd(&mut self, osd: OsdId, fx: &mut OwnerEffects) {
+        self.crash(osd, fx);
         let durable = self.durable();
         assert!(durable.commit.is_none(), "the cluster has started");
         durable.found.remove(&osd);
@@ -169,7 +156,7 @@ impl Cluster {
     ///
     /// # Errors
     /// [`StartError`]; nothing but the faults has changed then.
-    pub fn start(&mut self, now: Time, given_up: OsdSet) -> Result<(), StartError> {
+    pub fn start(&mut self, given_up: OsdSet, fx: &mut OwnerEffects) -> Result<(), StartError> {
         let (mut disks, mut faults) = self.readable();
         let owners = owners(&claims(&disks));
         let misfit = |disk: &mut OwnDisk| match owners[&disk.seat] {
@@ -190,7 +177,7 @@ impl Cluster {
             _ => (osd, DiskFault::Stale(osd)),
         }));
         for (osd, fault) in faults {
-            self.osds[osd].crash(now);
+            self.crash(osd, fx);
             self.durable().faults.insert(osd, fault);
         }
         let votes: Vec<Found> = disks.iter().map(OwnDisk::vote).collect();
@@ -201,7 +188,7 @@ impl Cluster {
         if given_up == OsdSet::EMPTY {
             let lost = not_here(&record, present);
             let chosen = proven.map_err(|reason| StartError::NoQuorum { reason, lost })?;
-            return self.go_on(now, record, &chosen.expect("there is a map"), present);
+            return self.go_on(record, &chosen.expect("there is a map"), present, fx);
         }
         check(&record, present, given_up)?;
         let is_osd = |vote: &Found| record.osds.get(&vote.osd).is_some_and(|osd| !osd.lost);
@@ -209,8 +196,8 @@ impl Cluster {
         let present = left.iter().map(|vote| vote.osd).collect();
         let chosen = choose_what_is_left(&left).ok_or(StartError::NoMap)?;
         let (epoch, is_last) = (record.epoch, proven.is_ok());
-        self.go_on(now, record, &chosen, present)?;
-        self.give_up(Loss { given_up, epoch, is_last, ..Loss::default() }, chosen.term);
+        self.go_on(record, &chosen, present, fx)?;
+        self.give_up(Loss { given_up, epoch, is_last, ..Loss::default() }, chosen.term, fx);
         Ok(())
     }
 
@@ -238,10 +225,10 @@ impl Cluster {
 
     fn go_on(
         &mut self,
-        now: Time,
         record: MapRecord,
         chosen: &Chosen,
         present: OsdSet,
+        fx: &mut OwnerEffects,
     ) -> Result<(), StartError> {
         let (map, given) = (record.osds.len() as u32, self.osds.len() as u32);
         if map != given {
@@ -266,9 +253,12 @@ impl Cluster {
             let is_in = self.map.osds()[osd].is_in;
             let is_removed = self.map.is_removed(osd);
             if is_removed {
-                self.osds[osd].crash(now);
+                self.crash(osd, fx);
             }
             let up = present.contains(osd) && !is_removed;
+            if up {
+                fx.direct(osd, Directive::Join);
+            }
             self.map.set_osd(osd, OsdState { up, is_in });
         }
         self.tell_given_up();
@@ -277,24 +267,26 @@ impl Cluster {
 
     /// After [`Cluster::start`], when the OSDs have their settings: this owner's term is promised to the disks, and then the
     /// map written, from which on the cluster serves.
-    pub fn take_over(&mut self, now: Time, fx: &mut Effects) {
+    pub fn take_over(&mut self, fx: &mut OwnerEffects) {
         let durable = self.durable();
         let commit = durable.commit.as_ref().expect("the start has chosen a map");
         let (cluster, term) = (durable.cluster, commit.term().0);
         for osd in self.up_osds().iter() {
-            self.step_open(now, osd, Event::Identify(Identity { cluster, osd, term }), fx);
+            fx.direct(osd, Directive::Identify(Identity { cluster, osd, term }));
         }
     }
 
     /// The first map of this owner counts: placement groups may begin their intervals.
-    pub(crate) fn begin_to_serve(&mut self, now: Time, fx: &mut Effects) {
+    pub(crate) fn begin_to_serve(&mut self, fx: &mut OwnerEffects) {
         self.place_pools();
-        self.durable().has_orphans = true;
+        for osd in self.up_osds().iter() {
+            self.retire_orphans(osd, fx);
+        }
         self.check_fullness(fx);
         let pgs: Vec<PgId> = self.map.pgs().map(|(pg, _)| pg).collect();
         self.map.next_epoch();
         for pg in pgs {
-            self.begin_interval(now, pg, fx);
+            self.begin_interval(pg, fx);
         }
     }
 
@@ -371,7 +363,7 @@ fn claims(disks: &[OwnDisk]) -> Vec<Claim> {
 
 /// What a disk says of itself, if it can be used by anybody.
 fn read(seat: OsdId, found: &Result<Opened, DiskFault>) -> Result<OwnDisk, DiskFault> {
-    let Opened { identity, map } = found.as_ref().map_err(|fault| *fault)?;
+    let Opened { identity, map, .. } = found.as_ref().map_err(|fault| *fault)?;
     let (Some(identity), Some(map)) = (identity, map) else { return Err(DiskFault::Empty) };
     let map = MapRecord::decode(map).map_err(|_| DiskFault::Contents)?;
     match identity.cluster == map.cluster_id {

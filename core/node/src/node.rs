@@ -1,8 +1,12 @@
 //! The dispatch: events to OSDs, and what follows from them to whom it concerns.
 
-use loadline_base::{Agenda, Span, Time};
-use loadline_cluster::Cluster;
-use loadline_osd::{Effect, Effects, Envelope, Event, Message, OsdId, Timer};
+use crate::post::{Lateness, Letter, Post};
+use loadline_base::{Agenda, IdVec, Span, Time};
+use loadline_cluster::{Cluster, Config, OwnerEffects};
+use loadline_osd::{
+    Directive, Effect, Effects, Envelope, Event, Message, Options, Osd, OsdId, Policy, Timer,
+};
+use loadline_store::paged;
 use std::collections::VecDeque;
 
 /// What takes time in a world. What takes none is due at once and never leaves the node.
@@ -27,13 +31,17 @@ impl Delays {
     }
 }
 
-/// The map's owner with its OSDs, and what is due for them.
+/// The map's owner, the OSDs, and what is due for them.
+///
+/// The owner and the OSDs do not know each other: what they tell each other passes here, before anything else is done.
 ///
 /// A world tells what has happened ([`Node::happened`], [`Node::fire`]) or changes something ([`Node::change`]), and then
 /// carries out what [`Node::next`] answers until nothing is left. Events come to OSDs in the order in which they became
 /// due, each after everything that the one before has asked for has been carried out.
 pub struct Node {
     cluster: Cluster,
+    osds: IdVec<OsdId, Osd>,
+    post: Post,
     delays: Delays,
     /// Events that are due now.
     due: VecDeque<(OsdId, Event)>,
@@ -44,10 +52,32 @@ pub struct Node {
 }
 
 impl Node {
-    /// A node at rest, in a world with these delays.
-    pub fn new(cluster: Cluster, delays: Delays) -> Node {
+    /// A node of OSDs on direct stores, in a world with these delays.
+    pub fn new(config: &Config, delays: Delays) -> Node {
+        let osd = |osd, policy| Osd::new(osd, policy, config.options);
+        Node::of(Cluster::new(config), config, osd, delays)
+    }
+
+    /// A node of OSDs on paged stores, whose disks are still to be opened.
+    pub fn on_disks(config: &Config, stores: paged::Options, delays: Delays) -> Node {
+        let osd = |osd, policy| Osd::paged(osd, policy, config.options, stores);
+        Node::of(Cluster::on_disks(config), config, osd, delays)
+    }
+
+    fn of(
+        cluster: Cluster,
+        config: &Config,
+        osd: impl Fn(OsdId, Policy) -> Osd,
+        delays: Delays,
+    ) -> Node {
+        let policy = |index: u32| {
+            let seed = config.policy.seed ^ u64::from(index) << 32;
+            Policy { seed, ..config.policy.clone() }
+        };
         Node {
             cluster,
+            osds: (0..config.osds).map(|index| osd(OsdId::new(index), policy(index))).collect(),
+            post: Post::default(),
             delays,
             due: VecDeque::new(),
             timers: Agenda::default(),
@@ -56,19 +86,52 @@ impl Node {
         }
     }
 
+    /// From now on, what the map's owner and the OSDs tell each other takes its time.
+    pub fn be_late(&mut self, lateness: Lateness) {
+        self.post.be_late(lateness);
+    }
+
     /// The map's owner, to ask.
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
     }
 
-    /// The map's owner, for what asks nothing of the world.
+    /// The map's owner, for what asks nothing of anybody.
     pub fn cluster_mut(&mut self) -> &mut Cluster {
         &mut self.cluster
     }
 
     /// Has the map's owner do something.
-    pub fn change<T>(&mut self, change: impl FnOnce(&mut Cluster, &mut Effects) -> T) -> T {
-        change(&mut self.cluster, &mut self.effects)
+    pub fn change<T>(
+        &mut self,
+        now: Time,
+        change: impl FnOnce(&mut Cluster, &mut OwnerEffects) -> T,
+    ) -> T {
+        let mut fx = OwnerEffects::default();
+        let changed = change(&mut self.cluster, &mut fx);
+        self.post_for_owner(now, fx);
+        self.deliver(now);
+        changed
+    }
+
+    /// One more OSD on a paged store, which is down and out. Its disk is to be opened, and may be empty.
+    pub fn add_osd(&mut self, policy: Policy, options: Options, stores: paged::Options) -> OsdId {
+        let osd = self.cluster.add_osd();
+        self.osds.push(Osd::paged(osd, policy, options, stores));
+        osd
+    }
+
+    /// One OSD, to look into.
+    pub fn osd(&mut self, osd: OsdId) -> &mut Osd {
+        &mut self.osds[osd]
+    }
+
+    pub(crate) fn osds(&self) -> &IdVec<OsdId, Osd> {
+        &self.osds
+    }
+
+    pub(crate) fn osds_mut(&mut self) -> &mut IdVec<OsdId, Osd> {
+        &mut self.osds
     }
 
     /// What takes time here.
@@ -85,7 +148,7 @@ impl Node {
     #[inline]
     pub fn step(&mut self, now: Time, osd: OsdId, event: Event) {
         if self.is_settled() {
-            self.cluster.step(now, osd, event, &mut self.effects);
+            self.step_osd(now, osd, event);
         } else {
             self.happened(osd, event);
         }
@@ -97,17 +160,67 @@ impl Node {
         self.due.push_back((osd, event));
     }
 
-    /// When the next timer fires; [`Time::MAX`] if none is set.
+    /// When the next timer fires, or a letter arrives that is on its way; [`Time::MAX`] if there is none.
     #[inline]
     pub fn next_timer(&self) -> Time {
-        self.timers.next()
+        self.timers.next().min(self.post.next())
     }
 
-    /// Fires the next timer, if its time has come.
+    /// Fires the next timer, or lets letters arrive, if the time has come.
     pub fn fire(&mut self, now: Time) -> bool {
+        let letter = self.post.next();
+        if letter <= now && letter < Time::MAX {
+            self.deliver(now);
+            return true;
+        }
         let Some((_, (osd, timer))) = self.timers.pop_until(now) else { return false };
         self.happened(osd, Event::Timer(timer));
         true
+    }
+
+    /// Has an OSD take an event, and whoever is concerned what follows from it.
+    #[inline]
+    fn step_osd(&mut self, now: Time, osd: OsdId, event: Event) {
+        self.osds[osd].step(now, event, &mut self.effects);
+        // Asked first: it is so after nearly every event.
+        if !self.effects.owner.is_empty() {
+            self.post_of_osd(now, osd);
+            self.deliver(now);
+        }
+    }
+
+    fn post_of_osd(&mut self, now: Time, osd: OsdId) {
+        let life = self.osds[osd].life();
+        for notice in self.effects.owner.drain(..) {
+            self.post.send(now, Letter::Notice(osd, life, notice));
+        }
+    }
+
+    fn post_for_owner(&mut self, now: Time, fx: OwnerEffects) {
+        self.effects.world.extend(fx.messages.into_iter().map(Effect::Send));
+        for (osd, directive) in fx.directives {
+            self.post.send(now, Letter::Directive(osd, directive));
+        }
+    }
+
+    /// Lets the map's owner and the OSDs tell each other what is due, until neither has more to say.
+    fn deliver(&mut self, now: Time) {
+        while let Some(letter) = self.post.arrived(now) {
+            match letter {
+                Letter::Notice(osd, life, notice) => {
+                    let mut fx = OwnerEffects::default();
+                    self.cluster.heard(osd, life, notice, &mut fx);
+                    self.post_for_owner(now, fx);
+                }
+                Letter::Directive(osd, directive) => {
+                    if matches!(directive, Directive::Renew(_)) {
+                        self.forget_queues(osd);
+                    }
+                    self.osds[osd].step(now, Event::Directive(directive), &mut self.effects);
+                    self.post_of_osd(now, osd);
+                }
+            }
+        }
     }
 
     /// Whether nothing is due and nothing is asked for at this moment.
@@ -133,7 +246,7 @@ impl Node {
                 }
             }
             let (osd, event) = self.due.pop_front()?;
-            self.cluster.step(now, osd, event, &mut self.effects);
+            self.step_osd(now, osd, event);
         }
     }
 
@@ -152,7 +265,7 @@ impl Node {
     }
 
     /// An OSD's queues are replaced by new ones, which have asked for nothing yet.
-    pub fn forget_queues(&mut self, osd: OsdId) {
+    fn forget_queues(&mut self, osd: OsdId) {
         self.due.retain(|(of, event)| *of != osd || !matches!(event, Event::Computed(_)));
         self.timers.retain(|(of, timer)| *of != osd || !matches!(timer, Timer::Shard(_)));
     }
@@ -161,5 +274,9 @@ impl Node {
     pub fn forget_osd(&mut self, osd: OsdId) {
         self.due.retain(|(of, _)| *of != osd);
         self.timers.retain(|(of, _)| *of != osd);
+        self.post.forget(osd);
+        while self.osds.len() > self.cluster.map().osds().len() {
+            self.osds.pop();
+        }
     }
 }

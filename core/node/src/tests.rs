@@ -3,7 +3,7 @@
 use super::{Delays, Node};
 use loadline_base::{Span, Time};
 use loadline_cluster::settings::{Enforcement, Settings};
-use loadline_cluster::{Cluster, Config, PoolId, PoolSpec, Target};
+use loadline_cluster::{Config, PoolId, PoolSpec, Target};
 use loadline_device::{Medium, Outcome};
 use loadline_osd::{ClientId, Data, Effect, Event, OpKind, OsdId, Policy};
 use loadline_qos::LOADLINE_PRESET;
@@ -13,16 +13,16 @@ use loadline_store::ObjectNo;
 fn seen(delays: Delays) -> Vec<&'static str> {
     let osd = OsdId::new(0);
     let settings = Settings::new(LOADLINE_PRESET, &[Medium::Ssd], Enforcement::Refuse);
-    let cluster = Cluster::new(&Config {
+    let config = Config {
         osds: 2,
         placement_seed: 1,
         policy: Policy { plan: settings.plan(osd), seed: 1 },
         options: settings.osd_options(osd),
-    });
-    let mut node = Node::new(cluster, delays);
+    };
+    let mut node = Node::new(&config, delays);
     let (name, object_bytes) = ("pool".to_owned(), 1 << 20);
     let spec = PoolSpec { name, pgs: 1, copies: 2, object_bytes, recovery_priority: 0 };
-    node.change(|cluster, fx| cluster.create_pool(Time::ZERO, spec, fx));
+    node.change(Time::ZERO, |cluster, fx| cluster.create_pool(spec, fx));
     let target = Target {
         client: ClientId::new(0),
         kind: OpKind::Write,

@@ -1,8 +1,8 @@
 //! What an OSD asks of its store, and how that ends: an access to a place, what it does there, and what is kept with it.
 
 use crate::commit::Commit;
+use crate::directive::DiskFault;
 use crate::disk::Whole;
-use crate::event::DiskFault;
 use crate::ids::PgId;
 use crate::message::{Before, ClientOp, Data, OpKind};
 use crate::snapshots::SnapshotNo;

@@ -2,7 +2,8 @@
 
 use crate::access::{Access, Done, Failure, Place, Update};
 use crate::commit::{Commit, Kept};
-use crate::event::{Effect, Effects, Notice, TraceSpan};
+use crate::directive::Notice;
+use crate::event::{Effect, Effects, TraceSpan};
 use crate::ids::{OpId, PgId};
 use crate::message::Message;
 use crate::osd::Osd;
@@ -63,11 +64,11 @@ impl Osd {
             (Commit::Deleted, Ok(_)) => self.deleted(now, pg, fx),
             (Commit::Keeping(kept), Ok(_)) => self.make_durable(now, pg, Commit::Kept(kept)),
             (Commit::Kept(kept), Ok(_)) => fx.owner.push(match kept {
-                Kept::Interval(interval) => Notice::Activated(self.id, pg, interval),
-                Kept::Term(term) => Notice::Identified(self.id, term),
-                Kept::Map(epoch) => Notice::MapSaved(self.id, epoch),
+                Kept::Interval(interval) => Notice::Activated(pg, interval),
+                Kept::Term(term) => Notice::Identified(term),
+                Kept::Map(epoch) => Notice::MapSaved(epoch),
             }),
-            (Commit::Synced(number), Ok(_)) => fx.owner.push(Notice::Synced(self.id, number)),
+            (Commit::Synced(number), Ok(_)) => fx.owner.push(Notice::Synced(number)),
             (Commit::Loaded, Ok(_)) => unreachable!("answers while loading are taken before"),
             (Commit::Nothing, Ok(_)) => {}
         }

@@ -3,13 +3,14 @@
 use crate::access::{Failure, Place, Touch, Update};
 use crate::commit::{Commit, Kept};
 use crate::device_terms::without_limit;
+use crate::directive::{DiskFault, DiskRoom, Notice, Opened};
 use crate::disk::{Backend, Identity, LoadNext, LoadedGroup, Paged, Phase, Sent, transactions};
-use crate::event::{DiskFault, Effect, Effects, Notice, Opened, Timer};
+use crate::event::{Effect, Effects, Timer};
 use crate::ids::PgId;
 use crate::item::Item;
 use crate::message::Data;
 use crate::osd::Osd;
-use crate::pg::Pg;
+use crate::pg::{CopyReport, Pg};
 use loadline_base::{Bytes, SlotId, Time};
 use loadline_device::{Kind, Outcome};
 use loadline_qos::Urgency;
@@ -33,6 +34,11 @@ pub struct Space {
 }
 
 impl Space {
+    /// The share of the pages that is free, in whole percent.
+    pub fn free_percent(&self) -> u32 {
+        (self.free * 100 / self.total.max(1)) as u32
+    }
+
     /// Whether less than this share of the pages is free, in percent.
     pub fn has_less_free_than(&self, share: u64) -> bool {
         self.free * 100 < self.total * share
@@ -45,12 +51,10 @@ impl Osd {
         matches!(self.store, Backend::Paged(_))
     }
 
-    /// Begins to open the disk, which has this size. [`Notice::Opened`] or [`Notice::Stopped`] says how it ended; until
-    /// then the OSD takes no other events but those of its disk.
-    pub fn open(&mut self, now: Time, data_bytes: Bytes, fx: &mut Effects) {
+    /// Begins to open the disk, which has this size.
+    pub(crate) fn open(&mut self, now: Time, data_bytes: Bytes) {
         self.groups.clear();
         self.store.paged().open(now, data_bytes);
-        self.settle_disk(now, fx);
     }
 
     /// How much room the disk has, while it is open.
@@ -66,11 +70,6 @@ impl Osd {
             }
             _ => None,
         }
-    }
-
-    /// Whether the disk is being opened or read.
-    pub fn is_opening(&self) -> bool {
-        matches!(&self.store, Backend::Paged(paged) if matches!(paged.phase, Phase::Loading(_)))
     }
 
     /// Whether there is a disk that is open or being opened.
@@ -212,6 +211,17 @@ impl Osd {
         if let Some(at) = paged.next_tick() {
             fx.world.push(Effect::Timer(id, at, Timer::Store));
         }
+        self.tell_room(fx);
+    }
+
+    /// The owner of the map goes by the room on this disk.
+    fn tell_room(&mut self, fx: &mut Effects) {
+        let free_percent = self.space().map(|space| space.free_percent());
+        let room = DiskRoom { free_percent, waiting: self.waits_for_room() };
+        if room != self.life.room {
+            self.life.room = room;
+            fx.owner.push(Notice::Room(room));
+        }
     }
 
     fn take_completions(&mut self, now: Time, fx: &mut Effects) {
@@ -300,7 +310,8 @@ impl Osd {
     /// The disk is of no use any more. The owner is told, and this OSD does nothing until it is opened again.
     pub(crate) fn stop(&mut self, fault: DiskFault, fx: &mut Effects) {
         self.crash_disk();
-        fx.owner.push(Notice::Stopped(self.id, fault));
+        self.life.takes_part = false;
+        fx.owner.push(Notice::Stopped(fault));
     }
 
     /// The same, because of an access that nobody else can help with. A store that has stopped itself says why.
@@ -324,8 +335,11 @@ impl Osd {
                     self.remove_halves(now, id, &group.halves);
                     self.take_group(id, group);
                 }
-                let opened = Opened { identity: load.identity, map: load.map };
-                fx.owner.push(Notice::Opened(self.id, Box::new(opened)));
+                self.tell_room(fx);
+                let copy = |id| Some((id, CopyReport::of(self.copy(id)?, false)));
+                let copies = self.copies().filter_map(copy).collect();
+                let opened = Opened { identity: load.identity, map: load.map, copies };
+                fx.owner.push(Notice::Opened(Box::new(opened)));
             }
         }
     }

@@ -1,14 +1,14 @@
 //! What happens to an OSD, and what it asks of its world.
 
 use crate::bench::{BenchShape, BenchStep, NoRoom};
-use crate::disk::Identity;
+use crate::directive::{Directive, Notice};
 use crate::ids::{OpId, OsdId, PgId, ShardId, ThreadId};
-use crate::message::{Activation, Data, Envelope};
+use crate::message::{Data, Envelope};
 use crate::waits::Stage;
 use loadline_base::{Span, Time};
 use loadline_device::Outcome;
 use loadline_qos::Work;
-use loadline_store::paged::{Exceeded, Fault, Io, IoDone};
+use loadline_store::paged::{Io, IoDone};
 use loadline_store::{RequestId, Submission};
 
 /// Something that happened, at the `now` it is stepped with.
@@ -24,22 +24,10 @@ pub enum Event {
     IoDone(u32, IoDone),
     /// A timer fired ([`Effect::Timer`]).
     Timer(Timer),
-    /// Keep who this disk is.
-    Identify(Identity),
-    /// Keep this map, of this epoch.
-    SaveMap(u32, Data),
-    /// Make everything durable that was answered, and say so under this number.
-    Sync(u32),
     /// Carry out a step of a benchmark of this shape. One step at a time.
     Bench(BenchShape, BenchStep),
-    /// A placement group begins a new interval here.
-    Activate(PgId, Box<Activation>),
-    /// A placement group's new interval does without this copy, which stays as it is.
-    Deactivate(PgId),
-    /// A placement group has left this OSD: its objects are to be deleted, as background work.
-    Retire(PgId),
-    /// An operator gives up the objects of a placement group that nobody can give: each becomes the newest that is left of it.
-    GiveUpUnfound(PgId),
+    /// The owner of the map says what to do.
+    Directive(Directive),
 }
 
 /// One worker's present item. The run number tells it from the worker's earlier and later ones.
@@ -102,25 +90,6 @@ pub enum Effect {
     Trace(TraceSpan),
 }
 
-/// What an OSD tells the owner of the map.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Notice {
-    /// Every copy of this placement group is complete and nothing is in flight, as of this interval, which is to end now.
-    Recovered(PgId, u32),
-    /// The copy's part in this interval is on its disk, and durable.
-    Activated(OsdId, PgId, u32),
-    /// Who this disk is is on it, with this term, and durable.
-    Identified(OsdId, u64),
-    /// The map of this epoch is on this OSD's disk, and durable.
-    MapSaved(OsdId, u32),
-    /// Everything that was answered before is durable on this OSD.
-    Synced(OsdId, u32),
-    /// The disk is open and read.
-    Opened(OsdId, Box<Opened>),
-    /// The disk is of no use any more.
-    Stopped(OsdId, DiskFault),
-}
-
 /// What follows from a step, for each of the two who hear of it. What is asked of the world comes before all that follows
 /// from what the owner is told.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -129,78 +98,6 @@ pub struct Effects {
     pub world: Vec<Effect>,
     /// What the owner of the map is to know.
     pub owner: Vec<Notice>,
-}
-
-/// Why an OSD is left out although its disk could be reached, until somebody opens it again. What keeps a disk from being
-/// reached at all is its world's to say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DiskFault {
-    /// The store has stopped.
-    Store(Fault),
-    /// What stands under an OSD's keys is not what an OSD writes.
-    Contents,
-    /// The disk holds nothing: an operator must say that it is to be filled.
-    Empty,
-    /// The disk is another cluster's.
-    OtherCluster,
-    /// The disk is another OSD's of this cluster.
-    OtherOsd(OsdId),
-    /// The disk is this OSD's as it was once: the OSD has served since from a disk that knew more.
-    Stale(OsdId),
-    /// The disk is this OSD's, which an operator gave up as lost; the others have gone on without it, and what it says has no place in
-    /// their history.
-    GivenUp(OsdId),
-    /// The disk says that it is this OSD's, and so does another one, and nothing tells which of them it last served from.
-    Twice(OsdId),
-    /// The device could not write.
-    Unwritable,
-    /// The device could not read what other copies need.
-    Unreadable,
-    /// The disk is full.
-    Full,
-    /// What the OSD must write down is larger than its store takes.
-    Exceeds(Exceeded),
-}
-
-impl std::fmt::Display for DiskFault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            DiskFault::Store(fault) => fault.fmt(f),
-            DiskFault::Contents => {
-                f.write_str("the disk holds no state of an OSD that can be read")
-            }
-            DiskFault::Empty => f.write_str("the disk is empty; `loadline osd replace` fills it"),
-            DiskFault::OtherCluster => f.write_str("the disk belongs to another cluster"),
-            DiskFault::OtherOsd(osd) => {
-                write!(f, "the disk is {osd}'s: swap them, or correct the paths in node.toml")
-            }
-            DiskFault::Stale(osd) => write!(
-                f,
-                "the disk is an old copy of {osd}'s: bring back the one that {osd} served from last, or fill one with `loadline osd replace`"
-            ),
-            DiskFault::GivenUp(osd) => write!(
-                f,
-                "{osd}'s disk was given up as lost, and what it held is not believed any more: `loadline osd replace` lets the others fill an empty disk"
-            ),
-            DiskFault::Twice(osd) => write!(
-                f,
-                "two disks say that they are {osd}'s, and neither is known to be the older: take the wrong one away"
-            ),
-            DiskFault::Unwritable => f.write_str("the device could not write"),
-            DiskFault::Unreadable => f.write_str("an object that other copies need cannot be read"),
-            DiskFault::Full => f.write_str("the disk is full"),
-            DiskFault::Exceeds(exceeded) => exceeded.fmt(f),
-        }
-    }
-}
-
-/// What a disk told when it was opened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opened {
-    /// Who it is; `None` if nobody has said so yet.
-    pub identity: Option<Identity>,
-    /// The map that it keeps.
-    pub map: Option<Vec<u8>>,
 }
 
 /// The bytes of an object can be read from no copy.

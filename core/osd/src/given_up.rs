@@ -7,7 +7,7 @@ use loadline_store::ObjectNo;
 impl Osd {
     /// A copy that others would have made whole is all that is left: what is here counts as everything from this interval on. Its log
     /// forgets what was written, so that every other copy is compared with it object by object.
-    pub fn take_as_whole(&mut self, id: PgId, interval: IntervalId) {
+    pub(crate) fn take_as_whole(&mut self, id: PgId, interval: IntervalId) {
         let pg = self.pg_mut(id).expect("there is a copy");
         pg.log.append_forgotten(interval.epoch);
         (pg.active_in, pg.gaps, pg.filling) = (interval, false, false);
@@ -15,7 +15,7 @@ impl Osd {
     }
 
     /// What a copy lacks of these objects will never come: they count as they are here.
-    pub fn take_as_here(&mut self, id: PgId, objects: &[ObjectNo]) {
+    pub(crate) fn take_as_here(&mut self, id: PgId, objects: &[ObjectNo]) {
         let pg = self.pg_mut(id).expect("there is a copy");
         pg.lacks.retain(|object| !objects.contains(object));
     }

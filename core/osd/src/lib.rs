@@ -13,6 +13,8 @@ mod committed;
 mod counters;
 mod device_terms;
 mod direct_events;
+mod directed;
+mod directive;
 mod disk;
 mod disk_events;
 mod event;
@@ -21,6 +23,7 @@ mod groups;
 mod ids;
 mod in_flight;
 mod item;
+mod life;
 mod message;
 mod osd;
 mod pg;
@@ -38,11 +41,11 @@ mod waits;
 pub use bench::{BenchShape, BenchStep, NoRoom};
 pub use counters::{Damage, Received};
 pub use device_terms::{ChosenLimit, ClassTerms, DeviceTerms, descriptor_for, guidelines};
+pub use directive::{Directive, DiskFault, DiskRoom, Notice, Opened};
 pub use disk::Identity;
 pub use disk_events::Space;
 pub use event::{
-    DiskFault, Effect, Effects, Event, Notice, Opened, Reply, SleepingItem, Timer, TraceSpan,
-    Unreadable, WorkerRun,
+    Effect, Effects, Event, Reply, SleepingItem, Timer, TraceSpan, Unreadable, WorkerRun,
 };
 pub use ids::{ClientId, IntervalId, OpId, OsdId, OsdSet, PgId, ShardId, ThreadId};
 pub use item::Item;
@@ -51,7 +54,7 @@ pub use message::{
     ReplicaWrite, ReservationPriority, ScanRange, ScanReply, Settlement, WriteTag,
 };
 pub use osd::Osd;
-pub use pg::{CopyState, Progress, shard_of};
+pub use pg::{CopyReport, CopyState, Progress, shard_of};
 pub use pg_log::{LogEntry, PgLog};
 pub use policy::{Options, Policy, Windowed};
 pub use recovery::{AdmissionBounds, Reserver};

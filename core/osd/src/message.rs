@@ -1,6 +1,7 @@
 //! What OSDs and the router send to each other.
 
 use crate::ids::{ClientId, IntervalId, OpId, OsdId, OsdSet, PgId};
+use crate::pg_log::PgLog;
 use crate::snapshots::{SnapshotNo, State};
 use loadline_base::{Bytes, SlotId};
 use loadline_qos::{Urgency, Work};
@@ -393,6 +394,10 @@ pub struct Activation {
     pub object_bytes: u64,
     /// Added to reservation priorities (the pool's `recovery_priority`).
     pub recovery_priority: i8,
+    /// The placement group's number inside its pool.
+    pub index_in_pool: u32,
+    /// What the last writes were. All acting OSDs take this log; `None` if there is nothing to take over.
+    pub log: Option<Arc<PgLog>>,
 }
 
 impl Activation {

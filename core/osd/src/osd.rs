@@ -10,9 +10,9 @@ use crate::groups::Groups;
 use crate::ids::{OsdId, PgId, ShardId};
 use crate::in_flight::InFlightOps;
 use crate::item::Item;
-use crate::message::{Activation, Data, Envelope, Message};
+use crate::life::OsdLife;
+use crate::message::{Data, Envelope, Message};
 use crate::pg::{CopyState, Pg, Primary};
-use crate::pg_log::PgLog;
 use crate::policy::{Options, Policy, Weight, Windowed};
 use crate::queue::WorkQueue;
 use crate::recovery::Recovery;
@@ -38,24 +38,23 @@ pub struct Osd {
     pub(crate) recovery: Recovery,
     /// The step of a benchmark that is under way.
     pub(crate) bench: Option<Bench>,
-    /// How often it has crashed.
-    pub(crate) life: u32,
+    pub(crate) life: OsdLife,
     pub(crate) waits: Waits,
     pub(crate) counters: Counters,
 }
 
 impl Osd {
-    /// An OSD without placement groups, on the direct store.
+    /// An OSD without placement groups, on the direct store. It takes part.
     pub fn new(id: OsdId, policy: Policy, options: Options) -> Osd {
         let store = match options.windowed {
             Windowed::Writes => DirectStore::new(options.window),
             Windowed::All => DirectStore::counting_reads(options.window),
         };
         let store = Backend::Direct(store, Vec::new());
-        Osd::on(store, id, policy, options)
+        Osd::on(store, true, id, policy, options)
     }
 
-    /// An OSD on the paged store of a disk that is still to be opened ([`Osd::open`]).
+    /// An OSD on the paged store of a disk that is still to be opened ([`Directive::Open`](crate::Directive::Open)).
     pub fn paged(
         id: OsdId,
         policy: Policy,
@@ -63,10 +62,10 @@ impl Osd {
         store: loadline_store::paged::Options,
     ) -> Osd {
         let paged = Paged::new(store, options.window);
-        Osd::on(Backend::Paged(Box::new(paged)), id, policy, options)
+        Osd::on(Backend::Paged(Box::new(paged)), false, id, policy, options)
     }
 
-    fn on(store: Backend, id: OsdId, policy: Policy, options: Options) -> Osd {
+    fn on(store: Backend, takes_part: bool, id: OsdId, policy: Policy, options: Options) -> Osd {
         Osd {
             id,
             queue: WorkQueue::new(id, policy, &options),
@@ -76,15 +75,24 @@ impl Osd {
             ops: InFlightOps::default(),
             recovery: Recovery::new(&options),
             bench: None,
-            life: 0,
+            life: OsdLife::first(takes_part),
             waits: Waits::default(),
             counters: Counters::default(),
             options,
         }
     }
 
-    /// Takes one event; what it leads to is appended to `fx`.
+    /// Takes one event; what it leads to is appended to `fx`. One that is down hears its owner alone, and its disk while that is
+    /// open: it may live before it takes part.
     pub fn step(&mut self, now: Time, event: Event, fx: &mut Effects) {
+        let is_heard = match event {
+            Event::Message(_) => self.life.takes_part,
+            Event::Directive(_) => true,
+            _ => self.is_alive(),
+        };
+        if !is_heard {
+            return;
+        }
         match event {
             Event::Message(envelope) => self.enqueue(now, Item::Message(envelope), fx),
             Event::Computed(run) => {
@@ -97,16 +105,30 @@ impl Osd {
             Event::DeviceDone(request, outcome) => self.device_done(now, request, outcome, fx),
             Event::IoDone(life, done) => self.io_done(now, life, done, fx),
             Event::Timer(timer) => self.timer(now, timer, fx),
-            Event::Identify(identity) => self.identify(now, identity),
-            Event::SaveMap(epoch, map) => self.save_map(now, epoch, map),
-            Event::Sync(number) => self.sync(now, number),
             Event::Bench(shape, step) => self.begin_bench(now, shape, step),
-            Event::Activate(pg, activation) => self.activate(now, pg, &activation, fx),
-            Event::Deactivate(pg) => self.deactivate(now, pg, fx),
-            Event::Retire(pg) => self.retire(now, pg, fx),
-            Event::GiveUpUnfound(pg) => self.give_up_unfound(now, pg, fx),
+            Event::Directive(directive) => self.directed(now, directive, fx),
         }
         self.submit(now, fx);
+    }
+
+    /// Whether there is anything that could carry out work.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.life.takes_part || self.has_disk()
+    }
+
+    /// Stops as a crash does: what was queued or in flight is gone, what was written stays.
+    pub(crate) fn crash(&mut self, now: Time) {
+        self.queue.clear(now);
+        self.life = self.life.next();
+        self.crash_disk();
+        self.ops.clear();
+        self.recovery = Recovery::new(&self.options);
+        self.groups.end_all();
+    }
+
+    /// Hears others from now on.
+    pub(crate) fn join(&mut self) {
+        self.life.takes_part = self.is_open();
     }
 
     fn submit(&mut self, now: Time, fx: &mut Effects) {
@@ -220,38 +242,6 @@ impl Osd {
         }
     }
 
-    fn activate(&mut self, now: Time, id: PgId, activation: &Activation, fx: &mut Effects) {
-        self.end_interval(now, id, fx);
-        let objects = self.count(id);
-        let this = self.id;
-        let pg = self.pg_mut(id).expect("a placement group is placed before it is activated");
-        pg.begin(this, activation);
-        self.keep_activation(now, id, activation.interval);
-        let pg = self.pg_mut(id).expect("it was placed");
-        if activation.acting.first() == Some(&this) {
-            pg.primary = Some(Box::new(Primary::new(activation, objects)));
-            self.start_recovery(now, id, fx);
-        }
-    }
-
-    fn deactivate(&mut self, now: Time, id: PgId, fx: &mut Effects) {
-        self.end_interval(now, id, fx);
-        if let Some(pg) = self.pg_mut(id) {
-            pg.interval = 0;
-        }
-    }
-
-    fn retire(&mut self, now: Time, id: PgId, fx: &mut Effects) {
-        self.deactivate(now, id, fx);
-        if let Some(pg) = self.pg_mut(id)
-            && !pg.leaving
-        {
-            // From the first deletion on, nothing may be concluded from what is still here.
-            (pg.leaving, pg.filling) = (true, true);
-            self.enqueue(now, Item::Delete(id), fx);
-        }
-    }
-
     /// Makes room for a copy of a placement group, empty if it is new.
     pub fn place(&mut self, id: PgId, index_in_pool: u32) {
         let shard = crate::pg::shard_of(index_in_pool, self.options.shards);
@@ -264,16 +254,6 @@ impl Osd {
         let pg = self.pg_mut(id).expect("a placement group is placed before it is filled");
         let version = pg.log.append_forgotten(pg.interval);
         self.store.objects(id).write(object, bytes, version);
-    }
-
-    /// Stops as a crash does: what was queued or in flight is gone, what was written stays.
-    pub fn crash(&mut self, now: Time) {
-        self.queue.clear(now);
-        self.life = self.life.wrapping_add(1);
-        self.crash_disk();
-        self.ops.clear();
-        self.recovery = Recovery::new(&self.options);
-        self.groups.end_all();
     }
 
     /// What the owner needs to know of a copy to begin a new interval; `None` if there is none, or not for long.
@@ -289,20 +269,14 @@ impl Osd {
         self.groups.iter().filter(|(_, copy)| !copy.leaving).map(|(id, _)| id)
     }
 
-    /// Gives a copy the log of the one that has everything. What it lacks of it is told with its activation.
-    pub fn adopt_log(&mut self, id: PgId, log: PgLog) {
-        self.pg_mut(id).expect("the copy is placed").log = log;
-    }
-
-    /// A copy was made equal to its primary's, whose log it takes. It still lacks what it has missed of the last writes.
-    pub fn complete(&mut self, id: PgId, log: PgLog) {
-        let pg = self.pg_mut(id).expect("the copy is placed");
-        (pg.log, pg.gaps, pg.filling) = (log, false, false);
-    }
-
     /// The objects of a copy, for checkers.
     pub fn objects(&mut self, id: PgId) -> &loadline_store::Objects {
         self.store.objects(id)
+    }
+
+    /// How often it has crashed.
+    pub fn life(&self) -> u32 {
+        self.life.number
     }
 
     /// How many items wait in the queues.
@@ -342,7 +316,13 @@ impl Osd {
     }
 
     /// Applies new settings to every shard and to the admission of recovery, between two events.
-    pub fn configure(&mut self, now: Time, policy: Policy, options: Options, fx: &mut Effects) {
+    pub(crate) fn configure(
+        &mut self,
+        now: Time,
+        policy: Policy,
+        options: Options,
+        fx: &mut Effects,
+    ) {
         let fixed = |options: &Options| (options.shards, options.windowed);
         assert_eq!(fixed(&options), fixed(&self.options), "fixed while an OSD runs");
         self.options = options;
@@ -351,12 +331,11 @@ impl Osd {
         self.store.set_window(now, options.window);
         self.resize_reservers(now, fx);
         self.admit_recovery(now, fx);
-        self.submit(now, fx);
     }
 
     /// New settings for an OSD that takes part in nothing yet, those that are read at its start included. What its
     /// workers had must have been carried out.
-    pub fn renew(&mut self, now: Time, policy: Policy, options: Options, fx: &mut Effects) {
+    pub(crate) fn renew(&mut self, now: Time, policy: Policy, options: Options, fx: &mut Effects) {
         assert!(self.groups.iter().all(|(_, copy)| copy.interval == 0), "{} runs", self.id);
         self.queue = WorkQueue::new(self.id, policy, &options);
         self.options = options;

@@ -11,6 +11,7 @@ use loadline_base::Time;
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 /// One copy of a placement group.
 #[derive(Clone, Debug)]
@@ -110,6 +111,54 @@ pub struct CopyState<'a> {
     pub active_in: IntervalId,
     /// Who misses more objects than this is recovered beside the writes, if this copy has the log that holds.
     pub asynchronous_above: u64,
+}
+
+/// What a copy answers when its interval is ended: its state, as a value that can be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyReport {
+    log: Arc<PgLog>,
+    lacks: BTreeSet<ObjectNo>,
+    gaps: bool,
+    filling: bool,
+    active_in: IntervalId,
+    asynchronous_above: u64,
+    recovered: bool,
+}
+
+impl CopyReport {
+    pub(crate) fn of(state: CopyState<'_>, recovered: bool) -> CopyReport {
+        let CopyState { log, lacks, gaps, filling, active_in, asynchronous_above } = state;
+        let (log, lacks) = (Arc::new(log.clone()), lacks.clone());
+        CopyReport { log, lacks, gaps, filling, active_in, asynchronous_above, recovered }
+    }
+
+    /// The state that it tells.
+    pub fn state(&self) -> CopyState<'_> {
+        let CopyReport { log, lacks, gaps, filling, active_in, asynchronous_above, .. } = self;
+        let (gaps, filling, active_in) = (*gaps, *filling, *active_in);
+        let asynchronous_above = *asynchronous_above;
+        CopyState { log, lacks, gaps, filling, active_in, asynchronous_above }
+    }
+
+    /// Whether this copy led the interval, every one was complete, and nothing was in flight.
+    pub fn has_recovered(&self) -> bool {
+        self.recovered
+    }
+
+    /// Its last writes.
+    pub fn log(&self) -> &Arc<PgLog> {
+        &self.log
+    }
+
+    /// What it lacks will never come.
+    pub fn lack_nothing(&mut self) {
+        self.lacks.clear();
+    }
+
+    /// The copy was made equal to its primary's, whose log it takes. It still lacks what it has missed of the last writes.
+    pub fn complete(&mut self, log: &Arc<PgLog>) {
+        (self.log, self.gaps, self.filling) = (log.clone(), false, false);
+    }
 }
 
 impl CopyState<'_> {

@@ -25,7 +25,7 @@ pub struct LogEntry {
 }
 
 /// The last writes in order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PgLog {
     /// The version just before the first entry: what was written up to there is no longer known one by one.
     tail: Version,

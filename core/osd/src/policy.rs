@@ -4,11 +4,11 @@ use crate::device_terms::DeviceTerms;
 use crate::item::Item;
 use crate::message::{Message, OpKind};
 use crate::recovery::AdmissionBounds;
-use crate::shard::Charge;
 use loadline_base::{SlotId, Span, Time, mix64};
 use loadline_device::ClassTag;
 use loadline_qos::{
-    Admission, Queue, Scheduler, SchedulerKind, ServiceClass, ShardPlan, Urgency, Work, WorkSize,
+    Admission, ClassId, Queue, Scheduler, SchedulerKind, ServiceClass, ShardPlan, Urgency, Work,
+    WorkSize,
 };
 use loadline_store::WindowBounds;
 
@@ -114,6 +114,15 @@ pub(crate) struct Weight {
     pub urgency: Urgency,
     /// Bytes of an object that is to be pushed.
     pub object_bytes: u64,
+}
+
+/// What a scheduler is told about an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Charge {
+    pub class: ClassId,
+    pub owner: u32,
+    pub priority: u32,
+    pub cost: u32,
 }
 
 /// The charges of one OSD's items. Most items are like the last one of their kind, so each kind remembers it.

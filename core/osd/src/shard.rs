@@ -3,6 +3,7 @@
 use crate::event::{Effect, Effects, Timer, WorkerRun};
 use crate::ids::{OsdId, PgId, ShardId, ThreadId};
 use crate::item::Item;
+use crate::policy::Charge;
 use crate::service::Meter;
 use loadline_base::{IdVec, SlotId, Slots, Time};
 use loadline_qos::{ClassId, ClientKey, FlowId, Queue, Request, Scheduler, Take};
@@ -233,13 +234,4 @@ impl Shard {
     pub(crate) fn queue(&mut self) -> &mut Queue<SlotId> {
         &mut self.queue
     }
-}
-
-/// What a scheduler is told about an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Charge {
-    pub class: ClassId,
-    pub owner: u32,
-    pub priority: u32,
-    pub cost: u32,
 }

@@ -45,17 +45,17 @@ impl Unfound {
         !self.objects.is_empty() && self.again.is_empty()
     }
 
-    /// Nobody could give an object.
-    pub(crate) fn insert(&mut self, object: ObjectNo) {
-        self.objects.insert(object);
+    /// Nobody could give an object. Whether that is news.
+    pub(crate) fn insert(&mut self, object: ObjectNo) -> bool {
         self.again.remove(&object);
+        self.objects.insert(object)
     }
 
-    /// An object is found, or nobody looks for it any more.
-    pub(crate) fn remove(&mut self, object: ObjectNo) {
-        self.objects.remove(&object);
+    /// An object is found, or nobody looks for it any more. Whether it was unfound.
+    pub(crate) fn remove(&mut self, object: ObjectNo) -> bool {
         self.again.remove(&object);
         self.given_up.remove(&object);
+        self.objects.remove(&object)
     }
 
     /// All of them are to be looked for once more.

@@ -149,9 +149,9 @@ impl Testbed for Simulated {
 
     fn service(&mut self) -> Result<(Time, Vec<OsdService>), Stop> {
         let now = self.sim.now();
-        let cluster = self.sim.cluster();
-        let osds = cluster.map().osds().ids();
-        Ok((now, osds.map(|osd| cluster.osd(osd).service(now)).collect()))
+        let osds: Vec<OsdId> = self.sim.cluster().map().osds().ids().collect();
+        let service = osds.into_iter().map(|osd| self.sim.osd(osd).service(now));
+        Ok((now, service.collect()))
     }
 
     fn waits(&mut self) -> Result<Box<Waits>, Stop> {

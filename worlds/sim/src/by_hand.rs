@@ -8,6 +8,7 @@ use crate::workload::ByHand;
 use loadline_base::{Rng, Time};
 use loadline_cluster::images::{ImageError, Images, JobId};
 use loadline_cluster::{Config, NotHealed, NotLost, OsdState, StartError, Target};
+use loadline_node::Lateness;
 use loadline_osd::{Data, OpId, OsdId, OsdSet, PgId};
 use loadline_store::ObjectNo;
 use loadline_store::paged::Options;
@@ -37,19 +38,38 @@ impl Sim<ByHand> {
         disks: Vec<SimDisk>,
         given_up: OsdSet,
     ) -> Result<Sim, (StartError, Vec<SimDisk>)> {
+        Sim::on_disks(now, config, stores, disks, ByHand::default()).begin(given_up)
+    }
+
+    /// As [`Sim::start`], in a world where the map's owner and the OSDs hear each other late.
+    ///
+    /// # Errors
+    /// [`StartError`] if the disks do not lead to a cluster.
+    pub fn start_late(
+        now: Time,
+        config: &Config,
+        stores: Options,
+        disks: Vec<SimDisk>,
+        lateness: Lateness,
+    ) -> Result<Sim, (StartError, Vec<SimDisk>)> {
         let mut sim = Sim::on_disks(now, config, stores, disks, ByHand::default());
+        sim.be_late(lateness);
+        sim.begin(OsdSet::EMPTY)
+    }
+
+    fn begin(self, given_up: OsdSet) -> Result<Sim, (StartError, Vec<SimDisk>)> {
+        let mut sim = self;
         for osd in sim.drives().ids().collect::<Vec<_>>() {
             sim.open(osd);
         }
         sim.wait_until(|sim| !sim.node().cluster().is_opening());
         if sim.cluster().is_new() {
-            sim.change(|cluster, now, fx| cluster.create(now, 0x010a_d11e, fx));
+            sim.change(|cluster, fx| cluster.create(0x010a_d11e, fx));
         } else {
-            let now = sim.now();
-            if let Err(error) = sim.cluster().start(now, given_up) {
+            if let Err(error) = sim.change(|cluster, fx| cluster.start(given_up, fx)) {
                 return Err((error, sim.into_disks()));
             }
-            sim.change(|cluster, now, fx| cluster.take_over(now, fx));
+            sim.change(|cluster, fx| cluster.take_over(fx));
         }
         sim.wait_until(|sim| sim.node().cluster().is_serving());
         Ok(sim)
@@ -63,12 +83,12 @@ impl Sim<ByHand> {
         &mut self,
         change: impl FnOnce(&mut Images) -> Result<T, ImageError>,
     ) -> Result<T, ImageError> {
-        self.change(|cluster, now, fx| cluster.change_images(now, fx, change))
+        self.change(|cluster, fx| cluster.change_images(fx, change))
     }
 
     /// The blocks of a job on images before `next` are done.
     pub fn job_advanced(&mut self, job: JobId, next: u64) {
-        self.change(|cluster, now, fx| cluster.image_job_advanced(now, job, next, fx));
+        self.change(|cluster, fx| cluster.image_job_advanced(job, next, fx));
     }
 
     /// Issues an op.
@@ -83,7 +103,12 @@ impl Sim<ByHand> {
 
     /// Stops an OSD as a crash of it does.
     pub fn take_down(&mut self, osd: OsdId) {
-        self.change(|cluster, now, fx| cluster.take_down(now, osd, fx));
+        self.change(|cluster, fx| cluster.take_down(osd, fx));
+    }
+
+    /// Whether an OSD has heard that it is down.
+    pub fn is_closed(&mut self, osd: OsdId) -> bool {
+        !self.osd(osd).has_disk()
     }
 
     /// Puts another disk in the place of an OSD's, which is down.
@@ -129,13 +154,13 @@ impl Sim<ByHand> {
     /// The objects of a placement group that nobody can give, and whether they may be given up.
     pub fn unfound(&self, pg: PgId) -> (Vec<ObjectNo>, Result<(), NotLost>) {
         let cluster = self.node().cluster();
-        (cluster.unfound_objects(pg), cluster.may_give_up_unfound(pg))
+        (cluster.unfound_objects(pg).to_vec(), cluster.may_give_up_unfound(pg))
     }
 
     /// Gives up what nobody can give, as an operator does. Answers of how many placement groups.
     pub fn give_up_unfound(&mut self) -> u32 {
         let pgs: Vec<PgId> = self.node().cluster().map().pgs().map(|(pg, _)| pg).collect();
-        let give_up = |pg| self.change(|cluster, now, fx| cluster.give_up_unfound(now, pg, fx));
+        let give_up = |pg| self.change(|cluster, fx| cluster.give_up_unfound(pg, fx));
         pgs.into_iter().map(give_up).map(|given_up| u32::from(given_up.is_ok())).sum()
     }
 
@@ -148,12 +173,12 @@ impl Sim<ByHand> {
     /// Makes everything durable that was answered; the number comes back with
     /// [`take_synced`](loadline_cluster::Cluster::take_synced).
     pub fn sync(&mut self) -> u32 {
-        self.change(|cluster, now, fx| cluster.sync(now, fx))
+        self.change(|cluster, fx| cluster.sync(fx))
     }
 
     /// Looks how full the disks are, which a real node does every second.
     pub fn check_fullness(&mut self) {
-        self.change(|cluster, _, fx| cluster.check_fullness(fx));
+        self.change(|cluster, fx| cluster.check_fullness(fx));
     }
 
     /// Lets the next thing happen. False if nothing ever will.

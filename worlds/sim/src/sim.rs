@@ -13,11 +13,11 @@ use crate::lanes::{LaneId, Lanes};
 use crate::osd_drive::{Answer, OsdDrive, Running, Then};
 use crate::workload::{ByHand, Done, Issue, Workload};
 use loadline_base::{IdVec, Span, Time};
-use loadline_cluster::{Cluster, Config, OsdState, PoolId, PoolSpec};
+use loadline_cluster::{Cluster, Config, OsdState, OwnerEffects, PoolId, PoolSpec};
 use loadline_device::{Outcome, Request};
-use loadline_node::{Delays, Node};
+use loadline_node::{Delays, Lateness, Node};
 use loadline_osd::{
-    Data, Effect, Effects, Envelope, Event, Message, Options, OsdId, Policy, Progress, Reply,
+    Data, Effect, Envelope, Event, Message, Options, Osd, OsdId, PgId, Policy, Progress, Reply,
     TraceSpan, Waits,
 };
 use loadline_store::{RequestId, paged};
@@ -65,7 +65,7 @@ impl<W: Workload> Sim<W> {
     pub fn new(config: SimConfig, load: W) -> Sim<W> {
         let SimConfig { cluster, drive, delays, software_stage } = config;
         let drives = (0..cluster.osds).map(|osd| Running::new(&drive, osd)).collect();
-        let node = Node::new(Cluster::new(&cluster), delays);
+        let node = Node::new(&cluster, delays);
         Sim { software_stage, ..Sim::around(Time::ZERO, node, drives, load) }
     }
 
@@ -77,7 +77,7 @@ impl<W: Workload> Sim<W> {
         disks: Vec<SimDisk>,
         load: W,
     ) -> Sim<W> {
-        let node = Node::new(Cluster::on_disks(config, stores), Delays::default());
+        let node = Node::on_disks(config, stores, Delays::default());
         let drives = disks.into_iter().map(Running::on_disk).collect();
         Sim { has_disks: true, ..Sim::around(now, node, drives, load) }
     }
@@ -107,30 +107,35 @@ impl<W: Workload> Sim<W> {
     }
 
     /// Has the map's owner do something, and carries out what follows.
-    pub fn change<T>(&mut self, change: impl FnOnce(&mut Cluster, Time, &mut Effects) -> T) -> T {
-        let changed = self.node.change(|cluster, fx| change(cluster, self.now, fx));
+    pub fn change<T>(&mut self, change: impl FnOnce(&mut Cluster, &mut OwnerEffects) -> T) -> T {
+        let changed = self.node.change(self.now, change);
         self.carry_out();
         changed
     }
 
     /// Creates a pool.
     pub fn create_pool(&mut self, spec: PoolSpec) -> PoolId {
-        self.change(|cluster, now, fx| cluster.create_pool(now, spec, fx))
+        self.change(|cluster, fx| cluster.create_pool(spec, fx))
     }
 
     /// Fills a pool with full objects in no time.
     pub fn prefill(&mut self, pool: PoolId, objects: u64) {
-        self.cluster().prefill(pool, objects);
+        self.node.prefill(pool, objects);
     }
 
     /// Marks an OSD up or down, in or out.
     pub fn set_osd(&mut self, osd: OsdId, state: OsdState) {
-        self.change(|cluster, now, fx| cluster.set_osd(now, osd, state, fx));
+        self.change(|cluster, fx| cluster.set_osd(osd, state, fx));
     }
 
     /// New settings for every OSD at once.
     pub fn configure(&mut self, policy: &Policy, options: Options) {
-        self.change(|cluster, now, fx| cluster.configure(now, policy, options, fx));
+        self.change(|cluster, fx| cluster.configure(policy, options, fx));
+    }
+
+    /// From now on what the map's owner and the OSDs tell each other takes its time, as between threads.
+    pub fn be_late(&mut self, lateness: Lateness) {
+        self.node.be_late(lateness);
     }
 
     /// Lets the load begin.
@@ -167,7 +172,11 @@ impl<W: Workload> Sim<W> {
             self.now = self.now.max(others);
             match disk {
                 Some((at, osd)) if at <= self.now => self.disk_answers(osd),
-                _ => _ = self.node.fire(self.now),
+                _ => {
+                    self.node.fire(self.now);
+                    self.carry_out();
+                    self.reopen_closed();
+                }
             }
         }
         self.carry_out();
@@ -275,12 +284,19 @@ impl<W: Workload> Sim<W> {
         self.carry_out();
     }
 
+    /// An OSD that was to close its disk before it is opened again may have heard of it now.
+    fn reopen_closed(&mut self) {
+        if self.has_disks {
+            self.drives.ids().for_each(|osd| self.reopen_if_idle(osd));
+        }
+    }
+
     fn reopen_if_idle(&mut self, osd: OsdId) {
         let drive = self.drives[osd].disk_mut();
-        if drive.reopen && drive.disk.in_flight() == 0 {
+        if drive.reopen && drive.disk.in_flight() == 0 && !self.node.osd(osd).has_disk() {
             drive.reopen = false;
             let bytes = drive.disk.spec().size;
-            self.node.change(|cluster, fx| cluster.open_osd(self.now, osd, bytes, fx));
+            self.node.change(self.now, |cluster, fx| cluster.open_osd(osd, bytes, fx));
         }
     }
 
@@ -356,7 +372,7 @@ impl<W: Workload> Sim<W> {
 
     /// What is misplaced, degraded and recovering over all pools.
     pub fn progress(&mut self) -> Progress {
-        self.cluster().progress()
+        self.node.progress()
     }
 
     /// Whether every copy is where it should be, and served.
@@ -367,12 +383,12 @@ impl<W: Workload> Sim<W> {
 
     /// Who waited where since the last reset.
     pub fn waits(&self) -> Waits {
-        self.node.cluster().waits()
+        self.node.waits()
     }
 
     /// Measures waits from now on.
     pub fn reset_waits(&mut self) {
-        self.cluster().reset_waits();
+        self.node.reset_waits();
     }
 
     /// Device requests submitted so far, over all drives.
@@ -429,6 +445,21 @@ impl<W: Workload> Sim<W> {
     /// The disks as they are, when the node is gone.
     pub(crate) fn into_disks(self) -> Vec<SimDisk> {
         self.drives.into_values().map(Running::into_disk).collect()
+    }
+
+    /// An OSD, to look into.
+    pub fn osd(&mut self, osd: OsdId) -> &mut Osd {
+        self.node.osd(osd)
+    }
+
+    /// The copies that list other objects than their primary does.
+    pub fn copies_that_differ(&mut self) -> Vec<(PgId, OsdId)> {
+        self.node.copies_that_differ()
+    }
+
+    /// The node, to ask for reports.
+    pub fn node_mut(&mut self) -> &mut Node {
+        &mut self.node
     }
 
     /// The cluster, to look into.

@@ -189,7 +189,7 @@ impl Osd {
         let Some(given_up) = primary.unfound.answered(object, from) else { return };
         let recovering = self.end_object(pg, object);
         let primary = self.primary_mut(pg).expect("it leads");
-        primary.unfound.remove(object);
+        let was_unfound = primary.unfound.remove(object);
         primary.unreadable.remove(&object);
         let all = primary.acting.with(recovering.pending).with(recovering.afterwards);
         for osd in all.iter() {
@@ -201,6 +201,9 @@ impl Osd {
         primary.untouched = false;
         if primary.reservation == Reservation::Retry(Pause::Unfound) {
             primary.reservation = Reservation::None;
+        }
+        if was_unfound {
+            self.tell_unfound(pg, fx);
         }
         self.unpark(now, pg, recovering.parked, fx);
         self.continue_recovery(now, pg, fx);

@@ -230,7 +230,9 @@ impl Osd {
     fn object_recovered(&mut self, now: Time, pg: PgId, object: ObjectNo, fx: &mut Effects) {
         let recovering = self.end_object(pg, object);
         let primary = self.primary_mut(pg).expect("only a primary recovers");
-        primary.unfound.remove(object);
+        if primary.unfound.remove(object) {
+            self.tell_unfound(pg, fx);
+        }
         self.unpark(now, pg, recovering.parked, fx);
         self.continue_recovery(now, pg, fx);
     }

@@ -141,7 +141,7 @@ impl Osd {
     /// Whether this OSD's disk has too little room for backfills (`mon_osd_backfillfull_ratio`). Those that fill it lose their
     /// slots; they are refused from then on and try again after `osd_backfill_retry_interval`. Recovery by log, which brings
     /// little, goes on.
-    pub fn set_backfill_full(&mut self, is_full: bool, fx: &mut Effects) {
+    pub(crate) fn set_backfill_full(&mut self, is_full: bool, fx: &mut Effects) {
         if is_full && !self.recovery.is_backfill_full {
             let backfills = |(pg, (primary, kind)): (&PgId, &(OsdId, RecoveryKind))| {
                 (*kind == RecoveryKind::Backfill).then_some((*pg, *primary))

@@ -1,6 +1,7 @@
 //! Which object a primary recovers next, and when it may start.
 
-use crate::event::{Effect, Effects, Notice, SleepingItem, Timer};
+use crate::directive::Notice;
+use crate::event::{Effect, Effects, SleepingItem, Timer};
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::item::Item;
 use crate::message::RecoveryKind;
@@ -25,7 +26,7 @@ impl Osd {
     pub(crate) fn run_recovery(&mut self, now: Time, pg: PgId, pushes: u32, fx: &mut Effects) {
         let held = self.primary(pg).is_some_and(|p| matches!(p.reservation, Reservation::Held(_)));
         if held && let Some(wake) = self.recovery.admission.must_sleep_until(now) {
-            let item = SleepingItem { pg, pushes, life: self.life };
+            let item = SleepingItem { pg, pushes, life: self.life.number };
             return fx.world.push(Effect::Timer(self.id, wake, Timer::RecoveryWake(item)));
         }
         let mut started = 0;
@@ -44,7 +45,7 @@ impl Osd {
     /// A recovery item has slept and queues again.
     pub(crate) fn recovery_woke(&mut self, now: Time, item: SleepingItem, fx: &mut Effects) {
         let SleepingItem { pg, pushes, life } = item;
-        if life != self.life {
+        if life != self.life.number {
             return;
         }
         if self.pg(pg).is_none() {
@@ -64,7 +65,7 @@ impl Osd {
                 self.start_object(now, pg, object, targets, fx);
                 return true;
             }
-            self.give_up(pg, object, targets);
+            self.give_up(pg, object, targets, fx);
         }
         let Some(primary) = self.primary_mut(pg) else { return false };
         if !matches!(primary.reservation, Reservation::Held(RecoveryKind::Backfill)) {
@@ -136,13 +137,18 @@ impl Osd {
     /// and whoever serves next begins where this OSD stopped.
     pub(crate) fn hand_over_if_idle(&mut self, pg: PgId, fx: &mut Effects) {
         let interval = self.pg(pg).map_or(0, |pg| pg.interval);
-        if self.primary(pg).is_some_and(|primary| primary.in_flight == 0) {
+        if self.primary(pg).is_some_and(Primary::has_recovered) {
             fx.owner.push(Notice::Recovered(pg, interval));
         }
     }
 }
 
 impl Primary {
+    /// Whether there is nothing left to do in this interval, as the owner of the map is told.
+    pub(crate) fn has_recovered(&self) -> bool {
+        self.handing_over && self.in_flight == 0
+    }
+
     /// Whether every copy has every object.
     fn is_recovered(&self) -> bool {
         self.recovering.is_empty()

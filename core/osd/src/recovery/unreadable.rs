@@ -7,7 +7,8 @@
 
 use crate::access::{Failure, Place};
 use crate::commit::{Asker, Commit};
-use crate::event::{DiskFault, Effects};
+use crate::directive::{DiskFault, Notice};
+use crate::event::Effects;
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::message::{ClientOp, Data, Message, WriteTag};
 use crate::osd::Osd;
@@ -141,7 +142,7 @@ impl Osd {
         }
         let recovering = self.end_object(pg, object);
         let targets = recovering.pending.with(recovering.afterwards);
-        self.give_up(pg, object, targets);
+        self.give_up(pg, object, targets, fx);
         for (op, _) in &recovering.parked {
             self.fail_op(now, op, fx);
         }
@@ -150,7 +151,13 @@ impl Osd {
 
     /// Forgets which copies of an object could not be read, because they may be some day, and remembers who goes without it
     /// until then.
-    pub(crate) fn give_up(&mut self, pg: PgId, object: ObjectNo, targets: OsdSet) {
+    pub(crate) fn give_up(
+        &mut self,
+        pg: PgId,
+        object: ObjectNo,
+        targets: OsdSet,
+        fx: &mut Effects,
+    ) {
         let this = self.id;
         let here = self.pg_mut(pg).expect("it leads");
         let is_gone = here.lacks.contains(&object);
@@ -166,12 +173,20 @@ impl Osd {
         for target in targets.iter().filter(|target| !marks.contains(*target)) {
             primary.note_missing(target, object);
         }
-        if primary.missing.values().any(|missing| missing.contains(&object)) {
-            primary.unfound.insert(object);
-        }
+        let is_missing = primary.missing.values().any(|missing| missing.contains(&object));
+        let is_news = is_missing && primary.unfound.insert(object);
         if !is_gone {
             here.unreadable.remove(&object);
         }
+        if is_news {
+            self.tell_unfound(pg, fx);
+        }
+    }
+
+    /// The owner of the map goes by what is unfound.
+    pub(crate) fn tell_unfound(&self, pg: PgId, fx: &mut Effects) {
+        let interval = self.pg(pg).map_or(0, |here| here.interval);
+        fx.owner.push(Notice::Unfound(pg, interval, self.unfound_objects(pg)));
     }
 
     /// What could be read nowhere, or found no room, is tried once more.

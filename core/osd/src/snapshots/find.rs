@@ -1,12 +1,11 @@
 //! Where the bytes are that a read of an object gets.
 
-use super::view::{SnapshotNo, Views};
+use super::view::SnapshotNo;
 use crate::access::{Place, Touch};
 use crate::ids::PgId;
 use crate::message::{ClientOp, OpKind};
 use crate::osd::Osd;
 use loadline_store::ObjectNo;
-use std::sync::Arc;
 
 /// What stands at a place in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,11 +19,6 @@ pub(crate) enum Found {
 }
 
 impl Osd {
-    /// From now on, ops see images like this.
-    pub fn set_views(&mut self, views: Arc<Views>) {
-        self.views = views;
-    }
-
     /// What a read reads, and how. An error names an object that it depends on and that this copy lacks.
     pub(crate) fn source_of(&mut self, op: &ClientOp) -> Result<(Touch, Place), ObjectNo> {
         let read_at = match op.kind {

@@ -3,9 +3,9 @@
 use loadline_base::{Bytes, SlotId, Span, Time};
 use loadline_device::{Kind, Medium, Outcome, Request};
 use loadline_osd::{
-    Activation, ClientId, ClientOp, Data, DeviceTerms, Effect, Effects, Envelope, Event,
-    HistoryPush, Message, Notice, OpId, OpKind, Options, Osd, OsdId, OsdSet, PgId, Policy,
-    Windowed, WorkerRun,
+    Activation, ClientId, ClientOp, CopyReport, Data, DeviceTerms, Directive, Effect, Effects,
+    Envelope, Event, HistoryPush, Message, Notice, OpId, OpKind, Options, Osd, OsdId, OsdSet, PgId,
+    Policy, Windowed, WorkerRun,
 };
 use loadline_qos::{
     Capacity, ClassId, CostModel, CostRule, SchedulerKind, ServiceClass, ShardPlan, Urgency,
@@ -61,7 +61,7 @@ pub(crate) fn options() -> Options {
 /// What is not answered yet.
 enum Asked {
     World(Effect),
-    Owner(Notice),
+    Owner(OsdId, Notice),
 }
 
 /// Some OSDs and what they want done.
@@ -119,20 +119,39 @@ impl Bench {
     pub(crate) fn activate(&mut self, pg: PgId, activation: Activation) {
         let members = activation.backfill.iter().chain(activation.acting.iter().rev());
         for osd in members.copied().collect::<Vec<_>>() {
-            self.osds[usize::from(osd)].place(pg, pg.get());
-            self.step(osd, Event::Activate(pg, Box::new(activation.clone())));
+            let activation = Activation { index_in_pool: pg.get(), ..activation.clone() };
+            self.direct(osd, Directive::Activate(pg, Box::new(activation)));
         }
     }
 
     pub(crate) fn step(&mut self, osd: OsdId, event: Event) {
         let mut effects = Effects::default();
         self.osds[usize::from(osd)].step(self.now, event, &mut effects);
-        self.asked(effects);
+        self.todo.extend(effects.world.into_iter().map(Asked::World));
+        let told = |notice| Asked::Owner(osd, notice);
+        self.todo.extend(effects.owner.into_iter().map(told));
     }
 
-    fn asked(&mut self, effects: Effects) {
-        self.todo.extend(effects.world.into_iter().map(Asked::World));
-        self.todo.extend(effects.owner.into_iter().map(Asked::Owner));
+    /// Has an OSD do what the owner of the map tells it.
+    pub(crate) fn direct(&mut self, osd: OsdId, directive: Directive) {
+        self.step(osd, Event::Directive(directive));
+    }
+
+    /// Ends an interval on an OSD. The answer is what its copy says.
+    pub(crate) fn ask_for_copy(&mut self, osd: u32, pg: PgId) -> CopyReport {
+        self.direct(OsdId::new(osd), Directive::Query(pg, 9));
+        let answer = self.todo.iter().find_map(|asked| match asked {
+            Asked::Owner(_, Notice::Copy(of, 9, copy)) if *of == pg => Some(copy.clone()),
+            _ => None,
+        });
+        self.todo.clear();
+        *answer.expect("it is answered").expect("there is a copy")
+    }
+
+    /// An OSD crashes, and takes part again.
+    pub(crate) fn restart(&mut self, osd: u32) {
+        self.direct(OsdId::new(osd), Directive::Crash);
+        self.direct(OsdId::new(osd), Directive::Join);
     }
 
     /// Sends an op of 4 KiB to osd.0.
@@ -185,10 +204,8 @@ impl Bench {
 
     /// Gives an OSD new settings.
     pub(crate) fn configure(&mut self, osd: u32, plan: ShardPlan, options: Options) {
-        let mut effects = Effects::default();
-        let policy = Policy { plan, seed: 1 };
-        self.osds[osd as usize].configure(self.now, policy, options, &mut effects);
-        self.asked(effects);
+        let settings = Box::new((Policy { plan, seed: 1 }, options));
+        self.direct(OsdId::new(osd), Directive::Configure(settings));
     }
 
     /// From now on, effects like this are not answered until released.
@@ -257,7 +274,7 @@ impl Bench {
                 match asked {
                     Asked::World(effect) if (self.holds)(&effect) => self.held.push(effect),
                     Asked::World(effect) => self.answer(effect),
-                    Asked::Owner(notice) => self.told(&notice),
+                    Asked::Owner(osd, notice) => self.told(osd, &notice),
                 }
             }
             if !self.fire_next_timer(until) {
@@ -291,10 +308,11 @@ impl Bench {
         true
     }
 
-    fn told(&mut self, notice: &Notice) {
+    fn told(&mut self, osd: OsdId, notice: &Notice) {
         self.seen.push(match notice {
-            Notice::Stopped(osd, fault) => format!("{osd} stopped: {fault}"),
+            Notice::Stopped(fault) => format!("{osd} stopped: {fault}"),
             Notice::Recovered(pg, interval) => format!("{pg} recovered in {interval}"),
+            Notice::Joined(..) | Notice::Unfound(..) | Notice::Copy(..) => return,
             other => unreachable!("not of a direct store: {other:?}"),
         });
     }
@@ -380,6 +398,8 @@ pub(crate) fn interval(number: u32, acting: &[u32]) -> Activation {
         backfill: Vec::new(),
         object_bytes: 4096,
         recovery_priority: 0,
+        index_in_pool: 0,
+        log: None,
     }
 }
 

@@ -5,7 +5,8 @@ use crate::bench::{options, plan};
 use loadline_base::{Bytes, Span, Time};
 use loadline_device::{Kind, Outcome, Request};
 use loadline_osd::{
-    BenchShape, BenchStep, DeviceTerms, Effect, Effects, Event, NoRoom, Osd, OsdId, Policy, Timer,
+    BenchShape, BenchStep, DeviceTerms, Directive, Effect, Effects, Event, NoRoom, Osd, OsdId,
+    Policy, Timer,
 };
 use loadline_qos::SchedulerKind;
 use loadline_store::WindowBounds;
@@ -69,9 +70,7 @@ impl Rig {
             asked: Vec::new(),
             turns: 0,
         };
-        let mut effects = Effects::default();
-        rig.osd.open(rig.now, SIZE, &mut effects);
-        rig.take(effects);
+        rig.step(Event::Directive(Directive::Open(SIZE)));
         rig.run_until(|rig| rig.osd.is_open());
         rig
     }
@@ -189,11 +188,9 @@ fn a_crash_forgets_it_and_the_next_one_removes_what_it_left() {
     let before = rig.free();
     rig.bench(SHAPE, BenchStep::Fill).unwrap();
     rig.step(Event::Bench(SHAPE, BenchStep::Run));
-    rig.osd.crash(rig.now);
+    rig.step(Event::Directive(Directive::Crash));
     rig.line.clear();
-    let mut effects = Effects::default();
-    rig.osd.open(rig.now, SIZE, &mut effects);
-    rig.take(effects);
+    rig.step(Event::Directive(Directive::Open(SIZE)));
     rig.run_until(|rig| rig.osd.is_open());
     assert!(rig.ended.is_empty(), "nobody hears of it");
     assert!(rig.free() < before, "its objects are still there");

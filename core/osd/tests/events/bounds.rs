@@ -3,7 +3,7 @@
 use crate::bench::{Bench, PG, filling, interval, missing, options, plan};
 use crate::recovery::two;
 use loadline_base::{Span, Time};
-use loadline_osd::{Event, Options, OsdId};
+use loadline_osd::{Directive, Options, OsdId};
 use loadline_qos::SchedulerKind;
 
 /// Thirty objects go with each item, and the copy is gone with the last.
@@ -12,7 +12,7 @@ fn a_copy_that_has_left_is_deleted_in_the_background() {
     let objects: Vec<u64> = (0..61).collect();
     let mut bench = two([&objects, &[]], options());
     bench.activate(PG, interval(2, &[0]));
-    bench.step(OsdId::new(0), Event::Retire(PG));
+    bench.direct(OsdId::new(0), Directive::Retire(PG));
     bench.check(&["osd.0: Write of 4096 as background_best_effort"; 3]);
     assert!(bench.osds[0].objects(PG).is_empty() && bench.osds[0].copy(PG).is_none());
 }
@@ -26,7 +26,7 @@ fn a_deletion_sleeps_between_its_transactions() {
         let objects: Vec<u64> = (0..61).collect();
         let mut bench = two([&objects, &[]], Options { delete_sleep, ..options() });
         bench.activate(PG, interval(2, &[0]));
-        bench.step(OsdId::new(0), Event::Retire(PG));
+        bench.direct(OsdId::new(0), Directive::Retire(PG));
         bench.run_until(Time::from_nanos(999_999_999));
         assert_eq!(bench.osds[0].objects(PG).len(), 31);
         bench
@@ -41,13 +41,12 @@ fn a_deletion_sleeps_between_its_transactions() {
     bench.activate(PG, interval(3, &[0]));
     bench.run_until(Time::ZERO + Span::from_secs(1));
     assert_eq!(bench.osds[0].objects(PG).len(), 31);
-    bench.step(OsdId::new(0), Event::Retire(PG));
+    bench.direct(OsdId::new(0), Directive::Retire(PG));
     bench.run_until(Time::ZERO + Span::from_millis(1_999));
     assert_eq!(bench.osds[0].objects(PG).len(), 1);
 
     let mut bench = leaving();
-    let now = bench.now;
-    bench.osds[0].crash(now);
+    bench.restart(0);
     bench.run_until(Time::from_secs(9));
     assert_eq!(bench.osds[0].objects(PG).len(), 31, "the next life has not been told to delete it");
 }

@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, PG, filling, interval, missing, options, plan};
 use loadline_base::Time;
-use loadline_osd::{Activation, Event, OpKind, OsdId};
+use loadline_osd::{Activation, Directive, OpKind, OsdId};
 use loadline_qos::{PRESETS, SchedulerKind, ServiceClass, Urgency, Work, WorkSize};
 
 /// Every device request of these events must carry the class in which the preset admits work of this kind.
@@ -51,7 +51,7 @@ fn undersized(bench: &mut Bench) {
 
 fn deleted(bench: &mut Bench) {
     bench.activate(PG, interval(2, &[0, 1]));
-    bench.step(OsdId::new(0), Event::Retire(PG));
+    bench.direct(OsdId::new(0), Directive::Retire(PG));
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use crate::bench::{Bench, PG, filling, interval, missing, options, plan};
 use loadline_base::Span;
-use loadline_osd::{Damage, Effect, Event, Message, OpKind, OsdId, RecoveryKind, RecoveryState};
+use loadline_osd::{
+    Damage, Directive, Effect, Message, OpKind, OsdId, RecoveryKind, RecoveryState,
+};
 use loadline_qos::SchedulerKind;
 use loadline_store::ObjectNo;
 
@@ -100,7 +102,7 @@ fn a_copy_gives_nothing_that_it_lacks() {
     let mut bench = copies(2);
     bench.fill(1, &[2]);
     let begun = missing(interval(2, &[0, 1]), 1, &[2]);
-    bench.step(OsdId::new(1), Event::Activate(PG, Box::new(begun)));
+    bench.direct(OsdId::new(1), Directive::Activate(PG, Box::new(begun)));
     bench.message(Some(0), 1, PG, 2, Message::Pull(ObjectNo(2)));
     let seen = bench.run();
     assert!(seen.contains(&"osd.1 to osd.0: unreadable 2".to_owned()), "{seen:?}");

@@ -72,8 +72,7 @@ fn what_a_crash_has_forgotten_is_not_asked_again() {
     bench.hold(|effect| matches!(effect, Effect::Device(..)));
     bench.op(1, OpKind::Read, 1, 2);
     bench.check(&[]);
-    let now = bench.now;
-    bench.osds[0].crash(now);
+    bench.restart(0);
     bench.release();
     bench.check(&["osd.0: Read of 4096 as client within 50 ms by 0x4008"]);
 }

@@ -5,7 +5,7 @@
 
 use crate::bench::{Bench, PG, filling, interval, missing, options, plan};
 use loadline_base::Span;
-use loadline_osd::{Activation, Event, OpKind, OsdId};
+use loadline_osd::{Activation, Directive, OpKind, OsdId};
 use loadline_qos::SchedulerKind;
 use loadline_store::{ObjectNo, Version};
 
@@ -29,7 +29,7 @@ fn unfinished(number: u32, acting: &[u32]) -> Activation {
 }
 
 fn give_up(bench: &mut Bench, primary: u32) -> Vec<String> {
-    bench.step(OsdId::new(primary), Event::GiveUpUnfound(PG));
+    bench.direct(OsdId::new(primary), Directive::GiveUpUnfound(PG));
     bench.run()
 }
 
@@ -96,7 +96,7 @@ fn who_asks_meanwhile_waits() {
     let mut bench = bench([3, 2, 1], &[0, 1, 2]);
     bench.op(7, OpKind::Read, 2, 2);
     assert!(bench.run().contains(&"reply 7 failed".to_owned()));
-    bench.step(OsdId::new(0), Event::GiveUpUnfound(PG));
+    bench.direct(OsdId::new(0), Directive::GiveUpUnfound(PG));
     bench.op(8, OpKind::Read, 2, 2);
     let seen = bench.run();
     check(&mut bench, &seen, Some(2 << 32 | 1));
@@ -123,7 +123,7 @@ fn what_is_under_way_is_given_up_as_well() {
     let retried = bench.now + options().recovery_retry_interval + Span::from_millis(1);
     bench.hold(|effect| matches!(effect, loadline_osd::Effect::Device(..)));
     bench.run_until(retried);
-    bench.step(OsdId::new(1), Event::GiveUpUnfound(PG));
+    bench.direct(OsdId::new(1), Directive::GiveUpUnfound(PG));
     bench.release();
     let seen = bench.run();
     check(&mut bench, &seen, Some(2 << 32 | 1));

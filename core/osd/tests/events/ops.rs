@@ -167,8 +167,7 @@ fn a_worker_of_an_earlier_life_carries_nothing_out() {
     bench.hold(|effect| matches!(effect, Effect::Compute(..)));
     bench.op(7, OpKind::Read, 1, 2);
     bench.run();
-    let now = bench.now;
-    bench.osds[0].crash(now);
+    bench.restart(0);
     bench.activate(PG, interval(3, &[0]));
     bench.op(8, OpKind::Read, 1, 3);
     bench.run();

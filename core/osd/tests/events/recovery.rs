@@ -3,7 +3,7 @@
 use crate::bench::{Bench, PG, filling, interval, missing, options, plan};
 use loadline_base::{Span, Time};
 use loadline_osd::{
-    Activation, Effect, Effects, Event, Message, OpKind, Options, OsdId, OsdSet, PgId, Progress,
+    Activation, Directive, Effect, Message, OpKind, Options, OsdId, OsdSet, PgId, Progress,
     RecoveryKind, RecoveryState,
 };
 use loadline_qos::SchedulerKind;
@@ -120,11 +120,12 @@ fn a_copy_recovered_beside_the_writes_does_not_hold_them_up() {
     bench.release();
     bench.run();
     bench.check_copies(&[0, 1], &[1, 2]);
-    let complete = |bench: &Bench| bench.osds[1].copy(PG).is_some_and(|copy| copy.is_complete());
-    assert!(!complete(&bench), "its log does not tell of the write to object 2");
-    let log = bench.osds[0].copy(PG).expect("the primary's copy").log.clone();
-    bench.osds[1].complete(PG, log);
-    assert!(complete(&bench));
+    assert!(!bench.osds[1].copy(PG).expect("it is there").is_complete(), "it has not every write");
+    let [mut copy, led] = [1, 0].map(|osd| bench.ask_for_copy(osd, PG));
+    assert!(led.has_recovered() && !copy.has_recovered());
+    assert!(!copy.state().is_complete(), "its log does not tell of the write to object 2");
+    copy.complete(led.log());
+    assert!(copy.state().is_complete());
 }
 
 /// Ops recovered the last missing object before the group had its slots, and nobody said that it was whole.
@@ -149,7 +150,7 @@ fn a_copy_that_takes_no_part_any_more_frees_its_slot() {
     bench.activate(PG, filling(interval(2, &[0]), 1));
     bench.run();
     assert!(bench.osds[1].unfinished().is_some());
-    bench.step(OsdId::new(1), Event::Deactivate(PG));
+    bench.direct(OsdId::new(1), Directive::Deactivate(PG));
     assert_eq!(bench.osds[1].unfinished(), None);
 }
 
@@ -158,16 +159,16 @@ fn a_copy_that_takes_no_part_any_more_frees_its_slot() {
 fn a_disk_without_room_takes_no_backfills() {
     let mut bench = two([&[1, 2, 3, 4, 5, 6, 7, 8], &[]], options());
     bench.activate(PG, filling(interval(2, &[0]), 1));
-    let mut effects = Effects::default();
-    bench.osds[1].set_backfill_full(true, &mut effects);
-    assert_eq!(effects, Effects::default(), "nobody has asked yet");
+    let nothing = bench.due(|_| true);
+    bench.direct(OsdId::new(1), Directive::SetBackfillFull(true));
+    assert_eq!(bench.due(|_| true), nothing, "nobody has asked yet");
     let seen = bench.run();
     assert!(seen.contains(&"osd.1 to osd.0: too full".to_owned()), "{seen:?}");
     let state = bench.osds[0].recovery_of(PG);
     assert_eq!(state, Some(RecoveryState::TooFull(RecoveryKind::Backfill)));
     assert!(!seen.iter().any(|line| line.contains("push")), "{seen:?}");
     assert_eq!(bench.osds[1].unfinished(), None, "it holds no slot for anybody");
-    bench.osds[1].set_backfill_full(false, &mut effects);
+    bench.direct(OsdId::new(1), Directive::SetBackfillFull(false));
     let retry = bench.now + options().backfill_retry_interval;
     bench.run_until(retry + Span::from_millis(1000));
     bench.check_copies(&[0, 1], &[1, 2, 3, 4, 5, 6, 7, 8]);
@@ -180,9 +181,8 @@ fn recovery_by_log_goes_on_without_room_for_backfills() {
     bench.hold(|effect| matches!(effect, Effect::Send(e) if matches!(e.message, Message::Push(_))));
     bench.activate(PG, missing(interval(2, &[0, 1]), 1, &[2, 3]));
     bench.run();
-    let mut effects = Effects::default();
-    bench.osds[1].set_backfill_full(true, &mut effects);
-    assert_eq!(effects, Effects::default());
+    bench.direct(OsdId::new(1), Directive::SetBackfillFull(true));
+    assert_eq!(bench.due(|_| true), 0);
     bench.release();
     bench.run();
     bench.check_copies(&[0, 1], &[1, 2, 3]);
@@ -195,12 +195,11 @@ fn a_disk_that_gets_full_stops_the_backfill_that_fills_it() {
     bench.hold(|effect| matches!(effect, Effect::Send(e) if matches!(e.message, Message::Push(_))));
     bench.activate(PG, filling(interval(2, &[0]), 1));
     bench.run();
-    let mut effects = Effects::default();
-    bench.osds[1].set_backfill_full(true, &mut effects);
+    bench.direct(OsdId::new(1), Directive::SetBackfillFull(true));
     let refused = |effect: &Effect| matches!(effect, Effect::Send(e) if e.message == Message::ReserveTooFull && e.to == OsdId::new(0));
-    assert_eq!(effects.world.iter().filter(|effect| refused(effect)).count(), 1, "{effects:?}");
-    bench.osds[1].set_backfill_full(true, &mut effects);
-    assert_eq!(effects.world.len(), 1, "it says so once");
+    assert_eq!(bench.due(refused), 1);
+    bench.direct(OsdId::new(1), Directive::SetBackfillFull(true));
+    assert_eq!(bench.due(refused), 1, "it says so once");
 }
 
 /// The target lacks 2, has 3 in another version and longer, and has 9, which it should not. (Nobody waited for 9 to be removed:
@@ -309,8 +308,7 @@ fn a_crash_takes_back_what_was_promised() {
     let mut bench = two([&[1, 2, 3], &[]], Options { recovery_sleep, ..options() });
     bench.activate(PG, missing(interval(2, &[0, 1]), 1, &[1, 2, 3]));
     bench.run();
-    let now = bench.now;
-    bench.osds[0].crash(now);
+    bench.restart(0);
     bench.activate(PG, missing(interval(3, &[0, 1]), 1, &[2, 3]));
     bench.run_until(Time::from_secs(1));
     bench.check_copies(&[0, 1], &[1, 2, 3]);

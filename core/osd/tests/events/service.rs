@@ -52,8 +52,7 @@ fn a_class_waits_for_as_long_as_any_of_its_items() {
 fn what_a_crash_drops_waits_no_longer() {
     let mut bench = limited();
     bench.now = Time::from_secs(2);
-    let now = bench.now;
-    bench.osds[0].crash(now);
+    bench.restart(0);
     bench.now = Time::from_secs(9);
     check(&bench, 1, Span::from_secs(2));
 }

@@ -3,7 +3,8 @@
 use crate::bench::{Bench, PG, filling, interval, missing, options, plan};
 use loadline_base::SlotId;
 use loadline_osd::{
-    Ancestor, ClientId, ClientOp, Effect, Lineage, Message, OpId, OpKind, SnapshotNo, Views,
+    Ancestor, ClientId, ClientOp, Directive, Effect, Lineage, Message, OpId, OpKind, OsdId,
+    SnapshotNo, Views,
 };
 use loadline_qos::SchedulerKind;
 use loadline_store::ObjectNo;
@@ -41,7 +42,9 @@ fn show(bench: &mut Bench, newest: u32) {
     let parent = Ancestor { image: IMAGE, snapshot: SnapshotNo(1), overlap: 8192 };
     views.insert(CLONE, SnapshotNo::HEAD, lineage(SnapshotNo::HEAD, vec![parent]));
     let views = Arc::new(views);
-    bench.osds.iter_mut().for_each(|osd| osd.set_views(views.clone()));
+    for osd in (0..bench.osds.len() as u32).map(OsdId::new) {
+        bench.direct(osd, Directive::ShowImages(views.clone()));
+    }
 }
 
 /// An op that has its reply.

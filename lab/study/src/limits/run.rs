@@ -57,7 +57,7 @@ pub(super) fn run(study: &LimitsStudy, job: &Job, tick: Tick<'_>) -> Option<RunR
 }
 
 fn over_limit(sim: &mut Sim<Beside>) -> u64 {
-    sim.cluster().osd(OsdId::new(0)).over_limit()
+    sim.osd(OsdId::new(0)).over_limit()
 }
 
 fn world(study: &LimitsStudy, setup: &LimitsSetup, job: &Job) -> Sim<Beside> {

@@ -65,7 +65,7 @@ impl Engine {
             }
             if back && !is_in {
                 let state = OsdState { up, is_in: true };
-                self.node.change(|cluster, fx| cluster.set_osd(self.now, osd, state, fx));
+                self.node.change(self.now, |cluster, fx| cluster.set_osd(osd, state, fx));
             }
         }
     }
@@ -80,7 +80,7 @@ impl Engine {
                 tracing::warn!(%osd, "down for long, or given up: taken out, its data gets its copies elsewhere");
                 self.disks.of[osd].taken_out = true;
                 let state = OsdState { is_in: false, ..state };
-                self.node.change(|cluster, fx| cluster.set_osd(self.now, osd, state, fx));
+                self.node.change(self.now, |cluster, fx| cluster.set_osd(osd, state, fx));
             }
         }
     }

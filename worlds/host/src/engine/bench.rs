@@ -134,7 +134,7 @@ impl Engine {
 
     /// What is written to an OSD; `None` if there is no room for a single object.
     fn bench_shape(&mut self, osd: OsdId, total: Bytes, block: Bytes) -> Option<BenchShape> {
-        let Space { free, page_bytes, .. } = self.node.cluster_mut().osd(osd).space()?;
+        let Space { free, page_bytes, .. } = self.node.osd(osd).space()?;
         let room = free * page_bytes / PART_OF_FREE / OBJECT.get();
         let objects = room.min(u64::from(BenchShape::OBJECTS_MAX)) as u32;
         (objects > 0).then(|| BenchShape {

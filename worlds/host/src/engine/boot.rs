@@ -22,7 +22,7 @@ use crate::{
 };
 use loadline_base::{Agenda, Bytes, Span};
 use loadline_cluster::settings::{Change, DriveLimits, Refused};
-use loadline_cluster::{Cluster, PoolSpec, StartError};
+use loadline_cluster::{PoolSpec, StartError};
 use loadline_device::Medium;
 use loadline_node::{Delays, Node};
 use loadline_osd::OsdSet;
@@ -191,11 +191,11 @@ impl Engine {
             world.watch_signals()?;
         }
         let settings = NodeSettings::new(&config)?;
-        let cluster = Cluster::on_disks(&settings.cluster(&config), settings.store(&config));
+        let (cluster, stores) = (settings.cluster(&config), settings.store(&config));
         let mut engine = Engine {
             now: world.now(),
             world,
-            node: Node::new(cluster, Delays::default()),
+            node: Node::on_disks(&cluster, stores, Delays::default()),
             disks: Disks::default(),
             alarms: Agenda::default(),
             listeners: BTreeMap::new(),
@@ -231,15 +231,15 @@ impl Engine {
         if self.node.cluster().is_new() {
             let id = random_u128().map_err(BootError::Random)?;
             tracing::info!(cluster = format!("{id:032x}"), "a new cluster");
-            self.node.change(|cluster, fx| cluster.create(self.now, id, fx));
+            self.node.change(self.now, |cluster, fx| cluster.create(id, fx));
         } else {
-            let started = self.node.cluster_mut().start(self.now, given_up);
+            let started = self.node.change(self.now, |cluster, fx| cluster.start(given_up, fx));
             started.map_err(|why| self.cannot_start(why))?;
             for what in self.node.cluster().loss_in_words() {
                 tracing::warn!("given up: {what}");
             }
             self.take_stored_settings();
-            self.node.change(|cluster, fx| cluster.take_over(self.now, fx));
+            self.node.change(self.now, |cluster, fx| cluster.take_over(fx));
         }
         self.run_until(|engine| engine.node.cluster().is_serving())
     }
@@ -256,12 +256,12 @@ impl Engine {
                 object_bytes: self.config.object_bytes.get(),
                 recovery_priority: 0,
             };
-            self.node.change(|cluster, fx| cluster.create_pool(self.now, spec, fx));
+            self.node.change(self.now, |cluster, fx| cluster.create_pool(spec, fx));
         }
         for image in self.config.images.clone() {
             let (name, size) = (&image.name, image.size.get());
             self.node
-                .change(|cluster, fx| cluster.ensure_image(self.now, name, size, fx))
+                .change(self.now, |cluster, fx| cluster.ensure_image(name, size, fx))
                 .map_err(|error| BootError::Image(image.name.clone(), error))?;
         }
         let change = self.node.cluster().last_change();

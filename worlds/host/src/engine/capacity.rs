@@ -65,9 +65,9 @@ impl Engine {
             tracing::info!(%osd, option, "measured on its former disk: taken away");
             self.settings.stored(scope, option);
             self.node
-                .change(|cluster, fx| cluster.store_setting(self.now, scope, option, None, fx));
+                .change(self.now, |cluster, fx| cluster.store_setting(scope, option, None, fx));
         }
-        self.node.change(|cluster, fx| cluster.note_measured_on(self.now, osd, 0, fx));
+        self.node.change(self.now, |cluster, fx| cluster.note_measured_on(osd, 0, fx));
     }
 
     fn judge(&self, osd: OsdId, iops: f64) -> CapacityVerdict {
@@ -99,11 +99,11 @@ impl Engine {
             let scope = Scope::Osd(osd);
             self.settings.stored(scope, option);
             self.node
-                .change(|cluster, fx| cluster.store_setting(self.now, scope, option, value, fx));
+                .change(self.now, |cluster, fx| cluster.store_setting(scope, option, value, fx));
         }
         let disk = &mut self.disks.of[osd];
         disk.served = Served::default();
-        self.node.change(|cluster, fx| cluster.note_measured_on(self.now, osd, disk.drive, fx));
+        self.node.change(self.now, |cluster, fx| cluster.note_measured_on(osd, disk.drive, fx));
         self.configure_osds();
         Ok(())
     }

@@ -179,7 +179,7 @@ impl Engine {
         let command = self.clients.commands.at_mut(slot);
         if command.then_sync && !command.failed {
             command.then_sync = false;
-            let number = self.node.change(|cluster, fx| cluster.sync(self.now, fx));
+            let number = self.node.change(self.now, |cluster, fx| cluster.sync(fx));
             self.clients.syncs.entry(number).or_default().push(slot);
             return;
         }

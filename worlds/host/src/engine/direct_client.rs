@@ -205,15 +205,15 @@ impl Engine {
         match ask {
             DirectAsk::Ops(ops) => ops.into_iter().for_each(|op| self.direct_op(op)),
             DirectAsk::Pool(spec) => {
-                let pool = self.node.change(|cluster, fx| cluster.create_pool(self.now, spec, fx));
+                let pool = self.node.change(self.now, |cluster, fx| cluster.create_pool(spec, fx));
                 self.direct.pool = Some((pool, self.node.cluster().last_change()));
             }
             DirectAsk::TakeOut(osd) => {
-                self.node.change(|cluster, fx| cluster.take_down(self.now, osd, fx));
-                self.node.change(|cluster, fx| cluster.set_osd(self.now, osd, GONE, fx));
+                self.node.change(self.now, |cluster, fx| cluster.take_down(osd, fx));
+                self.node.change(self.now, |cluster, fx| cluster.set_osd(osd, GONE, fx));
             }
             DirectAsk::BringBack(osd) => {
-                self.node.change(|cluster, fx| cluster.set_osd(self.now, osd, EXPECTED, fx));
+                self.node.change(self.now, |cluster, fx| cluster.set_osd(osd, EXPECTED, fx));
                 self.direct.coming = Some(osd);
                 self.reopen(osd);
             }
@@ -223,13 +223,12 @@ impl Engine {
             }
             DirectAsk::Service => {
                 let (now, osds) = (self.now, self.disks.of.ids());
-                let service =
-                    osds.map(|osd| self.node.cluster_mut().osd(osd).service(now)).collect();
+                let service = osds.map(|osd| self.node.osd(osd).service(now)).collect();
                 self.direct.tell(DirectAnswer::Service(now, service));
             }
-            DirectAsk::ResetWaits => self.node.cluster_mut().reset_waits(),
+            DirectAsk::ResetWaits => self.node.reset_waits(),
             DirectAsk::Waits => {
-                self.direct.tell(DirectAnswer::Waits(Box::new(self.node.cluster().waits())));
+                self.direct.tell(DirectAnswer::Waits(Box::new(self.node.waits())));
             }
             DirectAsk::Values(option) => {
                 let values = self.values_in_force(&option);
@@ -280,8 +279,8 @@ impl Engine {
         DirectCounts {
             at: self.now,
             faults: osds.filter_map(fault).collect(),
-            progress: self.node.cluster_mut().progress(),
-            received: self.node.cluster().received().objects,
+            progress: self.node.progress(),
+            received: self.node.received().objects,
             clean: self.node.cluster().is_clean(),
             device_requests: self.disks.requests,
         }

@@ -115,7 +115,7 @@ impl Engine {
         if self.disks.of[osd].disk.is_some() {
             let bytes = self.disks.of[osd].bytes;
             self.renew_osd(osd);
-            self.node.change(|cluster, fx| cluster.open_osd(self.now, osd, bytes, fx));
+            self.node.change(self.now, |cluster, fx| cluster.open_osd(osd, bytes, fx));
         }
     }
 

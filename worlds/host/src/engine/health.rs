@@ -129,10 +129,10 @@ impl Engine {
         let second = self.now.since(self.health.second_began);
         self.health.second_began = self.now;
         self.count_served(second);
-        let received = self.node.cluster().received();
+        let received = self.node.received();
         let over_limit = self.over_limit();
         self.health.second_passed(self.now, received, over_limit);
-        self.node.change(|cluster, fx| cluster.check_fullness(fx));
+        self.node.change(self.now, |cluster, fx| cluster.check_fullness(fx));
         self.note_changes();
         self.mend_disks();
         self.take_out_the_absent();

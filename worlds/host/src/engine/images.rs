@@ -38,7 +38,7 @@ impl Engine {
         let mut block = first;
         while block <= u64::from(job.last) && ops.len() < OBJECTS && block - first < LOOKED_AT {
             let object = job.image.object(block as u32);
-            if self.node.cluster_mut().may_hold_any(job.pool, object) {
+            if self.node.may_hold_any(job.pool, object) {
                 ops.push(self.work_on(job, object));
             }
             block += 1;
@@ -80,7 +80,7 @@ impl Engine {
     pub(super) fn image_work_ended(&mut self, ended: &Ended) {
         let Some((job, next)) = self.image_work.under_way.take() else { return };
         if ended.data.is_some() {
-            self.node.change(|cluster, fx| cluster.image_job_advanced(self.now, job, next, fx));
+            self.node.change(self.now, |cluster, fx| cluster.image_job_advanced(job, next, fx));
         }
     }
 }

@@ -230,7 +230,7 @@ impl Engine {
         let mut ops = self.ops_of(view, range, OpKind::Zero, Vec::new());
         ops.retain(|op| {
             let NewOp { object, offset, length, at, .. } = *op;
-            self.node.cluster_mut().may_hold_data(view, &Piece { object, offset, length, at })
+            self.node.may_hold_data(view, &Piece { object, offset, length, at })
         });
         ops
     }
@@ -240,7 +240,7 @@ impl Engine {
         let (mut ops, mut covered) = (Vec::new(), 0);
         for piece in split(view, offset, length) {
             let Piece { object, offset, length, at } = piece;
-            if self.node.cluster_mut().may_hold_data(view, &piece) {
+            if self.node.may_hold_data(view, &piece) {
                 if ops.len() == STATUS_OBJECTS_MAX {
                     break;
                 }

@@ -143,7 +143,7 @@ impl Engine {
             return Ok(());
         }
         for (seat, _) in &all {
-            self.node.cluster_mut().close_osd(self.now, *seat);
+            self.node.change(self.now, |cluster, fx| cluster.close_osd(*seat, fx));
         }
         let seats: Vec<OsdId> = all.iter().map(|(seat, _)| *seat).collect();
         self.run_until(|engine| seats.iter().all(|seat| engine.disks.of[*seat].in_flight == 0))?;

@@ -92,7 +92,7 @@ impl Engine {
     /// A second of every OSD's disk is over.
     pub(super) fn count_served(&mut self, second: Span) {
         for osd in self.disks.of.ids().collect::<Vec<_>>() {
-            let work_waits = self.node.cluster_mut().osd(osd).queued() > 0;
+            let work_waits = self.node.osd(osd).queued() > 0;
             self.disks.of[osd].served.second_passed(self.now, second, work_waits);
         }
     }

@@ -119,9 +119,7 @@ impl Engine {
     pub(super) fn renew_osd(&mut self, osd: OsdId) {
         self.settings.levels.start(osd);
         let (policy, options) = (self.settings.policy(osd), self.settings.options(osd));
-        // Its queues are new ones, and perhaps fewer: what the old ones had planned is void.
-        self.node.forget_queues(osd);
-        self.node.change(|cluster, fx| cluster.renew_osd(self.now, osd, policy, options, fx));
+        self.node.change(self.now, |cluster, fx| cluster.renew_osd(osd, policy, options, fx));
     }
 
     /// Gives every OSD the settings in force, between two events.
@@ -129,7 +127,7 @@ impl Engine {
         for osd in self.disks.of.ids().collect::<Vec<_>>() {
             let (policy, options) = (self.settings.policy(osd), self.settings.options(osd));
             self.node
-                .change(|cluster, fx| cluster.configure_osd(self.now, osd, &policy, options, fx));
+                .change(self.now, |cluster, fx| cluster.configure_osd(osd, &policy, options, fx));
         }
     }
 }

@@ -84,7 +84,7 @@ impl Engine {
         let stopping = self.stopping;
         match stopping {
             Stopping::Draining { until } if self.is_drained() && self.is_map_spread(until) => {
-                let number = self.node.change(|cluster, fx| cluster.sync(self.now, fx));
+                let number = self.node.change(self.now, |cluster, fx| cluster.sync(fx));
                 self.stopping = Stopping::Syncing { number, until };
                 self.carry_out();
                 self.syncs_ended();

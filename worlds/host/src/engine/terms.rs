@@ -62,6 +62,6 @@ impl Engine {
     /// How many requests the disks have ended for their duration limit.
     pub(super) fn over_limit(&mut self) -> u64 {
         let osds: Vec<OsdId> = self.disks.of.ids().collect();
-        osds.into_iter().map(|osd| self.node.cluster_mut().osd(osd).over_limit()).sum()
+        osds.into_iter().map(|osd| self.node.osd(osd).over_limit()).sum()
     }
 }

@@ -8,6 +8,7 @@ use crate::world::{
 };
 use loadline_base::{Rng, Span};
 use loadline_cluster::settings::Settings;
+use loadline_node::Lateness;
 use loadline_osd::OsdId;
 use loadline_sim::OsdDrive;
 
@@ -30,7 +31,7 @@ fn random_settings(rng: &mut Rng) -> Settings {
 pub(crate) fn history(seed: u64) -> u64 {
     let mut rng = Rng::for_purpose(seed, 1);
     let settings = random_settings(&mut rng);
-    told(seed, rng, settings, quick_drive()).sim.workload().trace
+    told(seed, rng, settings, (quick_drive(), None)).sim.workload().trace
 }
 
 /// The same on drives that end requests for time: how many they ended.
@@ -42,8 +43,17 @@ fn history_under_limits(seed: u64) -> u64 {
             store(&mut settings, &format!("osd_device_{class}_limit"), "20 ms");
         }
     }
-    let mut world = told(seed, rng, settings, ending_drive(seed));
-    (0..4).map(|osd| world.sim.cluster().osd(OsdId::new(osd)).over_limit()).sum()
+    let mut world = told(seed, rng, settings, (ending_drive(seed), None));
+    (0..4).map(|osd| world.sim.osd(OsdId::new(osd)).over_limit()).sum()
+}
+
+/// One where the map's owner and the OSDs hear each other late.
+fn late_history(seed: u64) -> u64 {
+    let mut rng = Rng::for_purpose(seed, 4);
+    let settings = random_settings(&mut rng);
+    let most = Span::from_micros([50, 3_000, 200_000][rng.below(3) as usize]);
+    let lateness = Lateness { seed: rng.next_u64(), most };
+    told(seed, rng, settings, (quick_drive(), Some(lateness))).sim.workload().replies()
 }
 
 /// A history on drives of which one has sectors that cannot be read: how often that was found. (It was an assertion.)
@@ -72,17 +82,25 @@ fn history_with_bad_sectors(seed: u64) -> u64 {
     }
     world.settle();
     world.judge();
-    (0..4).map(|osd| world.sim.cluster().osd(OsdId::new(osd)).damage().found).sum()
+    (0..4).map(|osd| world.sim.osd(OsdId::new(osd)).damage().found).sum()
 }
 
 /// A history to its end, judged.
-fn told(seed: u64, mut rng: Rng, mut settings: Settings, drive: OsdDrive) -> World {
+fn told(
+    seed: u64,
+    mut rng: Rng,
+    mut settings: Settings,
+    (drive, lateness): (OsdDrive, Option<Lateness>),
+) -> World {
     let objects = [8, 60, 400][rng.below(3) as usize];
     let worker_time = Span::from_micros([15, 15, 250][rng.below(3) as usize]);
     let shape = Shape { seed, pgs: 6, objects, depth: 1 + rng.below(40), worker_time, drive };
     let mut world = World::new(&settings, shape);
     if rng.below(2) == 0 {
         world.prefill(objects);
+    }
+    if let Some(lateness) = lateness {
+        world.sim.be_late(lateness);
     }
     world.sim.start_load();
     for _ in 0..2 + rng.below(12) {
@@ -114,6 +132,13 @@ fn whatever_happens_nothing_acknowledged_is_lost_and_all_copies_end_equal() {
     let fails = |seed: &u64| std::panic::catch_unwind(|| history(*seed)).is_err();
     let failing: Vec<u64> = (0..SEEDS).filter(fails).collect();
     assert!(failing.is_empty(), "histories that fail, for the reasons above: {failing:?}");
+}
+
+/// What is on its way when an OSD goes, comes or recovers is of an earlier interval or an earlier life when it arrives.
+#[test]
+fn nothing_is_lost_where_the_owner_and_osds_hear_each_other_late() {
+    let replies: u64 = (0..120).inspect(|seed| println!("seed {seed}")).map(late_history).sum();
+    assert!(replies > 10_000, "ops are carried out: {replies}");
 }
 
 /// A request that was ended for time is not lost and not damaged: it is asked again.

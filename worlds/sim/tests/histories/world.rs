@@ -251,7 +251,7 @@ impl World {
             left += &format!("\n{pg}: {state:?}");
         }
         for osd in (0..4).map(OsdId::new) {
-            left += &format!("\n{osd}: {:?}", self.sim.cluster().osd(osd).unfinished());
+            left += &format!("\n{osd}: {:?}", self.sim.osd(osd).unfinished());
         }
         left
     }
@@ -273,7 +273,7 @@ impl World {
         for (object, written) in acknowledged.into_iter().filter(|(_, written)| *written > 0) {
             let pg = self.sim.cluster().map().pg_of(self.pool, object);
             let primary = self.sim.cluster().map().pg(pg).acting[0];
-            let meta = self.sim.cluster().osd(primary).objects(pg).meta(object);
+            let meta = self.sim.osd(primary).objects(pg).meta(object);
             let length = meta.map_or(0, |meta| meta.length);
             assert!(length >= written, "{object}: {written} bytes acknowledged, {length} there");
         }
@@ -282,14 +282,14 @@ impl World {
 
     fn judge_copies(&mut self, pg: PgId) {
         let acting = self.sim.cluster().map().pg(pg).acting.clone();
-        let copies = acting.iter().map(|osd| self.sim.cluster().osd(*osd).objects(pg).clone());
+        let copies = acting.iter().map(|osd| self.sim.osd(*osd).objects(pg).clone());
         let copies: Vec<_> = copies.collect();
         assert_eq!(copies.len(), 3);
         for (osd, copy) in acting.iter().zip(&copies) {
             assert_eq!(copy, &copies[0], "{pg} on {osd} differs from {}", acting[0]);
         }
         for osd in (0..4).map(OsdId::new).filter(|osd| !acting.contains(osd)) {
-            let left = self.sim.cluster().osd(osd).objects(pg).len();
+            let left = self.sim.osd(osd).objects(pg).len();
             assert_eq!(left, 0, "{pg} was not deleted from {osd}");
         }
     }
@@ -297,7 +297,7 @@ impl World {
     /// No promise, slot or request outlives the work it was for.
     fn judge_leftovers(&mut self) {
         for osd in (0..4).map(OsdId::new) {
-            let left = self.sim.cluster().osd(osd).unfinished();
+            let left = self.sim.osd(osd).unfinished();
             assert!(left.is_none(), "{osd} still has {left:?}");
         }
     }

@@ -28,7 +28,7 @@ struct Seen {
 impl Seen {
     fn add(&mut self, node: &mut Sim) {
         for osd in (0..OSDS).map(OsdId::new) {
-            let Damage { found, repaired, failed_ops } = node.cluster().damage(osd);
+            let Damage { found, repaired, failed_ops } = node.node_mut().damage(osd);
             self.damage.found += found;
             self.damage.repaired += repaired;
             self.damage.failed_ops += failed_ops;
@@ -231,7 +231,7 @@ impl Exact {
             (0..OBJECTS).for_each(|object| self.read(object, 0, OBJECT_BYTES));
         }
         self.heal();
-        let differing = self.node().cluster().copies_that_differ();
+        let differing = self.node().copies_that_differ();
         assert!(differing.is_empty(), "copies differ: {differing:?}");
     }
 }

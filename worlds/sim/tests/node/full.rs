@@ -52,7 +52,7 @@ fn run_for(node: &mut Sim, span: Span) {
 /// The groups whose recovery waits for room, by kind.
 fn too_full(node: &mut Sim, kind: RecoveryKind) -> usize {
     let state = Some(RecoveryState::TooFull(kind));
-    let recovery = (0..PGS).map(|pg| node.cluster().pg_report(PgId::new(pg)).recovery);
+    let recovery = (0..PGS).map(|pg| node.node_mut().pg_report(PgId::new(pg)).recovery);
     recovery.filter(|recovery| *recovery == state).count()
 }
 
@@ -83,7 +83,7 @@ fn comes_to_wait(node: &mut Sim) -> bool {
 }
 
 fn free_percent(node: &mut Sim, osd: OsdId) -> u64 {
-    let space = node.cluster().osd(osd).space().expect("its disk is open");
+    let space = node.osd(osd).space().expect("its disk is open");
     space.free * 100 / space.total
 }
 
@@ -109,7 +109,7 @@ fn refused_until_there_is_room(objects: u64, bytes: u32, free: Range<u64>) {
     node.check_fullness();
     assert!(node.wait_until(is_whole), "it goes on");
     assert_eq!(node.cluster().fault(small), None);
-    assert_eq!(node.cluster().copies_that_differ(), []);
+    assert_eq!(node.copies_that_differ(), []);
     node.take_down(OsdId::new(0));
     for object in 0..8 {
         assert!(op(&mut node, OpKind::Read, object, 0, bytes), "object {object} is there");
@@ -139,13 +139,13 @@ fn an_osd_that_comes_back_knows_that_it_is_too_full() {
     }
     let free = free_percent(&mut node, small);
     assert!((4..10).contains(&free), "room for pushes, not for backfills: {free} %");
-    let filled = node.cluster().osd(small).received();
+    let filled = node.osd(small).received();
     node.take_down(small);
     node.open(small);
     run_for(&mut node, Span::from_millis(500));
     assert!(node.cluster().backfill_full_osds().contains(small));
     assert!(comes_to_wait(&mut node));
-    assert_eq!(node.cluster().osd(small).received(), filled, "nothing was pushed onto it");
+    assert_eq!(node.osd(small).received(), filled, "nothing was pushed onto it");
 }
 
 /// Writes filled a disk within the second between two looks at how full it is, and the OSD stopped.
@@ -222,7 +222,7 @@ fn outlives_full_devices(log_mode: LogMode, before: fn(&mut Sim)) {
     for object in 0..400 {
         assert!(op(&mut node, OpKind::Read, object, 0, BLOCK), "object {object} is right");
     }
-    assert_eq!(node.cluster().copies_that_differ(), []);
+    assert_eq!(node.copies_that_differ(), []);
     // What was answered is also what a crash leaves.
     let mut rng = Rng::new(1);
     let disks = node.crash(None, &mut rng);

@@ -104,7 +104,7 @@ fn check_all(node: &mut Sim) {
         node.open(down);
         assert!(node.wait_until(is_whole));
     }
-    assert!(node.cluster().copies_that_differ().is_empty());
+    assert!(node.copies_that_differ().is_empty());
 }
 
 #[test]

@@ -9,6 +9,7 @@ use loadline_cluster::settings::{
 use loadline_cluster::{Config, PoolId, PoolSpec, Target};
 use loadline_device::cdl::{Descriptor, Limit, Limits, Policy as Ends, Unit};
 use loadline_device::{ClassTag, Medium};
+use loadline_node::Lateness;
 use loadline_osd::{ClientId, Data, DiskFault, OpId, OpKind, Options, OsdId, Policy};
 use loadline_qos::{LOADLINE_PRESET, ServiceClass};
 use loadline_sim::Sim;
@@ -61,6 +62,8 @@ pub(crate) struct Judged {
     mode: LogMode,
     /// How many of a hundred requests with a duration limit the disks end for time.
     ended_percent: u8,
+    /// The longest that the map's owner and an OSD hear each other late; at once if it is zero.
+    late: Span,
     pub(crate) known: BTreeMap<Block, Known>,
     busy: BTreeMap<Block, OpId>,
     under_way: BTreeMap<(u32, u32), UnderWay>,
@@ -174,6 +177,11 @@ pub(crate) fn stores(mode: LogMode) -> paged::Options {
 impl Judged {
     /// A new cluster with one pool of three copies, on disks that end so many of a hundred requests for time.
     pub(crate) fn new(seed: u64, mode: LogMode, ended_percent: u8) -> Judged {
+        Judged::late(seed, mode, ended_percent, Span::ZERO)
+    }
+
+    /// The same, where the map's owner and the OSDs hear each other so late.
+    pub(crate) fn late(seed: u64, mode: LogMode, ended_percent: u8, late: Span) -> Judged {
         let mut judged = Judged {
             rng: Rng::new(seed),
             node: None,
@@ -181,6 +189,7 @@ impl Judged {
             out: BTreeSet::new(),
             mode,
             ended_percent,
+            late,
             known: BTreeMap::new(),
             busy: BTreeMap::new(),
             under_way: BTreeMap::new(),
@@ -216,7 +225,14 @@ impl Judged {
 
     /// Starts the node on these disks. All of them are opened, so nobody is down any more.
     pub(crate) fn boot(&mut self, now: Time, disks: Vec<SimDisk>) {
-        let node = Sim::start(now, &config(&settings()), stores(self.mode), disks);
+        let (config, stores) = (config(&settings()), stores(self.mode));
+        let node = match self.late {
+            Span::ZERO => Sim::start(now, &config, stores, disks),
+            most => {
+                let lateness = Lateness { seed: self.rng.next_u64(), most };
+                Sim::start_late(now, &config, stores, disks, lateness)
+            }
+        };
         self.node = Some(node.unwrap_or_else(|(error, _)| panic!("no start: {error}")));
         self.down.clear();
         // Replaced, and then the node died before the disk knew who it is: the operator says it once more.
@@ -245,6 +261,9 @@ impl Judged {
     /// An OSD's process dies.
     pub(crate) fn take_down(&mut self, osd: OsdId) {
         self.node().take_down(osd);
+        while !self.node().is_closed(osd) {
+            self.steps(1);
+        }
         self.lose(false);
     }
 
@@ -368,7 +387,7 @@ impl Judged {
         self.heal();
         self.finish_ops();
         self.read_everything();
-        let differing = self.node().cluster().copies_that_differ();
+        let differing = self.node().copies_that_differ();
         assert!(differing.is_empty(), "copies differ: {differing:?}");
     }
 
@@ -394,7 +413,7 @@ impl Judged {
         let mut text = format!("committed: {}", node.is_map_committed());
         let osds: Vec<OsdId> = node.cluster().map().osds().ids().collect();
         for osd in osds {
-            let unfinished = node.cluster().osd(osd).unfinished();
+            let unfinished = node.osd(osd).unfinished();
             let state = node.cluster().map().osds()[osd];
             let fault = node.cluster().fault(osd);
             let disk = node.waits_for_disk(osd);
@@ -410,7 +429,7 @@ impl Judged {
     fn read_everything(&mut self) {
         (0..OBJECTS).for_each(|object| self.read_object(object));
         let osd = OsdId::new(self.rng.below(u64::from(OSDS)) as u32);
-        self.node().take_down(osd);
+        self.take_down(osd);
         (0..OBJECTS).for_each(|object| self.read_object(object));
         self.node().open(osd);
         self.heal();

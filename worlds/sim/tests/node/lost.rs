@@ -82,7 +82,7 @@ fn check(node: &mut Sim) {
         node.open(down);
         assert!(node.wait_until(is_whole));
     }
-    assert!(node.cluster().copies_that_differ().is_empty());
+    assert!(node.copies_that_differ().is_empty());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Random histories.
 
 use crate::judge::{Judged, OSDS};
+use loadline_base::Span;
 use loadline_osd::OsdId;
 use loadline_sim::disk::CutStyle;
 use loadline_store::paged::LogMode;
@@ -15,12 +16,18 @@ pub(crate) struct Told {
 
 /// One history from a seed.
 pub(crate) fn history(seed: u64) -> Told {
-    told(seed, 0)
+    let judged = Judged::new(seed, LogMode::ALL[seed as usize % 4], 0);
+    told(judged)
 }
 
-/// One on disks that end so many of a hundred requests for their duration limit.
-fn told(seed: u64, ended_percent: u8) -> Told {
-    let mut judged = Judged::new(seed, LogMode::ALL[seed as usize % 4], ended_percent);
+/// One where the map's owner and the OSDs hear each other up to so late.
+fn late_history(seed: u64) -> Told {
+    let most = Span::from_micros([30, 400, 6_000][seed as usize % 3]);
+    told(Judged::late(seed, LogMode::ALL[seed as usize / 3 % 4], 0, most))
+}
+
+/// A history to its end.
+fn told(mut judged: Judged) -> Told {
     let events = 12 + judged.rng.below(20);
     for _ in 0..events {
         load(&mut judged);
@@ -95,9 +102,19 @@ fn nothing_acknowledged_is_lost() {
 /// A request that was ended for time is not lost and not damaged: it is asked again.
 #[test]
 fn nothing_acknowledged_is_lost_on_disks_that_end_requests_for_time() {
-    let histories = (100..120).inspect(|seed| println!("seed {seed}")).map(|seed| told(seed, 20));
+    let history = |seed| told(Judged::new(seed, LogMode::ALL[seed as usize % 4], 20));
+    let histories = (100..120).inspect(|seed| println!("seed {seed}")).map(history);
     let ended: u64 = histories.map(|told| told.ended_for_time).sum();
     assert!(ended > 100, "the disks end requests: {ended}");
+}
+
+/// The map's owner decides from what OSDs have told it, while they go on, crash and come back; and they hear late what it has
+/// decided. Their disks answer within 0.1 ms.
+#[test]
+fn nothing_acknowledged_is_lost_where_the_owner_and_osds_hear_each_other_late() {
+    let histories = (200..248).inspect(|seed| println!("seed {seed}")).map(late_history);
+    let acknowledged: u64 = histories.map(|told| told.acknowledged).sum();
+    assert!(acknowledged > 8_000, "the load reaches the disks: {acknowledged} blocks");
 }
 
 #[test]
@@ -109,5 +126,6 @@ fn nothing_acknowledged_is_lost_in_many_more_histories() {
     for seed in first..first + 3_000 {
         println!("seed {seed}");
         history(seed);
+        late_history(seed);
     }
 }

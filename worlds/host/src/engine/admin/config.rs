@@ -151,7 +151,7 @@ impl Engine {
         self.take_changes()?;
         let scope = scope_of(who);
         self.settings.stored(scope, option);
-        self.node.change(|cluster, fx| cluster.store_setting(self.now, scope, option, None, fx));
+        self.node.change(self.now, |cluster, fx| cluster.store_setting(scope, option, None, fx));
         let changed = ConfigChanged { level: Level::Stored, altered: Vec::new() };
         Ok(Outcome::WhenKept(Answer::Changed(changed)))
     }
@@ -209,13 +209,13 @@ impl Engine {
         }
         let (scope, value) = (scope_of(who), value.map(str::to_owned));
         self.settings.stored(scope, option);
-        self.node.change(|cluster, fx| cluster.store_setting(self.now, scope, option, value, fx));
+        self.node.change(self.now, |cluster, fx| cluster.store_setting(scope, option, value, fx));
         if let Scope::Osd(osd) = scope
             && option == self.settings.levels.capacity_options(osd).0
         {
             // Whoever sets it knows which drive it is for, and the node does not.
             self.disks.of[osd].served = Default::default();
-            self.node.change(|cluster, fx| cluster.note_measured_on(self.now, osd, 0, fx));
+            self.node.change(self.now, |cluster, fx| cluster.note_measured_on(osd, 0, fx));
         }
         Ok(Outcome::WhenKept(answer))
     }

@@ -57,7 +57,7 @@ impl Engine {
         }
         let (id, size) = (image.id, image.size);
         // What was cut off before may still be there.
-        let written = Bytes::new(self.node.cluster_mut().written_bytes(id, 0).min(size));
+        let written = Bytes::new(self.node.written_bytes(id, 0).min(size));
         let size = Bytes::new(size);
         Some(format!(
             "image {name} of {size} would be removed for good, with up to {written} written to it"
@@ -75,14 +75,14 @@ impl Engine {
             true => String::new(),
             false => format!(" (snapshots keep what they show: {})", kept.join(", ")),
         };
-        let written = Bytes::new(self.node.cluster_mut().written_bytes(id, size).min(cut));
+        let written = Bytes::new(self.node.written_bytes(id, size).min(cut));
         let cut = Bytes::new(cut);
         Some(format!("image {name} would lose its last {cut}, with up to {written} written{kept}"))
     }
 
     fn cost_of_stop(&self, osd: OsdId) -> Option<String> {
         self.known_osd(osd).ok()?;
-        let outage = self.node.cluster().outage(OsdSet::one(osd));
+        let outage = self.node.outage(OsdSet::one(osd));
         let ended = self.named(&outage.become_inactive)?;
         Some(format!("without {osd} nobody would serve {ended}"))
     }

@@ -16,11 +16,10 @@ impl Engine {
     pub(super) fn queues(&mut self, osd: OsdId) -> Executed {
         self.known_osd(osd)?;
         let at = self.now;
-        let shards =
-            self.node.cluster_mut().osd(osd).waiting(at).into_iter().map(|(shard, waiting)| {
-                let item = |item: &Waiting| shown_item(at, item, &waiting);
-                ShardQueue { shard: shard.get(), waiting: waiting.iter().map(item).collect() }
-            });
+        let shards = self.node.osd(osd).waiting(at).into_iter().map(|(shard, waiting)| {
+            let item = |item: &Waiting| shown_item(at, item, &waiting);
+            ShardQueue { shard: shard.get(), waiting: waiting.iter().map(item).collect() }
+        });
         let shards = shards.collect();
         let scheduler = self.settings.levels.plan(osd).scheduler.name().to_owned();
         now(Answer::Queues(QueueDump { osd: osd.get(), scheduler, shards }))
@@ -34,8 +33,7 @@ impl Engine {
 
     fn op_in_flight(&mut self, issued: &IssuedOp) -> Op {
         let primary = self.node.cluster().map().pg(issued.op.pg).acting.first().copied();
-        let progress =
-            primary.and_then(|osd| self.node.cluster_mut().osd(osd).progress_of_op(issued.op.id));
+        let progress = primary.and_then(|osd| self.node.osd(osd).progress_of_op(issued.op.id));
         let mut stages = Vec::new();
         if let Some(progress) = progress {
             stages = vec![

@@ -162,7 +162,7 @@ impl Findings {
 
     fn damage(&mut self, engine: &Engine, osds: &[Osd]) {
         for osd in osds.iter().map(|osd| OsdId::new(osd.osd)) {
-            let Damage { found, repaired, failed_ops } = engine.node.cluster().damage(osd);
+            let Damage { found, repaired, failed_ops } = engine.node.damage(osd);
             if found > 0 {
                 let what = are(found, "request", "has", "have");
                 let back = are(repaired, "object", "was", "were");

@@ -76,7 +76,7 @@ impl Engine {
         change: impl FnOnce(&mut images::Images) -> Result<(), ImageError>,
     ) -> Executed {
         self.take_changes()?;
-        match self.node.change(|cluster, fx| cluster.change_images(self.now, fx, change)) {
+        match self.node.change(self.now, |cluster, fx| cluster.change_images(fx, change)) {
             Err(error @ ImageError::BeingCut(_)) => Ok(Outcome::Busy(error.to_string())),
             changed => changed.map(|()| Outcome::WhenKept(DONE)).map_err(Refusal::from),
         }

@@ -75,8 +75,7 @@ impl Engine {
         self.known_number(osd)?;
         let OsdAsked { path, size_bytes } = asked;
         let size = size_of(size_bytes)?;
-        if self.node.cluster().map().osds()[osd].up || self.node.cluster_mut().osd(osd).is_opening()
-        {
+        if self.node.cluster().map().osds()[osd].up || self.node.cluster().is_opening_disk(osd) {
             return Err(Refusal::conflict(format!(
                 "{osd} serves from its disk: take it down first"
             )));
@@ -172,7 +171,7 @@ impl Engine {
             Some(osd) => {
                 self.known_number(osd)?;
                 let runs = self.node.cluster().map().osds()[osd].up
-                    || self.node.cluster_mut().osd(osd).is_opening();
+                    || self.node.cluster().is_opening_disk(osd);
                 if runs || self.disks.of[osd].reopen {
                     return Err(Refusal::conflict(format!("{osd} has come up with its own disk")));
                 }
@@ -195,11 +194,7 @@ impl Engine {
         self.settings.levels.start(osd);
         let (policy, options) = (self.settings.policy(osd), self.settings.options(osd));
         let stores = self.settings.store(&self.config);
-        assert_eq!(
-            self.node.cluster_mut().add_osd(policy, options, stores),
-            osd,
-            "OSDs are counted alike"
-        );
+        assert_eq!(self.node.add_osd(policy, options, stores), osd, "OSDs are counted alike");
         self.disks.of.push(crate::engine::disks::Disk { since: self.now, ..Default::default() });
         osd
     }
@@ -223,7 +218,7 @@ impl Engine {
                 continue;
             }
             let up = self.node.cluster().map().osds()[osd].up;
-            if !up && (self.disks.of[osd].reopen || self.node.cluster_mut().osd(osd).is_opening()) {
+            if !up && (self.disks.of[osd].reopen || self.node.cluster().is_opening_disk(osd)) {
                 continue;
             }
             // A store that has just opened may still be writing; a number is taken back when its disk is idle.
@@ -243,7 +238,7 @@ impl Engine {
             return;
         }
         if measured || !self.measure_held(osd) {
-            return self.node.change(|cluster, fx| cluster.let_osd(self.now, osd, fx));
+            return self.node.change(self.now, |cluster, fx| cluster.let_osd(osd, fx));
         }
         let here = self.admin.joining.iter_mut().find(|joining| joining.ticket == ticket);
         here.expect("it is to come up").measured = true;
@@ -254,12 +249,12 @@ impl Engine {
             return DONE;
         }
         let state = OsdState { up: true, is_in: true };
-        self.node.change(|cluster, fx| cluster.set_osd(self.now, osd, state, fx));
+        self.node.change(self.now, |cluster, fx| cluster.set_osd(osd, state, fx));
         Answer::Added(Added { osd: osd.get() })
     }
 
     fn did_not_join(&mut self, osd: OsdId, is: Is) -> Refusal {
-        self.node.change(|cluster, fx| cluster.let_osd(self.now, osd, fx));
+        self.node.change(self.now, |cluster, fx| cluster.let_osd(osd, fx));
         let why = self.why_down(osd).unwrap_or_else(|| "it was taken down".to_owned());
         let path = self.disks.of[osd].path.display().to_string();
         if is == Is::New && self.take_back_osd(osd) {

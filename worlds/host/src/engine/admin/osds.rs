@@ -29,7 +29,7 @@ impl Engine {
 
     fn shown_osd(&mut self, osd: OsdId) -> Osd {
         let OsdState { up, is_in } = self.node.cluster().map().osds()[osd];
-        let space = self.node.cluster_mut().osd(osd).space();
+        let space = self.node.osd(osd).space();
         let pages = |of: fn(Space) -> u64| space.map_or(0, |space| of(space) * space.page_bytes);
         let disk = &self.disks.of[osd];
         Osd {
@@ -39,7 +39,7 @@ impl Engine {
             path: disk.path.display().to_string(),
             size_bytes: space.map_or(disk.bytes.get(), |_| pages(|space| space.total)),
             used_bytes: pages(|space| space.total - space.free),
-            pgs: self.node.cluster().pgs_on(osd),
+            pgs: self.node.pgs_on(osd),
             log_mode: log_mode(self.config.log_mode).to_owned(),
             disk_mode: self.disk_mode(osd).to_owned(),
             capacity_iops: Some(self.settings.levels.benchmark(osd).current_iops),
@@ -79,9 +79,9 @@ impl Engine {
         let is_held = self.node.cluster().is_held_open(osd);
         if self.node.cluster().map().osds()[osd].up
             || is_held
-            || self.node.cluster_mut().osd(osd).is_opening()
+            || self.node.cluster().is_opening_disk(osd)
         {
-            self.node.change(|cluster, fx| cluster.take_down(self.now, osd, fx));
+            self.node.change(self.now, |cluster, fx| cluster.take_down(osd, fx));
         }
     }
 
@@ -103,7 +103,7 @@ impl Engine {
     fn place_on(&mut self, osd: OsdId, state: OsdState) -> Executed {
         self.take_changes()?;
         self.disks.of[osd].taken_out = false;
-        self.node.change(|cluster, fx| cluster.set_osd(self.now, osd, state, fx));
+        self.node.change(self.now, |cluster, fx| cluster.set_osd(osd, state, fx));
         Ok(Outcome::WhenKept(DONE))
     }
 
@@ -119,7 +119,7 @@ impl Engine {
         if let Some(why) = self.busy_disk(osd) {
             return Ok(Outcome::Busy(why));
         }
-        self.node.change(|cluster, fx| cluster.remove_osd(self.now, osd, fx));
+        self.node.change(self.now, |cluster, fx| cluster.remove_osd(osd, fx));
         self.forget_osd(osd);
         Ok(Outcome::WhenKept(DONE))
     }
@@ -141,7 +141,7 @@ impl Engine {
         for osd in osds {
             self.known_osd(*osd)?;
         }
-        let outage = self.node.cluster().outage(osds.iter().copied().collect());
+        let outage = self.node.outage(osds.iter().copied().collect());
         let names = |pgs: &[PgId]| pgs.iter().map(|pg| self.node.cluster().pg_name(*pg)).collect();
         let bad = outage.already_inactive.len() + outage.become_inactive.len();
         let ok = outage.become_degraded.len() + outage.become_more_degraded.len();
@@ -161,7 +161,7 @@ impl Engine {
     pub(super) fn take_back_osd(&mut self, osd: OsdId) -> bool {
         let is_idle = self.disks.of[osd].in_flight == 0;
         let taken =
-            is_idle && self.node.change(|cluster, fx| cluster.take_back_osd(self.now, osd, fx));
+            is_idle && self.node.change(self.now, |cluster, fx| cluster.take_back_osd(osd, fx));
         if taken {
             self.forget_osd(osd);
         }

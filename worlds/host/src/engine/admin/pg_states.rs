@@ -1,7 +1,7 @@
 //! Placement groups by state, in the words of the field, and the sums over all of them.
 
 use crate::admin::api::{ObjectCounts, PgCount};
-use loadline_cluster::{Cluster, PgReport};
+use loadline_node::{Node, PgReport};
 use loadline_osd::{PgId, RecoveryKind, RecoveryState};
 use std::collections::BTreeMap;
 
@@ -19,10 +19,10 @@ pub(super) struct PgStates {
 }
 
 impl PgStates {
-    pub(super) fn of(cluster: &mut Cluster) -> PgStates {
+    pub(super) fn of(node: &mut Node) -> PgStates {
         let mut states = PgStates::default();
-        for pg in cluster.map().pgs().map(|(pg, _)| pg).collect::<Vec<PgId>>() {
-            states.add(&cluster.pg_report(pg));
+        for pg in node.cluster().map().pgs().map(|(pg, _)| pg).collect::<Vec<PgId>>() {
+            states.add(&node.pg_report(pg));
         }
         states
     }
@@ -81,7 +81,7 @@ fn in_words(pg: &PgReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::in_words;
-    use loadline_cluster::PgReport;
+    use loadline_node::PgReport;
     use loadline_osd::{Progress, RecoveryKind, RecoveryState};
 
     const CLEAN: PgReport = PgReport {

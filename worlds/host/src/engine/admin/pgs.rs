@@ -25,8 +25,8 @@ impl Engine {
 
     pub(super) fn pg_list_unfound(&self, name: &str) -> Executed {
         let pg = self.pg_of(name)?;
-        let objects = self.node.cluster().unfound_objects(pg).into_iter();
-        let objects = objects.map(|object| self.shown_object(object)).collect();
+        let objects = self.node.cluster().unfound_objects(pg).iter();
+        let objects = objects.map(|object| self.shown_object(*object)).collect();
         now(Answer::Unfound(UnfoundObjects { pg: name.to_owned(), objects }))
     }
 
@@ -52,7 +52,7 @@ impl Engine {
 
     pub(super) fn pg_mark_unfound_lost(&mut self, name: &str) -> Executed {
         let pg = self.pg_of(name)?;
-        let given_up = self.node.change(|cluster, fx| cluster.give_up_unfound(self.now, pg, fx));
+        let given_up = self.node.change(self.now, |cluster, fx| cluster.give_up_unfound(pg, fx));
         given_up.map_err(|why| Refusal::conflict(format!("PG {name}: {why}")))?;
         Ok(Outcome::Now(Ok(DONE)))
     }
@@ -76,7 +76,7 @@ impl Engine {
         let cluster = self.node.cluster();
         let all: Vec<(PgId, ObjectNo)> = pgs
             .iter()
-            .flat_map(|pg| cluster.unfound_objects(*pg).into_iter().map(|object| (*pg, object)))
+            .flat_map(|pg| cluster.unfound_objects(*pg).iter().map(|object| (*pg, *object)))
             .collect();
         let named = |(pg, object): &(PgId, ObjectNo)| {
             let UnfoundObject { object, image, offset_bytes } = self.shown_object(*object);

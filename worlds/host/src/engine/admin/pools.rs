@@ -42,7 +42,7 @@ impl Engine {
         self.take_changes()?;
         let object_bytes = self.config.object_bytes.get();
         let spec = PoolSpec { name, pgs, copies, object_bytes, recovery_priority: 0 };
-        self.node.change(|cluster, fx| cluster.create_pool(self.now, spec, fx));
+        self.node.change(self.now, |cluster, fx| cluster.create_pool(spec, fx));
         Ok(Outcome::WhenKept(DONE))
     }
 
@@ -67,7 +67,7 @@ impl Engine {
             may => may.map_err(refused)?,
         }
         self.take_changes()?;
-        self.node.change(|cluster, fx| cluster.remove_pool(self.now, pool, fx)).map_err(refused)?;
+        self.node.change(self.now, |cluster, fx| cluster.remove_pool(pool, fx)).map_err(refused)?;
         Ok(Outcome::WhenKept(DONE))
     }
 

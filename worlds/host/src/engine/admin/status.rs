@@ -8,7 +8,7 @@ use loadline_base::{Span, Time};
 
 impl Engine {
     pub(super) fn status(&mut self) -> Answer {
-        let pgs = PgStates::of(self.node.cluster_mut());
+        let pgs = PgStates::of(&mut self.node);
         let osds = self.shown_osds();
         let health = Findings::of(self, &osds, &pgs).health();
         let rates = self.health.rates();

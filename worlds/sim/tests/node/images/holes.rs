@@ -52,7 +52,7 @@ impl Judged {
     #[track_caller]
     fn check_used(&mut self) -> u64 {
         let used = |osd: u32| {
-            let space = self.node().cluster().osd(OsdId::new(osd)).space().expect("it is open");
+            let space = self.node().osd(OsdId::new(osd)).space().expect("it is open");
             space.total - space.free
         };
         let used: Vec<u64> = (0..OSDS).map(used).collect();
@@ -135,7 +135,7 @@ fn a_crash_in_the_middle_of_a_push_leaves_nothing_half_done() {
         judged.scatter(30, true);
         judged.open_what_is_down();
         judged.steps(10 + steps * 9);
-        cut += u32::from(judged.node().cluster().osd(OsdId::new(1)).received().objects > 0);
+        cut += u32::from(judged.node().osd(OsdId::new(1)).received().objects > 0);
         judged.crash();
         judged.heal();
         judged.check_used();

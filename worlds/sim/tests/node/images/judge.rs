@@ -307,13 +307,13 @@ impl Judged {
 
     /// What keeps the node from going on.
     fn state(&mut self) -> String {
-        let cluster = self.node().cluster();
+        let node = self.node();
         let mut text = String::new();
         for osd in (0..OSDS).map(OsdId::new) {
-            let (fault, unfinished) = (cluster.fault(osd), cluster.osd(osd).unfinished());
+            let (fault, unfinished) = (node.cluster().fault(osd), node.osd(osd).unfinished());
             text += &format!("\n{osd} {fault:?} {unfinished:?}");
         }
-        for (pg, state) in cluster.map().pgs().filter(|(_, state)| !state.clean) {
+        for (pg, state) in node.cluster().map().pgs().filter(|(_, state)| !state.clean) {
             text += &format!("\n{pg} {state:?}");
         }
         text
@@ -326,7 +326,7 @@ impl Judged {
             assert_eq!(self.held[cell], !is_zero, "cell {cell} of image {:?}", view.image);
         }
         for piece in split(view, 0, view.size) {
-            if !self.node().cluster().may_hold_data(view, &piece) {
+            if !self.node().node_mut().may_hold_data(view, &piece) {
                 let from = piece.at as usize;
                 let bytes = &self.bytes[from..from + piece.length as usize];
                 assert!(bytes.iter().all(|byte| *byte == 0), "{} is no hole", piece.object);
@@ -378,7 +378,7 @@ impl Judged {
             self.down = Some(osd);
             self.heal();
         }
-        let differing = self.node().cluster().copies_that_differ();
+        let differing = self.node().copies_that_differ();
         assert!(differing.is_empty(), "copies differ: {differing:?}");
     }
 }

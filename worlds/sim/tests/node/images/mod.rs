@@ -105,8 +105,8 @@ fn a_removed_pool_leaves_the_disks_while_the_map_changes_without_end() {
     let pool = node.create_pool(spec);
     assert!(node.wait_until(|node| node.is_clean() && node.is_map_committed()));
     let pgs: Vec<PgId> = node.cluster().map().pgs_of(pool).collect();
-    let change = node.change(|cluster, now, fx| {
-        cluster.remove_pool(now, pool, fx).expect("it is empty");
+    let change = node.change(|cluster, fx| {
+        cluster.remove_pool(pool, fx).expect("it is empty");
         cluster.last_change()
     });
     for number in 0..2000 {
@@ -116,7 +116,7 @@ fn a_removed_pool_leaves_the_disks_while_the_map_changes_without_end() {
         node.change_images(made).expect("the name is new");
         assert!(!node.is_map_committed(), "a change is always to come");
         let osds = (0..OSDS).map(OsdId::new);
-        let is_left = |osd: OsdId| node.cluster().osd(osd).copies().any(|pg| pgs.contains(&pg));
+        let is_left = |osd: OsdId| node.osd(osd).copies().any(|pg| pgs.contains(&pg));
         if !osds.map(is_left).fold(false, |any, is_left| any | is_left) {
             return assert!(node.cluster().is_kept(change), "a crash may bring the pool back");
         }

@@ -110,7 +110,7 @@ impl Judged {
         for osd in (0..OSDS).map(OsdId::new) {
             let pgs: Vec<PgId> = self.node().cluster().map().pgs_of(POOL).collect();
             for pg in pgs {
-                let holder = self.node().cluster().osd(osd);
+                let holder = self.node().osd(osd);
                 assert_eq!(holder.objects(pg).len(), 0, "{pg} on {osd}");
                 assert!(!holder.keeps_any(pg), "{pg} on {osd}");
             }

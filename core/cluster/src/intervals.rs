@@ -1,0 +1,367 @@
+//! A placement group's way into its next interval: a conversation of the map's owner with the OSDs that run.
+//!
+//! 1. All of them are asked. Who hears that ends the group's interval there, and what it answers stays true from then on.
+//! 2. When all have answered, [`peer`] decides, and the members get the interval: first all but the primary, and when these have
+//!    joined, the primary. So nothing reaches a member that does not know the interval yet.
+//! 3. When the primary has joined, ops may be sent to it; where the map is on disks, only when those tell of the interval too
+//!    (`durable.rs`).
+//!
+//! Whatever happens meanwhile to an OSD begins the conversation anew, under another number; what still comes under an earlier one
+//! is void. A group is in no interval while it is spoken of, and serves nobody.
+
+use crate::cluster::{Cluster, OwnerEffects};
+use crate::peering::{Copies, Peered, Peering, Rules, peer};
+use loadline_osd::{Activation, CopyReport, CopyState, Directive, OsdId, OsdSet, PgId, PgLog};
+use loadline_store::ObjectNo;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+impl Cluster {
+    /// Begins a new interval of a placement group if the present one cannot go on: placement wants other OSDs, one that
+    /// takes part has gone, nobody serves yet, or there is none.
+    pub(crate) fn peer_pg(&mut self, pg: PgId, fx: &mut OwnerEffects) {
+        let state = self.map.pg(pg);
+        let mut members = state.acting.iter().chain(&state.backfill);
+        let goes_on = !self.peering.contains_key(&pg)
+            && !state.acting.is_empty()
+            && state.running == self.running(&state.up)
+            && members.all(|osd| self.map.osds()[*osd].up);
+        if !goes_on {
+            self.begin_interval(pg, fx);
+        }
+    }
+
+    fn running(&self, osds: &[OsdId]) -> Vec<OsdId> {
+        osds.iter().copied().filter(|osd| self.map.osds()[*osd].up).collect()
+    }
+
+    /// Ends a placement group's interval on every OSD, and asks for the copies.
+    pub(crate) fn begin_interval(&mut self, pg: PgId, fx: &mut OwnerEffects) {
+        let (interval, asked) = (self.map.epoch(), self.up_osds());
+        let state = self.map.pg_mut(pg);
+        state.interval = interval;
+        (state.ready, state.clean) = (false, false);
+        state.activated = OsdSet::EMPTY;
+        state.unfound.clear();
+        for osd in asked.iter() {
+            fx.direct(osd, Directive::Query(pg, interval));
+        }
+        let copies = BTreeMap::new();
+        self.peering.insert(pg, Peering::Asking { left: asked, copies });
+        if asked.is_empty() {
+            self.decide(pg, BTreeMap::new(), fx);
+        }
+    }
+
+    /// An OSD has told its copy.
+    pub(crate) fn copy_told(
+        &mut self,
+        osd: OsdId,
+        (pg, number): (PgId, u32),
+        report: Option<Box<CopyReport>>,
+        fx: &mut OwnerEffects,
+    ) {
+        if !self.is_interval(pg, number) {
+            return;
+        }
+        let Some(Peering::Asking { left, copies }) = self.peering.get_mut(&pg) else { return };
+        left.remove(osd);
+        copies.insert(osd, report);
+        if left.is_empty() {
+            let copies = std::mem::take(copies);
+            self.decide(pg, copies, fx);
+        }
+    }
+
+    fn is_interval(&self, pg: PgId, number: u32) -> bool {
+        self.map.has_pg(pg) && self.map.pg(pg).interval == number
+    }
+
+    /// All that run have told their copies: who takes part in the interval, and what they lack, follows from that alone.
+    fn decide(
+        &mut self,
+        pg: PgId,
+        mut copies: BTreeMap<OsdId, Option<Box<CopyReport>>>,
+        fx: &mut OwnerEffects,
+    ) {
+        self.peering.remove(&pg);
+        self.complete_members(pg, &mut copies);
+        let of = |osd: OsdId| copies[&osd].as_ref().map(|report| report.state());
+        let peered = self.peer_with(pg, copies.keys().map(|osd| (*osd, of(*osd))).collect());
+        let log = peered.authority.and_then(|osd| copies[&osd].as_ref());
+        let log = log.map(|report| report.log().clone());
+        let copies_wanted = self.map.pool_of(pg).1.spec.copies as usize;
+        let running = self.running(&self.map.pg(pg).up);
+        let state = self.map.pg_mut(pg);
+        state.running = running;
+        state.acting = peered.acting.clone();
+        state.backfill = peered.backfill.clone();
+        state.clean = peered.missing.is_empty()
+            && state.acting == state.up
+            && state.acting.len() == copies_wanted;
+        self.tell_members(pg, peered, log, fx);
+    }
+
+    /// A primary that says that all is recovered has made every member's copy equal to its own, as of the interval that has ended: it
+    /// was asked at the end of it, and so were they. What they have missed of the last writes they still lack.
+    fn complete_members(&self, pg: PgId, copies: &mut BTreeMap<OsdId, Option<Box<CopyReport>>>) {
+        let state = self.map.pg(pg);
+        let primary = state.acting.first().and_then(|osd| copies.get(osd)?.as_ref());
+        let Some(led) = primary.filter(|report| report.has_recovered()) else { return };
+        let log = led.log().clone();
+        for member in state.acting.iter().chain(&state.backfill) {
+            if let Some(Some(report)) = copies.get_mut(member) {
+                report.complete(&log);
+            }
+        }
+    }
+
+    /// What peering makes of these copies.
+    pub(crate) fn peer_with(
+        &self,
+        pg: PgId,
+        states: Vec<(OsdId, Option<CopyState<'_>>)>,
+    ) -> Peered {
+        let state = self.map.pg(pg);
+        let rules = Rules {
+            copies: self.map.pool_of(pg).1.spec.copies as usize,
+            active_in: state.active_in,
+        };
+        peer(&state.up, &state.acting, &Copies { states }, &rules)
+    }
+
+    /// Tells the members of their interval, the primary when the others have joined.
+    fn tell_members(
+        &mut self,
+        pg: PgId,
+        peered: Peered,
+        log: Option<Arc<PgLog>>,
+        fx: &mut OwnerEffects,
+    ) {
+        let spec = &self.map.pool_of(pg).1.spec;
+        let interval = self.map.pg(pg).interval;
+        let activation = Box::new(Activation {
+            interval,
+            term: self.interval_id(interval).term,
+            acting: peered.acting,
+            copies: spec.copies,
+            missing: peered.missing,
+            asynchronous: peered.asynchronous,
+            backfill: peered.backfill,
+            object_bytes: spec.object_bytes,
+            recovery_priority: spec.recovery_priority,
+            index_in_pool: self.map.index_in_pool(pg),
+            log,
+        });
+        if activation.acting.is_empty() {
+            return;
+        }
+        let replicas = activation.acting[1..].iter().rev();
+        let others: Vec<OsdId> = activation.backfill.iter().chain(replicas).copied().collect();
+        for osd in &others {
+            fx.direct(*osd, Directive::Activate(pg, activation.clone()));
+        }
+        let left = others.into_iter().collect();
+        self.peering.insert(pg, Peering::Joining { left, activation });
+        self.tell_primary_if_joined(pg, fx);
+    }
+
+    fn tell_primary_if_joined(&mut self, pg: PgId, fx: &mut OwnerEffects) {
+        let Some(Peering::Joining { left, activation }) = self.peering.remove(&pg) else { return };
+        if left == OsdSet::EMPTY {
+            return fx.direct(activation.acting[0], Directive::Activate(pg, activation));
+        }
+        self.peering.insert(pg, Peering::Joining { left, activation });
+    }
+
+    /// An OSD takes part in an interval.
+    pub(crate) fn joined(
+        &mut self,
+        osd: OsdId,
+        (pg, interval): (PgId, u32),
+        fx: &mut OwnerEffects,
+    ) {
+        if !self.is_interval(pg, interval) {
+            return;
+        }
+        if let Some(Peering::Joining { left, .. }) = self.peering.get_mut(&pg) {
+            left.remove(osd);
+            return self.tell_primary_if_joined(pg, fx);
+        }
+        if self.durable.is_none() {
+            self.serve(pg, fx);
+        }
+    }
+
+    /// A placement group serves in its present interval from now on.
+    pub(crate) fn serve(&mut self, pg: PgId, fx: &mut OwnerEffects) {
+        let id = self.interval_id(self.map.pg(pg).interval);
+        let state = self.map.pg_mut(pg);
+        (state.ready, state.active_in) = (true, id);
+        self.route_open_ops(pg, fx);
+        for osd in self.up_osds().iter() {
+            self.retire_stray(pg, osd, fx);
+        }
+    }
+
+    /// A copy that nobody needs any more is deleted, once every copy is where it should be. Who has none has nothing to do.
+    pub(crate) fn retire_stray(&mut self, pg: PgId, osd: OsdId, fx: &mut OwnerEffects) {
+        let state = self.map.pg(pg);
+        // Where the map is on disks, the members' own state may not be there yet.
+        if state.clean && state.ready && !state.acting.contains(&osd) {
+            fx.direct(osd, Directive::Retire(pg));
+        }
+    }
+
+    /// Every copy is complete and nothing is in flight: the placement group goes where it should be.
+    pub(crate) fn recovered(&mut self, pg: PgId, interval: u32, fx: &mut OwnerEffects) {
+        if self.is_interval(pg, interval) && !self.peering.contains_key(&pg) {
+            self.map.next_epoch();
+            self.begin_interval(pg, fx);
+        }
+    }
+
+    /// These objects of a placement group can be read nowhere, its primary says.
+    pub(crate) fn unfound(&mut self, pg: PgId, interval: u32, objects: Vec<ObjectNo>) {
+        if self.is_interval(pg, interval) {
+            self.map.pg_mut(pg).unfound = objects;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+    use crate::map::{OsdState, PoolSpec};
+    use crate::router::tests::{READ, spec};
+    use crate::settings::{Enforcement, Settings};
+    use loadline_base::Time;
+    use loadline_device::Medium;
+    use loadline_osd::{Data, Notice, OpId, Policy};
+    use loadline_qos::LOADLINE_PRESET;
+
+    const PG: PgId = PgId::new(0);
+
+    /// A cluster of three OSDs with one placement group of three copies, spoken with by hand.
+    struct Talk {
+        cluster: Cluster,
+        fx: OwnerEffects,
+        lives: [u32; 3],
+    }
+
+    impl Talk {
+        fn new() -> Talk {
+            let osd = OsdId::new(0);
+            let settings = Settings::new(LOADLINE_PRESET, &[Medium::Ssd], Enforcement::Refuse);
+            let mut cluster = Cluster::new(&Config {
+                osds: 3,
+                placement_seed: 1,
+                policy: Policy { plan: settings.plan(osd), seed: 1 },
+                options: settings.osd_options(osd),
+            });
+            let mut fx = OwnerEffects::default();
+            cluster.create_pool(PoolSpec { copies: 3, ..spec() }, &mut fx);
+            Talk { cluster, fx, lives: [0; 3] }
+        }
+
+        /// What OSDs were told about the group since the last call: whom, what, under which number.
+        fn told(&mut self) -> Vec<(u32, &'static str, u32)> {
+            let told = std::mem::take(&mut self.fx.directives);
+            let told = told.into_iter().filter_map(|(osd, directive)| match directive {
+                Directive::Query(PG, number) => Some((osd.get(), "query", number)),
+                Directive::Activate(PG, it) => Some((osd.get(), "activate", it.interval)),
+                _ => None,
+            });
+            told.collect()
+        }
+
+        fn hear(&mut self, osd: u32, notice: Notice) {
+            let life = self.lives[osd as usize];
+            self.cluster.heard(OsdId::new(osd), life, notice, &mut self.fx);
+        }
+
+        /// An OSD without a copy answers.
+        fn answer(&mut self, osd: u32, number: u32) {
+            self.hear(osd, Notice::Copy(PG, number, None));
+        }
+
+        fn set_up(&mut self, osd: u32, up: bool) {
+            self.lives[osd as usize] += u32::from(!up);
+            let state = OsdState { up, is_in: true };
+            self.cluster.set_osd(OsdId::new(osd), state, &mut self.fx);
+        }
+
+        fn issue(&mut self) -> (OpId, bool) {
+            let (id, sent) = self.cluster.issue(Time::ZERO, &READ, Data::NONE);
+            (id, sent.is_some())
+        }
+    }
+
+    #[test]
+    fn the_primary_hears_of_an_interval_when_the_others_have_joined_and_ops_when_it_has() {
+        let mut talk = Talk::new();
+        let (op, sent) = talk.issue();
+        assert!(!sent, "nobody serves yet");
+        assert_eq!(talk.told(), [(0, "query", 2), (1, "query", 2), (2, "query", 2)]);
+        talk.answer(2, 2);
+        talk.answer(0, 2);
+        assert_eq!(talk.told(), []);
+        talk.answer(1, 2);
+        let acting: Vec<u32> = talk.cluster.map.pg(PG).acting.iter().map(|osd| osd.get()).collect();
+        let [primary, first, second] = acting[..] else { panic!("three serve: {acting:?}") };
+        assert_eq!(talk.told(), [(second, "activate", 2), (first, "activate", 2)]);
+        talk.hear(first, Notice::Joined(PG, 2));
+        assert_eq!(talk.told(), []);
+        talk.hear(second, Notice::Joined(PG, 2));
+        assert_eq!(talk.told(), [(primary, "activate", 2)]);
+        assert!(!talk.issue().1, "the primary may not have heard yet");
+        assert!(talk.fx.messages.is_empty());
+        talk.hear(primary, Notice::Joined(PG, 2));
+        assert_eq!(talk.fx.messages[0].to, OsdId::new(primary));
+        assert_eq!(talk.cluster.router.issued(op).op.id, op);
+        assert!(talk.issue().1 && talk.cluster.is_clean());
+    }
+
+    /// Two OSDs had answered when the third went. What they had said was true still, but who asks once more hears it once more.
+    #[test]
+    fn an_osd_that_goes_begins_the_conversation_anew_and_what_was_on_its_way_is_void() {
+        let mut talk = Talk::new();
+        talk.told();
+        talk.answer(0, 2);
+        talk.answer(1, 2);
+        talk.set_up(2, false);
+        assert_eq!(talk.told(), [(0, "query", 3), (1, "query", 3)]);
+        talk.answer(0, 2);
+        talk.answer(1, 2);
+        assert_eq!(talk.told(), []);
+        talk.answer(0, 3);
+        talk.answer(1, 3);
+        assert_eq!(talk.told().len(), 1, "the replica");
+        // The last one comes back before anybody has joined.
+        talk.set_up(2, true);
+        assert_eq!(talk.told(), [(0, "query", 4), (1, "query", 4), (2, "query", 4)]);
+        for osd in 0..3 {
+            talk.hear(osd, Notice::Joined(PG, 3));
+        }
+        assert_eq!(talk.told(), []);
+        assert!(!talk.cluster.map.pg(PG).ready);
+    }
+
+    /// An OSD had answered, and crashed. In its next life it has not been asked yet.
+    #[test]
+    fn what_an_osd_has_said_in_an_earlier_life_is_void() {
+        let mut talk = Talk::new();
+        talk.set_up(2, false);
+        talk.set_up(2, true);
+        talk.told();
+        talk.answer(0, 4);
+        talk.answer(1, 4);
+        talk.lives[2] = 0;
+        talk.answer(2, 4);
+        assert_eq!(talk.told(), []);
+        talk.lives[2] = 1;
+        talk.answer(2, 4);
+        assert_eq!(talk.told().len(), 2, "the replicas");
+    }
+}

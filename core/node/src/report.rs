@@ -1,0 +1,176 @@
+//! What is told of a node to whoever looks: the map's owner and the OSDs side by side, as they are at this moment. Nothing here
+//! decides anything; who does goes by what they have told each other.
+
+use crate::Node;
+use loadline_cluster::images::{ImageId, Piece, View};
+use loadline_cluster::{Outage, PgState, PoolId};
+use loadline_osd::{
+    Damage, Osd, OsdId, OsdSet, PgId, Progress, Received, RecoveryState, SnapshotNo, Waits,
+};
+use loadline_store::ObjectNo;
+
+/// A placement group as an operator sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PgReport {
+    /// Nobody serves it: its last copies are on OSDs that are down.
+    pub down: bool,
+    /// Ops are carried out; otherwise the interval has not begun on all disks.
+    pub active: bool,
+    /// Every copy is where it should be.
+    pub clean: bool,
+    /// It has fewer members than it should have copies.
+    pub undersized: bool,
+    /// Those who serve it are not those that placement wants.
+    pub remapped: bool,
+    /// What its primary does about it.
+    pub recovery: Option<RecoveryState>,
+    /// Copies that are not as they should be.
+    pub progress: Progress,
+    /// Copies that there should be, of the objects that its primary knows.
+    pub copies: u64,
+    /// Objects that some OSD should get and that can be read on no other.
+    pub unfound: u64,
+}
+
+impl Node {
+    /// How a placement group is.
+    pub fn pg_report(&mut self, id: PgId) -> PgReport {
+        let copies = self.cluster().map().pool_of(id).1.spec.copies;
+        let PgState { up, acting, clean, ready, unfound, .. } = self.cluster().map().pg(id);
+        let mut report = PgReport {
+            down: acting.is_empty(),
+            active: *ready && !acting.is_empty(),
+            clean: *clean,
+            undersized: acting.len() < copies as usize,
+            remapped: acting != up,
+            recovery: None,
+            progress: Progress::default(),
+            copies: 0,
+            unfound: unfound.len() as u64,
+        };
+        if let Some(primary) = acting.first().copied() {
+            let primary = self.osd(primary);
+            report.recovery = primary.recovery_of(id);
+            report.progress = primary.progress_of(id);
+            report.copies = primary.objects(id).len() as u64 * u64::from(copies);
+        }
+        report
+    }
+
+    /// How many placement groups an OSD has a copy of.
+    pub fn pgs_on(&self, osd: OsdId) -> u32 {
+        let pgs = self.cluster().map().pgs();
+        pgs.filter(|(pg, _)| self.osds()[osd].copy(*pg).is_some()).count() as u32
+    }
+
+    /// What a stop of these OSDs would cost.
+    pub fn outage(&self, osds: OsdSet) -> Outage {
+        self.cluster().outage(osds, |osd, pg| self.osds()[osd].copy(pg))
+    }
+
+    /// What an OSD's disk could not read.
+    pub fn damage(&self, osd: OsdId) -> Damage {
+        self.osds()[osd].damage()
+    }
+
+    /// What recovery and backfill have brought to all OSDs.
+    pub fn received(&self) -> Received {
+        let mut sum = Received::default();
+        for osd in self.osds().values() {
+            sum += osd.received();
+        }
+        sum
+    }
+
+    /// What is misplaced, degraded and recovering over all placement groups.
+    pub fn progress(&mut self) -> Progress {
+        let mut sum = Progress::default();
+        for (_, osd) in self.osds_mut().iter_mut() {
+            sum += osd.progress();
+        }
+        sum
+    }
+
+    /// Who waited where, over all OSDs.
+    pub fn waits(&self) -> Waits {
+        let mut sum = Waits::default();
+        for osd in self.osds().values() {
+            sum.merge(osd.waits());
+        }
+        sum
+    }
+
+    /// Forgets who waited where, to measure from now on.
+    pub fn reset_waits(&mut self) {
+        for (_, osd) in self.osds_mut().iter_mut() {
+            osd.reset_waits();
+        }
+    }
+
+    /// The copies that list other objects than their primary does, for checkers of what must be alike.
+    pub fn copies_that_differ(&mut self) -> Vec<(PgId, OsdId)> {
+        let groups = self.cluster().map().pgs().map(|(pg, state)| (pg, state.acting.clone()));
+        let mut differing = Vec::new();
+        for (pg, acting) in groups.collect::<Vec<_>>() {
+            let Some(primary) = acting.first() else { continue };
+            let listed = self.osd(*primary).objects(pg).clone();
+            let others = acting.iter().skip(1).filter(|osd| *self.osd(**osd).objects(pg) != listed);
+            differing.extend(others.map(|osd| (pg, *osd)));
+        }
+        differing
+    }
+
+    /// Fills a pool with full objects at once, outside time: how a study prepares what it does not measure.
+    pub fn prefill(&mut self, pool: PoolId, objects: u64) {
+        let bytes = self.cluster().map().pools()[&pool].spec.object_bytes;
+        for object in (0..objects).map(ObjectNo) {
+            let pg = self.cluster().map().pg_of(pool, object);
+            for osd in self.cluster().map().pg(pg).acting.clone() {
+                self.osd(osd).prefill(pg, object, bytes);
+            }
+        }
+    }
+
+    /// Whether a part of an image, or of a snapshot, may hold data, as far as its primary knows; without a primary it may.
+    pub fn may_hold_data(&mut self, view: &View, piece: &Piece) -> bool {
+        let (object, read_at) = (piece.object, SnapshotNo(view.read_at.0));
+        match self.primary_of(view.pool, object) {
+            Some((pg, primary)) => primary.may_hold_data(pg, object, read_at, piece.offset),
+            None => true,
+        }
+    }
+
+    /// Whether anything may be kept of an object, now or for a snapshot.
+    pub fn may_hold_any(&mut self, pool: PoolId, object: ObjectNo) -> bool {
+        let primary = self.primary_of(pool, object);
+        primary.is_none_or(|(pg, primary)| primary.may_hold_any(pg, object))
+    }
+
+    /// The primary of an object that serves it.
+    fn primary_of(&mut self, pool: PoolId, object: ObjectNo) -> Option<(PgId, &mut Osd)> {
+        let pg = self.cluster().map().pg_of(pool, object);
+        let state = self.cluster().map().pg(pg);
+        let primary = *state.acting.first()?;
+        Some((pg, self.osd(primary)))
+    }
+
+    /// Bytes of an image from `from` on that were ever written and not removed, at most: what the objects reach to, as far as
+    /// the primaries that run know.
+    pub fn written_bytes(&mut self, image: ImageId, from: u64) -> u64 {
+        let Some(found) = self.cluster().images().get(image) else { return 0 };
+        let (pool, object_bytes) = (found.pool, found.object_bytes);
+        let mut sum = 0;
+        for pg in self.cluster().map().pgs_of(pool) {
+            let Some(&primary) = self.cluster().map().pg(pg).acting.first() else { continue };
+            let objects = self.osd(primary).objects(pg);
+            let first = image.object((from / object_bytes) as u32);
+            let last = image.object(u32::MAX);
+            for (object, meta) in objects.range(first..=last) {
+                let (_, block) = ImageId::of(object);
+                let begin = u64::from(block) * object_bytes;
+                sum += (begin + meta.length).saturating_sub(from.max(begin));
+            }
+        }
+        sum
+    }
+}

@@ -1,0 +1,93 @@
+//! What the owner of the map tells an OSD, carried out.
+
+use crate::directive::{Directive, Notice};
+use crate::event::Effects;
+use crate::ids::PgId;
+use crate::item::Item;
+use crate::message::Activation;
+use crate::osd::Osd;
+use crate::pg::{CopyReport, Primary};
+use loadline_base::Time;
+
+impl Osd {
+    /// Carries a directive out. An OSD that has stopped, and whose owner may not know it yet, does nothing but live or die.
+    pub(crate) fn directed(&mut self, now: Time, directive: Directive, fx: &mut Effects) {
+        match directive {
+            Directive::Crash => self.crash(now),
+            Directive::Open(bytes) => self.open(now, bytes),
+            Directive::Join => self.join(),
+            Directive::Configure(settings) => {
+                let (policy, options) = *settings;
+                self.configure(now, policy, options, fx);
+            }
+            Directive::Renew(settings) => {
+                let (policy, options) = *settings;
+                self.renew(now, policy, options, fx);
+            }
+            Directive::ShowImages(views) => self.views = views,
+            Directive::SetBackfillFull(is_full) => self.set_backfill_full(is_full, fx),
+            directive if self.is_alive() => self.directed_alive(now, directive, fx),
+            _ => {}
+        }
+    }
+
+    fn directed_alive(&mut self, now: Time, directive: Directive, fx: &mut Effects) {
+        match directive {
+            Directive::Identify(identity) => self.identify(now, identity),
+            Directive::SaveMap(epoch, map) => self.save_map(now, epoch, map),
+            Directive::Sync(number) => self.sync(now, number),
+            Directive::Query(pg, number) => self.tell_copy(now, pg, number, fx),
+            Directive::Activate(pg, activation) => self.activate(now, pg, &activation, fx),
+            Directive::Deactivate(pg) => self.deactivate(now, pg, fx),
+            Directive::Retire(pg) => self.retire(now, pg, fx),
+            Directive::GiveUpUnfound(pg) => self.give_up_unfound(now, pg, fx),
+            Directive::TakeAsWhole(pg, interval) => self.take_as_whole(pg, interval),
+            Directive::TakeAsHere(pg, objects) => self.take_as_here(pg, &objects),
+            directive => unreachable!("it asks for no life: {directive:?}"),
+        }
+    }
+
+    /// The interval ends here, and the copy stands still until the next one.
+    fn tell_copy(&mut self, now: Time, id: PgId, number: u32, fx: &mut Effects) {
+        let recovered = self.primary(id).is_some_and(Primary::has_recovered);
+        self.deactivate(now, id, fx);
+        let report = self.copy(id).map(|state| Box::new(CopyReport::of(state, recovered)));
+        fx.owner.push(Notice::Copy(id, number, report));
+    }
+
+    fn activate(&mut self, now: Time, id: PgId, activation: &Activation, fx: &mut Effects) {
+        self.end_interval(now, id, fx);
+        self.place(id, activation.index_in_pool);
+        let (this, objects) = (self.id, self.count(id));
+        let pg = self.pg_mut(id).expect("it was placed");
+        if let Some(log) = activation.log.as_ref().filter(|_| activation.acting.contains(&this)) {
+            pg.log = log.as_ref().clone();
+        }
+        pg.begin(this, activation);
+        self.keep_activation(now, id, activation.interval);
+        if activation.acting.first() == Some(&this) {
+            let pg = self.pg_mut(id).expect("it was placed");
+            pg.primary = Some(Box::new(Primary::new(activation, objects)));
+            self.start_recovery(now, id, fx);
+        }
+        fx.owner.push(Notice::Joined(id, activation.interval));
+    }
+
+    fn deactivate(&mut self, now: Time, id: PgId, fx: &mut Effects) {
+        self.end_interval(now, id, fx);
+        if let Some(pg) = self.pg_mut(id) {
+            pg.interval = 0;
+        }
+    }
+
+    fn retire(&mut self, now: Time, id: PgId, fx: &mut Effects) {
+        self.deactivate(now, id, fx);
+        if let Some(pg) = self.pg_mut(id)
+            && !pg.leaving
+        {
+            // From the first deletion on, nothing may be concluded from what is still here.
+            (pg.leaving, pg.filling) = (true, true);
+            self.enqueue(now, Item::Delete(id), fx);
+        }
+    }
+}

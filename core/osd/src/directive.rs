@@ -1,0 +1,174 @@
+//! What passes between the owner of the map and an OSD. They know each other by this alone: both ways it is a list in order, and
+//! what stands in one may have been overtaken by what is on its way in the other.
+//!
+//! So peering is a conversation. A [`Directive::Query`] ends a placement group's interval on an OSD, whose copy stands still from
+//! then on, and is answered by all that the next interval is decided from ([`Notice::Copy`]). Who takes part in that gets a
+//! [`Directive::Activate`] and says so ([`Notice::Joined`]); the primary gets it last, so that nothing reaches a member that does not
+//! know the interval yet.
+
+use crate::disk::Identity;
+use crate::ids::{IntervalId, OsdId, PgId};
+use crate::message::{Activation, Data};
+use crate::pg::CopyReport;
+use crate::policy::{Options, Policy};
+use crate::snapshots::Views;
+use loadline_base::Bytes;
+use loadline_store::ObjectNo;
+use loadline_store::paged::{Exceeded, Fault};
+use std::sync::Arc;
+
+/// What the owner of the map tells an OSD to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Directive {
+    /// Stop as a crash does: what is queued or in flight is gone, what was written stays. Begins the OSD's next life.
+    Crash,
+    /// Open the disk, which has this size. [`Notice::Opened`] or [`Notice::Stopped`] says how it ended.
+    Open(Bytes),
+    /// Take part: hear others' messages.
+    Join,
+    /// Go by new settings from now on.
+    Configure(Box<(Policy, Options)>),
+    /// The same before taking part in anything, with those that are read at the start.
+    Renew(Box<(Policy, Options)>),
+    /// Show ops the images like this.
+    ShowImages(Arc<Views>),
+    /// Whether to refuse backfills, for want of room.
+    SetBackfillFull(bool),
+    /// Keep who this disk is.
+    Identify(Identity),
+    /// Keep this map, of this epoch.
+    SaveMap(u32, Data),
+    /// Make everything durable that was answered, and say so under this number.
+    Sync(u32),
+    /// End a placement group's interval, and tell the copy. The number comes back with the answer.
+    Query(PgId, u32),
+    /// Begin a placement group's new interval.
+    Activate(PgId, Box<Activation>),
+    /// End a placement group's interval, which was the last. The copy stays as it is.
+    Deactivate(PgId),
+    /// A placement group has left this OSD: delete its objects, if there are some, as background work.
+    Retire(PgId),
+    /// An operator gives up the objects of a placement group that nobody can give: each becomes the newest that is left of it.
+    GiveUpUnfound(PgId),
+    /// Others that would have made a copy whole are given up: what is here counts as everything from this interval on.
+    TakeAsWhole(PgId, IntervalId),
+    /// What a copy lacks of these objects will never come: they count as they are here.
+    TakeAsHere(PgId, Vec<ObjectNo>),
+}
+
+/// What an OSD tells the owner of the map.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// The disk is open and read.
+    Opened(Box<Opened>),
+    /// The disk is of no use any more.
+    Stopped(DiskFault),
+    /// How much room the disk has now.
+    Room(DiskRoom),
+    /// The copy of a placement group, if there is one, as it stands still since this question.
+    Copy(PgId, u32, Option<Box<CopyReport>>),
+    /// The copy takes part in this interval.
+    Joined(PgId, u32),
+    /// Its part in this interval is on its disk, and durable.
+    Activated(PgId, u32),
+    /// This OSD leads the placement group in this interval, and these objects can be read nowhere.
+    Unfound(PgId, u32, Vec<ObjectNo>),
+    /// Every copy of this placement group is complete and nothing is in flight, as of this interval, which is to end now.
+    Recovered(PgId, u32),
+    /// Who this disk is is on it, with this term, and durable.
+    Identified(u64),
+    /// The map of this epoch is on this OSD's disk, and durable.
+    MapSaved(u32),
+    /// Everything that was answered before is durable on this OSD.
+    Synced(u32),
+}
+
+/// What a disk told when it was opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// Who it is; `None` if nobody has said so yet.
+    pub identity: Option<Identity>,
+    /// The map that it keeps.
+    pub map: Option<Vec<u8>>,
+    /// The copies that it has.
+    pub copies: Vec<(PgId, CopyReport)>,
+}
+
+/// The room on a disk, as far as others go by it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskRoom {
+    /// Pages that are free, in whole percent; `None` while the disk is closed, or has no bound.
+    pub free_percent: Option<u32>,
+    /// Writes that the device has no room for. They are asked for again until it has.
+    pub waiting: usize,
+}
+
+impl DiskRoom {
+    /// Whether less than this share of the pages is free, in percent, or there is no room even for what the disk has.
+    pub fn is_below(&self, share: u32) -> bool {
+        self.waiting > 0 || self.free_percent.is_some_and(|free| free < share)
+    }
+}
+
+/// Why an OSD is left out although its disk could be reached, until somebody opens it again. What keeps a disk from being
+/// reached at all is its world's to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiskFault {
+    /// The store has stopped.
+    Store(Fault),
+    /// What stands under an OSD's keys is not what an OSD writes.
+    Contents,
+    /// The disk holds nothing: an operator must say that it is to be filled.
+    Empty,
+    /// The disk is another cluster's.
+    OtherCluster,
+    /// The disk is another OSD's of this cluster.
+    OtherOsd(OsdId),
+    /// The disk is this OSD's as it was once: the OSD has served since from a disk that knew more.
+    Stale(OsdId),
+    /// The disk is this OSD's, which an operator gave up as lost; the others have gone on without it, and what it says has no place in
+    /// their history.
+    GivenUp(OsdId),
+    /// The disk says that it is this OSD's, and so does another one, and nothing tells which of them it last served from.
+    Twice(OsdId),
+    /// The device could not write.
+    Unwritable,
+    /// The device could not read what other copies need.
+    Unreadable,
+    /// The disk is full.
+    Full,
+    /// What the OSD must write down is larger than its store takes.
+    Exceeds(Exceeded),
+}
+
+impl std::fmt::Display for DiskFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            DiskFault::Store(fault) => fault.fmt(f),
+            DiskFault::Contents => {
+                f.write_str("the disk holds no state of an OSD that can be read")
+            }
+            DiskFault::Empty => f.write_str("the disk is empty; `loadline osd replace` fills it"),
+            DiskFault::OtherCluster => f.write_str("the disk belongs to another cluster"),
+            DiskFault::OtherOsd(osd) => {
+                write!(f, "the disk is {osd}'s: swap them, or correct the paths in node.toml")
+            }
+            DiskFault::Stale(osd) => write!(
+                f,
+                "the disk is an old copy of {osd}'s: bring back the one that {osd} served from last, or fill one with `loadline osd replace`"
+            ),
+            DiskFault::GivenUp(osd) => write!(
+                f,
+                "{osd}'s disk was given up as lost, and what it held is not believed any more: `loadline osd replace` lets the others fill an empty disk"
+            ),
+            DiskFault::Twice(osd) => write!(
+                f,
+                "two disks say that they are {osd}'s, and neither is known to be the older: take the wrong one away"
+            ),
+            DiskFault::Unwritable => f.write_str("the device could not write"),
+            DiskFault::Unreadable => f.write_str("an object that other copies need cannot be read"),
+            DiskFault::Full => f.write_str("the disk is full"),
+            DiskFault::Exceeds(exceeded) => exceeded.fmt(f),
+        }
+    }
+}
