@@ -251,7 +251,9 @@ impl Osd {
 
     /// Lets the shards take while the window has room.
     pub(crate) fn take_by_window(&mut self, now: Time, fx: &mut Effects) {
-        self.queue.hold(now, !self.store.admits(), fx);
+        let is_full = !self.store.admits();
+        self.gate().set_store_is_full(is_full);
+        self.queue.pump_all(now, fx);
     }
 
     /// Hands the store's requests out; those of a checkpoint wait their turn like any other work.

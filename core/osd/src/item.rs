@@ -3,7 +3,7 @@
 use crate::ids::{ClientId, OpId, OsdId, OsdSet, PgId};
 use crate::message::{Envelope, Message, OpKind};
 use loadline_base::{Bytes, SlotId};
-use loadline_qos::Work;
+use loadline_qos::{ServiceClass, Work};
 
 /// One item of a shard's queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +16,17 @@ pub enum Item {
     Delete(PgId),
     /// A request of the store's checkpoint, of so many bytes.
     StoreIo(SlotId, u32),
+    /// The next part of a transfer that the disk gets in parts.
+    Part {
+        /// Which transfer.
+        transfer: SlotId,
+        /// Bytes of the part.
+        bytes: u32,
+        /// The class whose work the transfer is.
+        class: ServiceClass,
+        /// The work that it belongs to.
+        work: Work,
+    },
 }
 
 impl Item {
@@ -24,7 +35,7 @@ impl Item {
         match self {
             Item::Message(envelope) => Some(envelope.pg),
             Item::Recovery(pg, _) | Item::Delete(pg) => Some(*pg),
-            Item::StoreIo(..) => None,
+            Item::StoreIo(..) | Item::Part { .. } => None,
         }
     }
 
@@ -34,6 +45,7 @@ impl Item {
             Item::Recovery(..) => Work::RecoveryItem,
             Item::Delete(_) => Work::PgDelete,
             Item::StoreIo(..) => Work::Checkpoint,
+            Item::Part { work, .. } => *work,
             Item::Message(envelope) => match envelope.message {
                 Message::Op(op) => op.work(),
                 // Both are entries of the log, and kept in its order.
@@ -72,7 +84,9 @@ impl Item {
     pub fn payload(&self) -> Bytes {
         let envelope = match self {
             Item::Message(envelope) => envelope,
-            Item::StoreIo(_, bytes) => return Bytes::new(u64::from(*bytes)),
+            Item::StoreIo(_, bytes) | Item::Part { bytes, .. } => {
+                return Bytes::new(u64::from(*bytes));
+            }
             Item::Recovery(..) | Item::Delete(_) => return Bytes::ZERO,
         };
         match &envelope.message {
@@ -100,7 +114,8 @@ impl Item {
     }
 }
 
-const LOCAL: u32 = 0;
+/// The owner of what no client and no other OSD has asked for.
+pub(crate) const LOCAL: u32 = 0;
 
 fn owner_of_osd(osd: OsdId) -> u32 {
     1 + osd.get()

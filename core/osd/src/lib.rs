@@ -11,6 +11,7 @@ mod client_io;
 mod commit;
 mod committed;
 mod counters;
+mod demand;
 mod device_terms;
 mod direct_events;
 mod directed;
@@ -18,6 +19,7 @@ mod directive;
 mod disk;
 mod disk_events;
 mod event;
+mod gate;
 mod given_up;
 mod groups;
 mod ids;
@@ -26,6 +28,7 @@ mod item;
 mod life;
 mod message;
 mod osd;
+mod parts;
 mod pg;
 mod pg_log;
 mod policy;
@@ -47,6 +50,7 @@ pub use disk_events::Space;
 pub use event::{
     Effect, Effects, Event, Reply, SleepingItem, Timer, TraceSpan, Unreadable, WorkerRun,
 };
+pub use gate::Pacing;
 pub use ids::{ClientId, IntervalId, OpId, OsdId, OsdSet, PgId, ShardId, ThreadId};
 pub use item::Item;
 pub use message::{

@@ -6,6 +6,7 @@ use crate::commit::Asker;
 use crate::counters::Counters;
 use crate::disk::{Backend, Paged};
 use crate::event::{Effect, Effects, Event, Timer};
+use crate::gate::DiskGate;
 use crate::groups::Groups;
 use crate::ids::{OsdId, PgId, ShardId};
 use crate::in_flight::InFlightOps;
@@ -47,8 +48,8 @@ impl Osd {
     /// An OSD without placement groups, on the direct store. It takes part.
     pub fn new(id: OsdId, policy: Policy, options: Options) -> Osd {
         let store = match options.windowed {
-            Windowed::Writes => DirectStore::new(options.window),
-            Windowed::All => DirectStore::counting_reads(options.window),
+            Windowed::Writes => DirectStore::new(options.throttle()),
+            Windowed::All => DirectStore::counting_reads(options.throttle()),
         };
         let store = Backend::Direct(store, Vec::new());
         Osd::on(store, true, id, policy, options)
@@ -61,7 +62,8 @@ impl Osd {
         options: Options,
         store: loadline_store::paged::Options,
     ) -> Osd {
-        let paged = Paged::new(store, options.window);
+        let options = Options { pacing: None, ..options };
+        let paged = Paged::new(store, options.throttle());
         Osd::on(Backend::Paged(Box::new(paged)), false, id, policy, options)
     }
 
@@ -180,6 +182,7 @@ impl Osd {
             Item::Recovery(pg, pushes) => return self.run_recovery(now, pg, pushes, fx),
             Item::Delete(pg) => return self.run_delete(now, pg),
             Item::StoreIo(slot, _) => return self.send_queued_io(slot, fx),
+            Item::Part { transfer, .. } => return self.send_part(now, transfer, fx),
             Item::Message(envelope) => envelope,
         };
         // What was sent in an earlier interval is void: recovery starts anew, and the router has sent its ops again.
@@ -325,10 +328,11 @@ impl Osd {
     ) {
         let fixed = |options: &Options| (options.shards, options.windowed);
         assert_eq!(fixed(&options), fixed(&self.options), "fixed while an OSD runs");
+        let options = self.suited(options);
         self.options = options;
-        self.queue.retune(now, policy, fx);
+        self.queue.retune(now, policy, &options, fx);
         self.recovery.set_bounds(&options);
-        self.store.set_window(now, options.window);
+        self.store.set_window(now, options.throttle());
         self.resize_reservers(now, fx);
         self.admit_recovery(now, fx);
     }
@@ -337,11 +341,24 @@ impl Osd {
     /// workers had must have been carried out.
     pub(crate) fn renew(&mut self, now: Time, policy: Policy, options: Options, fx: &mut Effects) {
         assert!(self.groups.iter().all(|(_, copy)| copy.interval == 0), "{} runs", self.id);
+        let options = self.suited(options);
         self.queue = WorkQueue::new(self.id, policy, &options);
         self.options = options;
         self.recovery = Recovery::new(&options);
-        self.store.set_window(now, options.window);
+        self.store.set_window(now, options.throttle());
         self.enqueue_waiting_io(now, fx);
+    }
+
+    fn suited(&self, options: Options) -> Options {
+        match self.is_durable() {
+            true => Options { pacing: None, ..options },
+            false => options,
+        }
+    }
+
+    /// What leaves the queues for the disk, and how it enters there.
+    pub(crate) fn gate(&mut self) -> &mut DiskGate {
+        self.queue.gate()
     }
 
     pub(crate) fn pg(&self, id: PgId) -> Option<&Pg> {

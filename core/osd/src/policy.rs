@@ -1,14 +1,15 @@
 //! How an OSD's work enters its queues, and the bounds it works within: both come from the settings.
 
 use crate::device_terms::DeviceTerms;
-use crate::item::Item;
+use crate::gate::{DiskGate, Pacing, Within};
+use crate::item::{Item, LOCAL};
 use crate::message::{Message, OpKind};
 use crate::recovery::AdmissionBounds;
-use loadline_base::{SlotId, Span, Time, mix64};
+use loadline_base::{Bytes, SlotId, Span, Time, mix64};
 use loadline_device::ClassTag;
 use loadline_qos::{
-    Admission, ClassId, Queue, Scheduler, SchedulerKind, ServiceClass, ShardPlan, Urgency, Work,
-    WorkSize,
+    Admission, ClassId, Queue, ReplicaWrites, Scheduler, SchedulerKind, ServiceClass, ShardPlan,
+    Urgency, Work, WorkSize,
 };
 use loadline_store::WindowBounds;
 
@@ -32,6 +33,8 @@ pub struct Options {
     pub window: WindowBounds,
     /// What of a direct store's work its window counts; fixed while the OSD runs.
     pub windowed: Windowed,
+    /// How the dequeue is held back by what the disk can begin soon; `None` under presets of other systems.
+    pub pacing: Option<Pacing>,
     /// On what terms each class's requests go to the device.
     pub device: DeviceTerms,
     /// Placement groups that may recover at once, as primary and as target each (`osd_max_backfills`).
@@ -69,6 +72,19 @@ pub enum Windowed {
 }
 
 impl Options {
+    /// What the store itself lets in: anything, where the gate decides what leaves the queues for it.
+    pub(crate) fn throttle(&self) -> WindowBounds {
+        match self.pacing {
+            Some(_) => WindowBounds { bytes: Bytes::new(u64::MAX), ops: u32::MAX },
+            None => self.window,
+        }
+    }
+
+    /// What the gate works within.
+    pub(crate) fn within(&self) -> Within {
+        (self.window, self.pacing)
+    }
+
     pub(crate) fn admission(&self) -> AdmissionBounds {
         AdmissionBounds {
             active_max: self.recovery_active_max,
@@ -148,12 +164,24 @@ impl Charges {
 
     /// What the scheduler is told about an item. `weight` is that of its placement group; a message carries its sender's
     /// urgency instead.
-    pub(crate) fn of(&mut self, policy: &Policy, item: &Item, weight: Weight) -> Charge {
-        let size = size_of(item, weight.urgency, weight.object_bytes);
+    pub(crate) fn of(
+        &mut self,
+        policy: &Policy,
+        gate: &DiskGate,
+        item: &Item,
+        weight: Weight,
+    ) -> Charge {
+        if let Item::Part { bytes, class, .. } = item {
+            return part_charge(policy, *class, *bytes);
+        }
+        let mut size = size_of(item, weight.urgency, gate.part_of(weight.object_bytes));
+        if is_cut(item.work()) {
+            size.payload = gate.part_of(size.payload);
+        }
         let admission = self.admission(policy, item.work(), size);
         Charge {
             class: admission.class.id(),
-            owner: policy.plan.client(u64::from(item.owner())).0 as u32,
+            owner: policy.plan.client(u64::from(owner_in(policy, item))).0 as u32,
             priority: admission.priority,
             cost: admission.cost,
         }
@@ -172,7 +200,7 @@ fn size_of(item: &Item, urgency: Urgency, object_bytes: u64) -> WorkSize {
         Item::Recovery(_, pushes) => {
             WorkSize { objects: *pushes, object_size_average: object_bytes, ..size }
         }
-        Item::Delete(_) | Item::StoreIo(..) => size,
+        Item::Delete(_) | Item::StoreIo(..) | Item::Part { .. } => size,
         Item::Message(envelope) => {
             let size = WorkSize { urgency: envelope.urgency, ..size };
             match &envelope.message {
@@ -186,6 +214,32 @@ fn size_of(item: &Item, urgency: Urgency, object_bytes: u64) -> WorkSize {
             }
         }
     }
+}
+
+/// Whose an item is in its class. Where replica writes are charged as client work, those of all primaries are one client: each primary
+/// has been fair between the clients already, and turns among primaries would only hold up the one that has more groups
+/// here.
+fn owner_in(policy: &Policy, item: &Item) -> u32 {
+    let is_charged = policy.plan.preset.replica_writes == ReplicaWrites::AsClientWork;
+    match item.work() {
+        Work::ReplicaWrite if is_charged => LOCAL,
+        _ => item.owner(),
+    }
+}
+
+/// Whether what an item carries enters the disk in parts, of which it is charged the first.
+fn is_cut(work: Work) -> bool {
+    matches!(work, Work::Push)
+}
+
+/// A later part of a transfer is charged its bytes, in the class of the transfer. All of them are one client of the class.
+fn part_charge(policy: &Policy, class: ServiceClass, bytes: u32) -> Charge {
+    let cost = match policy.plan.scheduler {
+        SchedulerKind::Mclock => policy.plan.cost_model.scaled(u64::from(bytes)),
+        SchedulerKind::Wpq | SchedulerKind::Fifo => bytes,
+    };
+    let owner = policy.plan.client(0).0 as u32;
+    Charge { class: class.id(), owner, priority: policy.plan.work_options.recovery_priority, cost }
 }
 
 fn item_read_bytes(op: &crate::message::ClientOp) -> u64 {

@@ -1,6 +1,7 @@
 //! What waits for a worker of the OSD: the shards, each with its scheduler, and how an item is charged there.
 
 use crate::event::{Effects, WorkerRun};
+use crate::gate::DiskGate;
 use crate::ids::{OsdId, ShardId};
 use crate::item::Item;
 use crate::policy::{Charges, Options, Policy, Weight};
@@ -14,6 +15,7 @@ use loadline_qos::{Scheduler, Urgency, Waiting, Work};
 pub(crate) struct WorkQueue {
     policy: Policy,
     charges: Charges,
+    gate: DiskGate,
     shards: IdVec<ShardId, Shard>,
 }
 
@@ -24,7 +26,12 @@ impl WorkQueue {
             Shard::new((osd, id), policy.build_queue(u64::from(index)), options.threads_per_shard)
         };
         let shards = (0..options.shards).map(shard).collect();
-        WorkQueue { charges: Charges::new(&policy), policy, shards }
+        WorkQueue {
+            charges: Charges::new(&policy),
+            gate: DiskGate::new(&policy.plan, options.within()),
+            policy,
+            shards,
+        }
     }
 
     /// Queues an item and lets the shard's workers look.
@@ -36,46 +43,61 @@ impl WorkQueue {
         item: Item,
         fx: &mut Effects,
     ) {
-        let charge = self.charges.of(&self.policy, &item, weight);
-        self.shards[shard].enqueue(now, charge, item, fx);
+        let charge = self.charges.of(&self.policy, &self.gate, &item, weight);
+        let load = self.gate.load_of(&item, weight.object_bytes);
+        self.shards[shard].enqueue(now, charge, (item, load), &mut self.gate, fx);
     }
 
     /// Queues an item before those that wait, because it was taken once already. The caller pumps when all are in.
     pub(crate) fn push_front(&mut self, now: Time, shard: ShardId, weight: Weight, item: Item) {
-        let charge = self.charges.of(&self.policy, &item, weight);
-        self.shards[shard].enqueue_front(now, charge, item);
+        let charge = self.charges.of(&self.policy, &self.gate, &item, weight);
+        let load = self.gate.load_of(&item, weight.object_bytes);
+        self.shards[shard].enqueue_front(now, charge, (item, load));
     }
 
     /// Gives a shard's idle workers what its scheduler lets them have.
     pub(crate) fn pump(&mut self, now: Time, shard: ShardId, fx: &mut Effects) {
-        self.shards[shard].pump(now, fx);
+        self.shards[shard].pump(now, &mut self.gate, fx);
     }
 
     /// A worker has spent its item's processor time. `None` if that was before a restart.
     pub(crate) fn computed(&mut self, run: WorkerRun, fx: &mut Effects) -> Option<Computed> {
-        self.shards[run.shard].computed(run, fx)
+        let computed = self.shards[run.shard].computed(run, fx)?;
+        self.gate.carried_out(computed.load);
+        Some(computed)
     }
 
     /// A wake-up that a shard's scheduler asked for.
     pub(crate) fn wake(&mut self, now: Time, shard: ShardId, fx: &mut Effects) {
-        self.shards[shard].wake(now, fx);
+        self.shards[shard].wake(now, &mut self.gate, fx);
     }
 
-    /// Lets the workers take, or not, and look.
-    pub(crate) fn hold(&mut self, now: Time, held: bool, fx: &mut Effects) {
+    /// What leaves the queues and how it enters the disk.
+    pub(crate) fn gate(&mut self) -> &mut DiskGate {
+        &mut self.gate
+    }
+
+    /// Lets all workers look.
+    pub(crate) fn pump_all(&mut self, now: Time, fx: &mut Effects) {
         for (_, shard) in self.shards.iter_mut() {
-            shard.hold(held);
-            shard.pump(now, fx);
+            shard.pump(now, &mut self.gate, fx);
         }
     }
 
     /// The parameters in force are these from now on.
-    pub(crate) fn retune(&mut self, now: Time, policy: Policy, fx: &mut Effects) {
+    pub(crate) fn retune(
+        &mut self,
+        now: Time,
+        policy: Policy,
+        options: &Options,
+        fx: &mut Effects,
+    ) {
+        self.gate.retune(&policy.plan, options.within());
         self.charges = Charges::new(&policy);
         self.policy = policy;
         for (_, shard) in self.shards.iter_mut() {
             self.policy.retune(now, shard.queue());
-            shard.pump(now, fx);
+            shard.pump(now, &mut self.gate, fx);
         }
     }
 
@@ -84,6 +106,7 @@ impl WorkQueue {
         for (_, shard) in self.shards.iter_mut() {
             shard.clear(now);
         }
+        self.gate.clear();
     }
 
     /// How many items wait or run.

@@ -71,6 +71,11 @@ impl Meter {
         }
     }
 
+    /// An item of strict work goes past the scheduler.
+    pub(crate) fn passed(&mut self, class: ClassId) {
+        self.classes[usize::from(class)].given.items += 1;
+    }
+
     /// Nothing waits any more.
     pub(crate) fn cleared(&mut self, now: Time) {
         for class in &mut self.classes {

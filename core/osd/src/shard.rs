@@ -1,12 +1,15 @@
 //! A shard: one scheduler and the workers that it feeds.
 
+use crate::demand::Demand;
 use crate::event::{Effect, Effects, Timer, WorkerRun};
+use crate::gate::DiskGate;
 use crate::ids::{OsdId, PgId, ShardId, ThreadId};
 use crate::item::Item;
 use crate::policy::Charge;
 use crate::service::Meter;
 use loadline_base::{IdVec, SlotId, Slots, Time};
-use loadline_qos::{ClassId, ClientKey, FlowId, Queue, Request, Scheduler, Take};
+use loadline_qos::{ClassId, ClientKey, FlowId, Queue, Request, Scheduler, ServiceClass, Take};
+use std::collections::VecDeque;
 
 /// An item that a worker has carried through its processor time.
 #[derive(Clone, Debug)]
@@ -14,6 +17,8 @@ pub(crate) struct Computed {
     pub item: Item,
     pub arrived: Time,
     pub taken: Time,
+    /// What it takes of the gate until it is carried out.
+    pub load: Demand,
 }
 
 /// An item on a worker.
@@ -23,6 +28,7 @@ struct Running {
     pg: Option<PgId>,
     arrived: Time,
     taken: Time,
+    load: Demand,
     /// Its place among all that were taken: items taken at one time keep their order.
     turn: u64,
 }
@@ -48,14 +54,14 @@ pub(crate) struct Shard {
     osd: OsdId,
     id: ShardId,
     /// What waits or runs; the scheduler moves handles only.
-    items: Slots<Item>,
+    items: Slots<(Item, Demand)>,
     queue: Queue<SlotId>,
+    /// Strict work that needs nothing of the disk, which the gate does not hold back.
+    passing: VecDeque<(SlotId, Time)>,
     workers: IdVec<ThreadId, Worker>,
     idle: usize,
     wake_at: Time,
     turns: u64,
-    /// Nothing is taken while the store's window is full.
-    held: bool,
     /// Handles by class and owner, so that enqueueing looks nothing up.
     flows: Vec<Vec<Option<FlowId>>>,
     meter: Meter,
@@ -66,28 +72,41 @@ impl Shard {
         let worker = || Worker { state: State::Idle, run: 0 };
         let workers: IdVec<ThreadId, Worker> = (0..threads).map(|_| worker()).collect();
         let idle = workers.len();
-        let items = Slots::new();
-        let (wake_at, turns, held, flows) = (Time::MAX, 0, false, Vec::new());
+        let (items, passing) = (Slots::new(), VecDeque::new());
+        let (wake_at, turns, flows) = (Time::MAX, 0, Vec::new());
         let meter = Meter::default();
-        Shard { osd, id, items, queue, workers, idle, wake_at, turns, held, flows, meter }
+        Shard { osd, id, items, queue, passing, workers, idle, wake_at, turns, flows, meter }
     }
 
     /// Queues an item and lets the workers look. `owner` is a small number (see [`crate::item::owner`]).
-    pub(crate) fn enqueue(&mut self, now: Time, charge: Charge, item: Item, fx: &mut Effects) {
-        let request = self.request(now, charge, item);
-        let refused = self.queue.enqueue(now, request);
-        assert!(refused.is_ok(), "an OSD's classes wait, they do not reject");
-        self.pump(now, fx);
+    pub(crate) fn enqueue(
+        &mut self,
+        now: Time,
+        charge: Charge,
+        item: (Item, Demand),
+        gate: &mut DiskGate,
+        fx: &mut Effects,
+    ) {
+        if gate.paces() && item.1.is_none() && charge.class == ServiceClass::Immediate.id() {
+            self.meter.passed(charge.class);
+            let item = self.items.acquire(item);
+            self.passing.push_back((item, now));
+        } else {
+            let request = self.request(now, charge, item);
+            let refused = self.queue.enqueue(now, request);
+            assert!(refused.is_ok(), "an OSD's classes wait, they do not reject");
+        }
+        self.pump(now, gate, fx);
     }
 
     /// Queues an item before those that wait, because it was taken once already. The caller pumps when all are in.
-    pub(crate) fn enqueue_front(&mut self, now: Time, charge: Charge, item: Item) {
+    pub(crate) fn enqueue_front(&mut self, now: Time, charge: Charge, item: (Item, Demand)) {
         let request = self.request(now, charge, item);
         let refused = self.queue.enqueue_front(now, request);
         assert!(refused.is_ok(), "an OSD's classes wait, they do not reject");
     }
 
-    fn request(&mut self, now: Time, charge: Charge, item: Item) -> Request<SlotId> {
+    fn request(&mut self, now: Time, charge: Charge, item: (Item, Demand)) -> Request<SlotId> {
         let flow = self.flow(now, charge.class, charge.owner);
         self.meter.queued(now, charge.class);
         let item = self.items.acquire(item);
@@ -108,15 +127,18 @@ impl Shard {
     }
 
     /// Gives idle workers what the scheduler lets them have.
-    pub(crate) fn pump(&mut self, now: Time, fx: &mut Effects) {
-        while self.idle > 0 && !self.held {
+    pub(crate) fn pump(&mut self, now: Time, gate: &mut DiskGate, fx: &mut Effects) {
+        while self.idle > 0
+            && let Some((item, arrived)) = self.passing.pop_front()
+        {
+            self.start(now, item, arrived, fx);
+        }
+        while self.idle > 0 && gate.admits() {
             match self.queue.take(now) {
                 Take::Ready(taken) => {
                     self.meter.taken(now, &taken);
-                    let (item, arrived) = (taken.payload, taken.arrival);
-                    let pg = self.items.at(item).pg();
-                    self.turns += 1;
-                    self.start(Running { item, pg, arrived, taken: now, turn: self.turns }, fx);
+                    gate.take(self.items.at(taken.payload).1);
+                    self.start(now, taken.payload, taken.arrival, fx);
                 }
                 Take::NotBefore(at) => {
                     if at < self.wake_at {
@@ -130,20 +152,21 @@ impl Shard {
         }
     }
 
-    /// Stops taking, or goes on. The caller pumps.
-    pub(crate) fn hold(&mut self, held: bool) {
-        self.held = held;
-    }
-
     /// A wake-up that the scheduler asked for; one that was overtaken by an earlier one does nothing.
-    pub(crate) fn wake(&mut self, now: Time, fx: &mut Effects) {
+    pub(crate) fn wake(&mut self, now: Time, gate: &mut DiskGate, fx: &mut Effects) {
         if self.wake_at <= now {
             self.wake_at = Time::MAX;
-            self.pump(now, fx);
+            self.pump(now, gate, fx);
         }
     }
 
-    fn start(&mut self, running: Running, fx: &mut Effects) {
+    fn start(&mut self, now: Time, item: SlotId, arrived: Time, fx: &mut Effects) {
+        let (pg, load) = {
+            let (item, load) = self.items.at(item);
+            (item.pg(), *load)
+        };
+        self.turns += 1;
+        let running = Running { item, pg, arrived, taken: now, load, turn: self.turns };
         let thread = self.idle_worker();
         let busy = running.pg.is_some_and(|pg| self.is_busy(pg));
         let worker = &mut self.workers[thread];
@@ -185,8 +208,9 @@ impl Shard {
         {
             self.unblock(pg, fx);
         }
-        let Running { item, arrived, taken, .. } = running;
-        Some(Computed { item: self.items.release(item), arrived, taken })
+        let Running { item, arrived, taken, load, .. } = running;
+        let (item, _) = self.items.release(item);
+        Some(Computed { item, arrived, taken, load })
     }
 
     /// Starts the item that has waited longest for `pg`.
@@ -216,8 +240,8 @@ impl Shard {
         }
         self.items = Slots::new();
         self.idle = self.workers.len();
+        self.passing.clear();
         self.wake_at = Time::MAX;
-        self.held = false;
     }
 
     /// What each class was given.

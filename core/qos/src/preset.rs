@@ -85,6 +85,8 @@ pub struct Preset {
     pub client_reads: ClientReads,
     /// Whether one queue feeds the device, with all of the era's workers.
     pub one_queue_per_device: bool,
+    /// Whether work stays in the queues until the device could begin it soon. Else it waits behind the store's throttle.
+    pub holds_dequeue: bool,
 }
 
 /// The recovery study's era: 17.0.0-dev to 17.2.5.
@@ -98,6 +100,7 @@ pub const QUINCY_PRESET: Preset = Preset {
     replica_writes: ReplicaWrites::Strict,
     client_reads: ClientReads::Message,
     one_queue_per_device: false,
+    holds_dequeue: false,
 };
 
 /// 18.2 with its later cost rule, which charges large writes once.
@@ -111,6 +114,7 @@ pub const REEF_PRESET: Preset = Preset {
     replica_writes: ReplicaWrites::Strict,
     client_reads: ClientReads::Message,
     one_queue_per_device: false,
+    holds_dequeue: false,
 };
 
 /// Loadline's own defaults. Each switch answers a weakness of the published behaviour:
@@ -123,7 +127,8 @@ pub const REEF_PRESET: Preset = Preset {
 /// - *replica writes and reads charged*: both occupy the device. Uncharged, two thirds of a replicated
 ///   pool's writes would pass the scheduler by;
 /// - *one queue per device*: a shard cannot borrow another's unused share, so uneven PGs leave capacity
-///   idle (qos.md 3), and five queues before one disk were found to make throughput erratic.
+///   idle (qos.md 3), and five queues before one disk were found to make throughput erratic;
+/// - *the dequeue is held back*: what waits behind a store's throttle, no scheduler can order any more (qos.md 16, rule 8).
 pub const LOADLINE_PRESET: Preset = Preset {
     name: "loadline",
     summary: "Loadline's own: virtual time, real costs, fair clients, one queue per device",
@@ -134,6 +139,7 @@ pub const LOADLINE_PRESET: Preset = Preset {
     replica_writes: ReplicaWrites::AsClientWork,
     client_reads: ClientReads::Data,
     one_queue_per_device: true,
+    holds_dequeue: true,
 };
 
 /// Every preset.

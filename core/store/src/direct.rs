@@ -59,6 +59,8 @@ pub struct Submission {
     pub id: RequestId,
     /// The request.
     pub request: Request,
+    /// Whether its access is durable with it. Only those parts of a large one do not commit that others follow.
+    pub commits: bool,
 }
 
 /// An access that the device has answered; if it carried out a write, that is durable.
@@ -192,6 +194,16 @@ impl<T: Copy> DirectStore<T> {
         Some(Completion { access, entered, submitted })
     }
 
+    /// Whether a request is of the present life of the store.
+    pub fn is_of_this_life(&self, id: RequestId) -> bool {
+        id.life == self.life
+    }
+
+    /// The token of the access that a request carries out.
+    pub fn token(&self, id: RequestId) -> T {
+        self.pending.at(id.slot).access.token
+    }
+
     /// Lets the oldest waiting accesses in while the window admits them; nobody overtakes.
     fn admit_waiting(&mut self, now: Time, out: &mut Vec<Submission>) {
         while let Some(&slot) = self.waiting.front() {
@@ -233,7 +245,7 @@ fn submission<T>(id: RequestId, access: &Access<T>) -> Submission {
         priority: Priority::default(),
         duration_limit: None,
     };
-    Submission { id, request }
+    Submission { id, request, commits: true }
 }
 
 #[cfg(test)]

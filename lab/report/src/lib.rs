@@ -4,6 +4,7 @@
 //! It may not run anything, draw a conclusion that is not in the result or computed from its
 //! repeats by `loadline-stats`, or refer to anything outside the page that it writes.
 
+mod admission;
 mod charts;
 mod csv;
 mod page;
@@ -13,6 +14,7 @@ mod reservation;
 mod sheet;
 mod svg;
 mod terminal;
+mod wrap;
 mod write;
 
 pub use reservation::reservation_text;

@@ -1,6 +1,7 @@
 //! The page: everything a reader needs, in one file that refers to nothing outside itself. One page serves every kind of study;
 //! a section that a result has nothing for is left out.
 
+use crate::admission::admission;
 use crate::charts::{Chart, study_charts, wait_charts};
 use crate::palette::{self, looks};
 use crate::repeats::{self, PairRow};
@@ -23,6 +24,7 @@ const PHONE: f64 = 350.0;
 #[derive(Template)]
 #[template(path = "report.html")]
 struct Page<'a> {
+    admission: Option<String>,
     result: &'a StudyResult,
     facts: &'a RunFacts,
     style: Style,
@@ -130,6 +132,7 @@ pub(crate) fn page(result: &StudyResult, facts: &RunFacts) -> Result<String, ask
     let views = |charts: Vec<Chart>| charts.iter().map(chart_view).collect::<Vec<_>>();
     let sheet = Sheet::of(result.kind);
     let page = Page {
+        admission: admission(result),
         result,
         facts,
         style: Style::new(),

@@ -1,72 +1,75 @@
-//! What clients had reserved, were owed and were served, second by second: sentences, a table, charts and a table of all
-//! seconds.
+//! What clients were promised and got, in sentences; and what the queues served of their reservation, second by second: a table,
+//! charts and a table of all seconds.
 
 use crate::charts::{Chart, Drawing};
 use crate::csv::file_stem;
 use crate::palette::{Look, looks};
 use crate::svg::{Line, LineChart};
+use crate::wrap::wrapped;
 use loadline_draw::number::{percent, plain};
 use loadline_study::{
-    ClassService, ReservationResult, Reserved, SHORT_ABOVE, Series, SetupResult, StudyResult,
+    ClassService, PromiseResult, ReservationResult, Reserved, Series, SetupResult, StudyResult,
     WorstSecond,
 };
 use std::fmt::Write;
 
-/// A setup that reserves something for clients.
-type Reserving<'a> = (&'a SetupResult, &'a ReservationResult);
-
-fn reserving(result: &StudyResult) -> impl Iterator<Item = Reserving<'_>> {
-    result.setups.iter().filter_map(|setup| Some((setup, setup.reservation.as_ref()?)))
-}
-
-/// One sentence for each setup with a reservation.
+/// One sentence for each setup beside whose clients something else went on.
 pub(crate) fn reservation_sentences(result: &StudyResult) -> Vec<String> {
-    reserving(result).map(|(setup, kept)| sentence(setup.name(), kept)).collect()
+    let alone = result.setups.iter().find(|setup| setup.promise.is_none());
+    let alone_p99 = alone.and_then(|setup| setup.figure(P99));
+    let told = result.setups.iter().filter_map(|setup| match (&setup.promise, &setup.reservation) {
+        (Some(promise), _) => Some(sentence(setup.name(), promise, &tail(setup, alone_p99))),
+        (None, Some(_)) if setup.figure("recovery/seconds").is_some() => Some(format!(
+            "reservation not judged under {}: no setup shows what clients have alone; add the baseline to --setups",
+            setup.name()
+        )),
+        _ => None,
+    });
+    told.collect()
 }
 
-fn sentence(setup: &str, kept: &ReservationResult) -> String {
-    let ReservationResult { seconds, seconds_with_demand, seconds_short, worst, .. } = kept;
-    let demand = format!(
-        "clients wanted {} of it, in {seconds_with_demand} of {seconds} s at least half",
-        percent(kept.demand)
-    );
-    match (*seconds_short, worst.shortfall > 0.0) {
-        (0, false) => format!("reservation kept under {setup}: no second fell short; {demand}"),
-        (0, true) => format!("reservation kept under {setup}: {}; {demand}", worst_second(worst)),
-        (short, _) => format!(
-            "reservation not kept under {setup}: {short} s fell short by more than {}, {}; {demand}",
-            percent(SHORT_ABOVE),
-            worst_second(worst)
-        ),
+const P99: &str = "client/clat_ms/p99";
+
+fn tail(setup: &SetupResult, alone: Option<f64>) -> String {
+    match (setup.figure(P99), alone) {
+        (Some(p99), Some(alone)) => {
+            format!("p99 {} ms beside {} ms alone", plain(p99), plain(alone))
+        }
+        _ => "no p99".to_owned(),
     }
 }
 
-fn worst_second(worst: &WorstSecond) -> String {
-    let WorstSecond { shortfall, second, osd, .. } = worst;
-    format!("worst second −{} (osd.{osd}, second {second})", percent(*shortfall))
+fn sentence(setup: &str, promise: &PromiseResult, tail: &str) -> String {
+    let PromiseResult { share, alone_iops, owed_iops, seconds, seconds_short, .. } = *promise;
+    let worst = format!(
+        "{} IOPS in the worst second (second {} of seed {})",
+        plain(promise.worst_iops),
+        promise.worst_second,
+        promise.worst_seed
+    );
+    let promised = format!(
+        "clients were promised {} of what they have alone and owed {} IOPS",
+        percent(share),
+        plain(owed_iops)
+    );
+    match promise.is_kept() {
+        None => format!(
+            "nothing is promised under {setup}: clients got {worst}, of {} alone; {tail}",
+            plain(alone_iops)
+        ),
+        Some(true) => {
+            format!("reservation kept under {setup}: {promised}, and got {worst}; {tail}")
+        }
+        Some(false) => format!(
+            "reservation NOT kept under {setup}: {promised}, and got less in {seconds_short} of {seconds} s, \
+             {worst}; {tail}"
+        ),
+    }
 }
 
 /// The sentences for a terminal, none wider than `width` where words allow it.
 pub fn reservation_text(result: &StudyResult, width: usize) -> String {
     reservation_sentences(result).iter().map(|text| wrapped(text, width)).collect()
-}
-
-fn wrapped(text: &str, width: usize) -> String {
-    let (mut out, mut column) = (String::new(), 0);
-    for word in text.split(' ') {
-        let length = word.chars().count();
-        if column > 0 && column + 1 + length > width {
-            out.push_str("\n ");
-            column = 1;
-        }
-        if column > 0 {
-            out.push(' ');
-        }
-        out.push_str(word);
-        column += length + usize::from(column > 0);
-    }
-    out.push('\n');
-    out
 }
 
 /// A row of the page's table.
@@ -189,40 +192,37 @@ pub(crate) fn service_csv(series: &Series) -> String {
 mod tests {
     use super::*;
 
-    fn kept(seconds_short: u64, shortfall: f64) -> ReservationResult {
-        ReservationResult {
-            demand: 0.71,
+    #[test]
+    fn the_sentence_says_what_was_promised_what_came_and_the_verdict() {
+        let promise = PromiseResult {
+            share: 0.5,
+            alone_iops: 21_500.0,
+            owed_iops: 10_750.0,
             seconds: 15,
-            seconds_with_demand: 14,
-            seconds_short,
-            worst: WorstSecond { shortfall, seed: 1, second: 5, osd: 2 },
-            ..Default::default()
-        }
-    }
-
-    #[test]
-    fn the_sentence_says_kept_or_not_and_how_often_it_was_owed() {
-        let check =
-            |kept: &ReservationResult, wanted: &str| assert_eq!(sentence("x", kept), wanted);
+            worst_iops: 17_000.0,
+            worst_second: 5,
+            worst_seed: 1,
+            ..PromiseResult::default()
+        };
+        let check = |promise: PromiseResult, wanted: &str| {
+            assert_eq!(sentence("x", &promise, "p99 6.5 ms beside 3.8 ms alone"), wanted);
+        };
         check(
-            &kept(0, 0.004),
-            "reservation kept under x: worst second −0.4 % (osd.2, second 5); clients wanted 71 % of it, in 14 of 15 s at least half",
+            promise,
+            "reservation kept under x: clients were promised 50 % of what they have alone and owed 10,750 IOPS, \
+             and got 17,000 IOPS in the worst second (second 5 of seed 1); p99 6.5 ms beside 3.8 ms alone",
         );
         check(
-            &kept(0, 0.0),
-            "reservation kept under x: no second fell short; clients wanted 71 % of it, in 14 of 15 s at least half",
+            PromiseResult { worst_iops: 3_000.0, seconds_short: 14, ..promise },
+            "reservation NOT kept under x: clients were promised 50 % of what they have alone and owed 10,750 IOPS, \
+             and got less in 14 of 15 s, 3,000 IOPS in the worst second (second 5 of seed 1); \
+             p99 6.5 ms beside 3.8 ms alone",
         );
         check(
-            &kept(3, 0.31),
-            "reservation not kept under x: 3 s fell short by more than 2.0 %, worst second −31 % (osd.2, second 5); \
-             clients wanted 71 % of it, in 14 of 15 s at least half",
+            PromiseResult { share: 0.0, owed_iops: 0.0, ..promise },
+            "nothing is promised under x: clients got 17,000 IOPS in the worst second (second 5 of seed 1), \
+             of 21,500 alone; p99 6.5 ms beside 3.8 ms alone",
         );
-    }
-
-    #[test]
-    fn lines_are_wrapped_between_words() {
-        assert_eq!(wrapped("one two three", 80), "one two three\n");
-        assert_eq!(wrapped("one two three", 7), "one two\n  three\n");
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The result table in a terminal.
 
+use crate::admission::admission;
 use crate::sheet::compared_with;
+use crate::wrap::wrapped;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use loadline_draw::number;
 use loadline_study::{ComparedRatio, Figure, Figures, Print, SetupResult, ShownIn, StudyResult};
@@ -36,7 +38,8 @@ pub fn terminal_table(result: &StudyResult, width: usize) -> String {
             blocks.collect::<Vec<_>>().join("\n")
         }
     };
-    table + &ratios(&result.ratios)
+    let head = admission(result).map_or_else(String::new, |text| wrapped(&text, width));
+    head + &table + &ratios(&result.ratios)
 }
 
 fn shown(result: &StudyResult) -> impl Iterator<Item = &'static Figure> {

@@ -129,7 +129,10 @@ fn a_reservation_has_its_sentences_its_table_and_its_charts() {
     with_report("reservations", &result, |page, plots| {
         for words in [
             "Reservation, second by second",
-            "reservation not kept under high_recovery_ops: 1 s fell short by more than 2.0 %",
+            "reservation NOT kept under high_recovery_ops: clients were promised 50 %",
+            "and got less in 1 of 40 s",
+            "NOT kept in 1 of 40 s",
+            "kept: 10,750 IOPS owed",
             "−31 % (osd.2, second 20)",
             "39 of 40",
             "What this study expects",

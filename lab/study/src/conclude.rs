@@ -22,9 +22,17 @@ pub fn conclude(study: &Study, request: &Request, records: &[RunRecord]) -> Opti
         of_setup.entry(job.setup).or_default().push((job, record));
     }
     let chosen: Vec<&RunRecord> = of_setup.values().flatten().map(|(_, record)| *record).collect();
+    let answers: Vec<(usize, Vec<&RunRecord>)> = of_setup
+        .iter()
+        .map(|(setup, runs)| {
+            let answers = runs.iter().filter(|(job, _)| job.purpose == Purpose::Answer);
+            (*setup, answers.map(|(_, record)| *record).collect())
+        })
+        .collect();
     let mut setups: Vec<SetupResult> =
         of_setup.into_iter().map(|(setup, runs)| conclude_setup(study, setup, &runs)).collect();
     study.script.complete(&mut setups);
+    study.script.judge(&mut setups, &answers);
     let claims = || study.published.iter().flat_map(|published| &published.claims);
     let mut warnings = study.script.warnings(&setups, &chosen);
     if request.repeats == 1 {
@@ -83,7 +91,6 @@ fn conclude_setup(study: &Study, setup: usize, runs: &[(Job, &RunRecord)]) -> Se
     let reservation = ReservationResult::of(&answers);
     let mut means = Figures::over(figures, &repeats, mean);
     if let Some(kept) = &reservation {
-        means.put("reservation/shortfall", kept.worst.shortfall);
         means.put("reservation/demand", kept.demand);
     }
     SetupResult {
@@ -99,6 +106,7 @@ fn conclude_setup(study: &Study, setup: usize, runs: &[(Job, &RunRecord)]) -> Se
         spread: spread(study, &placements),
         series: answers[0].series.clone(),
         waits: answers[0].waits.clone(),
+        promise: None,
         reservation,
     }
 }

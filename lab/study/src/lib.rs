@@ -44,6 +44,7 @@ mod compare;
 mod conclude;
 mod facts;
 mod host;
+mod promise;
 mod published;
 mod reservation;
 mod result;
@@ -72,6 +73,7 @@ pub use loadline_testbed::{
 pub use overrides::{Override, StudyKey};
 pub use place::Place;
 pub use plan::{Request, plan};
+pub use promise::{KEPT_FROM, PromiseResult};
 pub use published::PublishedSet;
 pub use record::{RunRecord, TracedStage};
 pub use recovery::{Calibrated, RecoveryStudy, STUDY_KEYS, calibrate};

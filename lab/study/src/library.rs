@@ -183,8 +183,8 @@ mod tests {
             let study = Study::new(&inputs).expect("the study is sound");
             let sizes = ["default", "all"].map(|set| study.choose(set).map_or(0, |of| of.len()));
             let (default, all) = match (study.kind, name.as_str()) {
-                (Kind::Recovery, "reservation") => (4, 7),
-                (Kind::Recovery, _) => (6, 12),
+                (Kind::Recovery, "reservation") => (5, 8),
+                (Kind::Recovery, _) => (9, 12),
                 (Kind::Limits, _) => (4, 6),
                 // What runs by itself is all that was published, or all there is.
                 (Kind::Checkpoint, _) => (sizes[0], 0),

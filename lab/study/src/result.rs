@@ -7,6 +7,7 @@
 use crate::figure::Figures;
 use crate::figure::PublishedFigures;
 use crate::kind::Kind;
+use crate::promise::PromiseResult;
 use crate::reservation::ReservationResult;
 use crate::series::{ClassWaits, Series};
 use loadline_stats::quantile;
@@ -123,7 +124,10 @@ pub struct SetupResult {
     /// Where the work of each class spent its time, in the first repeat.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<ClassWaits>,
-    /// How the clients' reservation was kept, where they have one.
+    /// How clients fared beside what they were promised, where it is known what they have alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promise: Option<PromiseResult>,
+    /// What the queues served of the clients' reservation, where they have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<ReservationResult>,
 }

@@ -46,6 +46,9 @@ pub(crate) trait Script: Debug + Send + Sync {
     /// Adds the figures that are of a setup among others.
     fn complete(&self, _setups: &mut [SetupResult]) {}
 
+    /// Says how the clients of each setup fared beside what they were promised; `answers` are its runs, with its place in the study.
+    fn judge(&self, _setups: &mut [SetupResult], _answers: &[(usize, Vec<&RunRecord>)]) {}
+
     /// What a reader must know; each ends in advice.
     fn warnings(&self, setups: &[SetupResult], records: &[&RunRecord]) -> Vec<String>;
 

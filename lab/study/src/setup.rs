@@ -10,7 +10,7 @@ use loadline_cluster::settings::{
 };
 use loadline_device::Medium;
 use loadline_osd::{Options, OsdId, Policy};
-use loadline_qos::{PRESETS, Preset, ShardPlan, preset};
+use loadline_qos::{PRESETS, Preset, SchedulerKind, ServiceClass, ShardPlan, preset};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -120,6 +120,16 @@ impl OsdSetup {
         &self.engine.policy.plan
     }
 
+    /// The part of every disk that is reserved for clients, if any is.
+    pub(crate) fn reserved_for_clients(&self) -> Option<f64> {
+        let plan = self.plan();
+        let figures = plan.figures().expect("parameters are checked where they are set");
+        let of_clients = figures.into_iter().find(|of| of.class == ServiceClass::Client)?;
+        let reservation =
+            of_clients.reservation.filter(|_| plan.scheduler == SchedulerKind::Mclock)?;
+        Some(reservation.part)
+    }
+
     /// How an OSD's queues and workers are laid out, and what its store lets in.
     pub(crate) fn options(&self) -> &Options {
         &self.engine.options
@@ -195,7 +205,10 @@ impl SetupGround<'_> {
             store(settings, ("osd_mclock_profile", profile.get_ref()), at)?;
         }
         for (option, value) in &self.measured {
-            if settings.option(option).is_ok() {
+            // Where a latency goal holds back the dequeue, a throttle fitted to another system's store has no place.
+            let is_replaced =
+                settings.preset().holds_dequeue && option == "bluestore_throttle_bytes";
+            if settings.option(option).is_ok() && !is_replaced {
                 store(settings, (option, value), at_name)?;
             }
         }

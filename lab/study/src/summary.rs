@@ -53,6 +53,9 @@ fn setup_json(figures: &[Figure], setup: &SetupResult) -> Value {
     object.insert("name".to_owned(), json!(setup.setup.name));
     object.insert("preset".to_owned(), json!(setup.setup.preset));
     object.insert("published".to_owned(), Value::Object(nested(published)));
+    if let Some(promise) = &setup.promise {
+        object.insert("promise".to_owned(), json!(promise));
+    }
     if let Some(reservation) = &setup.reservation {
         object.insert("reservation".to_owned(), json!(reservation));
     }

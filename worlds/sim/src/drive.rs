@@ -15,8 +15,10 @@ use std::collections::VecDeque;
 /// How long requests take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// Of every request.
+    /// Of every request with which an access is durable.
     pub per_request: Span,
+    /// Of a part of a large access that others follow: the device's own time, without the OSD's commit.
+    pub per_part: Span,
     /// Of every MiB transferred, on top.
     pub per_mib: Span,
     /// Large requests in a line of their own; `None` for a single line.
@@ -46,10 +48,14 @@ pub enum Reads {
 }
 
 impl Service {
-    /// The time one request takes.
+    /// The time one request takes, if it commits its access.
     pub fn of(&self, request: &Request) -> Span {
+        self.per_request + self.transfer(request)
+    }
+
+    fn transfer(&self, request: &Request) -> Span {
         let transfer = (u128::from(self.per_mib.nanos()) * u128::from(request.length.get())) >> 20;
-        self.per_request + Span::from_nanos(transfer as u64)
+        Span::from_nanos(transfer as u64)
     }
 }
 
@@ -92,11 +98,12 @@ impl DriveModel {
     #[inline]
     pub fn submit(&mut self, now: Time, submission: &Submission) -> Option<Started> {
         self.requests += 1;
-        let Submission { id, request } = *submission;
+        let Submission { id, request, commits } = *submission;
         if request.kind == Kind::Read && self.service.reads == Reads::Beside {
             return Some(Started::Beside(now + self.service.per_request, id));
         }
-        let time = self.service.of(&request);
+        let own = if commits { self.service.per_request } else { self.service.per_part };
+        let time = own + self.service.transfer(&request);
         let large = self.service.slices.is_some_and(|slices| request.length >= slices.large_from);
         let line = usize::from(large);
         if self.busy {
@@ -162,12 +169,12 @@ mod tests {
             priority: Priority::default(),
             duration_limit: None,
         };
-        Submission { id: request_id(id), request }
+        Submission { id: request_id(id), request, commits: true }
     }
 
     fn service(slices: Option<Slices>) -> Service {
         let (per_request, per_mib) = (Span::from_nanos(100), Span::from_nanos(1000));
-        Service { per_request, per_mib, slices, reads: Reads::InLine }
+        Service { per_request, per_part: per_request, per_mib, slices, reads: Reads::InLine }
     }
 
     /// Submits everything at time zero and returns ids and times of the answers.

@@ -123,6 +123,7 @@ enum MediumName {
 #[serde(deny_unknown_fields)]
 struct ServiceFile {
     per_request: Unit<Span>,
+    per_part: Option<Unit<Span>>,
     per_mib: Unit<Span>,
     slices: Option<SlicesFile>,
     reads: ReadsName,
@@ -260,6 +261,7 @@ impl DriveFile {
             bandwidth: self.bandwidth.0,
             service: Service {
                 per_request: self.service.per_request.0,
+                per_part: self.service.per_part.unwrap_or(self.service.per_request).0,
                 per_mib: self.service.per_mib.0,
                 slices: self.service.slices.map(|slices| Slices {
                     large_from: slices.large_from.0,

@@ -97,21 +97,14 @@ impl Running {
 
     /// Takes a request, with what a write writes where the drive has contents.
     #[inline]
-    pub(crate) fn submit(
-        &mut self,
-        now: Time,
-        id: RequestId,
-        request: &Request,
-        data: Vec<u8>,
-    ) -> Then {
+    pub(crate) fn submit(&mut self, now: Time, submission: &Submission, data: Vec<u8>) -> Then {
+        let Submission { id, ref request, .. } = *submission;
         match self {
-            Running::Calibrated(drive) => {
-                match drive.submit(now, &Submission { id, request: *request }) {
-                    Some(Started::InLine(at, id)) => Then::Done(at, id),
-                    Some(Started::Beside(at, id)) => Then::ReadDone(at, id),
-                    None => Then::Nothing,
-                }
-            }
+            Running::Calibrated(drive) => match drive.submit(now, submission) {
+                Some(Started::InLine(at, id)) => Then::Done(at, id),
+                Some(Started::Beside(at, id)) => Then::ReadDone(at, id),
+                None => Then::Nothing,
+            },
             Running::Mechanical(arm) => {
                 arm.requests += 1;
                 arm.hdd.submit(now, packed(id), &in_sectors(request));

@@ -14,13 +14,13 @@ use crate::osd_drive::{Answer, OsdDrive, Running, Then};
 use crate::workload::{ByHand, Done, Issue, Workload};
 use loadline_base::{IdVec, Span, Time};
 use loadline_cluster::{Cluster, Config, OsdState, OwnerEffects, PoolId, PoolSpec};
-use loadline_device::{Outcome, Request};
+use loadline_device::Outcome;
 use loadline_node::{Delays, Lateness, Node};
 use loadline_osd::{
     Data, Effect, Envelope, Event, Message, Options, Osd, OsdId, PgId, Policy, Progress, Reply,
     TraceSpan, Waits,
 };
-use loadline_store::{RequestId, paged};
+use loadline_store::{RequestId, Submission, paged};
 
 /// What a simulated world of modelled drives is built from.
 #[derive(Clone, Debug, PartialEq)]
@@ -224,10 +224,11 @@ impl<W: Workload> Sim<W> {
             match effect {
                 Effect::Send(envelope) => self.carry(envelope),
                 Effect::Device(osd, submission) => {
-                    self.request(osd, submission.id, &submission.request, Vec::new());
+                    self.request(osd, &submission, Vec::new());
                 }
                 Effect::Io(osd, life, io) => {
-                    self.request(osd, RequestId::new(io.id.0, life), &io.request, io.data);
+                    let (id, request) = (RequestId::new(io.id.0, life), io.request);
+                    self.request(osd, &Submission { id, request, commits: true }, io.data);
                 }
                 Effect::Compute(osd, run) => {
                     let at = self.now + self.node.delays().worker;
@@ -250,8 +251,8 @@ impl<W: Workload> Sim<W> {
     }
 
     #[inline]
-    fn request(&mut self, osd: OsdId, id: RequestId, request: &Request, data: Vec<u8>) {
-        match self.drives[osd].submit(self.now, id, request, data) {
+    fn request(&mut self, osd: OsdId, submission: &Submission, data: Vec<u8>) {
+        match self.drives[osd].submit(self.now, submission, data) {
             Then::Done(at, id) => self.schedule_drive(osd, at, id),
             Then::ReadDone(at, id) => self.events.push(at, SimEvent::ReadDone(osd, id)),
             Then::Step(at) => self.events.push(at, SimEvent::DriveStep(osd, at)),

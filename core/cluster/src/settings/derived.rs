@@ -4,10 +4,10 @@ use super::options::REJECTED_IOPS;
 use super::{Part, Role, Settings, Value};
 use loadline_base::{Bytes, Span};
 use loadline_device::Medium;
-use loadline_osd::{Options, OsdId, Windowed};
+use loadline_osd::{Options, OsdId, Pacing, Windowed};
 use loadline_qos::{
-    Benchmark, Capacity, ClassValues, CostModel, CostRule, ProfileValues, ShardPlan, Thresholds,
-    TimeCostOptions, WorkOptions,
+    Benchmark, Capacity, ClassValues, CostModel, CostRule, Preset, ProfileValues, ShardPlan,
+    Thresholds, TimeCostOptions, WorkOptions,
 };
 use loadline_store::WindowBounds;
 
@@ -16,8 +16,10 @@ const THREADS: &str = "osd_op_num_threads_per_shard";
 
 /// The study's store throttle per medium (qos.md 13.1): large enough for the device's full throughput, small enough
 /// that work waits where the scheduler sees it.
-fn throttle_of(medium: Medium) -> Bytes {
+fn throttle_of(medium: Medium, preset: &Preset) -> Bytes {
     match medium {
+        // Where a latency goal bounds what is in flight, the bytes only bound the memory.
+        Medium::Ssd if preset.holds_dequeue => Bytes::from_mib(8),
         Medium::Ssd => Bytes::from_kib(256),
         Medium::Hdd | Medium::Hybrid => Bytes::from_mib(40),
     }
@@ -55,9 +57,10 @@ impl Settings {
         let span = |name| Span::from_secs_f64(view.number(osd, name));
         let by_medium = |name| Span::from_secs_f64(view.number_or_by_medium(osd, name));
         let throttle = match view.number(osd, "bluestore_throttle_bytes") as u64 {
-            0 => throttle_of(self.levels.each[osd].medium),
+            0 => throttle_of(self.levels.each[osd].medium, &self.preset),
             bytes => Bytes::new(bytes),
         };
+        let pacing = self.pacing(osd);
         Options {
             shards: view.capacity(osd).shards,
             threads_per_shard: match self.table.find(THREADS) {
@@ -65,7 +68,8 @@ impl Settings {
                 None => 1,
             },
             window: WindowBounds { bytes: throttle, ops: u32::MAX },
-            windowed: Windowed::Writes,
+            windowed: if pacing.is_some() { Windowed::All } else { Windowed::Writes },
+            pacing,
             device: self.device_terms(osd),
             backfills_max: count("osd_max_backfills") as usize,
             recovery_active_max: view.number_or_by_medium(osd, "osd_recovery_max_active") as u32,
@@ -78,6 +82,18 @@ impl Settings {
             backfill_retry_interval: span("osd_backfill_retry_interval"),
             backfill_scan_max: count("osd_backfill_scan_max") as usize,
         }
+    }
+
+    /// How the dequeue is held back, where the preset does that.
+    fn pacing(&self, osd: OsdId) -> Option<Pacing> {
+        let view = self.view();
+        let option = view.find_by_medium(osd, "osd_window_latency_goal")?;
+        let goal = self.effective(osd, option).0.number().expect("a time is a number");
+        let part_max = match self.levels.each[osd].medium {
+            Medium::Ssd => Bytes::from_kib(512),
+            Medium::Hdd | Medium::Hybrid => Bytes::from_mib(2),
+        };
+        Some(Pacing { goal: Span::from_secs_f64(goal), part_max })
     }
 
     /// What decides whether an OSD measures its capacity when it starts.

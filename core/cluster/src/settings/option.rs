@@ -96,6 +96,17 @@ impl OptionSpec {
     }
 
     /// A time, in seconds; at most a day.
+    /// A time within bounds of its own.
+    pub(super) fn seconds(
+        name: &'static str,
+        default: f64,
+        range: RangeInclusive<f64>,
+        doc: &'static str,
+        source: &'static str,
+    ) -> OptionSpec {
+        OptionSpec::new(name, Kind::Time, default, range, doc, source)
+    }
+
     pub(super) fn time(
         name: &'static str,
         default: f64,

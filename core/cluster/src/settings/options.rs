@@ -26,6 +26,7 @@ impl OptionTable {
             start_benchmark(preset),
             costs_of(preset),
             sharding_of(preset),
+            window_of(preset),
             recovery(),
             recovery_messages(),
             sleeps(),
@@ -264,6 +265,22 @@ fn sharding_of(preset: &Preset) -> Vec<OptionSpec> {
     ]
 }
 
+/// How long the device may take for what is in flight, where a preset holds back the dequeue by it. On flash a millisecond is some
+/// twenty small writes, enough for every channel; an arm needs some ten requests to choose from.
+fn window_of(preset: &Preset) -> Vec<OptionSpec> {
+    let goal = |name, default| {
+        let doc = "how long the device may take for all that is in flight; more waits in the queue";
+        OptionSpec::seconds(name, default, 100e-6..=10.0, doc, "Loadline's own, docs/mclock.md")
+    };
+    match preset.holds_dequeue {
+        true => vec![
+            goal("osd_window_latency_goal_hdd", 0.05),
+            goal("osd_window_latency_goal_ssd", 0.001),
+        ],
+        false => Vec::new(),
+    }
+}
+
 /// What bounds recovery.
 fn recovery() -> Vec<OptionSpec> {
     let limit = |name, default, least, doc| {
@@ -326,7 +343,7 @@ fn recovery() -> Vec<OptionSpec> {
             "bluestore_throttle_bytes",
             0,
             0..=64 * GIB,
-            "payload in the store at a time; 0: 256 KiB on SSD, 40 MiB on HDD, as in the study",
+            "payload in the store at a time; 0: 256 KiB on SSD, 40 MiB on HDD, as in the study; 8 MiB and 40 MiB where a latency goal holds",
             "qos.md 13.1",
         ),
     ]

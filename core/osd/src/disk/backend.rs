@@ -7,6 +7,7 @@ use crate::ids::PgId;
 use crate::message::Data;
 use loadline_base::{Bytes, Time};
 use loadline_device::Kind;
+use loadline_qos::Work;
 use loadline_store::paged::Fault;
 use loadline_store::{
     Access as DirectAccess, Completion, DirectStore, ObjectNo, Objects, RequestId, Submission,
@@ -121,6 +122,19 @@ impl Backend {
             Backend::Direct(store, _) => store.again(id),
             Backend::Paged(_) => panic!("an answer for a direct store reached a paged one"),
         }
+    }
+
+    /// Whose work a request of a direct store is.
+    pub(crate) fn work_of(&self, id: RequestId) -> Work {
+        match self {
+            Backend::Direct(store, _) => store.token(id).work().0,
+            Backend::Paged(_) => panic!("a request of a direct store reached a paged one"),
+        }
+    }
+
+    /// Whether an answer is to a direct store's life that goes on.
+    pub(crate) fn is_of_this_life(&self, id: RequestId) -> bool {
+        matches!(self, Backend::Direct(store, _) if store.is_of_this_life(id))
     }
 
     /// Whether the window has room for more.

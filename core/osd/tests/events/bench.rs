@@ -44,6 +44,7 @@ pub(crate) fn options() -> Options {
         threads_per_shard: 2,
         window: WindowBounds { bytes: Bytes::from_kib(8), ops: u32::MAX },
         windowed: Windowed::Writes,
+        pacing: None,
         device: DeviceTerms::default(),
         backfills_max: 1,
         recovery_active_max: 1,

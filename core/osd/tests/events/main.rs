@@ -7,6 +7,7 @@ mod bounds;
 mod classes;
 mod damage;
 mod device;
+mod gate;
 mod lost;
 mod ops;
 mod recovery;

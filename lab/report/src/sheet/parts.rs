@@ -27,6 +27,8 @@ pub(crate) struct Verdict {
     pub(crate) latency: String,
     pub(crate) recovery: String,
     pub(crate) wait: String,
+    /// Whether what was promised was kept, in words.
+    pub(crate) promise: String,
 }
 
 /// A chart to be made of whatever setups have data for it.

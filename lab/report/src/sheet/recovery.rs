@@ -3,7 +3,7 @@
 use super::parts::{Course, PlannedChart, Sheet, Verdict};
 use loadline_draw::number::{duration, percent, plain};
 use loadline_stats::{mean, quantile};
-use loadline_study::{ClassWaits, SetupResult, StudyResult};
+use loadline_study::{ClassWaits, PromiseResult, SetupResult, StudyResult};
 
 pub(super) const SHEET: Sheet = Sheet {
     charts: &CHARTS,
@@ -270,7 +270,21 @@ fn verdict(place: usize, setup: &SetupResult) -> Option<Verdict> {
         ),
         recovery: format!("{} at {} objects/s", duration(seconds), of(RATE)),
         wait: wait.unwrap_or_default(),
+        promise: setup.promise.as_ref().map_or_else(String::new, promise),
     })
+}
+
+/// Whether clients got what they were promised, beside what that was.
+fn promise(promise: &PromiseResult) -> String {
+    let (owed, worst) = (plain(promise.owed_iops), plain(promise.worst_iops));
+    match promise.is_kept() {
+        None => "nothing is promised to clients".to_owned(),
+        Some(true) => format!("kept: {owed} IOPS owed, {worst} in the worst second"),
+        Some(false) => format!(
+            "NOT kept in {} of {} s: {owed} IOPS owed, {worst} in the worst second",
+            promise.seconds_short, promise.seconds
+        ),
+    }
 }
 
 #[cfg(test)]

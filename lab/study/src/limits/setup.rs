@@ -27,7 +27,10 @@ impl LimitsSetup {
     pub(super) fn engine(&self, seed: u64) -> Config {
         let window = WindowBounds { ops: self.window, bytes: Bytes::new(u64::MAX) };
         let engine = self.osds.engine(seed, seed);
-        Config { options: Options { window, windowed: Windowed::All, ..engine.options }, ..engine }
+        Config {
+            options: Options { window, windowed: Windowed::All, pacing: None, ..engine.options },
+            ..engine
+        }
     }
 }
 

@@ -68,7 +68,7 @@ pub(crate) const FIGURES: [Figure; 15] = [
         "reservation/shortfall",
         ("reservation", "short"),
         Neither,
-        "the share of the clients' reservation that was owed and not served in the worst second",
+        "the share of what clients were owed, end to end, that did not complete in the worst second",
     )
     .printed(Print::Percent)
     .concluded()

@@ -2,11 +2,13 @@
 
 use super::dry;
 use super::run;
+use super::setup::ClusterShape;
 use super::stood;
 use super::study::{RecoverySteps, RecoveryStudy};
 use crate::input::InputError;
 use crate::job::{Companion, Job, Purpose};
 use crate::place::Place;
+use crate::promise::ClientPromise;
 use crate::published::PublishedSet;
 use crate::record::RunRecord;
 use crate::result::{DriveSummary, FittedFigure, NamedValue, SetupResult};
@@ -94,6 +96,24 @@ impl Script for RecoveryStudy {
         }
     }
 
+    fn judge(&self, setups: &mut [SetupResult], answers: &[(usize, Vec<&RunRecord>)]) {
+        let recovered = |setup: &SetupResult| setup.figure("recovery/seconds").is_some();
+        let baseline = setups.iter().find(|setup| !recovered(setup));
+        let Some(alone_iops) = baseline.and_then(|setup| setup.figure("client/iops")) else {
+            return;
+        };
+        for (setup, (place, runs)) in setups.iter_mut().zip(answers) {
+            if recovered(setup) {
+                let share = self.setups[*place].osds.reserved_for_clients();
+                let promise = self.promise(share, alone_iops);
+                setup.promise = promise.judge(runs);
+            }
+            if let Some(promise) = setup.promise.filter(|promise| promise.is_kept().is_some()) {
+                setup.figures.put("reservation/shortfall", promise.shortfall());
+            }
+        }
+    }
+
     fn warnings(&self, setups: &[SetupResult], records: &[&RunRecord]) -> Vec<String> {
         let is_real = self.place != Place::Sim;
         let compares = setups.iter().any(|setup| !setup.published.is_empty());
@@ -158,6 +178,17 @@ impl Script for RecoveryStudy {
 
 /// Placements of companions lie this far from the seeds that repeats use.
 const PLACEMENT_SEEDS_FROM: u64 = 1 << 32;
+
+impl RecoveryStudy {
+    /// What clients are promised who complete so much alone. An open loop that keeps its rate alone does not show what the disks could
+    /// do: there the stored capacity tells, each write being one on every copy.
+    fn promise(&self, share: Option<f64>, alone_iops: f64) -> ClientPromise {
+        let ClusterShape { osds, copies } = self.cluster;
+        let stored = self.drive.capacity_iops * f64::from(osds) / f64::from(copies);
+        let alone_iops = if self.load.rate.is_some() { alone_iops.max(stored) } else { alone_iops };
+        ClientPromise { share, alone_iops, offered_iops: self.load.rate }
+    }
+}
 
 fn drive_summary(study: &RecoveryStudy) -> DriveSummary {
     let (drive, steps) = (&study.drive, &study.steps);

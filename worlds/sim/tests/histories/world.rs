@@ -91,6 +91,7 @@ impl Default for Shape {
 pub(crate) fn quick_drive() -> OsdDrive {
     OsdDrive::Calibrated(Service {
         per_request: Span::from_micros(50),
+        per_part: Span::from_micros(50),
         per_mib: Span::from_micros(700),
         slices: None,
         reads: Reads::Beside,

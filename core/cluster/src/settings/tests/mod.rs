@@ -152,7 +152,7 @@ fn an_osd_is_given_what_its_medium_and_scheduler_need() {
     check("quincy", Medium::Hdd, "wpq", 1, 3, [100, 5_000], 40 << 10);
     check("quincy", Medium::Hybrid, "wpq", 1, 3, [25, 1_000], 40 << 10);
     check("reef", Medium::Hdd, "mclock_scheduler", 1, 3, [0, 0], 40 << 10);
-    check("loadline", Medium::Ssd, "mclock_scheduler", 1, 10, [0, 0], 256);
+    check("loadline", Medium::Ssd, "mclock_scheduler", 1, 10, [0, 0], 8 << 10);
 }
 
 /// qos.md 7.3: under the first eras the numbers are integers per shard.

@@ -149,6 +149,7 @@ const EFFECTS: &[(&str, &str, &str)] = &[
     ("osd_recovery_op_priority", "core/qos/src/work.rs", "every_kind_is_charged_as_tabulated"),
     ("osd_recovery_priority", "core/qos/src/work.rs", "every_kind_is_charged_as_tabulated"),
     ("osd_recovery_retry_interval", "core/osd/tests/events/damage.rs", "what_nobody_can_give_to_who_lacks_it_is_tried_again"),
+    ("osd_window_latency_goal_", "core/osd/tests/events/gate.rs", "a_longer_goal_lets_in_what_waits"),
     ("osd_recovery_sleep", "core/osd/tests/events/recovery.rs", "one_object_starts_per_sleep"),
 ];
 

@@ -1,0 +1,216 @@
+//! The gate between an OSD's queues and its disk: the one place that decides whether more may leave the queues, and in what
+//! pieces it enters the disk.
+//!
+//! A scheduler has influence only while work waits in it. So under Loadline's own preset the gate *holds back the dequeue*: an item is
+//! taken only if the disk could begin it soon, and it counts from its taking, not from its arrival at the store, because sixteen
+//! workers can carry a lot past a gate that counts later. What is in flight is measured in the cost units of the scheduler,
+//! which are bytes that the disk could have streamed meanwhile; a latency goal times the disk's rate is how many of them may be in
+//! flight. So a small request counts for the time that it takes, not for its bytes.
+//!
+//! A large transfer is cut into parts of at most half the goal. The first goes with the item, each later one waits in the queue
+//! as an item of its own and is charged there, so that whatever arrives meanwhile is at most one part behind.
+//!
+//! Presets of other systems have no goal. There the gate is what those systems have, the store's throttle, behind which work waits
+//! in the order of its arrival; the gate only tells the queues whether the store takes more, where they ask.
+
+use crate::demand::Demand;
+use crate::item::Item;
+use crate::message::{Message, OpKind};
+use crate::parts::{NextPart, Transfers};
+use loadline_base::{Bytes, SlotId, Span};
+use loadline_qos::{CostModel, ServiceClass, ShardPlan, Work};
+use loadline_store::{Submission, WindowBounds};
+
+/// The least part that a transfer is cut into: below it the requests' own cost would eat the bandwidth.
+const PART_LEAST: u64 = 128 << 10;
+/// Places of parts are multiples of a page.
+const PART_STEP: u64 = 4 << 10;
+
+/// How the gate holds back the dequeue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pacing {
+    /// How long the disk may take for all that is in flight.
+    pub goal: Span,
+    /// The largest part of a background transfer.
+    pub part_max: Bytes,
+}
+
+/// What is set: a bound on ops and bytes, and how the dequeue is held back, if it is.
+pub(crate) type Within = (WindowBounds, Option<Pacing>);
+
+/// What may be in flight at a time.
+#[derive(Clone, Copy, Debug)]
+struct GateBounds {
+    ops: u32,
+    bytes: u64,
+    /// The goal in cost units, and the largest part of a transfer in bytes.
+    cost: u64,
+    part: u64,
+}
+
+/// The gate of one OSD.
+pub(crate) struct DiskGate {
+    cost_model: CostModel,
+    /// `None` under presets of other systems.
+    bounds: Option<GateBounds>,
+    /// Taken from the queues and not yet carried out by a worker.
+    taken: Demand,
+    /// Of that, what has been carried out in this step: what it asks of the disk is about to be counted there.
+    leaving: Demand,
+    /// At the disk.
+    at_disk: Demand,
+    /// The store's throttle takes no more.
+    store_is_full: bool,
+    /// What of a direct store's requests the disk has.
+    transfers: Transfers,
+}
+
+impl DiskGate {
+    pub(crate) fn new(plan: &ShardPlan, within: Within) -> DiskGate {
+        DiskGate {
+            cost_model: plan.cost_model,
+            bounds: GateBounds::of(plan, within),
+            taken: Demand::default(),
+            leaving: Demand::default(),
+            at_disk: Demand::default(),
+            store_is_full: false,
+            transfers: Transfers::default(),
+        }
+    }
+
+    /// New settings; what is in flight stays.
+    pub(crate) fn retune(&mut self, plan: &ShardPlan, within: Within) {
+        self.cost_model = plan.cost_model;
+        self.bounds = GateBounds::of(plan, within);
+    }
+
+    /// Forgets what was in flight, as a crash does.
+    pub(crate) fn clear(&mut self) {
+        self.taken = Demand::default();
+        self.leaving = Demand::default();
+        self.at_disk = Demand::default();
+        self.store_is_full = false;
+        self.transfers.clear();
+    }
+
+    /// Whether it holds back the dequeue by what the disk can begin soon.
+    pub(crate) fn paces(&self) -> bool {
+        self.bounds.is_some()
+    }
+
+    /// Whether one more item may be taken. With nothing in flight one always may, however large it is.
+    pub(crate) fn admits(&self) -> bool {
+        let Some(bounds) = &self.bounds else { return !self.store_is_full };
+        let mut all = self.taken;
+        all.add(self.at_disk);
+        let has_room = all.ops < bounds.ops
+            && all.bytes < bounds.bytes
+            && all.cost + self.cost(bounds.part) <= bounds.cost;
+        all.is_none() || has_room
+    }
+
+    /// Whether the store's throttle is full, where the throttle is what counts.
+    pub(crate) fn set_store_is_full(&mut self, is_full: bool) {
+        self.store_is_full = is_full;
+    }
+
+    /// What an item will ask of the disk, as far as can be told before it is carried out.
+    pub(crate) fn load_of(&self, item: &Item, object_bytes: u64) -> Demand {
+        let requests = |count: u32, bytes: u64| self.load(count, bytes);
+        match item {
+            Item::Part { bytes, .. } | Item::StoreIo(_, bytes) => requests(1, u64::from(*bytes)),
+            Item::Recovery(_, pushes) => requests(*pushes, self.part_of(object_bytes)),
+            Item::Delete(_) => requests(1, 0),
+            Item::Message(envelope) => match &envelope.message {
+                Message::Op(op) => match op.kind {
+                    OpKind::Read | OpKind::ReadAt(_) | OpKind::Write => {
+                        requests(1, u64::from(op.length))
+                    }
+                    _ => requests(1, 0),
+                },
+                Message::Write(write) => requests(1, u64::from(write.length)),
+                Message::Push(push) => requests(1, self.part_of(push.length().get())),
+                Message::PushHistory(_, step) => requests(1, self.part_of(step.length().get())),
+                Message::Pull(_) => requests(1, self.part_of(object_bytes)),
+                _ => Demand::default(),
+            },
+        }
+    }
+
+    fn load(&self, ops: u32, bytes: u64) -> Demand {
+        match self.paces() {
+            true => {
+                let (bytes, cost) = (bytes * u64::from(ops), self.cost(bytes) * u64::from(ops));
+                Demand { ops, bytes, cost }
+            }
+            false => Demand::default(),
+        }
+    }
+
+    /// An item was taken.
+    pub(crate) fn take(&mut self, load: Demand) {
+        self.taken.add(load);
+    }
+
+    /// A worker has carried it out. It counts until [`DiskGate::settle`].
+    pub(crate) fn carried_out(&mut self, load: Demand) {
+        self.leaving.add(load);
+    }
+
+    /// All that was carried out is at the disk, as far as it asked anything of it.
+    pub(crate) fn settle(&mut self) {
+        self.taken.remove(std::mem::take(&mut self.leaving));
+    }
+
+    /// A direct store asks for this, of some work, whole or in parts.
+    pub(crate) fn begin(&mut self, whole: Submission, work: Work) -> SlotId {
+        let length = whole.request.length.get();
+        let is_background =
+            whole.request.class.0 != ServiceClass::Client as u8 && work != Work::ReplicaWrite;
+        let part = if is_background { self.part_of(length) } else { length };
+        self.transfers.begin(whole, work, part)
+    }
+
+    /// The next part of a request goes to the disk. The answer is that part, and the one whose turn is to come.
+    pub(crate) fn send(&mut self, slot: SlotId) -> (Submission, Option<NextPart>) {
+        let demand = self.load(1, self.transfers.next_bytes(slot).get());
+        self.at_disk.add(demand);
+        self.transfers.send(slot, demand)
+    }
+
+    /// The disk has answered a part of a request, well or not. After the last one, whether all went well.
+    pub(crate) fn answered(&mut self, slot: SlotId, is_good: bool) -> Option<bool> {
+        let (demand, all_good) = self.transfers.answered(slot, is_good);
+        self.at_disk.remove(demand);
+        all_good
+    }
+
+    /// A part that the disk ended for time, to be asked again; `None` if each was asked again already.
+    pub(crate) fn again(&mut self, slot: SlotId) -> Option<Submission> {
+        self.transfers.again(slot)
+    }
+
+    /// The size of the parts that a transfer of this size is cut into: equal ones, but for the last.
+    pub(crate) fn part_of(&self, bytes: u64) -> u64 {
+        let Some(bounds) = &self.bounds else { return bytes };
+        if bytes <= bounds.part {
+            return bytes;
+        }
+        let parts = bytes.div_ceil(bounds.part);
+        bytes.div_ceil(parts).next_multiple_of(PART_STEP)
+    }
+
+    fn cost(&self, bytes: u64) -> u64 {
+        u64::from(self.cost_model.scaled(bytes))
+    }
+}
+
+impl GateBounds {
+    fn of(plan: &ShardPlan, (window, pacing): Within) -> Option<GateBounds> {
+        let Pacing { goal, part_max } = pacing?;
+        let rate = plan.capacity.sequential_bandwidth;
+        let cost = ((rate * goal.as_secs_f64()) as u64).max(1);
+        let part = (cost / 2 / PART_STEP * PART_STEP).clamp(PART_LEAST, part_max.get());
+        Some(GateBounds { ops: window.ops, bytes: window.bytes.get(), cost, part })
+    }
+}
