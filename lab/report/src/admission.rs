@@ -5,16 +5,18 @@ use std::collections::BTreeMap;
 
 /// The option that decides how much recovery may be under way before any scheduler is asked.
 const LIMIT: &str = "osd_max_backfills";
+/// Settings tell what is not the default.
+const DEFAULT: &str = "the default";
 
 /// One sentence, where something was recovered.
 pub(crate) fn admission(result: &StudyResult) -> Option<String> {
-    let mut by_limit: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+    let mut by_limit: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let recovered = |setup: &&SetupResult| setup.figure("recovery/seconds").is_some();
     for setup in result.setups.iter().filter(recovered) {
-        let limit = setup.setup.settings.iter().find(|row| row.key == LIMIT)?;
-        by_limit.entry(limit.value.parse().ok()?).or_default().push(setup.name());
+        let limit = setup.setup.settings.iter().find(|row| row.key == LIMIT);
+        by_limit.entry(limit.map_or(DEFAULT, |row| &row.value)).or_default().push(setup.name());
     }
-    let told = |(limit, names): (&u64, &Vec<&str>)| format!("{limit} under {}", names.join(", "));
+    let told = |(limit, names): (&&str, &Vec<&str>)| format!("{limit} under {}", names.join(", "));
     match by_limit.len() {
         0 => None,
         1 => by_limit
@@ -54,7 +56,10 @@ mod tests {
         let (a, b) = (setup("a", "1000"), setup("b", "1000"));
         let all = "All setups let the same recovery begin: osd_max_backfills is 1000.";
         check(&[alone, a.clone(), b.clone()], Some(all));
-        let unlike = "Not like with like: osd_max_backfills is 1 under c; 1000 under a, b.";
-        check(&[a, setup("c", "1"), b], Some(unlike));
+        let unlike =
+            "Not like with like: osd_max_backfills is 1000 under a, b; the default under c.";
+        let mut c = setup("c", "");
+        c.setup.settings.clear();
+        check(&[a, c, b], Some(unlike));
     }
 }
