@@ -7,7 +7,7 @@
 #![allow(clippy::disallowed_methods, reason = "a benchmark has no binary to read its settings")]
 
 use loadline_base::Rng;
-use loadline_cdl::stats::{Collector, Scope};
+use loadline_cdl::stats::{Collector, LogScope};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -72,7 +72,7 @@ fn thread_seconds() -> f64 {
 /// MB per second of the clock and of the processor.
 fn read(path: &Path) -> (f64, f64) {
     let (begin, processor) = (Instant::now(), thread_seconds());
-    let mut collector = Collector::new(Scope::default());
+    let mut collector = Collector::new(LogScope::default());
     collector.read(File::open(path).expect("the log is there")).expect("the log is whole");
     let mut text = Vec::new();
     collector.finish().write_text(&mut text).expect("memory takes everything");

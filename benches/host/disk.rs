@@ -8,8 +8,8 @@
 #![allow(clippy::disallowed_methods, reason = "a benchmark has no binary to read its settings")]
 
 use loadline_base::{Bytes, Rng, Span};
-use loadline_device::{ClassTag, Kind, Outcome, Priority, Request};
-use loadline_host::{Direct, DiskOpen, Happening, Loop, LoopOptions};
+use loadline_device::{ClassTag, Outcome, Priority, Request, RequestKind};
+use loadline_host::{Direct, DiskOpen, Loop, LoopEvent, LoopOptions};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -33,7 +33,7 @@ fn main() {
     let path = folder.path().join("disk");
     fill(&path);
     println!("{place}, {SIZE}, {BLOCK} bytes, depth {DEPTH}, {ROUNDS} rounds of {seconds} s each");
-    for (kind, name) in [(Kind::Read, "randread"), (Kind::Write, "randwrite")] {
+    for (kind, name) in [(RequestKind::Read, "randread"), (RequestKind::Write, "randwrite")] {
         let mut ours = Vec::new();
         let mut fios = Vec::new();
         for round in 0..ROUNDS {
@@ -68,14 +68,14 @@ fn median(speeds: &[Speed]) -> Speed {
 }
 
 /// Random requests at full depth for so many seconds, and the rest of the depth afterwards.
-fn through_the_loop(path: &Path, kind: Kind, seconds: u64, seed: u64) -> Speed {
+fn through_the_loop(path: &Path, kind: RequestKind, seconds: u64, seed: u64) -> Speed {
     let mut turns = Loop::<()>::new(LoopOptions::default()).expect("a loop can be made");
     let open = DiskOpen { direct: Direct::Yes, ..DiskOpen::existing(path) };
     let disk = turns.add_disk(open.open().expect("the disk opens")).expect("the disk is added");
     println!("          loop: {}, {}", turns.mode(), turns.disk(disk).mode());
     let mut rng = Rng::new(seed);
     let mut place = || rng.below(SIZE.get() / BLOCK) * BLOCK;
-    let fresh = || if kind == Kind::Write { vec![0x5a; BLOCK as usize] } else { Vec::new() };
+    let fresh = || if kind == RequestKind::Write { vec![0x5a; BLOCK as usize] } else { Vec::new() };
     for _ in 0..DEPTH {
         turns.submit(disk, 0, &request(kind, place(), BLOCK), fresh());
     }
@@ -87,11 +87,11 @@ fn through_the_loop(path: &Path, kind: Kind, seconds: u64, seed: u64) -> Speed {
         turns.turn(None, &mut happened);
         let goes_on = turns.now() < end;
         for happening in happened.drain(..) {
-            let Happening::DiskDone { outcome, data, .. } = happening else { continue };
+            let LoopEvent::DiskDone { outcome, data, .. } = happening else { continue };
             assert_eq!(outcome, Outcome::Done);
             done += 1;
             if goes_on {
-                let data = if kind == Kind::Write { data } else { Vec::new() };
+                let data = if kind == RequestKind::Write { data } else { Vec::new() };
                 turns.submit(disk, 0, &request(kind, place(), BLOCK), data);
             }
         }
@@ -100,7 +100,7 @@ fn through_the_loop(path: &Path, kind: Kind, seconds: u64, seed: u64) -> Speed {
     Speed { iops: done as f64 / took, cpu_us: (cpu_ticks() - cpu) as f64 * 10_000.0 / done as f64 }
 }
 
-fn request(kind: Kind, offset: u64, length: u64) -> Request {
+fn request(kind: RequestKind, offset: u64, length: u64) -> Request {
     Request {
         kind,
         offset,
@@ -118,7 +118,7 @@ fn fill(path: &Path) {
     let opened = DiskOpen::or_create(path, SIZE).open().expect("the disk is made");
     let disk = turns.add_disk(opened).expect("the disk is added");
     for piece in 0..SIZE.get() / PIECE {
-        let write = request(Kind::Write, piece * PIECE, PIECE);
+        let write = request(RequestKind::Write, piece * PIECE, PIECE);
         turns.submit(disk, 0, &write, vec![0x5a; PIECE as usize]);
         while turns.in_flight(disk) > 4 {
             turns.turn(None, &mut Vec::new());
@@ -127,7 +127,7 @@ fn fill(path: &Path) {
     while turns.in_flight(disk) > 0 {
         turns.turn(None, &mut Vec::new());
     }
-    turns.submit(disk, 0, &request(Kind::Flush, 0, 0), Vec::new());
+    turns.submit(disk, 0, &request(RequestKind::Flush, 0, 0), Vec::new());
     turns.turn(None, &mut Vec::new());
 }
 

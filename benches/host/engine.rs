@@ -10,7 +10,7 @@
 
 use loadline_base::{Bytes, Rng};
 use loadline_cluster::PoolId;
-use loadline_cluster::settings::{Change, DriveLimits, Scope, Target};
+use loadline_cluster::settings::{DriveLimits, LevelTarget, Scope, SettingsChange};
 use loadline_device::Medium;
 use loadline_host::{
     BackendChoice, Direct, DirectAnswer, DirectAsk, DirectClient, DirectOp, Discards, DiskSpec,
@@ -187,8 +187,11 @@ impl Node {
 
 fn config(folder: &Path, cache_mib: u64, scheduler: &str) -> EngineConfig {
     let disk = DiskSpec { path: folder.join("osd.0"), size: Some(Bytes::from_mib(4096)) };
-    let settings =
-        Change::default().and_set(Target::Stored(Scope::Osds), "osd_op_queue", scheduler);
+    let settings = SettingsChange::default().and_set(
+        LevelTarget::Stored(Scope::Osds),
+        "osd_op_queue",
+        scheduler,
+    );
     EngineConfig {
         disks: vec![disk],
         copies: 1,

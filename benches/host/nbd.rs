@@ -6,10 +6,10 @@
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark has no binary to read its settings")]
 
-use loadline_host::{ConnId, Happening, ListenAt, Loop, LoopOptions};
+use loadline_host::{ConnId, ListenAt, Loop, LoopEvent, LoopOptions};
 use loadline_wire::nbd::{
-    Command as Asked, ExportId, ExportInfo, ExportName, Exports, Kind, Limits, Outbox, Payload,
-    Reply, Session,
+    CommandKind, ConnectionLimits, ExportCommand as Asked, ExportId, ExportInfo, ExportName,
+    Exports, NbdReply, NbdSession, ReplyPayload, SessionOutbox,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -145,8 +145,8 @@ impl Exports for Null {
 }
 
 struct Connection {
-    session: Session,
-    out: Outbox,
+    session: NbdSession,
+    out: SessionOutbox,
     /// What the session could not take yet, since too many answers wait to be sent.
     unread: Vec<u8>,
 }
@@ -164,10 +164,10 @@ impl Connection {
         }
         for Asked { id, kind, length, .. } in std::mem::take(&mut self.out.commands) {
             let payload = match kind {
-                Kind::Read => Payload::Data(vec![0; length as usize]),
-                _ => Payload::Done,
+                CommandKind::Read => ReplyPayload::Data(vec![0; length as usize]),
+                _ => ReplyPayload::Done,
             };
-            self.session.finish(Reply { id, result: Ok(payload) }, &mut self.out);
+            self.session.finish(NbdReply { id, result: Ok(payload) }, &mut self.out);
         }
     }
 }
@@ -182,23 +182,23 @@ fn serve(socket: &Path) {
         world.turn(None, &mut happenings);
         for happening in happenings.drain(..) {
             let (conn, bytes) = match happening {
-                Happening::Accepted { conn, .. } => {
-                    let mut out = Outbox::default();
-                    let session = Session::new(Limits::default(), &mut out);
+                LoopEvent::Accepted { conn, .. } => {
+                    let mut out = SessionOutbox::default();
+                    let session = NbdSession::new(ConnectionLimits::default(), &mut out);
                     connections.insert(conn, Connection { session, out, unread: Vec::new() });
                     (conn, Vec::new())
                 }
-                Happening::Received { conn, bytes } => (conn, bytes),
-                Happening::Sent { conn, bytes, .. } => {
+                LoopEvent::Received { conn, bytes } => (conn, bytes),
+                LoopEvent::Sent { conn, bytes, .. } => {
                     let Some(here) = connections.get_mut(&conn) else { continue };
                     here.session.sent(bytes as u64);
                     (conn, Vec::new())
                 }
-                Happening::Ended { conn } => {
+                LoopEvent::Ended { conn } => {
                     world.close(conn);
                     continue;
                 }
-                Happening::Closed { conn, .. } => {
+                LoopEvent::Closed { conn, .. } => {
                     connections.remove(&conn);
                     continue;
                 }

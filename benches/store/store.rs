@@ -10,12 +10,12 @@
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use loadline_base::{Bytes, Rng, Span, Time};
-use loadline_device::{ClassTag, Kind, Outcome};
+use loadline_device::{ClassTag, Outcome, RequestKind};
 use loadline_store::paged::ids::PageSize;
-use loadline_store::paged::throttle::Policy;
+use loadline_store::paged::throttle::ThrottlePolicy;
 use loadline_store::paged::{
     Ask, Edit, Format, IoDone, ObjectId, Op, Options, Outbox, PagedStore, Payload, Protection,
-    Target, format,
+    StoreDevice, format,
 };
 use loadline_store::{CollectionId, ObjectNo, Version};
 use std::cell::{LazyCell, RefCell};
@@ -64,7 +64,7 @@ fn options(protection: Protection) -> Options {
     Options {
         protection,
         cache: Bytes::from_mib(512),
-        throttle: Policy::Paced,
+        throttle: ThrottlePolicy::Paced,
         checkpoint_interval: Span::from_secs(3600),
         ..Options::default()
     }
@@ -85,7 +85,7 @@ impl Bench {
     fn fresh(options: Options, log: bool) -> Bench {
         let layout = store_format().layout().expect("a legal format");
         let pieces = format(&store_format(), options.protection).expect("a legal format");
-        let formatted = pieces.into_iter().filter(|piece| piece.0 == Target::Data);
+        let formatted = pieces.into_iter().filter(|piece| piece.0 == StoreDevice::Data);
         let device = Device {
             formatted: formatted.map(|(_, offset, bytes)| (offset, bytes)).collect(),
             log: log.then(|| vec![0; layout.log_bytes as usize]),
@@ -192,15 +192,15 @@ impl Bench {
 }
 
 impl Device {
-    fn serve(&mut self, kind: Kind, offset: u64, length: Bytes, data: &mut Vec<u8>) {
+    fn serve(&mut self, kind: RequestKind, offset: u64, length: Bytes, data: &mut Vec<u8>) {
         let log = self.log.as_mut().and_then(|log| {
             let at = offset.checked_sub(self.log_offset)? as usize;
             log.get_mut(at..at + length.get() as usize)
         });
         match (kind, log) {
-            (Kind::Write, Some(log)) => log.copy_from_slice(data),
-            (Kind::Read, Some(log)) => *data = log.to_vec(),
-            (Kind::Read, None) => {
+            (RequestKind::Write, Some(log)) => log.copy_from_slice(data),
+            (RequestKind::Read, Some(log)) => *data = log.to_vec(),
+            (RequestKind::Read, None) => {
                 let whole = self.formatted.range(..=offset).next_back();
                 *data = whole
                     .filter(|(at, bytes)| *at + bytes.len() as u64 >= offset + length.get())

@@ -8,7 +8,7 @@
 mod script;
 
 use libfuzzer_sys::fuzz_target;
-use loadline_qos::{Beside, Lane, LoadlineConfig, MClock, Params, PublishedConfig};
+use loadline_qos::{Lane, LoadlineConfig, MClock, Params, PublishedConfig, SideQueue};
 
 fn scheduler(mode: u8) -> MClock<u64> {
     let shared = |r, w, l| Lane::Shared(Params::new(r, w, l).expect("valid"));
@@ -17,8 +17,8 @@ fn scheduler(mode: u8) -> MClock<u64> {
     let published =
         |beside| MClock::as_published(PublishedConfig { beside, ..Default::default() }, &lanes);
     match mode % 4 {
-        0 => published(Beside::List),
-        1 => published(Beside::Priorities),
+        0 => published(SideQueue::List),
+        1 => published(SideQueue::Priorities),
         _ => {
             let strict_priority = (mode % 4 == 2).then_some(196);
             MClock::loadline(LoadlineConfig { strict_priority, ..Default::default() }, &lanes)

@@ -10,14 +10,14 @@ mod feed;
 
 use libfuzzer_sys::fuzz_target;
 use loadline_store::paged::ids::Lsn;
-use loadline_store::paged::log::{Kind, Log};
+use loadline_store::paged::log::{Log, RecordKind};
 
 // The bytes as they are, which hardly ever have a checksum that fits, and as the body of a record that has one.
 fuzz_target!(|bytes: &[u8]| {
     feed::log(bytes, 0);
     feed::log_witness(bytes);
     let body = &bytes[..bytes.len().min(feed::RING.body_max())];
-    for kind in [Kind::Transaction, Kind::Image, Kind::Edits] {
+    for kind in [RecordKind::Transaction, RecordKind::Image, RecordKind::Edits] {
         let mut log = Log::resume(feed::RING, Lsn(0), Lsn(0), 0, Vec::new());
         log.append(kind, body);
         let write = log.next_last_write().expect("something was appended");

@@ -6,7 +6,7 @@ use crate::node;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use loadline_base::Bytes;
 use loadline_device::Medium;
-use loadline_sim::soak::Replay;
+use loadline_sim::soak::SeedReplay;
 use loadline_store::paged::ObjectId;
 use loadline_store::{CollectionId, ObjectNo};
 use loadline_study::{ClientKind, Override, RealDisks};
@@ -18,7 +18,7 @@ use std::str::FromStr;
 #[command(version, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 const EXIT_CODES: &str = "\
@@ -29,7 +29,7 @@ Exit codes:
   130  interrupted; a study's folder can be continued by the same command";
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Run a node: disks as OSDs, images over NBD
     Serve(ServeCommand),
     /// How a running node is
@@ -396,7 +396,7 @@ pub(crate) struct SoakArgs {
     pub(crate) jobs: Option<u32>,
     /// Run this seed again, or the part of it that a failure was shrunk to, and tell what happens
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seconds", "seed", "jobs"])]
-    pub(crate) replay: Option<Replay>,
+    pub(crate) replay: Option<SeedReplay>,
     /// Keep the disks of the first failure, or of the replay or case, as images for `loadline inspect`
     #[arg(long, value_name = "FOLDER")]
     pub(crate) keep: Option<PathBuf>,

@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// One thing looked at.
 #[derive(Debug, Serialize)]
-struct Finding {
+struct DoctorFinding {
     what: &'static str,
     found: String,
     good: bool,
@@ -37,7 +37,7 @@ pub(crate) fn carry_out(args: &JsonArg) -> Result<(), Failure> {
     show::text(&show::table(["", "", "found", "advice"], &[1, 2, 3], &rows))
 }
 
-fn examine() -> Vec<Finding> {
+fn examine() -> Vec<DoctorFinding> {
     let host = Host::here();
     let memory_gib = host.memory_bytes as f64 / f64::from(1u32 << 30);
     vec![
@@ -80,11 +80,11 @@ fn examine() -> Vec<Finding> {
     ]
 }
 
-fn finding(what: &'static str, found: String, good: bool, advice: &'static str) -> Finding {
-    Finding { what, found, good, advice: (!good).then_some(advice) }
+fn finding(what: &'static str, found: String, good: bool, advice: &'static str) -> DoctorFinding {
+    DoctorFinding { what, found, good, advice: (!good).then_some(advice) }
 }
 
-fn io_uring() -> Finding {
+fn io_uring() -> DoctorFinding {
     let switch = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled");
     let (found, good) = match switch.as_deref().map(str::trim) {
         Ok("0") => ("enabled", true),
@@ -101,7 +101,7 @@ fn io_uring() -> Finding {
     )
 }
 
-fn tool(name: &'static str, advice: &'static str) -> Finding {
+fn tool(name: &'static str, advice: &'static str) -> DoctorFinding {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found =
         std::env::split_paths(&path).map(|folder| folder.join(name)).find(|at| at.is_file());
@@ -110,7 +110,7 @@ fn tool(name: &'static str, advice: &'static str) -> Finding {
 }
 
 /// Runs go below the current folder unless --out says otherwise.
-fn writable() -> Finding {
+fn writable() -> DoctorFinding {
     let probe = Path::new(".loadline-doctor");
     let written = std::fs::write(probe, b"probe").and_then(|()| std::fs::remove_file(probe));
     let here =

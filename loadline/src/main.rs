@@ -19,7 +19,7 @@ mod store;
 mod study;
 
 use clap::Parser;
-use cli::{Cli, Command};
+use cli::{Cli, CliCommand};
 use std::process::ExitCode;
 
 /// Buffers of 256 KiB to 4 MiB come and go with every request; this allocator keeps them, the C library's gives them back to
@@ -29,25 +29,25 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
-        Command::Serve(command) => serve::carry_out(command),
-        Command::Status(args) => node::status(&args),
-        Command::Health(args) => node::health(&args),
-        Command::Osd(args) => node::osd(args),
-        Command::Pool(args) => node::pool(args),
-        Command::Pg(args) => node::pg(args),
-        Command::Image(args) => node::image(args),
-        Command::Config(args) => node::config(args),
-        Command::Dump(args) => node::dump(args),
-        Command::Tell(args) => node::tell(args),
-        Command::Stop(args) => node::stop(&args),
-        Command::Study(command) => study::carry_out(command),
-        Command::Profile(command) => profile::carry_out(command),
-        Command::Cdl(command) => cdl::carry_out(command),
-        Command::Drive(command) => drive::carry_out(command),
-        Command::Inspect(args) => inspect::carry_out(args),
-        Command::Store(command) => store::carry_out(command),
-        Command::Soak(args) => soak::carry_out(&args),
-        Command::Doctor(args) => doctor::carry_out(&args),
+        CliCommand::Serve(command) => serve::carry_out(command),
+        CliCommand::Status(args) => node::status(&args),
+        CliCommand::Health(args) => node::health(&args),
+        CliCommand::Osd(args) => node::osd(args),
+        CliCommand::Pool(args) => node::pool(args),
+        CliCommand::Pg(args) => node::pg(args),
+        CliCommand::Image(args) => node::image(args),
+        CliCommand::Config(args) => node::config(args),
+        CliCommand::Dump(args) => node::dump(args),
+        CliCommand::Tell(args) => node::tell(args),
+        CliCommand::Stop(args) => node::stop(&args),
+        CliCommand::Study(command) => study::carry_out(command),
+        CliCommand::Profile(command) => profile::carry_out(command),
+        CliCommand::Cdl(command) => cdl::carry_out(command),
+        CliCommand::Drive(command) => drive::carry_out(command),
+        CliCommand::Inspect(args) => inspect::carry_out(args),
+        CliCommand::Store(command) => store::carry_out(command),
+        CliCommand::Soak(args) => soak::carry_out(&args),
+        CliCommand::Doctor(args) => doctor::carry_out(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

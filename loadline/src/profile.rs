@@ -6,7 +6,7 @@ use crate::node;
 use crate::show;
 use crate::study::library;
 use loadline_base::Bytes;
-use loadline_cluster::settings::{Change, Enforcement, Scope, Settings, Target};
+use loadline_cluster::settings::{Enforcement, LevelTarget, Scope, Settings, SettingsChange};
 use loadline_device::Medium;
 use loadline_osd::OsdId;
 use loadline_qos::{ClassFigures, CostUnit, PRESETS, Preset, RateFigures, ShardPlan, preset};
@@ -78,11 +78,11 @@ impl Question {
     fn plan(&self) -> Result<ShardPlan, Failure> {
         let mut settings = Settings::new(*self.preset, &[self.medium], Enforcement::Refuse);
         let form = if self.medium == Medium::Ssd { "ssd" } else { "hdd" };
-        let mut change = Change::default();
+        let mut change = SettingsChange::default();
         let mut set = |option: String, value: Option<String>| {
             if let Some(value) = value.filter(|_| settings.option(&option).is_ok()) {
                 change = std::mem::take(&mut change).and_set(
-                    Target::Stored(Scope::Osds),
+                    LevelTarget::Stored(Scope::Osds),
                     &option,
                     &value,
                 );

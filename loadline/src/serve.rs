@@ -15,7 +15,7 @@ use tracing_subscriber::EnvFilter;
 const OBJECT: Bytes = Bytes::from_mib(4);
 
 pub(crate) fn carry_out(command: ServeCommand) -> Result<(), Failure> {
-    let asked = Asked {
+    let asked = StartOptions {
         format_empty: command.format_empty,
         give_up: command.give_up.into_iter().map(|osd| osd.0).collect(),
     };
@@ -64,7 +64,7 @@ struct NodePlan {
     engine: EngineConfig,
 }
 
-fn planned(typed: ServeArgs, asked: Asked) -> Result<NodePlan, Failure> {
+fn planned(typed: ServeArgs, asked: StartOptions) -> Result<NodePlan, Failure> {
     let config = NodeConfig::from_args(typed)?;
     let plan = MemoryPlan::new(config.memory, config.cache, config.osds.len() as u32)
         .map_err(|refused| Failure::Input(format!("memory: {refused}")))?;
@@ -73,12 +73,12 @@ fn planned(typed: ServeArgs, asked: Asked) -> Result<NodePlan, Failure> {
 
 /// What is asked of one start alone, and of no file.
 #[derive(Clone, Copy)]
-struct Asked {
+struct StartOptions {
     format_empty: bool,
     give_up: OsdSet,
 }
 
-fn of_engine(config: NodeConfig, plan: MemoryPlan, asked: Asked) -> EngineConfig {
+fn of_engine(config: NodeConfig, plan: MemoryPlan, asked: StartOptions) -> EngineConfig {
     let nbd = [ListenAt::Unix(config.nbd_unix)].into_iter();
     EngineConfig {
         disks: config

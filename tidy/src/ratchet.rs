@@ -11,11 +11,11 @@ use syn::{Expr, ImplItem, Item, Member};
 const CIRCLE_MAX: usize = 23;
 const FILES_IN_CIRCLES: usize = 90;
 /// Names of types that are defined more than once.
-const NAMES_WITH_TWO_MEANINGS: usize = 185;
+const NAMES_WITH_TWO_MEANINGS: usize = 1;
 /// Fields of an owner at most.
 const FIELDS_MAX: usize = 12;
 /// Owners that have more.
-const LARGE_OWNERS: usize = 18;
+const LARGE_OWNERS: usize = 17;
 /// Fields of owners that four files or more touch.
 const FIELDS_OF_MANY_FILES: usize = 44;
 

@@ -7,33 +7,33 @@ use std::collections::BinaryHeap;
 /// A heap of times with what they are for. Equal times come in the order in which they were scheduled.
 #[derive(Clone, Debug)]
 pub struct Agenda<T> {
-    heap: BinaryHeap<Reverse<Entry<T>>>,
+    heap: BinaryHeap<Reverse<AgendaEntry<T>>>,
     /// When the first of them is due, so that asking costs nothing.
     next: Time,
     scheduled: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Entry<T> {
+struct AgendaEntry<T> {
     due: (Time, u64),
     what: T,
 }
 
-impl<T> PartialEq for Entry<T> {
+impl<T> PartialEq for AgendaEntry<T> {
     fn eq(&self, other: &Self) -> bool {
         self.due == other.due
     }
 }
 
-impl<T> Eq for Entry<T> {}
+impl<T> Eq for AgendaEntry<T> {}
 
-impl<T> PartialOrd for Entry<T> {
+impl<T> PartialOrd for AgendaEntry<T> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> Ord for Entry<T> {
+impl<T> Ord for AgendaEntry<T> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.due.cmp(&other.due)
     }
@@ -50,7 +50,7 @@ impl<T> Agenda<T> {
     pub fn push(&mut self, at: Time, what: T) {
         self.scheduled += 1;
         self.next = self.next.min(at);
-        self.heap.push(Reverse(Entry { due: (at, self.scheduled), what }));
+        self.heap.push(Reverse(AgendaEntry { due: (at, self.scheduled), what }));
     }
 
     /// When the next thing is due; [`Time::MAX`] if nothing is scheduled.
@@ -67,7 +67,7 @@ impl<T> Agenda<T> {
 
     #[cold]
     fn pop(&mut self) -> Option<(Time, T)> {
-        let Reverse(Entry { due, what }) = self.heap.pop()?;
+        let Reverse(AgendaEntry { due, what }) = self.heap.pop()?;
         self.look();
         Some((due.0, what))
     }

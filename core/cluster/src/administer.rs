@@ -4,7 +4,7 @@ use crate::cluster::{Cluster, OwnerEffects};
 use crate::images::{ImageError, ImageId, Images, JobId, SnapshotId, View};
 use crate::map::OsdState;
 use crate::settings::Scope;
-use loadline_osd::{Directive, Options, OsdId, Policy};
+use loadline_osd::{Directive, OsdId, OsdOptions, Policy};
 use std::collections::BTreeMap;
 
 impl Cluster {
@@ -103,7 +103,7 @@ impl Cluster {
         &mut self,
         osd: OsdId,
         policy: &Policy,
-        options: Options,
+        options: OsdOptions,
         fx: &mut OwnerEffects,
     ) {
         fx.direct(osd, Directive::Configure(Box::new((policy.clone(), options))));

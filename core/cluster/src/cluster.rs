@@ -8,7 +8,7 @@ use crate::osds::KnownOsd;
 use crate::peering::Peering;
 use crate::router::{IssuedOp, Router, Target};
 use loadline_base::{Bytes, IdVec, Time};
-use loadline_osd::{Data, Directive, Envelope, Notice, OpId, Options, OsdId, PgId, Policy};
+use loadline_osd::{Data, Directive, Envelope, Notice, OpId, OsdId, OsdOptions, PgId, Policy};
 use std::collections::BTreeMap;
 
 /// What a cluster is built from. Every OSD starts with the same settings.
@@ -21,7 +21,7 @@ pub struct Config {
     /// How work enters the queues.
     pub policy: Policy,
     /// The OSDs' bounds.
-    pub options: Options,
+    pub options: OsdOptions,
 }
 
 /// What the map's owner wants done, in this order: ops are sent, and OSDs directed.
@@ -145,7 +145,7 @@ impl Cluster {
     }
 
     /// New settings for every OSD at once.
-    pub fn configure(&mut self, policy: &Policy, options: Options, fx: &mut OwnerEffects) {
+    pub fn configure(&mut self, policy: &Policy, options: OsdOptions, fx: &mut OwnerEffects) {
         for osd in self.osds.ids() {
             fx.direct(osd, Directive::Configure(Box::new((policy.clone(), options))));
         }

@@ -10,7 +10,7 @@ use crate::healing::Healing;
 use crate::images::Images;
 use crate::kept_images::KeptImages;
 use crate::map::OsdState;
-use crate::quorum::{Commit, Holders, Summary, Term};
+use crate::quorum::{Holders, MapCommit, Summary, Term};
 use crate::settings::Scope;
 use loadline_base::Bytes;
 use loadline_osd::{Data, Directive, DiskFault, Identity, IntervalId, Opened, OsdId, OsdSet, PgId};
@@ -47,7 +47,7 @@ pub(crate) struct Durable {
     /// Settings that an operator stored, as text, by where they hold and the option's name.
     pub settings: BTreeMap<(Scope, String), String>,
     /// The way of this owner's maps to the disks; `None` before it knows which map counts.
-    pub commit: Option<Commit>,
+    pub commit: Option<MapCommit>,
     /// The holders of the map that this owner started with.
     start_holders: OsdSet,
     /// The newest map that was begun.
@@ -123,7 +123,7 @@ impl Durable {
     }
 
     /// The map that counts is known: from here on this owner writes its own.
-    pub(crate) fn begin(&mut self, commit: Commit, start_holders: OsdSet) {
+    pub(crate) fn begin(&mut self, commit: MapCommit, start_holders: OsdSet) {
         (self.commit, self.start_holders) = (Some(commit), start_holders);
     }
 
@@ -378,7 +378,7 @@ impl Cluster {
     /// Whether every change of the map so far is on a quorum of the disks, and no map is being written.
     pub fn is_map_committed(&self) -> bool {
         let Some(durable) = &self.durable else { return true };
-        !durable.is_changed() && durable.commit.as_ref().is_some_and(Commit::is_committed)
+        !durable.is_changed() && durable.commit.as_ref().is_some_and(MapCommit::is_committed)
     }
 
     /// Whether all OSDs that run have the newest map, and it names all of them: whichever of their disks are there at the next
@@ -386,7 +386,7 @@ impl Cluster {
     pub fn is_map_everywhere(&self) -> bool {
         let up = self.up_osds();
         let Some(durable) = &self.durable else { return true };
-        let on = durable.commit.as_ref().map_or(OsdSet::EMPTY, Commit::on);
+        let on = durable.commit.as_ref().map_or(OsdSet::EMPTY, MapCommit::on);
         let all = Holders::first(up);
         let names_all = durable.newest.is_some_and(|newest| newest.holders == all);
         self.is_map_committed() && names_all && up.iter().all(|osd| on.contains(osd))

@@ -62,7 +62,7 @@ pub(crate) fn not_here(record: &MapRecord, present: OsdSet) -> OsdSet {
 }
 
 /// What is left of a placement group.
-enum Left {
+enum GroupRemains {
     /// What it had, as far as anybody can know.
     All(OsdId),
     Older(OsdId),
@@ -122,18 +122,18 @@ impl Cluster {
         }
         let left = self.left_of(pg, copies);
         let (active_in, member) = match left {
-            Left::All(osd) => (self.map.pg(pg).active_in, Some(osd)),
-            Left::Older(osd) => {
+            GroupRemains::All(osd) => (self.map.pg(pg).active_in, Some(osd)),
+            GroupRemains::Older(osd) => {
                 loss.older.push(pg);
                 (copies[&osd].state().active_in, Some(osd))
             }
-            Left::Unfinished(osd) => {
+            GroupRemains::Unfinished(osd) => {
                 loss.unfinished.push(pg);
                 copies.get_mut(&osd).expect("it was found").lack_nothing();
                 fx.direct(osd, Directive::TakeAsWhole(pg, now));
                 (now, Some(osd))
             }
-            Left::Nothing => {
+            GroupRemains::Nothing => {
                 loss.empty.push(pg);
                 (IntervalId::NEVER, None)
             }
@@ -155,17 +155,17 @@ impl Cluster {
         }
     }
 
-    fn left_of(&self, pg: PgId, copies: &BTreeMap<OsdId, CopyReport>) -> Left {
+    fn left_of(&self, pg: PgId, copies: &BTreeMap<OsdId, CopyReport>) -> GroupRemains {
         let copies = copies.iter().map(|(osd, copy)| (*osd, copy.state()));
         let age = |(_, copy): &(OsdId, CopyState<'_>)| {
             let is_whole = !copy.filling && !copy.gaps;
             (is_whole, !copy.filling, copy.active_in, copy.is_complete(), copy.log.head())
         };
-        let Some((osd, best)) = copies.max_by_key(age) else { return Left::Nothing };
+        let Some((osd, best)) = copies.max_by_key(age) else { return GroupRemains::Nothing };
         match !best.filling && !best.gaps {
-            true if best.active_in >= self.map.pg(pg).active_in => Left::All(osd),
-            true => Left::Older(osd),
-            false => Left::Unfinished(osd),
+            true if best.active_in >= self.map.pg(pg).active_in => GroupRemains::All(osd),
+            true => GroupRemains::Older(osd),
+            false => GroupRemains::Unfinished(osd),
         }
     }
 

@@ -4,7 +4,7 @@ use crate::cluster::{Cluster, OwnerEffects};
 use crate::map::OsdState;
 use crate::osds::KnownOsd;
 use crate::settings::Scope;
-use loadline_osd::{Directive, Options, OsdId, OsdSet, Policy};
+use loadline_osd::{Directive, OsdId, OsdOptions, OsdSet, Policy};
 use std::fmt;
 
 /// Why an OSD cannot be forgotten.
@@ -73,7 +73,13 @@ impl Cluster {
     }
 
     /// Settings for an OSD that takes part in nothing yet, those that are read at its start included.
-    pub fn renew_osd(&self, osd: OsdId, policy: Policy, options: Options, fx: &mut OwnerEffects) {
+    pub fn renew_osd(
+        &self,
+        osd: OsdId,
+        policy: Policy,
+        options: OsdOptions,
+        fx: &mut OwnerEffects,
+    ) {
         fx.direct(osd, Directive::Renew(Box::new((policy, options))));
     }
 

@@ -3,7 +3,7 @@
 //! removal is kept.
 
 use crate::cluster::{Cluster, OwnerEffects};
-use crate::images::{Images, Pending};
+use crate::images::{Images, PendingJob};
 use loadline_osd::{Directive, OsdId, Views};
 use std::sync::Arc;
 
@@ -53,9 +53,9 @@ impl Cluster {
     }
 
     /// A job on images that may be worked on now: what caused it is kept.
-    pub fn due_image_job(&self) -> Option<Pending> {
+    pub fn due_image_job(&self) -> Option<PendingJob> {
         let kept = self.kept_images();
-        let is_kept = |job: &&Pending| kept.jobs().any(|kept| kept.id == job.id);
+        let is_kept = |job: &&PendingJob| kept.jobs().any(|kept| kept.id == job.id);
         self.images().due().find(is_kept).copied()
     }
 

@@ -64,7 +64,7 @@ pub struct Summary {
 
 /// What was found on a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundDisk {
     /// Whose disk.
     pub osd: OsdId,
     /// The last term promised to it; 0 if none was.
@@ -128,7 +128,7 @@ impl Holders {
 ///
 /// # Errors
 /// [`NoQuorum`] if it cannot be known that nothing newer was committed.
-pub fn choose(found: &[Found]) -> Result<Option<Chosen>, NoQuorum> {
+pub fn choose(found: &[FoundDisk]) -> Result<Option<Chosen>, NoQuorum> {
     let Some(newest) = found.iter().map(|found| found.map).max_by_key(|map| map.stamp) else {
         return Ok(None);
     };
@@ -136,7 +136,7 @@ pub fn choose(found: &[Found]) -> Result<Option<Chosen>, NoQuorum> {
     if !newest.holders.have_quorum(present) {
         return Err(NoQuorum::of(&newest, present));
     }
-    let holds = |found: &&Found| found.map.stamp == newest.stamp;
+    let holds = |found: &&FoundDisk| found.map.stamp == newest.stamp;
     let last = found.iter().map(|found| found.promised.max(found.map.stamp.term)).max();
     Ok(Some(Chosen {
         map: newest,
@@ -148,17 +148,18 @@ pub fn choose(found: &[Found]) -> Result<Option<Chosen>, NoQuorum> {
 /// The newest map among those that were found, where an operator says that every other holder's disk is lost: from here on those
 /// that are left are its holders. Its owner's term is later than any that the lost disks can have seen, so that none of their
 /// maps is ever the newest. `None` if there are no maps.
-pub fn choose_what_is_left(found: &[Found]) -> Option<Chosen> {
+pub fn choose_what_is_left(found: &[FoundDisk]) -> Option<Chosen> {
     let left = Holders::first(found.iter().map(|found| found.osd).collect());
-    let as_if_all = |found: &Found| Found { map: Summary { holders: left, ..found.map }, ..*found };
-    let found: Vec<Found> = found.iter().map(as_if_all).collect();
+    let as_if_all =
+        |found: &FoundDisk| FoundDisk { map: Summary { holders: left, ..found.map }, ..*found };
+    let found: Vec<FoundDisk> = found.iter().map(as_if_all).collect();
     let chosen = choose(&found).expect("all holders are here")?;
     Some(Chosen { term: Term(chosen.term.0 + Term::MISSED_MAX), ..chosen })
 }
 
 /// One owner's way to durable maps.
 #[derive(Clone, Debug)]
-pub struct Commit {
+pub struct MapCommit {
     term: Term,
     promised: OsdSet,
     /// Whether enough have promised. That stays so when the holders change: a record of the term promises it too.
@@ -171,23 +172,23 @@ pub struct Commit {
     saved: OsdSet,
 }
 
-impl Commit {
+impl MapCommit {
     /// The owner that creates the first map of all on `holders`. No promise is needed. If it dies before that map is
     /// committed, [`choose`] may refuse the disks for ever; nobody was served yet, so they are created again.
-    pub fn create(holders: OsdSet) -> Commit {
+    pub fn create(holders: OsdSet) -> MapCommit {
         let stamp = Stamp { term: Term(1), epoch: 0 };
         let base = Summary { stamp, holders: Holders::first(holders) };
-        Commit { may_begin: true, ..Commit::with(Term(1), base) }
+        MapCommit { may_begin: true, ..MapCommit::with(Term(1), base) }
     }
 
     /// The owner that starts with a map that was found.
-    pub fn start(chosen: &Chosen) -> Commit {
-        Commit::with(chosen.term, chosen.map)
+    pub fn start(chosen: &Chosen) -> MapCommit {
+        MapCommit::with(chosen.term, chosen.map)
     }
 
-    fn with(term: Term, base: Summary) -> Commit {
+    fn with(term: Term, base: Summary) -> MapCommit {
         let (promised, saved) = (OsdSet::EMPTY, OsdSet::EMPTY);
-        Commit { term, promised, may_begin: false, base, begun: None, saved }
+        MapCommit { term, promised, may_begin: false, base, begun: None, saved }
     }
 
     /// This owner's term, to be promised to every disk that is there.

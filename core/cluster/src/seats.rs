@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// What a disk says of itself.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Claim {
+pub(crate) struct SeatClaim {
     /// Where it was found.
     pub seat: OsdId,
     /// Who it is.
@@ -21,7 +21,7 @@ pub(crate) struct Claim {
     pub map: Stamp,
 }
 
-impl Claim {
+impl SeatClaim {
     /// What the disk has seen; of two disks of one OSD the one that has seen less is the older.
     fn seen(&self) -> (u64, Stamp) {
         (self.identity.term, self.map)
@@ -29,11 +29,11 @@ impl Claim {
 }
 
 /// For each seat, whose disk stands there, or why it may be nobody's. All disks are of one cluster.
-pub(crate) fn owners(claims: &[Claim]) -> BTreeMap<OsdId, Result<OsdId, DiskFault>> {
-    let owner = |claim: &Claim| {
+pub(crate) fn owners(claims: &[SeatClaim]) -> BTreeMap<OsdId, Result<OsdId, DiskFault>> {
+    let owner = |claim: &SeatClaim| {
         let osd = claim.identity.osd;
         let rivals = claims.iter().filter(|it| it.identity.osd == osd && it.seat != claim.seat);
-        match rivals.map(Claim::seen).max() {
+        match rivals.map(SeatClaim::seen).max() {
             Some(seen) if seen > claim.seen() => Err(DiskFault::Stale(osd)),
             Some(seen) if seen == claim.seen() => Err(DiskFault::Twice(osd)),
             _ => Ok(osd),
@@ -53,12 +53,12 @@ mod tests {
 
     /// Disks as (seat, OSD, term, epoch of the map), and what becomes of each seat.
     fn check(disks: &[(u32, u32, u64, u32)], expected: &[Result<u32, DiskFault>]) {
-        let claim = |(seat, of, term, epoch): &(u32, u32, u64, u32)| Claim {
+        let claim = |(seat, of, term, epoch): &(u32, u32, u64, u32)| SeatClaim {
             seat: osd(*seat),
             identity: Identity { cluster: 1, osd: osd(*of), term: *term },
             map: Stamp { term: Term(*term), epoch: *epoch },
         };
-        let claims: Vec<Claim> = disks.iter().map(claim).collect();
+        let claims: Vec<SeatClaim> = disks.iter().map(claim).collect();
         let found: Vec<_> = owners(&claims).into_values().collect();
         let expected: Vec<_> = expected.iter().map(|owner| owner.map(osd)).collect();
         assert_eq!(found, expected, "{disks:?}");

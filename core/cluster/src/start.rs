@@ -5,8 +5,10 @@ use crate::codec::{MapRecord, OsdRecord, PgRecord, PoolRecord};
 use crate::durable::Durable;
 use crate::give_up::{Loss, check, in_words, not_here};
 use crate::map::{Map, OsdState, Pool, PoolId};
-use crate::quorum::{Chosen, Commit, Found, NoQuorum, Summary, Term, choose, choose_what_is_left};
-use crate::seats::{Claim, owners};
+use crate::quorum::{
+    Chosen, FoundDisk, MapCommit, NoQuorum, Summary, Term, choose, choose_what_is_left,
+};
+use crate::seats::{SeatClaim, owners};
 use loadline_base::Bytes;
 use loadline_osd::{Directive, DiskFault, Identity, Opened, OsdId, OsdSet, PgId};
 use std::collections::BTreeMap;
@@ -120,7 +122,7 @@ impl Cluster {
         let all: OsdSet = self.osds.ids().collect();
         let durable = self.durable();
         durable.cluster = cluster;
-        durable.begin(Commit::create(all), all);
+        durable.begin(MapCommit::create(all), all);
         for osd in all.iter() {
             self.map.set_osd(osd, OsdState { up: true, is_in: true });
             let identity = Identity { cluster, osd, term: 1 };
@@ -180,7 +182,7 @@ impl Cluster {
             self.crash(osd, fx);
             self.durable().faults.insert(osd, fault);
         }
-        let votes: Vec<Found> = disks.iter().map(OwnDisk::vote).collect();
+        let votes: Vec<FoundDisk> = disks.iter().map(OwnDisk::vote).collect();
         let present: OsdSet = votes.iter().map(|vote| vote.osd).collect();
         let newest = disks.into_iter().max_by_key(|disk| disk.map.summary().stamp);
         let record = newest.ok_or_else(|| self.nothing_found())?.map;
@@ -191,8 +193,8 @@ impl Cluster {
             return self.go_on(record, &chosen.expect("there is a map"), present, fx);
         }
         check(&record, present, given_up)?;
-        let is_osd = |vote: &Found| record.osds.get(&vote.osd).is_some_and(|osd| !osd.lost);
-        let left: Vec<Found> = votes.into_iter().filter(is_osd).collect();
+        let is_osd = |vote: &FoundDisk| record.osds.get(&vote.osd).is_some_and(|osd| !osd.lost);
+        let left: Vec<FoundDisk> = votes.into_iter().filter(is_osd).collect();
         let present = left.iter().map(|vote| vote.osd).collect();
         let chosen = choose_what_is_left(&left).ok_or(StartError::NoMap)?;
         let (epoch, is_last) = (record.epoch, proven.is_ok());
@@ -248,7 +250,7 @@ impl Cluster {
         durable.settings = record.settings;
         durable.kept_images.begin(record.images.clone());
         durable.images = record.images;
-        durable.begin(Commit::start(chosen), chosen.map.holders.now);
+        durable.begin(MapCommit::start(chosen), chosen.map.holders.now);
         for osd in self.osds.ids().collect::<Vec<_>>() {
             let is_in = self.map.osds()[osd].is_in;
             let is_removed = self.map.is_removed(osd);
@@ -348,15 +350,15 @@ struct OwnDisk {
 }
 
 impl OwnDisk {
-    fn vote(&self) -> Found {
-        Found { osd: self.seat, promised: Term(self.identity.term), map: self.map.summary() }
+    fn vote(&self) -> FoundDisk {
+        FoundDisk { osd: self.seat, promised: Term(self.identity.term), map: self.map.summary() }
     }
 }
 
-fn claims(disks: &[OwnDisk]) -> Vec<Claim> {
+fn claims(disks: &[OwnDisk]) -> Vec<SeatClaim> {
     let claim = |disk: &OwnDisk| {
         let OwnDisk { seat, identity, map } = disk;
-        Claim { seat: *seat, identity: *identity, map: map.summary().stamp }
+        SeatClaim { seat: *seat, identity: *identity, map: map.summary().stamp }
     };
     disks.iter().map(claim).collect()
 }

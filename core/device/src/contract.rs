@@ -2,11 +2,11 @@
 //!
 //! Only what holds without a power cut; what survives one is each world's own matter.
 
-use crate::{ClassTag, Kind, Outcome, Priority, PriorityClass, Request};
+use crate::{ClassTag, Outcome, Priority, PriorityClass, Request, RequestKind};
 use loadline_base::{Bytes, Rng};
 
 /// A disk as these tests see it. It has at least [`SIZE_MIN`] bytes, and what they hold does not matter.
-pub trait Disk {
+pub trait ContractDisk {
     /// Its size.
     fn size(&self) -> Bytes;
     /// Requests are multiples of this.
@@ -21,7 +21,7 @@ pub trait Disk {
 pub const SIZE_MIN: Bytes = Bytes::from_mib(1);
 
 /// Runs every test but [`refuses_part_of_a_sector`], each on the same disk.
-pub fn check(disk: &mut impl Disk) {
+pub fn check(disk: &mut impl ContractDisk) {
     assert!(disk.size() >= SIZE_MIN, "these tests need {SIZE_MIN}");
     reads_back_what_was_written(disk);
     overwrites_only_what_a_write_names(disk);
@@ -31,7 +31,7 @@ pub fn check(disk: &mut impl Disk) {
 }
 
 /// The first sector, the last one, one in between, and 64 KiB at once.
-pub fn reads_back_what_was_written(disk: &mut impl Disk) {
+pub fn reads_back_what_was_written(disk: &mut impl ContractDisk) {
     let sector = u64::from(disk.sector());
     let last = disk.size().get() - sector;
     for (offset, length) in [(0, sector), (last, sector), (7 * sector, sector), (sector, 64 << 10)]
@@ -43,7 +43,7 @@ pub fn reads_back_what_was_written(disk: &mut impl Disk) {
 }
 
 /// A short write into the middle of a long one leaves both ends.
-pub fn overwrites_only_what_a_write_names(disk: &mut impl Disk) {
+pub fn overwrites_only_what_a_write_names(disk: &mut impl ContractDisk) {
     let sector = u64::from(disk.sector());
     let mut expected = pattern(1, 16 * sector);
     write(disk, 0, &expected);
@@ -55,13 +55,14 @@ pub fn overwrites_only_what_a_write_names(disk: &mut impl Disk) {
 
 /// A flush succeeds with and without writes before it. A discard leaves its neighbours, and its range can be
 /// written again.
-pub fn flushes_and_discards(disk: &mut impl Disk) {
+pub fn flushes_and_discards(disk: &mut impl ContractDisk) {
     let sector = u64::from(disk.sector());
     let bytes = pattern(3, 12 * sector);
     flush(disk);
     write(disk, 0, &bytes);
     flush(disk);
-    let answer = carry_out(disk, &request(Kind::Discard, 4 * sector, 4 * sector), Vec::new());
+    let answer =
+        carry_out(disk, &request(RequestKind::Discard, 4 * sector, 4 * sector), Vec::new());
     assert_eq!(answer.0, Outcome::Done);
     let part = |from: u64, to: u64| &bytes[(from * sector) as usize..(to * sector) as usize];
     assert_eq!(read(disk, 0, 4 * sector), part(0, 4));
@@ -72,7 +73,7 @@ pub fn flushes_and_discards(disk: &mut impl Disk) {
 
 /// Each class with its highest and lowest level, alone and with a duration limit descriptor, is no more than a
 /// wish: the request is carried out.
-pub fn accepts_every_priority(disk: &mut impl Disk) {
+pub fn accepts_every_priority(disk: &mut impl ContractDisk) {
     let sector = u64::from(disk.sector());
     let bytes = pattern(4, sector);
     let classes = [
@@ -83,9 +84,9 @@ pub fn accepts_every_priority(disk: &mut impl Disk) {
     ];
     for class in classes {
         for word in [Priority::new(class, 0), Priority::new(class, 7).with_descriptor(1)] {
-            for kind in [Kind::Write, Kind::Read] {
+            for kind in [RequestKind::Write, RequestKind::Read] {
                 let request = Request { priority: word, ..request(kind, 0, sector) };
-                let data = if kind == Kind::Write { bytes.clone() } else { Vec::new() };
+                let data = if kind == RequestKind::Write { bytes.clone() } else { Vec::new() };
                 let answer = carry_out(disk, &request, data);
                 assert_eq!(answer, (Outcome::Done, bytes.clone()), "{kind:?} with {word:?}");
             }
@@ -95,14 +96,14 @@ pub fn accepts_every_priority(disk: &mut impl Disk) {
 
 /// Writes to many places at once, then reads of them, in the order of a shuffled deck: each is answered once, in
 /// any order, with its own bytes.
-pub fn answers_many_in_flight_once_each(disk: &mut impl Disk) {
+pub fn answers_many_in_flight_once_each(disk: &mut impl ContractDisk) {
     const MANY: u64 = 128;
     let sector = u64::from(disk.sector());
     let places = shuffled(MANY);
-    for kind in [Kind::Write, Kind::Read] {
+    for kind in [RequestKind::Write, RequestKind::Read] {
         for place in &places {
             let bytes = pattern(*place, sector);
-            let data = if kind == Kind::Write { bytes } else { Vec::new() };
+            let data = if kind == RequestKind::Write { bytes } else { Vec::new() };
             disk.submit(*place, &request(kind, place * sector, sector), data);
         }
         let mut answered = vec![false; MANY as usize];
@@ -117,13 +118,13 @@ pub fn answers_many_in_flight_once_each(disk: &mut impl Disk) {
 
 /// A write of half a sector never succeeds: the disk answers `Failed`, or takes it for the bug that it is
 /// and panics, as the caller says with `should_panic`.
-pub fn refuses_part_of_a_sector(disk: &mut impl Disk) {
+pub fn refuses_part_of_a_sector(disk: &mut impl ContractDisk) {
     let half = u64::from(disk.sector() / 2);
-    let answer = carry_out(disk, &request(Kind::Write, half, half), pattern(0, half));
+    let answer = carry_out(disk, &request(RequestKind::Write, half, half), pattern(0, half));
     assert_eq!(answer.0, Outcome::Failed);
 }
 
-fn request(kind: Kind, offset: u64, length: u64) -> Request {
+fn request(kind: RequestKind, offset: u64, length: u64) -> Request {
     Request {
         kind,
         offset,
@@ -134,7 +135,7 @@ fn request(kind: Kind, offset: u64, length: u64) -> Request {
     }
 }
 
-fn carry_out(disk: &mut impl Disk, request: &Request, data: Vec<u8>) -> (Outcome, Vec<u8>) {
+fn carry_out(disk: &mut impl ContractDisk, request: &Request, data: Vec<u8>) -> (Outcome, Vec<u8>) {
     disk.submit(99, request, data);
     let (id, outcome, data) = disk.wait();
     assert_eq!(id, 99, "the answer names its request");
@@ -142,20 +143,20 @@ fn carry_out(disk: &mut impl Disk, request: &Request, data: Vec<u8>) -> (Outcome
 }
 
 /// Writes, and looks at the buffer that comes back.
-fn write(disk: &mut impl Disk, offset: u64, bytes: &[u8]) {
-    let request = request(Kind::Write, offset, bytes.len() as u64);
+fn write(disk: &mut impl ContractDisk, offset: u64, bytes: &[u8]) {
+    let request = request(RequestKind::Write, offset, bytes.len() as u64);
     let answer = carry_out(disk, &request, bytes.to_vec());
     assert_eq!(answer, (Outcome::Done, bytes.to_vec()));
 }
 
-fn read(disk: &mut impl Disk, offset: u64, length: u64) -> Vec<u8> {
-    let (outcome, data) = carry_out(disk, &request(Kind::Read, offset, length), Vec::new());
+fn read(disk: &mut impl ContractDisk, offset: u64, length: u64) -> Vec<u8> {
+    let (outcome, data) = carry_out(disk, &request(RequestKind::Read, offset, length), Vec::new());
     assert_eq!(outcome, Outcome::Done);
     data
 }
 
-fn flush(disk: &mut impl Disk) {
-    assert_eq!(carry_out(disk, &request(Kind::Flush, 0, 0), Vec::new()).0, Outcome::Done);
+fn flush(disk: &mut impl ContractDisk) {
+    assert_eq!(carry_out(disk, &request(RequestKind::Flush, 0, 0), Vec::new()).0, Outcome::Done);
 }
 
 /// Bytes that no other seed has.

@@ -11,7 +11,7 @@ use std::fmt;
 
 /// What a request does to the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum RequestKind {
     /// Transfers data from the medium.
     Read,
     /// Transfers data to the medium. On a device with a volatile write cache it is durable after the next flush
@@ -29,7 +29,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// What to do.
-    pub kind: Kind,
+    pub kind: RequestKind,
     /// First byte on the device.
     pub offset: u64,
     /// How many bytes: at least one, or none for a flush.

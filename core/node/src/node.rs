@@ -4,7 +4,7 @@ use crate::post::{Lateness, Letter, Post};
 use loadline_base::{Agenda, IdVec, Span, Time};
 use loadline_cluster::{Cluster, Config, OwnerEffects};
 use loadline_osd::{
-    Directive, Effect, Effects, Envelope, Event, Message, Options, Osd, OsdId, Policy, Timer,
+    Directive, Effect, Effects, Envelope, Event, Message, Osd, OsdId, OsdOptions, Policy, Timer,
 };
 use loadline_store::paged;
 use std::collections::VecDeque;
@@ -115,7 +115,12 @@ impl Node {
     }
 
     /// One more OSD on a paged store, which is down and out. Its disk is to be opened, and may be empty.
-    pub fn add_osd(&mut self, policy: Policy, options: Options, stores: paged::Options) -> OsdId {
+    pub fn add_osd(
+        &mut self,
+        policy: Policy,
+        options: OsdOptions,
+        stores: paged::Options,
+    ) -> OsdId {
         let osd = self.cluster.add_osd();
         self.osds.push(Osd::paged(osd, policy, options, stores));
         osd

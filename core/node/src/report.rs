@@ -5,7 +5,7 @@ use crate::Node;
 use loadline_cluster::images::{ImageId, Piece, View};
 use loadline_cluster::{Outage, PgState, PoolId};
 use loadline_osd::{
-    Damage, Osd, OsdId, OsdSet, PgId, Progress, Received, RecoveryState, SnapshotNo, Waits,
+    DamageCounts, Osd, OsdId, OsdSet, PgId, PgProgress, Received, RecoveryState, SnapshotNo, Waits,
 };
 use loadline_store::ObjectNo;
 
@@ -25,7 +25,7 @@ pub struct PgReport {
     /// What its primary does about it.
     pub recovery: Option<RecoveryState>,
     /// Copies that are not as they should be.
-    pub progress: Progress,
+    pub progress: PgProgress,
     /// Copies that there should be, of the objects that its primary knows.
     pub copies: u64,
     /// Objects that some OSD should get and that can be read on no other.
@@ -44,7 +44,7 @@ impl Node {
             undersized: acting.len() < copies as usize,
             remapped: acting != up,
             recovery: None,
-            progress: Progress::default(),
+            progress: PgProgress::default(),
             copies: 0,
             unfound: unfound.len() as u64,
         };
@@ -69,7 +69,7 @@ impl Node {
     }
 
     /// What an OSD's disk could not read.
-    pub fn damage(&self, osd: OsdId) -> Damage {
+    pub fn damage(&self, osd: OsdId) -> DamageCounts {
         self.osds()[osd].damage()
     }
 
@@ -83,8 +83,8 @@ impl Node {
     }
 
     /// What is misplaced, degraded and recovering over all placement groups.
-    pub fn progress(&mut self) -> Progress {
-        let mut sum = Progress::default();
+    pub fn progress(&mut self) -> PgProgress {
+        let mut sum = PgProgress::default();
         for (_, osd) in self.osds_mut().iter_mut() {
             sum += osd.progress();
         }

@@ -13,7 +13,7 @@ use loadline_store::{ObjectNo, Version};
 
 /// What is done to an object's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Touch {
+pub(crate) enum AccessKind {
     /// Read them.
     Read,
     /// Read a state of the object after all writes of the placement group that were handed in before.
@@ -46,7 +46,7 @@ pub(crate) struct Access {
     /// First byte inside the object.
     pub offset: u64,
     pub length: u64,
-    pub touch: Touch,
+    pub touch: AccessKind,
     /// The object's version after an update.
     pub version: Version,
     /// What must have happened before, on its own. The direct store has no edits.
@@ -59,12 +59,12 @@ pub(crate) struct Access {
 
 /// An access that the store has carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Done {
+pub(crate) struct AccessDone {
     pub pg: PgId,
     pub object: ObjectNo,
     pub token: Commit,
     /// What was read.
-    pub result: Result<Data, Failure>,
+    pub result: Result<Data, AccessFailure>,
     /// When it was handed in, and when it left the window for the device.
     pub entered: Time,
     pub submitted: Time,
@@ -72,7 +72,7 @@ pub(crate) struct Done {
 
 /// Why a store could not carry an access out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum AccessFailure {
     /// The bytes are damaged or cannot be read here; another copy may have them.
     Unreadable,
     /// There is no room.
@@ -83,21 +83,21 @@ pub(crate) enum Failure {
     Stopped,
 }
 
-impl Failure {
+impl AccessFailure {
     /// What it means for the OSD, where nobody else can help.
     pub(crate) fn fault(self) -> DiskFault {
         match self {
-            Failure::Unreadable => DiskFault::Unreadable,
-            Failure::NoSpace => DiskFault::Full,
-            Failure::Exceeds(exceeded) => DiskFault::Exceeds(exceeded),
-            Failure::Stopped => DiskFault::Unwritable,
+            AccessFailure::Unreadable => DiskFault::Unreadable,
+            AccessFailure::NoSpace => DiskFault::Full,
+            AccessFailure::Exceeds(exceeded) => DiskFault::Exceeds(exceeded),
+            AccessFailure::Stopped => DiskFault::Unwritable,
         }
     }
 }
 
 /// What an access does, and what the disk is to keep with it.
 pub(crate) struct Update {
-    pub touch: Touch,
+    pub touch: AccessKind,
     /// The object's version from then on.
     pub version: Version,
     /// What must have happened on the disk before, on its own.
@@ -107,21 +107,21 @@ pub(crate) struct Update {
 
 impl Update {
     /// An access that leaves everything as it is.
-    pub(crate) fn none(touch: Touch) -> Update {
+    pub(crate) fn none(touch: AccessKind) -> Update {
         Update { touch, version: Version::default(), first: Vec::new(), edits: Vec::new() }
     }
 }
 
-impl Touch {
+impl AccessKind {
     /// What an update does to the object's bytes.
-    pub(crate) fn of(kind: OpKind, before: Before, data: Data) -> Touch {
+    pub(crate) fn of(kind: OpKind, before: Before, data: Data) -> AccessKind {
         match kind {
-            OpKind::Write => Touch::Write(data),
+            OpKind::Write => AccessKind::Write(data),
             // An object that begins empty has no bytes to zero.
-            OpKind::Zero if matches!(before, Before::Create(_)) => Touch::Nothing,
-            OpKind::Zero => Touch::Zero,
-            OpKind::Trim { .. } => Touch::Version,
-            OpKind::Remove | OpKind::Purge => Touch::Remove,
+            OpKind::Zero if matches!(before, Before::Create(_)) => AccessKind::Nothing,
+            OpKind::Zero => AccessKind::Zero,
+            OpKind::Trim { .. } => AccessKind::Version,
+            OpKind::Remove | OpKind::Purge => AccessKind::Remove,
             OpKind::Read | OpKind::ReadAt(_) | OpKind::Ranges(_) => {
                 unreachable!("a read is no update")
             }
@@ -130,21 +130,21 @@ impl Touch {
 }
 
 /// A byte range of an object.
-pub(crate) struct Place {
+pub(crate) struct ObjectRange {
     pub pg: PgId,
     pub object: ObjectNo,
     pub offset: u64,
     pub length: u64,
 }
 
-impl Place {
+impl ObjectRange {
     /// No bytes, but what is known of a placement group.
-    pub(crate) fn of_group(pg: PgId) -> Place {
-        Place { pg, object: ObjectNo::default(), offset: 0, length: 0 }
+    pub(crate) fn of_group(pg: PgId) -> ObjectRange {
+        ObjectRange { pg, object: ObjectNo::default(), offset: 0, length: 0 }
     }
 
-    pub(crate) fn of(op: &ClientOp) -> Place {
-        Place {
+    pub(crate) fn of(op: &ClientOp) -> ObjectRange {
+        ObjectRange {
             pg: op.pg,
             object: op.object,
             offset: u64::from(op.offset),

@@ -41,7 +41,7 @@ pub struct NoRoom;
 
 /// The step under way.
 #[derive(Debug)]
-pub(crate) struct Bench {
+pub(crate) struct BenchUnderWay {
     shape: BenchShape,
     step: BenchStep,
     rng: Rng,
@@ -65,12 +65,12 @@ impl BenchShape {
     }
 }
 
-impl Bench {
-    pub(crate) fn begin(now: Time, shape: BenchShape, step: BenchStep) -> Bench {
+impl BenchUnderWay {
+    pub(crate) fn begin(now: Time, shape: BenchShape, step: BenchStep) -> BenchUnderWay {
         assert!(shape.objects <= BenchShape::OBJECTS_MAX, "{shape:?} has too many objects");
         assert!(shape.block_bytes <= shape.object_bytes, "a block of {shape:?} is in an object");
         let rng = Rng::new(shape.seed);
-        Bench { shape, step, rng, begun: now, issued: 0, ended: 0, failed: false }
+        BenchUnderWay { shape, step, rng, begun: now, issued: 0, ended: 0, failed: false }
     }
 
     /// What all bytes are that it writes.

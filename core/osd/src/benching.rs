@@ -1,7 +1,7 @@
 //! How an OSD carries out a step of a benchmark.
 
-use crate::access::{Failure, Place, Touch, Update};
-use crate::bench::{Bench, BenchShape, BenchStep, FIRST_COLLECTION};
+use crate::access::{AccessFailure, AccessKind, ObjectRange, Update};
+use crate::bench::{BenchShape, BenchStep, BenchUnderWay, FIRST_COLLECTION};
 use crate::commit::Commit;
 use crate::event::{Effect, Effects};
 use crate::ids::PgId;
@@ -15,7 +15,7 @@ impl Osd {
     /// Begins a step of the benchmark. [`Effect::Benched`] tells its end, unless the OSD goes down before.
     pub(crate) fn begin_bench(&mut self, now: Time, shape: BenchShape, step: BenchStep) {
         assert!(self.bench.is_none(), "one step of a benchmark at a time");
-        self.bench = Some(Bench::begin(now, shape, step));
+        self.bench = Some(BenchUnderWay::begin(now, shape, step));
     }
 
     /// Hands in as much as the window admits.
@@ -34,10 +34,10 @@ impl Osd {
 
     /// Writes bytes of one value to an object of the benchmark, or removes it.
     fn bench_access(&mut self, now: Time, object: u32, offset: u32, write: Option<(u32, u8)>) {
-        let touch = write.map_or(Touch::Remove, |(length, byte)| {
-            Touch::Write(Data::new(vec![byte; length as usize]))
+        let touch = write.map_or(AccessKind::Remove, |(length, byte)| {
+            AccessKind::Write(Data::new(vec![byte; length as usize]))
         });
-        let place = Place {
+        let place = ObjectRange {
             pg: PgId::new(FIRST_COLLECTION + object),
             object: ObjectNo(0),
             offset: u64::from(offset),
@@ -48,10 +48,14 @@ impl Osd {
     }
 
     /// An access of the benchmark has ended.
-    pub(crate) fn bench_access_ended(&mut self, result: Result<(), Failure>, fx: &mut Effects) {
+    pub(crate) fn bench_access_ended(
+        &mut self,
+        result: Result<(), AccessFailure>,
+        fx: &mut Effects,
+    ) {
         match result {
             // A full disk is no reason to stop: what the benchmark wrote is removed again.
-            Ok(()) | Err(Failure::NoSpace) => {
+            Ok(()) | Err(AccessFailure::NoSpace) => {
                 let bench = self.bench.as_mut().expect("a crash forgets its accesses too");
                 bench.access_ended(result.is_ok());
             }

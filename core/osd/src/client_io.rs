@@ -1,7 +1,7 @@
 //! A client's op on its primary and a write on a replica: execute, replicate, commit, vote, reply.
 
-use crate::access::{Failure, Place, Touch, Update};
-use crate::commit::{Asker, Commit};
+use crate::access::{AccessFailure, AccessKind, ObjectRange, Update};
+use crate::commit::{Commit, RecoverySender};
 
 use crate::event::{Effect, Effects, Reply, Unreadable};
 use crate::ids::{OsdId, OsdSet, PgId};
@@ -11,7 +11,7 @@ use crate::message::{Before, ClientOp, Data, Envelope, Message, ReplicaWrite, Wr
 use crate::osd::Osd;
 use crate::pg::{Primary, WriteWay};
 use crate::pg_log::LogEntry;
-use crate::snapshots::{Change, Changed, Decision};
+use crate::snapshots::{Changed, Decision, ObjectChange};
 use crate::waits::Stage;
 use loadline_base::Time;
 use loadline_qos::Urgency;
@@ -52,9 +52,9 @@ impl Osd {
         let tag = self.begin_op(op, stamps, others);
         self.ops.get_mut(tag).expect("it has begun").copies = matches!(before, Before::Copy { .. });
         let mut update = self.replicate(op, before, &data, tag, others, fx);
-        update.touch = Touch::of(op.kind, before, data);
+        update.touch = AccessKind::of(op.kind, before, data);
         let commit = Commit::Op(tag, op.work(), op.traced.then_some(op.id));
-        self.access(now, Urgency::default(), &Place::of(&op), update, commit);
+        self.access(now, Urgency::default(), &ObjectRange::of(&op), update, commit);
     }
 
     /// A read concerns the primary alone.
@@ -111,11 +111,11 @@ impl Osd {
     fn update(&mut self, pg: PgId, write: &ReplicaWrite) -> (bool, Update) {
         let ReplicaWrite { kind, before, object, version, .. } = *write;
         let (offset, length) = (u64::from(write.offset), u64::from(write.length));
-        let change = Change { pg, object, kind, before, offset, length, version };
+        let change = ObjectChange { pg, object, kind, before, offset, length, version };
         let Changed { created, first, edits: mut more } = self.change(&change);
         let mut edits = self.entry_edits(pg, LogEntry { version, object, op: write.op });
         edits.append(&mut more);
-        (created, Update { touch: Touch::Nothing, version, first, edits })
+        (created, Update { touch: AccessKind::Nothing, version, first, edits })
     }
 
     /// What a write's log entry asks of the disk.
@@ -130,7 +130,7 @@ impl Osd {
     pub(crate) fn execute_replica_write(
         &mut self,
         now: Time,
-        primary: Asker,
+        primary: RecoverySender,
         pg: PgId,
         (write, data): (ReplicaWrite, Data),
     ) {
@@ -138,11 +138,11 @@ impl Osd {
         let ReplicaWrite { version, kind, before, object, op, .. } = write;
         here.log.record(LogEntry { version, object, op });
         let (_, mut update) = self.update(pg, &write);
-        update.touch = Touch::of(kind, before, data);
+        update.touch = AccessKind::of(kind, before, data);
         let traced = write.traced.then_some(op);
         let commit = Commit::Replica(primary, write.tag, traced);
         let (offset, length) = (u64::from(write.offset), u64::from(write.length));
-        let place = Place { pg, object, offset, length };
+        let place = ObjectRange { pg, object, offset, length };
         self.access(now, Urgency::default(), &place, update, commit);
     }
 
@@ -165,7 +165,7 @@ impl Osd {
         let Some(in_flight) = self.ops.get_mut(tag) else { return };
         let op = in_flight.op;
         if !self.can_pull(op.pg, object) {
-            return self.end_op(now, tag, Err(Failure::Unreadable), fx);
+            return self.end_op(now, tag, Err(AccessFailure::Unreadable), fx);
         }
         self.ops.end(tag);
         self.read_elsewhere(now, op, object, fx);
@@ -180,7 +180,12 @@ impl Osd {
             let (op, read) = (in_flight.op, std::mem::take(&mut in_flight.read));
             let primary = self.primary(op.pg).expect("its ops end with its interval");
             let is_kept = !op.kind.is_update() || primary.is_anywhere(op.object);
-            self.end_op(now, tag, if is_kept { Ok(read) } else { Err(Failure::Unreadable) }, fx);
+            self.end_op(
+                now,
+                tag,
+                if is_kept { Ok(read) } else { Err(AccessFailure::Unreadable) },
+                fx,
+            );
         }
     }
 
@@ -189,7 +194,7 @@ impl Osd {
         &mut self,
         now: Time,
         tag: WriteTag,
-        result: Result<Data, Failure>,
+        result: Result<Data, AccessFailure>,
         fx: &mut Effects,
     ) {
         let InFlight { op, stamps, .. } = self.ops.end(tag);
@@ -202,7 +207,7 @@ impl Osd {
     pub(crate) fn fail_op(&mut self, now: Time, op: &ClientOp, fx: &mut Effects) {
         self.counters.damage.failed_ops += 1;
         let stamps = Stamps { admitted: now, dequeued: now, executed: now, committed: now };
-        self.reply(now, op, stamps, Err(Failure::Unreadable), fx);
+        self.reply(now, op, stamps, Err(AccessFailure::Unreadable), fx);
     }
 
     fn reply(
@@ -210,7 +215,7 @@ impl Osd {
         now: Time,
         op: &ClientOp,
         stamps: Stamps,
-        result: Result<Data, Failure>,
+        result: Result<Data, AccessFailure>,
         fx: &mut Effects,
     ) {
         let Stamps { admitted, dequeued, executed, committed } = stamps;

@@ -13,20 +13,20 @@ pub(crate) enum Commit {
     /// A client's read.
     Read(WriteTag, Work, Option<OpId>),
     /// A replica's write, to be acknowledged.
-    Replica(Asker, WriteTag, Option<OpId>),
+    Replica(RecoverySender, WriteTag, Option<OpId>),
     /// That an update was missed here, to be told to its primary.
-    Missed(Asker, WriteTag),
+    Missed(RecoverySender, WriteTag),
     /// What counts as an object from now on, to be told to the primary.
-    Settled(Asker),
+    Settled(RecoverySender),
     /// An object read to be pushed, in this interval; to its targets, or to the primary that pulls it. What was read is in
     /// what it differs from this state, if from any.
-    PushRead(u32, Option<Asker>, Option<SnapshotNo>),
+    PushRead(u32, Option<RecoverySender>, Option<SnapshotNo>),
     /// A pushed object, to be confirmed to its sender.
-    Pushed(Asker, Push),
+    Pushed(RecoverySender, Push),
     /// A former state of an object, read to be pushed, and what it was compared with.
-    StateRead(Asker, SnapshotNo, Option<SnapshotNo>),
+    StateRead(RecoverySender, SnapshotNo, Option<SnapshotNo>),
     /// A step of the push of an object with a past, to be confirmed to its sender.
-    HistoryStored(Asker, SnapshotNo),
+    HistoryStored(RecoverySender, SnapshotNo),
     /// The next objects of a placement group that has left.
     Deleted,
     /// What the owner of the map will rely on; it is to be made durable before it is told.
@@ -57,7 +57,7 @@ pub(crate) enum Kept {
 
 /// Who sent a recovery message: the answer is for the same interval, and as urgent as the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Asker {
+pub(crate) struct RecoverySender {
     pub osd: OsdId,
     pub interval: u32,
     pub urgency: Urgency,

@@ -1,6 +1,6 @@
 //! Accesses to the store from the OSD's side: how one is handed in, and what follows its end.
 
-use crate::access::{Access, Done, Failure, Place, Update};
+use crate::access::{Access, AccessDone, AccessFailure, ObjectRange, Update};
 use crate::commit::{Commit, Kept};
 use crate::directive::Notice;
 use crate::event::{Effect, Effects, TraceSpan};
@@ -20,13 +20,13 @@ impl Osd {
         &mut self,
         now: Time,
         urgency: Urgency,
-        place: &Place,
+        place: &ObjectRange,
         update: Update,
         token: Commit,
     ) {
         let (work, _) = token.work();
         let class = self.queue.class_tag(work, urgency);
-        let Place { pg, object, offset, length } = *place;
+        let ObjectRange { pg, object, offset, length } = *place;
         let Update { touch, version, first, edits } = update;
         let access =
             Access { pg, object, offset, length, touch, version, first, edits, class, token };
@@ -34,8 +34,8 @@ impl Osd {
     }
 
     /// The store carried an access out, or could not.
-    pub(crate) fn committed(&mut self, now: Time, done: Done, fx: &mut Effects) {
-        let Done { pg, object, token, result, .. } = done;
+    pub(crate) fn committed(&mut self, now: Time, done: AccessDone, fx: &mut Effects) {
+        let AccessDone { pg, object, token, result, .. } = done;
         match (token, result) {
             (Commit::Bench, result) => self.bench_access_ended(result.map(drop), fx),
             (token, Err(failure)) => self.access_failed(now, (pg, object), token, failure, fx),
@@ -80,25 +80,30 @@ impl Osd {
         now: Time,
         (pg, object): (PgId, ObjectNo),
         token: Commit,
-        failure: Failure,
+        failure: AccessFailure,
         fx: &mut Effects,
     ) {
-        self.counters.damage.found += u64::from(failure == Failure::Unreadable);
+        self.counters.damage.found += u64::from(failure == AccessFailure::Unreadable);
         match (failure, token) {
-            (Failure::Unreadable, Commit::Read(tag, ..)) => self.read_failed(now, tag, object, fx),
-            (Failure::Unreadable, Commit::Op(tag, ..)) => {
+            (AccessFailure::Unreadable, Commit::Read(tag, ..)) => {
+                self.read_failed(now, tag, object, fx)
+            }
+            (AccessFailure::Unreadable, Commit::Op(tag, ..)) => {
                 self.own_update_failed(now, (pg, object), tag, fx);
             }
-            (Failure::Unreadable, Commit::Replica(primary, tag, _)) => {
+            (AccessFailure::Unreadable, Commit::Replica(primary, tag, _)) => {
                 self.update_missed(now, primary, (pg, object), tag, fx);
             }
-            (Failure::Unreadable, Commit::PushRead(interval, puller, _)) => {
+            (AccessFailure::Unreadable, Commit::PushRead(interval, puller, _)) => {
                 self.source_unreadable(now, pg, object, (interval, puller), fx);
             }
-            (Failure::Unreadable, Commit::StateRead(asker, ..)) => {
+            (AccessFailure::Unreadable, Commit::StateRead(asker, ..)) => {
                 self.source_unreadable(now, pg, object, (asker.interval, Some(asker)), fx);
             }
-            (Failure::NoSpace, Commit::Pushed(asker, _) | Commit::HistoryStored(asker, _)) => {
+            (
+                AccessFailure::NoSpace,
+                Commit::Pushed(asker, _) | Commit::HistoryStored(asker, _),
+            ) => {
                 self.refuse_push(now, asker, pg, object, fx);
             }
             _ => self.stop_for(failure, fx),

@@ -11,7 +11,7 @@ pub struct Received {
 
 /// Objects that an OSD should have and could not read, or not change because of what stands around.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Damage {
+pub struct DamageCounts {
     /// How often that was found.
     pub found: u64,
     /// Objects that were replaced since, with what another copy has.
@@ -34,5 +34,5 @@ pub(crate) struct Counters {
     pub received: Received,
     /// Requests that the device ended for time.
     pub over_limit: u64,
-    pub damage: Damage,
+    pub damage: DamageCounts,
 }

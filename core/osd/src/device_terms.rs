@@ -3,7 +3,7 @@
 
 use loadline_base::Span;
 use loadline_device::cdl::Limits;
-use loadline_device::{Kind, Priority, PriorityClass, Request};
+use loadline_device::{Priority, PriorityClass, Request, RequestKind};
 use loadline_qos::ServiceClass;
 
 /// What one class asks of the device.
@@ -48,10 +48,10 @@ impl DeviceTerms {
     pub(crate) fn apply(&self, request: Request) -> Request {
         let terms = &self.classes[usize::from(request.class.0)];
         let limit = match request.kind {
-            Kind::Read => terms.reads,
-            Kind::Write => terms.writes,
+            RequestKind::Read => terms.reads,
+            RequestKind::Write => terms.writes,
             // The command sets have no limit for either.
-            Kind::Flush | Kind::Discard => None,
+            RequestKind::Flush | RequestKind::Discard => None,
         };
         let descriptor = limit.map_or(0, |limit| limit.descriptor);
         Request {
@@ -121,12 +121,12 @@ pub fn guidelines(limits: &Limits) -> impl Iterator<Item = (u8, Span)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loadline_device::cdl::{Descriptor, Limit, Policy, Unit};
+    use loadline_device::cdl::{Descriptor, Limit, TimeoutPolicy, Unit};
 
     fn limits(guidelines_ms: [u16; 3]) -> Limits {
         let mut limits = Limits::default();
         for (descriptor, ms) in limits.descriptors.iter_mut().zip(guidelines_ms) {
-            let guideline = Limit { time: ms / 10, policy: Policy::CompleteEarliest };
+            let guideline = Limit { time: ms / 10, policy: TimeoutPolicy::CompleteEarliest };
             *descriptor =
                 Descriptor { unit: Unit::TenMilliseconds, guideline, ..Descriptor::default() };
         }

@@ -10,7 +10,7 @@ use crate::disk::Identity;
 use crate::ids::{IntervalId, OsdId, PgId};
 use crate::message::{Activation, Data};
 use crate::pg::CopyReport;
-use crate::policy::{Options, Policy};
+use crate::policy::{OsdOptions, Policy};
 use crate::snapshots::Views;
 use loadline_base::Bytes;
 use loadline_store::ObjectNo;
@@ -27,9 +27,9 @@ pub enum Directive {
     /// Take part: hear others' messages.
     Join,
     /// Go by new settings from now on.
-    Configure(Box<(Policy, Options)>),
+    Configure(Box<(Policy, OsdOptions)>),
     /// The same before taking part in anything, with those that are read at the start.
-    Renew(Box<(Policy, Options)>),
+    Renew(Box<(Policy, OsdOptions)>),
     /// Show ops the images like this.
     ShowImages(Arc<Views>),
     /// Whether to refuse backfills, for want of room.

@@ -1,10 +1,12 @@
 //! What happens between an OSD and the disk of its paged store: opening, requests, answers, the window, and the end.
 
-use crate::access::{Failure, Place, Touch, Update};
+use crate::access::{AccessFailure, AccessKind, ObjectRange, Update};
 use crate::commit::{Commit, Kept};
 use crate::device_terms::without_limit;
 use crate::directive::{DiskFault, DiskRoom, Notice, Opened};
-use crate::disk::{Backend, Identity, LoadNext, LoadedGroup, Paged, Phase, Sent, transactions};
+use crate::disk::{
+    Identity, LoadNext, LoadedGroup, OpeningPhase, Paged, Sent, StoreBackend, transactions,
+};
 use crate::event::{Effect, Effects, Timer};
 use crate::ids::PgId;
 use crate::item::Item;
@@ -12,7 +14,7 @@ use crate::message::Data;
 use crate::osd::Osd;
 use crate::pg::{CopyReport, Pg};
 use loadline_base::{Bytes, SlotId, Time};
-use loadline_device::{Kind, Outcome};
+use loadline_device::{Outcome, RequestKind};
 use loadline_qos::Urgency;
 use loadline_store::paged::{Answer, Cause, Edit, Io, IoDone, ObjectId};
 
@@ -24,7 +26,7 @@ const HALVES_PER_TRANSACTION: usize = 30;
 
 /// The room on a disk, in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Space {
+pub struct DiskSpace {
     /// Free now, or with the next checkpoint.
     pub free: u64,
     /// All that there are.
@@ -33,7 +35,7 @@ pub struct Space {
     pub page_bytes: u64,
 }
 
-impl Space {
+impl DiskSpace {
     /// The share of the pages that is free, in whole percent.
     pub fn free_percent(&self) -> u32 {
         (self.free * 100 / self.total.max(1)) as u32
@@ -48,7 +50,7 @@ impl Space {
 impl Osd {
     /// Whether what this OSD knows is on a disk.
     pub(crate) fn is_durable(&self) -> bool {
-        matches!(self.store, Backend::Paged(_))
+        matches!(self.store, StoreBackend::Paged(_))
     }
 
     /// Begins to open the disk, which has this size.
@@ -58,15 +60,15 @@ impl Osd {
     }
 
     /// How much room the disk has, while it is open.
-    pub fn space(&self) -> Option<Space> {
+    pub fn space(&self) -> Option<DiskSpace> {
         match &self.store {
-            Backend::Paged(paged) if matches!(paged.phase, Phase::Open) => {
+            StoreBackend::Paged(paged) if matches!(paged.phase, OpeningPhase::Open) => {
                 let store = paged.store()?;
                 let allocator = &store.space().pages.allocator;
                 let free = allocator.free() + allocator.returning();
                 let layout = store.superblock().layout;
                 let page_bytes = layout.page.bytes() as u64;
-                Some(Space { free, total: layout.pages_count, page_bytes })
+                Some(DiskSpace { free, total: layout.pages_count, page_bytes })
             }
             _ => None,
         }
@@ -74,14 +76,14 @@ impl Osd {
 
     /// Whether there is a disk that is open or being opened.
     pub fn has_disk(&self) -> bool {
-        matches!(&self.store, Backend::Paged(paged) if !matches!(paged.phase, Phase::Closed))
+        matches!(&self.store, StoreBackend::Paged(paged) if !matches!(paged.phase, OpeningPhase::Closed))
     }
 
     /// Whether the disk is open and its contents are known.
     pub fn is_open(&self) -> bool {
         match &self.store {
-            Backend::Direct(..) => true,
-            Backend::Paged(paged) => matches!(paged.phase, Phase::Open),
+            StoreBackend::Direct(..) => true,
+            StoreBackend::Paged(paged) => matches!(paged.phase, OpeningPhase::Open),
         }
     }
 
@@ -99,29 +101,47 @@ impl Osd {
             let bytes_max = self.store.transaction_bytes();
             let all = self.pg_mut(pg).expect("it was placed").save(pg, bytes_max);
             let token = Commit::Keeping(Kept::Interval(interval));
-            self.keep_in_order(now, &Place::of_group(pg), all, token);
+            self.keep_in_order(now, &ObjectRange::of_group(pg), all, token);
         }
     }
 
     /// Keeps edits in their order, in as many transactions as the store takes them in. `token` comes back with the last.
-    pub(crate) fn keep_all(&mut self, now: Time, place: &Place, edits: Vec<Edit>, token: Commit) {
+    pub(crate) fn keep_all(
+        &mut self,
+        now: Time,
+        place: &ObjectRange,
+        edits: Vec<Edit>,
+        token: Commit,
+    ) {
         let all = transactions(edits, self.store.transaction_bytes());
         self.keep_in_order(now, place, all, token);
     }
 
-    fn keep_in_order(&mut self, now: Time, place: &Place, all: Vec<Vec<Edit>>, token: Commit) {
+    fn keep_in_order(
+        &mut self,
+        now: Time,
+        place: &ObjectRange,
+        all: Vec<Vec<Edit>>,
+        token: Commit,
+    ) {
         let mut left = all.len();
         for edits in all {
             left -= 1;
             let token = if left == 0 { token } else { Commit::Nothing };
-            let update = Update { edits, ..Update::none(Touch::Nothing) };
+            let update = Update { edits, ..Update::none(AccessKind::Nothing) };
             self.access(now, Urgency::default(), place, update, token);
         }
     }
 
     fn keep(&mut self, now: Time, pg: PgId, edits: Vec<Edit>, kept: Kept) {
-        let update = Update { edits, ..Update::none(Touch::Nothing) };
-        self.access(now, Urgency::default(), &Place::of_group(pg), update, Commit::Keeping(kept));
+        let update = Update { edits, ..Update::none(AccessKind::Nothing) };
+        self.access(
+            now,
+            Urgency::default(),
+            &ObjectRange::of_group(pg),
+            update,
+            Commit::Keeping(kept),
+        );
     }
 
     /// Makes everything durable that was answered.
@@ -130,8 +150,8 @@ impl Osd {
     }
 
     pub(crate) fn make_durable(&mut self, now: Time, pg: PgId, token: Commit) {
-        let update = Update::none(Touch::Sync);
-        self.access(now, Urgency::default(), &Place::of_group(pg), update, token);
+        let update = Update::none(AccessKind::Sync);
+        self.access(now, Urgency::default(), &ObjectRange::of_group(pg), update, token);
     }
 
     pub(crate) fn io_done(&mut self, now: Time, life: u32, done: IoDone, fx: &mut Effects) {
@@ -145,7 +165,7 @@ impl Osd {
                 let request = without_limit(request);
                 self.send_again(Sent { target, request }, done, fx);
             }
-            Outcome::NoSpace if request.kind == Kind::Write => {
+            Outcome::NoSpace if request.kind == RequestKind::Write => {
                 let io = Io { id: done.id, target, request, data: done.data };
                 let due = paged.requests.hold_for_room(now, io);
                 fx.world.extend(due.map(|at| Effect::Timer(self.id, at, Timer::Room)));
@@ -159,8 +179,8 @@ impl Osd {
     fn send_again(&mut self, sent: Sent, done: IoDone, fx: &mut Effects) {
         self.counters.over_limit += 1;
         let Sent { target, request } = sent;
-        let data = if request.kind == Kind::Write { done.data } else { Vec::new() };
-        assert!(data.len() as u64 == request.length.get() || request.kind == Kind::Read);
+        let data = if request.kind == RequestKind::Write { done.data } else { Vec::new() };
+        assert!(data.len() as u64 == request.length.get() || request.kind == RequestKind::Read);
         let io = Io { id: done.id, target, request, data };
         let paged = self.store.paged();
         paged.requests.send_again(&io);
@@ -179,8 +199,8 @@ impl Osd {
     /// How many writes the device has no room for. They are asked for again until it has.
     pub fn waits_for_room(&self) -> usize {
         match &self.store {
-            Backend::Direct(..) => 0,
-            Backend::Paged(paged) => paged.requests.waits_for_room(),
+            StoreBackend::Direct(..) => 0,
+            StoreBackend::Paged(paged) => paged.requests.waits_for_room(),
         }
     }
 
@@ -259,7 +279,7 @@ impl Osd {
     /// Hands the store's requests out; those of a checkpoint wait their turn like any other work.
     fn send_io(&mut self, now: Time, fx: &mut Effects) {
         let paged = self.store.paged();
-        let is_open = matches!(paged.phase, Phase::Open);
+        let is_open = matches!(paged.phase, OpeningPhase::Open);
         for io in paged.take_io() {
             if is_open && self.store.paged().cause(io.id) == Cause::Checkpoint {
                 let bytes = io.request.length.get() as u32;
@@ -284,7 +304,7 @@ impl Osd {
 
     /// Queues what waits for its turn anew, in queues that are new.
     pub(crate) fn enqueue_waiting_io(&mut self, now: Time, fx: &mut Effects) {
-        let Backend::Paged(paged) = &self.store else { return };
+        let StoreBackend::Paged(paged) = &self.store else { return };
         let item = |(slot, io): (SlotId, &Io)| Item::StoreIo(slot, io.request.length.get() as u32);
         for item in paged.requests.queued().map(item).collect::<Vec<_>>() {
             self.enqueue(now, item, fx);
@@ -317,14 +337,14 @@ impl Osd {
     }
 
     /// The same, because of an access that nobody else can help with. A store that has stopped itself says why.
-    pub(crate) fn stop_for(&mut self, failure: Failure, fx: &mut Effects) {
-        let fault = self.store.fault().filter(|_| failure == Failure::Stopped);
+    pub(crate) fn stop_for(&mut self, failure: AccessFailure, fx: &mut Effects) {
+        let fault = self.store.fault().filter(|_| failure == AccessFailure::Stopped);
         self.stop(fault.map_or(failure.fault(), DiskFault::Store), fx);
     }
 
     fn loaded(&mut self, now: Time, answer: Answer, fx: &mut Effects) {
         let paged: &mut Paged = self.store.paged();
-        let Phase::Loading(load) = &mut paged.phase else {
+        let OpeningPhase::Loading(load) = &mut paged.phase else {
             unreachable!("questions of the loading are asked while it lasts");
         };
         match load.answered(answer) {
@@ -332,7 +352,7 @@ impl Osd {
             LoadNext::Unreadable => self.stop(DiskFault::Contents, fx),
             LoadNext::Done => {
                 let load = std::mem::take(load);
-                paged.phase = Phase::Open;
+                paged.phase = OpeningPhase::Open;
                 for (id, group) in load.groups {
                     self.remove_halves(now, id, &group.halves);
                     self.take_group(id, group);
@@ -350,8 +370,14 @@ impl Osd {
     fn remove_halves(&mut self, now: Time, id: PgId, halves: &[ObjectId]) {
         for some in halves.chunks(HALVES_PER_TRANSACTION) {
             let edits = some.iter().map(|object| Edit::Remove { object: *object }).collect();
-            let update = Update { edits, ..Update::none(Touch::Nothing) };
-            self.access(now, Urgency::default(), &Place::of_group(id), update, Commit::Nothing);
+            let update = Update { edits, ..Update::none(AccessKind::Nothing) };
+            self.access(
+                now,
+                Urgency::default(),
+                &ObjectRange::of_group(id),
+                update,
+                Commit::Nothing,
+            );
         }
     }
 

@@ -42,11 +42,11 @@ mod unfound;
 mod waits;
 
 pub use bench::{BenchShape, BenchStep, NoRoom};
-pub use counters::{Damage, Received};
+pub use counters::{DamageCounts, Received};
 pub use device_terms::{ChosenLimit, ClassTerms, DeviceTerms, descriptor_for, guidelines};
 pub use directive::{Directive, DiskFault, DiskRoom, Notice, Opened};
 pub use disk::Identity;
-pub use disk_events::Space;
+pub use disk_events::DiskSpace;
 pub use event::{
     Effect, Effects, Event, Reply, SleepingItem, Timer, TraceSpan, Unreadable, WorkerRun,
 };
@@ -58,11 +58,11 @@ pub use message::{
     ReplicaWrite, ReservationPriority, ScanRange, ScanReply, Settlement, WriteTag,
 };
 pub use osd::Osd;
-pub use pg::{CopyReport, CopyState, Progress, shard_of};
+pub use pg::{CopyReport, CopyState, PgProgress, shard_of};
 pub use pg_log::{LogEntry, PgLog};
-pub use policy::{Options, Policy, Windowed};
+pub use policy::{OsdOptions, Policy, Windowed};
 pub use recovery::{AdmissionBounds, Reserver};
 pub use report::{OpProgress, RecoveryState};
-pub use service::{OsdService, Service};
-pub use snapshots::{Ancestor, Lineage, SnapshotNo, State, Views};
+pub use service::{OsdService, ServedClass};
+pub use snapshots::{Ancestor, FormerState, Lineage, SnapshotNo, Views};
 pub use waits::{Stage, WaitHistogram, Waits, WorkWaits};

@@ -2,7 +2,7 @@
 
 use crate::ids::{ClientId, IntervalId, OpId, OsdId, OsdSet, PgId};
 use crate::pg_log::PgLog;
-use crate::snapshots::{SnapshotNo, State};
+use crate::snapshots::{FormerState, SnapshotNo};
 use loadline_base::{Bytes, SlotId};
 use loadline_qos::{Urgency, Work};
 use loadline_store::paged::{Payload, Ranges};
@@ -236,7 +236,7 @@ pub enum HistoryPush {
     /// This former state, with what holds data of it.
     State {
         /// The state.
-        state: State,
+        state: FormerState,
         /// See [`Push::base`].
         base: Option<SnapshotNo>,
         /// See [`Push::bytes`].

@@ -1,10 +1,10 @@
 //! One OSD: the owner of its shards, placement groups, store and recovery, and the one `match` over its events.
 
-use crate::access::Done;
-use crate::bench::Bench;
-use crate::commit::Asker;
+use crate::access::AccessDone;
+use crate::bench::BenchUnderWay;
+use crate::commit::RecoverySender;
 use crate::counters::Counters;
-use crate::disk::{Backend, Paged};
+use crate::disk::{Paged, StoreBackend};
 use crate::event::{Effect, Effects, Event, Timer};
 use crate::gate::DiskGate;
 use crate::groups::Groups;
@@ -14,7 +14,7 @@ use crate::item::Item;
 use crate::life::OsdLife;
 use crate::message::{Data, Envelope, Message};
 use crate::pg::{CopyState, Pg, Primary};
-use crate::policy::{Options, Policy, Weight, Windowed};
+use crate::policy::{OsdOptions, Policy, Weight, Windowed};
 use crate::queue::WorkQueue;
 use crate::recovery::Recovery;
 use crate::service::OsdService;
@@ -29,16 +29,16 @@ use std::sync::Arc;
 /// One disk's share of the cluster, stepped by its owner.
 pub struct Osd {
     pub(crate) id: OsdId,
-    pub(crate) options: Options,
+    pub(crate) options: OsdOptions,
     pub(crate) queue: WorkQueue,
     pub(crate) groups: Groups,
     /// What ops need to know of images.
     pub(crate) views: Arc<Views>,
-    pub(crate) store: Backend,
+    pub(crate) store: StoreBackend,
     pub(crate) ops: InFlightOps,
     pub(crate) recovery: Recovery,
     /// The step of a benchmark that is under way.
-    pub(crate) bench: Option<Bench>,
+    pub(crate) bench: Option<BenchUnderWay>,
     pub(crate) life: OsdLife,
     pub(crate) waits: Waits,
     pub(crate) counters: Counters,
@@ -46,12 +46,12 @@ pub struct Osd {
 
 impl Osd {
     /// An OSD without placement groups, on the direct store. It takes part.
-    pub fn new(id: OsdId, policy: Policy, options: Options) -> Osd {
+    pub fn new(id: OsdId, policy: Policy, options: OsdOptions) -> Osd {
         let store = match options.windowed {
             Windowed::Writes => DirectStore::new(options.throttle()),
             Windowed::All => DirectStore::counting_reads(options.throttle()),
         };
-        let store = Backend::Direct(store, Vec::new());
+        let store = StoreBackend::Direct(store, Vec::new());
         Osd::on(store, true, id, policy, options)
     }
 
@@ -59,15 +59,21 @@ impl Osd {
     pub fn paged(
         id: OsdId,
         policy: Policy,
-        options: Options,
+        options: OsdOptions,
         store: loadline_store::paged::Options,
     ) -> Osd {
-        let options = Options { pacing: None, ..options };
+        let options = OsdOptions { pacing: None, ..options };
         let paged = Paged::new(store, options.throttle());
-        Osd::on(Backend::Paged(Box::new(paged)), false, id, policy, options)
+        Osd::on(StoreBackend::Paged(Box::new(paged)), false, id, policy, options)
     }
 
-    fn on(store: Backend, takes_part: bool, id: OsdId, policy: Policy, options: Options) -> Osd {
+    fn on(
+        store: StoreBackend,
+        takes_part: bool,
+        id: OsdId,
+        policy: Policy,
+        options: OsdOptions,
+    ) -> Osd {
         Osd {
             id,
             queue: WorkQueue::new(id, policy, &options),
@@ -193,7 +199,7 @@ impl Osd {
             return self.execute_op(now, (op, data), running.arrived, running.taken, fx);
         }
         let from = from.expect("the router sends nothing but ops");
-        let asker = Asker { osd: from, interval, urgency };
+        let asker = RecoverySender { osd: from, interval, urgency };
         match message {
             Message::Write(write) => self.execute_replica_write(now, asker, pg, (write, data)),
             Message::WriteDone(tag) => self.vote(now, from, tag, fx),
@@ -224,7 +230,7 @@ impl Osd {
     }
 
     /// Counts an access's time before the window and after it.
-    pub(crate) fn account_done(&mut self, now: Time, done: &Done, fx: &mut Effects) {
+    pub(crate) fn account_done(&mut self, now: Time, done: &AccessDone, fx: &mut Effects) {
         let (work, traced) = done.token.work();
         self.waits.record(work, Stage::Window, done.submitted.since(done.entered));
         self.waits.record(work, Stage::Device, now.since(done.submitted));
@@ -323,10 +329,10 @@ impl Osd {
         &mut self,
         now: Time,
         policy: Policy,
-        options: Options,
+        options: OsdOptions,
         fx: &mut Effects,
     ) {
-        let fixed = |options: &Options| (options.shards, options.windowed);
+        let fixed = |options: &OsdOptions| (options.shards, options.windowed);
         assert_eq!(fixed(&options), fixed(&self.options), "fixed while an OSD runs");
         let options = self.suited(options);
         self.options = options;
@@ -339,7 +345,13 @@ impl Osd {
 
     /// New settings for an OSD that takes part in nothing yet, those that are read at its start included. What its
     /// workers had must have been carried out.
-    pub(crate) fn renew(&mut self, now: Time, policy: Policy, options: Options, fx: &mut Effects) {
+    pub(crate) fn renew(
+        &mut self,
+        now: Time,
+        policy: Policy,
+        options: OsdOptions,
+        fx: &mut Effects,
+    ) {
         assert!(self.groups.iter().all(|(_, copy)| copy.interval == 0), "{} runs", self.id);
         let options = self.suited(options);
         self.queue = WorkQueue::new(self.id, policy, &options);
@@ -349,9 +361,9 @@ impl Osd {
         self.enqueue_waiting_io(now, fx);
     }
 
-    fn suited(&self, options: Options) -> Options {
+    fn suited(&self, options: OsdOptions) -> OsdOptions {
         match self.is_durable() {
-            true => Options { pacing: None, ..options },
+            true => OsdOptions { pacing: None, ..options },
             false => options,
         }
     }

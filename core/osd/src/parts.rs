@@ -135,12 +135,12 @@ impl PartedTransfer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loadline_device::{ClassTag, Kind, Priority};
+    use loadline_device::{ClassTag, Priority, RequestKind};
     use loadline_store::RequestId;
 
     fn begun(length: u64, part: u64) -> (Transfers, SlotId) {
         let request = Request {
-            kind: Kind::Read,
+            kind: RequestKind::Read,
             offset: 4096,
             length: Bytes::new(length),
             class: ClassTag(ServiceClass::Recovery as u8),

@@ -5,7 +5,7 @@ use crate::disk::{GroupDisk, LoadedGroup};
 use crate::ids::{IntervalId, OsdId, OsdSet, ShardId};
 use crate::message::{Activation, ClientOp, Data, RecoveryKind};
 use crate::pg_log::PgLog;
-use crate::snapshots::{Kept, SnapshotNo};
+use crate::snapshots::{ObjectHistories, SnapshotNo};
 use crate::unfound::Unfound;
 use loadline_base::Time;
 use loadline_qos::Urgency;
@@ -36,7 +36,7 @@ pub(crate) struct Pg {
     /// When the deletion of a leaving copy goes on, while it sleeps.
     pub deletion_wake: Option<Time>,
     /// What it keeps of its objects' past.
-    pub kept: Kept,
+    pub kept: ObjectHistories,
     /// What the disk holds of it.
     pub disk: GroupDisk,
     pub primary: Option<Box<Primary>>,
@@ -56,7 +56,7 @@ impl Pg {
             filling: true,
             leaving: false,
             deletion_wake: None,
-            kept: Kept::default(),
+            kept: ObjectHistories::default(),
             disk: GroupDisk::default(),
             primary: None,
         }
@@ -444,7 +444,7 @@ impl Primary {
 
 /// How a placement group's copies differ from what they should be; sums over groups give the cluster's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct PgProgress {
     /// Copies that exist, but not yet where placement wants them.
     pub misplaced: u64,
     /// Copies that do not exist.
@@ -453,8 +453,8 @@ pub struct Progress {
     pub recovering: u64,
 }
 
-impl std::ops::AddAssign for Progress {
-    fn add_assign(&mut self, other: Progress) {
+impl std::ops::AddAssign for PgProgress {
+    fn add_assign(&mut self, other: PgProgress) {
         self.misplaced += other.misplaced;
         self.degraded += other.degraded;
         self.recovering += other.recovering;
@@ -474,14 +474,14 @@ impl Primary {
     }
 
     /// The counters of this placement group, given how many objects it has.
-    pub(crate) fn progress(&self, objects: u64) -> Progress {
+    pub(crate) fn progress(&self, objects: u64) -> PgProgress {
         let missing: u64 = self.missing.values().map(|missing| missing.len() as u64).sum();
         let absent = u64::from(self.copies.saturating_sub(self.acting.len()));
         let waiting = self.backfill.as_ref().map_or(0, |b| b.left * u64::from(b.targets.len()));
         // A target that is filled in place of an absent copy lowers the degraded count, the others move copies.
         let filling = self.backfill.as_ref().map_or(0, |b| u64::from(b.targets.len()).min(absent));
         let filled_left = self.backfill.as_ref().map_or(0, |b| b.left * filling);
-        Progress {
+        PgProgress {
             misplaced: waiting - filled_left,
             degraded: missing + (absent - filling) * objects + filled_left,
             recovering: self.recovering.len() as u64,

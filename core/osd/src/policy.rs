@@ -24,7 +24,7 @@ pub struct Policy {
 
 /// The OSD's own bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct OsdOptions {
     /// Queues; fixed while the OSD runs.
     pub shards: u32,
     /// Workers of each queue; fixed while the OSD runs.
@@ -71,7 +71,7 @@ pub enum Windowed {
     All,
 }
 
-impl Options {
+impl OsdOptions {
     /// What the store itself lets in: anything, where the gate decides what leaves the queues for it.
     pub(crate) fn throttle(&self) -> WindowBounds {
         match self.pacing {
@@ -134,7 +134,7 @@ pub(crate) struct Weight {
 
 /// What a scheduler is told about an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Charge {
+pub(crate) struct ItemCharge {
     pub class: ClassId,
     pub owner: u32,
     pub priority: u32,
@@ -170,7 +170,7 @@ impl Charges {
         gate: &DiskGate,
         item: &Item,
         weight: Weight,
-    ) -> Charge {
+    ) -> ItemCharge {
         if let Item::Part { bytes, class, .. } = item {
             return part_charge(policy, *class, *bytes);
         }
@@ -179,7 +179,7 @@ impl Charges {
             size.payload = gate.part_of(size.payload);
         }
         let admission = self.admission(policy, item.work(), size);
-        Charge {
+        ItemCharge {
             class: admission.class.id(),
             owner: policy.plan.client(u64::from(owner_in(policy, item))).0 as u32,
             priority: admission.priority,
@@ -233,13 +233,18 @@ fn is_cut(work: Work) -> bool {
 }
 
 /// A later part of a transfer is charged its bytes, in the class of the transfer. All of them are one client of the class.
-fn part_charge(policy: &Policy, class: ServiceClass, bytes: u32) -> Charge {
+fn part_charge(policy: &Policy, class: ServiceClass, bytes: u32) -> ItemCharge {
     let cost = match policy.plan.scheduler {
         SchedulerKind::Mclock => policy.plan.cost_model.scaled(u64::from(bytes)),
         SchedulerKind::Wpq | SchedulerKind::Fifo => bytes,
     };
     let owner = policy.plan.client(0).0 as u32;
-    Charge { class: class.id(), owner, priority: policy.plan.work_options.recovery_priority, cost }
+    ItemCharge {
+        class: class.id(),
+        owner,
+        priority: policy.plan.work_options.recovery_priority,
+        cost,
+    }
 }
 
 fn item_read_bytes(op: &crate::message::ClientOp) -> u64 {

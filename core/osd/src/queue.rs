@@ -4,7 +4,7 @@ use crate::event::{Effects, WorkerRun};
 use crate::gate::DiskGate;
 use crate::ids::{OsdId, ShardId};
 use crate::item::Item;
-use crate::policy::{Charges, Options, Policy, Weight};
+use crate::policy::{Charges, OsdOptions, Policy, Weight};
 use crate::service::OsdService;
 use crate::shard::{Computed, Shard};
 use loadline_base::{IdVec, Time};
@@ -20,7 +20,7 @@ pub(crate) struct WorkQueue {
 }
 
 impl WorkQueue {
-    pub(crate) fn new(osd: OsdId, policy: Policy, options: &Options) -> WorkQueue {
+    pub(crate) fn new(osd: OsdId, policy: Policy, options: &OsdOptions) -> WorkQueue {
         let shard = |index| {
             let id = ShardId::new(index);
             Shard::new((osd, id), policy.build_queue(u64::from(index)), options.threads_per_shard)
@@ -89,7 +89,7 @@ impl WorkQueue {
         &mut self,
         now: Time,
         policy: Policy,
-        options: &Options,
+        options: &OsdOptions,
         fx: &mut Effects,
     ) {
         self.gate.retune(&policy.plan, options.within());

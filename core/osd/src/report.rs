@@ -1,11 +1,11 @@
 //! What an OSD tells of itself to whoever looks: the recovery of a placement group, the way of an op, what came to it.
 
-use crate::counters::{Damage, Received};
+use crate::counters::{DamageCounts, Received};
 use crate::ids::{OpId, PgId};
 use crate::in_flight::Stamps;
 use crate::message::RecoveryKind;
 use crate::osd::Osd;
-use crate::pg::{Pause, Primary, Progress, Reservation};
+use crate::pg::{Pause, PgProgress, Primary, Reservation};
 use loadline_base::Time;
 use loadline_store::ObjectNo;
 
@@ -54,8 +54,8 @@ impl Osd {
     }
 
     /// The counters of the placement groups that this OSD leads.
-    pub fn progress(&mut self) -> Progress {
-        let mut sum = Progress::default();
+    pub fn progress(&mut self) -> PgProgress {
+        let mut sum = PgProgress::default();
         for (id, copy) in self.groups.iter() {
             let Some(primary) = &copy.primary else { continue };
             sum += primary.progress((self.store.objects(id).len() + copy.kept.bare()) as u64);
@@ -64,10 +64,10 @@ impl Osd {
     }
 
     /// The counters of a placement group that this OSD leads.
-    pub fn progress_of(&mut self, pg: PgId) -> Progress {
+    pub fn progress_of(&mut self, pg: PgId) -> PgProgress {
         let objects = self.count(pg);
         self.primary(pg)
-            .map_or_else(Progress::default, |primary: &Primary| primary.progress(objects))
+            .map_or_else(PgProgress::default, |primary: &Primary| primary.progress(objects))
     }
 
     /// How far an op is that this OSD carries out as a primary; `None` while no worker has taken it.
@@ -95,7 +95,7 @@ impl Osd {
     }
 
     /// What was found bad here since the OSD was made.
-    pub fn damage(&self) -> Damage {
+    pub fn damage(&self) -> DamageCounts {
         self.counters.damage
     }
 

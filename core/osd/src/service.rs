@@ -10,7 +10,7 @@ const CLASSES: usize = ServiceClass::ALL.len();
 
 /// One class in one shard since the shard was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Service {
+pub struct ServedClass {
     /// Items that a worker has taken, each once.
     pub items: u64,
     /// Their cost as the scheduler was told it. What is strict is not charged.
@@ -25,7 +25,7 @@ pub struct OsdService {
     /// What one shard has reserved for each class in cost units per second, by [`ServiceClass::id`]; 0 for nothing.
     pub reservations: [f64; CLASSES],
     /// Each shard's classes, by [`ServiceClass::id`].
-    pub shards: Vec<[Service; CLASSES]>,
+    pub shards: Vec<[ServedClass; CLASSES]>,
 }
 
 /// A shard's counters.
@@ -36,7 +36,7 @@ pub(crate) struct Meter {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Class {
-    given: Service,
+    given: ServedClass,
     waiting: u32,
     /// Since when something waits.
     since: Time,
@@ -85,14 +85,14 @@ impl Meter {
     }
 
     /// What each class was given so far.
-    pub(crate) fn read(&self, now: Time) -> [Service; CLASSES] {
+    pub(crate) fn read(&self, now: Time) -> [ServedClass; CLASSES] {
         self.classes.map(|class| class.read(now))
     }
 }
 
 impl Class {
-    fn read(&self, now: Time) -> Service {
+    fn read(&self, now: Time) -> ServedClass {
         let going_on = if self.waiting > 0 { now.since(self.since) } else { Span::ZERO };
-        Service { waited: self.given.waited + going_on, ..self.given }
+        ServedClass { waited: self.given.waited + going_on, ..self.given }
     }
 }

@@ -5,7 +5,7 @@ use crate::event::{Effect, Effects, Timer, WorkerRun};
 use crate::gate::DiskGate;
 use crate::ids::{OsdId, PgId, ShardId, ThreadId};
 use crate::item::Item;
-use crate::policy::Charge;
+use crate::policy::ItemCharge;
 use crate::service::Meter;
 use loadline_base::{IdVec, SlotId, Slots, Time};
 use loadline_qos::{ClassId, ClientKey, FlowId, Queue, Request, Scheduler, ServiceClass, Take};
@@ -23,7 +23,7 @@ pub(crate) struct Computed {
 
 /// An item on a worker.
 #[derive(Clone, Copy, Debug)]
-struct Running {
+struct RunningItem {
     item: SlotId,
     pg: Option<PgId>,
     arrived: Time,
@@ -34,17 +34,17 @@ struct Running {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum WorkerState {
     Idle,
     /// Computing.
-    Running(Running),
+    Running(RunningItem),
     /// Has an item whose placement group another worker is busy with.
-    Blocked(Running),
+    Blocked(RunningItem),
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Worker {
-    state: State,
+    state: WorkerState,
     run: u32,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct Shard {
 
 impl Shard {
     pub(crate) fn new((osd, id): (OsdId, ShardId), queue: Queue<SlotId>, threads: u32) -> Shard {
-        let worker = || Worker { state: State::Idle, run: 0 };
+        let worker = || Worker { state: WorkerState::Idle, run: 0 };
         let workers: IdVec<ThreadId, Worker> = (0..threads).map(|_| worker()).collect();
         let idle = workers.len();
         let (items, passing) = (Slots::new(), VecDeque::new());
@@ -78,11 +78,11 @@ impl Shard {
         Shard { osd, id, items, queue, passing, workers, idle, wake_at, turns, flows, meter }
     }
 
-    /// Queues an item and lets the workers look. `owner` is a small number (see [`crate::item::owner`]).
+    /// Queues an item and lets the workers look. `owner` is a small number (see [`Item::owner`]).
     pub(crate) fn enqueue(
         &mut self,
         now: Time,
-        charge: Charge,
+        charge: ItemCharge,
         item: (Item, Demand),
         gate: &mut DiskGate,
         fx: &mut Effects,
@@ -100,13 +100,13 @@ impl Shard {
     }
 
     /// Queues an item before those that wait, because it was taken once already. The caller pumps when all are in.
-    pub(crate) fn enqueue_front(&mut self, now: Time, charge: Charge, item: (Item, Demand)) {
+    pub(crate) fn enqueue_front(&mut self, now: Time, charge: ItemCharge, item: (Item, Demand)) {
         let request = self.request(now, charge, item);
         let refused = self.queue.enqueue_front(now, request);
         assert!(refused.is_ok(), "an OSD's classes wait, they do not reject");
     }
 
-    fn request(&mut self, now: Time, charge: Charge, item: (Item, Demand)) -> Request<SlotId> {
+    fn request(&mut self, now: Time, charge: ItemCharge, item: (Item, Demand)) -> Request<SlotId> {
         let flow = self.flow(now, charge.class, charge.owner);
         self.meter.queued(now, charge.class);
         let item = self.items.acquire(item);
@@ -166,27 +166,29 @@ impl Shard {
             (item.pg(), *load)
         };
         self.turns += 1;
-        let running = Running { item, pg, arrived, taken: now, load, turn: self.turns };
+        let running = RunningItem { item, pg, arrived, taken: now, load, turn: self.turns };
         let thread = self.idle_worker();
         let busy = running.pg.is_some_and(|pg| self.is_busy(pg));
         let worker = &mut self.workers[thread];
         self.idle -= 1;
         if busy {
-            worker.state = State::Blocked(running);
+            worker.state = WorkerState::Blocked(running);
         } else {
-            worker.state = State::Running(running);
+            worker.state = WorkerState::Running(running);
             let run = WorkerRun { shard: self.id, thread, run: worker.run };
             fx.world.push(Effect::Compute(self.osd, run));
         }
     }
 
     fn idle_worker(&self) -> ThreadId {
-        let idle = self.workers.iter().find(|(_, worker)| matches!(worker.state, State::Idle));
+        let idle =
+            self.workers.iter().find(|(_, worker)| matches!(worker.state, WorkerState::Idle));
         idle.expect("an idle worker was counted").0
     }
 
     fn is_busy(&self, pg: PgId) -> bool {
-        let runs = |worker: &Worker| matches!(&worker.state, State::Running(r) if r.pg == Some(pg));
+        let runs =
+            |worker: &Worker| matches!(&worker.state, WorkerState::Running(r) if r.pg == Some(pg));
         self.idle < self.workers.len() && self.workers.values().any(runs)
     }
 
@@ -198,17 +200,17 @@ impl Shard {
             return None;
         }
         worker.run = worker.run.wrapping_add(1);
-        let State::Running(running) = worker.state else {
+        let WorkerState::Running(running) = worker.state else {
             unreachable!("a worker computes only while it runs an item");
         };
-        worker.state = State::Idle;
+        worker.state = WorkerState::Idle;
         self.idle += 1;
         if self.idle < self.workers.len()
             && let Some(pg) = running.pg
         {
             self.unblock(pg, fx);
         }
-        let Running { item, arrived, taken, load, .. } = running;
+        let RunningItem { item, arrived, taken, load, .. } = running;
         let (item, _) = self.items.release(item);
         Some(Computed { item, arrived, taken, load })
     }
@@ -216,15 +218,15 @@ impl Shard {
     /// Starts the item that has waited longest for `pg`.
     fn unblock(&mut self, pg: PgId, fx: &mut Effects) {
         let waits = |worker: &Worker| match &worker.state {
-            State::Blocked(running) if running.pg == Some(pg) => Some(running.turn),
+            WorkerState::Blocked(running) if running.pg == Some(pg) => Some(running.turn),
             _ => None,
         };
         let first =
             self.workers.iter().filter_map(|(thread, worker)| Some((waits(worker)?, thread))).min();
         let Some((_, thread)) = first else { return };
         let worker = &mut self.workers[thread];
-        if let State::Blocked(running) = worker.state {
-            worker.state = State::Running(running);
+        if let WorkerState::Blocked(running) = worker.state {
+            worker.state = WorkerState::Running(running);
             let run = WorkerRun { shard: self.id, thread, run: worker.run };
             fx.world.push(Effect::Compute(self.osd, run));
         }
@@ -236,7 +238,7 @@ impl Shard {
         self.queue.remove_where(now, &mut |_| true, &mut dropped);
         self.meter.cleared(now);
         for (_, worker) in self.workers.iter_mut() {
-            *worker = Worker { state: State::Idle, run: worker.run.wrapping_add(1) };
+            *worker = Worker { state: WorkerState::Idle, run: worker.run.wrapping_add(1) };
         }
         self.items = Slots::new();
         self.idle = self.workers.len();

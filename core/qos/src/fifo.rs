@@ -2,8 +2,8 @@
 
 use crate::flows::FlowTable;
 use crate::{
-    ClassId, ClientKey, FlowId, Lane, Params, Phase, Reason, Refusal, RefusedRequest, Request,
-    Scheduler, Take, Taken, Waiting,
+    ClassId, ClientKey, FlowId, Lane, Params, Phase, Refusal, RefusedRequest, Request, Scheduler,
+    Take, Taken, WaitCause, Waiting,
 };
 use loadline_base::Time;
 use std::collections::{BTreeMap, VecDeque};
@@ -12,11 +12,11 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Clone, Debug)]
 pub struct Fifo<T> {
     flows: FlowTable,
-    line: VecDeque<Item<T>>,
+    line: VecDeque<FifoItem<T>>,
 }
 
 #[derive(Clone, Debug)]
-struct Item<T> {
+struct FifoItem<T> {
     request: Request<T>,
     arrival: Time,
     phase: Phase,
@@ -33,9 +33,9 @@ impl<T> Fifo<T> {
         now: Time,
         request: Request<T>,
         phase: Phase,
-    ) -> Result<Item<T>, RefusedRequest<T>> {
+    ) -> Result<FifoItem<T>, RefusedRequest<T>> {
         match self.flows.get(request.flow) {
-            Some(_) => Ok(Item { request, arrival: now, phase }),
+            Some(_) => Ok(FifoItem { request, arrival: now, phase }),
             None => Err(RefusedRequest { request, refusal: Refusal::UnknownFlow }),
         }
     }
@@ -77,7 +77,7 @@ impl<T> Scheduler<T> for Fifo<T> {
     }
 
     fn take(&mut self, _now: Time) -> Take<T> {
-        let Some(Item { request, arrival, phase }) = self.line.pop_front() else {
+        let Some(FifoItem { request, arrival, phase }) = self.line.pop_front() else {
             return Take::Empty;
         };
         let Request { flow, priority, cost, payload, .. } = request;
@@ -107,7 +107,7 @@ impl<T> Scheduler<T> for Fifo<T> {
 
     fn waiting(&self, _now: Time) -> Vec<Waiting> {
         let mut places: BTreeMap<FlowId, usize> = BTreeMap::new();
-        let explain = |(index, item): (usize, &Item<T>)| {
+        let explain = |(index, item): (usize, &FifoItem<T>)| {
             let flow = self.flows.at(item.request.flow);
             let ahead = places.entry(item.request.flow).or_default();
             let place = *ahead;
@@ -121,7 +121,7 @@ impl<T> Scheduler<T> for Fifo<T> {
                 cost: item.request.cost,
                 priority: item.request.priority,
                 tags: None,
-                reason: if index == 0 { Reason::Next } else { Reason::BehindOlder(index) },
+                reason: if index == 0 { WaitCause::Next } else { WaitCause::BehindOlder(index) },
             }
         };
         self.line.iter().enumerate().map(explain).collect()
@@ -145,7 +145,7 @@ mod tests {
             fifo.enqueue(now, Request::new(flow, 1, payload)).unwrap();
         }
         fifo.enqueue_front(now, Request::new(b, 1, 0)).unwrap();
-        assert_eq!(fifo.waiting(now)[3].reason, Reason::BehindOlder(3));
+        assert_eq!(fifo.waiting(now)[3].reason, WaitCause::BehindOlder(3));
         assert_eq!(fifo.waiting(now)[3].place, 1);
         let mut removed = Vec::new();
         fifo.remove_class(now, ClassId::new(0), &mut removed);

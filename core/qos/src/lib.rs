@@ -34,11 +34,11 @@ pub use era::{CostUnit, Era};
 pub use fifo::Fifo;
 pub use kind::SchedulerKind;
 pub use mclock::{LoadlineConfig, MClock, Occupancy, PublishedConfig};
-pub use overrides::{Override, overrides};
+pub use overrides::{ProfileOverride, overrides};
 pub use plan::{Admission, ClassFigures, RateFigures, ShardPlan};
 pub use preset::{
-    Beside, ClientReads, CostRule, LOADLINE_PRESET, MclockForm, PRESETS, Preset, QUINCY_PRESET,
-    REEF_PRESET, Records, ReplicaWrites, preset,
+    ClientReads, CostRule, LOADLINE_PRESET, MclockForm, PRESETS, Preset, QUINCY_PRESET,
+    REEF_PRESET, RecordOwner, ReplicaWrites, SideQueue, preset,
 };
 pub use profile::{ClassProfile, ClassValues, Profile, ProfileTable, ProfileValues, Rate};
 pub use profile_tables::{
@@ -47,9 +47,9 @@ pub use profile_tables::{
 };
 pub use queue::Queue;
 pub use scheduler::{
-    ClassId, ClientKey, Distributed, FlowId, Lane, LimitPolicy, Params, ParamsError, Phase, Reason,
+    ClassId, ClientKey, Distributed, FlowId, Lane, LimitPolicy, Params, ParamsError, Phase,
     Refusal, RefusedRequest, Request, Scheduler, Tags, Take, Taken, TenantError, TenantKey,
-    Waiting,
+    WaitCause, Waiting,
 };
 pub use work::{Charge, Urgency, Work, WorkOptions, WorkSize};
 pub use wpq::Wpq;

@@ -3,7 +3,7 @@
 use crate::{
     Capacity, Charge, ClassValues, ClientKey, ClientReads, CostModel, Fifo, Lane, LoadlineConfig,
     MClock, MclockForm, Params, ParamsError, Preset, ProfileValues, PublishedConfig, Queue,
-    Records, ReplicaWrites, SchedulerKind, ServiceClass, Work, WorkOptions, WorkSize, Wpq,
+    RecordOwner, ReplicaWrites, SchedulerKind, ServiceClass, Work, WorkOptions, WorkSize, Wpq,
 };
 
 /// A preset with the settings of one OSD filled in.
@@ -156,9 +156,10 @@ impl ShardPlan {
     /// The client as which an owner's work enters.
     pub fn client(&self, owner: u64) -> ClientKey {
         match (self.scheduler, self.preset.mclock) {
-            (SchedulerKind::Mclock, MclockForm::AsPublished { records: Records::PerClass, .. }) => {
-                ClientKey(0)
-            }
+            (
+                SchedulerKind::Mclock,
+                MclockForm::AsPublished { records: RecordOwner::PerClass, .. },
+            ) => ClientKey(0),
             _ => ClientKey(owner),
         }
     }

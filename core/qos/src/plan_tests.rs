@@ -148,7 +148,7 @@ fn the_cut_off_decides_what_is_strict() {
             queue.enqueue(now, request).unwrap();
         }
         let waiting = queue.waiting(now);
-        let drawn = waiting.iter().filter(|row| matches!(row.reason, crate::Reason::Lottery(_)));
+        let drawn = waiting.iter().filter(|row| matches!(row.reason, crate::WaitCause::Lottery(_)));
         assert_eq!(drawn.count(), in_the_lottery);
     }
 }

@@ -11,9 +11,9 @@ pub enum MclockForm {
     /// The published algorithm.
     AsPublished {
         /// Who has a record.
-        records: Records,
+        records: RecordOwner,
         /// How work beside mClock is ordered.
-        beside: Beside,
+        beside: SideQueue,
     },
     /// Loadline's own mode: virtual time for weights, two levels.
     Loadline,
@@ -21,7 +21,7 @@ pub enum MclockForm {
 
 /// Who has a record of its own in the published algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Records {
+pub enum RecordOwner {
     /// Each client, and each peer that sends pushes, each with the full parameters of its class.
     PerOwner,
     /// Each class; all clients share one FIFO.
@@ -30,7 +30,7 @@ pub enum Records {
 
 /// The queue beside published mClock (qos.md 2.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beside {
+pub enum SideQueue {
     /// One list; re-queued work of any class goes to its front.
     List,
     /// A FIFO per priority, for work at or above the cut-off too; re-queued work comes last in it.
@@ -94,7 +94,7 @@ pub const QUINCY_PRESET: Preset = Preset {
     name: "quincy",
     summary: "the recovery study's era: costs in mixed units, a record per class and owner",
     era: Era::E1a,
-    mclock: MclockForm::AsPublished { records: Records::PerOwner, beside: Beside::List },
+    mclock: MclockForm::AsPublished { records: RecordOwner::PerOwner, beside: SideQueue::List },
     cost_rule: CostRule::Time(TimeCostOptions::E1A),
     profiles: &QUINCY,
     replica_writes: ReplicaWrites::Strict,
@@ -108,7 +108,10 @@ pub const REEF_PRESET: Preset = Preset {
     name: "reef",
     summary: "18.2: costs in bytes, fractions of capacity, a record per class",
     era: Era::E2,
-    mclock: MclockForm::AsPublished { records: Records::PerClass, beside: Beside::Priorities },
+    mclock: MclockForm::AsPublished {
+        records: RecordOwner::PerClass,
+        beside: SideQueue::Priorities,
+    },
     cost_rule: CostRule::Bytes(Combine::Max),
     profiles: &REEF,
     replica_writes: ReplicaWrites::Strict,

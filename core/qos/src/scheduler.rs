@@ -349,7 +349,7 @@ pub struct Tags {
 
 /// Why a waiting request is not the next one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Reason {
+pub enum WaitCause {
     /// It is the next one.
     Next,
     /// This many requests of its own flow stand before it.
@@ -392,7 +392,7 @@ pub struct Waiting {
     /// Its tags, where it has them: only heads are tagged.
     pub tags: Option<Tags>,
     /// Why it is not being served.
-    pub reason: Reason,
+    pub reason: WaitCause,
 }
 
 /// The contract of all schedulers.

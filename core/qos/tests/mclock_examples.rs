@@ -2,8 +2,8 @@
 
 use loadline_base::Time;
 use loadline_qos::{
-    ClassId, ClientKey, Lane, LoadlineConfig, MClock, Params, Phase, PublishedConfig, Reason,
-    Request, Scheduler, Take, Waiting,
+    ClassId, ClientKey, Lane, LoadlineConfig, MClock, Params, Phase, PublishedConfig, Request,
+    Scheduler, Take, WaitCause, Waiting,
 };
 
 /// The examples start here: the clock of the field never starts at 0.
@@ -43,7 +43,7 @@ fn run(
     let (mut lines, mut tags, mut ms) = (Vec::new(), Vec::new(), 0);
     loop {
         let waiting = scheduler.waiting(at_ms(ms));
-        tags.extend(waiting.iter().filter(|row| row.reason == Reason::Next).map(tags_ms));
+        tags.extend(waiting.iter().filter(|row| row.reason == WaitCause::Next).map(tags_ms));
         match scheduler.take(at_ms(ms)) {
             Take::Ready(taken) => {
                 lines.push(Served(ms, taken.payload, taken.phase));

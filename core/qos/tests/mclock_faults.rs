@@ -2,8 +2,8 @@
 
 use loadline_base::{Span, Time};
 use loadline_qos::{
-    ClassId, ClientKey, FlowId, Lane, LimitPolicy, LoadlineConfig, MClock, Params, Phase, Reason,
-    Refusal, Request, Scheduler, Take, Taken,
+    ClassId, ClientKey, FlowId, Lane, LimitPolicy, LoadlineConfig, MClock, Params, Phase, Refusal,
+    Request, Scheduler, Take, Taken, WaitCause,
 };
 use std::collections::BTreeMap;
 
@@ -448,14 +448,15 @@ fn every_wait_has_its_reason() {
     add(&mut scheduler, START, 3, 1, 1);
     let other = scheduler.flow(START, ClassId::new(3), ClientKey(1));
     add(&mut scheduler, START, other.get(), 1, 1);
-    let reasons: Vec<Reason> = scheduler.waiting(START).into_iter().map(|row| row.reason).collect();
+    let reasons: Vec<WaitCause> =
+        scheduler.waiting(START).into_iter().map(|row| row.reason).collect();
     let expected = [
-        Reason::ReservedAt(START + Span::from_millis(100)),
-        Reason::LimitedUntil(START + Span::from_millis(200)),
-        Reason::Next,
-        Reason::BehindOwnFlow(1),
-        Reason::BehindWeight(FlowId::new(2)),
-        Reason::BehindClient(FlowId::new(3)),
+        WaitCause::ReservedAt(START + Span::from_millis(100)),
+        WaitCause::LimitedUntil(START + Span::from_millis(200)),
+        WaitCause::Next,
+        WaitCause::BehindOwnFlow(1),
+        WaitCause::BehindWeight(FlowId::new(2)),
+        WaitCause::BehindClient(FlowId::new(3)),
     ];
     assert_eq!(reasons, expected);
 }

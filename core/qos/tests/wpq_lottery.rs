@@ -2,7 +2,7 @@
 
 use loadline_base::Time;
 use loadline_qos::{
-    ClassId, ClientKey, FlowId, Lane, Params, Reason, Request, Scheduler, Take, Wpq,
+    ClassId, ClientKey, FlowId, Lane, Params, Request, Scheduler, Take, WaitCause, Wpq,
 };
 
 const NOW: Time = Time::ZERO;
@@ -95,8 +95,8 @@ fn small_costs_show_the_integer_arithmetic() {
         add(&mut queue, flow, pair, row);
     }
     let dear = 11.0 * 2.0 / (11.0 * 2.0 + 10.0 * 3.0);
-    let chances: Vec<Reason> = queue.waiting(NOW).iter().map(|row| row.reason).collect();
-    assert_eq!(chances, [Reason::Lottery(dear), Reason::Lottery(1.0 - dear)]);
+    let chances: Vec<WaitCause> = queue.waiting(NOW).iter().map(|row| row.reason).collect();
+    assert_eq!(chances, [WaitCause::Lottery(dear), WaitCause::Lottery(1.0 - dear)]);
     let mut wins = 0u32;
     for _ in 0..DRAWS {
         let Take::Ready(taken) = queue.take(NOW) else { panic!("something waits") };
@@ -118,7 +118,7 @@ fn waiting_requests_show_their_chance() {
     });
     let sum: f64 = products.iter().sum();
     for (waiting, product) in queue.waiting(NOW).iter().zip(products) {
-        let Reason::Lottery(chance) = waiting.reason else { panic!("{waiting:?}") };
+        let WaitCause::Lottery(chance) = waiting.reason else { panic!("{waiting:?}") };
         let tolerance = 2.0 * 2.0 / f64::from(50 * MIB);
         assert!((chance - product / sum).abs() < tolerance, "{waiting:?}");
     }
@@ -130,7 +130,7 @@ fn waiting_requests_show_their_chance() {
 fn the_largest_cost_is_never_forgotten() {
     let (queue, _) = contended(&[(60, 500_000, 0.0), (40, 0, 0.0)], 1_000_000);
     assert_eq!(queue.cost_max(), 1_000_000);
-    let Reason::Lottery(chance) = queue.waiting(NOW)[0].reason else { panic!("no chance") };
+    let WaitCause::Lottery(chance) = queue.waiting(NOW)[0].reason else { panic!("no chance") };
     let share = 60.0 * 0.55 / (60.0 * 0.55 + 40.0);
     assert!((chance - share).abs() < 4.0 / 1e6, "{chance} is not {share}");
 }

@@ -6,19 +6,19 @@
 //! world opens a store, steps it, and lets it crash.
 
 use crate::objects::{CollectionId, ObjectNo, Version};
-use crate::paged::{Answer, Ask, Bound, Edit, Lane, ObjectId, Op, OpError, Payload, Ranges};
+use crate::paged::{Answer, Ask, Bound, Edit, ObjectId, Op, OpError, OpLane, Payload, Ranges};
 use crate::{ObjectMeta, paged::api::pattern};
 use loadline_device::ClassTag;
 
 /// A store in a world in which devices answer.
-pub trait World {
+pub trait ContractWorld {
     /// Hands an op to the store.
     fn submit(&mut self, op: Op<u64>);
 
     /// Lets everything happen until nothing more can, and answers the ops that have ended: token and result.
     fn run(&mut self) -> Vec<(u64, Result<Answer, OpError>)>;
 
-    /// Crashes after the last [`World::run`] and opens the store again.
+    /// Crashes after the last [`ContractWorld::run`] and opens the store again.
     fn crash(&mut self);
 
     /// The classes of all requests so far.
@@ -29,7 +29,7 @@ pub trait World {
 pub const CLASS: ClassTag = ClassTag(7);
 
 /// Runs every test, each on a fresh world.
-pub fn check<W: World>(mut fresh: impl FnMut() -> W) {
+pub fn check<W: ContractWorld>(mut fresh: impl FnMut() -> W) {
     every_op_ends_once_and_lanes_keep_their_order(&mut fresh());
     keys_are_ordered_and_survive(&mut fresh());
     ranges_of_objects_read_as_they_were_written(&mut fresh());
@@ -40,17 +40,17 @@ pub fn check<W: World>(mut fresh: impl FnMut() -> W) {
 }
 
 fn op(token: u64, ask: Ask) -> Op<u64> {
-    Op { ask, lane: Some(Lane(0)), class: CLASS, token }
+    Op { ask, lane: Some(OpLane(0)), class: CLASS, token }
 }
 
-fn ask(world: &mut impl World, ask: Ask) -> Result<Answer, OpError> {
+fn ask(world: &mut impl ContractWorld, ask: Ask) -> Result<Answer, OpError> {
     world.submit(op(1, ask));
     let mut ended = world.run();
     assert_eq!(ended.len(), 1, "one op, one end: {ended:?}");
     ended.pop().expect("it was counted").1
 }
 
-fn change(world: &mut impl World, edits: Vec<Edit>) {
+fn change(world: &mut impl ContractWorld, edits: Vec<Edit>) {
     assert_eq!(ask(world, Ask::Transaction(edits)), Ok(Answer::Done));
 }
 
@@ -66,9 +66,9 @@ fn write(number: u64, offset: u64, data: Payload, version: u64) -> Edit {
     Edit::Write { object: object(number), offset, data, version: Version(version) }
 }
 
-fn every_op_ends_once_and_lanes_keep_their_order(world: &mut impl World) {
+fn every_op_ends_once_and_lanes_keep_their_order(world: &mut impl ContractWorld) {
     for token in 0..200u64 {
-        let lane = Some(Lane((token % 4) as u32));
+        let lane = Some(OpLane((token % 4) as u32));
         let edit = put(&[b'k', (token % 4) as u8], &token.to_le_bytes());
         world.submit(Op { ask: Ask::Transaction(vec![edit]), lane, class: CLASS, token });
     }
@@ -86,7 +86,7 @@ fn every_op_ends_once_and_lanes_keep_their_order(world: &mut impl World) {
     assert!(ended.iter().all(|(_, result)| *result == Ok(Answer::Done)));
 }
 
-fn keys_are_ordered_and_survive(world: &mut impl World) {
+fn keys_are_ordered_and_survive(world: &mut impl ContractWorld) {
     change(world, (0..50u8).rev().map(|key| put(&[key + 1, 9], &[key; 30])).collect());
     change(world, vec![Edit::Delete { key: vec![10, 9] }, put(b"long", &[5; 5000])]);
     world.crash();
@@ -96,7 +96,7 @@ fn keys_are_ordered_and_survive(world: &mut impl World) {
     assert_eq!(ask(world, Ask::Get(vec![10, 9])), Ok(Answer::Value(None)));
 }
 
-fn ranges_of_objects_read_as_they_were_written(world: &mut impl World) {
+fn ranges_of_objects_read_as_they_were_written(world: &mut impl ContractWorld) {
     let seeded = |offset, length| Payload::Pattern { seed: 9, offset, length };
     let mut model = vec![0u8; 300_000];
     let mut put =
@@ -137,7 +137,7 @@ fn ranges_of_objects_read_as_they_were_written(world: &mut impl World) {
     assert!(classes.contains(&CLASS), "an object's data goes to the device in its op's class");
 }
 
-fn clones_go_their_own_ways(world: &mut impl World) {
+fn clones_go_their_own_ways(world: &mut impl ContractWorld) {
     let clone = ObjectId { snapshot: 5, ..object(1) };
     let bytes = Payload::Pattern { seed: 1, offset: 0, length: 150_000 };
     let name = Edit::SetAttribute { object: object(1), name: b"n".to_vec(), value: b"v".to_vec() };
@@ -163,7 +163,7 @@ fn clones_go_their_own_ways(world: &mut impl World) {
 }
 
 /// What the ranges say, applied to the base or to zeros, must be the object; and they must not say much more.
-fn differs(world: &mut impl World, id: ObjectId, base: Option<ObjectId>, most: u64) {
+fn differs(world: &mut impl ContractWorld, id: ObjectId, base: Option<ObjectId>, most: u64) {
     let length = 1 << 20;
     let mut whole = |object| match ask(world, Ask::Read { object, offset: 0, length }) {
         Ok(Answer::Bytes(bytes)) => bytes.unwrap_or_default(),
@@ -192,7 +192,7 @@ fn differs(world: &mut impl World, id: ObjectId, base: Option<ObjectId>, most: u
     assert_eq!(ask(world, ask_for(false)), only);
 }
 
-fn what_holds_data_is_told_and_what_does_not_is_not(world: &mut impl World) {
+fn what_holds_data_is_told_and_what_does_not_is_not(world: &mut impl ContractWorld) {
     let clone = ObjectId { snapshot: 5, ..object(1) };
     let nothing = Ask::Sparse { object: clone, base: None, offset: 0, length: 9, with_bytes: true };
     assert_eq!(ask(world, nothing), Ok(Answer::Sparse(None)));
@@ -224,7 +224,7 @@ fn what_holds_data_is_told_and_what_does_not_is_not(world: &mut impl World) {
     differs(world, clone, Some(object(1)), 155_010 + 4 * 16_384);
 }
 
-fn attributes_and_lists(world: &mut impl World) {
+fn attributes_and_lists(world: &mut impl ContractWorld) {
     for number in [3, 1, 2] {
         let edits = vec![
             Edit::SetAttribute {
@@ -249,7 +249,7 @@ fn attributes_and_lists(world: &mut impl World) {
     assert_eq!(ask(world, Ask::Attributes(object(3))), Ok(Answer::Pairs(pairs)));
 }
 
-fn a_refused_transaction_changes_nothing(world: &mut impl World) {
+fn a_refused_transaction_changes_nothing(world: &mut impl ContractWorld) {
     change(world, vec![put(b"k", b"before")]);
     let edits = vec![put(b"k", b"after"), put(&[7; 9000], b"too long a key")];
     let refused = ask(world, Ask::Transaction(edits));

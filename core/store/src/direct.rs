@@ -3,7 +3,7 @@
 use crate::objects::{CollectionId, ObjectNo, Objects};
 use crate::window::{Window, WindowBounds};
 use loadline_base::{Bytes, IdVec, SlotId, Slots, Time};
-use loadline_device::{ClassTag, Kind, Priority, Request};
+use loadline_device::{ClassTag, Priority, Request, RequestKind};
 use std::collections::VecDeque;
 
 /// The store's number for a device request; the device's answer names it.
@@ -35,9 +35,9 @@ impl RequestId {
 
 /// One access to one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Access<T> {
+pub struct DirectAccess<T> {
     /// Read or write.
-    pub kind: Kind,
+    pub kind: RequestKind,
     /// Where the object is.
     pub collection: CollectionId,
     /// The object.
@@ -48,7 +48,7 @@ pub struct Access<T> {
     pub length: Bytes,
     /// The service class whose work this is.
     pub class: ClassTag,
-    /// Comes back with the [`Completion`].
+    /// Comes back with the [`AccessCompletion`].
     pub token: T,
 }
 
@@ -65,9 +65,9 @@ pub struct Submission {
 
 /// An access that the device has answered; if it carried out a write, that is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Completion<T> {
+pub struct AccessCompletion<T> {
     /// The access as it was handed in.
-    pub access: Access<T>,
+    pub access: DirectAccess<T>,
     /// When it was handed in.
     pub entered: Time,
     /// When it left the window for the device.
@@ -75,8 +75,8 @@ pub struct Completion<T> {
 }
 
 #[derive(Clone, Debug)]
-struct Pending<T> {
-    access: Access<T>,
+struct PendingAccess<T> {
+    access: DirectAccess<T>,
     entered: Time,
     submitted: Time,
     /// It was asked again, without a limit.
@@ -91,7 +91,7 @@ pub struct DirectStore<T> {
     window: Window,
     counts_reads: bool,
     waiting: VecDeque<SlotId>,
-    pending: Slots<Pending<T>>,
+    pending: Slots<PendingAccess<T>>,
     life: u32,
 }
 
@@ -137,9 +137,13 @@ impl<T: Copy> DirectStore<T> {
     }
 
     /// Takes an access; what may go to the device at once is appended to `out`.
-    pub fn access(&mut self, now: Time, access: Access<T>, out: &mut Vec<Submission>) {
-        let slot =
-            self.pending.acquire(Pending { access, entered: now, submitted: now, again: false });
+    pub fn access(&mut self, now: Time, access: DirectAccess<T>, out: &mut Vec<Submission>) {
+        let slot = self.pending.acquire(PendingAccess {
+            access,
+            entered: now,
+            submitted: now,
+            again: false,
+        });
         let id = RequestId::new(slot, self.life);
         if !self.passes_window(access.kind) {
             out.push(submission(id, &access));
@@ -151,11 +155,11 @@ impl<T: Copy> DirectStore<T> {
         }
     }
 
-    fn passes_window(&self, kind: Kind) -> bool {
+    fn passes_window(&self, kind: RequestKind) -> bool {
         match kind {
-            Kind::Read => self.counts_reads,
-            Kind::Write => true,
-            Kind::Flush | Kind::Discard => unreachable!("an access reads or writes"),
+            RequestKind::Read => self.counts_reads,
+            RequestKind::Write => true,
+            RequestKind::Flush | RequestKind::Discard => unreachable!("an access reads or writes"),
         }
     }
 
@@ -182,16 +186,16 @@ impl<T: Copy> DirectStore<T> {
         now: Time,
         id: RequestId,
         out: &mut Vec<Submission>,
-    ) -> Option<Completion<T>> {
+    ) -> Option<AccessCompletion<T>> {
         if id.life != self.life {
             return None;
         }
-        let Pending { access, entered, submitted, .. } = self.pending.release(id.slot);
+        let PendingAccess { access, entered, submitted, .. } = self.pending.release(id.slot);
         if self.passes_window(access.kind) {
             self.window.leave(access.length);
             self.admit_waiting(now, out);
         }
-        Some(Completion { access, entered, submitted })
+        Some(AccessCompletion { access, entered, submitted })
     }
 
     /// Whether a request is of the present life of the store.
@@ -234,7 +238,7 @@ impl<T: Copy> DirectStore<T> {
     }
 }
 
-fn submission<T>(id: RequestId, access: &Access<T>) -> Submission {
+fn submission<T>(id: RequestId, access: &DirectAccess<T>) -> Submission {
     // A calibrated drive does not look at the address; a fixed place per object keeps it plausible.
     let offset = (access.object.0 << 22) + access.offset;
     let request = Request {
@@ -252,9 +256,9 @@ fn submission<T>(id: RequestId, access: &Access<T>) -> Submission {
 mod tests {
     use super::*;
 
-    fn write(length: Bytes, token: u32) -> Access<u32> {
-        Access {
-            kind: Kind::Write,
+    fn write(length: Bytes, token: u32) -> DirectAccess<u32> {
+        DirectAccess {
+            kind: RequestKind::Write,
             collection: CollectionId::new(0),
             object: ObjectNo(1),
             offset: 0,
@@ -273,7 +277,7 @@ mod tests {
         store.access(Time::ZERO, write(Bytes::from_kib(4), 2), &mut out);
         store.access(
             Time::ZERO,
-            Access { kind: Kind::Read, ..write(Bytes::from_kib(4), 3) },
+            DirectAccess { kind: RequestKind::Read, ..write(Bytes::from_kib(4), 3) },
             &mut out,
         );
         let sent: Vec<u64> = out.iter().map(|s| s.request.length.get()).collect();

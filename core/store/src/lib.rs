@@ -13,6 +13,6 @@ mod objects;
 pub mod paged;
 mod window;
 
-pub use direct::{Access, Completion, DirectStore, RequestId, Submission};
+pub use direct::{AccessCompletion, DirectAccess, DirectStore, RequestId, Submission};
 pub use objects::{CollectionId, ObjectMeta, ObjectNo, Objects, Version};
 pub use window::{Window, WindowBounds};

@@ -1,6 +1,6 @@
 //! The figures of one priority's reads in one log, as the benchmark's summary, tables and plots use them.
 
-use crate::stats::{Collector, LogStatistics, PriorityName, PriorityStatistics, Scope};
+use crate::stats::{Collector, LogScope, LogStatistics, PriorityName, PriorityStatistics};
 use loadline_device::Priority;
 use loadline_fio::LogError;
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Reads of one priority in one log.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Figures {
+pub struct ReadFigures {
     /// What they carried.
     pub priority: Priority,
     /// How many there are.
@@ -64,13 +64,13 @@ pub enum NoFigures {
 }
 
 /// The figures of a log, a line of its own for each priority.
-pub fn of_log(path: &Path) -> Result<Vec<Figures>, NoFigures> {
+pub fn of_log(path: &Path) -> Result<Vec<ReadFigures>, NoFigures> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let file = match File::open(path) {
         Ok(file) => file,
         Err(source) => return Err(NoFigures::Missing { name, source }),
     };
-    let mut collector = Collector::new(Scope::default());
+    let mut collector = Collector::new(LogScope::default());
     if let Err(source) = collector.read(file) {
         return Err(NoFigures::Wrong { name, source });
     }
@@ -87,14 +87,14 @@ pub fn of_log(path: &Path) -> Result<Vec<Figures>, NoFigures> {
     found.write_terse(&mut terse, "").expect("writing to memory");
     let terse = String::from_utf8_lossy(&terse).into_owned();
     let figures = found.priorities.iter().zip(terse.lines());
-    Ok(figures.map(|((word, of), terse)| Figures::new(&found, *word, of, terse)).collect())
+    Ok(figures.map(|((word, of), terse)| ReadFigures::new(&found, *word, of, terse)).collect())
 }
 
-impl Figures {
-    fn new(log: &LogStatistics, word: u16, of: &PriorityStatistics, terse: &str) -> Figures {
+impl ReadFigures {
+    fn new(log: &LogStatistics, word: u16, of: &PriorityStatistics, terse: &str) -> ReadFigures {
         let latencies = &of.latencies;
         let reads = of.ios();
-        Figures {
+        ReadFigures {
             priority: Priority::from_word(word),
             reads,
             // A log whose only read ended in its first millisecond has no rate.

@@ -30,7 +30,7 @@ pub(crate) const READ_LINE: &str = "  read: IOPS=";
 
 /// A benchmark's folder.
 #[derive(Clone, Debug)]
-pub struct Folder {
+pub struct BenchFolder {
     root: PathBuf,
     /// Held as long as a run is at work here.
     lock: Option<Arc<File>>,
@@ -38,7 +38,7 @@ pub struct Folder {
 
 /// Why a folder cannot take a run.
 #[derive(Debug, thiserror::Error)]
-pub enum FolderError {
+pub enum BenchFolderError {
     /// Something else is there.
     #[error(
         "--outdir: Output directory {} exists. Move it out of the way: {why}",
@@ -69,16 +69,16 @@ pub enum FolderError {
     },
 }
 
-impl Folder {
+impl BenchFolder {
     /// A folder that is there already, whoever made it.
-    pub fn at(root: &Path) -> Folder {
-        Folder { root: root.to_owned(), lock: None }
+    pub fn at(root: &Path) -> BenchFolder {
+        BenchFolder { root: root.to_owned(), lock: None }
     }
 
     /// A new folder for the run that `manifest` tells of, or the one in which the same run was begun before. Until it and
     /// all children that [`hold`](Self::hold) it are gone, nobody else can begin there.
-    pub fn begin(root: &Path, manifest: &str) -> Result<Folder, FolderError> {
-        let exists = |why| FolderError::Exists { path: root.to_owned(), why };
+    pub fn begin(root: &Path, manifest: &str) -> Result<BenchFolder, BenchFolderError> {
+        let exists = |why| BenchFolderError::Exists { path: root.to_owned(), why };
         if root.exists() && !is_a_runs(root) {
             return Err(exists("it holds no run that could be continued".to_owned()));
         }
@@ -90,12 +90,12 @@ impl Folder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => write_whole(&place, manifest)?,
             Err(error) => return Err(unusable(&place, error)),
         }
-        Ok(Folder { root: root.to_owned(), lock: Some(Arc::new(lock)) })
+        Ok(BenchFolder { root: root.to_owned(), lock: Some(Arc::new(lock)) })
     }
 
     /// A standard input for a child that holds the lock as long as the child or a child of it lives, even if this program
     /// is killed. There is nothing to be read from it.
-    pub(crate) fn hold(&self) -> Result<Stdio, FolderError> {
+    pub(crate) fn hold(&self) -> Result<Stdio, BenchFolderError> {
         let Some(lock) = &self.lock else { return Ok(Stdio::null()) };
         let again = lock.try_clone().map_err(|source| unusable(&self.root.join(LOCK), source))?;
         Ok(again.into())
@@ -130,7 +130,11 @@ impl Folder {
     }
 
     /// Makes a step's folder. It is not finished from now on: what an earlier run has left counts no more.
-    pub(crate) fn begin_step(&self, workload: &str, depth: u32) -> Result<PathBuf, FolderError> {
+    pub(crate) fn begin_step(
+        &self,
+        workload: &str,
+        depth: u32,
+    ) -> Result<PathBuf, BenchFolderError> {
         let step = self.step(workload, depth);
         make(&step)?;
         let log = step.join(FIO_LOG);
@@ -162,24 +166,24 @@ fn is_a_runs(root: &Path) -> bool {
     names.peek().is_some() && names.all(|name| name.is_some_and(|name| ours.contains(&name)))
 }
 
-fn take_lock(root: &Path) -> Result<File, FolderError> {
+fn take_lock(root: &Path) -> Result<File, BenchFolderError> {
     let path = root.join(LOCK);
     let file = File::options().create(true).read(true).append(true).open(&path);
     let file = file.map_err(|source| unusable(&path, source))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(FolderError::Busy { path: root.to_owned() }),
+        Err(TryLockError::WouldBlock) => Err(BenchFolderError::Busy { path: root.to_owned() }),
         Err(TryLockError::Error(source)) => Err(unusable(&path, source)),
     }
 }
 
 /// Makes a folder with all above it.
-pub(crate) fn make(path: &Path) -> Result<(), FolderError> {
+pub(crate) fn make(path: &Path) -> Result<(), BenchFolderError> {
     fs::create_dir_all(path).map_err(|source| unusable(path, source))
 }
 
 /// Writes a file.
-pub(crate) fn write(path: &Path, text: impl AsRef<[u8]>) -> Result<(), FolderError> {
+pub(crate) fn write(path: &Path, text: impl AsRef<[u8]>) -> Result<(), BenchFolderError> {
     fs::write(path, text).map_err(|source| unusable(path, source))
 }
 
@@ -194,7 +198,7 @@ pub(crate) fn part_of(path: &Path) -> PathBuf {
 }
 
 /// Puts a file in place whole or not at all, whenever this program or the machine stops.
-pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), FolderError> {
+pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), BenchFolderError> {
     let part = part_of(path);
     let written = File::create(&part).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
@@ -205,6 +209,6 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), FolderError> {
 }
 
 /// What happened to a path.
-pub(crate) fn unusable(path: &Path, source: io::Error) -> FolderError {
-    FolderError::Unusable { path: path.to_owned(), source }
+pub(crate) fn unusable(path: &Path, source: io::Error) -> BenchFolderError {
+    BenchFolderError::Unusable { path: path.to_owned(), source }
 }

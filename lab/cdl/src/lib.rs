@@ -12,6 +12,6 @@ pub mod plot;
 pub mod stats;
 mod workload;
 
-pub use figures::{Figures, NoFigures, of_log};
-pub use folder::{Folder, FolderError};
-pub use workload::{Mark, Part, Workload};
+pub use figures::{NoFigures, ReadFigures, of_log};
+pub use folder::{BenchFolder, BenchFolderError};
+pub use workload::{PriorityMark, ReadPart, ReadWorkload};

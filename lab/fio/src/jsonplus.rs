@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 /// A report of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Report {
+pub struct FioReport {
     /// As `fio-3.39`.
     #[serde(rename = "fio version")]
     pub version: String,
@@ -24,7 +24,7 @@ pub struct Report {
     /// The same as text.
     pub time: String,
     /// One per job, or one per group.
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<FioJob>,
     /// One per block device.
     pub disk_util: Vec<DiskReport>,
 }
@@ -32,7 +32,7 @@ pub struct Report {
 /// One job, or one group of jobs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Job {
+pub struct FioJob {
     /// Its section's name.
     pub jobname: String,
     /// Its reporting group.
@@ -257,11 +257,11 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for KeyedVisitor<T> {
 /// A report that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("not a JSON report of fio: {0}")]
-pub struct ReportError(#[from] serde_json::Error);
+pub struct FioReportError(#[from] serde_json::Error);
 
-impl Report {
+impl FioReport {
     /// Reads a report.
-    pub fn read(source: impl Read) -> Result<Report, ReportError> {
+    pub fn read(source: impl Read) -> Result<FioReport, FioReportError> {
         Ok(serde_json::from_reader(source)?)
     }
 

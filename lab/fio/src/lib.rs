@@ -12,8 +12,8 @@ mod text;
 pub use bins::{BINS, LatencyBins, PERCENTILES, bin_of, bin_value};
 pub use job::{JobError, JobProblem, JobSize, LoadJob, parse_jobs, parse_size};
 pub use jsonplus::{
-    DirectionReport, DiskReport, Job, Keyed, LatencySummary, PriorityLatency, Report, ReportError,
-    SyncReport,
+    DirectionReport, DiskReport, FioJob, FioReport, FioReportError, Keyed, LatencySummary,
+    PriorityLatency, SyncReport,
 };
-pub use log::{Direction, LineError, LogError, LogLine, LogPriority, LogReader, LogWriter};
+pub use log::{Direction, LatencyLogReader, LineError, LogError, LogLine, LogPriority, LogWriter};
 pub use reads::ReadJob;

@@ -120,7 +120,7 @@ const LINE_BYTES_MAX: usize = 4096;
 const READ_BYTES: usize = 256 * 1024;
 
 /// Reads the lines of a log one after another, in a fixed amount of memory.
-pub struct LogReader<R> {
+pub struct LatencyLogReader<R> {
     source: R,
     buffer: Vec<u8>,
     /// What has been handed out.
@@ -135,11 +135,11 @@ pub struct LogReader<R> {
     open_end: bool,
 }
 
-impl<R: Read> LogReader<R> {
+impl<R: Read> LatencyLogReader<R> {
     /// A reader from the start of `source`, which needs no buffer of its own.
-    pub fn new(source: R) -> LogReader<R> {
+    pub fn new(source: R) -> LatencyLogReader<R> {
         let buffer = vec![0; READ_BYTES];
-        LogReader {
+        LatencyLogReader {
             source,
             buffer,
             start: 0,

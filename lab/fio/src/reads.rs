@@ -1,7 +1,7 @@
 //! A finished job of reads: what it counted while it ran, and the report that fio would make of it.
 
 use crate::bins::LatencyBins;
-use crate::jsonplus::{DirectionReport, Job, Keyed, PriorityLatency, Report};
+use crate::jsonplus::{DirectionReport, FioJob, FioReport, Keyed, PriorityLatency};
 use loadline_device::Priority;
 
 /// One job of reads of one size in a closed loop.
@@ -79,9 +79,9 @@ impl ReadJob {
     }
 
     /// fio's JSON+ report of it. It carries no time of day: the same job gives the same bytes.
-    pub fn report(&self) -> Report {
+    pub fn report(&self) -> FioReport {
         let classes = self.latency_classes();
-        let job = Job {
+        let job = FioJob {
             jobname: self.name.clone(),
             elapsed: self.runtime_ms.div_ceil(1000),
             options: Keyed(self.options.clone()),
@@ -92,9 +92,9 @@ impl ReadJob {
             latency_us: Keyed(classes.us),
             latency_ms: Keyed(classes.ms),
             latency_depth: u64::from(self.depth),
-            ..Job::default()
+            ..FioJob::default()
         };
-        Report { version: self.program.clone(), jobs: vec![job], ..Report::default() }
+        FioReport { version: self.program.clone(), jobs: vec![job], ..FioReport::default() }
     }
 
     fn direction(&self) -> DirectionReport {

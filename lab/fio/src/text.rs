@@ -16,7 +16,7 @@ impl ReadJob {
     }
 
     fn write(&self, out: &mut String) -> std::fmt::Result {
-        let block = scaled(self.block_bytes, 4, Step::Binary, "B");
+        let block = scaled(self.block_bytes, 4, UnitStep::Binary, "B");
         let sizes = ["R", "W", "T"].map(|letter| format!("({letter}) {block}-{block}"));
         writeln!(
             out,
@@ -31,7 +31,7 @@ impl ReadJob {
         writeln!(
             out,
             "  read: IOPS={}, {}",
-            scaled(self.iops() as u64, 4, Step::Decimal, ""),
+            scaled(self.iops() as u64, 4, UnitStep::Decimal, ""),
             self.rate()
         )?;
         write_latency(out, "slat", &self.slat)?;
@@ -64,9 +64,9 @@ impl ReadJob {
         let rate = self.bytes_per_second();
         format!(
             "BW={} ({})({}/{}msec)",
-            scaled(rate, 4, Step::Binary, "B/s"),
-            scaled(rate, 4, Step::Decimal, "B/s"),
-            scaled(self.bytes(), 4, Step::Binary, "B"),
+            scaled(rate, 4, UnitStep::Binary, "B/s"),
+            scaled(rate, 4, UnitStep::Decimal, "B/s"),
+            scaled(self.bytes(), 4, UnitStep::Binary, "B"),
             self.runtime_ms
         )
     }
@@ -137,10 +137,10 @@ impl ReadJob {
     fn write_group(&self, out: &mut String) -> std::fmt::Result {
         let rate = self.bytes_per_second();
         let (binary, decimal) =
-            (scaled(rate, 4, Step::Binary, "B/s"), scaled(rate, 4, Step::Decimal, "B/s"));
+            (scaled(rate, 4, UnitStep::Binary, "B/s"), scaled(rate, 4, UnitStep::Decimal, "B/s"));
         let (moved, moved_decimal) = (
-            scaled(self.bytes(), 4, Step::Binary, "B"),
-            scaled(self.bytes(), 4, Step::Decimal, "B"),
+            scaled(self.bytes(), 4, UnitStep::Binary, "B"),
+            scaled(self.bytes(), 4, UnitStep::Decimal, "B"),
         );
         let ms = self.runtime_ms;
         writeln!(out, "\nRun status group 0 (all jobs):")?;
@@ -197,8 +197,8 @@ fn write_latency(out: &mut String, name: &str, bins: &LatencyBins) -> std::fmt::
     writeln!(
         out,
         "    {name} ({unit}): min={:>5}, max={:>5}, avg={:5.2}, stdev={:5.2}",
-        scaled(found.min / nanos, 6, Step::Decimal, ""),
-        scaled(found.max / nanos, 6, Step::Decimal, ""),
+        scaled(found.min / nanos, 6, UnitStep::Decimal, ""),
+        scaled(found.max / nanos, 6, UnitStep::Decimal, ""),
         found.mean / nanos as f64,
         found.stddev / nanos as f64
     )
@@ -220,16 +220,16 @@ fn write_percentiles(out: &mut String, name: &str, bins: &LatencyBins) -> std::f
 
 /// Thousands or 1024s.
 #[derive(Clone, Copy)]
-enum Step {
+enum UnitStep {
     Decimal,
     Binary,
 }
 
 /// A number of at most `width` characters with a letter for its thousands, as fio cuts it: decimals fill what is left.
-fn scaled(number: u64, width: usize, step: Step, unit: &str) -> String {
+fn scaled(number: u64, width: usize, step: UnitStep, unit: &str) -> String {
     let (thousand, prefixes) = match step {
-        Step::Decimal => (1000, ["", "k", "M", "G", "T", "P"]),
-        Step::Binary => (1024, ["", "Ki", "Mi", "Gi", "Ti", "Pi"]),
+        UnitStep::Decimal => (1000, ["", "k", "M", "G", "T", "P"]),
+        UnitStep::Binary => (1024, ["", "Ki", "Mi", "Gi", "Ti", "Pi"]),
     };
     let (mut whole, mut rest, mut power) = (number, None, 0);
     while whole.to_string().len() > width && power + 1 < prefixes.len() {
@@ -260,14 +260,14 @@ mod tests {
     #[test]
     fn numbers_are_cut_as_fio_cuts_them() {
         let rate = 46_320 * 131_072 * 1000 / 300_246;
-        assert_eq!(scaled(rate, 4, Step::Binary, "B/s"), "19.3MiB/s");
-        assert_eq!(scaled(rate, 4, Step::Decimal, "B/s"), "20.2MB/s");
-        assert_eq!(scaled(46_320 * 131_072, 4, Step::Binary, "B"), "5790MiB");
-        assert_eq!(scaled(131_072, 4, Step::Binary, "B"), "128KiB");
-        assert_eq!(scaled(12_345, 4, Step::Decimal, ""), "12.3k");
-        assert_eq!(scaled(999, 4, Step::Decimal, ""), "999");
-        assert_eq!(scaled(1_234_567, 6, Step::Decimal, ""), "1234.6k");
-        assert_eq!(scaled(123_456_789, 6, Step::Decimal, ""), "123457k");
+        assert_eq!(scaled(rate, 4, UnitStep::Binary, "B/s"), "19.3MiB/s");
+        assert_eq!(scaled(rate, 4, UnitStep::Decimal, "B/s"), "20.2MB/s");
+        assert_eq!(scaled(46_320 * 131_072, 4, UnitStep::Binary, "B"), "5790MiB");
+        assert_eq!(scaled(131_072, 4, UnitStep::Binary, "B"), "128KiB");
+        assert_eq!(scaled(12_345, 4, UnitStep::Decimal, ""), "12.3k");
+        assert_eq!(scaled(999, 4, UnitStep::Decimal, ""), "999");
+        assert_eq!(scaled(1_234_567, 6, UnitStep::Decimal, ""), "1234.6k");
+        assert_eq!(scaled(123_456_789, 6, UnitStep::Decimal, ""), "123457k");
     }
 
     /// The lines that scripts look for.

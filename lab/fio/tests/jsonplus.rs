@@ -2,7 +2,9 @@
 //! completion latencies (`tests/data/`; name of the file and the time of day exchanged).
 
 use loadline_device::PriorityClass;
-use loadline_fio::{Direction, LatencyBins, LatencySummary, LogPriority, LogReader, Report};
+use loadline_fio::{
+    Direction, FioReport, LatencyBins, LatencyLogReader, LatencySummary, LogPriority,
+};
 
 const REPORT: &str = include_str!("data/fio-3.33.json");
 const LOG: &str = include_str!("data/fio-3.33_clat.log");
@@ -10,7 +12,7 @@ const LOG: &str = include_str!("data/fio-3.33_clat.log");
 /// Counts the latencies of the log that were logged in this direction with these classes.
 fn counted(direction: Direction, classes: &[PriorityClass]) -> LatencySummary {
     let mut bins = LatencyBins::new();
-    let mut log = LogReader::new(LOG.as_bytes());
+    let mut log = LatencyLogReader::new(LOG.as_bytes());
     while let Some(line) = log.next_line().expect("fio writes whole lines") {
         let LogPriority::Word(priority) = line.priority else { panic!("written with log_prio=1") };
         if line.direction == direction && classes.contains(&priority.class()) {
@@ -32,7 +34,7 @@ fn check(ours: &LatencySummary, fios: &LatencySummary) {
 
 #[test]
 fn latencies_are_counted_as_fio_counts_them() {
-    let report = Report::read(REPORT.as_bytes()).expect("fio wrote it");
+    let report = FioReport::read(REPORT.as_bytes()).expect("fio wrote it");
     let [job] = &report.jobs[..] else { panic!("one job ran") };
     let (plain, urgent) = (PriorityClass::None, PriorityClass::RealTime);
     check(&counted(Direction::Read, &[plain, urgent]), &job.read.clat_ns);
@@ -45,21 +47,21 @@ fn latencies_are_counted_as_fio_counts_them() {
 
 #[test]
 fn a_report_keeps_its_figures_when_written() {
-    let report = Report::read(REPORT.as_bytes()).expect("fio wrote it");
+    let report = FioReport::read(REPORT.as_bytes()).expect("fio wrote it");
     assert_eq!(report.version, "fio-3.33");
     let job = &report.jobs[0];
     assert_eq!((job.read.total_ios, job.read.io_kbytes, job.read.iops), (132, 528, 6000.0));
     assert_eq!(job.options.0[6], ("bs".to_owned(), "4k".to_owned()));
     let mut written = Vec::new();
     report.write(&mut written).expect("memory takes everything");
-    assert_eq!(Report::read(&written[..]).expect("ours"), report);
-    assert!(Report::read(&b"fio: none"[..]).is_err());
+    assert_eq!(FioReport::read(&written[..]).expect("ours"), report);
+    assert!(FioReport::read(&b"fio: none"[..]).is_err());
 }
 
 /// Every key that fio writes at the top, of a job and of a direction is written by us too, in fio's order.
 #[test]
 fn keys_are_fios() {
-    let report = Report::read(REPORT.as_bytes()).expect("fio wrote it");
+    let report = FioReport::read(REPORT.as_bytes()).expect("fio wrote it");
     let mut written = Vec::new();
     report.write(&mut written).expect("memory takes everything");
     let keys = |text: &str, depth: usize| -> Vec<String> {

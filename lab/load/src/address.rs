@@ -7,7 +7,7 @@ use loadline_store::ObjectNo;
 
 /// A block image: its bytes lie in a pool's objects, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Image {
+pub struct BlockImage {
     /// The pool.
     pub pool: PoolId,
     /// How many objects, numbered from 0.
@@ -19,14 +19,14 @@ pub struct Image {
 /// Draws addresses.
 #[derive(Clone, Debug)]
 pub(crate) struct Addresses {
-    image: Image,
+    image: BlockImage,
     pattern: Pattern,
     /// Where a sequential load goes next, in bytes.
     cursor: u64,
 }
 
 impl Addresses {
-    pub(crate) fn new(image: Image, pattern: Pattern) -> Addresses {
+    pub(crate) fn new(image: BlockImage, pattern: Pattern) -> Addresses {
         Addresses { image, pattern, cursor: 0 }
     }
 
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     fn addresses(pattern: Pattern) -> Addresses {
-        let image = Image { pool: PoolId::new(0), objects: 2, object_bytes: 16 };
+        let image = BlockImage { pool: PoolId::new(0), objects: 2, object_bytes: 16 };
         Addresses::new(image, pattern)
     }
 

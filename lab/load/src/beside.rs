@@ -3,7 +3,7 @@
 use crate::load::Load;
 use crate::recorder::LoadRecord;
 use loadline_base::Time;
-use loadline_sim::{Done, Issue, Workload};
+use loadline_sim::{Issue, OpDone, Workload};
 
 /// A client's load and another one beside it, each recorded for itself.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ impl Workload for Beside {
         marked(BACKGROUND, issue, |issue| self.background.start(now, issue));
     }
 
-    fn replied(&mut self, now: Time, done: &Done, issue: &mut Vec<Issue>) {
+    fn replied(&mut self, now: Time, done: &OpDone, issue: &mut Vec<Issue>) {
         let inside = done.reply.replied.since(done.reply.admitted);
         let (token, whose) = (done.token >> 1, done.token & 1);
         let load = if whose == CLIENT { &mut self.client } else { &mut self.background };

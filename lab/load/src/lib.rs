@@ -15,7 +15,7 @@ pub mod quantity;
 mod recorder;
 mod spec;
 
-pub use address::Image;
+pub use address::BlockImage;
 pub use beside::Beside;
 pub use load::Load;
 pub use pace::Arrivals;

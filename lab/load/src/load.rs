@@ -1,6 +1,6 @@
 //! A load: a closed or an open loop that drives a cluster, simulated or real.
 
-use crate::address::{Addresses, Image};
+use crate::address::{Addresses, BlockImage};
 use crate::mix::Mix;
 use crate::pace::Schedule;
 use crate::recorder::{LoadRecord, Recorder};
@@ -8,7 +8,7 @@ use crate::spec::LoadSpec;
 use loadline_base::{Rng, Span, Time};
 use loadline_cluster::Target;
 use loadline_osd::ClientId;
-use loadline_sim::{Done, Issue, Workload};
+use loadline_sim::{Issue, OpDone, Workload};
 use std::ops::Range;
 
 /// A client with its ops.
@@ -37,7 +37,7 @@ pub struct Load {
 impl Load {
     /// A load as `spec` describes it, which must have passed [`LoadSpec::check`]. It counts from time zero
     /// until [`measure_from`](Load::measure_from) says otherwise.
-    pub fn new(spec: &LoadSpec, image: Image, client: ClientId, seed: u64) -> Load {
+    pub fn new(spec: &LoadSpec, image: BlockImage, client: ClientId, seed: u64) -> Load {
         Load {
             client,
             mix: Mix::new(spec),
@@ -124,7 +124,7 @@ impl Workload for Load {
     }
 
     #[inline]
-    fn replied(&mut self, now: Time, done: &Done, issue: &mut Vec<Issue>) {
+    fn replied(&mut self, now: Time, done: &OpDone, issue: &mut Vec<Issue>) {
         let inside = done.reply.replied.since(done.reply.admitted);
         self.completed(now, done.token, inside, issue);
     }

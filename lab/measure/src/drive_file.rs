@@ -39,7 +39,7 @@ pub struct Provenance {
 }
 
 /// The model's figures.
-struct Figures {
+struct ModelFigures {
     medium: Medium,
     iops: f64,
     bytes_per_s: f64,
@@ -48,10 +48,10 @@ struct Figures {
     object_read: Span,
 }
 
-impl Figures {
+impl ModelFigures {
     /// One server with two unknowns meets two measured rates: that of small random writes at the store's depth, and that
     /// of whole objects written one after the other. `per_request + per_mib × size` is the reciprocal of each.
-    fn of(measured: &Measured, medium: Option<Medium>) -> Result<Figures, NoDriveFile> {
+    fn of(measured: &Measured, medium: Option<Medium>) -> Result<ModelFigures, NoDriveFile> {
         let best = |does, block| measured.best(does, block, STORE_DEPTH);
         let small = best(Does::Write, SMALL).ok_or(NoDriveFile::NoWrites)?;
         let large = best(Does::Write, OBJECT).ok_or(NoDriveFile::NoWrites)?;
@@ -60,7 +60,7 @@ impl Figures {
         let per_mib = ((long - short) / (large_mib - small_mib)).max(0.0);
         let per_request = (short - per_mib * small_mib).max(1e-9);
         let rotating = if measured.is_rotating() { Medium::Hdd } else { Medium::Ssd };
-        Ok(Figures {
+        Ok(ModelFigures {
             medium: medium.unwrap_or(rotating),
             iops: small.iops.mean,
             bytes_per_s: large.bytes_per_s,
@@ -79,7 +79,7 @@ impl Figures {
 /// # Panics
 /// If the simulator refuses the text: that is a bug of this crate.
 pub fn drive_file(measured: &Measured, from: &Provenance) -> Result<String, NoDriveFile> {
-    let figures = Figures::of(measured, from.medium)?;
+    let figures = ModelFigures::of(measured, from.medium)?;
     let text = head(measured, from) + &body(measured, &figures, from);
     if let Err(refused) = Drive::parse(&from.name, &from.name, &text) {
         panic!("a drive file that the simulator does not take: {refused}\n{text}");
@@ -118,7 +118,7 @@ fn head(measured: &Measured, from: &Provenance) -> String {
     text
 }
 
-fn body(measured: &Measured, figures: &Figures, from: &Provenance) -> String {
+fn body(measured: &Measured, figures: &ModelFigures, from: &Provenance) -> String {
     let drive = &measured.drive;
     let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
     let names = [drive.model.as_deref(), drive.device.as_deref()];
@@ -174,10 +174,10 @@ software_stage_why = "An effect seen in one study's build, not a property of a d
 mod tests {
     use super::*;
     use crate::measured::{Estimate, Latencies, MeasuredDrive, PointResult};
-    use crate::plan::Pattern;
+    use crate::plan::TransferPattern;
     use loadline_base::Bytes;
 
-    fn point(block: Bytes, pattern: Pattern, iops: f64) -> PointResult {
+    fn point(block: Bytes, pattern: TransferPattern, iops: f64) -> PointResult {
         let latency_ns = Latencies { mean: 1e6, p50: 1, p95: 1, p99: 1, p99_9: 1, max: 1 };
         PointResult {
             does: Does::Write,
@@ -194,8 +194,10 @@ mod tests {
     }
 
     fn measured(small: f64, large: f64) -> Measured {
-        let points =
-            vec![point(SMALL, Pattern::Random, small), point(OBJECT, Pattern::Sequential, large)];
+        let points = vec![
+            point(SMALL, TransferPattern::Random, small),
+            point(OBJECT, TransferPattern::Sequential, large),
+        ];
         let drive = MeasuredDrive {
             path: "disk".into(),
             region_bytes: 64 << 20,
@@ -214,7 +216,7 @@ mod tests {
     /// large one by half of one and two.
     #[test]
     fn one_server_meets_both_rates() {
-        let figures = Figures::of(&measured(20_000.0, 250.0), None).unwrap();
+        let figures = ModelFigures::of(&measured(20_000.0, 250.0), None).unwrap();
         let of =
             |mib: f64| figures.per_request.nanos() as f64 + figures.per_mib.nanos() as f64 * mib;
         assert!((of(1.0 / 256.0) - 50_000.0).abs() < 0.6, "{}", of(1.0 / 256.0));
@@ -225,9 +227,9 @@ mod tests {
     /// 97.7 us for 4 KiB, and 10 us were measured.
     #[test]
     fn no_time_is_negative() {
-        let figures = Figures::of(&measured(100_000.0, 10.0), None).unwrap();
+        let figures = ModelFigures::of(&measured(100_000.0, 10.0), None).unwrap();
         assert_eq!(figures.per_request, Span::from_nanos(1));
-        let even = Figures::of(&measured(100.0, 1_000.0), None).unwrap();
+        let even = ModelFigures::of(&measured(100.0, 1_000.0), None).unwrap();
         assert_eq!((even.per_mib, even.per_request), (Span::ZERO, Span::from_millis(10)));
     }
 }

@@ -1,6 +1,6 @@
 //! Why a measurement came to no result.
 
-use crate::target::Refused;
+use crate::target::TargetRefused;
 use loadline_host::{DiskOpenError, LoopError};
 
 /// A measurement that came to no result.
@@ -8,7 +8,7 @@ use loadline_host::{DiskOpenError, LoopError};
 pub enum MeasureError {
     /// It must not be done so.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Refused(#[from] TargetRefused),
     /// The file or device cannot be opened.
     #[error(transparent)]
     Open(#[from] DiskOpenError),

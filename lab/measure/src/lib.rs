@@ -15,8 +15,8 @@ mod warning;
 
 pub use drive_file::{NoDriveFile, Provenance, drive_file};
 pub use error::MeasureError;
-pub use measure::{Progress, measure};
+pub use measure::{MeasureProgress, measure};
 pub use measured::{Estimate, Latencies, Measured, MeasuredDrive, PointResult};
-pub use plan::{Does, Order, Pattern, Point, points};
-pub use target::{Refused, Target};
+pub use plan::{Does, MeasureOrder, Point, TransferPattern, points};
+pub use target::{MeasureTarget, TargetRefused};
 pub use warning::Warning;

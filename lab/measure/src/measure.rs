@@ -3,9 +3,9 @@
 
 use crate::error::MeasureError;
 use crate::measured::{Measured, MeasuredDrive, PointResult};
-use crate::plan::{Order, Point, points};
-use crate::run::{Run, fill, run};
-use crate::target::Target;
+use crate::plan::{MeasureOrder, Point, points};
+use crate::run::{MeasureRun, fill, run};
+use crate::target::MeasureTarget;
 use crate::warning::{Circumstances, of_circumstances, of_points};
 use loadline_base::{Bytes, mix64};
 use loadline_host::{DriveFacts, Loop, LoopOptions};
@@ -15,7 +15,7 @@ const IN_FLIGHT: Bytes = Bytes::from_mib(64);
 
 /// How far a measurement is.
 #[derive(Clone, Copy, Debug)]
-pub enum Progress<'a> {
+pub enum MeasureProgress<'a> {
     /// The region is being written whole; the share that is.
     Filling(f64),
     /// So many of so many measurements are made; the next is of this point.
@@ -34,11 +34,11 @@ pub enum Progress<'a> {
 /// # Errors
 /// [`MeasureError`]; a file that was made is removed then too.
 pub fn measure(
-    target: Target,
-    order: &Order,
-    watch: &mut dyn FnMut(Progress<'_>) -> bool,
+    target: MeasureTarget,
+    order: &MeasureOrder,
+    watch: &mut dyn FnMut(MeasureProgress<'_>) -> bool,
 ) -> Result<Measured, MeasureError> {
-    let Target { disk, region, writes, made } = target;
+    let MeasureTarget { disk, region, writes, made } = target;
     let (path, direct, mode) =
         (disk.path().to_owned(), disk.mode().direct, disk.mode().to_string());
     let mut options = LoopOptions::default();
@@ -46,15 +46,15 @@ pub fn measure(
     let mut world = Loop::<()>::new(options)?;
     let id = world.add_disk(disk)?;
     if writes {
-        fill(&mut world, id, region, &mut |share| watch(Progress::Filling(share)))?;
+        fill(&mut world, id, region, &mut |share| watch(MeasureProgress::Filling(share)))?;
     }
     let facts = DriveFacts::of(&path).map_err(MeasureError::Facts)?;
     let points = points(writes);
-    let mut runs: Vec<Vec<Run>> = vec![Vec::new(); points.len()];
+    let mut runs: Vec<Vec<MeasureRun>> = vec![Vec::new(); points.len()];
     for round in 0..order.repeats as usize {
         for (index, point) in points.iter().enumerate() {
             let (at, of) = (round * points.len() + index, order.repeats as usize * points.len());
-            if !watch(Progress::Measuring { made: at, of, point }) {
+            if !watch(MeasureProgress::Measuring { made: at, of, point }) {
                 return Err(MeasureError::Interrupted);
             }
             let seed = mix64(order.seed ^ mix64(at as u64));

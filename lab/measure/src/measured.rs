@@ -1,7 +1,7 @@
 //! What a measurement found: plain figures, each with what it needs to be believed.
 
-use crate::plan::{Does, Pattern, Point, SMALL};
-use crate::run::Run;
+use crate::plan::{Does, Point, SMALL, TransferPattern};
+use crate::run::MeasureRun;
 use crate::warning::Warning;
 use loadline_base::{Bytes, Span};
 use loadline_stats::{LatencyHistogram, mean, mean_interval};
@@ -78,7 +78,7 @@ pub struct PointResult {
     /// Its direction.
     pub does: Does,
     /// Where transfers went.
-    pub pattern: Pattern,
+    pub pattern: TransferPattern,
     /// Bytes of each.
     pub block_bytes: u64,
     /// How many were in flight.
@@ -98,7 +98,7 @@ pub struct PointResult {
 }
 
 impl PointResult {
-    pub(crate) fn new(point: &Point, runs: &[Run]) -> PointResult {
+    pub(crate) fn new(point: &Point, runs: &[MeasureRun]) -> PointResult {
         let repeats: Vec<f64> = runs.iter().map(|run| run.iops).collect();
         let interval = mean_interval(&repeats).expect("a point is measured at least twice");
         let iops = Estimate { mean: interval.mean, half_width: interval.half_width };

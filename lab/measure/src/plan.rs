@@ -19,7 +19,7 @@ const DEPTH_MAX: u32 = 256;
 
 /// What is asked for.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub struct MeasureOrder {
     /// A file or a block device. A file that is not there is made, and removed afterwards.
     pub path: PathBuf,
     /// How much of it is used, from its beginning; by default all, or 1 GiB of a new file.
@@ -53,7 +53,7 @@ pub enum Does {
 /// Where transfers go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Pattern {
+pub enum TransferPattern {
     /// Anywhere, aligned to the block.
     Random,
     /// One after the other.
@@ -66,7 +66,7 @@ pub struct Point {
     /// Its direction.
     pub does: Does,
     /// Where it goes.
-    pub pattern: Pattern,
+    pub pattern: TransferPattern,
     /// Bytes of each.
     pub block: Bytes,
     /// How many are in flight.
@@ -76,8 +76,8 @@ pub struct Point {
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pattern = match self.pattern {
-            Pattern::Random => "random",
-            Pattern::Sequential => "sequential",
+            TransferPattern::Random => "random",
+            TransferPattern::Sequential => "sequential",
         };
         let does = match self.does {
             Does::Read => "read",
@@ -95,9 +95,15 @@ pub fn points(writes: bool) -> Vec<Point> {
 
 fn points_of(does: Does) -> Vec<Point> {
     let depths = (0..).map(|power| 1 << power).take_while(|depth| *depth <= DEPTH_MAX);
-    let small = depths.map(|depth| Point { does, pattern: Pattern::Random, block: SMALL, depth });
+    let small =
+        depths.map(|depth| Point { does, pattern: TransferPattern::Random, block: SMALL, depth });
     let large = LARGE.iter().flat_map(|block| {
-        LARGE_DEPTHS.map(|depth| Point { does, pattern: Pattern::Sequential, block: *block, depth })
+        LARGE_DEPTHS.map(|depth| Point {
+            does,
+            pattern: TransferPattern::Sequential,
+            block: *block,
+            depth,
+        })
     });
     small.chain(large).collect()
 }

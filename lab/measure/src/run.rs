@@ -1,10 +1,10 @@
 //! One measurement of one point: so many transfers in flight for so long, each replaced by another when it ends.
 
 use crate::error::MeasureError;
-use crate::plan::{Does, Pattern, Point};
+use crate::plan::{Does, Point, TransferPattern};
 use loadline_base::{Bytes, Rng, Span, Time};
-use loadline_device::{ClassTag, Kind, Outcome, Priority, Request};
-use loadline_host::{Clock, DiskId, Happening, Loop};
+use loadline_device::{ClassTag, Outcome, Priority, Request, RequestKind};
+use loadline_host::{Clock, DiskId, Loop, LoopEvent};
 use loadline_stats::{LatencyHistogram, warm_up_len};
 
 /// The measured time is cut into so many parts, whose rates tell whether the drive was steady.
@@ -14,7 +14,7 @@ const RAMP: u64 = 5;
 
 /// What one measurement found.
 #[derive(Clone, Debug)]
-pub(crate) struct Run {
+pub(crate) struct MeasureRun {
     /// Transfers per second.
     pub iops: f64,
     /// From handing a transfer to the loop until the loop answers.
@@ -26,7 +26,7 @@ pub(crate) struct Run {
 }
 
 /// The transfers of a point.
-struct Traffic<'a> {
+struct PointTransfers<'a> {
     point: &'a Point,
     region: Bytes,
     rng: Rng,
@@ -54,7 +54,7 @@ pub(crate) fn run(
     point: &Point,
     region: Bytes,
     (time, seed): (Span, u64),
-) -> Result<Run, MeasureError> {
+) -> Result<MeasureRun, MeasureError> {
     let now = world.now();
     let from = now + time / RAMP;
     let mut count = Count {
@@ -66,7 +66,7 @@ pub(crate) fn run(
         cpu_before: None,
         cpu_after: None,
     };
-    let mut traffic = Traffic::new(point, region, seed);
+    let mut traffic = PointTransfers::new(point, region, seed);
     for token in 0..point.depth {
         traffic.submit(world, disk, u64::from(token), None);
     }
@@ -75,7 +75,7 @@ pub(crate) fn run(
         world.turn(None, &mut happened);
         let now = world.now();
         for happening in happened.drain(..) {
-            let Happening::DiskDone { token, outcome, data, error, .. } = happening else {
+            let LoopEvent::DiskDone { token, outcome, data, error, .. } = happening else {
                 continue;
             };
             if outcome != Outcome::Done {
@@ -110,11 +110,11 @@ pub(crate) fn fill(
 ) -> Result<(), MeasureError> {
     let piece = Point {
         does: Does::Write,
-        pattern: Pattern::Sequential,
+        pattern: TransferPattern::Sequential,
         block: crate::plan::OBJECT,
         depth: 4,
     };
-    let mut traffic = Traffic::new(&piece, region, 0);
+    let mut traffic = PointTransfers::new(&piece, region, 0);
     let pieces = region.get() / piece.block.get();
     let mut happened = Vec::new();
     for number in 0..pieces {
@@ -124,7 +124,7 @@ pub(crate) fn fill(
         }
         for happening in happened.drain(..) {
             let without_success = |outcome| matches!(outcome, Outcome::Failed | Outcome::NoSpace);
-            if let Happening::DiskDone { outcome, error, .. } = happening
+            if let LoopEvent::DiskDone { outcome, error, .. } = happening
                 && without_success(outcome)
             {
                 drain(world, disk);
@@ -137,15 +137,15 @@ pub(crate) fn fill(
             return Err(MeasureError::Interrupted);
         }
     }
-    world.submit(disk, 0, &request(Kind::Flush, 0, 0), Vec::new());
+    world.submit(disk, 0, &request(RequestKind::Flush, 0, 0), Vec::new());
     drain(world, disk);
     Ok(())
 }
 
-impl<'a> Traffic<'a> {
-    fn new(point: &'a Point, region: Bytes, seed: u64) -> Traffic<'a> {
+impl<'a> PointTransfers<'a> {
+    fn new(point: &'a Point, region: Bytes, seed: u64) -> PointTransfers<'a> {
         let since = vec![Time::ZERO; point.depth as usize];
-        Traffic { point, region, rng: Rng::new(seed), next: 0, since }
+        PointTransfers { point, region, rng: Rng::new(seed), next: 0, since }
     }
 
     /// Hands one transfer in; `used` is the buffer of the one before it.
@@ -153,13 +153,15 @@ impl<'a> Traffic<'a> {
         let block = self.point.block.get();
         let places = self.region.get() / block;
         let place = match self.point.pattern {
-            Pattern::Random => self.rng.below(places),
-            Pattern::Sequential => self.next % places,
+            TransferPattern::Random => self.rng.below(places),
+            TransferPattern::Sequential => self.next % places,
         };
         self.next += 1;
         let (kind, data) = match self.point.does {
-            Does::Read => (Kind::Read, Vec::new()),
-            Does::Write => (Kind::Write, used.unwrap_or_else(|| noise(&mut self.rng, block))),
+            Does::Read => (RequestKind::Read, Vec::new()),
+            Does::Write => {
+                (RequestKind::Write, used.unwrap_or_else(|| noise(&mut self.rng, block)))
+            }
         };
         self.since[token as usize] = world.now();
         world.submit(disk, token, &request(kind, place * block, block), data);
@@ -171,7 +173,7 @@ fn noise(rng: &mut Rng, length: u64) -> Vec<u8> {
     (0..length / 8).flat_map(|_| rng.next_u64().to_le_bytes()).collect()
 }
 
-fn request(kind: Kind, offset: u64, length: u64) -> Request {
+fn request(kind: RequestKind, offset: u64, length: u64) -> Request {
     Request {
         kind,
         offset,
@@ -204,11 +206,11 @@ impl Count {
         self.parts[part as usize] += 1.0;
     }
 
-    fn end(self) -> Run {
+    fn end(self) -> MeasureRun {
         let time = self.late.unwrap_or(self.until).since(self.from);
         let ended = self.latency.count();
         let cpu = self.cpu_before.zip(self.cpu_after).map_or(Span::ZERO, |(from, to)| to - from);
-        Run {
+        MeasureRun {
             iops: ended as f64 / time.as_secs_f64(),
             cpu_us: cpu.nanos() as f64 / 1e3 / ended.max(1) as f64,
             steady: warm_up_len(&self.parts).is_some(),

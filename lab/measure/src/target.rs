@@ -1,7 +1,7 @@
 //! The file or device under measurement: what may be done with it, and what is made for it.
 
 use crate::error::MeasureError;
-use crate::plan::{OBJECT, Order};
+use crate::plan::{MeasureOrder, OBJECT};
 use loadline_base::Bytes;
 use loadline_host::{Direct, DiskKind, DiskOpen, OpenedDisk};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ const NEW_FILE: Bytes = Bytes::from_mib(1024);
 
 /// What was asked for must not or cannot be done with this path. Nothing was touched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum TargetRefused {
     /// It holds something, and nobody said that it may be lost.
     #[error("{}: --write overwrites what it holds; say --yes if that may be lost, or leave --write out to measure reads only", .0.display())]
     NoConsent(PathBuf),
@@ -45,7 +45,7 @@ pub enum Refused {
 
 /// An opened target.
 #[derive(Debug)]
-pub struct Target {
+pub struct MeasureTarget {
     /// The disk, for a loop to take.
     pub(crate) disk: OpenedDisk,
     /// How much of it is used.
@@ -72,16 +72,16 @@ impl Drop for MadeFile {
     }
 }
 
-impl Target {
+impl MeasureTarget {
     /// Opens what an order names, or makes it.
     ///
     /// # Errors
-    /// [`Refused`] before anything is touched, or why it cannot be opened.
-    pub fn open(order: &Order) -> Result<Target, MeasureError> {
+    /// [`TargetRefused`] before anything is touched, or why it cannot be opened.
+    pub fn open(order: &MeasureOrder) -> Result<MeasureTarget, MeasureError> {
         check(order)?;
         let is_there = order.path.exists();
         if is_there && order.write && !order.consent {
-            return Err(Refused::NoConsent(order.path.clone()).into());
+            return Err(TargetRefused::NoConsent(order.path.clone()).into());
         }
         let open = match is_there {
             true => DiskOpen::existing(&order.path),
@@ -91,7 +91,7 @@ impl Target {
         let made = disk.was_created();
         let made = made.then(|| MadeFile { path: order.path.clone(), keep: order.keep });
         let region = region(order, disk.size())?;
-        Ok(Target { disk, region, writes: made.is_some() || order.write, made })
+        Ok(MeasureTarget { disk, region, writes: made.is_some() || order.write, made })
     }
 
     /// Whether the file was made for the measurement.
@@ -115,18 +115,18 @@ impl Target {
     }
 }
 
-fn check(order: &Order) -> Result<(), Refused> {
+fn check(order: &MeasureOrder) -> Result<(), TargetRefused> {
     if !(2..=100).contains(&order.repeats) {
-        return Err(Refused::Repeats(order.repeats));
+        return Err(TargetRefused::Repeats(order.repeats));
     }
     let seconds = order.time.as_secs_f64();
     if !(0.05..=600.0).contains(&seconds) {
-        return Err(Refused::Time);
+        return Err(TargetRefused::Time);
     }
     match order.size {
         Some(size) if !is_region(size) => {
             let path = order.path.clone();
-            Err(Refused::Region { path, region: size })
+            Err(TargetRefused::Region { path, region: size })
         }
         _ => Ok(()),
     }
@@ -138,11 +138,11 @@ fn is_region(size: Bytes) -> bool {
 }
 
 /// What is used of a disk: what was asked for, or the whole objects that it has.
-fn region(order: &Order, is: Bytes) -> Result<Bytes, Refused> {
+fn region(order: &MeasureOrder, is: Bytes) -> Result<Bytes, TargetRefused> {
     let path = order.path.clone();
     let region = order.size.unwrap_or(Bytes::new(is.get() / OBJECT.get() * OBJECT.get()));
     if region > is {
-        return Err(Refused::TooSmall { path, is, wanted: region });
+        return Err(TargetRefused::TooSmall { path, is, wanted: region });
     }
-    if is_region(region) { Ok(region) } else { Err(Refused::Region { path, region }) }
+    if is_region(region) { Ok(region) } else { Err(TargetRefused::Region { path, region }) }
 }

@@ -4,8 +4,8 @@
 use loadline_base::{Bytes, Span};
 use loadline_host::BackendChoice;
 use loadline_measure::{
-    Does, MeasureError, Measured, NoDriveFile, Order, Progress, Provenance, Target, drive_file,
-    measure, points,
+    Does, MeasureError, MeasureOrder, MeasureProgress, MeasureTarget, Measured, NoDriveFile,
+    Provenance, drive_file, measure, points,
 };
 use loadline_sim::Drive;
 use std::fs;
@@ -13,8 +13,8 @@ use std::path::Path;
 
 const SIZE: Bytes = Bytes::from_mib(64);
 
-fn order(path: &Path) -> Order {
-    Order {
+fn order(path: &Path) -> MeasureOrder {
+    MeasureOrder {
         path: path.to_owned(),
         size: Some(SIZE),
         time: Span::from_millis(50),
@@ -27,8 +27,8 @@ fn order(path: &Path) -> Order {
     }
 }
 
-fn carry_out(order: &Order) -> Result<Measured, MeasureError> {
-    measure(Target::open(order)?, order, &mut |_| true)
+fn carry_out(order: &MeasureOrder) -> Result<Measured, MeasureError> {
+    measure(MeasureTarget::open(order)?, order, &mut |_| true)
 }
 
 fn from() -> Provenance {
@@ -80,14 +80,14 @@ fn without_a_word_nothing_that_is_there_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mine");
     let bytes = filled(&path);
-    let asked = Order { write: true, ..order(&path) };
+    let asked = MeasureOrder { write: true, ..order(&path) };
     let refused = carry_out(&asked).unwrap_err().to_string();
     assert!(refused.contains("--yes"), "{refused}");
     let measured = carry_out(&order(&path)).unwrap();
     assert!(measured.points.iter().all(|point| point.does == Does::Read));
     assert_eq!(drive_file(&measured, &from()), Err(NoDriveFile::NoWrites));
     assert!(fs::read(&path).unwrap() == bytes, "the file is as it was");
-    let allowed = Order { consent: true, ..asked };
+    let allowed = MeasureOrder { consent: true, ..asked };
     carry_out(&allowed).unwrap();
     assert!(fs::read(&path).unwrap() != bytes, "with consent it was written");
 }
@@ -96,15 +96,15 @@ fn without_a_word_nothing_that_is_there_is_written() {
 fn what_cannot_be_measured_is_refused_before_anything_is_made() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new");
-    let check = |order: Order, says: &str| {
+    let check = |order: MeasureOrder, says: &str| {
         let refused = carry_out(&order).unwrap_err().to_string();
         assert!(refused.contains(says), "{refused}");
         assert!(!path.exists(), "nothing was made");
     };
-    check(Order { repeats: 1, ..order(&path) }, "--repeat 1: takes a number from 2 to 100");
-    check(Order { time: Span::from_millis(1), ..order(&path) }, "--seconds: takes a number");
-    check(Order { size: Some(Bytes::from_mib(8)), ..order(&path) }, "take at least 16 MiB");
-    check(Order { size: Some(Bytes::from_mib(18)), ..order(&path) }, "in whole 4 MiB");
+    check(MeasureOrder { repeats: 1, ..order(&path) }, "--repeat 1: takes a number from 2 to 100");
+    check(MeasureOrder { time: Span::from_millis(1), ..order(&path) }, "--seconds: takes a number");
+    check(MeasureOrder { size: Some(Bytes::from_mib(8)), ..order(&path) }, "take at least 16 MiB");
+    check(MeasureOrder { size: Some(Bytes::from_mib(18)), ..order(&path) }, "in whole 4 MiB");
     check(order(&folder.path().join("none/new")), "no such file");
     check(order(folder.path()), "folder");
     let small = folder.path().join("small");
@@ -117,10 +117,10 @@ fn an_interrupted_measurement_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new");
     let order = order(&path);
-    let target = Target::open(&order).unwrap();
+    let target = MeasureTarget::open(&order).unwrap();
     let mut measured = 0;
     let ended = measure(target, &order, &mut |progress| {
-        measured += u32::from(matches!(progress, Progress::Measuring { .. }));
+        measured += u32::from(matches!(progress, MeasureProgress::Measuring { .. }));
         measured < 3
     });
     assert!(matches!(ended, Err(MeasureError::Interrupted)), "{ended:?}");

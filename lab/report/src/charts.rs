@@ -3,8 +3,10 @@
 use crate::csv::file_stem;
 use crate::palette::{Look, looks};
 use crate::repeats;
-use crate::sheet::{Course, Part, PlannedChart, Sheet};
-use crate::svg::{Bar, BarChart, DotChart, DotRow, Line, LineChart, Mark, StackChart, StackRow};
+use crate::sheet::{Course, FigurePart, PlannedChart, Sheet};
+use crate::svg::{
+    Bar, BarChart, DotChart, DotRow, LineChart, Mark, SetupLine, StackChart, StackRow,
+};
 use crate::terminal::print;
 use loadline_study::{Better, ClassWaits, Figure, PERCENTILES, Print, SetupResult, StudyResult};
 
@@ -141,10 +143,10 @@ fn stacks(
     result: &StudyResult,
     (id, title, caption): (&str, &str, &str),
     unit: &'static str,
-    parts: &[(&'static str, Part)],
+    parts: &[(&'static str, FigurePart)],
 ) -> Option<Chart> {
     let row = |(setup, found): (usize, &SetupResult)| {
-        let of = |(_, part): &(&str, Part)| part(&found.figures);
+        let of = |(_, part): &(&str, FigurePart)| part(&found.figures);
         let parts = parts.iter().map(of).collect::<Option<Vec<f64>>>()?;
         Some(StackRow { label: found.name().to_owned(), setup, parts })
     };
@@ -189,7 +191,7 @@ fn course_chart(
             || baseline == Some(setup.name());
         let values = (course.values)(&setup.series);
         if shown && values.iter().flatten().any(|value| *value > 0.0) {
-            lines.push(Line { label: setup.name().to_owned(), look: *look, values });
+            lines.push(SetupLine { label: setup.name().to_owned(), look: *look, values });
         }
     }
     let (id, title) = match preset {

@@ -10,7 +10,7 @@ use crate::sheet::{Sheet, Verdict, compared_with};
 use crate::terminal::print;
 use askama::Template;
 use loadline_draw::number::{self, plain};
-use loadline_stats::{Verdict as Found, compare};
+use loadline_stats::{CompareVerdict as Found, compare};
 use loadline_study::{
     ClassWaits, ComparedRatio, Configuration, Figure, Figures, NamedValue, PlacementSpread, Print,
     RunFacts, SettingRow, SetupResult, ShownIn, Spread, StudyResult,

@@ -2,11 +2,11 @@
 
 use crate::sheet::Sheet;
 use loadline_draw::number;
-use loadline_stats::{Comparison, Interval, compare, mean_interval};
+use loadline_stats::{Comparison, ConfidenceInterval, compare, mean_interval};
 use loadline_study::{Figure, SetupResult, StudyResult};
 
 /// The 95 % interval of a figure over the repeats; `None` for a single one.
-pub(crate) fn interval(figure: &Figure, setup: &SetupResult) -> Option<Interval> {
+pub(crate) fn interval(figure: &Figure, setup: &SetupResult) -> Option<ConfidenceInterval> {
     mean_interval(&setup.in_repeats(figure))
 }
 
@@ -41,7 +41,7 @@ fn pair_row(
     figure: &Figure,
     found: Comparison,
 ) -> PairRow {
-    let Interval { mean, half_width } = found.difference;
+    let ConfidenceInterval { mean, half_width } = found.difference;
     let sign = if mean > 0.0 { "+" } else { "" };
     PairRow {
         pair: format!("{} → {}", left.name(), right.name()),

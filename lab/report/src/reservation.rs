@@ -4,7 +4,7 @@
 use crate::charts::{Chart, Drawing};
 use crate::csv::file_stem;
 use crate::palette::{Look, looks};
-use crate::svg::{Line, LineChart};
+use crate::svg::{LineChart, SetupLine};
 use crate::wrap::wrapped;
 use loadline_draw::number::{percent, plain};
 use loadline_study::{
@@ -134,7 +134,7 @@ fn chart(setup: &SetupResult, look: Look, kept: &ReservationResult) -> Option<Ch
         };
         (0..seconds).map(|second| Some(mean(second) / kept.op_cost)).collect::<Vec<_>>()
     };
-    let line = |label: &str, pattern, values| Line {
+    let line = |label: &str, pattern, values| SetupLine {
         label: label.to_owned(),
         look: look.with_pattern(pattern),
         values,

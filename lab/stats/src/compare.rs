@@ -1,20 +1,20 @@
 //! Whether two sets of repeats differ.
 
-use crate::interval::{Interval, squared_error, student_t};
+use crate::interval::{ConfidenceInterval, squared_error, student_t};
 use crate::quantile::mean;
 
 /// Two sets of repeats side by side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
     /// 95 % interval of `mean(new) - mean(old)`.
-    pub difference: Interval,
+    pub difference: ConfidenceInterval,
     /// What the interval allows to say.
-    pub verdict: Verdict,
+    pub verdict: CompareVerdict,
 }
 
 /// What a comparison shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CompareVerdict {
     /// The new set is higher.
     Higher,
     /// The new set is lower.
@@ -38,11 +38,11 @@ pub fn compare(old: &[f64], new: &[f64]) -> Option<Comparison> {
     } else {
         0.0
     };
-    let difference = Interval { mean: mean(new)? - mean(old)?, half_width };
+    let difference = ConfidenceInterval { mean: mean(new)? - mean(old)?, half_width };
     let verdict = match difference {
-        interval if interval.contains(0.0) => Verdict::NoDifferenceShown,
-        interval if interval.mean > 0.0 => Verdict::Higher,
-        _ => Verdict::Lower,
+        interval if interval.contains(0.0) => CompareVerdict::NoDifferenceShown,
+        interval if interval.mean > 0.0 => CompareVerdict::Higher,
+        _ => CompareVerdict::Lower,
     };
     Some(Comparison { difference, verdict })
 }
@@ -53,14 +53,14 @@ mod tests {
 
     #[test]
     fn verdicts_follow_the_interval_of_the_difference() {
-        let check = |old: &[f64], new: &[f64], verdict: Verdict| {
+        let check = |old: &[f64], new: &[f64], verdict: CompareVerdict| {
             assert_eq!(compare(old, new).unwrap().verdict, verdict, "{old:?} and {new:?}");
         };
-        check(&[9.0, 10.0, 11.0], &[19.0, 20.0, 21.0], Verdict::Higher);
-        check(&[19.0, 20.0, 21.0], &[9.0, 10.0, 11.0], Verdict::Lower);
-        check(&[9.0, 10.0, 11.0], &[10.0, 11.0, 12.0], Verdict::NoDifferenceShown);
-        check(&[5.0, 5.0], &[5.0, 5.0], Verdict::NoDifferenceShown);
-        check(&[5.0, 5.0], &[5.1, 5.1], Verdict::Higher);
+        check(&[9.0, 10.0, 11.0], &[19.0, 20.0, 21.0], CompareVerdict::Higher);
+        check(&[19.0, 20.0, 21.0], &[9.0, 10.0, 11.0], CompareVerdict::Lower);
+        check(&[9.0, 10.0, 11.0], &[10.0, 11.0, 12.0], CompareVerdict::NoDifferenceShown);
+        check(&[5.0, 5.0], &[5.0, 5.0], CompareVerdict::NoDifferenceShown);
+        check(&[5.0, 5.0], &[5.1, 5.1], CompareVerdict::Higher);
         assert_eq!(compare(&[5.0], &[5.0, 6.0]), None);
     }
 

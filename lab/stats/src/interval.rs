@@ -4,14 +4,14 @@ use crate::quantile::mean;
 
 /// Half the width and the middle of a 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interval {
+pub struct ConfidenceInterval {
     /// The estimate.
     pub mean: f64,
     /// The interval is `mean ± half_width`.
     pub half_width: f64,
 }
 
-impl Interval {
+impl ConfidenceInterval {
     /// Lower end.
     pub fn low(self) -> f64 {
         self.mean - self.half_width
@@ -30,10 +30,10 @@ impl Interval {
 
 /// 95 % interval of the mean, by Student's t: `mean ± t s / √n`. `None` below two values, because
 /// one run says nothing about the next.
-pub fn mean_interval(values: &[f64]) -> Option<Interval> {
+pub fn mean_interval(values: &[f64]) -> Option<ConfidenceInterval> {
     let error = squared_error(values)?;
     let freedom = (values.len() - 1) as f64;
-    Some(Interval { mean: mean(values)?, half_width: student_t(freedom) * error.sqrt() })
+    Some(ConfidenceInterval { mean: mean(values)?, half_width: student_t(freedom) * error.sqrt() })
 }
 
 /// Squared standard error of the mean, `s² / n` with `s²` over `n - 1`; `None` below two values.

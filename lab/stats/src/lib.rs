@@ -13,9 +13,9 @@ mod series;
 mod steady;
 mod trend;
 
-pub use compare::{Comparison, Verdict, compare};
+pub use compare::{CompareVerdict, Comparison, compare};
 pub use histogram::LatencyHistogram;
-pub use interval::{Interval, mean_interval};
+pub use interval::{ConfidenceInterval, mean_interval};
 pub use quantile::{mean, median, quantile};
 pub use series::{CountSeries, LatencySecond, LatencySeries};
 pub use steady::warm_up_len;

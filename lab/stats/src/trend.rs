@@ -1,6 +1,6 @@
 //! Whether several series changed together from their first to their last value.
 
-use crate::interval::{Interval, student_t};
+use crate::interval::{ConfidenceInterval, student_t};
 use crate::quantile::mean;
 
 /// The common change of series of equal length, as a share of each series' mean, with its 95 % interval.
@@ -12,7 +12,7 @@ use crate::quantile::mean;
 ///
 /// # Panics
 /// If the series differ in length.
-pub fn trend(series: &[Vec<f64>]) -> Option<Interval> {
+pub fn trend(series: &[Vec<f64>]) -> Option<ConfidenceInterval> {
     let length = series.first()?.len();
     assert!(series.iter().all(|values| values.len() == length), "series of equal length");
     let freedom = (series.len() * length.checked_sub(1)?).checked_sub(1).filter(|f| *f > 0)? as f64;
@@ -26,7 +26,7 @@ pub fn trend(series: &[Vec<f64>]) -> Option<Interval> {
     let slope = points.iter().map(|(x, y)| x * y).sum::<f64>() / spread;
     let residual: f64 = points.iter().map(|(x, y)| (y - slope * x).powi(2)).sum();
     let error = (residual / freedom / spread).sqrt();
-    Some(Interval { mean: slope, half_width: student_t(freedom) * error })
+    Some(ConfidenceInterval { mean: slope, half_width: student_t(freedom) * error })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use crate::figure::{Figure, Print};
 use crate::input::unknown;
-use crate::kind::Kind;
+use crate::kind::StudyKind;
 use crate::result::{ComparedRatio, SetupResult, Statement};
 use serde::Deserialize;
 
@@ -37,7 +37,7 @@ fn print(figure: &Figure, value: f64) -> String {
 
 impl Claim {
     /// Whether the claim is complete; the error says what is missing.
-    pub(crate) fn check(&self, kind: Kind) -> Result<(), String> {
+    pub(crate) fn check(&self, kind: StudyKind) -> Result<(), String> {
         if kind.figure(&self.figure).is_none() {
             let known = kind.figures().iter().map(|figure| figure.key);
             return Err(unknown("figure", &self.figure, known));
@@ -64,7 +64,7 @@ impl Claim {
     }
 
     /// The claim tested against results, if it has a bound; undecided while one of its setups is missing.
-    pub fn test(&self, kind: Kind, setups: &[SetupResult]) -> Option<Statement> {
+    pub fn test(&self, kind: StudyKind, setups: &[SetupResult]) -> Option<Statement> {
         let figure = kind.figure(&self.figure).filter(|_| self.is_tested())?;
         let mut holds = true;
         let mut detail = Vec::new();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     fn test(claim: &Claim, setups: &[SetupResult]) -> Statement {
-        claim.test(Kind::Recovery, setups).expect("it has a bound")
+        claim.test(StudyKind::Recovery, setups).expect("it has a bound")
     }
 
     #[test]

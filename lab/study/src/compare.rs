@@ -2,7 +2,7 @@
 
 use crate::figure::{Better, Figure, ShownIn};
 use crate::result::{SetupResult, StudyResult};
-use loadline_stats::{Verdict, compare, mean, mean_interval};
+use loadline_stats::{CompareVerdict, compare, mean, mean_interval};
 use serde::Serialize;
 
 /// One figure of one setup in both results.
@@ -64,15 +64,15 @@ fn compared(figure: &Figure, old: &SetupResult, new: &SetupResult) -> Option<Com
 
 impl Figure {
     /// What the repeats of two setups allow to say of this figure.
-    pub fn verdict(&self, found: Verdict) -> &'static str {
+    pub fn verdict(&self, found: CompareVerdict) -> &'static str {
         match (found, self.better) {
-            (Verdict::NoDifferenceShown, _) => "no difference shown",
-            (Verdict::Higher, Better::Up) => "higher, better",
-            (Verdict::Higher, Better::Down) => "higher, worse",
-            (Verdict::Higher, Better::Neither) => "higher",
-            (Verdict::Lower, Better::Up) => "lower, worse",
-            (Verdict::Lower, Better::Down) => "lower, better",
-            (Verdict::Lower, Better::Neither) => "lower",
+            (CompareVerdict::NoDifferenceShown, _) => "no difference shown",
+            (CompareVerdict::Higher, Better::Up) => "higher, better",
+            (CompareVerdict::Higher, Better::Down) => "higher, worse",
+            (CompareVerdict::Higher, Better::Neither) => "higher",
+            (CompareVerdict::Lower, Better::Up) => "lower, worse",
+            (CompareVerdict::Lower, Better::Down) => "lower, better",
+            (CompareVerdict::Lower, Better::Neither) => "lower",
         }
     }
 }

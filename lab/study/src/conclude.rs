@@ -2,9 +2,9 @@
 
 use crate::figure::PublishedFigures;
 use crate::figure::{Figure, Figures};
-use crate::job::{Job, Purpose};
+use crate::job::{Job, RunPurpose};
 use crate::place::Place;
-use crate::plan::{Request, plan};
+use crate::plan::{StudyRequest, plan};
 use crate::record::RunRecord;
 use crate::reservation::ReservationResult;
 use crate::result::{PlacementSpread, Repeat, SetupResult, Spread, StudyResult, VERSION, Variant};
@@ -13,7 +13,11 @@ use loadline_stats::mean;
 use std::collections::BTreeMap;
 
 /// The study's result from the records of its runs; `None` while one of them is missing.
-pub fn conclude(study: &Study, request: &Request, records: &[RunRecord]) -> Option<StudyResult> {
+pub fn conclude(
+    study: &Study,
+    request: &StudyRequest,
+    records: &[RunRecord],
+) -> Option<StudyResult> {
     let by_key: BTreeMap<&str, &RunRecord> =
         records.iter().map(|record| (record.key.as_str(), record)).collect();
     let mut of_setup: BTreeMap<usize, Vec<(Job, &RunRecord)>> = BTreeMap::new();
@@ -25,7 +29,7 @@ pub fn conclude(study: &Study, request: &Request, records: &[RunRecord]) -> Opti
     let answers: Vec<(usize, Vec<&RunRecord>)> = of_setup
         .iter()
         .map(|(setup, runs)| {
-            let answers = runs.iter().filter(|(job, _)| job.purpose == Purpose::Answer);
+            let answers = runs.iter().filter(|(job, _)| job.purpose == RunPurpose::Answer);
             (*setup, answers.map(|(_, record)| *record).collect())
         })
         .collect();
@@ -72,12 +76,12 @@ pub fn conclude(study: &Study, request: &Request, records: &[RunRecord]) -> Opti
 
 fn conclude_setup(study: &Study, setup: usize, runs: &[(Job, &RunRecord)]) -> SetupResult {
     let figures = study.kind.figures();
-    let of = |purpose: fn(Purpose) -> bool| {
+    let of = |purpose: fn(RunPurpose) -> bool| {
         let chosen = runs.iter().filter(move |(job, _)| purpose(job.purpose));
         chosen.map(|(_, record)| *record).collect::<Vec<_>>()
     };
     let shown = |record: &RunRecord| Figures::of_run(figures, &record.counted);
-    let answers = of(|purpose| purpose == Purpose::Answer);
+    let answers = of(|purpose| purpose == RunPurpose::Answer);
     let repeats: Vec<Figures> = answers.iter().map(|record| shown(record)).collect();
     let variant = |record: &RunRecord| Variant {
         name: format!("without the study era's software stage, at scale {}", record.scale),
@@ -86,8 +90,8 @@ fn conclude_setup(study: &Study, setup: usize, runs: &[(Job, &RunRecord)]) -> Se
             .to_owned(),
         figures: shown(record),
     };
-    let variants = of(|purpose| purpose == Purpose::WithoutStage);
-    let placements = of(|purpose| matches!(purpose, Purpose::Placement(_)));
+    let variants = of(|purpose| purpose == RunPurpose::WithoutStage);
+    let placements = of(|purpose| matches!(purpose, RunPurpose::Placement(_)));
     let reservation = ReservationResult::of(&answers);
     let mut means = Figures::over(figures, &repeats, mean);
     if let Some(kept) = &reservation {

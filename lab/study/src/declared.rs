@@ -1,7 +1,7 @@
 //! What a kind of study declares, beside its figures and its script.
 
 use crate::input::{InputError, Source};
-use crate::inputs::{Inputs, Named};
+use crate::inputs::{Inputs, NamedFiles};
 use crate::overrides::Override;
 use crate::shelf::Shelf;
 use crate::study::Study;
@@ -12,7 +12,7 @@ pub(crate) struct Declared {
     pub drives: Shelf,
     pub read: fn(&Inputs) -> Result<Study, InputError>,
     /// The files that a study file asks for.
-    pub named_in: fn(&Source, &[Override]) -> Result<Named, InputError>,
+    pub named_in: fn(&Source, &[Override]) -> Result<NamedFiles, InputError>,
     /// What `--quick` sets.
     pub quick: fn(&Source) -> Result<(&'static str, String), InputError>,
     /// Why it does not run on real disks, if it does not.

@@ -47,7 +47,7 @@ const REPORT_EVERY: Duration = Duration::from_millis(100);
 /// Share of the work after which the speed so far says something about the rest.
 const ESTIMATE_FROM: f64 = 0.02;
 
-enum News {
+enum RunNews {
     Advanced { job: usize, share: f64 },
     Ended { job: usize, outcome: Box<Result<Option<RunRecord>, RunError>>, seconds: f64 },
 }
@@ -90,24 +90,24 @@ pub(crate) fn execute<E>(
     })
 }
 
-fn work(study: &Study, jobs: &[Job], job: usize, go_on: &dyn Fn() -> bool, tell: &Sender<News>) {
+fn work(study: &Study, jobs: &[Job], job: usize, go_on: &dyn Fn() -> bool, tell: &Sender<RunNews>) {
     let (began, mut told) = (CoreTime::start(), Stopwatch::start());
     let mut tick = |share: f64| {
         if told.elapsed() >= REPORT_EVERY {
             told = Stopwatch::start();
             // Nobody listens any more only when the study is being given up.
-            let _ = tell.send(News::Advanced { job, share });
+            let _ = tell.send(RunNews::Advanced { job, share });
         }
         go_on()
     };
     let outcome = Box::new(study.run(&jobs[job], &mut tick));
-    let _ = tell.send(News::Ended { job, outcome, seconds: began.elapsed().as_secs_f64() });
+    let _ = tell.send(RunNews::Ended { job, outcome, seconds: began.elapsed().as_secs_f64() });
 }
 
 /// Observes until no worker is left; the answer is how many runs have ended with a record.
 fn follow<E>(
     jobs: &[Job],
-    news: &Receiver<News>,
+    news: &Receiver<RunNews>,
     observe: &mut impl FnMut(RunEvent<'_>) -> Result<(), E>,
 ) -> Result<usize, ExecuteError<E>> {
     let began = Stopwatch::start();
@@ -116,8 +116,8 @@ fn follow<E>(
     let mut ended = 0;
     for news in news {
         match news {
-            News::Advanced { job, share } => shares[job] = share,
-            News::Ended { job, outcome, seconds } => match *outcome {
+            RunNews::Advanced { job, share } => shares[job] = share,
+            RunNews::Ended { job, outcome, seconds } => match *outcome {
                 Ok(Some(record)) => {
                     shares[job] = 1.0;
                     ended += 1;

@@ -1,7 +1,7 @@
 //! The texts that a study is computed from.
 
 use crate::input::{InputError, Source, fingerprint};
-use crate::kind::Kind;
+use crate::kind::StudyKind;
 use crate::overrides::{Override, scale_of};
 use crate::place::Place;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ pub struct Inputs {
 }
 
 /// Other files that a study file asks for, by name.
-pub(crate) struct Named {
+pub(crate) struct NamedFiles {
     /// Its drive; a name from the command line has an empty span.
     pub(crate) drive: Spanned<String>,
     /// Its published figures.
@@ -42,7 +42,7 @@ impl Inputs {
     ///
     /// # Errors
     /// [`InputError`] if its file does not say.
-    pub fn kind(&self) -> Result<Kind, InputError> {
+    pub fn kind(&self) -> Result<StudyKind, InputError> {
         kind_of(&self.study)
     }
 
@@ -83,10 +83,10 @@ impl Inputs {
 }
 
 /// The kind of a study; nothing else of its file is looked at.
-pub(crate) fn kind_of(source: &Source) -> Result<Kind, InputError> {
+pub(crate) fn kind_of(source: &Source) -> Result<StudyKind, InputError> {
     #[derive(Deserialize)]
     struct Head {
-        kind: Kind,
+        kind: StudyKind,
     }
     let head: Head = toml::from_str(&source.text).map_err(|error| source.toml_error(&error))?;
     Ok(head.kind)

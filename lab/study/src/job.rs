@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Why a run is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Purpose {
+pub enum RunPurpose {
     /// It is the answer.
     #[default]
     Answer,
@@ -23,7 +23,7 @@ pub struct Job {
     /// The setup, by its place in the study.
     pub setup: usize,
     /// Why.
-    pub purpose: Purpose,
+    pub purpose: RunPurpose,
     /// Share of the published amount of work.
     pub scale: f64,
     /// Seeds the load and the lotteries.
@@ -38,7 +38,7 @@ pub struct Job {
 
 /// A shorter run beside the answers.
 pub(crate) struct Companion {
-    pub(crate) purpose: Purpose,
+    pub(crate) purpose: RunPurpose,
     /// Never larger than the answers' own.
     pub(crate) scale: f64,
     pub(crate) placement_seed: u64,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Which steps a study takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum StudyKind {
     /// An OSD returns after its absence, and is filled beside the clients (qos.md 13.1).
     #[default]
     Recovery,
@@ -17,13 +17,13 @@ pub enum Kind {
     Limits,
 }
 
-impl Kind {
+impl StudyKind {
     /// Every figure, in the order of the tables.
     pub fn figures(self) -> &'static [Figure] {
         match self {
-            Kind::Recovery => &recovery::figures::FIGURES,
-            Kind::Checkpoint => &checkpoint::figures::FIGURES,
-            Kind::Limits => &limits::figures::FIGURES,
+            StudyKind::Recovery => &recovery::figures::FIGURES,
+            StudyKind::Checkpoint => &checkpoint::figures::FIGURES,
+            StudyKind::Limits => &limits::figures::FIGURES,
         }
     }
 
@@ -35,9 +35,9 @@ impl Kind {
     /// The figures that tell a run in a few words.
     pub fn chief(self) -> impl Iterator<Item = &'static Figure> {
         let keys: &[&str] = match self {
-            Kind::Recovery => &recovery::figures::CHIEF,
-            Kind::Checkpoint => &checkpoint::figures::CHIEF,
-            Kind::Limits => &limits::figures::CHIEF,
+            StudyKind::Recovery => &recovery::figures::CHIEF,
+            StudyKind::Checkpoint => &checkpoint::figures::CHIEF,
+            StudyKind::Limits => &limits::figures::CHIEF,
         };
         keys.iter().filter_map(move |key| self.figure(key))
     }

@@ -3,19 +3,19 @@
 use crate::declared::Declared;
 use crate::input::InputError;
 use crate::inputs::Inputs;
-use crate::kind::Kind;
+use crate::kind::StudyKind;
 use crate::study::Study;
 use crate::{checkpoint, limits, recovery};
 
-pub(crate) fn declared(kind: Kind) -> &'static Declared {
+pub(crate) fn declared(kind: StudyKind) -> &'static Declared {
     match kind {
-        Kind::Recovery => &recovery::DECLARED,
-        Kind::Checkpoint => &checkpoint::DECLARED,
-        Kind::Limits => &limits::DECLARED,
+        StudyKind::Recovery => &recovery::DECLARED,
+        StudyKind::Checkpoint => &checkpoint::DECLARED,
+        StudyKind::Limits => &limits::DECLARED,
     }
 }
 
-impl Kind {
+impl StudyKind {
     /// Whether it runs on real disks; the error says why not.
     ///
     /// # Errors

@@ -63,8 +63,8 @@ pub use folder::{FolderError, Manifest, RunFolder};
 pub use host::build_id;
 pub use input::{InputError, Source, nearest, unknown};
 pub use inputs::Inputs;
-pub use job::{Job, Purpose};
-pub use kind::Kind;
+pub use job::{Job, RunPurpose};
+pub use kind::StudyKind;
 pub use library::Library;
 pub use limits::LIMITS_KEYS;
 pub use loadline_testbed::{
@@ -72,7 +72,7 @@ pub use loadline_testbed::{
 };
 pub use overrides::{Override, StudyKey};
 pub use place::Place;
-pub use plan::{Request, plan};
+pub use plan::{StudyRequest, plan};
 pub use promise::{KEPT_FROM, PromiseResult};
 pub use published::PublishedSet;
 pub use record::{RunRecord, TracedStage};
@@ -82,10 +82,10 @@ pub use result::{
     ComparedRatio, Configuration, DriveSummary, FittedFigure, PlacementSpread, Repeat, SettingRow,
     SetupResult, Spread, Statement, StudyResult, VERSION, Variant,
 };
-pub use script::{RunError, Tick};
-pub use series::{CheckpointPoint, ClassWaits, Series, Stage};
+pub use script::{OnProgress, RunError};
+pub use series::{CheckpointPoint, ClassWaits, Series, StageTime};
 pub use service::{ClassService, Reserved};
-pub use session::{Order, Session, SessionError, Sight};
+pub use session::{Order, Session, SessionError, SessionEvent};
 pub use shelf::Shelf;
 pub use stopwatch::Stopwatch;
 pub use study::Study;

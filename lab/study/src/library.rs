@@ -172,7 +172,7 @@ fn read(path: &Path) -> Result<Source, InputError> {
 mod tests {
     use super::*;
     use crate::claim::Claim;
-    use crate::kind::Kind;
+    use crate::kind::StudyKind;
     use crate::study::Study;
 
     #[test]
@@ -183,18 +183,19 @@ mod tests {
             let study = Study::new(&inputs).expect("the study is sound");
             let sizes = ["default", "all"].map(|set| study.choose(set).map_or(0, |of| of.len()));
             let (default, all) = match (study.kind, name.as_str()) {
-                (Kind::Recovery, "reservation") => (5, 8),
-                (Kind::Recovery, _) => (9, 12),
-                (Kind::Limits, _) => (4, 6),
+                (StudyKind::Recovery, "reservation") => (5, 8),
+                (StudyKind::Recovery, _) => (9, 12),
+                (StudyKind::Limits, _) => (4, 6),
                 // What runs by itself is all that was published, or all there is.
-                (Kind::Checkpoint, _) => (sizes[0], 0),
+                (StudyKind::Checkpoint, _) => (sizes[0], 0),
             };
             assert_eq!(sizes, [default, all], "{name}");
             // What nobody published is Loadline's own question.
             let own = ["reservation", "cdl-classes"].contains(&name.as_str());
             assert_eq!(study.published.is_none(), own, "{name}");
             assert_eq!(study.expectations.is_empty(), name != "reservation", "{name}");
-            for published in study.published.iter().filter(|_| study.kind == Kind::Checkpoint) {
+            for published in study.published.iter().filter(|_| study.kind == StudyKind::Checkpoint)
+            {
                 let known = |name: &String| study.setups.iter().any(|own| own.name == *name);
                 assert!(published.setups.iter().all(|(setup, _)| known(setup)), "{name}");
                 assert!(published.claims.iter().flat_map(Claim::setups).all(known), "{name}");

@@ -7,7 +7,7 @@ use crate::study::Study;
 
 /// What somebody asked for, beside the study itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct StudyRequest {
     /// Setups, by their place in the study.
     pub setups: Vec<usize>,
     /// Seed of the first repeat; the others follow it.
@@ -21,7 +21,7 @@ pub struct Request {
 }
 
 /// All runs, in the order in which results name them.
-pub fn plan(study: &Study, request: &Request) -> Vec<Job> {
+pub fn plan(study: &Study, request: &StudyRequest) -> Vec<Job> {
     let mut jobs = Vec::new();
     for &setup in &request.setups {
         for repeat in 0..u64::from(request.repeats) {

@@ -3,7 +3,7 @@
 use crate::claim::Claim;
 use crate::figure::{Figure, PublishedFigure, PublishedFigures};
 use crate::input::{InputError, Source, unknown};
-use crate::kind::Kind;
+use crate::kind::StudyKind;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
@@ -93,7 +93,7 @@ impl PublishedSet {
     ///
     /// # Errors
     /// [`InputError`] naming file and line.
-    pub fn read(source: &Source, kind: Kind) -> Result<Vec<PublishedSet>, InputError> {
+    pub fn read(source: &Source, kind: StudyKind) -> Result<Vec<PublishedSet>, InputError> {
         let file: PublishedFile =
             toml::from_str(&source.text).map_err(|error| source.toml_error(&error))?;
         let mut sets: Vec<PublishedSet> = Vec::new();
@@ -119,7 +119,11 @@ impl PublishedSet {
 /// What is wrong, and where in the text.
 type WrongAt = (usize, String);
 
-fn read_section(section: StudySection, source: &str, kind: Kind) -> Result<PublishedSet, WrongAt> {
+fn read_section(
+    section: StudySection,
+    source: &str,
+    kind: StudyKind,
+) -> Result<PublishedSet, WrongAt> {
     let mut setups: Vec<(String, PublishedFigures)> = Vec::new();
     for setup in section.setup {
         let at = setup.span().start;
@@ -147,7 +151,7 @@ fn read_section(section: StudySection, source: &str, kind: Kind) -> Result<Publi
 fn read_setup(
     at: usize,
     setup: PublishedNode,
-    kind: Kind,
+    kind: StudyKind,
 ) -> Result<(String, PublishedFigures), WrongAt> {
     let PublishedNode::Group(entries) = setup else {
         return Err((at, "a setup is a table with its name and figures".to_owned()));
@@ -217,7 +221,7 @@ mod tests {
     fn read(text: &str) -> Result<Vec<PublishedSet>, InputError> {
         let file = "p.toml".to_owned();
         let source = Source { name: "p".to_owned(), file, text: text.to_owned() };
-        PublishedSet::read(&source, Kind::Recovery)
+        PublishedSet::read(&source, StudyKind::Recovery)
     }
 
     const HEAD: &str = "source = 's'\n[[study]]\nname = 'a'\nmeasured_on = 'm'\n";
@@ -249,7 +253,7 @@ mod tests {
 
     fn recovery() -> Vec<PublishedSet> {
         let source = Library::built_in().find(Shelf::Published, "recovery").unwrap();
-        PublishedSet::read(&source, Kind::Recovery).unwrap()
+        PublishedSet::read(&source, StudyKind::Recovery).unwrap()
     }
 
     #[test]

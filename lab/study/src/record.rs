@@ -1,7 +1,7 @@
 //! What one run showed: the raw datum that results are computed from, one line of `runs.jsonl`.
 
 use crate::figure::Figures;
-use crate::job::{Job, Purpose};
+use crate::job::{Job, RunPurpose};
 use crate::series::{ClassWaits, Series};
 use loadline_testbed::MachineFacts;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub struct RunRecord {
     /// The setup's name.
     pub setup: String,
     /// Why it was made.
-    pub purpose: Purpose,
+    pub purpose: RunPurpose,
     /// Share of the published amount of work.
     pub scale: f64,
     /// The seed of load and lotteries.

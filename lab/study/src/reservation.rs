@@ -49,7 +49,7 @@ pub struct WorstSecond {
 }
 
 /// One OSD in one second.
-struct Moment<'a> {
+struct OsdSecond<'a> {
     at: WorstSecond,
     row: &'a ClassService,
     reserved: &'a Reserved,
@@ -58,9 +58,10 @@ struct Moment<'a> {
 impl ReservationResult {
     /// From the records of one setup; `None` if nothing was reserved, or not a whole second passed.
     pub(crate) fn of(records: &[&RunRecord]) -> Option<ReservationResult> {
-        let moments: Vec<Moment<'_>> = records.iter().flat_map(|record| moments(record)).collect();
+        let moments: Vec<OsdSecond<'_>> =
+            records.iter().flat_map(|record| moments(record)).collect();
         let op_cost = op_cost(&moments)?;
-        let rate = |of: &dyn Fn(&Moment<'_>) -> f64| {
+        let rate = |of: &dyn Fn(&OsdSecond<'_>) -> f64| {
             mean(&moments.iter().map(of).collect::<Vec<_>>()).unwrap_or(0.0) / op_cost
         };
         let owed_iops = rate(&|moment| moment.owed());
@@ -81,7 +82,7 @@ impl ReservationResult {
     }
 }
 
-impl Moment<'_> {
+impl OsdSecond<'_> {
     fn second(&self) -> usize {
         self.at.second as usize
     }
@@ -98,7 +99,7 @@ impl Moment<'_> {
 /// A second has demand if clients are owed at least this share of the reservation, over all OSDs.
 const DEMAND_FROM: f64 = 0.5;
 
-fn seconds_with_demand(moments: &[Moment<'_>]) -> u64 {
+fn seconds_with_demand(moments: &[OsdSecond<'_>]) -> u64 {
     let mut seconds: BTreeMap<(u64, u64), (f64, f64)> = BTreeMap::new();
     for moment in moments {
         let sums = seconds.entry((moment.at.seed, moment.at.second)).or_default();
@@ -109,12 +110,12 @@ fn seconds_with_demand(moments: &[Moment<'_>]) -> u64 {
 }
 
 /// How many different seconds have such a moment on any OSD.
-fn seconds(moments: &[Moment<'_>], is_such: impl Fn(&Moment<'_>) -> bool) -> u64 {
+fn seconds(moments: &[OsdSecond<'_>], is_such: impl Fn(&OsdSecond<'_>) -> bool) -> u64 {
     let such = moments.iter().filter(|moment| is_such(moment));
     such.map(|moment| (moment.at.seed, moment.at.second)).collect::<BTreeSet<_>>().len() as u64
 }
 
-fn moments(record: &RunRecord) -> impl Iterator<Item = Moment<'_>> {
+fn moments(record: &RunRecord) -> impl Iterator<Item = OsdSecond<'_>> {
     let seed = record.seed;
     record.series.service.iter().flat_map(move |row| {
         let reserved = row.reserved.as_ref();
@@ -123,14 +124,14 @@ fn moments(record: &RunRecord) -> impl Iterator<Item = Moment<'_>> {
                 move |(second, (short, wanted))| {
                     let shortfall = if *wanted > 0.0 { short / wanted } else { 0.0 };
                     let at = WorstSecond { shortfall, seed, second: second as u64, osd: row.osd };
-                    Moment { at, row, reserved }
+                    OsdSecond { at, row, reserved }
                 },
             )
         })
     })
 }
 
-fn op_cost(moments: &[Moment<'_>]) -> Option<f64> {
+fn op_cost(moments: &[OsdSecond<'_>]) -> Option<f64> {
     let sum = |of: fn(&ClassService) -> &Vec<f64>| -> f64 {
         moments.iter().map(|moment| of(moment.row)[moment.second()]).sum()
     };

@@ -6,7 +6,7 @@
 
 use crate::figure::Figures;
 use crate::figure::PublishedFigures;
-use crate::kind::Kind;
+use crate::kind::StudyKind;
 use crate::promise::PromiseResult;
 use crate::reservation::ReservationResult;
 use crate::series::{ClassWaits, Series};
@@ -24,7 +24,7 @@ pub struct StudyResult {
     /// The form of this result.
     pub version: u32,
     /// Which steps the study took, and so which figures it has.
-    pub kind: Kind,
+    pub kind: StudyKind,
     /// The study's name, as `loadline study list` prints it.
     pub study: String,
     /// One line for the top of a page.

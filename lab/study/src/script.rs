@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::fmt::Debug;
 
 /// How far a run has come, 0 to 1; the answer is whether to go on.
-pub type Tick<'a> = &'a mut dyn FnMut(f64) -> bool;
+pub type OnProgress<'a> = &'a mut dyn FnMut(f64) -> bool;
 
 /// The steps of a kind, with everything that one study sets in them.
 pub(crate) trait Script: Debug + Send + Sync {
@@ -33,7 +33,7 @@ pub(crate) trait Script: Debug + Send + Sync {
     }
 
     /// Makes a run; `None` if `tick` ended it.
-    fn run(&self, job: &Job, tick: Tick<'_>) -> Result<Option<RunRecord>, RunError>;
+    fn run(&self, job: &Job, tick: OnProgress<'_>) -> Result<Option<RunRecord>, RunError>;
 
     /// What it stood on.
     fn drive(&self, records: &[&RunRecord]) -> DriveSummary;

@@ -72,24 +72,24 @@ pub struct ClassWaits {
     /// Their payload in bytes.
     pub bytes: u64,
     /// In the scheduler's queue.
-    pub queue_ms: Stage,
+    pub queue_ms: StageTime,
     /// On a worker thread, including the wait for one.
-    pub cpu_ms: Stage,
+    pub cpu_ms: StageTime,
     /// For room in the store's window (its throttle).
-    pub window_ms: Stage,
+    pub window_ms: StageTime,
     /// At the device, including the device's own queue.
-    pub device_ms: Stage,
+    pub device_ms: StageTime,
     /// For the other copies after the local one was done.
-    pub replica_ms: Stage,
+    pub replica_ms: StageTime,
     /// On links between client and OSD.
-    pub link_ms: Stage,
+    pub link_ms: StageTime,
     /// Before the OSD and beyond the link: the study era's software stage, where it is on.
-    pub software_stage_ms: Stage,
+    pub software_stage_ms: StageTime,
 }
 
 impl ClassWaits {
     /// The stages with their names, in the order work passes them.
-    pub fn stages(&self) -> [(&'static str, Stage); 7] {
+    pub fn stages(&self) -> [(&'static str, StageTime); 7] {
         [
             ("queue", self.queue_ms),
             ("cpu", self.cpu_ms),
@@ -109,7 +109,7 @@ impl ClassWaits {
 
 /// Time spent in one stage, in milliseconds per item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Stage {
+pub struct StageTime {
     /// Mean over all items of the class, zeros included.
     pub mean: f64,
     /// 99th percentile.

@@ -10,7 +10,7 @@
 //! whole operations.
 
 use loadline_base::{Span, Time};
-use loadline_osd::{OsdService, Service};
+use loadline_osd::{OsdService, ServedClass};
 use loadline_qos::ServiceClass;
 use serde::{Deserialize, Serialize};
 
@@ -105,7 +105,7 @@ impl ServiceLog {
         let (Some((_, first)), Some((_, last))) = (self.reads.first(), self.reads.last()) else {
             unreachable!("a log begins with a read");
         };
-        let shards = |osds: &[OsdService]| -> Vec<Service> {
+        let shards = |osds: &[OsdService]| -> Vec<ServedClass> {
             osds.iter().flat_map(|osd| &osd.shards).map(|shard| shard[class as usize]).collect()
         };
         let given = shards(first).into_iter().zip(shards(last)).map(|(a, b)| between(a, b));
@@ -116,8 +116,8 @@ impl ServiceLog {
 }
 
 /// What was given between two reads; an OSD that began anew in between begins at zero.
-fn between(before: Service, after: Service) -> Service {
-    Service {
+fn between(before: ServedClass, after: ServedClass) -> ServedClass {
+    ServedClass {
         items: after.items.saturating_sub(before.items),
         cost: after.cost.saturating_sub(before.cost),
         waited: Span::from_nanos(after.waited.nanos().saturating_sub(before.waited.nanos())),
@@ -127,7 +127,7 @@ fn between(before: Service, after: Service) -> Service {
 /// One class on one OSD between two reads.
 struct Second {
     /// Shard by shard.
-    given: Vec<Service>,
+    given: Vec<ServedClass>,
     span: Span,
     /// Of one shard.
     reservation: f64,
@@ -137,7 +137,7 @@ struct Second {
 impl Second {
     fn append_to(&self, row: &mut ClassService) {
         let seconds = self.span.as_secs_f64();
-        let sum = |of: &dyn Fn(&Service) -> f64| {
+        let sum = |of: &dyn Fn(&ServedClass) -> f64| {
             rounded(self.given.iter().map(of).sum::<f64>() / seconds)
         };
         // A read that came late stands for all seconds that it missed.
@@ -153,20 +153,20 @@ impl Second {
         }
     }
 
-    fn wanted(&self, given: &Service) -> f64 {
+    fn wanted(&self, given: &ServedClass) -> f64 {
         let wants = given.waited > Span::ZERO || given.items > 0;
         if wants { self.reservation * self.span.as_secs_f64() } else { 0.0 }
     }
 
-    fn waited(&self, given: &Service) -> f64 {
+    fn waited(&self, given: &ServedClass) -> f64 {
         self.reservation * given.waited.as_secs_f64()
     }
 
-    fn owed(&self, given: &Service) -> f64 {
+    fn owed(&self, given: &ServedClass) -> f64 {
         self.waited(given).max(given.cost as f64).min(self.wanted(given))
     }
 
-    fn short(&self, given: &Service) -> f64 {
+    fn short(&self, given: &ServedClass) -> f64 {
         (self.waited(given) - given.cost as f64 - self.one_op).max(0.0)
     }
 }
@@ -187,9 +187,9 @@ mod tests {
         let mut reservations = [0.0; ServiceClass::ALL.len()];
         reservations[CLIENT] = 100.0;
         let shard = |(items, waited_ms): &(u64, u64)| {
-            let mut classes = [Service::default(); ServiceClass::ALL.len()];
+            let mut classes = [ServedClass::default(); ServiceClass::ALL.len()];
             let waited = Span::from_millis(*waited_ms);
-            classes[CLIENT] = Service { items: *items, cost: *items, waited };
+            classes[CLIENT] = ServedClass { items: *items, cost: *items, waited };
             classes
         };
         vec![OsdService { reservations, shards: shards.iter().map(shard).collect() }]

@@ -7,7 +7,7 @@ use crate::folder::{FolderError, Manifest, RunFolder};
 use crate::input::InputError;
 use crate::inputs::Inputs;
 use crate::job::Job;
-use crate::plan::{Request, plan};
+use crate::plan::{StudyRequest, plan};
 use crate::record::RunRecord;
 use crate::result::{StudyResult, VERSION};
 use crate::script::RunError;
@@ -38,7 +38,7 @@ pub struct Order {
 /// A study with its folder.
 pub struct Session {
     study: Study,
-    request: Request,
+    request: StudyRequest,
     folder: RunFolder,
     manifest: Manifest,
     records: Vec<RunRecord>,
@@ -160,20 +160,20 @@ impl Session {
         &mut self,
         workers: usize,
         interrupted: &AtomicBool,
-        mut watch: impl FnMut(Sight<'_>),
+        mut watch: impl FnMut(SessionEvent<'_>),
     ) -> Result<(), SessionError> {
         let jobs = self.missing();
         let began = Stopwatch::start();
         let (folder, records, manifest) = (&self.folder, &mut self.records, &mut self.manifest);
         let outcome = execute(&self.study, &jobs, workers, interrupted, |event| {
             match event {
-                RunEvent::Advanced(advance) => watch(Sight::Advanced(advance)),
+                RunEvent::Advanced(advance) => watch(SessionEvent::Advanced(advance)),
                 RunEvent::Finished(job, record, seconds) => {
                     folder.append(record)?;
                     manifest.busy_seconds += seconds;
                     manifest.facts.simulated_requests += record.device_requests;
                     records.push(record.clone());
-                    watch(Sight::Finished(job, record));
+                    watch(SessionEvent::Finished(job, record));
                 }
             }
             Ok::<(), FolderError>(())
@@ -218,7 +218,7 @@ impl Session {
 
 /// What a sitting shows while it runs.
 #[derive(Debug)]
-pub enum Sight<'a> {
+pub enum SessionEvent<'a> {
     /// Somewhat more is done.
     Advanced(Advance),
     /// A run is recorded.
@@ -230,7 +230,7 @@ impl Order {
     ///
     /// # Errors
     /// [`InputError`] for anything that cannot be used.
-    pub fn resolve(&self) -> Result<(Study, Request), InputError> {
+    pub fn resolve(&self) -> Result<(Study, StudyRequest), InputError> {
         let study = Study::new(&self.inputs)?;
         if !(1..=1000).contains(&self.repeats) {
             return Err(InputError::new("--repeat", "takes a number from 1 to 1000"));
@@ -238,7 +238,7 @@ impl Order {
         if self.trace.is_some() {
             study.kind.is_traced().map_err(|reason| InputError::new("--trace", reason))?;
         }
-        let request = Request {
+        let request = StudyRequest {
             setups: study.choose(&self.setups)?,
             seed: self.seed,
             repeats: self.repeats,

@@ -6,10 +6,10 @@ use crate::overrides::Override;
 use crate::result::{Configuration, NamedValue, SettingRow};
 use loadline_cluster::Config;
 use loadline_cluster::settings::{
-    Change, DriveLimits, Enforcement, Origin, Refused, Scope, Settings, Target, Value,
+    DriveLimits, Enforcement, LevelTarget, Origin, Refused, Scope, Settings, SettingsChange, Value,
 };
 use loadline_device::Medium;
-use loadline_osd::{Options, OsdId, Policy};
+use loadline_osd::{OsdId, OsdOptions, Policy};
 use loadline_qos::{PRESETS, Preset, SchedulerKind, ServiceClass, ShardPlan, preset};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -18,26 +18,26 @@ use toml::Spanned;
 /// The scheduler, as people call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Scheduler {
+pub(crate) enum SchedulerName {
     Mclock,
     Wpq,
     Fifo,
 }
 
-impl Scheduler {
+impl SchedulerName {
     /// As studies and results spell it.
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Scheduler::Mclock => "mclock",
-            Scheduler::Wpq => "wpq",
-            Scheduler::Fifo => "fifo",
+            SchedulerName::Mclock => "mclock",
+            SchedulerName::Wpq => "wpq",
+            SchedulerName::Fifo => "fifo",
         }
     }
 
     /// As `osd_op_queue` spells it.
     pub(crate) fn option(self) -> &'static str {
         match self {
-            Scheduler::Mclock => "mclock_scheduler",
+            SchedulerName::Mclock => "mclock_scheduler",
             other => other.word(),
         }
     }
@@ -71,7 +71,7 @@ pub(crate) type TypedOptions = BTreeMap<Spanned<String>, SettingValue>;
 pub(crate) struct TypedSetup<'a> {
     pub(crate) name: &'a Spanned<String>,
     pub(crate) preset: &'a Spanned<String>,
-    pub(crate) scheduler: Scheduler,
+    pub(crate) scheduler: SchedulerName,
     pub(crate) profile: Option<&'a Spanned<String>>,
     /// Those of every setup, then its own.
     pub(crate) options: &'a [&'a TypedOptions],
@@ -95,7 +95,7 @@ pub(crate) struct OsdSetup {
     /// The setup in words.
     pub(crate) configuration: Configuration,
     /// Everything that is stored, for a node that computes its settings itself.
-    pub(crate) stored: Change,
+    pub(crate) stored: SettingsChange,
     /// The engine, without seeds.
     engine: Config,
 }
@@ -131,7 +131,7 @@ impl OsdSetup {
     }
 
     /// How an OSD's queues and workers are laid out, and what its store lets in.
-    pub(crate) fn options(&self) -> &Options {
+    pub(crate) fn options(&self) -> &OsdOptions {
         &self.engine.options
     }
 }
@@ -147,7 +147,7 @@ impl SetupGround<'_> {
         let mut settings = Settings::new(*preset, &self.media, Enforcement::Refuse);
         settings.set_drive_limits(FIRST, self.limits);
         let stored = self.configure(typed, &mut settings)?;
-        let is_mclock = typed.scheduler == Scheduler::Mclock;
+        let is_mclock = typed.scheduler == SchedulerName::Mclock;
         let settings_rows = setting_rows(&settings);
         Ok(OsdSetup {
             configuration: Configuration {
@@ -181,11 +181,11 @@ impl SetupGround<'_> {
         &self,
         typed: &TypedSetup<'_>,
         settings: &mut Settings,
-    ) -> Result<Change, InputError> {
+    ) -> Result<SettingsChange, InputError> {
         let at_name = typed.name.span().start;
-        let mut stored = Change::default();
+        let mut stored = SettingsChange::default();
         let mut store = |settings: &mut Settings, (option, value): (&str, &str), at: usize| {
-            let change = Change::set(Target::Stored(Scope::Osds), option, value);
+            let change = SettingsChange::set(LevelTarget::Stored(Scope::Osds), option, value);
             let refused = |refused: Refused| self.source.error_at(at, refused.to_string());
             settings.apply(&change).map_err(refused)?;
             stored.edits.extend(change.edits);
@@ -194,7 +194,7 @@ impl SetupGround<'_> {
         store(settings, ("osd_op_queue", typed.scheduler.option()), at_name)?;
         if let Some(profile) = typed.profile {
             let at = profile.span().start;
-            if typed.scheduler != Scheduler::Mclock {
+            if typed.scheduler != SchedulerName::Mclock {
                 let reason = "`profile` is mClock's: leave it out, or take scheduler `mclock`";
                 return Err(self.source.error_at(at, reason));
             }
@@ -224,9 +224,9 @@ impl SetupGround<'_> {
         &self,
         typed: &TypedSetup<'_>,
         settings: &mut Settings,
-    ) -> Result<Change, InputError> {
+    ) -> Result<SettingsChange, InputError> {
         let options: Vec<(&str, String, TypedAt)> = self.options(typed).collect();
-        let mut change = Change::default();
+        let mut change = SettingsChange::default();
         for (option, value, place) in &options {
             if settings.option(option).is_err() {
                 let hint = nearest(option, settings.table().names())
@@ -235,7 +235,7 @@ impl SetupGround<'_> {
                 let reason = format!("preset {preset} has no option `{option}`{hint}");
                 return Err(self.error(place, reason));
             }
-            change = change.and_set(Target::Stored(Scope::Osds), option, value);
+            change = change.and_set(LevelTarget::Stored(Scope::Osds), option, value);
         }
         let applied = settings.apply(&change).map(drop).map_err(|refused| {
             let says = refused.to_string();

@@ -4,12 +4,12 @@ use crate::claim::Claim;
 use crate::input::{InputError, Source, unknown};
 use crate::inputs::Inputs;
 use crate::job::Job;
-use crate::kind::Kind;
+use crate::kind::StudyKind;
 use crate::place::Place;
 use crate::published::PublishedSet;
 use crate::record::RunRecord;
 use crate::result::Configuration;
-use crate::script::{RunError, Script, Tick};
+use crate::script::{OnProgress, RunError, Script};
 use crate::sets::{Sets, choose, read_sets};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use toml::Spanned;
 #[derive(Debug)]
 pub struct Study {
     /// Which steps it takes.
-    pub kind: Kind,
+    pub kind: StudyKind,
     /// Its name: the file's, without folder and ending.
     pub name: String,
     /// One line for the top of a page.
@@ -109,7 +109,11 @@ impl Study {
     ///
     /// # Errors
     /// [`RunError`] if it comes to no result.
-    pub(crate) fn run(&self, job: &Job, tick: Tick<'_>) -> Result<Option<RunRecord>, RunError> {
+    pub(crate) fn run(
+        &self,
+        job: &Job,
+        tick: OnProgress<'_>,
+    ) -> Result<Option<RunRecord>, RunError> {
         self.script.run(job, tick)
     }
 
@@ -156,7 +160,7 @@ fn merged(mut into: Value, more: Value) -> Value {
 /// The expectations of a file, each complete and about known setups.
 fn read_expectations(
     expectations: Vec<Spanned<Claim>>,
-    (source, kind): (&Source, Kind),
+    (source, kind): (&Source, StudyKind),
     setups: &[&str],
 ) -> Result<Vec<Claim>, InputError> {
     let read = |claim: Spanned<Claim>| {

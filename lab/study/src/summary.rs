@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::figure::Figures;
     use crate::input::Source;
-    use crate::kind::Kind;
+    use crate::kind::StudyKind;
     use crate::published::PublishedSet;
     use crate::result::Configuration;
 
@@ -99,7 +99,7 @@ mod tests {
         let text = "source = ''\n[[study]]\nname = ''\nmeasured_on = ''\n[[study.setup]]\nname = 'a'\n\
                     client.iops = { value = 11209, mark = 'about' }\n";
         let source = Source { name: "p".into(), file: "p.toml".into(), text: text.into() };
-        let set = PublishedSet::read(&source, Kind::Recovery).unwrap().remove(0);
+        let set = PublishedSet::read(&source, StudyKind::Recovery).unwrap().remove(0);
         SetupResult {
             setup: Configuration {
                 name: "high_client_ops".to_owned(),

@@ -1,6 +1,6 @@
 //! Traced ops in the trace event format that Perfetto and Chrome open.
 
-use crate::job::{Job, Purpose};
+use crate::job::{Job, RunPurpose};
 use crate::record::{RunRecord, TracedStage};
 use crate::waits::work_name;
 use loadline_osd::TraceSpan;
@@ -29,7 +29,7 @@ const PROCESSES_PER_SETUP: u32 = 100;
 /// simulated time.
 pub fn chrome_trace(runs: &[(Job, &RunRecord)]) -> Value {
     let mut events = Vec::new();
-    let answers = runs.iter().filter(|(job, _)| job.purpose == Purpose::Answer);
+    let answers = runs.iter().filter(|(job, _)| job.purpose == RunPurpose::Answer);
     for (job, record) in answers.filter(|(_, record)| !record.trace.is_empty()) {
         setup_events(job.setup as u32 * PROCESSES_PER_SETUP, record, &mut events);
     }

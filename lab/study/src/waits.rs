@@ -1,13 +1,13 @@
 //! Who waited where, from the engine's counters to the rows of a report.
 
-use crate::series::{ClassWaits, Stage};
+use crate::series::{ClassWaits, StageTime};
 use loadline_osd::{Stage as Place, WaitHistogram, Waits};
 use loadline_qos::{ServiceClass, ShardPlan, Work, WorkSize};
 use loadline_stats::LatencyHistogram;
 use loadline_testbed::Outside;
 
 /// Work that a report shows together.
-struct Group {
+struct WorkGroup {
     name: &'static str,
     items: u64,
     bytes: u64,
@@ -15,29 +15,29 @@ struct Group {
 }
 
 /// On the links, and in the software stage.
-fn stages(outside: &Outside) -> (Stage, Stage) {
-    let beyond = |all: &LatencyHistogram, link: f64| Stage {
+fn stages(outside: &Outside) -> (StageTime, StageTime) {
+    let beyond = |all: &LatencyHistogram, link: f64| StageTime {
         mean: (all.mean_ns() / 1e6 - link).max(0.0),
         p99: (all.percentile_ns(99.0) as f64 / 1e6 - link).max(0.0),
     };
     match outside {
         Outside::Links { link, all } => {
             let both = (*link * 2).as_millis_f64();
-            (Stage { mean: both, p99: both }, beyond(all, both))
+            (StageTime { mean: both, p99: both }, beyond(all, both))
         }
-        Outside::Way(all) => (beyond(all, 0.0), Stage::default()),
-        Outside::Unknown => (Stage::default(), Stage::default()),
+        Outside::Way(all) => (beyond(all, 0.0), StageTime::default()),
+        Outside::Unknown => (StageTime::default(), StageTime::default()),
     }
 }
 
 /// One row for the clients' ops, one for the copies of their writes, whose class depends on the preset, and
 /// one for the rest of each class. What only ever passes a queue, such as acknowledgements, is left out.
 pub(crate) fn class_waits(plan: &ShardPlan, waits: &Waits, outside: &Outside) -> Vec<ClassWaits> {
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<WorkGroup> = Vec::new();
     for (work, found) in waits.iter() {
         let Some(name) = group_name(plan, work) else { continue };
         let index = groups.iter().position(|group| group.name == name).unwrap_or_else(|| {
-            groups.push(Group { name, items: 0, bytes: 0, stages: Default::default() });
+            groups.push(WorkGroup { name, items: 0, bytes: 0, stages: Default::default() });
             groups.len() - 1
         });
         let group = &mut groups[index];
@@ -62,11 +62,11 @@ fn group_name(plan: &ShardPlan, work: Work) -> Option<&'static str> {
     }
 }
 
-fn row(group: &Group, outside: &Outside) -> ClassWaits {
+fn row(group: &WorkGroup, outside: &Outside) -> ClassWaits {
     let stage = |place: Place| per_item(&group.stages[place as usize], group.items);
     let (link_ms, software_stage_ms) = match group.name {
         "client" => stages(outside),
-        _ => (Stage::default(), Stage::default()),
+        _ => (StageTime::default(), StageTime::default()),
     };
     ClassWaits {
         class: group.name.to_owned(),
@@ -83,14 +83,14 @@ fn row(group: &Group, outside: &Outside) -> ClassWaits {
 }
 
 /// Mean and 99th percentile over all items of a group, of which some did not pass this stage.
-fn per_item(stage: &WaitHistogram, items: u64) -> Stage {
+fn per_item(stage: &WaitHistogram, items: u64) -> StageTime {
     if items == 0 || stage.count() == 0 {
-        return Stage::default();
+        return StageTime::default();
     }
     let passed = (stage.count() as f64 / items as f64).min(1.0);
     // The slowest hundredth of all items is this share of those that passed.
     let slowest = (0.01 / passed).min(1.0);
-    Stage {
+    StageTime {
         mean: stage.mean().as_millis_f64() * passed,
         p99: if slowest < 1.0 { stage.quantile(1.0 - slowest).as_millis_f64() } else { 0.0 },
     }

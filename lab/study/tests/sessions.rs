@@ -1,8 +1,8 @@
 //! Small studies from inputs to results: determinism, resumption, reading again from the folder.
 
 use loadline_study::{
-    Inputs, Library, Order, Override, RunFacts, RunFolder, Session, SessionError, SetupResult,
-    Sight,
+    Inputs, Library, Order, Override, RunFacts, RunFolder, Session, SessionError, SessionEvent,
+    SetupResult,
 };
 use std::fs;
 use std::path::Path;
@@ -86,7 +86,7 @@ fn an_interrupted_study_says_so_and_keeps_what_is_done() {
     let mut session = open(folder.path(), order("baseline,WPQ(Def)")).unwrap();
     let (interrupted, all) = (AtomicBool::new(false), session.missing().len());
     let outcome = session.run(1, &interrupted, |sight| {
-        if matches!(sight, Sight::Finished(..)) {
+        if matches!(sight, SessionEvent::Finished(..)) {
             interrupted.store(true, Ordering::Relaxed);
         }
     });

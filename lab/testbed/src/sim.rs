@@ -3,7 +3,7 @@
 use crate::{Heed, Outside, Pace, RecoveryProgress, Seen, Stop, Testbed};
 use loadline_base::{Bytes, Span, Time};
 use loadline_cluster::{OsdState, PoolId, PoolSpec};
-use loadline_load::{Image, Load, LoadSpec};
+use loadline_load::{BlockImage, Load, LoadSpec};
 use loadline_osd::{ClientId, OsdId, OsdService, TraceSpan, Waits};
 use loadline_sim::{Sim, SimConfig};
 use std::ops::Range;
@@ -31,7 +31,7 @@ pub struct Simulated {
     sim: Sim<Load>,
     link: Span,
     pool: PoolSpec,
-    image: Image,
+    image: BlockImage,
     /// Objects that were not in their places when an OSD had returned.
     returned: u64,
 }
@@ -47,7 +47,7 @@ impl Simulated {
     pub fn new(spec: SimulatedSpec) -> Simulated {
         let object_bytes = spec.object_size.get() as u32;
         let objects = spec.load.image.get() / u64::from(object_bytes);
-        let image = Image { pool: PoolId::new(0), objects, object_bytes };
+        let image = BlockImage { pool: PoolId::new(0), objects, object_bytes };
         let mut load = Load::new(&spec.load, image, ClientId::new(1), spec.seed);
         if let Some(traced) = spec.traced {
             load.trace(traced);

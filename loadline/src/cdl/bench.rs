@@ -1,18 +1,18 @@
 //! `loadline cdl bench`
 
 use super::descriptors::Descriptors;
-use super::progress::Progress;
+use super::progress::BenchProgress;
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::show;
 use clap::Args;
 use loadline_base::Span;
 use loadline_cdl::bench::{
-    Asked, BS_DEFAULT, Bench, BenchError, Device, Ground, Modelled, News, Order, QDS_DEFAULT,
-    RAMPTIME_DEFAULT, RUNTIME_DEFAULT, RealDrive, RealError, manifest, step_figures,
+    BS_DEFAULT, Bench, BenchError, BenchNews, BenchOptions, BenchOrder, Device, Ground, Modelled,
+    QDS_DEFAULT, RAMPTIME_DEFAULT, RUNTIME_DEFAULT, RealDrive, RealError, manifest, step_figures,
 };
-use loadline_cdl::{Figures, Folder, FolderError};
-use loadline_device::cdl::{DriveBounds, Page, PageKind};
+use loadline_cdl::{BenchFolder, BenchFolderError, ReadFigures};
+use loadline_device::cdl::{DescriptorPage, DriveBounds, ModePage};
 use loadline_sim::hdd::HddSpec;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -87,22 +87,23 @@ pub(crate) struct BenchArgs {
 const COMMAND_TIMEOUT: Span = Span::from_secs(30);
 
 /// The descriptors of a run, and the files that they came from.
-struct Pages {
-    reads: Page,
-    writes: Page,
+struct DescriptorPages {
+    reads: DescriptorPage,
+    writes: DescriptorPage,
 }
 
 pub(super) fn carry_out(args: &BenchArgs) -> Result<(), Failure> {
-    let order = Order::new(&args.asked()).map_err(|error| Failure::Input(error.to_string()))?;
-    let pages = Pages::of(args)?;
+    let order =
+        BenchOrder::new(&args.asked()).map_err(|error| Failure::Input(error.to_string()))?;
+    let pages = DescriptorPages::of(args)?;
     let ground = args.ground(&order, &pages)?;
     if args.dry_run {
         return show::text(&in_advance(&order, &ground));
     }
     let root = args.outdir(&order)?;
-    let folder = Folder::begin(&root, &manifest(&order, &ground))?;
+    let folder = BenchFolder::begin(&root, &manifest(&order, &ground))?;
     let bench = Bench { order: &order, folder: &folder, ground };
-    let mut progress = Progress::new(order.steps().len(), args.json);
+    let mut progress = BenchProgress::new(order.steps().len(), args.json);
     progress.lines(&head(&bench, &root))?;
     run(&bench, args, &mut progress)?;
     if args.json {
@@ -112,19 +113,19 @@ pub(super) fn carry_out(args: &BenchArgs) -> Result<(), Failure> {
 }
 
 /// Runs it under the eyes of somebody who may press Ctrl-C, or end it in another way.
-fn run(bench: &Bench<'_>, args: &BenchArgs, progress: &mut Progress) -> Result<(), Failure> {
+fn run(bench: &Bench<'_>, args: &BenchArgs, progress: &mut BenchProgress) -> Result<(), Failure> {
     let interrupted = interruptible()?;
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let mut unheard = None;
     let outcome = bench.run(args.jobs.unwrap_or_else(cores), &mut |news| {
         let heard = match news {
-            News::Workload(workload) => progress.lines(workload.announcement()),
-            News::Depth { depth, kept: false } => progress.depth(&format!("  QD={depth}...")),
-            News::Depth { depth, kept: true } => {
+            BenchNews::Workload(workload) => progress.lines(workload.announcement()),
+            BenchNews::Depth { depth, kept: false } => progress.depth(&format!("  QD={depth}...")),
+            BenchNews::Depth { depth, kept: true } => {
                 progress.depth(&format!("  QD={depth}... kept from an earlier run"))
             }
-            News::Note(note) => progress.lines(note),
-            News::Done(share) => {
+            BenchNews::Note(note) => progress.lines(note),
+            BenchNews::Done(share) => {
                 progress.done(share);
                 Ok(())
             }
@@ -138,8 +139,8 @@ fn run(bench: &Bench<'_>, args: &BenchArgs, progress: &mut Progress) -> Result<(
 }
 
 impl BenchArgs {
-    fn asked(&self) -> Asked {
-        Asked {
+    fn asked(&self) -> BenchOptions {
+        BenchOptions {
             dev: self.dev.as_deref().map(absolute),
             bs: self.bs.clone(),
             ramptime: self.ramptime,
@@ -156,7 +157,7 @@ impl BenchArgs {
     }
 
     /// The drive, if it can do what is asked.
-    fn ground(&self, order: &Order, pages: &Pages) -> Result<Ground, Failure> {
+    fn ground(&self, order: &BenchOrder, pages: &DescriptorPages) -> Result<Ground, Failure> {
         let (reads, writes) = (pages.reads, pages.writes);
         match &order.device {
             Device::Modelled(name) => {
@@ -182,7 +183,7 @@ impl BenchArgs {
         }
     }
 
-    fn outdir(&self, order: &Order) -> Result<PathBuf, Failure> {
+    fn outdir(&self, order: &BenchOrder) -> Result<PathBuf, Failure> {
         if let Some(outdir) = &self.outdir {
             return Ok(outdir.clone());
         }
@@ -208,17 +209,32 @@ fn absolute(dev: &str) -> String {
     std::path::absolute(dev).map_or_else(|_| dev.to_owned(), |path| path.display().to_string())
 }
 
-impl Pages {
-    fn of(args: &BenchArgs) -> Result<Pages, Failure> {
-        Ok(Pages {
-            reads: page("--t2a", args.t2a.as_deref(), PageKind::T2A, Page::BENCHMARK_T2A)?,
-            writes: page("--t2b", args.t2b.as_deref(), PageKind::T2B, Page::BENCHMARK_T2B)?,
+impl DescriptorPages {
+    fn of(args: &BenchArgs) -> Result<DescriptorPages, Failure> {
+        Ok(DescriptorPages {
+            reads: page(
+                "--t2a",
+                args.t2a.as_deref(),
+                ModePage::T2A,
+                DescriptorPage::BENCHMARK_T2A,
+            )?,
+            writes: page(
+                "--t2b",
+                args.t2b.as_deref(),
+                ModePage::T2B,
+                DescriptorPage::BENCHMARK_T2B,
+            )?,
         })
     }
 }
 
 /// The page of a file, or the benchmark's own.
-fn page(option: &str, file: Option<&Path>, kind: PageKind, default: Page) -> Result<Page, Failure> {
+fn page(
+    option: &str,
+    file: Option<&Path>,
+    kind: ModePage,
+    default: DescriptorPage,
+) -> Result<DescriptorPage, Failure> {
     let Some(file) = file else { return Ok(default) };
     let wrong = |why: String| Failure::Input(format!("{option} {}: {why}", file.display()));
     match Descriptors::open(file)? {
@@ -246,7 +262,11 @@ fn modelled(name: &str) -> Result<HddSpec, Failure> {
 }
 
 /// Whether a modelled drive takes the descriptors of a run that uses them.
-fn check_limits(spec: &HddSpec, order: &Order, pages: &Pages) -> Result<(), Failure> {
+fn check_limits(
+    spec: &HddSpec,
+    order: &BenchOrder,
+    pages: &DescriptorPages,
+) -> Result<(), Failure> {
     if !order.has_limits() {
         return Ok(());
     }
@@ -298,7 +318,7 @@ fn head(bench: &Bench<'_>, root: &Path) -> String {
 }
 
 /// What would be done.
-fn in_advance(order: &Order, ground: &Ground) -> String {
+fn in_advance(order: &BenchOrder, ground: &Ground) -> String {
     let mut text = String::new();
     for workload in &order.workloads {
         text += workload.announcement();
@@ -317,7 +337,7 @@ fn in_advance(order: &Order, ground: &Ground) -> String {
 
 /// Every figure, for a program.
 fn summary(bench: &Bench<'_>) -> Result<Value, Failure> {
-    let class = |figures: &Figures| {
+    let class = |figures: &ReadFigures| {
         json!({
             "priority": format!("{:#06x}", figures.priority.word()),
             "reads": figures.reads,
@@ -356,11 +376,11 @@ impl From<BenchError> for Failure {
     }
 }
 
-impl From<FolderError> for Failure {
-    fn from(error: FolderError) -> Failure {
+impl From<BenchFolderError> for Failure {
+    fn from(error: BenchFolderError) -> Failure {
         match error {
-            FolderError::Exists { .. } => Failure::Input(error.to_string()),
-            FolderError::Busy { .. } | FolderError::Unusable { .. } => {
+            BenchFolderError::Exists { .. } => Failure::Input(error.to_string()),
+            BenchFolderError::Busy { .. } | BenchFolderError::Unusable { .. } => {
                 Failure::Environment(error.to_string())
             }
         }

@@ -1,7 +1,9 @@
 //! A file with descriptors, in whatever form.
 
 use crate::failure::Failure;
-use loadline_device::cdl::{ATA_LOG_BYTES, AtaLimits, Page, SIMPLE_PAGE_BYTES, T2_PAGE_BYTES};
+use loadline_device::cdl::{
+    ATA_LOG_BYTES, AtaLimits, DescriptorPage, SIMPLE_PAGE_BYTES, T2_PAGE_BYTES,
+};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
@@ -9,9 +11,9 @@ use std::path::Path;
 /// What a file holds.
 pub(super) enum Descriptors {
     /// One set, from a `.cdl` file.
-    Text(Page),
+    Text(DescriptorPage),
     /// One set, from a mode page.
-    ModePage(Page),
+    ModePage(DescriptorPage),
     /// Those of reads and of writes, from an ATA log page.
     Ata(AtaLimits),
 }
@@ -33,7 +35,7 @@ impl Descriptors {
         let page_size = [SIMPLE_PAGE_BYTES, T2_PAGE_BYTES].contains(&bytes.len());
         // The control mode page with a subpage, saved or not; as text it would begin with a J.
         if page_size && bytes[0] & 0x7f == 0x4a {
-            let page = Page::from_mode_page(bytes).map_err(|error| error.to_string())?;
+            let page = DescriptorPage::from_mode_page(bytes).map_err(|error| error.to_string())?;
             return Ok(Descriptors::ModePage(page));
         }
         if bytes.len() == ATA_LOG_BYTES && bytes.contains(&0) {
@@ -47,7 +49,7 @@ impl Descriptors {
                 bytes.len()
             )
         })?;
-        Ok(Descriptors::Text(Page::parse(text).map_err(|error| error.to_string())?))
+        Ok(Descriptors::Text(DescriptorPage::parse(text).map_err(|error| error.to_string())?))
     }
 }
 

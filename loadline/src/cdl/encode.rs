@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::show;
 use clap::{Args, ValueEnum};
 use loadline_base::Span;
-use loadline_device::cdl::{AtaLimits, DriveBounds, Page, PageKind};
+use loadline_device::cdl::{AtaLimits, DescriptorPage, DriveBounds, ModePage};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub(crate) struct EncodeArgs {
     files: Vec<PathBuf>,
     /// The form
     #[arg(long = "as", value_enum, value_name = "FORM")]
-    form: Form,
+    form: DescriptorForm,
     /// Where the bytes go; without it they are printed in hexadecimal
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
@@ -38,7 +38,7 @@ pub(crate) struct EncodeArgs {
 
 /// A form of descriptors.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Form {
+enum DescriptorForm {
     /// The SCSI mode page T2A or T2B, 232 bytes
     T2,
     /// The SCSI mode page A or B, 36 bytes
@@ -54,7 +54,7 @@ pub(super) fn carry_out(args: &EncodeArgs) -> Result<(), Failure> {
     for (path, input) in args.files.iter().zip(&inputs) {
         judge(args, path, &input.page)?;
     }
-    let pages: Vec<Page> = inputs.iter().map(|input| input.page).collect();
+    let pages: Vec<DescriptorPage> = inputs.iter().map(|input| input.page).collect();
     let bytes = encode(args, &pages)?;
     if let Some(output) = &args.output {
         fs::write(output, &bytes).map_err(|error| {
@@ -64,7 +64,7 @@ pub(super) fn carry_out(args: &EncodeArgs) -> Result<(), Failure> {
     let mut text = String::new();
     if args.hex || args.output.is_none() {
         text += &match args.form {
-            Form::Cdl => String::from_utf8_lossy(&bytes).into_owned(),
+            DescriptorForm::Cdl => String::from_utf8_lossy(&bytes).into_owned(),
             _ => hexadecimal(&bytes),
         };
     }
@@ -78,7 +78,7 @@ pub(super) fn carry_out(args: &EncodeArgs) -> Result<(), Failure> {
 fn upload(args: &EncodeArgs, output: &Path, inputs: &[Input]) -> String {
     let command = |file: &Path| format!("  cdladm upload --file {} DEV\n", file.display());
     let mut text = "A real drive takes the text file, from cdladm:\n".to_owned();
-    if let Form::Cdl = args.form {
+    if let DescriptorForm::Cdl = args.form {
         return text + &command(output);
     }
     for (path, input) in args.files.iter().zip(inputs) {
@@ -95,7 +95,7 @@ fn upload(args: &EncodeArgs, output: &Path, inputs: &[Input]) -> String {
 
 /// A page that is to be encoded.
 struct Input {
-    page: Page,
+    page: DescriptorPage,
     /// Whether its file is one that cdladm takes.
     is_text: bool,
 }
@@ -112,7 +112,7 @@ fn open(path: &Path) -> Result<Input, Failure> {
 }
 
 /// Refuses what the drive would refuse, and warns of what it would take without effect.
-fn judge(args: &EncodeArgs, path: &Path, page: &Page) -> Result<(), Failure> {
+fn judge(args: &EncodeArgs, path: &Path, page: &DescriptorPage) -> Result<(), Failure> {
     let bounds =
         DriveBounds { minimum: args.minimum, maximum: args.maximum, command_timeout: args.timeout };
     for finding in page.findings(&bounds) {
@@ -131,21 +131,21 @@ fn judge(args: &EncodeArgs, path: &Path, page: &Page) -> Result<(), Failure> {
     Ok(())
 }
 
-fn encode(args: &EncodeArgs, pages: &[Page]) -> Result<Vec<u8>, Failure> {
+fn encode(args: &EncodeArgs, pages: &[DescriptorPage]) -> Result<Vec<u8>, Failure> {
     let [page] = pages else {
         return match args.form {
-            Form::Ata => encode_ata(args, pages),
+            DescriptorForm::Ata => encode_ata(args, pages),
             _ => Err(Failure::Input("one FILE at a time; only --as ata takes two".to_owned())),
         };
     };
     match args.form {
-        Form::Ata => Err(Failure::Input(
+        DescriptorForm::Ata => Err(Failure::Input(
             "an ATA log page holds the descriptors of reads and of writes: give both files, T2A and T2B".to_owned(),
         )),
-        Form::Cdl => Ok(page.file().into_bytes()),
-        Form::T2 if !page.kind().is_simple() => Ok(page.to_mode_page()),
-        Form::Ab if page.kind().is_simple() => Ok(page.to_mode_page()),
-        Form::T2 | Form::Ab => Err(Failure::Input(format!(
+        DescriptorForm::Cdl => Ok(page.file().into_bytes()),
+        DescriptorForm::T2 if !page.kind().is_simple() => Ok(page.to_mode_page()),
+        DescriptorForm::Ab if page.kind().is_simple() => Ok(page.to_mode_page()),
+        DescriptorForm::T2 | DescriptorForm::Ab => Err(Failure::Input(format!(
             "{}: page {}, which is encoded with --as {}",
             args.files[0].display(),
             page.kind(),
@@ -155,13 +155,13 @@ fn encode(args: &EncodeArgs, pages: &[Page]) -> Result<Vec<u8>, Failure> {
 }
 
 /// Two pages, in whichever order they were given.
-fn encode_ata(args: &EncodeArgs, pages: &[Page]) -> Result<Vec<u8>, Failure> {
-    let of = |kind: PageKind| {
+fn encode_ata(args: &EncodeArgs, pages: &[DescriptorPage]) -> Result<Vec<u8>, Failure> {
+    let of = |kind: ModePage| {
         let missing =
             || format!("--as ata takes a page T2A and a page T2B; no FILE holds page {kind}");
         pages.iter().find(|page| page.kind() == kind).ok_or_else(|| Failure::Input(missing()))
     };
-    let limits = AtaLimits::from_pages(of(PageKind::T2A)?, of(PageKind::T2B)?);
+    let limits = AtaLimits::from_pages(of(ModePage::T2A)?, of(ModePage::T2B)?);
     let limits = limits.map_err(|error| {
         let [first, second] = [0, 1].map(|place| args.files[place].display().to_string());
         Failure::Input(format!("{first}, {second}: {error}"))

@@ -14,7 +14,7 @@ const STEPS: u64 = 1000;
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Shows it: lines of the script on the standard output, the rest on the standard error.
-pub(super) struct Progress {
+pub(super) struct BenchProgress {
     runs: usize,
     told: usize,
     quiet: bool,
@@ -25,9 +25,9 @@ pub(super) struct Progress {
     kept: Option<f64>,
 }
 
-impl Progress {
+impl BenchProgress {
     /// Of a benchmark of so many runs; a quiet one leaves the standard output alone.
-    pub(super) fn new(runs: usize, quiet: bool) -> Progress {
+    pub(super) fn new(runs: usize, quiet: bool) -> BenchProgress {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr());
             let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  {msg}");
@@ -35,7 +35,7 @@ impl Progress {
             bar
         });
         let (began, last_line) = (Stopwatch::start(), Stopwatch::start());
-        Progress { runs, told: 0, quiet, bar, began, last_line, kept: None }
+        BenchProgress { runs, told: 0, quiet, bar, began, last_line, kept: None }
     }
 
     /// Prints lines.

@@ -4,7 +4,7 @@ use super::descriptors::Descriptors;
 use crate::failure::Failure;
 use crate::show;
 use clap::Args;
-use loadline_device::cdl::{AtaDescriptor, Page};
+use loadline_device::cdl::{AtaDescriptor, DescriptorPage};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
@@ -37,7 +37,7 @@ pub(super) fn carry_out(args: &ShowArgs) -> Result<(), Failure> {
     if args.json {
         return show::json(&json!({ "pages": pages.iter().map(page_json).collect::<Vec<_>>() }));
     }
-    let mut text: String = pages.iter().map(Page::with_head).collect();
+    let mut text: String = pages.iter().map(DescriptorPage::with_head).collect();
     if let Descriptors::Ata(limits) = &held
         && limits.reads.iter().chain(&limits.writes).any(is_rounded)
     {
@@ -46,7 +46,7 @@ pub(super) fn carry_out(args: &ShowArgs) -> Result<(), Failure> {
     show::text(&text)
 }
 
-fn page_json(page: &Page) -> Value {
+fn page_json(page: &DescriptorPage) -> Value {
     let descriptors = page.limits().descriptors.iter().map(|held| {
         let mut of = json!({ "unit_ns": held.unit.nanos() });
         for (column, limit) in held.limits() {

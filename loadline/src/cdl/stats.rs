@@ -5,8 +5,8 @@ use crate::show;
 use clap::Args;
 use loadline_base::Span;
 use loadline_cdl::stats::{
-    Collector, Decimal, FinePercentile, LogStatistics, NO_PRIORITIES, PriorityName,
-    PriorityStatistics, Scope, fine_percentiles,
+    Collector, Decimal, FinePercentile, LogScope, LogStatistics, NO_PRIORITIES, PriorityName,
+    PriorityStatistics, fine_percentiles,
 };
 use loadline_device::Priority;
 use loadline_fio::{LogError, PERCENTILES};
@@ -51,7 +51,7 @@ fn percent(text: &str) -> Result<f64, String> {
 
 pub(super) fn carry_out(args: &StatsArgs) -> Result<(), Failure> {
     let scope =
-        Scope { from_ms: args.from.nanos() / 1_000_000, fine: !args.percentiles.is_empty() };
+        LogScope { from_ms: args.from.nanos() / 1_000_000, fine: !args.percentiles.is_empty() };
     let statistics = collect(&args.logs, scope)?;
     if statistics.priorities.is_empty() {
         return nothing(args, &statistics);
@@ -87,7 +87,7 @@ fn nothing(args: &StatsArgs, statistics: &LogStatistics) -> Result<(), Failure> 
     Err(Failure::Environment(NO_PRIORITIES.to_owned()))
 }
 
-fn collect(logs: &[PathBuf], scope: Scope) -> Result<LogStatistics, Failure> {
+fn collect(logs: &[PathBuf], scope: LogScope) -> Result<LogStatistics, Failure> {
     let mut collector = Collector::new(scope);
     for path in logs {
         let log = File::open(path).map_err(|error| {

@@ -4,7 +4,7 @@ use crate::cli::{JsonArg, MediumArg};
 use clap::Args;
 use loadline_base::{Bytes, Span};
 use loadline_host::BackendChoice;
-use loadline_measure::Order;
+use loadline_measure::MeasureOrder;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -44,9 +44,9 @@ pub(crate) struct MeasureArgs {
 
 impl MeasureArgs {
     /// What is meant by it.
-    pub(super) fn order(&self) -> Order {
+    pub(super) fn order(&self) -> MeasureOrder {
         let backend = if self.threads { BackendChoice::Threads } else { BackendChoice::Auto };
-        Order {
+        MeasureOrder {
             path: self.path.clone(),
             size: self.size,
             // What makes no sense is refused with the rest of the order.

@@ -8,8 +8,8 @@ use crate::study::rfc3339;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use loadline_base::{Bytes, Span};
 use loadline_measure::{
-    MeasureError, Measured, NoDriveFile, PointResult, Progress, Provenance, Target, drive_file,
-    measure,
+    MeasureError, MeasureProgress, MeasureTarget, Measured, NoDriveFile, PointResult, Provenance,
+    drive_file, measure,
 };
 use loadline_study::Host;
 use serde_json::json;
@@ -24,12 +24,12 @@ const STEPS: u64 = 1000;
 pub(super) fn carry_out(args: &MeasureArgs) -> Result<(), Failure> {
     check_out(args)?;
     let order = args.order();
-    let target = Target::open(&order).map_err(failure)?;
+    let target = MeasureTarget::open(&order).map_err(failure)?;
     if args.out.is_some() && !target.is_written() {
         return Err(Failure::Input(NoDriveFile::NoWrites.to_string()));
     }
     let interrupted = interruptible()?;
-    let mut shown = Shown::new();
+    let mut shown = ShownRounds::new();
     let measured = measure(target, &order, &mut |progress| {
         shown.show(&progress);
         !interrupted.load(Ordering::Relaxed)
@@ -135,26 +135,26 @@ fn row(point: &PointResult) -> [String; 10] {
 }
 
 /// How far it is, on the standard error: a bar in a terminal, a line for each round elsewhere.
-struct Shown {
+struct ShownRounds {
     bar: Option<ProgressBar>,
     told: u64,
 }
 
-impl Shown {
-    fn new() -> Shown {
+impl ShownRounds {
+    fn new() -> ShownRounds {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr());
             let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  {msg}");
             bar.set_style(style.expect("the template is a constant that the bar accepts"));
             bar
         });
-        Shown { bar, told: 0 }
+        ShownRounds { bar, told: 0 }
     }
 
-    fn show(&mut self, progress: &Progress<'_>) {
+    fn show(&mut self, progress: &MeasureProgress<'_>) {
         let (share, words) = match progress {
-            Progress::Filling(share) => (*share, "writing it whole".to_owned()),
-            Progress::Measuring { made, of, point } => {
+            MeasureProgress::Filling(share) => (*share, "writing it whole".to_owned()),
+            MeasureProgress::Measuring { made, of, point } => {
                 let words = format!("{made} of {of}: {point}, depth {}", point.depth);
                 (*made as f64 / *of as f64, words)
             }

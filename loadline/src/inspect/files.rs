@@ -1,7 +1,7 @@
 //! Files and block devices as a store's devices, to read.
 
 use crate::failure::Failure;
-use loadline_store::paged::Target;
+use loadline_store::paged::StoreDevice;
 use loadline_store::paged::check::ReadAt;
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
@@ -20,20 +20,20 @@ impl Files {
         Ok(Files { data: open(data)?, log: log.map(open).transpose()? })
     }
 
-    fn of(&self, target: Target) -> Option<&(File, u64)> {
+    fn of(&self, target: StoreDevice) -> Option<&(File, u64)> {
         match target {
-            Target::Data => Some(&self.data),
-            Target::Log => self.log.as_ref(),
+            StoreDevice::Data => Some(&self.data),
+            StoreDevice::Log => self.log.as_ref(),
         }
     }
 }
 
 impl ReadAt for Files {
-    fn size(&self, target: Target) -> Option<u64> {
+    fn size(&self, target: StoreDevice) -> Option<u64> {
         self.of(target).map(|(_, size)| *size)
     }
 
-    fn read_at(&self, target: Target, offset: u64, buffer: &mut [u8]) -> bool {
+    fn read_at(&self, target: StoreDevice, offset: u64, buffer: &mut [u8]) -> bool {
         let Some((file, size)) = self.of(target) else { return false };
         let end = offset.checked_add(buffer.len() as u64);
         end.is_some_and(|end| end <= *size) && file.read_exact_at(buffer, offset).is_ok()

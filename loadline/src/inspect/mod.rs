@@ -9,9 +9,9 @@ use crate::cli::{InspectArgs, InspectWhat};
 use crate::failure::Failure;
 use crate::show;
 use loadline_store::CollectionId;
-use loadline_store::paged::check::{Finding, Report, check};
+use loadline_store::paged::check::{CheckReport, Finding, check};
 use loadline_store::paged::ids::PageNo;
-use loadline_store::paged::inspect::{Inspector, Part, Trouble, totals};
+use loadline_store::paged::inspect::{InspectTrouble, Inspector, Part, totals};
 use loadline_store::paged::superblock::SuperblockFault;
 use serde_json::json;
 
@@ -29,7 +29,7 @@ pub(crate) fn carry_out(args: InspectArgs) -> Result<(), Failure> {
     }
 }
 
-fn parts_of(args: &InspectArgs, store: &Inspector<'_>) -> Result<Vec<Part>, Trouble> {
+fn parts_of(args: &InspectArgs, store: &Inspector<'_>) -> Result<Vec<Part>, InspectTrouble> {
     match args.what.as_ref().unwrap_or(&InspectWhat::Superblock) {
         InspectWhat::Superblock => Ok(store.superblock()),
         InspectWhat::Log => store.log(args.most),
@@ -46,7 +46,7 @@ fn parts_of(args: &InspectArgs, store: &Inspector<'_>) -> Result<Vec<Part>, Trou
     }
 }
 
-fn show_report(args: &InspectArgs, report: &Report) -> Result<(), Failure> {
+fn show_report(args: &InspectArgs, report: &CheckReport) -> Result<(), Failure> {
     let sentences = |list: &[Finding]| list.iter().map(Finding::to_string).collect::<Vec<_>>();
     let findings = sentences(&report.findings);
     let remarks: Vec<String> = report.remarks.iter().map(|remark| remark.to_string()).collect();
@@ -76,18 +76,18 @@ fn show_report(args: &InspectArgs, report: &Report) -> Result<(), Failure> {
 }
 
 /// A file that holds no store was the wrong thing to type; a store that cannot be read is damaged.
-fn failure(args: &InspectArgs, trouble: Trouble) -> Failure {
+fn failure(args: &InspectArgs, trouble: InspectTrouble) -> Failure {
     let text = format!("{}: {trouble}", args.file.display());
     match trouble {
-        Trouble::NoStore(Finding::NoLogDevice) => {
+        InspectTrouble::NoStore(Finding::NoLogDevice) => {
             Failure::Input(text + "; name it with --log-device")
         }
-        Trouble::NoStore(
+        InspectTrouble::NoStore(
             Finding::NoSuperblock(SuperblockFault::Foreign | SuperblockFault::Version(_))
             | Finding::UselessLogDevice
             | Finding::ForeignLog,
         )
-        | Trouble::NoSuchPage(_) => Failure::Input(text),
+        | InspectTrouble::NoSuchPage(_) => Failure::Input(text),
         _ => Failure::Damaged(text),
     }
 }

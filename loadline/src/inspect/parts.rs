@@ -1,6 +1,6 @@
 //! Parts of an inspection as text and as JSON.
 
-use loadline_store::paged::inspect::{Body, Part, Value};
+use loadline_store::paged::inspect::{Body, Part, ShownValue};
 use serde_json::{Map, Value as Json};
 
 /// All parts, one after the other.
@@ -23,7 +23,7 @@ pub(crate) fn json_of(part: &Part) -> Json {
             .collect::<Map<_, _>>()
             .into(),
         Body::Table { head, rows, more } => {
-            let object = |row: &Vec<Value>| -> Json {
+            let object = |row: &Vec<ShownValue>| -> Json {
                 let cells = head.iter().zip(row).map(|(name, cell)| (field(name), value(cell)));
                 cells.collect::<Map<_, _>>().into()
             };
@@ -36,11 +36,11 @@ pub(crate) fn json_of(part: &Part) -> Json {
     }
 }
 
-fn value(value: &Value) -> Json {
+fn value(value: &ShownValue) -> Json {
     match value {
-        Value::Number(number) => (*number).into(),
-        Value::Text(text) => text.as_str().into(),
-        Value::Nothing => Json::Null,
+        ShownValue::Number(number) => (*number).into(),
+        ShownValue::Text(text) => text.as_str().into(),
+        ShownValue::Nothing => Json::Null,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::show;
 use loadline_base::Span;
 use loadline_host::admin::api::{
-    BenchAsked, BenchResult, Command, Op, OpDump, QueueDump, QueueTags, QueuedItem,
+    BenchAsked, BenchResult, Command, OpDump, OpRow, QueueDump, QueueTags, QueuedItem,
 };
 
 pub(crate) fn carry_out(args: DumpArgs) -> Result<(), Failure> {
@@ -88,7 +88,7 @@ fn ops(dump: &OpDump) -> String {
     show::table(columns, &[1, 2, 4, 6], &rows)
 }
 
-fn op_row(op: &Op) -> [String; 7] {
+fn op_row(op: &OpRow) -> [String; 7] {
     let stage = |after_ns| format!("{:.3}", Span::from_nanos(after_ns).as_millis_f64());
     let stages: Vec<String> =
         op.stages.iter().map(|at| format!("{} {}", at.stage, stage(at.after_ns))).collect();

@@ -6,7 +6,8 @@ use super::size;
 use crate::failure::Failure;
 use crate::show;
 use loadline_host::admin::api::{
-    Command, Image, ImageAsked, Images, NameAsked, SizeAsked, Snapshot, SnapshotName, Snapshots,
+    Command, ImageAsked, ImageRow, ImageRows, NameAsked, SizeAsked, SnapshotName, SnapshotRow,
+    Snapshots,
 };
 
 pub(crate) fn carry_out(args: ImageArgs) -> Result<(), Failure> {
@@ -14,7 +15,7 @@ pub(crate) fn carry_out(args: ImageArgs) -> Result<(), Failure> {
     let order = |command, says: String| node.order(&command, &says);
     match args.command {
         ImageSubcommand::List => {
-            node.show(&Command::ImageList, |images: &Images| table(&images.images))
+            node.show(&Command::ImageList, |images: &ImageRows| table(&images.images))
         }
         ImageSubcommand::Info(one) => node.show(&Command::ImageInfo { image: one.name }, in_words),
         ImageSubcommand::Create { name, size, pool, object_size } => {
@@ -65,8 +66,8 @@ fn snapshot(node: &NodeArgs, command: SnapshotSubcommand) -> Result<(), Failure>
     }
 }
 
-fn table(images: &[Image]) -> String {
-    let row = |image: &Image| {
+fn table(images: &[ImageRow]) -> String {
+    let row = |image: &ImageRow| {
         [
             image.name.clone(),
             image.pool.clone(),
@@ -80,7 +81,7 @@ fn table(images: &[Image]) -> String {
     show::table(["image", "pool", "size", "objects of", "snapshots", "began as"], &[1, 5], &rows)
 }
 
-fn in_words(image: &Image) -> String {
+fn in_words(image: &ImageRow) -> String {
     let mut text = format!(
         "{}: {} in objects of {}, pool {}\n",
         image.name,
@@ -97,8 +98,8 @@ fn in_words(image: &Image) -> String {
     text
 }
 
-fn snapshot_table(snapshots: &[Snapshot]) -> String {
-    let row = |snapshot: &Snapshot| {
+fn snapshot_table(snapshots: &[SnapshotRow]) -> String {
+    let row = |snapshot: &SnapshotRow| {
         [
             snapshot.name.clone(),
             snapshot.id.to_string(),

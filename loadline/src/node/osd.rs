@@ -5,7 +5,7 @@ use super::size;
 use super::status::duration;
 use crate::failure::Failure;
 use crate::show;
-use loadline_host::admin::api::{Added, Command, OkToStop, Osd, OsdAsked, Osds};
+use loadline_host::admin::api::{Added, Command, OkToStop, OsdAsked, OsdRow, Osds};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -73,7 +73,7 @@ fn asked(disk: DiskArgs) -> Result<OsdAsked, Failure> {
 }
 
 /// The OSDs, one in each row, and below them why those that failed did.
-pub(super) fn table(osds: &[Osd]) -> String {
+pub(super) fn table(osds: &[OsdRow]) -> String {
     let rows: Vec<[String; 9]> = osds.iter().map(row).collect();
     let head = ["osd", "state", "used", "size", "IOPS", "PGs", "up since", "log, disk", "path"];
     let failures = osds.iter().filter_map(|osd| {
@@ -83,7 +83,7 @@ pub(super) fn table(osds: &[Osd]) -> String {
     show::table(head, &[1, 7, 8], &rows) + &failures.collect::<String>()
 }
 
-fn row(osd: &Osd) -> [String; 9] {
+fn row(osd: &OsdRow) -> [String; 9] {
     let state = [if osd.up { "up" } else { "down" }, if osd.is_in { "in" } else { "out" }];
     [
         format!("osd.{}", osd.osd),

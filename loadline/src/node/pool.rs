@@ -3,7 +3,7 @@
 use super::args::{PoolArgs, PoolSubcommand};
 use crate::failure::Failure;
 use crate::show;
-use loadline_host::admin::api::{Command, Pool, PoolAsked, Pools};
+use loadline_host::admin::api::{Command, PoolAsked, PoolRow, Pools};
 
 pub(crate) fn carry_out(args: PoolArgs) -> Result<(), Failure> {
     let node = &args.node;
@@ -21,8 +21,8 @@ pub(crate) fn carry_out(args: PoolArgs) -> Result<(), Failure> {
     }
 }
 
-fn table(pools: &[Pool]) -> String {
-    let row = |pool: &Pool| {
+fn table(pools: &[PoolRow]) -> String {
+    let row = |pool: &PoolRow| {
         let [pgs, copies, images] =
             [pool.pgs, pool.copies, pool.images].map(|count| count.to_string());
         [pool.name.clone(), pgs, copies, images]

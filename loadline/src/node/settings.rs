@@ -5,8 +5,8 @@ use super::reach::NodeArgs;
 use crate::failure::Failure;
 use crate::show;
 use loadline_host::admin::api::{
-    Altered, Command, ConfigChanged, ConfigRow, ConfigRows, Explained, ExplainedLevel, Level,
-    ValueAsked,
+    AlteredValue, Command, ConfigChanged, ConfigRow, ConfigRows, Explained, ExplainedLevel,
+    ValueAsked, ValueLevel,
 };
 
 /// The option that names an OSD's profile.
@@ -14,7 +14,7 @@ const PROFILE: &str = "osd_mclock_profile";
 
 pub(crate) fn carry_out(args: ConfigArgs) -> Result<(), Failure> {
     let node = &args.node;
-    let level = |runtime| if runtime { Level::Runtime } else { Level::Stored };
+    let level = |runtime| if runtime { ValueLevel::Runtime } else { ValueLevel::Stored };
     match args.command {
         ConfigSubcommand::Show { who } => {
             let command = who.map_or(Command::ConfigDump, |who| Command::ConfigShow { who });
@@ -35,7 +35,7 @@ pub(crate) fn carry_out(args: ConfigArgs) -> Result<(), Failure> {
 
 /// A profile is an option like others; all shards of an OSD take it in one step.
 pub(crate) fn switch_profile(args: SwitchArgs) -> Result<(), Failure> {
-    let to = ValueAsked { value: args.profile, level: Level::Stored };
+    let to = ValueAsked { value: args.profile, level: ValueLevel::Stored };
     change(&args.node, &Command::ConfigSet { who: args.who, option: PROFILE.to_owned(), to })
 }
 
@@ -48,7 +48,7 @@ fn changes(changed: &ConfigChanged) -> String {
         let why = "it is so already, or waits for a restart, or another level hides it";
         return format!("no value in force is another now: {why}\n");
     }
-    let row = |altered: &Altered| {
+    let row = |altered: &AlteredValue| {
         let osd = format!("osd.{}", altered.osd);
         [osd, altered.option.clone(), altered.before.clone(), altered.after.clone()]
     };

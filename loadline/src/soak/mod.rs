@@ -6,8 +6,10 @@ use crate::cli::SoakArgs;
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::show;
-use loadline_sim::Disks;
-use loadline_sim::soak::{Counts, FaultKind, Outcome, Replay, Row, run, shrink, tell};
+use loadline_sim::StoreDisks;
+use loadline_sim::soak::{
+    FaultKind, SeedOutcome, SeedReplay, SoakCounts, SoakRow, run, shrink, tell,
+};
 use loadline_study::Stopwatch;
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -34,14 +36,14 @@ struct Soak {
     stop: Arc<AtomicBool>,
     watch: Stopwatch,
     seconds: u64,
-    state: Mutex<State>,
+    state: Mutex<SoakState>,
 }
 
 #[derive(Default)]
-struct State {
-    counts: Counts,
+struct SoakState {
+    counts: SoakCounts,
     /// The first seed that failed, with the lives and faults of its plan.
-    failed: Option<(Replay, usize, usize)>,
+    failed: Option<(SeedReplay, usize, usize)>,
     last_line: Duration,
 }
 
@@ -58,7 +60,7 @@ pub(crate) fn carry_out(args: &SoakArgs) -> Result<(), Failure> {
         stop: interruptible()?,
         watch: Stopwatch::start(),
         seconds: args.seconds.unwrap_or(SECONDS),
-        state: Mutex::new(State::default()),
+        state: Mutex::new(SoakState::default()),
     };
     std::thread::scope(|scope| {
         (0..jobs(args)).for_each(|_| {
@@ -98,14 +100,14 @@ fn named<T>(command: String, f: impl FnOnce() -> T) -> T {
     result
 }
 
-fn run_named(replay: &Replay) -> Outcome {
+fn run_named(replay: &SeedReplay) -> SeedOutcome {
     named(command(replay), || run(replay))
 }
 
 impl Soak {
     fn work(&self) {
         while !self.is_over() {
-            let replay = Replay::whole(self.next.fetch_add(1, Ordering::Relaxed));
+            let replay = SeedReplay::whole(self.next.fetch_add(1, Ordering::Relaxed));
             let outcome = run_named(&replay);
             let mut state = self.state.lock().expect("no thread of a soak panics and goes on");
             state.counts.add(&outcome.counts);
@@ -116,7 +118,7 @@ impl Soak {
             let elapsed = self.watch.elapsed();
             if elapsed >= state.last_line + LINE_EVERY {
                 state.last_line = elapsed;
-                let Counts { seeds, cuts, kills, .. } = state.counts;
+                let SoakCounts { seeds, cuts, kills, .. } = state.counts;
                 show::note(&format!(
                     "{:4} s: {seeds} seeds, {cuts} cuts, {kills} kills",
                     elapsed.as_secs()
@@ -130,12 +132,12 @@ impl Soak {
     }
 }
 
-fn command(replay: &Replay) -> String {
+fn command(replay: &SeedReplay) -> String {
     format!("loadline soak --replay {replay}")
 }
 
 /// Runs one seed, or a part of it, and tells what happened.
-fn replayed(replay: &Replay, args: &SoakArgs) -> Result<(), Failure> {
+fn replayed(replay: &SeedReplay, args: &SoakArgs) -> Result<(), Failure> {
     let outcome = named(command(replay), || tell(replay));
     if !args.json.json {
         show::text(&(outcome.story.join("\n") + "\n"))?;
@@ -150,7 +152,7 @@ fn replayed(replay: &Replay, args: &SoakArgs) -> Result<(), Failure> {
 
 /// Makes a failing run small and tells its story.
 fn failed(
-    replay: &Replay,
+    replay: &SeedReplay,
     lives: usize,
     faults: usize,
     args: &SoakArgs,
@@ -159,7 +161,7 @@ fn failed(
         "seed {} fails; looking for a small part of it that fails as well",
         replay.seed
     ));
-    let fails = |part: &Replay| run_named(part).failure.is_some();
+    let fails = |part: &SeedReplay| run_named(part).failure.is_some();
     let small = shrink(replay, lives as u64, faults as u64, fails);
     let outcome = tell(&small);
     show::note(&outcome.story.join("\n"));
@@ -169,12 +171,12 @@ fn failed(
 }
 
 /// Keeps the disks as images that `loadline inspect` reads.
-fn keep(outcome: &Outcome, args: &SoakArgs) -> Result<(), Failure> {
+fn keep(outcome: &SeedOutcome, args: &SoakArgs) -> Result<(), Failure> {
     let (Some(folder), Some(disks)) = (&args.keep, &outcome.disks) else { return Ok(()) };
     keep_in(folder, disks)
 }
 
-fn keep_in(folder: &Path, Disks { data, log }: &Disks) -> Result<(), Failure> {
+fn keep_in(folder: &Path, StoreDisks { data, log }: &StoreDisks) -> Result<(), Failure> {
     let write = |name: &str, bytes: &[u8]| {
         let path = Path::new(folder).join(name);
         let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, bytes));
@@ -184,7 +186,7 @@ fn keep_in(folder: &Path, Disks { data, log }: &Disks) -> Result<(), Failure> {
     log.as_ref().map_or(Ok(()), |log| write("log.img", &log.image()))
 }
 
-fn report(counts: &Counts, args: &SoakArgs) -> Result<(), Failure> {
+fn report(counts: &SoakCounts, args: &SoakArgs) -> Result<(), Failure> {
     if args.json.json {
         return show::json(&in_json(counts, args.seed));
     }
@@ -209,14 +211,16 @@ fn report(counts: &Counts, args: &SoakArgs) -> Result<(), Failure> {
         line("stores given up for damage", counts.refusals),
     ];
     rows.extend(FaultKind::ALL.map(|kind| line(&format!("fault: {kind}"), counts.faults.of(kind))));
-    rows.extend(Row::ALL.map(|row| line(&format!("row: {row}"), counts.rows.of(row))));
+    rows.extend(SoakRow::ALL.map(|row| line(&format!("row: {row}"), counts.rows.of(row))));
     show::text(&show::table(["", "count"], &[], &rows))
 }
 
-fn in_json(counts: &Counts, seed: u64) -> Value {
+fn in_json(counts: &SoakCounts, seed: u64) -> Value {
     let ops = &counts.ops;
-    let rows: serde_json::Map<String, Value> =
-        Row::ALL.iter().map(|row| (row.name().to_owned(), counts.rows.of(*row).into())).collect();
+    let rows: serde_json::Map<String, Value> = SoakRow::ALL
+        .iter()
+        .map(|row| (row.name().to_owned(), counts.rows.of(*row).into()))
+        .collect();
     let of = |kind: FaultKind| (kind.name().to_owned(), counts.faults.of(kind).into());
     let faults: serde_json::Map<String, Value> = FaultKind::ALL.map(of).into_iter().collect();
     json!({

@@ -3,7 +3,9 @@
 use crate::show;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use loadline_report::told;
-use loadline_study::{Advance, Job, Kind, Purpose, RunRecord, Sight, Stopwatch, Study};
+use loadline_study::{
+    Advance, Job, RunPurpose, RunRecord, SessionEvent, Stopwatch, Study, StudyKind,
+};
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -14,8 +16,8 @@ const STEPS: u64 = 1000;
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// Shows on the standard error how far the runs have come.
-pub(super) struct Progress {
-    kind: Kind,
+pub(super) struct StudyProgress {
+    kind: StudyKind,
     names: Vec<String>,
     runs: usize,
     ended: usize,
@@ -23,8 +25,8 @@ pub(super) struct Progress {
     last_line: Stopwatch,
 }
 
-impl Progress {
-    pub(super) fn new(study: &Study, runs: usize) -> Progress {
+impl StudyProgress {
+    pub(super) fn new(study: &Study, runs: usize) -> StudyProgress {
         let names = study.setups.iter().map(|setup| setup.name.clone()).collect();
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr());
@@ -32,13 +34,20 @@ impl Progress {
             bar.set_style(style.expect("the template is a constant that the bar accepts"));
             bar
         });
-        Progress { kind: study.kind, names, runs, ended: 0, bar, last_line: Stopwatch::start() }
+        StudyProgress {
+            kind: study.kind,
+            names,
+            runs,
+            ended: 0,
+            bar,
+            last_line: Stopwatch::start(),
+        }
     }
 
-    pub(super) fn show(&mut self, sight: &Sight<'_>) {
+    pub(super) fn show(&mut self, sight: &SessionEvent<'_>) {
         match sight {
-            Sight::Advanced(advance) => self.advanced(advance),
-            Sight::Finished(job, record) => self.finished(job, &in_short(self.kind, record)),
+            SessionEvent::Advanced(advance) => self.advanced(advance),
+            SessionEvent::Finished(job, record) => self.finished(job, &in_short(self.kind, record)),
         }
     }
 
@@ -75,9 +84,9 @@ impl Progress {
     fn name(&self, job: &Job) -> String {
         let setup = &self.names[job.setup];
         match job.purpose {
-            Purpose::Answer => format!("{setup}, seed {}", job.seed),
-            Purpose::WithoutStage => format!("{setup}, without the software stage"),
-            Purpose::Placement(index) => format!("{setup}, other placement {}", index + 1),
+            RunPurpose::Answer => format!("{setup}, seed {}", job.seed),
+            RunPurpose::WithoutStage => format!("{setup}, without the software stage"),
+            RunPurpose::Placement(index) => format!("{setup}, other placement {}", index + 1),
         }
     }
 
@@ -89,7 +98,7 @@ impl Progress {
 }
 
 /// A run by the chief figures of its kind.
-fn in_short(kind: Kind, record: &RunRecord) -> String {
+fn in_short(kind: StudyKind, record: &RunRecord) -> String {
     let text = |figure| told(figure, &record.counted);
     kind.chief().filter_map(text).collect::<Vec<_>>().join(", ")
 }

@@ -1,7 +1,7 @@
 //! `loadline study run`
 
 use super::dry;
-use super::progress::Progress;
+use super::progress::StudyProgress;
 use super::timestamp::rfc3339;
 use crate::cli::RunArgs;
 use crate::failure::Failure;
@@ -9,8 +9,8 @@ use crate::interrupt::interruptible;
 use crate::show;
 use loadline_report::{reservation_text, terminal_table, write_report};
 use loadline_study::{
-    Host, HostPlace, InputError, Kind, Library, Manifest, Order, Override, Place, RunFacts,
-    RunFolder, Session, SessionError, StudyResult, build_id, summary_json,
+    Host, HostPlace, InputError, Library, Manifest, Order, Override, Place, RunFacts, RunFolder,
+    Session, SessionError, StudyKind, StudyResult, build_id, summary_json,
 };
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -90,7 +90,7 @@ impl Intent {
 }
 
 /// Where the study runs, as it was asked for.
-fn place(args: &RunArgs, kind: Kind) -> Result<Place, InputError> {
+fn place(args: &RunArgs, kind: StudyKind) -> Result<Place, InputError> {
     let Some(disks) = &args.on else { return Ok(Place::Sim) };
     kind.runs_on_disks().map_err(|reason| InputError::new(format!("--on {disks}"), reason))?;
     Ok(Place::Host(HostPlace {
@@ -137,7 +137,7 @@ fn make_runs(
         show::note(&format!("every run is recorded in {}", folder.display()));
         return Ok(());
     }
-    let mut progress = Progress::new(session.study(), missing.len());
+    let mut progress = StudyProgress::new(session.study(), missing.len());
     let outcome = session.run(workers as usize, interrupted, |sight| progress.show(&sight));
     progress.end();
     outcome.map_err(|error| match error {

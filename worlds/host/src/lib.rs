@@ -24,7 +24,7 @@ pub use engine::{
     TooLittleMemory, write_empty_store,
 };
 pub use event_loop::{
-    BackendChoice, Close, ConnId, DiskId, Happening, ListenAt, ListenError, ListenerId, Loop,
-    LoopError, LoopOptions, Mailbox, Mode, Peer, Signal,
+    BackendChoice, ConnId, Disconnect, DiskId, ListenAt, ListenError, ListenerId, Loop, LoopError,
+    LoopEvent, LoopOptions, Mailbox, Mode, Peer, Signal,
 };
 pub use new_store::write_new_store;

@@ -1,6 +1,6 @@
 //! Writing an empty store onto files or block devices.
 
-use loadline_store::paged::{Formatting, Piece, Target};
+use loadline_store::paged::{FormatPiece, Formatting, StoreDevice};
 use rustix::fs::{Advice, fadvise};
 use std::fs::{File, Metadata};
 use std::io;
@@ -14,8 +14,8 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 /// A device refuses a write or a flush.
 pub fn write_new_store(store: &Formatting, data: &File, log: Option<&File>) -> io::Result<()> {
     let on = |target| match target {
-        Target::Data => data,
-        Target::Log => log.expect("a store with a log device is written onto two"),
+        StoreDevice::Data => data,
+        StoreDevice::Log => log.expect("a store with a log device is written onto two"),
     };
     let [before, contents, superblocks] = store.stages();
     write(before, on)?;
@@ -29,7 +29,7 @@ pub fn write_new_store(store: &Formatting, data: &File, log: Option<&File>) -> i
     Ok(())
 }
 
-fn write<'a>(stage: &[Piece], on: impl Fn(Target) -> &'a File) -> io::Result<()> {
+fn write<'a>(stage: &[FormatPiece], on: impl Fn(StoreDevice) -> &'a File) -> io::Result<()> {
     stage.iter().try_for_each(|(target, offset, bytes)| on(*target).write_all_at(bytes, *offset))
 }
 

@@ -2,7 +2,7 @@
 //! issues, and steps to what happens next. As on the host, messages and processor time cost nothing.
 
 use crate::disk::{CutStyle, SimDisk};
-use crate::osd_drive::Running;
+use crate::osd_drive::RunningDrive;
 use crate::sim::Sim;
 use crate::workload::ByHand;
 use loadline_base::{Rng, Time};
@@ -113,7 +113,7 @@ impl Sim<ByHand> {
 
     /// Puts another disk in the place of an OSD's, which is down.
     pub fn replace(&mut self, osd: OsdId, disk: SimDisk) {
-        self.drives_mut()[osd] = Running::on_disk(disk);
+        self.drives_mut()[osd] = RunningDrive::on_disk(disk);
         self.cluster().expect_new_disk(osd);
     }
 

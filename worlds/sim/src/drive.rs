@@ -8,13 +8,13 @@
 //! answered is durable. Drives that fail, tear and forget come with the paged store.
 
 use loadline_base::{Bytes, Span, Time};
-use loadline_device::{Kind, Request};
+use loadline_device::{Request, RequestKind};
 use loadline_store::{RequestId, Submission};
 use std::collections::VecDeque;
 
 /// How long requests take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Service {
+pub struct ServiceTime {
     /// Of every request with which an access is durable.
     pub per_request: Span,
     /// Of a part of a large access that others follow: the device's own time, without the OSD's commit.
@@ -24,7 +24,7 @@ pub struct Service {
     /// Large requests in a line of their own; `None` for a single line.
     pub slices: Option<Slices>,
     /// How reads are served.
-    pub reads: Reads,
+    pub reads: ReadService,
 }
 
 /// Two lines before one arm: small and large requests take turns by time, as an elevator with time slices lets
@@ -39,7 +39,7 @@ pub struct Slices {
 
 /// How a calibrated drive serves reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reads {
+pub enum ReadService {
     /// Like writes: one arm does both.
     InLine,
     /// Beside the writes, each in the time of one request whatever its size: flash reads pass queued writes, and
@@ -47,7 +47,7 @@ pub enum Reads {
     Beside,
 }
 
-impl Service {
+impl ServiceTime {
     /// The time one request takes, if it commits its access.
     pub fn of(&self, request: &Request) -> Span {
         self.per_request + self.transfer(request)
@@ -71,7 +71,7 @@ pub enum Started {
 /// A drive serving one request at a time.
 #[derive(Clone, Debug)]
 pub struct DriveModel {
-    service: Service,
+    service: ServiceTime,
     /// Requests that wait, with their service times: the small ones, and the large ones if they stand apart.
     lines: [VecDeque<(RequestId, Span)>; 2],
     /// Whose turn it is, and how much of its slice is used.
@@ -83,7 +83,7 @@ pub struct DriveModel {
 
 impl DriveModel {
     /// An idle drive.
-    pub fn new(service: Service) -> DriveModel {
+    pub fn new(service: ServiceTime) -> DriveModel {
         DriveModel {
             service,
             lines: [VecDeque::new(), VecDeque::new()],
@@ -99,7 +99,7 @@ impl DriveModel {
     pub fn submit(&mut self, now: Time, submission: &Submission) -> Option<Started> {
         self.requests += 1;
         let Submission { id, request, commits } = *submission;
-        if request.kind == Kind::Read && self.service.reads == Reads::Beside {
+        if request.kind == RequestKind::Read && self.service.reads == ReadService::Beside {
             return Some(Started::Beside(now + self.service.per_request, id));
         }
         let own = if commits { self.service.per_request } else { self.service.per_part };
@@ -154,7 +154,7 @@ impl DriveModel {
 mod tests {
     use super::*;
     use loadline_base::SlotId;
-    use loadline_device::{ClassTag, Kind, Priority};
+    use loadline_device::{ClassTag, Priority, RequestKind};
 
     fn request_id(slot: u32) -> RequestId {
         RequestId::new(SlotId::new(slot), 0)
@@ -162,7 +162,7 @@ mod tests {
 
     fn write(id: u32, length: Bytes) -> Submission {
         let request = Request {
-            kind: Kind::Write,
+            kind: RequestKind::Write,
             offset: 0,
             length,
             class: ClassTag(1),
@@ -172,13 +172,19 @@ mod tests {
         Submission { id: request_id(id), request, commits: true }
     }
 
-    fn service(slices: Option<Slices>) -> Service {
+    fn service(slices: Option<Slices>) -> ServiceTime {
         let (per_request, per_mib) = (Span::from_nanos(100), Span::from_nanos(1000));
-        Service { per_request, per_part: per_request, per_mib, slices, reads: Reads::InLine }
+        ServiceTime {
+            per_request,
+            per_part: per_request,
+            per_mib,
+            slices,
+            reads: ReadService::InLine,
+        }
     }
 
     /// Submits everything at time zero and returns ids and times of the answers.
-    fn answers(service: Service, requests: &[Submission]) -> Vec<(u32, u64)> {
+    fn answers(service: ServiceTime, requests: &[Submission]) -> Vec<(u32, u64)> {
         let mut drive = DriveModel::new(service);
         let started: Vec<_> =
             requests.iter().filter_map(|request| drive.submit(Time::ZERO, request)).collect();
@@ -219,10 +225,12 @@ mod tests {
 
     #[test]
     fn reads_beside_the_line_wait_for_nothing() {
-        let mut drive = DriveModel::new(Service { reads: Reads::Beside, ..service(None) });
+        let mut drive =
+            DriveModel::new(ServiceTime { reads: ReadService::Beside, ..service(None) });
         drive.submit(Time::ZERO, &write(1, Bytes::from_mib(4)));
         let read = write(2, Bytes::from_mib(4));
-        let read = Submission { request: Request { kind: Kind::Read, ..read.request }, ..read };
+        let read =
+            Submission { request: Request { kind: RequestKind::Read, ..read.request }, ..read };
         let due = Time::from_nanos(100);
         assert_eq!(drive.submit(Time::ZERO, &read), Some(Started::Beside(due, request_id(2))));
     }

@@ -1,6 +1,6 @@
 //! Drive files: a calibrated drive as data, with where each figure comes from.
 
-use crate::drive::{Reads, Service, Slices};
+use crate::drive::{ReadService, ServiceTime, Slices};
 use crate::hdd::HddSpec;
 use loadline_base::{Bytes, Span};
 use loadline_device::Medium;
@@ -22,7 +22,7 @@ pub struct Drive {
     /// Sequential bandwidth that byte costs are configured with (bytes per second).
     pub bandwidth: Bytes,
     /// How long requests take.
-    pub service: Service,
+    pub service: ServiceTime,
     /// What the store lets in at a time.
     pub window: Bytes,
     /// Processor time per item.
@@ -102,10 +102,10 @@ struct DriveFile {
     model: String,
     medium: MediumName,
     capacity_iops: f64,
-    bandwidth: Unit<Bytes>,
-    window: Unit<Bytes>,
-    worker_time: Unit<Span>,
-    link_delay: Unit<Span>,
+    bandwidth: WithUnit<Bytes>,
+    window: WithUnit<Bytes>,
+    worker_time: WithUnit<Span>,
+    link_delay: WithUnit<Span>,
     service: ServiceFile,
     calibration: Calibration,
     fitted: FittedFile,
@@ -122,9 +122,9 @@ enum MediumName {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ServiceFile {
-    per_request: Unit<Span>,
-    per_part: Option<Unit<Span>>,
-    per_mib: Unit<Span>,
+    per_request: WithUnit<Span>,
+    per_part: Option<WithUnit<Span>>,
+    per_mib: WithUnit<Span>,
     slices: Option<SlicesFile>,
     reads: ReadsName,
 }
@@ -132,8 +132,8 @@ struct ServiceFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SlicesFile {
-    large_from: Unit<Bytes>,
-    slice: Unit<Span>,
+    large_from: WithUnit<Bytes>,
+    slice: WithUnit<Span>,
 }
 
 #[derive(Deserialize)]
@@ -149,23 +149,23 @@ enum ReadsName {
 struct FittedFile {
     pgs: u32,
     pgs_why: String,
-    object_handling: Unit<Span>,
+    object_handling: WithUnit<Span>,
     object_handling_why: String,
-    software_stage: Unit<Span>,
+    software_stage: WithUnit<Span>,
     software_stage_why: String,
 }
 
 /// A quantity that is written as text with its unit.
-pub(crate) struct Unit<T>(pub(crate) T);
+pub(crate) struct WithUnit<T>(pub(crate) T);
 
-impl<'de, T> Deserialize<'de> for Unit<T>
+impl<'de, T> Deserialize<'de> for WithUnit<T>
 where
     T: std::str::FromStr,
     T::Err: fmt::Display,
 {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        text.parse().map(Unit).map_err(|error| {
+        text.parse().map(WithUnit).map_err(|error| {
             serde::de::Error::custom(format!("`{text}` is not understood: {error}"))
         })
     }
@@ -259,7 +259,7 @@ impl DriveFile {
             },
             capacity_iops: self.capacity_iops,
             bandwidth: self.bandwidth.0,
-            service: Service {
+            service: ServiceTime {
                 per_request: self.service.per_request.0,
                 per_part: self.service.per_part.unwrap_or(self.service.per_request).0,
                 per_mib: self.service.per_mib.0,
@@ -268,8 +268,8 @@ impl DriveFile {
                     slice: slices.slice.0,
                 }),
                 reads: match self.service.reads {
-                    ReadsName::InLine => Reads::InLine,
-                    ReadsName::Beside => Reads::Beside,
+                    ReadsName::InLine => ReadService::InLine,
+                    ReadsName::Beside => ReadService::Beside,
                 },
             },
             window: self.window.0,

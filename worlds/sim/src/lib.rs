@@ -18,10 +18,10 @@ mod store_host;
 pub mod store_world;
 mod workload;
 
-pub use drive::{DriveModel, Reads, Service, Slices, Started};
+pub use drive::{DriveModel, ReadService, ServiceTime, Slices, Started};
 pub use drive_file::{AnyDrive, Calibration, Drive, DriveError, Fitted};
 pub use loadline_node::Delays;
 pub use osd_drive::{Mechanical, OsdDrive};
 pub use sim::{Sim, SimConfig};
-pub use store_host::{Disks, Sent, StoreHost};
-pub use workload::{ByHand, Done, Issue, Workload};
+pub use store_host::{SentRequest, StoreDisks, StoreHost};
+pub use workload::{ByHand, Issue, OpDone, Workload};

@@ -2,11 +2,11 @@
 //! one, which is a disk and nothing else, or a disk with contents and faults, which alone can hold a paged store.
 
 use crate::disk::SimDisk;
-use crate::drive::{DriveModel, Service, Started};
-use crate::hdd::{Feature, Finished, Hdd, HddSpec, SECTOR};
+use crate::drive::{DriveModel, ServiceTime, Started};
+use crate::hdd::{Feature, FinishedCommand, Hdd, HddSpec, SECTOR};
 use loadline_base::{Bytes, SlotId, Time};
 use loadline_device::cdl::Limits;
-use loadline_device::{Kind, Outcome, Request};
+use loadline_device::{Outcome, Request, RequestKind};
 use loadline_store::paged::{IoDone, IoId};
 use loadline_store::{RequestId, Submission};
 
@@ -14,7 +14,7 @@ use loadline_store::{RequestId, Submission};
 #[derive(Clone, Debug, PartialEq)]
 pub enum OsdDrive {
     /// Calibrated from rates of whole OSDs.
-    Calibrated(Service),
+    Calibrated(ServiceTime),
     /// Arm, spindle and queue.
     Mechanical(Box<Mechanical>),
 }
@@ -47,13 +47,13 @@ pub(crate) enum Then {
 }
 
 /// An answer of a mechanical drive.
-pub(crate) struct Answer {
+pub(crate) struct DriveAnswer {
     pub request: RequestId,
     pub outcome: Outcome,
 }
 
 /// One OSD's drive.
-pub(crate) enum Running {
+pub(crate) enum RunningDrive {
     Calibrated(DriveModel),
     Mechanical(Box<Arm>),
     Disk(Box<OsdDisk>),
@@ -73,26 +73,31 @@ pub(crate) struct Arm {
     requests: u64,
     /// The step that is scheduled; earlier plans for later times are void.
     step_at: Option<Time>,
-    finished: Vec<Finished>,
+    finished: Vec<FinishedCommand>,
 }
 
-impl Running {
-    pub(crate) fn new(drive: &OsdDrive, osd: u32) -> Running {
+impl RunningDrive {
+    pub(crate) fn new(drive: &OsdDrive, osd: u32) -> RunningDrive {
         match drive {
-            OsdDrive::Calibrated(service) => Running::Calibrated(DriveModel::new(*service)),
+            OsdDrive::Calibrated(service) => RunningDrive::Calibrated(DriveModel::new(*service)),
             OsdDrive::Mechanical(drive) => {
                 let Mechanical { spec, feature, reads, writes, seed } = drive.as_ref();
                 let mut hdd = Hdd::new(spec.clone(), seed.wrapping_add(u64::from(osd)));
                 hdd.set_feature(*feature);
                 hdd.set_limits(*reads, *writes);
                 let finished = Vec::new();
-                Running::Mechanical(Box::new(Arm { hdd, requests: 0, step_at: None, finished }))
+                RunningDrive::Mechanical(Box::new(Arm {
+                    hdd,
+                    requests: 0,
+                    step_at: None,
+                    finished,
+                }))
             }
         }
     }
 
-    pub(crate) fn on_disk(disk: SimDisk) -> Running {
-        Running::Disk(Box::new(OsdDisk { disk, requests: 0, reopen: false }))
+    pub(crate) fn on_disk(disk: SimDisk) -> RunningDrive {
+        RunningDrive::Disk(Box::new(OsdDisk { disk, requests: 0, reopen: false }))
     }
 
     /// Takes a request, with what a write writes where the drive has contents.
@@ -100,17 +105,17 @@ impl Running {
     pub(crate) fn submit(&mut self, now: Time, submission: &Submission, data: Vec<u8>) -> Then {
         let Submission { id, ref request, .. } = *submission;
         match self {
-            Running::Calibrated(drive) => match drive.submit(now, submission) {
+            RunningDrive::Calibrated(drive) => match drive.submit(now, submission) {
                 Some(Started::InLine(at, id)) => Then::Done(at, id),
                 Some(Started::Beside(at, id)) => Then::ReadDone(at, id),
                 None => Then::Nothing,
             },
-            Running::Mechanical(arm) => {
+            RunningDrive::Mechanical(arm) => {
                 arm.requests += 1;
                 arm.hdd.submit(now, packed(id), &in_sectors(request));
                 arm.new_step().map_or(Then::Nothing, Then::Step)
             }
-            Running::Disk(on) => {
+            RunningDrive::Disk(on) => {
                 on.requests += 1;
                 on.disk.submit(now, packed(id), request, data);
                 Then::Nothing
@@ -121,29 +126,29 @@ impl Running {
     /// The calibrated drive that told of an answer.
     pub(crate) fn calibrated(&mut self) -> &mut DriveModel {
         match self {
-            Running::Calibrated(drive) => drive,
+            RunningDrive::Calibrated(drive) => drive,
             _ => unreachable!("only a calibrated drive tells when the next in its line is done"),
         }
     }
 
     pub(crate) fn mechanical(&self) -> Option<&Hdd> {
         match self {
-            Running::Mechanical(arm) => Some(&arm.hdd),
+            RunningDrive::Mechanical(arm) => Some(&arm.hdd),
             _ => None,
         }
     }
 
     pub(crate) fn mechanical_mut(&mut self) -> Option<&mut Hdd> {
         match self {
-            Running::Mechanical(arm) => Some(&mut arm.hdd),
+            RunningDrive::Mechanical(arm) => Some(&mut arm.hdd),
             _ => None,
         }
     }
 
     /// Brings a mechanical drive to a step that was scheduled; its answers by then are appended to `out`. The answer is the
     /// next step.
-    pub(crate) fn advance(&mut self, at: Time, out: &mut Vec<Answer>) -> Option<Time> {
-        let Running::Mechanical(arm) = self else {
+    pub(crate) fn advance(&mut self, at: Time, out: &mut Vec<DriveAnswer>) -> Option<Time> {
+        let RunningDrive::Mechanical(arm) = self else {
             unreachable!("only a mechanical drive has steps");
         };
         if arm.step_at != Some(at) {
@@ -152,9 +157,10 @@ impl Running {
         arm.step_at = None;
         arm.hdd.advance(at, &mut arm.finished);
         out.extend(
-            arm.finished
-                .drain(..)
-                .map(|done| Answer { request: unpacked(done.id), outcome: done.outcome.into() }),
+            arm.finished.drain(..).map(|done| DriveAnswer {
+                request: unpacked(done.id),
+                outcome: done.outcome.into(),
+            }),
         );
         arm.new_step()
     }
@@ -162,37 +168,37 @@ impl Running {
     /// How many requests were submitted so far.
     pub(crate) fn requests(&self) -> u64 {
         match self {
-            Running::Calibrated(drive) => drive.requests(),
-            Running::Mechanical(arm) => arm.requests,
-            Running::Disk(on) => on.requests,
+            RunningDrive::Calibrated(drive) => drive.requests(),
+            RunningDrive::Mechanical(arm) => arm.requests,
+            RunningDrive::Disk(on) => on.requests,
         }
     }
 
     /// When a disk with contents answers next.
     pub(crate) fn next_done(&self) -> Option<Time> {
         match self {
-            Running::Disk(on) => on.disk.next_done(),
+            RunningDrive::Disk(on) => on.disk.next_done(),
             _ => None,
         }
     }
 
     pub(crate) fn disk(&self) -> &OsdDisk {
         match self {
-            Running::Disk(on) => on,
+            RunningDrive::Disk(on) => on,
             _ => unreachable!("a world of disks has no other drives"),
         }
     }
 
     pub(crate) fn disk_mut(&mut self) -> &mut OsdDisk {
         match self {
-            Running::Disk(on) => on,
+            RunningDrive::Disk(on) => on,
             _ => unreachable!("a world of disks has no other drives"),
         }
     }
 
     pub(crate) fn into_disk(self) -> SimDisk {
         match self {
-            Running::Disk(on) => on.disk,
+            RunningDrive::Disk(on) => on.disk,
             _ => unreachable!("a world of disks has no other drives"),
         }
     }
@@ -230,7 +236,7 @@ fn unpacked(id: u64) -> RequestId {
 
 /// The request in whole sectors: the direct store asks for as many bytes as an object has, and for one of an empty one.
 fn in_sectors(request: &Request) -> Request {
-    if matches!(request.kind, Kind::Flush | Kind::Discard) {
+    if matches!(request.kind, RequestKind::Flush | RequestKind::Discard) {
         return *request;
     }
     let start = request.offset / SECTOR * SECTOR;

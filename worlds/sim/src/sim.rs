@@ -10,15 +10,15 @@ use crate::disk::SimDisk;
 use crate::events::SimEvent;
 use crate::hdd::Hdd;
 use crate::lanes::{LaneId, Lanes};
-use crate::osd_drive::{Answer, OsdDrive, Running, Then};
-use crate::workload::{ByHand, Done, Issue, Workload};
+use crate::osd_drive::{DriveAnswer, OsdDrive, RunningDrive, Then};
+use crate::workload::{ByHand, Issue, OpDone, Workload};
 use loadline_base::{IdVec, Span, Time};
 use loadline_cluster::{Cluster, Config, OsdState, OwnerEffects, PoolId, PoolSpec};
 use loadline_device::Outcome;
 use loadline_node::{Delays, Lateness, Node};
 use loadline_osd::{
-    Data, Effect, Envelope, Event, Message, Options, Osd, OsdId, PgId, Policy, Progress, Reply,
-    TraceSpan, Waits,
+    Data, Effect, Envelope, Event, Message, Osd, OsdId, OsdOptions, PgId, PgProgress, Policy,
+    Reply, TraceSpan, Waits,
 };
 use loadline_store::{RequestId, Submission, paged};
 
@@ -41,7 +41,7 @@ pub struct Sim<W = ByHand> {
     now: Time,
     events: Lanes<SimEvent>,
     node: Node,
-    drives: IdVec<OsdId, Running>,
+    drives: IdVec<OsdId, RunningDrive>,
     /// Whether the drives are disks with contents, which know themselves when they answer.
     has_disks: bool,
     links: LaneId,
@@ -64,7 +64,7 @@ impl<W: Workload> Sim<W> {
     /// A world of direct stores on modelled drives at time zero.
     pub fn new(config: SimConfig, load: W) -> Sim<W> {
         let SimConfig { cluster, drive, delays, software_stage } = config;
-        let drives = (0..cluster.osds).map(|osd| Running::new(&drive, osd)).collect();
+        let drives = (0..cluster.osds).map(|osd| RunningDrive::new(&drive, osd)).collect();
         let node = Node::new(&cluster, delays);
         Sim { software_stage, ..Sim::around(Time::ZERO, node, drives, load) }
     }
@@ -78,11 +78,11 @@ impl<W: Workload> Sim<W> {
         load: W,
     ) -> Sim<W> {
         let node = Node::on_disks(config, stores, Delays::default());
-        let drives = disks.into_iter().map(Running::on_disk).collect();
+        let drives = disks.into_iter().map(RunningDrive::on_disk).collect();
         Sim { has_disks: true, ..Sim::around(now, node, drives, load) }
     }
 
-    fn around(now: Time, node: Node, drives: IdVec<OsdId, Running>, load: W) -> Sim<W> {
+    fn around(now: Time, node: Node, drives: IdVec<OsdId, RunningDrive>, load: W) -> Sim<W> {
         let mut events = Lanes::new();
         Sim {
             now,
@@ -129,7 +129,7 @@ impl<W: Workload> Sim<W> {
     }
 
     /// New settings for every OSD at once.
-    pub fn configure(&mut self, policy: &Policy, options: Options) {
+    pub fn configure(&mut self, policy: &Policy, options: OsdOptions) {
         self.change(|cluster, fx| cluster.configure(policy, options, fx));
     }
 
@@ -266,7 +266,7 @@ impl<W: Workload> Sim<W> {
         if let Some(next) = self.drives[osd].advance(at, &mut answers) {
             self.events.push(next, SimEvent::DriveStep(osd, next));
         }
-        for Answer { request, outcome } in answers {
+        for DriveAnswer { request, outcome } in answers {
             self.node.happened(osd, Event::DeviceDone(request, outcome));
         }
     }
@@ -320,7 +320,7 @@ impl<W: Workload> Sim<W> {
     fn replied(&mut self, reply: Reply) {
         let Some(issued) = self.cluster().finish(reply.op) else { return };
         let token = self.tokens.get(usize::from(reply.op.slot)).copied().unwrap_or_default();
-        let done = Done { token, issued: issued.issued, reply };
+        let done = OpDone { token, issued: issued.issued, reply };
         self.load.replied(self.now, &done, &mut self.issue);
         self.issue_ops();
     }
@@ -372,7 +372,7 @@ impl<W: Workload> Sim<W> {
     }
 
     /// What is misplaced, degraded and recovering over all pools.
-    pub fn progress(&mut self) -> Progress {
+    pub fn progress(&mut self) -> PgProgress {
         self.node.progress()
     }
 
@@ -394,7 +394,7 @@ impl<W: Workload> Sim<W> {
 
     /// Device requests submitted so far, over all drives.
     pub fn device_requests(&self) -> u64 {
-        self.drives.values().map(Running::requests).sum()
+        self.drives.values().map(RunningDrive::requests).sum()
     }
 
     /// The mechanical drive of an OSD, to look into; `None` if it is another one.
@@ -428,12 +428,12 @@ impl<W: Workload> Sim<W> {
     }
 
     /// The drives, to look into.
-    pub(crate) fn drives(&self) -> &IdVec<OsdId, Running> {
+    pub(crate) fn drives(&self) -> &IdVec<OsdId, RunningDrive> {
         &self.drives
     }
 
     /// The drives, to spoil or to replace.
-    pub(crate) fn drives_mut(&mut self) -> &mut IdVec<OsdId, Running> {
+    pub(crate) fn drives_mut(&mut self) -> &mut IdVec<OsdId, RunningDrive> {
         &mut self.drives
     }
 
@@ -445,7 +445,7 @@ impl<W: Workload> Sim<W> {
 
     /// The disks as they are, when the node is gone.
     pub(crate) fn into_disks(self) -> Vec<SimDisk> {
-        self.drives.into_values().map(Running::into_disk).collect()
+        self.drives.into_values().map(RunningDrive::into_disk).collect()
     }
 
     /// An OSD, to look into.

@@ -1,11 +1,11 @@
 //! One paged store on simulated disks, without a scheduler before it: the world of crash tests.
 
-use crate::disk::{Done, SimDisk};
+use crate::disk::{RequestDone, SimDisk};
 use loadline_base::{Span, Time};
-use loadline_device::{Kind, Outcome, Request};
+use loadline_device::{Outcome, Request, RequestKind};
 use loadline_store::paged::{
     Completion, Format, FormatError, Io, IoDone, IoId, Op, Options, Outbox, PagedStore, Protection,
-    Target, format,
+    StoreDevice, format,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,14 +18,14 @@ const ANSWERS_OF_A_MOMENT: u32 = 10_000;
 
 /// The devices of a store.
 #[derive(Clone)]
-pub struct Disks {
+pub struct StoreDisks {
     /// Where the pages are.
     pub data: SimDisk,
     /// Where the log is, if it has a device of its own.
     pub log: Option<SimDisk>,
 }
 
-impl Disks {
+impl StoreDisks {
     /// Writes an empty store, durably.
     pub fn format(&mut self, spec: &Format, protection: Protection) -> Result<(), FormatError> {
         for (target, offset, bytes) in format(spec, protection)? {
@@ -35,10 +35,12 @@ impl Disks {
     }
 
     /// The disk of a target. A store without a log device never names one.
-    pub fn of(&mut self, target: Target) -> &mut SimDisk {
+    pub fn of(&mut self, target: StoreDevice) -> &mut SimDisk {
         match target {
-            Target::Data => &mut self.data,
-            Target::Log => self.log.as_mut().expect("the store was formatted with a log device"),
+            StoreDevice::Data => &mut self.data,
+            StoreDevice::Log => {
+                self.log.as_mut().expect("the store was formatted with a log device")
+            }
         }
     }
 
@@ -50,10 +52,10 @@ impl Disks {
 
 /// A request on its way through a disk.
 #[derive(Clone, Copy, Debug)]
-pub struct Sent {
+pub struct SentRequest {
     id: IoId,
     /// Which disk.
-    pub target: Target,
+    pub target: StoreDevice,
     /// What it asks.
     pub request: Request,
 }
@@ -64,9 +66,9 @@ pub struct StoreHost {
     /// Answers of the devices since it was another time.
     answers: u32,
     store: PagedStore<u64>,
-    disks: Disks,
+    disks: StoreDisks,
     /// What the disks have and have not answered.
-    in_flight: BTreeMap<u64, Sent>,
+    in_flight: BTreeMap<u64, SentRequest>,
     next_request: u64,
     out: Outbox<u64>,
     held: Option<VecDeque<Io>>,
@@ -75,14 +77,14 @@ pub struct StoreHost {
     /// Writes that found no room, and when they are asked for again: as an OSD does below its store.
     without_room: VecDeque<(Time, Io)>,
     /// Devices that are full, and until when.
-    full: Vec<(Target, Time)>,
+    full: Vec<(StoreDevice, Time)>,
     /// Ops that have ended since they were last taken.
     pub completions: Vec<Completion<u64>>,
 }
 
 impl StoreHost {
     /// Begins to open the store on these disks.
-    pub fn open(now: Time, options: Options, disks: Disks) -> StoreHost {
+    pub fn open(now: Time, options: Options, disks: StoreDisks) -> StoreHost {
         let mut host = StoreHost::open_held(now, options, disks);
         while host.send() {}
         host.held = None;
@@ -90,7 +92,7 @@ impl StoreHost {
     }
 
     /// The same, but requests wait to be looked at: each goes to its disk with [`StoreHost::send`].
-    pub fn open_held(now: Time, options: Options, disks: Disks) -> StoreHost {
+    pub fn open_held(now: Time, options: Options, disks: StoreDisks) -> StoreHost {
         let mut out = Outbox::new();
         let log = disks.log.as_ref().map(|log| log.spec().size);
         let store = PagedStore::open(now, options, disks.data.spec().size, log, &mut out);
@@ -158,12 +160,12 @@ impl StoreHost {
     /// Answers the write or flush that waits as if it had been carried out, and carries nothing out.
     pub fn lose(&mut self) {
         let io = self.held.as_mut().and_then(VecDeque::pop_front).expect("a request waits");
-        assert!(io.request.kind != Kind::Read, "what a lost read returns nobody knows");
+        assert!(io.request.kind != RequestKind::Read, "what a lost read returns nobody knows");
         self.lost.push_back(io);
     }
 
     /// What the disks have and have not answered.
-    pub fn in_flight(&self) -> impl Iterator<Item = &Sent> {
+    pub fn in_flight(&self) -> impl Iterator<Item = &SentRequest> {
         self.in_flight.values()
     }
 
@@ -181,13 +183,13 @@ impl StoreHost {
     fn answer(&mut self) {
         let now = self.now;
         self.answers += 1;
-        let of_log = |disks: &mut Disks| disks.log.as_mut().and_then(|log| log.finish(now));
+        let of_log = |disks: &mut StoreDisks| disks.log.as_mut().and_then(|log| log.finish(now));
         let is_its_turn = self.answers > ANSWERS_OF_A_MOMENT;
         let first = if is_its_turn { of_log(&mut self.disks) } else { None };
         let done =
             first.or_else(|| self.disks.data.finish(now)).or_else(|| of_log(&mut self.disks));
-        let Done { id, outcome, data } = done.expect("an answer is due");
-        let Sent { id, target, request } =
+        let RequestDone { id, outcome, data } = done.expect("an answer is due");
+        let SentRequest { id, target, request } =
             self.in_flight.remove(&id).expect("an answer answers a request");
         if outcome == Outcome::NoSpace {
             self.without_room.push_back((now + PAUSE, Io { id, target, request, data }));
@@ -197,13 +199,13 @@ impl StoreHost {
     }
 
     /// Leaves a device without room for writes until this time.
-    pub fn fill(&mut self, target: Target, until: Time) {
+    pub fn fill(&mut self, target: StoreDevice, until: Time) {
         self.disks.of(target).set_full(true);
         self.full.push((target, until));
     }
 
     /// Whether a device has no room for writes.
-    pub fn is_full(&self, target: Target) -> bool {
+    pub fn is_full(&self, target: StoreDevice) -> bool {
         self.full.iter().any(|(full, _)| *full == target)
     }
 
@@ -236,7 +238,7 @@ impl StoreHost {
     fn submit_to_disk(&mut self, io: Io) {
         let Io { id, target, request, data } = io;
         self.next_request += 1;
-        self.in_flight.insert(self.next_request, Sent { id, target, request });
+        self.in_flight.insert(self.next_request, SentRequest { id, target, request });
         self.disks.of(target).submit(self.now, self.next_request, &request, data);
     }
 
@@ -256,17 +258,17 @@ impl StoreHost {
     }
 
     /// The disks, to look into or to spoil.
-    pub fn disks(&mut self) -> &mut Disks {
+    pub fn disks(&mut self) -> &mut StoreDisks {
         &mut self.disks
     }
 
     /// A copy of the disks as they are, requests in flight included.
-    pub fn disks_copy(&self) -> Disks {
+    pub fn disks_copy(&self) -> StoreDisks {
         self.disks.clone()
     }
 
     /// The disks, when the store is gone. By then there is room.
-    pub fn into_disks(mut self) -> Disks {
+    pub fn into_disks(mut self) -> StoreDisks {
         for (target, _) in self.full {
             self.disks.of(target).set_full(false);
         }

@@ -9,13 +9,13 @@ use loadline_osd::Reply;
 pub struct Issue {
     /// What to do and where.
     pub target: Target,
-    /// The load's own number; comes back with [`Done`].
+    /// The load's own number; comes back with [`OpDone`].
     pub token: u64,
 }
 
 /// An op whose reply has reached its client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Done {
+pub struct OpDone {
     /// The load's own number.
     pub token: u64,
     /// When the client issued it.
@@ -30,7 +30,7 @@ pub trait Workload {
     fn start(&mut self, now: Time, issue: &mut Vec<Issue>);
 
     /// A reply reached its client.
-    fn replied(&mut self, now: Time, done: &Done, issue: &mut Vec<Issue>);
+    fn replied(&mut self, now: Time, done: &OpDone, issue: &mut Vec<Issue>);
 
     /// When the load wants to be woken next, if by itself; asked after every other call.
     fn next_wake(&self) -> Option<Time>;
@@ -52,7 +52,7 @@ pub struct ByHand {
 impl Workload for ByHand {
     fn start(&mut self, _: Time, _: &mut Vec<Issue>) {}
 
-    fn replied(&mut self, _: Time, done: &Done, _: &mut Vec<Issue>) {
+    fn replied(&mut self, _: Time, done: &OpDone, _: &mut Vec<Issue>) {
         self.replies.push(done.reply.clone());
     }
 

@@ -10,7 +10,7 @@
 
 use super::fields::{put_list, put_u32, put_u64, read_list, read_text};
 use crate::images::{
-    Family, Image, ImageId, Images, JobId, Parent, Pending, Snapshot, SnapshotId, Work,
+    Family, Image, ImageId, Images, JobId, JobWork, Parent, PendingJob, Snapshot, SnapshotId,
 };
 use crate::map::PoolId;
 use loadline_store::paged::codec::{Reader, put_bytes};
@@ -51,16 +51,16 @@ fn put_image(out: &mut Vec<u8>, image: &Image) {
     });
 }
 
-fn put_job(out: &mut Vec<u8>, job: &Pending) {
-    let Pending { id, image, pool, work, next, last } = *job;
+fn put_job(out: &mut Vec<u8>, job: &PendingJob) {
+    let PendingJob { id, image, pool, work, next, last } = *job;
     put_u64(out, id.0);
     for number in [image.get(), pool.get(), next, last] {
         put_u32(out, number);
     }
     let (kind, numbers): (u8, &[u32]) = match work {
-        Work::Remove => (0, &[]),
-        Work::Cut { first, offset, snapshot } => (1, &[first, offset, snapshot.0]),
-        Work::Trim { snapshot, keep } => (2, &[snapshot.0, keep.0]),
+        JobWork::Remove => (0, &[]),
+        JobWork::Cut { first, offset, snapshot } => (1, &[first, offset, snapshot.0]),
+        JobWork::Trim { snapshot, keep } => (2, &[snapshot.0, keep.0]),
     };
     out.push(kind);
     numbers.iter().for_each(|number| put_u32(out, *number));
@@ -75,7 +75,7 @@ pub(super) fn read(from: &mut Reader<'_>) -> Option<Images> {
     let next_job = JobId(from.u64()?);
     let families = read_list(from, read_family)?;
     let images: Vec<Image> = read_list(from, read_image)?;
-    let jobs: Vec<Pending> = read_list(from, read_job)?;
+    let jobs: Vec<PendingJob> = read_list(from, read_job)?;
     Some(Images {
         names: images.iter().map(|image| (image.name.clone(), image.id)).collect(),
         images: images.into_iter().map(|image| (image.id, image)).collect(),
@@ -119,20 +119,20 @@ fn read_snapshot(from: &mut Reader<'_>) -> Option<Snapshot> {
     Some(Snapshot { id, name, size: from.u64()?, overlap: from.u64()? })
 }
 
-fn read_job(from: &mut Reader<'_>) -> Option<Pending> {
+fn read_job(from: &mut Reader<'_>) -> Option<PendingJob> {
     let (id, image) = (JobId(from.u64()?), read_image_id(from)?);
     let pool = PoolId::new(from.u32()?);
     let (next, last) = (from.u32()?, from.u32()?);
     let work = match from.byte()? {
-        0 => Work::Remove,
+        0 => JobWork::Remove,
         1 => {
             let (first, offset) = (from.u32()?, from.u32()?);
-            Work::Cut { first, offset, snapshot: SnapshotId(from.u32()?) }
+            JobWork::Cut { first, offset, snapshot: SnapshotId(from.u32()?) }
         }
-        2 => Work::Trim { snapshot: SnapshotId(from.u32()?), keep: SnapshotId(from.u32()?) },
+        2 => JobWork::Trim { snapshot: SnapshotId(from.u32()?), keep: SnapshotId(from.u32()?) },
         _ => return None,
     };
-    Some(Pending { id, image, pool, work, next, last })
+    Some(PendingJob { id, image, pool, work, next, last })
 }
 
 fn read_image_id(from: &mut Reader<'_>) -> Option<ImageId> {

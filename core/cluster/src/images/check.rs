@@ -2,7 +2,7 @@
 
 use super::ids::{ImageId, SnapshotId};
 use super::image::{Image, Parent};
-use super::jobs::{Pending, Work};
+use super::jobs::{JobWork, PendingJob};
 use super::name::is_name;
 use super::table::{Images, is_object_bytes};
 use std::collections::BTreeSet;
@@ -66,16 +66,16 @@ impl Images {
             && overlap.is_none_or(|overlap| overlap <= taken.size)
     }
 
-    fn is_sound_job(&self, job: &Pending) -> bool {
+    fn is_sound_job(&self, job: &PendingJob) -> bool {
         let next_snapshot = self.families[&job.image.family].next_snapshot;
         let image = self.images.get(&job.image);
         let fits = match job.work {
-            Work::Remove => image.is_none(),
-            Work::Cut { first, snapshot, offset } => {
+            JobWork::Remove => image.is_none(),
+            JobWork::Cut { first, snapshot, offset } => {
                 let bytes = image.map_or(0, |image| image.object_bytes);
                 u64::from(offset) < bytes && first <= job.next && snapshot < next_snapshot
             }
-            Work::Trim { snapshot, keep } => {
+            JobWork::Trim { snapshot, keep } => {
                 image.is_some() && keep < snapshot && snapshot < next_snapshot
             }
         };

@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 /// other, oldest first ([`super::Images::due`]): each relies on what the ones before it left. The blocks of a job may
 /// be done in any order and more than once; `next` tells how far all are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pending {
+pub struct PendingJob {
     /// Names the job when progress is reported.
     pub id: JobId,
     /// Whose objects.
@@ -21,7 +21,7 @@ pub struct Pending {
     /// Where they are.
     pub pool: PoolId,
     /// What to do with each.
-    pub work: Work,
+    pub work: JobWork,
     /// The first block that is not done.
     pub next: u32,
     /// The last block.
@@ -30,7 +30,7 @@ pub struct Pending {
 
 /// What to do with each object of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Work {
+pub enum JobWork {
     /// Remove it, and everything that was kept of it for snapshots.
     Remove,
     /// Make what was cut off read as zeros: block `first` loses what is from `offset` on, every later one goes. It is a
@@ -56,7 +56,7 @@ pub enum Work {
     },
 }
 
-impl Pending {
+impl PendingJob {
     /// The first object that is not done.
     pub const fn next_object(&self) -> ObjectNo {
         self.image.object(self.next)
@@ -70,12 +70,12 @@ impl Pending {
 
 impl Images {
     /// The jobs that are not done, oldest first.
-    pub fn jobs(&self) -> impl Iterator<Item = &Pending> {
+    pub fn jobs(&self) -> impl Iterator<Item = &PendingJob> {
         self.jobs.values()
     }
 
     /// The jobs that may be worked on now: the oldest of each image.
-    pub fn due(&self) -> impl Iterator<Item = &Pending> {
+    pub fn due(&self) -> impl Iterator<Item = &PendingJob> {
         let mut busy = BTreeSet::new();
         self.jobs.values().filter(move |job| busy.insert(job.image))
     }
@@ -105,21 +105,21 @@ impl Images {
     }
 
     pub(super) fn is_being_cut(&self, image: ImageId) -> bool {
-        let is_cut = |job: &Pending| matches!(job.work, Work::Cut { .. });
+        let is_cut = |job: &PendingJob| matches!(job.work, JobWork::Cut { .. });
         self.jobs.values().any(|job| job.image == image && is_cut(job))
     }
 
     pub(super) fn add_job(
         &mut self,
         image: ImageId,
-        work: Work,
+        work: JobWork,
         blocks: RangeInclusive<u32>,
-    ) -> Pending {
+    ) -> PendingJob {
         let id = self.next_job;
         self.next_job = JobId(id.0 + 1);
         let pool = self.images[&image].pool;
         let (next, last) = blocks.into_inner();
-        let job = Pending { id, image, pool, work, next, last };
+        let job = PendingJob { id, image, pool, work, next, last };
         self.jobs.insert(id, job);
         job
     }

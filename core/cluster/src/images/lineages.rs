@@ -26,7 +26,7 @@ impl Images {
 
 impl View {
     fn lineage(&self) -> Lineage {
-        let ancestor = |ancestor: &super::view::Ancestor| Ancestor {
+        let ancestor = |ancestor: &super::view::ImageAncestor| Ancestor {
             image: ancestor.image.get(),
             snapshot: SnapshotNo(ancestor.snapshot.0),
             overlap: ancestor.overlap,

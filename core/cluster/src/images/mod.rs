@@ -20,7 +20,7 @@
 //!   label. So the clone labelled c holds the contents for all live snapshots in (p, c], p being the label before it.
 //! - A read at s takes the clone with the smallest label ≥ s, else the head; if that was born at s or later, the object
 //!   does not exist there, and what stands behind it is read.
-//! - When a snapshot is removed, its label moves or goes ([`Work::Trim`]).
+//! - When a snapshot is removed, its label moves or goes ([`JobWork::Trim`]).
 
 mod check;
 mod error;
@@ -38,10 +38,10 @@ pub use ids::{ImageId, JobId, MEMBER_BITS, SnapshotId};
 pub use image::{
     Image, OBJECT_BYTES_DEFAULT, OBJECT_BYTES_MAX, OBJECT_BYTES_MIN, Parent, Snapshot,
 };
-pub use jobs::{Pending, Work};
+pub use jobs::{JobWork, PendingJob};
 pub use name::{NAME_CHARS_MAX, may_be_named};
 pub use table::{Family, Images};
-pub use view::{Ancestor, Behind, Piece, View, split};
+pub use view::{AncestorObject, ImageAncestor, Piece, View, split};
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use super::error::ImageError;
 use super::ids::{ImageId, SnapshotId};
 use super::image::{Image, Parent, Snapshot};
 use super::table::Images;
-use super::view::{Ancestor, View};
+use super::view::{ImageAncestor, View};
 use crate::map::PoolId;
 
 impl Images {
@@ -79,11 +79,11 @@ impl Images {
     }
 
     /// The chain behind an image of which `overlap` bytes are its parent's.
-    fn ancestors(&self, image: &Image, mut overlap: u64) -> Vec<Ancestor> {
+    fn ancestors(&self, image: &Image, mut overlap: u64) -> Vec<ImageAncestor> {
         let mut chain = Vec::new();
         let mut next = image.parent;
         while let Some(Parent { image, snapshot, .. }) = next.filter(|_| overlap > 0) {
-            chain.push(Ancestor { image, snapshot, overlap });
+            chain.push(ImageAncestor { image, snapshot, overlap });
             let parent = &self.images[&image];
             let taken = parent.snapshots.iter().find(|taken| taken.id == snapshot);
             overlap = overlap.min(taken.expect("a clone keeps its snapshot").overlap);

@@ -3,7 +3,7 @@
 use super::error::{ImageError, Numbers};
 use super::ids::{ImageId, JobId, SnapshotId};
 use super::image::{Image, OBJECT_BYTES_MAX, OBJECT_BYTES_MIN, Parent, Snapshot};
-use super::jobs::{Pending, Work};
+use super::jobs::{JobWork, PendingJob};
 use super::name;
 use crate::map::PoolId;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ pub struct Images {
     pub(crate) images: BTreeMap<ImageId, Image>,
     pub(crate) names: BTreeMap<String, ImageId>,
     pub(crate) families: BTreeMap<u16, Family>,
-    pub(crate) jobs: BTreeMap<JobId, Pending>,
+    pub(crate) jobs: BTreeMap<JobId, PendingJob>,
     pub(crate) next_family: u16,
     pub(crate) next_job: JobId,
 }
@@ -72,11 +72,11 @@ impl Images {
         Ok(id)
     }
 
-    /// Changes an image's size. A smaller one gives a [`Work::Cut`]; until that is done, the image cannot grow again.
+    /// Changes an image's size. A smaller one gives a [`JobWork::Cut`]; until that is done, the image cannot grow again.
     ///
     /// # Errors
     /// No such image, a bad size, or growth while what was cut off is still being removed.
-    pub fn resize(&mut self, name: &str, size: u64) -> Result<Option<Pending>, ImageError> {
+    pub fn resize(&mut self, name: &str, size: u64) -> Result<Option<PendingJob>, ImageError> {
         let id = self.id(name)?;
         let image = &self.images[&id];
         let before = image.size;
@@ -95,7 +95,7 @@ impl Images {
         }
         let blocks = image.blocks(size, before);
         let (first, offset) = (*blocks.start(), (size % image.object_bytes) as u32);
-        let work = Work::Cut { first, offset, snapshot: image.newest_snapshot() };
+        let work = JobWork::Cut { first, offset, snapshot: image.newest_snapshot() };
         Ok(Some(self.add_job(id, work, blocks)))
     }
 
@@ -125,11 +125,15 @@ impl Images {
         Ok(number)
     }
 
-    /// Removes a snapshot. What was kept for it alone is given back by a [`Work::Trim`].
+    /// Removes a snapshot. What was kept for it alone is given back by a [`JobWork::Trim`].
     ///
     /// # Errors
     /// No such image or snapshot, or the snapshot has clones.
-    pub fn snapshot_remove(&mut self, image: &str, snapshot: &str) -> Result<Pending, ImageError> {
+    pub fn snapshot_remove(
+        &mut self,
+        image: &str,
+        snapshot: &str,
+    ) -> Result<PendingJob, ImageError> {
         let (id, at) = self.snapshot_place(image, snapshot)?;
         let clones = self.clones(id, self.images[&id].snapshots[at].id);
         if !clones.is_empty() {
@@ -140,7 +144,7 @@ impl Images {
         let removed = found.snapshots.remove(at).id;
         let keep = at.checked_sub(1).map_or(SnapshotId::HEAD, |before| found.snapshots[before].id);
         let blocks = found.blocks(0, found.reach);
-        Ok(self.add_job(id, Work::Trim { snapshot: removed, keep }, blocks))
+        Ok(self.add_job(id, JobWork::Trim { snapshot: removed, keep }, blocks))
     }
 
     /// Creates an image with the contents of a snapshot, given as `image@snapshot`.
@@ -170,11 +174,11 @@ impl Images {
         Ok(id)
     }
 
-    /// Removes an image. Its objects go by a [`Work::Remove`], which takes the place of its other jobs.
+    /// Removes an image. Its objects go by a [`JobWork::Remove`], which takes the place of its other jobs.
     ///
     /// # Errors
     /// No such image, or it has snapshots (and so perhaps clones, which go first).
-    pub fn remove(&mut self, name: &str) -> Result<Pending, ImageError> {
+    pub fn remove(&mut self, name: &str) -> Result<PendingJob, ImageError> {
         let id = self.id(name)?;
         let image = &self.images[&id];
         if !image.snapshots.is_empty() {
@@ -182,7 +186,7 @@ impl Images {
         }
         let blocks = image.blocks(0, image.reach);
         self.jobs.retain(|_, job| job.image != id);
-        let job = self.add_job(id, Work::Remove, blocks);
+        let job = self.add_job(id, JobWork::Remove, blocks);
         self.names.remove(name);
         self.images.remove(&id);
         Ok(job)

@@ -20,12 +20,12 @@ pub struct View {
     /// What a write must keep: the newest live snapshot, or [`SnapshotId::HEAD`] if there is none.
     pub newest: SnapshotId,
     /// Whose object is read where the image has none, nearest first. Empty for an image that is no clone.
-    pub ancestors: Vec<Ancestor>,
+    pub ancestors: Vec<ImageAncestor>,
 }
 
 /// One of the parents' chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ancestor {
+pub struct ImageAncestor {
     /// Whose objects.
     pub image: ImageId,
     /// Read at this snapshot.
@@ -49,7 +49,7 @@ pub struct Piece {
 
 /// An ancestor's object, to be read, or copied before a write, where the image has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Behind {
+pub struct AncestorObject {
     /// The object.
     pub object: ObjectNo,
     /// Read at this snapshot.
@@ -65,12 +65,12 @@ impl View {
     }
 
     /// The objects that may stand behind `object`, nearest first. The first that exists counts, and none further back.
-    pub fn behind(&self, object: ObjectNo) -> impl Iterator<Item = Behind> {
+    pub fn behind(&self, object: ObjectNo) -> impl Iterator<Item = AncestorObject> {
         let (_, block) = ImageId::of(object);
         let start = u64::from(block) * self.object_bytes;
         let bytes = self.object_bytes;
-        let reaches = move |ancestor: &&Ancestor| ancestor.overlap > start;
-        self.ancestors.iter().take_while(reaches).map(move |ancestor| Behind {
+        let reaches = move |ancestor: &&ImageAncestor| ancestor.overlap > start;
+        self.ancestors.iter().take_while(reaches).map(move |ancestor| AncestorObject {
             object: ancestor.image.object(block),
             snapshot: ancestor.snapshot,
             length: (ancestor.overlap - start).min(bytes) as u32,

@@ -18,7 +18,7 @@ pub enum Scope {
 
 /// A level that can be edited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum LevelTarget {
     /// Persistent.
     Stored(Scope),
     /// In force on one OSD until it restarts.
@@ -27,9 +27,9 @@ pub enum Target {
 
 /// One edit of one option.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
+pub struct SettingEdit {
     /// At which level.
-    pub target: Target,
+    pub target: LevelTarget,
     /// The option's name.
     pub option: String,
     /// The new value as text, or `None` to remove it.
@@ -39,32 +39,32 @@ pub struct Edit {
 /// Edits that take effect together or not at all. Rules are checked against the outcome, so a change may switch to
 /// the custom profile and set its parameters at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Change {
+pub struct SettingsChange {
     /// The edits, in order.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<SettingEdit>,
 }
 
-impl Change {
+impl SettingsChange {
     /// A change that sets one option.
-    pub fn set(target: Target, option: &str, value: &str) -> Change {
-        Change::default().and_set(target, option, value)
+    pub fn set(target: LevelTarget, option: &str, value: &str) -> SettingsChange {
+        SettingsChange::default().and_set(target, option, value)
     }
 
     /// A change that removes one option from a level.
-    pub fn remove(target: Target, option: &str) -> Change {
-        Change::default().and_remove(target, option)
+    pub fn remove(target: LevelTarget, option: &str) -> SettingsChange {
+        SettingsChange::default().and_remove(target, option)
     }
 
     /// The change, and one option set.
-    pub fn and_set(mut self, target: Target, option: &str, value: &str) -> Change {
+    pub fn and_set(mut self, target: LevelTarget, option: &str, value: &str) -> SettingsChange {
         let (option, value) = (option.to_owned(), Some(value.to_owned()));
-        self.edits.push(Edit { target, option, value });
+        self.edits.push(SettingEdit { target, option, value });
         self
     }
 
     /// The change, and one option removed.
-    pub fn and_remove(mut self, target: Target, option: &str) -> Change {
-        self.edits.push(Edit { target, option: option.to_owned(), value: None });
+    pub fn and_remove(mut self, target: LevelTarget, option: &str) -> SettingsChange {
+        self.edits.push(SettingEdit { target, option: option.to_owned(), value: None });
         self
     }
 }

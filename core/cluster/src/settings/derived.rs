@@ -1,10 +1,10 @@
 //! What an OSD is given: the settings in force, as the values that its parts are built from.
 
 use super::options::REJECTED_IOPS;
-use super::{Part, Role, Settings, Value};
+use super::{ClassParam, Role, Settings, Value};
 use loadline_base::{Bytes, Span};
 use loadline_device::Medium;
-use loadline_osd::{Options, OsdId, Pacing, Windowed};
+use loadline_osd::{OsdId, OsdOptions, Pacing, Windowed};
 use loadline_qos::{
     Benchmark, Capacity, ClassValues, CostModel, CostRule, Preset, ProfileValues, ShardPlan,
     Thresholds, TimeCostOptions, WorkOptions,
@@ -51,7 +51,7 @@ impl Settings {
     }
 
     /// The bounds that an OSD works within.
-    pub fn osd_options(&self, osd: OsdId) -> Options {
+    pub fn osd_options(&self, osd: OsdId) -> OsdOptions {
         let view = self.view();
         let count = |name| view.number(osd, name) as u32;
         let span = |name| Span::from_secs_f64(view.number(osd, name));
@@ -61,7 +61,7 @@ impl Settings {
             bytes => Bytes::new(bytes),
         };
         let pacing = self.pacing(osd);
-        Options {
+        OsdOptions {
             shards: view.capacity(osd).shards,
             threads_per_shard: match self.table.find(THREADS) {
                 Some(_) => view.number_or_by_medium(osd, THREADS) as u32,
@@ -144,9 +144,9 @@ impl Settings {
             let (value, _) = view.effective(osd, option);
             let number = value.number().expect("a parameter is a number");
             match part {
-                Part::Reservation => of_class.reservation = number,
-                Part::Weight => of_class.weight = number,
-                Part::Limit => of_class.limit = number,
+                ClassParam::Reservation => of_class.reservation = number,
+                ClassParam::Weight => of_class.weight = number,
+                ClassParam::Limit => of_class.limit = number,
             }
         }
         values

@@ -1,8 +1,8 @@
 //! The values of all levels, and which of them is in force.
 
-use super::change::{Origin, Scope, Target};
+use super::change::{LevelTarget, Origin, Scope};
 use super::device_options::DriveLimits;
-use super::option::{OptionId, Part, Role};
+use super::option::{ClassParam, OptionId, Role};
 use super::options::OptionTable;
 use super::value::Value;
 use loadline_base::IdVec;
@@ -45,12 +45,12 @@ impl OsdLevels {
 
 impl Levels {
     /// The layer that `target` edits.
-    pub(super) fn layer_mut(&mut self, target: Target) -> &mut Layer {
+    pub(super) fn layer_mut(&mut self, target: LevelTarget) -> &mut Layer {
         match target {
-            Target::Stored(Scope::Global) => &mut self.global,
-            Target::Stored(Scope::Osds) => &mut self.osds,
-            Target::Stored(Scope::Osd(osd)) => &mut self.each[osd].stored,
-            Target::RunTime(osd) => &mut self.each[osd].run_time,
+            LevelTarget::Stored(Scope::Global) => &mut self.global,
+            LevelTarget::Stored(Scope::Osds) => &mut self.osds,
+            LevelTarget::Stored(Scope::Osd(osd)) => &mut self.each[osd].stored,
+            LevelTarget::RunTime(osd) => &mut self.each[osd].run_time,
         }
     }
 
@@ -77,13 +77,13 @@ impl Levels {
 
 /// Levels together with what is needed to read them.
 #[derive(Clone, Copy)]
-pub(super) struct View<'a> {
+pub(super) struct LevelsView<'a> {
     pub(super) preset: &'a Preset,
     pub(super) table: &'a OptionTable,
     pub(super) levels: &'a Levels,
 }
 
-impl View<'_> {
+impl LevelsView<'_> {
     /// The value in force on a running OSD.
     pub(super) fn effective(&self, osd: OsdId, option: OptionId) -> (Value, Origin) {
         let started = self.levels.each[osd].started.as_ref();
@@ -114,9 +114,9 @@ impl View<'_> {
                 let profile = self.levels.each[osd].profile.of(class)?;
                 let values = profile.values(self.preset.profiles.unit, &self.capacity(osd));
                 Some(match part {
-                    Part::Reservation => values.reservation,
-                    Part::Weight => values.weight,
-                    Part::Limit => values.limit,
+                    ClassParam::Reservation => values.reservation,
+                    ClassParam::Weight => values.weight,
+                    ClassParam::Limit => values.limit,
                 })
             }
             Role::Plain | Role::RecoveryLimit | Role::Sleep => overrides(self.preset.era)

@@ -20,16 +20,16 @@ mod rules;
 mod value;
 
 pub use absent::Absent;
-pub use change::{Altered, Change, Edit, Origin, Scope, Target};
+pub use change::{Altered, LevelTarget, Origin, Scope, SettingEdit, SettingsChange};
 pub use device_options::DriveLimits;
-pub use option::{OptionId, OptionSpec, Part, Role};
+pub use option::{ClassParam, OptionId, OptionSpec, Role};
 pub use options::OptionTable;
 pub use published::{PublishedSource, PublishedView};
 pub use refused::Refused;
 pub use restore::LeftOut;
-pub use value::{Kind, Value};
+pub use value::{Value, ValueKind};
 
-use levels::{Layer, Levels, OsdLevels, View};
+use levels::{Layer, Levels, LevelsView, OsdLevels};
 use loadline_base::Span;
 use loadline_device::Medium;
 use loadline_osd::OsdId;
@@ -166,7 +166,7 @@ impl Settings {
     ///
     /// # Errors
     /// [`Refused`] with the first reason found; nothing has changed then.
-    pub fn apply(&mut self, change: &Change) -> Result<Vec<Altered>, Refused> {
+    pub fn apply(&mut self, change: &SettingsChange) -> Result<Vec<Altered>, Refused> {
         let edits =
             change.edits.iter().map(|edit| self.parse(edit)).collect::<Result<Vec<_>, _>>()?;
         let mut next = self.levels.clone();
@@ -236,16 +236,16 @@ impl Settings {
         self.table.find(name).unwrap_or_else(|| panic!("{name} is in every table"))
     }
 
-    fn parse(&self, edit: &Edit) -> Result<ParsedEdit, Refused> {
+    fn parse(&self, edit: &SettingEdit) -> Result<ParsedEdit, Refused> {
         let option = self.option(&edit.option)?;
         let spec = self.table.at(option);
-        if let Target::Stored(Scope::Osd(osd)) | Target::RunTime(osd) = edit.target
+        if let LevelTarget::Stored(Scope::Osd(osd)) | LevelTarget::RunTime(osd) = edit.target
             && self.levels.each.get(osd).is_none()
         {
             return Err(Refused::UnknownOsd(osd));
         }
         let Some(text) = &edit.value else { return Ok((edit.target, option, None)) };
-        if spec.role == Role::AtStart && matches!(edit.target, Target::RunTime(_)) {
+        if spec.role == Role::AtStart && matches!(edit.target, LevelTarget::RunTime(_)) {
             return Err(Refused::AtStartOnly { option: spec.name });
         }
         let value = spec.kind.parse(text).ok_or_else(|| Refused::NotAValue {
@@ -288,12 +288,12 @@ impl Settings {
         altered
     }
 
-    fn view(&self) -> View<'_> {
+    fn view(&self) -> LevelsView<'_> {
         self.view_of(&self.levels)
     }
 
-    fn view_of<'a>(&'a self, levels: &'a Levels) -> View<'a> {
-        View { preset: &self.preset, table: &self.table, levels }
+    fn view_of<'a>(&'a self, levels: &'a Levels) -> LevelsView<'a> {
+        LevelsView { preset: &self.preset, table: &self.table, levels }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What an option is.
 
-use super::value::{Kind, Value};
+use super::value::{Value, ValueKind};
 use loadline_base::define_id;
 use loadline_qos::ServiceClass;
 use std::ops::RangeInclusive;
@@ -16,7 +16,7 @@ pub struct OptionSpec {
     /// Its name, as the field spells it.
     pub name: &'static str,
     /// What values it takes.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// The compiled-in value.
     pub default: Value,
     /// The least and the greatest value; bytes of sizes, seconds of times. `None` for switches and names.
@@ -39,7 +39,7 @@ pub enum Role {
     /// The name of the profile.
     Profile,
     /// One of the nine numbers that a profile sets.
-    Parameter(ServiceClass, Part),
+    Parameter(ServiceClass, ClassParam),
     /// A bound on recovery that mClock sets, and that a gate opens for others.
     RecoveryLimit,
     /// The gate for [`Role::RecoveryLimit`].
@@ -52,7 +52,7 @@ pub enum Role {
 
 /// Which of a class's three parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ClassParam {
     /// `_res`
     Reservation,
     /// `_wgt`
@@ -69,7 +69,7 @@ impl OptionSpec {
         doc: &'static str,
         source: &'static str,
     ) -> OptionSpec {
-        OptionSpec::new(name, Kind::Float, default, range, doc, source)
+        OptionSpec::new(name, ValueKind::Float, default, range, doc, source)
     }
 
     pub(super) fn count(
@@ -80,7 +80,7 @@ impl OptionSpec {
         source: &'static str,
     ) -> OptionSpec {
         let range = f64::from(*range.start())..=f64::from(*range.end());
-        OptionSpec::new(name, Kind::Count, default as f64, range, doc, source)
+        OptionSpec::new(name, ValueKind::Count, default as f64, range, doc, source)
     }
 
     /// A size, in bytes.
@@ -92,7 +92,7 @@ impl OptionSpec {
         source: &'static str,
     ) -> OptionSpec {
         let range = *range.start() as f64..=*range.end() as f64;
-        OptionSpec::new(name, Kind::Size, default as f64, range, doc, source)
+        OptionSpec::new(name, ValueKind::Size, default as f64, range, doc, source)
     }
 
     /// A time, in seconds; at most a day.
@@ -104,7 +104,7 @@ impl OptionSpec {
         doc: &'static str,
         source: &'static str,
     ) -> OptionSpec {
-        OptionSpec::new(name, Kind::Time, default, range, doc, source)
+        OptionSpec::new(name, ValueKind::Time, default, range, doc, source)
     }
 
     pub(super) fn time(
@@ -113,7 +113,7 @@ impl OptionSpec {
         doc: &'static str,
         source: &'static str,
     ) -> OptionSpec {
-        OptionSpec::new(name, Kind::Time, default, 0.0..=86_400.0, doc, source)
+        OptionSpec::new(name, ValueKind::Time, default, 0.0..=86_400.0, doc, source)
     }
 
     pub(super) fn flag(
@@ -123,7 +123,7 @@ impl OptionSpec {
         source: &'static str,
     ) -> OptionSpec {
         let default = Value::Flag(default);
-        let (kind, role) = (Kind::Flag, Role::Plain);
+        let (kind, role) = (ValueKind::Flag, Role::Plain);
         OptionSpec { name, kind, default, range: None, doc, source, role }
     }
 
@@ -135,13 +135,13 @@ impl OptionSpec {
         source: &'static str,
     ) -> OptionSpec {
         let default = Value::Choice(default);
-        let (kind, role) = (Kind::Choice(names), Role::Plain);
+        let (kind, role) = (ValueKind::Choice(names), Role::Plain);
         OptionSpec { name, kind, default, range: None, doc, source, role }
     }
 
     fn new(
         name: &'static str,
-        kind: Kind,
+        kind: ValueKind,
         default: f64,
         range: RangeInclusive<f64>,
         doc: &'static str,

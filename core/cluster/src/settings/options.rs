@@ -2,7 +2,7 @@
 
 use super::absent::{Absent, everywhere, on_a_loop};
 use super::device_options::device_options;
-use super::option::{OptionId, OptionSpec, Part, Role};
+use super::option::{ClassParam, OptionId, OptionSpec, Role};
 use loadline_base::IdVec;
 use loadline_device::Medium;
 use loadline_qos::{
@@ -151,11 +151,11 @@ fn parameters(unit: CostUnit) -> Vec<OptionSpec> {
     let of_class = |(class, [reservation, weight, limit]): (ServiceClass, [&'static str; 3])| {
         [
             rate(unit, reservation, compiled.reservation, "guaranteed rate")
-                .under(Role::Parameter(class, Part::Reservation)),
+                .under(Role::Parameter(class, ClassParam::Reservation)),
             OptionSpec::count(weight, 1, 1..=999_999, "share of what is left", "qos.md 5.4")
-                .under(Role::Parameter(class, Part::Weight)),
+                .under(Role::Parameter(class, ClassParam::Weight)),
             rate(unit, limit, compiled.limit, "highest rate; 0 for none")
-                .under(Role::Parameter(class, Part::Limit)),
+                .under(Role::Parameter(class, ClassParam::Limit)),
         ]
     };
     names.into_iter().flat_map(of_class).collect()

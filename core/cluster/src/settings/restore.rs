@@ -2,11 +2,11 @@
 //! moment: a value outlives a profile switch, and a restart. What the present drive or preset cannot do is left out and told,
 //! since an operator can only mend it while the node runs.
 
-use super::change::{Edit, Scope, Target};
+use super::change::{LevelTarget, Scope, SettingEdit};
 use super::levels::Levels;
 use super::option::Role;
 use super::refused::Refused;
-use super::rules::{Violation, covered, sleeps_under_mclock, unfit_limit};
+use super::rules::{RuleViolation, covered, sleeps_under_mclock, unfit_limit};
 use super::{OptionId, Settings};
 
 /// A stored value that is left out.
@@ -30,7 +30,7 @@ impl LeftOut {
 }
 
 /// A stored value and where its text came from.
-struct Restored {
+struct RestoredValue {
     scope: Scope,
     option: OptionId,
     text: String,
@@ -46,12 +46,13 @@ impl Settings {
         let mut next = self.levels.clone();
         let (mut taken, mut left_out) = (Vec::new(), Vec::new());
         for (scope, name, text) in stored {
-            let target = Target::Stored(scope);
-            let edit = Edit { target, option: name.to_owned(), value: Some(text.to_owned()) };
+            let target = LevelTarget::Stored(scope);
+            let edit =
+                SettingEdit { target, option: name.to_owned(), value: Some(text.to_owned()) };
             match self.parse(&edit) {
                 Ok((target, option, value)) => {
                     next.layer_mut(target).extend(value.map(|value| (option, value)));
-                    taken.push(Restored { scope, option, text: text.to_owned() });
+                    taken.push(RestoredValue { scope, option, text: text.to_owned() });
                 }
                 Err(why) => left_out.push(LeftOut {
                     scope,
@@ -67,8 +68,8 @@ impl Settings {
         self.follow_profiles(&mut next);
         for restored in taken {
             if let Some(why) = self.cannot_stand(&next, &restored) {
-                let Restored { scope, option, text } = restored;
-                next.layer_mut(Target::Stored(scope)).remove(&option);
+                let RestoredValue { scope, option, text } = restored;
+                next.layer_mut(LevelTarget::Stored(scope)).remove(&option);
                 let option = self.table.at(option).name.to_owned();
                 left_out.push(LeftOut { scope, option, value: text, why });
             }
@@ -78,17 +79,17 @@ impl Settings {
     }
 
     /// Why a stored value can do nothing on the OSDs that it is meant for, if that is so.
-    fn cannot_stand(&self, levels: &Levels, restored: &Restored) -> Option<Refused> {
+    fn cannot_stand(&self, levels: &Levels, restored: &RestoredValue) -> Option<Refused> {
         let view = self.view_of(levels);
-        let Restored { scope, option, .. } = restored;
-        let mut concerned = covered(view, Target::Stored(*scope)).into_iter();
+        let RestoredValue { scope, option, .. } = restored;
+        let mut concerned = covered(view, LevelTarget::Stored(*scope)).into_iter();
         let value = *levels.layer(*scope).get(option)?;
         match view.table.at(*option).role {
             Role::DeviceLimit => concerned.find_map(|osd| unfit_limit(view, osd, *option, value)),
             Role::Sleep => concerned
                 .flat_map(|osd| sleeps_under_mclock(view, osd))
                 .find(|violation| violation.option == *option)
-                .map(|Violation { refused, .. }| refused),
+                .map(|RuleViolation { refused, .. }| refused),
             _ => None,
         }
     }

@@ -1,8 +1,8 @@
 //! What must not be set: everything that the original would accept and then silently take back, and limits that a drive
 //! has no descriptor for.
 
-use super::change::{Scope, Target};
-use super::levels::View;
+use super::change::{LevelTarget, Scope};
+use super::levels::LevelsView;
 use super::option::{OptionId, Role};
 use super::refused::Refused;
 use super::value::Value;
@@ -11,23 +11,23 @@ use loadline_osd::{OsdId, descriptor_for, guidelines};
 use loadline_qos::SchedulerKind;
 
 /// A parsed edit: where, what, and the new value or none.
-pub(super) type ParsedEdit = (Target, OptionId, Option<Value>);
+pub(super) type ParsedEdit = (LevelTarget, OptionId, Option<Value>);
 
 /// A value that may not stand.
-pub(super) struct Violation {
+pub(super) struct RuleViolation {
     pub(super) osd: OsdId,
     pub(super) option: OptionId,
     pub(super) refused: Refused,
 }
 
 /// What of a change may not stand, judged by the state that it leads to.
-pub(super) fn violations(after: View<'_>, edits: &[ParsedEdit]) -> Vec<Violation> {
+pub(super) fn violations(after: LevelsView<'_>, edits: &[ParsedEdit]) -> Vec<RuleViolation> {
     let mut found = Vec::new();
     for (target, option, value) in edits {
         let Some(value) = value else { continue };
         for osd in covered(after, *target) {
             if let Some(refused) = barred(after, osd, *option, *value) {
-                found.push(Violation { osd, option: *option, refused });
+                found.push(RuleViolation { osd, option: *option, refused });
             }
         }
     }
@@ -38,15 +38,15 @@ pub(super) fn violations(after: View<'_>, edits: &[ParsedEdit]) -> Vec<Violation
 }
 
 /// The OSDs that a value at `target` concerns.
-pub(super) fn covered(view: View<'_>, target: Target) -> Vec<OsdId> {
+pub(super) fn covered(view: LevelsView<'_>, target: LevelTarget) -> Vec<OsdId> {
     match target {
-        Target::Stored(Scope::Global | Scope::Osds) => view.levels.each.ids().collect(),
-        Target::Stored(Scope::Osd(osd)) | Target::RunTime(osd) => vec![osd],
+        LevelTarget::Stored(Scope::Global | Scope::Osds) => view.levels.each.ids().collect(),
+        LevelTarget::Stored(Scope::Osd(osd)) | LevelTarget::RunTime(osd) => vec![osd],
     }
 }
 
 /// Whether the profile, or mClock, owns this option on this OSD, or its drive cannot do what it asks.
-fn barred(view: View<'_>, osd: OsdId, option: OptionId, value: Value) -> Option<Refused> {
+fn barred(view: LevelsView<'_>, osd: OsdId, option: OptionId, value: Value) -> Option<Refused> {
     let spec = view.table.at(option);
     match spec.role {
         Role::Parameter(..) => {
@@ -69,7 +69,7 @@ fn barred(view: View<'_>, osd: OsdId, option: OptionId, value: Value) -> Option<
 }
 
 /// Pauses that stand although mClock runs, or would run after the next start.
-pub(super) fn sleeps_under_mclock(view: View<'_>, osd: OsdId) -> Vec<Violation> {
+pub(super) fn sleeps_under_mclock(view: LevelsView<'_>, osd: OsdId) -> Vec<RuleViolation> {
     let schedulers = [view.scheduler(osd), view.scheduler_pending(osd)];
     if !schedulers.contains(&SchedulerKind::Mclock) {
         return Vec::new();
@@ -85,7 +85,7 @@ pub(super) fn sleeps_under_mclock(view: View<'_>, osd: OsdId) -> Vec<Violation> 
         .filter(|(option, _)| stands(*option))
         .map(|(option, spec)| {
             let refused = Refused::SleepUnderMclock { option: spec.name, osd };
-            Violation { osd, option, refused }
+            RuleViolation { osd, option, refused }
         })
         .collect()
 }
@@ -93,7 +93,7 @@ pub(super) fn sleeps_under_mclock(view: View<'_>, osd: OsdId) -> Vec<Violation> 
 /// Whether an OSD's drive has no descriptor for a limit. Only reads have to have one: many drives are given none for
 /// writes, which then go without a limit.
 pub(super) fn unfit_limit(
-    view: View<'_>,
+    view: LevelsView<'_>,
     osd: OsdId,
     option: OptionId,
     limit: Value,

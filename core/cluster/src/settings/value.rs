@@ -22,7 +22,7 @@ pub enum Value {
 
 /// What kind of value an option takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// A plain number.
     Float,
     /// A whole number.
@@ -50,16 +50,16 @@ impl Value {
     }
 }
 
-impl Kind {
+impl ValueKind {
     /// What would be right, as a noun phrase.
     pub fn wanted(&self) -> String {
         match self {
-            Kind::Float => "a number such as `0.5`".into(),
-            Kind::Count => "a whole number such as `10`".into(),
-            Kind::Flag => "`true` or `false`".into(),
-            Kind::Size => "a size such as `4 KiB`, or a number of bytes".into(),
-            Kind::Time => "a time such as `50 ms`, or a number of seconds".into(),
-            Kind::Choice(names) => format!("one of {}", names.join(", ")),
+            ValueKind::Float => "a number such as `0.5`".into(),
+            ValueKind::Count => "a whole number such as `10`".into(),
+            ValueKind::Flag => "`true` or `false`".into(),
+            ValueKind::Size => "a size such as `4 KiB`, or a number of bytes".into(),
+            ValueKind::Time => "a time such as `50 ms`, or a number of seconds".into(),
+            ValueKind::Choice(names) => format!("one of {}", names.join(", ")),
         }
     }
 
@@ -68,20 +68,20 @@ impl Kind {
         let text = text.trim();
         let number = || text.parse::<f64>().ok().filter(|number| number.is_finite());
         match self {
-            Kind::Float => number().map(Value::Float),
-            Kind::Count => text.parse().ok().map(Value::Count),
-            Kind::Flag => match text {
+            ValueKind::Float => number().map(Value::Float),
+            ValueKind::Count => text.parse().ok().map(Value::Count),
+            ValueKind::Flag => match text {
                 "true" | "yes" | "on" | "1" => Some(Value::Flag(true)),
                 "false" | "no" | "off" | "0" => Some(Value::Flag(false)),
                 _ => None,
             },
-            Kind::Size => text.parse().ok().map(Value::Size),
-            Kind::Time => match number() {
+            ValueKind::Size => text.parse().ok().map(Value::Size),
+            ValueKind::Time => match number() {
                 Some(seconds) if seconds >= 0.0 => Some(Value::Time(Span::from_secs_f64(seconds))),
                 Some(_) => None,
                 None => text.parse().ok().map(Value::Time),
             },
-            Kind::Choice(names) => {
+            ValueKind::Choice(names) => {
                 names.iter().find(|name| **name == text).map(|name| Value::Choice(name))
             }
         }
@@ -93,11 +93,13 @@ impl Kind {
     /// For a switch or a name, which no number stands for.
     pub(super) fn of_number(&self, number: f64) -> Value {
         match self {
-            Kind::Float => Value::Float(number),
-            Kind::Count => Value::Count(number as u64),
-            Kind::Size => Value::Size(Bytes::new(number as u64)),
-            Kind::Time => Value::Time(Span::from_secs_f64(number)),
-            Kind::Flag | Kind::Choice(_) => panic!("no number stands for {}", self.wanted()),
+            ValueKind::Float => Value::Float(number),
+            ValueKind::Count => Value::Count(number as u64),
+            ValueKind::Size => Value::Size(Bytes::new(number as u64)),
+            ValueKind::Time => Value::Time(Span::from_secs_f64(number)),
+            ValueKind::Flag | ValueKind::Choice(_) => {
+                panic!("no number stands for {}", self.wanted())
+            }
         }
     }
 }
@@ -121,20 +123,21 @@ mod tests {
 
     #[test]
     fn values_are_read_by_kind() {
-        let check = |kind: Kind, text: &str, value| assert_eq!(kind.parse(text), value, "{text}");
-        check(Kind::Float, "0.5", Some(Value::Float(0.5)));
-        check(Kind::Float, "inf", None);
-        check(Kind::Count, "10", Some(Value::Count(10)));
-        check(Kind::Count, "-1", None);
-        check(Kind::Count, "1.5", None);
-        check(Kind::Flag, "yes", Some(Value::Flag(true)));
-        check(Kind::Flag, "maybe", None);
-        check(Kind::Size, "8 MiB", Some(Value::Size(Bytes::from_mib(8))));
-        check(Kind::Size, "8 Mb", None);
-        check(Kind::Time, "0.1", Some(Value::Time(Span::from_millis(100))));
-        check(Kind::Time, "30 s", Some(Value::Time(Span::from_secs(30))));
-        check(Kind::Time, "-1", None);
-        let choice = || Kind::Choice(vec!["high", "low"]);
+        let check =
+            |kind: ValueKind, text: &str, value| assert_eq!(kind.parse(text), value, "{text}");
+        check(ValueKind::Float, "0.5", Some(Value::Float(0.5)));
+        check(ValueKind::Float, "inf", None);
+        check(ValueKind::Count, "10", Some(Value::Count(10)));
+        check(ValueKind::Count, "-1", None);
+        check(ValueKind::Count, "1.5", None);
+        check(ValueKind::Flag, "yes", Some(Value::Flag(true)));
+        check(ValueKind::Flag, "maybe", None);
+        check(ValueKind::Size, "8 MiB", Some(Value::Size(Bytes::from_mib(8))));
+        check(ValueKind::Size, "8 Mb", None);
+        check(ValueKind::Time, "0.1", Some(Value::Time(Span::from_millis(100))));
+        check(ValueKind::Time, "30 s", Some(Value::Time(Span::from_secs(30))));
+        check(ValueKind::Time, "-1", None);
+        let choice = || ValueKind::Choice(vec!["high", "low"]);
         check(choice(), "low", Some(Value::Choice("low")));
         check(choice(), "lower", None);
         assert_eq!(choice().wanted(), "one of high, low");

@@ -2,7 +2,7 @@
 //! of an object.
 
 use loadline_cluster::images::{
-    Behind, ImageId, Images, OBJECT_BYTES_MIN, Pending, SnapshotId, View, Work, split,
+    AncestorObject, ImageId, Images, JobWork, OBJECT_BYTES_MIN, PendingJob, SnapshotId, View, split,
 };
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ impl Object {
 
 impl Disks {
     fn behind(&self, view: &View, object: ObjectNo) -> Cells {
-        let found = |b: Behind| {
+        let found = |b: AncestorObject| {
             let cells = self.objects.get(&b.object)?.at(b.snapshot)?;
             let visible = |at: u64| at * CELL < u64::from(b.length);
             Some([0, 1].map(|at| if visible(at) { cells[at as usize] } else { 0 }))
@@ -99,13 +99,13 @@ impl Disks {
     }
 
     /// Carries out one block of a job.
-    pub(crate) fn work(&mut self, job: &Pending, block: u32) {
+    pub(crate) fn work(&mut self, job: &PendingJob, block: u32) {
         let number = job.image.object(block);
         let Some(object) = self.objects.get_mut(&number) else { return };
         match job.work {
-            Work::Remove => drop(self.objects.remove(&number)),
-            Work::Trim { snapshot, keep } => object.trim(snapshot, keep),
-            Work::Cut { first, offset, snapshot } => {
+            JobWork::Remove => drop(self.objects.remove(&number)),
+            JobWork::Trim { snapshot, keep } => object.trim(snapshot, keep),
+            JobWork::Cut { first, offset, snapshot } => {
                 object.keep(snapshot);
                 let kept = if block == first { u64::from(offset) / CELL } else { 0 };
                 match (&mut object.head, kept) {

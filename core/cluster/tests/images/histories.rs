@@ -4,7 +4,7 @@
 use crate::disks::{CELL, Disks};
 use loadline_base::Rng;
 use loadline_cluster::PoolId;
-use loadline_cluster::images::{ImageError, Images, JobId, OBJECT_BYTES_MIN, Pending};
+use loadline_cluster::images::{ImageError, Images, JobId, OBJECT_BYTES_MIN, PendingJob};
 use std::collections::BTreeMap;
 
 const STEPS: usize = 150;
@@ -108,7 +108,7 @@ impl History {
 
     /// A block of a job that is due; now and then the table is told, or a restart forgets what it was not told.
     fn work(&mut self) {
-        let due: Vec<Pending> = self.images.due().copied().collect();
+        let due: Vec<PendingJob> = self.images.due().copied().collect();
         if due.is_empty() {
             return;
         }

@@ -3,7 +3,9 @@
 //! A map's contents are the list of all changes that led to it. Two histories diverge, or a committed map is lost, if
 //! what is chosen or committed does not begin with everything that was committed before.
 
-use loadline_cluster::quorum::{Chosen, Commit, Found, Holders, Stamp, Summary, Term, choose};
+use loadline_cluster::quorum::{
+    Chosen, FoundDisk, Holders, MapCommit, Stamp, Summary, Term, choose,
+};
 use loadline_osd::{OsdId, OsdSet};
 
 /// Which of the module's rules are followed; without one of them something must go wrong.
@@ -73,7 +75,7 @@ pub(crate) struct Diverged;
 
 /// An owner at work.
 pub(crate) struct Owner {
-    pub commit: Commit,
+    pub commit: MapCommit,
     pub newest: Option<Record>,
     history: History,
     epoch: u32,
@@ -87,7 +89,7 @@ impl World {
 
     /// The owner that creates the first map.
     pub(crate) fn create(&mut self, holders: OsdSet) -> Owner {
-        let commit = Commit::create(holders);
+        let commit = MapCommit::create(holders);
         Owner { commit, newest: None, history: Vec::new(), epoch: 0, holders }
     }
 
@@ -97,7 +99,8 @@ impl World {
         present: OsdSet,
         rules: Rules,
     ) -> Result<Option<Owner>, Diverged> {
-        let found: Vec<Found> = present.iter().filter_map(|osd| self.found(osd, rules)).collect();
+        let found: Vec<FoundDisk> =
+            present.iter().filter_map(|osd| self.found(osd, rules)).collect();
         let Ok(Some(chosen)) = choose(&found) else { return Ok(None) };
         let Chosen { map, on, .. } = chosen;
         let source = on.iter().next().expect("somebody has the newest map");
@@ -105,7 +108,7 @@ impl World {
         if !record.history.starts_with(&self.committed) {
             return Err(Diverged);
         }
-        let mut commit = Commit::start(&chosen);
+        let mut commit = MapCommit::start(&chosen);
         if !rules.promise {
             present.iter().for_each(|osd| {
                 commit.promised(osd);
@@ -115,7 +118,7 @@ impl World {
         Ok(Some(Owner { commit, newest: None, history, epoch, holders: map.holders.now }))
     }
 
-    fn found(&self, osd: OsdId, rules: Rules) -> Option<Found> {
+    fn found(&self, osd: OsdId, rules: Rules) -> Option<FoundDisk> {
         let Disk { mut promised, record } = self.disks[usize::from(osd)].clone();
         let mut map = record?.map;
         if !rules.terms {
@@ -125,7 +128,7 @@ impl World {
         if !rules.before {
             map.holders = Holders::first(map.holders.now);
         }
-        Some(Found { osd, promised, map })
+        Some(FoundDisk { osd, promised, map })
     }
 
     /// The promise reaches a disk.

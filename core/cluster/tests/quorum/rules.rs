@@ -2,7 +2,8 @@
 
 use crate::lives::osds;
 use loadline_cluster::quorum::{
-    Commit, Found, Holders, NoQuorum, Stamp, Summary, Term, choose, choose_what_is_left, is_quorum,
+    FoundDisk, Holders, MapCommit, NoQuorum, Stamp, Summary, Term, choose, choose_what_is_left,
+    is_quorum,
 };
 use loadline_osd::{OsdId, OsdSet};
 
@@ -37,10 +38,10 @@ fn half_is_enough_with_the_lowest_member() {
     check(&[0, 1, 2, 3], &[0, 3], true);
 }
 
-fn found(osd: u32, promised: u64, term: u64, epoch: u32, holders: &[u32]) -> Found {
+fn found(osd: u32, promised: u64, term: u64, epoch: u32, holders: &[u32]) -> FoundDisk {
     let stamp = Stamp { term: Term(term), epoch };
     let holders = Holders::first(osds(holders.iter().copied()));
-    Found { osd: OsdId::new(osd), promised: Term(promised), map: Summary { stamp, holders } }
+    FoundDisk { osd: OsdId::new(osd), promised: Term(promised), map: Summary { stamp, holders } }
 }
 
 #[test]
@@ -75,19 +76,19 @@ fn what_is_left_wins_for_ever() {
     let chosen = choose_what_is_left(&[left]).expect("there is a map");
     assert_eq!((chosen.map.stamp, chosen.on), (left.map.stamp, osds([1])));
     assert!(chosen.term > lost.promised, "{:?}", chosen.term);
-    let mut commit = Commit::start(&chosen);
+    let mut commit = MapCommit::start(&chosen);
     assert!(commit.promised(OsdId::new(1)), "the others are asked no more");
     let next = commit.begin(8, osds([1]));
     assert!(commit.saved(OsdId::new(1), 8));
-    let left = Found { promised: chosen.term, map: next, ..left };
+    let left = FoundDisk { promised: chosen.term, map: next, ..left };
     let again = choose(&[lost, left]).expect("its holder is here").expect("there is a map");
     assert_eq!((again.map, again.on), (next, osds([1])));
     assert_eq!(choose_what_is_left(&[]), None);
 }
 
 /// A cluster of osd.0 to osd.2 with its first map everywhere.
-fn created() -> Commit {
-    let mut commit = Commit::create(osds(0..3));
+fn created() -> MapCommit {
+    let mut commit = MapCommit::create(osds(0..3));
     commit.begin(1, osds(0..3));
     assert!(!commit.saved(OsdId::new(0), 1));
     assert_eq!(commit.committed(), None);
@@ -126,7 +127,7 @@ fn a_newer_map_supersedes_one_that_is_not_committed() {
 fn an_owner_commits_what_it_found_before_it_serves() {
     let maps = [found(0, 1, 1, 6, &[0, 1, 2]), found(1, 1, 1, 5, &[0, 1, 2])];
     let chosen = choose(&maps).expect("two of three").expect("there is a map");
-    let mut commit = Commit::start(&chosen);
+    let mut commit = MapCommit::start(&chosen);
     assert!(!commit.promised(OsdId::new(1)) && commit.promised(OsdId::new(0)));
     let again = commit.begin(7, osds(0..3));
     assert_eq!(again.stamp, Stamp { term: Term(2), epoch: 7 });
@@ -140,5 +141,5 @@ fn an_owner_commits_what_it_found_before_it_serves() {
 fn nothing_is_begun_before_the_promise() {
     let map = found(0, 1, 1, 6, &[0]);
     let chosen = choose(&[map]).expect("the only one").expect("there is a map");
-    Commit::start(&chosen).begin(7, osds([0]));
+    MapCommit::start(&chosen).begin(7, osds([0]));
 }

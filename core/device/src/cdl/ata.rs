@@ -4,7 +4,8 @@
 //! kept as it is, and translated on request.
 
 use super::{
-    AllowedLoss, Column, DESCRIPTORS, Descriptor, Limit, Limits, Page, PageKind, Policy, Unit,
+    AllowedLoss, Column, DESCRIPTORS, Descriptor, DescriptorPage, Limit, Limits, ModePage,
+    TimeoutPolicy, Unit,
 };
 use std::fmt;
 
@@ -32,15 +33,15 @@ pub struct AtaDescriptor {
     /// Max inactive time, microseconds.
     pub inactive_us: u32,
     /// What happens then.
-    pub inactive_policy: Policy,
+    pub inactive_policy: TimeoutPolicy,
     /// Max active time, microseconds.
     pub active_us: u32,
     /// What happens then.
-    pub active_policy: Policy,
+    pub active_policy: TimeoutPolicy,
     /// Duration guideline, microseconds.
     pub guideline_us: u32,
     /// What happens then.
-    pub guideline_policy: Policy,
+    pub guideline_policy: TimeoutPolicy,
     /// What the drive counts for this descriptor in its statistics A and B; 0 for nothing.
     pub selectors: [u8; 2],
 }
@@ -73,9 +74,9 @@ pub enum AtaError {
     /// Descriptors of reads where those of writes belong, or of the short form.
     Page {
         /// Which page was given.
-        found: PageKind,
+        found: ModePage,
         /// Which belongs there.
-        wanted: PageKind,
+        wanted: ModePage,
     },
 }
 
@@ -83,7 +84,7 @@ pub enum AtaError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtaPlace {
     /// Of which set: T2A for reads, T2B for writes.
-    pub set: PageKind,
+    pub set: ModePage,
     /// 1 to 7.
     pub descriptor: usize,
     /// Which of its times.
@@ -92,7 +93,7 @@ pub struct AtaPlace {
 
 impl fmt::Display for AtaPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let set = if self.set == PageKind::T2A { "read" } else { "write" };
+        let set = if self.set == ModePage::T2A { "read" } else { "write" };
         write!(f, "{set} descriptor {}: the {}", self.descriptor, self.column)
     }
 }
@@ -123,25 +124,28 @@ impl std::error::Error for AtaError {}
 
 impl AtaLimits {
     /// The log of a page T2A for reads and a page T2B for writes.
-    pub fn from_pages(reads: &Page, writes: &Page) -> Result<AtaLimits, AtaError> {
+    pub fn from_pages(
+        reads: &DescriptorPage,
+        writes: &DescriptorPage,
+    ) -> Result<AtaLimits, AtaError> {
         Ok(AtaLimits {
             allowed_loss: reads.limits().allowed_loss,
-            reads: from_page(reads, PageKind::T2A)?,
-            writes: from_page(writes, PageKind::T2B)?,
+            reads: from_page(reads, ModePage::T2A)?,
+            writes: from_page(writes, ModePage::T2B)?,
         })
     }
 
     /// The two pages of this log, of reads and of writes, in units of 10 ms as the kernel's translation gives them: what
     /// is not a whole number of units is rounded down, and 65535 units stand for all that is longer.
-    pub fn to_pages(&self) -> (Page, Page) {
+    pub fn to_pages(&self) -> (DescriptorPage, DescriptorPage) {
         let page = |kind, allowed_loss, descriptors: &[AtaDescriptor; DESCRIPTORS]| {
             let descriptors = descriptors.each_ref().map(AtaDescriptor::translate);
             let limits = Limits { allowed_loss, descriptors };
-            Page::new(kind, limits).expect("what ATA allows, a T2 page allows")
+            DescriptorPage::new(kind, limits).expect("what ATA allows, a T2 page allows")
         };
         (
-            page(PageKind::T2A, self.allowed_loss, &self.reads),
-            page(PageKind::T2B, AllowedLoss::default(), &self.writes),
+            page(ModePage::T2A, self.allowed_loss, &self.reads),
+            page(ModePage::T2B, AllowedLoss::default(), &self.writes),
         )
     }
 
@@ -171,12 +175,15 @@ impl AtaLimits {
             }
             Ok(descriptors)
         };
-        let reads = set(PageKind::T2A, READS_AT)?;
-        Ok(AtaLimits { allowed_loss, reads, writes: set(PageKind::T2B, WRITES_AT)? })
+        let reads = set(ModePage::T2A, READS_AT)?;
+        Ok(AtaLimits { allowed_loss, reads, writes: set(ModePage::T2B, WRITES_AT)? })
     }
 }
 
-fn from_page(page: &Page, wanted: PageKind) -> Result<[AtaDescriptor; DESCRIPTORS], AtaError> {
+fn from_page(
+    page: &DescriptorPage,
+    wanted: ModePage,
+) -> Result<[AtaDescriptor; DESCRIPTORS], AtaError> {
     if page.kind() != wanted {
         return Err(AtaError::Page { found: page.kind(), wanted });
     }
@@ -188,7 +195,7 @@ fn from_page(page: &Page, wanted: PageKind) -> Result<[AtaDescriptor; DESCRIPTOR
 }
 
 impl AtaDescriptor {
-    fn new(set: PageKind, descriptor: usize, held: &Descriptor) -> Result<Self, AtaError> {
+    fn new(set: ModePage, descriptor: usize, held: &Descriptor) -> Result<Self, AtaError> {
         for (column, limit) in held.limits() {
             check_policy(AtaPlace { set, descriptor, column }, limit.policy)?;
         }
@@ -230,10 +237,10 @@ impl AtaDescriptor {
         bytes[16..20].copy_from_slice(&self.guideline_us.to_le_bytes());
     }
 
-    fn decode(set: PageKind, descriptor: usize, bytes: &[u8]) -> Result<Self, AtaError> {
+    fn decode(set: ModePage, descriptor: usize, bytes: &[u8]) -> Result<Self, AtaError> {
         let policy = |column, code| {
             let place = AtaPlace { set, descriptor, column };
-            let policy = Policy::from_code(code).ok_or(AtaError::Policy { place, code })?;
+            let policy = TimeoutPolicy::from_code(code).ok_or(AtaError::Policy { place, code })?;
             check_policy(place, policy)
         };
         let micros = |start: usize| {
@@ -252,8 +259,8 @@ impl AtaDescriptor {
 }
 
 /// ATA has the policies of T2 pages but the abort for recovery.
-fn check_policy(place: AtaPlace, policy: Policy) -> Result<Policy, AtaError> {
-    if !place.column.allows(policy) || policy == Policy::AbortRecovery {
+fn check_policy(place: AtaPlace, policy: TimeoutPolicy) -> Result<TimeoutPolicy, AtaError> {
+    if !place.column.allows(policy) || policy == TimeoutPolicy::AbortRecovery {
         return Err(AtaError::Policy { place, code: policy.code() });
     }
     Ok(policy)

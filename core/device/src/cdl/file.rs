@@ -3,7 +3,8 @@
 //! One field per line, in a fixed order; blank lines and lines that begin with `#` count for nothing.
 
 use super::{
-    AllowedLoss, Column, DESCRIPTORS, Descriptor, Limit, Limits, Page, PageKind, Policy, Unit,
+    AllowedLoss, Column, DESCRIPTORS, Descriptor, DescriptorPage, Limit, Limits, ModePage,
+    TimeoutPolicy, Unit,
 };
 use std::fmt::{self, Write};
 
@@ -78,8 +79,8 @@ impl std::error::Error for FileError {}
 
 /// The policies that a time may have, as `0x0 (complete-earliest), 0xd (...) or 0xf (abort)`.
 fn write_policies(f: &mut fmt::Formatter<'_>, column: Column) -> fmt::Result {
-    let allowed: Vec<Policy> =
-        Policy::ALL.into_iter().filter(|policy| column.allows(*policy)).collect();
+    let allowed: Vec<TimeoutPolicy> =
+        TimeoutPolicy::ALL.into_iter().filter(|policy| column.allows(*policy)).collect();
     for (place, policy) in allowed.iter().enumerate() {
         let between = match place {
             0 => "",
@@ -91,13 +92,13 @@ fn write_policies(f: &mut fmt::Formatter<'_>, column: Column) -> fmt::Result {
     Ok(())
 }
 
-impl Page {
+impl DescriptorPage {
     /// Reads a file.
-    pub fn parse(text: &str) -> Result<Page, FileError> {
-        let mut fields = Fields { lines: text.lines(), line: 0 };
+    pub fn parse(text: &str) -> Result<DescriptorPage, FileError> {
+        let mut fields = FileFields { lines: text.lines(), line: 0 };
         let kind = fields.page()?;
         let mut limits = Limits::default();
-        if kind == PageKind::T2A {
+        if kind == ModePage::T2A {
             limits.allowed_loss = fields.allowed_loss()?;
         }
         for (number, descriptor) in (1..).zip(&mut limits.descriptors) {
@@ -105,10 +106,10 @@ impl Page {
             *descriptor = if kind.is_simple() { fields.simple()? } else { fields.full()? };
         }
         fields.end()?;
-        Ok(Page::new(kind, limits).expect("each field was checked where it stands"))
+        Ok(DescriptorPage::new(kind, limits).expect("each field was checked where it stands"))
     }
 
-    /// The file of this page, which [`parse`](Page::parse) reads back to the same.
+    /// The file of this page, which [`parse`](DescriptorPage::parse) reads back to the same.
     pub fn file(&self) -> String {
         let mut text = format!("# Duration limits, page {}. Times are in units.\n", self.kind());
         let write = write_page(&mut text, self);
@@ -117,10 +118,10 @@ impl Page {
     }
 }
 
-fn write_page(text: &mut String, page: &Page) -> fmt::Result {
+fn write_page(text: &mut String, page: &DescriptorPage) -> fmt::Result {
     write_legend(text, page.kind())?;
     writeln!(text, "\ncdlp: {}", page.kind())?;
-    if page.kind() == PageKind::T2A {
+    if page.kind() == ModePage::T2A {
         let code = page.limits().allowed_loss.code();
         writeln!(text, "\nperf-vs-duration-guideline: {code:#x}")?;
     }
@@ -138,13 +139,13 @@ fn write_page(text: &mut String, page: &Page) -> fmt::Result {
     Ok(())
 }
 
-fn write_legend(text: &mut String, kind: PageKind) -> fmt::Result {
+fn write_legend(text: &mut String, kind: ModePage) -> fmt::Result {
     if kind.is_simple() {
         return writeln!(text, "# Units: 0x0 none, 0x4 1 us, 0x5 10 ms, 0x6 500 ms.");
     }
     writeln!(text, "# Units: 0x0 none, 0x6 500 ns, 0x8 1 us, 0xa 10 ms, 0xe 500 ms.")?;
     write!(text, "# Policies:")?;
-    for policy in Policy::ALL {
+    for policy in TimeoutPolicy::ALL {
         write!(text, " {:#x} {policy}", policy.code())?;
     }
     writeln!(text, ".")
@@ -169,13 +170,13 @@ fn field_of(column: Column) -> &'static str {
 }
 
 /// The fields of a file, from the top.
-struct Fields<'a> {
+struct FileFields<'a> {
     lines: std::str::Lines<'a>,
     /// The line that was read last.
     line: usize,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> FileFields<'a> {
     fn error(&self, error: FieldError) -> FileError {
         FileError { line: self.line, error }
     }
@@ -203,9 +204,9 @@ impl<'a> Fields<'a> {
         value.ok_or_else(|| self.error(FieldError::Expected { field: format!("{name}: ...") }))
     }
 
-    fn page(&mut self) -> Result<PageKind, FileError> {
+    fn page(&mut self) -> Result<ModePage, FileError> {
         let value = self.value("cdlp")?;
-        let kind = PageKind::ALL.into_iter().find(|kind| kind.to_string() == value);
+        let kind = ModePage::ALL.into_iter().find(|kind| kind.to_string() == value);
         kind.ok_or_else(|| self.error(FieldError::Page))
     }
 
@@ -249,9 +250,10 @@ impl<'a> Fields<'a> {
         time.ok_or_else(|| self.error(FieldError::Time))
     }
 
-    fn policy(&mut self, column: Column) -> Result<Policy, FileError> {
+    fn policy(&mut self, column: Column) -> Result<TimeoutPolicy, FileError> {
         let code = hexadecimal(self.value(&format!("{}-policy", field_of(column)))?);
-        let policy = code.and_then(Policy::from_code).filter(|policy| column.allows(*policy));
+        let policy =
+            code.and_then(TimeoutPolicy::from_code).filter(|policy| column.allows(*policy));
         policy.ok_or_else(|| self.error(FieldError::Policy { column }))
     }
 

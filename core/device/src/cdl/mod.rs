@@ -13,7 +13,7 @@ mod show;
 pub use ata::{ATA_LOG_BYTES, AtaDescriptor, AtaError, AtaLimits, AtaPlace};
 pub use file::{FieldError, FileError};
 pub use mode_page::{ModePageError, SIMPLE_PAGE_BYTES, T2_PAGE_BYTES};
-pub use page::{DriveBounds, Finding, FindingKind, Page, PageError, PageKind};
+pub use page::{DescriptorPage, DriveBounds, FindingKind, ModePage, PageError, TimeFinding};
 
 use loadline_base::Span;
 use std::fmt;
@@ -57,7 +57,7 @@ pub struct Limit {
     /// How many units.
     pub time: u16,
     /// What happens when they have passed.
-    pub policy: Policy,
+    pub policy: TimeoutPolicy,
 }
 
 impl Descriptor {
@@ -95,11 +95,15 @@ pub enum Column {
 
 impl Column {
     /// Whether a policy may stand here (the table of cdl.md 1.4).
-    pub fn allows(self, policy: Policy) -> bool {
+    pub fn allows(self, policy: TimeoutPolicy) -> bool {
         match policy {
-            Policy::CompleteEarliest | Policy::CompleteUnavailable | Policy::Abort => true,
-            Policy::ContinueNextLimit | Policy::ContinueNoLimit => self == Column::Guideline,
-            Policy::AbortRecovery => self == Column::Active,
+            TimeoutPolicy::CompleteEarliest
+            | TimeoutPolicy::CompleteUnavailable
+            | TimeoutPolicy::Abort => true,
+            TimeoutPolicy::ContinueNextLimit | TimeoutPolicy::ContinueNoLimit => {
+                self == Column::Guideline
+            }
+            TimeoutPolicy::AbortRecovery => self == Column::Active,
         }
     }
 }
@@ -170,7 +174,7 @@ impl Unit {
 
 /// What a drive does with a command whose time has run out (cdl.md 1.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Policy {
+pub enum TimeoutPolicy {
     /// Keeps it and ends it as soon as possible.
     #[default]
     CompleteEarliest,
@@ -186,44 +190,44 @@ pub enum Policy {
     Abort,
 }
 
-impl Policy {
+impl TimeoutPolicy {
     /// Every policy, by rising code.
-    pub const ALL: [Policy; 6] = [
-        Policy::CompleteEarliest,
-        Policy::ContinueNextLimit,
-        Policy::ContinueNoLimit,
-        Policy::CompleteUnavailable,
-        Policy::AbortRecovery,
-        Policy::Abort,
+    pub const ALL: [TimeoutPolicy; 6] = [
+        TimeoutPolicy::CompleteEarliest,
+        TimeoutPolicy::ContinueNextLimit,
+        TimeoutPolicy::ContinueNoLimit,
+        TimeoutPolicy::CompleteUnavailable,
+        TimeoutPolicy::AbortRecovery,
+        TimeoutPolicy::Abort,
     ];
 
     /// The policy of a code; `None` if it is reserved.
-    pub fn from_code(code: u8) -> Option<Policy> {
-        Policy::ALL.into_iter().find(|policy| policy.code() == code)
+    pub fn from_code(code: u8) -> Option<TimeoutPolicy> {
+        TimeoutPolicy::ALL.into_iter().find(|policy| policy.code() == code)
     }
 
     /// Its code in files and pages.
     pub fn code(self) -> u8 {
         match self {
-            Policy::CompleteEarliest => 0x0,
-            Policy::ContinueNextLimit => 0x1,
-            Policy::ContinueNoLimit => 0x2,
-            Policy::CompleteUnavailable => 0xd,
-            Policy::AbortRecovery => 0xe,
-            Policy::Abort => 0xf,
+            TimeoutPolicy::CompleteEarliest => 0x0,
+            TimeoutPolicy::ContinueNextLimit => 0x1,
+            TimeoutPolicy::ContinueNoLimit => 0x2,
+            TimeoutPolicy::CompleteUnavailable => 0xd,
+            TimeoutPolicy::AbortRecovery => 0xe,
+            TimeoutPolicy::Abort => 0xf,
         }
     }
 }
 
-impl fmt::Display for Policy {
+impl fmt::Display for TimeoutPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Policy::CompleteEarliest => "complete-earliest",
-            Policy::ContinueNextLimit => "continue-next-limit",
-            Policy::ContinueNoLimit => "continue-no-limit",
-            Policy::CompleteUnavailable => "complete-unavailable",
-            Policy::AbortRecovery => "abort-recovery",
-            Policy::Abort => "abort",
+            TimeoutPolicy::CompleteEarliest => "complete-earliest",
+            TimeoutPolicy::ContinueNextLimit => "continue-next-limit",
+            TimeoutPolicy::ContinueNoLimit => "continue-no-limit",
+            TimeoutPolicy::CompleteUnavailable => "complete-unavailable",
+            TimeoutPolicy::AbortRecovery => "abort-recovery",
+            TimeoutPolicy::Abort => "abort",
         })
     }
 }

@@ -3,8 +3,8 @@
 //! Reserved bits are written as zeros and not looked at; reserved codes are refused, as a drive must.
 
 use super::{
-    AllowedLoss, Column, DESCRIPTORS, Descriptor, Limit, Limits, Page, PageError, PageKind, Policy,
-    Unit,
+    AllowedLoss, Column, DESCRIPTORS, Descriptor, DescriptorPage, Limit, Limits, ModePage,
+    PageError, TimeoutPolicy, Unit,
 };
 use std::fmt;
 
@@ -117,14 +117,14 @@ impl Unit {
     }
 }
 
-impl PageKind {
+impl ModePage {
     /// How many bytes the mode page has.
     pub fn mode_page_bytes(self) -> usize {
         if self.is_simple() { SIMPLE_PAGE_BYTES } else { T2_PAGE_BYTES }
     }
 }
 
-impl Page {
+impl DescriptorPage {
     /// The mode page as MODE SELECT takes it, without a mode parameter header.
     pub fn to_mode_page(&self) -> Vec<u8> {
         let mut page = vec![0; self.kind().mode_page_bytes()];
@@ -144,10 +144,10 @@ impl Page {
     }
 
     /// Reads a mode page as MODE SENSE gives it, without a mode parameter header.
-    pub fn from_mode_page(page: &[u8]) -> Result<Page, ModePageError> {
+    pub fn from_mode_page(page: &[u8]) -> Result<DescriptorPage, ModePageError> {
         let kind = kind_of(page)?;
         let mut limits = Limits::default();
-        if kind == PageKind::T2A {
+        if kind == ModePage::T2A {
             let code = page[7] >> 4;
             let loss = AllowedLoss::from_code(code);
             limits.allowed_loss = loss.ok_or(ModePageError::Loss { code })?;
@@ -159,18 +159,18 @@ impl Page {
                 decode_t2(index + 1, at(page, index))?
             };
         }
-        Page::new(kind, limits).map_err(ModePageError::Page)
+        DescriptorPage::new(kind, limits).map_err(ModePageError::Page)
     }
 }
 
 /// Which page the head announces; its length is checked.
-fn kind_of(page: &[u8]) -> Result<PageKind, ModePageError> {
+fn kind_of(page: &[u8]) -> Result<ModePage, ModePageError> {
     let [code, subpage, length_high, length_low, ..] = *page else {
         return Err(ModePageError::Length { found: page.len() });
     };
     // Bit 7 says whether the drive can save the page (PS) and belongs to no kind.
     let known = code & 0x7f == SUBPAGE_FORMAT | PAGE_CODE;
-    let kind = PageKind::ALL.into_iter().find(|kind| known && kind.subpage() == subpage);
+    let kind = ModePage::ALL.into_iter().find(|kind| known && kind.subpage() == subpage);
     let kind = kind.ok_or(ModePageError::Code { found: [code, subpage] })?;
     if page.len() != kind.mode_page_bytes() {
         return Err(ModePageError::Length { found: page.len() });
@@ -211,7 +211,7 @@ fn decode_t2(
     let unit = Unit::from_code(code).ok_or(ModePageError::Unit { descriptor, code })?;
     let limit = |column, time_at: usize, code: u8| {
         let time = u16::from_be_bytes([bytes[time_at], bytes[time_at + 1]]);
-        let policy = Policy::from_code(code);
+        let policy = TimeoutPolicy::from_code(code);
         let policy = policy.ok_or(ModePageError::Policy { descriptor, column, code })?;
         Ok(Limit { time, policy })
     };

@@ -1,12 +1,12 @@
 //! A page: one set of descriptors in the form in which a drive takes it, and what must hold of it.
 
-use super::{AllowedLoss, Column, DESCRIPTORS, Descriptor, Limit, Limits, Policy, Unit};
+use super::{AllowedLoss, Column, DESCRIPTORS, Descriptor, Limit, Limits, TimeoutPolicy, Unit};
 use loadline_base::Span;
 use std::fmt;
 
 /// The four pages of the control mode page 0Ah (cdl.md 1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PageKind {
+pub enum ModePage {
     /// One duration per descriptor.
     A,
     /// Like A, for the other kind of command.
@@ -17,46 +17,46 @@ pub enum PageKind {
     T2B,
 }
 
-impl PageKind {
+impl ModePage {
     /// Every page, by rising subpage code.
-    pub const ALL: [PageKind; 4] = [PageKind::A, PageKind::B, PageKind::T2A, PageKind::T2B];
+    pub const ALL: [ModePage; 4] = [ModePage::A, ModePage::B, ModePage::T2A, ModePage::T2B];
 
     /// Its subpage code.
     pub fn subpage(self) -> u8 {
         match self {
-            PageKind::A => 0x03,
-            PageKind::B => 0x04,
-            PageKind::T2A => 0x07,
-            PageKind::T2B => 0x08,
+            ModePage::A => 0x03,
+            ModePage::B => 0x04,
+            ModePage::T2A => 0x07,
+            ModePage::T2B => 0x08,
         }
     }
 
     /// Whether its descriptors hold one duration and nothing else.
     pub fn is_simple(self) -> bool {
-        matches!(self, PageKind::A | PageKind::B)
+        matches!(self, ModePage::A | ModePage::B)
     }
 
     /// Whether its descriptors are for writes, by convention (cdl.md 1.1).
     pub fn is_of_writes(self) -> bool {
-        matches!(self, PageKind::B | PageKind::T2B)
+        matches!(self, ModePage::B | ModePage::T2B)
     }
 }
 
-impl fmt::Display for PageKind {
+impl fmt::Display for ModePage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            PageKind::A => "A",
-            PageKind::B => "B",
-            PageKind::T2A => "T2A",
-            PageKind::T2B => "T2B",
+            ModePage::A => "A",
+            ModePage::B => "B",
+            ModePage::T2A => "T2A",
+            ModePage::T2B => "T2B",
         })
     }
 }
 
 /// A set of descriptors that its page can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Page {
-    kind: PageKind,
+pub struct DescriptorPage {
+    kind: ModePage,
     limits: Limits,
 }
 
@@ -70,7 +70,7 @@ pub enum PageError {
         /// Whose policy.
         column: Column,
         /// Which.
-        policy: Policy,
+        policy: TimeoutPolicy,
     },
     /// A page A or B holds a unit, a time or a policy that only a T2 page has.
     NotSimple {
@@ -98,27 +98,29 @@ impl fmt::Display for PageError {
 
 impl std::error::Error for PageError {}
 
-impl Page {
+impl DescriptorPage {
     /// The descriptors of the benchmark for reads: 50, 100, 200, 300, 400 and 500 ms, the seventh without a limit, for up
     /// to 20 % of the throughput (cdl.md 3.5).
-    pub const BENCHMARK_T2A: Page = Page::benchmark(PageKind::T2A, AllowedLoss(0xc));
+    pub const BENCHMARK_T2A: DescriptorPage =
+        DescriptorPage::benchmark(ModePage::T2A, AllowedLoss(0xc));
 
     /// The same for writes.
-    pub const BENCHMARK_T2B: Page = Page::benchmark(PageKind::T2B, AllowedLoss(0));
+    pub const BENCHMARK_T2B: DescriptorPage =
+        DescriptorPage::benchmark(ModePage::T2B, AllowedLoss(0));
 
     /// A page of these descriptors.
-    pub fn new(kind: PageKind, limits: Limits) -> Result<Page, PageError> {
-        if kind != PageKind::T2A && limits.allowed_loss != AllowedLoss::default() {
+    pub fn new(kind: ModePage, limits: Limits) -> Result<DescriptorPage, PageError> {
+        if kind != ModePage::T2A && limits.allowed_loss != AllowedLoss::default() {
             return Err(PageError::Loss);
         }
         for (number, descriptor) in (1..).zip(&limits.descriptors) {
             check_descriptor(kind, number, descriptor)?;
         }
-        Ok(Page { kind, limits })
+        Ok(DescriptorPage { kind, limits })
     }
 
     /// Which page it is.
-    pub fn kind(&self) -> PageKind {
+    pub fn kind(&self) -> ModePage {
         self.kind
     }
 
@@ -128,13 +130,13 @@ impl Page {
     }
 
     /// What speaks against giving this page to a drive.
-    pub fn findings(&self, bounds: &DriveBounds) -> Vec<Finding> {
+    pub fn findings(&self, bounds: &DriveBounds) -> Vec<TimeFinding> {
         let mut findings = Vec::new();
         for (descriptor, held) in (1..).zip(&self.limits.descriptors) {
             for (column, limit) in held.limits() {
                 let Some(span) = held.span(limit) else { continue };
                 if let Some(kind) = bounds.judge(column, limit, span) {
-                    findings.push(Finding { descriptor, column, kind });
+                    findings.push(TimeFinding { descriptor, column, kind });
                 }
             }
         }
@@ -144,14 +146,14 @@ impl Page {
     /// Whether the drive may give up nothing for its guidelines, so that they are without effect.
     pub fn guidelines_idle(&self) -> bool {
         let wished = |held: &Descriptor| held.span(held.guideline).is_some();
-        self.kind == PageKind::T2A
+        self.kind == ModePage::T2A
             && self.limits.allowed_loss.code() == 0
             && self.limits.descriptors.iter().any(wished)
     }
 
-    const fn benchmark(kind: PageKind, allowed_loss: AllowedLoss) -> Page {
+    const fn benchmark(kind: ModePage, allowed_loss: AllowedLoss) -> DescriptorPage {
         const TENS_OF_MS: [u16; DESCRIPTORS] = [5, 10, 20, 30, 40, 50, 0];
-        const OFF: Limit = Limit { time: 0, policy: Policy::CompleteEarliest };
+        const OFF: Limit = Limit { time: 0, policy: TimeoutPolicy::CompleteEarliest };
         let unit = Unit::TenMilliseconds;
         let mut descriptors =
             [Descriptor { unit, inactive: OFF, active: OFF, guideline: OFF }; DESCRIPTORS];
@@ -160,11 +162,11 @@ impl Page {
             descriptors[index].guideline.time = TENS_OF_MS[index];
             index += 1;
         }
-        Page { kind, limits: Limits { allowed_loss, descriptors } }
+        DescriptorPage { kind, limits: Limits { allowed_loss, descriptors } }
     }
 }
 
-fn check_descriptor(kind: PageKind, number: usize, held: &Descriptor) -> Result<(), PageError> {
+fn check_descriptor(kind: ModePage, number: usize, held: &Descriptor) -> Result<(), PageError> {
     for (column, Limit { policy, .. }) in held.limits() {
         if !column.allows(policy) {
             return Err(PageError::Policy { descriptor: number, column, policy });
@@ -174,7 +176,7 @@ fn check_descriptor(kind: PageKind, number: usize, held: &Descriptor) -> Result<
     let simple = held.unit != Unit::HalfMicrosecond
         && held.inactive == off
         && held.active == off
-        && held.guideline.policy == Policy::default();
+        && held.guideline.policy == TimeoutPolicy::default();
     if kind.is_simple() && !simple {
         return Err(PageError::NotSimple { descriptor: number });
     }
@@ -196,7 +198,8 @@ impl DriveBounds {
     /// A time above the maximum matters only where the drive acts on it; as `cdladm` has it, that is where its policy
     /// is another than 0.
     fn judge(&self, column: Column, limit: Limit, span: Span) -> Option<FindingKind> {
-        let enforced = column != Column::Guideline && limit.policy != Policy::CompleteEarliest;
+        let enforced =
+            column != Column::Guideline && limit.policy != TimeoutPolicy::CompleteEarliest;
         if span < self.minimum {
             Some(FindingKind::BelowMinimum)
         } else if enforced && span > self.maximum {
@@ -211,7 +214,7 @@ impl DriveBounds {
 
 /// Something that speaks against a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct TimeFinding {
     /// 1 to 7.
     pub descriptor: usize,
     /// Which of its times.
@@ -238,9 +241,9 @@ impl FindingKind {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for TimeFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Finding { descriptor, column, kind } = self;
+        let TimeFinding { descriptor, column, kind } = self;
         let what = match kind {
             FindingKind::BelowMinimum => "shorter than the shortest that the drive takes",
             FindingKind::AboveMaximum => "longer than the longest that the drive takes",

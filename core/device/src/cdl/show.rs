@@ -1,10 +1,10 @@
 //! A page in the words of `cdladm show` (cdl.md 3.8), which the benchmark's scripts read.
 
-use super::{Column, Descriptor, Limit, Page, PageKind};
+use super::{Column, Descriptor, DescriptorPage, Limit, ModePage};
 use loadline_base::Span;
 use std::fmt;
 
-impl Page {
+impl DescriptorPage {
     /// The page with the line that names it, as it stands among others.
     pub fn with_head(&self) -> String {
         let commands = if self.kind().is_of_writes() { "write" } else { "read" };
@@ -12,11 +12,11 @@ impl Page {
     }
 }
 
-impl fmt::Display for Page {
+impl fmt::Display for DescriptorPage {
     /// Without the line that names the page. Times lose what their unit cannot show, as `cdladm` has it; units of 1 us
     /// count as such, which `cdladm` 1.1.0 takes for nanoseconds.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.kind() == PageKind::T2A {
+        if self.kind() == ModePage::T2A {
             writeln!(f, "  perf_vs_duration_guideline : {}%", self.limits().allowed_loss)?;
         }
         for (number, descriptor) in (1..).zip(&self.limits().descriptors) {
@@ -57,7 +57,7 @@ fn write_limit(
     let Some(span) = descriptor.span(limit) else {
         return writeln!(f, "    {time:25}: no limit");
     };
-    writeln!(f, "    {time:25}: {}", Shown(span))?;
+    writeln!(f, "    {time:25}: {}", ShownTime(span))?;
     writeln!(f, "    {policy:25}: {}", limit.policy)
 }
 
@@ -65,9 +65,9 @@ const MILLISECOND: u64 = 1_000_000;
 
 /// A time as `cdladm` prints it: whole milliseconds from one on, else microseconds if it is several whole ones, else
 /// nanoseconds.
-struct Shown(Span);
+struct ShownTime(Span);
 
-impl fmt::Display for Shown {
+impl fmt::Display for ShownTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.nanos() {
             nanos if nanos >= MILLISECOND => write!(f, "{} ms", nanos / MILLISECOND),

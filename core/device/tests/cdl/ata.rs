@@ -3,17 +3,18 @@
 use crate::sample::{any_page, limit, with};
 use loadline_base::Span;
 use loadline_device::cdl::{
-    AtaDescriptor, AtaError, AtaLimits, AtaPlace, Column, Descriptor, Page, PageKind, Policy, Unit,
+    AtaDescriptor, AtaError, AtaLimits, AtaPlace, Column, Descriptor, DescriptorPage, ModePage,
+    TimeoutPolicy, Unit,
 };
 use proptest::prelude::*;
 
 const BUSY: AtaDescriptor = AtaDescriptor {
     inactive_us: 0x0102_0304,
-    inactive_policy: Policy::CompleteUnavailable,
+    inactive_policy: TimeoutPolicy::CompleteUnavailable,
     active_us: 0x0506_0708,
-    active_policy: Policy::Abort,
+    active_policy: TimeoutPolicy::Abort,
     guideline_us: 0x090a_0b0c,
-    guideline_policy: Policy::ContinueNextLimit,
+    guideline_policy: TimeoutPolicy::ContinueNextLimit,
     selectors: [1, 4],
 };
 
@@ -32,7 +33,7 @@ fn every_field_has_its_place() {
 
 #[test]
 fn the_benchmarks_pages_come_back_through_a_log() {
-    let (reads, writes) = (Page::BENCHMARK_T2A, Page::BENCHMARK_T2B);
+    let (reads, writes) = (DescriptorPage::BENCHMARK_T2A, DescriptorPage::BENCHMARK_T2B);
     let limits = AtaLimits::from_pages(&reads, &writes).unwrap();
     let guidelines = limits.reads.map(|descriptor| descriptor.guideline_us);
     assert_eq!(guidelines, [50_000, 100_000, 200_000, 300_000, 400_000, 500_000, 0]);
@@ -59,22 +60,26 @@ fn times_that_a_page_cannot_hold_are_rounded_down_and_capped() {
 #[test]
 fn what_has_no_place_in_a_log_is_refused() {
     let check = |held: Descriptor, column, error: &dyn Fn(AtaPlace) -> AtaError| {
-        let writes = with(PageKind::T2B, 4, held);
-        let place = AtaPlace { set: PageKind::T2B, descriptor: 4, column };
-        assert_eq!(AtaLimits::from_pages(&Page::BENCHMARK_T2A, &writes), Err(error(place)));
+        let writes = with(ModePage::T2B, 4, held);
+        let place = AtaPlace { set: ModePage::T2B, descriptor: 4, column };
+        assert_eq!(
+            AtaLimits::from_pages(&DescriptorPage::BENCHMARK_T2A, &writes),
+            Err(error(place))
+        );
     };
     let of = |unit, time| {
-        let guideline = limit(time, Policy::CompleteEarliest);
+        let guideline = limit(time, TimeoutPolicy::CompleteEarliest);
         Descriptor { unit, guideline, ..Descriptor::default() }
     };
     check(of(Unit::HalfMicrosecond, 3), Column::Guideline, &|place| AtaError::Time { place });
     check(of(Unit::HalfSecond, 8_590), Column::Guideline, &|place| AtaError::Time { place });
-    let active = limit(0, Policy::AbortRecovery);
+    let active = limit(0, TimeoutPolicy::AbortRecovery);
     check(Descriptor { active, ..Descriptor::default() }, Column::Active, &|place| {
         AtaError::Policy { place, code: 0xe }
     });
-    let swapped = AtaLimits::from_pages(&Page::BENCHMARK_T2B, &Page::BENCHMARK_T2A);
-    let (found, wanted) = (PageKind::T2B, PageKind::T2A);
+    let swapped =
+        AtaLimits::from_pages(&DescriptorPage::BENCHMARK_T2B, &DescriptorPage::BENCHMARK_T2A);
+    let (found, wanted) = (ModePage::T2B, ModePage::T2A);
     assert_eq!(swapped, Err(AtaError::Page { found, wanted }));
 }
 
@@ -87,9 +92,9 @@ fn what_is_no_log_is_refused() {
     };
     check(0, 0xd, AtaError::Loss { code: 0xd });
     let place = |set, descriptor, column| AtaPlace { set, descriptor, column };
-    let active = place(PageKind::T2A, 1, Column::Active);
+    let active = place(ModePage::T2A, 1, Column::Active);
     check(64, 0xe0, AtaError::Policy { place: active, code: 0xe });
-    let inactive = place(PageKind::T2B, 7, Column::Inactive);
+    let inactive = place(ModePage::T2B, 7, Column::Inactive);
     check(288 + 6 * 32 + 1, 0x1, AtaError::Policy { place: inactive, code: 1 });
     assert_eq!(AtaLimits::from_log(&[0; 511]), Err(AtaError::Length { found: 511 }));
 }
@@ -98,7 +103,7 @@ proptest! {
     /// Whatever fits a log means the same times there.
     #[test]
     fn times_survive_the_way_into_a_log(page in any_page()) {
-        let held = AtaLimits::from_pages(&page, &Page::BENCHMARK_T2B);
+        let held = AtaLimits::from_pages(&page, &DescriptorPage::BENCHMARK_T2B);
         if let Ok(limits) = held {
             for (ata, scsi) in limits.reads.iter().zip(&page.limits().descriptors) {
                 let span = |micros: u32| (micros > 0).then(|| Span::from_micros(micros.into()));

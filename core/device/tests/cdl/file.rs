@@ -1,7 +1,7 @@
 //! The text file: what is saved is read back, and what is wrong is named with its line.
 
 use crate::sample::any_page;
-use loadline_device::cdl::{Column, FieldError, FileError, Page};
+use loadline_device::cdl::{Column, DescriptorPage, FieldError, FileError};
 use proptest::prelude::*;
 
 /// A file as somebody would type it: blanks, comments, codes with and without 0x.
@@ -15,18 +15,22 @@ fn a_typed_file_is_read() {
         text += "max-active-time: 0\nmax-active-time-policy: 0\n";
         text += &format!("duration-guideline:{time}\nduration-guideline-policy: 0x0\n");
     }
-    assert_eq!(Page::parse(&text), Ok(Page::BENCHMARK_T2A));
-    assert_eq!(Page::parse(text.trim_end()), Ok(Page::BENCHMARK_T2A));
+    assert_eq!(DescriptorPage::parse(&text), Ok(DescriptorPage::BENCHMARK_T2A));
+    assert_eq!(DescriptorPage::parse(text.trim_end()), Ok(DescriptorPage::BENCHMARK_T2A));
 }
 
 /// One line of the benchmark's file for reads exchanged, taken away or put in.
 #[test]
 fn what_is_wrong_is_named_with_its_line() {
-    let file = Page::BENCHMARK_T2A.file();
+    let file = DescriptorPage::BENCHMARK_T2A.file();
     let line_of = |wanted: &str| file.lines().position(|line| line == wanted).unwrap() + 1;
     let check = |old: &str, new: &str, error: FieldError| {
         let wanted = FileError { line: line_of(old), error };
-        assert_eq!(Page::parse(&file.replacen(old, new, 1)), Err(wanted), "{old} to {new}");
+        assert_eq!(
+            DescriptorPage::parse(&file.replacen(old, new, 1)),
+            Err(wanted),
+            "{old} to {new}"
+        );
     };
     let expected = |field: &str| FieldError::Expected { field: field.to_owned() };
     check("cdlp: T2A", "cdlp: T2C", FieldError::Page);
@@ -46,10 +50,10 @@ fn what_is_wrong_is_named_with_its_line() {
     check("cdlp: T2A", &long, FieldError::Long);
     let lines = file.lines().count();
     let surplus = FileError { line: lines + 1, error: FieldError::Surplus };
-    assert_eq!(Page::parse(&format!("{file}more: 1\n")), Err(surplus));
+    assert_eq!(DescriptorPage::parse(&format!("{file}more: 1\n")), Err(surplus));
     let (start, _) = file.split_once("== descriptor: 7").unwrap();
     let short = FileError { line: lines - 7, error: expected("== descriptor: 7") };
-    assert_eq!(Page::parse(start), Err(short));
+    assert_eq!(DescriptorPage::parse(start), Err(short));
 }
 
 #[test]
@@ -63,6 +67,6 @@ fn an_error_says_what_would_be_right() {
 proptest! {
     #[test]
     fn what_is_saved_is_read_back(page in any_page()) {
-        prop_assert_eq!(Page::parse(&page.file()), Ok(page));
+        prop_assert_eq!(DescriptorPage::parse(&page.file()), Ok(page));
     }
 }

@@ -3,7 +3,7 @@
 use crate::feed;
 use crate::sample::any_page;
 use loadline_base::Rng;
-use loadline_device::cdl::{AtaLimits, Page};
+use loadline_device::cdl::{AtaLimits, DescriptorPage};
 use proptest::prelude::*;
 
 proptest! {
@@ -24,7 +24,9 @@ proptest! {
 /// One byte changed at a time, at random: some changes are refused, some are not, none does harm.
 #[test]
 fn damaged_input_is_harmless() {
-    let log = AtaLimits::from_pages(&Page::BENCHMARK_T2A, &Page::BENCHMARK_T2B).unwrap().to_log();
+    let log = AtaLimits::from_pages(&DescriptorPage::BENCHMARK_T2A, &DescriptorPage::BENCHMARK_T2B)
+        .unwrap()
+        .to_log();
     let check = |whole: &[u8], feed: fn(&[u8]) -> bool| {
         let mut rng = Rng::new(5);
         let damaged = |_| {
@@ -36,7 +38,7 @@ fn damaged_input_is_harmless() {
         let accepted = (0..20_000).map(damaged).filter(|accepted| *accepted).count();
         assert!((1..20_000).contains(&accepted), "{accepted} of 20000 accepted");
     };
-    check(Page::BENCHMARK_T2A.file().as_bytes(), feed::file);
-    check(&Page::BENCHMARK_T2A.to_mode_page(), feed::mode_page);
+    check(DescriptorPage::BENCHMARK_T2A.file().as_bytes(), feed::file);
+    check(&DescriptorPage::BENCHMARK_T2A.to_mode_page(), feed::mode_page);
     check(&log, feed::ata_log);
 }

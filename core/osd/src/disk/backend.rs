@@ -1,51 +1,59 @@
 //! The two stores that an OSD may stand on, behind one way to access an object.
 
 use super::paged::Paged;
-use crate::access::{Access, Done, Failure, Touch};
+use crate::access::{Access, AccessDone, AccessFailure, AccessKind};
 use crate::commit::Commit;
 use crate::ids::PgId;
 use crate::message::Data;
 use loadline_base::{Bytes, Time};
-use loadline_device::Kind;
+use loadline_device::RequestKind;
 use loadline_qos::Work;
 use loadline_store::paged::Fault;
 use loadline_store::{
-    Access as DirectAccess, Completion, DirectStore, ObjectNo, Objects, RequestId, Submission,
+    AccessCompletion, DirectAccess, DirectStore, ObjectNo, Objects, RequestId, Submission,
     WindowBounds,
 };
 
 /// The store under an OSD.
-pub(crate) enum Backend {
+pub(crate) enum StoreBackend {
     /// Metadata in memory; one access is one request of a calibrated drive. Behind it, those that the drive has not got yet.
     Direct(DirectStore<Commit>, Vec<Submission>),
     /// Bytes, a log and checkpoints on a disk.
     Paged(Box<Paged>),
 }
 
-impl Backend {
+impl StoreBackend {
     /// The objects of a collection; an unknown collection is an empty one.
     pub(crate) fn objects(&mut self, pg: PgId) -> &mut Objects {
         match self {
-            Backend::Direct(store, _) => store.objects(pg.collection()),
-            Backend::Paged(paged) => paged.objects(pg),
+            StoreBackend::Direct(store, _) => store.objects(pg.collection()),
+            StoreBackend::Paged(paged) => paged.objects(pg),
         }
     }
 
     /// Takes an access.
     pub(crate) fn access(&mut self, now: Time, access: Access) {
         match self {
-            Backend::Direct(store, out) => store.access(now, direct(&access), out),
-            Backend::Paged(paged) => paged.access(now, access),
+            StoreBackend::Direct(store, out) => store.access(now, direct(&access), out),
+            StoreBackend::Paged(paged) => paged.access(now, access),
         }
     }
 
     /// Bytes of the log that a transaction may take, with some to spare.
     pub(crate) fn transaction_bytes(&self) -> usize {
         match self {
-            Backend::Direct(..) => usize::MAX,
-            Backend::Paged(paged) => {
+            StoreBackend::Direct(..) => usize::MAX,
+            StoreBackend::Paged(paged) => {
                 paged.store().map_or(usize::MAX, |store| store.limits().transaction_bytes / 4 * 3)
             }
+        }
+    }
+
+    /// Why the store has stopped, if it has.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        match self {
+            StoreBackend::Paged(paged) => paged.store()?.fault(),
+            StoreBackend::Direct(..) => None,
         }
     }
 
@@ -53,111 +61,108 @@ impl Backend {
     ///
     /// # Panics
     /// If the OSD stands on the other one.
-    /// Why the store has stopped, if it has.
-    pub(crate) fn fault(&self) -> Option<Fault> {
-        match self {
-            Backend::Paged(paged) => paged.store()?.fault(),
-            Backend::Direct(..) => None,
-        }
-    }
-
     pub(crate) fn paged(&mut self) -> &mut Paged {
         match self {
-            Backend::Paged(paged) => paged,
-            Backend::Direct(..) => panic!("an event of the paged store reached a direct one"),
+            StoreBackend::Paged(paged) => paged,
+            StoreBackend::Direct(..) => panic!("an event of the paged store reached a direct one"),
         }
     }
 
     /// Forgets what is still to be done of objects that are being put: of this one, or of all of the collection.
     pub(crate) fn give_up_puts(&mut self, pg: PgId, object: Option<ObjectNo>) {
-        if let Backend::Paged(paged) = self {
+        if let StoreBackend::Paged(paged) = self {
             paged.give_up_puts(pg, object);
         }
     }
 
     /// Takes a device's answer to the direct store. A sector that cannot be read, another copy has; a drive that cannot write
     /// is of no use.
-    pub(crate) fn direct_done(&mut self, now: Time, id: RequestId, is_good: bool) -> Option<Done> {
-        let Backend::Direct(store, out) = self else {
+    pub(crate) fn direct_done(
+        &mut self,
+        now: Time,
+        id: RequestId,
+        is_good: bool,
+    ) -> Option<AccessDone> {
+        let StoreBackend::Direct(store, out) = self else {
             panic!("an answer for a direct store reached a paged one");
         };
-        let Completion { access, entered, submitted } = store.done(now, id, out)?;
+        let AccessCompletion { access, entered, submitted } = store.done(now, id, out)?;
         let pg = PgId::new(access.collection.get());
         let (object, token) = (access.object, access.token);
         let result = match (is_good, access.kind) {
             (true, _) => Ok(Data::NONE),
-            (false, Kind::Read) => Err(Failure::Unreadable),
-            (false, _) => Err(Failure::Stopped),
+            (false, RequestKind::Read) => Err(AccessFailure::Unreadable),
+            (false, _) => Err(AccessFailure::Stopped),
         };
-        Some(Done { pg, object, token, result, entered, submitted })
+        Some(AccessDone { pg, object, token, result, entered, submitted })
     }
 
     /// Hands out the requests of a direct store.
     pub(crate) fn take_submissions(&mut self) -> std::vec::Drain<'_, Submission> {
         match self {
-            Backend::Direct(_, out) => out.drain(..),
-            Backend::Paged(_) => panic!("a paged store has requests of its own"),
+            StoreBackend::Direct(_, out) => out.drain(..),
+            StoreBackend::Paged(_) => panic!("a paged store has requests of its own"),
         }
     }
 
     /// What may be under way at a time from now on.
     pub(crate) fn set_window(&mut self, now: Time, bounds: WindowBounds) {
         match self {
-            Backend::Direct(store, out) => store.set_window(now, bounds, out),
-            Backend::Paged(paged) => paged.set_window(bounds),
+            StoreBackend::Direct(store, out) => store.set_window(now, bounds, out),
+            StoreBackend::Paged(paged) => paged.set_window(bounds),
         }
     }
 
     /// Forgets everything under way, as a crash does.
     pub(crate) fn crash(&mut self) {
         match self {
-            Backend::Direct(store, _) => store.restart(),
-            Backend::Paged(paged) => paged.close(),
+            StoreBackend::Direct(store, _) => store.restart(),
+            StoreBackend::Paged(paged) => paged.close(),
         }
     }
 
     /// The request of a direct store that the device has ended for time, if it is to be asked again.
     pub(crate) fn direct_again(&mut self, id: RequestId) -> Option<Submission> {
         match self {
-            Backend::Direct(store, _) => store.again(id),
-            Backend::Paged(_) => panic!("an answer for a direct store reached a paged one"),
+            StoreBackend::Direct(store, _) => store.again(id),
+            StoreBackend::Paged(_) => panic!("an answer for a direct store reached a paged one"),
         }
     }
 
     /// Whose work a request of a direct store is.
     pub(crate) fn work_of(&self, id: RequestId) -> Work {
         match self {
-            Backend::Direct(store, _) => store.token(id).work().0,
-            Backend::Paged(_) => panic!("a request of a direct store reached a paged one"),
+            StoreBackend::Direct(store, _) => store.token(id).work().0,
+            StoreBackend::Paged(_) => panic!("a request of a direct store reached a paged one"),
         }
     }
 
     /// Whether an answer is to a direct store's life that goes on.
     pub(crate) fn is_of_this_life(&self, id: RequestId) -> bool {
-        matches!(self, Backend::Direct(store, _) if store.is_of_this_life(id))
+        matches!(self, StoreBackend::Direct(store, _) if store.is_of_this_life(id))
     }
 
     /// Whether the window has room for more.
     pub(crate) fn admits(&self) -> bool {
         match self {
-            Backend::Direct(store, _) => store.admits(),
-            Backend::Paged(paged) => paged.admits(),
+            StoreBackend::Direct(store, _) => store.admits(),
+            StoreBackend::Paged(paged) => paged.admits(),
         }
     }
 
     /// What waits in the store, and for what.
     pub(crate) fn waits(&self) -> String {
         match self {
-            Backend::Direct(store, _) => format!("{} before the window", store.waiting()),
-            Backend::Paged(paged) => paged.waits(),
+            StoreBackend::Direct(store, _) => format!("{} before the window", store.waiting()),
+            StoreBackend::Paged(paged) => paged.waits(),
         }
     }
 
     /// Whether nothing is under way.
     pub(crate) fn is_idle(&self) -> bool {
         match self {
-            Backend::Direct(store, _) => store.is_idle(),
-            Backend::Paged(paged) => paged.is_idle(),
+            StoreBackend::Direct(store, _) => store.is_idle(),
+            StoreBackend::Paged(paged) => paged.is_idle(),
         }
     }
 }
@@ -165,10 +170,13 @@ impl Backend {
 fn direct(access: &Access) -> DirectAccess<Commit> {
     let reads = matches!(
         access.touch,
-        Touch::Read | Touch::ReadInOrder(_) | Touch::ReadWhole { .. } | Touch::Look(_)
+        AccessKind::Read
+            | AccessKind::ReadInOrder(_)
+            | AccessKind::ReadWhole { .. }
+            | AccessKind::Look(_)
     );
     DirectAccess {
-        kind: if reads { Kind::Read } else { Kind::Write },
+        kind: if reads { RequestKind::Read } else { RequestKind::Write },
         collection: access.pg.collection(),
         object: access.object,
         offset: access.offset,

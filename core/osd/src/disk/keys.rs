@@ -16,7 +16,7 @@
 use crate::ids::{IntervalId, OpId, OsdId, PgId};
 use crate::message::Data;
 use crate::pg_log::LogEntry;
-use crate::snapshots::{History, SnapshotNo, State};
+use crate::snapshots::{FormerState, ObjectHistory, SnapshotNo};
 use loadline_store::paged::{Edit, ObjectId};
 use loadline_store::{ObjectMeta, ObjectNo, Version};
 
@@ -152,7 +152,7 @@ pub(crate) fn object_id(pg: PgId, object: ObjectNo, label: SnapshotNo) -> Object
 }
 
 /// The edit that keeps what is known of an object's past; nothing, if it has none.
-pub(crate) fn keep_history(pg: PgId, object: ObjectNo, history: Option<&History>) -> Edit {
+pub(crate) fn keep_history(pg: PgId, object: ObjectNo, history: Option<&ObjectHistory>) -> Edit {
     let mut key = of_group(HISTORIES, pg);
     key.extend_from_slice(&object.0.to_be_bytes());
     match history {
@@ -161,7 +161,7 @@ pub(crate) fn keep_history(pg: PgId, object: ObjectNo, history: Option<&History>
     }
 }
 
-fn encode_history(history: &History) -> Vec<u8> {
+fn encode_history(history: &ObjectHistory) -> Vec<u8> {
     let removed = history.removed.unwrap_or_default();
     let mut value = removed.0.to_le_bytes().to_vec();
     value.extend_from_slice(&history.born.0.to_le_bytes());
@@ -173,7 +173,7 @@ fn encode_history(history: &History) -> Vec<u8> {
 }
 
 /// An object and its past as it was read back. What the store knows of each state is still to be found out.
-pub(crate) fn history_of(rest: &[u8], value: &[u8]) -> Option<(ObjectNo, History)> {
+pub(crate) fn history_of(rest: &[u8], value: &[u8]) -> Option<(ObjectNo, ObjectHistory)> {
     let object = object_of(rest)?;
     let (removed, rest) = value.split_at_checked(8)?;
     let (born, rest) = rest.split_at_checked(4)?;
@@ -182,12 +182,12 @@ pub(crate) fn history_of(rest: &[u8], value: &[u8]) -> Option<(ObjectNo, History
     let (pairs, rest) = rest.as_chunks::<8>();
     let state = |pair: &[u8; 8]| {
         let (label, born) = (number(&pair[..4])?, number(&pair[4..])?);
-        Some(State { label, born, meta: ObjectMeta::default() })
+        Some(FormerState { label, born, meta: ObjectMeta::default() })
     };
-    let states = pairs.iter().map(state).collect::<Option<Vec<State>>>()?;
+    let states = pairs.iter().map(state).collect::<Option<Vec<FormerState>>>()?;
     let is_ordered = states.is_sorted_by(|a, b| a.label < b.label);
     let removed = (removed != Version::default()).then_some(removed);
-    let history = History { born: number(born)?, removed, states, arriving: None };
+    let history = ObjectHistory { born: number(born)?, removed, states, arriving: None };
     (rest.is_empty() && is_ordered).then_some((object, history))
 }
 
@@ -215,14 +215,14 @@ mod tests {
         let (pg, rest) = group_of(LOGS, &key).expect("a log key");
         let entry = entry_of(rest, &9u64.to_le_bytes()).expect("an entry");
         assert_eq!((pg, entry.version, entry.object), (PgId::new(3), Version(5), ObjectNo(9)));
-        let state = |label, born| State {
+        let state = |label, born| FormerState {
             label: SnapshotNo(label),
             born: SnapshotNo(born),
             meta: ObjectMeta::default(),
         };
         let states = vec![state(3, 0), state(1 << 31, 3)];
         let removed = Some(Version(8));
-        let history = History { born: SnapshotNo(2), removed, states, arriving: None };
+        let history = ObjectHistory { born: SnapshotNo(2), removed, states, arriving: None };
         let Edit::Put { key, value } = keep_history(PgId::new(3), ObjectNo(9), Some(&history))
         else {
             panic!("a past is put");

@@ -4,7 +4,7 @@
 use super::keys::{self, GROUPS, GroupRecord, HISTORIES, Identity, LACKS, LOGS};
 use crate::ids::PgId;
 use crate::pg_log::LogEntry;
-use crate::snapshots::{History, Kept};
+use crate::snapshots::{ObjectHistories, ObjectHistory};
 use loadline_store::paged::{Answer, Ask, ObjectId};
 use loadline_store::{ObjectMeta, ObjectNo, Version};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,15 +21,15 @@ pub(crate) struct LoadedGroup {
     pub has_list: bool,
     pub entries: Vec<LogEntry>,
     pub objects: Vec<(ObjectNo, ObjectMeta)>,
-    pub kept: Kept,
+    pub kept: ObjectHistories,
     /// What the first half of an update left in the store whose second half never happened.
     pub halves: Vec<ObjectId>,
-    histories: BTreeMap<ObjectNo, History>,
+    histories: BTreeMap<ObjectNo, ObjectHistory>,
 }
 
 /// What is being read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum Part {
+enum LoadPart {
     #[default]
     Identity,
     Map,
@@ -37,12 +37,12 @@ enum Part {
     Lacks,
     Logs,
     Histories,
-    Objects(Listing),
+    Objects(ListingCursor),
 }
 
 /// How far the list of a placement group's objects is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Listing {
+struct ListingCursor {
     pg: PgId,
     /// The first object that was asked for.
     from: ObjectNo,
@@ -52,8 +52,8 @@ struct Listing {
 
 /// What has been read so far.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Load {
-    part: Part,
+pub(crate) struct DiskLoad {
+    part: LoadPart,
     pub(crate) identity: Option<Identity>,
     pub(crate) map: Option<Vec<u8>>,
     pub(crate) groups: BTreeMap<PgId, LoadedGroup>,
@@ -61,7 +61,7 @@ pub(crate) struct Load {
 
 /// What follows an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Next {
+pub(crate) enum NextLoad {
     /// Another question.
     Ask(Ask),
     /// Everything is read.
@@ -70,46 +70,46 @@ pub(crate) enum Next {
     Unreadable,
 }
 
-impl Load {
+impl DiskLoad {
     /// The first question.
     pub(crate) fn first() -> Ask {
         Ask::Get(keys::IDENTITY.to_vec())
     }
 
     /// Takes an answer.
-    pub(crate) fn answered(&mut self, answer: Answer) -> Next {
+    pub(crate) fn answered(&mut self, answer: Answer) -> NextLoad {
         match answer {
             Answer::Value(value) => self.value(value),
-            Answer::Pairs(pairs) => self.pairs(&pairs).unwrap_or(Next::Unreadable),
+            Answer::Pairs(pairs) => self.pairs(&pairs).unwrap_or(NextLoad::Unreadable),
             Answer::Objects(found) => {
-                let Part::Objects(listing) = self.part else { return Next::Unreadable };
-                self.objects(listing, &found).unwrap_or(Next::Unreadable)
+                let LoadPart::Objects(listing) = self.part else { return NextLoad::Unreadable };
+                self.objects(listing, &found).unwrap_or(NextLoad::Unreadable)
             }
-            _ => Next::Unreadable,
+            _ => NextLoad::Unreadable,
         }
     }
 
-    fn value(&mut self, value: Option<Vec<u8>>) -> Next {
+    fn value(&mut self, value: Option<Vec<u8>>) -> NextLoad {
         match self.part {
-            Part::Identity => {
+            LoadPart::Identity => {
                 self.identity = value.as_deref().and_then(Identity::decode);
-                self.part = Part::Map;
-                Next::Ask(Ask::Get(keys::MAP.to_vec()))
+                self.part = LoadPart::Map;
+                NextLoad::Ask(Ask::Get(keys::MAP.to_vec()))
             }
             _ => {
                 self.map = value;
-                self.part = Part::Groups;
+                self.part = LoadPart::Groups;
                 scan(vec![GROUPS])
             }
         }
     }
 
     /// Takes a batch of keys. `None` if one is not what an OSD writes.
-    fn pairs(&mut self, pairs: &[(Vec<u8>, Vec<u8>)]) -> Option<Next> {
+    fn pairs(&mut self, pairs: &[(Vec<u8>, Vec<u8>)]) -> Option<NextLoad> {
         let letter = match self.part {
-            Part::Groups => GROUPS,
-            Part::Lacks => LACKS,
-            Part::Logs => LOGS,
+            LoadPart::Groups => GROUPS,
+            LoadPart::Lacks => LACKS,
+            LoadPart::Logs => LOGS,
             _ => HISTORIES,
         };
         let ours = pairs.iter().take_while(|(key, _)| key.first() == Some(&letter));
@@ -126,7 +126,7 @@ impl Load {
     }
 
     fn take(&mut self, pg: PgId, rest: &[u8], value: &[u8]) -> Option<()> {
-        if self.part == Part::Groups {
+        if self.part == LoadPart::Groups {
             let record = GroupRecord::decode(value)?;
             self.groups.insert(pg, LoadedGroup::new(record));
             return Some(());
@@ -134,29 +134,29 @@ impl Load {
         // Keys of a placement group that was deleted in between belong to nobody.
         let Some(group) = self.groups.get_mut(&pg) else { return Some(()) };
         match self.part {
-            Part::Lacks if rest.is_empty() => {
+            LoadPart::Lacks if rest.is_empty() => {
                 group.lacks.extend(keys::decode_objects(value)?);
                 group.has_list = true;
             }
-            Part::Lacks => drop(group.lacks.insert(keys::object_of(rest)?)),
-            Part::Logs => group.entries.push(keys::entry_of(rest, value)?),
+            LoadPart::Lacks => drop(group.lacks.insert(keys::object_of(rest)?)),
+            LoadPart::Logs => group.entries.push(keys::entry_of(rest, value)?),
             _ => group.histories.extend([keys::history_of(rest, value)?]),
         }
         Some(())
     }
 
-    fn next_part(&mut self) -> Next {
+    fn next_part(&mut self) -> NextLoad {
         match self.part {
-            Part::Groups => {
-                self.part = Part::Lacks;
+            LoadPart::Groups => {
+                self.part = LoadPart::Lacks;
                 scan(vec![LACKS])
             }
-            Part::Lacks => {
-                self.part = Part::Logs;
+            LoadPart::Lacks => {
+                self.part = LoadPart::Logs;
                 scan(vec![LOGS])
             }
-            Part::Logs => {
-                self.part = Part::Histories;
+            LoadPart::Logs => {
+                self.part = LoadPart::Histories;
                 scan(vec![HISTORIES])
             }
             _ => self.group_after(None),
@@ -164,8 +164,12 @@ impl Load {
     }
 
     /// Takes a batch of the objects of a placement group. `None` if the store has not what an OSD keeps.
-    fn objects(&mut self, listing: Listing, found: &[(ObjectId, ObjectMeta)]) -> Option<Next> {
-        let Listing { pg, from, most } = listing;
+    fn objects(
+        &mut self,
+        listing: ListingCursor,
+        found: &[(ObjectId, ObjectMeta)],
+    ) -> Option<NextLoad> {
+        let ListingCursor { pg, from, most } = listing;
         let group = self.groups.get_mut(&pg).expect("its objects were asked for");
         let is_last = found.len() < most;
         let last = found.last().map_or(from, |(id, _)| id.object);
@@ -179,26 +183,26 @@ impl Load {
             return Some(self.group_after(Some(pg)));
         }
         let most = if last == from { 2 * most } else { BATCH };
-        Some(self.list(Listing { pg, from: last, most }))
+        Some(self.list(ListingCursor { pg, from: last, most }))
     }
 
-    fn list(&mut self, listing: Listing) -> Next {
-        let Listing { pg, from, most } = listing;
-        self.part = Part::Objects(listing);
-        Next::Ask(Ask::List { collection: pg.collection(), from, most })
+    fn list(&mut self, listing: ListingCursor) -> NextLoad {
+        let ListingCursor { pg, from, most } = listing;
+        self.part = LoadPart::Objects(listing);
+        NextLoad::Ask(Ask::List { collection: pg.collection(), from, most })
     }
 
-    fn group_after(&mut self, pg: Option<PgId>) -> Next {
+    fn group_after(&mut self, pg: Option<PgId>) -> NextLoad {
         let mut ids = self.groups.keys().copied();
         match ids.find(|id| pg.is_none_or(|pg| *id > pg)) {
-            Some(pg) => self.list(Listing { pg, from: ObjectNo(0), most: BATCH }),
-            None => Next::Done,
+            Some(pg) => self.list(ListingCursor { pg, from: ObjectNo(0), most: BATCH }),
+            None => NextLoad::Done,
         }
     }
 }
 
-fn scan(from: Vec<u8>) -> Next {
-    Next::Ask(Ask::Scan { from, most: BATCH })
+fn scan(from: Vec<u8>) -> NextLoad {
+    NextLoad::Ask(Ask::Scan { from, most: BATCH })
 }
 
 impl LoadedGroup {
@@ -209,7 +213,7 @@ impl LoadedGroup {
             has_list: false,
             entries: Vec::new(),
             objects: Vec::new(),
-            kept: Kept::default(),
+            kept: ObjectHistories::default(),
             halves: Vec::new(),
             histories: BTreeMap::new(),
         }

@@ -14,12 +14,12 @@ mod requests;
 mod room;
 mod steps;
 
-pub(crate) use backend::Backend;
+pub(crate) use backend::StoreBackend;
 pub(crate) use group_disk::GroupDisk;
 pub use keys::Identity;
 pub(crate) use keys::{keep_history, map_edit, object_id};
-pub(crate) use load::{LoadedGroup, Next as LoadNext};
-pub(crate) use paged::{Paged, Phase};
+pub(crate) use load::{LoadedGroup, NextLoad as LoadNext};
+pub(crate) use paged::{OpeningPhase, Paged};
 pub(crate) use persist::transactions;
 pub(crate) use requests::Sent;
 pub(crate) use steps::Whole;

@@ -1,10 +1,10 @@
 //! The paged store under an OSD: accesses become its ops, its completions become theirs.
 
 use super::keys::object_id;
-use super::load::Load;
+use super::load::DiskLoad;
 use super::requests::DiskRequests;
-use super::steps::{Step, steps_of};
-use crate::access::{Access, Done, Failure, Touch};
+use super::steps::{TransactionStep, steps_of};
+use crate::access::{Access, AccessDone, AccessFailure, AccessKind};
 use crate::commit::Commit;
 use crate::ids::PgId;
 use crate::message::Data;
@@ -12,7 +12,7 @@ use crate::snapshots::SnapshotNo;
 use loadline_base::{Bytes, IdVec, Time};
 use loadline_device::ClassTag;
 use loadline_store::paged::{
-    Answer, Ask, Cause, Completion, Edit, Io, IoDone, IoId, Lane, Op, OpError, Options, Outbox,
+    Answer, Ask, Cause, Completion, Edit, Io, IoDone, IoId, Op, OpError, OpLane, Options, Outbox,
     PagedStore,
 };
 use loadline_store::{CollectionId, ObjectNo, Objects, Window, WindowBounds};
@@ -34,10 +34,10 @@ pub(crate) struct Token {
 struct Putting {
     pg: PgId,
     object: ObjectNo,
-    lane: Option<Lane>,
+    lane: Option<OpLane>,
     class: ClassTag,
     commit: Commit,
-    steps: VecDeque<Step>,
+    steps: VecDeque<TransactionStep>,
 }
 
 /// Puts under way by number. Those of an earlier life are forgotten, and their numbers are not given again.
@@ -56,11 +56,11 @@ impl Puts {
 }
 
 /// How far the OSD's disk is.
-pub(crate) enum Phase {
+pub(crate) enum OpeningPhase {
     /// No store: it was never opened, or has stopped.
     Closed,
     /// The store restarts, or what it holds is being read.
-    Loading(Load),
+    Loading(DiskLoad),
     /// Accesses are carried out.
     Open,
 }
@@ -70,7 +70,7 @@ pub(crate) struct Paged {
     options: Options,
     store: Option<PagedStore<Token>>,
     pub(crate) out: Outbox<Token>,
-    pub(crate) phase: Phase,
+    pub(crate) phase: OpeningPhase,
     objects: IdVec<CollectionId, Objects>,
     window: Window,
     puts: Puts,
@@ -89,7 +89,7 @@ impl Paged {
             options,
             store: None,
             out: Outbox::new(),
-            phase: Phase::Closed,
+            phase: OpeningPhase::Closed,
             objects: IdVec::new(),
             window: Window::new(bounds),
             puts: Puts::default(),
@@ -104,8 +104,8 @@ impl Paged {
     pub(crate) fn open(&mut self, now: Time, data_bytes: Bytes) {
         self.close();
         self.store = Some(PagedStore::open(now, self.options, data_bytes, None, &mut self.out));
-        self.phase = Phase::Loading(Load::default());
-        let ask = Load::first();
+        self.phase = OpeningPhase::Loading(DiskLoad::default());
+        let ask = DiskLoad::first();
         self.ask(now, ask);
     }
 
@@ -113,7 +113,7 @@ impl Paged {
     pub(crate) fn close(&mut self) {
         self.store = None;
         self.out = Outbox::new();
-        self.phase = Phase::Closed;
+        self.phase = OpeningPhase::Closed;
         self.objects = IdVec::new();
         self.window = Window::new(self.window.bounds());
         self.puts.under_way.clear();
@@ -212,52 +212,52 @@ impl Paged {
         let Access { pg, object, offset, length, touch, version, first, class, token, .. } = access;
         let mut edits = access.edits;
         let id = object_id(pg, object, SnapshotNo::HEAD);
-        let in_order = !matches!(touch, Touch::Read | Touch::Sync);
+        let in_order = !matches!(touch, AccessKind::Read | AccessKind::Sync);
         let ask = match touch {
-            Touch::Read => Ask::Read { object: id, offset, length },
-            Touch::ReadInOrder(label) => {
+            AccessKind::Read => Ask::Read { object: id, offset, length },
+            AccessKind::ReadInOrder(label) => {
                 Ask::Read { object: object_id(pg, object, label), offset, length }
             }
-            Touch::ReadWhole { label, base } => Ask::Sparse {
+            AccessKind::ReadWhole { label, base } => Ask::Sparse {
                 object: object_id(pg, object, label),
                 base: base.map(|base| object_id(pg, object, base)),
                 offset: 0,
                 length: u64::MAX,
                 with_bytes: true,
             },
-            Touch::Look(label) => {
+            AccessKind::Look(label) => {
                 let (object, base) = (object_id(pg, object, label), None);
                 Ask::Sparse { object, base, offset, length, with_bytes: false }
             }
-            Touch::Nothing => Ask::Transaction(edits),
-            Touch::Sync => Ask::Sync,
-            Touch::Write(data) => {
+            AccessKind::Nothing => Ask::Transaction(edits),
+            AccessKind::Sync => Ask::Sync,
+            AccessKind::Write(data) => {
                 let data = data.into_payload();
                 edits.push(Edit::Write { object: id, offset, data, version });
                 Ask::Transaction(edits)
             }
-            Touch::Zero => {
+            AccessKind::Zero => {
                 edits.push(Edit::Punch { object: id, range: offset..offset + length, version });
                 Ask::Transaction(edits)
             }
-            Touch::Version => {
+            AccessKind::Version => {
                 edits.push(Edit::Punch { object: id, range: 0..0, version });
                 Ask::Transaction(edits)
             }
-            Touch::Remove => {
+            AccessKind::Remove => {
                 edits.push(Edit::Remove { object: id });
                 Ask::Transaction(edits)
             }
-            Touch::Put(whole) => {
+            AccessKind::Put(whole) => {
                 let direct = self.options.direct_write.get();
                 let steps = steps_of((pg, object), whole, version, (first, edits), direct);
-                let lane = Some(Lane(pg.get()));
+                let lane = Some(OpLane(pg.get()));
                 let putting = Putting { pg, object, lane, class, commit: token, steps };
                 let number = self.puts.begin(putting);
                 return self.go_on_putting(now, number);
             }
         };
-        let lane = in_order.then_some(Lane(pg.get()));
+        let lane = in_order.then_some(OpLane(pg.get()));
         if !first.is_empty() {
             let commit = Commit::Nothing;
             let token = Token { pg, object, length: Bytes::ZERO, commit, put: None };
@@ -271,7 +271,8 @@ impl Paged {
     fn go_on_putting(&mut self, now: Time, number: u32) {
         let Some(putting) = self.puts.under_way.get_mut(&number) else { return };
         let Putting { pg, object, lane, class, commit, .. } = *putting;
-        let Step { edits, bytes } = putting.steps.pop_front().expect("each put ends with a step");
+        let TransactionStep { edits, bytes } =
+            putting.steps.pop_front().expect("each put ends with a step");
         let is_last = putting.steps.is_empty();
         if is_last {
             self.puts.under_way.remove(&number);
@@ -281,7 +282,7 @@ impl Paged {
         self.submit(now, Op { ask: Ask::Transaction(edits), lane, class, token });
     }
 
-    /// See [`super::Backend::give_up_puts`].
+    /// See [`super::StoreBackend::give_up_puts`].
     pub(crate) fn give_up_puts(&mut self, pg: PgId, object: Option<ObjectNo>) {
         let is_meant =
             |put: &Putting| put.pg == pg && object.is_none_or(|object| put.object == object);
@@ -302,7 +303,7 @@ impl Paged {
         &mut self,
         now: Time,
         completion: Completion<Token>,
-    ) -> Option<(Done, Option<Answer>)> {
+    ) -> Option<(AccessDone, Option<Answer>)> {
         let Completion { token, result, stages } = completion;
         self.window.leave(token.length);
         self.under_way -= 1;
@@ -321,13 +322,15 @@ impl Paged {
                 (Ok(Data::sparse(ranges, bytes)), None)
             }
             Ok(answer) => (Ok(Data::NONE), Some(answer)),
-            Err(OpError::Damaged(_) | OpError::Unreadable) => (Err(Failure::Unreadable), None),
-            Err(OpError::NoSpace) => (Err(Failure::NoSpace), None),
-            Err(OpError::Unwritable | OpError::Stopped) => (Err(Failure::Stopped), None),
-            Err(OpError::Exceeds(exceeded)) => (Err(Failure::Exceeds(exceeded)), None),
+            Err(OpError::Damaged(_) | OpError::Unreadable) => {
+                (Err(AccessFailure::Unreadable), None)
+            }
+            Err(OpError::NoSpace) => (Err(AccessFailure::NoSpace), None),
+            Err(OpError::Unwritable | OpError::Stopped) => (Err(AccessFailure::Stopped), None),
+            Err(OpError::Exceeds(exceeded)) => (Err(AccessFailure::Exceeds(exceeded)), None),
         };
         let (entered, submitted) = (stages.submitted, stages.planned);
-        Some((Done { pg, object, token: commit, result, entered, submitted }, answer))
+        Some((AccessDone { pg, object, token: commit, result, entered, submitted }, answer))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::ids::{IntervalId, OpId, ShardId};
 use crate::pg::Pg;
 use crate::pg_log::PgLog;
 use loadline_base::SlotId;
-use loadline_device::{Kind, Outcome};
+use loadline_device::{Outcome, RequestKind};
 use loadline_store::Version;
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{Format, Protection, Ranges, format};
@@ -22,7 +22,7 @@ struct Rig {
     paged: Paged,
     disk: Vec<u8>,
     now: Time,
-    ended: Vec<(Done, Option<Answer>)>,
+    ended: Vec<(AccessDone, Option<Answer>)>,
 }
 
 impl Rig {
@@ -54,7 +54,7 @@ impl Rig {
         let mut rig = Rig { paged, disk, now: Time::ZERO, ended: Vec::new() };
         rig.paged.open(rig.now, size);
         rig.run();
-        rig.paged.phase = Phase::Open;
+        rig.paged.phase = OpeningPhase::Open;
         rig.ended.clear();
         rig
     }
@@ -74,9 +74,9 @@ impl Rig {
             let from = request.offset as usize;
             let range = from..from + request.length.get() as usize;
             match request.kind {
-                Kind::Read => data = self.disk[range].to_vec(),
-                Kind::Write => self.disk[range].copy_from_slice(&data),
-                Kind::Flush | Kind::Discard => {}
+                RequestKind::Read => data = self.disk[range].to_vec(),
+                RequestKind::Write => self.disk[range].copy_from_slice(&data),
+                RequestKind::Flush | RequestKind::Discard => {}
             }
             self.paged.done(self.now, IoDone { id, outcome: Outcome::Done, data });
         }
@@ -103,11 +103,11 @@ impl Rig {
         panic!("it goes on for ever: {}", self.paged.waits());
     }
 
-    fn access(&mut self, object: ObjectNo, touch: Touch, version: u64) {
+    fn access(&mut self, object: ObjectNo, touch: AccessKind, version: u64) {
         self.access_with(object, touch, version, Vec::new());
     }
 
-    fn access_with(&mut self, object: ObjectNo, touch: Touch, version: u64, edits: Vec<Edit>) {
+    fn access_with(&mut self, object: ObjectNo, touch: AccessKind, version: u64, edits: Vec<Edit>) {
         self.paged.access(
             self.now,
             Access {
@@ -133,7 +133,7 @@ impl Rig {
     fn keep(&mut self, all: Vec<Vec<Edit>>) -> Vec<Option<LoadedGroup>> {
         let mut told = Vec::new();
         for edits in all {
-            self.access_with(OBJECT, Touch::Nothing, 0, edits);
+            self.access_with(OBJECT, AccessKind::Nothing, 0, edits);
             self.run();
             assert_eq!(self.results(), [Ok(())]);
             told.push(Rig::open(self.disk.clone()).load());
@@ -143,7 +143,7 @@ impl Rig {
 
     /// What the disk says of the group.
     fn load(&mut self) -> Option<LoadedGroup> {
-        let (mut load, mut ask) = (Load::default(), Load::first());
+        let (mut load, mut ask) = (DiskLoad::default(), DiskLoad::first());
         loop {
             self.paged.ask(self.now, ask);
             self.run();
@@ -163,11 +163,11 @@ impl Rig {
         let data = pages.iter().map(|page| page * 4096..(page + 1) * 4096).collect();
         let data = Data::sparse(Ranges { data, zeros: Vec::new() }, bytes);
         let whole = Whole { label: SnapshotNo::HEAD, length: LENGTH, base: None, data };
-        self.access(object, Touch::Put(whole), version);
+        self.access(object, AccessKind::Put(whole), version);
     }
 
     /// How the accesses since the last call have ended.
-    fn results(&mut self) -> Vec<Result<(), Failure>> {
+    fn results(&mut self) -> Vec<Result<(), AccessFailure>> {
         self.ended.drain(..).map(|(done, _)| done.result.map(drop)).collect()
     }
 
@@ -189,7 +189,7 @@ fn a_put_ends_once_and_as_a_whole() {
     rig.run();
     assert_eq!(rig.results(), [Ok(()), Ok(())]);
     assert_eq!((rig.version(OBJECT), rig.version(OTHER)), (Some(5), Some(6)));
-    rig.access(OBJECT, Touch::ReadWhole { label: SnapshotNo::HEAD, base: None }, 0);
+    rig.access(OBJECT, AccessKind::ReadWhole { label: SnapshotNo::HEAD, base: None }, 0);
     rig.run();
     let (done, _) = rig.ended.pop().expect("it was read");
     let data = done.result.expect("it can be read");
@@ -231,7 +231,7 @@ fn a_put_without_room_ends_so_and_its_object_does_not_count() {
         if results == [Ok(())] {
             continue;
         }
-        assert_eq!(results, [Err(Failure::NoSpace)]);
+        assert_eq!(results, [Err(AccessFailure::NoSpace)]);
         assert_eq!(rig.version(ObjectNo(object)), Some(0));
         assert!(object > 0 && rig.version(ObjectNo(object - 1)) == Some(5));
         return;
@@ -245,9 +245,9 @@ fn no_step_follows_one_that_has_failed() {
     let data = vec![0..3 << 20, LENGTH - 4096..LENGTH];
     let data = Data::sparse(Ranges { data, zeros: Vec::new() }, vec![5; (3 << 20) + 4096]);
     let whole = Whole { label: SnapshotNo::HEAD, length: LENGTH, base: None, data };
-    rig.access(OBJECT, Touch::Put(whole), 5);
+    rig.access(OBJECT, AccessKind::Put(whole), 5);
     rig.run();
-    assert_eq!(rig.results(), [Err(Failure::NoSpace)]);
+    assert_eq!(rig.results(), [Err(AccessFailure::NoSpace)]);
     assert_eq!(rig.version(OBJECT), Some(0));
 }
 

@@ -4,12 +4,12 @@
 use super::room::WaitForRoom;
 use loadline_base::{SlotId, Slots, Time};
 use loadline_device::Request;
-use loadline_store::paged::{Io, IoId, Target};
+use loadline_store::paged::{Io, IoId, StoreDevice};
 
 /// What is needed to send a request again; a write comes back with its bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
-    pub target: Target,
+    pub target: StoreDevice,
     pub request: Request,
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Whole {
 
 /// A transaction and the bytes that it takes of the window.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct TransactionStep {
     pub edits: Vec<Edit>,
     pub bytes: u64,
 }
@@ -44,7 +44,7 @@ pub(super) fn steps_of(
     version: Version,
     (mut first, mut edits): (Vec<Edit>, Vec<Edit>),
     direct: u64,
-) -> VecDeque<Step> {
+) -> VecDeque<TransactionStep> {
     let Whole { label, length, base, data } = whole;
     let id = object_id(pg, object, label);
     first.push(match base {
@@ -52,10 +52,10 @@ pub(super) fn steps_of(
         None => Edit::Remove { object: id },
     });
     first.push(Edit::Truncate { object: id, length, version: Version::default() });
-    let mut steps = VecDeque::from([Step { edits: first, bytes: 0 }]);
+    let mut steps = VecDeque::from([TransactionStep { edits: first, bytes: 0 }]);
     let mut changes = changes_of(id, &data, direct).into_iter().peekable();
     while changes.peek().is_some() {
-        let mut step = Step { edits: Vec::new(), bytes: 0 };
+        let mut step = TransactionStep { edits: Vec::new(), bytes: 0 };
         while let Some((_, bytes)) = changes.peek()
             && (step.edits.is_empty()
                 || step.edits.len() < STEP_RANGES && step.bytes + bytes <= STEP_BYTES)
@@ -68,7 +68,7 @@ pub(super) fn steps_of(
     }
     if steps.len() == 1 {
         edits.push(Edit::Truncate { object: id, length, version });
-        steps.push_back(Step { edits, bytes: 0 });
+        steps.push_back(TransactionStep { edits, bytes: 0 });
         return steps;
     }
     let last = steps.back_mut().expect("there are two");
@@ -134,7 +134,7 @@ mod tests {
     }
 
     /// The steps of an object with this data in these ranges.
-    fn steps(data: Vec<Range<u64>>, zeros: Vec<Range<u64>>) -> Vec<Step> {
+    fn steps(data: Vec<Range<u64>>, zeros: Vec<Range<u64>>) -> Vec<TransactionStep> {
         let ranges = Ranges { data, zeros };
         let bytes = (0..ranges.data_bytes()).map(|at| (at / 4096) as u8).collect();
         let data = Data::sparse(ranges, bytes);

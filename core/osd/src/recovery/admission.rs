@@ -26,7 +26,7 @@ pub(crate) struct Turn {
 
 /// The counters of one OSD.
 #[derive(Clone, Debug)]
-pub(crate) struct Admission {
+pub(crate) struct RecoveryAdmission {
     bounds: AdmissionBounds,
     active: u32,
     reserved: u32,
@@ -35,10 +35,10 @@ pub(crate) struct Admission {
     scheduled: Time,
 }
 
-impl Admission {
+impl RecoveryAdmission {
     /// Nothing active.
-    pub(crate) fn new(bounds: AdmissionBounds) -> Admission {
-        Admission {
+    pub(crate) fn new(bounds: AdmissionBounds) -> RecoveryAdmission {
+        RecoveryAdmission {
             bounds,
             active: 0,
             reserved: 0,
@@ -120,7 +120,7 @@ mod tests {
     fn active_and_promised_objects_share_one_bound() {
         let sleep = Span::ZERO;
         let mut admission =
-            Admission::new(AdmissionBounds { active_max: 2, single_start_max: 1, sleep });
+            RecoveryAdmission::new(AdmissionBounds { active_max: 2, single_start_max: 1, sleep });
         for n in 0..3 {
             admission.wait(pg(n));
         }
@@ -138,7 +138,7 @@ mod tests {
     fn the_gate_lets_one_item_start_per_sleep() {
         let sleep = Span::from_millis(100);
         let mut admission =
-            Admission::new(AdmissionBounds { active_max: 10, single_start_max: 1, sleep });
+            RecoveryAdmission::new(AdmissionBounds { active_max: 10, single_start_max: 1, sleep });
         let mut now = Time::from_secs(1);
         let mut started = 0;
         while now < Time::from_secs(2) {

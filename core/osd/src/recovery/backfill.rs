@@ -1,6 +1,6 @@
 //! Backfill: primary and targets compare their objects range by range; what differs is pushed (qos.md 9.5).
 
-use crate::commit::Asker;
+use crate::commit::RecoverySender;
 use crate::event::Effects;
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::message::{Data, Message, ScanRange, ScanReply};
@@ -55,7 +55,7 @@ impl Osd {
     /// A worker of a target lists its part of a range.
     pub(crate) fn execute_scan(
         &mut self,
-        asker: Asker,
+        asker: RecoverySender,
         pg: PgId,
         range: ScanRange,
         fx: &mut Effects,

@@ -1,7 +1,7 @@
 //! Deletion of a placement group that has left: a few objects per item, as background work, and a pause after each
 //! transaction where the scheduler does not pace it (qos.md 11).
 
-use crate::access::Place;
+use crate::access::ObjectRange;
 use crate::commit::Commit;
 use crate::disk::object_id;
 use crate::event::{Effect, Effects, Timer};
@@ -24,7 +24,7 @@ impl Osd {
         if self.pg(pg).is_some_and(|here| here.leaving) {
             let edits = self.delete_some(pg);
             let place =
-                Place { pg, object: ObjectNo::default(), offset: 0, length: DELETION_BYTES };
+                ObjectRange { pg, object: ObjectNo::default(), offset: 0, length: DELETION_BYTES };
             self.keep_all(now, &place, edits, Commit::Deleted);
         }
     }

@@ -4,14 +4,14 @@
 //! What has come of it counts for nothing until the last step is durable: the copy lists the object in no version, and
 //! the store has no key that tells of its states.
 
-use crate::access::{Place, Touch, Update};
-use crate::commit::{Asker, Commit};
+use crate::access::{AccessKind, ObjectRange, Update};
+use crate::commit::{Commit, RecoverySender};
 use crate::disk::{Whole, keep_history, object_id};
 use crate::event::Effects;
 use crate::ids::{OsdId, PgId};
 use crate::message::{Data, HistoryPush, Message, Push};
 use crate::osd::Osd;
-use crate::snapshots::{History, SnapshotNo};
+use crate::snapshots::{ObjectHistory, SnapshotNo};
 use loadline_base::Time;
 use loadline_store::ObjectNo;
 use loadline_store::paged::Edit;
@@ -20,7 +20,7 @@ impl Osd {
     /// Begins to push an object to a copy, if it has a past. Otherwise it is pushed in one step.
     pub(crate) fn begin_history(
         &mut self,
-        to: Asker,
+        to: RecoverySender,
         pg: PgId,
         object: ObjectNo,
         fx: &mut Effects,
@@ -48,7 +48,7 @@ impl Osd {
     pub(crate) fn push_after(
         &mut self,
         now: Time,
-        to: Asker,
+        to: RecoverySender,
         pg: PgId,
         (object, label): (ObjectNo, SnapshotNo),
     ) {
@@ -66,8 +66,9 @@ impl Osd {
         };
         let (label, base) = (next.label, history.and_then(|h| h.before(Some(next.label))));
         self.note_step(to.osd, pg, object, label);
-        let place = Place { pg, object, offset: 0, length: self.expected(pg, next.meta.length) };
-        let update = Update::none(Touch::ReadWhole { label, base });
+        let place =
+            ObjectRange { pg, object, offset: 0, length: self.expected(pg, next.meta.length) };
+        let update = Update::none(AccessKind::ReadWhole { label, base });
         self.access(now, to.urgency, &place, update, Commit::StateRead(to, label, base));
     }
 
@@ -75,7 +76,7 @@ impl Osd {
     pub(crate) fn state_read(
         &mut self,
         now: Time,
-        to: Asker,
+        to: RecoverySender,
         pg: PgId,
         (object, label): (ObjectNo, SnapshotNo),
         (base, data): (Option<SnapshotNo>, Data),
@@ -96,7 +97,7 @@ impl Osd {
     pub(crate) fn execute_history(
         &mut self,
         now: Time,
-        from: Asker,
+        from: RecoverySender,
         pg: PgId,
         (object, step, data): (ObjectNo, HistoryPush, Data),
         fx: &mut Effects,
@@ -104,7 +105,7 @@ impl Osd {
         if self.is_without_room() {
             return self.refuse_push(now, from, pg, object, fx);
         }
-        let place = Place { pg, object, offset: 0, length: step.length().get() };
+        let place = ObjectRange { pg, object, offset: 0, length: step.length().get() };
         self.store.give_up_puts(pg, Some(object));
         let update = match step {
             HistoryPush::Begin { born, removed } => {
@@ -113,16 +114,16 @@ impl Osd {
                 edits.push(Edit::Remove { object: object_id(pg, object, SnapshotNo::HEAD) });
                 self.store.objects(pg).remove(object);
                 let arriving = Some(from.interval);
-                let history = History { born, removed, states: Vec::new(), arriving };
+                let history = ObjectHistory { born, removed, states: Vec::new(), arriving };
                 let here = self.pg_mut(pg).expect("the interval was looked up");
                 here.kept.change(object, |kept| *kept = history);
-                Update { edits, ..Update::none(Touch::Nothing) }
+                Update { edits, ..Update::none(AccessKind::Nothing) }
             }
             HistoryPush::State { state, base, .. } => {
                 let here = self.pg_mut(pg).expect("the interval was looked up");
                 here.kept.change(object, |kept| kept.states.push(state));
                 let (label, length) = (state.label, state.meta.length);
-                let touch = Touch::Put(Whole { label, length, base, data });
+                let touch = AccessKind::Put(Whole { label, length, base, data });
                 Update { version: state.meta.version, ..Update::none(touch) }
             }
         };
@@ -132,7 +133,7 @@ impl Osd {
     /// A step is durable on the target. That of an earlier interval belongs to a push that has ended with it.
     pub(crate) fn history_stored(
         &self,
-        from: Asker,
+        from: RecoverySender,
         pg: PgId,
         (object, label): (ObjectNo, SnapshotNo),
         fx: &mut Effects,
@@ -144,13 +145,18 @@ impl Osd {
     }
 
     /// What goes with the last step: the past that came before it, or the end of one that is no longer true.
-    pub(crate) fn history_edits(&mut self, asker: Asker, pg: PgId, push: &Push) -> Vec<Edit> {
+    pub(crate) fn history_edits(
+        &mut self,
+        asker: RecoverySender,
+        pg: PgId,
+        push: &Push,
+    ) -> Vec<Edit> {
         let here = self.pg(pg).expect("the interval was looked up");
         let Some(history) = here.kept.get(push.object) else { return Vec::new() };
         if history.arriving != Some(asker.interval) {
             return self.clear_object(pg, push.object);
         }
-        let whole = History { arriving: None, ..history.clone() };
+        let whole = ObjectHistory { arriving: None, ..history.clone() };
         vec![keep_history(pg, push.object, Some(&whole))]
     }
 

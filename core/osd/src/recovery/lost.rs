@@ -9,8 +9,8 @@
 //!
 //! A copy that was being replaced when the object was lost may have nothing of it any more. It counts only where nobody has more.
 
-use crate::access::{Place, Touch, Update};
-use crate::commit::{Asker, Commit};
+use crate::access::{AccessKind, ObjectRange, Update};
+use crate::commit::{Commit, RecoverySender};
 use crate::event::Effects;
 use crate::ids::{OpId, OsdId, OsdSet, PgId};
 use crate::message::{Data, Message, Settlement};
@@ -32,7 +32,7 @@ impl Osd {
     }
 
     /// Nobody gives an object that is given up: those who lack it are asked what is left of it. False if nobody lacks it, so that
-    /// nobody has it as it was before.
+    /// nobody has it was before.
     pub(crate) fn ask_what_is_left(
         &mut self,
         now: Time,
@@ -73,7 +73,7 @@ impl Osd {
     /// A primary wants to know what is left of an object here.
     pub(crate) fn tell_what_is_left(
         &mut self,
-        asker: Asker,
+        asker: RecoverySender,
         pg: PgId,
         object: ObjectNo,
         fx: &mut Effects,
@@ -104,7 +104,7 @@ impl Osd {
         for osd in acting.iter().filter(|osd| *osd != this) {
             self.send(osd, pg, Message::Settle(settlement), fx);
         }
-        let own = Asker { osd: this, interval, urgency: Urgency::default() };
+        let own = RecoverySender { osd: this, interval, urgency: Urgency::default() };
         self.settle(now, own, pg, settlement);
     }
 
@@ -112,7 +112,7 @@ impl Osd {
     pub(crate) fn execute_settlement(
         &mut self,
         now: Time,
-        primary: Asker,
+        primary: RecoverySender,
         pg: PgId,
         settlement: Settlement,
     ) {
@@ -123,7 +123,7 @@ impl Osd {
     }
 
     /// Takes the state that counts as the object, if it is here, and else lacks the object.
-    fn settle(&mut self, now: Time, primary: Asker, pg: PgId, settlement: Settlement) {
+    fn settle(&mut self, now: Time, primary: RecoverySender, pg: PgId, settlement: Settlement) {
         let Settlement { object, version, left } = settlement;
         let is_left = self.left_of(pg, object) == left;
         let mut edits = self.entry_edits(pg, LogEntry { version, object, op: OpId::NOBODYS });
@@ -140,10 +140,10 @@ impl Osd {
             });
         }
         let touch = match self.store.objects(pg).meta(object) {
-            _ if !counts => Touch::Nothing,
+            _ if !counts => AccessKind::Nothing,
             Some(meta) => {
                 self.store.objects(pg).replace(object, ObjectMeta { version, ..meta });
-                Touch::Version
+                AccessKind::Version
             }
             None => {
                 // What was on its way here may have come in part.
@@ -151,10 +151,10 @@ impl Osd {
                 if left.is_none() {
                     edits.append(&mut self.clear_object(pg, object));
                 }
-                Touch::Remove
+                AccessKind::Remove
             }
         };
-        let place = Place { pg, object, offset: 0, length: 0 };
+        let place = ObjectRange { pg, object, offset: 0, length: 0 };
         let update = Update { touch, version, first: Vec::new(), edits };
         self.access(now, primary.urgency, &place, update, Commit::Settled(primary));
     }
@@ -163,7 +163,7 @@ impl Osd {
     pub(crate) fn settlement_kept(
         &mut self,
         now: Time,
-        primary: Asker,
+        primary: RecoverySender,
         (pg, object): (PgId, ObjectNo),
         fx: &mut Effects,
     ) {

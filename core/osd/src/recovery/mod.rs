@@ -18,8 +18,8 @@ pub use reserver::Reserver;
 
 use crate::ids::{OsdId, PgId};
 use crate::message::RecoveryKind;
-use crate::policy::Options;
-use admission::Admission;
+use crate::policy::OsdOptions;
+use admission::RecoveryAdmission;
 use std::collections::BTreeMap;
 
 /// What an OSD has of recovery: slots for the groups that it leads, slots that it gives to other primaries, and what may be queued
@@ -31,23 +31,23 @@ pub(crate) struct Recovery {
     remote_askers: BTreeMap<PgId, (OsdId, RecoveryKind)>,
     /// Its disk has no room for backfills.
     is_backfill_full: bool,
-    admission: Admission,
+    admission: RecoveryAdmission,
 }
 
 impl Recovery {
-    pub(crate) fn new(options: &Options) -> Recovery {
+    pub(crate) fn new(options: &OsdOptions) -> Recovery {
         let local = Reserver::new(options.backfills_max, options.recovery_priority_min);
         Recovery {
             remote: local.clone(),
             local,
             remote_askers: BTreeMap::new(),
             is_backfill_full: false,
-            admission: Admission::new(options.admission()),
+            admission: RecoveryAdmission::new(options.admission()),
         }
     }
 
     /// New bounds of what may be queued.
-    pub(crate) fn set_bounds(&mut self, options: &Options) {
+    pub(crate) fn set_bounds(&mut self, options: &OsdOptions) {
         self.admission.set_bounds(options.admission());
     }
 

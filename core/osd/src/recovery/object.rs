@@ -1,7 +1,7 @@
 //! The life of one recovered object (qos.md 9.4): pull, read, push, write, push reply.
 
-use crate::access::{Place, Touch, Update};
-use crate::commit::{Asker, Commit};
+use crate::access::{AccessKind, ObjectRange, Update};
+use crate::commit::{Commit, RecoverySender};
 use crate::counters::Received;
 use crate::disk::Whole;
 use crate::event::Effects;
@@ -49,7 +49,7 @@ impl Osd {
         let urgency = self.urgency(pg);
         let mut with_past = false;
         for osd in targets.iter() {
-            let to = Asker { osd, interval, urgency };
+            let to = RecoverySender { osd, interval, urgency };
             with_past |= self.begin_history(to, pg, object, fx);
         }
         if !with_past {
@@ -64,13 +64,13 @@ impl Osd {
         now: Time,
         (pg, urgency): (PgId, Urgency),
         object: ObjectNo,
-        (interval, puller): (u32, Option<Asker>),
+        (interval, puller): (u32, Option<RecoverySender>),
     ) {
         let length = self.store.objects(pg).meta(object).map_or(0, |meta| meta.length);
-        let place = Place { pg, object, offset: 0, length: self.expected(pg, length) };
+        let place = ObjectRange { pg, object, offset: 0, length: self.expected(pg, length) };
         let history = self.pg(pg).and_then(|here| here.kept.get(object));
         let base = history.and_then(|history| history.before(None));
-        let touch = Touch::ReadWhole { label: SnapshotNo::HEAD, base };
+        let touch = AccessKind::ReadWhole { label: SnapshotNo::HEAD, base };
         let commit = Commit::PushRead(interval, puller, base);
         self.access(now, urgency, &place, Update::none(touch), commit);
     }
@@ -97,7 +97,7 @@ impl Osd {
     pub(crate) fn execute_pull(
         &mut self,
         now: Time,
-        asker: Asker,
+        asker: RecoverySender,
         pg: PgId,
         object: ObjectNo,
         fx: &mut Effects,
@@ -114,7 +114,7 @@ impl Osd {
         now: Time,
         pg: PgId,
         object: ObjectNo,
-        (interval, puller): (u32, Option<Asker>),
+        (interval, puller): (u32, Option<RecoverySender>),
         (base, data): (Option<SnapshotNo>, Data),
         fx: &mut Effects,
     ) {
@@ -141,7 +141,7 @@ impl Osd {
     pub(crate) fn execute_push(
         &mut self,
         now: Time,
-        asker: Asker,
+        asker: RecoverySender,
         pg: PgId,
         (push, data): (Push, Data),
         fx: &mut Effects,
@@ -150,11 +150,11 @@ impl Osd {
             return self.refuse_push(now, asker, pg, push.object, fx);
         }
         let length = push.length().get();
-        let place = Place { pg, object: push.object, offset: 0, length };
+        let place = ObjectRange { pg, object: push.object, offset: 0, length };
         let version = push.meta.map_or_else(Default::default, |meta| meta.version);
-        let touch = push.meta.map_or(Touch::Remove, |meta| {
+        let touch = push.meta.map_or(AccessKind::Remove, |meta| {
             let (label, length, base) = (SnapshotNo::HEAD, meta.length, push.base);
-            Touch::Put(Whole { label, length, base, data })
+            AccessKind::Put(Whole { label, length, base, data })
         });
         self.store.give_up_puts(pg, Some(push.object));
         let mut edits = self.history_edits(asker, pg, &push);
@@ -177,7 +177,7 @@ impl Osd {
     pub(crate) fn push_committed(
         &mut self,
         now: Time,
-        asker: Asker,
+        asker: RecoverySender,
         pg: PgId,
         push: Push,
         fx: &mut Effects,
@@ -221,9 +221,9 @@ impl Osd {
         let next = recovering.next();
         primary.arrived(from, object);
         match next {
-            Next::Wait => {}
-            Next::Push(targets) => self.push_to(now, pg, object, targets, fx),
-            Next::Over => self.object_recovered(now, pg, object, fx),
+            NextMove::Wait => {}
+            NextMove::Push(targets) => self.push_to(now, pg, object, targets, fx),
+            NextMove::Over => self.object_recovered(now, pg, object, fx),
         }
     }
 
@@ -256,7 +256,7 @@ impl Osd {
 }
 
 /// What follows when another OSD has an object.
-enum Next {
+enum NextMove {
     /// The others' answers are to come.
     Wait,
     /// These get it too, now that the primary has it.
@@ -266,14 +266,14 @@ enum Next {
 }
 
 impl Recovering {
-    fn next(&mut self) -> Next {
+    fn next(&mut self) -> NextMove {
         if !self.pending.is_empty() {
-            return Next::Wait;
+            return NextMove::Wait;
         }
         self.pending = std::mem::take(&mut self.afterwards);
         match self.pending.is_empty() {
-            true => Next::Over,
-            false => Next::Push(self.pending),
+            true => NextMove::Over,
+            false => NextMove::Push(self.pending),
         }
     }
 }

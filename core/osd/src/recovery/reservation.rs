@@ -1,13 +1,13 @@
 //! Reservations of one placement group: the local slot first, then the remote ones in increasing OSD number, so
 //! that no circle of waiting can form (qos.md 9.2).
 
-use super::reserver::Change;
+use super::reserver::ReserverChange;
 use crate::event::{Effect, Effects, Timer};
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::message::{Message, RecoveryKind, ReservationPriority};
 use crate::osd::Osd;
 use crate::pg::{Pause, Primary, Reservation};
-use crate::policy::Options;
+use crate::policy::OsdOptions;
 use loadline_base::{Span, Time};
 use std::collections::VecDeque;
 
@@ -62,16 +62,16 @@ impl Osd {
         self.local_changed(now, &changes, fx);
     }
 
-    fn local_changed(&mut self, now: Time, changes: &[Change], fx: &mut Effects) {
+    fn local_changed(&mut self, now: Time, changes: &[ReserverChange], fx: &mut Effects) {
         for change in changes {
             match *change {
-                Change::Granted(pg) => {
+                ReserverChange::Granted(pg) => {
                     let waits = self.primary(pg).map(|primary| primary.reservation.clone());
                     if let Some(Reservation::Local(kind)) = waits {
                         self.ask_remote(now, pg, kind, fx);
                     }
                 }
-                Change::Preempted(pg) => self.suspend_recovery(now, pg, Pause::Revoked, fx),
+                ReserverChange::Preempted(pg) => self.suspend_recovery(now, pg, Pause::Revoked, fx),
             }
         }
     }
@@ -167,11 +167,11 @@ impl Osd {
         self.remote_changed(&changes, fx);
     }
 
-    fn remote_changed(&mut self, changes: &[Change], fx: &mut Effects) {
+    fn remote_changed(&mut self, changes: &[ReserverChange], fx: &mut Effects) {
         for change in changes {
             let (pg, message) = match *change {
-                Change::Granted(pg) => (pg, Message::ReserveGranted),
-                Change::Preempted(pg) => (pg, Message::ReserveRevoked),
+                ReserverChange::Granted(pg) => (pg, Message::ReserveGranted),
+                ReserverChange::Preempted(pg) => (pg, Message::ReserveRevoked),
             };
             if let Some((primary, _)) = self.recovery.remote_askers.get(&pg).copied() {
                 self.send(primary, pg, message, fx);
@@ -236,7 +236,7 @@ impl Osd {
 
     /// New numbers of slots (`osd_max_backfills`), and a new minimum (`osd_min_recovery_priority`).
     pub(crate) fn resize_reservers(&mut self, now: Time, fx: &mut Effects) {
-        let Options { backfills_max, recovery_priority_min, .. } = self.options;
+        let OsdOptions { backfills_max, recovery_priority_min, .. } = self.options;
         let mut changes = Vec::new();
         self.recovery.remote.resize(backfills_max, recovery_priority_min, &mut changes);
         self.remote_changed(&changes, fx);

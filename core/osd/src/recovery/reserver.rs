@@ -5,7 +5,7 @@ use crate::message::ReservationPriority;
 
 /// What changed when a reserver was touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum ReserverChange {
     /// The placement group has a slot now.
     Granted(PgId),
     /// The placement group lost its slot to a more urgent one and waits again at the end of its priority.
@@ -13,7 +13,7 @@ pub enum Change {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Claim {
+struct SlotClaim {
     pg: PgId,
     priority: ReservationPriority,
     /// Order of asking, to serve equal priorities first come, first served.
@@ -25,8 +25,8 @@ struct Claim {
 pub struct Reserver {
     slots: usize,
     priority_min: ReservationPriority,
-    granted: Vec<Claim>,
-    waiting: Vec<Claim>,
+    granted: Vec<SlotClaim>,
+    waiting: Vec<SlotClaim>,
     asked: u64,
 }
 
@@ -37,17 +37,22 @@ impl Reserver {
     }
 
     /// Asks for a slot; a placement group asks once at a time.
-    pub fn ask(&mut self, pg: PgId, priority: ReservationPriority, changes: &mut Vec<Change>) {
+    pub fn ask(
+        &mut self,
+        pg: PgId,
+        priority: ReservationPriority,
+        changes: &mut Vec<ReserverChange>,
+    ) {
         if self.granted.iter().chain(&self.waiting).any(|claim| claim.pg == pg) {
             return;
         }
         self.asked += 1;
-        self.waiting.push(Claim { pg, priority, asked: self.asked });
+        self.waiting.push(SlotClaim { pg, priority, asked: self.asked });
         self.settle(changes);
     }
 
     /// Gives a slot back, or stops waiting for one.
-    pub fn release(&mut self, pg: PgId, changes: &mut Vec<Change>) {
+    pub fn release(&mut self, pg: PgId, changes: &mut Vec<ReserverChange>) {
         self.granted.retain(|claim| claim.pg != pg);
         self.waiting.retain(|claim| claim.pg != pg);
         self.settle(changes);
@@ -59,7 +64,7 @@ impl Reserver {
         &mut self,
         slots: usize,
         priority_min: ReservationPriority,
-        changes: &mut Vec<Change>,
+        changes: &mut Vec<ReserverChange>,
     ) {
         (self.slots, self.priority_min) = (slots, priority_min);
         self.settle(changes);
@@ -79,28 +84,28 @@ impl Reserver {
     pub fn state(&self) -> (usize, Vec<PgId>, Vec<PgId>) {
         let mut waiting = self.waiting.clone();
         waiting.sort_by_key(|claim| (std::cmp::Reverse(claim.priority), claim.asked));
-        let pgs = |claims: &[Claim]| claims.iter().map(|claim| claim.pg).collect();
+        let pgs = |claims: &[SlotClaim]| claims.iter().map(|claim| claim.pg).collect();
         (self.slots, pgs(&self.granted), pgs(&waiting))
     }
 
-    fn settle(&mut self, changes: &mut Vec<Change>) {
+    fn settle(&mut self, changes: &mut Vec<ReserverChange>) {
         while let Some(next) = self.most_urgent_waiting() {
             if self.granted.len() >= self.slots && !self.preempt_for(next, changes) {
                 return;
             }
             self.waiting.retain(|claim| claim.pg != next.pg);
             self.granted.push(next);
-            changes.push(Change::Granted(next.pg));
+            changes.push(ReserverChange::Granted(next.pg));
         }
     }
 
-    fn most_urgent_waiting(&self) -> Option<Claim> {
+    fn most_urgent_waiting(&self) -> Option<SlotClaim> {
         let eligible = self.waiting.iter().filter(|claim| claim.priority >= self.priority_min);
         eligible.min_by_key(|claim| (std::cmp::Reverse(claim.priority), claim.asked)).copied()
     }
 
     /// Takes a slot from the least urgent holder, the latest among equals, if `next` is more urgent.
-    fn preempt_for(&mut self, next: Claim, changes: &mut Vec<Change>) -> bool {
+    fn preempt_for(&mut self, next: SlotClaim, changes: &mut Vec<ReserverChange>) -> bool {
         let victim = self
             .granted
             .iter()
@@ -113,15 +118,15 @@ impl Reserver {
         };
         self.granted.retain(|claim| claim.pg != victim.pg);
         self.asked += 1;
-        self.waiting.push(Claim { asked: self.asked, ..victim });
-        changes.push(Change::Preempted(victim.pg));
+        self.waiting.push(SlotClaim { asked: self.asked, ..victim });
+        changes.push(ReserverChange::Preempted(victim.pg));
         true
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Change::{Granted, Preempted};
+    use super::ReserverChange::{Granted, Preempted};
     use super::*;
 
     fn pg(n: u32) -> PgId {

@@ -1,6 +1,6 @@
 //! Disks without room: a push is refused, and the recovery of its placement group waits until there is some.
 
-use crate::commit::Asker;
+use crate::commit::RecoverySender;
 use crate::event::Effects;
 use crate::ids::{OsdId, PgId};
 use crate::message::{Data, Message};
@@ -23,7 +23,7 @@ impl Osd {
     pub(crate) fn refuse_push(
         &mut self,
         now: Time,
-        asker: Asker,
+        asker: RecoverySender,
         pg: PgId,
         object: ObjectNo,
         fx: &mut Effects,

@@ -5,8 +5,8 @@
 //! day. A copy that is not as the log tells is another thing. It says so on its disk before anybody counts on it: before
 //! the bad object goes to make room for the good one, and before a write that it missed is acknowledged.
 
-use crate::access::{Failure, Place};
-use crate::commit::{Asker, Commit};
+use crate::access::{AccessFailure, ObjectRange};
+use crate::commit::{Commit, RecoverySender};
 use crate::directive::{DiskFault, Notice};
 use crate::event::Effects;
 use crate::ids::{OsdId, OsdSet, PgId};
@@ -41,7 +41,7 @@ impl Osd {
         now: Time,
         pg: PgId,
         object: ObjectNo,
-        (interval, asker): (u32, Option<Asker>),
+        (interval, asker): (u32, Option<RecoverySender>),
         fx: &mut Effects,
     ) {
         let Some(here) = self.pg(pg).filter(|here| here.interval == interval) else { return };
@@ -206,7 +206,7 @@ impl Osd {
     pub(crate) fn update_missed(
         &mut self,
         now: Time,
-        primary: Asker,
+        primary: RecoverySender,
         (pg, object): (PgId, ObjectNo),
         tag: WriteTag,
         fx: &mut Effects,
@@ -216,7 +216,7 @@ impl Osd {
         here.lacks.insert(object);
         here.unreadable.insert(object);
         let edits = here.save_missed(pg, object);
-        let place = Place { pg, object, offset: 0, length: 0 };
+        let place = ObjectRange { pg, object, offset: 0, length: 0 };
         self.keep_all(now, &place, edits, Commit::Missed(primary, tag));
     }
 
@@ -233,11 +233,11 @@ impl Osd {
             return self.stop(DiskFault::Unreadable, fx);
         }
         if !self.can_pull(pg, object) {
-            return self.end_op(now, tag, Err(Failure::Unreadable), fx);
+            return self.end_op(now, tag, Err(AccessFailure::Unreadable), fx);
         }
         let primary = self.primary_mut(pg).expect("its ops end with its interval");
         primary.note_missing(this, object);
-        let asker = Asker { osd: this, interval, urgency: Urgency::default() };
+        let asker = RecoverySender { osd: this, interval, urgency: Urgency::default() };
         self.update_missed(now, asker, (pg, object), tag, fx);
     }
 
@@ -245,7 +245,7 @@ impl Osd {
     pub(crate) fn miss_noted(
         &mut self,
         now: Time,
-        primary: Asker,
+        primary: RecoverySender,
         (pg, object): (PgId, ObjectNo),
         tag: WriteTag,
         fx: &mut Effects,

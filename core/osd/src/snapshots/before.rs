@@ -1,6 +1,6 @@
 //! What an update does to an object's past. The primary decides it; every copy does the same.
 
-use super::find::Found;
+use super::find::FoundState;
 use super::view::{SnapshotNo, image_of};
 use crate::ids::OsdSet;
 use crate::message::{Before, ClientOp, OpKind};
@@ -54,10 +54,10 @@ impl Osd {
         let (from, to) = (u64::from(op.offset), u64::from(op.offset) + u64::from(op.length));
         let create = Decision::Go(Before::Create(born));
         let (object, label, length) = match self.find_behind(op.pg, op.object, SnapshotNo::HEAD) {
-            Found::Unknown(object) => return Decision::Park(object),
-            Found::Absent if op.kind == OpKind::Zero => return Decision::Needless,
-            Found::Absent => return create,
-            Found::State { object, label, length } => (object, label, length),
+            FoundState::Unknown(object) => return Decision::Park(object),
+            FoundState::Absent if op.kind == OpKind::Zero => return Decision::Needless,
+            FoundState::Absent => return create,
+            FoundState::State { object, label, length } => (object, label, length),
         };
         if op.kind == OpKind::Zero && length <= from {
             return Decision::Needless;

@@ -1,6 +1,6 @@
 //! Carrying an update out on one copy: what is known of the object, and what the store is told beside its bytes.
 
-use super::kept::{History, Kept, State};
+use super::kept::{FormerState, ObjectHistories, ObjectHistory};
 use super::view::{SnapshotNo, in_image};
 use crate::disk::{keep_history, object_id};
 use crate::ids::PgId;
@@ -11,7 +11,7 @@ use loadline_store::{ObjectMeta, ObjectNo, Objects, Version};
 
 /// An update of an object as every copy carries it out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Change {
+pub(crate) struct ObjectChange {
     pub pg: PgId,
     pub object: ObjectNo,
     pub kind: OpKind,
@@ -36,7 +36,7 @@ pub(crate) struct Changed {
 
 impl Osd {
     /// Carries out what an update does to what is known here.
-    pub(crate) fn change(&mut self, change: &Change) -> Changed {
+    pub(crate) fn change(&mut self, change: &ObjectChange) -> Changed {
         let Some(here) = self.groups.get_mut(change.pg) else {
             unreachable!("the copy was looked up");
         };
@@ -50,7 +50,7 @@ impl Osd {
     }
 }
 
-impl Change {
+impl ObjectChange {
     /// What an update does to an object without a past.
     fn apply(&self, objects: &mut Objects) -> bool {
         match self.kind {
@@ -64,7 +64,7 @@ impl Change {
         }
     }
 
-    fn with_past(&self, objects: &mut Objects, kept: &mut Kept) -> Changed {
+    fn with_past(&self, objects: &mut Objects, kept: &mut ObjectHistories) -> Changed {
         let was_here = objects.meta(self.object).is_some() || kept.get(self.object).is_some();
         let past = kept.get(self.object).cloned();
         let mut changed = Changed::default();
@@ -93,14 +93,14 @@ impl Change {
     }
 
     /// Carries out what comes before the update.
-    fn begin(&self, objects: &mut Objects, kept: &mut Kept, changed: &mut Changed) {
+    fn begin(&self, objects: &mut Objects, kept: &mut ObjectHistories, changed: &mut Changed) {
         match self.before {
             Before::Nothing => {}
             Before::Keep(label) => {
                 let meta = objects.meta(self.object).expect("what is kept exists");
                 changed.first.push(self.clone_edit(SnapshotNo::HEAD, label));
                 kept.change(self.object, |past| {
-                    past.states.push(State { label, born: past.born, meta });
+                    past.states.push(FormerState { label, born: past.born, meta });
                 });
             }
             Before::Create(born) => {
@@ -145,7 +145,7 @@ impl Change {
     }
 }
 
-impl History {
+impl ObjectHistory {
     /// The object exists again, and no snapshot up to this one shows it.
     fn begin(&mut self, born: SnapshotNo) {
         (self.born, self.removed) = (born, None);

@@ -1,7 +1,7 @@
 //! Where the bytes are that a read of an object gets.
 
 use super::view::SnapshotNo;
-use crate::access::{Place, Touch};
+use crate::access::{AccessKind, ObjectRange};
 use crate::ids::PgId;
 use crate::message::{ClientOp, OpKind};
 use crate::osd::Osd;
@@ -9,7 +9,7 @@ use loadline_store::ObjectNo;
 
 /// What stands at a place in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum FoundState {
     /// This state of this object, as far as it is visible.
     State { object: ObjectNo, label: SnapshotNo, length: u64 },
     /// Nothing: zeros.
@@ -20,34 +20,37 @@ pub(crate) enum Found {
 
 impl Osd {
     /// What a read reads, and how. An error names an object that it depends on and that this copy lacks.
-    pub(crate) fn source_of(&mut self, op: &ClientOp) -> Result<(Touch, Place), ObjectNo> {
+    pub(crate) fn source_of(
+        &mut self,
+        op: &ClientOp,
+    ) -> Result<(AccessKind, ObjectRange), ObjectNo> {
         let read_at = match op.kind {
             OpKind::ReadAt(snapshot) | OpKind::Ranges(snapshot) => snapshot,
             _ => SnapshotNo::HEAD,
         };
         let looks = matches!(op.kind, OpKind::Ranges(_));
         if read_at == SnapshotNo::HEAD && !self.has_past(op.pg, op.object) {
-            let touch = if looks { Touch::Look(SnapshotNo::HEAD) } else { Touch::Read };
-            return Ok((touch, Place::of(op)));
+            let touch = if looks { AccessKind::Look(SnapshotNo::HEAD) } else { AccessKind::Read };
+            return Ok((touch, ObjectRange::of(op)));
         }
-        let place = Place::of(op);
+        let place = ObjectRange::of(op);
         match self.find(op.pg, op.object, read_at) {
-            Found::Unknown(object) => Err(object),
-            Found::Absent if looks => {
-                Ok((Touch::Look(SnapshotNo::HEAD), Place { length: 0, ..place }))
+            FoundState::Unknown(object) => Err(object),
+            FoundState::Absent if looks => {
+                Ok((AccessKind::Look(SnapshotNo::HEAD), ObjectRange { length: 0, ..place }))
             }
-            Found::Absent => Ok((Touch::Read, Place { length: 0, ..place })),
-            Found::State { object, label, length } => {
+            FoundState::Absent => Ok((AccessKind::Read, ObjectRange { length: 0, ..place })),
+            FoundState::State { object, label, length } => {
                 let length = length.saturating_sub(place.offset).min(place.length);
                 let is_present = object == op.object && label == SnapshotNo::HEAD;
                 // A former state, and an ancestor's, may get another label or be made right now; so may the present one
                 // while its first bytes are on their way from an ancestor.
                 let touch = match op.kind {
-                    OpKind::Ranges(_) => Touch::Look(label),
-                    OpKind::Read if is_present && !self.is_begun(object) => Touch::Read,
-                    _ => Touch::ReadInOrder(label),
+                    OpKind::Ranges(_) => AccessKind::Look(label),
+                    OpKind::Read if is_present && !self.is_begun(object) => AccessKind::Read,
+                    _ => AccessKind::ReadInOrder(label),
                 };
-                Ok((touch, Place { object, length, ..place }))
+                Ok((touch, ObjectRange { object, length, ..place }))
             }
         }
     }
@@ -64,31 +67,42 @@ impl Osd {
     }
 
     /// What a read of an object at a snapshot, or now, sees: its own state, or else the nearest ancestor's.
-    pub(crate) fn find(&mut self, pg: PgId, object: ObjectNo, read_at: SnapshotNo) -> Found {
+    pub(crate) fn find(&mut self, pg: PgId, object: ObjectNo, read_at: SnapshotNo) -> FoundState {
         match self.state_at(pg, object, read_at, u64::MAX) {
-            Found::Absent => self.find_behind(pg, object, read_at),
+            FoundState::Absent => self.find_behind(pg, object, read_at),
             found => found,
         }
     }
 
     /// What stands behind an object that does not exist.
-    pub(crate) fn find_behind(&mut self, pg: PgId, object: ObjectNo, read_at: SnapshotNo) -> Found {
+    pub(crate) fn find_behind(
+        &mut self,
+        pg: PgId,
+        object: ObjectNo,
+        read_at: SnapshotNo,
+    ) -> FoundState {
         let views = self.views.clone();
-        let Some(lineage) = views.of(object, read_at) else { return Found::Absent };
+        let Some(lineage) = views.of(object, read_at) else { return FoundState::Absent };
         for behind in lineage.behind(object) {
             match self.state_at(pg, behind.object, behind.snapshot, behind.length) {
-                Found::Absent => {}
+                FoundState::Absent => {}
                 found => return found,
             }
         }
-        Found::Absent
+        FoundState::Absent
     }
 
     /// An object's own state, of which at most `visible` bytes can be seen.
-    fn state_at(&mut self, pg: PgId, object: ObjectNo, read_at: SnapshotNo, visible: u64) -> Found {
-        let Some(here) = self.pg(pg) else { return Found::Absent };
+    fn state_at(
+        &mut self,
+        pg: PgId,
+        object: ObjectNo,
+        read_at: SnapshotNo,
+        visible: u64,
+    ) -> FoundState {
+        let Some(here) = self.pg(pg) else { return FoundState::Absent };
         if here.lacks.contains(&object) || here.unreadable.contains(&object) {
-            return Found::Unknown(object);
+            return FoundState::Unknown(object);
         }
         let history = here.kept.get(object);
         let (former, born) = match history {
@@ -99,15 +113,15 @@ impl Osd {
             _ => (None, SnapshotNo::HEAD),
         };
         if read_at != SnapshotNo::HEAD && born >= read_at {
-            return Found::Absent;
+            return FoundState::Absent;
         }
         let meta = match former {
             Some(state) => Some(state.meta),
             None => self.store.objects(pg).meta(object),
         };
         let label = former.map_or(SnapshotNo::HEAD, |state| state.label);
-        let found = |length: u64| Found::State { object, label, length: length.min(visible) };
-        meta.map_or(Found::Absent, |meta| found(meta.length))
+        let found = |length: u64| FoundState::State { object, label, length: length.min(visible) };
+        meta.map_or(FoundState::Absent, |meta| found(meta.length))
     }
 
     /// The newest snapshot that must go on showing an object as it is.
@@ -126,9 +140,9 @@ impl Osd {
         offset: u32,
     ) -> bool {
         match self.find(pg, object, read_at) {
-            Found::State { length, .. } => length > u64::from(offset),
-            Found::Absent => false,
-            Found::Unknown(_) => true,
+            FoundState::State { length, .. } => length > u64::from(offset),
+            FoundState::Absent => false,
+            FoundState::Unknown(_) => true,
         }
     }
 

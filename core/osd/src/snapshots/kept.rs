@@ -8,7 +8,7 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 /// A former state of an object: it shows what the object was for every live snapshot after the label before it, up to its
 /// own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct FormerState {
     /// The label, under which the store has it.
     pub label: SnapshotNo,
     /// No snapshot up to this one shows it.
@@ -19,25 +19,25 @@ pub struct State {
 
 /// An object's past.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct History {
+pub(crate) struct ObjectHistory {
     /// No snapshot up to this one shows the object as it is now.
     pub born: SnapshotNo,
     /// If the object does not exist now: the version of its last change.
     pub removed: Option<Version>,
     /// Its former states by label.
-    pub states: Vec<State>,
+    pub states: Vec<FormerState>,
     /// It is being pushed here, in this interval, and is not whole yet.
     pub arriving: Option<u32>,
 }
 
-impl History {
+impl ObjectHistory {
     /// The state that a snapshot shows, if it is not the present one.
-    pub(crate) fn state_at(&self, snapshot: SnapshotNo) -> Option<&State> {
+    pub(crate) fn state_at(&self, snapshot: SnapshotNo) -> Option<&FormerState> {
         self.states.iter().find(|state| state.label >= snapshot)
     }
 
     /// The state with this label.
-    pub(crate) fn labelled(&self, label: SnapshotNo) -> Option<&State> {
+    pub(crate) fn labelled(&self, label: SnapshotNo) -> Option<&FormerState> {
         self.states.iter().find(|state| state.label == label)
     }
 
@@ -47,13 +47,13 @@ impl History {
     }
 
     /// The first state after a label.
-    pub(crate) fn after(&self, label: SnapshotNo) -> Option<&State> {
+    pub(crate) fn after(&self, label: SnapshotNo) -> Option<&FormerState> {
         self.states.iter().find(|state| state.label > label)
     }
 
     /// The label of the last state before the one with this label, or before the present one.
     pub(crate) fn before(&self, label: Option<SnapshotNo>) -> Option<SnapshotNo> {
-        let is_earlier = |state: &&State| label.is_none_or(|label| state.label < label);
+        let is_earlier = |state: &&FormerState| label.is_none_or(|label| state.label < label);
         self.states.iter().rev().find(is_earlier).map(|state| state.label)
     }
 
@@ -73,18 +73,18 @@ impl History {
 
 /// The pasts of a copy's objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kept {
-    histories: BTreeMap<ObjectNo, History>,
+pub(crate) struct ObjectHistories {
+    histories: BTreeMap<ObjectNo, ObjectHistory>,
     /// Objects that are here without a present state.
     bare: usize,
 }
 
-impl Kept {
+impl ObjectHistories {
     pub(crate) fn is_empty(&self) -> bool {
         self.histories.is_empty()
     }
 
-    pub(crate) fn get(&self, object: ObjectNo) -> Option<&History> {
+    pub(crate) fn get(&self, object: ObjectNo) -> Option<&ObjectHistory> {
         self.histories.get(&object)
     }
 
@@ -94,7 +94,7 @@ impl Kept {
     }
 
     /// Changes an object's past, which ends if nothing is left of it.
-    pub(crate) fn change(&mut self, object: ObjectNo, change: impl FnOnce(&mut History)) {
+    pub(crate) fn change(&mut self, object: ObjectNo, change: impl FnOnce(&mut ObjectHistory)) {
         let mut history = self.take(object).unwrap_or_default();
         change(&mut history);
         if history.is_needed() {
@@ -104,7 +104,7 @@ impl Kept {
     }
 
     /// Forgets an object's past.
-    pub(crate) fn take(&mut self, object: ObjectNo) -> Option<History> {
+    pub(crate) fn take(&mut self, object: ObjectNo) -> Option<ObjectHistory> {
         let history = self.histories.remove(&object)?;
         self.bare -= usize::from(history.version().is_some());
         Some(history)
@@ -118,7 +118,7 @@ impl Kept {
         last: Option<ObjectNo>,
     ) -> impl Iterator<Item = (ObjectNo, ObjectMeta)> {
         let range = (after.map_or(Unbounded, Excluded), last.map_or(Unbounded, Included));
-        let bare = |(object, history): (&ObjectNo, &History)| {
+        let bare = |(object, history): (&ObjectNo, &ObjectHistory)| {
             Some((*object, ObjectMeta { version: history.version()?, length: 0 }))
         };
         self.histories.range(range).filter_map(bare)
@@ -129,21 +129,26 @@ impl Kept {
 mod tests {
     use super::*;
 
-    fn state(label: u32) -> State {
+    fn state(label: u32) -> FormerState {
         let (label, born) = (SnapshotNo(label), SnapshotNo::HEAD);
-        State { label, born, meta: ObjectMeta { version: Version(u64::from(label.0)), length: 9 } }
+        FormerState {
+            label,
+            born,
+            meta: ObjectMeta { version: Version(u64::from(label.0)), length: 9 },
+        }
     }
 
     #[test]
     fn a_snapshot_is_shown_by_the_next_label() {
-        let history = History { states: vec![state(3), state(7)], ..History::default() };
+        let history =
+            ObjectHistory { states: vec![state(3), state(7)], ..ObjectHistory::default() };
         let label = |snapshot| history.state_at(SnapshotNo(snapshot)).map(|state| state.label.0);
         assert_eq!([1, 3, 4, 7, 8].map(label), [Some(3), Some(3), Some(7), Some(7), None]);
     }
 
     #[test]
     fn only_objects_with_a_past_are_named_and_those_without_a_present_are_counted() {
-        let mut kept = Kept::default();
+        let mut kept = ObjectHistories::default();
         let object = ObjectNo(5);
         kept.change(object, |history| history.born = SnapshotNo(2));
         assert_eq!((kept.get(object).is_some(), kept.bare()), (true, 0));
@@ -154,6 +159,6 @@ mod tests {
         assert_eq!(kept.bare_in(None, None).count(), 1);
         assert_eq!(kept.bare_in(Some(object), None).count(), 0);
         kept.change(object, |history| history.states.clear());
-        assert_eq!(kept, Kept::default());
+        assert_eq!(kept, ObjectHistories::default());
     }
 }

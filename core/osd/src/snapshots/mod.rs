@@ -5,7 +5,7 @@
 //! up to c; no snapshot up to its own birth shows it. The store has the present state as snapshot 0 of the object and
 //! each other one as the snapshot of its label; they share pages.
 //!
-//! The primary decides what an update does to the past, and tells the other copies ([`Before`]), so that all of them do
+//! The primary decides what an update does to the past, and tells the other copies ([`Before`](crate::message::Before)), so that all of them do
 //! the same. An update that needs a clone is two transactions in the store: the clone first, then everything else
 //! together with the log's entry and the object's past under its key. What a crash leaves of the first without the
 //! second is told by no key, or has version 0, and is removed when the disk is opened again.
@@ -17,7 +17,7 @@ mod kept;
 mod view;
 
 pub(crate) use before::Decision;
-pub(crate) use change::{Change, Changed};
-pub use kept::State;
-pub(crate) use kept::{History, Kept};
+pub(crate) use change::{Changed, ObjectChange};
+pub use kept::FormerState;
+pub(crate) use kept::{ObjectHistories, ObjectHistory};
 pub use view::{Ancestor, Lineage, SnapshotNo, Views};

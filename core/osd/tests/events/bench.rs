@@ -1,11 +1,11 @@
 //! OSDs without a world: effects are answered in the order in which they come, and written down.
 
 use loadline_base::{Bytes, SlotId, Span, Time};
-use loadline_device::{Kind, Medium, Outcome, Request};
+use loadline_device::{Medium, Outcome, Request, RequestKind};
 use loadline_osd::{
     Activation, ClientId, ClientOp, CopyReport, Data, DeviceTerms, Directive, Effect, Effects,
-    Envelope, Event, HistoryPush, Message, Notice, OpId, OpKind, Options, Osd, OsdId, OsdSet, PgId,
-    Policy, Windowed, WorkerRun,
+    Envelope, Event, HistoryPush, Message, Notice, OpId, OpKind, Osd, OsdId, OsdOptions, OsdSet,
+    PgId, Policy, Windowed, WorkerRun,
 };
 use loadline_qos::{
     Capacity, ClassId, CostModel, CostRule, SchedulerKind, ServiceClass, ShardPlan, Urgency,
@@ -38,8 +38,8 @@ pub(crate) fn plan(preset_name: &str, scheduler: SchedulerKind) -> ShardPlan {
 }
 
 /// One shard with two workers, a window of 8 KiB, one slot and one object at a time.
-pub(crate) fn options() -> Options {
-    Options {
+pub(crate) fn options() -> OsdOptions {
+    OsdOptions {
         shards: 1,
         threads_per_shard: 2,
         window: WindowBounds { bytes: Bytes::from_kib(8), ops: u32::MAX },
@@ -82,7 +82,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    pub(crate) fn new(osds: u32, plan: ShardPlan, options: Options) -> Bench {
+    pub(crate) fn new(osds: u32, plan: ShardPlan, options: OsdOptions) -> Bench {
         let osd = |id| Osd::new(OsdId::new(id), Policy { plan: plan.clone(), seed: 1 }, options);
         Bench {
             osds: (0..osds).map(osd).collect(),
@@ -204,7 +204,7 @@ impl Bench {
     }
 
     /// Gives an OSD new settings.
-    pub(crate) fn configure(&mut self, osd: u32, plan: ShardPlan, options: Options) {
+    pub(crate) fn configure(&mut self, osd: u32, plan: ShardPlan, options: OsdOptions) {
         let settings = Box::new((Policy { plan, seed: 1 }, options));
         self.direct(OsdId::new(osd), Directive::Configure(settings));
     }
@@ -243,9 +243,9 @@ impl Bench {
         let object = (osd, request.offset >> 22);
         match request.kind {
             _ if (self.ends)(request) => Outcome::OverLimit,
-            Kind::Read if self.bad.contains(&object) => Outcome::Failed,
-            Kind::Write if self.is_worn => Outcome::Failed,
-            Kind::Write => {
+            RequestKind::Read if self.bad.contains(&object) => Outcome::Failed,
+            RequestKind::Write if self.is_worn => Outcome::Failed,
+            RequestKind::Write => {
                 self.bad.remove(&object);
                 Outcome::Done
             }

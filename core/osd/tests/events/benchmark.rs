@@ -3,7 +3,7 @@
 
 use crate::bench::{options, plan};
 use loadline_base::{Bytes, Span, Time};
-use loadline_device::{Kind, Outcome, Request};
+use loadline_device::{Outcome, Request, RequestKind};
 use loadline_osd::{
     BenchShape, BenchStep, DeviceTerms, Directive, Effect, Effects, Event, NoRoom, Osd, OsdId,
     Policy, Timer,
@@ -59,7 +59,7 @@ impl Rig {
             paged::Options { cache: Bytes::from_mib(16), classes, ..paged::Options::default() };
         let policy = Policy { plan: plan("loadline", SchedulerKind::Mclock), seed: 1 };
         let window = WindowBounds { bytes: Bytes::from_kib(256), ops: 16 };
-        let bounds = loadline_osd::Options { window, device, ..options() };
+        let bounds = loadline_osd::OsdOptions { window, device, ..options() };
         let mut rig = Rig {
             osd: Osd::paged(OsdId::new(0), policy, bounds, store),
             now: Time::ZERO,
@@ -123,9 +123,9 @@ impl Rig {
         let range =
             request.offset as usize..request.offset as usize + request.length.get() as usize;
         match request.kind {
-            Kind::Read => data = self.disk[range].to_vec(),
-            Kind::Write => self.disk[range].copy_from_slice(&data),
-            Kind::Flush | Kind::Discard => {}
+            RequestKind::Read => data = self.disk[range].to_vec(),
+            RequestKind::Write => self.disk[range].copy_from_slice(&data),
+            RequestKind::Flush | RequestKind::Discard => {}
         }
         IoDone { id, outcome: Outcome::Done, data }
     }

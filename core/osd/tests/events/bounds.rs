@@ -3,7 +3,7 @@
 use crate::bench::{Bench, PG, filling, interval, missing, options, plan};
 use crate::recovery::two;
 use loadline_base::{Span, Time};
-use loadline_osd::{Directive, Options, OsdId};
+use loadline_osd::{Directive, OsdId, OsdOptions};
 use loadline_qos::SchedulerKind;
 
 /// Thirty objects go with each item, and the copy is gone with the last.
@@ -24,7 +24,7 @@ fn a_deletion_sleeps_between_its_transactions() {
     let delete_sleep = Span::from_secs(1);
     let leaving = || {
         let objects: Vec<u64> = (0..61).collect();
-        let mut bench = two([&objects, &[]], Options { delete_sleep, ..options() });
+        let mut bench = two([&objects, &[]], OsdOptions { delete_sleep, ..options() });
         bench.activate(PG, interval(2, &[0]));
         bench.direct(OsdId::new(0), Directive::Retire(PG));
         bench.run_until(Time::from_nanos(999_999_999));
@@ -55,8 +55,8 @@ fn a_deletion_sleeps_between_its_transactions() {
 fn an_item_starts_as_many_objects_as_it_was_promised() {
     for (recovery_single_start_max, pushes) in [(1, 1), (3, 3)] {
         let recovery_sleep = Span::from_secs(1);
-        let bounds = Options { recovery_single_start_max, recovery_active_max: 3, ..options() };
-        let mut bench = two([&[1, 2, 3], &[]], Options { recovery_sleep, ..bounds });
+        let bounds = OsdOptions { recovery_single_start_max, recovery_active_max: 3, ..options() };
+        let mut bench = two([&[1, 2, 3], &[]], OsdOptions { recovery_sleep, ..bounds });
         bench.activate(PG, missing(interval(2, &[0, 1]), 1, &[1, 2, 3]));
         bench.run_until(Time::ZERO + Span::from_millis(999));
         assert_eq!(bench.osds[1].objects(PG).len(), pushes);
@@ -66,7 +66,7 @@ fn an_item_starts_as_many_objects_as_it_was_promised() {
 #[test]
 fn a_scan_compares_as_many_objects_as_allowed() {
     for (backfill_scan_max, scans) in [(1, 4), (4, 1)] {
-        let mut bench = two([&[1, 2, 3], &[]], Options { backfill_scan_max, ..options() });
+        let mut bench = two([&[1, 2, 3], &[]], OsdOptions { backfill_scan_max, ..options() });
         bench.activate(PG, filling(interval(2, &[0]), 1));
         let seen = bench.run();
         assert_eq!(seen.iter().filter(|line| line.contains("scan after")).count(), scans);
@@ -79,7 +79,7 @@ fn a_copy_tells_how_far_others_may_lie_behind() {
     bench.activate(PG, interval(2, &[0]));
     let told = |bench: &Bench| bench.osds[0].copy(PG).unwrap().asynchronous_above;
     assert_eq!(told(&bench), options().asynchronous_above);
-    let seven = Options { asynchronous_above: 7, ..options() };
+    let seven = OsdOptions { asynchronous_above: 7, ..options() };
     bench.configure(0, plan("quincy", SchedulerKind::Wpq), seven);
     assert_eq!(told(&bench), 7);
 }

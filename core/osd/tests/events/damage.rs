@@ -3,7 +3,7 @@
 use crate::bench::{Bench, PG, filling, interval, missing, options, plan};
 use loadline_base::Span;
 use loadline_osd::{
-    Damage, Directive, Effect, Message, OpKind, OsdId, RecoveryKind, RecoveryState,
+    DamageCounts, Directive, Effect, Message, OpKind, OsdId, RecoveryKind, RecoveryState,
 };
 use loadline_qos::SchedulerKind;
 use loadline_store::ObjectNo;
@@ -43,7 +43,7 @@ fn a_client_reads_what_another_copy_gives_back() {
         "pg 0 recovered in 2",
     ]);
     let damage = bench.osds[0].damage();
-    assert_eq!(damage, Damage { found: 1, repaired: 1, failed_ops: 0 });
+    assert_eq!(damage, DamageCounts { found: 1, repaired: 1, failed_ops: 0 });
     // The owner begins the next interval, and the router sends the op again.
     bench.activate(PG, interval(3, &[0, 1]));
     bench.op(7, OpKind::Read, 1, 3);

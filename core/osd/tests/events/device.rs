@@ -5,21 +5,21 @@ use loadline_base::{Bytes, Span};
 use loadline_device::{Priority, PriorityClass};
 use loadline_osd::{
     ChosenLimit, ClassTerms, ClientId, ClientOp, DeviceTerms, Effect, Message, OpId, OpKind,
-    Options, Windowed,
+    OsdOptions, Windowed,
 };
 use loadline_qos::{SchedulerKind, ServiceClass};
 use loadline_store::{ObjectNo, WindowBounds};
 
-fn limited() -> Options {
+fn limited() -> OsdOptions {
     let terms = ClassTerms {
         priority: Priority::new(PriorityClass::BestEffort, 0),
         reads: Some(ChosenLimit { limit: Span::from_millis(50), descriptor: 1 }),
         writes: None,
     };
-    Options { device: DeviceTerms::default().with(ServiceClass::Client, terms), ..options() }
+    OsdOptions { device: DeviceTerms::default().with(ServiceClass::Client, terms), ..options() }
 }
 
-fn bench(scheduler: SchedulerKind, options: Options) -> Bench {
+fn bench(scheduler: SchedulerKind, options: OsdOptions) -> Bench {
     let mut bench = Bench::new(1, plan("loadline", scheduler), options);
     bench.fill(0, &[1]);
     bench.activate(PG, interval(2, &[0]));
@@ -82,7 +82,7 @@ fn what_a_crash_has_forgotten_is_not_asked_again() {
 #[test]
 fn reads_wait_in_the_queue_while_the_window_is_full() {
     let window = WindowBounds { bytes: Bytes::from_mib(1), ops: 1 };
-    let options = Options { threads_per_shard: 1, window, windowed: Windowed::All, ..options() };
+    let options = OsdOptions { threads_per_shard: 1, window, windowed: Windowed::All, ..options() };
     let mut bench = bench(SchedulerKind::Fifo, options);
     bench.hold(|effect| matches!(effect, Effect::Device(..)));
     bench.op(1, OpKind::Read, 1, 2);

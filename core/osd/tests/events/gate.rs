@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, PG, interval, missing, options, plan};
 use loadline_base::{Bytes, Span};
-use loadline_osd::{Effect, OpKind, Options, OsdId, Pacing};
+use loadline_osd::{Effect, OpKind, OsdId, OsdOptions, Pacing};
 use loadline_qos::SchedulerKind;
 use loadline_store::{ObjectNo, WindowBounds};
 
@@ -10,8 +10,8 @@ use loadline_store::{ObjectNo, WindowBounds};
 /// item, which may be a part of a push, so 13 writes are taken.
 const TAKEN: usize = 13;
 
-fn paced() -> Options {
-    Options {
+fn paced() -> OsdOptions {
+    OsdOptions {
         threads_per_shard: 16,
         window: WindowBounds { bytes: Bytes::from_mib(8), ops: 1024 },
         windowed: loadline_osd::Windowed::All,
@@ -21,7 +21,7 @@ fn paced() -> Options {
     }
 }
 
-fn alone(options: Options) -> Bench {
+fn alone(options: OsdOptions) -> Bench {
     let mut bench = Bench::new(1, plan("loadline", SchedulerKind::Mclock), options);
     bench.fill(0, &[1]);
     bench.activate(PG, interval(2, &[0]));
@@ -67,7 +67,7 @@ fn a_longer_goal_lets_in_what_waits() {
     writes(&mut bench, 0..100);
     let goal = Span::from_millis(3);
     let pacing = Some(Pacing { goal, part_max: Bytes::from_kib(512) });
-    let wider = Options { pacing, ..paced() };
+    let wider = OsdOptions { pacing, ..paced() };
     bench.configure(0, plan("loadline", SchedulerKind::Mclock), wider);
     bench.run();
     assert_eq!(bench.osds[0].queued(), 100 - 56);

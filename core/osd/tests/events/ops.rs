@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, PG, interval, options, plan};
 use loadline_base::{Bytes, Span, Time};
-use loadline_osd::{Effect, Event, OpKind, Options, OsdId, PgId};
+use loadline_osd::{Effect, Event, OpKind, OsdId, OsdOptions, PgId};
 use loadline_qos::{LimitPolicy, SchedulerKind};
 use loadline_store::{ObjectNo, WindowBounds};
 
@@ -152,7 +152,7 @@ fn a_wider_window_lets_in_what_waits() {
     }
     bench.run();
     let window = WindowBounds { bytes: Bytes::from_kib(64), ops: u32::MAX };
-    bench.configure(0, plan("quincy", SchedulerKind::Fifo), Options { window, ..options() });
+    bench.configure(0, plan("quincy", SchedulerKind::Fifo), OsdOptions { window, ..options() });
     assert_eq!(bench.due(|effect| matches!(effect, Effect::Device(..))), 1);
 }
 

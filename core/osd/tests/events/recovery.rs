@@ -3,14 +3,14 @@
 use crate::bench::{Bench, PG, filling, interval, missing, options, plan};
 use loadline_base::{Span, Time};
 use loadline_osd::{
-    Activation, Directive, Effect, Message, OpKind, Options, OsdId, OsdSet, PgId, Progress,
+    Activation, Directive, Effect, Message, OpKind, OsdId, OsdOptions, OsdSet, PgId, PgProgress,
     RecoveryKind, RecoveryState,
 };
 use loadline_qos::SchedulerKind;
 use loadline_store::ObjectNo;
 
 /// Two copies, with what each holds.
-pub(crate) fn two(held: [&[u64]; 2], options: Options) -> Bench {
+pub(crate) fn two(held: [&[u64]; 2], options: OsdOptions) -> Bench {
     let mut bench = Bench::new(2, plan("quincy", SchedulerKind::Wpq), options);
     bench.fill(0, held[0]);
     bench.fill(1, held[1]);
@@ -26,7 +26,7 @@ fn asynchronous(activation: Activation, osd: u32) -> Activation {
 fn what_a_replica_misses_is_pushed() {
     let mut bench = two([&[1, 2], &[1]], options());
     bench.activate(PG, missing(interval(2, &[0, 1]), 1, &[2]));
-    assert_eq!(bench.osds[0].progress(), Progress { degraded: 1, ..Progress::default() });
+    assert_eq!(bench.osds[0].progress(), PgProgress { degraded: 1, ..PgProgress::default() });
     bench.check(&[
         "osd.0 to osd.1: reserve Log 180",
         "osd.1 to osd.0: granted",
@@ -211,7 +211,7 @@ fn backfill_compares_and_makes_equal() {
     bench.fill(1, &[4]);
     let filled = filling(Activation { copies: 2, ..interval(2, &[0]) }, 1);
     bench.activate(PG, filled);
-    assert_eq!(bench.osds[0].progress(), Progress { degraded: 4, ..Progress::default() });
+    assert_eq!(bench.osds[0].progress(), PgProgress { degraded: 4, ..PgProgress::default() });
     bench.check(&[
         "osd.0 to osd.1: reserve Backfill 221",
         "osd.1 to osd.0: granted",
@@ -235,7 +235,7 @@ fn backfill_compares_and_makes_equal() {
         "pg 0 recovered in 2",
     ]);
     bench.check_copies(&[0, 1], &[1, 2, 3, 4]);
-    assert_eq!(bench.osds[0].progress(), Progress::default());
+    assert_eq!(bench.osds[0].progress(), PgProgress::default());
     assert_eq!(bench.osds[0].unfinished(), None);
 }
 
@@ -262,11 +262,11 @@ fn writes_during_backfill_reach_the_target_below_the_mark_only() {
         "reply 7",
     ]);
     let progress = bench.osds[0].progress();
-    assert_eq!(progress, Progress { misplaced: 3, degraded: 0, recovering: 1 });
+    assert_eq!(progress, PgProgress { misplaced: 3, degraded: 0, recovering: 1 });
     bench.release();
     assert!(bench.run().contains(&"reply 8".to_owned()));
     bench.check_copies(&[0, 1], &[1, 2, 3, 20]);
-    assert_eq!(bench.osds[0].progress(), Progress::default());
+    assert_eq!(bench.osds[0].progress(), PgProgress::default());
 }
 
 /// The interval ends only when no op is in flight, so that its last writes are not lost on the way.
@@ -292,7 +292,7 @@ fn a_recovered_group_finishes_its_ops_before_it_hands_over() {
 fn one_object_starts_per_sleep() {
     let recovery_sleep = Span::from_millis(100);
     let objects: Vec<u64> = (1..=10).collect();
-    let mut bench = two([&objects, &[]], Options { recovery_sleep, ..options() });
+    let mut bench = two([&objects, &[]], OsdOptions { recovery_sleep, ..options() });
     bench.activate(PG, missing(interval(2, &[0, 1]), 1, &objects));
     bench.run_until(Time::from_nanos(899_999_999));
     assert_eq!(bench.osds[0].progress().degraded, 1);
@@ -305,7 +305,7 @@ fn one_object_starts_per_sleep() {
 #[test]
 fn a_crash_takes_back_what_was_promised() {
     let recovery_sleep = Span::from_millis(100);
-    let mut bench = two([&[1, 2, 3], &[]], Options { recovery_sleep, ..options() });
+    let mut bench = two([&[1, 2, 3], &[]], OsdOptions { recovery_sleep, ..options() });
     bench.activate(PG, missing(interval(2, &[0, 1]), 1, &[1, 2, 3]));
     bench.run();
     bench.restart(0);
@@ -381,7 +381,7 @@ fn more_slots_let_a_waiting_group_in_at_once() {
     bench.activate(PgId::new(1), filling(interval(2, &[0]), 1));
     assert_eq!(reserves(&bench.run()), 1);
     for osd in [1, 0] {
-        let two_slots = Options { backfills_max: 2, ..options() };
+        let two_slots = OsdOptions { backfills_max: 2, ..options() };
         bench.configure(osd, plan("quincy", SchedulerKind::Wpq), two_slots);
     }
     assert_eq!(reserves(&bench.run()), 1);
@@ -389,7 +389,7 @@ fn more_slots_let_a_waiting_group_in_at_once() {
 
 #[test]
 fn below_the_least_priority_recovery_waits_until_that_is_lowered() {
-    let mut bench = two([&[1, 2], &[]], Options { recovery_priority_min: 101, ..options() });
+    let mut bench = two([&[1, 2], &[]], OsdOptions { recovery_priority_min: 101, ..options() });
     bench.activate(PG, filling(interval(2, &[0]), 1));
     bench.check(&[]);
     for osd in [1, 0] {
@@ -406,7 +406,7 @@ fn reserves(seen: &[String]) -> usize {
 /// Two groups have three objects to recover each, and two may be active.
 #[test]
 fn no_more_objects_are_active_than_admitted() {
-    let bounds = Options { recovery_active_max: 2, backfills_max: 9, ..options() };
+    let bounds = OsdOptions { recovery_active_max: 2, backfills_max: 9, ..options() };
     let mut bench = two([&[1, 2, 3], &[]], bounds);
     bench.hold(|effect| matches!(effect, Effect::Send(e) if matches!(e.message, Message::Push(_))));
     for pg in 0..3 {
@@ -416,7 +416,7 @@ fn no_more_objects_are_active_than_admitted() {
     assert_eq!(bench.osds[0].progress().recovering, 2);
     bench.release();
     bench.run();
-    assert_eq!(bench.osds[0].progress(), Progress::default());
+    assert_eq!(bench.osds[0].progress(), PgProgress::default());
     assert_eq!(bench.osds[0].unfinished(), None);
 }
 
@@ -424,7 +424,7 @@ fn no_more_objects_are_active_than_admitted() {
 #[test]
 fn promises_outlive_their_interval_but_are_returned_once() {
     let recovery_sleep = Span::from_millis(100);
-    let mut bench = two([&[1, 2, 3], &[]], Options { recovery_sleep, ..options() });
+    let mut bench = two([&[1, 2, 3], &[]], OsdOptions { recovery_sleep, ..options() });
     for number in 2..6 {
         bench.activate(PG, missing(interval(number, &[0, 1]), 1, &[1, 2, 3]));
         bench.run();

@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, PG, interval, missing, options, plan};
 use loadline_base::{Span, Time};
-use loadline_osd::{Effect, Message, OpKind, Service};
+use loadline_osd::{Effect, Message, OpKind, ServedClass};
 use loadline_qos::{LimitPolicy, SchedulerKind, ServiceClass, ShardPlan};
 
 /// What a small op costs.
@@ -32,7 +32,7 @@ fn limited() -> Bench {
 fn check(bench: &Bench, items: u64, waited: Span) {
     let service = bench.osds[0].service(bench.now);
     let client = service.shards[0][ServiceClass::Client as usize];
-    assert_eq!(client, Service { items, cost: items * OP, waited });
+    assert_eq!(client, ServedClass { items, cost: items * OP, waited });
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn an_object_that_only_snapshots_show_is_backfilled_too() {
     bench.activate(PG, filling(interval(2, &[0]), 1));
     bench.run();
     assert_eq!(shown(&mut bench, OBJECT), [[false, true, true, false]; 2]);
-    assert_eq!(bench.osds[0].progress(), loadline_osd::Progress::default());
+    assert_eq!(bench.osds[0].progress(), loadline_osd::PgProgress::default());
 }
 
 /// The first write of a clone's object copies from its parent's, which a replica may lack: it gets that first.

@@ -2,7 +2,7 @@
 
 use crate::benchmark::{Rig, SHAPE};
 use loadline_base::Span;
-use loadline_device::{ClassTag, Kind, Priority, PriorityClass, Request};
+use loadline_device::{ClassTag, Priority, PriorityClass, Request, RequestKind};
 use loadline_osd::{BenchStep, ChosenLimit, ClassTerms, DeviceTerms, Event};
 use loadline_qos::ServiceClass;
 use loadline_store::paged::Classes;
@@ -46,9 +46,9 @@ fn the_log_is_as_urgent_as_the_most_urgent_class_and_has_no_limit() {
             let mut rig = Rig::with(terms, classes(ServiceClass::BestEffort));
             rig.asked.clear();
             rig.bench(SHAPE, BenchStep::Fill).expect("there is room");
-            rig.run_until(|rig| of(LOG, &rig.asked).iter().any(|io| io.kind == Kind::Flush));
+            rig.run_until(|rig| of(LOG, &rig.asked).iter().any(|io| io.kind == RequestKind::Flush));
             let log = of(LOG, &rig.asked);
-            assert!(log.iter().any(|io| io.kind == Kind::Write));
+            assert!(log.iter().any(|io| io.kind == RequestKind::Write));
             let wanted = Priority::new(wanted.0, wanted.1);
             assert!(
                 log.iter().all(|io| io.priority == wanted && io.duration_limit.is_none()),
@@ -71,7 +71,7 @@ fn a_checkpoint_is_never_idle() {
         rig.bench(SHAPE, BenchStep::Fill).expect("there is room");
         rig.run_until(|rig| !of(ServiceClass::BestEffort, &rig.asked).is_empty());
         let request = of(ServiceClass::BestEffort, &rig.asked)[0];
-        assert_eq!((request.kind, request.priority), (Kind::Write, wanted));
+        assert_eq!((request.kind, request.priority), (RequestKind::Write, wanted));
     };
     let best_effort = |level| Priority::new(PriorityClass::BestEffort, level);
     check(Priority::new(PriorityClass::Idle, 0), best_effort(7).with_descriptor(1));
@@ -85,7 +85,7 @@ fn an_op_of_the_checkpoints_class_waits_for_one_turn_only() {
     let mut rig = Rig::with(DeviceTerms::default(), classes(OPS));
     rig.asked.clear();
     rig.step(Event::Bench(SHAPE, BenchStep::Fill));
-    let is_own_write = |io: &Request| io.kind == Kind::Write && io.length.get() >= 64 << 10;
+    let is_own_write = |io: &Request| io.kind == RequestKind::Write && io.length.get() >= 64 << 10;
     rig.run_until(|rig| of(OPS, &rig.asked).iter().any(is_own_write));
     assert_eq!(rig.turns, 0);
 }

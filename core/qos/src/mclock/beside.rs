@@ -1,7 +1,7 @@
 //! The queue beside mClock, as published: strict and re-queued work in one of two forms, never charged.
 
-use super::requests::{Fifo, Left, Requests};
-use crate::{Beside, Request};
+use super::requests::{Departed, RequestList, Requests};
+use crate::{Request, SideQueue};
 use loadline_base::Time;
 
 /// The level of immediate work.
@@ -12,20 +12,20 @@ const REQUEUED: u32 = 0;
 /// Strict and re-queued requests; emptied completely before mClock is asked.
 #[derive(Clone, Debug)]
 pub(super) struct BesideQueue {
-    form: Beside,
+    form: SideQueue,
     cut_off: u32,
     /// Levels by falling priority. A level stays once it was used; the list form has one.
-    levels: Vec<(u32, Fifo)>,
+    levels: Vec<(u32, RequestList)>,
 }
 
 impl BesideQueue {
-    pub(super) fn new(form: Beside, cut_off: u32) -> BesideQueue {
+    pub(super) fn new(form: SideQueue, cut_off: u32) -> BesideQueue {
         BesideQueue { form, cut_off, levels: Vec::new() }
     }
 
     /// Whether a request goes past mClock.
     pub(super) fn takes(&self, immediate: bool, priority: u32) -> bool {
-        immediate || (self.form == Beside::Priorities && priority >= self.cut_off)
+        immediate || (self.form == SideQueue::Priorities && priority >= self.cut_off)
     }
 
     /// Appends a request that goes past mClock.
@@ -54,7 +54,7 @@ impl BesideQueue {
 
     /// The next request.
     #[inline]
-    pub(super) fn pop<T>(&mut self, requests: &mut Requests<T>) -> Option<Left<T>> {
+    pub(super) fn pop<T>(&mut self, requests: &mut Requests<T>) -> Option<Departed<T>> {
         self.fifos_mut().find_map(|fifo| requests.pop_front(fifo))
     }
 
@@ -63,7 +63,7 @@ impl BesideQueue {
     }
 
     /// The lists, in the order of service.
-    pub(super) fn fifos(&self) -> impl Iterator<Item = Fifo> {
+    pub(super) fn fifos(&self) -> impl Iterator<Item = RequestList> {
         self.levels.iter().map(|(_, fifo)| *fifo)
     }
 
@@ -77,20 +77,20 @@ impl BesideQueue {
         self.fifos_mut().for_each(|fifo| requests.remove_where(fifo, &mut doomed, removed));
     }
 
-    fn fifos_mut(&mut self) -> impl Iterator<Item = &mut Fifo> {
+    fn fifos_mut(&mut self) -> impl Iterator<Item = &mut RequestList> {
         self.levels.iter_mut().map(|(_, fifo)| fifo)
     }
 
-    fn level(&mut self, immediate: bool, priority: u32) -> &mut Fifo {
+    fn level(&mut self, immediate: bool, priority: u32) -> &mut RequestList {
         let wanted = match self.form {
-            Beside::Priorities if immediate => IMMEDIATE,
-            Beside::Priorities if priority >= self.cut_off => priority,
-            Beside::Priorities => REQUEUED,
-            Beside::List => IMMEDIATE,
+            SideQueue::Priorities if immediate => IMMEDIATE,
+            SideQueue::Priorities if priority >= self.cut_off => priority,
+            SideQueue::Priorities => REQUEUED,
+            SideQueue::List => IMMEDIATE,
         };
         let place = self.levels.partition_point(|(level, _)| *level > wanted);
         if self.levels.get(place).is_none_or(|(level, _)| *level != wanted) {
-            self.levels.insert(place, (wanted, Fifo::EMPTY));
+            self.levels.insert(place, (wanted, RequestList::EMPTY));
         }
         &mut self.levels[place].1
     }

@@ -1,14 +1,14 @@
 //! How the modes are set up, and what each tells of itself.
 
-use crate::Beside;
+use crate::SideQueue;
 use loadline_base::Span;
 
 /// How the published mode is set up; the default is what Ceph runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublishedConfig {
     /// The queue beside mClock.
-    pub beside: Beside,
-    /// With [`Beside::Priorities`], the least priority that goes past mClock (`osd_op_queue_cut_off`).
+    pub beside: SideQueue,
+    /// With [`SideQueue::Priorities`], the least priority that goes past mClock (`osd_op_queue_cut_off`).
     pub cut_off: u32,
     /// Forgives a client for this much delay between its requests (`osd_mclock_scheduler_anticipation_timeout`).
     pub anticipation: Span,
@@ -29,7 +29,7 @@ pub struct PublishedConfig {
 impl Default for PublishedConfig {
     fn default() -> PublishedConfig {
         PublishedConfig {
-            beside: Beside::List,
+            beside: SideQueue::List,
             cut_off: 196,
             anticipation: Span::ZERO,
             idle_age: Span::from_secs(300),

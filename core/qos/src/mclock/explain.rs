@@ -1,6 +1,6 @@
 //! Why a shared request is not the next one: the rules of choice once more, over a list of heads and without haste.
 
-use crate::{FlowId, Reason};
+use crate::{FlowId, WaitCause};
 use loadline_base::Time;
 
 /// The head of a record, as a scheduler shows it for explanation. Tags are in the scheduler's own unit.
@@ -62,19 +62,19 @@ impl Winner {
 }
 
 /// Why `head` is not being served, given who is.
-pub(super) fn reason(head: &Candidate, winner: Option<Winner>) -> Reason {
+pub(super) fn reason(head: &Candidate, winner: Option<Winner>) -> WaitCause {
     if winner.is_some_and(|winner| winner.head().index == head.index) {
-        return Reason::Next;
+        return WaitCause::Next;
     }
     match (winner, head.held_until, head.proportion) {
         (Some(Winner::Reservation(ahead)), ..) if head.is_due => {
-            Reason::BehindReservation(ahead.flow)
+            WaitCause::BehindReservation(ahead.flow)
         }
-        (_, Some(time), Some(_)) => Reason::LimitedUntil(time),
-        (_, _, None) => Reason::ReservedAt(head.reserved_at),
-        (Some(Winner::Reservation(ahead)), ..) => Reason::BehindReservation(ahead.flow),
+        (_, Some(time), Some(_)) => WaitCause::LimitedUntil(time),
+        (_, _, None) => WaitCause::ReservedAt(head.reserved_at),
+        (Some(Winner::Reservation(ahead)), ..) => WaitCause::BehindReservation(ahead.flow),
         (Some(Winner::Weight(ahead) | Winner::Spare(ahead)), ..) => {
-            Reason::BehindWeight(ahead.flow)
+            WaitCause::BehindWeight(ahead.flow)
         }
         (None, None, Some(_)) => unreachable!("a head within its limit may run by weight"),
     }

@@ -3,7 +3,7 @@
 use std::hint::select_unpredictable;
 
 /// What a heap holds: a key and the index of its record.
-pub(super) trait Entry: Copy {
+pub(super) trait HeapEntry: Copy {
     /// Fills the unused places of a line.
     const BLANK: Self;
 
@@ -33,7 +33,7 @@ impl Packed {
     }
 }
 
-impl Entry for Packed {
+impl HeapEntry for Packed {
     const BLANK: Packed = Packed(0);
 
     #[inline]
@@ -54,7 +54,7 @@ pub(super) struct Wide {
     pub(super) index: u32,
 }
 
-impl Entry for Wide {
+impl HeapEntry for Wide {
     const BLANK: Wide = Wide { key: 0, index: 0 };
 
     #[inline]
@@ -71,7 +71,7 @@ impl Entry for Wide {
 /// Four siblings.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Line<E>([E; 4]);
+struct FourSiblings<E>([E; 4]);
 
 /// The root stands at place 3; the children of place `p` are line `p - 2`, so siblings share a line.
 const ROOT: usize = 3;
@@ -83,15 +83,15 @@ const ABSENT: u32 = u32::MAX;
 /// an untracked one only works at its top and is faster.
 #[derive(Clone, Debug)]
 pub(super) struct Heap<E, const TRACKED: bool> {
-    lines: Vec<Line<E>>,
+    lines: Vec<FourSiblings<E>>,
     /// One past the last place in use.
     end: usize,
     places: Vec<u32>,
 }
 
-impl<E: Entry, const TRACKED: bool> Heap<E, TRACKED> {
+impl<E: HeapEntry, const TRACKED: bool> Heap<E, TRACKED> {
     pub(super) fn new() -> Self {
-        Heap { lines: vec![Line([E::BLANK; 4])], end: ROOT, places: Vec::new() }
+        Heap { lines: vec![FourSiblings([E::BLANK; 4])], end: ROOT, places: Vec::new() }
     }
 
     /// How many records are in it.
@@ -110,7 +110,7 @@ impl<E: Entry, const TRACKED: bool> Heap<E, TRACKED> {
         let place = self.end;
         self.end += 1;
         if place / 4 == self.lines.len() {
-            self.lines.push(Line([E::BLANK; 4]));
+            self.lines.push(FourSiblings([E::BLANK; 4]));
         }
         self.sift_up(place, entry);
     }
@@ -223,7 +223,7 @@ impl<E: Entry, const TRACKED: bool> Heap<E, TRACKED> {
     }
 }
 
-impl<E: Entry> Heap<E, true> {
+impl<E: HeapEntry> Heap<E, true> {
     /// Makes room for the places of records below `records`.
     pub(super) fn cover(&mut self, records: usize) {
         if self.places.len() < records {
@@ -262,7 +262,7 @@ fn parent(place: usize) -> usize {
 /// The place of the least of a full line and the least itself; both come from conditional moves, since which sibling
 /// is least cannot be predicted.
 #[inline(always)]
-fn least_of_four<E: Entry>(line: &[E; 4]) -> (usize, E) {
+fn least_of_four<E: HeapEntry>(line: &[E; 4]) -> (usize, E) {
     let [a, b, c, d] = *line;
     let (left, right) = (b.is_before(a), d.is_before(c));
     let left = (usize::from(left), select_unpredictable(left, b, a));
@@ -274,7 +274,7 @@ fn least_of_four<E: Entry>(line: &[E; 4]) -> (usize, E) {
     )
 }
 
-fn least_of<E: Entry>(siblings: &[E]) -> (usize, E) {
+fn least_of<E: HeapEntry>(siblings: &[E]) -> (usize, E) {
     (1..siblings.len()).fold((0, siblings[0]), |least, place| {
         if siblings[place].is_before(least.1) { (place, siblings[place]) } else { least }
     })
@@ -307,7 +307,7 @@ mod tests {
                     model.remove(&index);
                 }
                 2 => {
-                    let popped = heap.pop().map(Entry::index);
+                    let popped = heap.pop().map(HeapEntry::index);
                     let least = least(&model);
                     assert_eq!(popped, least);
                     least.map(|index| model.remove(&index));
@@ -320,7 +320,7 @@ mod tests {
                 }
             }
             assert_eq!(heap.len(), model.len());
-            assert_eq!(heap.peek().map(Entry::index), least(&model));
+            assert_eq!(heap.peek().map(HeapEntry::index), least(&model));
             assert_eq!(heap.contains(index), model.contains_key(&index));
         }
     }

@@ -15,14 +15,14 @@ pub(super) struct Interval {
 
 /// What an interval is divided from: `odd * 2^shift`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
+pub(super) struct IntervalScale {
     odd: u64,
     shift: i32,
 }
 
-impl Scale {
+impl IntervalScale {
     /// For rates in units per second against [`Tick`](super::tick::Tick)s.
-    pub(super) const SECOND: Scale = Scale { odd: TICKS_ODD, shift: TICKS_SHIFT };
+    pub(super) const SECOND: IntervalScale = IntervalScale { odd: TICKS_ODD, shift: TICKS_SHIFT };
 
     /// The odd part moved to the top of 127 bits, and how far.
     fn raised(self) -> (u128, i32) {
@@ -36,7 +36,7 @@ impl Interval {
     pub(super) const NONE: Interval = Interval { mantissa: 0, exponent: 0 };
 
     /// The interval of a finite rate that is not negative; [`Interval::NONE`] for 0.
-    pub(super) fn of_rate(rate: f64, scale: Scale) -> Interval {
+    pub(super) fn of_rate(rate: f64, scale: IntervalScale) -> Interval {
         if rate == 0.0 {
             return Interval::NONE;
         }
@@ -100,7 +100,7 @@ mod tests {
         for thousandths in
             [1u128, 3, 1_000, 7_000, 63_000, 2_687_500, 1_000_000_000, 10_000_000_000_000]
         {
-            let interval = Interval::of_rate(thousandths as f64 / 1e3, Scale::SECOND);
+            let interval = Interval::of_rate(thousandths as f64 / 1e3, IntervalScale::SECOND);
             for cost in [1u64, 2, 3, 58_525, u64::from(u32::MAX)] {
                 let exact = u128::from(cost) * 1_000_000_000_000 * (1 << 24) / thousandths;
                 let got = interval.ticks_unbounded(cost);
@@ -116,16 +116,16 @@ mod tests {
 
     #[test]
     fn whole_intervals_are_whole() {
-        let tenth = Interval::of_rate(10.0, Scale::SECOND).ticks(1);
+        let tenth = Interval::of_rate(10.0, IntervalScale::SECOND).ticks(1);
         assert_eq!(tenth, 100_000_000 << 24);
-        let third = Interval::of_rate(3.0, Scale::SECOND).ticks(3);
+        let third = Interval::of_rate(3.0, IntervalScale::SECOND).ticks(3);
         assert_eq!(third, (1_000_000_000 << 24) - 1, "rounded down, by less than a tick");
     }
 
     #[test]
     fn extremes_saturate() {
-        assert_eq!(Interval::of_rate(1e300, Scale::SECOND).ticks(1), 0);
-        assert_eq!(Interval::of_rate(1e-300, Scale::SECOND).ticks(1), CHARGE_MAX);
+        assert_eq!(Interval::of_rate(1e300, IntervalScale::SECOND).ticks(1), 0);
+        assert_eq!(Interval::of_rate(1e-300, IntervalScale::SECOND).ticks(1), CHARGE_MAX);
         assert_eq!(Interval::NONE.ticks(5), 0);
     }
 }

@@ -29,12 +29,12 @@ use published::Published;
 /// An mClock scheduler.
 #[derive(Clone, Debug)]
 pub struct MClock<T> {
-    mode: Mode<T>,
+    mode: Algorithm<T>,
 }
 
 // Both variants live in place: a scheduler is built once and its mode is looked at for each request.
 #[derive(Clone, Debug)]
-enum Mode<T> {
+enum Algorithm<T> {
     Published(Published<T>),
     Loadline(Loadline<T>),
 }
@@ -43,8 +43,8 @@ enum Mode<T> {
 macro_rules! in_mode {
     ($scheduler:expr, $mode:ident => $call:expr) => {
         match &mut $scheduler.mode {
-            Mode::Published($mode) => $call,
-            Mode::Loadline($mode) => $call,
+            Algorithm::Published($mode) => $call,
+            Algorithm::Loadline($mode) => $call,
         }
     };
 }
@@ -53,8 +53,8 @@ macro_rules! in_mode {
 macro_rules! in_mode_ref {
     ($scheduler:expr, $mode:ident => $call:expr) => {
         match &$scheduler.mode {
-            Mode::Published($mode) => $call,
-            Mode::Loadline($mode) => $call,
+            Algorithm::Published($mode) => $call,
+            Algorithm::Loadline($mode) => $call,
         }
     };
 }
@@ -62,12 +62,12 @@ macro_rules! in_mode_ref {
 impl<T> MClock<T> {
     /// The published algorithm over a class table; each flow is a record with the whole of its class's parameters.
     pub fn as_published(config: PublishedConfig, lanes: &[Lane]) -> MClock<T> {
-        MClock { mode: Mode::Published(Published::new(config, lanes)) }
+        MClock { mode: Algorithm::Published(Published::new(config, lanes)) }
     }
 
     /// Loadline's own algorithm over a class table.
     pub fn loadline(config: LoadlineConfig, lanes: &[Lane]) -> MClock<T> {
-        MClock { mode: Mode::Loadline(Loadline::new(config, lanes)) }
+        MClock { mode: Algorithm::Loadline(Loadline::new(config, lanes)) }
     }
 
     /// Adds a row to the class table, in constant time: one class per client is a fair use.
@@ -102,8 +102,8 @@ impl<T> MClock<T> {
         params: Params,
     ) -> Result<(), TenantError> {
         match &mut self.mode {
-            Mode::Published(_) => Err(TenantError::NotInThisMode),
-            Mode::Loadline(mode) => mode.set_tenant(now, class, tenant, params),
+            Algorithm::Published(_) => Err(TenantError::NotInThisMode),
+            Algorithm::Loadline(mode) => mode.set_tenant(now, class, tenant, params),
         }
     }
 
@@ -115,7 +115,7 @@ impl<T> MClock<T> {
         tenant: TenantKey,
         removed: &mut Vec<T>,
     ) {
-        if let Mode::Loadline(mode) = &mut self.mode {
+        if let Algorithm::Loadline(mode) = &mut self.mode {
             mode.close_tenant(now, class, tenant, removed);
         }
     }
@@ -129,16 +129,16 @@ impl<T> MClock<T> {
         client: ClientKey,
     ) -> Option<FlowId> {
         match &mut self.mode {
-            Mode::Published(_) => None,
-            Mode::Loadline(mode) => mode.tenant_flow(class, tenant, client),
+            Algorithm::Published(_) => None,
+            Algorithm::Loadline(mode) => mode.tenant_flow(class, tenant, client),
         }
     }
 
     /// The parameters of a tenant; `None` if the class has none of this key.
     pub fn tenant_params(&self, class: ClassId, tenant: TenantKey) -> Option<Params> {
         match &self.mode {
-            Mode::Published(_) => None,
-            Mode::Loadline(mode) => mode.tenant_params(class, tenant),
+            Algorithm::Published(_) => None,
+            Algorithm::Loadline(mode) => mode.tenant_params(class, tenant),
         }
     }
 

@@ -12,14 +12,14 @@ const HAS_MORE: u32 = 1 << 31;
 
 /// A list of waiting requests, oldest first; the links are in [`Requests`].
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fifo {
+pub(super) struct RequestList {
     head: u32,
     tail: u32,
 }
 
-impl Fifo {
+impl RequestList {
     /// No requests.
-    pub(super) const EMPTY: Fifo = Fifo { head: NONE, tail: NONE };
+    pub(super) const EMPTY: RequestList = RequestList { head: NONE, tail: NONE };
 
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
@@ -27,24 +27,24 @@ impl Fifo {
     }
 
     /// Whether both lists start with the same request.
-    pub(super) fn same_head(&self, other: Fifo) -> bool {
+    pub(super) fn same_head(&self, other: RequestList) -> bool {
         self.head == other.head
     }
 }
 
 /// What a request is charged; at most 2^32 - 1 units, counters included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Charge {
+pub(super) struct RequestCharge {
     /// Against the weight and the limit.
     pub(super) cost: u32,
     /// Against the reservation.
     pub(super) reserved: u32,
 }
 
-impl Charge {
+impl RequestCharge {
     #[inline(always)]
-    pub(super) fn new(cost: u32, distributed: Distributed) -> Charge {
-        Charge {
+    pub(super) fn new(cost: u32, distributed: Distributed) -> RequestCharge {
+        RequestCharge {
             cost: cost.saturating_add(distributed.delta),
             reserved: cost.saturating_add(distributed.rho),
         }
@@ -53,12 +53,12 @@ impl Charge {
 
 /// A waiting request, or a place for one.
 #[derive(Clone, Debug)]
-enum Slot<T> {
+enum RequestSlot<T> {
     Free { next: u32 },
     Waits { arrival: Time, payload: T, flow: u32, cost: u32, next: u32 },
 }
 
-const _: () = assert!(size_of::<Slot<u64>>() == 32);
+const _: () = assert!(size_of::<RequestSlot<u64>>() == 32);
 
 /// What few requests have.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,18 +69,18 @@ struct More {
 
 /// A waiting request, as it is shown.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shown {
+pub(super) struct ShownRequest {
     pub(super) arrival: Time,
     /// The flow's index.
     pub(super) flow: u32,
     pub(super) cost: u32,
     pub(super) priority: u32,
-    pub(super) charge: Charge,
+    pub(super) charge: RequestCharge,
 }
 
 /// A request that left its list.
 #[derive(Debug)]
-pub(super) struct Left<T> {
+pub(super) struct Departed<T> {
     pub(super) arrival: Time,
     /// The flow's index.
     pub(super) flow: u32,
@@ -93,7 +93,7 @@ pub(super) struct Left<T> {
 /// allocates nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Requests<T> {
-    slots: Vec<Slot<T>>,
+    slots: Vec<RequestSlot<T>>,
     /// By slot, as far as there were any.
     more: Vec<More>,
     free: u32,
@@ -113,13 +113,13 @@ impl<T> Requests<T> {
 
     /// Appends a request.
     #[inline(always)]
-    pub(super) fn push_back(&mut self, fifo: &mut Fifo, now: Time, request: Request<T>) {
+    pub(super) fn push_back(&mut self, fifo: &mut RequestList, now: Time, request: Request<T>) {
         let slot = self.fill(now, request, NONE);
         self.link(fifo, slot);
     }
 
     /// Puts a request before the others.
-    pub(super) fn push_front(&mut self, fifo: &mut Fifo, now: Time, request: Request<T>) {
+    pub(super) fn push_front(&mut self, fifo: &mut RequestList, now: Time, request: Request<T>) {
         let slot = self.fill(now, request, fifo.head);
         if fifo.is_empty() {
             fifo.tail = slot;
@@ -129,23 +129,23 @@ impl<T> Requests<T> {
 
     /// What the oldest request is charged.
     #[inline(always)]
-    pub(super) fn head_charge(&self, fifo: Fifo) -> Option<Charge> {
+    pub(super) fn head_charge(&self, fifo: RequestList) -> Option<RequestCharge> {
         match self.slots.get(fifo.head as usize)? {
-            Slot::Waits { flow, cost, .. } if flow & HAS_MORE == 0 => {
-                Some(Charge { cost: *cost, reserved: *cost })
+            RequestSlot::Waits { flow, cost, .. } if flow & HAS_MORE == 0 => {
+                Some(RequestCharge { cost: *cost, reserved: *cost })
             }
             slot => self.shown(fifo.head, slot).map(|shown| shown.charge),
         }
     }
 
     /// The oldest request.
-    pub(super) fn head(&self, fifo: Fifo) -> Option<Shown> {
+    pub(super) fn head(&self, fifo: RequestList) -> Option<ShownRequest> {
         self.iter(fifo).next()
     }
 
     /// Takes the oldest request out.
     #[inline(always)]
-    pub(super) fn pop_front(&mut self, fifo: &mut Fifo) -> Option<Left<T>> {
+    pub(super) fn pop_front(&mut self, fifo: &mut RequestList) -> Option<Departed<T>> {
         if fifo.is_empty() {
             return None;
         }
@@ -158,27 +158,27 @@ impl<T> Requests<T> {
     }
 
     /// The requests of a list, oldest first.
-    pub(super) fn iter(&self, fifo: Fifo) -> impl Iterator<Item = Shown> {
+    pub(super) fn iter(&self, fifo: RequestList) -> impl Iterator<Item = ShownRequest> {
         let mut at = fifo.head;
         std::iter::from_fn(move || {
             let slot = self.slots.get(at as usize)?;
             let shown = self.shown(at, slot)?;
-            if let Slot::Waits { next, .. } = slot {
+            if let RequestSlot::Waits { next, .. } = slot {
                 at = *next;
             }
             Some(shown)
         })
     }
 
-    fn shown(&self, at: u32, slot: &Slot<T>) -> Option<Shown> {
-        let Slot::Waits { arrival, flow, cost, .. } = slot else { return None };
+    fn shown(&self, at: u32, slot: &RequestSlot<T>) -> Option<ShownRequest> {
+        let RequestSlot::Waits { arrival, flow, cost, .. } = slot else { return None };
         let more = self.more_of(at, *flow);
-        Some(Shown {
+        Some(ShownRequest {
             arrival: *arrival,
             flow: flow & !HAS_MORE,
             cost: *cost,
             priority: more.priority,
-            charge: Charge::new(*cost, more.distributed),
+            charge: RequestCharge::new(*cost, more.distributed),
         })
     }
 
@@ -190,15 +190,16 @@ impl<T> Requests<T> {
     /// Takes out the requests of a list that satisfy `doomed`, appended to `removed` in their order.
     pub(super) fn remove_where(
         &mut self,
-        fifo: &mut Fifo,
+        fifo: &mut RequestList,
         mut doomed: impl FnMut(u32, &T) -> bool,
         removed: &mut Vec<T>,
     ) {
         let mut rest = fifo.head;
-        *fifo = Fifo::EMPTY;
+        *fifo = RequestList::EMPTY;
         while rest != NONE {
             let slot = rest;
-            let Slot::Waits { payload, flow, next, .. } = &mut self.slots[slot as usize] else {
+            let RequestSlot::Waits { payload, flow, next, .. } = &mut self.slots[slot as usize]
+            else {
                 unreachable!("a listed slot holds a request")
             };
             rest = std::mem::replace(next, NONE);
@@ -211,9 +212,9 @@ impl<T> Requests<T> {
     }
 
     #[inline(always)]
-    fn link(&mut self, fifo: &mut Fifo, slot: u32) {
+    fn link(&mut self, fifo: &mut RequestList, slot: u32) {
         match self.slots.get_mut(fifo.tail as usize) {
-            Some(Slot::Waits { next, .. }) => *next = slot,
+            Some(RequestSlot::Waits { next, .. }) => *next = slot,
             _ => fifo.head = slot,
         }
         fifo.tail = slot;
@@ -224,12 +225,12 @@ impl<T> Requests<T> {
         let Request { flow, priority, cost, distributed, payload } = request;
         let plain = priority == 0 && distributed == Distributed::default();
         let flow = flow.get() | if plain { 0 } else { HAS_MORE };
-        let filled = Slot::Waits { arrival: now, payload, flow, cost, next };
+        let filled = RequestSlot::Waits { arrival: now, payload, flow, cost, next };
         self.len += 1;
         let slot = self.free;
         match self.slots.get_mut(slot as usize) {
             Some(place) => {
-                if let Slot::Free { next } = place {
+                if let RequestSlot::Free { next } = place {
                     self.free = *next;
                 }
                 *place = filled;
@@ -259,15 +260,17 @@ impl<T> Requests<T> {
 
     /// Empties a slot; also returns the next one of its list.
     #[inline(always)]
-    fn clear(&mut self, slot: u32) -> (Left<T>, u32) {
-        let place =
-            std::mem::replace(&mut self.slots[slot as usize], Slot::Free { next: self.free });
-        let Slot::Waits { arrival, payload, flow, cost, next } = place else {
+    fn clear(&mut self, slot: u32) -> (Departed<T>, u32) {
+        let place = std::mem::replace(
+            &mut self.slots[slot as usize],
+            RequestSlot::Free { next: self.free },
+        );
+        let RequestSlot::Waits { arrival, payload, flow, cost, next } = place else {
             unreachable!("a listed slot holds a request")
         };
         self.free = slot;
         self.len -= 1;
         let priority = self.more_of(slot, flow).priority;
-        (Left { arrival, flow: flow & !HAS_MORE, cost, priority, payload }, next)
+        (Departed { arrival, flow: flow & !HAS_MORE, cost, priority, payload }, next)
     }
 }

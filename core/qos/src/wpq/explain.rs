@@ -1,23 +1,23 @@
 //! Why each request in WPQ waits.
 
 use super::Wpq;
-use super::level::Level;
-use super::nodes::Node;
-use crate::{FlowId, Reason, Scheduler, Waiting};
+use super::level::PriorityLevel;
+use super::nodes::WaitingNode;
+use crate::{FlowId, Scheduler, WaitCause, Waiting};
 
 /// Every waiting request: strict ones first, by descending priority, owner by owner.
 pub(super) fn waiting<T>(queue: &Wpq<T>) -> Vec<Waiting> {
     let mut rows = Vec::with_capacity(queue.len());
     for (place, level) in queue.strict.levels().enumerate() {
-        let turn = if place == 0 { Reason::Next } else { Reason::BehindStrict };
+        let turn = if place == 0 { WaitCause::Next } else { WaitCause::BehindStrict };
         explain_level(queue, level, turn, &mut rows);
     }
     let chances = chances(queue);
     for (level, chance) in queue.normal.levels().zip(&chances) {
         let turn = match (queue.strict.present(), chances.len()) {
-            (0, 1) => Reason::Next,
-            (0, _) => Reason::Lottery(*chance),
-            _ => Reason::BehindStrict,
+            (0, 1) => WaitCause::Next,
+            (0, _) => WaitCause::Lottery(*chance),
+            _ => WaitCause::BehindStrict,
         };
         explain_level(queue, level, turn, &mut rows);
     }
@@ -29,7 +29,7 @@ pub(super) fn waiting<T>(queue: &Wpq<T>) -> Vec<Waiting> {
 /// Draws repeat until one is accepted, so it is proportional to priority times the share of accepting draws:
 /// those from 0 to the slack among the `cost_max` possible ones.
 fn chances<T>(queue: &Wpq<T>) -> Vec<f64> {
-    let product = |level: &Level| {
+    let product = |level: &PriorityLevel| {
         let accepting = (level.slack(queue.cost_max) + 1).min(queue.cost_max.max(1));
         f64::from(level.priority) * accepting as f64
     };
@@ -38,7 +38,12 @@ fn chances<T>(queue: &Wpq<T>) -> Vec<f64> {
     products.into_iter().map(|product| product / sum).collect()
 }
 
-fn explain_level<T>(queue: &Wpq<T>, level: &Level, turn: Reason, rows: &mut Vec<Waiting>) {
+fn explain_level<T>(
+    queue: &Wpq<T>,
+    level: &PriorityLevel,
+    turn: WaitCause,
+    rows: &mut Vec<Waiting>,
+) {
     let Some(next) = level.head(&queue.nodes).map(|head| head.flow) else { return };
     for (rank, chain) in level.owners() {
         // How many requests of each flow stand ahead, first flow first: an owner has few flows.
@@ -57,7 +62,7 @@ fn explain_level<T>(queue: &Wpq<T>, level: &Level, turn: Reason, rows: &mut Vec<
                 (0, None) if rank == level.cursor() => turn,
                 (0, None) => behind_turn(turn, next),
                 (0, Some(other)) => behind_turn(turn, other),
-                (own_ahead, _) => Reason::BehindOwnFlow(own_ahead),
+                (own_ahead, _) => WaitCause::BehindOwnFlow(own_ahead),
             };
             rows.push(row(queue, node, level.priority, *own_ahead, reason));
             *own_ahead += 1;
@@ -66,12 +71,18 @@ fn explain_level<T>(queue: &Wpq<T>, level: &Level, turn: Reason, rows: &mut Vec<
 }
 
 /// Strict work that is ahead of the whole priority is the better reason than the owner whose turn it is.
-fn behind_turn(turn: Reason, next: FlowId) -> Reason {
-    if turn == Reason::BehindStrict { turn } else { Reason::BehindClient(next) }
+fn behind_turn(turn: WaitCause, next: FlowId) -> WaitCause {
+    if turn == WaitCause::BehindStrict { turn } else { WaitCause::BehindClient(next) }
 }
 
-fn row<T>(queue: &Wpq<T>, node: &Node<T>, priority: u32, place: usize, reason: Reason) -> Waiting {
-    let Node { arrival, flow, class, cost, .. } = *node;
+fn row<T>(
+    queue: &Wpq<T>,
+    node: &WaitingNode<T>,
+    priority: u32,
+    place: usize,
+    reason: WaitCause,
+) -> Waiting {
+    let WaitingNode { arrival, flow, class, cost, .. } = *node;
     let client = queue.flows.at(flow).client;
     Waiting { flow, class, client, place, arrival, cost, priority, tags: None, reason }
 }

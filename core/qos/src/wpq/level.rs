@@ -1,6 +1,6 @@
 //! The requests of one priority: a FIFO per owner, and the cursor that serves the owners in turn.
 
-use super::nodes::{Chain, Entry, Node, NodeIndex, Nodes};
+use super::nodes::{Chain, NodeIndex, Nodes, QueueEntry, WaitingNode};
 use super::owners::Move;
 use super::ranks::RankSet;
 
@@ -9,7 +9,7 @@ use super::ranks::RankSet;
 /// While anything waits, the cursor stands at an owner that has something: it is moved at once when that
 /// owner runs dry, as the original's iterator is, so an owner that joins later before it waits a full round.
 #[derive(Clone, Debug)]
-pub(super) struct Level {
+pub(super) struct PriorityLevel {
     pub(super) priority: u32,
     cursor: u32,
     /// Nine tenths of the cost at the cursor's head, rounded down: what the lottery holds against it. Kept here
@@ -22,13 +22,13 @@ pub(super) struct Level {
     linked: RankSet,
 }
 
-impl Level {
+impl PriorityLevel {
     /// A sub-queue for ranks below `ranks`.
-    pub(super) fn new(priority: u32, ranks: usize) -> Level {
+    pub(super) fn new(priority: u32, ranks: usize) -> PriorityLevel {
         let mut linked = RankSet::default();
         linked.grow(ranks);
         let chains = vec![Chain::EMPTY; ranks];
-        Level { priority, cursor: 0, discount: 0, len: 0, chains, linked }
+        PriorityLevel { priority, cursor: 0, discount: 0, len: 0, chains, linked }
     }
 
     #[inline(always)]
@@ -44,7 +44,7 @@ impl Level {
     }
 
     /// The next request of this priority.
-    pub(super) fn head<'a, T>(&self, nodes: &'a Nodes<T>) -> Option<&'a Node<T>> {
+    pub(super) fn head<'a, T>(&self, nodes: &'a Nodes<T>) -> Option<&'a WaitingNode<T>> {
         nodes.head(self.chains[self.cursor as usize])
     }
 
@@ -71,7 +71,7 @@ impl Level {
 
     /// Takes the cursor's head and moves the cursor to the next owner.
     #[inline(always)]
-    pub(super) fn pop<T>(&mut self, nodes: &mut Nodes<T>) -> Entry<T> {
+    pub(super) fn pop<T>(&mut self, nodes: &mut Nodes<T>) -> QueueEntry<T> {
         let taken = self.chains[self.cursor as usize].pop(nodes);
         self.len -= 1;
         if self.len > 0 {
@@ -110,7 +110,7 @@ impl Level {
         &mut self,
         nodes: &mut Nodes<T>,
         rank: Option<u32>,
-        doomed: &mut dyn FnMut(&Node<T>) -> bool,
+        doomed: &mut dyn FnMut(&WaitingNode<T>) -> bool,
         removed: &mut Vec<T>,
     ) {
         let swept = match rank {

@@ -21,9 +21,9 @@ use crate::{
     ClassId, ClientKey, FlowId, Lane, Params, Phase, Refusal, RefusedRequest, Request, Scheduler,
     Take, Taken, Waiting,
 };
-use level::Level;
+use level::PriorityLevel;
 use loadline_base::{Rng, Time};
-use nodes::{Entry, Node, NodeIndex, Nodes};
+use nodes::{NodeIndex, Nodes, QueueEntry, WaitingNode};
 use owners::Owners;
 use tier::Tier;
 
@@ -48,7 +48,7 @@ pub struct Wpq<T> {
 /// A request in the slab, about to join the FIFO of the owner at `rank`.
 struct Admitted<'a, T> {
     nodes: &'a mut Nodes<T>,
-    level: &'a mut Level,
+    level: &'a mut PriorityLevel,
     rank: u32,
     index: NodeIndex,
 }
@@ -85,7 +85,7 @@ impl<T> Wpq<T> {
     fn sweep(
         &mut self,
         rank: Option<u32>,
-        doomed: &mut dyn FnMut(&Node<T>) -> bool,
+        doomed: &mut dyn FnMut(&WaitingNode<T>) -> bool,
         removed: &mut Vec<T>,
     ) {
         self.strict.sweep(&mut self.nodes, rank, doomed, removed);
@@ -109,7 +109,7 @@ impl<T> Wpq<T> {
             self.cost_max = self.cost_max.max(u64::from(cost));
             (&mut self.normal, cost)
         };
-        let index = self.nodes.acquire(Entry { arrival: now, flow, class, cost, payload });
+        let index = self.nodes.acquire(QueueEntry { arrival: now, flow, class, cost, payload });
         Ok(Admitted { nodes: &mut self.nodes, level: tier.level_mut(priority), rank, index })
     }
 
@@ -191,7 +191,7 @@ impl<T> Scheduler<T> for Wpq<T> {
             return Take::Empty;
         };
         let (priority, entry) = tier.pop(&mut self.nodes, place);
-        let Entry { arrival, flow, class, cost, payload } = entry;
+        let QueueEntry { arrival, flow, class, cost, payload } = entry;
         Take::Ready(Taken { flow, class, arrival, cost, priority, phase, payload })
     }
 

@@ -12,7 +12,7 @@ const NIL: NodeIndex = NodeIndex::MAX;
 
 /// A waiting request, linked to the one behind it.
 #[derive(Clone, Debug)]
-pub(super) struct Node<T> {
+pub(super) struct WaitingNode<T> {
     pub(super) arrival: Time,
     pub(super) flow: FlowId,
     /// The class of the flow, kept here so that a take reads nothing of the flow.
@@ -24,7 +24,7 @@ pub(super) struct Node<T> {
 }
 
 /// A request on its way into the slab or out of it.
-pub(super) struct Entry<T> {
+pub(super) struct QueueEntry<T> {
     pub(super) arrival: Time,
     pub(super) flow: FlowId,
     pub(super) class: ClassId,
@@ -32,7 +32,7 @@ pub(super) struct Entry<T> {
     pub(super) payload: T,
 }
 
-impl<T> Node<T> {
+impl<T> WaitingNode<T> {
     /// What was enqueued.
     pub(super) fn payload(&self) -> &T {
         self.payload.as_ref().expect("a waiting request has its payload")
@@ -42,7 +42,7 @@ impl<T> Node<T> {
 /// The slab. Freed nodes are chained, so the steady state allocates nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Nodes<T> {
-    nodes: Vec<Node<T>>,
+    nodes: Vec<WaitingNode<T>>,
     free: NodeIndex,
     len: usize,
 }
@@ -66,12 +66,12 @@ impl<T> Nodes<T> {
 
     /// The oldest request of a chain that has one.
     #[inline(always)]
-    pub(super) fn head(&self, chain: Chain) -> Option<&Node<T>> {
+    pub(super) fn head(&self, chain: Chain) -> Option<&WaitingNode<T>> {
         self.nodes.get(chain.head as usize)
     }
 
     #[inline(always)]
-    pub(super) fn acquire(&mut self, entry: Entry<T>) -> NodeIndex {
+    pub(super) fn acquire(&mut self, entry: QueueEntry<T>) -> NodeIndex {
         self.len += 1;
         let index = self.free;
         let Some(slot) = self.nodes.get_mut(index as usize) else { return self.extend(entry) };
@@ -87,24 +87,31 @@ impl<T> Nodes<T> {
     }
 
     #[cold]
-    fn extend(&mut self, entry: Entry<T>) -> NodeIndex {
+    fn extend(&mut self, entry: QueueEntry<T>) -> NodeIndex {
         let index = self.nodes.len() as NodeIndex;
         assert!(self.nodes.len() < NIL as usize, "fewer than 2^32 - 1 requests wait");
-        let Entry { arrival, flow, class, cost, payload } = entry;
-        self.nodes.push(Node { arrival, flow, class, cost, behind: NIL, payload: Some(payload) });
+        let QueueEntry { arrival, flow, class, cost, payload } = entry;
+        self.nodes.push(WaitingNode {
+            arrival,
+            flow,
+            class,
+            cost,
+            behind: NIL,
+            payload: Some(payload),
+        });
         index
     }
 
     /// Frees a node: what it held, and the node behind it.
     #[inline(always)]
-    fn release(&mut self, index: NodeIndex) -> (Entry<T>, NodeIndex) {
+    fn release(&mut self, index: NodeIndex) -> (QueueEntry<T>, NodeIndex) {
         let node = &mut self.nodes[index as usize];
         let payload = node.payload.take().expect("a node is released once");
         let behind = std::mem::replace(&mut node.behind, self.free);
         self.free = index;
         self.len -= 1;
-        let Node { arrival, flow, class, cost, .. } = *node;
-        (Entry { arrival, flow, class, cost, payload }, behind)
+        let WaitingNode { arrival, flow, class, cost, .. } = *node;
+        (QueueEntry { arrival, flow, class, cost, payload }, behind)
     }
 }
 
@@ -138,7 +145,7 @@ impl Chain {
 
     /// Takes the oldest request of a chain that has one.
     #[inline(always)]
-    pub(super) fn pop<T>(&mut self, nodes: &mut Nodes<T>) -> Entry<T> {
+    pub(super) fn pop<T>(&mut self, nodes: &mut Nodes<T>) -> QueueEntry<T> {
         let (entry, behind) = nodes.release(self.head);
         self.head = behind;
         entry
@@ -148,7 +155,7 @@ impl Chain {
     pub(super) fn sweep<T>(
         &mut self,
         nodes: &mut Nodes<T>,
-        doomed: &mut dyn FnMut(&Node<T>) -> bool,
+        doomed: &mut dyn FnMut(&WaitingNode<T>) -> bool,
         removed: &mut Vec<T>,
     ) -> usize {
         let before = removed.len();
@@ -169,8 +176,11 @@ impl Chain {
     }
 
     /// The requests, oldest first.
-    pub(super) fn iter<'a, T>(&self, nodes: &'a Nodes<T>) -> impl Iterator<Item = &'a Node<T>> {
-        let next = |node: &&'a Node<T>| nodes.nodes.get(node.behind as usize);
+    pub(super) fn iter<'a, T>(
+        &self,
+        nodes: &'a Nodes<T>,
+    ) -> impl Iterator<Item = &'a WaitingNode<T>> {
+        let next = |node: &&'a WaitingNode<T>| nodes.nodes.get(node.behind as usize);
         std::iter::successors(nodes.head(*self), next)
     }
 }

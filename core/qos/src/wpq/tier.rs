@@ -1,7 +1,7 @@
 //! One of WPQ's two queues: sub-queues by priority, and the spans they hold in the lottery.
 
-use super::level::Level;
-use super::nodes::{Entry, Node, Nodes};
+use super::level::PriorityLevel;
+use super::nodes::{Nodes, QueueEntry, WaitingNode};
 use super::owners::Move;
 
 /// Priorities below this are found by a table; Ceph's fit a byte.
@@ -23,7 +23,7 @@ const UNKNOWN: u32 = u32::MAX;
 /// waits for nothing lends its memory to the next that appears. The steady state allocates nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Tier {
-    levels: Vec<Level>,
+    levels: Vec<PriorityLevel>,
     /// For each level the sum of the present priorities below it; then zeros.
     floors: Vec<[u64; STRIDE]>,
     places: Box<[u32; TABLED]>,
@@ -75,18 +75,18 @@ impl Tier {
 
     /// The sub-queue at `place`, 0 being the highest known priority.
     #[inline(always)]
-    pub(super) fn level(&self, place: usize) -> &Level {
+    pub(super) fn level(&self, place: usize) -> &PriorityLevel {
         &self.levels[place]
     }
 
     /// The sub-queues in which something waits, highest priority first.
-    pub(super) fn levels(&self) -> impl Iterator<Item = &Level> {
+    pub(super) fn levels(&self) -> impl Iterator<Item = &PriorityLevel> {
         self.levels.iter().filter(|level| !level.is_empty())
     }
 
     /// The sub-queue of `priority`, into which the caller puts something.
     #[inline(always)]
-    pub(super) fn level_mut(&mut self, priority: u32) -> &mut Level {
+    pub(super) fn level_mut(&mut self, priority: u32) -> &mut PriorityLevel {
         let place = match self.places.get(priority as usize) {
             Some(place) if *place != UNKNOWN => *place as usize,
             _ => self.search(priority),
@@ -109,10 +109,10 @@ impl Tier {
 
     /// Makes a priority known.
     fn learn(&mut self, priority: u32) -> usize {
-        let idle = self.levels.iter().position(Level::is_empty);
+        let idle = self.levels.iter().position(PriorityLevel::is_empty);
         let mut level = match idle {
             Some(idle) if self.levels.len() >= KNOWN => self.levels.remove(idle),
-            _ => Level::new(priority, self.ranks),
+            _ => PriorityLevel::new(priority, self.ranks),
         };
         level.priority = priority;
         let place = self.levels.partition_point(|level| level.priority > priority);
@@ -159,7 +159,7 @@ impl Tier {
 
     /// Takes the next request of the priority at `place`, with that priority.
     #[inline(always)]
-    pub(super) fn pop<T>(&mut self, nodes: &mut Nodes<T>, place: usize) -> (u32, Entry<T>) {
+    pub(super) fn pop<T>(&mut self, nodes: &mut Nodes<T>, place: usize) -> (u32, QueueEntry<T>) {
         let level = &mut self.levels[place];
         let priority = level.priority;
         let entry = level.pop(nodes);
@@ -174,7 +174,7 @@ impl Tier {
         &mut self,
         nodes: &mut Nodes<T>,
         rank: Option<u32>,
-        doomed: &mut dyn FnMut(&Node<T>) -> bool,
+        doomed: &mut dyn FnMut(&WaitingNode<T>) -> bool,
         removed: &mut Vec<T>,
     ) {
         for level in self.levels.iter_mut().filter(|level| !level.is_empty()) {

@@ -8,8 +8,8 @@ mod published;
 
 use loadline_base::{Rng, Span, Time};
 use loadline_qos::{
-    Beside, ClassId, ClientKey, Distributed, FlowId, Lane, LimitPolicy, MClock, Params, Phase,
-    PublishedConfig, Refusal, Request, Scheduler, Take,
+    ClassId, ClientKey, Distributed, FlowId, Lane, LimitPolicy, MClock, Params, Phase,
+    PublishedConfig, Refusal, Request, Scheduler, SideQueue, Take,
 };
 use published::PublishedModel;
 
@@ -298,7 +298,7 @@ fn answer(take: Take<u64>) -> Answer {
 
 fn next_by_explanation(scheduler: &MClock<u64>, now: Time) -> Vec<u64> {
     let waiting = scheduler.waiting(now);
-    let next = waiting.iter().filter(|row| row.reason == loadline_qos::Reason::Next);
+    let next = waiting.iter().filter(|row| row.reason == loadline_qos::WaitCause::Next);
     next.map(|row| row.arrival.nanos()).collect()
 }
 
@@ -314,7 +314,7 @@ fn published_agrees_with_its_model() {
         let mut rng = Rng::new(seed);
         let lanes = random_lanes(&mut rng);
         let config = PublishedConfig {
-            beside: if seed % 2 == 0 { Beside::List } else { Beside::Priorities },
+            beside: if seed % 2 == 0 { SideQueue::List } else { SideQueue::Priorities },
             cut_off: STRICT_PRIORITY,
             anticipation: Span::from_millis(if seed % 3 == 0 { 20 } else { 0 }),
             reject_threshold: Span::from_millis(if seed % 4 == 0 { 100 } else { 0 }),

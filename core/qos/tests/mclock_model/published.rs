@@ -3,7 +3,7 @@
 use super::{Answer, Item, Model, SECOND, ceil, span, ticks};
 use loadline_base::Time;
 use loadline_qos::{
-    Beside, ClassId, FlowId, Lane, LimitPolicy, Params, Phase, PublishedConfig, Refusal,
+    ClassId, FlowId, Lane, LimitPolicy, Params, Phase, PublishedConfig, Refusal, SideQueue,
 };
 use std::collections::BTreeMap;
 
@@ -106,13 +106,13 @@ impl PublishedModel {
     }
 
     fn is_strict(&self, item: &Item) -> bool {
-        let by_priority = self.config.beside == Beside::Priorities;
+        let by_priority = self.config.beside == SideQueue::Priorities;
         self.params(item.flow).is_none() || (by_priority && item.priority >= self.config.cut_off)
     }
 
     fn level(&self, item: &Item) -> u32 {
         match (self.config.beside, self.params(item.flow)) {
-            (Beside::List, _) | (_, None) => u32::MAX,
+            (SideQueue::List, _) | (_, None) => u32::MAX,
             _ if item.priority >= self.config.cut_off => item.priority,
             _ => 0,
         }

@@ -4,8 +4,8 @@ mod script;
 
 use loadline_base::Time;
 use loadline_qos::{
-    Beside, ClassId, ClientKey, FlowId, Lane, LoadlineConfig, MClock, Params, PublishedConfig,
-    RefusedRequest, Request, Scheduler, Take, TenantKey, Waiting,
+    ClassId, ClientKey, FlowId, Lane, LoadlineConfig, MClock, Params, PublishedConfig,
+    RefusedRequest, Request, Scheduler, SideQueue, Take, TenantKey, Waiting,
 };
 use proptest::prelude::*;
 use script::run;
@@ -38,7 +38,7 @@ proptest! {
         bytes in prop::collection::vec(any::<u8>(), 0..600),
         by_priority in any::<bool>(),
     ) {
-        let beside = if by_priority { Beside::Priorities } else { Beside::List };
+        let beside = if by_priority { SideQueue::Priorities } else { SideQueue::List };
         let config = PublishedConfig { beside, ..PublishedConfig::default() };
         run(&mut MClock::as_published(config, &lanes()), 4, &bytes);
     }

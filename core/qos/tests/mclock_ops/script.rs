@@ -6,7 +6,7 @@
 
 use loadline_base::{Span, Time};
 use loadline_qos::{
-    ClassId, ClientKey, FlowId, LimitPolicy, Params, Reason, Request, Scheduler, Take,
+    ClassId, ClientKey, FlowId, LimitPolicy, Params, Request, Scheduler, Take, WaitCause,
 };
 use std::collections::BTreeMap;
 
@@ -119,7 +119,7 @@ impl<S: Scheduler<u64>> Run<'_, S> {
     fn take(&mut self) -> bool {
         let earliest = self.scheduler.earliest(self.now);
         let rows = self.scheduler.waiting(self.now);
-        let next = rows.iter().filter(|row| row.reason == Reason::Next).count();
+        let next = rows.iter().filter(|row| row.reason == WaitCause::Next).count();
         assert_eq!(
             next,
             usize::from(earliest == Some(self.now)),

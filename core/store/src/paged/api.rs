@@ -47,9 +47,9 @@ pub enum Payload {
 pub enum Edit {
     /// Sets a key, creating it if need be.
     Put {
-        /// The key, of at most [`Limits::key_bytes`](super::bounds::Limits::key_bytes).
+        /// The key, of at most [`Limits::key_bytes`](super::bounds::StoreLimits::key_bytes).
         key: Vec<u8>,
-        /// The value, of at most [`Limits::value_bytes`](super::bounds::Limits::value_bytes).
+        /// The value, of at most [`Limits::value_bytes`](super::bounds::StoreLimits::value_bytes).
         value: Vec<u8>,
     },
     /// Removes a key, if it is there.
@@ -204,7 +204,7 @@ pub(crate) fn push_range(ranges: &mut Vec<Range<u64>>, next: Range<u64>) {
 
 /// Ops of one lane are carried out in the order of their submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Lane(pub u32);
+pub struct OpLane(pub u32);
 
 /// One op.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -212,7 +212,7 @@ pub struct Op<T> {
     /// What is asked.
     pub ask: Ask,
     /// Whose order it keeps; `None` may overtake and be overtaken.
-    pub lane: Option<Lane>,
+    pub lane: Option<OpLane>,
     /// The service class that its device requests carry.
     pub class: ClassTag,
     /// Comes back with the [`Completion`].
@@ -297,7 +297,7 @@ pub struct Completion<T> {
 
 /// Which of the store's devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Target {
+pub enum StoreDevice {
     /// The one with the pages, and with the log if there is no other.
     Data,
     /// The separate one for the log.
@@ -327,7 +327,7 @@ pub struct Io {
     /// What the answer must name.
     pub id: IoId,
     /// Which device.
-    pub target: Target,
+    pub target: StoreDevice,
     /// What to do; every request carries a class.
     pub request: Request,
     /// What to write; empty unless the request writes.

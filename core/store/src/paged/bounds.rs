@@ -1,6 +1,6 @@
 //! Every bound of what a store takes, and where each comes from.
 //!
-//! There are two kinds. What is *asked* is bounded by the layout alone ([`Limits`]), so that whoever asks can know before, and what
+//! There are two kinds. What is *asked* is bounded by the layout alone ([`StoreLimits`]), so that whoever asks can know before, and what
 //! one life of a store has logged the next one can carry out whatever its cache. What is *held* while it is carried out is bounded by
 //! the layout and the cache ([`Room`]). The two do not meet: a transaction that needs more pages than may be held at once goes in
 //! steps ([`contents`](super::contents)), so its size in pages is no bound at all, and nothing within the limits is ever refused but
@@ -37,7 +37,7 @@ use std::fmt;
 
 /// The largest things that a store takes. They follow from its layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct StoreLimits {
     /// Bytes of a key, and of an attribute's name. A key and a piece's number fit into half a cell, so that a piece holds the
     /// other half.
     pub key_bytes: usize,
@@ -62,10 +62,10 @@ pub(crate) const OBJECT_MAX: u64 = 1 << 44;
 const READ_MAX: u64 = 64 << 20;
 
 /// The largest things that a store with this layout takes.
-pub fn limits(layout: &Layout) -> Limits {
+pub fn limits(layout: &Layout) -> StoreLimits {
     let page = layout.page;
     let transaction_bytes = (layout.segment_bytes / 2).min(layout.log_bytes / 16) as usize;
-    Limits {
+    StoreLimits {
         key_bytes: (key_max(page) - 29).min(cell_max(page) / 2),
         value_bytes: (transaction_bytes / 4).min(VALUE_MAX),
         transaction_bytes,
@@ -75,10 +75,10 @@ pub fn limits(layout: &Layout) -> Limits {
     }
 }
 
-impl Limits {
+impl StoreLimits {
     /// Whether an edit is within the limits.
     pub(crate) fn check(&self, edit: &Edit) -> Result<(), Exceeded> {
-        let Limits { key_bytes, value_bytes, attribute_bytes, object_bytes, .. } = *self;
+        let StoreLimits { key_bytes, value_bytes, attribute_bytes, object_bytes, .. } = *self;
         let key = |key: &[u8]| {
             let exceeded = Exceeded {
                 bound: Bound::KeyBytes,
@@ -113,17 +113,17 @@ impl Limits {
 /// What something was too large for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// [`Limits::key_bytes`]; a key of no bytes is none either.
+    /// [`StoreLimits::key_bytes`]; a key of no bytes is none either.
     KeyBytes,
-    /// [`Limits::value_bytes`].
+    /// [`StoreLimits::value_bytes`].
     ValueBytes,
-    /// [`Limits::transaction_bytes`].
+    /// [`StoreLimits::transaction_bytes`].
     TransactionBytes,
-    /// [`Limits::attribute_bytes`].
+    /// [`StoreLimits::attribute_bytes`].
     AttributeBytes,
-    /// [`Limits::object_bytes`].
+    /// [`StoreLimits::object_bytes`].
     ObjectBytes,
-    /// [`Limits::read_bytes`].
+    /// [`StoreLimits::read_bytes`].
     ReadBytes,
     /// Pages that a transaction changes between two marks, or looks at: [`Room::hold_max`], [`Room::pins_max`].
     StepPages,

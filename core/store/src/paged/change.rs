@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 /// A run of pages that a write filled beside the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct FilledRun {
     /// The first page.
     pub first: PageNo,
     /// The checksum of each page.
@@ -33,7 +33,7 @@ pub enum Change<'a> {
     /// Writes bytes of an object.
     Write { object: ObjectId, version: Version, offset: u64, data: Cow<'a, [u8]> },
     /// Gives an object whole pages from page index `index` on that are on the device already.
-    Place { object: ObjectId, version: Version, index: u64, runs: Vec<Run> },
+    Place { object: ObjectId, version: Version, index: u64, runs: Vec<FilledRun> },
     /// Makes a range of an object read as zeros.
     Punch { object: ObjectId, version: Version, from: u64, to: u64 },
     /// Sets an object's length.
@@ -216,14 +216,14 @@ fn object(reader: &mut Reader<'_>) -> Option<ObjectId> {
     })
 }
 
-fn runs(reader: &mut Reader<'_>) -> Option<Vec<Run>> {
+fn runs(reader: &mut Reader<'_>) -> Option<Vec<FilledRun>> {
     let count = reader.varint()?;
     let mut runs = Vec::new();
     for _ in 0..count {
         let first = PageNo(reader.varint()?);
         let sums = reader.varint()?.checked_mul(4).and_then(|bytes| usize::try_from(bytes).ok())?;
         let sums = reader.take(sums)?.as_chunks().0.iter().map(|sum| u32::from_le_bytes(*sum));
-        runs.push(Run { first, sums: sums.collect() });
+        runs.push(FilledRun { first, sums: sums.collect() });
     }
     Some(runs)
 }
@@ -249,7 +249,7 @@ mod tests {
                 object: id(2),
                 version,
                 index: 3,
-                runs: vec![Run { first: PageNo(1000), sums: vec![1, u32::MAX] }],
+                runs: vec![FilledRun { first: PageNo(1000), sums: vec![1, u32::MAX] }],
             },
             Change::Punch { object: id(3), version, from: 1, to: 400 },
             Change::Truncate { object: id(4), version, length: 1 << 40 },

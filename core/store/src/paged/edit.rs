@@ -7,7 +7,7 @@
 //! ones first) because most are below 128; byte strings carry their length in front.
 
 use super::ids::PageNo;
-use super::node::{self, Node};
+use super::node::{self, TreeNode};
 use super::page::{self, HEADER, PageKind};
 
 /// One change of one page.
@@ -107,11 +107,11 @@ impl<'a> PageEdit<'a> {
                 page::kind(page) == Some(PageKind::FreeMap) && first as u64 + count as u64 <= bits
             }
             PageEdit::Bytes { offset, data } => offset as usize + data.len() <= page.len(),
-            _ => Node::of(page).is_some_and(|node| self.has_room_in(node)),
+            _ => TreeNode::of(page).is_some_and(|node| self.has_room_in(node)),
         }
     }
 
-    fn has_room_in(&self, node: Node<'_>) -> bool {
+    fn has_room_in(&self, node: TreeNode<'_>) -> bool {
         let count = node.count();
         match *self {
             PageEdit::Insert { at, key, value } => {
@@ -137,13 +137,13 @@ impl<'a> PageEdit<'a> {
     fn keeps_order(&self, page: &[u8]) -> bool {
         match *self {
             PageEdit::Insert { at, key, .. } => {
-                let node = Node::new(page);
+                let node = TreeNode::new(page);
                 (node.is_leaf() || at > 0 || key.is_empty())
                     && (at == 0 || node.key(at - 1) < key)
                     && (at == node.count() || key < node.key(at))
             }
             PageEdit::Remove { at: 0 } => {
-                let node = Node::new(page);
+                let node = TreeNode::new(page);
                 node.is_leaf() || node.count() == 1
             }
             _ => true,
@@ -182,7 +182,7 @@ impl<'a> PageEdit<'a> {
     /// The edit at the beginning of `bytes` and what follows it, or nothing if there is no edit.
     pub fn decode(bytes: &'a [u8]) -> Option<(PageEdit<'a>, &'a [u8])> {
         let (&tag, rest) = bytes.split_first()?;
-        let mut rest = Reader(rest);
+        let mut rest = EditReader(rest);
         let edit = match tag {
             0 => PageEdit::Init { kind: PageKind::from_u8(rest.byte()?)? },
             1 => PageEdit::InitRaw,
@@ -239,9 +239,9 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// What is still to be decoded. Each call takes one field from its beginning, or nothing if it is not whole.
-struct Reader<'a>(&'a [u8]);
+struct EditReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> EditReader<'a> {
     fn byte(&mut self) -> Option<u8> {
         let (&byte, rest) = self.0.split_first()?;
         self.0 = rest;

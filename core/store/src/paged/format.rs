@@ -1,18 +1,18 @@
 //! What an empty store looks like on its devices.
 
-use super::api::Target;
+use super::api::StoreDevice;
 use super::ids::{CheckpointId, Child, Lsn, PageNo, PageVersion};
 use super::layout::{
     Format, FormatError, LOG_HEADER, SUPERBLOCK, bits_per_map_page, superblock_offsets,
 };
 use super::options::Protection;
-use super::page::{self, HEADER, PageKind, Stamp};
+use super::page::{self, HEADER, PageKind, PageStamp};
 use super::seed::Seed;
 use super::superblock::{CheckpointState, Superblock};
 use std::ops::Range;
 
 /// A piece of a fresh store: the device, the first byte there, the bytes.
-pub type Piece = (Target, u64, Vec<u8>);
+pub type FormatPiece = (StoreDevice, u64, Vec<u8>);
 
 /// Everything that must be written before a store can be opened for the first time, in three stages. Each is durable on every
 /// device before the next begins, so that a crash leaves what was there before, or nothing, or the new store, and never
@@ -23,25 +23,25 @@ pub type Piece = (Target, u64, Vec<u8>);
 /// 3. the superblocks are there: with them the store exists.
 #[derive(Clone, Debug)]
 pub struct Formatting {
-    stages: [Vec<Piece>; 3],
-    log: (Target, Range<u64>),
+    stages: [Vec<FormatPiece>; 3],
+    log: (StoreDevice, Range<u64>),
 }
 
 impl Formatting {
     /// The stages, in order.
-    pub fn stages(&self) -> &[Vec<Piece>; 3] {
+    pub fn stages(&self) -> &[Vec<FormatPiece>; 3] {
         &self.stages
     }
 
     /// The device and the bytes of the log, which a fresh store leaves as they are: whatever stands there is another store's.
-    pub fn log(&self) -> (Target, Range<u64>) {
+    pub fn log(&self) -> (StoreDevice, Range<u64>) {
         self.log.clone()
     }
 }
 
 impl IntoIterator for Formatting {
-    type Item = Piece;
-    type IntoIter = std::iter::Flatten<std::array::IntoIter<Vec<Piece>, 3>>;
+    type Item = FormatPiece;
+    type IntoIter = std::iter::Flatten<std::array::IntoIter<Vec<FormatPiece>, 3>>;
 
     /// All pieces, in order: for devices that forget nothing.
     fn into_iter(self) -> Self::IntoIter {
@@ -64,19 +64,20 @@ pub fn format(format: &Format, protection: Protection) -> Result<Formatting, For
         }
         mark_beyond_end(&mut bytes, at * bits_per_map_page(layout.page), layout.pages_count);
         page::seal(&mut bytes, seed, CheckpointId::FIRST);
-        contents.push((Target::Data, layout.page.offset(number), bytes));
+        contents.push((StoreDevice::Data, layout.page.offset(number), bytes));
     }
     let mut leaf = vec![0; layout.page.bytes()];
     page::init(&mut leaf, PageKind::Leaf, root);
     page::seal(&mut leaf, seed, CheckpointId::FIRST);
-    contents.push((Target::Data, layout.page.offset(root), leaf));
+    contents.push((StoreDevice::Data, layout.page.offset(root), leaf));
     let superblock = first_superblock(format, layout, protection, root);
     let places = superblock_offsets(layout.data_bytes);
-    let all = |bytes: Vec<u8>| places.map(|offset| (Target::Data, offset, bytes.clone())).to_vec();
+    let all =
+        |bytes: Vec<u8>| places.map(|offset| (StoreDevice::Data, offset, bytes.clone())).to_vec();
     let mut before = all(vec![0; SUPERBLOCK as usize]);
-    if layout.log_target == Target::Log {
-        before.push((Target::Log, 0, vec![0; LOG_HEADER as usize]));
-        contents.push((Target::Log, 0, superblock.encode_log_header()));
+    if layout.log_target == StoreDevice::Log {
+        before.push((StoreDevice::Log, 0, vec![0; LOG_HEADER as usize]));
+        contents.push((StoreDevice::Log, 0, superblock.encode_log_header()));
     }
     let log = (layout.log_target, layout.log_offset..layout.log_offset + layout.log_bytes);
     Ok(Formatting { stages: [before, contents, all(superblock.encode())], log })
@@ -92,7 +93,7 @@ fn first_superblock(
     let chain = crc32c::crc32c(&format.store_id.to_le_bytes());
     let id = CheckpointId::FIRST;
     let root = Child { page: root, version: PageVersion::of(id) };
-    let map = Stamp::digest((0..layout.map_pages).map(|_| Stamp::of(id)));
+    let map = PageStamp::digest((0..layout.map_pages).map(|_| PageStamp::of(id)));
     let position = Lsn(0);
     let completed = CheckpointState { id, position, chain, root, height: 1, map: Some(map) };
     Superblock {

@@ -15,7 +15,7 @@
 //!
 //! Where the gap was is not stored: the node's own header says it.
 
-use super::node::Node;
+use super::node::TreeNode;
 use super::options::ParseWordError;
 use super::page::HEADER;
 use std::fmt;
@@ -72,7 +72,7 @@ pub enum Codec {
 
 /// How one image is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Form {
+pub struct ImageForm {
     /// The codec, if one was of use.
     pub codec: Option<Codec>,
     /// Whether the gap was left out.
@@ -90,9 +90,9 @@ pub enum ImageFault {
 
 const COMPACTED: u8 = 0x10;
 
-impl Form {
+impl ImageForm {
     /// The page as it is.
-    pub const RAW: Form = Form { codec: None, compacted: false };
+    pub const RAW: ImageForm = ImageForm { codec: None, compacted: false };
 
     /// Its byte on disk.
     pub const fn byte(self) -> u8 {
@@ -104,7 +104,7 @@ impl Form {
     }
 
     /// The form with this byte.
-    pub const fn from_byte(byte: u8) -> Option<Form> {
+    pub const fn from_byte(byte: u8) -> Option<ImageForm> {
         let codec = match byte & !COMPACTED {
             0 => None,
             1 => Some(Codec::Snappy),
@@ -112,7 +112,7 @@ impl Form {
             3 => Some(Codec::Zstd),
             _ => return None,
         };
-        Some(Form { codec, compacted: byte & COMPACTED != 0 })
+        Some(ImageForm { codec, compacted: byte & COMPACTED != 0 })
     }
 }
 
@@ -147,7 +147,7 @@ impl Compressor {
     }
 
     /// Appends the image of `page` to `out` and says in which form.
-    pub fn compress(&mut self, page: &[u8], content: Content, out: &mut Vec<u8>) -> Form {
+    pub fn compress(&mut self, page: &[u8], content: Content, out: &mut Vec<u8>) -> ImageForm {
         let compacted = self.setting != Compression::None
             && content == Content::Headed
             && leave_out_gap(page, &mut self.compacted);
@@ -155,11 +155,11 @@ impl Compressor {
         match self.encoder.encode(body, &mut self.packed) {
             Some((codec, length)) if length < body.len() => {
                 out.extend_from_slice(&self.packed[..length]);
-                Form { codec: Some(codec), compacted }
+                ImageForm { codec: Some(codec), compacted }
             }
             _ => {
                 out.extend_from_slice(body);
-                Form { codec: None, compacted }
+                ImageForm { codec: None, compacted }
             }
         }
     }
@@ -167,7 +167,7 @@ impl Compressor {
 
 /// Puts `page` without its gap into `compacted`. False if it has none.
 fn leave_out_gap(page: &[u8], compacted: &mut Vec<u8>) -> bool {
-    let Some(gap) = Node::of(page).map(Node::gap).filter(|gap| !gap.is_empty()) else {
+    let Some(gap) = TreeNode::of(page).map(TreeNode::gap).filter(|gap| !gap.is_empty()) else {
         return false;
     };
     compacted.clear();
@@ -219,7 +219,7 @@ impl Restorer {
     pub fn restore(
         &mut self,
         stored: &[u8],
-        form: Form,
+        form: ImageForm,
         page: &mut [u8],
     ) -> Result<(), ImageFault> {
         if !form.compacted {
@@ -264,7 +264,7 @@ fn put_gap_back(compacted: &[u8], page: &mut [u8]) -> Result<(), ImageFault> {
     if compacted.len() < HEADER {
         return Err(ImageFault::Length);
     }
-    let gap = Node::of(compacted).map(Node::gap).ok_or(ImageFault::Length)?;
+    let gap = TreeNode::of(compacted).map(TreeNode::gap).ok_or(ImageFault::Length)?;
     let fits = gap.start <= compacted.len()
         && gap.start <= gap.end
         && gap.end <= page.len()

@@ -32,7 +32,7 @@
 
 use super::codec::{u32_at, u64_at};
 use super::ids::{CheckpointId, PageNo, PageSize};
-use super::image::{Compressor, Content, Form};
+use super::image::{Compressor, Content, ImageForm};
 use super::seed::Seed;
 use super::superblock::ImageSum;
 use std::fmt;
@@ -76,13 +76,13 @@ pub enum ImageSetFault {
 
 /// One image of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Image<'a> {
+pub struct PageImage<'a> {
     /// Where the page belongs.
     pub page: PageNo,
     /// What it holds.
     pub content: Content,
     /// How it is stored.
-    pub form: Form,
+    pub form: ImageForm,
     /// The stored bytes.
     pub data: &'a [u8],
 }
@@ -246,7 +246,7 @@ impl ImageSetReader {
     }
 
     /// The next image, or none if it needs more bytes than were fed.
-    pub fn image(&mut self) -> Result<Option<Image<'_>>, ImageSetFault> {
+    pub fn image(&mut self) -> Result<Option<PageImage<'_>>, ImageSetFault> {
         let damaged = ImageSetFault::Damaged { index: self.seen.count, offset: self.seen.bytes };
         let bytes = &self.buffer[self.taken..];
         if bytes.len() < RECORD_HEADER {
@@ -267,16 +267,16 @@ impl ImageSetReader {
         if checkpoint != self.header.checkpoint {
             return Err(ImageSetFault::WrongCheckpoint(checkpoint));
         }
-        let form = Form::from_byte(record[24]).ok_or(damaged)?;
+        let form = ImageForm::from_byte(record[24]).ok_or(damaged)?;
         let content = if record[25] == 0 { Content::Headed } else { Content::Data };
         self.taken += record.len();
         self.seen = with_record(self.seen, crc, record.len());
         let data = &record[RECORD_HEADER..];
-        Ok(Some(Image { page: PageNo(u64_at(record, 8)), content, form, data }))
+        Ok(Some(PageImage { page: PageNo(u64_at(record, 8)), content, form, data }))
     }
 
     /// No image: more bytes may bring it, unless the set has no more.
-    fn none_yet(&self, damaged: ImageSetFault) -> Result<Option<Image<'_>>, ImageSetFault> {
+    fn none_yet(&self, damaged: ImageSetFault) -> Result<Option<PageImage<'_>>, ImageSetFault> {
         let left_over = self.buffer.len() > self.taken;
         if left_over && self.fed == self.header.sum.bytes { Err(damaged) } else { Ok(None) }
     }

@@ -7,7 +7,7 @@
 //!
 //! Nothing moves after formatting. The superblocks stand at both ends, so that one damaged end does not hide the store.
 
-use super::api::Target;
+use super::api::StoreDevice;
 use super::bounds;
 use super::ids::{Child, PageNo, PageSize};
 use super::page;
@@ -72,7 +72,7 @@ pub struct Layout {
     /// Size of the data device in bytes.
     pub data_bytes: u64,
     /// Which device the log is on.
-    pub log_target: Target,
+    pub log_target: StoreDevice,
     /// First byte of the log on its device.
     pub log_offset: u64,
     /// Bytes of the ring.
@@ -108,11 +108,13 @@ impl Format {
         }
         let front = SUPERBLOCK * SUPERBLOCKS_PER_END;
         let (log_target, log_offset, log_room, after_log) = match self.log_device_bytes {
-            Some(bytes) => (Target::Log, LOG_HEADER, bytes.get().saturating_sub(LOG_HEADER), front),
-            None => (Target::Data, front, self.log_bytes.get(), front + self.log_bytes.get()),
+            Some(bytes) => {
+                (StoreDevice::Log, LOG_HEADER, bytes.get().saturating_sub(LOG_HEADER), front)
+            }
+            None => (StoreDevice::Data, front, self.log_bytes.get(), front + self.log_bytes.get()),
         };
         let log_bytes = log_room / segment * segment;
-        if log_bytes < 4 * segment || (log_target == Target::Data && log_bytes != log_room) {
+        if log_bytes < 4 * segment || (log_target == StoreDevice::Data && log_bytes != log_room) {
             return Err(FormatError::Log);
         }
         let page_bytes = page.bytes() as u64;
@@ -167,7 +169,7 @@ impl Layout {
         Layout {
             page: PageSize::DEFAULT,
             data_bytes: 0,
-            log_target: Target::Data,
+            log_target: StoreDevice::Data,
             log_offset: 0,
             log_bytes: 1 << 20,
             segment_bytes: 1 << 16,

@@ -6,24 +6,24 @@
 use memmap2::MmapMut;
 use std::ops::{Deref, DerefMut};
 
-/// A block of anonymous memory. The system provides it as it is touched.
-pub(crate) struct Memory(Option<MmapMut>);
+/// A block of anonymous memory. The system provides it is touched.
+pub(crate) struct AnonymousMemory(Option<MmapMut>);
 
-impl Memory {
+impl AnonymousMemory {
     /// So many zero bytes.
-    pub(crate) fn zeroed(bytes: usize) -> Memory {
+    pub(crate) fn zeroed(bytes: usize) -> AnonymousMemory {
         if bytes == 0 {
-            return Memory(None);
+            return AnonymousMemory(None);
         }
         let map = MmapMut::map_anon(bytes).expect("the configured memory can be had");
         #[cfg(target_os = "linux")]
         // Advice only: a system without huge pages is slower, not wrong.
         let _ = map.advise(memmap2::Advice::HugePage);
-        Memory(Some(map))
+        AnonymousMemory(Some(map))
     }
 }
 
-impl Deref for Memory {
+impl Deref for AnonymousMemory {
     type Target = [u8];
 
     #[inline]
@@ -32,7 +32,7 @@ impl Deref for Memory {
     }
 }
 
-impl DerefMut for Memory {
+impl DerefMut for AnonymousMemory {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         self.0.as_deref_mut().unwrap_or_default()

@@ -10,7 +10,7 @@ const HISTORY_MAX: usize = 4096;
 
 /// Why a checkpoint was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
+pub enum CheckpointReason {
     /// Its time had come.
     Timer,
     /// Too much of the cache was dirty.
@@ -32,7 +32,7 @@ pub struct CheckpointReport {
     /// Which one.
     pub id: CheckpointId,
     /// Why it was made.
-    pub reason: Reason,
+    pub reason: CheckpointReason,
     /// Where its images were.
     pub protection: Protection,
     /// Its instant.
@@ -67,7 +67,7 @@ impl CheckpointReport {
     /// A checkpoint at its instant.
     pub fn new(
         id: CheckpointId,
-        reason: Reason,
+        reason: CheckpointReason,
         protection: Protection,
         start: Time,
     ) -> CheckpointReport {

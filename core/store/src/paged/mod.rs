@@ -34,14 +34,14 @@ pub mod throttle;
 pub mod tree;
 
 pub use api::{
-    Answer, Ask, Cause, Completion, Damage, Edit, Io, IoDone, IoId, Lane, ObjectId, Op, OpError,
-    Outbox, Payload, Ranges, Stages, Target,
+    Answer, Ask, Cause, Completion, Damage, Edit, Io, IoDone, IoId, ObjectId, Op, OpError, OpLane,
+    Outbox, Payload, Ranges, Stages, StoreDevice,
 };
-pub use bounds::{Bound, Exceeded, Limits};
-pub use format::{Formatting, Piece, format};
+pub use bounds::{Bound, Exceeded, StoreLimits};
+pub use format::{FormatPiece, Formatting, format};
 pub use layout::{Format, FormatError};
 pub use options::{Classes, LogMode, Options, Protection};
-pub use store::{Fault, PagedStore, RestartFault, Step, Wait};
+pub use store::{CheckpointStep, Fault, PagedStore, RestartFault, Wait};
 
 use ids::PageSize;
 use loadline_base::Bytes;

@@ -61,19 +61,20 @@ pub const fn entry_bytes(key_len: usize, value_len: usize) -> usize {
 
 /// A node, to read. Its page has passed [`check`], or was made by edits.
 #[derive(Clone, Copy, Debug)]
-pub struct Node<'a> {
+pub struct TreeNode<'a> {
     page: &'a [u8],
 }
 
-impl<'a> Node<'a> {
+impl<'a> TreeNode<'a> {
     /// The node in `page`. Another kind of page is a bug.
-    pub fn new(page: &'a [u8]) -> Node<'a> {
-        Node::of(page).expect("the page is a tree node")
+    pub fn new(page: &'a [u8]) -> TreeNode<'a> {
+        TreeNode::of(page).expect("the page is a tree node")
     }
 
     /// The node in `page`, if it is one.
-    pub fn of(page: &'a [u8]) -> Option<Node<'a>> {
-        matches!(page::kind(page), Some(PageKind::Leaf | PageKind::Inner)).then_some(Node { page })
+    pub fn of(page: &'a [u8]) -> Option<TreeNode<'a>> {
+        matches!(page::kind(page), Some(PageKind::Leaf | PageKind::Inner))
+            .then_some(TreeNode { page })
     }
 
     /// Whether the values are a user's and not children.

@@ -59,7 +59,7 @@ pub struct Options {
     /// How images are stored, in the log and in the recovery area. Default skip-garbage (checkpoint.md 7.5).
     pub compression: Compression,
     /// How updates are slowed down. Default is Loadline's own.
-    pub throttle: throttle::Policy,
+    pub throttle: throttle::ThrottlePolicy,
     /// Order of a checkpoint's page writes.
     pub write_order: WriteOrder,
     /// Memory for pages. Default 1 GiB.
@@ -96,7 +96,7 @@ impl Default for Options {
             log_mode: LogMode::LogOnly,
             protection: Protection::Checkpoint,
             compression: Compression::SkipGarbage,
-            throttle: throttle::Policy::Paced,
+            throttle: throttle::ThrottlePolicy::Paced,
             write_order: WriteOrder::Sequential,
             cache: Bytes::from_mib(1024),
             old_versions: Bytes::ZERO,

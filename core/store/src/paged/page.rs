@@ -124,25 +124,25 @@ pub fn writer(page: &[u8]) -> CheckpointId {
 }
 
 /// Which writing of a page this is, for a digest over many: layout and checkpoint.
-pub fn stamp(page: &[u8]) -> Stamp {
-    Stamp { layout: page[AT_LAYOUT], checkpoint: writer(page) }
+pub fn stamp(page: &[u8]) -> PageStamp {
+    PageStamp { layout: page[AT_LAYOUT], checkpoint: writer(page) }
 }
 
 /// Which writing of a page is meant: a page of format 1 is another one than that of format 2, whatever their checkpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp {
+pub struct PageStamp {
     layout: u8,
     checkpoint: CheckpointId,
 }
 
-impl Stamp {
+impl PageStamp {
     /// What [`seal`] gives to the pages of a checkpoint.
-    pub const fn of(checkpoint: CheckpointId) -> Stamp {
-        Stamp { layout: LAYOUT, checkpoint }
+    pub const fn of(checkpoint: CheckpointId) -> PageStamp {
+        PageStamp { layout: LAYOUT, checkpoint }
     }
 
     /// The digest of many pages' stamps, in the pages' order: the CRC of nine bytes for each.
-    pub fn digest(stamps: impl IntoIterator<Item = Stamp>) -> u32 {
+    pub fn digest(stamps: impl IntoIterator<Item = PageStamp>) -> u32 {
         stamps.into_iter().fold(0, |digest, stamp| {
             let mut bytes = [stamp.layout; 9];
             bytes[1..].copy_from_slice(&stamp.checkpoint.0.to_le_bytes());

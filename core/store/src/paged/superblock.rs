@@ -31,7 +31,7 @@
 //! A superblock of format 1 has zeros in the places that format 2 has added, and is read as one that knows nothing of them:
 //! no version of the root, no digest of the free map, no seeded record. The first restart turns it into one of format 2.
 
-use super::api::Target;
+use super::api::StoreDevice;
 use super::codec::{u32_at, u64_at};
 use super::ids::{CheckpointId, Child, Lsn, PageNo, PageSize};
 use super::layout::{Layout, SUPERBLOCK};
@@ -158,7 +158,7 @@ impl Superblock {
         out.extend_from_slice(&(layout.page.bytes() as u32).to_le_bytes());
         out.extend_from_slice(&(layout.block_bytes as u32).to_le_bytes());
         out.extend_from_slice(&layout.data_bytes.to_le_bytes());
-        out.push(u8::from(layout.log_target == Target::Log));
+        out.push(u8::from(layout.log_target == StoreDevice::Log));
         out.push(self.protection.number());
         out.extend_from_slice(&[0; 6]);
         for place in places(layout) {
@@ -316,7 +316,7 @@ fn decode_layout(bytes: &[u8]) -> Option<Layout> {
     let layout = Layout {
         page,
         data_bytes: u64_at(bytes, 40),
-        log_target: if bytes[48] == 0 { Target::Data } else { Target::Log },
+        log_target: if bytes[48] == 0 { StoreDevice::Data } else { StoreDevice::Log },
         log_offset: place(0),
         log_bytes: place(1),
         segment_bytes: place(2),
@@ -334,8 +334,10 @@ fn decode_layout(bytes: &[u8]) -> Option<Layout> {
     let map_end = layout.map_first.0.checked_add(layout.map_pages)?;
     let log_end = layout.log_offset.checked_add(layout.log_bytes)?;
     let log_is_apart = match layout.log_target {
-        Target::Data => layout.log_offset >= 2 * SUPERBLOCK && log_end <= layout.recovery_offset,
-        Target::Log => layout.log_offset == super::layout::LOG_HEADER,
+        StoreDevice::Data => {
+            layout.log_offset >= 2 * SUPERBLOCK && log_end <= layout.recovery_offset
+        }
+        StoreDevice::Log => layout.log_offset == super::layout::LOG_HEADER,
     };
     let block_is_legal = super::layout::BLOCK_SIZES.contains(&u32_at(bytes, 36));
     let sound = block_is_legal

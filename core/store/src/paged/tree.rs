@@ -20,7 +20,7 @@ pub use walk::{Visited, Walk};
 
 use super::edit::PageEdit;
 use super::ids::{Child, PageNo, PageVersion};
-use super::node::{Node, entry_bytes};
+use super::node::{TreeNode, entry_bytes};
 
 /// The pages that a tree lives in.
 pub trait TreePages {
@@ -53,12 +53,12 @@ pub struct Tree {
     pub height: u8,
 }
 
-/// Levels above a leaf that a [`Place`] tells of. Only a tree of users' longest keys is higher.
+/// Levels above a leaf that a [`ValuePlace`] tells of. Only a tree of users' longest keys is higher.
 const PLACE_DEPTH_MAX: usize = 7;
 
 /// Where a value belongs, in a leaf that has room for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ValuePlace {
     leaf: PageNo,
     /// In the leaf, as a search answers it.
     at: Result<u16, u16>,
@@ -67,7 +67,7 @@ pub struct Place {
     depth: usize,
 }
 
-impl Place {
+impl ValuePlace {
     /// Every page that a put here changes. All of them are resident.
     pub fn pages(&self) -> impl Iterator<Item = PageNo> {
         let above = self.above[..self.depth].iter().map(|step| step.0);
@@ -157,7 +157,7 @@ impl Tree {
         pages: &P,
         (key, value_len): (&[u8], usize),
         is_like: impl FnOnce(&[u8]) -> bool,
-    ) -> Result<Option<Place>, Missing> {
+    ) -> Result<Option<ValuePlace>, Missing> {
         let depth = usize::from(self.height) - 1;
         if depth > PLACE_DEPTH_MAX {
             return Ok(None);
@@ -176,7 +176,7 @@ impl Tree {
             Err(_) => entry_bytes(key.len(), value_len) <= leaf.free(),
         };
         let depth = if pages.is_dirty(child.page) { 0 } else { depth };
-        Ok(has_room.then_some(Place { leaf: child.page, at, above, depth }))
+        Ok(has_room.then_some(ValuePlace { leaf: child.page, at, above, depth }))
     }
 
     /// The leaf that `key` belongs into. Only the nodes above it need to be resident.
@@ -191,8 +191,8 @@ impl Tree {
 }
 
 /// A resident node.
-fn node<P: TreePages>(pages: &P, child: Child) -> Result<Node<'_>, Missing> {
-    pages.page(child.page).map(Node::new).ok_or(Missing(child))
+fn node<P: TreePages>(pages: &P, child: Child) -> Result<TreeNode<'_>, Missing> {
+    pages.page(child.page).map(TreeNode::new).ok_or(Missing(child))
 }
 
 /// Visits what is below a node of that many levels. Says whether `f` wants more.

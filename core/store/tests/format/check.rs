@@ -3,15 +3,15 @@
 use super::feed::SEED;
 use super::sample::{Disks, Sample, crashed};
 use loadline_base::Rng;
-use loadline_store::paged::check::{CellFault, Finding, RecordFault, Report, check, slots};
+use loadline_store::paged::check::{CellFault, CheckReport, Finding, RecordFault, check, slots};
 use loadline_store::paged::edit::PageEdit;
 use loadline_store::paged::ids::{Lsn, PageNo};
-use loadline_store::paged::node::Node;
+use loadline_store::paged::node::TreeNode;
 use loadline_store::paged::page::{self, PageKind};
 use loadline_store::paged::superblock::Superblock;
 use loadline_store::paged::{Ask, Fault, Protection, RestartFault};
 
-fn assert_clean(report: &Report, when: &str) {
+fn assert_clean(report: &CheckReport, when: &str) {
     let sentences: Vec<String> = report.findings.iter().map(|f| f.to_string()).collect();
     assert!(report.is_clean(), "{when}:\n{}", sentences.join("\n"));
 }
@@ -65,7 +65,7 @@ pub(crate) fn headed_pages(disks: &mut Disks) -> Vec<PageNo> {
     let mut ahead = vec![superblock.completed.root.page];
     while let Some(number) = ahead.pop() {
         pages.push(number);
-        let node = Node::new(page_mut(disks, number));
+        let node = TreeNode::new(page_mut(disks, number));
         if !node.is_leaf() {
             ahead.extend((0..node.count()).map(|at| node.child(at).page));
         }
@@ -78,7 +78,7 @@ fn find_cell(disks: &mut Disks, kind: u8, wanted: impl Fn(&[u8]) -> bool) -> (Pa
     for number in headed_pages(disks) {
         let bytes = page_mut(disks, number);
         if page::kind(bytes) == Some(PageKind::Leaf) {
-            let node = Node::new(bytes);
+            let node = TreeNode::new(bytes);
             let is_it = |at: &u16| node.key(*at)[0] == kind && wanted(node.value(*at));
             if let Some(at) = (0..node.count()).find(is_it) {
                 return (number, at);

@@ -7,7 +7,7 @@ use loadline_store::paged::check::check;
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::superblock::SuperblockFault;
 use loadline_store::paged::{
-    Answer, Ask, Edit, Fault, Format, Formatting, Protection, RestartFault, Target, format,
+    Answer, Ask, Edit, Fault, Format, Formatting, Protection, RestartFault, StoreDevice, format,
 };
 
 fn shape(store_id: u64, log_mib: u64, page: u32, block_bytes: u32) -> Format {
@@ -23,7 +23,7 @@ fn shape(store_id: u64, log_mib: u64, page: u32, block_bytes: u32) -> Format {
     }
 }
 
-fn write(disks: &mut Disks, pieces: impl IntoIterator<Item = (Target, u64, Vec<u8>)>) {
+fn write(disks: &mut Disks, pieces: impl IntoIterator<Item = (StoreDevice, u64, Vec<u8>)>) {
     for (target, offset, bytes) in pieces {
         disks.of(target)[offset as usize..][..bytes.len()].copy_from_slice(&bytes);
     }

@@ -5,16 +5,16 @@ use loadline_store::paged::change::{Change, decode_all};
 use loadline_store::paged::codec::Reader;
 use loadline_store::paged::edit::PageEdit;
 use loadline_store::paged::ids::{Child, Lsn, PageNo};
-use loadline_store::paged::image::{Form, Restorer};
+use loadline_store::paged::image::{ImageForm, Restorer};
 use loadline_store::paged::image_set::{HEADER_BLOCK, ImageSetHeader, ImageSetReader};
-use loadline_store::paged::log::{Found, Kind, Ring, Scan, witness};
-use loadline_store::paged::node::{self, Node};
+use loadline_store::paged::log::{LogRing, RecordKind, Scan, ScanFound, witness};
+use loadline_store::paged::node::{self, TreeNode};
 use loadline_store::paged::page::{self, PageKind};
 use loadline_store::paged::seed::Seed;
 use loadline_store::paged::superblock::Superblock;
 
 /// A log of four small segments, of store 77.
-pub(crate) const RING: Ring = Ring {
+pub(crate) const RING: LogRing = LogRing {
     offset: 0,
     bytes: 256 << 10,
     segment: 64 << 10,
@@ -51,13 +51,13 @@ pub(crate) fn superblock(bytes: &[u8]) {
 pub(crate) fn log(bytes: &[u8], chain: u32) -> usize {
     let mut scan = Scan::new(RING, Lsn(0), chain);
     let mut records = 0;
-    while let Found::Record(record) = scan.next(Lsn(0), bytes) {
+    while let ScanFound::Record(record) = scan.next(Lsn(0), bytes) {
         assert!(record.position < record.end && record.end.0 <= RING.bytes);
         match record.kind {
-            Kind::Transaction | Kind::Again => change(record.body),
-            Kind::Edits => edits(record.body),
-            Kind::Image => image(record.body),
-            Kind::Pad | Kind::Segment | Kind::Instant | Kind::Durable => {}
+            RecordKind::Transaction | RecordKind::Again => change(record.body),
+            RecordKind::Edits => edits(record.body),
+            RecordKind::Image => image(record.body),
+            RecordKind::Pad | RecordKind::Segment | RecordKind::Instant | RecordKind::Durable => {}
         }
         records += 1;
     }
@@ -90,7 +90,7 @@ fn edits(body: &[u8]) {
 
 fn image(body: &[u8]) {
     let mut reader = Reader::new(body);
-    if let (Some(_), Some(form)) = (reader.u64(), reader.byte().and_then(Form::from_byte)) {
+    if let (Some(_), Some(form)) = (reader.u64(), reader.byte().and_then(ImageForm::from_byte)) {
         let _ = Restorer::new().restore(reader.rest(), form, &mut [0; 4096]);
     }
 }
@@ -126,7 +126,7 @@ fn is_raw(edit: &PageEdit<'_>) -> bool {
 }
 
 fn read(page: &[u8]) {
-    let Some(node) = Node::of(page) else { return };
+    let Some(node) = TreeNode::of(page) else { return };
     for at in 0..node.count() {
         assert_eq!(node.route(node.key(at)), at, "a key leads to its cell");
         if !node.is_leaf() {

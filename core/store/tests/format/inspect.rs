@@ -8,11 +8,11 @@ use loadline_store::CollectionId;
 use loadline_store::paged::Protection;
 use loadline_store::paged::check::check;
 use loadline_store::paged::ids::PageNo;
-use loadline_store::paged::inspect::{Inspector, Part, Trouble};
+use loadline_store::paged::inspect::{InspectTrouble, Inspector, Part};
 use loadline_store::paged::page;
 
 /// All views of a store, as text.
-fn views(disks: &Disks) -> Result<Vec<String>, Trouble> {
+fn views(disks: &Disks) -> Result<Vec<String>, InspectTrouble> {
     let devices = disks.bytes();
     let store = Inspector::open(&devices)?;
     let root = store.newest().completed.root.page;

@@ -7,7 +7,7 @@ use loadline_store::paged::edit::PageEdit;
 use loadline_store::paged::ids::{CheckpointId, Lsn, PageNo, PageSize};
 use loadline_store::paged::image::{Compression, Compressor, Content};
 use loadline_store::paged::image_set::ImageSetEncoder;
-use loadline_store::paged::log::{Kind, Log, witness};
+use loadline_store::paged::log::{Log, RecordKind, witness};
 use loadline_store::paged::page::{self, PageKind};
 use loadline_store::paged::{Ask, Protection};
 
@@ -88,7 +88,7 @@ fn bodies_of_records() {
         let mut log = Log::resume(feed::RING, Lsn(0), Lsn(0), 1, Vec::new());
         let from = rng.below(20_000) as usize;
         let body = spoiled(&bytes[from..][..1 + rng.below(300) as usize], &mut rng);
-        let kind = Kind::from_u8(3 + (at % 3) as u8).expect("a kind with a body");
+        let kind = RecordKind::from_u8(3 + (at % 3) as u8).expect("a kind with a body");
         log.append(kind, &body);
         let write = log.next_last_write().expect("something was appended");
         assert_eq!(feed::log(&write.data, 1), 2, "the segment's record and this one");
@@ -104,8 +104,8 @@ fn changes() {
         Lsn(0),
         crc32c::crc32c(&77_u64.to_le_bytes()),
     );
-    while let loadline_store::paged::log::Found::Record(record) = scan.next(Lsn(0), &bytes) {
-        if record.kind == Kind::Transaction && record.body.len() < 400 {
+    while let loadline_store::paged::log::ScanFound::Record(record) = scan.next(Lsn(0), &bytes) {
+        if record.kind == RecordKind::Transaction && record.body.len() < 400 {
             body.extend_from_slice(record.body);
         }
     }

@@ -1,13 +1,13 @@
 //! Small stores with something of every kind in them, on devices that are vectors and answer at once.
 
 use loadline_base::{Bytes, Rng, Time};
-use loadline_device::{ClassTag, Kind, Outcome};
+use loadline_device::{ClassTag, Outcome, RequestKind};
 use loadline_store::paged::check::InMemory;
 use loadline_store::paged::ids::PageSize;
-use loadline_store::paged::throttle::Policy;
+use loadline_store::paged::throttle::ThrottlePolicy;
 use loadline_store::paged::{
     Answer, Ask, Edit, Format, IoDone, LogMode, ObjectId, Op, OpError, Options, Outbox, PagedStore,
-    Payload, Protection, Target, format,
+    Payload, Protection, StoreDevice, format,
 };
 use loadline_store::{CollectionId, ObjectNo, Version};
 use std::collections::BTreeMap;
@@ -45,10 +45,10 @@ impl Disks {
         disks
     }
 
-    pub(crate) fn of(&mut self, target: Target) -> &mut Vec<u8> {
+    pub(crate) fn of(&mut self, target: StoreDevice) -> &mut Vec<u8> {
         match target {
-            Target::Data => &mut self.data,
-            Target::Log => self.log.as_mut().expect("there is a log device"),
+            StoreDevice::Data => &mut self.data,
+            StoreDevice::Log => self.log.as_mut().expect("there is a log device"),
         }
     }
 
@@ -91,7 +91,7 @@ impl Sample {
             cache: Bytes::from_mib(16),
             old_versions: Bytes::from_kib(256),
             direct_write: Bytes::from_kib(32),
-            throttle: Policy::None,
+            throttle: ThrottlePolicy::None,
             ..Options::default()
         };
         let mut out = Outbox::new();
@@ -119,7 +119,7 @@ impl Sample {
     }
 
     /// Carries the oldest request to a device out. False if there is none.
-    pub(crate) fn step_only(&mut self, target: Target) -> bool {
+    pub(crate) fn step_only(&mut self, target: StoreDevice) -> bool {
         let found = self.out.io.iter().position(|io| io.target == target);
         found.map(|at| self.serve(at)).is_some()
     }
@@ -132,17 +132,19 @@ impl Sample {
         let range =
             io.request.offset as usize..(io.request.offset + io.request.length.get()) as usize;
         match io.request.kind {
-            Kind::Read => data = device[range].to_vec(),
-            Kind::Write => {
-                if let Some(before) = self.before.as_mut().filter(|_| io.target == Target::Data) {
+            RequestKind::Read => data = device[range].to_vec(),
+            RequestKind::Write => {
+                if let Some(before) =
+                    self.before.as_mut().filter(|_| io.target == StoreDevice::Data)
+                {
                     let pages = range.clone().step_by(4096);
                     before
                         .extend(pages.map(|at| (at as u64 / 4096, device[at..at + 4096].to_vec())));
                 }
                 device[range].copy_from_slice(&data);
             }
-            Kind::Discard => device[range].fill(0xdd),
-            Kind::Flush => {
+            RequestKind::Discard => device[range].fill(0xdd),
+            RequestKind::Flush => {
                 let disks = &self.disks;
                 self.durable.iter_mut().for_each(|durable| durable.clone_from(disks));
             }

@@ -2,8 +2,8 @@
 
 use crate::sample::{Disks, Sample};
 use loadline_device::ClassTag;
-use loadline_store::contract::{World, check};
-use loadline_store::paged::{Answer, Ask, Edit, Op, OpError, Protection, Target, Wait};
+use loadline_store::contract::{ContractWorld, check};
+use loadline_store::paged::{Answer, Ask, Edit, Op, OpError, Protection, StoreDevice, Wait};
 
 struct Instant {
     sample: Sample,
@@ -18,7 +18,7 @@ impl Instant {
     }
 }
 
-impl World for Instant {
+impl ContractWorld for Instant {
     fn submit(&mut self, op: Op<u64>) {
         self.open_ops += 1;
         self.sample.submit_op(op);
@@ -63,7 +63,7 @@ fn who_finds_no_room_in_the_log_waits_for_it() {
     for at in 0..OPS {
         let put = Edit::Put { key: key(at), value: vec![at as u8; 8000] };
         sample.submit(Ask::Transaction(vec![put]));
-        while sample.step_only(Target::Log) {}
+        while sample.step_only(StoreDevice::Log) {}
     }
     let waits = sample.store.waits();
     let count =

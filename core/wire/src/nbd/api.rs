@@ -7,7 +7,7 @@ use std::fmt;
 
 /// What one connection may hold at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ConnectionLimits {
     /// The most commands that are handed out and not answered; at least one.
     pub commands: usize,
     /// The most bytes of payload, counted from the request on, plus the bytes of replies that wait to be sent.
@@ -15,7 +15,7 @@ pub struct Limits {
     pub bytes: u64,
 }
 
-impl Limits {
+impl ConnectionLimits {
     /// The most memory in bytes that a session, its commands and its unsent replies take under these limits, the
     /// answer to one list of exports and the allocator's rounding aside:
     /// the limit, one command beyond it, one option, and for each command what its answer adds to its payload.
@@ -25,24 +25,24 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
+impl Default for ConnectionLimits {
     /// 256 commands and 64 MiB: the kernel's client keeps 128 commands in flight, libnbd's copying tool 64 of
     /// 256 KiB each.
-    fn default() -> Limits {
-        Limits { commands: 256, bytes: 64 << 20 }
+    fn default() -> ConnectionLimits {
+        ConnectionLimits { commands: 256, bytes: 64 << 20 }
     }
 }
 
 /// One command of the client. The session has checked it: its range lies inside the export and is not empty
 /// (only a flush has none), and nothing writes to a read-only export.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Command {
-    /// Names the command in its [`Reply`].
+pub struct ExportCommand {
+    /// Names the command in its [`NbdReply`].
     pub id: SlotId,
     /// The export that the client has chosen.
     pub export: ExportId,
     /// What to do.
-    pub kind: Kind,
+    pub kind: CommandKind,
     /// First byte.
     pub offset: u64,
     /// How many bytes; at most [`PAYLOAD_MAX`] for a read or write, any number for the others.
@@ -51,10 +51,10 @@ pub struct Command {
     pub fua: bool,
 }
 
-/// What a [`Command`] asks for.
+/// What a [`ExportCommand`] asks for.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Answered with [`Payload::Data`] or [`Payload::Pieces`] of exactly the command's length.
+pub enum CommandKind {
+    /// Answered with [`ReplyPayload::Data`] or [`ReplyPayload::Pieces`] of exactly the command's length.
     Read,
     /// Writes these bytes.
     Write(Vec<u8>),
@@ -72,39 +72,39 @@ pub enum Kind {
     },
     /// The client will soon read the range.
     Cache,
-    /// Answered with [`Payload::Extents`].
+    /// Answered with [`ReplyPayload::Extents`].
     BlockStatus {
         /// Whether the client looks only at the first extent.
         one: bool,
     },
 }
 
-/// The answer to a [`Command`].
+/// The answer to a [`ExportCommand`].
 #[derive(Debug, PartialEq, Eq)]
-pub struct Reply {
+pub struct NbdReply {
     /// Which command.
     pub id: SlotId,
     /// What came of it.
-    pub result: Result<Payload, Failure>,
+    pub result: Result<ReplyPayload, NbdFailure>,
 }
 
 /// What a successful command brings.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Payload {
+pub enum ReplyPayload {
     /// Nothing: writes, flushes, trims, zeroes and cache.
     Done,
-    /// All the data of a read. The buffer goes to [`Outbox::send`](super::Outbox::send) as it is.
+    /// All the data of a read. The buffer goes to [`Outbox::send`](super::SessionOutbox::send) as it is.
     Data(Vec<u8>),
     /// The data of a read with its holes, in order and without gaps.
-    Pieces(Vec<Piece>),
+    Pieces(Vec<ReadPiece>),
     /// The extents from the command's offset on, at least one. Those beyond the command's length or beyond
     /// [`EXTENTS_MAX`] are left out.
-    Extents(Vec<Extent>),
+    Extents(Vec<StatusExtent>),
 }
 
 /// A part of a read.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum ReadPiece {
     /// These bytes, at least one.
     Data(Vec<u8>),
     /// So many bytes of zeroes, at least one, which are not transferred if the client understands that.
@@ -113,7 +113,7 @@ pub enum Piece {
 
 /// A stretch of one allocation state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct StatusExtent {
     /// How many bytes, at least one.
     pub length: u32,
     /// Whether nothing is allocated there, so that a write may run out of space.
@@ -180,15 +180,15 @@ impl fmt::Display for NbdError {
 
 /// An error with the sentence that a client with structured replies may show. Others see the error only.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct NbdFailure {
     /// The error.
     pub error: NbdError,
     /// The sentence; cut after [`STRING_MAX`] bytes.
     pub message: Cow<'static, str>,
 }
 
-impl From<NbdError> for Failure {
-    fn from(error: NbdError) -> Failure {
-        Failure { error, message: Cow::Borrowed(error.sentence()) }
+impl From<NbdError> for NbdFailure {
+    fn from(error: NbdError) -> NbdFailure {
+        NbdFailure { error, message: Cow::Borrowed(error.sentence()) }
     }
 }

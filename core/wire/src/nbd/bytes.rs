@@ -4,14 +4,14 @@ use super::STRING_MAX;
 
 /// Collects the head of a message, whose length is fixed.
 #[derive(Debug)]
-pub(super) struct Head<const N: usize> {
+pub(super) struct HeadBuffer<const N: usize> {
     bytes: [u8; N],
     have: usize,
 }
 
-impl<const N: usize> Head<N> {
-    pub(super) const fn new() -> Head<N> {
-        Head { bytes: [0; N], have: 0 }
+impl<const N: usize> HeadBuffer<N> {
+    pub(super) const fn new() -> HeadBuffer<N> {
+        HeadBuffer { bytes: [0; N], have: 0 }
     }
 
     /// How many bytes are missing; at least one.
@@ -30,15 +30,15 @@ impl<const N: usize> Head<N> {
 
 /// Collects a body of known length. Its buffer is allocated once, for a length that was checked before.
 #[derive(Debug)]
-pub(super) struct Body {
+pub(super) struct BodyBuffer {
     bytes: Vec<u8>,
     length: usize,
 }
 
-impl Body {
-    pub(super) fn new(length: u32) -> Body {
+impl BodyBuffer {
+    pub(super) fn new(length: u32) -> BodyBuffer {
         let length = length as usize;
-        Body { bytes: Vec::with_capacity(length), length }
+        BodyBuffer { bytes: Vec::with_capacity(length), length }
     }
 
     /// How many bytes are missing.

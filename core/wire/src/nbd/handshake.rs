@@ -1,42 +1,42 @@
 //! The handshake: a greeting, the client's flags, then options until one of them chooses an export.
 
-use super::bytes::{Body, Fields, Head, Skip};
+use super::bytes::{BodyBuffer, Fields, HeadBuffer, Skip};
 use super::numbers::{INIT_PASSWD, OPTION_MAGIC, handshake, opt, rep};
 use super::option_reply::Replies;
-use super::terms::{Next, Terms};
-use super::{Exports, OPTION_MAX, Outbox, STRING_MAX, Violation};
+use super::terms::{NextHandshake, Terms};
+use super::{Exports, OPTION_MAX, STRING_MAX, SessionOutbox, Violation};
 
 /// A connection on which no export is chosen yet.
 #[derive(Debug)]
 pub(super) struct Handshake {
-    stage: Stage,
+    stage: HandshakeStage,
     terms: Terms,
 }
 
 #[derive(Debug)]
-enum Stage {
-    Flags(Head<4>),
-    Option(Head<16>),
-    Data(u32, Body),
+enum HandshakeStage {
+    Flags(HeadBuffer<4>),
+    Option(HeadBuffer<16>),
+    Data(u32, BodyBuffer),
     TooBig(u32, Skip),
 }
 
 impl Handshake {
     /// Greets.
-    pub(super) fn new(out: &mut Outbox) -> Handshake {
+    pub(super) fn new(out: &mut SessionOutbox) -> Handshake {
         out.put(&INIT_PASSWD.to_be_bytes());
         out.put(&OPTION_MAGIC.to_be_bytes());
         out.put(&(handshake::FIXED_NEWSTYLE | handshake::NO_ZEROES).to_be_bytes());
-        Handshake { stage: Stage::Flags(Head::new()), terms: Terms::default() }
+        Handshake { stage: HandshakeStage::Flags(HeadBuffer::new()), terms: Terms::default() }
     }
 
     /// How many bytes the next message, or its body, still lacks.
     pub(super) fn want(&self) -> usize {
         match &self.stage {
-            Stage::Flags(head) => head.missing(),
-            Stage::Option(head) => head.missing(),
-            Stage::Data(_, body) => body.missing(),
-            Stage::TooBig(_, skip) => skip.0 as usize,
+            HandshakeStage::Flags(head) => head.missing(),
+            HandshakeStage::Option(head) => head.missing(),
+            HandshakeStage::Data(_, body) => body.missing(),
+            HandshakeStage::TooBig(_, skip) => skip.0 as usize,
         }
     }
 
@@ -45,42 +45,53 @@ impl Handshake {
         &mut self,
         input: &mut &[u8],
         exports: &dyn Exports,
-        out: &mut Outbox,
-    ) -> Next {
+        out: &mut SessionOutbox,
+    ) -> NextHandshake {
         match &mut self.stage {
-            Stage::Flags(head) => head.fill(input).map_or(Next::Stay, |head| self.flags(head)),
-            Stage::Option(head) => match head.fill(input) {
+            HandshakeStage::Flags(head) => {
+                head.fill(input).map_or(NextHandshake::Stay, |head| self.flags(head))
+            }
+            HandshakeStage::Option(head) => match head.fill(input) {
                 Some(head) => self.head(head, exports, out),
-                None => Next::Stay,
+                None => NextHandshake::Stay,
             },
-            Stage::Data(option, body) => {
+            HandshakeStage::Data(option, body) => {
                 let option = *option;
-                let Some(data) = body.fill(input) else { return Next::Stay };
-                self.stage = Stage::Option(Head::new());
+                let Some(data) = body.fill(input) else { return NextHandshake::Stay };
+                self.stage = HandshakeStage::Option(HeadBuffer::new());
                 self.terms.answer(option, &data, exports, out)
             }
-            Stage::TooBig(option, skip) => {
+            HandshakeStage::TooBig(option, skip) => {
                 if skip.pass(input) {
                     let option = *option;
-                    self.stage = Stage::Option(Head::new());
+                    self.stage = HandshakeStage::Option(HeadBuffer::new());
                     let sentence = "an option may have 64 KiB of data";
                     Replies { option, out }.error(rep::ERR_TOO_BIG, sentence);
                 }
-                Next::Stay
+                NextHandshake::Stay
             }
         }
     }
 
-    fn flags(&mut self, head: [u8; 4]) -> Next {
+    fn flags(&mut self, head: [u8; 4]) -> NextHandshake {
         let flags = u32::from_be_bytes(head);
         self.terms.fixed = flags & u32::from(handshake::FIXED_NEWSTYLE) != 0;
         self.terms.no_zeroes = flags & u32::from(handshake::NO_ZEROES) != 0;
-        self.stage = Stage::Option(Head::new());
+        self.stage = HandshakeStage::Option(HeadBuffer::new());
         let offered = u32::from(handshake::FIXED_NEWSTYLE | handshake::NO_ZEROES);
-        if flags & !offered == 0 { Next::Stay } else { Violation::ClientFlags(flags).into() }
+        if flags & !offered == 0 {
+            NextHandshake::Stay
+        } else {
+            Violation::ClientFlags(flags).into()
+        }
     }
 
-    fn head(&mut self, head: [u8; 16], exports: &dyn Exports, out: &mut Outbox) -> Next {
+    fn head(
+        &mut self,
+        head: [u8; 16],
+        exports: &dyn Exports,
+        out: &mut SessionOutbox,
+    ) -> NextHandshake {
         let mut fields = Fields(&head);
         let magic = fields.u64().expect("the head has 16 bytes");
         let option = fields.u32().expect("the head has 16 bytes");
@@ -95,14 +106,14 @@ impl Handshake {
             return Violation::NotFixed(option).into();
         }
         if length == 0 {
-            self.stage = Stage::Option(Head::new());
+            self.stage = HandshakeStage::Option(HeadBuffer::new());
             return self.terms.answer(option, &[], exports, out);
         }
         self.stage = if length > OPTION_MAX {
-            Stage::TooBig(option, Skip(length))
+            HandshakeStage::TooBig(option, Skip(length))
         } else {
-            Stage::Data(option, Body::new(length))
+            HandshakeStage::Data(option, BodyBuffer::new(length))
         };
-        Next::Stay
+        NextHandshake::Stay
     }
 }

@@ -1,12 +1,12 @@
 //! The network block device protocol, server side, as of its fixed newstyle (`docs/nbd.md` lists what is supported).
 //!
-//! One [`Session`] is one connection. Its owner
+//! One [`NbdSession`] is one connection. Its owner
 //!
-//! 1. makes it with [`Session::new`], which greets the client through the [`Outbox`];
-//! 2. gives it what it received with [`Session::receive`] as long as [`Session::want`] is not 0;
-//! 3. carries out the commands in [`Outbox::commands`] in any order and answers each one with [`Session::finish`];
-//! 4. sends the buffers in [`Outbox::send`] in order and tells with [`Session::sent`] how much went out;
-//! 5. closes the connection when [`Outbox::close`] is set and what stands in the queue has gone out.
+//! 1. makes it with [`NbdSession::new`], which greets the client through the [`SessionOutbox`];
+//! 2. gives it what it received with [`NbdSession::receive`] as long as [`NbdSession::want`] is not 0;
+//! 3. carries out the commands in [`SessionOutbox::commands`] in any order and answers each one with [`NbdSession::finish`];
+//! 4. sends the buffers in [`SessionOutbox::send`] in order and tells with [`NbdSession::sent`] how much went out;
+//! 5. closes the connection when [`SessionOutbox::close`] is set and what stands in the queue has gone out.
 
 // In reading order: what the owner sees, the session, its two phases, messages.
 mod api;
@@ -27,11 +27,14 @@ mod serve;
 mod bytes;
 mod numbers;
 
-pub use api::{Command, Extent, Failure, Kind, Limits, NbdError, Payload, Piece, Reply};
+pub use api::{
+    CommandKind, ConnectionLimits, ExportCommand, NbdError, NbdFailure, NbdReply, ReadPiece,
+    ReplyPayload, StatusExtent,
+};
 pub use close::{Close, Violation};
 pub use exports::{ExportId, ExportInfo, ExportName, Exports};
-pub use outbox::Outbox;
-pub use session::Session;
+pub use outbox::SessionOutbox;
+pub use session::NbdSession;
 
 /// The longest payload of one read or write, 32 MiB: what the protocol asks every server to accept.
 pub const PAYLOAD_MAX: u32 = 32 << 20;

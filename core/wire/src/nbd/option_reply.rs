@@ -2,12 +2,12 @@
 
 use super::bytes::cut;
 use super::numbers::{OPTION_REPLY_MAGIC, info, rep};
-use super::{ExportInfo, Outbox, PAYLOAD_MAX};
+use super::{ExportInfo, PAYLOAD_MAX, SessionOutbox};
 
 /// The replies to one option.
 pub(super) struct Replies<'a> {
     pub(super) option: u32,
-    pub(super) out: &'a mut Outbox,
+    pub(super) out: &'a mut SessionOutbox,
 }
 
 impl Replies<'_> {

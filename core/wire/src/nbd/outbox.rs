@@ -1,24 +1,24 @@
 //! What a session wants done.
 
-use super::{Close, Command};
+use super::{Close, ExportCommand};
 
 /// Below this length, bytes are copied behind the last buffer of the queue: that costs less than one more buffer.
 const COPY_MAX: usize = 1024;
 
 /// What a session wants its owner to do. The owner empties it after each call; the session only appends.
 #[derive(Debug, Default)]
-pub struct Outbox {
+pub struct SessionOutbox {
     /// Bytes for the client, in order. Long payloads are buffers of their own and were not copied.
     pub send: Vec<Vec<u8>>,
     /// Commands to carry out.
-    pub commands: Vec<Command>,
+    pub commands: Vec<ExportCommand>,
     /// Set when the connection shall be closed after what stands in `send`.
     pub close: Option<Close>,
     /// How many bytes were ever put into `send`.
     put: u64,
 }
 
-impl Outbox {
+impl SessionOutbox {
     /// Queues some bytes.
     pub(super) fn put(&mut self, bytes: &[u8]) {
         self.put += bytes.len() as u64;

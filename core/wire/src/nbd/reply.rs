@@ -4,18 +4,18 @@ use super::bytes::cut;
 use super::numbers::{
     CONTEXT_ID, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, chunk, cmd, flag, state,
 };
-use super::request::Request;
-use super::{EXTENTS_MAX, Extent, Failure, Outbox, Payload, Piece};
+use super::request::NbdRequest;
+use super::{EXTENTS_MAX, NbdFailure, ReadPiece, ReplyPayload, SessionOutbox, StatusExtent};
 
 /// Answers requests of one connection.
-pub(super) struct Answer<'a> {
-    pub(super) request: &'a Request,
+pub(super) struct Replier<'a> {
+    pub(super) request: &'a NbdRequest,
     pub(super) structured: bool,
-    pub(super) out: &'a mut Outbox,
+    pub(super) out: &'a mut SessionOutbox,
 }
 
-impl Answer<'_> {
-    pub(super) fn failure(&mut self, failure: &Failure) {
+impl Replier<'_> {
+    pub(super) fn failure(&mut self, failure: &NbdFailure) {
         let code = failure.error.code();
         if !self.structured {
             return self.simple(code);
@@ -28,16 +28,17 @@ impl Answer<'_> {
     }
 
     /// Answers with what the owner brought. A payload that does not fit the request is a bug of the owner.
-    pub(super) fn success(&mut self, payload: Payload) {
+    pub(super) fn success(&mut self, payload: ReplyPayload) {
         match (self.request.command, payload) {
-            (cmd::READ, Payload::Data(data)) => self.data(data),
-            (cmd::READ, Payload::Pieces(pieces)) => self.pieces(pieces),
-            (cmd::BLOCK_STATUS, Payload::Extents(extents)) => self.extents(&extents),
-            (cmd::READ | cmd::BLOCK_STATUS, _) | (_, Payload::Data(_) | Payload::Pieces(_)) => {
+            (cmd::READ, ReplyPayload::Data(data)) => self.data(data),
+            (cmd::READ, ReplyPayload::Pieces(pieces)) => self.pieces(pieces),
+            (cmd::BLOCK_STATUS, ReplyPayload::Extents(extents)) => self.extents(&extents),
+            (cmd::READ | cmd::BLOCK_STATUS, _)
+            | (_, ReplyPayload::Data(_) | ReplyPayload::Pieces(_)) => {
                 panic!("the payload does not fit command {}", self.request.command)
             }
             // The short form saves bytes where there is nothing to add.
-            (_, Payload::Done | Payload::Extents(_)) => self.simple(0),
+            (_, ReplyPayload::Done | ReplyPayload::Extents(_)) => self.simple(0),
         }
     }
 
@@ -49,7 +50,7 @@ impl Answer<'_> {
 
     /// What precedes all the data of a read in one stretch.
     fn whole(&mut self) {
-        let Request { offset, length, .. } = *self.request;
+        let NbdRequest { offset, length, .. } = *self.request;
         if self.structured {
             self.data_chunk(offset, length, chunk::DONE);
         } else {
@@ -57,7 +58,7 @@ impl Answer<'_> {
         }
     }
 
-    fn pieces(&mut self, pieces: Vec<Piece>) {
+    fn pieces(&mut self, pieces: Vec<ReadPiece>) {
         let total: u64 = pieces.iter().map(|piece| u64::from(piece.length())).sum();
         assert_eq!(total, u64::from(self.request.length), "a read is answered whole");
         let apart = self.structured && !self.request.has(flag::DF) && pieces.len() <= EXTENTS_MAX;
@@ -67,13 +68,13 @@ impl Answer<'_> {
         self.whole();
         for piece in pieces {
             self.out.put_payload(match piece {
-                Piece::Data(data) => data,
-                Piece::Hole(length) => vec![0; length as usize],
+                ReadPiece::Data(data) => data,
+                ReadPiece::Hole(length) => vec![0; length as usize],
             });
         }
     }
 
-    fn chunks(&mut self, pieces: Vec<Piece>) {
+    fn chunks(&mut self, pieces: Vec<ReadPiece>) {
         let mut offset = self.request.offset;
         let last = pieces.len() - 1;
         for (index, piece) in pieces.into_iter().enumerate() {
@@ -81,11 +82,11 @@ impl Answer<'_> {
             assert!(length > 0, "a piece of a read is not empty");
             let done = if index == last { chunk::DONE } else { 0 };
             match piece {
-                Piece::Data(data) => {
+                ReadPiece::Data(data) => {
                     self.data_chunk(offset, length, done);
                     self.out.put_payload(data);
                 }
-                Piece::Hole(_) => {
+                ReadPiece::Hole(_) => {
                     self.chunk(chunk::OFFSET_HOLE, done, 12);
                     self.out.put(&offset.to_be_bytes());
                     self.out.put(&length.to_be_bytes());
@@ -95,7 +96,7 @@ impl Answer<'_> {
         }
     }
 
-    fn extents(&mut self, extents: &[Extent]) {
+    fn extents(&mut self, extents: &[StatusExtent]) {
         let most = if self.request.has(flag::REQ_ONE) { 1 } else { EXTENTS_MAX };
         let mut left = self.request.length;
         let mut descriptors = Vec::with_capacity(extents.len().min(most) * 8);
@@ -142,11 +143,11 @@ impl Answer<'_> {
     }
 }
 
-impl Piece {
+impl ReadPiece {
     fn length(&self) -> u32 {
         match self {
-            Piece::Data(data) => u32::try_from(data.len()).expect("a piece lies inside a read"),
-            Piece::Hole(length) => *length,
+            ReadPiece::Data(data) => u32::try_from(data.len()).expect("a piece lies inside a read"),
+            ReadPiece::Hole(length) => *length,
         }
     }
 }

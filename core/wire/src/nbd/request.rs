@@ -3,12 +3,12 @@
 use super::bytes::Fields;
 use super::numbers::{REQUEST_MAGIC, cmd, flag};
 use super::terms::Agreed;
-use super::{EXTENTS_MAX, Failure, Kind, NbdError, PAYLOAD_MAX, Violation};
+use super::{CommandKind, EXTENTS_MAX, NbdError, NbdFailure, PAYLOAD_MAX, Violation};
 use std::borrow::Cow;
 
 /// The head of a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
+pub(super) struct NbdRequest {
     flags: u16,
     pub(super) command: u16,
     pub(super) cookie: u64,
@@ -16,14 +16,14 @@ pub(super) struct Request {
     pub(super) length: u32,
 }
 
-impl Request {
-    pub(super) fn decode(head: [u8; 28]) -> Result<Request, Violation> {
+impl NbdRequest {
+    pub(super) fn decode(head: [u8; 28]) -> Result<NbdRequest, Violation> {
         let mut fields = Fields(&head);
         let mut decode = || {
             let magic = fields.u32()?;
             let (flags, command) = (fields.u16()?, fields.u16()?);
             let (cookie, offset) = (fields.u64()?, fields.u64()?);
-            Some((magic, Request { flags, command, cookie, offset, length: fields.u32()? }))
+            Some((magic, NbdRequest { flags, command, cookie, offset, length: fields.u32()? }))
         };
         match decode().expect("the head has 28 bytes") {
             (REQUEST_MAGIC, request) => Ok(request),
@@ -54,24 +54,24 @@ impl Request {
     }
 
     /// What the request asks for; `data` is its payload. The request was found to make sense.
-    pub(super) fn kind(&self, data: Vec<u8>) -> Kind {
+    pub(super) fn kind(&self, data: Vec<u8>) -> CommandKind {
         match self.command {
-            cmd::READ => Kind::Read,
-            cmd::WRITE => Kind::Write(data),
-            cmd::FLUSH => Kind::Flush,
-            cmd::TRIM => Kind::Trim,
-            cmd::CACHE => Kind::Cache,
-            cmd::WRITE_ZEROES => Kind::WriteZeroes {
+            cmd::READ => CommandKind::Read,
+            cmd::WRITE => CommandKind::Write(data),
+            cmd::FLUSH => CommandKind::Flush,
+            cmd::TRIM => CommandKind::Trim,
+            cmd::CACHE => CommandKind::Cache,
+            cmd::WRITE_ZEROES => CommandKind::WriteZeroes {
                 no_hole: self.has(flag::NO_HOLE),
                 fast: self.has(flag::FAST_ZERO),
             },
-            cmd::BLOCK_STATUS => Kind::BlockStatus { one: self.has(flag::REQ_ONE) },
+            cmd::BLOCK_STATUS => CommandKind::BlockStatus { one: self.has(flag::REQ_ONE) },
             command => panic!("command {command} makes no sense"),
         }
     }
 
     /// Whether the request makes sense on this export, with what was agreed.
-    pub(super) fn check(&self, agreed: &Agreed) -> Result<(), Failure> {
+    pub(super) fn check(&self, agreed: &Agreed) -> Result<(), NbdFailure> {
         let flags = self
             .flags_allowed(agreed)
             .ok_or(fail(NbdError::Invalid, "this command is not known here"))?;
@@ -91,7 +91,7 @@ impl Request {
         self.check_range(agreed.size)
     }
 
-    fn check_range(&self, size: u64) -> Result<(), Failure> {
+    fn check_range(&self, size: u64) -> Result<(), NbdFailure> {
         if self.length == 0 {
             return Err(fail(NbdError::Invalid, "the range is empty"));
         }
@@ -129,6 +129,6 @@ impl Request {
     }
 }
 
-fn fail(error: NbdError, message: &'static str) -> Failure {
-    Failure { error, message: Cow::Borrowed(message) }
+fn fail(error: NbdError, message: &'static str) -> NbdFailure {
+    NbdFailure { error, message: Cow::Borrowed(message) }
 }

@@ -1,9 +1,9 @@
 //! One connection, from the greeting to the end.
 
 use super::handshake::Handshake;
-use super::serve::Service;
-use super::terms::Next;
-use super::{Close, Exports, Limits, Outbox, Reply};
+use super::serve::ExportService;
+use super::terms::NextHandshake;
+use super::{Close, ConnectionLimits, Exports, NbdReply, SessionOutbox};
 
 /// Answers to options that a client leaves standing, in bytes: nobody has to ask for so much before choosing an export.
 const UNSENT_MAX: u64 = 64 << 10;
@@ -11,12 +11,12 @@ const UNSENT_MAX: u64 = 64 << 10;
 /// The server's side of one connection.
 ///
 /// The bytes may arrive in pieces of any size: the outcome is the same. Memory is bounded by
-/// [`Limits::memory_max`] for an owner that follows [`want`](Session::want) and reports what was
-/// [`sent`](Session::sent).
+/// [`ConnectionLimits::memory_max`] for an owner that follows [`want`](NbdSession::want) and reports what was
+/// [`sent`](NbdSession::sent).
 #[derive(Debug)]
-pub struct Session {
-    limits: Limits,
-    phase: Phase,
+pub struct NbdSession {
+    limits: ConnectionLimits,
+    phase: SessionPhase,
     /// What requests may take that come right behind the choice of an export.
     room: u64,
     /// Bytes that were queued and not reported as sent.
@@ -24,51 +24,51 @@ pub struct Session {
 }
 
 #[derive(Debug)]
-enum Phase {
+enum SessionPhase {
     Negotiating(Handshake),
-    Serving(Service),
+    Serving(ExportService),
     Closed,
 }
 
-impl Session {
+impl NbdSession {
     /// A new connection; the greeting stands in `out`.
-    pub fn new(limits: Limits, out: &mut Outbox) -> Session {
+    pub fn new(limits: ConnectionLimits, out: &mut SessionOutbox) -> NbdSession {
         assert!(limits.commands > 0 && limits.bytes > 0, "the limits must let something in");
         let before = out.queued();
-        let phase = Phase::Negotiating(Handshake::new(out));
-        Session { limits, phase, room: u64::MAX, unsent: out.queued() - before }
+        let phase = SessionPhase::Negotiating(Handshake::new(out));
+        NbdSession { limits, phase, room: u64::MAX, unsent: out.queued() - before }
     }
 
     /// How many bytes the message that is being received still lacks: its head, or what follows it. 0 if nothing
-    /// may be received now, because the session [`is_full`](Session::is_full) or [waits for room](Session::waits_for), because
+    /// may be received now, because the session [`is_full`](NbdSession::is_full) or [waits for room](NbdSession::waits_for), because
     /// the client has said goodbye or because the connection is to be closed.
     ///
     /// An owner may receive more than that at a time; it serves to size a buffer for a long payload.
     pub fn want(&self) -> usize {
         match &self.phase {
-            Phase::Closed => 0,
+            SessionPhase::Closed => 0,
             _ if self.is_full() => 0,
-            Phase::Negotiating(handshake) => handshake.want(),
-            Phase::Serving(service) => service.want(),
+            SessionPhase::Negotiating(handshake) => handshake.want(),
+            SessionPhase::Serving(service) => service.want(),
         }
     }
 
-    /// Whether the limits are reached: the owner must [`finish`](Session::finish) commands or report bytes as
-    /// [`sent`](Session::sent) before the session takes another message.
+    /// Whether the limits are reached: the owner must [`finish`](NbdSession::finish) commands or report bytes as
+    /// [`sent`](NbdSession::sent) before the session takes another message.
     pub fn is_full(&self) -> bool {
         match &self.phase {
-            Phase::Negotiating(_) => self.unsent >= self.limits.bytes.min(UNSENT_MAX),
-            Phase::Serving(service) => service.is_full(&self.limits, self.unsent),
-            Phase::Closed => false,
+            SessionPhase::Negotiating(_) => self.unsent >= self.limits.bytes.min(UNSENT_MAX),
+            SessionPhase::Serving(service) => service.is_full(&self.limits, self.unsent),
+            SessionPhase::Closed => false,
         }
     }
 
     /// Gives the requests that begin from now on so many bytes for what they bring or are answered with: an owner shares out
     /// what all its connections may take together. A request that has no room waits until it is given some. Without a word from
-    /// the owner only [`Limits`] count.
-    pub fn set_room(&mut self, bytes: u64, out: &mut Outbox) {
+    /// the owner only [`ConnectionLimits`] count.
+    pub fn set_room(&mut self, bytes: u64, out: &mut SessionOutbox) {
         self.room = bytes;
-        if let Phase::Serving(service) = &mut self.phase {
+        if let SessionPhase::Serving(service) = &mut self.phase {
             let before = out.queued();
             service.set_room(bytes, out);
             self.unsent += out.queued() - before;
@@ -78,42 +78,47 @@ impl Session {
     /// How many bytes the request takes that waits for room, if one does.
     pub fn waits_for(&self) -> Option<u64> {
         match &self.phase {
-            Phase::Serving(service) => service.waits_for(),
-            Phase::Negotiating(_) | Phase::Closed => None,
+            SessionPhase::Serving(service) => service.waits_for(),
+            SessionPhase::Negotiating(_) | SessionPhase::Closed => None,
         }
     }
 
     /// How many bytes are held for the client: payload of requests that have begun, and what it has not been sent yet.
     pub fn held(&self) -> u64 {
         let payload = match &self.phase {
-            Phase::Serving(service) => service.held(),
-            Phase::Negotiating(_) | Phase::Closed => 0,
+            SessionPhase::Serving(service) => service.held(),
+            SessionPhase::Negotiating(_) | SessionPhase::Closed => 0,
         };
         payload + self.unsent
     }
 
     /// Whether it is the client's turn: it has answers to take, or a payload to send.
     pub fn awaits_client(&self) -> bool {
-        let sends = matches!(&self.phase, Phase::Serving(service) if service.is_receiving());
+        let sends = matches!(&self.phase, SessionPhase::Serving(service) if service.is_receiving());
         sends || self.unsent > 0
     }
 
     /// Whether the client has not chosen an export yet. The owner may set a time for that.
     pub fn is_negotiating(&self) -> bool {
-        matches!(self.phase, Phase::Negotiating(_))
+        matches!(self.phase, SessionPhase::Negotiating(_))
     }
 
     /// How many commands are handed out and not answered.
     pub fn in_flight(&self) -> usize {
         match &self.phase {
-            Phase::Serving(service) => service.in_flight(),
-            Phase::Negotiating(_) | Phase::Closed => 0,
+            SessionPhase::Serving(service) => service.in_flight(),
+            SessionPhase::Negotiating(_) | SessionPhase::Closed => 0,
         }
     }
 
     /// Takes bytes from the client and returns how many. It takes fewer than there are only where
-    /// [`want`](Session::want) has become 0; the owner keeps the rest and offers it again later.
-    pub fn receive(&mut self, bytes: &[u8], exports: &dyn Exports, out: &mut Outbox) -> usize {
+    /// [`want`](NbdSession::want) has become 0; the owner keeps the rest and offers it again later.
+    pub fn receive(
+        &mut self,
+        bytes: &[u8],
+        exports: &dyn Exports,
+        out: &mut SessionOutbox,
+    ) -> usize {
         let mut input = bytes;
         while !input.is_empty() && self.want() > 0 {
             let before = out.queued();
@@ -123,27 +128,27 @@ impl Session {
         bytes.len() - input.len()
     }
 
-    fn step(&mut self, input: &mut &[u8], exports: &dyn Exports, out: &mut Outbox) {
+    fn step(&mut self, input: &mut &[u8], exports: &dyn Exports, out: &mut SessionOutbox) {
         match &mut self.phase {
-            Phase::Negotiating(handshake) => match handshake.step(input, exports, out) {
-                Next::Stay => {}
-                Next::Serve(agreed) => {
-                    self.phase = Phase::Serving(Service::new(agreed, self.room));
+            SessionPhase::Negotiating(handshake) => match handshake.step(input, exports, out) {
+                NextHandshake::Stay => {}
+                NextHandshake::Serve(agreed) => {
+                    self.phase = SessionPhase::Serving(ExportService::new(agreed, self.room));
                 }
-                Next::Close(close) => self.close(close, out),
+                NextHandshake::Close(close) => self.close(close, out),
             },
-            Phase::Serving(service) => match service.step(input, out) {
+            SessionPhase::Serving(service) => match service.step(input, out) {
                 Ok(()) if service.is_over() => self.close(Close::Asked, out),
                 Ok(()) => {}
                 Err(violation) => self.close(Close::Violated(violation), out),
             },
-            Phase::Closed => {}
+            SessionPhase::Closed => {}
         }
     }
 
     /// Answers a command. Each command is answered once; an answer after the end is dropped.
-    pub fn finish(&mut self, reply: Reply, out: &mut Outbox) {
-        let Phase::Serving(service) = &mut self.phase else {
+    pub fn finish(&mut self, reply: NbdReply, out: &mut SessionOutbox) {
+        let SessionPhase::Serving(service) = &mut self.phase else {
             assert!(!self.is_negotiating(), "there is no command before an export is chosen");
             return;
         };
@@ -160,8 +165,8 @@ impl Session {
         self.unsent = self.unsent.checked_sub(bytes).expect("only what was queued is sent");
     }
 
-    fn close(&mut self, close: Close, out: &mut Outbox) {
-        self.phase = Phase::Closed;
+    fn close(&mut self, close: Close, out: &mut SessionOutbox) {
+        self.phase = SessionPhase::Closed;
         out.close = Some(close);
     }
 }

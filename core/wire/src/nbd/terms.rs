@@ -3,7 +3,7 @@
 use super::bytes::{Fields, string};
 use super::numbers::{BASE, BASE_ALLOCATION, CONTEXT_ID, info, opt, rep, transmission};
 use super::option_reply::Replies;
-use super::{Close, ExportId, ExportInfo, Exports, Outbox, Violation};
+use super::{Close, ExportId, ExportInfo, Exports, SessionOutbox, Violation};
 
 /// What was agreed on so far.
 #[derive(Debug, Default)]
@@ -30,15 +30,15 @@ pub(super) struct Agreed {
 }
 
 /// Where the handshake goes from here.
-pub(super) enum Next {
+pub(super) enum NextHandshake {
     Stay,
     Serve(Agreed),
     Close(Close),
 }
 
-impl From<Violation> for Next {
-    fn from(violation: Violation) -> Next {
-        Next::Close(Close::Violated(violation))
+impl From<Violation> for NextHandshake {
+    fn from(violation: Violation) -> NextHandshake {
+        NextHandshake::Close(Close::Violated(violation))
     }
 }
 
@@ -49,8 +49,8 @@ impl Terms {
         option: u32,
         data: &[u8],
         exports: &dyn Exports,
-        out: &mut Outbox,
-    ) -> Next {
+        out: &mut SessionOutbox,
+    ) -> NextHandshake {
         if option == opt::EXPORT_NAME {
             return self.export_name(data, exports, out);
         }
@@ -58,7 +58,7 @@ impl Terms {
         match option {
             opt::ABORT => {
                 replies.ack();
-                return Next::Close(Close::Asked);
+                return NextHandshake::Close(Close::Asked);
             }
             opt::INFO | opt::GO => return self.choose(data, exports, &mut replies),
             opt::LIST if data.is_empty() => list(exports, &mut replies),
@@ -75,11 +75,16 @@ impl Terms {
             opt::STARTTLS => replies.error(rep::ERR_UNSUP, "TLS is not offered here"),
             _ => replies.error(rep::ERR_UNSUP, "this option is not known here"),
         }
-        Next::Stay
+        NextHandshake::Stay
     }
 
     /// The old way to choose an export; it has no replies, hence no errors.
-    fn export_name(&self, data: &[u8], exports: &dyn Exports, out: &mut Outbox) -> Next {
+    fn export_name(
+        &self,
+        data: &[u8],
+        exports: &dyn Exports,
+        out: &mut SessionOutbox,
+    ) -> NextHandshake {
         let Some(name) = string(data) else { return Violation::ExportName.into() };
         let Some(export) = exports.find(name) else {
             return Violation::UnknownExport(name.into()).into();
@@ -89,18 +94,18 @@ impl Terms {
         if !self.no_zeroes {
             out.put(&[0; 124]);
         }
-        Next::Serve(self.agree(&export))
+        NextHandshake::Serve(self.agree(&export))
     }
 
     /// Tells about an export and, if the option was to go, goes.
-    fn choose(&self, data: &[u8], exports: &dyn Exports, replies: &mut Replies) -> Next {
+    fn choose(&self, data: &[u8], exports: &dyn Exports, replies: &mut Replies) -> NextHandshake {
         let Some((name, wishes)) = choice(data) else {
             replies.error(rep::ERR_INVALID, "not a name and a list of what to tell about it");
-            return Next::Stay;
+            return NextHandshake::Stay;
         };
         let Some(export) = exports.find(name) else {
             replies.error(rep::ERR_UNKNOWN, "there is no export of this name");
-            return Next::Stay;
+            return NextHandshake::Stay;
         };
         replies.export(export.size, self.transmission_flags(&export));
         replies.block_sizes(&export);
@@ -111,7 +116,11 @@ impl Terms {
             replies.text(info::DESCRIPTION, &export.description);
         }
         replies.ack();
-        if replies.option == opt::GO { Next::Serve(self.agree(&export)) } else { Next::Stay }
+        if replies.option == opt::GO {
+            NextHandshake::Serve(self.agree(&export))
+        } else {
+            NextHandshake::Stay
+        }
     }
 
     /// Lists the metadata contexts, or selects them; a selection replaces the one before even if it fails.

@@ -2,7 +2,7 @@
 
 use crate::disk::Shop;
 use crate::talk::Talk;
-use loadline_wire::nbd::Limits;
+use loadline_wire::nbd::ConnectionLimits;
 
 /// Lines `C` with a client's message, `S` with what the server says to it, both in hexadecimal, and `#` in words.
 const CONVERSATION: &str = include_str!("conversation.txt");
@@ -28,7 +28,7 @@ fn conversation() -> Vec<(Vec<u8>, Vec<u8>)> {
 
 #[test]
 fn the_conversation_goes_as_written() {
-    let mut talk = Talk::with(Limits::default());
+    let mut talk = Talk::with(ConnectionLimits::default());
     for (number, (said, expected)) in conversation().into_iter().enumerate() {
         let mut heard = talk.say(&said);
         talk.carry_out();
@@ -41,7 +41,7 @@ fn the_conversation_goes_as_written() {
 #[test]
 fn byte_by_byte_it_is_the_same() {
     let (said, expected): (Vec<Vec<u8>>, Vec<Vec<u8>>) = conversation().into_iter().unzip();
-    let mut talk = Talk::with(Limits::default());
+    let mut talk = Talk::with(ConnectionLimits::default());
     let mut heard = talk.heard();
     for byte in said.concat() {
         heard.extend(talk.say(&[byte]));
@@ -57,7 +57,7 @@ fn byte_by_byte_it_is_the_same() {
 fn in_pieces_of_any_size_it_is_the_same() {
     let said: Vec<u8> = conversation().into_iter().flat_map(|(said, _)| said).collect();
     let in_pieces = |size: usize| {
-        let mut talk = Talk::with(Limits::default());
+        let mut talk = Talk::with(ConnectionLimits::default());
         for piece in said.chunks(size) {
             assert_eq!(talk.session.receive(piece, &Shop, &mut talk.out), piece.len());
         }

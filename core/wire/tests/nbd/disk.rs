@@ -1,7 +1,8 @@
 //! A toy owner: three exports, and a disk of 64 KiB in memory that knows which of its blocks were written.
 
 use loadline_wire::nbd::{
-    Command, ExportId, ExportInfo, ExportName, Exports, Extent, Kind, Payload, Piece,
+    CommandKind, ExportCommand, ExportId, ExportInfo, ExportName, Exports, ReadPiece, ReplyPayload,
+    StatusExtent,
 };
 
 const BLOCK: usize = 4096;
@@ -70,47 +71,47 @@ impl Disk {
     }
 
     /// Carries out a command whose range lies inside the disk.
-    pub(crate) fn carry_out(&mut self, command: &Command) -> Payload {
+    pub(crate) fn carry_out(&mut self, command: &ExportCommand) -> ReplyPayload {
         let start = command.offset as usize;
         let range = start..start + command.length as usize;
         match &command.kind {
-            Kind::Read => return self.read(range.start, range.end),
-            Kind::Write(data) => {
+            CommandKind::Read => return self.read(range.start, range.end),
+            CommandKind::Write(data) => {
                 assert_eq!(data.len(), range.len(), "the whole payload arrives");
                 self.written[start / BLOCK..range.end.div_ceil(BLOCK)].fill(true);
                 self.bytes[range].copy_from_slice(data);
             }
-            Kind::Trim | Kind::WriteZeroes { .. } => {
+            CommandKind::Trim | CommandKind::WriteZeroes { .. } => {
                 let (first, end) = (start.div_ceil(BLOCK), range.end / BLOCK);
                 if first < end {
                     self.written[first..end].fill(false);
                 }
                 self.bytes[range].fill(0);
             }
-            Kind::BlockStatus { .. } => {
-                let extent = |(from, to, written): (usize, usize, bool)| Extent {
+            CommandKind::BlockStatus { .. } => {
+                let extent = |(from, to, written): (usize, usize, bool)| StatusExtent {
                     length: (to - from) as u32,
                     hole: !written,
                     zero: !written,
                 };
                 let runs = self.runs(range.start, range.end);
-                return Payload::Extents(runs.into_iter().map(extent).collect());
+                return ReplyPayload::Extents(runs.into_iter().map(extent).collect());
             }
-            Kind::Flush | Kind::Cache => {}
+            CommandKind::Flush | CommandKind::Cache => {}
         }
-        Payload::Done
+        ReplyPayload::Done
     }
 
-    fn read(&self, start: usize, end: usize) -> Payload {
+    fn read(&self, start: usize, end: usize) -> ReplyPayload {
         let runs = self.runs(start, end);
         if let [(_, _, true)] = runs[..] {
-            return Payload::Data(self.bytes[start..end].to_vec());
+            return ReplyPayload::Data(self.bytes[start..end].to_vec());
         }
         let piece = |(from, to, written)| match written {
-            true => Piece::Data(self.bytes[from..to].to_vec()),
-            false => Piece::Hole((to - from) as u32),
+            true => ReadPiece::Data(self.bytes[from..to].to_vec()),
+            false => ReadPiece::Hole((to - from) as u32),
         };
-        Payload::Pieces(runs.into_iter().map(piece).collect())
+        ReplyPayload::Pieces(runs.into_iter().map(piece).collect())
     }
 
     /// The range as runs of written and unwritten blocks.

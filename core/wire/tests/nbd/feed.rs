@@ -2,9 +2,11 @@
 
 use crate::client::{Answer, MODERN, Reader, choice, contexts, hello, option, request};
 use crate::disk::{Disk, Shop};
-use loadline_wire::nbd::{Command, Kind, Limits, Outbox, Reply, Session};
+use loadline_wire::nbd::{
+    CommandKind, ConnectionLimits, ExportCommand, NbdReply, NbdSession, SessionOutbox,
+};
 
-const LIMITS: Limits = Limits { commands: 4, bytes: 64 << 10 };
+const LIMITS: ConnectionLimits = ConnectionLimits { commands: 4, bytes: 64 << 10 };
 
 /// The client's opening: nothing, simple replies, structured ones with metadata, a read-only export.
 fn opening(choice_of: u8) -> Vec<u8> {
@@ -67,8 +69,8 @@ fn check_answers(heard: &[u8], reads: &[usize]) {
 /// Says everything in pieces to a session whose owner answers, latest command first, only when it must. Returns
 /// what was heard.
 fn converse(said: &[u8], piece: usize) -> Vec<u8> {
-    let mut out = Outbox::default();
-    let mut session = Session::new(LIMITS, &mut out);
+    let mut out = SessionOutbox::default();
+    let mut session = NbdSession::new(LIMITS, &mut out);
     let mut disk = Disk::new();
     let mut commands = Vec::new();
     let mut heard = Vec::new();
@@ -95,15 +97,15 @@ fn converse(said: &[u8], piece: usize) -> Vec<u8> {
             continue;
         };
         let result = Ok(disk.carry_out(&command));
-        session.finish(Reply { id: command.id, result }, &mut out);
+        session.finish(NbdReply { id: command.id, result }, &mut out);
     }
 }
 
-fn check_bounds(session: &Session, out: &Outbox, commands: &[Command]) {
+fn check_bounds(session: &NbdSession, out: &SessionOutbox, commands: &[ExportCommand]) {
     assert!(commands.len() <= LIMITS.commands);
     assert!(out.close.is_some() || session.in_flight() == commands.len());
-    let payload = |command: &Command| match &command.kind {
-        Kind::Write(data) => data.capacity(),
+    let payload = |command: &ExportCommand| match &command.kind {
+        CommandKind::Write(data) => data.capacity(),
         _ => 0,
     };
     let held: usize = commands.iter().map(payload).sum();

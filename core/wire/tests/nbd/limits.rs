@@ -3,9 +3,9 @@
 use crate::client::{MODERN, choice, hello, option, request};
 use crate::disk::Shop;
 use crate::talk::Talk;
-use loadline_wire::nbd::{Kind, Limits, OPTION_MAX, PAYLOAD_MAX, Payload};
+use loadline_wire::nbd::{CommandKind, ConnectionLimits, OPTION_MAX, PAYLOAD_MAX, ReplyPayload};
 
-fn serving(limits: Limits) -> Talk {
+fn serving(limits: ConnectionLimits) -> Talk {
     let mut talk = Talk::with(limits);
     talk.heard();
     talk.say(&hello(MODERN));
@@ -15,20 +15,20 @@ fn serving(limits: Limits) -> Talk {
 
 #[test]
 fn no_more_commands_than_the_limit() {
-    let mut talk = serving(Limits { commands: 3, bytes: 1 << 20 });
+    let mut talk = serving(ConnectionLimits { commands: 3, bytes: 1 << 20 });
     let bytes = request(0, 4, 1, 0, 1).repeat(5);
     assert_eq!(talk.session.receive(&bytes, &Shop, &mut talk.out), 3 * 28);
     assert!(talk.session.is_full());
     assert_eq!((talk.session.want(), talk.session.in_flight()), (0, 3));
     let first = talk.out.commands.remove(0);
-    talk.finish(&first, Payload::Done);
+    talk.finish(&first, ReplyPayload::Done);
     assert_eq!(talk.session.want(), 28);
     assert_eq!(talk.session.receive(&bytes[3 * 28..], &Shop, &mut talk.out), 28);
 }
 
 #[test]
 fn bytes_count_from_the_request_until_the_reply_is_sent() {
-    let mut talk = serving(Limits { commands: 9, bytes: 1000 });
+    let mut talk = serving(ConnectionLimits { commands: 9, bytes: 1000 });
     let read = talk.command(&request(0, 0, 1, 0, 600));
     let write = [request(0, 1, 2, 0, 500), vec![0; 500]].concat();
     // The second command is let in, since 600 is below the limit, and is received whole.
@@ -38,17 +38,17 @@ fn bytes_count_from_the_request_until_the_reply_is_sent() {
     let write = talk.command(&write[100..]);
     assert!(talk.session.is_full());
     talk.session.finish(
-        loadline_wire::nbd::Reply { id: read.id, result: Ok(Payload::Data(vec![0; 600])) },
+        loadline_wire::nbd::NbdReply { id: read.id, result: Ok(ReplyPayload::Data(vec![0; 600])) },
         &mut talk.out,
     );
     assert!(talk.session.is_full(), "the reply waits: 616 + 500");
-    talk.finish(&write, Payload::Done);
+    talk.finish(&write, ReplyPayload::Done);
     assert!(!talk.session.is_full());
 }
 
 #[test]
 fn a_client_that_takes_no_replies_is_not_heard_further() {
-    let mut talk = Talk::with(Limits { commands: 1, bytes: 1000 });
+    let mut talk = Talk::with(ConnectionLimits { commands: 1, bytes: 1000 });
     talk.say(&hello(MODERN));
     let list = option(3, &[]).repeat(100);
     let taken = talk.session.receive(&list, &Shop, &mut talk.out);
@@ -62,7 +62,7 @@ fn a_client_that_takes_no_replies_is_not_heard_further() {
 
 #[test]
 fn want_counts_down_every_message() {
-    let mut talk = Talk::with(Limits::default());
+    let mut talk = Talk::with(ConnectionLimits::default());
     assert_eq!(talk.session.want(), 4);
     talk.say(&hello(MODERN)[..1]);
     assert_eq!(talk.session.want(), 3);
@@ -79,7 +79,7 @@ fn want_counts_down_every_message() {
 
 #[test]
 fn the_bound_is_the_sum_that_the_documentation_states() {
-    let limits = Limits::default();
+    let limits = ConnectionLimits::default();
     let answers = 256 * (1024 * 28 + 4096 + 64);
     let sum = (64 << 20) + u64::from(PAYLOAD_MAX) + u64::from(OPTION_MAX) + answers;
     assert_eq!(limits.memory_max(), sum);
@@ -90,7 +90,7 @@ fn the_bound_is_the_sum_that_the_documentation_states() {
 /// it goes on as soon as there is some.
 #[test]
 fn a_request_waits_until_the_owner_has_room_for_it() {
-    let mut talk = serving(Limits { commands: 9, bytes: 1 << 20 });
+    let mut talk = serving(ConnectionLimits { commands: 9, bytes: 1 << 20 });
     let none = talk.session.held();
     talk.session.set_room(1000, &mut talk.out);
     let read = talk.command(&request(0, 0, 1, 0, 600));
@@ -100,11 +100,11 @@ fn a_request_waits_until_the_owner_has_room_for_it() {
     assert_eq!(talk.session.held(), none + 600);
     talk.session.set_room(499, &mut talk.out);
     assert_eq!(talk.session.waits_for(), Some(500), "still too little");
-    talk.finish(&read, Payload::Data(vec![0; 600]));
+    talk.finish(&read, ReplyPayload::Data(vec![0; 600]));
     talk.session.set_room(500, &mut talk.out);
     assert_eq!((talk.session.waits_for(), talk.session.want()), (None, 500));
     let write = talk.command(&write[28..]);
-    assert_eq!(write.kind, Kind::Write(vec![7; 500]));
+    assert_eq!(write.kind, CommandKind::Write(vec![7; 500]));
     // What takes nothing needs no room, and neither does what makes no sense.
     talk.session.set_room(0, &mut talk.out);
     talk.command(&request(0, 3, 3, 0, 0));
@@ -116,7 +116,7 @@ fn a_request_waits_until_the_owner_has_room_for_it() {
 /// A client that says everything at once, its choice of an export and its requests, had all the room that there is.
 #[test]
 fn the_first_requests_behind_the_handshake_have_no_more_room_than_others() {
-    let mut talk = Talk::with(Limits::default());
+    let mut talk = Talk::with(ConnectionLimits::default());
     talk.heard();
     talk.session.set_room(1000, &mut talk.out);
     let choice = [hello(MODERN), option(7, &choice("huge", &[]))].concat();

@@ -3,7 +3,7 @@
 use crate::client::{MODERN, OptionReply, Reader, be, choice, contexts, hello, option, text};
 use crate::disk::Shop;
 use crate::talk::Talk;
-use loadline_wire::nbd::{Close, Limits, Violation};
+use loadline_wire::nbd::{Close, ConnectionLimits, Violation};
 
 const UNSUPPORTED: u32 = 0x8000_0001;
 const INVALID: u32 = 0x8000_0003;
@@ -40,13 +40,13 @@ fn violates(flags: u32, bytes: &[u8], expected: Violation) {
 
 #[test]
 fn the_greeting_offers_fixed_newstyle_without_zeroes() {
-    let greeting = Talk::with(Limits::default()).heard();
+    let greeting = Talk::with(ConnectionLimits::default()).heard();
     assert_eq!(greeting, [b"NBDMAGICIHAVEOPT".as_slice(), &[0, 3]].concat());
 }
 
 #[test]
 fn flags_that_were_not_offered_end_the_connection() {
-    let mut talk = Talk::with(Limits::default());
+    let mut talk = Talk::with(ConnectionLimits::default());
     talk.session.receive(&hello(7), &Shop, &mut talk.out);
     assert_eq!(talk.out.close, Some(Close::Violated(Violation::ClientFlags(7))));
 }

@@ -3,7 +3,7 @@
 use crate::client::{MODERN, choice, contexts, option, request};
 use crate::disk::{SIZE, Shop};
 use crate::talk::Talk;
-use loadline_wire::nbd::{Close, PAYLOAD_MAX, Payload, Violation};
+use loadline_wire::nbd::{Close, PAYLOAD_MAX, ReplyPayload, Violation};
 
 const EPERM: u32 = 1;
 const EINVAL: u32 = 22;
@@ -120,7 +120,7 @@ fn what_is_no_request_ends_the_connection() {
     assert_eq!(talk.session.receive(&bytes, &Shop, &mut talk.out), 28);
     assert_eq!(talk.out.close, Some(Close::Violated(Violation::RequestMagic(0x0707_0707))));
     assert_eq!(talk.session.want(), 0);
-    assert_eq!(talk.finish(&first, Payload::Data(vec![0; 4])), [], "dropped after the end");
+    assert_eq!(talk.finish(&first, ReplyPayload::Data(vec![0; 4])), [], "dropped after the end");
     assert_eq!(talk.session.receive(&bytes, &Shop, &mut talk.out), 0);
 }
 
@@ -131,9 +131,9 @@ fn a_goodbye_waits_for_what_is_in_flight() {
     let second = talk.command(&request(0, 3, 2, 0, 0));
     assert_eq!(talk.say(&request(0, 2, 3, 0, 0)), []);
     assert_eq!((talk.session.want(), talk.out.close.clone()), (0, None));
-    talk.finish(&second, Payload::Done);
+    talk.finish(&second, ReplyPayload::Done);
     assert_eq!(talk.out.close, None);
-    assert_eq!(talk.finish(&first, Payload::Data(vec![0; 4])).len(), 16 + 4);
+    assert_eq!(talk.finish(&first, ReplyPayload::Data(vec![0; 4])).len(), 16 + 4);
     assert!(talk.closed_by_request());
 }
 

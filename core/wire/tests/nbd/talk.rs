@@ -2,23 +2,25 @@
 
 use crate::client::{Answer, MODERN, Reader, choice, contexts, hello, option};
 use crate::disk::{Disk, Shop};
-use loadline_wire::nbd::{Close, Command, Limits, Outbox, Payload, Reply, Session};
+use loadline_wire::nbd::{
+    Close, ConnectionLimits, ExportCommand, NbdReply, NbdSession, ReplyPayload, SessionOutbox,
+};
 
 pub(crate) struct Talk {
-    pub(crate) session: Session,
-    pub(crate) out: Outbox,
+    pub(crate) session: NbdSession,
+    pub(crate) out: SessionOutbox,
     disk: Disk,
 }
 
 impl Talk {
-    pub(crate) fn with(limits: Limits) -> Talk {
-        let mut out = Outbox::default();
-        Talk { session: Session::new(limits, &mut out), out, disk: Disk::new() }
+    pub(crate) fn with(limits: ConnectionLimits) -> Talk {
+        let mut out = SessionOutbox::default();
+        Talk { session: NbdSession::new(limits, &mut out), out, disk: Disk::new() }
     }
 
     /// A connection whose greeting was heard and whose client flags were sent.
     pub(crate) fn greeted(flags: u32) -> Talk {
-        let mut talk = Talk::with(Limits::default());
+        let mut talk = Talk::with(ConnectionLimits::default());
         talk.heard();
         assert_eq!(talk.say(&hello(flags)), []);
         talk
@@ -56,14 +58,14 @@ impl Talk {
     }
 
     /// Says one request, which must become exactly one command.
-    pub(crate) fn command(&mut self, bytes: &[u8]) -> Command {
+    pub(crate) fn command(&mut self, bytes: &[u8]) -> ExportCommand {
         assert_eq!(self.say(bytes), [], "a command is not answered before it is carried out");
         assert_eq!(self.out.commands.len(), 1);
         self.out.commands.remove(0)
     }
 
-    pub(crate) fn finish(&mut self, command: &Command, payload: Payload) -> Vec<u8> {
-        self.session.finish(Reply { id: command.id, result: Ok(payload) }, &mut self.out);
+    pub(crate) fn finish(&mut self, command: &ExportCommand, payload: ReplyPayload) -> Vec<u8> {
+        self.session.finish(NbdReply { id: command.id, result: Ok(payload) }, &mut self.out);
         self.heard()
     }
 
@@ -71,7 +73,7 @@ impl Talk {
     pub(crate) fn carry_out(&mut self) {
         for command in std::mem::take(&mut self.out.commands) {
             let result = Ok(self.disk.carry_out(&command));
-            self.session.finish(Reply { id: command.id, result }, &mut self.out);
+            self.session.finish(NbdReply { id: command.id, result }, &mut self.out);
         }
     }
 

@@ -1,6 +1,6 @@
 //! fio: which version is here, and one job of it.
 
-use super::order::Step;
+use super::order::WorkloadStep;
 use super::real::RealError;
 use super::{BenchError, Stopped};
 use crate::folder::{FIO_LOG, READ_LINE, part_of, unusable};
@@ -25,7 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Runs fio in a step's folder; its output becomes the step's `fio.log` when it has ended well. `input` is its standard
 /// input, of which it reads nothing.
 pub(super) fn run(
-    step: &Step<'_>,
+    step: &WorkloadStep<'_>,
     place: &Path,
     input: Stdio,
     watch: &mut dyn FnMut(f64) -> bool,
@@ -47,7 +47,7 @@ pub(super) fn run(
         .spawn();
     let child = child.map_err(|error| RealError::NoFio(error.to_string()))?;
     let seconds = step.order.ramp_seconds + step.order.run_seconds;
-    let status = Running { child, ended: false }.wait(Duration::from_secs(seconds), watch)?;
+    let status = RunningFio { child, ended: false }.wait(Duration::from_secs(seconds), watch)?;
     let text = fs::read_to_string(&unfinished).map_err(cannot)?;
     if !status.success() || !text.contains(READ_LINE) {
         let said = text.lines().skip(2).find(|line| !line.trim().is_empty());
@@ -62,13 +62,13 @@ pub(super) fn run(
 }
 
 /// fio under way. Dropping it ends it.
-struct Running {
+struct RunningFio {
     child: Child,
     /// Its number may be another's by now.
     ended: bool,
 }
 
-impl Running {
+impl RunningFio {
     #[expect(clippy::disallowed_methods, reason = "a real drive runs in real time")]
     fn wait(
         mut self,
@@ -91,7 +91,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningFio {
     fn drop(&mut self) {
         if self.ended {
             return;

@@ -1,15 +1,15 @@
 //! What a folder remembers of its run, so that only the same run goes on in it.
 
-use super::order::Order;
+use super::order::BenchOrder;
 use super::run::Ground;
-use crate::workload::Workload;
+use crate::workload::ReadWorkload;
 use serde_json::{Value, json};
 
 /// The run as a JSON text; equal runs have equal texts.
-pub fn manifest(order: &Order, ground: &Ground) -> String {
-    let workload = |workload: &Workload| {
+pub fn manifest(order: &BenchOrder, ground: &Ground) -> String {
+    let workload = |workload: &ReadWorkload| {
         let marks = workload.marks();
-        let mark = |mark: &crate::workload::Mark| json!({ "percentage": mark.percentage, "priority": format!("{:#06x}", mark.priority.word()) });
+        let mark = |mark: &crate::workload::PriorityMark| json!({ "percentage": mark.percentage, "priority": format!("{:#06x}", mark.priority.word()) });
         json!({ "name": workload.folder(), "marks": marks.iter().map(mark).collect::<Value>() })
     };
     let value = json!({

@@ -17,17 +17,17 @@ mod switch;
 
 pub use manifest::manifest;
 pub use order::{
-    Asked, BS_DEFAULT, Device, Order, OrderError, QDS_DEFAULT, RAMPTIME_DEFAULT, RUNTIME_DEFAULT,
-    Step,
+    BS_DEFAULT, BenchOptions, BenchOrder, Device, OrderError, QDS_DEFAULT, RAMPTIME_DEFAULT,
+    RUNTIME_DEFAULT, WorkloadStep,
 };
 pub use real::{RealDrive, RealError};
-pub use run::{Bench, Ground, News};
+pub use run::{Bench, BenchNews, Ground};
 pub use sim::Modelled;
 pub use summary::{StepFigures, step_figures};
 pub use switch::Action;
 
 use crate::figures::NoFigures;
-use crate::folder::FolderError;
+use crate::folder::BenchFolderError;
 use loadline_base::Time;
 
 /// Somebody said that the run should end.
@@ -42,7 +42,7 @@ pub enum BenchError {
     Stopped(Stopped),
     /// A file could not be read or written.
     #[error(transparent)]
-    Folder(#[from] FolderError),
+    Folder(#[from] BenchFolderError),
     /// The drive ended a read without its data. Like the script's fio, the benchmark does not go on past an error.
     #[error("{workload}, QD={depth}: the drive ended a read after {at}: {why}")]
     ReadEnded {

@@ -1,12 +1,12 @@
 //! What is to be run: from the options as typed to the checked order.
 
-use crate::workload::{Part, Workload};
+use crate::workload::{ReadPart, ReadWorkload};
 use loadline_fio::parse_size;
 use std::path::PathBuf;
 
 /// The options of `cdl_bench.sh`, as typed (cdl.md 3.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct BenchOptions {
     /// `--dev`
     pub dev: Option<String>,
     /// `--bs`
@@ -44,7 +44,7 @@ pub const QDS_DEFAULT: &str = "1 2 4 8 16 24 32";
 
 /// A run that can be carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Order {
+pub struct BenchOrder {
     /// The drive under test.
     pub device: Device,
     /// The block size as it was typed.
@@ -58,7 +58,7 @@ pub struct Order {
     /// Queue depths, in the order in which they run.
     pub depths: Vec<u32>,
     /// Workloads, in the order in which they run.
-    pub workloads: Vec<Workload>,
+    pub workloads: Vec<ReadWorkload>,
 }
 
 /// A drive to run on.
@@ -121,9 +121,9 @@ pub enum OrderError {
     NoTime,
 }
 
-impl Order {
+impl BenchOrder {
     /// Checks what was typed.
-    pub fn new(asked: &Asked) -> Result<Order, OrderError> {
+    pub fn new(asked: &BenchOptions) -> Result<BenchOrder, OrderError> {
         let percentage = asked.percentage.map(percentage).transpose()?;
         let descriptor = asked.dld.map(descriptor).transpose()?;
         let device = match asked.dev.as_deref() {
@@ -135,20 +135,21 @@ impl Order {
         };
         let mut workloads = Vec::new();
         if asked.baseline {
-            workloads.push(Workload::Baseline);
+            workloads.push(ReadWorkload::Baseline);
         }
         if asked.ncq_prio {
             let percentage = percentage.ok_or(OrderError::NoPercentage("--ncq-prio"))?;
-            workloads.push(Workload::NcqPrio { percentage });
+            workloads.push(ReadWorkload::NcqPrio { percentage });
         }
         if asked.cdl_single {
             let percentage = percentage.ok_or(OrderError::NoPercentage("--cdl-single"))?;
             let descriptor = descriptor.ok_or(OrderError::NoDescriptor)?;
-            workloads.push(Workload::CdlSingle { percentage, descriptor });
+            workloads.push(ReadWorkload::CdlSingle { percentage, descriptor });
         }
         if asked.cdl_multi {
             let text = asked.dldsplit.as_deref().filter(|text| !text.is_empty());
-            workloads.push(Workload::CdlMulti { split: split(text.ok_or(OrderError::NoSplit)?)? });
+            workloads
+                .push(ReadWorkload::CdlMulti { split: split(text.ok_or(OrderError::NoSplit)?)? });
         }
         if workloads.is_empty() {
             return Err(OrderError::NothingToRun);
@@ -156,7 +157,7 @@ impl Order {
         if asked.runtime == 0 {
             return Err(OrderError::NoTime);
         }
-        Ok(Order {
+        Ok(BenchOrder {
             device,
             block: asked.bs.clone(),
             block_bytes: block_bytes(&asked.bs)?,
@@ -168,31 +169,35 @@ impl Order {
     }
 
     /// Every workload at every depth, in the order of the script.
-    pub fn steps(&self) -> Vec<Step<'_>> {
+    pub fn steps(&self) -> Vec<WorkloadStep<'_>> {
         let steps = |workload| {
-            self.depths.iter().map(move |depth| Step { order: self, workload, depth: *depth })
+            self.depths.iter().map(move |depth| WorkloadStep {
+                order: self,
+                workload,
+                depth: *depth,
+            })
         };
         self.workloads.iter().flat_map(steps).collect()
     }
 
     /// Whether a workload needs duration limits.
     pub fn has_limits(&self) -> bool {
-        self.workloads.iter().any(Workload::has_limits)
+        self.workloads.iter().any(ReadWorkload::has_limits)
     }
 }
 
 /// One workload at one depth.
 #[derive(Clone, Copy, Debug)]
-pub struct Step<'a> {
+pub struct WorkloadStep<'a> {
     /// What it is part of.
-    pub order: &'a Order,
+    pub order: &'a BenchOrder,
     /// The workload.
-    pub workload: &'a Workload,
+    pub workload: &'a ReadWorkload,
     /// Reads in flight.
     pub depth: u32,
 }
 
-impl Step<'_> {
+impl WorkloadStep<'_> {
     /// The name of fio's job.
     pub fn job_name(&self) -> String {
         format!("rndrd_qd{}", self.depth)
@@ -251,7 +256,7 @@ fn descriptor(found: i64) -> Result<u8, OrderError> {
     descriptor.ok_or(OrderError::Descriptor(found))
 }
 
-fn split(text: &str) -> Result<Vec<Part>, OrderError> {
+fn split(text: &str) -> Result<Vec<ReadPart>, OrderError> {
     let mut parts = Vec::new();
     for part in text.split(',') {
         let numbers = part.split_once('/').and_then(|(descriptor, percentage)| {
@@ -264,7 +269,7 @@ fn split(text: &str) -> Result<Vec<Part>, OrderError> {
         if !(1..=100).contains(&percentage) {
             return Err(OrderError::SplitPercentage(part.to_owned()));
         }
-        parts.push(Part { descriptor: index as u8, percentage: percentage as u32 });
+        parts.push(ReadPart { descriptor: index as u8, percentage: percentage as u32 });
     }
     let sum = parts.iter().map(|part| part.percentage).sum();
     if sum > 100 { Err(OrderError::SplitSum(sum)) } else { Ok(parts) }

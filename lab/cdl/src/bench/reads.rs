@@ -1,6 +1,6 @@
 //! Which block a read takes and what it carries, as fio draws them.
 
-use crate::workload::Mark;
+use crate::workload::PriorityMark;
 use loadline_base::Rng;
 use loadline_device::Priority;
 use std::collections::BTreeSet;
@@ -14,13 +14,13 @@ const MARKS: u64 = 2;
 pub(super) struct Reads {
     blocks: u64,
     taken: BTreeSet<u64>,
-    marks: Vec<Mark>,
+    marks: Vec<PriorityMark>,
     block_rng: Rng,
     mark_rng: Rng,
 }
 
 impl Reads {
-    pub(super) fn new(blocks: u64, marks: Vec<Mark>, seed: u64) -> Reads {
+    pub(super) fn new(blocks: u64, marks: Vec<PriorityMark>, seed: u64) -> Reads {
         let (block_rng, mark_rng) = (Rng::for_purpose(seed, BLOCKS), Rng::for_purpose(seed, MARKS));
         Reads { blocks, taken: BTreeSet::new(), marks, block_rng, mark_rng }
     }
@@ -53,7 +53,7 @@ impl Reads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::{Part, Workload};
+    use crate::workload::{ReadPart, ReadWorkload};
 
     #[test]
     fn every_block_is_read_once_and_the_next_job_reads_the_same() {
@@ -73,9 +73,9 @@ mod tests {
     /// them are 1.4 percentage points.
     #[test]
     fn marks_have_their_shares() {
-        let part = |descriptor, percentage| Part { descriptor, percentage };
+        let part = |descriptor, percentage| ReadPart { descriptor, percentage };
         let split = vec![part(2, 10), part(4, 20)];
-        let mut reads = Reads::new(1 << 40, Workload::CdlMulti { split }.marks(), 1);
+        let mut reads = Reads::new(1 << 40, ReadWorkload::CdlMulti { split }.marks(), 1);
         let mut counts = [0u32; 8];
         for _ in 0..20_000 {
             let (_, priority) = reads.draw().expect("a block is left");

@@ -4,10 +4,10 @@
 //! benchmark's files, and otherwise says how to give them to it.
 
 use super::fio::{FioVersion, HINT_SINCE};
-use super::order::Order;
+use super::order::BenchOrder;
 use super::switch::Action;
-use crate::workload::Workload;
-use loadline_device::cdl::Page;
+use crate::workload::ReadWorkload;
+use loadline_device::cdl::DescriptorPage;
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -24,16 +24,16 @@ pub struct RealDrive {
     sysfs: Option<PathBuf>,
     fio: FioVersion,
     /// What it was found to hold, if the run needs limits.
-    held: Option<Held>,
+    held: Option<HeldDescriptors>,
 }
 
 /// The descriptors that a run with limits has found on its drive.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct HeldDescriptors {
     /// As `cdladm show` printed them.
     pub(super) shown: String,
     /// The page of reads and that of writes, as their files have them: what is printed leaves fractions out.
-    pub(super) pages: [Page; 2],
+    pub(super) pages: [DescriptorPage; 2],
 }
 
 /// Why the benchmark cannot run on a real drive.
@@ -100,7 +100,7 @@ pub enum RealError {
 
 impl RealDrive {
     /// Checks that the drive and this machine can do what is asked.
-    pub fn open(path: &Path, order: &Order) -> Result<RealDrive, RealError> {
+    pub fn open(path: &Path, order: &BenchOrder) -> Result<RealDrive, RealError> {
         let sysfs = sysfs_of(path)?;
         let fio = FioVersion::installed()?;
         let drive = RealDrive { path: path.to_owned(), sysfs, fio, held: None };
@@ -111,11 +111,11 @@ impl RealDrive {
     }
 
     /// The drive's and fio's part in one workload.
-    fn check(&self, workload: &Workload) -> Result<(), RealError> {
+    fn check(&self, workload: &ReadWorkload) -> Result<(), RealError> {
         match workload {
-            Workload::Baseline => Ok(()),
-            Workload::NcqPrio { .. } => self.supports("ncq_prio_supported", "NCQ priority"),
-            Workload::CdlSingle { .. } | Workload::CdlMulti { .. } => {
+            ReadWorkload::Baseline => Ok(()),
+            ReadWorkload::NcqPrio { .. } => self.supports("ncq_prio_supported", "NCQ priority"),
+            ReadWorkload::CdlSingle { .. } | ReadWorkload::CdlMulti { .. } => {
                 self.supports("cdl_supported", "CDL")?;
                 match self.fio < HINT_SINCE {
                     true => Err(RealError::OldFio(self.fio.to_string())),
@@ -140,7 +140,10 @@ impl RealDrive {
 
     /// Checks that the drive holds the descriptors of two files, each given with its page, and remembers them: a run that
     /// was interrupted goes on with the same only.
-    pub fn check_descriptors(&mut self, pages: [(&Path, Page); 2]) -> Result<(), RealError> {
+    pub fn check_descriptors(
+        &mut self,
+        pages: [(&Path, DescriptorPage); 2],
+    ) -> Result<(), RealError> {
         let shown = self.show()?;
         self.take_descriptors(shown, pages)
     }
@@ -148,14 +151,14 @@ impl RealDrive {
     fn take_descriptors(
         &mut self,
         shown: String,
-        pages: [(&Path, Page); 2],
+        pages: [(&Path, DescriptorPage); 2],
     ) -> Result<(), RealError> {
         // The head counts: a page of writes reads like the end of a page of reads with the same descriptors.
         if pages.iter().all(|(_, page)| shown.contains(&page.with_head())) {
-            self.held = Some(Held { shown, pages: pages.map(|(_, page)| page) });
+            self.held = Some(HeldDescriptors { shown, pages: pages.map(|(_, page)| page) });
             return Ok(());
         }
-        let upload = |(file, _): &(&Path, Page)| {
+        let upload = |(file, _): &(&Path, DescriptorPage)| {
             format!("\n  cdladm upload --file {} {}", file.display(), self.name())
         };
         let commands = pages.iter().map(upload).collect();
@@ -163,7 +166,7 @@ impl RealDrive {
     }
 
     /// The descriptors that it was found to hold.
-    pub(super) fn held(&self) -> Option<&Held> {
+    pub(super) fn held(&self) -> Option<&HeldDescriptors> {
         self.held.as_ref()
     }
 
@@ -195,24 +198,24 @@ impl RealDrive {
     }
 
     /// What is switched before a workload, in the order of the script.
-    pub fn actions(&self, workload: &Workload) -> Vec<Action> {
+    pub fn actions(&self, workload: &ReadWorkload) -> Vec<Action> {
         match workload {
-            Workload::Baseline => [self.limits(0), self.ncq_off()].concat(),
-            Workload::NcqPrio { .. } => [self.limits(0), self.ncq_on()].concat(),
-            Workload::CdlSingle { .. } | Workload::CdlMulti { .. } => {
+            ReadWorkload::Baseline => [self.limits(0), self.ncq_off()].concat(),
+            ReadWorkload::NcqPrio { .. } => [self.limits(0), self.ncq_on()].concat(),
+            ReadWorkload::CdlSingle { .. } | ReadWorkload::CdlMulti { .. } => {
                 [self.ncq_off(), self.limits(1)].concat()
             }
         }
     }
 
     /// Switches for a workload. What cannot be switched is told, and the run goes on as that of the script.
-    pub(super) fn prepare(&self, workload: &Workload) -> Vec<String> {
+    pub(super) fn prepare(&self, workload: &ReadWorkload) -> Vec<String> {
         self.actions(workload).iter().filter_map(|action| action.carry_out().err()).collect()
     }
 
     /// Switches everything off again.
     pub(super) fn put_back(&self) -> Vec<String> {
-        self.prepare(&Workload::Baseline)
+        self.prepare(&ReadWorkload::Baseline)
     }
 
     fn limits(&self, value: u8) -> Vec<Action> {

@@ -1,12 +1,12 @@
 //! Carries out the steps that are not finished: on all cores in virtual time, one after another in real time.
 
 use super::fio;
-use super::order::{Order, Step};
+use super::order::{BenchOrder, WorkloadStep};
 use super::real::RealDrive;
 use super::sim::{self, Modelled};
 use super::{BenchError, Stopped};
-use crate::folder::{DESCRIPTORS, Folder, make, write_whole};
-use crate::workload::Workload;
+use crate::folder::{BenchFolder, DESCRIPTORS, make, write_whole};
+use crate::workload::ReadWorkload;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -14,9 +14,9 @@ use std::thread;
 /// A run that can be begun, or continued.
 pub struct Bench<'a> {
     /// What is to be run.
-    pub order: &'a Order,
+    pub order: &'a BenchOrder,
     /// Where its files go.
-    pub folder: &'a Folder,
+    pub folder: &'a BenchFolder,
     /// The drive.
     pub ground: Ground,
 }
@@ -32,9 +32,9 @@ pub enum Ground {
 
 /// What is heard of a run. Workloads and depths come in the order of the script, however many steps run at a time.
 #[derive(Clone, Copy, Debug)]
-pub enum News<'a> {
+pub enum BenchNews<'a> {
     /// The first step of a workload is reached.
-    Workload(&'a Workload),
+    Workload(&'a ReadWorkload),
     /// A depth is being run, or was run before.
     Depth {
         /// The depth.
@@ -49,16 +49,16 @@ pub enum News<'a> {
 }
 
 /// Hears the news and says whether to go on.
-pub(super) type Watch<'w> = &'w mut dyn FnMut(News<'_>) -> bool;
+pub(super) type Watch<'w> = &'w mut dyn FnMut(BenchNews<'_>) -> bool;
 
 impl Bench<'_> {
     /// Runs every step that is not finished.
     pub fn run(&self, jobs: usize, watch: Watch<'_>) -> Result<(), BenchError> {
         let steps = self.order.steps();
         let finished =
-            |step: &Step<'_>| self.folder.is_finished(step.workload.folder(), step.depth);
+            |step: &WorkloadStep<'_>| self.folder.is_finished(step.workload.folder(), step.depth);
         let kept: Vec<bool> = steps.iter().map(finished).collect();
-        let mut course = Course::new(&steps, &kept);
+        let mut course = StepCourse::new(&steps, &kept);
         match &self.ground {
             Ground::Modelled(drive) => {
                 self.write_descriptors(&drive.descriptors())?;
@@ -87,7 +87,7 @@ impl Bench<'_> {
     fn in_virtual_time(
         &self,
         drive: &Modelled,
-        course: &mut Course<'_>,
+        course: &mut StepCourse<'_>,
         jobs: usize,
         watch: Watch<'_>,
     ) -> Result<(), BenchError> {
@@ -107,12 +107,18 @@ impl Bench<'_> {
     }
 
     /// One worker: takes the next open step until there is none.
-    fn work(&self, drive: &Modelled, steps: &[Step<'_>], team: &Team, sender: &Sender<Word>) {
+    fn work(
+        &self,
+        drive: &Modelled,
+        steps: &[WorkloadStep<'_>],
+        team: &Team,
+        sender: &Sender<WorkerNews>,
+    ) {
         while let Some(n) = team.open.get(team.next.fetch_add(1, Ordering::Relaxed)).copied() {
             let step = &steps[n];
             let mut watch = |share: f64| {
                 // Nobody listens any more once the run has failed elsewhere.
-                let _ = sender.send(Word::Share(n, share));
+                let _ = sender.send(WorkerNews::Share(n, share));
                 !team.halt.load(Ordering::Relaxed)
             };
             let begun = self.folder.begin_step(step.workload.folder(), step.depth);
@@ -120,7 +126,7 @@ impl Bench<'_> {
                 .map_err(BenchError::from)
                 .and_then(|place| sim::run(step, drive, &place, &mut watch));
             let failed = outcome.is_err();
-            let _ = sender.send(Word::Ended(n, outcome));
+            let _ = sender.send(WorkerNews::Ended(n, outcome));
             if failed {
                 return;
             }
@@ -130,7 +136,7 @@ impl Bench<'_> {
     fn in_real_time(
         &self,
         drive: &RealDrive,
-        course: &mut Course<'_>,
+        course: &mut StepCourse<'_>,
         watch: Watch<'_>,
     ) -> Result<(), BenchError> {
         let mut prepared = None;
@@ -138,7 +144,7 @@ impl Bench<'_> {
         if prepared.is_some() {
             for note in drive.put_back() {
                 // The drive is put back whether or not somebody still listens.
-                let _ = heard(watch, News::Note(&note));
+                let _ = heard(watch, BenchNews::Note(&note));
             }
         }
         outcome.and_then(|()| course.tell_until(course.steps.len(), watch))
@@ -148,9 +154,9 @@ impl Bench<'_> {
     fn steps_in_real_time<'s>(
         &self,
         drive: &RealDrive,
-        course: &mut Course<'s>,
+        course: &mut StepCourse<'s>,
         watch: Watch<'_>,
-        prepared: &mut Option<&'s Workload>,
+        prepared: &mut Option<&'s ReadWorkload>,
     ) -> Result<(), BenchError> {
         for n in 0..course.steps.len() {
             if course.kept[n] {
@@ -160,14 +166,14 @@ impl Bench<'_> {
             if *prepared != Some(step.workload) {
                 *prepared = Some(step.workload);
                 for note in drive.prepare(step.workload) {
-                    heard(watch, News::Note(&note))?;
+                    heard(watch, BenchNews::Note(&note))?;
                 }
             }
             course.tell_until(n, watch)?;
             let place = self.folder.begin_step(step.workload.folder(), step.depth)?;
             fio::run(step, &place, self.folder.hold()?, &mut |share| {
                 course.shares[n] = share;
-                watch(News::Done(course.done()))
+                watch(BenchNews::Done(course.done()))
             })?;
             course.shares[n] = 1.0;
         }
@@ -184,25 +190,25 @@ struct Team {
 }
 
 /// What a worker says: which step, and how far it is or how it ended.
-enum Word {
+enum WorkerNews {
     Share(usize, f64),
     Ended(usize, Result<(), BenchError>),
 }
 
 /// Hears the workers until the last one has gone.
 fn follow(
-    receiver: &Receiver<Word>,
-    course: &mut Course<'_>,
+    receiver: &Receiver<WorkerNews>,
+    course: &mut StepCourse<'_>,
     watch: Watch<'_>,
 ) -> Result<(), BenchError> {
     course.tell_ended(watch)?;
     for word in receiver {
         match word {
-            Word::Share(n, share) => {
+            WorkerNews::Share(n, share) => {
                 course.shares[n] = share;
-                heard(watch, News::Done(course.done()))?;
+                heard(watch, BenchNews::Done(course.done()))?;
             }
-            Word::Ended(n, outcome) => {
+            WorkerNews::Ended(n, outcome) => {
                 outcome?;
                 course.shares[n] = 1.0;
                 course.ended[n] = true;
@@ -213,23 +219,23 @@ fn follow(
     Ok(())
 }
 
-fn heard(watch: Watch<'_>, news: News<'_>) -> Result<(), BenchError> {
+fn heard(watch: Watch<'_>, news: BenchNews<'_>) -> Result<(), BenchError> {
     if watch(news) { Ok(()) } else { Err(BenchError::Stopped(Stopped)) }
 }
 
 /// How far the steps are, and which of them were told of.
-struct Course<'a> {
-    steps: &'a [Step<'a>],
+struct StepCourse<'a> {
+    steps: &'a [WorkloadStep<'a>],
     kept: &'a [bool],
     ended: Vec<bool>,
     shares: Vec<f64>,
     told: usize,
 }
 
-impl<'a> Course<'a> {
-    fn new(steps: &'a [Step<'a>], kept: &'a [bool]) -> Course<'a> {
+impl<'a> StepCourse<'a> {
+    fn new(steps: &'a [WorkloadStep<'a>], kept: &'a [bool]) -> StepCourse<'a> {
         let shares = kept.iter().map(|kept| f64::from(u8::from(*kept))).collect();
-        Course { steps, kept, ended: kept.to_vec(), shares, told: 0 }
+        StepCourse { steps, kept, ended: kept.to_vec(), shares, told: 0 }
     }
 
     fn done(&self) -> f64 {
@@ -257,9 +263,9 @@ impl<'a> Course<'a> {
         let step = &self.steps[self.told];
         let is_first = self.told == 0 || self.steps[self.told - 1].workload != step.workload;
         if is_first {
-            heard(watch, News::Workload(step.workload))?;
+            heard(watch, BenchNews::Workload(step.workload))?;
         }
-        heard(watch, News::Depth { depth: step.depth, kept: self.kept[self.told] })?;
+        heard(watch, BenchNews::Depth { depth: step.depth, kept: self.kept[self.told] })?;
         self.told += 1;
         Ok(())
     }

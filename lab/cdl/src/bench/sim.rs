@@ -1,15 +1,15 @@
 //! One step on the modelled drive: fio's closed loop in virtual time.
 
 use super::logs::Logs;
-use super::order::Step;
+use super::order::WorkloadStep;
 use super::reads::Reads;
 use super::{BenchError, Stopped};
-use crate::workload::Workload;
+use crate::workload::ReadWorkload;
 use loadline_base::{Bytes, Span, Time};
-use loadline_device::cdl::Page;
-use loadline_device::{ClassTag, Kind, Priority, Request};
+use loadline_device::cdl::DescriptorPage;
+use loadline_device::{ClassTag, Priority, Request, RequestKind};
 use loadline_fio::ReadJob;
-use loadline_sim::hdd::{Ending, Feature, Finished, Hdd, HddSpec};
+use loadline_sim::hdd::{Ending, Feature, FinishedCommand, Hdd, HddSpec};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
@@ -26,9 +26,9 @@ pub struct Modelled {
     /// The model.
     pub spec: HddSpec,
     /// Descriptors of reads.
-    pub reads: Page,
+    pub reads: DescriptorPage,
     /// Descriptors of writes.
-    pub writes: Page,
+    pub writes: DescriptorPage,
     /// Decides blocks, marks and the drive's own chances.
     pub seed: u64,
 }
@@ -43,7 +43,7 @@ struct UnderWay {
 }
 
 /// The closed loop.
-struct Loop<'a> {
+struct ClosedLoop<'a> {
     drive: Hdd,
     reads: Reads,
     block_bytes: u64,
@@ -61,7 +61,7 @@ struct Loop<'a> {
 
 /// Carries the step out and writes its files into `place`. `watch` hears the share that is done and says whether to go on.
 pub(super) fn run(
-    step: &Step<'_>,
+    step: &WorkloadStep<'_>,
     drive: &Modelled,
     place: &Path,
     watch: &mut dyn FnMut(f64) -> bool,
@@ -76,13 +76,13 @@ pub(super) fn run(
         ..ReadJob::default()
     };
     let mut logs = Logs::begin(place, job)?;
-    let mut at = Loop::new(step, drive, &mut logs);
+    let mut at = ClosedLoop::new(step, drive, &mut logs);
     at.run(step, watch)?;
     logs.finish(&step.fio_command())
 }
 
 /// The command line as options of a job file.
-fn options(step: &Step<'_>) -> Vec<(String, String)> {
+fn options(step: &WorkloadStep<'_>) -> Vec<(String, String)> {
     let pair = |argument: String| {
         let (name, value) = argument.trim_start_matches("--").split_once('=')?;
         Some((name.to_owned(), value.to_owned()))
@@ -90,11 +90,11 @@ fn options(step: &Step<'_>) -> Vec<(String, String)> {
     step.fio_arguments().into_iter().filter_map(pair).collect()
 }
 
-fn feature(workload: &Workload) -> Feature {
+fn feature(workload: &ReadWorkload) -> Feature {
     match workload {
-        Workload::Baseline => Feature::None,
-        Workload::NcqPrio { .. } => Feature::NcqPriority { loss_percent: NCQ_LOSS_PERCENT },
-        Workload::CdlSingle { .. } | Workload::CdlMulti { .. } => Feature::DurationLimits,
+        ReadWorkload::Baseline => Feature::None,
+        ReadWorkload::NcqPrio { .. } => Feature::NcqPriority { loss_percent: NCQ_LOSS_PERCENT },
+        ReadWorkload::CdlSingle { .. } | ReadWorkload::CdlMulti { .. } => Feature::DurationLimits,
     }
 }
 
@@ -120,15 +120,15 @@ fn said_of(ending: Ending) -> String {
     )
 }
 
-impl<'a> Loop<'a> {
-    fn new(step: &Step<'_>, modelled: &Modelled, logs: &'a mut Logs) -> Loop<'a> {
+impl<'a> ClosedLoop<'a> {
+    fn new(step: &WorkloadStep<'_>, modelled: &Modelled, logs: &'a mut Logs) -> ClosedLoop<'a> {
         let order = step.order;
         let blocks = modelled.spec.capacity().get() / order.block_bytes;
         let mut drive = Hdd::new(modelled.spec.clone(), modelled.seed);
         drive.set_feature(feature(step.workload));
         drive.set_limits(*modelled.reads.limits(), *modelled.writes.limits());
         let ramp_end = Time::from_secs(order.ramp_seconds);
-        Loop {
+        ClosedLoop {
             drive,
             reads: Reads::new(blocks, step.workload.marks(), modelled.seed),
             block_bytes: order.block_bytes,
@@ -145,7 +145,7 @@ impl<'a> Loop<'a> {
     /// Reads until the time is over, and then until nothing is under way.
     fn run(
         &mut self,
-        step: &Step<'_>,
+        step: &WorkloadStep<'_>,
         watch: &mut dyn FnMut(f64) -> bool,
     ) -> Result<(), BenchError> {
         let mut now = Time::from_nanos(0);
@@ -201,7 +201,7 @@ impl<'a> Loop<'a> {
             }
             self.handing_over.pop_front();
             let request = Request {
-                kind: Kind::Read,
+                kind: RequestKind::Read,
                 offset: read.block * self.block_bytes,
                 length: Bytes::new(self.block_bytes),
                 class: ClassTag(0),
@@ -212,7 +212,11 @@ impl<'a> Loop<'a> {
         }
     }
 
-    fn finish(&mut self, step: &Step<'_>, finished: &Finished) -> Result<(), BenchError> {
+    fn finish(
+        &mut self,
+        step: &WorkloadStep<'_>,
+        finished: &FinishedCommand,
+    ) -> Result<(), BenchError> {
         let read = self.under_way.remove(&finished.id).expect("the drive ends what it was given");
         if finished.outcome != Ending::Good {
             return Err(BenchError::ReadEnded {

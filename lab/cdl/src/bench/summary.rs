@@ -1,9 +1,9 @@
 //! What came of a run, step by step, for programs.
 
 use super::BenchError;
-use super::order::Step;
-use crate::figures::{self, Figures};
-use crate::folder::{Folder, LAT_LOG};
+use super::order::WorkloadStep;
+use crate::figures::{self, ReadFigures};
+use crate::folder::{BenchFolder, LAT_LOG};
 
 /// One step's reads by priority.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,12 +13,15 @@ pub struct StepFigures {
     /// Reads in flight.
     pub depth: u32,
     /// In the order of the priorities' words.
-    pub classes: Vec<Figures>,
+    pub classes: Vec<ReadFigures>,
 }
 
 /// Reads the figures of finished steps from their logs.
-pub fn step_figures(folder: &Folder, steps: &[Step<'_>]) -> Result<Vec<StepFigures>, BenchError> {
-    let of = |step: &Step<'_>| {
+pub fn step_figures(
+    folder: &BenchFolder,
+    steps: &[WorkloadStep<'_>],
+) -> Result<Vec<StepFigures>, BenchError> {
+    let of = |step: &WorkloadStep<'_>| {
         let workload = step.workload.folder();
         let log = folder.step(workload, step.depth).join(LAT_LOG);
         let classes = figures::of_log(&log)

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 /// Curves in one frame.
 #[derive(Clone, Debug)]
-pub(super) struct Chart {
+pub(super) struct CurveChart {
     /// The file's name without its ending, as the scripts have it.
     pub(super) stem: String,
     pub(super) title: &'static str,
@@ -48,7 +48,7 @@ pub struct Size {
 }
 
 /// The box that holds the curves.
-struct Frame {
+struct PlotFrame {
     left: f64,
     right: f64,
     top: f64,
@@ -92,7 +92,7 @@ impl Across {
     }
 }
 
-impl Chart {
+impl CurveChart {
     /// A drawing for a page, which puts the title above it.
     pub(super) fn svg(&self, size: Size) -> String {
         let canvas = Canvas::new(f64::from(size.width), self.title);
@@ -126,7 +126,7 @@ impl Chart {
         let scale = Scale::linear(max, room);
         let ticks = scale.ticks(room);
         let ticks_wide = ticks.iter().map(|(_, text)| text_width(text)).fold(0.0, f64::max);
-        let frame = Frame {
+        let frame = PlotFrame {
             left: inset + ticks_wide + 8.0,
             right: width - inset.max(10.0),
             top: label + 10.0,
@@ -148,7 +148,14 @@ impl Chart {
         self.curves.iter().flat_map(|curve| &curve.points).map(of).fold(0.0, f64::max)
     }
 
-    fn axes(&self, canvas: &mut Canvas, frame: &Frame, x: &Scale, y: &Scale, up: &[(f64, String)]) {
+    fn axes(
+        &self,
+        canvas: &mut Canvas,
+        frame: &PlotFrame,
+        x: &Scale,
+        y: &Scale,
+        up: &[(f64, String)],
+    ) {
         for (value, label) in up {
             let at = y.at(*value);
             canvas.line("grid", (frame.left, at), (frame.right, at));
@@ -168,7 +175,7 @@ impl Chart {
     }
 
     /// The limits that lie inside the frame.
-    fn limits(&self, canvas: &mut Canvas, frame: &Frame, x: &Scale, y: &Scale) {
+    fn limits(&self, canvas: &mut Canvas, frame: &PlotFrame, x: &Scale, y: &Scale) {
         for limit in &self.limits {
             let (limit, name) = (limit.ms(), format!("limit {limit}"));
             if self.across == Across::Latency && x.ends()[3] >= limit {

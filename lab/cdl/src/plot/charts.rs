@@ -1,10 +1,10 @@
 //! Which charts there are of what was found: those of the scripts, under the same names (cdl.md 3.7).
 
-use super::chart::{Across, Chart, Curve};
+use super::chart::{Across, Curve, CurveChart};
 use super::data::{Results, WorkloadResult};
-use super::groups::{Group, Guideline};
+use super::groups::{Guideline, ReadGroup};
 use super::ink::Ink;
-use crate::figures::Figures;
+use crate::figures::ReadFigures;
 use crate::stats::PriorityName;
 
 /// Width of a bin of the distributions, in milliseconds.
@@ -13,15 +13,15 @@ const BIN_MS: u64 = 2;
 /// All charts of one workload.
 pub(super) struct WorkloadCharts<'a> {
     pub(super) workload: &'a WorkloadResult,
-    pub(super) iops: Chart,
-    pub(super) lat_avg: Chart,
-    pub(super) lat_p99: Chart,
-    pub(super) distributions: Vec<Chart>,
+    pub(super) iops: CurveChart,
+    pub(super) lat_avg: CurveChart,
+    pub(super) lat_p99: CurveChart,
+    pub(super) distributions: Vec<CurveChart>,
 }
 
 impl WorkloadCharts<'_> {
     /// The charts in the order of the script.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Chart> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &CurveChart> {
         [&self.iops, &self.lat_avg, &self.lat_p99].into_iter().chain(&self.distributions)
     }
 
@@ -52,7 +52,7 @@ fn of_workload<'a>(
 ) -> WorkloadCharts<'a> {
     let titles = Titles::of(workload);
     let beside = baseline.filter(|_| !workload.is_baseline());
-    let chart = |name: &str, title, up, curves| Chart {
+    let chart = |name: &str, title, up, curves| CurveChart {
         stem: format!("{}_{name}", workload.folder),
         title,
         subtitle: String::new(),
@@ -61,7 +61,7 @@ fn of_workload<'a>(
         curves,
         limits: Vec::new(),
     };
-    let latency = |of: fn(&Figures) -> f64, alone: &str| {
+    let latency = |of: fn(&ReadFigures) -> f64, alone: &str| {
         let mut curves: Vec<Curve> = beside.iter().flat_map(|it| group_curves(it, of)).collect();
         curves.extend(group_curves(workload, of));
         if workload.is_baseline() {
@@ -78,7 +78,7 @@ fn of_workload<'a>(
             "Latency (ms)",
             latency(|figures| figures.mean_ms, "Average latency"),
         ),
-        lat_p99: Chart {
+        lat_p99: CurveChart {
             limits: different(workload.groups.iter().filter_map(|group| group.limit)),
             ..chart(
                 "lat_p99",
@@ -142,7 +142,7 @@ impl Titles {
 
 /// Reads per second: the baseline, all reads of the workload, each kind of them.
 fn rate_curves(workload: &WorkloadResult, baseline: Option<&WorkloadResult>) -> Vec<Curve> {
-    let rate = |figures: &Figures| figures.iops;
+    let rate = |figures: &ReadFigures| figures.iops;
     if workload.is_baseline() {
         let mut curves = group_curves(workload, rate);
         curves.iter_mut().for_each(|curve| curve.name = "IOPS".to_owned());
@@ -165,8 +165,8 @@ pub(super) fn total_title(workload: &WorkloadResult) -> &'static str {
 }
 
 /// A figure of each kind of reads by depth.
-fn group_curves(workload: &WorkloadResult, figure: impl Fn(&Figures) -> f64) -> Vec<Curve> {
-    let curve = |group: &Group| {
+fn group_curves(workload: &WorkloadResult, figure: impl Fn(&ReadFigures) -> f64) -> Vec<Curve> {
+    let curve = |group: &ReadGroup| {
         let point = |depth: &super::data::DepthResult| {
             Some((f64::from(depth.depth), figure(depth.of(group)?)))
         };
@@ -177,15 +177,15 @@ fn group_curves(workload: &WorkloadResult, figure: impl Fn(&Figures) -> f64) -> 
 }
 
 /// The distribution of one kind of reads, a curve for each depth.
-fn distribution(workload: &WorkloadResult, group: &Group, title: &'static str) -> Chart {
+fn distribution(workload: &WorkloadResult, group: &ReadGroup, title: &'static str) -> CurveChart {
     let depths: Vec<_> =
         workload.depths.iter().filter_map(|depth| Some((depth.depth, depth.of(group)?))).collect();
-    let curve = |(n, (depth, figures)): (usize, &(u32, &Figures))| Curve {
+    let curve = |(n, (depth, figures)): (usize, &(u32, &ReadFigures))| Curve {
         name: format!("I/O depth={depth}"),
         ink: Ink::Depth(n, depths.len()),
         points: shares(figures),
     };
-    Chart {
+    CurveChart {
         stem: format!("{}_lat_pdf{}", workload.folder, group.plot_suffix),
         title,
         subtitle: group.subtitle.clone(),
@@ -197,7 +197,7 @@ fn distribution(workload: &WorkloadResult, group: &Group, title: &'static str) -
 }
 
 /// Percent of a kind's own reads in each bin, at the bin's centre, with an empty bin at either end.
-fn shares(figures: &Figures) -> Vec<(f64, f64)> {
+fn shares(figures: &ReadFigures) -> Vec<(f64, f64)> {
     let bin = |ms: u64| ms / BIN_MS;
     let (Some(first), Some(last)) = (figures.counts.first(), figures.counts.last()) else {
         return Vec::new();
@@ -223,13 +223,13 @@ mod tests {
     /// Ten reads: three of 4 ms, one of 5 ms (the same bin, 4 to 6), six of 9 ms (bin 8 to 10); the bin between is empty.
     #[test]
     fn shares_stand_at_the_centres_of_bins() {
-        let figures = Figures {
+        let figures = ReadFigures {
             priority: Priority::default(),
             counts: vec![(4, 3), (5, 1), (9, 6)],
-            ..Figures::default()
+            ..ReadFigures::default()
         };
         let wanted = [(3.0, 0.0), (5.0, 40.0), (7.0, 0.0), (9.0, 60.0), (11.0, 0.0)];
         assert_eq!(shares(&figures), wanted);
-        assert_eq!(shares(&Figures::default()), []);
+        assert_eq!(shares(&ReadFigures::default()), []);
     }
 }

@@ -1,8 +1,8 @@
 //! What a benchmark's folder tells, whoever made it, and what it lacks.
 
-use super::groups::{Group, Guideline, groups};
-use crate::figures::{Figures, NoFigures, of_log};
-use crate::folder::{DESCRIPTORS, FIO_LOG, Folder, LAT_LOG, READ_LINE};
+use super::groups::{Guideline, ReadGroup, groups};
+use crate::figures::{NoFigures, ReadFigures, of_log};
+use crate::folder::{BenchFolder, DESCRIPTORS, FIO_LOG, LAT_LOG, READ_LINE};
 use crate::workload::FOLDERS;
 use std::fs;
 
@@ -31,7 +31,7 @@ pub(super) struct WorkloadResult {
     pub(super) folder: &'static str,
     pub(super) depths: Vec<DepthResult>,
     /// The kinds of reads that it has, in the order of the scripts.
-    pub(super) groups: Vec<Group>,
+    pub(super) groups: Vec<ReadGroup>,
 }
 
 /// One depth's folder.
@@ -40,7 +40,7 @@ pub(super) struct DepthResult {
     /// Reads per second of all kinds together.
     pub(super) total: f64,
     /// By priority, in the order of their words.
-    pub(super) figures: Vec<Figures>,
+    pub(super) figures: Vec<ReadFigures>,
 }
 
 impl WorkloadResult {
@@ -68,13 +68,13 @@ impl WorkloadResult {
 
 impl DepthResult {
     /// The figures of a group, if it has reads at this depth.
-    pub(super) fn of(&self, group: &Group) -> Option<&Figures> {
+    pub(super) fn of(&self, group: &ReadGroup) -> Option<&ReadFigures> {
         self.figures.iter().find(|figures| figures.priority == group.priority)
     }
 }
 
 /// Reads a folder.
-pub(super) fn read(folder: &Folder) -> Results {
+pub(super) fn read(folder: &BenchFolder) -> Results {
     let mut results = Results {
         workloads: Vec::new(),
         facts: Facts::default(),
@@ -95,7 +95,7 @@ pub(super) fn read(folder: &Folder) -> Results {
 }
 
 impl Results {
-    fn read_workload(&mut self, folder: &Folder, workload: &'static str) {
+    fn read_workload(&mut self, folder: &BenchFolder, workload: &'static str) {
         let mut depths = Vec::new();
         let all = folder.depths(workload);
         if all.is_empty() {
@@ -126,7 +126,7 @@ impl Results {
 
     fn read_depth(
         &mut self,
-        folder: &Folder,
+        folder: &BenchFolder,
         workload: &str,
         depth: u32,
     ) -> Result<DepthResult, NoFigures> {
@@ -148,7 +148,7 @@ impl Results {
     }
 
     /// The guidelines as the descriptors' file tells them, the first descriptor first.
-    fn guidelines(&mut self, folder: &Folder, workload: &str) -> Vec<Option<Guideline>> {
+    fn guidelines(&mut self, folder: &BenchFolder, workload: &str) -> Vec<Option<Guideline>> {
         if !workload.starts_with("cdl") {
             return Vec::new();
         }
@@ -169,7 +169,7 @@ impl Results {
     }
 
     /// Reads that no plot shows.
-    fn note_strangers(&mut self, workload: &str, depths: &[DepthResult], groups: &[Group]) {
+    fn note_strangers(&mut self, workload: &str, depths: &[DepthResult], groups: &[ReadGroup]) {
         for depth in depths {
             for figures in &depth.figures {
                 if !groups.iter().any(|group| group.priority == figures.priority) {

@@ -7,7 +7,7 @@ use std::fmt;
 
 /// The reads of one priority, in every depth.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Group {
+pub(super) struct ReadGroup {
     pub(super) priority: Priority,
     /// The title of its block in `randread.csv`.
     pub(super) title: String,
@@ -59,9 +59,13 @@ impl fmt::Display for Guideline {
     }
 }
 
-impl Group {
-    fn new(priority: Priority, [title, suffix, subtitle, spoken]: [&str; 4], ink: Ink) -> Group {
-        Group {
+impl ReadGroup {
+    fn new(
+        priority: Priority,
+        [title, suffix, subtitle, spoken]: [&str; 4],
+        ink: Ink,
+    ) -> ReadGroup {
+        ReadGroup {
             priority,
             title: title.to_owned(),
             plot_suffix: suffix.to_owned(),
@@ -74,7 +78,7 @@ impl Group {
     }
 
     /// The reads of a descriptor, called by its guideline where it is known.
-    fn limited(descriptor: u8, limit: Option<Guideline>) -> Group {
+    fn limited(descriptor: u8, limit: Option<Guideline>) -> ReadGroup {
         let priority = Priority::new(PriorityClass::BestEffort, 0).with_descriptor(descriptor);
         let Some(limit) = limit else {
             let names = [
@@ -83,7 +87,7 @@ impl Group {
                 format!("I/Os of Descriptor {descriptor}"),
                 format!("reads of descriptor {descriptor}"),
             ];
-            return Group::new(priority, names.each_ref().map(String::as_str), Ink::Marked(0));
+            return ReadGroup::new(priority, names.each_ref().map(String::as_str), Ink::Marked(0));
         };
         let Guideline { number, unit, .. } = limit;
         let names = [
@@ -92,10 +96,10 @@ impl Group {
             format!("{limit} Limit I/Os"),
             format!("reads with a limit of {limit}"),
         ];
-        let group = Group::new(priority, names.each_ref().map(String::as_str), Ink::Marked(0));
+        let group = ReadGroup::new(priority, names.each_ref().map(String::as_str), Ink::Marked(0));
         // The script knows milliseconds only, and leaves them out of this name.
         let csv_suffix = if unit == "ms" { format!("_{number}") } else { names[1].clone() };
-        Group { csv_suffix, limit: Some(limit), ..group }
+        ReadGroup { csv_suffix, limit: Some(limit), ..group }
     }
 
     /// Names the descriptor too, where another one has the same guideline.
@@ -114,12 +118,12 @@ pub(super) fn groups(
     workload: &str,
     depths: &[DepthResult],
     guidelines: &[Option<Guideline>],
-) -> Vec<Group> {
-    let has = |group: &Group| depths.iter().any(|depth| depth.of(group).is_some());
-    let mut found: Vec<Group> = all(workload, guidelines).into_iter().filter(has).collect();
+) -> Vec<ReadGroup> {
+    let has = |group: &ReadGroup| depths.iter().any(|depth| depth.of(group).is_some());
+    let mut found: Vec<ReadGroup> = all(workload, guidelines).into_iter().filter(has).collect();
     let names: Vec<String> = found.iter().map(|group| group.plot_suffix.clone()).collect();
     let is_shared = |name: &String| names.iter().filter(|other| *other == name).count() > 1;
-    found.iter_mut().filter(|group| is_shared(&group.plot_suffix)).for_each(Group::tell_apart);
+    found.iter_mut().filter(|group| is_shared(&group.plot_suffix)).for_each(ReadGroup::tell_apart);
     let marked = found.iter_mut().filter(|group| matches!(group.ink, Ink::Marked(_)));
     for (n, group) in marked.enumerate() {
         group.ink = Ink::Marked(n);
@@ -128,23 +132,27 @@ pub(super) fn groups(
 }
 
 /// The kinds of reads that a workload may have.
-fn all(workload: &str, guidelines: &[Option<Guideline>]) -> Vec<Group> {
+fn all(workload: &str, guidelines: &[Option<Guideline>]) -> Vec<ReadGroup> {
     let plain = Priority::default();
     match workload {
-        "baseline" => vec![Group::new(plain, ["Baseline", "", "", "reads"], Ink::Baseline)],
+        "baseline" => vec![ReadGroup::new(plain, ["Baseline", "", "", "reads"], Ink::Baseline)],
         "ncqprio" => {
             let high = Priority::new(PriorityClass::RealTime, 0);
             let low = ["Low priority I/Os", "_lopri", "Low Priority I/Os", "reads of low priority"];
             let names =
                 ["High Priority I/Os", "_hipri", "High Priority I/Os", "reads of high priority"];
-            vec![Group::new(plain, low, Ink::Plain), Group::new(high, names, Ink::Marked(0))]
+            vec![
+                ReadGroup::new(plain, low, Ink::Plain),
+                ReadGroup::new(high, names, Ink::Marked(0)),
+            ]
         }
         _ => {
             let names = ["No limit I/Os", "_nolimit", "No Limit I/Os", "reads without a limit"];
             let limit =
                 |descriptor: u8| guidelines.get(usize::from(descriptor) - 1).copied().flatten();
-            let limited = (1..=7).map(|descriptor| Group::limited(descriptor, limit(descriptor)));
-            [Group::new(plain, names, Ink::Plain)].into_iter().chain(limited).collect()
+            let limited =
+                (1..=7).map(|descriptor| ReadGroup::limited(descriptor, limit(descriptor)));
+            [ReadGroup::new(plain, names, Ink::Plain)].into_iter().chain(limited).collect()
         }
     }
 }
@@ -152,13 +160,13 @@ fn all(workload: &str, guidelines: &[Option<Guideline>]) -> Vec<Group> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::Figures;
+    use crate::figures::ReadFigures;
 
     /// Each group's plot, table, title and place in a sentence, of a depth that has reads of all descriptors given.
     fn check(descriptors: &[u8], text: &str, wanted: &[[&str; 4]]) {
-        let figures = |descriptor: &u8| Figures {
+        let figures = |descriptor: &u8| ReadFigures {
             priority: Priority::new(PriorityClass::BestEffort, 0).with_descriptor(*descriptor),
-            ..Figures::default()
+            ..ReadFigures::default()
         };
         let figures = descriptors.iter().map(figures).collect();
         let depths = [DepthResult { depth: 1, total: 1.0, figures }];

@@ -16,7 +16,7 @@ mod tables;
 
 pub use chart::Size;
 
-use crate::folder::{Folder, FolderError, LAT_LOG, make, write};
+use crate::folder::{BenchFolder, BenchFolderError, LAT_LOG, make, write};
 use crate::workload::FOLDERS;
 use std::path::{Path, PathBuf};
 
@@ -76,7 +76,7 @@ pub enum PlotError {
     },
     /// A file cannot be written.
     #[error(transparent)]
-    Folder(#[from] FolderError),
+    Folder(#[from] BenchFolderError),
     /// The page cannot be put together.
     #[error("cannot put the page together: {0}")]
     Page(#[from] askama::Error),
@@ -108,7 +108,7 @@ pub fn plot(
         Some(Save { png: true, .. }) => Some(RASTERIZE.ok_or(PlotError::NoPixels)?),
         _ => None,
     };
-    let folder = Folder::at(root);
+    let folder = BenchFolder::at(root);
     let results = data::read(&folder);
     if results.workloads.is_empty() {
         let path = root.to_owned();
@@ -136,10 +136,10 @@ pub fn plot(
 
 fn write_chart(
     plots: &Path,
-    chart: &chart::Chart,
+    chart: &chart::CurveChart,
     size: Size,
     rasterize: Option<Rasterize>,
-) -> Result<Vec<PathBuf>, FolderError> {
+) -> Result<Vec<PathBuf>, BenchFolderError> {
     let svg = chart.file(size);
     let path = |ending: &str| plots.join(format!("{}.{ending}", chart.stem));
     let mut files = vec![path("svg")];

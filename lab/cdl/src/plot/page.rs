@@ -1,12 +1,12 @@
 //! The page: summary, charts and tables in one file that refers to nothing outside itself.
 
-use super::chart::{Across, Chart, SHAPES, Size};
+use super::chart::{Across, CurveChart, SHAPES, Size};
 use super::charts::{WorkloadCharts, total_title};
 use super::data::{DepthResult, Results, WorkloadResult};
-use super::groups::Group;
+use super::groups::ReadGroup;
 use super::ink::{self, Ink};
 use super::sentences::sentences;
-use crate::figures::Figures;
+use crate::figures::ReadFigures;
 use askama::Template;
 use loadline_draw::number::plain;
 use serde_json::{Map, Value, json};
@@ -17,7 +17,7 @@ const PHONE: Size = Size { width: 338, height: 300 };
 
 #[derive(Template)]
 #[template(path = "page.html")]
-struct Page<'a> {
+struct PlotPage<'a> {
     device: &'a str,
     how: String,
     light: String,
@@ -25,27 +25,27 @@ struct Page<'a> {
     shapes: &'static str,
     rules: String,
     sentences: Vec<String>,
-    summary: Summary,
+    summary: DepthSummary,
     notes: &'a [String],
-    sections: Vec<Section>,
+    sections: Vec<WorkloadSection>,
     points: String,
     version: &'static str,
 }
 
 /// All kinds of reads at the greatest depth.
-struct Summary {
+struct DepthSummary {
     depth: u32,
-    parts: Vec<Part>,
+    parts: Vec<RowGroup>,
 }
 
 /// Rows that belong together.
-struct Part {
+struct RowGroup {
     name: &'static str,
-    rows: Vec<Row>,
+    rows: Vec<DepthRow>,
 }
 
 /// One kind of reads at one depth.
-struct Row {
+struct DepthRow {
     classes: String,
     name: String,
     depth: u32,
@@ -53,14 +53,14 @@ struct Row {
 }
 
 /// One workload.
-struct Section {
+struct WorkloadSection {
     id: &'static str,
     name: &'static str,
-    charts: Vec<ChartView>,
-    parts: Vec<Part>,
+    charts: Vec<CurveView>,
+    parts: Vec<RowGroup>,
 }
 
-struct ChartView {
+struct CurveView {
     id: String,
     title: &'static str,
     subtitle: String,
@@ -73,7 +73,7 @@ pub(super) fn page(
     results: &Results,
     charts: &[WorkloadCharts<'_>],
 ) -> Result<String, askama::Error> {
-    let page = Page {
+    let page = PlotPage {
         device: &results.facts.device,
         how: how(results),
         light: ink::light_variables(),
@@ -113,20 +113,20 @@ pub(super) fn heading(workload: &WorkloadResult) -> &'static str {
     }
 }
 
-fn summary(results: &Results) -> Summary {
+fn summary(results: &Results) -> DepthSummary {
     let depths = results.workloads.iter().flat_map(|workload| &workload.depths);
     let depth = depths.map(|found| found.depth).max().unwrap_or(0);
     let part = |workload: &WorkloadResult| {
         let found = workload.depths.iter().find(|found| found.depth == depth)?;
-        Some(Part { name: heading(workload), rows: rows(workload, found) })
+        Some(RowGroup { name: heading(workload), rows: rows(workload, found) })
     };
-    Summary { depth, parts: results.workloads.iter().filter_map(part).collect() }
+    DepthSummary { depth, parts: results.workloads.iter().filter_map(part).collect() }
 }
 
-fn section(charts: &WorkloadCharts<'_>) -> Section {
+fn section(charts: &WorkloadCharts<'_>) -> WorkloadSection {
     let workload = charts.workload;
-    let part = |depth: &DepthResult| Part { name: "", rows: rows(workload, depth) };
-    Section {
+    let part = |depth: &DepthResult| RowGroup { name: "", rows: rows(workload, depth) };
+    WorkloadSection {
         id: workload.folder,
         name: heading(workload),
         charts: charts.all().map(view).collect(),
@@ -134,8 +134,8 @@ fn section(charts: &WorkloadCharts<'_>) -> Section {
     }
 }
 
-fn view(chart: &Chart) -> ChartView {
-    ChartView {
+fn view(chart: &CurveChart) -> CurveView {
+    CurveView {
         id: chart.stem.clone(),
         title: chart.title,
         subtitle: chart.subtitle.clone(),
@@ -145,27 +145,27 @@ fn view(chart: &Chart) -> ChartView {
 }
 
 /// All reads of a depth, unless there is only one kind, and each kind.
-fn rows(workload: &WorkloadResult, depth: &DepthResult) -> Vec<Row> {
+fn rows(workload: &WorkloadResult, depth: &DepthResult) -> Vec<DepthRow> {
     let all: u64 = depth.figures.iter().map(|figures| figures.reads).sum();
-    let kind = |group: &Group| {
+    let kind = |group: &ReadGroup| {
         let figures = depth.of(group)?;
         let name =
             if workload.is_baseline() { "All reads".to_owned() } else { group.title.clone() };
         let classes = group.ink.classes();
-        Some(Row { classes, name, depth: depth.depth, cells: cells(figures, all) })
+        Some(DepthRow { classes, name, depth: depth.depth, cells: cells(figures, all) })
     };
-    let mut rows: Vec<Row> = workload.groups.iter().filter_map(kind).collect();
+    let mut rows: Vec<DepthRow> = workload.groups.iter().filter_map(kind).collect();
     if !workload.is_baseline() {
         let mut cells = vec!["100".to_owned(), plain(depth.total)];
         cells.push(plain(depth.figures.iter().map(|figures| figures.mb_per_s).sum()));
         cells.resize(8, String::new());
         let (classes, name) = (Ink::Total.classes(), total_title(workload).to_owned());
-        rows.insert(0, Row { classes, name, depth: depth.depth, cells });
+        rows.insert(0, DepthRow { classes, name, depth: depth.depth, cells });
     }
     rows
 }
 
-fn cells(figures: &Figures, all: u64) -> Vec<String> {
+fn cells(figures: &ReadFigures, all: u64) -> Vec<String> {
     vec![
         format!("{:.1}", figures.reads as f64 * 100.0 / all as f64),
         format!("{:.1}", figures.iops),
@@ -180,7 +180,7 @@ fn cells(figures: &Figures, all: u64) -> Vec<String> {
 
 /// The points of every curve, for the reading under the pointer.
 fn points(charts: &[WorkloadCharts<'_>]) -> String {
-    let of_chart = |chart: &Chart| {
+    let of_chart = |chart: &CurveChart| {
         let (across, unit) = match chart.across {
             Across::Depth if chart.up == "IOPS" => ("depth", "IOPS"),
             Across::Depth => ("depth", "ms"),

@@ -1,9 +1,9 @@
 //! What the figures say, in sentences: the greatest depth of each workload beside the baseline.
 
 use super::data::{DepthResult, Results, WorkloadResult};
-use super::groups::Group;
+use super::groups::ReadGroup;
 use super::ink::Ink;
-use crate::figures::Figures;
+use crate::figures::ReadFigures;
 use loadline_draw::number::{difference, plain};
 
 /// A sentence for each workload.
@@ -33,7 +33,7 @@ fn sentence(workload: &WorkloadResult, baseline: Option<&WorkloadResult>) -> Opt
         ));
     }
     let beside = baseline.and_then(|it| it.depths.iter().find(|found| found.depth == depth));
-    let told = |group: &Group| told(group, last.of(group)?, beside);
+    let told = |group: &ReadGroup| told(group, last.of(group)?, beside);
     let marked = workload.groups.iter().filter(|group| matches!(group.ink, Ink::Marked(_)));
     let parts: Vec<String> = marked.filter_map(told).collect();
     let cost = cost(workload, last, beside);
@@ -42,7 +42,11 @@ fn sentence(workload: &WorkloadResult, baseline: Option<&WorkloadResult>) -> Opt
 }
 
 /// Where 99 % of a kind of reads end.
-fn told(group: &Group, figures: &Figures, baseline: Option<&DepthResult>) -> Option<String> {
+fn told(
+    group: &ReadGroup,
+    figures: &ReadFigures,
+    baseline: Option<&DepthResult>,
+) -> Option<String> {
     let text = format!("99 % of the {} end within {} ms", group.spoken, figures.percentile(0.99));
     let beside = baseline.and_then(|found| found.figures.first());
     let beside = beside.map(|found| format!(" (baseline {} ms)", found.percentile(0.99)));

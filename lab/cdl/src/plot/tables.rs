@@ -2,15 +2,18 @@
 
 use super::charts::total_title;
 use super::data::{DepthResult, WorkloadResult};
-use super::groups::Group;
-use crate::figures::Figures;
-use crate::folder::{Folder, FolderError, unusable, write};
+use super::groups::ReadGroup;
+use crate::figures::ReadFigures;
+use crate::folder::{BenchFolder, BenchFolderError, unusable, write};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
 /// Writes them into the workload's folder.
-pub(super) fn write_tables(folder: &Folder, workload: &WorkloadResult) -> Result<(), FolderError> {
+pub(super) fn write_tables(
+    folder: &BenchFolder,
+    workload: &WorkloadResult,
+) -> Result<(), BenchFolderError> {
     let place = folder.workload(workload.folder);
     write(&place.join("randread.csv"), randread_csv(workload))?;
     for depth in &workload.depths {
@@ -29,7 +32,7 @@ pub(super) fn write_tables(folder: &Folder, workload: &WorkloadResult) -> Result
 fn create(
     path: &std::path::Path,
     fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-) -> Result<(), FolderError> {
+) -> Result<(), BenchFolderError> {
     let written = File::create(path).and_then(|file| {
         let mut out = BufWriter::new(file);
         fill(&mut out)?;
@@ -64,15 +67,19 @@ fn randread_csv(workload: &WorkloadResult) -> String {
     out
 }
 
-fn add_line(out: &mut String, depth: &DepthResult, figures: &Figures) {
+fn add_line(out: &mut String, depth: &DepthResult, figures: &ReadFigures) {
     writeln!(out, "{},{}", depth.depth, figures.terse).expect("writing to a string");
 }
 
 /// A column of sorted latencies for each depth; shorter columns end in empty fields.
-fn write_columns(out: &mut impl Write, workload: &WorkloadResult, group: &Group) -> io::Result<()> {
-    let none = Figures::default();
+fn write_columns(
+    out: &mut impl Write,
+    workload: &WorkloadResult,
+    group: &ReadGroup,
+) -> io::Result<()> {
+    let none = ReadFigures::default();
     let depths = workload.depths.iter().map(|depth| depth.of(group).unwrap_or(&none));
-    let mut columns: Vec<_> = depths.map(Figures::latencies).collect();
+    let mut columns: Vec<_> = depths.map(ReadFigures::latencies).collect();
     loop {
         let row: Vec<Option<u64>> = columns.iter_mut().map(Iterator::next).collect();
         if row.iter().all(Option::is_none) {

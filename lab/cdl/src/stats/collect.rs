@@ -1,14 +1,14 @@
 //! Logs in, statistics out.
 
 use super::{LogStatistics, MillisecondCounts, PriorityStatistics};
-use loadline_fio::{LogError, LogLine, LogPriority, LogReader};
+use loadline_fio::{LatencyLogReader, LogError, LogLine, LogPriority};
 use loadline_stats::LatencyHistogram;
 use std::collections::BTreeMap;
 use std::io::Read;
 
 /// What of a log is looked at, and how closely.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Scope {
+pub struct LogScope {
     /// Lines before this time count for nothing, and the run begins here.
     pub from_ms: u64,
     /// Whether latencies are kept to three digits too.
@@ -17,20 +17,20 @@ pub struct Scope {
 
 /// Takes logs that ran side by side.
 pub struct Collector {
-    scope: Scope,
+    scope: LogScope,
     total: LogStatistics,
 }
 
 impl Collector {
     /// Without any log.
-    pub fn new(scope: Scope) -> Collector {
+    pub fn new(scope: LogScope) -> Collector {
         Collector { scope, total: LogStatistics::default() }
     }
 
     /// Reads one log to its end.
     pub fn read(&mut self, source: impl Read) -> Result<(), LogError> {
         let mut tally = Tally::new(self.scope);
-        let mut reader = LogReader::new(source);
+        let mut reader = LatencyLogReader::new(source);
         let mut last_ms = 0;
         let mut skipped = 0;
         while let Some(line) = reader.next_line()? {
@@ -64,7 +64,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn new(scope: Scope) -> Tally {
+    fn new(scope: LogScope) -> Tally {
         Tally { fine: scope.fine, places: vec![0; 1 << 16], found: Vec::new() }
     }
 

@@ -1,9 +1,9 @@
 //! Plots of folders: the files of the script, whole or with parts missing.
 
 use super::{asked, drive, run};
-use loadline_cdl::bench::{Asked, Modelled};
+use loadline_cdl::bench::{BenchOptions, Modelled};
 use loadline_cdl::plot::{PAGE, Plotted, Save, Size, plot};
-use loadline_device::cdl::{Page, PageKind};
+use loadline_device::cdl::{DescriptorPage, ModePage};
 use std::fs;
 use std::path::Path;
 
@@ -30,7 +30,7 @@ fn stems(root: &Path) -> Vec<String> {
 fn every_plot_of_the_script_is_made() {
     let place = tempfile::tempdir().unwrap();
     let root = place.path().join("run");
-    run(&Asked { runtime: 10, ..asked() }, drive(), &root, 2).unwrap();
+    run(&BenchOptions { runtime: 10, ..asked() }, drive(), &root, 2).unwrap();
     let (plotted, said) = plotted(&root);
     assert_eq!(plotted.notes, [""; 0]);
     let wanted = ["Processing baseline results\n  QD=1, QD=16", "  Plotting IOPS"];
@@ -67,7 +67,7 @@ fn every_plot_of_the_script_is_made() {
 fn every_plot_has_its_pixels() {
     let place = tempfile::tempdir().unwrap();
     let root = place.path().join("run");
-    run(&Asked { runtime: 10, ..asked() }, drive(), &root, 2).unwrap();
+    run(&BenchOptions { runtime: 10, ..asked() }, drive(), &root, 2).unwrap();
     plotted(&root);
     for stem in stems(&root) {
         let png = fs::read(root.join("plots").join(format!("{stem}.png"))).unwrap();
@@ -82,8 +82,13 @@ fn every_plot_has_its_pixels() {
 fn tables_have_the_scripts_layout() {
     let place = tempfile::tempdir().unwrap();
     let root = place.path().join("run");
-    run(&Asked { runtime: 10, baseline: false, ncq_prio: false, ..asked() }, drive(), &root, 2)
-        .unwrap();
+    run(
+        &BenchOptions { runtime: 10, baseline: false, ncq_prio: false, ..asked() },
+        drive(),
+        &root,
+        2,
+    )
+    .unwrap();
     plotted(&root);
     let csv = fs::read_to_string(root.join("cdlmulti/randread.csv")).unwrap();
     let blocks: Vec<&str> = csv.split("\n\n\n").collect();
@@ -115,11 +120,16 @@ fn tables_have_the_scripts_layout() {
 fn equal_limits_have_their_own_files() {
     let place = tempfile::tempdir().unwrap();
     let root = place.path().join("run");
-    let mut limits = *Page::BENCHMARK_T2A.limits();
+    let mut limits = *DescriptorPage::BENCHMARK_T2A.limits();
     limits.descriptors[3] = limits.descriptors[1];
-    let reads = Page::new(PageKind::T2A, limits).expect("the page is sound");
-    let asked =
-        Asked { runtime: 10, baseline: false, ncq_prio: false, cdl_single: false, ..asked() };
+    let reads = DescriptorPage::new(ModePage::T2A, limits).expect("the page is sound");
+    let asked = BenchOptions {
+        runtime: 10,
+        baseline: false,
+        ncq_prio: false,
+        cdl_single: false,
+        ..asked()
+    };
     run(&asked, Modelled { reads, ..drive() }, &root, 2).unwrap();
     plotted(&root);
     let of = ["nolimit", "100ms_descriptor2", "100ms_descriptor4"];
@@ -160,7 +170,7 @@ fn what_is_missing_is_named_and_the_rest_is_drawn() {
     let empty = plot(&root, None, &mut |_| ()).unwrap_err().to_string();
     assert!(empty.contains("no results to plot; looked for latency logs"), "{empty}");
     run(
-        &Asked { runtime: 5, baseline: false, ncq_prio: false, cdl_multi: false, ..asked() },
+        &BenchOptions { runtime: 5, baseline: false, ncq_prio: false, cdl_multi: false, ..asked() },
         drive(),
         &root,
         2,

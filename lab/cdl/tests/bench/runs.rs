@@ -1,10 +1,10 @@
 //! What a run leaves: the scripts' tree, logs that add up, the same bytes for the same seed, and what can be continued.
 
 use super::{asked, drive, run};
-use loadline_cdl::bench::Asked;
-use loadline_cdl::{Folder, of_log};
-use loadline_device::cdl::{Limit, Page, PageKind, Policy};
-use loadline_fio::Report;
+use loadline_cdl::bench::BenchOptions;
+use loadline_cdl::{BenchFolder, of_log};
+use loadline_device::cdl::{DescriptorPage, Limit, ModePage, TimeoutPolicy};
+use loadline_fio::FioReport;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::Path;
@@ -106,7 +106,7 @@ fn check_text(step: &Path, reads: u64) {
     assert_eq!(lines.next(), Some(""));
     let iops = reads * 1000 / last;
     assert!(text.contains(&format!("\n  read: IOPS={iops}, BW=")), "{text}");
-    let report = Report::read(File::open(step.join("fio.json")).unwrap()).unwrap();
+    let report = FioReport::read(File::open(step.join("fio.json")).unwrap()).unwrap();
     let read = &report.jobs[0].read;
     assert_eq!((read.total_ios, read.runtime, read.clat_ns.samples), (reads, last, reads));
 }
@@ -115,7 +115,7 @@ fn check_text(step: &Path, reads: u64) {
 fn finished_steps_are_kept_and_other_options_refused() {
     let place = tempfile::tempdir().unwrap();
     let root = place.path().join("run");
-    let asked = Asked { ncq_prio: false, cdl_multi: false, runtime: 5, ..asked() };
+    let asked = BenchOptions { ncq_prio: false, cdl_multi: false, runtime: 5, ..asked() };
     run(&asked, drive(), &root, 2).unwrap();
     let before = files(&root);
     fs::remove_file(root.join("cdlsingle/1/fio.log")).unwrap();
@@ -123,7 +123,7 @@ fn finished_steps_are_kept_and_other_options_refused() {
     let depths: Vec<_> = heard.iter().filter(|line| line.starts_with("QD=")).collect();
     assert_eq!(depths, ["QD=1 kept=true", "QD=16 kept=true", "QD=1 kept=false", "QD=16 kept=true"]);
     assert!(files(&root) == before, "what is run again is the same");
-    let other = Asked { percentage: Some(10), ..asked };
+    let other = BenchOptions { percentage: Some(10), ..asked };
     let refused = run(&other, drive(), &root, 2).unwrap_err();
     let says = "exists. Move it out of the way: it holds a run with other options (workloads)";
     assert!(refused.contains(says), "{refused}");
@@ -138,7 +138,7 @@ fn finished_steps_are_kept_and_other_options_refused() {
 fn what_an_interruption_has_damaged_is_mended_or_named() {
     let place = tempfile::tempdir().unwrap();
     let root = place.path().join("run");
-    let asked = Asked { ncq_prio: false, cdl_multi: false, runtime: 5, ..asked() };
+    let asked = BenchOptions { ncq_prio: false, cdl_multi: false, runtime: 5, ..asked() };
     run(&asked, drive(), &root, 2).unwrap();
     let before = files(&root);
     fs::write(root.join("cdlsingle/cdl_descriptors"), "").unwrap();
@@ -163,8 +163,13 @@ fn what_an_interruption_has_damaged_is_mended_or_named() {
 fn a_run_that_had_only_just_begun_begins_anew() {
     let place = tempfile::tempdir().unwrap();
     let root = place.path().join("run");
-    let asked =
-        Asked { ncq_prio: false, cdl_single: false, cdl_multi: false, runtime: 1, ..asked() };
+    let asked = BenchOptions {
+        ncq_prio: false,
+        cdl_single: false,
+        cdl_multi: false,
+        runtime: 1,
+        ..asked()
+    };
     fs::create_dir(&root).unwrap();
     let refused = run(&asked, drive(), &root, 2).unwrap_err();
     assert!(refused.contains("it holds no run that could be continued"), "{refused}");
@@ -178,11 +183,11 @@ fn a_run_that_had_only_just_begun_begins_anew() {
 fn one_run_at_a_time_is_at_work_in_a_folder() {
     let place = tempfile::tempdir().unwrap();
     let root = place.path().join("run");
-    let first = Folder::begin(&root, "{}").unwrap();
-    let refused = Folder::begin(&root, "{}").unwrap_err().to_string();
+    let first = BenchFolder::begin(&root, "{}").unwrap();
+    let refused = BenchFolder::begin(&root, "{}").unwrap_err().to_string();
     assert!(refused.contains("another benchmark, or a fio that one has left behind"), "{refused}");
     drop(first);
-    Folder::begin(&root, "{}").unwrap();
+    BenchFolder::begin(&root, "{}").unwrap();
 }
 
 /// Every read is limited to 50 ms from its arrival, and sixteen wait for each other; the first abort ends the run as it
@@ -190,16 +195,16 @@ fn one_run_at_a_time_is_at_work_in_a_folder() {
 #[test]
 fn a_read_that_the_drive_aborts_ends_the_run() {
     let place = tempfile::tempdir().unwrap();
-    let asked = Asked {
+    let asked = BenchOptions {
         baseline: false,
         ncq_prio: false,
         cdl_multi: false,
         percentage: Some(100),
         ..asked()
     };
-    let mut limits = *Page::BENCHMARK_T2A.limits();
-    limits.descriptors[0].guideline = Limit { time: 5, policy: Policy::Abort };
-    let reads = Page::new(PageKind::T2A, limits).expect("the page is sound");
+    let mut limits = *DescriptorPage::BENCHMARK_T2A.limits();
+    limits.descriptors[0].guideline = Limit { time: 5, policy: TimeoutPolicy::Abort };
+    let reads = DescriptorPage::new(ModePage::T2A, limits).expect("the page is sound");
     let drive = super::Modelled { reads, ..drive() };
     let error = run(&asked, drive, &place.path().join("run"), 1).unwrap_err();
     assert!(error.contains("cdlsingle, QD=16: the drive ended a read after"), "{error}");

@@ -2,7 +2,7 @@
 //! and gnuplot and bc must be there. Without it this test has nothing to compare with and says so.
 
 use super::{asked, drive, run};
-use loadline_cdl::bench::Asked;
+use loadline_cdl::bench::BenchOptions;
 use loadline_cdl::plot::{SIZE_DEFAULT, Save, plot};
 use std::collections::BTreeSet;
 use std::fs;
@@ -49,7 +49,7 @@ fn the_scripts_make_the_same_of_our_folder() {
     let place = tempfile::tempdir().unwrap();
     let Some(tools) = tools(place.path()) else { return };
     let (ours, theirs) = (place.path().join("ours"), place.path().join("theirs"));
-    let asked = Asked { qds: "1 4 32".to_owned(), runtime: 30, ..asked() };
+    let asked = BenchOptions { qds: "1 4 32".to_owned(), runtime: 30, ..asked() };
     run(&asked, drive(), &ours, 2).unwrap();
     run(&asked, drive(), &theirs, 2).unwrap();
     plot(&ours, Some(Save { size: SIZE_DEFAULT, png: false }), &mut |_| ()).unwrap();

@@ -2,14 +2,14 @@
 
 use crate::script::statistics;
 use loadline_base::Rng;
-use loadline_cdl::stats::{Collector, Decimal, Scope, fine_percentiles};
+use loadline_cdl::stats::{Collector, Decimal, LogScope, fine_percentiles};
 
 /// Two jobs that ran side by side, one of them longer.
 #[test]
 fn logs_side_by_side_add_up() {
     let first = "10, 1000000, 0, 4096, 0x0000\n2000, 5000000, 0, 4096, 0x4008\n";
     let second = "20, 3000000, 0, 4096, 0x0000\n1000, 7000000, 0, 4096, 0x0000\n";
-    let mut collector = Collector::new(Scope::default());
+    let mut collector = Collector::new(LogScope::default());
     collector.read(first.as_bytes()).unwrap();
     collector.read(second.as_bytes()).unwrap();
     let merged = collector.finish();
@@ -24,7 +24,7 @@ fn logs_side_by_side_add_up() {
 #[test]
 fn a_sum_of_bytes_does_not_begin_anew() {
     let line = "10, 1000000, 0, 9999999999999999999, 0x0000\n";
-    let mut collector = Collector::new(Scope::default());
+    let mut collector = Collector::new(LogScope::default());
     collector.read(line.repeat(2).as_bytes()).unwrap();
     collector.read(line.as_bytes()).unwrap();
     assert_eq!(collector.finish().priorities[&0].bytes, u64::MAX);
@@ -33,7 +33,7 @@ fn a_sum_of_bytes_does_not_begin_anew() {
 #[test]
 fn a_later_begin_leaves_out_what_ended_before() {
     let text = "10, 1000000, 0, 4096, 0x0000\n500, 5000000, 0, 4096, 0x0000\n1500, 9000000, 0, 4096, 0x0000\n";
-    let mut collector = Collector::new(Scope { from_ms: 500, fine: false });
+    let mut collector = Collector::new(LogScope { from_ms: 500, fine: false });
     collector.read(text.as_bytes()).unwrap();
     let late = collector.finish();
     assert_eq!(
@@ -55,7 +55,7 @@ fn an_interval_holds_the_true_percentile_as_often_as_it_says() {
         let text: String = (0..1_000)
             .map(|n| format!("{n}, {}, 0, 4096, 0x0000\n", rng.below(100_000_000)))
             .collect();
-        let mut collector = Collector::new(Scope { from_ms: 0, fine: true });
+        let mut collector = Collector::new(LogScope { from_ms: 0, fine: true });
         collector.read(text.as_bytes()).unwrap();
         let [found] = fine_percentiles(&collector.finish().priorities[&0], &[90.0])[..] else {
             panic!("one percentile was asked for")

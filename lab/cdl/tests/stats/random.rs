@@ -2,11 +2,11 @@
 
 use crate::logs::samples;
 use loadline_base::Rng;
-use loadline_cdl::stats::{Collector, Scope, fine_percentiles};
+use loadline_cdl::stats::{Collector, LogScope, fine_percentiles};
 
 /// Returns whether the log was accepted.
 fn feed(text: &[u8]) -> bool {
-    let mut collector = Collector::new(Scope { from_ms: 10, fine: true });
+    let mut collector = Collector::new(LogScope { from_ms: 10, fine: true });
     if collector.read(text).is_err() {
         return false;
     }

@@ -4,13 +4,13 @@
 //! and bc 1.07.1. `LOADLINE_CDL_TOOLS=<its folder benchmark> LOADLINE_STORE=1` stores it anew.
 
 use crate::logs::{Sample, samples};
-use loadline_cdl::stats::{Collector, LogStatistics, PriorityName, Scope};
+use loadline_cdl::stats::{Collector, LogScope, LogStatistics, PriorityName};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub(crate) fn statistics(text: &str) -> LogStatistics {
-    let mut collector = Collector::new(Scope::default());
+    let mut collector = Collector::new(LogScope::default());
     collector.read(text.as_bytes()).unwrap();
     collector.finish()
 }

@@ -11,7 +11,7 @@ mod tests;
 
 pub use units::size as parse_size;
 
-use option::Options;
+use option::JobOptions;
 use std::fmt;
 use std::time::Duration;
 
@@ -99,9 +99,9 @@ pub enum JobProblem {
 /// # Errors
 /// [`JobError`] with the first line that cannot be used.
 pub fn parse_jobs(text: &str) -> Result<Vec<LoadJob>, JobError> {
-    let mut global = Options::default();
-    let mut jobs: Vec<(String, usize, Options)> = Vec::new();
-    let mut section = Section::None;
+    let mut global = JobOptions::default();
+    let mut jobs: Vec<(String, usize, JobOptions)> = Vec::new();
+    let mut section = JobSection::None;
     for (number, line) in text.lines().enumerate() {
         let at = |problem| JobError { line: number + 1, problem };
         let line = line.trim();
@@ -113,10 +113,10 @@ pub fn parse_jobs(text: &str) -> Result<Vec<LoadJob>, JobError> {
                 return Err(at(JobProblem::OpenSection));
             };
             section = match name.trim() {
-                "global" => Section::Global,
+                "global" => JobSection::Global,
                 name => {
                     jobs.push((name.to_owned(), number + 1, global.clone()));
-                    Section::Job
+                    JobSection::Job
                 }
             };
             continue;
@@ -126,9 +126,9 @@ pub fn parse_jobs(text: &str) -> Result<Vec<LoadJob>, JobError> {
             None => (line, None),
         };
         let options = match section {
-            Section::None => return Err(at(JobProblem::OutsideSection)),
-            Section::Global => &mut global,
-            Section::Job => &mut jobs.last_mut().expect("its section was opened").2,
+            JobSection::None => return Err(at(JobProblem::OutsideSection)),
+            JobSection::Global => &mut global,
+            JobSection::Job => &mut jobs.last_mut().expect("its section was opened").2,
         };
         options.take(option, value).map_err(at)?;
     }
@@ -143,7 +143,7 @@ pub fn parse_jobs(text: &str) -> Result<Vec<LoadJob>, JobError> {
 }
 
 /// What the present line belongs to.
-enum Section {
+enum JobSection {
     None,
     Global,
     Job,

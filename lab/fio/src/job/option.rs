@@ -6,9 +6,9 @@ use std::time::Duration;
 
 /// What has been said so far.
 #[derive(Clone, Debug)]
-pub(super) struct Options {
+pub(super) struct JobOptions {
     random: bool,
-    direction: Direction,
+    direction: JobDirection,
     rwmixread: u32,
     /// Of reads, and of writes if they differ.
     bs: (u64, Option<u64>),
@@ -24,7 +24,7 @@ pub(super) struct Options {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Direction {
+enum JobDirection {
     Read,
     Write,
     Mixed,
@@ -86,12 +86,12 @@ const UNSUPPORTED: [(&str, &str); 19] = [
     ("io_size", "say how long with `runtime`"),
 ];
 
-impl Default for Options {
+impl Default for JobOptions {
     /// fio's own defaults.
-    fn default() -> Options {
-        Options {
+    fn default() -> JobOptions {
+        JobOptions {
             random: false,
-            direction: Direction::Read,
+            direction: JobDirection::Read,
             rwmixread: 50,
             bs: (4096, None),
             bssplit: None,
@@ -106,7 +106,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl JobOptions {
     /// Takes one option as it stands in the file.
     pub(super) fn take(&mut self, option: &str, value: Option<&str>) -> Result<(), JobProblem> {
         if NEUTRAL.contains(&option) {
@@ -149,12 +149,12 @@ impl Options {
 
     fn set_rw(&mut self, text: &str) -> Option<()> {
         (self.random, self.direction) = match text {
-            "read" => (false, Direction::Read),
-            "write" => (false, Direction::Write),
-            "rw" | "readwrite" => (false, Direction::Mixed),
-            "randread" => (true, Direction::Read),
-            "randwrite" => (true, Direction::Write),
-            "randrw" => (true, Direction::Mixed),
+            "read" => (false, JobDirection::Read),
+            "write" => (false, JobDirection::Write),
+            "rw" | "readwrite" => (false, JobDirection::Mixed),
+            "randread" => (true, JobDirection::Read),
+            "randwrite" => (true, JobDirection::Write),
+            "randrw" => (true, JobDirection::Mixed),
             _ => return None,
         };
         Some(())
@@ -169,14 +169,15 @@ impl Options {
             return unsupported("numjobs", "several sequential jobs read the same bytes: take one");
         }
         let (of_reads, of_writes) = (self.bs.0, self.bs.1.unwrap_or(self.bs.0));
-        if self.bssplit.is_none() && self.direction == Direction::Mixed && of_reads != of_writes {
+        if self.bssplit.is_none() && self.direction == JobDirection::Mixed && of_reads != of_writes
+        {
             return unsupported("bs", "reads and writes of one load have the same sizes: give one");
         }
-        let bs = if self.direction == Direction::Write { of_writes } else { of_reads };
+        let bs = if self.direction == JobDirection::Write { of_writes } else { of_reads };
         let reads = match self.direction {
-            Direction::Read => 1.0,
-            Direction::Write => 0.0,
-            Direction::Mixed => f64::from(self.rwmixread) / 100.0,
+            JobDirection::Read => 1.0,
+            JobDirection::Write => 0.0,
+            JobDirection::Mixed => f64::from(self.rwmixread) / 100.0,
         };
         Ok(LoadJob {
             name,
@@ -199,9 +200,9 @@ impl Options {
         let (reads, writes) = self.rate_iops;
         let writes = writes.or(reads);
         match self.direction {
-            Direction::Read => reads,
-            Direction::Write => writes,
-            Direction::Mixed => Some(reads? + writes?),
+            JobDirection::Read => reads,
+            JobDirection::Write => writes,
+            JobDirection::Mixed => Some(reads? + writes?),
         }
     }
 }

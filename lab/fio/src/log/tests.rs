@@ -97,7 +97,7 @@ impl Read for Dripping<'_> {
 }
 
 fn read_all(source: impl Read) -> Result<Vec<LogLine>, LogError> {
-    let mut reader = LogReader::new(source);
+    let mut reader = LatencyLogReader::new(source);
     std::iter::from_fn(|| reader.next_line().transpose()).collect()
 }
 
@@ -116,7 +116,7 @@ fn a_log_in_pieces_is_the_same_log() {
     assert_eq!(read_all(Dripping(&text)).unwrap(), lines);
     assert_eq!(read_all(Cursor::new(b"")).unwrap(), []);
     let counts = |text: &[u8]| {
-        let mut reader = LogReader::new(Cursor::new(text.to_vec()));
+        let mut reader = LatencyLogReader::new(Cursor::new(text.to_vec()));
         while reader.next_line().unwrap().is_some() {}
         (reader.lines(), reader.line_ends())
     };

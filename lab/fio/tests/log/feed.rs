@@ -1,11 +1,11 @@
 //! The reader of logs with what may come: nothing panics, and what is accepted is written back to lines that mean the same.
 //! Shared with the target in `fuzz/`, so it holds no tests.
 
-use loadline_fio::{LogLine, LogReader, LogWriter};
+use loadline_fio::{LatencyLogReader, LogLine, LogWriter};
 
 /// Text as a log. Returns whether it was accepted to its end.
 pub(crate) fn log(text: &[u8]) -> bool {
-    let mut reader = LogReader::new(text);
+    let mut reader = LatencyLogReader::new(text);
     let mut lines = Vec::new();
     let accepted = loop {
         match reader.next_line() {

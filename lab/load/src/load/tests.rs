@@ -9,7 +9,7 @@ const MS: u64 = 1_000_000;
 
 fn load(text: &str) -> Load {
     let spec: LoadSpec = toml::from_str(text).expect("the text is a load");
-    let image = Image { pool: PoolId::new(0), objects: 4, object_bytes: 1 << 20 };
+    let image = BlockImage { pool: PoolId::new(0), objects: 4, object_bytes: 1 << 20 };
     Load::new(&spec, image, ClientId::new(0), 1)
 }
 
@@ -29,7 +29,7 @@ fn reply(load: &mut Load, now: Time, issued: Issue, out: &mut Vec<Issue>) {
         committed: zero,
         replied: zero,
     };
-    load.replied(now, &Done { token: issued.token, issued: zero, reply }, out);
+    load.replied(now, &OpDone { token: issued.token, issued: zero, reply }, out);
 }
 
 /// Wakes the load whenever it asks, until `end`; returns what it issued.

@@ -8,14 +8,14 @@ mod values;
 pub use keys::KeyOrder;
 pub use recorder::PutRecord;
 pub use spec::PutSpec;
-pub use values::{Form, UnknownForm};
+pub use values::{UnknownForm, ValueForm};
 
 use crate::pace::Schedule;
 use keys::Keys;
 use loadline_base::{Rng, Span, Time};
 use loadline_sim::store_world::{StoreDone, StoreIssue, StoreWorkload};
 use loadline_store::paged::{Ask, Edit};
-use recorder::Recorder;
+use recorder::PutRecorder;
 
 /// Clients that put one key at a time.
 ///
@@ -26,13 +26,13 @@ pub struct PutLoad {
     depth: Option<u32>,
     schedule: Option<Schedule>,
     keys: Keys,
-    values: Form,
+    values: ValueForm,
     /// One stream for keys and values, one for arrivals: neither shifts the other.
     rng: Rng,
     arrivals_rng: Rng,
     in_flight: u32,
     running: bool,
-    recorder: Recorder,
+    recorder: PutRecorder,
 }
 
 /// Puts in flight while a store is filled: enough that the processor never waits.
@@ -40,7 +40,7 @@ const FILL_DEPTH: u32 = 64;
 
 impl PutLoad {
     /// Clients that have nothing to do before [`fill`](PutLoad::fill) or [`overwrite`](PutLoad::overwrite) says what.
-    pub fn new(values: Form, seed: u64) -> PutLoad {
+    pub fn new(values: ValueForm, seed: u64) -> PutLoad {
         PutLoad {
             depth: Some(FILL_DEPTH),
             schedule: None,
@@ -50,7 +50,7 @@ impl PutLoad {
             arrivals_rng: Rng::for_purpose(seed, 2),
             in_flight: 0,
             running: false,
-            recorder: Recorder::new(Time::ZERO, Span::from_secs(1)),
+            recorder: PutRecorder::new(Time::ZERO, Span::from_secs(1)),
         }
     }
 
@@ -69,7 +69,7 @@ impl PutLoad {
 
     /// Forgets what completed so far and counts what completes from now on, in seconds of this length.
     pub fn measure_from(&mut self, now: Time, second: Span) {
-        self.recorder = Recorder::new(now, second);
+        self.recorder = PutRecorder::new(now, second);
     }
 
     /// What the clients saw until now.

@@ -9,7 +9,7 @@ const SERIES_SECOND_NS: u128 = 1_000_000_000;
 
 /// Counts ends of ops from the moment that the study names.
 #[derive(Clone, Debug)]
-pub(super) struct Recorder {
+pub(super) struct PutRecorder {
     since: Time,
     second: Span,
     latency: LatencyHistogram,
@@ -43,10 +43,10 @@ impl PutRecord {
     }
 }
 
-impl Recorder {
-    pub(super) fn new(since: Time, second: Span) -> Recorder {
+impl PutRecorder {
+    pub(super) fn new(since: Time, second: Span) -> PutRecorder {
         assert!(second > Span::ZERO, "a second has a length");
-        Recorder {
+        PutRecorder {
             since,
             second,
             latency: LatencyHistogram::new(),

@@ -1,6 +1,6 @@
 //! Puts as a study file describes them.
 
-use super::values::Form;
+use super::values::ValueForm;
 use crate::pace::Arrivals;
 use crate::spec::SpecProblem;
 use serde::Deserialize;
@@ -19,7 +19,7 @@ pub struct PutSpec {
     pub arrivals: Arrivals,
     /// What values look like.
     #[serde(default)]
-    pub values: Form,
+    pub values: ValueForm,
 }
 
 impl PutSpec {

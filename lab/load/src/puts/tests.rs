@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn values_have_about_a_hundred_bytes_and_a_name() {
     let check = |text: &str| {
-        let form: Form = text.parse().expect("there is such a form");
+        let form: ValueForm = text.parse().expect("there is such a form");
         assert_eq!(form.to_string(), text);
         let mut rng = Rng::new(3);
         let lengths = (0..5_000u64).map(|key| {
@@ -19,12 +19,12 @@ fn values_have_about_a_hundred_bytes_and_a_name() {
         assert!(lengths.iter().all(|length| (60..150).contains(length)), "{text}");
     };
     ["accounts", "orders", "rows", "sessions", "mixed"].into_iter().for_each(check);
-    assert_eq!("novels".parse::<Form>(), Err(UnknownForm));
+    assert_eq!("novels".parse::<ValueForm>(), Err(UnknownForm));
 }
 
 #[test]
 fn a_fill_puts_each_key_once_and_ends() {
-    let mut load = PutLoad::new(Form::Mixed, 1);
+    let mut load = PutLoad::new(ValueForm::Mixed, 1);
     load.fill(KeyOrder::Ascending { count: 100, range: 1000 });
     let mut issue = Vec::new();
     load.start(Time::ZERO, &mut issue);
@@ -45,7 +45,7 @@ fn a_fill_puts_each_key_once_and_ends() {
 /// Two seconds of half a second each, with one and two puts, and a third that failed and counts nowhere else.
 #[test]
 fn seconds_have_the_length_that_the_study_gives_them() {
-    let mut load = PutLoad::new(Form::Mixed, 1);
+    let mut load = PutLoad::new(ValueForm::Mixed, 1);
     load.measure_from(Time::from_secs(10), Span::from_millis(500));
     let mut end = |at_ms: u64, is_good| {
         load.in_flight += 1;

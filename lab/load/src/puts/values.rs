@@ -12,7 +12,7 @@ use std::str::FromStr;
 /// What values look like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Form {
+pub enum ValueForm {
     /// A small JSON document, most of whose fields take one of a few words.
     #[default]
     Accounts,
@@ -26,37 +26,37 @@ pub enum Form {
     Mixed,
 }
 
-impl Form {
-    const NAMES: [(Form, &'static str); 5] = [
-        (Form::Accounts, "accounts"),
-        (Form::Orders, "orders"),
-        (Form::Rows, "rows"),
-        (Form::Sessions, "sessions"),
-        (Form::Mixed, "mixed"),
+impl ValueForm {
+    const NAMES: [(ValueForm, &'static str); 5] = [
+        (ValueForm::Accounts, "accounts"),
+        (ValueForm::Orders, "orders"),
+        (ValueForm::Rows, "rows"),
+        (ValueForm::Sessions, "sessions"),
+        (ValueForm::Mixed, "mixed"),
     ];
 
     /// Appends a new value of `key`.
     pub fn value(self, key: u64, rng: &mut Rng, out: &mut Vec<u8>) {
         let form = match (self, mix64(key) % 4) {
-            (Form::Mixed, 0) => Form::Accounts,
-            (Form::Mixed, 1) => Form::Orders,
-            (Form::Mixed, 2) => Form::Rows,
-            (Form::Mixed, _) => Form::Sessions,
+            (ValueForm::Mixed, 0) => ValueForm::Accounts,
+            (ValueForm::Mixed, 1) => ValueForm::Orders,
+            (ValueForm::Mixed, 2) => ValueForm::Rows,
+            (ValueForm::Mixed, _) => ValueForm::Sessions,
             (form, _) => form,
         };
         let written = match form {
-            Form::Accounts => account(key, rng, out),
-            Form::Orders => order(key, rng, out),
-            Form::Rows => row(key, rng, out),
-            Form::Sessions | Form::Mixed => session(rng, out),
+            ValueForm::Accounts => account(key, rng, out),
+            ValueForm::Orders => order(key, rng, out),
+            ValueForm::Rows => row(key, rng, out),
+            ValueForm::Sessions | ValueForm::Mixed => session(rng, out),
         };
         written.expect("memory takes every write");
     }
 }
 
-impl fmt::Display for Form {
+impl fmt::Display for ValueForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let found = Form::NAMES.iter().find(|(form, _)| form == self);
+        let found = ValueForm::NAMES.iter().find(|(form, _)| form == self);
         f.write_str(found.map_or("", |(_, name)| name))
     }
 }
@@ -71,11 +71,11 @@ impl fmt::Display for UnknownForm {
     }
 }
 
-impl FromStr for Form {
+impl FromStr for ValueForm {
     type Err = UnknownForm;
 
-    fn from_str(text: &str) -> Result<Form, UnknownForm> {
-        let found = Form::NAMES.iter().find(|(_, name)| *name == text);
+    fn from_str(text: &str) -> Result<ValueForm, UnknownForm> {
+        let found = ValueForm::NAMES.iter().find(|(_, name)| *name == text);
         found.map(|(form, _)| *form).ok_or(UnknownForm)
     }
 }

@@ -6,17 +6,17 @@ mod limits;
 mod parts;
 mod recovery;
 
-pub(crate) use parts::{Course, Part, PlannedChart, Sheet, Verdict};
+pub(crate) use parts::{Course, FigurePart, PlannedChart, Sheet, Verdict};
 
-use loadline_study::{Kind, SetupResult, StudyResult};
+use loadline_study::{SetupResult, StudyKind, StudyResult};
 
 impl Sheet {
     /// The sheet of a kind.
-    pub(crate) fn of(kind: Kind) -> &'static Sheet {
+    pub(crate) fn of(kind: StudyKind) -> &'static Sheet {
         match kind {
-            Kind::Recovery => &recovery::SHEET,
-            Kind::Checkpoint => &checkpoint::SHEET,
-            Kind::Limits => &limits::SHEET,
+            StudyKind::Recovery => &recovery::SHEET,
+            StudyKind::Checkpoint => &checkpoint::SHEET,
+            StudyKind::Limits => &limits::SHEET,
         }
     }
 }

@@ -43,14 +43,14 @@ pub(crate) enum PlannedChart {
         title: &'static str,
         caption: &'static str,
         unit: &'static str,
-        parts: &'static [(&'static str, Part)],
+        parts: &'static [(&'static str, FigurePart)],
     },
     /// A line over time for each setup.
     Course(Course),
 }
 
 /// A part of a total, where a setup has it.
-pub(crate) type Part = fn(&Figures) -> Option<f64>;
+pub(crate) type FigurePart = fn(&Figures) -> Option<f64>;
 
 /// A chart over time: which column of the series, and how it is drawn.
 pub(crate) struct Course {

@@ -91,13 +91,13 @@ fn ten_second_means(values: &[Option<f64>]) -> Vec<Option<f64>> {
 }
 
 /// A setup that recovered something, with how long that took.
-type Recovered<'a> = (&'a SetupResult, f64);
+type RecoveredSetup<'a> = (&'a SetupResult, f64);
 
 /// The page's first sentences: the range of what recovery costs, the fastest recovery, the reason.
 fn sentences(result: &StudyResult) -> Vec<String> {
-    let ran: Vec<Recovered<'_>> =
+    let ran: Vec<RecoveredSetup<'_>> =
         result.setups.iter().filter_map(|setup| Some((setup, setup.figure(SECONDS)?))).collect();
-    let by = |figure: fn(&Recovered<'_>) -> f64| {
+    let by = |figure: fn(&RecoveredSetup<'_>) -> f64| {
         let mut sorted = ran.clone();
         sorted.sort_by(|a, b| figure(a).total_cmp(&figure(b)));
         sorted
@@ -121,7 +121,7 @@ fn sentences(result: &StudyResult) -> Vec<String> {
 }
 
 /// What the mClock profiles span, a sentence for each preset that ran more than one.
-fn profile_sentences(ran: &[Recovered<'_>]) -> Vec<String> {
+fn profile_sentences(ran: &[RecoveredSetup<'_>]) -> Vec<String> {
     let profiles: Vec<_> = ran.iter().filter(|(setup, _)| setup.setup.profile.is_some()).collect();
     let mut presets: Vec<&str> = Vec::new();
     for (setup, _) in &profiles {
@@ -135,7 +135,7 @@ fn profile_sentences(ran: &[Recovered<'_>]) -> Vec<String> {
     presets.into_iter().filter_map(|preset| profile_sentence(preset, of(preset))).collect()
 }
 
-fn profile_sentence(preset: &str, ran: Vec<Recovered<'_>>) -> Option<String> {
+fn profile_sentence(preset: &str, ran: Vec<RecoveredSetup<'_>>) -> Option<String> {
     let shares: Vec<f64> = ran.iter().filter_map(|(setup, _)| setup.figure(SHARE)).collect();
     let seconds: Vec<f64> = ran.iter().map(|(_, seconds)| *seconds).collect();
     let end = |values: &[f64], q| quantile(values, q);
@@ -176,8 +176,8 @@ fn range_sentence(worst: &SetupResult, best: &SetupResult) -> String {
     )
 }
 
-fn recovery_sentence(fastest: Recovered<'_>, slowest: Recovered<'_>) -> String {
-    let told = |(setup, seconds): Recovered<'_>| {
+fn recovery_sentence(fastest: RecoveredSetup<'_>, slowest: RecoveredSetup<'_>) -> String {
+    let told = |(setup, seconds): RecoveredSetup<'_>| {
         let (time, rate) = (duration(seconds), plain(setup.figure(RATE).unwrap_or(0.0)));
         format!("{} ({time}, {rate} objects/s)", setup.name())
     };
@@ -290,10 +290,10 @@ fn promise(promise: &PromiseResult) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loadline_study::{Configuration, Figures, Stage};
+    use loadline_study::{Configuration, Figures, StageTime};
 
     fn setup(name: &str, share: f64, seconds: f64, profile: Option<&str>) -> SetupResult {
-        let stage = |mean| Stage { mean, p99: 3.0 * mean };
+        let stage = |mean| StageTime { mean, p99: 3.0 * mean };
         let waits = ClassWaits {
             class: "client".to_owned(),
             items: 1,

@@ -73,20 +73,20 @@ fn across(canvas: &mut Canvas, plot: &Plot, scale: &Scale) {
 }
 
 /// One entry of a legend: the class of its swatch, its text, the setup it stands for.
-pub(super) struct Entry<'a> {
+pub(super) struct LegendEntry<'a> {
     pub(super) class: String,
     pub(super) text: &'a str,
     pub(super) setup: Option<usize>,
 }
 
-impl<'a> Entry<'a> {
-    pub(super) fn setup(look: Look, text: &'a str) -> Entry<'a> {
-        Entry { class: look.classes(), text, setup: Some(look.setup) }
+impl<'a> LegendEntry<'a> {
+    pub(super) fn setup(look: Look, text: &'a str) -> LegendEntry<'a> {
+        LegendEntry { class: look.classes(), text, setup: Some(look.setup) }
     }
 }
 
 /// Draws a legend in rows from the top left corner; returns the `y` below it.
-pub(super) fn legend(canvas: &mut Canvas, width: f64, entries: &[Entry<'_>]) -> f64 {
+pub(super) fn legend(canvas: &mut Canvas, width: f64, entries: &[LegendEntry<'_>]) -> f64 {
     let (mut x, mut y) = (2.0, 4.0);
     for entry in entries {
         let needed = 18.0 + text_width(entry.text) + 12.0;

@@ -1,7 +1,7 @@
 //! Courses over time, one line per setup, each named where it runs.
 
 use super::NARROW;
-use super::frame::{Entry, Plot, legend, time_axes};
+use super::frame::{LegendEntry, Plot, legend, time_axes};
 use super::labels::place_labels;
 use crate::palette::Look;
 use loadline_draw::{Anchor, Canvas, Scale};
@@ -13,11 +13,11 @@ pub(crate) struct LineChart {
     pub(crate) log: bool,
     /// Each value holds until the next one.
     pub(crate) steps: bool,
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<SetupLine>,
 }
 
 /// One setup's course.
-pub(crate) struct Line {
+pub(crate) struct SetupLine {
     pub(crate) label: String,
     pub(crate) look: Look,
     /// Value of each second from zero; `None` leaves a gap.
@@ -30,7 +30,7 @@ impl LineChart {
         let mut canvas = Canvas::new(width, &self.title);
         let top = if narrow {
             let entries: Vec<_> =
-                self.lines.iter().map(|line| Entry::setup(line.look, &line.label)).collect();
+                self.lines.iter().map(|line| LegendEntry::setup(line.look, &line.label)).collect();
             legend(&mut canvas, width, &entries) + 4.0
         } else {
             12.0
@@ -78,7 +78,7 @@ impl LineChart {
         (seconds as f64 / (plot.right - plot.left)).ceil().max(1.0) as usize
     }
 
-    fn draw_line(&self, canvas: &mut Canvas, line: &Line, course: &[Option<(f64, f64)>]) {
+    fn draw_line(&self, canvas: &mut Canvas, line: &SetupLine, course: &[Option<(f64, f64)>]) {
         let class = format!("line {}", line.look.classes());
         canvas.open_group(&class, Some(line.look.setup), &line.label);
         let data = path_data(course, self.steps);
@@ -102,7 +102,7 @@ impl LineChart {
 }
 
 /// The course in pixels, a point per `run` seconds.
-fn pixels(line: &Line, run: usize, x: &Scale, y: &Scale) -> Vec<Option<(f64, f64)>> {
+fn pixels(line: &SetupLine, run: usize, x: &Scale, y: &Scale) -> Vec<Option<(f64, f64)>> {
     let mut course = Vec::new();
     for (place, values) in line.values.chunks(run).enumerate() {
         let known: Vec<f64> = values.iter().flatten().copied().collect();

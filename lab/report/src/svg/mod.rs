@@ -14,7 +14,7 @@ mod stacks;
 pub(crate) use alone::{SHAPES, standalone};
 pub(crate) use bars::{Bar, BarChart, Mark};
 pub(crate) use dots::{DotChart, DotRow};
-pub(crate) use lines::{Line, LineChart};
+pub(crate) use lines::{LineChart, SetupLine};
 pub(crate) use stacks::{StackChart, StackRow};
 
 /// Width below which a chart is drawn for a phone: labels above the data instead of beside it.

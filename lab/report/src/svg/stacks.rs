@@ -1,7 +1,7 @@
 //! Stacked horizontal bars: of what a total is made.
 
 use super::NARROW;
-use super::frame::{Entry, Plot, legend, value_axis};
+use super::frame::{LegendEntry, Plot, legend, value_axis};
 use loadline_draw::{Anchor, Canvas, Scale, number, text_width};
 
 /// Rows of parts that share one linear axis.
@@ -33,7 +33,7 @@ impl StackChart {
         let shown = |n: &usize| self.rows.iter().any(|row| row.parts[*n] > 0.0);
         let entries: Vec<_> = (0..self.names.len())
             .filter(shown)
-            .map(|n| Entry { class: format!("s{n}"), text: self.names[n], setup: None })
+            .map(|n| LegendEntry { class: format!("s{n}"), text: self.names[n], setup: None })
             .collect();
         let top = legend(&mut canvas, width, &entries);
         let row = if narrow { 44.0 } else { 30.0 };

@@ -1,7 +1,7 @@
 //! A checkpoint study's file as it is typed.
 
 use crate::claim::Claim;
-use crate::kind::Kind;
+use crate::kind::StudyKind;
 use loadline_base::{Bytes, Span};
 use loadline_load::puts::PutSpec;
 use loadline_load::quantity;
@@ -16,7 +16,7 @@ pub struct CheckpointFile {
     pub(super) title: String,
     pub(super) question: String,
     #[serde(rename = "kind")]
-    pub(super) _kind: Kind,
+    pub(super) _kind: StudyKind,
     pub(super) drive: Spanned<String>,
     pub(super) published: Option<Spanned<String>>,
     pub(super) work: WorkSection,
@@ -26,7 +26,7 @@ pub struct CheckpointFile {
     pub(super) load: PutSpec,
     pub(super) sets: BTreeMap<String, Vec<Spanned<String>>>,
     #[serde(rename = "setup")]
-    pub(super) setups: Vec<Spanned<SetupSection>>,
+    pub(super) setups: Vec<Spanned<CheckpointSetupSection>>,
     /// What must hold of the result.
     #[serde(default, rename = "expect")]
     pub(super) expectations: Vec<Spanned<Claim>>,
@@ -83,7 +83,7 @@ impl Default for QueueSection {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SetupSection {
+pub(super) struct CheckpointSetupSection {
     pub(super) name: Spanned<String>,
     pub(super) protection: Spanned<String>,
     #[serde(default = "log_only")]

@@ -1,11 +1,11 @@
 //! Reads a study file of this kind, and refuses what cannot be used.
 
 use super::drive::StoreDrive;
-use super::file::{CheckpointFile, QueueSection, SetupSection};
+use super::file::{CheckpointFile, CheckpointSetupSection, QueueSection};
 use super::keys::CHECKPOINT_KEYS;
 use super::study::{CheckpointSetup, CheckpointStudy};
 use crate::input::{InputError, Source, unknown};
-use crate::inputs::{Inputs, Named};
+use crate::inputs::{Inputs, NamedFiles};
 use crate::overrides::{Override, apply_overrides};
 use crate::result::{Configuration, NamedValue};
 use crate::sets::refuse_twins;
@@ -16,7 +16,7 @@ use loadline_qos::{
     Capacity, CostModel, CostRule, PRESETS, SchedulerKind, ShardPlan, WorkOptions, preset,
 };
 use loadline_store::paged::image::Compression;
-use loadline_store::paged::throttle::Policy;
+use loadline_store::paged::throttle::ThrottlePolicy;
 use loadline_store::paged::{LogMode, Protection};
 use std::str::FromStr;
 use toml::Spanned;
@@ -31,9 +31,9 @@ pub(super) fn read_file(
     Ok(file)
 }
 
-pub(super) fn named_in(study: &Source, overrides: &[Override]) -> Result<Named, InputError> {
+pub(super) fn named_in(study: &Source, overrides: &[Override]) -> Result<NamedFiles, InputError> {
     let CheckpointFile { drive, published, .. } = read_file(study, overrides)?;
-    Ok(Named { drive, published })
+    Ok(NamedFiles { drive, published })
 }
 
 /// The study that the inputs describe.
@@ -133,17 +133,18 @@ fn shard_plan(
 }
 
 fn read_setups(
-    sections: &[Spanned<SetupSection>],
+    sections: &[Spanned<CheckpointSetupSection>],
     source: &Source,
 ) -> Result<Vec<CheckpointSetup>, InputError> {
     refuse_twins(source, sections.iter().map(|section| &section.get_ref().name))?;
     let mut setups: Vec<CheckpointSetup> = Vec::new();
     for section in sections {
-        let SetupSection { name, protection, log_mode, compression, throttle } = section.get_ref();
+        let CheckpointSetupSection { name, protection, log_mode, compression, throttle } =
+            section.get_ref();
         let protection: Protection = word(protection, source)?;
         let log_mode: LogMode = word(log_mode, source)?;
         let compression: Compression = word(compression, source)?;
-        let throttle: Policy = word(throttle, source)?;
+        let throttle: ThrottlePolicy = word(throttle, source)?;
         let traits = [
             ("protection", protection.to_string()),
             ("log mode", log_mode.to_string()),

@@ -4,12 +4,12 @@ use super::study::{CheckpointSetup, CheckpointStudy};
 use crate::figure::Figures;
 use crate::job::Job;
 use crate::record::RunRecord;
-use crate::script::{RunError, Tick};
+use crate::script::{OnProgress, RunError};
 use crate::series::{CheckpointPoint, Series};
 use loadline_base::{Bytes, Span, Time};
 use loadline_load::puts::{KeyOrder, PutLoad, PutRecord};
-use loadline_sim::Disks;
-use loadline_sim::disk::{DiskSpec, SimDisk};
+use loadline_sim::StoreDisks;
+use loadline_sim::disk::{SimDisk, SimDiskSpec};
 use loadline_sim::store_world::{ProcessorCosts, StoreWorld, StoreWorldConfig, StoreWorldError};
 use loadline_stats::quantile;
 use loadline_store::WindowBounds;
@@ -23,13 +23,13 @@ const FILL_NS_PER_KEY: u64 = 500_000;
 /// Requests at the drive at once that the scheduler never reaches: the window of a study is in bytes.
 const WINDOW_OPS: u32 = 1 << 20;
 
-type World = StoreWorld<PutLoad>;
+type PutWorld = StoreWorld<PutLoad>;
 
 /// Makes a run; `None` if `tick` ended it.
 pub(super) fn run(
     study: &CheckpointStudy,
     job: &Job,
-    tick: Tick<'_>,
+    tick: OnProgress<'_>,
 ) -> Result<Option<RunRecord>, RunError> {
     let setup = &study.setups[job.setup];
     let mut world = world(study, setup, job.seed).map_err(|error| no_store(setup, &error))?;
@@ -74,10 +74,10 @@ fn world(
     study: &CheckpointStudy,
     setup: &CheckpointSetup,
     seed: u64,
-) -> Result<World, StoreWorldError> {
+) -> Result<PutWorld, StoreWorldError> {
     let (work, store, drive) = (&study.work, &study.store, &study.drive);
     let format = format(study);
-    let spec = DiskSpec {
+    let spec = SimDiskSpec {
         size: format.data_bytes,
         sector: 4096,
         write_cache: false,
@@ -100,7 +100,7 @@ fn world(
             ..Options::default()
         },
         format,
-        disks: Disks { data: SimDisk::new(spec, seed), log: None },
+        disks: StoreDisks { data: SimDisk::new(spec, seed), log: None },
         processor: ProcessorCosts { op: drive.op, physical_log_kib: drive.physical_log_kib },
         seed,
     };
@@ -126,7 +126,11 @@ fn format(study: &CheckpointStudy) -> Format {
 }
 
 /// Puts every key that is there at the start. Answers whether to go on; the error says what was left.
-fn fill(study: &CheckpointStudy, world: &mut World, tick: Tick<'_>) -> Result<bool, String> {
+fn fill(
+    study: &CheckpointStudy,
+    world: &mut PutWorld,
+    tick: OnProgress<'_>,
+) -> Result<bool, String> {
     let (count, range) = (study.work.scaled(study.work.filled), study.work.scaled(study.work.keys));
     let limit = world.now() + Span::from_nanos(FILL_NS_PER_KEY) * count + Span::from_secs(1);
     if study.work.filled > 0 {
@@ -147,7 +151,7 @@ fn fill(study: &CheckpointStudy, world: &mut World, tick: Tick<'_>) -> Result<bo
 }
 
 /// What is counted besides what the clients see.
-struct Course {
+struct CheckpointCourse {
     begun: Time,
     before: Totals,
     /// Share of the buffer of old versions in use at the end of each second.
@@ -156,12 +160,16 @@ struct Course {
     throttle_us_per_put: Vec<f64>,
 }
 
-fn measure(study: &CheckpointStudy, world: &mut World, tick: Tick<'_>) -> Option<Course> {
+fn measure(
+    study: &CheckpointStudy,
+    world: &mut PutWorld,
+    tick: OnProgress<'_>,
+) -> Option<CheckpointCourse> {
     let (begun, second) = (world.now(), study.work.second());
     world.workload_mut().measure_from(begun, second);
     let before = world.store().metrics().totals;
     let (buffer_share, throttle_us_per_put) = (Vec::new(), Vec::new());
-    let mut course = Course { begun, before, buffer_share, throttle_us_per_put };
+    let mut course = CheckpointCourse { begun, before, buffer_share, throttle_us_per_put };
     let (seconds, mut last) = (seconds(study, study.work.periods), before);
     for at in 0..seconds {
         world.run_until(begun + second * (at + 1));
@@ -179,12 +187,17 @@ fn measure(study: &CheckpointStudy, world: &mut World, tick: Tick<'_>) -> Option
 }
 
 /// Slots in use, now or as said, as a share of all.
-fn buffer_in_use(world: &World, used: Option<u32>) -> f64 {
+fn buffer_in_use(world: &PutWorld, used: Option<u32>) -> f64 {
     let (now, slots) = world.store().space().pages.old_versions();
     f64::from(used.unwrap_or(now)) / f64::from(slots.max(1))
 }
 
-fn record(study: &CheckpointStudy, job: &Job, world: &World, course: Course) -> RunRecord {
+fn record(
+    study: &CheckpointStudy,
+    job: &Job,
+    world: &PutWorld,
+    course: CheckpointCourse,
+) -> RunRecord {
     let seen = world.workload().record(world.now());
     let reports: Vec<CheckpointReport> = world
         .store()
@@ -224,7 +237,7 @@ fn record(study: &CheckpointStudy, job: &Job, world: &World, course: Course) -> 
 /// period after the last one's instant, or at its end.
 fn time_in_checkpoints(
     study: &CheckpointStudy,
-    world: &World,
+    world: &PutWorld,
     reports: &[CheckpointReport],
     begun: Time,
 ) -> f64 {

@@ -5,7 +5,7 @@ use super::study::{CheckpointSetup, CheckpointStudy};
 use crate::job::Job;
 use crate::record::RunRecord;
 use crate::result::{DriveSummary, NamedValue, SetupResult};
-use crate::script::{RunError, Script, Tick};
+use crate::script::{OnProgress, RunError, Script};
 use loadline_base::Bytes;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ impl Script for CheckpointStudy {
         )
     }
 
-    fn run(&self, job: &Job, tick: Tick<'_>) -> Result<Option<RunRecord>, RunError> {
+    fn run(&self, job: &Job, tick: OnProgress<'_>) -> Result<Option<RunRecord>, RunError> {
         run(self, job, tick)
     }
 

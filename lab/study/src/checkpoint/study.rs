@@ -7,7 +7,7 @@ use loadline_base::{Bytes, Span};
 use loadline_load::puts::PutSpec;
 use loadline_qos::ShardPlan;
 use loadline_store::paged::image::Compression;
-use loadline_store::paged::throttle::Policy;
+use loadline_store::paged::throttle::ThrottlePolicy;
 use loadline_store::paged::{LogMode, Protection};
 
 /// The steps of a checkpoint study, with what is set in them.
@@ -38,7 +38,7 @@ pub(super) struct CheckpointSetup {
     /// How images are stored.
     pub(super) compression: Compression,
     /// How puts are slowed down.
-    pub(super) throttle: Policy,
+    pub(super) throttle: ThrottlePolicy,
 }
 
 impl WorkSection {

@@ -1,8 +1,8 @@
 //! A limits study's file as it is typed.
 
 use crate::claim::Claim;
-use crate::kind::Kind;
-use crate::setup::{Scheduler, TypedOptions};
+use crate::kind::StudyKind;
+use crate::setup::{SchedulerName, TypedOptions};
 use loadline_base::Span;
 use loadline_load::{LoadSpec, quantity};
 use serde::Deserialize;
@@ -16,7 +16,7 @@ pub struct LimitsFile {
     pub(super) title: String,
     pub(super) question: String,
     #[serde(rename = "kind")]
-    pub(super) _kind: Kind,
+    pub(super) _kind: StudyKind,
     pub(super) drive: Spanned<String>,
     pub(super) steps: StepsSection,
     pub(super) client: LoadSpec,
@@ -28,7 +28,7 @@ pub struct LimitsFile {
     pub(super) settings: TypedOptions,
     pub(super) sets: BTreeMap<String, Vec<Spanned<String>>>,
     #[serde(rename = "setup")]
-    pub(super) setups: Vec<Spanned<SetupSection>>,
+    pub(super) setups: Vec<Spanned<LimitsSetupSection>>,
     /// What must hold of the result.
     #[serde(default, rename = "expect")]
     pub(super) expectations: Vec<Spanned<Claim>>,
@@ -68,10 +68,10 @@ pub(super) enum PolicyWord {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SetupSection {
+pub(super) struct LimitsSetupSection {
     pub(super) name: Spanned<String>,
     pub(super) preset: Spanned<String>,
-    pub(super) scheduler: Scheduler,
+    pub(super) scheduler: SchedulerName,
     pub(super) profile: Option<Spanned<String>>,
     /// In the place of the study's.
     pub(super) window: Option<u32>,

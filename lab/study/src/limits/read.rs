@@ -5,12 +5,14 @@ use super::keys::LIMITS_KEYS;
 use super::setup::read_setups;
 use super::study::{LimitsStudy, OBJECT};
 use crate::input::{InputError, Source};
-use crate::inputs::{Inputs, Named};
+use crate::inputs::{Inputs, NamedFiles};
 use crate::overrides::{Override, apply_overrides};
 use crate::study::{Study, StudyQuestion};
 use loadline_base::{Bytes, Span};
 use loadline_cluster::settings::DriveLimits;
-use loadline_device::cdl::{AllowedLoss, DESCRIPTORS, Descriptor, Limit, Limits, Policy, Unit};
+use loadline_device::cdl::{
+    AllowedLoss, DESCRIPTORS, Descriptor, Limit, Limits, TimeoutPolicy, Unit,
+};
 use loadline_sim::AnyDrive;
 use loadline_sim::hdd::HddSpec;
 use toml::Spanned;
@@ -27,8 +29,8 @@ pub(super) fn read_file(source: &Source, overrides: &[Override]) -> Result<Limit
     Ok(file)
 }
 
-pub(super) fn named_in(study: &Source, overrides: &[Override]) -> Result<Named, InputError> {
-    Ok(Named { drive: read_file(study, overrides)?.drive, published: None })
+pub(super) fn named_in(study: &Source, overrides: &[Override]) -> Result<NamedFiles, InputError> {
+    Ok(NamedFiles { drive: read_file(study, overrides)?.drive, published: None })
 }
 
 /// What the readers of single fields cannot see; the error names the field.
@@ -107,11 +109,11 @@ fn limits(
 /// The descriptor in the finest unit that holds the guideline.
 fn descriptor(guideline: Span, policy: PolicyWord) -> Option<Descriptor> {
     let policy = match policy {
-        PolicyWord::CompleteEarliest => Policy::CompleteEarliest,
-        PolicyWord::ContinueNextLimit => Policy::ContinueNextLimit,
-        PolicyWord::ContinueNoLimit => Policy::ContinueNoLimit,
-        PolicyWord::CompleteUnavailable => Policy::CompleteUnavailable,
-        PolicyWord::Abort => Policy::Abort,
+        PolicyWord::CompleteEarliest => TimeoutPolicy::CompleteEarliest,
+        PolicyWord::ContinueNextLimit => TimeoutPolicy::ContinueNextLimit,
+        PolicyWord::ContinueNoLimit => TimeoutPolicy::ContinueNoLimit,
+        PolicyWord::CompleteUnavailable => TimeoutPolicy::CompleteUnavailable,
+        PolicyWord::Abort => TimeoutPolicy::Abort,
     };
     let units = [Unit::HalfMicrosecond, Unit::Microsecond, Unit::TenMilliseconds, Unit::HalfSecond];
     units.into_iter().find_map(|unit| {

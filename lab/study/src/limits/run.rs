@@ -5,14 +5,14 @@ use super::study::{LimitsStudy, OBJECT};
 use crate::figure::Figures;
 use crate::job::Job;
 use crate::record::RunRecord;
-use crate::script::Tick;
+use crate::script::OnProgress;
 use crate::series::Series;
 use crate::trace::{TRACED_OPS, traced_stage};
 use crate::waits::class_waits;
 use loadline_base::{Span, Time};
 use loadline_cluster::{PoolId, PoolSpec};
 use loadline_device::cdl::Limits;
-use loadline_load::{Beside, Image, Load, LoadSpec};
+use loadline_load::{Beside, BlockImage, Load, LoadSpec};
 use loadline_osd::{ClientId, OsdId};
 use loadline_sim::hdd::Feature;
 use loadline_sim::{Delays, Mechanical, OsdDrive, Sim, SimConfig};
@@ -27,7 +27,7 @@ const LINK_DELAY: Span = Span::from_micros(50);
 const TICK: Span = Span::from_secs(1);
 
 /// Makes a run; `None` if `tick` ended it.
-pub(super) fn run(study: &LimitsStudy, job: &Job, tick: Tick<'_>) -> Option<RunRecord> {
+pub(super) fn run(study: &LimitsStudy, job: &Job, tick: OnProgress<'_>) -> Option<RunRecord> {
     let setup = &study.setups[job.setup];
     let mut sim = world(study, setup, job);
     let (ramp, measured) = (study.steps.ramp, study.steps.measured);
@@ -78,7 +78,7 @@ fn world(study: &LimitsStudy, setup: &LimitsSetup, job: &Job) -> Sim<Beside> {
     let load = |spec: &LoadSpec, client: u32| {
         let object_bytes = OBJECT.get() as u32;
         let objects = spec.image.get() / OBJECT.get();
-        let image = Image { pool: PoolId::new(0), objects, object_bytes };
+        let image = BlockImage { pool: PoolId::new(0), objects, object_bytes };
         Load::new(spec, image, ClientId::new(client), seed.wrapping_add(u64::from(client) << 32))
     };
     let background = load(&study.background, 2).in_background();

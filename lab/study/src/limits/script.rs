@@ -5,7 +5,7 @@ use super::study::LimitsStudy;
 use crate::job::Job;
 use crate::record::RunRecord;
 use crate::result::{DriveSummary, NamedValue, SetupResult};
-use crate::script::{RunError, Script, Tick};
+use crate::script::{OnProgress, RunError, Script};
 use serde_json::{Value, json};
 
 impl Script for LimitsStudy {
@@ -15,7 +15,7 @@ impl Script for LimitsStudy {
         format!("{drive:?} {steps:?} {limits:?} {client:?} {background:?} {engine:?}")
     }
 
-    fn run(&self, job: &Job, tick: Tick<'_>) -> Result<Option<RunRecord>, RunError> {
+    fn run(&self, job: &Job, tick: OnProgress<'_>) -> Result<Option<RunRecord>, RunError> {
         Ok(run(self, job, tick))
     }
 

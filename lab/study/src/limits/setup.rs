@@ -1,16 +1,16 @@
 //! The setups of a limits study: what its one OSD is set to, and how much of it the drive gets at once.
 
-use super::file::{LimitsFile, SetupSection};
+use super::file::{LimitsFile, LimitsSetupSection};
 use crate::input::{InputError, Source};
 use crate::overrides::Override;
 use crate::result::NamedValue;
 use crate::sets::refuse_twins;
-use crate::setup::{OsdSetup, Scheduler, SetupGround, TypedSetup, in_force};
+use crate::setup::{OsdSetup, SchedulerName, SetupGround, TypedSetup, in_force};
 use loadline_base::Bytes;
 use loadline_cluster::Config;
 use loadline_cluster::settings::{DriveLimits, Settings};
 use loadline_device::Medium;
-use loadline_osd::{Options, Windowed};
+use loadline_osd::{OsdOptions, Windowed};
 use loadline_qos::ServiceClass;
 use loadline_store::WindowBounds;
 
@@ -28,7 +28,7 @@ impl LimitsSetup {
         let window = WindowBounds { ops: self.window, bytes: Bytes::new(u64::MAX) };
         let engine = self.osds.engine(seed, seed);
         Config {
-            options: Options { window, windowed: Windowed::All, pacing: None, ..engine.options },
+            options: OsdOptions { window, windowed: Windowed::All, pacing: None, ..engine.options },
             ..engine
         }
     }
@@ -50,7 +50,7 @@ pub(super) fn read_setups(
 fn read(
     ground: &SetupGround<'_>,
     file: &LimitsFile,
-    section: &SetupSection,
+    section: &LimitsSetupSection,
 ) -> Result<LimitsSetup, InputError> {
     let window = section.window.unwrap_or(file.steps.window);
     let typed = TypedSetup {
@@ -62,8 +62,8 @@ fn read(
     };
     let osds = ground.read(&typed, |settings, _| {
         let profile = match section.scheduler {
-            Scheduler::Mclock => in_force(settings, "osd_mclock_profile").to_string(),
-            Scheduler::Wpq | Scheduler::Fifo => String::new(),
+            SchedulerName::Mclock => in_force(settings, "osd_mclock_profile").to_string(),
+            SchedulerName::Wpq | SchedulerName::Fifo => String::new(),
         };
         let traits = [
             ("scheduler", section.scheduler.word().to_owned()),

@@ -2,7 +2,7 @@
 
 use super::run::run;
 use super::study::RecoveryStudy;
-use crate::job::{Job, Purpose};
+use crate::job::{Job, RunPurpose};
 use crate::script::RunError;
 use loadline_base::Span;
 use loadline_stats::mean;
@@ -79,7 +79,7 @@ fn baseline_iops(study: &RecoveryStudy, per_request: Span) -> Result<f64, RunErr
     let scale = OPS / study.drive.calibration.baseline_iops / study.steps.baseline.as_secs_f64();
     let mut rates = Vec::new();
     for placement_seed in 1..=PLACEMENTS {
-        let purpose = Purpose::Placement(0);
+        let purpose = RunPurpose::Placement(0);
         let job = Job { setup, purpose, scale, seed: 1, placement_seed, ..Job::default() };
         let record = run(&study, &job, &mut |_| true)?;
         let record = record.expect("nobody ends a calibration");

@@ -1,9 +1,9 @@
 //! A recovery study's file as it is typed, and its figures that `--set` can change.
 
 use crate::claim::Claim;
-use crate::kind::Kind;
+use crate::kind::StudyKind;
 use crate::overrides::{StudyKey, key, parse, put, put_name};
-use crate::setup::{Scheduler, TypedOptions};
+use crate::setup::{SchedulerName, TypedOptions};
 use loadline_base::{Bytes, Span};
 use loadline_load::{LoadSpec, quantity};
 use serde::Deserialize;
@@ -17,7 +17,7 @@ pub struct StudyFile {
     pub(crate) title: String,
     pub(crate) question: String,
     #[serde(rename = "kind")]
-    pub(crate) _kind: Kind,
+    pub(crate) _kind: StudyKind,
     pub(crate) drive: Spanned<String>,
     pub(crate) published: Option<Spanned<String>>,
     pub(crate) cluster: ClusterSection,
@@ -27,7 +27,7 @@ pub struct StudyFile {
     pub(crate) companions: Companions,
     pub(crate) sets: BTreeMap<String, Vec<Spanned<String>>>,
     #[serde(rename = "setup")]
-    pub(crate) setups: Vec<Spanned<SetupSection>>,
+    pub(crate) setups: Vec<Spanned<RecoverySetupSection>>,
     /// What must hold of the result.
     #[serde(default, rename = "expect")]
     pub(crate) expectations: Vec<Spanned<Claim>>,
@@ -74,11 +74,11 @@ impl Default for Companions {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SetupSection {
+pub(crate) struct RecoverySetupSection {
     pub(crate) name: Spanned<String>,
     pub(crate) preset: Spanned<String>,
     #[serde(default = "mclock")]
-    pub(crate) scheduler: Scheduler,
+    pub(crate) scheduler: SchedulerName,
     pub(crate) profile: Option<Spanned<String>>,
     /// Whether an OSD returns and is filled; the baseline has none.
     #[serde(default = "yes")]
@@ -90,8 +90,8 @@ pub(crate) struct SetupSection {
     pub(crate) settings: TypedOptions,
 }
 
-fn mclock() -> Scheduler {
-    Scheduler::Mclock
+fn mclock() -> SchedulerName {
+    SchedulerName::Mclock
 }
 
 fn yes() -> bool {

@@ -7,7 +7,7 @@ use super::study::{RecoverySteps, RecoveryStudy};
 use super::work;
 use crate::given_load;
 use crate::input::{InputError, Source};
-use crate::inputs::{Inputs, Named};
+use crate::inputs::{Inputs, NamedFiles};
 use crate::overrides::{Override, apply_overrides};
 use crate::place::Place;
 use crate::study::{Study, StudyQuestion};
@@ -23,9 +23,9 @@ pub(super) fn read_file(source: &Source, overrides: &[Override]) -> Result<Study
     Ok(file)
 }
 
-pub(super) fn named_in(study: &Source, overrides: &[Override]) -> Result<Named, InputError> {
+pub(super) fn named_in(study: &Source, overrides: &[Override]) -> Result<NamedFiles, InputError> {
     let StudyFile { drive, published, .. } = read_file(study, overrides)?;
-    Ok(Named { drive, published })
+    Ok(NamedFiles { drive, published })
 }
 
 /// What the readers of single fields cannot see; the error names the field.

@@ -6,10 +6,10 @@
 
 use super::study::RecoveryStudy;
 use crate::figure::Figures;
-use crate::job::{Job, Purpose};
+use crate::job::{Job, RunPurpose};
 use crate::place::Place;
 use crate::record::RunRecord;
-use crate::script::{RunError, Tick};
+use crate::script::{OnProgress, RunError};
 use crate::series::Series;
 use crate::service::ServiceLog;
 use crate::trace::traced_stage;
@@ -24,7 +24,7 @@ const SECOND: Span = Span::from_secs(1);
 pub(super) fn run(
     study: &RecoveryStudy,
     job: &Job,
-    tick: Tick<'_>,
+    tick: OnProgress<'_>,
 ) -> Result<Option<RunRecord>, RunError> {
     let outcome = match &study.place {
         Place::Sim => {
@@ -223,7 +223,7 @@ impl<T: Testbed> RecoveryRun<'_, T> {
             real: self.bed.facts(),
             ..RunRecord::of(self.job, setup.name())
         };
-        if self.job.purpose == Purpose::Answer {
+        if self.job.purpose == RunPurpose::Answer {
             record.waits = class_waits(setup.osds.plan(), &*self.bed.waits()?, &seen.outside);
             record.series = Series::of_clients("client_iops", &seen.seconds, 1.0);
             let before = std::iter::once(course.moved).chain(course.left.iter().copied());

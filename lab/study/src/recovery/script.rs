@@ -6,13 +6,13 @@ use super::setup::ClusterShape;
 use super::stood;
 use super::study::{RecoverySteps, RecoveryStudy};
 use crate::input::InputError;
-use crate::job::{Companion, Job, Purpose};
+use crate::job::{Companion, Job, RunPurpose};
 use crate::place::Place;
 use crate::promise::ClientPromise;
 use crate::published::PublishedSet;
 use crate::record::RunRecord;
 use crate::result::{DriveSummary, FittedFigure, NamedValue, SetupResult};
-use crate::script::{RunError, Script, Tick};
+use crate::script::{OnProgress, RunError, Script};
 use loadline_base::Span;
 use serde_json::{Value, json};
 
@@ -29,14 +29,14 @@ impl Script for RecoveryStudy {
         let mut companions = Vec::new();
         if of.software_stage.is_some() {
             companions.push(Companion {
-                purpose: Purpose::WithoutStage,
+                purpose: RunPurpose::WithoutStage,
                 scale: self.companions.variant_scale,
                 placement_seed: seed,
             });
         }
         if of.recovery {
             companions.extend((0..self.companions.spread_placements).map(|index| Companion {
-                purpose: Purpose::Placement(index),
+                purpose: RunPurpose::Placement(index),
                 scale: self.companions.spread_scale,
                 placement_seed: seed.wrapping_add(PLACEMENT_SEEDS_FROM + u64::from(index)),
             }));
@@ -71,7 +71,7 @@ impl Script for RecoveryStudy {
             .map_err(|reason| InputError::new(format!("--on {}", place.disks), reason))
     }
 
-    fn run(&self, job: &Job, tick: Tick<'_>) -> Result<Option<RunRecord>, RunError> {
+    fn run(&self, job: &Job, tick: OnProgress<'_>) -> Result<Option<RunRecord>, RunError> {
         run::run(self, job, tick)
     }
 

@@ -1,12 +1,12 @@
 //! A recovery study's setups: what its OSDs are set to, whether one of them returns, and what is in the way.
 
-use super::file::{SetupSection, StudyFile};
+use super::file::{RecoverySetupSection, StudyFile};
 use crate::input::{InputError, Source};
 use crate::overrides::Override;
 use crate::place::Place;
 use crate::result::{NamedValue, SettingRow};
 use crate::sets::refuse_twins;
-use crate::setup::{OsdSetup, Scheduler, SetupGround, TypedSetup, in_force};
+use crate::setup::{OsdSetup, SchedulerName, SetupGround, TypedSetup, in_force};
 use loadline_base::Span;
 use loadline_cluster::settings::DriveLimits;
 use loadline_device::Medium;
@@ -56,13 +56,13 @@ pub(super) fn read_setups(
 
 fn read(
     ground: &SetupGround<'_>,
-    section: &SetupSection,
+    section: &RecoverySetupSection,
     drive: &Drive,
     place: &Place,
 ) -> Result<RecoverySetup, InputError> {
     let preset = ground.preset(&section.preset)?;
     let published_mclock = matches!(preset.mclock, MclockForm::AsPublished { .. })
-        && section.scheduler == Scheduler::Mclock;
+        && section.scheduler == SchedulerName::Mclock;
     if section.as_published && !(published_mclock && preset.name == "quincy") {
         let reason = "`as_published` is about the study era's mClock: it needs preset \
                       `quincy` and scheduler `mclock`";
@@ -77,8 +77,8 @@ fn read(
     };
     let osds = ground.read(&typed, |settings, rows| {
         let profile = match section.scheduler {
-            Scheduler::Mclock => in_force(settings, "osd_mclock_profile").to_string(),
-            Scheduler::Wpq | Scheduler::Fifo => "–".to_owned(),
+            SchedulerName::Mclock => in_force(settings, "osd_mclock_profile").to_string(),
+            SchedulerName::Wpq | SchedulerName::Fifo => "–".to_owned(),
         };
         let traits = [
             ("preset", preset.name.to_owned()),

@@ -4,7 +4,7 @@ use super::file::Companions;
 use super::setup::RecoverySetup;
 use super::study::RecoveryStudy;
 use crate::inputs::Inputs;
-use crate::job::{Job, Purpose};
+use crate::job::{Job, RunPurpose};
 use crate::place::Place;
 use crate::trace::TRACED_OPS;
 use loadline_base::{Bytes, Span};
@@ -52,7 +52,7 @@ impl RecoveryStudy {
                 },
                 software_stage: setup
                     .software_stage
-                    .filter(|_| job.purpose != Purpose::WithoutStage),
+                    .filter(|_| job.purpose != RunPurpose::WithoutStage),
             },
             pgs: drive.fitted.pgs,
             copies: self.cluster.copies,

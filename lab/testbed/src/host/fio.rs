@@ -1,7 +1,7 @@
 //! fio as the clients: its nbd engine against the node's socket, so that the study's own generator is not its only witness.
 
 use super::guest::Guest;
-use super::node::Node;
+use super::node::RunningNode;
 use super::spec::{IMAGE, TICK};
 use crate::place::ClientKind;
 use crate::{Heed, Latency, Outside, PERCENTILES, Seen, Stop};
@@ -92,14 +92,14 @@ pub(super) fn file(job: &str, socket: &Path) -> String {
 }
 
 /// fio under way. Dropping it kills it.
-pub(super) struct Run {
+pub(super) struct FioRun {
     child: Child,
     folder: PathBuf,
 }
 
-impl Run {
+impl FioRun {
     /// Starts fio on a job.
-    pub(super) fn begin(node: &Node, job: &str) -> Result<Run, Stop> {
+    pub(super) fn begin(node: &RunningNode, job: &str) -> Result<FioRun, Stop> {
         let folder = node.folder().to_owned();
         let cannot =
             |error: std::io::Error| Stop::Failed(format!("fio cannot be started: {error}"));
@@ -113,7 +113,7 @@ impl Run {
             // Ctrl-C is for the study, which ends fio in its own time.
             .process_group(0)
             .spawn();
-        Ok(Run { child: child.map_err(cannot)?, folder })
+        Ok(FioRun { child: child.map_err(cannot)?, folder })
     }
 
     /// Waits for a job that ends by itself.
@@ -176,7 +176,7 @@ impl Run {
     }
 }
 
-impl Drop for Run {
+impl Drop for FioRun {
     fn drop(&mut self) {
         // One that has ended already cannot be killed, which is as good.
         let _ = self.child.kill();

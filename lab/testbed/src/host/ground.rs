@@ -20,7 +20,7 @@ const MARK: &str = "made-by-loadline-study";
 const SPARE: Bytes = Bytes::from_mib(256);
 
 /// The disks of one run. Dropping it clears them.
-pub(super) struct Ground {
+pub(super) struct RunDisks {
     pub folder: PathBuf,
     pub socket: PathBuf,
     pub disks: Vec<PathBuf>,
@@ -134,9 +134,9 @@ pub(super) fn folder_of(disks: &RealDisks) -> PathBuf {
     }
 }
 
-impl Ground {
+impl RunDisks {
     /// Clears what an earlier run left, and makes room for a new one.
-    pub(super) fn prepare(spec: &HostedSpec) -> Result<Ground, String> {
+    pub(super) fn prepare(spec: &HostedSpec) -> Result<RunDisks, String> {
         check(spec)?;
         let place = &spec.place;
         let folder = folder_of(&place.disks);
@@ -155,7 +155,7 @@ impl Ground {
             }
         }
         let socket = folder.join("nbd.sock");
-        Ok(Ground { socket, folder, disks, make_files, keep: place.keep_files, _lock: lock })
+        Ok(RunDisks { socket, folder, disks, make_files, keep: place.keep_files, _lock: lock })
     }
 }
 
@@ -179,7 +179,7 @@ fn take_folder(folder: &Path) -> Result<File, String> {
     Ok(lock)
 }
 
-impl Drop for Ground {
+impl Drop for RunDisks {
     /// What cannot be removed now is removed by the next run.
     fn drop(&mut self) {
         if self.keep {

@@ -29,7 +29,7 @@ pub(super) struct Guest {
     clock: Clock,
     load: Option<Load>,
     issue: Vec<Issue>,
-    contents: Contents,
+    contents: FillContents,
     failed_ops: u64,
 }
 
@@ -40,7 +40,7 @@ impl Guest {
             clock: Clock::start(),
             load: None,
             issue: Vec::new(),
-            contents: Contents::new(seed),
+            contents: FillContents::new(seed),
             failed_ops: 0,
         }
     }
@@ -229,19 +229,19 @@ impl Guest {
 }
 
 /// What is written: random bytes that no drive can make smaller, with a number in each 4 KiB so that no two are alike.
-struct Contents {
+struct FillContents {
     base: Vec<u8>,
     written: u64,
 }
 
-impl Contents {
+impl FillContents {
     const PAGE: usize = 4096;
     const BASE: usize = 1 << 20;
 
-    fn new(seed: u64) -> Contents {
+    fn new(seed: u64) -> FillContents {
         let mut rng = Rng::for_purpose(seed, 3);
         let words = (0..Self::BASE / 8).flat_map(|_| rng.next_u64().to_le_bytes());
-        Contents { base: words.collect(), written: 0 }
+        FillContents { base: words.collect(), written: 0 }
     }
 
     fn next(&mut self, length: u32) -> Data {

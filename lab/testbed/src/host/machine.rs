@@ -23,7 +23,7 @@ pub(super) fn look(spec: &HostedSpec) -> MachineFacts {
     if let RealDisks::Files(_) = place.disks {
         facts.know("File system", file_system(device).unwrap_or_else(|| "unknown".to_owned()));
     }
-    match Queue::of(device) {
+    match BlockQueue::of(device) {
         Some(queue) => queue.tell(&mut facts),
         None => {
             let text = format!("none: {} is on no block device of this machine", path.display());
@@ -97,19 +97,19 @@ fn mounted(line: &str, number: &str) -> Option<String> {
 }
 
 /// A block device as the system knows it.
-struct Queue {
+struct BlockQueue {
     name: String,
     folder: PathBuf,
 }
 
-impl Queue {
+impl BlockQueue {
     /// The whole drive behind a device number: a partition has its queue in the folder above.
-    fn of(device: Dev) -> Option<Queue> {
+    fn of(device: Dev) -> Option<BlockQueue> {
         let link = format!("/sys/dev/block/{}:{}", major(device), minor(device));
         let found = fs::canonicalize(link).ok()?;
         let folder = found.ancestors().take(2).find(|folder| folder.join("queue").is_dir())?;
         let name = folder.file_name()?.to_string_lossy().into_owned();
-        Some(Queue { name, folder: folder.to_owned() })
+        Some(BlockQueue { name, folder: folder.to_owned() })
     }
 
     fn read(&self, name: &str) -> Option<String> {

@@ -17,9 +17,9 @@ use loadline_base::{Span, Time};
 use loadline_cluster::{PoolId, PoolSpec};
 use loadline_device::Medium;
 use loadline_host::{DirectAnswer, DirectAsk, DirectCounts};
-use loadline_load::{Image, Load};
+use loadline_load::{BlockImage, Load};
 use loadline_osd::{ClientId, OsdId, OsdService, Waits};
-use node::Node;
+use node::RunningNode;
 use spec::TICK;
 
 /// Whether a testbed could be made, before anything is written.
@@ -55,13 +55,13 @@ pub struct Hosted {
     spec: HostedSpec,
     guest: Guest,
     facts: MachineFacts,
-    fio: Option<fio::Run>,
+    fio: Option<fio::FioRun>,
     /// Objects that recovery had brought before everything counts.
     received: u64,
     /// When an OSD was back.
     returned: Option<Time>,
     /// Last, so that whoever uses it has gone before it ends.
-    node: Node,
+    node: RunningNode,
 }
 
 impl Hosted {
@@ -71,7 +71,7 @@ impl Hosted {
     /// [`Stop::Failed`] if there can be no such node.
     pub fn start(spec: HostedSpec) -> Result<Hosted, Stop> {
         let facts = machine::look(&spec);
-        let (node, client) = Node::start(&spec)?;
+        let (node, client) = RunningNode::start(&spec)?;
         let guest = Guest::new(client, spec.seed);
         let mut hosted =
             Hosted { spec, guest, facts, fio: None, received: 0, returned: None, node };
@@ -105,10 +105,10 @@ impl Hosted {
         Ok(self.guest.now())
     }
 
-    fn image(&self) -> Image {
+    fn image(&self) -> BlockImage {
         let object_bytes = self.spec.object_size.get() as u32;
         let objects = self.spec.load.image.get() / u64::from(object_bytes);
-        Image { pool: IMAGE_POOL, objects, object_bytes }
+        BlockImage { pool: IMAGE_POOL, objects, object_bytes }
     }
 }
 
@@ -134,7 +134,7 @@ impl Testbed for Hosted {
             ClientKind::Own => self.fill(IMAGE_POOL, self.image().objects, heed),
             ClientKind::Fio => {
                 let job = fio::filling(self.spec.object_size, self.spec.load.image);
-                let filling = fio::Run::begin(&self.node, &job)?;
+                let filling = fio::FioRun::begin(&self.node, &job)?;
                 filling.until_it_ends(&mut self.guest, heed).map(drop)
             }
         }
@@ -201,7 +201,7 @@ impl Testbed for Hosted {
             ClientKind::Fio => {
                 let job = fio::load(&self.spec.load)?;
                 let before = self.guest.counts()?.device_requests;
-                self.fio = Some(fio::Run::begin(&self.node, &job)?);
+                self.fio = Some(fio::FioRun::begin(&self.node, &job)?);
                 match self.returned {
                     Some(returned) => Ok(returned),
                     None => self.first_request(before, heed),

@@ -1,6 +1,6 @@
 //! The node of one run: fresh disks, a thread that runs it, and nothing left of either when the run is over.
 
-use super::ground::Ground;
+use super::ground::RunDisks;
 use super::spec::{HostedSpec, IMAGE, LOG_MODE, PROTECTION};
 use crate::place::ClientKind;
 use loadline_base::Bytes;
@@ -18,16 +18,16 @@ use std::thread::{Builder, JoinHandle};
 const CACHE: Bytes = Bytes::from_mib(128);
 
 /// A running node. Dropping it ends it, and removes what it was made of.
-pub(super) struct Node {
+pub(super) struct RunningNode {
     mailbox: Mailbox<Mail>,
     thread: Option<JoinHandle<()>>,
-    ground: Ground,
+    ground: RunDisks,
 }
 
-impl Node {
+impl RunningNode {
     /// Makes the disks of a run and starts a node on them.
-    pub(super) fn start(spec: &HostedSpec) -> Result<(Node, DirectClient), String> {
-        let ground = Ground::prepare(spec)?;
+    pub(super) fn start(spec: &HostedSpec) -> Result<(RunningNode, DirectClient), String> {
+        let ground = RunDisks::prepare(spec)?;
         let config = config(spec, &ground);
         let (tell, began) = channel();
         let thread = Builder::new().name("node".to_owned()).spawn(move || {
@@ -43,7 +43,7 @@ impl Node {
         let thread = thread.map_err(|error| format!("no thread for the node: {error}"))?;
         let began = began.recv().unwrap_or_else(|_| Err("the node did not begin".to_owned()));
         let (client, mailbox) = began?;
-        Ok((Node { mailbox, thread: Some(thread), ground }, client))
+        Ok((RunningNode { mailbox, thread: Some(thread), ground }, client))
     }
 
     /// Where NBD clients find it.
@@ -57,7 +57,7 @@ impl Node {
     }
 }
 
-impl Drop for Node {
+impl Drop for RunningNode {
     fn drop(&mut self) {
         // A node that has ended already needs no mail, and one that panicked has said why.
         let _ = self.mailbox.post(Mail::Direct(DirectAsk::Leave));
@@ -67,7 +67,7 @@ impl Drop for Node {
     }
 }
 
-fn config(spec: &HostedSpec, ground: &Ground) -> EngineConfig {
+fn config(spec: &HostedSpec, ground: &RunDisks) -> EngineConfig {
     let size = ground.make_files.then_some(spec.osd_size);
     let disk = |path: &std::path::PathBuf| DiskSpec { path: path.clone(), size };
     let image = ImageSpec { name: IMAGE.to_owned(), size: spec.load.image };

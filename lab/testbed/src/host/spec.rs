@@ -2,7 +2,7 @@
 
 use crate::place::HostPlace;
 use loadline_base::{Bytes, Span};
-use loadline_cluster::settings::Change;
+use loadline_cluster::settings::SettingsChange;
 use loadline_device::Medium;
 use loadline_load::LoadSpec;
 use loadline_qos::Preset;
@@ -30,7 +30,7 @@ pub struct HostedSpec {
     /// The behaviour.
     pub preset: &'static Preset,
     /// Everything that is stored before the node starts.
-    pub settings: Change,
+    pub settings: SettingsChange,
     /// Decides where placement groups fall.
     pub placement_seed: u64,
     /// Of the load and of what is written.

@@ -47,7 +47,7 @@ pub(super) struct NodeFile {
     /// By the class's name.
     pub(super) class: BTreeMap<String, ClassTyped>,
     /// Section, option, value.
-    pub(super) settings: BTreeMap<String, BTreeMap<String, Value>>,
+    pub(super) settings: BTreeMap<String, BTreeMap<String, FileValue>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -94,28 +94,28 @@ pub(super) struct LimitsTyped {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ClassTyped {
     pub(super) priority: Option<String>,
-    pub(super) level: Option<Value>,
-    pub(super) limit: Option<Value>,
+    pub(super) level: Option<FileValue>,
+    pub(super) limit: Option<FileValue>,
 }
 
 /// A setting's value: options take text, and a file may leave the quotes out where it is no text.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Value {
+pub(super) enum FileValue {
     Flag(bool),
     Count(i64),
     Number(f64),
     Text(String),
 }
 
-impl Value {
+impl FileValue {
     /// The value as an option reads it.
     pub(super) fn text(&self) -> String {
         match self {
-            Value::Flag(flag) => flag.to_string(),
-            Value::Count(count) => count.to_string(),
-            Value::Number(number) => number.to_string(),
-            Value::Text(text) => text.clone(),
+            FileValue::Flag(flag) => flag.to_string(),
+            FileValue::Count(count) => count.to_string(),
+            FileValue::Number(number) => number.to_string(),
+            FileValue::Text(text) => text.clone(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `loadline serve` as it is typed without a file.
 
-use super::file::{ImageTyped, NbdTyped, NodeFile, OsdTyped, Value};
+use super::file::{FileValue, ImageTyped, NbdTyped, NodeFile, OsdTyped};
 use super::words::{PresetName, SocketMode, Typed};
 use crate::node::reach::default_dir;
 use clap::Args;
@@ -169,8 +169,11 @@ impl From<ServeArgs> for NodeFile {
     fn from(args: ServeArgs) -> NodeFile {
         let dir = args.dir.unwrap_or_else(default_dir);
         let image = |flag: ImageFlag| ImageTyped { name: flag.name, size: Some(flag.size) };
-        let settings: BTreeMap<String, Value> =
-            args.settings.into_iter().map(|flag| (flag.option, Value::Text(flag.value))).collect();
+        let settings: BTreeMap<String, FileValue> = args
+            .settings
+            .into_iter()
+            .map(|flag| (flag.option, FileValue::Text(flag.value)))
+            .collect();
         NodeFile {
             osds: osds(&dir, args.osds, args.size),
             dir: Some(dir),

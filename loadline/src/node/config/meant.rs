@@ -1,14 +1,16 @@
 //! From what was typed to what was meant: defaults, and the rules that concern more than one field.
 
-use super::file::{LimitsTyped, NbdTyped, NodeFile, OsdTyped, Value};
+use super::file::{FileValue, LimitsTyped, NbdTyped, NodeFile, OsdTyped};
 use super::words::Typed;
 use super::{ImageConfig, NodeConfig, OsdConfig};
 use crate::node::reach::default_dir;
 use loadline_base::{Bytes, Span};
 use loadline_cluster::images::{ImageError, may_be_named};
-use loadline_cluster::settings::{Change, DriveLimits, Refused, Scope, Settings, Target};
+use loadline_cluster::settings::{
+    DriveLimits, LevelTarget, Refused, Scope, Settings, SettingsChange,
+};
 use loadline_device::Medium;
-use loadline_device::cdl::{Limits, Page, PageKind};
+use loadline_device::cdl::{DescriptorPage, Limits, ModePage};
 use loadline_host::DoorLimits;
 use loadline_host::admin::api::Who;
 use loadline_osd::OsdSet;
@@ -26,7 +28,7 @@ const OSD_BYTES_MIN: Bytes = Bytes::from_mib(64);
 
 /// Something that cannot be used: the field, and what is wrong with it.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct FieldFault {
     /// As the file spells it.
     field: &'static str,
     /// The entry of a list that it is in, by a text that only this entry has.
@@ -34,13 +36,13 @@ pub(super) struct Fault {
     reason: String,
 }
 
-impl Fault {
-    fn new(field: &'static str, reason: impl Into<String>) -> Fault {
-        Fault { field, entry: None, reason: reason.into() }
+impl FieldFault {
+    fn new(field: &'static str, reason: impl Into<String>) -> FieldFault {
+        FieldFault { field, entry: None, reason: reason.into() }
     }
 
-    fn at(field: &'static str, entry: &str, reason: impl Into<String>) -> Fault {
-        Fault { field, entry: Some(entry.to_owned()), reason: reason.into() }
+    fn at(field: &'static str, entry: &str, reason: impl Into<String>) -> FieldFault {
+        FieldFault { field, entry: Some(entry.to_owned()), reason: reason.into() }
     }
 
     /// `node.toml:3: copies: ...`
@@ -73,7 +75,7 @@ impl Fault {
 
 impl NodeFile {
     /// What was meant; relative paths start at `folder`, those of the node's parts at the node's own folder.
-    pub(super) fn meant(self, folder: &Path) -> Result<NodeConfig, Fault> {
+    pub(super) fn meant(self, folder: &Path) -> Result<NodeConfig, FieldFault> {
         let preset = self.preset.map_or(&LOADLINE_PRESET, |preset| preset.0);
         let medium = typed(self.medium, Medium::Ssd);
         let drive_limits = limits(&self.limits, folder)?;
@@ -82,7 +84,7 @@ impl NodeFile {
         let osds = osds(&self.osds, &dir)?;
         let copies = copies(self.copies, osds.len() as u32)?;
         if self.pgs == Some(0) {
-            return Err(Fault::new("pgs", "takes a number of at least 1"));
+            return Err(FieldFault::new("pgs", "takes a number of at least 1"));
         }
         refuse_unsafe(&self.nbd)?;
         Ok(NodeConfig {
@@ -110,20 +112,28 @@ impl NodeFile {
         })
     }
 
-    fn images(&self) -> Result<Vec<ImageConfig>, Fault> {
+    fn images(&self) -> Result<Vec<ImageConfig>, FieldFault> {
         let mut images: Vec<ImageConfig> = Vec::new();
         for typed in &self.images {
             let name = typed.name.clone();
             if !may_be_named(&name) {
                 let says = ImageError::BadName(name.clone()).to_string();
-                return Err(Fault::at("images", &name, says));
+                return Err(FieldFault::at("images", &name, says));
             }
             if images.iter().any(|image| image.name == name) {
-                return Err(Fault::at("images", &name, format!("`{name}` stands there twice")));
+                return Err(FieldFault::at(
+                    "images",
+                    &name,
+                    format!("`{name}` stands there twice"),
+                ));
             }
             let size = typed.size.filter(|size| *size > Bytes::ZERO);
             let size = size.ok_or_else(|| {
-                Fault::at("images", &name, format!("`{name}` takes a size of at least one byte"))
+                FieldFault::at(
+                    "images",
+                    &name,
+                    format!("`{name}` takes a size of at least one byte"),
+                )
             })?;
             images.push(ImageConfig { name, size });
         }
@@ -136,9 +146,9 @@ impl NodeFile {
         preset: &Preset,
         medium: Medium,
         drive_limits: DriveLimits,
-    ) -> Result<Change, Fault> {
-        let osds = Target::Stored(Scope::Osds);
-        let mut change = Change::default();
+    ) -> Result<SettingsChange, FieldFault> {
+        let osds = LevelTarget::Stored(Scope::Osds);
+        let mut change = SettingsChange::default();
         if let Some(scheduler) = &self.scheduler {
             change = change.and_set(osds, "osd_op_queue", scheduler);
         }
@@ -155,11 +165,11 @@ impl NodeFile {
                 Ok(Who::Osd(osd)) => Scope::Osd(osd),
                 Err(expected) => {
                     let reason = format!("there is no section `{section}`, {expected}");
-                    return Err(Fault::at("settings", section, reason));
+                    return Err(FieldFault::at("settings", section, reason));
                 }
             };
             for (option, value) in options {
-                change = change.and_set(Target::Stored(scope), option, &value.text());
+                change = change.and_set(LevelTarget::Stored(scope), option, &value.text());
             }
         }
         let media = vec![medium; self.osds.len()];
@@ -174,17 +184,17 @@ impl NodeFile {
     }
 
     /// What the sections `class.*` say, as options of every OSD.
-    fn class_options(&self) -> Result<Vec<(&'static str, String)>, Fault> {
+    fn class_options(&self) -> Result<Vec<(&'static str, String)>, FieldFault> {
         let mut options = Vec::new();
         for (name, typed) in &self.class {
             let class = ServiceClass::SHARED.into_iter().find(|class| class.name() == name);
             let Some(class) = class else {
                 let known = ServiceClass::SHARED.map(ServiceClass::name);
-                return Err(Fault::at("class", name, unknown("class", name, known)));
+                return Err(FieldFault::at("class", name, unknown("class", name, known)));
             };
             let names = Settings::device_options_of(class).expect("a shared class has options");
-            let level = typed.level.as_ref().map(Value::text);
-            let limit = typed.limit.as_ref().map(Value::text);
+            let level = typed.level.as_ref().map(FileValue::text);
+            let limit = typed.limit.as_ref().map(FileValue::text);
             let values = [typed.priority.clone(), level, limit];
             options.extend(
                 names.into_iter().zip(values).filter_map(|(name, value)| Some((name, value?))),
@@ -194,55 +204,55 @@ impl NodeFile {
     }
 
     /// The field of a class's section that a refusal of an option is about.
-    fn class_field(&self, says: &str) -> Option<Fault> {
+    fn class_field(&self, says: &str) -> Option<FieldFault> {
         self.class.keys().find_map(|name| {
             let class = ServiceClass::SHARED.into_iter().find(|class| class.name() == name)?;
             let names = Settings::device_options_of(class)?;
             let fields = ["priority", "level", "limit"];
             let named = names.iter().zip(fields).filter(|(option, _)| says.contains(**option));
             let (_, field) = named.max_by_key(|(option, _)| option.len())?;
-            Some(Fault::at(field, &format!("[class.{name}]"), says))
+            Some(FieldFault::at(field, &format!("[class.{name}]"), says))
         })
     }
 
     /// The field that a refusal is about: its sentence names the option, of which one may begin like another.
-    fn blame(&self, refused: &Refused) -> Fault {
+    fn blame(&self, refused: &Refused) -> FieldFault {
         let says = refused.to_string();
         if let Refused::UnknownOsd(osd) = refused {
-            return Fault::at("settings", &osd.to_string(), says);
+            return FieldFault::at("settings", &osd.to_string(), says);
         }
         let options = self.settings.values().flat_map(|options| options.keys());
         let named = options.filter(|option| says.contains(option.as_str()));
         match named.max_by_key(|option| option.len()) {
-            Some(option) => Fault::at("settings", option, says),
+            Some(option) => FieldFault::at("settings", option, says),
             None if says.contains("osd_device_") => {
                 self.class_field(&says).expect("only a class's section names the option")
             }
-            None if says.contains("osd_op_queue") => Fault::new("scheduler", says),
-            None => Fault::new("profile", says),
+            None if says.contains("osd_op_queue") => FieldFault::new("scheduler", says),
+            None => FieldFault::new("profile", says),
         }
     }
 }
 
 /// The duration limits that every disk holds, from the files that were uploaded to them.
-fn limits(typed: &LimitsTyped, folder: &Path) -> Result<DriveLimits, Fault> {
-    let read = |field: &'static str, path: &Option<PathBuf>, foreign: PageKind| {
+fn limits(typed: &LimitsTyped, folder: &Path) -> Result<DriveLimits, FieldFault> {
+    let read = |field: &'static str, path: &Option<PathBuf>, foreign: ModePage| {
         let Some(path) = path else { return Ok(Limits::default()) };
         let shown = folder.join(path);
         let text = std::fs::read_to_string(&shown).map_err(|error| {
-            Fault::new(field, format!("{}: cannot be read: {error}", shown.display()))
+            FieldFault::new(field, format!("{}: cannot be read: {error}", shown.display()))
         })?;
-        let page = Page::parse(&text)
-            .map_err(|error| Fault::new(field, format!("{}: {error}", shown.display())))?;
+        let page = DescriptorPage::parse(&text)
+            .map_err(|error| FieldFault::new(field, format!("{}: {error}", shown.display())))?;
         if page.kind() == foreign {
             let reason = format!("{}: it is a page of the other kind of command", shown.display());
-            return Err(Fault::new(field, reason));
+            return Err(FieldFault::new(field, reason));
         }
         Ok(*page.limits())
     };
     Ok(DriveLimits {
-        reads: read("reads", &typed.reads, PageKind::T2B)?,
-        writes: read("writes", &typed.writes, PageKind::T2A)?,
+        reads: read("reads", &typed.reads, ModePage::T2B)?,
+        writes: read("writes", &typed.writes, ModePage::T2A)?,
     })
 }
 
@@ -250,34 +260,34 @@ fn typed<T>(typed: Option<Typed<T>>, default: T) -> T {
     typed.map_or(default, |typed| typed.0)
 }
 
-fn osds(typed: &[OsdTyped], dir: &Path) -> Result<Vec<OsdConfig>, Fault> {
+fn osds(typed: &[OsdTyped], dir: &Path) -> Result<Vec<OsdConfig>, FieldFault> {
     if !(1..=OsdSet::OSDS_MAX as usize).contains(&typed.len()) {
         let reason =
             format!("{} OSDs make no node; it takes 1 to {}", typed.len(), OsdSet::OSDS_MAX);
-        return Err(Fault::new("osds", reason));
+        return Err(FieldFault::new("osds", reason));
     }
     let mut osds: Vec<OsdConfig> = Vec::new();
     for osd in typed {
         let path = dir.join(&osd.path);
         if osds.iter().any(|other| other.path == path) {
             let shown = osd.path.display().to_string();
-            return Err(Fault::at("osds", &shown, format!("{shown} stands there twice")));
+            return Err(FieldFault::at("osds", &shown, format!("{shown} stands there twice")));
         }
         if let Some(size) = osd.size.filter(|size| *size < OSD_BYTES_MIN) {
             let shown = osd.path.display().to_string();
             let reason = format!("{size} are too few; an OSD takes at least {OSD_BYTES_MIN}");
-            return Err(Fault::at("size", &shown, reason));
+            return Err(FieldFault::at("size", &shown, reason));
         }
         osds.push(OsdConfig { path, size: osd.size });
     }
     Ok(osds)
 }
 
-fn copies(typed: Option<u32>, osds: u32) -> Result<u32, Fault> {
+fn copies(typed: Option<u32>, osds: u32) -> Result<u32, FieldFault> {
     let copies = typed.unwrap_or(COPIES.min(osds));
     match (1..=osds).contains(&copies) {
         true => Ok(copies),
-        false => Err(Fault::new(
+        false => Err(FieldFault::new(
             "copies",
             format!("{copies} copies have no place on {osds} OSDs; it takes 1 to {osds}"),
         )),
@@ -285,15 +295,15 @@ fn copies(typed: Option<u32>, osds: u32) -> Result<u32, Fault> {
 }
 
 /// Bounds of connections; each lets something in.
-fn doors(typed: &NbdTyped) -> Result<DoorLimits, Fault> {
+fn doors(typed: &NbdTyped) -> Result<DoorLimits, FieldFault> {
     let standard = DoorLimits::default();
     let at_least_one = |field, given: Option<u32>, standard| match given {
-        Some(0) => Err(Fault::new(field, "takes a number of at least 1")),
+        Some(0) => Err(FieldFault::new(field, "takes a number of at least 1")),
         given => Ok(given.unwrap_or(standard)),
     };
     let long_enough = |field, given: Option<Span>| match given {
         Some(span) if span < SHORTEST => {
-            Err(Fault::new(field, format!("takes a time of at least {SHORTEST}")))
+            Err(FieldFault::new(field, format!("takes a time of at least {SHORTEST}")))
         }
         given => Ok(given),
     };
@@ -310,14 +320,14 @@ fn doors(typed: &NbdTyped) -> Result<DoorLimits, Fault> {
 }
 
 /// NBD has no passwords: whoever reaches a listener may read and write. So it stays on this machine.
-fn refuse_unsafe(nbd: &NbdTyped) -> Result<(), Fault> {
+fn refuse_unsafe(nbd: &NbdTyped) -> Result<(), FieldFault> {
     let instead = "this build has no TLS; listen on loopback, and let a tunnel carry it further";
     if nbd.tls.is_some() {
-        return Err(Fault::new("tls", instead));
+        return Err(FieldFault::new("tls", instead));
     }
     match nbd.tcp {
         Some(address) if !address.ip().is_loopback() => {
-            Err(Fault::new("tcp", format!("{address} can be reached from outside: {instead}")))
+            Err(FieldFault::new("tcp", format!("{address} can be reached from outside: {instead}")))
         }
         _ => Ok(()),
     }

@@ -16,7 +16,7 @@ pub(crate) use flags::ServeArgs;
 use crate::failure::Failure;
 use file::NodeFile;
 use loadline_base::Bytes;
-use loadline_cluster::settings::{Change, DriveLimits};
+use loadline_cluster::settings::{DriveLimits, SettingsChange};
 use loadline_device::Medium;
 use loadline_host::{BackendChoice, Direct, Discards, DoorLimits};
 use loadline_qos::Preset;
@@ -68,7 +68,7 @@ pub(crate) struct NodeConfig {
     /// The duration limits that every disk holds.
     pub(crate) drive_limits: DriveLimits,
     /// Settings for the stored level, scheduler and profile among them. The option table accepts them together.
-    pub(crate) settings: Change,
+    pub(crate) settings: SettingsChange,
 }
 
 /// One OSD's disk.

@@ -3,9 +3,9 @@
 use super::{ImageConfig, NodeConfig, OsdConfig, ServeArgs};
 use clap::{CommandFactory, Parser};
 use loadline_base::{Bytes, Span};
-use loadline_cluster::settings::{Change, Scope, Target};
+use loadline_cluster::settings::{LevelTarget, Scope, SettingsChange};
 use loadline_device::Medium;
-use loadline_device::cdl::{Descriptor, Limit, Limits, Page, PageKind, Unit};
+use loadline_device::cdl::{Descriptor, DescriptorPage, Limit, Limits, ModePage, Unit};
 use loadline_host::{BackendChoice, Direct, Discards, DoorLimits};
 use loadline_osd::OsdId;
 use loadline_store::paged::{LogMode, Protection};
@@ -86,11 +86,11 @@ fn every_field_of_a_file_is_meant() {
     assert_eq!((config.log_mode, config.protection), (LogMode::Fsync, Protection::Log));
     assert_eq!((config.direct, config.backend), (Direct::Yes, BackendChoice::Threads));
     assert_eq!(config.preset.name, "reef");
-    let (all, one) = (Target::Stored(Scope::Osds), Scope::Osd(OsdId::new(1)));
-    let settings = Change::set(all, "osd_op_queue", "mclock_scheduler")
+    let (all, one) = (LevelTarget::Stored(Scope::Osds), Scope::Osd(OsdId::new(1)));
+    let settings = SettingsChange::set(all, "osd_op_queue", "mclock_scheduler")
         .and_set(all, "osd_mclock_profile", "high_client_ops")
-        .and_set(Target::Stored(Scope::Global), "osd_recovery_max_single_start", "2")
-        .and_set(Target::Stored(one), "osd_mclock_max_capacity_iops_hdd", "450.5");
+        .and_set(LevelTarget::Stored(Scope::Global), "osd_recovery_max_single_start", "2")
+        .and_set(LevelTarget::Stored(one), "osd_mclock_max_capacity_iops_hdd", "450.5");
     assert_eq!(config.settings, settings);
 }
 
@@ -237,7 +237,7 @@ fn limits_file() -> String {
         *descriptor =
             Descriptor { unit: Unit::TenMilliseconds, guideline, ..Descriptor::default() };
     }
-    Page::new(PageKind::T2A, limits).unwrap().file()
+    DescriptorPage::new(ModePage::T2A, limits).unwrap().file()
 }
 
 #[test]
@@ -250,8 +250,8 @@ fn classes_are_short_for_options_and_limits_are_judged_by_the_drives() {
         NodeConfig::parse("node.toml", folder.path(), &text)
     };
     let config = parse("[class.client]\npriority = \"rt\"\nlevel = 2\nlimit = \"70 ms\"").unwrap();
-    let all = Target::Stored(Scope::Osds);
-    let settings = Change::set(all, "osd_device_client_prioclass", "rt")
+    let all = LevelTarget::Stored(Scope::Osds);
+    let settings = SettingsChange::set(all, "osd_device_client_prioclass", "rt")
         .and_set(all, "osd_device_client_prio", "2")
         .and_set(all, "osd_device_client_limit", "70 ms");
     assert_eq!(config.settings, settings);

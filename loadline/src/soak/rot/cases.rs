@@ -2,23 +2,23 @@
 
 use crate::cli::{RotArgs, SoakArgs};
 use crate::failure::Failure;
-use loadline_sim::rot::{Case, Kind};
+use loadline_sim::rot::{Case, DamageKind};
 use std::ops::Range;
 
 /// The numbers of each kind, or the one case.
 pub(super) enum Cases {
-    Each([(Kind, Range<u64>); 5]),
+    Each([(DamageKind, Range<u64>); 5]),
     One(Case),
 }
 
 /// How many of a kind were asked for.
-fn asked(args: &RotArgs, kind: Kind) -> u64 {
+fn asked(args: &RotArgs, kind: DamageKind) -> u64 {
     match kind {
-        Kind::Flip => args.flips,
-        Kind::Drop => args.drops,
-        Kind::Stray => args.strays,
-        Kind::Swap => args.swaps,
-        Kind::Truncation => args.truncations,
+        DamageKind::Flip => args.flips,
+        DamageKind::Drop => args.drops,
+        DamageKind::Stray => args.strays,
+        DamageKind::Swap => args.swaps,
+        DamageKind::Truncation => args.truncations,
     }
 }
 
@@ -31,12 +31,12 @@ impl Cases {
         }
         // More than anybody waits for, and sums of them are far from where they overflow.
         const MOST: u64 = 1 << 56;
-        if args.seed >= MOST || Kind::ALL.iter().any(|kind| asked(&args.rot, *kind) >= MOST) {
+        if args.seed >= MOST || DamageKind::ALL.iter().any(|kind| asked(&args.rot, *kind) >= MOST) {
             let text = "--seed and the numbers of copies must be below 72057594037927936";
             return Err(Failure::Input(text.to_owned()));
         }
         let first = args.seed;
-        Ok(Cases::Each(Kind::ALL.map(|kind| (kind, first..first + asked(&args.rot, kind)))))
+        Ok(Cases::Each(DamageKind::ALL.map(|kind| (kind, first..first + asked(&args.rot, kind)))))
     }
 
     /// How many there are.
@@ -51,7 +51,7 @@ impl Cases {
 
     /// Whether some of them need writes that are known.
     pub(super) fn lose_writes(&self) -> bool {
-        let loses = |kind| matches!(kind, Kind::Drop | Kind::Stray);
+        let loses = |kind| matches!(kind, DamageKind::Drop | DamageKind::Stray);
         match self {
             Cases::Each(kinds) => {
                 kinds.iter().any(|(kind, numbers)| loses(*kind) && !numbers.is_empty())
@@ -80,7 +80,7 @@ impl Cases {
         match self {
             Cases::One(case) => vec![*case],
             Cases::Each(kinds) => {
-                let of_kind = |(kind, Range { start, end }): (Kind, Range<u64>)| {
+                let of_kind = |(kind, Range { start, end }): (DamageKind, Range<u64>)| {
                     let behind = (store + stores - start % stores) % stores;
                     let numbers = (start + behind..end).step_by(stores as usize);
                     numbers.map(move |number| Case { kind, number })
@@ -97,7 +97,7 @@ mod tests {
 
     fn cases(seed: u64, counts: [u64; 5]) -> Cases {
         let mut counts = counts.into_iter();
-        Cases::Each(Kind::ALL.map(|kind| (kind, seed..seed + counts.next().expect("five"))))
+        Cases::Each(DamageKind::ALL.map(|kind| (kind, seed..seed + counts.next().expect("five"))))
     }
 
     #[test]

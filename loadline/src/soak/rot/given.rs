@@ -4,9 +4,9 @@ use crate::failure::Failure;
 use crate::inspect::open;
 use crate::show;
 use loadline_base::Bytes;
-use loadline_sim::Disks;
-use loadline_sim::disk::{DiskSpec, Image, SimDisk, Timing};
-use loadline_sim::rot::{Kind, Sound};
+use loadline_sim::StoreDisks;
+use loadline_sim::disk::{BaseImage, SimDisk, SimDiskSpec, Timing};
+use loadline_sim::rot::{DamageKind, Sound};
 use loadline_store::paged::Options;
 use loadline_store::paged::bounds::cache_least;
 use loadline_store::paged::inspect::Inspector;
@@ -66,7 +66,7 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
 impl Given {
     /// Reads a store as a whole; if writes are to be lost, lets it live on as well.
     pub(super) fn read(path: &Path, log: Option<&Path>, loses: bool) -> Result<Given, Failure> {
-        let disks = Disks { data: disk(path)?, log: log.map(disk).transpose()? };
+        let disks = StoreDisks { data: disk(path)?, log: log.map(disk).transpose()? };
         let options = options(&disks, path)?;
         let unsound =
             |why| Failure::Damaged(format!("{}: not sound as it is: {why}", path.display()));
@@ -78,9 +78,11 @@ impl Given {
     }
 
     /// The copy's origin: what was written is known only of the store that has lived on.
-    pub(super) fn of(&self, kind: Kind) -> Option<&Sound> {
+    pub(super) fn of(&self, kind: DamageKind) -> Option<&Sound> {
         match kind {
-            Kind::Drop | Kind::Stray => self.further.as_ref().filter(|further| further.may_drop()),
+            DamageKind::Drop | DamageKind::Stray => {
+                self.further.as_ref().filter(|further| further.may_drop())
+            }
             _ => Some(&self.sound),
         }
     }
@@ -89,7 +91,7 @@ impl Given {
 fn disk(path: &Path) -> Result<SimDisk, Failure> {
     let (file, size) = open(path)?;
     lock(&file, path)?;
-    let spec = DiskSpec {
+    let spec = SimDiskSpec {
         size: Bytes::new(size / SECTOR * SECTOR),
         sector: SECTOR as u32,
         write_cache: false,
@@ -112,7 +114,7 @@ fn lock(file: &File, path: &Path) -> Result<(), Failure> {
     }
 }
 
-fn options(disks: &Disks, path: &Path) -> Result<Options, Failure> {
+fn options(disks: &StoreDisks, path: &Path) -> Result<Options, Failure> {
     let inspector = Inspector::open(disks)
         .map_err(|trouble| Failure::Input(format!("{}: {trouble}", path.display())))?;
     let newest = inspector.newest();
@@ -142,7 +144,7 @@ impl FileImage {
     }
 }
 
-impl Image for FileImage {
+impl BaseImage for FileImage {
     fn read(&self, offset: u64, into: &mut [u8]) {
         let mut done = 0;
         while done < into.len() {

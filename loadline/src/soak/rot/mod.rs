@@ -10,7 +10,7 @@ use crate::interrupt::interruptible;
 use crate::show;
 use cases::Cases;
 use given::{Given, files};
-use loadline_sim::rot::{Case, Kind, Outcome, OwnStore, Region, Sound, Verdict};
+use loadline_sim::rot::{Case, CaseOutcome, CaseVerdict, DamageKind, OwnStore, Region, Sound};
 use loadline_study::Stopwatch;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ const CASES_AT_ONCE: u64 = 16;
 const SHOWN: usize = 20;
 
 /// Everything that is to be done, in batches of a thread each.
-enum Work {
+enum CaseBatches {
     /// So many stores of every log mode and protection, from this seed on, share the cases.
     Own { first: u64, stores: u64, cases: Cases },
     /// One store of the tool's own, and one case.
@@ -44,21 +44,21 @@ enum Batch<'a> {
 
 /// What came of all cases.
 #[derive(Default)]
-struct Tally {
+struct CaseTally {
     cases: u64,
-    counts: BTreeMap<(Kind, Option<Region>), BTreeMap<&'static str, u64>>,
+    counts: BTreeMap<(DamageKind, Option<Region>), BTreeMap<&'static str, u64>>,
     reasons: BTreeMap<String, u64>,
     /// By batch, so that the first one is the same however many threads there are.
-    defects: Vec<(u64, Named)>,
+    defects: Vec<(u64, NamedOutcome)>,
     errors: Vec<(u64, String)>,
     last_line: Duration,
 }
 
 /// A case's outcome, and the command that meets it again.
-struct Named {
+struct NamedOutcome {
     case: Case,
     command: String,
-    outcome: Outcome,
+    outcome: CaseOutcome,
 }
 
 pub(super) fn carry_out(args: &SoakArgs) -> Result<(), Failure> {
@@ -68,7 +68,7 @@ pub(super) fn carry_out(args: &SoakArgs) -> Result<(), Failure> {
     };
     let stop = interruptible()?;
     let tally = run_all(&work, args, &stop);
-    let Tally { mut defects, mut errors, .. } = report(tally, work.count(), args)?;
+    let CaseTally { mut defects, mut errors, .. } = report(tally, work.count(), args)?;
     errors.sort();
     if let Some((_, error)) = errors.into_iter().next() {
         return Err(Failure::Damaged(error));
@@ -91,48 +91,48 @@ pub(super) fn carry_out(args: &SoakArgs) -> Result<(), Failure> {
 }
 
 /// Stores of the tool's own: of every mode and protection so many that each has few cases.
-fn own_work(args: &SoakArgs) -> Result<Work, Failure> {
+fn own_work(args: &SoakArgs) -> Result<CaseBatches, Failure> {
     if let Some(text) = &args.rot.case {
         let wrong = |error| Failure::Input(format!("--case: {error}"));
         let (store, case) = text.rsplit_once('/').unwrap_or(("", text));
         let store = store.parse().map_err(wrong)?;
-        return Ok(Work::Again(store, case.parse().map_err(wrong)?));
+        return Ok(CaseBatches::Again(store, case.parse().map_err(wrong)?));
     }
     let cases = Cases::of(args)?;
     let stores = cases.count().div_ceil(CASES_OF_OWN).max(1);
-    Ok(Work::Own { first: args.seed, stores, cases })
+    Ok(CaseBatches::Own { first: args.seed, stores, cases })
 }
 
-fn given_work(path: &Path, args: &SoakArgs) -> Result<Work, Failure> {
+fn given_work(path: &Path, args: &SoakArgs) -> Result<CaseBatches, Failure> {
     let cases = Cases::of(args)?;
     let log = args.rot.log_device.as_deref();
     let read = |path: std::path::PathBuf| Given::read(&path, log, cases.lose_writes());
     let stores = files(path)?.into_iter().map(read).collect::<Result<_, _>>()?;
-    Ok(Work::Given { stores, cases })
+    Ok(CaseBatches::Given { stores, cases })
 }
 
-impl Work {
+impl CaseBatches {
     /// How many copies it means, those of which nothing is known that could be lost among them.
     fn count(&self) -> u64 {
         match self {
-            Work::Own { cases, .. } => cases.count() * OwnStore::kinds().count() as u64,
-            Work::Again(..) => 1,
-            Work::Given { stores, cases } => cases.count() * stores.len() as u64,
+            CaseBatches::Own { cases, .. } => cases.count() * OwnStore::kinds().count() as u64,
+            CaseBatches::Again(..) => 1,
+            CaseBatches::Given { stores, cases } => cases.count() * stores.len() as u64,
         }
     }
 
     /// One of its batches, if there are so many.
     fn batch(&self, at: u64) -> Option<Batch<'_>> {
         match self {
-            Work::Own { first, stores, cases } => {
+            CaseBatches::Own { first, stores, cases } => {
                 let kinds = OwnStore::kinds().count() as u64;
                 let (log_mode, protection) = OwnStore::kinds().nth((at % kinds) as usize)?;
                 let number = Some(at / kinds).filter(|number| number < stores)?;
                 let own = OwnStore { log_mode, protection, seed: first + number };
                 Some(Batch::Own(own, cases.share(number, *stores)))
             }
-            Work::Again(own, case) => (at == 0).then(|| Batch::Own(*own, vec![*case])),
-            Work::Given { stores, cases } => {
+            CaseBatches::Again(own, case) => (at == 0).then(|| Batch::Own(*own, vec![*case])),
+            CaseBatches::Given { stores, cases } => {
                 let of_each = cases.count().div_ceil(CASES_AT_ONCE);
                 let given = stores.get(at.checked_div(of_each)? as usize)?;
                 Some(Batch::Given(given, cases.part(at % of_each * CASES_AT_ONCE, CASES_AT_ONCE)))
@@ -142,7 +142,7 @@ impl Work {
 }
 
 /// Keeps the devices of the first defect, or of the only case.
-fn keep(work: &Work, first: Option<(u64, Case)>, args: &SoakArgs) -> Result<(), Failure> {
+fn keep(work: &CaseBatches, first: Option<(u64, Case)>, args: &SoakArgs) -> Result<(), Failure> {
     let Some(folder) = &args.keep else { return Ok(()) };
     let batch = first.map_or(0, |(batch, _)| batch);
     let of = first.map(|(_, case)| case);
@@ -164,8 +164,8 @@ fn only(cases: &[Case], args: &SoakArgs) -> Option<Case> {
     args.rot.case.as_ref().and_then(|_| cases.first().copied())
 }
 
-fn run_all(work: &Work, args: &SoakArgs, stop: &Arc<AtomicBool>) -> Tally {
-    let (next, tally) = (AtomicU64::new(0), Mutex::new(Tally::default()));
+fn run_all(work: &CaseBatches, args: &SoakArgs, stop: &Arc<AtomicBool>) -> CaseTally {
+    let (next, tally) = (AtomicU64::new(0), Mutex::new(CaseTally::default()));
     let watch = Stopwatch::start();
     let is_over = || args.seconds.is_some_and(|seconds| watch.elapsed().as_secs() >= seconds);
     let thread = || {
@@ -178,7 +178,7 @@ fn run_all(work: &Work, args: &SoakArgs, stop: &Arc<AtomicBool>) -> Tally {
             let elapsed = watch.elapsed();
             if elapsed >= tally.last_line + LINE_EVERY {
                 tally.last_line = elapsed;
-                let Tally { cases, defects, .. } = &*tally;
+                let CaseTally { cases, defects, .. } = &*tally;
                 show::note(&format!(
                     "{:4} s: {cases} damaged copies, {} of them defects",
                     elapsed.as_secs(),
@@ -195,14 +195,14 @@ fn run_all(work: &Work, args: &SoakArgs, stop: &Arc<AtomicBool>) -> Tally {
     tally.into_inner().expect("no thread panics and goes on")
 }
 
-fn run_batch(at: u64, batch: &Batch<'_>, args: &SoakArgs) -> Tally {
-    let mut tally = Tally::default();
+fn run_batch(at: u64, batch: &Batch<'_>, args: &SoakArgs) -> CaseTally {
+    let mut tally = CaseTally::default();
     let mut run = |sound: &Sound, case: Case, command: String| {
         let outcome = named(command.clone(), || sound.run(case));
         if args.rot.case.is_some() {
             show::note(&in_words(&outcome));
         }
-        tally.note(at, Named { case, command, outcome });
+        tally.note(at, NamedOutcome { case, command, outcome });
     };
     match batch {
         Batch::Own(own, cases) => {
@@ -226,9 +226,9 @@ fn run_batch(at: u64, batch: &Batch<'_>, args: &SoakArgs) -> Tally {
     tally
 }
 
-impl Tally {
-    fn note(&mut self, at: u64, named: Named) {
-        let Outcome { region, verdict, .. } = &named.outcome;
+impl CaseTally {
+    fn note(&mut self, at: u64, named: NamedOutcome) {
+        let CaseOutcome { region, verdict, .. } = &named.outcome;
         self.cases += 1;
         *self
             .counts
@@ -236,7 +236,7 @@ impl Tally {
             .or_default()
             .entry(verdict.name())
             .or_default() += 1;
-        if let Verdict::Refused(reason) = verdict {
+        if let CaseVerdict::Refused(reason) = verdict {
             *self.reasons.entry(without_numbers(reason)).or_default() += 1;
         }
         if verdict.is_defect() {
@@ -244,7 +244,7 @@ impl Tally {
         }
     }
 
-    fn add(&mut self, other: Tally) {
+    fn add(&mut self, other: CaseTally) {
         self.cases += other.cases;
         for (row, verdicts) in other.counts {
             let mine = self.counts.entry(row).or_default();
@@ -267,21 +267,21 @@ fn without_numbers(reason: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-fn in_words(Outcome { region, story, verdict }: &Outcome) -> String {
+fn in_words(CaseOutcome { region, story, verdict }: &CaseOutcome) -> String {
     let region = region.map_or(String::new(), |region| format!(" ({region})"));
     let detail = verdict.detail();
     let colon = if detail.is_empty() { "" } else { ": " };
     format!("{story}{region}: {}{colon}{detail}", verdict.name())
 }
 
-fn report(tally: Tally, asked: u64, args: &SoakArgs) -> Result<Tally, Failure> {
+fn report(tally: CaseTally, asked: u64, args: &SoakArgs) -> Result<CaseTally, Failure> {
     if args.json.json {
         show::json(&in_json(&tally, asked, args.seed))?;
         return Ok(tally);
     }
-    let row = |((kind, region), verdicts): (&(Kind, Option<Region>), &BTreeMap<_, u64>)| {
+    let row = |((kind, region), verdicts): (&(DamageKind, Option<Region>), &BTreeMap<_, u64>)| {
         let region = region.map_or("", Region::name);
-        let cells = Verdict::NAMES.map(|name| match verdicts.get(name) {
+        let cells = CaseVerdict::NAMES.map(|name| match verdicts.get(name) {
             Some(count) => count.to_string(),
             None => "-".to_owned(),
         });
@@ -290,20 +290,20 @@ fn report(tally: Tally, asked: u64, args: &SoakArgs) -> Result<Tally, Failure> {
         <[String; 11]>::try_from(row).expect("two names and nine counts")
     };
     let rows: Vec<[String; 11]> = tally.counts.iter().map(row).collect();
-    let [a, b, c, d, e, f, g, h, i] = Verdict::NAMES;
+    let [a, b, c, d, e, f, g, h, i] = CaseVerdict::NAMES;
     show::text(&show::table(["damage", "in", a, b, c, d, e, f, g, h, i], &[1], &rows))?;
     let of = if tally.cases < asked { format!(" of {asked}") } else { String::new() };
     show::text(&format!("\n{} damaged copies{of}\n", tally.cases))?;
     let mut shown: Vec<_> = tally.defects.iter().collect();
     shown.sort_by_key(|(at, _)| *at);
-    for (_, Named { command, outcome, .. }) in shown.into_iter().take(SHOWN) {
+    for (_, NamedOutcome { command, outcome, .. }) in shown.into_iter().take(SHOWN) {
         let case = command.rsplit(' ').next().unwrap_or_default();
         show::text(&format!("{case}: {}\n", in_words(outcome)))?;
     }
     Ok(tally)
 }
 
-fn in_json(tally: &Tally, asked: u64, seed: u64) -> Value {
+fn in_json(tally: &CaseTally, asked: u64, seed: u64) -> Value {
     let counts: Vec<Value> = tally
         .counts
         .iter()
@@ -311,7 +311,7 @@ fn in_json(tally: &Tally, asked: u64, seed: u64) -> Value {
             json!({ "damage": kind.name(), "in": region.map(Region::name), "verdicts": verdicts })
         })
         .collect();
-    let defect = |(_, Named { command, outcome, .. }): &(u64, Named)| {
+    let defect = |(_, NamedOutcome { command, outcome, .. }): &(u64, NamedOutcome)| {
         json!({
             "again": command, "story": outcome.story, "in": outcome.region.map(Region::name),
             "verdict": outcome.verdict.name(), "detail": outcome.verdict.detail(),

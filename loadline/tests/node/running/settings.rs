@@ -1,7 +1,7 @@
 //! Settings: in force at once, refused where the original takes them back, kept over a restart.
 
 use super::node::Node;
-use loadline_device::cdl::{Descriptor, Limit, Limits, Page, PageKind, Unit};
+use loadline_device::cdl::{Descriptor, DescriptorPage, Limit, Limits, ModePage, Unit};
 use serde_json::json;
 
 const BACKFILLS: &str = "osd_max_backfills";
@@ -105,7 +105,7 @@ fn limits_file() -> String {
     let guideline = Limit { time: 5, ..Limit::default() };
     limits.descriptors[0] =
         Descriptor { unit: Unit::TenMilliseconds, guideline, ..Descriptor::default() };
-    Page::new(PageKind::T2A, limits).unwrap().file()
+    DescriptorPage::new(ModePage::T2A, limits).unwrap().file()
 }
 
 /// The drive was changed, and the node did not start any more: so nobody could take the limit back.

@@ -1,6 +1,6 @@
 //! The command line's side: one connection to a node's socket, asking one thing after the other.
 
-use super::api::{Command, Refusal};
+use super::api::{AdminRefusal, Command};
 use super::route;
 use serde::de::DeserializeOwned;
 use std::fmt;
@@ -41,7 +41,7 @@ pub enum ClientError {
         socket: PathBuf,
     },
     /// The node refuses.
-    Refused(Refusal),
+    Refused(AdminRefusal),
 }
 
 impl Client {
@@ -73,7 +73,7 @@ impl Client {
         if code == 200 {
             return serde_json::from_slice(&body).map_err(|_| foreign());
         }
-        Err(Refusal::from_json(code, &body).map_or_else(foreign, ClientError::Refused))
+        Err(AdminRefusal::from_json(code, &body).map_or_else(foreign, ClientError::Refused))
     }
 
     /// The status code and the body of the next answer.
@@ -110,7 +110,7 @@ impl Client {
     }
 }
 
-pub(super) fn encode(request: &route::Request) -> Vec<u8> {
+pub(super) fn encode(request: &route::HttpRequest) -> Vec<u8> {
     let mut bytes = format!(
         "{} {} HTTP/1.1\r\nHost: loadline\r\nContent-Length: {}\r\n\r\n",
         request.method.name(),

@@ -1,6 +1,6 @@
 //! The head of a request: what of HTTP/1.1 a session looks at.
 
-use super::api::Refusal;
+use super::api::AdminRefusal;
 use super::route::Method;
 use std::str;
 
@@ -13,7 +13,7 @@ const HEADERS_MAX: usize = 64;
 
 /// A head that can be used.
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct HttpHead {
     pub(super) method: Method,
     pub(super) target: String,
     /// How many bytes follow as the body.
@@ -24,25 +24,27 @@ pub(super) struct Head {
     pub(super) expects_leave: bool,
 }
 
-impl Head {
+impl HttpHead {
     /// Reads the head at the beginning of `bytes`, with its length; `None` while it is not whole.
-    pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, Refusal> {
+    pub(super) fn parse(bytes: &[u8]) -> Result<Option<(HttpHead, usize)>, AdminRefusal> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
         let mut request = httparse::Request::new(&mut headers);
-        let malformed = |error| Refusal::bad(format!("this is no request of HTTP/1.1: {error}"));
+        let malformed =
+            |error| AdminRefusal::bad(format!("this is no request of HTTP/1.1: {error}"));
         match request.parse(bytes).map_err(malformed)? {
             httparse::Status::Complete(length) if length > HEAD_BYTES_MAX => Err(too_large()),
-            httparse::Status::Complete(length) => Ok(Some((Head::of(&request)?, length))),
+            httparse::Status::Complete(length) => Ok(Some((HttpHead::of(&request)?, length))),
             httparse::Status::Partial => Ok(None),
         }
     }
 
-    fn of(request: &httparse::Request<'_, '_>) -> Result<Head, Refusal> {
+    fn of(request: &httparse::Request<'_, '_>) -> Result<HttpHead, AdminRefusal> {
         let name = request.method.unwrap_or_default();
         let method = Method::from_name(name).ok_or_else(|| {
-            Refusal::bad(format!("there is no method {name}")).wants("GET, PUT, POST or DELETE")
+            AdminRefusal::bad(format!("there is no method {name}"))
+                .wants("GET, PUT, POST or DELETE")
         })?;
-        let mut head = Head {
+        let mut head = HttpHead {
             method,
             target: request.path.unwrap_or_default().to_owned(),
             body_bytes: 0,
@@ -62,17 +64,17 @@ impl Head {
         &mut self,
         header: &httparse::Header<'_>,
         length: &mut Option<usize>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), AdminRefusal> {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
         let value = str::from_utf8(header.value).unwrap_or_default().trim();
         if is("content-length") {
             // Two lengths that differ would let two readers see two different requests.
             let read = length_of(value)?;
             if length.replace(read).is_some_and(|earlier| earlier != read) {
-                return Err(Refusal::bad("two headers Content-Length differ"));
+                return Err(AdminRefusal::bad("two headers Content-Length differ"));
             }
         } else if is("transfer-encoding") {
-            return Err(Refusal::bad("a transfer encoding is not understood")
+            return Err(AdminRefusal::bad("a transfer encoding is not understood")
                 .wants("a body with Content-Length"));
         } else if is("connection") {
             self.closes |= value.split(',').any(|word| word.trim().eq_ignore_ascii_case("close"));
@@ -83,19 +85,17 @@ impl Head {
     }
 }
 
-fn length_of(value: &str) -> Result<usize, Refusal> {
+fn length_of(value: &str) -> Result<usize, AdminRefusal> {
     let digits = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     match value.parse::<usize>() {
         Ok(length) if digits && length <= BODY_BYTES_MAX => Ok(length),
-        _ if digits => {
-            Err(Refusal::bad("the body is too large")
-                .wants(format!("at most {BODY_BYTES_MAX} bytes")))
-        }
-        _ => Err(Refusal::bad("Content-Length is no length").wants("a number of bytes")),
+        _ if digits => Err(AdminRefusal::bad("the body is too large")
+            .wants(format!("at most {BODY_BYTES_MAX} bytes"))),
+        _ => Err(AdminRefusal::bad("Content-Length is no length").wants("a number of bytes")),
     }
 }
 
 /// What is said of a head that does not end in time.
-pub(super) fn too_large() -> Refusal {
-    Refusal::bad("the head is too large").wants(format!("at most {HEAD_BYTES_MAX} bytes"))
+pub(super) fn too_large() -> AdminRefusal {
+    AdminRefusal::bad("the head is too large").wants(format!("at most {HEAD_BYTES_MAX} bytes"))
 }

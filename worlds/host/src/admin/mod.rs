@@ -1,8 +1,8 @@
 //! The admin protocol: what one may ask of a running node, over HTTP/1.1 and JSON on a Unix socket.
 //!
-//! [`api`] says what is asked and answered; `route` is the one table that maps a command to a request and back; [`Session`]
+//! [`api`] says what is asked and answered; `route` is the one table that maps a command to a request and back; [`HttpSession`]
 //! is a connection's server side without the socket, [`Client`] the command line's side with it. What carries
-//! commands out is not here: the owner of the engine takes a [`Command`](api::Command) and gives an [`Answer`](api::Answer).
+//! commands out is not here: the owner of the engine takes a [`Command`](api::Command) and gives an [`AdminAnswer`](api::AdminAnswer).
 
 pub mod api;
 mod client;
@@ -12,7 +12,7 @@ mod response;
 mod route;
 
 pub use client::{Client, ClientError};
-pub use http::{Outbox, RequestId, Session};
+pub use http::{HttpOutbox, HttpRequestId, HttpSession};
 pub(crate) use route::change;
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! Answers as bytes of HTTP/1.1.
 
-use super::api::{Answer, Refusal};
+use super::api::{AdminAnswer, AdminRefusal};
 
 /// Leave to send a body.
 pub(super) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// An answer as it is sent; `closes` tells the client that the connection ends with it.
-pub(super) fn encode(answer: &Result<Answer, Refusal>, closes: bool) -> Vec<u8> {
+pub(super) fn encode(answer: &Result<AdminAnswer, AdminRefusal>, closes: bool) -> Vec<u8> {
     let (code, body) = match answer {
         Ok(answer) => (200, serde_json::to_vec(answer).expect("an answer is plain data")),
         Err(refusal) => (refusal.kind.code(), refusal.to_json()),

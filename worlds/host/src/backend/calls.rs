@@ -1,6 +1,6 @@
 //! The system calls that a loop needs, as values that own their buffers.
 
-use super::Block;
+use super::ArenaBlock;
 use crate::event_loop::DiskId;
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
@@ -10,9 +10,9 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) enum Call {
     /// Reads `length` bytes from `offset` into the block.
-    Read { disk: DiskId, offset: u64, length: u32, block: Block, priority: u16 },
+    Read { disk: DiskId, offset: u64, length: u32, block: ArenaBlock, priority: u16 },
     /// Writes the block's first `length` bytes to `offset`.
-    Write { disk: DiskId, offset: u64, length: u32, block: Block, priority: u16 },
+    Write { disk: DiskId, offset: u64, length: u32, block: ArenaBlock, priority: u16 },
     /// Makes the disk's data durable.
     Flush { disk: DiskId },
     /// Gives a range of the disk back.
@@ -39,7 +39,7 @@ pub(crate) const SEND_BUFFERS_MAX: usize = 64;
 
 /// A call that is over.
 #[derive(Debug)]
-pub(crate) struct Finished<P> {
+pub(crate) struct FinishedCall<P> {
     /// What it was for.
     pub(crate) purpose: P,
     /// The call with its buffers.

@@ -10,10 +10,10 @@ mod room;
 mod threads;
 
 use crate::event_loop::{BackendChoice, DiskId, LoopError, LoopOptions, Mode};
-pub(crate) use calls::{Call, Finished, SEND_BUFFERS_MAX};
+pub(crate) use calls::{Call, FinishedCall, SEND_BUFFERS_MAX};
 use loadline_base::Span;
 use ring::Ring;
-pub(crate) use ring::{Arena, Block};
+pub(crate) use ring::{Arena, ArenaBlock};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -77,7 +77,7 @@ impl<P: Send + 'static> Backend<P> {
     }
 
     /// Hands over what was begun and waits until a call has ended or `limit` has passed. Appends all that have ended.
-    pub(crate) fn wait(&mut self, limit: Option<Span>, out: &mut Vec<Finished<P>>) {
+    pub(crate) fn wait(&mut self, limit: Option<Span>, out: &mut Vec<FinishedCall<P>>) {
         match self {
             Backend::Uring(ring) => ring.wait(limit, out),
             Backend::Threads(threads) => threads.wait(limit, out),

@@ -8,7 +8,7 @@ pub(super) const UNIT: usize = 4096;
 
 /// The free parts of each length; rank `r` is `UNIT << r` bytes long.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct FreeParts {
     ranks: Vec<Rank>,
 }
 
@@ -46,16 +46,16 @@ impl Rank {
     }
 }
 
-impl Room {
+impl FreeParts {
     /// `bytes` of free room, a power of two of units.
-    pub(super) fn new(bytes: usize) -> Room {
+    pub(super) fn new(bytes: usize) -> FreeParts {
         assert!(bytes.is_power_of_two() && bytes >= UNIT, "a disk's memory is a power of two");
         let top = rank_of(bytes);
         let rank =
             |rank: usize| Rank { bits: vec![0; (1usize << (top - rank)).div_ceil(64)], count: 0 };
         let mut ranks: Vec<Rank> = (0..=top).map(rank).collect();
         ranks[top].set(0);
-        Room { ranks }
+        FreeParts { ranks }
     }
 
     /// Takes a part of at least `bytes`. Answers where it begins and how long it is.
@@ -99,7 +99,7 @@ mod tests {
     fn parts_never_overlap_and_join_again() {
         const BYTES: usize = 64 * UNIT;
         let mut rng = Rng::new(7);
-        let mut room = Room::new(BYTES);
+        let mut room = FreeParts::new(BYTES);
         let mut taken: Vec<(usize, usize)> = Vec::new();
         let mut refusals = 0;
         for _ in 0..20_000 {

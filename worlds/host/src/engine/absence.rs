@@ -8,7 +8,7 @@ use std::fmt;
 
 /// Why an OSD does not serve although nobody took it down: all that a log line, `status` or a refusal to start may name.
 #[derive(Debug)]
-pub(super) enum Absent<'a> {
+pub(super) enum Absence<'a> {
     /// There is no file or device at its path.
     NotThere,
     /// It cannot be opened.
@@ -17,24 +17,24 @@ pub(super) enum Absent<'a> {
     Fault(DiskFault),
 }
 
-impl fmt::Display for Absent<'_> {
+impl fmt::Display for Absence<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Absent::NotThere => f.write_str("its disk is not there"),
-            Absent::Unopened(problem) => write!(f, "its disk cannot be used: {problem}"),
-            Absent::Fault(fault) => fault.fmt(f),
+            Absence::NotThere => f.write_str("its disk is not there"),
+            Absence::Unopened(problem) => write!(f, "its disk cannot be used: {problem}"),
+            Absence::Fault(fault) => fault.fmt(f),
         }
     }
 }
 
 impl Engine {
     /// Why an OSD does not serve, if nobody took it down.
-    pub(super) fn absent_osd(&self, osd: OsdId) -> Option<Absent<'_>> {
+    pub(super) fn absent_osd(&self, osd: OsdId) -> Option<Absence<'_>> {
         let disk = &self.disks.of[osd];
         match (self.node.cluster().fault(osd), &disk.unopened, disk.disk) {
-            (Some(fault), ..) => Some(Absent::Fault(fault)),
-            (None, Some(problem), None) => Some(Absent::Unopened(problem)),
-            (None, None, None) => Some(Absent::NotThere),
+            (Some(fault), ..) => Some(Absence::Fault(fault)),
+            (None, Some(problem), None) => Some(Absence::Unopened(problem)),
+            (None, None, None) => Some(Absence::NotThere),
             (None, _, Some(_)) => None,
         }
     }

@@ -21,8 +21,8 @@ use new_disk::Joining;
 
 use super::Engine;
 use crate::ConnId;
-use crate::admin::api::{Answer, Command, Refusal};
-use crate::admin::{Outbox, RequestId, Session};
+use crate::admin::api::{AdminAnswer, AdminRefusal, Command};
+use crate::admin::{HttpOutbox, HttpRequestId, HttpSession};
 use changes::Changing;
 use loadline_base::{Span, Time};
 use loadline_cluster::MapChange;
@@ -33,11 +33,11 @@ const RECEIVE: usize = 64 << 10;
 
 /// What is to happen before a command is answered.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum CommandOutcome {
     /// Nothing.
-    Now(Result<Answer, Refusal>),
+    Now(Result<AdminAnswer, AdminRefusal>),
     /// The map as it is now must be committed.
-    WhenKept(Answer),
+    WhenKept(AdminAnswer),
     /// Work must end. Whoever does it has the ticket, and hands it to [`Engine::admin_ended`] with the answer.
     Later,
     /// What stands in the way passes by itself; the command is tried again until then. Nothing was begun.
@@ -51,12 +51,12 @@ const PATIENCE: Span = Span::from_secs(60);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ticket {
     conn: ConnId,
-    request: RequestId,
+    request: HttpRequestId,
 }
 
-struct Connection {
-    session: Session,
-    out: Outbox,
+struct AdminConnection {
+    session: HttpSession,
+    out: HttpOutbox,
     closing: bool,
     /// When it came, or bytes last came or left.
     moved: Time,
@@ -64,9 +64,9 @@ struct Connection {
 
 /// An answer that waits until what it tells of is kept.
 #[derive(Debug)]
-struct Waiting {
+struct WaitingAnswer {
     ticket: Ticket,
-    answer: Answer,
+    answer: AdminAnswer,
     change: MapChange,
 }
 
@@ -81,8 +81,8 @@ struct Delayed {
 /// All connections.
 #[derive(Default)]
 pub(super) struct AdminConnections {
-    connections: BTreeMap<ConnId, Connection>,
-    waiting: Vec<Waiting>,
+    connections: BTreeMap<ConnId, AdminConnection>,
+    waiting: Vec<WaitingAnswer>,
     /// OSDs that are to come up, and who is told.
     joining: Vec<Joining>,
     delayed: Vec<Delayed>,
@@ -93,7 +93,7 @@ pub(super) struct AdminConnections {
 impl AdminConnections {
     /// Connections without anything under way on which nothing has moved for so long.
     pub(super) fn idle_since(&self, now: Time, long: Span) -> Vec<ConnId> {
-        let is_idle = |connection: &Connection| {
+        let is_idle = |connection: &AdminConnection| {
             connection.session.is_idle() && now.since(connection.moved) >= long
         };
         self.connections.iter().filter(|(_, one)| is_idle(one)).map(|(conn, _)| *conn).collect()
@@ -107,8 +107,8 @@ impl AdminConnections {
 
 impl Engine {
     pub(super) fn admin_accepted(&mut self, conn: ConnId) {
-        let (session, out) = (Session::default(), Outbox::default());
-        let connection = Connection { session, out, closing: false, moved: self.now };
+        let (session, out) = (HttpSession::default(), HttpOutbox::default());
+        let connection = AdminConnection { session, out, closing: false, moved: self.now };
         self.admin.connections.insert(conn, connection);
         self.world.want(conn, RECEIVE);
     }
@@ -136,30 +136,30 @@ impl Engine {
     fn try_command(&mut self, delayed: Delayed) {
         let ticket = delayed.ticket;
         let outcome = match self.is_stopping() {
-            false => self.execute(ticket, &delayed.command).unwrap_or_else(Outcome::from),
-            true => Outcome::from(Refusal::unavailable("the node stops")),
+            false => self.execute(ticket, &delayed.command).unwrap_or_else(CommandOutcome::from),
+            true => CommandOutcome::from(AdminRefusal::unavailable("the node stops")),
         };
         match outcome {
-            Outcome::Now(answer) => {
+            CommandOutcome::Now(answer) => {
                 self.end_change(ticket, answer.is_ok());
                 self.admin_answer(ticket, &answer);
             }
-            Outcome::WhenKept(answer) => {
+            CommandOutcome::WhenKept(answer) => {
                 self.end_change(ticket, true);
                 self.answer_when_kept(ticket, answer);
             }
-            Outcome::Later => {}
-            Outcome::Busy(_) if self.now < delayed.until => self.admin.delayed.push(delayed),
-            Outcome::Busy(why) => {
+            CommandOutcome::Later => {}
+            CommandOutcome::Busy(_) if self.now < delayed.until => self.admin.delayed.push(delayed),
+            CommandOutcome::Busy(why) => {
                 self.end_change(ticket, false);
                 let error = format!("{why}, and that has not ended within {PATIENCE}");
-                self.admin_answer(ticket, &Err(Refusal::unavailable(error)));
+                self.admin_answer(ticket, &Err(AdminRefusal::unavailable(error)));
             }
         }
     }
 
     /// An answer to a client that has gone goes nowhere.
-    fn admin_answer(&mut self, ticket: Ticket, answer: &Result<Answer, Refusal>) {
+    fn admin_answer(&mut self, ticket: Ticket, answer: &Result<AdminAnswer, AdminRefusal>) {
         let Ticket { conn, request } = ticket;
         if let Some(connection) = self.admin.connections.get_mut(&conn) {
             connection.session.answer(request, answer, &mut connection.out);
@@ -167,7 +167,11 @@ impl Engine {
     }
 
     /// What took time has ended. What it has changed is kept before it is told.
-    pub(super) fn admin_ended(&mut self, ticket: Ticket, answer: Result<Answer, Refusal>) {
+    pub(super) fn admin_ended(
+        &mut self,
+        ticket: Ticket,
+        answer: Result<AdminAnswer, AdminRefusal>,
+    ) {
         self.end_change(ticket, answer.is_ok());
         match answer {
             Ok(answer) => self.answer_when_kept(ticket, answer),
@@ -178,9 +182,9 @@ impl Engine {
         }
     }
 
-    fn answer_when_kept(&mut self, ticket: Ticket, answer: Answer) {
+    fn answer_when_kept(&mut self, ticket: Ticket, answer: AdminAnswer) {
         let change = self.node.cluster().last_change();
-        self.admin.waiting.push(Waiting { ticket, answer, change });
+        self.admin.waiting.push(WaitingAnswer { ticket, answer, change });
     }
 
     /// Answers what waited for the map. Without a quorum a map may never be kept, and that is told instead.
@@ -196,9 +200,10 @@ impl Engine {
         }
         let refusal = self.without_quorum();
         let cluster = self.node.cluster();
-        let is_due = |waiting: &mut Waiting| refusal.is_some() || cluster.is_kept(waiting.change);
-        let due: Vec<Waiting> = self.admin.waiting.extract_if(.., is_due).collect();
-        for Waiting { ticket, answer, .. } in due {
+        let is_due =
+            |waiting: &mut WaitingAnswer| refusal.is_some() || cluster.is_kept(waiting.change);
+        let due: Vec<WaitingAnswer> = self.admin.waiting.extract_if(.., is_due).collect();
+        for WaitingAnswer { ticket, answer, .. } in due {
             let answer = refusal.clone().map_or(Ok(answer), Err);
             self.admin_answer(ticket, &answer);
             self.admin_go_on(ticket.conn);
@@ -236,8 +241,8 @@ impl Engine {
     }
 }
 
-impl From<Refusal> for Outcome {
-    fn from(refusal: Refusal) -> Outcome {
-        Outcome::Now(Err(refusal))
+impl From<AdminRefusal> for CommandOutcome {
+    fn from(refusal: AdminRefusal) -> CommandOutcome {
+        CommandOutcome::Now(Err(refusal))
     }
 }

@@ -4,11 +4,11 @@
 //! every OSD of this loop's one thread, have only a share of what one alone could do.
 
 use super::Engine;
-use super::admin::{Executed, Outcome, Ticket};
+use super::admin::{CommandOutcome, Executed, Ticket};
 use super::boot::BootError;
-use crate::admin::api::{Answer, BenchAsked, Refusal};
+use crate::admin::api::{AdminAnswer, AdminRefusal, BenchAsked};
 use loadline_base::{Bytes, Span};
-use loadline_osd::{BenchShape, BenchStep, Event, NoRoom, OsdId, Space};
+use loadline_osd::{BenchShape, BenchStep, DiskSpace, Event, NoRoom, OsdId};
 use loadline_qos::benchmark_skipped;
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ struct OnRequest {
 
 /// An OSD that takes part.
 #[derive(Debug)]
-struct Part {
+struct BenchPart {
     shape: BenchShape,
     /// The step is still to end here.
     waits: bool,
@@ -45,16 +45,16 @@ struct Part {
 
 /// A benchmark under way.
 #[derive(Debug)]
-struct Running {
+struct RunningBench {
     step: BenchStep,
-    parts: BTreeMap<OsdId, Part>,
+    parts: BTreeMap<OsdId, BenchPart>,
     asked: Option<OnRequest>,
 }
 
 /// The benchmark under way, if there is one.
 #[derive(Debug, Default)]
 pub(super) struct Benches {
-    running: Option<Running>,
+    running: Option<RunningBench>,
 }
 
 impl Benches {
@@ -114,27 +114,27 @@ impl Engine {
         asked: &BenchAsked,
     ) -> Executed {
         if !self.node.cluster().map().osds()[osd].up {
-            return Err(Refusal::unavailable(format!("{osd} is down")));
+            return Err(AdminRefusal::unavailable(format!("{osd} is down")));
         }
         if !self.bench.is_idle() {
-            return Ok(Outcome::Busy("another benchmark is under way".to_owned()));
+            return Ok(CommandOutcome::Busy("another benchmark is under way".to_owned()));
         }
         let (total, block) = amount(asked)?;
         let shape = self.bench_shape(osd, total, block);
         let shape = shape.ok_or_else(|| {
-            Refusal::conflict(format!("{osd} has too little room for a benchmark"))
+            AdminRefusal::conflict(format!("{osd} has too little room for a benchmark"))
         })?;
         self.begin_bench(
             vec![(osd, shape)],
             BenchStep::Fill,
             Some(OnRequest { ticket, store: asked.store }),
         );
-        Ok(Outcome::Later)
+        Ok(CommandOutcome::Later)
     }
 
     /// What is written to an OSD; `None` if there is no room for a single object.
     fn bench_shape(&mut self, osd: OsdId, total: Bytes, block: Bytes) -> Option<BenchShape> {
-        let Space { free, page_bytes, .. } = self.node.osd(osd).space()?;
+        let DiskSpace { free, page_bytes, .. } = self.node.osd(osd).space()?;
         let room = free * page_bytes / PART_OF_FREE / OBJECT.get();
         let objects = room.min(u64::from(BenchShape::OBJECTS_MAX)) as u32;
         (objects > 0).then(|| BenchShape {
@@ -152,9 +152,9 @@ impl Engine {
         first: BenchStep,
         asked: Option<OnRequest>,
     ) {
-        let part = |(osd, shape)| (osd, Part { shape, waits: false, took: None });
+        let part = |(osd, shape)| (osd, BenchPart { shape, waits: false, took: None });
         let parts = osds.into_iter().map(part).collect();
-        self.bench.running = Some(Running { step: first, parts, asked });
+        self.bench.running = Some(RunningBench { step: first, parts, asked });
         self.begin_bench_step();
     }
 
@@ -173,7 +173,7 @@ impl Engine {
     /// A step has ended on an OSD.
     pub(super) fn benched(&mut self, osd: OsdId, ended: Result<Span, NoRoom>) {
         let running = self.bench.running.as_mut();
-        let Some(Running { step, parts, .. }) = running else { return };
+        let Some(RunningBench { step, parts, .. }) = running else { return };
         let Some(part) = parts.get_mut(&osd) else { return };
         part.waits = false;
         if *step != BenchStep::Clear {
@@ -202,9 +202,9 @@ impl Engine {
     }
 
     fn end_bench(&mut self) {
-        let Running { parts, mut asked, .. } =
+        let RunningBench { parts, mut asked, .. } =
             self.bench.running.take().expect("it has just ended");
-        for (osd, Part { shape, took, .. }) in parts {
+        for (osd, BenchPart { shape, took, .. }) in parts {
             let keep = asked.as_ref().is_none_or(|asked| asked.store);
             let Some(took) = took else { continue };
             let ended = took.map(|took| self.take_capacity(osd, &shape, took, keep));
@@ -212,10 +212,10 @@ impl Engine {
                 tracing::warn!(%osd, "the OSD {why}");
             }
             if let Some(OnRequest { ticket, .. }) = asked.take() {
-                let ended = ended.map(Answer::Bench);
+                let ended = ended.map(AdminAnswer::Bench);
                 self.admin_ended(
                     ticket,
-                    ended.map_err(|why| Refusal::unavailable(format!("{osd} {why}"))),
+                    ended.map_err(|why| AdminRefusal::unavailable(format!("{osd} {why}"))),
                 );
             }
         }
@@ -223,11 +223,11 @@ impl Engine {
 }
 
 /// Bytes to write, and bytes of each write.
-fn amount(asked: &BenchAsked) -> Result<(Bytes, Bytes), Refusal> {
+fn amount(asked: &BenchAsked) -> Result<(Bytes, Bytes), AdminRefusal> {
     let block = asked.block_bytes.map_or(BLOCK, Bytes::new);
     if block < BLOCK_MIN || block > OBJECT {
         let wanted = format!("from {BLOCK_MIN} to {OBJECT}, the size of an object");
-        return Err(Refusal::bad(format!("a block cannot be {block}")).wants(wanted));
+        return Err(AdminRefusal::bad(format!("a block cannot be {block}")).wants(wanted));
     }
     let most = match block < SMALL_BELOW {
         true => Bytes::new(block.get() * SMALL_WRITES_MAX),
@@ -237,7 +237,7 @@ fn amount(asked: &BenchAsked) -> Result<(Bytes, Bytes), Refusal> {
     if total < block || total > most {
         let wanted = format!("from one block to {} bytes", most.get());
         let error = format!("{} bytes cannot be written in blocks of {block}", total.get());
-        return Err(Refusal::bad(error).wants(wanted));
+        return Err(AdminRefusal::bad(error).wants(wanted));
     }
     Ok((total, block))
 }

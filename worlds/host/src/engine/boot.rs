@@ -3,25 +3,25 @@
 
 use super::admin::AdminConnections;
 use super::bench::Benches;
-use super::budget::Held;
+use super::budget::HeldMemory;
 use super::client::ClientOps;
 use super::direct_client::DirectDesk;
-use super::disks::Disks;
+use super::disks::EngineDisks;
 use super::doors::{DoorLimits, Doors, raise_descriptors};
 use super::effects::Alarm;
-use super::health::Meter;
+use super::health::HealthMeter;
 use super::images::ImageWork;
 use super::nbd::NbdConnections;
 use super::settings::NodeSettings;
 use super::stop::Stopping;
-use super::terms::Told;
+use super::terms::LoggedRefusals;
 use super::{Engine, Mail, Speaks};
 use crate::{
     BackendChoice, Direct, Discards, DiskOpen, DiskOpenError, Holding, ListenAt, ListenError, Loop,
     LoopError, LoopOptions, OpenedDisk, write_new_store,
 };
 use loadline_base::{Agenda, Bytes, Span};
-use loadline_cluster::settings::{Change, DriveLimits, Refused};
+use loadline_cluster::settings::{DriveLimits, Refused, SettingsChange};
 use loadline_cluster::{PoolSpec, StartError};
 use loadline_device::Medium;
 use loadline_node::{Delays, Node};
@@ -62,7 +62,7 @@ pub struct EngineConfig {
     /// Whose behaviour the schedulers show.
     pub preset: &'static Preset,
     /// Settings for the stored level of a new node.
-    pub settings: Change,
+    pub settings: SettingsChange,
     /// The duration limits that every disk holds.
     pub drive_limits: DriveLimits,
     /// Memory for pages of each OSD.
@@ -196,21 +196,21 @@ impl Engine {
             now: world.now(),
             world,
             node: Node::on_disks(&cluster, stores, Delays::default()),
-            disks: Disks::default(),
+            disks: EngineDisks::default(),
             alarms: Agenda::default(),
             listeners: BTreeMap::new(),
             conns: BTreeMap::new(),
             clients: ClientOps::default(),
             direct: DirectDesk::default(),
             doors,
-            held: Held::default(),
+            held: HeldMemory::default(),
             nbd: NbdConnections::default(),
             admin: AdminConnections::default(),
-            health: Meter::default(),
+            health: HealthMeter::default(),
             image_work: ImageWork::default(),
             bench: Benches::default(),
             settings,
-            told: Told::default(),
+            told: LoggedRefusals::default(),
             stopping: Stopping::No,
             config,
         };

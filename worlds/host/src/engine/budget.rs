@@ -142,7 +142,7 @@ fn machine_memory() -> Bytes {
 
 /// What connections hold of their part.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Held {
+pub(super) struct HeldMemory {
     /// Without requests.
     states: u64,
     /// For requests.
@@ -153,14 +153,14 @@ pub(super) struct Held {
 
 /// What one connection is charged for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Charge {
+pub(super) struct ConnectionCharge {
     pub states: u64,
     pub data: u64,
 }
 
-impl Held {
+impl HeldMemory {
     /// A connection holds another amount than before.
-    pub(super) fn change(&mut self, before: Charge, after: Charge) {
+    pub(super) fn change(&mut self, before: ConnectionCharge, after: ConnectionCharge) {
         self.states = self.states + after.states - before.states;
         self.data = self.data + after.data - before.data;
         self.peak = self.peak.max(self.states + self.data);

@@ -4,7 +4,7 @@ use super::Engine;
 use super::served::Served;
 use crate::admin::api::BenchResult;
 use loadline_base::Span;
-use loadline_cluster::settings::{Change, Refused, Scope, Target};
+use loadline_cluster::settings::{LevelTarget, Refused, Scope, SettingsChange};
 use loadline_osd::{BenchShape, OsdId};
 use loadline_qos::{CapacityVerdict, judge_capacity};
 
@@ -55,8 +55,8 @@ impl Engine {
         let stored = self.node.cluster().stored_settings();
         let is_stored = |option: &&str| stored.contains_key(&(scope, (*option).to_owned()));
         let options: Vec<&str> = [capacity, rejected].into_iter().filter(is_stored).collect();
-        let change = options.iter().fold(Change::default(), |change, option| {
-            change.and_remove(Target::Stored(scope), option)
+        let change = options.iter().fold(SettingsChange::default(), |change, option| {
+            change.and_remove(LevelTarget::Stored(scope), option)
         });
         if let Err(refused) = self.settings.levels.apply(&change) {
             return tracing::warn!(%osd, "the capacity of its former disk stays: {refused}");
@@ -89,11 +89,12 @@ impl Engine {
             CapacityVerdict::Accepted(_) => vec![(capacity, measured), (rejected, None)],
             _ => vec![(rejected, measured)],
         };
-        let target = Target::Stored(Scope::Osd(osd));
-        let change = values.iter().fold(Change::default(), |change, (option, value)| match value {
-            Some(value) => change.and_set(target, option, value),
-            None => change.and_remove(target, option),
-        });
+        let target = LevelTarget::Stored(Scope::Osd(osd));
+        let change =
+            values.iter().fold(SettingsChange::default(), |change, (option, value)| match value {
+                Some(value) => change.and_set(target, option, value),
+                None => change.and_remove(target, option),
+            });
         self.settings.levels.apply(&change)?;
         for (option, value) in values {
             let scope = Scope::Osd(osd);

@@ -33,7 +33,7 @@ pub(super) struct Ended {
 
 /// A command under way.
 #[derive(Debug)]
-struct Command {
+struct ClientCommand {
     waiter: Waiter,
     /// Its ops without a reply, and its sync.
     left: u32,
@@ -49,7 +49,7 @@ struct Command {
 
 /// One op of a command.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct CommandPart {
     command: SlotId,
     /// Where its bytes are in the command's.
     at: u64,
@@ -59,8 +59,8 @@ struct Part {
 /// The commands under way and their ops.
 #[derive(Debug, Default)]
 pub(super) struct ClientOps {
-    commands: Slots<Command>,
-    parts: BTreeMap<u32, Part>,
+    commands: Slots<ClientCommand>,
+    parts: BTreeMap<u32, CommandPart>,
     syncs: BTreeMap<u32, Vec<SlotId>>,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct NewOp {
     pub data: Data,
 }
 
-impl Command {
+impl ClientCommand {
     /// Takes what one of its reads has read. What is missing at the end is zeros.
     fn take(&mut self, at: usize, length: usize, mut bytes: Vec<u8>) {
         if length == self.length {
@@ -108,7 +108,7 @@ impl Engine {
     ) {
         let reads = ops.iter().filter(|op| !op.kind.is_update());
         let length = reads.map(|op| op.at + u64::from(op.length)).max().unwrap_or(0);
-        let command = Command {
+        let command = ClientCommand {
             waiter,
             left: ops.len() as u32,
             length: length as usize,
@@ -132,7 +132,7 @@ impl Engine {
         let target =
             Target { client, kind, traced: false, background: false, pool, object, offset, length };
         let (id, envelope) = self.node.cluster_mut().issue(self.now, &target, data);
-        self.clients.parts.insert(id.slot.get(), Part { command, at, length });
+        self.clients.parts.insert(id.slot.get(), CommandPart { command, at, length });
         if let Some(envelope) = envelope {
             self.node.send(envelope);
         }
@@ -143,7 +143,7 @@ impl Engine {
         let Some(issued) = self.node.cluster_mut().finish(reply.op) else { return };
         self.health.replied(&issued, &reply);
         self.note_served(&issued);
-        let Part { command, at, length } =
+        let CommandPart { command, at, length } =
             self.clients.parts.remove(&reply.op.slot.get()).expect("the op was issued");
         let here = self.clients.commands.at_mut(command);
         here.inside = here.inside.max(reply.replied.since(reply.admitted));
@@ -184,7 +184,7 @@ impl Engine {
             return;
         }
         let command = self.clients.commands.release(slot);
-        let Command { waiter, data, held, failed, inside, .. } = command;
+        let ClientCommand { waiter, data, held, failed, inside, .. } = command;
         let ended = Ended { data: (!failed).then_some(data), held, inside };
         match waiter {
             Waiter::Nbd(command) => self.nbd_command_ended(command, ended),

@@ -9,7 +9,7 @@ use super::{Engine, Mail};
 use crate::{Clock, Mailbox};
 use loadline_base::{Span, Time};
 use loadline_cluster::{MapChange, OsdState, PoolId, PoolSpec};
-use loadline_osd::{ClientId, Data, OpKind, OsdId, OsdService, Progress, Waits};
+use loadline_osd::{ClientId, Data, OpKind, OsdId, OsdService, PgProgress, Waits};
 use loadline_store::ObjectNo;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::time::Duration;
@@ -100,7 +100,7 @@ pub struct DirectCounts {
     /// The node's time.
     pub at: Time,
     /// What is misplaced, degraded and recovering.
-    pub progress: Progress,
+    pub progress: PgProgress,
     /// Objects that recovery and backfill have brought to all OSDs since they were opened.
     pub received: u64,
     /// Whether every copy is where it should be and every placement group is served.

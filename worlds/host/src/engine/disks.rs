@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 /// A request that the loop has.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct LoopRequest {
     osd: OsdId,
     life: u32,
     id: IoId,
@@ -19,7 +19,7 @@ struct Sent {
 
 /// An OSD's disk.
 #[derive(Debug, Default)]
-pub(super) struct Disk {
+pub(super) struct EngineDisk {
     /// The disk of the loop, while it is open.
     pub disk: Option<DiskId>,
     /// Why it could not be opened, if something was there.
@@ -48,9 +48,9 @@ pub(super) struct Disk {
 
 /// All of them.
 #[derive(Default)]
-pub(super) struct Disks {
-    pub of: IdVec<OsdId, Disk>,
-    sent: Slots<Sent>,
+pub(super) struct EngineDisks {
+    pub of: IdVec<OsdId, EngineDisk>,
+    sent: Slots<LoopRequest>,
     /// How many requests the disks have been given.
     pub requests: u64,
 }
@@ -64,7 +64,7 @@ impl Engine {
             self.node.happened(osd, Event::IoDone(life, done));
             return;
         };
-        let token = self.disks.sent.acquire(Sent { osd, life, id });
+        let token = self.disks.sent.acquire(LoopRequest { osd, life, id });
         self.disks.of[osd].in_flight += 1;
         self.disks.of[osd].served.note_busy(self.now, true);
         self.disks.requests += 1;
@@ -81,7 +81,7 @@ impl Engine {
         error: Option<i32>,
     ) {
         let token = SlotId::new(u32::try_from(token).expect("the token is a slot"));
-        let Sent { osd, life, id } = self.disks.sent.release(token);
+        let LoopRequest { osd, life, id } = self.disks.sent.release(token);
         let of = &mut self.disks.of[osd];
         of.in_flight -= 1;
         of.served.note_busy(self.now, of.in_flight > 0);

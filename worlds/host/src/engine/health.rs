@@ -17,7 +17,7 @@ const REMEMBERED: Span = Span::from_secs(600);
 
 /// Ops and bytes of one second.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct SecondCounts {
     pub reads: u64,
     pub writes: u64,
     pub read_bytes: u64,
@@ -28,15 +28,15 @@ pub(super) struct Counts {
 
 /// The last whole seconds.
 #[derive(Clone, Debug)]
-pub(super) struct Rates {
+pub(super) struct SecondRates {
     /// How many they are, at least 1.
     pub seconds: u64,
-    counts: Vec<Counts>,
+    counts: Vec<SecondCounts>,
 }
 
-impl Rates {
+impl SecondRates {
     /// The mean of a count.
-    pub(super) fn per_second(&self, of: impl Fn(&Counts) -> u64) -> f64 {
+    pub(super) fn per_second(&self, of: impl Fn(&SecondCounts) -> u64) -> f64 {
         self.counts.iter().map(of).sum::<u64>() as f64 / self.seconds as f64
     }
 }
@@ -56,9 +56,9 @@ impl Past {
 
 /// The counters.
 #[derive(Debug, Default)]
-pub(super) struct Meter {
-    present: Counts,
-    past: VecDeque<Counts>,
+pub(super) struct HealthMeter {
+    present: SecondCounts,
+    past: VecDeque<SecondCounts>,
     /// All that recovery had brought when the present second began.
     received: Received,
     /// All that the disks had ended for time then.
@@ -67,7 +67,7 @@ pub(super) struct Meter {
     second_began: Time,
 }
 
-impl Meter {
+impl HealthMeter {
     pub(super) fn replied(&mut self, issued: &IssuedOp, reply: &Reply) {
         let length = u64::from(issued.op.length);
         match issued.op.kind {
@@ -101,9 +101,9 @@ impl Meter {
     }
 
     /// What the last seconds counted.
-    pub(super) fn rates(&self) -> Rates {
-        let counts: Vec<Counts> = self.past.iter().copied().collect();
-        Rates { seconds: counts.len().max(1) as u64, counts }
+    pub(super) fn rates(&self) -> SecondRates {
+        let counts: Vec<SecondCounts> = self.past.iter().copied().collect();
+        SecondRates { seconds: counts.len().max(1) as u64, counts }
     }
 
     fn second_passed(&mut self, now: Time, received: Received, over_limit: u64) {

@@ -3,7 +3,7 @@
 use super::Engine;
 use super::client::{Ended, NewOp, Waiter};
 use loadline_base::Bytes;
-use loadline_cluster::images::{ImageId, JobId, Pending, Work};
+use loadline_cluster::images::{ImageId, JobId, JobWork, PendingJob};
 use loadline_osd::{ClientId, Data, OpKind, OsdSet, SnapshotNo};
 use loadline_store::ObjectNo;
 
@@ -32,7 +32,7 @@ impl Engine {
     }
 
     /// The next ops of a job, and the block that comes after them.
-    fn part_of(&mut self, job: &Pending) -> (Vec<NewOp>, u64) {
+    fn part_of(&mut self, job: &PendingJob) -> (Vec<NewOp>, u64) {
         let mut ops = Vec::new();
         let first = u64::from(job.next);
         let mut block = first;
@@ -46,7 +46,7 @@ impl Engine {
         (ops, block)
     }
 
-    fn work_on(&self, job: &Pending, object: ObjectNo) -> NewOp {
+    fn work_on(&self, job: &PendingJob, object: ObjectNo) -> NewOp {
         let (_, block) = ImageId::of(object);
         let op = |kind, offset, length| NewOp {
             kind,
@@ -58,20 +58,20 @@ impl Engine {
             data: Data::NONE,
         };
         match job.work {
-            Work::Cut { first, offset, .. } if block == first && offset > 0 => {
+            JobWork::Cut { first, offset, .. } if block == first && offset > 0 => {
                 let length = self.object_bytes(job) as u32 - offset;
                 op(OpKind::Zero, offset, length)
             }
-            Work::Cut { .. } => op(OpKind::Remove, 0, 0),
-            Work::Remove => op(OpKind::Purge, 0, 0),
-            Work::Trim { snapshot, keep } => {
+            JobWork::Cut { .. } => op(OpKind::Remove, 0, 0),
+            JobWork::Remove => op(OpKind::Purge, 0, 0),
+            JobWork::Trim { snapshot, keep } => {
                 let (snapshot, keep) = (SnapshotNo(snapshot.0), SnapshotNo(keep.0));
                 op(OpKind::Trim { snapshot, keep }, 0, 0)
             }
         }
     }
 
-    fn object_bytes(&self, job: &Pending) -> u64 {
+    fn object_bytes(&self, job: &PendingJob) -> u64 {
         let image = self.node.cluster().images().get(job.image);
         image.map_or(Bytes::from_mib(4).get(), |image| image.object_bytes)
     }

@@ -33,9 +33,9 @@ pub use direct_client::{
 };
 pub use doors::DoorLimits;
 
-use crate::{Close, ConnId, Happening, ListenerId, Loop, Peer};
+use crate::{ConnId, Disconnect, ListenerId, Loop, LoopEvent, Peer};
 use client::ClientOps;
-use disks::Disks;
+use disks::EngineDisks;
 use effects::Alarm;
 use loadline_base::{Agenda, Time};
 use loadline_node::Node;
@@ -69,7 +69,7 @@ pub struct Engine {
     world: Loop<Mail>,
     node: Node,
     config: EngineConfig,
-    disks: Disks,
+    disks: EngineDisks,
     alarms: Agenda<Alarm>,
     listeners: BTreeMap<ListenerId, Speaks>,
     conns: BTreeMap<ConnId, Speaks>,
@@ -77,14 +77,14 @@ pub struct Engine {
     direct: direct_client::DirectDesk,
     doors: doors::Doors,
     /// What NBD connections hold of the memory.
-    held: budget::Held,
+    held: budget::HeldMemory,
     nbd: NbdConnections,
     admin: admin::AdminConnections,
-    health: health::Meter,
+    health: health::HealthMeter,
     image_work: images::ImageWork,
     bench: bench::Benches,
     settings: settings::NodeSettings,
-    told: terms::Told,
+    told: terms::LoggedRefusals,
     stopping: Stopping,
 }
 
@@ -98,7 +98,7 @@ impl Engine {
     }
 
     /// One round: waits for something to happen, and deals with it and all that follows.
-    fn turn(&mut self, happenings: &mut Vec<Happening<Mail>>) {
+    fn turn(&mut self, happenings: &mut Vec<LoopEvent<Mail>>) {
         let next = self.node.next_timer().min(self.alarms.next());
         self.world.turn((next < Time::MAX).then_some(next), happenings);
         self.now = self.world.now();
@@ -109,32 +109,32 @@ impl Engine {
         self.settle();
     }
 
-    fn happened(&mut self, happening: Happening<Mail>) {
+    fn happened(&mut self, happening: LoopEvent<Mail>) {
         match happening {
-            Happening::DiskDone { disk, token, outcome, data, error } => {
+            LoopEvent::DiskDone { disk, token, outcome, data, error } => {
                 self.disk_done(disk, token, outcome, data, error);
             }
-            Happening::Accepted { listener, conn, peer } => self.accepted(listener, conn, peer),
-            Happening::Received { conn, bytes } => match self.conns.get(&conn) {
+            LoopEvent::Accepted { listener, conn, peer } => self.accepted(listener, conn, peer),
+            LoopEvent::Received { conn, bytes } => match self.conns.get(&conn) {
                 Some(Speaks::Nbd) => self.nbd_received(conn, &bytes),
                 Some(Speaks::Admin) => self.admin_received(conn, &bytes),
                 None => {}
             },
-            Happening::Ended { conn } => match self.conns.get(&conn) {
+            LoopEvent::Ended { conn } => match self.conns.get(&conn) {
                 Some(Speaks::Nbd) => self.nbd_ended(conn),
                 _ => self.world.close_when_sent(conn),
             },
-            Happening::Sent { conn, bytes, .. } => match self.conns.get(&conn) {
+            LoopEvent::Sent { conn, bytes, .. } => match self.conns.get(&conn) {
                 Some(Speaks::Nbd) => self.nbd_sent(conn, bytes),
                 Some(Speaks::Admin) => self.admin_sent(conn),
                 None => {}
             },
-            Happening::Closed { conn, reason } => self.closed(conn, reason),
-            Happening::Signal(signal) => self.signalled(signal),
-            Happening::Mail(Mail::Stop) => self.begin_stop(),
-            Happening::Mail(Mail::Direct(ask)) => self.direct_asked(ask),
-            Happening::Mail(Mail::Disk(ready)) => self.disk_ready(*ready),
-            Happening::Mail(Mail::Emptied(emptied)) => self.disk_emptied(*emptied),
+            LoopEvent::Closed { conn, reason } => self.closed(conn, reason),
+            LoopEvent::Signal(signal) => self.signalled(signal),
+            LoopEvent::Mail(Mail::Stop) => self.begin_stop(),
+            LoopEvent::Mail(Mail::Direct(ask)) => self.direct_asked(ask),
+            LoopEvent::Mail(Mail::Disk(ready)) => self.disk_ready(*ready),
+            LoopEvent::Mail(Mail::Emptied(emptied)) => self.disk_emptied(*emptied),
         }
     }
 
@@ -151,8 +151,8 @@ impl Engine {
         }
     }
 
-    fn closed(&mut self, conn: ConnId, reason: Close) {
-        if let Close::Broken(number) = reason {
+    fn closed(&mut self, conn: ConnId, reason: Disconnect) {
+        if let Disconnect::Broken(number) = reason {
             tracing::debug!(?conn, error = %std::io::Error::from_raw_os_error(number), "connection broke");
         }
         self.has_left(conn);

@@ -3,7 +3,7 @@
 mod sharing;
 
 use super::Engine;
-use super::budget::Charge;
+use super::budget::ConnectionCharge;
 use super::client::{Ended, NewOp, Waiter};
 use super::doors::Complaint;
 use super::exports::NodeExports;
@@ -12,7 +12,8 @@ use loadline_base::{SlotId, Time};
 use loadline_cluster::images::{Piece, SnapshotId, View, split};
 use loadline_osd::{ClientId, Data, OpKind, SnapshotNo};
 use loadline_wire::nbd::{
-    Command, Extent, Failure, Kind, Limits, NbdError, Outbox, Payload, Reply, Session,
+    CommandKind, ConnectionLimits, ExportCommand, NbdError, NbdFailure, NbdReply, NbdSession,
+    ReplyPayload, SessionOutbox, StatusExtent,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -42,9 +43,9 @@ enum Brings {
 }
 
 /// One connection. It is charged for its own state, what its receive buffer has beyond a short one, and what its session holds.
-struct Connection {
-    session: Session,
-    out: Outbox,
+struct NbdConnection {
+    session: NbdSession,
+    out: SessionOutbox,
     client: ClientId,
     /// What came while the session could take no more.
     unread: Vec<u8>,
@@ -56,7 +57,7 @@ struct Connection {
     /// When it came, or bytes last came or left.
     moved: Time,
     /// What of the connections' memory it is charged for.
-    charged: Charge,
+    charged: ConnectionCharge,
     /// Whether it stands in the line of those that wait for memory.
     is_waiting: bool,
     /// Whether the client will send nothing more. It may still read.
@@ -67,7 +68,7 @@ struct Connection {
 /// All of them.
 #[derive(Default)]
 pub(super) struct NbdConnections {
-    connections: BTreeMap<ConnId, Connection>,
+    connections: BTreeMap<ConnId, NbdConnection>,
     /// Those with something to send or to ask for.
     touched: Vec<ConnId>,
     /// Those with a request that waits for memory, and since when.
@@ -100,11 +101,11 @@ const CLIENTS: u32 = 4096;
 
 impl Engine {
     pub(super) fn nbd_accepted(&mut self, conn: ConnId) {
-        let mut out = Outbox::default();
-        let session = Session::new(Limits::default(), &mut out);
+        let mut out = SessionOutbox::default();
+        let session = NbdSession::new(ConnectionLimits::default(), &mut out);
         let client = ClientId::new(self.nbd.next_client % CLIENTS);
         self.nbd.next_client += 1;
-        let connection = Connection {
+        let connection = NbdConnection {
             session,
             out,
             client,
@@ -113,7 +114,7 @@ impl Engine {
             is_busy: false,
             came: self.now,
             moved: self.now,
-            charged: Charge::default(),
+            charged: ConnectionCharge::default(),
             is_waiting: false,
             ended: false,
             closing: false,
@@ -173,25 +174,25 @@ impl Engine {
         self.nbd_charge(conn);
     }
 
-    fn nbd_command(&mut self, conn: ConnId, client: ClientId, command: Command) {
-        let Command { id, export, kind, offset, length, fua } = command;
+    fn nbd_command(&mut self, conn: ConnId, client: ClientId, command: ExportCommand) {
+        let ExportCommand { id, export, kind, offset, length, fua } = command;
         let Some(view) = NodeExports::new(self.node.cluster(), &self.config).view(export) else {
             let failure =
-                Failure { error: NbdError::Shutdown, message: "the image is gone".into() };
-            return self.nbd_answer(conn, Reply { id, result: Err(failure) });
+                NbdFailure { error: NbdError::Shutdown, message: "the image is gone".into() };
+            return self.nbd_answer(conn, NbdReply { id, result: Err(failure) });
         };
         let range = (offset, u64::from(length));
         if offset + range.1 > view.size {
-            return self.nbd_answer(conn, Reply { id, result: Err(NbdError::Invalid.into()) });
+            return self.nbd_answer(conn, NbdReply { id, result: Err(NbdError::Invalid.into()) });
         }
-        let is_flush = kind == Kind::Flush;
-        let mut brings = if kind == Kind::Read { Brings::Data } else { Brings::Nothing };
+        let is_flush = kind == CommandKind::Flush;
+        let mut brings = if kind == CommandKind::Read { Brings::Data } else { Brings::Nothing };
         let ops = match kind {
-            Kind::Read => self.ops_of(&view, range, read_of(&view), Vec::new()),
-            Kind::Write(bytes) => self.ops_of(&view, range, OpKind::Write, bytes),
-            Kind::Trim | Kind::WriteZeroes { .. } => self.zeros_of(&view, range),
-            Kind::Flush | Kind::Cache => Vec::new(),
-            Kind::BlockStatus { .. } => {
+            CommandKind::Read => self.ops_of(&view, range, read_of(&view), Vec::new()),
+            CommandKind::Write(bytes) => self.ops_of(&view, range, OpKind::Write, bytes),
+            CommandKind::Trim | CommandKind::WriteZeroes { .. } => self.zeros_of(&view, range),
+            CommandKind::Flush | CommandKind::Cache => Vec::new(),
+            CommandKind::BlockStatus { .. } => {
                 let (ops, covered) = self.status_of(&view, range);
                 brings = Brings::Status(covered);
                 ops
@@ -256,20 +257,20 @@ impl Engine {
     pub(super) fn nbd_command_ended(&mut self, command: NbdCommand, ended: Ended) {
         let NbdCommand { conn, id, brings } = command;
         let result = match (ended.data, brings) {
-            (Some(_), Brings::Nothing) => Ok(Payload::Done),
-            (Some(data), Brings::Data) => Ok(Payload::Data(data)),
+            (Some(_), Brings::Nothing) => Ok(ReplyPayload::Done),
+            (Some(data), Brings::Data) => Ok(ReplyPayload::Data(data)),
             (Some(_), Brings::Status(covered)) => {
-                Ok(Payload::Extents(extents(ended.held, covered)))
+                Ok(ReplyPayload::Extents(extents(ended.held, covered)))
             }
-            (None, _) => Err(Failure {
+            (None, _) => Err(NbdFailure {
                 error: NbdError::Io,
                 message: "no copy of the data can be read".into(),
             }),
         };
-        self.nbd_answer(conn, Reply { id, result });
+        self.nbd_answer(conn, NbdReply { id, result });
     }
 
-    fn nbd_answer(&mut self, conn: ConnId, reply: Reply) {
+    fn nbd_answer(&mut self, conn: ConnId, reply: NbdReply) {
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         connection.session.finish(reply, &mut connection.out);
         self.nbd.touched.push(conn);
@@ -337,7 +338,7 @@ impl Engine {
 
     pub(super) fn nbd_closed(&mut self, conn: ConnId) {
         if let Some(connection) = self.nbd.connections.remove(&conn) {
-            self.held.change(connection.charged, Charge::default());
+            self.held.change(connection.charged, ConnectionCharge::default());
             self.nbd.was_freed = true;
             self.nbd.waiting.retain(|(waiting, _)| *waiting != conn);
         }
@@ -356,7 +357,7 @@ impl Engine {
     }
 }
 
-impl Connection {
+impl NbdConnection {
     /// Whether the client has said all and has all its answers.
     fn is_over(&self) -> bool {
         let is_waiting = self.session.waits_for().is_some();
@@ -371,13 +372,13 @@ impl Connection {
 }
 
 /// What holds data of so many bytes and what does not, in order. Everything else was never written, or was discarded.
-fn extents(mut held: Vec<Range<u64>>, covered: u32) -> Vec<Extent> {
+fn extents(mut held: Vec<Range<u64>>, covered: u32) -> Vec<StatusExtent> {
     held.sort_unstable_by_key(|range| range.start);
-    let mut extents: Vec<Extent> = Vec::new();
+    let mut extents: Vec<StatusExtent> = Vec::new();
     let mut push = |length: u64, hole: bool| match extents.last_mut() {
         _ if length == 0 => {}
         Some(last) if last.hole == hole => last.length += length as u32,
-        _ => extents.push(Extent { length: length as u32, hole, zero: hole }),
+        _ => extents.push(StatusExtent { length: length as u32, hole, zero: hole }),
     };
     let mut at = 0;
     for range in held {

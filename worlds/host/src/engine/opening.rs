@@ -2,9 +2,9 @@
 //! right; and a new node makes those that are missing.
 
 use super::Engine;
-use super::absence::Absent;
+use super::absence::Absence;
 use super::boot::{BootError, DiskSpec, open_or_make, write_store};
-use super::disks::Disk;
+use super::disks::EngineDisk;
 use crate::{DiskOpen, DiskOpenError, DiskProblem, DriveFacts, Holding, OpenedDisk};
 use loadline_cluster::StartError;
 use loadline_osd::{OsdId, OsdSet};
@@ -18,7 +18,7 @@ impl Engine {
     pub(super) fn open_disks(&mut self) -> Result<(), BootError> {
         let specs = self.config.disks.clone();
         for spec in &specs {
-            self.disks.of.push(Disk { path: spec.path.clone(), ..Disk::default() });
+            self.disks.of.push(EngineDisk { path: spec.path.clone(), ..EngineDisk::default() });
         }
         let holdings: Vec<Option<Holding>> = specs.iter().map(|spec| holding(&spec.path)).collect();
         let has_store = holdings.contains(&Some(Holding::Store));
@@ -66,7 +66,7 @@ impl Engine {
 
     /// A disk of a new node that is there and cannot be opened may hold something: then nothing is made.
     fn refuse_what_cannot_be_opened(&self) -> Result<(), BootError> {
-        let unopened = self.absent().filter(|(_, absent)| matches!(absent, Absent::Unopened(_)));
+        let unopened = self.absent().filter(|(_, absent)| matches!(absent, Absence::Unopened(_)));
         let unopened = self.in_words(unopened);
         match (unopened.is_empty(), self.has_no_disk()) {
             (true, _) => Ok(()),
@@ -176,8 +176,8 @@ impl Engine {
         self.in_words(self.absent())
     }
 
-    fn in_words<'a>(&self, absent: impl Iterator<Item = (OsdId, Absent<'a>)>) -> String {
-        let one = |(osd, absent): (OsdId, Absent<'_>)| {
+    fn in_words<'a>(&self, absent: impl Iterator<Item = (OsdId, Absence<'a>)>) -> String {
+        let one = |(osd, absent): (OsdId, Absence<'_>)| {
             format!("{osd} on {}: {absent}", self.disks.of[osd].path.display())
         };
         absent.map(one).collect::<Vec<_>>().join("; ")
@@ -193,7 +193,7 @@ impl Engine {
     }
 
     /// The OSDs that do not serve though nobody took them down, and why.
-    fn absent(&self) -> impl Iterator<Item = (OsdId, Absent<'_>)> {
+    fn absent(&self) -> impl Iterator<Item = (OsdId, Absence<'_>)> {
         let map = self.node.cluster().map();
         let osds = self.disks.of.ids().filter(|osd| !map.is_removed(*osd));
         osds.filter_map(|osd| Some((osd, self.absent_osd(osd)?)))

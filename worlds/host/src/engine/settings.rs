@@ -6,7 +6,7 @@ use loadline_base::Bytes;
 use loadline_cluster::Config;
 use loadline_cluster::settings::{LeftOut, Scope, Settings};
 use loadline_device::{ClassTag, Medium};
-use loadline_osd::{Options, OsdId, Policy};
+use loadline_osd::{OsdId, OsdOptions, Policy};
 use loadline_qos::ServiceClass;
 use loadline_store::WindowBounds;
 use loadline_store::paged;
@@ -63,12 +63,12 @@ impl NodeSettings {
     }
 
     /// The bounds of an OSD.
-    pub(super) fn options(&self, osd: OsdId) -> Options {
+    pub(super) fn options(&self, osd: OsdId) -> OsdOptions {
         let options = self.levels.osd_options(osd);
         let is_set = self.number(osd, "bluestore_throttle_bytes").is_some_and(|bytes| bytes > 0.0);
         let bytes = if is_set { options.window.bytes } else { WINDOW_BYTES };
         let window = WindowBounds { bytes, ops: WINDOW_OPS };
-        Options { window, ..options }
+        OsdOptions { window, ..options }
     }
 
     fn number(&self, osd: OsdId, option: &str) -> Option<f64> {

@@ -7,7 +7,7 @@ use loadline_osd::{DeviceTerms, OsdId};
 
 /// What the log has been told.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct LoggedRefusals {
     refusals: Vec<&'static str>,
 }
 

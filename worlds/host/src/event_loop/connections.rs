@@ -3,7 +3,7 @@
 //! Of each connection at most one receive and one send are in flight. Closing shuts the socket down, which ends both;
 //! the connection is gone when both have come back.
 
-use super::events::{Close, ConnId, Happening, Purpose};
+use super::events::{CallPurpose, ConnId, Disconnect, LoopEvent};
 use crate::backend::{Backend, Call, SEND_BUFFERS_MAX};
 use loadline_base::Slots;
 use rustix::io::Errno;
@@ -32,7 +32,7 @@ struct Conn {
     /// Bytes to be sent, in flight or not.
     queued: usize,
     close_when_sent: bool,
-    closing: Option<Close>,
+    closing: Option<Disconnect>,
 }
 
 impl Connections {
@@ -69,16 +69,18 @@ impl Connections {
         conn.closing.is_none().then_some(conn)
     }
 
-    pub(super) fn want(&mut self, id: ConnId, bytes: usize, backend: &mut Backend<Purpose>) {
+    pub(super) fn want(&mut self, id: ConnId, bytes: usize, backend: &mut Backend<CallPurpose>) {
         if let Some(conn) = self.open(id).filter(|conn| !conn.receiving) {
             conn.receiving = true;
             let bytes = Vec::with_capacity(bytes.max(1));
-            backend
-                .begin(Purpose::Receive(id), Call::Receive { socket: conn.socket.clone(), bytes });
+            backend.begin(
+                CallPurpose::Receive(id),
+                Call::Receive { socket: conn.socket.clone(), bytes },
+            );
         }
     }
 
-    pub(super) fn send(&mut self, id: ConnId, bytes: Vec<u8>, backend: &mut Backend<Purpose>) {
+    pub(super) fn send(&mut self, id: ConnId, bytes: Vec<u8>, backend: &mut Backend<CallPurpose>) {
         if let Some(conn) = self.open(id).filter(|_| !bytes.is_empty()) {
             conn.queued += bytes.len();
             conn.line.push_back(bytes);
@@ -87,7 +89,7 @@ impl Connections {
     }
 
     /// Begins to close, for whatever reason.
-    pub(super) fn close<M>(&mut self, id: ConnId, reason: Close, out: &mut Vec<Happening<M>>) {
+    pub(super) fn close<M>(&mut self, id: ConnId, reason: Disconnect, out: &mut Vec<LoopEvent<M>>) {
         if let Some(conn) = self.open(id) {
             conn.closing = Some(reason);
             conn.line.clear();
@@ -98,23 +100,23 @@ impl Connections {
         }
     }
 
-    pub(super) fn close_when_sent<M>(&mut self, id: ConnId, out: &mut Vec<Happening<M>>) {
+    pub(super) fn close_when_sent<M>(&mut self, id: ConnId, out: &mut Vec<LoopEvent<M>>) {
         match self.open(id) {
             Some(conn) if conn.queued > 0 => conn.close_when_sent = true,
-            Some(_) => self.close(id, Close::Asked, out),
+            Some(_) => self.close(id, Disconnect::Asked, out),
             None => {}
         }
     }
 
     /// Forgets a closing connection that has nothing in flight any more.
-    fn settle<M>(&mut self, id: ConnId, out: &mut Vec<Happening<M>>) {
+    fn settle<M>(&mut self, id: ConnId, out: &mut Vec<LoopEvent<M>>) {
         let conn = self.conns.at(id.slot);
         if let Some(reason) = conn.closing
             && !conn.receiving
             && !conn.sending
         {
             self.conns.release(id.slot);
-            out.push(Happening::Closed { conn: id, reason });
+            out.push(LoopEvent::Closed { conn: id, reason });
         }
     }
 
@@ -123,7 +125,7 @@ impl Connections {
         &mut self,
         id: ConnId,
         (bytes, result): (Vec<u8>, Result<usize, Errno>),
-        out: &mut Vec<Happening<M>>,
+        out: &mut Vec<LoopEvent<M>>,
     ) {
         let conn = self.conns.at_mut(id.slot);
         conn.receiving = false;
@@ -131,9 +133,9 @@ impl Connections {
             return self.settle(id, out);
         }
         match result {
-            Ok(0) => out.push(Happening::Ended { conn: id }),
-            Ok(_) => out.push(Happening::Received { conn: id, bytes }),
-            Err(errno) => self.close(id, Close::Broken(errno.raw_os_error()), out),
+            Ok(0) => out.push(LoopEvent::Ended { conn: id }),
+            Ok(_) => out.push(LoopEvent::Received { conn: id, bytes }),
+            Err(errno) => self.close(id, Disconnect::Broken(errno.raw_os_error()), out),
         }
     }
 
@@ -142,8 +144,8 @@ impl Connections {
         &mut self,
         id: ConnId,
         (buffers, skip, result): (Vec<Vec<u8>>, usize, Result<usize, Errno>),
-        backend: &mut Backend<Purpose>,
-        out: &mut Vec<Happening<M>>,
+        backend: &mut Backend<CallPurpose>,
+        out: &mut Vec<LoopEvent<M>>,
     ) {
         let conn = self.conns.at_mut(id.slot);
         conn.sending = false;
@@ -155,25 +157,25 @@ impl Connections {
                 conn.queued -= sent;
                 conn.put_back(buffers, skip + sent);
                 conn.send_next(id, backend);
-                out.push(Happening::Sent { conn: id, bytes: sent, queued: conn.queued });
+                out.push(LoopEvent::Sent { conn: id, bytes: sent, queued: conn.queued });
                 if conn.close_when_sent && conn.queued == 0 {
-                    self.close(id, Close::Asked, out);
+                    self.close(id, Disconnect::Asked, out);
                 }
             }
-            Err(errno) => self.close(id, Close::Broken(errno.raw_os_error()), out),
+            Err(errno) => self.close(id, Disconnect::Broken(errno.raw_os_error()), out),
         }
     }
 }
 
 impl Conn {
-    fn send_next(&mut self, id: ConnId, backend: &mut Backend<Purpose>) {
+    fn send_next(&mut self, id: ConnId, backend: &mut Backend<CallPurpose>) {
         if !self.sending && !self.line.is_empty() {
             self.sending = true;
             let count = self.line.len().min(SEND_BUFFERS_MAX);
             let buffers = self.line.drain(..count).collect();
             let skip = std::mem::take(&mut self.skip);
             let socket = self.socket.clone();
-            backend.begin(Purpose::Send(id), Call::Send { socket, buffers, skip });
+            backend.begin(CallPurpose::Send(id), Call::Send { socket, buffers, skip });
         }
     }
 

@@ -1,25 +1,25 @@
 //! Requests to disks: each waits for memory in its disk's line, is carried out in one or several calls, and is
 //! answered once.
 
-use super::events::{DiskId, Happening, Purpose};
+use super::events::{CallPurpose, DiskId, LoopEvent};
 use crate::OpenedDisk;
-use crate::backend::{Arena, Backend, Block, Call};
+use crate::backend::{Arena, ArenaBlock, Backend, Call};
 use loadline_base::{Bytes, SlotId, Slots};
-use loadline_device::{Kind, Outcome, Priority, PriorityClass, Request};
+use loadline_device::{Outcome, Priority, PriorityClass, Request, RequestKind};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::io;
 
 /// The disks of a loop.
 #[derive(Debug, Default)]
-pub(super) struct Disks {
-    disks: Slots<Disk>,
+pub(super) struct LoopDisks {
+    disks: Slots<LoopDisk>,
     real_time_refused: bool,
     limits_refused: bool,
 }
 
 #[derive(Debug)]
-struct Disk {
+struct LoopDisk {
     opened: OpenedDisk,
     arena: Arena,
     /// Requests that found no memory, in the order in which they came.
@@ -38,17 +38,17 @@ pub(super) struct Transfer {
     moved: usize,
 }
 
-impl Disks {
+impl LoopDisks {
     /// Takes a disk in. Answers its id, and why its memory is not registered, if it is not.
     pub(super) fn add(
         &mut self,
         opened: OpenedDisk,
         memory: Bytes,
-        backend: &mut Backend<Purpose>,
+        backend: &mut Backend<CallPurpose>,
     ) -> io::Result<(DiskId, Option<String>)> {
         let length = usize::try_from(memory.get()).expect("a disk's memory fits the address space");
         let arena = Arena::new(length)?;
-        let disk = Disk { opened, arena, line: VecDeque::new(), unanswered: 0 };
+        let disk = LoopDisk { opened, arena, line: VecDeque::new(), unanswered: 0 };
         let id = DiskId::new(self.disks.acquire(disk).get());
         let disk = self.at(id);
         match backend.attach(id, disk.opened.fd(), &disk.arena) {
@@ -60,7 +60,7 @@ impl Disks {
         }
     }
 
-    pub(super) fn remove(&mut self, id: DiskId, backend: &mut Backend<Purpose>) -> OpenedDisk {
+    pub(super) fn remove(&mut self, id: DiskId, backend: &mut Backend<CallPurpose>) -> OpenedDisk {
         assert_eq!(self.unanswered(id), 0, "{id} has requests in flight");
         backend.detach(id);
         self.disks.release(slot(id)).opened
@@ -84,7 +84,7 @@ impl Disks {
         self.limits_refused
     }
 
-    fn at(&self, id: DiskId) -> &Disk {
+    fn at(&self, id: DiskId) -> &LoopDisk {
         self.disks.at(slot(id))
     }
 
@@ -93,15 +93,15 @@ impl Disks {
         &mut self,
         id: DiskId,
         (token, request, data): (u64, Request, Vec<u8>),
-        backend: &mut Backend<Purpose>,
-        out: &mut Vec<Happening<M>>,
+        backend: &mut Backend<CallPurpose>,
+        out: &mut Vec<LoopEvent<M>>,
     ) {
         let disk = self.disks.at_mut(slot(id));
-        let writes = if request.kind == Kind::Write { request.length.get() } else { 0 };
+        let writes = if request.kind == RequestKind::Write { request.length.get() } else { 0 };
         assert_eq!(data.len() as u64, writes, "a write brings its bytes, and nothing else does");
         disk.unanswered += 1;
         let transfer = Transfer { token, request, data, moved: 0 };
-        let is_kept = request.kind == Kind::Discard && !disk.opened.takes_discards();
+        let is_kept = request.kind == RequestKind::Discard && !disk.opened.takes_discards();
         if is_kept && disk.can_carry_out(&request) {
             // A discard is a hint, and the file keeps its blocks.
             out.push(disk.answer(id, transfer, Ok(())));
@@ -119,8 +119,8 @@ impl Disks {
         id: DiskId,
         mut transfer: Transfer,
         (call, result): (Call, Result<usize, Errno>),
-        backend: &mut Backend<Purpose>,
-        out: &mut Vec<Happening<M>>,
+        backend: &mut Backend<CallPurpose>,
+        out: &mut Vec<LoopEvent<M>>,
     ) {
         let disk = self.disks.at_mut(slot(id));
         let (block, result) = match call {
@@ -150,14 +150,14 @@ impl Disks {
     }
 }
 
-impl Disk {
+impl LoopDisk {
     /// Whether the range is made of sectors of this disk.
     fn can_carry_out(&self, request: &Request) -> bool {
         let (offset, length) = (request.offset, request.length.get());
         let sector = u64::from(self.opened.sector());
         let end = offset.checked_add(length);
         match request.kind {
-            Kind::Flush => length == 0,
+            RequestKind::Flush => length == 0,
             _ => {
                 length > 0
                     && offset.is_multiple_of(sector)
@@ -169,13 +169,13 @@ impl Disk {
 
     /// Begins what stands in line as long as there is memory. The order is kept, so that a long request is not
     /// overtaken for ever.
-    fn advance(&mut self, id: DiskId, backend: &mut Backend<Purpose>) {
+    fn advance(&mut self, id: DiskId, backend: &mut Backend<CallPurpose>) {
         while let Some(transfer) = self.line.pop_front() {
             let Request { kind, offset, length, .. } = transfer.request;
             let call = match kind {
-                Kind::Flush => Call::Flush { disk: id },
-                Kind::Discard => Call::Punch { disk: id, offset, length: length.get() },
-                Kind::Read | Kind::Write => {
+                RequestKind::Flush => Call::Flush { disk: id },
+                RequestKind::Discard => Call::Punch { disk: id, offset, length: length.get() },
+                RequestKind::Read | RequestKind::Write => {
                     let longest = self.arena.longest();
                     let Some(block) = self.arena.take(transfer.rest().min(longest)) else {
                         return self.line.push_front(transfer);
@@ -184,7 +184,7 @@ impl Disk {
                     continue;
                 }
             };
-            backend.begin(Purpose::Transfer(id, transfer), call);
+            backend.begin(CallPurpose::Transfer(id, transfer), call);
         }
     }
 
@@ -193,21 +193,21 @@ impl Disk {
         &self,
         id: DiskId,
         transfer: Transfer,
-        mut block: Block,
-        backend: &mut Backend<Purpose>,
+        mut block: ArenaBlock,
+        backend: &mut Backend<CallPurpose>,
     ) {
         let length = transfer.rest().min(block.len()).min(self.arena.longest());
         let offset = transfer.request.offset + transfer.moved as u64;
         let priority = kernel_word(transfer.request.priority);
         let (disk, piece) = (id, length as u32);
-        let call = if transfer.request.kind == Kind::Read {
+        let call = if transfer.request.kind == RequestKind::Read {
             Call::Read { disk, offset, length: piece, block, priority }
         } else {
             let bytes = &transfer.data[transfer.moved..][..length];
             block[..length].copy_from_slice(bytes);
             Call::Write { disk, offset, length: piece, block, priority }
         };
-        backend.begin(Purpose::Transfer(id, transfer), call);
+        backend.begin(CallPurpose::Transfer(id, transfer), call);
     }
 
     /// Accounts for what a call has moved. Only whole sectors count, since the rest must begin at one; nothing at
@@ -215,14 +215,14 @@ impl Disk {
     fn take_moved(
         &self,
         transfer: &mut Transfer,
-        block: &Block,
+        block: &ArenaBlock,
         moved: usize,
     ) -> Result<(), Errno> {
         let moved = moved - moved % self.opened.sector() as usize;
         if moved == 0 {
             return Err(Errno::IO);
         }
-        if transfer.request.kind == Kind::Read {
+        if transfer.request.kind == RequestKind::Read {
             // All at once, so that a read in pieces does not grow its buffer piece by piece.
             transfer.data.reserve_exact(transfer.rest());
             transfer.data.extend_from_slice(&block[..moved]);
@@ -236,15 +236,15 @@ impl Disk {
         disk: DiskId,
         transfer: Transfer,
         result: Result<(), Errno>,
-    ) -> Happening<M> {
+    ) -> LoopEvent<M> {
         self.unanswered -= 1;
         let mut data = transfer.data;
         let limited = transfer.request.priority.descriptor() != 0;
         let outcome = outcome(result, transfer.request.kind, limited);
-        if result.is_err() && transfer.request.kind == Kind::Read {
+        if result.is_err() && transfer.request.kind == RequestKind::Read {
             data = Vec::new();
         }
-        Happening::DiskDone {
+        LoopEvent::DiskDone {
             disk,
             token: transfer.token,
             outcome,
@@ -275,11 +275,11 @@ fn no_discard(errno: Errno) -> Result<(), Errno> {
 /// What an answer of the kernel means. With ETIME it tells, from 6.5 on, that the drive ended a command for its duration
 /// limit; of a request without one it is a failure like any other. So is a lack of room that a flush tells: what it was to
 /// make durable may be gone from the page cache by then.
-fn outcome(result: Result<(), Errno>, kind: Kind, limited: bool) -> Outcome {
+fn outcome(result: Result<(), Errno>, kind: RequestKind, limited: bool) -> Outcome {
     match result {
         Ok(()) => Outcome::Done,
         Err(Errno::TIME) if limited => Outcome::OverLimit,
-        Err(Errno::NOSPC | Errno::DQUOT) if kind == Kind::Write => Outcome::NoSpace,
+        Err(Errno::NOSPC | Errno::DQUOT) if kind == RequestKind::Write => Outcome::NoSpace,
         Err(_) => Outcome::Failed,
     }
 }
@@ -319,18 +319,18 @@ mod tests {
 
     #[test]
     fn a_command_that_was_ended_for_time_has_not_failed() {
-        assert_eq!(outcome(Ok(()), Kind::Read, true), Outcome::Done);
-        assert_eq!(outcome(Err(Errno::TIME), Kind::Read, true), Outcome::OverLimit);
-        assert_eq!(outcome(Err(Errno::IO), Kind::Read, true), Outcome::Failed);
-        let unlimited = outcome(Err(Errno::TIME), Kind::Read, false);
+        assert_eq!(outcome(Ok(()), RequestKind::Read, true), Outcome::Done);
+        assert_eq!(outcome(Err(Errno::TIME), RequestKind::Read, true), Outcome::OverLimit);
+        assert_eq!(outcome(Err(Errno::IO), RequestKind::Read, true), Outcome::Failed);
+        let unlimited = outcome(Err(Errno::TIME), RequestKind::Read, false);
         assert_eq!(unlimited, Outcome::Failed, "nobody set a limit");
     }
 
     #[test]
     fn a_write_without_room_may_be_asked_for_again_and_a_flush_may_not() {
         for errno in [Errno::NOSPC, Errno::DQUOT] {
-            assert_eq!(outcome(Err(errno), Kind::Write, false), Outcome::NoSpace);
-            assert_eq!(outcome(Err(errno), Kind::Flush, false), Outcome::Failed);
+            assert_eq!(outcome(Err(errno), RequestKind::Write, false), Outcome::NoSpace);
+            assert_eq!(outcome(Err(errno), RequestKind::Flush, false), Outcome::Failed);
         }
     }
 

@@ -34,7 +34,7 @@ impl ConnId {
 
 /// Something that happened. `M` is the owner's mail.
 #[derive(Debug)]
-pub enum Happening<M> {
+pub enum LoopEvent<M> {
     /// A request to a disk has ended.
     DiskDone {
         /// The disk.
@@ -48,7 +48,7 @@ pub enum Happening<M> {
         /// The system's error number behind a failure, for the log.
         error: Option<i32>,
     },
-    /// A peer has connected. Nothing is received before [`Loop::want`].
+    /// A peer has connected. Nothing is received before [`Loop::want`](super::Loop::want).
     Accepted {
         /// Through which listener.
         listener: ListenerId,
@@ -57,14 +57,14 @@ pub enum Happening<M> {
         /// Who it is.
         peer: Peer,
     },
-    /// Bytes have come, the answer to one [`Loop::want`].
+    /// Bytes have come, the answer to one [`Loop::want`](super::Loop::want).
     Received {
         /// From where.
         conn: ConnId,
         /// At least one byte, at most as many as were wanted.
         bytes: Vec<u8>,
     },
-    /// The peer will send nothing more, the answer to a [`Loop::want`]. It may still read answers; the owner
+    /// The peer will send nothing more, the answer to a [`Loop::want`](super::Loop::want). It may still read answers; the owner
     /// decides when to close.
     Ended {
         /// Whose.
@@ -84,11 +84,11 @@ pub enum Happening<M> {
         /// Which.
         conn: ConnId,
         /// Who closed it.
-        reason: Close,
+        reason: Disconnect,
     },
     /// The process was asked to stop.
     Signal(Signal),
-    /// Somebody used the [`Mailbox`].
+    /// Somebody used the [`Mailbox`](super::Mailbox).
     Mail(M),
 }
 
@@ -120,14 +120,14 @@ impl fmt::Display for Peer {
 
 /// Why a connection is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Close {
+pub enum Disconnect {
     /// The owner asked for it.
     Asked,
     /// The peer vanished, or the path to it: the system's error number.
     Broken(i32),
 }
 
-/// A signal that [`Loop::watch_signals`] reports.
+/// A signal that [`Loop::watch_signals`](super::Loop::watch_signals) reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// SIGTERM.
@@ -138,7 +138,7 @@ pub enum Signal {
 
 /// What a call is for, as it travels through the backend and back.
 #[derive(Debug)]
-pub(super) enum Purpose {
+pub(super) enum CallPurpose {
     Transfer(DiskId, Transfer),
     Accept(ListenerId),
     Receive(ConnId),

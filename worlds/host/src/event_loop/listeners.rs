@@ -1,7 +1,7 @@
 //! Listening sockets: one accept in flight on each, as long as there is room for another connection.
 
 use super::{
-    Connections, Happening, ListenAt, ListenError, ListenerId, LoopOptions, Peer, Purpose,
+    CallPurpose, Connections, ListenAt, ListenError, ListenerId, LoopEvent, LoopOptions, Peer,
 };
 use crate::backend::{Backend, Call};
 use loadline_base::{Span, Time};
@@ -111,7 +111,7 @@ impl Listeners {
     }
 
     /// Begins to accept wherever nothing is in flight, if there is room for one more connection.
-    pub(super) fn accept(&mut self, now: Time, open: usize, backend: &mut Backend<Purpose>) {
+    pub(super) fn accept(&mut self, now: Time, open: usize, backend: &mut Backend<CallPurpose>) {
         if self.paused_until.is_some_and(|until| now < until) || open >= self.connections_max {
             return;
         }
@@ -120,7 +120,7 @@ impl Listeners {
             if !listener.accepting && !listener.stopped {
                 listener.accepting = true;
                 let call = Call::Accept { listener: listener.socket.clone(), accepted: None };
-                backend.begin(Purpose::Accept(*id), call);
+                backend.begin(CallPurpose::Accept(*id), call);
             }
         }
     }
@@ -131,7 +131,7 @@ impl Listeners {
         id: ListenerId,
         result: Result<OwnedFd, Errno>,
         (now, connections): (Time, &mut Connections),
-        out: &mut Vec<Happening<M>>,
+        out: &mut Vec<LoopEvent<M>>,
     ) {
         let listener = self.listeners.get_mut(&id).expect("it stays while it accepts");
         listener.accepting = false;
@@ -145,7 +145,7 @@ impl Listeners {
                     prepare_tcp(&socket);
                 }
                 let peer = peer_of(&socket, listener.address.is_some());
-                out.push(Happening::Accepted { listener: id, conn: connections.add(socket), peer });
+                out.push(LoopEvent::Accepted { listener: id, conn: connections.add(socket), peer });
             }
             // The peer was gone before it was accepted.
             Err(Errno::CONNABORTED | Errno::INTR | Errno::AGAIN) => {}

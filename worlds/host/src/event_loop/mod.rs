@@ -10,9 +10,9 @@ mod run;
 mod signals;
 
 use connections::Connections;
-use disks::Disks;
-use events::Purpose;
-pub use events::{Close, ConnId, DiskId, Happening, ListenerId, Peer, Signal};
+use disks::LoopDisks;
+use events::CallPurpose;
+pub use events::{ConnId, Disconnect, DiskId, ListenerId, LoopEvent, Peer, Signal};
 use listeners::Listeners;
 use mailbox::Inbox;
 pub use mailbox::Mailbox;

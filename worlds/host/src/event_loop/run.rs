@@ -1,9 +1,9 @@
 //! The loop itself: one owner of all state, one place where it waits, one `match` for what comes back.
 
-use super::{Close, ConnId, DiskId, Happening, ListenAt, ListenError, ListenerId};
-use super::{Connections, Disks, Inbox, Listeners, Purpose, Signals};
+use super::{CallPurpose, Connections, Inbox, Listeners, LoopDisks, Signals};
+use super::{ConnId, Disconnect, DiskId, ListenAt, ListenError, ListenerId, LoopEvent};
 use super::{LoopError, LoopOptions, Mailbox, Mode};
-use crate::backend::{Backend, Call, Finished};
+use crate::backend::{Backend, Call, FinishedCall};
 use crate::{Clock, OpenedDisk};
 use loadline_base::{Bytes, Span, Time};
 use loadline_device::Request;
@@ -16,19 +16,19 @@ use std::net::SocketAddr;
 /// It is made on the thread that runs it. All calls return at once, except [`turn`](Loop::turn), which waits, and
 /// dropping it, which waits for the disks: what is in flight there cannot be taken back.
 pub struct Loop<M> {
-    backend: Backend<Purpose>,
+    backend: Backend<CallPurpose>,
     mode: Mode,
     clock: Clock,
     disk_memory: Bytes,
-    disks: Disks,
+    disks: LoopDisks,
     connections: Connections,
     listeners: Listeners,
     signals: Signals,
     inbox: Inbox<M>,
     /// What happened outside of a turn, for the next one to tell.
-    happened: Vec<Happening<M>>,
+    happened: Vec<LoopEvent<M>>,
     /// Empty between turns; kept for its memory.
-    finished: Vec<Finished<Purpose>>,
+    finished: Vec<FinishedCall<CallPurpose>>,
     thread: PhantomData<*const ()>,
 }
 
@@ -43,7 +43,7 @@ impl<M> Loop<M> {
             mode,
             clock: Clock::start(),
             disk_memory: options.disk_memory,
-            disks: Disks::default(),
+            disks: LoopDisks::default(),
             connections: Connections::default(),
             listeners: Listeners::new(&options),
             signals: Signals::default(),
@@ -104,7 +104,7 @@ impl<M> Loop<M> {
         self.disks.unanswered(disk)
     }
 
-    /// Takes a request; [`Happening::DiskDone`] answers it under `token`. `data` is what a write writes, of the
+    /// Takes a request; [`LoopEvent::DiskDone`] answers it under `token`. `data` is what a write writes, of the
     /// request's length, and empty for any other. A range that is not made of the disk's sectors, or not on the
     /// disk, fails.
     pub fn submit(&mut self, disk: DiskId, token: u64, request: &Request, data: Vec<u8>) {
@@ -128,13 +128,13 @@ impl<M> Loop<M> {
     }
 
     /// Asks for the peer's next bytes, at most `bytes` of them; so much memory is held until they come.
-    /// [`Happening::Received`] or [`Happening::Ended`] answers; until then asking again has no effect. Not asking
+    /// [`LoopEvent::Received`] or [`LoopEvent::Ended`] answers; until then asking again has no effect. Not asking
     /// is what holds a peer back: the system's buffers fill, then it waits.
     pub fn want(&mut self, conn: ConnId, bytes: usize) {
         self.connections.want(conn, bytes, &mut self.backend);
     }
 
-    /// Sends `bytes` after everything sent before. [`Happening::Sent`] tells how much is still queued; bounding
+    /// Sends `bytes` after everything sent before. [`LoopEvent::Sent`] tells how much is still queued; bounding
     /// that is the owner's matter.
     pub fn send(&mut self, conn: ConnId, bytes: Vec<u8>) {
         self.connections.send(conn, bytes, &mut self.backend);
@@ -147,7 +147,7 @@ impl<M> Loop<M> {
 
     /// Closes at once; what is queued is lost.
     pub fn close(&mut self, conn: ConnId) {
-        self.connections.close(conn, Close::Asked, &mut self.happened);
+        self.connections.close(conn, Disconnect::Asked, &mut self.happened);
     }
 
     /// Closes when everything queued is sent. A peer that never reads is the owner's to [`close`](Loop::close) in
@@ -170,7 +170,7 @@ impl<M> Loop<M> {
     /// Hands over what was asked for, waits until something happens or `until` has come, and appends everything
     /// that happened to `out`. Without `until` it waits as long as it takes; a time that has passed means not to
     /// wait.
-    pub fn turn(&mut self, until: Option<Time>, out: &mut Vec<Happening<M>>) {
+    pub fn turn(&mut self, until: Option<Time>, out: &mut Vec<LoopEvent<M>>) {
         let before = out.len();
         out.append(&mut self.happened);
         loop {
@@ -193,30 +193,30 @@ impl<M> Loop<M> {
     }
 
     /// Tells what a finished call means, and begins what follows from it.
-    fn finish(&mut self, finished: Finished<Purpose>, out: &mut Vec<Happening<M>>) {
-        let Finished { purpose, call, result } = finished;
+    fn finish(&mut self, finished: FinishedCall<CallPurpose>, out: &mut Vec<LoopEvent<M>>) {
+        let FinishedCall { purpose, call, result } = finished;
         match (purpose, call) {
-            (Purpose::Transfer(disk, transfer), call) => {
+            (CallPurpose::Transfer(disk, transfer), call) => {
                 self.disks.finish(disk, transfer, (call, result), &mut self.backend, out);
             }
-            (Purpose::Receive(conn), Call::Receive { bytes, .. }) => {
+            (CallPurpose::Receive(conn), Call::Receive { bytes, .. }) => {
                 self.connections.received(conn, (bytes, result), out);
             }
-            (Purpose::Send(conn), Call::Send { buffers, skip, .. }) => {
+            (CallPurpose::Send(conn), Call::Send { buffers, skip, .. }) => {
                 let sent = (buffers, skip, result);
                 self.connections.sent(conn, sent, &mut self.backend, out);
             }
-            (Purpose::Accept(listener), Call::Accept { accepted, .. }) => {
+            (CallPurpose::Accept(listener), Call::Accept { accepted, .. }) => {
                 let result = result.map(|_| accepted.expect("a good accept brings a socket"));
                 let place = (self.clock.now(), &mut self.connections);
                 self.listeners.accepted(listener, result, place, out);
             }
-            (Purpose::Mail, _) => {
-                out.extend(self.inbox.take().map(Happening::Mail));
+            (CallPurpose::Mail, _) => {
+                out.extend(self.inbox.take().map(LoopEvent::Mail));
                 hear(&self.inbox, &mut self.backend);
             }
-            (Purpose::Signal(signal), Call::Receive { bytes, .. }) => {
-                out.extend(bytes.iter().map(|_| Happening::Signal(signal)));
+            (CallPurpose::Signal(signal), Call::Receive { bytes, .. }) => {
+                out.extend(bytes.iter().map(|_| LoopEvent::Signal(signal)));
                 self.signals.receive(signal, &mut self.backend);
             }
             (purpose, call) => unreachable!("{purpose:?} came back with {call:?}"),
@@ -233,8 +233,8 @@ impl<M> fmt::Debug for Loop<M> {
 }
 
 /// Waits for the mailbox's bell.
-fn hear<M>(inbox: &Inbox<M>, backend: &mut Backend<Purpose>) {
-    backend.begin(Purpose::Mail, Call::Hear { bell: inbox.bell().clone() });
+fn hear<M>(inbox: &Inbox<M>, backend: &mut Backend<CallPurpose>) {
+    backend.begin(CallPurpose::Mail, Call::Hear { bell: inbox.bell().clone() });
 }
 
 fn earliest(one: Option<Time>, other: Option<Time>) -> Option<Time> {

@@ -1,6 +1,6 @@
 //! Signals as bytes in a socket: the handler writes one, the loop receives it.
 
-use super::events::{Purpose, Signal};
+use super::events::{CallPurpose, Signal};
 use crate::backend::{Backend, Call};
 use signal_hook::SigId;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -25,7 +25,7 @@ struct Watched {
 
 impl Signals {
     /// Watches both; a second call has no effect.
-    pub(super) fn watch(&mut self, backend: &mut Backend<Purpose>) -> io::Result<()> {
+    pub(super) fn watch(&mut self, backend: &mut Backend<CallPurpose>) -> io::Result<()> {
         if !self.watched.is_empty() {
             return Ok(());
         }
@@ -40,11 +40,11 @@ impl Signals {
     }
 
     /// Waits for the next of a kind.
-    pub(super) fn receive(&self, signal: Signal, backend: &mut Backend<Purpose>) {
+    pub(super) fn receive(&self, signal: Signal, backend: &mut Backend<CallPurpose>) {
         let watched = self.watched.iter().find(|watched| watched.signal == signal);
         let socket = watched.expect("only watched signals come").socket.clone();
         let bytes = Vec::with_capacity(16);
-        backend.begin(Purpose::Signal(signal), Call::Receive { socket, bytes });
+        backend.begin(CallPurpose::Signal(signal), Call::Receive { socket, bytes });
     }
 }
 

@@ -1,8 +1,8 @@
 //! A disk with the loop that drives it.
 
 use loadline_base::Bytes;
-use loadline_device::{ClassTag, Kind, Outcome, Priority, Request, contract};
-use loadline_host::{BackendChoice, DiskId, Happening, Loop, LoopOptions, OpenedDisk};
+use loadline_device::{ClassTag, Outcome, Priority, Request, RequestKind, contract};
+use loadline_host::{BackendChoice, DiskId, Loop, LoopEvent, LoopOptions, OpenedDisk};
 use std::path::PathBuf;
 
 /// A folder on the disk that holds the build, which is a real file system.
@@ -27,7 +27,7 @@ pub(crate) fn backends() -> Vec<BackendChoice> {
     }
 }
 
-pub(crate) fn request(kind: Kind, offset: u64, length: u64) -> Request {
+pub(crate) fn request(kind: RequestKind, offset: u64, length: u64) -> Request {
     Request {
         kind,
         offset,
@@ -41,7 +41,7 @@ pub(crate) fn request(kind: Kind, offset: u64, length: u64) -> Request {
 pub(crate) struct Driven {
     pub(crate) turns: Loop<()>,
     pub(crate) disk: DiskId,
-    answers: Vec<Happening<()>>,
+    answers: Vec<LoopEvent<()>>,
 }
 
 impl Driven {
@@ -52,7 +52,7 @@ impl Driven {
     }
 }
 
-impl contract::Disk for Driven {
+impl contract::ContractDisk for Driven {
     fn size(&self) -> Bytes {
         self.turns.disk(self.disk).size()
     }
@@ -70,7 +70,7 @@ impl contract::Disk for Driven {
             self.turns.turn(None, &mut self.answers);
         }
         match self.answers.remove(0) {
-            Happening::DiskDone { disk, token, outcome, data, error } => {
+            LoopEvent::DiskDone { disk, token, outcome, data, error } => {
                 assert_eq!(disk, self.disk);
                 assert_eq!(error.is_some(), outcome == Outcome::Failed);
                 (token, outcome, data)

@@ -3,9 +3,9 @@
 
 use crate::driven::{Driven, backends, folder, request};
 use loadline_base::{Bytes, Rng};
-use loadline_device::contract::Disk;
-use loadline_device::{Kind, Outcome};
-use loadline_host::{DiskOpen, Happening, Loop, LoopOptions, OpenedDisk};
+use loadline_device::contract::ContractDisk;
+use loadline_device::{Outcome, RequestKind};
+use loadline_host::{DiskOpen, Loop, LoopEvent, LoopOptions, OpenedDisk};
 use std::path::Path;
 
 const SIZE: Bytes = Bytes::from_mib(8);
@@ -39,10 +39,10 @@ fn requests_wait_for_memory_and_long_ones_go_in_pieces() {
             ranges.push((offset, length));
             offset += length;
         }
-        for kind in [Kind::Write, Kind::Read] {
+        for kind in [RequestKind::Write, RequestKind::Read] {
             for (token, (offset, length)) in ranges.iter().enumerate() {
                 let data = bytes(token as u64, *length as usize);
-                let data = if kind == Kind::Write { data } else { Vec::new() };
+                let data = if kind == RequestKind::Write { data } else { Vec::new() };
                 driven.submit(token as u64, &request(kind, *offset, *length), data);
             }
             assert_eq!(driven.turns.in_flight(driven.disk), ranges.len());
@@ -65,18 +65,18 @@ fn what_is_not_on_the_disk_fails_and_nothing_else_does() {
         let mut driven = Driven::new(tight(backend), disk(folder.path(), "disk"));
         let end = SIZE.get();
         let wrong = [
-            request(Kind::Read, end, 4096),
-            request(Kind::Read, end - 4096, 8192),
-            request(Kind::Read, u64::MAX - 4095, 4096),
-            request(Kind::Read, 0, 0),
-            request(Kind::Discard, 1, 4096),
-            request(Kind::Flush, 0, 4096),
+            request(RequestKind::Read, end, 4096),
+            request(RequestKind::Read, end - 4096, 8192),
+            request(RequestKind::Read, u64::MAX - 4095, 4096),
+            request(RequestKind::Read, 0, 0),
+            request(RequestKind::Discard, 1, 4096),
+            request(RequestKind::Flush, 0, 4096),
         ];
         for wrong in wrong {
             driven.submit(1, &wrong, Vec::new());
             assert_eq!(driven.wait(), (1, Outcome::Failed, Vec::new()), "{wrong:?}");
         }
-        driven.submit(2, &request(Kind::Read, end - 4096, 4096), Vec::new());
+        driven.submit(2, &request(RequestKind::Read, end - 4096, 4096), Vec::new());
         assert_eq!(driven.wait().1, Outcome::Done);
     }
 }
@@ -92,11 +92,11 @@ fn a_disk_that_became_shorter_fails_with_a_reason() {
         let mut driven = Driven::new(tight(backend), opened);
         let file = std::fs::OpenOptions::new().write(true).open(path).expect("the file is there");
         file.set_len(1 << 20).expect("it can be cut");
-        driven.submit(1, &request(Kind::Read, 2 << 20, 4096), Vec::new());
+        driven.submit(1, &request(RequestKind::Read, 2 << 20, 4096), Vec::new());
         assert_eq!(driven.wait(), (1, Outcome::Failed, Vec::new()));
-        driven.submit(2, &request(Kind::Read, (1 << 20) - 8192, 16 << 10), Vec::new());
+        driven.submit(2, &request(RequestKind::Read, (1 << 20) - 8192, 16 << 10), Vec::new());
         assert_eq!(driven.wait(), (2, Outcome::Failed, Vec::new()));
-        driven.submit(3, &request(Kind::Read, 0, 4096), Vec::new());
+        driven.submit(3, &request(RequestKind::Read, 0, 4096), Vec::new());
         assert_eq!(driven.wait().1, Outcome::Done);
     }
 }
@@ -114,14 +114,14 @@ fn disks_come_and_go() {
             ids.push(turns.add_disk(disk(folder.path(), name)).expect("the disk is added"));
         }
         for (mark, id) in ids.iter().enumerate() {
-            turns.submit(*id, 0, &request(Kind::Write, 0, 4096), vec![mark as u8; 4096]);
+            turns.submit(*id, 0, &request(RequestKind::Write, 0, 4096), vec![mark as u8; 4096]);
         }
         settle(&mut turns, &ids);
         drop(turns.remove_disk(ids[1]));
         let again = turns.add_disk(disk(folder.path(), "b")).expect("the disk is added again");
         ids[1] = again;
         for (mark, id) in ids.iter().enumerate() {
-            turns.submit(*id, 0, &request(Kind::Read, 0, 4096), Vec::new());
+            turns.submit(*id, 0, &request(RequestKind::Read, 0, 4096), Vec::new());
             let data = settle(&mut turns, &[*id]);
             assert_eq!(data, [vec![mark as u8; 4096]]);
         }
@@ -135,7 +135,7 @@ fn settle(turns: &mut Loop<()>, disks: &[loadline_host::DiskId]) -> Vec<Vec<u8>>
     while disks.iter().any(|disk| turns.in_flight(*disk) > 0) {
         turns.turn(None, &mut happened);
         for happening in happened.drain(..) {
-            let Happening::DiskDone { outcome, data, .. } = happening else { panic!("a disk's") };
+            let LoopEvent::DiskDone { outcome, data, .. } = happening else { panic!("a disk's") };
             assert_eq!(outcome, Outcome::Done);
             all.push(data);
         }
@@ -154,9 +154,14 @@ fn a_loop_dropped_in_flight_leaves_nothing_behind() {
             let mut turns = Loop::<()>::new(options).expect("a loop can be made");
             let id = turns.add_disk(disk(folder.path(), "disk")).expect("it is free again");
             for place in 0..200u64 {
-                let write = request(Kind::Write, place * 16384, 16384);
+                let write = request(RequestKind::Write, place * 16384, 16384);
                 turns.submit(id, place, &write, vec![round; 16384]);
-                turns.submit(id, place, &request(Kind::Read, place * 16384, 16384), Vec::new());
+                turns.submit(
+                    id,
+                    place,
+                    &request(RequestKind::Read, place * 16384, 16384),
+                    Vec::new(),
+                );
             }
             turns.turn(Some(turns.now()), &mut Vec::new());
         }

@@ -1,7 +1,7 @@
 //! Listening begins and ends: paths that are taken, paths that dead processes left, and loops dropped with peers.
 
 use crate::server::{Way, backends, echo, listen, new_loop};
-use loadline_host::{Happening, ListenAt};
+use loadline_host::{ListenAt, LoopEvent};
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -42,7 +42,7 @@ fn the_end_of_listening_leaves_connections_alone() {
             let mut peer = way.connect();
             let mut happened = Vec::new();
             turns.turn(None, &mut happened);
-            let [Happening::Accepted { conn, .. }] = happened.as_slice() else {
+            let [LoopEvent::Accepted { conn, .. }] = happened.as_slice() else {
                 panic!("a peer comes, not {happened:?}")
             };
             turns.want(*conn, 100);
@@ -77,7 +77,7 @@ fn a_loop_dropped_among_peers_hangs_up() {
         while accepted < peers.len() {
             turns.turn(None, &mut happened);
             for happening in happened.drain(..) {
-                if let Happening::Accepted { conn, .. } = happening {
+                if let LoopEvent::Accepted { conn, .. } = happening {
                     accepted += 1;
                     turns.want(conn, 1000);
                     turns.send(conn, vec![1; 32 << 20]);

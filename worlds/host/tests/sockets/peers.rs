@@ -2,7 +2,7 @@
 
 use crate::server::{Way, backends, echo, listen, new_loop};
 use loadline_base::Span;
-use loadline_host::{Close, ConnId, Happening, Loop};
+use loadline_host::{ConnId, Disconnect, Loop, LoopEvent};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -12,13 +12,13 @@ fn accept(turns: &mut Loop<()>) -> ConnId {
     let mut happened = Vec::new();
     turns.turn(None, &mut happened);
     match happened.as_slice() {
-        [Happening::Accepted { conn, .. }] => *conn,
+        [LoopEvent::Accepted { conn, .. }] => *conn,
         other => panic!("a peer should come, not {other:?}"),
     }
 }
 
 /// What happens within a fifth of a second; nothing is a good answer.
-fn quiet(turns: &mut Loop<()>) -> Vec<Happening<()>> {
+fn quiet(turns: &mut Loop<()>) -> Vec<LoopEvent<()>> {
     let mut happened = Vec::new();
     let until = turns.now() + Span::from_millis(200);
     turns.turn(Some(until), &mut happened);
@@ -51,7 +51,7 @@ fn a_peer_nobody_listens_to_has_to_wait() {
             turns.want(conn, 10_000);
             let mut happened = Vec::new();
             turns.turn(None, &mut happened);
-            let [Happening::Received { bytes, .. }] = happened.as_slice() else {
+            let [LoopEvent::Received { bytes, .. }] = happened.as_slice() else {
                 panic!("one answer to both")
             };
             heard += bytes.len();
@@ -72,11 +72,11 @@ fn a_peer_that_does_not_read_is_closed_all_the_same() {
             let conn = accept(&mut turns);
             turns.send(conn, vec![1; 32 << 20]);
             turns.close_when_sent(conn);
-            while quiet(&mut turns).iter().any(|one| matches!(one, Happening::Sent { .. })) {}
+            while quiet(&mut turns).iter().any(|one| matches!(one, LoopEvent::Sent { .. })) {}
             assert!(turns.queued(conn) > 0);
             turns.close(conn);
             let reason = until_closed(&mut turns, conn);
-            assert!(matches!(reason, Close::Asked), "{reason:?}");
+            assert!(matches!(reason, Disconnect::Asked), "{reason:?}");
             assert_eq!(turns.queued(conn), 0);
             drop(peer);
         }
@@ -101,7 +101,7 @@ fn a_peer_that_vanishes_hurts_nobody() {
                 peer.read_exact(&mut [0; 4096]).expect("the server sends");
                 drop(peer);
                 let reason = until_closed(&mut turns, conn);
-                assert!(matches!(reason, Close::Broken(_)), "{reason:?}");
+                assert!(matches!(reason, Disconnect::Broken(_)), "{reason:?}");
                 turns.send(conn, vec![1; 10]);
                 turns.want(conn, 10);
                 turns.close(conn);
@@ -111,7 +111,7 @@ fn a_peer_that_vanishes_hurts_nobody() {
             turns.want(other, 100);
             let mut happened = Vec::new();
             turns.turn(None, &mut happened);
-            let [Happening::Received { conn, bytes }] = happened.as_slice() else {
+            let [LoopEvent::Received { conn, bytes }] = happened.as_slice() else {
                 panic!("only the calm one speaks, not {happened:?}")
             };
             assert_eq!((*conn, bytes.as_slice()), (other, &b"still here"[..]));
@@ -121,17 +121,17 @@ fn a_peer_that_vanishes_hurts_nobody() {
     }
 }
 
-fn until_closed(turns: &mut Loop<()>, wanted: ConnId) -> Close {
+fn until_closed(turns: &mut Loop<()>, wanted: ConnId) -> Disconnect {
     let mut happened = Vec::new();
     loop {
         turns.turn(None, &mut happened);
         for happening in happened.drain(..) {
             match happening {
-                Happening::Closed { conn, reason } => {
+                LoopEvent::Closed { conn, reason } => {
                     assert_eq!(conn, wanted);
                     return reason;
                 }
-                Happening::Sent { .. } | Happening::Ended { .. } => {}
+                LoopEvent::Sent { .. } | LoopEvent::Ended { .. } => {}
                 other => panic!("a vanished peer told {other:?}"),
             }
         }
@@ -150,7 +150,7 @@ fn half_a_connection_is_enough_for_an_answer() {
         let mut peer = TcpStream::connect(address).expect("somebody listens");
         peer.write_all(b"question").expect("it is taken");
         peer.shutdown(std::net::Shutdown::Write).expect("it can end its side");
-        assert_eq!(echo(&mut turns, 1), [Close::Asked]);
+        assert_eq!(echo(&mut turns, 1), [Disconnect::Asked]);
         let mut answer = String::new();
         peer.read_to_string(&mut answer).expect("the answer comes");
         assert_eq!(answer, "question");

@@ -1,6 +1,8 @@
 //! A loop that echoes what it receives, and the listeners and peers to test it with.
 
-use loadline_host::{BackendChoice, Close, Happening, ListenAt, ListenerId, Loop, LoopOptions};
+use loadline_host::{
+    BackendChoice, Disconnect, ListenAt, ListenerId, Loop, LoopEvent, LoopOptions,
+};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -52,7 +54,7 @@ pub(crate) fn listen<M>(turns: &mut Loop<M>, folder: &std::path::Path) -> Vec<(L
 }
 
 /// Echoes until `closed` connections are gone; answers why each one went.
-pub(crate) fn echo<M>(turns: &mut Loop<M>, closed: usize) -> Vec<Close> {
+pub(crate) fn echo<M>(turns: &mut Loop<M>, closed: usize) -> Vec<Disconnect> {
     const PIECE: usize = 16 << 10;
     let mut reasons = Vec::new();
     let mut happened = Vec::new();
@@ -60,15 +62,15 @@ pub(crate) fn echo<M>(turns: &mut Loop<M>, closed: usize) -> Vec<Close> {
         turns.turn(None, &mut happened);
         for happening in happened.drain(..) {
             match happening {
-                Happening::Accepted { conn, .. } => turns.want(conn, PIECE),
-                Happening::Received { conn, bytes } => {
+                LoopEvent::Accepted { conn, .. } => turns.want(conn, PIECE),
+                LoopEvent::Received { conn, bytes } => {
                     assert!(!bytes.is_empty() && bytes.len() <= PIECE);
                     turns.send(conn, bytes);
                 }
-                Happening::Sent { conn, queued: 0, .. } => turns.want(conn, PIECE),
-                Happening::Sent { .. } => {}
-                Happening::Ended { conn } => turns.close_when_sent(conn),
-                Happening::Closed { reason, .. } => reasons.push(reason),
+                LoopEvent::Sent { conn, queued: 0, .. } => turns.want(conn, PIECE),
+                LoopEvent::Sent { .. } => {}
+                LoopEvent::Ended { conn } => turns.close_when_sent(conn),
+                LoopEvent::Closed { reason, .. } => reasons.push(reason),
                 _ => panic!("an echo has no disks, mail or signals"),
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::server::{Peer, Way, backends, echo, listen, new_loop};
 use loadline_base::{Rng, Span};
-use loadline_host::{Close, Happening, Loop, LoopOptions};
+use loadline_host::{Disconnect, Loop, LoopEvent, LoopOptions};
 use std::io::{Read, Write};
 use std::thread;
 
@@ -42,7 +42,7 @@ fn what_is_said_comes_back() {
                 }
             }
         });
-        assert_eq!(echo(&mut turns, 2), [Close::Asked, Close::Asked]);
+        assert_eq!(echo(&mut turns, 2), [Disconnect::Asked, Disconnect::Asked]);
         peers.join().expect("the echo is right");
     }
 }
@@ -69,7 +69,7 @@ fn thousands_come_and_go() {
             }
         });
         let reasons = echo(&mut turns, 2 * (PEERS / 16) * 16);
-        assert!(reasons.iter().all(|reason| *reason == Close::Asked));
+        assert!(reasons.iter().all(|reason| *reason == Disconnect::Asked));
         peers.join().expect("every peer was heard");
     }
 }
@@ -103,11 +103,11 @@ fn peers_beyond_the_limit_wait_their_turn() {
             }
             for happening in happened.drain(..) {
                 match happening {
-                    Happening::Accepted { conn, .. } => {
+                    LoopEvent::Accepted { conn, .. } => {
                         accepted += 1;
                         open.push(conn);
                     }
-                    Happening::Closed { .. } => closed += 1,
+                    LoopEvent::Closed { .. } => closed += 1,
                     other => panic!("nobody asked for {other:?}"),
                 }
             }
@@ -141,18 +141,18 @@ fn buffers_leave_in_order() {
                 turns.turn(None, &mut happened);
                 for happening in happened.drain(..) {
                     match happening {
-                        Happening::Accepted { conn, .. } => {
+                        LoopEvent::Accepted { conn, .. } => {
                             for part in parts.take().expect("one peer") {
                                 turns.send(conn, part);
                             }
                             assert_eq!(turns.queued(conn), before);
                             turns.close_when_sent(conn);
                         }
-                        Happening::Sent { queued, .. } => {
+                        LoopEvent::Sent { queued, .. } => {
                             assert!(queued < before);
                             before = queued;
                         }
-                        Happening::Closed { .. } => break 'closed,
+                        LoopEvent::Closed { .. } => break 'closed,
                         other => panic!("nobody asked for {other:?}"),
                     }
                 }

@@ -2,7 +2,7 @@
 
 use crate::server::{backends, new_loop};
 use loadline_base::{Span, Time};
-use loadline_host::{Happening, Loop, Mailbox, Signal};
+use loadline_host::{Loop, LoopEvent, Mailbox, Signal};
 use std::process::Command;
 use std::thread;
 
@@ -21,7 +21,7 @@ fn all_mail_arrives() {
         while next.iter().sum::<u64>() < 4 * LETTERS {
             turns.turn(None, &mut happened);
             for happening in happened.drain(..) {
-                let Happening::Mail((from, number)) = happening else { panic!("only mail comes") };
+                let LoopEvent::Mail((from, number)) = happening else { panic!("only mail comes") };
                 assert_eq!(number, next[from]);
                 next[from] += 1;
             }
@@ -78,7 +78,7 @@ fn next_signal(turns: &mut Loop<()>) -> Signal {
     let mut happened = Vec::new();
     turns.turn(None, &mut happened);
     match happened.as_slice() {
-        [Happening::Signal(signal)] => *signal,
+        [LoopEvent::Signal(signal)] => *signal,
         other => panic!("a signal comes, not {other:?}"),
     }
 }

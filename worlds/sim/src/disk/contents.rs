@@ -1,8 +1,8 @@
 //! What a disk holds: what reads see, what a flush has made durable, and every write between the two.
 
-use super::DiskSpec;
+use super::SimDiskSpec;
 use super::cut::{self, CutStyle};
-use super::medium::{BLOCK, Image, Medium, Part, Units, pieces};
+use super::medium::{BLOCK, BaseImage, BlockPart, SparseBytes, Units, pieces};
 use loadline_base::{Bytes, Rng};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -10,50 +10,54 @@ use std::sync::Arc;
 
 /// What one write made of one block.
 #[derive(Clone)]
-pub(super) struct Version {
+pub(super) struct BlockVersion {
     /// Which write; they are numbered in the order in which they were answered.
     pub(super) write: u64,
     pub(super) block: u64,
     /// What of the block it wrote.
     pub(super) units: Units,
     /// The bytes of these units; `None` is zeros.
-    pub(super) content: Option<Part>,
+    pub(super) content: Option<BlockPart>,
 }
 
 /// The bytes of a disk in all their versions.
 #[derive(Clone)]
-pub(super) struct Contents {
+pub(super) struct DiskContents {
     sector: u32,
     /// What reads see.
-    visible: Medium,
+    visible: SparseBytes,
     /// `None` without a write cache: what is visible is durable.
-    cache: Option<Cache>,
+    cache: Option<WriteCache>,
     next_write: u64,
 }
 
 /// What a write cache may forget.
 #[derive(Clone)]
-struct Cache {
+struct WriteCache {
     /// What would be there if all else were lost.
-    flushed: Medium,
+    flushed: SparseBytes,
     /// Answered writes that no flush has covered, in order.
-    unflushed: VecDeque<Version>,
+    unflushed: VecDeque<BlockVersion>,
     /// Writes that a failed flush would have covered, in order. They are older than all of `unflushed`.
-    in_doubt: Vec<Version>,
+    in_doubt: Vec<BlockVersion>,
 }
 
-impl Version {
+impl BlockVersion {
     /// What a write of `data` at `offset` makes, block by block.
-    pub(super) fn of_write(write: u64, offset: u64, data: &[u8]) -> impl Iterator<Item = Version> {
+    pub(super) fn of_write(
+        write: u64,
+        offset: u64,
+        data: &[u8],
+    ) -> impl Iterator<Item = BlockVersion> {
         pieces(offset, data.len()).map(move |(block, range, whole)| {
             let units = Units::of(&range);
-            let content = Part { start: range.start, bytes: Arc::from(&data[whole]) };
-            Version { write, block, units, content: Some(content) }
+            let content = BlockPart { start: range.start, bytes: Arc::from(&data[whole]) };
+            BlockVersion { write, block, units, content: Some(content) }
         })
     }
 
     /// The same in a random part of its sectors.
-    pub(super) fn some_of(mut self, sector: u32, rng: &mut Rng) -> Version {
+    pub(super) fn some_of(mut self, sector: u32, rng: &mut Rng) -> BlockVersion {
         for units in Units::sectors(sector) {
             if rng.below(2) == 0 {
                 self.units = self.units.without(units);
@@ -63,25 +67,25 @@ impl Version {
     }
 }
 
-impl Contents {
-    pub(super) fn new(spec: &DiskSpec) -> Contents {
-        let visible = Medium::new(spec.size.get());
-        let cache = spec.write_cache.then(|| Cache::new(visible.clone()));
-        Contents { sector: spec.sector, visible, cache, next_write: 0 }
+impl DiskContents {
+    pub(super) fn new(spec: &SimDiskSpec) -> DiskContents {
+        let visible = SparseBytes::new(spec.size.get());
+        let cache = spec.write_cache.then(|| WriteCache::new(visible.clone()));
+        DiskContents { sector: spec.sector, visible, cache, next_write: 0 }
     }
 
     /// Contents that begin as an image, all of it durable.
-    pub(super) fn over(spec: &DiskSpec, image: Arc<dyn Image>) -> Contents {
-        let visible = Medium::over(image, spec.size.get());
-        let cache = spec.write_cache.then(|| Cache::new(visible.clone()));
-        Contents { sector: spec.sector, visible, cache, next_write: 0 }
+    pub(super) fn over(spec: &SimDiskSpec, image: Arc<dyn BaseImage>) -> DiskContents {
+        let visible = SparseBytes::over(image, spec.size.get());
+        let cache = spec.write_cache.then(|| WriteCache::new(visible.clone()));
+        DiskContents { sector: spec.sector, visible, cache, next_write: 0 }
     }
 
     /// Makes the disk another size. What was not flushed is flushed by that.
     pub(super) fn resize(&mut self, size: u64) {
         self.visible.resize(size);
         if let Some(cache) = &mut self.cache {
-            *cache = Cache::new(self.visible.clone());
+            *cache = WriteCache::new(self.visible.clone());
         }
     }
 
@@ -99,7 +103,7 @@ impl Contents {
     }
 
     /// What a discard makes of the blocks that hold anything.
-    pub(super) fn discard(&self, write: u64, range: Range<u64>) -> Vec<Version> {
+    pub(super) fn discard(&self, write: u64, range: Range<u64>) -> Vec<BlockVersion> {
         let blocks = range.start / BLOCK as u64..range.end.div_ceil(BLOCK as u64);
         let inside = |block: u64| {
             let first = block * BLOCK as u64;
@@ -108,14 +112,14 @@ impl Contents {
             Units::of(&(start..end))
         };
         let present = self.visible.present(blocks);
-        let zeros = |block| Version { write, block, units: inside(block), content: None };
+        let zeros = |block| BlockVersion { write, block, units: inside(block), content: None };
         present.map(zeros).collect()
     }
 
     /// Makes a whole write visible.
     pub(super) fn write(&mut self, offset: u64, data: &[u8]) {
         if self.cache.is_some() {
-            return self.apply(Version::of_write(self.next_write, offset, data));
+            return self.apply(BlockVersion::of_write(self.next_write, offset, data));
         }
         self.next_write += 1;
         for (block, range, whole) in pieces(offset, data.len()) {
@@ -124,7 +128,7 @@ impl Contents {
     }
 
     /// Makes the versions of one write visible.
-    pub(super) fn apply(&mut self, versions: impl Iterator<Item = Version>) {
+    pub(super) fn apply(&mut self, versions: impl Iterator<Item = BlockVersion>) {
         self.next_write += 1;
         for version in versions.filter(|version| version.units != Units::NONE) {
             self.visible.set(version.block, version.units, version.content.as_ref());
@@ -153,7 +157,7 @@ impl Contents {
     }
 
     /// What the power leaves of it all, with `in_flight` in the order of submission.
-    pub(super) fn cut(&mut self, in_flight: Vec<Version>, style: CutStyle, rng: &mut Rng) {
+    pub(super) fn cut(&mut self, in_flight: Vec<BlockVersion>, style: CutStyle, rng: &mut Rng) {
         let mut versions = Vec::new();
         if let Some(cache) = &mut self.cache {
             versions.append(&mut cache.in_doubt);
@@ -185,8 +189,8 @@ impl Contents {
                 each(0, cache.flushed.block_made(block));
                 let versions = cache.in_doubt.iter_mut().chain(&mut cache.unflushed);
                 for version in versions.filter(|version| version.block == block) {
-                    let zeros = || Part { start: 0, bytes: Arc::from([0; BLOCK]) };
-                    let Part { start, bytes } = version.content.get_or_insert_with(zeros);
+                    let zeros = || BlockPart { start: 0, bytes: Arc::from([0; BLOCK]) };
+                    let BlockPart { start, bytes } = version.content.get_or_insert_with(zeros);
                     each(*start, Arc::make_mut(bytes));
                 }
             }
@@ -194,13 +198,13 @@ impl Contents {
     }
 }
 
-impl Cache {
-    fn new(flushed: Medium) -> Cache {
-        Cache { flushed, unflushed: VecDeque::new(), in_doubt: Vec::new() }
+impl WriteCache {
+    fn new(flushed: SparseBytes) -> WriteCache {
+        WriteCache { flushed, unflushed: VecDeque::new(), in_doubt: Vec::new() }
     }
 
     /// What a flushed write has covered is in doubt no more.
-    fn overwrite_doubts(&mut self, flushed: &Version) {
+    fn overwrite_doubts(&mut self, flushed: &BlockVersion) {
         self.in_doubt.retain_mut(|doubt| {
             if doubt.block == flushed.block {
                 doubt.units = doubt.units.without(flushed.units);

@@ -1,7 +1,7 @@
 //! What a power cut leaves: a choice among the versions of each sector.
 
-use super::contents::Version;
-use super::medium::{Medium, Units};
+use super::contents::BlockVersion;
+use super::medium::{SparseBytes, Units};
 use loadline_base::Rng;
 use std::collections::BTreeMap;
 
@@ -28,7 +28,12 @@ pub(super) struct How {
 }
 
 /// Puts those of `versions` onto `medium` that survive. They are in order and not yet there.
-pub(super) fn survive(medium: &mut Medium, versions: &[Version], how: How, rng: &mut Rng) {
+pub(super) fn survive(
+    medium: &mut SparseBytes,
+    versions: &[BlockVersion],
+    how: How,
+    rng: &mut Rng,
+) {
     match how.style {
         CutStyle::AllLost => {}
         CutStyle::AllKept => versions.iter().for_each(|version| put(medium, version)),
@@ -37,7 +42,7 @@ pub(super) fn survive(medium: &mut Medium, versions: &[Version], how: How, rng: 
     }
 }
 
-fn put(medium: &mut Medium, version: &Version) {
+fn put(medium: &mut SparseBytes, version: &BlockVersion) {
     medium.set(version.block, version.units, version.content.as_ref());
 }
 
@@ -66,9 +71,14 @@ impl Leaning {
     }
 }
 
-fn each_sector_for_itself(medium: &mut Medium, versions: &[Version], sector: u32, rng: &mut Rng) {
+fn each_sector_for_itself(
+    medium: &mut SparseBytes,
+    versions: &[BlockVersion],
+    sector: u32,
+    rng: &mut Rng,
+) {
     let leaning = Leaning::draw(rng);
-    let mut by_block: BTreeMap<u64, Vec<&Version>> = BTreeMap::new();
+    let mut by_block: BTreeMap<u64, Vec<&BlockVersion>> = BTreeMap::new();
     for version in versions {
         by_block.entry(version.block).or_default().push(version);
     }
@@ -85,8 +95,13 @@ fn each_sector_for_itself(medium: &mut Medium, versions: &[Version], sector: u32
     }
 }
 
-fn up_to_a_torn_one(medium: &mut Medium, versions: &[Version], sector: u32, rng: &mut Rng) {
-    let writes: Vec<&[Version]> = versions.chunk_by(|a, b| a.write == b.write).collect();
+fn up_to_a_torn_one(
+    medium: &mut SparseBytes,
+    versions: &[BlockVersion],
+    sector: u32,
+    rng: &mut Rng,
+) {
+    let writes: Vec<&[BlockVersion]> = versions.chunk_by(|a, b| a.write == b.write).collect();
     let Some(torn) = choose_torn(&writes, sector, rng) else { return };
     writes[..torn].iter().copied().flatten().for_each(|version| put(medium, version));
     let sectors = sectors_of(writes[torn], sector);
@@ -101,7 +116,7 @@ fn up_to_a_torn_one(medium: &mut Medium, versions: &[Version], sector: u32, rng:
 }
 
 /// One of the writes with several sectors, or any if there is no such.
-fn choose_torn(writes: &[&[Version]], sector: u32, rng: &mut Rng) -> Option<usize> {
+fn choose_torn(writes: &[&[BlockVersion]], sector: u32, rng: &mut Rng) -> Option<usize> {
     let several = |index: &usize| sectors_of(writes[*index], sector).len() > 1;
     let mut choice: Vec<usize> = (0..writes.len()).filter(several).collect();
     if choice.is_empty() {
@@ -113,8 +128,8 @@ fn choose_torn(writes: &[&[Version]], sector: u32, rng: &mut Rng) -> Option<usiz
     }
 }
 
-fn sectors_of(write: &[Version], sector: u32) -> Vec<(&Version, Units)> {
+fn sectors_of(write: &[BlockVersion], sector: u32) -> Vec<(&BlockVersion, Units)> {
     let of_version = |version| Units::sectors(sector).map(move |units| (version, units));
-    let written = |(version, units): &(&Version, Units)| version.units.contains(*units);
+    let written = |(version, units): &(&BlockVersion, Units)| version.units.contains(*units);
     write.iter().flat_map(of_version).filter(written).collect()
 }

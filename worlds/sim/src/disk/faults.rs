@@ -1,6 +1,6 @@
 //! Faults on demand: which requests will fail or go astray, and how many did.
 
-use loadline_device::Kind;
+use loadline_device::RequestKind;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -96,14 +96,14 @@ impl FaultPlan {
     }
 
     /// A request is submitted: what becomes of it, and where it really goes.
-    pub(super) fn meet(&mut self, kind: Kind, range: Range<u64>) -> (Fate, Range<u64>) {
-        if kind == Kind::Write && self.is_full {
+    pub(super) fn meet(&mut self, kind: RequestKind, range: Range<u64>) -> (Fate, Range<u64>) {
+        if kind == RequestKind::Write && self.is_full {
             self.counts.without_room += 1;
             return (Fate::NoSpace, range);
         }
         let (fails, range) = match kind {
-            Kind::Read => (self.read_fails(&range), range),
-            Kind::Write => {
+            RequestKind::Read => (self.read_fails(&range), range),
+            RequestKind::Write => {
                 self.writes += 1;
                 if self.lost_writes.remove(&self.writes) {
                     self.counts.lost_writes += 1;
@@ -111,11 +111,11 @@ impl FaultPlan {
                 }
                 (self.write_fails(), self.place_of_write(range))
             }
-            Kind::Flush => {
+            RequestKind::Flush => {
                 self.flushes += 1;
                 (self.flush_fails(), range)
             }
-            Kind::Discard => (false, range),
+            RequestKind::Discard => (false, range),
         };
         (if fails { Fate::Fails } else { Fate::Sound }, range)
     }

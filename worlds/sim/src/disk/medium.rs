@@ -13,8 +13,8 @@ const UNIT: usize = 512;
 /// Blocks of a folder, which is 1 MiB.
 const FOLDER_BLOCKS: usize = 256;
 
-type Block = [u8; BLOCK];
-type Folder = [Option<Arc<Block>>; FOLDER_BLOCKS];
+type BlockBytes = [u8; BLOCK];
+type BlockFolder = [Option<Arc<BlockBytes>>; FOLDER_BLOCKS];
 
 /// Which units of 512 bytes of a block, a bit for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,23 +22,23 @@ pub(super) struct Units(u8);
 
 /// Bytes for a block, from `start` in it on.
 #[derive(Clone)]
-pub(super) struct Part {
+pub(super) struct BlockPart {
     pub(super) start: usize,
     pub(super) bytes: Arc<[u8]>,
 }
 
 /// Bytes that a disk begins with and that stay as they are: those of a file.
-pub trait Image: Send + Sync {
+pub trait BaseImage: Send + Sync {
     /// Fills `into` from `offset` on. Nothing is asked for behind its end.
     fn read(&self, offset: u64, into: &mut [u8]);
 }
 
 /// Sparse bytes. A block that is absent is the image's, and zeros where there is none.
 #[derive(Clone)]
-pub(super) struct Medium {
-    folders: Vec<Option<Arc<Folder>>>,
+pub(super) struct SparseBytes {
+    folders: Vec<Option<Arc<BlockFolder>>>,
     /// The image, and how many bytes of it count.
-    image: Option<(Arc<dyn Image>, u64)>,
+    image: Option<(Arc<dyn BaseImage>, u64)>,
 }
 
 impl Units {
@@ -94,15 +94,15 @@ pub(super) fn pieces(
     })
 }
 
-impl Medium {
+impl SparseBytes {
     /// `size` bytes of zeros.
-    pub(super) fn new(size: u64) -> Medium {
-        Medium { folders: vec![None; folders_of(size)], image: None }
+    pub(super) fn new(size: u64) -> SparseBytes {
+        SparseBytes { folders: vec![None; folders_of(size)], image: None }
     }
 
     /// The first `size` bytes of an image.
-    pub(super) fn over(image: Arc<dyn Image>, size: u64) -> Medium {
-        Medium { image: Some((image, size)), ..Medium::new(size) }
+    pub(super) fn over(image: Arc<dyn BaseImage>, size: u64) -> SparseBytes {
+        SparseBytes { image: Some((image, size)), ..SparseBytes::new(size) }
     }
 
     /// The same bytes on a disk of another size: what lies beyond it is gone, what comes anew is zeros.
@@ -121,7 +121,7 @@ impl Medium {
     }
 
     /// The block, unless it is zeros that were never written.
-    fn block(&self, block: u64) -> Option<&Arc<Block>> {
+    fn block(&self, block: u64) -> Option<&Arc<BlockBytes>> {
         let (folder, place) = split(block);
         self.folders[folder].as_ref()?[place].as_ref()
     }
@@ -144,7 +144,7 @@ impl Medium {
     }
 
     /// The block to change in place.
-    pub(super) fn block_made(&mut self, block: u64) -> &mut Block {
+    pub(super) fn block_made(&mut self, block: u64) -> &mut BlockBytes {
         if self.image.is_some() && self.block(block).is_none() {
             let mut bytes = [0; BLOCK];
             self.read_absent(block * BLOCK as u64, &mut bytes);
@@ -154,19 +154,20 @@ impl Medium {
     }
 
     /// Takes over some units of a block from `content`, which has them; `None` is zeros.
-    pub(super) fn set(&mut self, block: u64, units: Units, content: Option<&Part>) {
+    pub(super) fn set(&mut self, block: u64, units: Units, content: Option<&BlockPart>) {
         if content.is_none() && !self.is_there(block) {
             return;
         }
         if units == Units::ALL && (content.is_some() || self.image.is_none()) {
-            let whole = |part: &Part| Arc::try_from(part.bytes.clone()).expect("it has all units");
+            let whole =
+                |part: &BlockPart| Arc::try_from(part.bytes.clone()).expect("it has all units");
             *self.slot(block) = content.map(whole);
             return;
         }
         let target = self.block_made(block);
         for range in units.ranges() {
             match content {
-                Some(Part { start, bytes }) => target[range.clone()]
+                Some(BlockPart { start, bytes }) => target[range.clone()]
                     .copy_from_slice(&bytes[range.start - start..range.end - start]),
                 None => target[range].fill(0),
             }
@@ -199,7 +200,7 @@ impl Medium {
         folders.map(|folder| folder.iter().flatten().count()).sum()
     }
 
-    fn slot(&mut self, block: u64) -> &mut Option<Arc<Block>> {
+    fn slot(&mut self, block: u64) -> &mut Option<Arc<BlockBytes>> {
         let (folder, place) = split(block);
         let folder =
             self.folders[folder].get_or_insert_with(|| Arc::new(std::array::from_fn(|_| None)));

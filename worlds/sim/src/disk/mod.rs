@@ -67,7 +67,7 @@ mod traffic;
 
 pub use cut::CutStyle;
 pub use faults::{FaultCounts, Trouble};
-pub use medium::Image;
+pub use medium::BaseImage;
 pub use sim_disk::{SimDisk, Written};
 pub use timing::Timing;
 pub use traffic::Traffic;
@@ -77,7 +77,7 @@ use loadline_device::Outcome;
 
 /// What a simulated disk is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DiskSpec {
+pub struct SimDiskSpec {
     /// Its size, a multiple of the sector.
     pub size: Bytes,
     /// What it writes atomically: 512 or 4096 bytes. Requests are whole sectors.
@@ -90,7 +90,7 @@ pub struct DiskSpec {
 
 /// A request that has been answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Done {
+pub struct RequestDone {
     /// The number under which it was submitted.
     pub id: u64,
     /// How it ended.

@@ -1,12 +1,12 @@
 //! The simulated disk itself: takes requests, answers them when they are due, and loses what a fault takes.
 
-use super::contents::{Contents, Version};
+use super::contents::{BlockVersion, DiskContents};
 use super::faults::{Fate, FaultPlan};
 use super::timing::Station;
 use super::traffic::Traffics;
-use super::{CutStyle, DiskSpec, Done, FaultCounts, Image, Traffic, Trouble};
+use super::{BaseImage, CutStyle, FaultCounts, RequestDone, SimDiskSpec, Traffic, Trouble};
 use loadline_base::{Bytes, Rng, SlotId, Slots, Time};
-use loadline_device::{ClassTag, Kind, Outcome, Request};
+use loadline_device::{ClassTag, Outcome, Request, RequestKind};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -15,13 +15,13 @@ use std::sync::Arc;
 /// A disk in virtual time that holds bytes. The fault model stands at the head of [this module](super).
 #[derive(Clone)]
 pub struct SimDisk {
-    spec: DiskSpec,
+    spec: SimDiskSpec,
     rng: Rng,
-    contents: Contents,
+    contents: DiskContents,
     station: Station,
     faults: FaultPlan,
     traffics: Traffics,
-    in_flight: Slots<InFlight>,
+    in_flight: Slots<InFlightRequest>,
     /// What is due when; equal times in random order.
     due: BinaryHeap<Reverse<(Time, u32, SlotId)>>,
     /// What is never answered.
@@ -47,11 +47,11 @@ pub struct Written {
 }
 
 #[derive(Clone)]
-struct InFlight {
+struct InFlightRequest {
     id: u64,
     /// Its place in the order of submission.
     number: u64,
-    kind: Kind,
+    kind: RequestKind,
     /// Where it really goes.
     range: Range<u64>,
     data: Vec<u8>,
@@ -62,13 +62,13 @@ struct InFlight {
 
 impl SimDisk {
     /// A disk full of zeros.
-    pub fn new(spec: DiskSpec, seed: u64) -> SimDisk {
+    pub fn new(spec: SimDiskSpec, seed: u64) -> SimDisk {
         assert!(matches!(spec.sector, 512 | 4096), "a sector has 512 or 4096 bytes");
         assert!(spec.size.get().is_multiple_of(u64::from(spec.sector)), "a disk has whole sectors");
         SimDisk {
             spec,
             rng: Rng::new(seed),
-            contents: Contents::new(&spec),
+            contents: DiskContents::new(&spec),
             station: Station::new(spec.timing),
             faults: FaultPlan::default(),
             traffics: Traffics::default(),
@@ -84,12 +84,12 @@ impl SimDisk {
     }
 
     /// A disk that durably holds the first bytes of an image, which it reads as they are needed and never changes.
-    pub fn over(spec: DiskSpec, image: Arc<dyn Image>, seed: u64) -> SimDisk {
-        SimDisk { contents: Contents::over(&spec, image), ..SimDisk::new(spec, seed) }
+    pub fn over(spec: SimDiskSpec, image: Arc<dyn BaseImage>, seed: u64) -> SimDisk {
+        SimDisk { contents: DiskContents::over(&spec, image), ..SimDisk::new(spec, seed) }
     }
 
     /// A disk that durably holds `image`, which has its size.
-    pub fn from_image(spec: DiskSpec, image: &[u8], seed: u64) -> SimDisk {
+    pub fn from_image(spec: SimDiskSpec, image: &[u8], seed: u64) -> SimDisk {
         assert_eq!(image.len() as u64, spec.size.get(), "an image has the disk's size");
         let mut disk = SimDisk::new(spec, seed);
         disk.contents.write(0, image);
@@ -98,7 +98,7 @@ impl SimDisk {
     }
 
     /// What the disk is made of.
-    pub fn spec(&self) -> &DiskSpec {
+    pub fn spec(&self) -> &SimDiskSpec {
         &self.spec
     }
 
@@ -118,7 +118,7 @@ impl SimDisk {
         }
         assert!(range.end <= self.spec.size.get(), "a write goes astray inside the disk");
         self.submitted += 1;
-        let slot = self.in_flight.acquire(InFlight {
+        let slot = self.in_flight.acquire(InFlightRequest {
             id,
             number: self.submitted,
             kind: request.kind,
@@ -142,14 +142,14 @@ impl SimDisk {
     }
 
     /// The next answer that is due by `now`.
-    pub fn finish(&mut self, now: Time) -> Option<Done> {
+    pub fn finish(&mut self, now: Time) -> Option<RequestDone> {
         if self.next_done()? > now {
             return None;
         }
         let Reverse((.., slot)) = self.due.pop()?;
         let mut request = self.in_flight.release(slot);
         let outcome = self.carry_out(&mut request);
-        Some(Done { id: request.id, outcome, data: request.data })
+        Some(RequestDone { id: request.id, outcome, data: request.data })
     }
 
     /// How many requests are in flight.
@@ -164,11 +164,17 @@ impl SimDisk {
             let write = self.contents.next_write() + request.number;
             match request.kind {
                 _ if request.fate == Fate::Lost => {}
-                Kind::Write => {
-                    in_flight.extend(Version::of_write(write, request.range.start, &request.data));
+                RequestKind::Write => {
+                    in_flight.extend(BlockVersion::of_write(
+                        write,
+                        request.range.start,
+                        &request.data,
+                    ));
                 }
-                Kind::Discard => in_flight.extend(self.contents.discard(write, request.range)),
-                Kind::Read | Kind::Flush => {}
+                RequestKind::Discard => {
+                    in_flight.extend(self.contents.discard(write, request.range))
+                }
+                RequestKind::Read | RequestKind::Flush => {}
             }
         }
         self.contents.cut(in_flight, style, rng);
@@ -178,7 +184,7 @@ impl SimDisk {
     /// The process dies and the disk stays powered.
     pub fn kill(&mut self, rng: &mut Rng) {
         for mut request in self.drop_in_flight() {
-            let changes = matches!(request.kind, Kind::Write | Kind::Discard);
+            let changes = matches!(request.kind, RequestKind::Write | RequestKind::Discard);
             if changes && rng.below(2) == 0 && request.fate != Fate::Lost {
                 request.fate = Fate::Sound;
                 self.carry_out(&mut request);
@@ -314,26 +320,27 @@ impl SimDisk {
     }
 
     /// Carries a request out on the contents, at the moment of its answer.
-    fn carry_out(&mut self, request: &mut InFlight) -> Outcome {
-        let InFlight { range, data, fate, .. } = request;
+    fn carry_out(&mut self, request: &mut InFlightRequest) -> Outcome {
+        let InFlightRequest { range, data, fate, .. } = request;
         if *fate == Fate::Lost {
             return Outcome::Done;
         }
         let failed = *fate != Fate::Sound;
         match request.kind {
-            Kind::Read if !failed => {
+            RequestKind::Read if !failed => {
                 data.resize((range.end - range.start) as usize, 0);
                 self.contents.read(range.start, data);
             }
-            Kind::Read => {}
-            Kind::Write => {
+            RequestKind::Read => {}
+            RequestKind::Write => {
                 if let Some(written) = &mut self.written {
                     let mut before = vec![0; data.len()];
                     self.contents.read(range.start, &mut before);
                     written.push(Written { offset: range.start, before });
                 }
                 if failed {
-                    let versions = Version::of_write(self.contents.next_write(), range.start, data);
+                    let versions =
+                        BlockVersion::of_write(self.contents.next_write(), range.start, data);
                     let (sector, rng) = (self.spec.sector, &mut self.rng);
                     self.contents.apply(versions.map(|version| version.some_of(sector, rng)));
                 } else {
@@ -341,9 +348,9 @@ impl SimDisk {
                 }
                 self.faults.written(range);
             }
-            Kind::Discard => self.discard(range.clone()),
-            Kind::Flush if failed => self.contents.flush_failed(request.covers_before),
-            Kind::Flush => self.contents.flush(request.covers_before),
+            RequestKind::Discard => self.discard(range.clone()),
+            RequestKind::Flush if failed => self.contents.flush_failed(request.covers_before),
+            RequestKind::Flush => self.contents.flush(request.covers_before),
         }
         match fate {
             Fate::Sound | Fate::Lost => Outcome::Done,
@@ -368,12 +375,12 @@ impl SimDisk {
     }
 
     /// Takes everything out of flight, in the order of submission.
-    fn drop_in_flight(&mut self) -> Vec<InFlight> {
+    fn drop_in_flight(&mut self) -> Vec<InFlightRequest> {
         let due = self.due.drain().map(|Reverse((.., slot))| slot);
         let slots: Vec<SlotId> = due.chain(self.hung.drain(..)).collect();
         self.hangs_next = false;
         self.held_until = Time::ZERO;
-        let mut requests: Vec<InFlight> =
+        let mut requests: Vec<InFlightRequest> =
             slots.into_iter().map(|slot| self.in_flight.release(slot)).collect();
         requests.sort_by_key(|request| request.number);
         self.station = Station::new(self.spec.timing);
@@ -382,7 +389,7 @@ impl SimDisk {
 
     fn assert_well_formed(&self, request: &Request, data: &[u8]) {
         let Request { kind, offset, length, .. } = *request;
-        if kind == Kind::Flush {
+        if kind == RequestKind::Flush {
             assert_eq!((offset, length), (0, Bytes::ZERO), "a flush has no range");
             return;
         }
@@ -399,7 +406,7 @@ impl SimDisk {
             self.spec.size
         );
         assert!(
-            kind != Kind::Write || data.len() as u64 == length.get(),
+            kind != RequestKind::Write || data.len() as u64 == length.get(),
             "a write brings as many bytes as it says"
         );
     }

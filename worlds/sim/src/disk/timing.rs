@@ -1,7 +1,7 @@
 //! How long requests take: channels that work at once behind one link that transfers in turn.
 
 use loadline_base::{Bytes, Span, Time};
-use loadline_device::Kind;
+use loadline_device::RequestKind;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -27,8 +27,8 @@ impl Timing {
     pub const FREE: Timing =
         Timing { per_request: Span::ZERO, bytes_per_second: 0, flush: Span::ZERO, channels: 0 };
 
-    fn transfer(&self, kind: Kind, length: Bytes) -> Span {
-        if self.bytes_per_second == 0 || kind == Kind::Discard {
+    fn transfer(&self, kind: RequestKind, length: Bytes) -> Span {
+        if self.bytes_per_second == 0 || kind == RequestKind::Discard {
             return Span::ZERO;
         }
         let nanos = u128::from(length.get()) * 1_000_000_000 / u128::from(self.bytes_per_second);
@@ -52,8 +52,8 @@ impl Station {
     }
 
     /// When a request that is submitted now will be answered.
-    pub(super) fn due(&mut self, now: Time, kind: Kind, length: Bytes) -> Time {
-        if kind == Kind::Flush {
+    pub(super) fn due(&mut self, now: Time, kind: RequestKind, length: Bytes) -> Time {
+        if kind == RequestKind::Flush {
             return now + self.timing.flush;
         }
         let begin = self.channels.pop().map_or(now, |Reverse(free)| free.max(now));
@@ -77,7 +77,8 @@ mod tests {
     /// Reads of these sizes, all submitted at time zero, are answered at these times, in nanoseconds.
     fn check(timing: Timing, sizes: &[u64], expected: &[u64]) {
         let mut station = Station::new(timing);
-        let due = sizes.iter().map(|size| station.due(Time::ZERO, Kind::Read, Bytes::new(*size)));
+        let due =
+            sizes.iter().map(|size| station.due(Time::ZERO, RequestKind::Read, Bytes::new(*size)));
         assert_eq!(due.map(Time::nanos).collect::<Vec<_>>(), expected);
     }
 
@@ -99,8 +100,8 @@ mod tests {
         let timing = Timing { per_request, flush, channels: 1, bytes_per_second: 1 };
         let mut station = Station::new(timing);
         let due = |station: &mut Station, kind| station.due(Time::ZERO, kind, Bytes::new(512));
-        assert_eq!(due(&mut station, Kind::Discard).nanos(), 100);
-        assert_eq!(due(&mut station, Kind::Discard).nanos(), 200);
-        assert_eq!(due(&mut station, Kind::Flush).nanos(), 7);
+        assert_eq!(due(&mut station, RequestKind::Discard).nanos(), 100);
+        assert_eq!(due(&mut station, RequestKind::Discard).nanos(), 200);
+        assert_eq!(due(&mut station, RequestKind::Flush).nanos(), 7);
     }
 }

@@ -1,6 +1,6 @@
 //! Counters of requests and bytes, for the whole disk and by class.
 
-use loadline_device::{ClassTag, Kind, Request};
+use loadline_device::{ClassTag, Request, RequestKind};
 
 /// Requests and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,16 +25,16 @@ impl Traffic {
     fn count(&mut self, request: &Request) {
         let bytes = request.length.get();
         match request.kind {
-            Kind::Read => {
+            RequestKind::Read => {
                 self.reads += 1;
                 self.read_bytes += bytes;
             }
-            Kind::Write => {
+            RequestKind::Write => {
                 self.writes += 1;
                 self.written_bytes += bytes;
             }
-            Kind::Flush => self.flushes += 1,
-            Kind::Discard => {
+            RequestKind::Flush => self.flushes += 1,
+            RequestKind::Discard => {
                 self.discards += 1;
                 self.discarded_bytes += bytes;
             }

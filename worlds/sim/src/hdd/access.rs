@@ -1,6 +1,6 @@
 //! How long the arm and the spindle need to get from one place to another.
 
-use super::geometry::{Geometry, Place};
+use super::geometry::{Geometry, SectorPlace};
 use super::spec::HddSpec;
 use loadline_base::{Span, Time};
 
@@ -13,7 +13,7 @@ pub(super) struct Position {
 
 impl Position {
     /// Where the head is after a transfer.
-    pub(super) fn after(place: &Place) -> Position {
+    pub(super) fn after(place: &SectorPlace) -> Position {
         Position { cylinder: place.last_cylinder, head: place.last_head }
     }
 }
@@ -51,7 +51,13 @@ impl Mechanics {
     }
 
     /// From the begin of a command to its last sector, if the arm is free at `begin`.
-    pub(super) fn access(&self, begin: Time, from: Position, to: &Place, writes: bool) -> Span {
+    pub(super) fn access(
+        &self,
+        begin: Time,
+        from: Position,
+        to: &SectorPlace,
+        writes: bool,
+    ) -> Span {
         let settle = if writes { self.write_settle } else { Span::ZERO };
         let arrives = begin + self.overhead + self.seek(from, to) + settle;
         let turn = self.turn.nanos();
@@ -61,7 +67,7 @@ impl Mechanics {
         (arrives + Span::from_nanos(wait) + to.transfer).since(begin)
     }
 
-    fn seek(&self, from: Position, to: &Place) -> Span {
+    fn seek(&self, from: Position, to: &SectorPlace) -> Span {
         let cylinders = from.cylinder.abs_diff(to.cylinder);
         if cylinders == 0 {
             let switches = from.head != to.head;

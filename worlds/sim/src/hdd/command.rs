@@ -1,14 +1,14 @@
 //! A command in the drive, and how it ends.
 
-use super::geometry::Place;
-use super::limits::{Expiry, Watch};
+use super::geometry::SectorPlace;
+use super::limits::{Expiry, LimitWatch};
 use loadline_base::{Span, Time};
-use loadline_device::{Kind, Outcome};
+use loadline_device::{Outcome, RequestKind};
 use std::ops::Range;
 
 /// A command that the drive has answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Finished {
+pub struct FinishedCommand {
     /// As it was submitted.
     pub id: u64,
     /// When the host has the answer.
@@ -66,18 +66,18 @@ impl From<Ending> for Outcome {
 
 /// A command that waits or is carried out.
 #[derive(Clone, Debug)]
-pub(super) struct Command {
+pub(super) struct HddCommand {
     /// The host's name for it; `None` for a write that the cache has answered already.
     pub(super) id: Option<u64>,
-    pub(super) kind: Kind,
+    pub(super) kind: RequestKind,
     pub(super) sector: u64,
     pub(super) sectors: u64,
-    pub(super) place: Place,
+    pub(super) place: SectorPlace,
     /// When the firmware saw it: its limits count from here.
     pub(super) arrived: Time,
     /// Whether it has high NCQ priority.
     pub(super) high: bool,
-    pub(super) watch: Watch,
+    pub(super) watch: LimitWatch,
     /// Whether its guideline may move it forward.
     pub(super) steered: bool,
     /// When it is ended if it has not begun by then.
@@ -86,9 +86,9 @@ pub(super) struct Command {
     pub(super) number: u64,
 }
 
-impl Command {
+impl HddCommand {
     pub(super) fn writes(&self) -> bool {
-        self.kind == Kind::Write
+        self.kind == RequestKind::Write
     }
 
     /// The guideline by which it is chosen.

@@ -2,7 +2,7 @@
 
 use super::spec::{Halves, Ordering};
 use super::spec::{HddSpec, LimitRange, SECTOR, Seek};
-use crate::drive_file::{DriveError, Unit, read_toml, refuse};
+use crate::drive_file::{DriveError, WithUnit, read_toml, refuse};
 use loadline_base::{Bytes, Span};
 use serde::Deserialize;
 
@@ -23,18 +23,18 @@ struct HddFile {
     rpm: u32,
     heads: u32,
     zones: u32,
-    outer_rate: Unit<Bytes>,
-    inner_rate: Unit<Bytes>,
-    head_switch: Unit<Span>,
-    write_settle: Unit<Span>,
-    overhead: Unit<Span>,
-    turnaround: Unit<Span>,
-    link_rate: Unit<Bytes>,
+    outer_rate: WithUnit<Bytes>,
+    inner_rate: WithUnit<Bytes>,
+    head_switch: WithUnit<Span>,
+    write_settle: WithUnit<Span>,
+    overhead: WithUnit<Span>,
+    turnaround: WithUnit<Span>,
+    link_rate: WithUnit<Bytes>,
     tags: u32,
     cached_writes: u32,
-    recovery: Unit<Span>,
+    recovery: WithUnit<Span>,
     seek: SeekFile,
-    limits: Option<LimitsFile>,
+    limits: Option<DriveLimitsFile>,
     ordering: OrderingFile,
 }
 
@@ -47,28 +47,28 @@ enum KindName {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SeekFile {
-    settle: Unit<Span>,
-    root: Unit<Span>,
-    linear: Unit<Span>,
+    settle: WithUnit<Span>,
+    root: WithUnit<Span>,
+    linear: WithUnit<Span>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct LimitsFile {
-    shortest: Unit<Span>,
-    longest: Unit<Span>,
+struct DriveLimitsFile {
+    shortest: WithUnit<Span>,
+    longest: WithUnit<Span>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OrderingFile {
-    age: Unit<Span>,
-    old_age: Unit<Span>,
+    age: WithUnit<Span>,
+    old_age: WithUnit<Span>,
     old_age_exponent: HalvesFile,
-    guideline: Unit<Span>,
-    guideline_reach: Unit<Span>,
+    guideline: WithUnit<Span>,
+    guideline_reach: WithUnit<Span>,
     guideline_exponent: HalvesFile,
-    urgent_from: Unit<Span>,
+    urgent_from: WithUnit<Span>,
     urgency: f64,
 }
 

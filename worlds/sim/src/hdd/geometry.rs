@@ -26,7 +26,7 @@ struct Zone {
 
 /// Where a range of sectors begins and ends, and what it takes to pass over it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SectorPlace {
     /// The cylinder of its first sector, 0 outermost.
     pub cylinder: u32,
     /// The surface of its first sector.
@@ -74,7 +74,7 @@ impl Geometry {
     }
 
     /// The place of at least one sector.
-    pub fn place(&self, sector: u64, sectors: u64) -> Place {
+    pub fn place(&self, sector: u64, sectors: u64) -> SectorPlace {
         assert!(sectors > 0, "a place has at least one sector");
         let (zone, track, offset) = self.track(sector);
         let (last_zone, last_track, _) = self.track(sector + sectors - 1);
@@ -85,7 +85,7 @@ impl Geometry {
         let angle = (tracks_before * self.skew.nanos() + into_track) % self.turn.nanos();
         let switches = last_zone.first_cylinder * heads + last_track - tracks_before;
         let transfer = self.pass(sectors, zone) + switches * self.skew.nanos();
-        Place {
+        SectorPlace {
             cylinder: cylinder(zone, track),
             head: (track % heads) as u32,
             angle: Span::from_nanos(angle),

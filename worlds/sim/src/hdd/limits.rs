@@ -2,12 +2,12 @@
 
 use super::command::Ending;
 use loadline_base::{Span, Time};
-use loadline_device::cdl::{DESCRIPTORS, Descriptor, Limits, Policy};
+use loadline_device::cdl::{DESCRIPTORS, Descriptor, Limits, TimeoutPolicy};
 use std::sync::Arc;
 
 /// What is left of a command's limits.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct LimitWatch {
     /// The set that was in force when the command arrived; `None` without any limit.
     set: Option<Arc<Limits>>,
     /// The descriptor that the command named, and the one whose guideline counts now, from 0.
@@ -32,14 +32,14 @@ pub(super) struct Missed {
     pub(super) guideline: bool,
 }
 
-impl Watch {
+impl LimitWatch {
     /// Under descriptor `index` of a set; without limit if that one limits nothing.
-    pub(super) fn new(set: &Arc<Limits>, index: u8) -> Watch {
+    pub(super) fn new(set: &Arc<Limits>, index: u8) -> LimitWatch {
         if set.of(index).is_none() {
-            return Watch::default();
+            return LimitWatch::default();
         }
         let named = usize::from(index) - 1;
-        Watch { set: Some(Arc::clone(set)), named, current: named, guided: true }
+        LimitWatch { set: Some(Arc::clone(set)), named, current: named, guided: true }
     }
 
     /// The descriptor that the command named, from 1; `None` without limit.
@@ -58,18 +58,20 @@ impl Watch {
         descriptor.span(descriptor.guideline)
     }
 
-    fn guideline_policy(&self) -> Policy {
-        self.set
-            .as_ref()
-            .map_or(Policy::CompleteEarliest, |set| set.descriptors[self.current].guideline.policy)
+    fn guideline_policy(&self) -> TimeoutPolicy {
+        self.set.as_ref().map_or(TimeoutPolicy::CompleteEarliest, |set| {
+            set.descriptors[self.current].guideline.policy
+        })
     }
 
     /// Goes over to what follows a guideline that has passed silently.
     pub(super) fn pass(&mut self, age: Span) {
         while self.guideline().is_some_and(|guideline| age >= guideline) {
             match self.guideline_policy() {
-                Policy::ContinueNextLimit if self.current + 1 < DESCRIPTORS => self.current += 1,
-                Policy::ContinueNoLimit => self.guided = false,
+                TimeoutPolicy::ContinueNextLimit if self.current + 1 < DESCRIPTORS => {
+                    self.current += 1
+                }
+                TimeoutPolicy::ContinueNoLimit => self.guided = false,
                 _ => return,
             }
         }
@@ -98,7 +100,7 @@ impl Watch {
             let recovering =
                 recovery.map(|from| Expiry { at: at.max(from), ending: Ending::AbortedInRecovery });
             match named.active.policy {
-                Policy::AbortRecovery => recovering,
+                TimeoutPolicy::AbortRecovery => recovering,
                 policy => ends(policy, stage(at, recovery)).map(|ending| Expiry { at, ending }),
             }
         });
@@ -142,10 +144,10 @@ impl Watch {
 }
 
 /// How a policy ends a command, if it does.
-fn ends(policy: Policy, aborted: Ending) -> Option<Ending> {
+fn ends(policy: TimeoutPolicy, aborted: Ending) -> Option<Ending> {
     match policy {
-        Policy::CompleteUnavailable => Some(Ending::DataUnavailable),
-        Policy::Abort => Some(aborted),
+        TimeoutPolicy::CompleteUnavailable => Some(Ending::DataUnavailable),
+        TimeoutPolicy::Abort => Some(aborted),
         _ => None,
     }
 }

@@ -7,7 +7,7 @@ use loadline_base::Span;
 
 /// The account of favours.
 #[derive(Clone, Debug)]
-pub(super) struct Loss {
+pub(super) struct Favours {
     /// The part of the time that may be given up, 0 to 1.
     allowed: f64,
     /// Time that favours have cost, and time that commands have taken, in nanoseconds.
@@ -18,10 +18,10 @@ pub(super) struct Loss {
 /// What each command leaves of the sums before it: after 512 commands a third is left, a few seconds at full load.
 const KEPT: f64 = 1.0 - 1.0 / 512.0;
 
-impl Loss {
+impl Favours {
     /// Nothing given yet. The allowed part is in percent.
-    pub(super) fn allowing(percent: f64) -> Loss {
-        Loss { allowed: percent / 100.0, given: 0.0, taken: 0.0 }
+    pub(super) fn allowing(percent: f64) -> Favours {
+        Favours { allowed: percent / 100.0, given: 0.0, taken: 0.0 }
     }
 
     /// Enters a choice between the fair access and a favoured one. `false` if that is more than may be given, and the fair

@@ -27,8 +27,8 @@ mod order;
 mod spec;
 mod statistics;
 
-pub use command::{Ending, Finished, Sense};
+pub use command::{Ending, FinishedCommand, Sense};
 pub use drive::{Feature, Hdd};
-pub use geometry::{Geometry, Place};
+pub use geometry::{Geometry, SectorPlace};
 pub use spec::{Halves, HddSpec, LimitRange, Ordering, SECTOR, Seek};
 pub use statistics::{DescriptorCounts, MediumCounts, Statistics};

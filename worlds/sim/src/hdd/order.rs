@@ -4,14 +4,14 @@
 //! `docs/drive-models.md` tells what in the published figures asks for each part of the rule.
 
 use super::access::{Mechanics, Position};
-use super::command::Command;
-use super::loss::Loss;
+use super::command::HddCommand;
+use super::loss::Favours;
 use super::spec::Ordering;
 use loadline_base::{Span, Time};
 
 /// The moment for which a command is chosen.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
+pub(super) struct ChoiceMoment {
     /// When it is decided.
     pub(super) now: Time,
     /// When the arm will be free, and where.
@@ -44,10 +44,10 @@ impl Ordering {
     /// The command to go next among those that have arrived, by its index. `loss` keeps account of what favours cost.
     pub(super) fn choose(
         &self,
-        waiting: &[Command],
+        waiting: &[HddCommand],
         mechanics: &Mechanics,
-        moment: Moment,
-        loss: &mut Loss,
+        moment: ChoiceMoment,
+        loss: &mut Favours,
     ) -> Option<usize> {
         let crowd = Crowd::of(waiting, moment.now)?;
         let (mut fair, mut favoured) = (None, None);
@@ -73,7 +73,7 @@ impl Ordering {
 
     /// What its age is worth to a command. The fewer wait, the further apart their accesses lie, and the more it takes to
     /// pass over the nearest.
-    fn by_age(&self, command: &Command, crowd: &Crowd, now: Time) -> f64 {
+    fn by_age(&self, command: &HddCommand, crowd: &Crowd, now: Time) -> f64 {
         let age = now.since(command.arrived).nanos() as f64 / crowd.mean_age;
         let early = self.age.nanos() as f64 * age;
         let late = self.old_age.nanos() as f64 * self.old_age_exponent.power(age);
@@ -81,7 +81,7 @@ impl Ordering {
     }
 
     /// What the rest of its guideline is worth to a command, at the time when it could begin.
-    fn by_guideline(&self, deadline: Time, moment: Moment) -> f64 {
+    fn by_guideline(&self, deadline: Time, moment: ChoiceMoment) -> f64 {
         let left = deadline.nanos() as f64 - moment.free.nanos() as f64;
         let reach = left.max(0.0) / self.guideline_reach.nanos() as f64;
         let near = self.guideline.nanos() as f64 / (1.0 + self.guideline_exponent.power(reach));
@@ -104,7 +104,7 @@ const FULL: f64 = 30.0;
 
 impl Crowd {
     /// `None` if nothing has arrived.
-    fn of(waiting: &[Command], now: Time) -> Option<Crowd> {
+    fn of(waiting: &[HddCommand], now: Time) -> Option<Crowd> {
         let (mut all, mut unlimited) = (Ages::default(), Ages::default());
         for command in waiting.iter().filter(|command| command.arrived <= now) {
             let age = now.since(command.arrived).nanos();

@@ -1,10 +1,10 @@
 //! One damage of one copy: drawn from a number, and done to disks at rest.
 
 use super::region::{Region, Regions};
-use crate::Disks;
+use crate::StoreDisks;
 use crate::disk::Written;
 use loadline_base::{Bytes, Rng};
-use loadline_store::paged::Target;
+use loadline_store::paged::StoreDevice;
 use loadline_store::paged::layout::Layout;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 /// What is done to a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum DamageKind {
     /// One bit flips, seldom a few of the same sector, seldom all bytes of a sector are others.
     Flip,
     /// The last write of a page, or of all pages of a request, was answered and never done: what stood there before
@@ -30,13 +30,13 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
     /// What is done.
-    pub kind: Kind,
+    pub kind: DamageKind,
     /// Where it is done is drawn from this.
     pub number: u64,
 }
 
 /// What a case did.
-pub(super) struct Done {
+pub(super) struct DamageDone {
     /// The part of the store where it did it; of two, the first.
     pub(super) region: Option<Region>,
     /// In words.
@@ -49,25 +49,31 @@ pub(super) struct Droppable {
     pages: BTreeMap<u64, (Vec<u8>, usize)>,
 }
 
-impl Kind {
+impl DamageKind {
     /// All of them.
-    pub const ALL: [Kind; 5] = [Kind::Flip, Kind::Drop, Kind::Stray, Kind::Swap, Kind::Truncation];
+    pub const ALL: [DamageKind; 5] = [
+        DamageKind::Flip,
+        DamageKind::Drop,
+        DamageKind::Stray,
+        DamageKind::Swap,
+        DamageKind::Truncation,
+    ];
 
     /// Its name in cases and tables.
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Flip => "flip",
-            Kind::Drop => "drop",
-            Kind::Stray => "stray",
-            Kind::Swap => "swap",
-            Kind::Truncation => "truncation",
+            DamageKind::Flip => "flip",
+            DamageKind::Drop => "drop",
+            DamageKind::Stray => "stray",
+            DamageKind::Swap => "swap",
+            DamageKind::Truncation => "truncation",
         }
     }
 }
 
 impl Droppable {
     /// Those whose last write changed them.
-    pub(super) fn of(disks: &Disks, layout: &Layout, written: Vec<Written>) -> Droppable {
+    pub(super) fn of(disks: &StoreDisks, layout: &Layout, written: Vec<Written>) -> Droppable {
         let bytes = layout.page.bytes();
         let first = layout.page.offset(layout.map_first);
         let end = layout.page.offset(layout.pages().end);
@@ -94,28 +100,28 @@ impl Droppable {
 /// Does the damage of `case` to a copy. `None` if it would change nothing.
 pub(super) fn damage(
     case: Case,
-    disks: &mut Disks,
+    disks: &mut StoreDisks,
     regions: &Regions,
     droppable: &Droppable,
     page: u64,
-) -> Option<Done> {
+) -> Option<DamageDone> {
     let mut rng = Rng::for_purpose(case.number, 11 + case.kind as u64);
     match case.kind {
-        Kind::Flip => Some(flip(disks, regions, &mut rng)),
-        Kind::Drop | Kind::Stray => {
-            let strays = case.kind == Kind::Stray;
+        DamageKind::Flip => Some(flip(disks, regions, &mut rng)),
+        DamageKind::Drop | DamageKind::Stray => {
+            let strays = case.kind == DamageKind::Stray;
             drop_write(disks, regions, droppable, page, strays, &mut rng)
         }
-        Kind::Swap => swap(disks, regions, page, &mut rng),
-        Kind::Truncation => Some(truncate(disks, &mut rng)),
+        DamageKind::Swap => swap(disks, regions, page, &mut rng),
+        DamageKind::Truncation => Some(truncate(disks, &mut rng)),
     }
 }
 
-fn name(target: Target) -> &'static str {
-    if target == Target::Data { "data" } else { "log" }
+fn name(target: StoreDevice) -> &'static str {
+    if target == StoreDevice::Data { "data" } else { "log" }
 }
 
-fn flip(disks: &mut Disks, regions: &Regions, rng: &mut Rng) -> Done {
+fn flip(disks: &mut StoreDisks, regions: &Regions, rng: &mut Rng) -> DamageDone {
     let (target, offset) = regions.draw(rng);
     let region = regions.at(target, offset);
     let disk = disks.of(target);
@@ -139,7 +145,7 @@ fn flip(disks: &mut Disks, regions: &Regions, rng: &mut Rng) -> Done {
             format!("bit {bit} of byte {offset} flips")
         }
     };
-    Done { region, story: format!("{how}, on the {} device", name(target)) }
+    DamageDone { region, story: format!("{how}, on the {} device", name(target)) }
 }
 
 fn flip_bit(disk: &mut crate::disk::SimDisk, offset: u64, rng: &mut Rng) -> u64 {
@@ -150,15 +156,15 @@ fn flip_bit(disk: &mut crate::disk::SimDisk, offset: u64, rng: &mut Rng) -> u64 
 }
 
 fn drop_write(
-    disks: &mut Disks,
+    disks: &mut StoreDisks,
     regions: &Regions,
     droppable: &Droppable,
     page: u64,
     strays: bool,
     rng: &mut Rng,
-) -> Option<Done> {
+) -> Option<DamageDone> {
     // Every part that has such pages is as likely as any other.
-    let region_of = |number: u64| regions.at(Target::Data, number * page);
+    let region_of = |number: u64| regions.at(StoreDevice::Data, number * page);
     let mut by_region: BTreeMap<Option<Region>, Vec<u64>> = BTreeMap::new();
     for number in droppable.pages.keys() {
         by_region.entry(region_of(*number)).or_default().push(*number);
@@ -184,7 +190,7 @@ fn drop_write(
     if strays {
         let (_, offset) = loop {
             let place = regions.draw(rng);
-            if place.0 == Target::Data {
+            if place.0 == StoreDevice::Data {
                 break place;
             }
         };
@@ -193,13 +199,13 @@ fn drop_write(
         for (number, bytes) in (to..).zip(&written) {
             disks.data.poke(number * page, bytes);
         }
-        let where_to = regions.at(Target::Data, to * page).map_or("nothing", Region::name);
+        let where_to = regions.at(StoreDevice::Data, to * page).map_or("nothing", Region::name);
         story += &format!(" and stands at page {to} instead ({where_to})");
     }
-    Some(Done { region: *region, story })
+    Some(DamageDone { region: *region, story })
 }
 
-fn swap(disks: &mut Disks, regions: &Regions, page: u64, rng: &mut Rng) -> Option<Done> {
+fn swap(disks: &mut StoreDisks, regions: &Regions, page: u64, rng: &mut Rng) -> Option<DamageDone> {
     let (target, one) = regions.draw(rng);
     let length = if rng.below(2) == 0 { page } else { u64::from(disks.of(target).spec().sector) };
     let near = rng.below(3) == 0;
@@ -223,13 +229,13 @@ fn swap(disks: &mut Disks, regions: &Regions, page: u64, rng: &mut Rng) -> Optio
         other * length,
         name(target)
     );
-    Some(Done { region, story })
+    Some(DamageDone { region, story })
 }
 
-fn truncate(disks: &mut Disks, rng: &mut Rng) -> Done {
+fn truncate(disks: &mut StoreDisks, rng: &mut Rng) -> DamageDone {
     let target = match &disks.log {
-        Some(_) if rng.below(2) == 0 => Target::Log,
-        _ => Target::Data,
+        Some(_) if rng.below(2) == 0 => StoreDevice::Log,
+        _ => StoreDevice::Data,
     };
     let disk = disks.of(target);
     let sector = u64::from(disk.spec().sector);
@@ -239,7 +245,7 @@ fn truncate(disks: &mut Disks, rng: &mut Rng) -> Done {
     let left = sectors.saturating_sub(gone).max(1) * sector;
     disk.resize(Bytes::new(left));
     let story = format!("the {} device ends after {left} bytes", name(target));
-    Done { region: None, story }
+    DamageDone { region: None, story }
 }
 
 impl fmt::Display for Case {
@@ -267,7 +273,7 @@ impl FromStr for Case {
 
     fn from_str(text: &str) -> Result<Case, ParseCaseError> {
         let (kind, number) = text.split_once(':').ok_or(ParseCaseError)?;
-        let kind = Kind::ALL.into_iter().find(|known| known.name() == kind);
+        let kind = DamageKind::ALL.into_iter().find(|known| known.name() == kind);
         Ok(Case {
             kind: kind.ok_or(ParseCaseError)?,
             number: number.parse().map_err(|_| ParseCaseError)?,

@@ -1,8 +1,8 @@
 //! A given store lives on for a while in memory, so that something is known that it wrote and may lose.
 
 use super::judge::Sound;
-use super::reader::{Found, Reader, Stop};
-use crate::Disks;
+use super::reader::{ReadStop, StoreFindings, StoreReader};
+use crate::StoreDisks;
 use crate::disk::CutStyle;
 use loadline_base::Rng;
 use loadline_store::Version;
@@ -17,11 +17,15 @@ const VALUE_MAX: u64 = 200;
 const WRITE_MAX: u64 = 16 << 10;
 
 /// Writes over much that the store holds, takes checkpoints in between and a sync at the end, and dies.
-pub(super) fn live_on(disks: Disks, options: Options, truth: &Found) -> Result<Sound, Stop> {
+pub(super) fn live_on(
+    disks: StoreDisks,
+    options: Options,
+    truth: &StoreFindings,
+) -> Result<Sound, ReadStop> {
     let mut disks = disks;
     disks.data.note_writes();
     let mut rng = Rng::new(7);
-    let mut reader = Reader::open(disks, options, u64::MAX)?;
+    let mut reader = StoreReader::open(disks, options, u64::MAX)?;
     for number in 1..=TRANSACTIONS {
         let edit = match draw(truth, number, &mut rng) {
             Some(edit) => edit,
@@ -37,12 +41,12 @@ pub(super) fn live_on(disks: Disks, options: Options, truth: &Found) -> Result<S
     let mut disks = reader.into_disks();
     let written = disks.data.take_written();
     settle(&mut disks, 7);
-    Ok(Sound::new(disks, options, written).map_err(Stop::Answer)?.all_promised())
+    Ok(Sound::new(disks, options, written).map_err(ReadStop::Answer)?.all_promised())
 }
 
 /// The process dies, and everything that its disks have answered is durable.
-pub(super) fn settle(disks: &mut Disks, seed: u64) {
-    let Disks { data, log } = disks;
+pub(super) fn settle(disks: &mut StoreDisks, seed: u64) {
+    let StoreDisks { data, log } = disks;
     for disk in std::iter::once(data).chain(log) {
         let mut rng = Rng::new(seed);
         disk.kill(&mut rng);
@@ -50,7 +54,7 @@ pub(super) fn settle(disks: &mut Disks, seed: u64) {
     }
 }
 
-fn draw(truth: &Found, number: u64, rng: &mut Rng) -> Option<Edit> {
+fn draw(truth: &StoreFindings, number: u64, rng: &mut Rng) -> Option<Edit> {
     let (keys, objects) = truth.count();
     let all = (keys + objects) as u64;
     let at = (all > 0).then(|| rng.below(all))? as usize;

@@ -22,7 +22,7 @@ mod own;
 mod reader;
 mod region;
 
-pub use damage::{Case, Kind, ParseCaseError};
-pub use judge::{Outcome, Sound, Verdict};
+pub use damage::{Case, DamageKind, ParseCaseError};
+pub use judge::{CaseOutcome, CaseVerdict, Sound};
 pub use own::OwnStore;
 pub use region::Region;

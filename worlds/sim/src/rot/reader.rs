@@ -1,6 +1,6 @@
 //! A store read as a whole, in the simulated world: every key, attribute and byte, as sums.
 
-use crate::{Disks, StoreHost};
+use crate::{StoreDisks, StoreHost};
 use loadline_base::Time;
 use loadline_device::ClassTag;
 use loadline_store::paged::{Answer, Ask, Fault, ObjectId, Op, OpError, Options};
@@ -22,7 +22,7 @@ pub(super) struct Sum {
 
 /// An object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Object {
+pub(super) struct ReadObject {
     meta: ObjectMeta,
     /// By pieces.
     bytes: Vec<Option<Sum>>,
@@ -31,16 +31,16 @@ pub(super) struct Object {
 
 /// What a store holds. `None` is what an error that names damage kept from being read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct StoreFindings {
     keys: Vec<(Vec<u8>, Option<Sum>)>,
-    objects: Vec<(ObjectId, Option<Object>)>,
+    objects: Vec<(ObjectId, Option<ReadObject>)>,
     /// Questions that were answered with an error that names damage.
     pub(super) named: u64,
 }
 
 /// Why reading ended before its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum ReadStop {
     /// The store has stopped, or never opened.
     Fault(Fault),
     /// Nothing happens any more, or too much.
@@ -50,33 +50,37 @@ pub(super) enum Stop {
 }
 
 /// A store that is read.
-pub(super) struct Reader {
+pub(super) struct StoreReader {
     host: StoreHost,
     /// Steps so far, and how many there may be.
     pub(super) steps: u64,
     steps_max: u64,
 }
 
-impl Reader {
+impl StoreReader {
     /// Opens a store. So many steps are more than it ever needs.
-    pub(super) fn open(disks: Disks, options: Options, steps_max: u64) -> Result<Reader, Stop> {
+    pub(super) fn open(
+        disks: StoreDisks,
+        options: Options,
+        steps_max: u64,
+    ) -> Result<StoreReader, ReadStop> {
         let host = StoreHost::open(Time::ZERO, options, disks);
-        let mut reader = Reader { host, steps: 0, steps_max };
+        let mut reader = StoreReader { host, steps: 0, steps_max };
         while !reader.host.store().is_open() {
             reader.step()?;
         }
         Ok(reader)
     }
 
-    fn step(&mut self) -> Result<(), Stop> {
+    fn step(&mut self) -> Result<(), ReadStop> {
         if let Some(fault) = self.host.store().fault() {
-            return Err(Stop::Fault(fault));
+            return Err(ReadStop::Fault(fault));
         }
         self.steps += 1;
         let restart = self.host.store().restart_progress();
         let waits = self.host.store().waits();
         let hang =
-            |what| Stop::Hang(format!("{what}: restart {restart:?}, ops wait for {waits:?}"));
+            |what| ReadStop::Hang(format!("{what}: restart {restart:?}, ops wait for {waits:?}"));
         if self.steps > self.steps_max {
             return Err(hang("it runs in circles"));
         }
@@ -84,15 +88,17 @@ impl Reader {
     }
 
     /// Asks and waits for the answer.
-    pub(super) fn ask(&mut self, ask: Ask) -> Result<Result<Answer, OpError>, Stop> {
+    pub(super) fn ask(&mut self, ask: Ask) -> Result<Result<Answer, OpError>, ReadStop> {
         self.host.submit(Op { ask, lane: None, class: ClassTag(9), token: 0 });
         loop {
             if let Some(done) = self.host.completions.pop() {
                 return match done.result {
                     Err(OpError::Stopped) => {
                         let fault = self.host.store().fault();
-                        Err(fault
-                            .map_or(Stop::Answer("stopped without a fault".into()), Stop::Fault))
+                        Err(fault.map_or(
+                            ReadStop::Answer("stopped without a fault".into()),
+                            ReadStop::Fault,
+                        ))
                     }
                     result => Ok(result),
                 };
@@ -102,7 +108,7 @@ impl Reader {
     }
 
     /// The disks, when the store is gone.
-    pub(super) fn into_disks(self) -> Disks {
+    pub(super) fn into_disks(self) -> StoreDisks {
         self.host.into_disks()
     }
 
@@ -111,9 +117,9 @@ impl Reader {
     pub(super) fn read(
         &mut self,
         collections: &[CollectionId],
-        guide: &Found,
-    ) -> Result<Found, Stop> {
-        let mut found = Found::default();
+        guide: &StoreFindings,
+    ) -> Result<StoreFindings, ReadStop> {
+        let mut found = StoreFindings::default();
         self.read_keys(guide, &mut found)?;
         for collection in collections {
             self.read_collection(*collection, guide, &mut found)?;
@@ -121,7 +127,11 @@ impl Reader {
         Ok(found)
     }
 
-    fn read_keys(&mut self, guide: &Found, found: &mut Found) -> Result<(), Stop> {
+    fn read_keys(
+        &mut self,
+        guide: &StoreFindings,
+        found: &mut StoreFindings,
+    ) -> Result<(), ReadStop> {
         let mut from = Vec::new();
         let mut most = SCAN;
         loop {
@@ -172,9 +182,9 @@ impl Reader {
     fn read_collection(
         &mut self,
         collection: CollectionId,
-        guide: &Found,
-        found: &mut Found,
-    ) -> Result<(), Stop> {
+        guide: &StoreFindings,
+        found: &mut StoreFindings,
+    ) -> Result<(), ReadStop> {
         let (mut from, mut listed) = (ObjectNo(0), Vec::new());
         loop {
             match self.ask(Ask::List { collection, from, most: LIST })? {
@@ -216,8 +226,8 @@ impl Reader {
         &mut self,
         id: ObjectId,
         meta: ObjectMeta,
-        found: &mut Found,
-    ) -> Result<Object, Stop> {
+        found: &mut StoreFindings,
+    ) -> Result<ReadObject, ReadStop> {
         let mut bytes = Vec::new();
         for offset in (0..meta.length).step_by(PIECE as usize) {
             let answer = self.ask(Ask::Read { object: id, offset, length: PIECE })?;
@@ -245,18 +255,18 @@ impl Reader {
                 None
             }
         };
-        Ok(Object { meta, bytes, attributes })
+        Ok(ReadObject { meta, bytes, attributes })
     }
 }
 
 /// Counts an error that names damage; anything else is no answer.
-fn named(answer: Result<Answer, OpError>, found: &mut Found) -> Result<(), Stop> {
+fn named(answer: Result<Answer, OpError>, found: &mut StoreFindings) -> Result<(), ReadStop> {
     match answer {
         Err(error) if is_damage(&error) => {
             found.named += 1;
             Ok(())
         }
-        other => Err(Stop::Answer(format!("{other:?}"))),
+        other => Err(ReadStop::Answer(format!("{other:?}"))),
     }
 }
 
@@ -270,7 +280,7 @@ impl Sum {
     }
 }
 
-impl Found {
+impl StoreFindings {
     /// How much there is: keys and objects.
     pub(super) fn count(&self) -> (usize, usize) {
         (self.keys.len(), self.objects.len())
@@ -295,11 +305,11 @@ impl Found {
     }
 
     /// What is different from the truth, as far as it could be read.
-    pub(super) fn difference(&self, truth: &Found) -> Option<String> {
+    pub(super) fn difference(&self, truth: &StoreFindings) -> Option<String> {
         self.different_key(truth).or_else(|| self.different_object(truth))
     }
 
-    fn different_key(&self, truth: &Found) -> Option<String> {
+    fn different_key(&self, truth: &StoreFindings) -> Option<String> {
         for (at, (key, wanted)) in truth.keys.iter().enumerate() {
             let shown = String::from_utf8_lossy(key);
             match self.keys.get(at) {
@@ -315,7 +325,7 @@ impl Found {
         Some(format!("key {:?} should not exist", String::from_utf8_lossy(&more.0)))
     }
 
-    fn different_object(&self, truth: &Found) -> Option<String> {
+    fn different_object(&self, truth: &StoreFindings) -> Option<String> {
         for (at, (id, wanted)) in truth.objects.iter().enumerate() {
             let wanted = wanted.as_ref().expect("the truth is whole");
             let found = match self.objects.get(at) {

@@ -1,13 +1,13 @@
 //! What stands where on the devices of a store at rest, so that damage can be spread over all of it.
 
-use crate::Disks;
+use crate::StoreDisks;
 use loadline_base::Rng;
-use loadline_store::paged::Target;
+use loadline_store::paged::StoreDevice;
 use loadline_store::paged::change::{Change, decode_each};
 use loadline_store::paged::check::{LogReader, ReadAt};
 use loadline_store::paged::ids::{Child, PageNo};
 use loadline_store::paged::layout::{SUPERBLOCK, bits_per_map_page, superblock_offsets};
-use loadline_store::paged::log::Kind;
+use loadline_store::paged::log::RecordKind;
 use loadline_store::paged::page::{self, HEADER, PageKind};
 use loadline_store::paged::seed::Seed;
 use loadline_store::paged::superblock::Superblock;
@@ -43,7 +43,7 @@ pub enum Region {
 }
 
 /// Where a region is: pieces of a device each.
-type Pieces = Vec<(Target, Range<u64>)>;
+type Pieces = Vec<(StoreDevice, Range<u64>)>;
 
 /// The parts of one store.
 pub(super) struct Regions {
@@ -93,28 +93,32 @@ impl fmt::Display for Region {
 
 impl Regions {
     /// What stands where on these disks.
-    pub(super) fn of(disks: &Disks, superblock: &Superblock) -> Regions {
+    pub(super) fn of(disks: &StoreDisks, superblock: &Superblock) -> Regions {
         let layout = superblock.layout;
         let mut regions =
             Regions { layout, ranges: Region::ALL.map(|region| (region, Vec::new())).into() };
         for offset in superblock_offsets(layout.data_bytes) {
-            regions.add(Region::Superblocks, Target::Data, offset..offset + SUPERBLOCK);
+            regions.add(Region::Superblocks, StoreDevice::Data, offset..offset + SUPERBLOCK);
         }
-        if layout.log_target == Target::Log {
-            regions.add(Region::LogHeader, Target::Log, 0..layout.log_offset);
+        if layout.log_target == StoreDevice::Log {
+            regions.add(Region::LogHeader, StoreDevice::Log, 0..layout.log_offset);
         }
         let placed = regions.add_log(disks, superblock);
         let end = layout.recovery_offset + layout.recovery_bytes;
         let witness = layout.witness_offsets().map_or(end, |places| places[0]);
-        regions.add(Region::Images, Target::Data, layout.recovery_offset..witness);
-        regions.add(Region::Witness, Target::Data, witness..end);
+        regions.add(Region::Images, StoreDevice::Data, layout.recovery_offset..witness);
+        regions.add(Region::Witness, StoreDevice::Data, witness..end);
         let at = |page: PageNo| layout.page.offset(page);
-        regions.add(Region::FreeMap, Target::Data, at(layout.map_first)..at(layout.pages_first));
+        regions.add(
+            Region::FreeMap,
+            StoreDevice::Data,
+            at(layout.map_first)..at(layout.pages_first),
+        );
         regions.add_pages(disks, superblock.seed(), &placed);
         regions
     }
 
-    fn add(&mut self, region: Region, target: Target, range: Range<u64>) {
+    fn add(&mut self, region: Region, target: StoreDevice, range: Range<u64>) {
         let ranges = &mut self.ranges[region as usize].1;
         match ranges.last_mut() {
             Some((last, before)) if *last == target && before.end == range.start => {
@@ -126,12 +130,12 @@ impl Regions {
     }
 
     /// The log, live and dead. Answers the pages that its transactions placed data on.
-    fn add_log(&mut self, disks: &Disks, superblock: &Superblock) -> BTreeSet<u64> {
+    fn add_log(&mut self, disks: &StoreDisks, superblock: &Superblock) -> BTreeSet<u64> {
         let layout = self.layout;
         let mut placed = BTreeSet::new();
         let mut reader = LogReader::new(disks, superblock);
         reader.read(|record| {
-            if record.kind == Kind::Transaction {
+            if record.kind == RecordKind::Transaction {
                 for change in decode_each(record.body).flatten() {
                     if let Change::Place { runs, .. } = change {
                         for run in runs {
@@ -160,7 +164,7 @@ impl Regions {
     }
 
     /// Every page that the free map speaks of, by what it is.
-    fn add_pages(&mut self, disks: &Disks, seed: Seed, placed: &BTreeSet<u64>) {
+    fn add_pages(&mut self, disks: &StoreDisks, seed: Seed, placed: &BTreeSet<u64>) {
         let layout = self.layout;
         let mut bytes = vec![0; layout.page.bytes()];
         let mut map = vec![0; layout.page.bytes()];
@@ -168,14 +172,14 @@ impl Regions {
         for index in 0..layout.pages_count {
             if index.is_multiple_of(per_page) {
                 let at = layout.page.offset(layout.map_first.plus(index / per_page));
-                disks.read_at(Target::Data, at, &mut map);
+                disks.read_at(StoreDevice::Data, at, &mut map);
             }
             let bit = index % per_page;
             let is_used = map[HEADER + (bit / 8) as usize] >> (bit % 8) & 1 == 1;
             let number = layout.pages_first.plus(index);
             let offset = layout.page.offset(number);
             let region = if is_used {
-                disks.read_at(Target::Data, offset, &mut bytes);
+                disks.read_at(StoreDevice::Data, offset, &mut bytes);
                 match page::verify(&bytes, seed, Child::of_any_version(number)) {
                     Ok(PageKind::Inner) => Region::InnerNodes,
                     Ok(PageKind::Leaf) => Region::Leaves,
@@ -186,18 +190,19 @@ impl Regions {
             } else {
                 Region::FreePages
             };
-            self.add(region, Target::Data, offset..offset + layout.page.bytes() as u64);
+            self.add(region, StoreDevice::Data, offset..offset + layout.page.bytes() as u64);
         }
     }
 
     /// What a byte belongs to.
-    pub(super) fn at(&self, target: Target, offset: u64) -> Option<Region> {
-        let holds = |(on, range): &(Target, Range<u64>)| *on == target && range.contains(&offset);
+    pub(super) fn at(&self, target: StoreDevice, offset: u64) -> Option<Region> {
+        let holds =
+            |(on, range): &(StoreDevice, Range<u64>)| *on == target && range.contains(&offset);
         self.ranges.iter().find(|(_, ranges)| ranges.iter().any(holds)).map(|(region, _)| *region)
     }
 
     /// A byte anywhere: each part that there is is as likely as any other, and so is each byte of it.
-    pub(super) fn draw(&self, rng: &mut Rng) -> (Target, u64) {
+    pub(super) fn draw(&self, rng: &mut Rng) -> (StoreDevice, u64) {
         let there: Vec<_> = self.ranges.iter().filter(|(_, ranges)| !ranges.is_empty()).collect();
         let (_, ranges) = there[rng.below(there.len() as u64) as usize];
         let bytes: u64 = ranges.iter().map(|(_, range)| range.end - range.start).sum();

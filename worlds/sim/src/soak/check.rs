@@ -1,23 +1,23 @@
 //! The offline checker on simulated disks.
 
-use crate::Disks;
-use loadline_store::paged::Target;
+use crate::StoreDisks;
+use loadline_store::paged::StoreDevice;
 use loadline_store::paged::check::{ReadAt, check};
 
-impl ReadAt for Disks {
-    fn size(&self, target: Target) -> Option<u64> {
+impl ReadAt for StoreDisks {
+    fn size(&self, target: StoreDevice) -> Option<u64> {
         match target {
-            Target::Data => Some(self.data.spec().size.get()),
-            Target::Log => self.log.as_ref().map(|log| log.spec().size.get()),
+            StoreDevice::Data => Some(self.data.spec().size.get()),
+            StoreDevice::Log => self.log.as_ref().map(|log| log.spec().size.get()),
         }
     }
 
-    fn read_at(&self, target: Target, offset: u64, buffer: &mut [u8]) -> bool {
+    fn read_at(&self, target: StoreDevice, offset: u64, buffer: &mut [u8]) -> bool {
         let end = offset.checked_add(buffer.len() as u64);
         let fits = |size: u64| end.is_some_and(|end| end <= size);
         let disk = match target {
-            Target::Data => Some(&self.data),
-            Target::Log => self.log.as_ref(),
+            StoreDevice::Data => Some(&self.data),
+            StoreDevice::Log => self.log.as_ref(),
         };
         match disk.filter(|disk| fits(disk.spec().size.get())) {
             Some(disk) => {
@@ -30,7 +30,7 @@ impl ReadAt for Disks {
 }
 
 /// What the checker finds wrong, in words.
-pub(super) fn findings(disks: &Disks) -> Option<String> {
+pub(super) fn findings(disks: &StoreDisks) -> Option<String> {
     let report = check(disks);
     let text = |(at, finding): (usize, _)| format!("{}{finding}", if at > 0 { "; " } else { "" });
     let findings: String = report.findings.iter().take(5).enumerate().map(text).collect();

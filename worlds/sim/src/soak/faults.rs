@@ -2,29 +2,29 @@
 
 use super::draw::Draw;
 use super::ledger::Excuses;
-use super::place::Place;
+use super::place::StoreRegion;
 use crate::StoreHost;
 use crate::disk::Trouble;
 use loadline_base::{Rng, Span};
-use loadline_device::Kind;
+use loadline_device::RequestKind;
 use loadline_store::paged::layout::Layout;
 use std::fmt;
 
 /// Something that goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum PlannedFault {
     /// The next flush fails.
     FlushFails,
     /// The next write to this place fails.
-    WriteFails(Place),
+    WriteFails(StoreRegion),
     /// The next write to this place stands elsewhere.
-    WriteAstray(Place),
+    WriteAstray(StoreRegion),
     /// The next write to this place is answered and never done.
-    WriteLost(Place),
+    WriteLost(StoreRegion),
     /// What the next read asks for cannot be read, so often, or for good.
     ReadFails(Option<u32>),
     /// Bits flip in a sector of this place.
-    Rot(Place),
+    Rot(StoreRegion),
     /// The disk of the next request answers nothing for so many seconds.
     Slow(u64),
     /// The next request is never answered.
@@ -72,7 +72,7 @@ pub enum FaultKind {
 
 /// How often faults of each kind struck.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FaultCounts([u64; FaultKind::ALL.len()]);
+pub struct FaultsByKind([u64; FaultKind::ALL.len()]);
 
 impl FaultKind {
     /// All of them.
@@ -124,7 +124,7 @@ impl fmt::Display for FaultKind {
     }
 }
 
-impl FaultCounts {
+impl FaultsByKind {
     /// One more.
     pub(super) fn hit(&mut self, kind: FaultKind) {
         self.0[kind as usize] += 1;
@@ -141,7 +141,7 @@ impl FaultCounts {
     }
 
     /// Adds another count.
-    pub(super) fn add(&mut self, other: &FaultCounts) {
+    pub(super) fn add(&mut self, other: &FaultsByKind) {
         self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
     }
 }
@@ -150,77 +150,78 @@ impl FaultCounts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Planned {
     pub(super) from: u64,
-    pub(super) fault: Fault,
+    pub(super) fault: PlannedFault,
 }
 
 /// What is written and is no page.
-const NOT_A_PAGE: [Place; 3] = [Place::Superblock, Place::Log, Place::Images];
+const NOT_A_PAGE: [StoreRegion; 3] =
+    [StoreRegion::Superblock, StoreRegion::Log, StoreRegion::Images];
 
-impl Fault {
+impl PlannedFault {
     /// Any of those that were thought of first.
-    pub(super) fn draw(rng: &mut Rng) -> Fault {
+    pub(super) fn draw(rng: &mut Rng) -> PlannedFault {
         let place = *rng.pick(&[
-            Place::Superblock,
-            Place::Log,
-            Place::Log,
-            Place::Images,
-            Place::FreeMap,
-            Place::Pages,
-            Place::Pages,
+            StoreRegion::Superblock,
+            StoreRegion::Log,
+            StoreRegion::Log,
+            StoreRegion::Images,
+            StoreRegion::FreeMap,
+            StoreRegion::Pages,
+            StoreRegion::Pages,
         ]);
         match rng.below(10) {
-            0 | 1 => Fault::FlushFails,
-            2..=4 => Fault::WriteFails(place),
-            5 => Fault::WriteAstray(*rng.pick(&NOT_A_PAGE)),
-            6 => Fault::ReadFails(Some(rng.between(1, 3) as u32)),
-            7 => Fault::ReadFails(None),
-            _ => Fault::Rot(place),
+            0 | 1 => PlannedFault::FlushFails,
+            2..=4 => PlannedFault::WriteFails(place),
+            5 => PlannedFault::WriteAstray(*rng.pick(&NOT_A_PAGE)),
+            6 => PlannedFault::ReadFails(Some(rng.between(1, 3) as u32)),
+            7 => PlannedFault::ReadFails(None),
+            _ => PlannedFault::Rot(place),
         }
     }
 
     /// Any of those that were thought of later.
-    pub(super) fn draw_later(rng: &mut Rng) -> Fault {
-        let page = *rng.pick(&[Place::FreeMap, Place::Pages, Place::Pages]);
+    pub(super) fn draw_later(rng: &mut Rng) -> PlannedFault {
+        let page = *rng.pick(&[StoreRegion::FreeMap, StoreRegion::Pages, StoreRegion::Pages]);
         match rng.below(6) {
-            0 => Fault::WriteLost(*rng.pick(&NOT_A_PAGE)),
-            1 | 2 => Fault::WriteLost(page),
-            3 => Fault::WriteAstray(page),
-            4 => Fault::Slow(rng.between(1, 20)),
-            _ => Fault::Hang,
+            0 => PlannedFault::WriteLost(*rng.pick(&NOT_A_PAGE)),
+            1 | 2 => PlannedFault::WriteLost(page),
+            3 => PlannedFault::WriteAstray(page),
+            4 => PlannedFault::Slow(rng.between(1, 20)),
+            _ => PlannedFault::Hang,
         }
     }
 
     /// One that strikes the log's witness.
-    pub(super) fn draw_of_witness(rng: &mut Rng) -> Fault {
-        let place = Place::Witness;
+    pub(super) fn draw_of_witness(rng: &mut Rng) -> PlannedFault {
+        let place = StoreRegion::Witness;
         *rng.pick(&[
-            Fault::WriteLost(place),
-            Fault::WriteLost(place),
-            Fault::WriteFails(place),
-            Fault::WriteAstray(place),
-            Fault::Rot(place),
+            PlannedFault::WriteLost(place),
+            PlannedFault::WriteLost(place),
+            PlannedFault::WriteFails(place),
+            PlannedFault::WriteAstray(place),
+            PlannedFault::Rot(place),
         ])
     }
 
     /// A device that is full, for less than the longest that any other is silent.
-    pub(super) fn draw_full(rng: &mut Rng) -> Fault {
+    pub(super) fn draw_full(rng: &mut Rng) -> PlannedFault {
         let most = *rng.pick(&[40, 400, 5000]);
-        Fault::Full(rng.between(1, most))
+        PlannedFault::Full(rng.between(1, most))
     }
 
     /// What it is counted by.
     pub(super) fn kind(self) -> FaultKind {
         match self {
-            Fault::FlushFails => FaultKind::FlushFails,
-            Fault::WriteFails(_) => FaultKind::WriteFails,
-            Fault::WriteAstray(_) => FaultKind::WriteAstray,
-            Fault::WriteLost(_) => FaultKind::WriteLost,
-            Fault::ReadFails(_) => FaultKind::ReadFails,
-            Fault::Rot(Place::Log) => FaultKind::RotInLog,
-            Fault::Rot(_) => FaultKind::Rot,
-            Fault::Slow(_) => FaultKind::Slow,
-            Fault::Hang => FaultKind::Hang,
-            Fault::Full(_) => FaultKind::Full,
+            PlannedFault::FlushFails => FaultKind::FlushFails,
+            PlannedFault::WriteFails(_) => FaultKind::WriteFails,
+            PlannedFault::WriteAstray(_) => FaultKind::WriteAstray,
+            PlannedFault::WriteLost(_) => FaultKind::WriteLost,
+            PlannedFault::ReadFails(_) => FaultKind::ReadFails,
+            PlannedFault::Rot(StoreRegion::Log) => FaultKind::RotInLog,
+            PlannedFault::Rot(_) => FaultKind::Rot,
+            PlannedFault::Slow(_) => FaultKind::Slow,
+            PlannedFault::Hang => FaultKind::Hang,
+            PlannedFault::Full(_) => FaultKind::Full,
         }
     }
 
@@ -229,9 +230,9 @@ impl Fault {
     pub(super) fn damages_log(self) -> bool {
         matches!(
             self,
-            Fault::WriteAstray(_)
-                | Fault::WriteLost(Place::Log | Place::Pages)
-                | Fault::Rot(Place::Log | Place::Pages)
+            PlannedFault::WriteAstray(_)
+                | PlannedFault::WriteLost(StoreRegion::Log | StoreRegion::Pages)
+                | PlannedFault::Rot(StoreRegion::Log | StoreRegion::Pages)
         )
     }
 
@@ -239,24 +240,26 @@ impl Fault {
     pub(super) fn excuses(self, excuses: &mut Excuses) {
         excuses.log |= self.damages_log();
         match self {
-            Fault::FlushFails => excuses.stop = true,
-            Fault::WriteFails(Place::Pages) => (excuses.stop, excuses.own_data) = (true, true),
-            Fault::WriteFails(_) => excuses.stop = true,
-            Fault::WriteAstray(_) | Fault::WriteLost(Place::Log) => {
+            PlannedFault::FlushFails => excuses.stop = true,
+            PlannedFault::WriteFails(StoreRegion::Pages) => {
+                (excuses.stop, excuses.own_data) = (true, true)
+            }
+            PlannedFault::WriteFails(_) => excuses.stop = true,
+            PlannedFault::WriteAstray(_) | PlannedFault::WriteLost(StoreRegion::Log) => {
                 (excuses.damage, excuses.astray) = (true, true);
             }
             // One of two that are written with each marker; one of two places, and the log has its own proof.
-            Fault::WriteLost(Place::Superblock | Place::Witness)
-            | Fault::Slow(_)
-            | Fault::Full(_) => {}
-            Fault::WriteLost(_) => excuses.damage = true,
-            Fault::Hang => excuses.hang = true,
-            Fault::ReadFails(times) => {
+            PlannedFault::WriteLost(StoreRegion::Superblock | StoreRegion::Witness)
+            | PlannedFault::Slow(_)
+            | PlannedFault::Full(_) => {}
+            PlannedFault::WriteLost(_) => excuses.damage = true,
+            PlannedFault::Hang => excuses.hang = true,
+            PlannedFault::ReadFails(times) => {
                 excuses.passing = true;
                 excuses.damage |= times.is_none();
             }
-            Fault::Rot(Place::Superblock | Place::Witness) => {}
-            Fault::Rot(_) => excuses.damage = true,
+            PlannedFault::Rot(StoreRegion::Superblock | StoreRegion::Witness) => {}
+            PlannedFault::Rot(_) => excuses.damage = true,
         }
     }
 
@@ -264,39 +267,39 @@ impl Fault {
     pub(super) fn strike(self, host: &mut StoreHost, layout: &Layout, rng: &mut Rng) -> bool {
         let Some(io) = host.next_request() else { return false };
         let (target, request) = (io.target, io.request);
-        let place = Place::of_request(layout, target, &request);
+        let place = StoreRegion::of_request(layout, target, &request);
         let range = request.offset..request.offset + request.length.get();
-        if request.kind == Kind::Write && host.is_full(target) {
+        if request.kind == RequestKind::Write && host.is_full(target) {
             // It will not be carried out, so nothing can go wrong with it.
             return false;
         }
         match (self, request.kind) {
-            (Fault::FlushFails, Kind::Flush) => host.disks().of(target).fail_flush(1),
-            (Fault::WriteFails(wanted), Kind::Write) if wanted == place => {
+            (PlannedFault::FlushFails, RequestKind::Flush) => host.disks().of(target).fail_flush(1),
+            (PlannedFault::WriteFails(wanted), RequestKind::Write) if wanted == place => {
                 host.disks().of(target).fail_write(1);
             }
-            (Fault::WriteAstray(wanted), Kind::Write) if wanted == place => {
+            (PlannedFault::WriteAstray(wanted), RequestKind::Write) if wanted == place => {
                 let disk = host.disks().of(target);
                 let sector = u64::from(disk.spec().sector);
                 let room = (disk.spec().size.get() - request.length.get()) / sector;
                 disk.misdirect_write(1, rng.below(room + 1) * sector);
             }
-            (Fault::WriteLost(wanted), Kind::Write) if wanted == place => {
+            (PlannedFault::WriteLost(wanted), RequestKind::Write) if wanted == place => {
                 host.disks().of(target).lose_write(1);
             }
-            (Fault::Slow(seconds), _) => {
+            (PlannedFault::Slow(seconds), _) => {
                 let until = host.now() + Span::from_secs(seconds);
                 host.disks().of(target).hold_until(until);
             }
-            (Fault::Full(milliseconds), Kind::Write) => {
+            (PlannedFault::Full(milliseconds), RequestKind::Write) => {
                 host.fill(target, host.now() + Span::from_millis(milliseconds));
             }
-            (Fault::Hang, _) => host.disks().of(target).hang(),
-            (Fault::ReadFails(times), Kind::Read) => {
+            (PlannedFault::Hang, _) => host.disks().of(target).hang(),
+            (PlannedFault::ReadFails(times), RequestKind::Read) => {
                 let trouble = times.map_or(Trouble::Always, Trouble::Times);
                 host.disks().of(target).fail_reads(range, trouble);
             }
-            (Fault::Rot(place), _) => rot(host, place, layout, rng),
+            (PlannedFault::Rot(place), _) => rot(host, place, layout, rng),
             _ => return false,
         }
         true
@@ -307,10 +310,10 @@ impl Fault {
 const LIVE_LOG: u64 = 16 << 10;
 
 /// Flips bits in one sector of a place; in the log, half of the time in what a restart reads.
-pub(super) fn rot(host: &mut StoreHost, place: Place, layout: &Layout, rng: &mut Rng) {
+pub(super) fn rot(host: &mut StoreHost, place: StoreRegion, layout: &Layout, rng: &mut Rng) {
     let (target, range) = place.range(layout);
     let mut at = range.start + rng.below(range.end - range.start);
-    if place == Place::Log && rng.one_in(2) {
+    if place == StoreRegion::Log && rng.one_in(2) {
         let from = host.store().superblock().completed.position.0 + rng.below(LIVE_LOG);
         at = layout.log_offset + from % layout.log_bytes;
     }

@@ -3,34 +3,36 @@
 
 use super::check::findings;
 use super::draw::Draw;
-use super::history::History;
+use super::history::LaneHistory;
 use super::ledger::Ledger;
-use super::life::{Event, Life};
+use super::life::{Life, LifeEvent};
 use super::ops::counter;
-use super::outcome::Failure;
+use super::outcome::SoakFailure;
 use super::scenario::Scenario;
-use crate::Disks;
+use crate::StoreDisks;
 use crate::disk::{CutStyle, SimDisk};
 use loadline_base::{Bytes, Rng, Time};
-use loadline_device::{ClassTag, Kind, Outcome, Priority, Request};
+use loadline_device::{ClassTag, Outcome, Priority, Request, RequestKind};
 use loadline_store::paged::bounds::cache_least;
 use loadline_store::paged::superblock::SuperblockFault;
-use loadline_store::paged::{Fault, Options, Piece, Protection, RestartFault, Target, format};
+use loadline_store::paged::{
+    Fault, FormatPiece, Options, Protection, RestartFault, StoreDevice, format,
+};
 
 /// The class of what is written.
 const CLASS: ClassTag = ClassTag(0);
 
 /// The stages of formatting, and how far they come.
 struct Making<'a> {
-    disks: &'a mut Disks,
-    stages: Vec<Vec<Piece>>,
+    disks: &'a mut StoreDisks,
+    stages: Vec<Vec<FormatPiece>>,
     /// Requests that are still sent or answered before the crash.
     left: u64,
 }
 
 /// What a crash has left of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Left {
+enum FormatRemains {
     /// The superblocks of before may be gone in part.
     Begun,
     /// They are gone, and the new ones may be there in part.
@@ -44,16 +46,16 @@ enum Left {
 pub(super) fn carry_out(
     scenario: &Scenario,
     options: Options,
-    disks: &Disks,
+    disks: &StoreDisks,
     ledger: &Ledger,
     (draws, careless): (u64, bool),
-) -> Result<(), Failure> {
+) -> Result<(), SoakFailure> {
     let mut rng = Rng::new(draws);
     let mut disks = disks.clone();
     let is_blank = rng.one_in(4);
     if is_blank {
         let blank = |disk: &SimDisk| SimDisk::new(*disk.spec(), draws);
-        disks = Disks { data: blank(&disks.data), log: disks.log.as_ref().map(blank) };
+        disks = StoreDisks { data: blank(&disks.data), log: disks.log.as_ref().map(blank) };
     }
     let new = other(scenario, &mut rng);
     let stages = format(&new.format, options.protection).expect("it fits").stages().to_vec();
@@ -63,19 +65,19 @@ pub(super) fn carry_out(
     let left = Making { disks: &mut disks, stages, left: cut_at }.make();
     let style =
         *rng.pick(&[CutStyle::AllLost, CutStyle::AllKept, CutStyle::Random, CutStyle::Torn]);
-    let Disks { data, log } = &mut disks;
+    let StoreDisks { data, log } = &mut disks;
     for disk in std::iter::once(data).chain(log) {
         disk.power_cut(style, &mut rng);
     }
     let when = format!("a format, cut after {cut_at} of {requests} requests with {style:?}");
     let options = Options { cache: options.cache.max(cache_least(&new.layout())), ..options };
-    let wrong = |text: String| Failure::Answer(format!("{when}: {text}"));
+    let wrong = |text: String| SoakFailure::Answer(format!("{when}: {text}"));
     look(scenario, (&new, options), disks.clone(), (ledger, left)).map_err(wrong)?;
     disks.format(&new.format, Protection::Checkpoint).expect("it fits");
     if let Some(text) = findings(&disks) {
         return Err(wrong(format!("made again, the checker finds {text}")));
     }
-    look(scenario, (&new, options), disks, (ledger, Left::Whole)).map_err(wrong)
+    look(scenario, (&new, options), disks, (ledger, FormatRemains::Whole)).map_err(wrong)
 }
 
 /// Another store for the same devices: with the same places, or with another log.
@@ -92,36 +94,37 @@ fn other(scenario: &Scenario, rng: &mut Rng) -> Scenario {
 }
 
 impl Making<'_> {
-    fn make(mut self) -> Left {
-        let mut left = Left::Begun;
+    fn make(mut self) -> FormatRemains {
+        let mut left = FormatRemains::Begun;
         for (at, stage) in std::mem::take(&mut self.stages).into_iter().enumerate() {
             if at > 0 {
-                left = Left::Between;
+                left = FormatRemains::Between;
             }
             if !self.stage(stage) {
                 return left;
             }
         }
-        Left::Whole
+        FormatRemains::Whole
     }
 
     /// Writes a stage and makes it durable. False if the power goes before that.
-    fn stage(&mut self, stage: Vec<Piece>) -> bool {
+    fn stage(&mut self, stage: Vec<FormatPiece>) -> bool {
         for (target, offset, bytes) in stage {
-            let request = request(Kind::Write, offset, bytes.len());
+            let request = request(RequestKind::Write, offset, bytes.len());
             if !self.submit(target, &request, bytes) {
                 return false;
             }
         }
-        let targets = [Some(Target::Data), self.disks.log.as_ref().map(|_| Target::Log)];
+        let targets = [Some(StoreDevice::Data), self.disks.log.as_ref().map(|_| StoreDevice::Log)];
         let targets = || targets.into_iter().flatten();
         targets().all(|target| self.answer(target))
             && targets().all(|target| {
-                self.submit(target, &request(Kind::Flush, 0, 0), Vec::new()) && self.answer(target)
+                self.submit(target, &request(RequestKind::Flush, 0, 0), Vec::new())
+                    && self.answer(target)
             })
     }
 
-    fn submit(&mut self, target: Target, request: &Request, bytes: Vec<u8>) -> bool {
+    fn submit(&mut self, target: StoreDevice, request: &Request, bytes: Vec<u8>) -> bool {
         if self.left == 0 {
             return false;
         }
@@ -131,7 +134,7 @@ impl Making<'_> {
     }
 
     /// Waits until a device has answered everything.
-    fn answer(&mut self, target: Target) -> bool {
+    fn answer(&mut self, target: StoreDevice) -> bool {
         while let Some(time) = self.disks.of(target).next_done() {
             if self.left == 0 {
                 return false;
@@ -144,7 +147,7 @@ impl Making<'_> {
     }
 }
 
-fn request(kind: Kind, offset: u64, length: usize) -> Request {
+fn request(kind: RequestKind, offset: u64, length: usize) -> Request {
     let length = Bytes::new(length as u64);
     Request {
         kind,
@@ -160,34 +163,36 @@ fn request(kind: Kind, offset: u64, length: usize) -> Request {
 fn look(
     scenario: &Scenario,
     (new, options): (&Scenario, Options),
-    disks: Disks,
-    (ledger, left): (&Ledger, Left),
+    disks: StoreDisks,
+    (ledger, left): (&Ledger, FormatRemains),
 ) -> Result<(), String> {
     let mut reading = Ledger::new(0);
     // A superblock of the former store that is not its newest leads to pages that are newer: that is found, not silent.
-    reading.excuses.damage = left == Left::Begun;
+    reading.excuses.damage = left == FormatRemains::Begun;
     let mut life = Life::open(new, options, disks, &mut reading, Rng::new(scenario.seed));
     while !life.host.store().is_open() {
         match life.fault() {
-            Some(Fault::Restart(fault)) if left == Left::Begun || is_no_store(fault, left) => {
+            Some(Fault::Restart(fault))
+                if left == FormatRemains::Begun || is_no_store(fault, left) =>
+            {
                 return Ok(());
             }
             Some(fault) => return Err(fault.to_string()),
             None => {}
         }
         match life.advance() {
-            Ok(Event::Nothing) => return Err("it never opens".to_owned()),
+            Ok(LifeEvent::Nothing) => return Err("it never opens".to_owned()),
             Ok(_) => {}
             Err(failure) => return Err(failure.to_string()),
         }
     }
     let is_new = life.host.store().superblock().store_id == new.format.store_id;
-    if !is_new && left != Left::Begun {
+    if !is_new && left != FormatRemains::Begun {
         return Err("the former store is there again".to_owned());
     }
     for (lane, history) in (0..).zip(&ledger.lanes) {
         let found = life.read_back(lane).map_err(|failure| failure.to_string())?;
-        let empty = History::new(counter(lane));
+        let empty = LaneHistory::new(counter(lane));
         let history = if is_new { &empty } else { history };
         history.judge(&found, 0).map_err(|wrong| format!("lane {lane}: {wrong:?}"))?;
     }
@@ -195,8 +200,8 @@ fn look(
 }
 
 /// Whether a refusal says that there is no store.
-fn is_no_store(fault: RestartFault, left: Left) -> bool {
-    left == Left::Between
+fn is_no_store(fault: RestartFault, left: FormatRemains) -> bool {
+    left == FormatRemains::Between
         && matches!(
             fault,
             RestartFault::Superblock(SuperblockFault::Foreign | SuperblockFault::Checksum)

@@ -3,14 +3,14 @@
 //! Transactions of a lane are carried out in the order of their submission, so after a crash the lane must be what it was
 //! after *some* prefix of them. How long the prefix is at least, the log mode's promise says ([`Promise`]).
 
-use super::model::{Contents, Object};
+use super::model::{Contents, ModelObject};
 use super::recovered::Recovered;
 use loadline_store::paged::{Edit, ObjectId};
 use std::collections::VecDeque;
 
 /// What became of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum TransactionFate {
     /// Not answered, or answered that the store has stopped: it may be carried out or not.
     Open,
     /// Answered.
@@ -23,7 +23,7 @@ enum Fate {
 #[derive(Clone, Debug)]
 struct Transaction {
     edits: Vec<Edit>,
-    fate: Fate,
+    fate: TransactionFate,
 }
 
 /// How many transactions of a lane, counted from the first that it ever had, must have survived.
@@ -51,7 +51,7 @@ pub enum Wrong {
 
 /// A lane's transactions.
 #[derive(Clone, Debug)]
-pub(super) struct History {
+pub(super) struct LaneHistory {
     counter: Vec<u8>,
     /// The state that no crash can lead behind any more, after `floor_at` transactions.
     floor: Contents,
@@ -66,10 +66,10 @@ pub(super) struct History {
     pub(super) promise: Promise,
 }
 
-impl History {
+impl LaneHistory {
     /// A lane that has nothing yet. Transactions may set `counter` to their number, which makes the judge quick.
-    pub(super) fn new(counter: Vec<u8>) -> History {
-        History {
+    pub(super) fn new(counter: Vec<u8>) -> LaneHistory {
+        LaneHistory {
             counter,
             floor: Contents::default(),
             floor_at: 0,
@@ -88,21 +88,22 @@ impl History {
 
     /// A transaction is submitted.
     pub(super) fn submitted(&mut self, edits: Vec<Edit>) {
-        self.transactions.push_back(Transaction { edits, fate: Fate::Open });
+        self.transactions.push_back(Transaction { edits, fate: TransactionFate::Open });
     }
 
     /// A transaction is answered.
     pub(super) fn answered(&mut self, number: u64, done: bool) {
         let at = (number - self.floor_at) as usize;
-        self.transactions[at].fate = if done { Fate::Done } else { Fate::Failed };
+        self.transactions[at].fate =
+            if done { TransactionFate::Done } else { TransactionFate::Failed };
         if done {
             self.done = self.done.max(number + 1);
         }
         while let Some(next) = self.transactions.get((self.head_at - self.floor_at) as usize) {
             match next.fate {
-                Fate::Open => return,
-                Fate::Done => self.head.apply_all(&next.edits),
-                Fate::Failed => {}
+                TransactionFate::Open => return,
+                TransactionFate::Done => self.head.apply_all(&next.edits),
+                TransactionFate::Failed => {}
             }
             self.head_at += 1;
         }
@@ -114,7 +115,7 @@ impl History {
         let mut state = self.head.clone();
         for at in self.head_at..number {
             let transaction = &self.transactions[(at - self.floor_at) as usize];
-            if transaction.fate != Fate::Failed {
+            if transaction.fate != TransactionFate::Failed {
                 state.apply_all(&transaction.edits);
             }
         }
@@ -131,7 +132,7 @@ impl History {
         let both = self.promise.cut.min(self.promise.kill).min(self.head_at);
         while self.floor_at < both {
             let first = self.transactions.pop_front().expect("it was promised");
-            if first.fate == Fate::Done {
+            if first.fate == TransactionFate::Done {
                 self.floor.apply_all(&first.edits);
             }
             self.floor_at += 1;
@@ -146,7 +147,7 @@ impl History {
         for at in self.floor_at..=self.next() {
             if at > self.floor_at {
                 let transaction = &self.transactions[(at - 1 - self.floor_at) as usize];
-                if transaction.fate == Fate::Failed {
+                if transaction.fate == TransactionFate::Failed {
                     continue;
                 }
                 state.apply_all(&transaction.edits);
@@ -177,7 +178,8 @@ impl History {
 
     /// Whether every transaction between the two failed.
     fn nothing_between(&self, from: u64, to: u64) -> bool {
-        let failed = |at| self.transactions[(at - self.floor_at) as usize].fate == Fate::Failed;
+        let failed =
+            |at| self.transactions[(at - self.floor_at) as usize].fate == TransactionFate::Failed;
         (from..to).all(failed)
     }
 
@@ -187,11 +189,11 @@ impl History {
         self.head.clone_from(&self.floor);
         for (at, transaction) in (self.floor_at..).zip(&mut self.transactions) {
             if at >= number {
-                transaction.fate = Fate::Failed;
-            } else if transaction.fate == Fate::Open {
-                transaction.fate = Fate::Done;
+                transaction.fate = TransactionFate::Failed;
+            } else if transaction.fate == TransactionFate::Open {
+                transaction.fate = TransactionFate::Done;
             }
-            if transaction.fate == Fate::Done {
+            if transaction.fate == TransactionFate::Done {
                 self.head.apply_all(&transaction.edits);
             }
         }
@@ -201,7 +203,7 @@ impl History {
     }
 
     /// An object as the newest answered state has it.
-    pub(super) fn object(&self, id: &ObjectId) -> Option<&Object> {
+    pub(super) fn object(&self, id: &ObjectId) -> Option<&ModelObject> {
         self.head.objects.get(id)
     }
 }

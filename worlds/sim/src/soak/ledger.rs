@@ -1,6 +1,6 @@
 //! Every op that was asked, every answer that came, and whether the two fit.
 
-use super::history::History;
+use super::history::LaneHistory;
 use super::model::{Contents, Values};
 use super::ops::{counter, prefix};
 use loadline_store::ObjectMeta;
@@ -15,7 +15,7 @@ const TWO_PAGES: u64 = 32 << 10;
 
 /// What an answer is compared with.
 #[derive(Clone, Debug)]
-enum Asked {
+enum Expectation {
     Transaction {
         lane: u32,
         number: u64,
@@ -98,8 +98,8 @@ impl OpCounts {
 
 /// The ops of all lanes.
 pub(super) struct Ledger {
-    pub(super) lanes: Vec<History>,
-    asked: BTreeMap<u64, Asked>,
+    pub(super) lanes: Vec<LaneHistory>,
+    asked: BTreeMap<u64, Expectation>,
     next_token: u64,
     pub(super) mode: LogMode,
     pub(super) excuses: Excuses,
@@ -111,7 +111,7 @@ pub(super) struct Ledger {
 impl Ledger {
     pub(super) fn new(lanes: u32) -> Ledger {
         Ledger {
-            lanes: (0..lanes).map(|lane| History::new(counter(lane))).collect(),
+            lanes: (0..lanes).map(|lane| LaneHistory::new(counter(lane))).collect(),
             asked: BTreeMap::new(),
             next_token: 0,
             mode: LogMode::Fsync,
@@ -133,13 +133,13 @@ impl Ledger {
         let asked = match ask {
             Ask::Transaction(edits) => {
                 history.submitted(edits.clone());
-                Asked::Transaction { lane, number: after, nature: Nature::of(edits) }
+                Expectation::Transaction { lane, number: after, nature: Nature::of(edits) }
             }
-            Ask::Sync | Ask::Checkpoint => Asked::Barrier {
+            Ask::Sync | Ask::Checkpoint => Expectation::Barrier {
                 is_checkpoint: *ask == Ask::Checkpoint,
-                promised: self.lanes.iter().map(History::done).collect(),
+                promised: self.lanes.iter().map(LaneHistory::done).collect(),
             },
-            _ => Asked::Query { lane, after, ask: ask.clone() },
+            _ => Expectation::Query { lane, after, ask: ask.clone() },
         };
         self.next_token += 1;
         self.asked.insert(self.next_token, asked);
@@ -163,17 +163,17 @@ impl Ledger {
         match (asked, error) {
             // Whether it was carried out the restart will show.
             (_, OpError::Stopped) => {}
-            (Asked::Transaction { lane, number, .. }, _) => {
+            (Expectation::Transaction { lane, number, .. }, _) => {
                 self.lanes[lane as usize].answered(number, false);
             }
-            (Asked::Query { .. } | Asked::Barrier { .. }, _) => {}
+            (Expectation::Query { .. } | Expectation::Barrier { .. }, _) => {}
         }
         Ok(())
     }
 
-    fn fits(&mut self, asked: Asked, answer: Answer) -> Result<(), String> {
+    fn fits(&mut self, asked: Expectation, answer: Answer) -> Result<(), String> {
         match asked {
-            Asked::Transaction { lane, number, .. } => {
+            Expectation::Transaction { lane, number, .. } => {
                 self.counts.transactions += 1;
                 let history = &mut self.lanes[lane as usize];
                 history.answered(number, true);
@@ -189,7 +189,7 @@ impl Ledger {
                     Err(format!("{answer:?} for a transaction"))
                 }
             }
-            Asked::Query { lane, after, ask } => {
+            Expectation::Query { lane, after, ask } => {
                 self.counts.queries += 1;
                 self.counts.sparse += u64::from(matches!(ask, Ask::Sparse { .. }));
                 let history = &self.lanes[lane as usize];
@@ -201,7 +201,7 @@ impl Ledger {
                     )
                 })
             }
-            Asked::Barrier { promised, .. } => {
+            Expectation::Barrier { promised, .. } => {
                 self.counts.barriers += 1;
                 for (history, promised) in self.lanes.iter_mut().zip(promised) {
                     history.promise.cut = history.promise.cut.max(promised);
@@ -222,9 +222,9 @@ impl Ledger {
         } += 1;
     }
 
-    fn is_excused(&self, asked: &Asked, error: &OpError) -> bool {
+    fn is_excused(&self, asked: &Expectation, error: &OpError) -> bool {
         let nature = match asked {
-            Asked::Transaction { nature, .. } => Some(nature),
+            Expectation::Transaction { nature, .. } => Some(nature),
             _ => None,
         };
         match error {
@@ -244,7 +244,7 @@ impl Ledger {
 
     /// Forgets states to which no crash leads back any more.
     pub(super) fn settle(&mut self) {
-        self.lanes.iter_mut().for_each(History::settle);
+        self.lanes.iter_mut().for_each(LaneHistory::settle);
     }
 
     /// The store is gone, and with it every op without an answer.
@@ -263,15 +263,17 @@ impl Nature {
     }
 }
 
-impl Asked {
+impl Expectation {
     fn in_words(&self) -> String {
         match self {
-            Asked::Transaction { lane, number, nature } => {
+            Expectation::Transaction { lane, number, nature } => {
                 format!("transaction {number} of lane {lane}, {nature:?}")
             }
-            Asked::Query { lane, after, ask } => format!("lane {lane} after {after}: {ask:?}"),
-            Asked::Barrier { is_checkpoint: true, .. } => "a checkpoint".to_owned(),
-            Asked::Barrier { .. } => "a sync".to_owned(),
+            Expectation::Query { lane, after, ask } => {
+                format!("lane {lane} after {after}: {ask:?}")
+            }
+            Expectation::Barrier { is_checkpoint: true, .. } => "a checkpoint".to_owned(),
+            Expectation::Barrier { .. } => "a sync".to_owned(),
         }
     }
 }

@@ -1,21 +1,21 @@
 //! One life of a store: it opens, is read back and judged, takes ops, and comes to an end.
 
-use super::Row;
-use super::faults::{FaultCounts, Planned};
+use super::SoakRow;
+use super::faults::{FaultsByKind, Planned};
 use super::ledger::Ledger;
-use super::model::{Object, Values};
+use super::model::{ModelObject, Values};
 use super::ops::{collection, prefix};
-use super::outcome::Failure;
+use super::outcome::SoakFailure;
 use super::recovered::Recovered;
 use super::rows::row_of;
 use super::scenario::Scenario;
-use crate::{Disks, StoreHost};
+use crate::{StoreDisks, StoreHost};
 use loadline_base::{Rng, Time};
-use loadline_device::{ClassTag, Kind};
+use loadline_device::{ClassTag, RequestKind};
 use loadline_store::ObjectNo;
 use loadline_store::paged::layout::Layout;
-use loadline_store::paged::{Answer, Ask, Fault, Lane, ObjectId, Op, OpError};
-use loadline_store::paged::{Options, Step};
+use loadline_store::paged::{Answer, Ask, Fault, ObjectId, Op, OpError, OpLane};
+use loadline_store::paged::{CheckpointStep, Options};
 use std::collections::BTreeMap;
 
 /// The token of ops by which the judge reads a store back.
@@ -29,7 +29,7 @@ const SECONDS_MAX: u64 = 600;
 
 /// What happened last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum LifeEvent {
     /// A request went to its disk.
     Sent,
     /// A disk answered, or a time came.
@@ -50,13 +50,13 @@ pub(super) struct Life<'a> {
     /// The event and the time at which something was answered last.
     progress: (u64, Time),
     /// The checkpoint's step before the last event.
-    before: Option<Step>,
+    before: Option<CheckpointStep>,
     judged: Option<Result<Answer, OpError>>,
     /// Every flush of this number is answered and not carried out.
     lies: Option<u64>,
     flushes: u64,
     mute: bool,
-    pub(super) struck: FaultCounts,
+    pub(super) struck: FaultsByKind,
     /// One of the faults of this life may have damaged the log.
     pub(super) struck_log: bool,
 }
@@ -66,7 +66,7 @@ impl<'a> Life<'a> {
     pub(super) fn open(
         scenario: &Scenario,
         options: Options,
-        disks: Disks,
+        disks: StoreDisks,
         ledger: &'a mut Ledger,
         rng: Rng,
     ) -> Life<'a> {
@@ -84,7 +84,7 @@ impl<'a> Life<'a> {
             lies: None,
             flushes: 0,
             mute: false,
-            struck: FaultCounts::default(),
+            struck: FaultsByKind::default(),
             struck_log: false,
         }
     }
@@ -108,30 +108,30 @@ impl<'a> Life<'a> {
     }
 
     /// The row in which a crash now would fall.
-    pub(super) fn row(&self) -> Row {
+    pub(super) fn row(&self) -> SoakRow {
         row_of(&self.host, self.before)
     }
 
     /// Lets one thing happen: the next request goes to its disk, or an answer comes.
-    pub(super) fn advance(&mut self) -> Result<Event, Failure> {
+    pub(super) fn advance(&mut self) -> Result<LifeEvent, SoakFailure> {
         self.before = self.host.store().checkpoint_step();
         self.events += 1;
         if self.host.next_request().is_some() {
             self.send();
-            return Ok(Event::Sent);
+            return Ok(LifeEvent::Sent);
         }
         if !self.host.step() {
-            return Ok(Event::Nothing);
+            return Ok(LifeEvent::Nothing);
         }
         self.absorb()?;
         self.look_for_progress()?;
-        Ok(Event::Answered)
+        Ok(LifeEvent::Answered)
     }
 
     fn send(&mut self) {
         let (events, layout) = (self.events, self.layout);
         let (host, rng, ledger) = (&mut self.host, &mut self.rng, &mut *self.ledger);
-        let (mut struck, mut log_damaged) = (FaultCounts::default(), false);
+        let (mut struck, mut log_damaged) = (FaultsByKind::default(), false);
         self.faults.retain(|planned| {
             let strikes = struck.total() == 0
                 && planned.from <= events
@@ -147,7 +147,7 @@ impl<'a> Life<'a> {
         });
         self.struck.add(&struck);
         self.struck_log |= log_damaged;
-        let is_flush = host.next_request().is_some_and(|io| io.request.kind == Kind::Flush);
+        let is_flush = host.next_request().is_some_and(|io| io.request.kind == RequestKind::Flush);
         self.flushes += u64::from(is_flush);
         if is_flush && self.lies.is_some_and(|nth| self.flushes.is_multiple_of(nth)) {
             self.host.lose();
@@ -157,19 +157,19 @@ impl<'a> Life<'a> {
     }
 
     /// Takes the answers that have come.
-    fn absorb(&mut self) -> Result<(), Failure> {
+    fn absorb(&mut self) -> Result<(), SoakFailure> {
         for done in std::mem::take(&mut self.host.completions) {
             self.progress = (self.events, self.host.now());
             if done.token == JUDGE {
                 self.judged = Some(done.result);
                 continue;
             }
-            self.ledger.answered(done).map_err(Failure::Answer)?;
+            self.ledger.answered(done).map_err(SoakFailure::Answer)?;
         }
         Ok(())
     }
 
-    fn look_for_progress(&mut self) -> Result<(), Failure> {
+    fn look_for_progress(&mut self) -> Result<(), SoakFailure> {
         let idle = self.ledger.open() == 0 || !self.host.store().is_open();
         if idle || self.host.store().fault().is_some() {
             self.progress = (self.events, self.host.now());
@@ -185,8 +185,8 @@ impl<'a> Life<'a> {
     }
 
     /// Ops wait, and nothing happens.
-    pub(super) fn stuck(&self) -> Failure {
-        Failure::Stuck(self.waits())
+    pub(super) fn stuck(&self) -> SoakFailure {
+        SoakFailure::Stuck(self.waits())
     }
 
     fn waits(&self) -> String {
@@ -209,21 +209,21 @@ impl<'a> Life<'a> {
     }
 
     /// Submits an op of a lane.
-    pub(super) fn submit(&mut self, lane: u32, ask: Ask) -> Result<(), Failure> {
+    pub(super) fn submit(&mut self, lane: u32, ask: Ask) -> Result<(), SoakFailure> {
         let token = self.ledger.submitted(lane, &ask);
-        self.host.submit(Op { ask, lane: Some(Lane(lane)), class: CLIENT, token });
+        self.host.submit(Op { ask, lane: Some(OpLane(lane)), class: CLIENT, token });
         self.absorb()
     }
 
     /// Asks what the judge wants to know and waits for the answer.
-    pub(super) fn ask(&mut self, ask: Ask) -> Result<Result<Answer, OpError>, Failure> {
+    pub(super) fn ask(&mut self, ask: Ask) -> Result<Result<Answer, OpError>, SoakFailure> {
         self.host.submit(Op { ask, lane: None, class: CLIENT, token: JUDGE });
         self.absorb()?;
         loop {
             if let Some(result) = self.judged.take() {
                 return Ok(result);
             }
-            if self.advance()? == Event::Nothing {
+            if self.advance()? == LifeEvent::Nothing {
                 return Err(self.stuck());
             }
         }
@@ -236,19 +236,19 @@ impl<'a> Life<'a> {
     }
 
     /// Takes a checkpoint and waits for its end.
-    pub(super) fn checkpoint(&mut self) -> Result<(), Failure> {
+    pub(super) fn checkpoint(&mut self) -> Result<(), SoakFailure> {
         match self.ask(Ask::Checkpoint)? {
             Ok(_) => Ok(()),
-            Err(error) => Err(Failure::Answer(format!("a checkpoint ended with {error:?}"))),
+            Err(error) => Err(SoakFailure::Answer(format!("a checkpoint ended with {error:?}"))),
         }
     }
 
     /// Reads a lane back.
-    pub(super) fn read_back(&mut self, lane: u32) -> Result<Recovered, Failure> {
+    pub(super) fn read_back(&mut self, lane: u32) -> Result<Recovered, SoakFailure> {
         Ok(Recovered { keys: self.read_keys(lane)?, objects: self.read_objects(lane)? })
     }
 
-    fn read_keys(&mut self, lane: u32) -> Result<Option<Values>, Failure> {
+    fn read_keys(&mut self, lane: u32) -> Result<Option<Values>, SoakFailure> {
         let (own, mut most) = (prefix(lane), 32);
         let mut from = own.clone();
         let mut keys = Values::new();
@@ -278,7 +278,7 @@ impl<'a> Life<'a> {
     }
 
     /// An answer that is none, which only a fault excuses.
-    fn unreadable<T>(&self, answer: Result<Answer, OpError>) -> Result<Option<T>, Failure> {
+    fn unreadable<T>(&self, answer: Result<Answer, OpError>) -> Result<Option<T>, SoakFailure> {
         let excuses = self.ledger.excuses;
         let excused = match &answer {
             Err(OpError::Damaged(_)) => excuses.damage,
@@ -289,13 +289,13 @@ impl<'a> Life<'a> {
         if excused {
             return Ok(None);
         }
-        Err(Failure::Answer(format!("reading back after the restart: {answer:?}")))
+        Err(SoakFailure::Answer(format!("reading back after the restart: {answer:?}")))
     }
 
     fn read_objects(
         &mut self,
         lane: u32,
-    ) -> Result<Option<BTreeMap<ObjectId, Option<Object>>>, Failure> {
+    ) -> Result<Option<BTreeMap<ObjectId, Option<ModelObject>>>, SoakFailure> {
         let list = Ask::List { collection: collection(lane), from: ObjectNo(0), most: 1000 };
         let listed = match self.ask(list)? {
             Ok(Answer::Objects(listed)) => listed,
@@ -313,19 +313,19 @@ impl<'a> Life<'a> {
         &mut self,
         object: ObjectId,
         meta: loadline_store::ObjectMeta,
-    ) -> Result<Option<Object>, Failure> {
+    ) -> Result<Option<ModelObject>, SoakFailure> {
         let bytes = match self.ask(Ask::Read { object, offset: 0, length: meta.length })? {
             Ok(Answer::Bytes(Some(bytes))) => bytes,
             other => return self.unreadable(other),
         };
         if bytes.len() as u64 != meta.length {
             let text = format!("{object:?}: {} bytes read of {meta:?}", bytes.len());
-            return Err(Failure::Answer(text));
+            return Err(SoakFailure::Answer(text));
         }
         match self.ask(Ask::Attributes(object))? {
             Ok(Answer::Pairs(pairs)) => {
                 let attributes = pairs.into_iter().map(|(name, value)| (name, value.into()));
-                Ok(Some(Object::new(meta.version, &bytes, attributes.collect())))
+                Ok(Some(ModelObject::new(meta.version, &bytes, attributes.collect())))
             }
             other => self.unreadable(other),
         }

@@ -12,25 +12,25 @@
 //!
 //! | row there | here | how it is recognised |
 //! |---|---|---|
-//! | no checkpoint running | [`Row::Idle`] | no step |
+//! | no checkpoint running | [`SoakRow::Idle`] | no step |
 //! | steps 1-5 | cannot be hit: with one owner the instant lies between two events | |
-//! | 6-7 | [`Row::InstantWritten`] | step `Log`, no flush in flight |
-//! | 8-9 | [`Row::InstantFlushed`] | step `Log`, a flush in flight |
-//! | 10 | [`Row::OldImagesGo`]: nothing is deleted, images overwrite older ones | step `Images`, an older header stands |
-//! | 11 | [`Row::SomeImages`] | steps `Images` and `ImagesSync` |
-//! | 12, before the rename | [`Row::MarkerHalf`]: no file is renamed, two superblocks are written | step `BeginSync`, a write of one in flight |
-//! | 12, rename lost | [`Row::MarkerVolatile`]: no page goes home before the marker's flush | step `BeginSync`, all written |
-//! | 13 | [`Row::PagesWithImages`], [`Row::PagesWithLog`] | step `Pages`, by the marker's protection |
-//! | 14 | [`Row::PagesFlushed`] | step `PagesSync` |
-//! | 15 | [`Row::Discards`]: there are no partition files; what is given back is discarded after the end | discards in flight |
-//! | 16, before END is durable | [`Row::EndVolatile`] | steps `End` and `EndSync` |
-//! | 16, after END | [`Row::AfterEnd`] | a step before the last event, none after it |
-//! | during restore | [`Row::Restore`], [`Row::Replay`], [`Row::ReplayCheckpoint`] | the restart's phase; a step during it |
-//! | disk full or I/O error in 11 | [`Row::ImagesFail`]; the area has a fixed size and cannot be full | stopped at a step up to `ImagesSync` |
-//! | I/O error in 13 or 14 | [`Row::PagesFail`] | stopped at a step from `Pages` on |
-//! | bad CRC in a recovery record | [`Row::BadImage`] | the restart refuses with a fault of the images |
-//! | recovery files deleted | [`Row::NoImages`]: the area is wiped | the same, after wiping |
-//! | mode switched | [`Row::ProtectionSwitched`], which needs no switching back | a begun marker of the other protection |
+//! | 6-7 | [`SoakRow::InstantWritten`] | step `Log`, no flush in flight |
+//! | 8-9 | [`SoakRow::InstantFlushed`] | step `Log`, a flush in flight |
+//! | 10 | [`SoakRow::OldImagesGo`]: nothing is deleted, images overwrite older ones | step `Images`, an older header stands |
+//! | 11 | [`SoakRow::SomeImages`] | steps `Images` and `ImagesSync` |
+//! | 12, before the rename | [`SoakRow::MarkerHalf`]: no file is renamed, two superblocks are written | step `BeginSync`, a write of one in flight |
+//! | 12, rename lost | [`SoakRow::MarkerVolatile`]: no page goes home before the marker's flush | step `BeginSync`, all written |
+//! | 13 | [`SoakRow::PagesWithImages`], [`SoakRow::PagesWithLog`] | step `Pages`, by the marker's protection |
+//! | 14 | [`SoakRow::PagesFlushed`] | step `PagesSync` |
+//! | 15 | [`SoakRow::Discards`]: there are no partition files; what is given back is discarded after the end | discards in flight |
+//! | 16, before END is durable | [`SoakRow::EndVolatile`] | steps `End` and `EndSync` |
+//! | 16, after END | [`SoakRow::AfterEnd`] | a step before the last event, none after it |
+//! | during restore | [`SoakRow::Restore`], [`SoakRow::Replay`], [`SoakRow::ReplayCheckpoint`] | the restart's phase; a step during it |
+//! | disk full or I/O error in 11 | [`SoakRow::ImagesFail`]; the area has a fixed size and cannot be full | stopped at a step up to `ImagesSync` |
+//! | I/O error in 13 or 14 | [`SoakRow::PagesFail`] | stopped at a step from `Pages` on |
+//! | bad CRC in a recovery record | [`SoakRow::BadImage`] | the restart refuses with a fault of the images |
+//! | recovery files deleted | [`SoakRow::NoImages`]: the area is wiped | the same, after wiping |
+//! | mode switched | [`SoakRow::ProtectionSwitched`], which needs no switching back | a begun marker of the other protection |
 
 mod check;
 mod draw;
@@ -55,38 +55,38 @@ mod sweep;
 mod upgrade;
 mod words;
 
-pub use faults::{FaultCounts, FaultKind};
+pub use faults::{FaultKind, FaultsByKind};
 pub use history::Wrong;
 pub use ledger::OpCounts;
-pub use outcome::{Counts, Failure, Outcome};
-pub use plan::{Crash, ParseReplayError, Replay};
+pub use outcome::{SeedOutcome, SoakCounts, SoakFailure};
+pub use plan::{Crash, ParseReplayError, SeedReplay};
 pub use resting::Resting;
-pub use rows::{Row, RowCounts};
-pub use scenario::{Load, Scenario};
+pub use rows::{RowCounts, SoakRow};
+pub use scenario::{Scenario, SoakLoad};
 pub use sweep::{Sweep, SweepFailure};
 
 /// Runs what a seed leads to.
-pub fn run(replay: &Replay) -> Outcome {
+pub fn run(replay: &SeedReplay) -> SeedOutcome {
     swarm::run(replay, false)
 }
 
 /// Runs what a seed leads to, and tells every op.
-pub fn tell(replay: &Replay) -> Outcome {
+pub fn tell(replay: &SeedReplay) -> SeedOutcome {
     swarm::run(replay, true)
 }
 
 /// Runs what a seed leads to with faults that excuse nothing: a search whose faults could as well not happen would find nothing
 /// wrong then.
-pub fn run_muted(replay: &Replay) -> Outcome {
+pub fn run_muted(replay: &SeedReplay) -> SeedOutcome {
     swarm::run_muted(replay)
 }
 
 /// The smallest part of a failing run that was found to fail as well. `fails` runs one.
 pub fn shrink(
-    failing: &Replay,
+    failing: &SeedReplay,
     lives: u64,
     faults: u64,
-    fails: impl Fn(&Replay) -> bool,
-) -> Replay {
+    fails: impl Fn(&SeedReplay) -> bool,
+) -> SeedReplay {
     shrink::Search::new(failing, fails).shrink(lives, faults)
 }

@@ -17,12 +17,12 @@ pub(super) type Values = BTreeMap<Vec<u8>, Arc<[u8]>>;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Contents {
     pub(super) keys: Values,
-    pub(super) objects: BTreeMap<ObjectId, Object>,
+    pub(super) objects: BTreeMap<ObjectId, ModelObject>,
 }
 
 /// An object. Pieces that are all zeros are left out, so equal objects are equal values.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Object {
+pub(super) struct ModelObject {
     pub(super) meta: ObjectMeta,
     pieces: BTreeMap<u64, Arc<[u8; PIECE as usize]>>,
     pub(super) attributes: Values,
@@ -76,15 +76,15 @@ impl Contents {
         }
     }
 
-    fn object(&mut self, id: &ObjectId) -> &mut Object {
+    fn object(&mut self, id: &ObjectId) -> &mut ModelObject {
         self.objects.entry(*id).or_default()
     }
 }
 
-impl Object {
+impl ModelObject {
     /// An object with these bytes.
-    pub(super) fn new(version: Version, bytes: &[u8], attributes: Values) -> Object {
-        let mut object = Object { attributes, ..Object::default() };
+    pub(super) fn new(version: Version, bytes: &[u8], attributes: Values) -> ModelObject {
+        let mut object = ModelObject { attributes, ..ModelObject::default() };
         object.write(0, bytes, version);
         object
     }

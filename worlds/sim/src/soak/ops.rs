@@ -1,20 +1,20 @@
 //! What is asked next.
 
 use super::draw::Draw;
-use super::history::History;
+use super::history::LaneHistory;
 use super::ledger::Ledger;
 use super::scenario::Scenario;
 use loadline_base::Rng;
-use loadline_store::paged::Limits;
+use loadline_store::paged::StoreLimits;
 use loadline_store::paged::{Ask, Edit, ObjectId, Payload};
 use loadline_store::{CollectionId, ObjectNo, Version};
 use std::ops::Range;
 
 /// Draws ops for a scenario.
 #[derive(Clone, Debug)]
-pub(super) struct Ops {
+pub(super) struct OpSource {
     scenario: Scenario,
-    limits: Limits,
+    limits: StoreLimits,
     page: u64,
     version: u64,
     /// Where it is drawn which reads are sparse ones, if any are.
@@ -36,10 +36,10 @@ pub(super) fn collection(lane: u32) -> CollectionId {
     CollectionId::new(lane)
 }
 
-impl Ops {
-    pub(super) fn new(scenario: &Scenario) -> Ops {
+impl OpSource {
+    pub(super) fn new(scenario: &Scenario) -> OpSource {
         let page = scenario.format.page.bytes() as u64;
-        Ops {
+        OpSource {
             scenario: scenario.clone(),
             limits: scenario.limits(),
             page,
@@ -49,12 +49,12 @@ impl Ops {
     }
 
     /// Half of the questions for objects' bytes ask where they differ from another object's.
-    pub(super) fn with_sparse_reads(self, seed: u64) -> Ops {
-        Ops { sparse: Some(Rng::for_purpose(seed, 8)), ..self }
+    pub(super) fn with_sparse_reads(self, seed: u64) -> OpSource {
+        OpSource { sparse: Some(Rng::for_purpose(seed, 8)), ..self }
     }
 
     /// The next op, and its lane.
-    pub(super) fn draw(&mut self, lanes: &[History], rng: &mut Rng) -> (u32, Ask) {
+    pub(super) fn draw(&mut self, lanes: &[LaneHistory], rng: &mut Rng) -> (u32, Ask) {
         let lane = rng.below(lanes.len() as u64) as u32;
         let history = &lanes[lane as usize];
         let load = &self.scenario.load;
@@ -228,7 +228,7 @@ impl Ops {
     }
 
     /// Something that changes nothing.
-    fn query(&self, lane: u32, history: &History, rng: &mut Rng) -> Ask {
+    fn query(&self, lane: u32, history: &LaneHistory, rng: &mut Rng) -> Ask {
         let object = self.object(lane, rng);
         match rng.below(9) {
             0 | 1 => Ask::Get(self.key(lane, rng)),

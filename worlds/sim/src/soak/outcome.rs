@@ -1,16 +1,16 @@
 //! What came of a run, and why it failed.
 
-use super::faults::FaultCounts;
+use super::faults::FaultsByKind;
 use super::history::Wrong;
 use super::ledger::OpCounts;
 use super::rows::RowCounts;
-use crate::Disks;
+use crate::StoreDisks;
 use loadline_store::paged::Fault;
 use std::fmt;
 
 /// Why a run failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum SoakFailure {
     /// An answer was wrong, or an error had no reason.
     Answer(String),
     /// After a restart a lane was in a state that it never had, or had lost what was promised.
@@ -28,28 +28,30 @@ pub enum Failure {
     Check(String),
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for SoakFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Answer(text) => write!(f, "wrong answer: {text}"),
-            Failure::Restart { lane, wrong: Wrong::Lost { found, promised } } => write!(
+            SoakFailure::Answer(text) => write!(f, "wrong answer: {text}"),
+            SoakFailure::Restart { lane, wrong: Wrong::Lost { found, promised } } => write!(
                 f,
                 "lane {lane} has lost what was promised: it is as after {found} transactions, and {promised} \
                  were durable"
             ),
-            Failure::Restart { lane, wrong: Wrong::NoState(text) } => {
+            SoakFailure::Restart { lane, wrong: Wrong::NoState(text) } => {
                 write!(f, "lane {lane} is in a state that it never had: {text}")
             }
-            Failure::Stopped(fault) => write!(f, "the store stopped without a reason: {fault:?}"),
-            Failure::Stuck(text) => write!(f, "nothing happens any more: {text}"),
-            Failure::Check(text) => write!(f, "the checker finds {text}"),
+            SoakFailure::Stopped(fault) => {
+                write!(f, "the store stopped without a reason: {fault:?}")
+            }
+            SoakFailure::Stuck(text) => write!(f, "nothing happens any more: {text}"),
+            SoakFailure::Check(text) => write!(f, "the checker finds {text}"),
         }
     }
 }
 
 /// What was done, and what was met.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct SoakCounts {
     /// Seeds run.
     pub seeds: u64,
     /// Requests sent and answers given.
@@ -67,16 +69,16 @@ pub struct Counts {
     /// Stores with the smallest log that there is.
     pub smallest_logs: u64,
     /// Faults that struck, by kind.
-    pub faults: FaultCounts,
+    pub faults: FaultsByKind,
     /// Stores that could not be opened or read because of damage.
     pub refusals: u64,
     /// Crashes by row.
     pub rows: RowCounts,
 }
 
-impl Counts {
+impl SoakCounts {
     /// Adds another count.
-    pub fn add(&mut self, other: &Counts) {
+    pub fn add(&mut self, other: &SoakCounts) {
         self.seeds += other.seeds;
         self.events += other.events;
         self.ops.add(&other.ops);
@@ -92,15 +94,15 @@ impl Counts {
 }
 
 /// What came of a seed.
-pub struct Outcome {
+pub struct SeedOutcome {
     /// What was done.
-    pub counts: Counts,
+    pub counts: SoakCounts,
     /// What was wrong, if anything was.
-    pub failure: Option<Failure>,
+    pub failure: Option<SoakFailure>,
     /// What happened, life by life.
     pub story: Vec<String>,
     /// The disks as they were left.
-    pub disks: Option<Disks>,
+    pub disks: Option<StoreDisks>,
     /// Lives that were planned.
     pub lives: usize,
     /// Faults that were planned.

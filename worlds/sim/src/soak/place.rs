@@ -1,14 +1,14 @@
 //! What stands where on the devices: faults choose their victims by it, and rows of crashes are told apart by it.
 
 use loadline_device::Request;
-use loadline_store::paged::Target;
+use loadline_store::paged::StoreDevice;
 use loadline_store::paged::ids::PageNo;
 use loadline_store::paged::layout::{Layout, SUPERBLOCK, superblock_offsets};
 use std::ops::Range;
 
 /// A region of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum StoreRegion {
     Superblock,
     LogHeader,
     Log,
@@ -19,51 +19,56 @@ pub(super) enum Place {
     Pages,
 }
 
-impl Place {
+impl StoreRegion {
     /// Where a request goes. A flush counts as going where offset 0 is.
-    pub(super) fn of_request(layout: &Layout, target: Target, request: &Request) -> Place {
+    pub(super) fn of_request(
+        layout: &Layout,
+        target: StoreDevice,
+        request: &Request,
+    ) -> StoreRegion {
         let offset = request.offset;
         let log = layout.log_offset..layout.log_offset + layout.log_bytes;
         if target == layout.log_target && log.contains(&offset) {
-            return Place::Log;
+            return StoreRegion::Log;
         }
-        if target == Target::Log {
-            return Place::LogHeader;
+        if target == StoreDevice::Log {
+            return StoreRegion::LogHeader;
         }
         let page = PageNo(offset / layout.page.bytes() as u64);
-        let is_in = |place: Place| place.range(layout).1.contains(&offset);
-        if is_in(Place::Images) {
-            Place::Images
-        } else if is_in(Place::Witness) {
-            Place::Witness
+        let is_in = |place: StoreRegion| place.range(layout).1.contains(&offset);
+        if is_in(StoreRegion::Images) {
+            StoreRegion::Images
+        } else if is_in(StoreRegion::Witness) {
+            StoreRegion::Witness
         } else if layout.is_map(page) {
-            Place::FreeMap
+            StoreRegion::FreeMap
         } else if layout.is_page(page) {
-            Place::Pages
+            StoreRegion::Pages
         } else {
-            Place::Superblock
+            StoreRegion::Superblock
         }
     }
 
     /// The bytes of a region, and the device that they are on. Of the superblocks, the first.
-    pub(super) fn range(self, layout: &Layout) -> (Target, Range<u64>) {
+    pub(super) fn range(self, layout: &Layout) -> (StoreDevice, Range<u64>) {
         let page = layout.page;
-        let pages = |from: PageNo, to: PageNo| (Target::Data, page.offset(from)..page.offset(to));
+        let pages =
+            |from: PageNo, to: PageNo| (StoreDevice::Data, page.offset(from)..page.offset(to));
         let recovery_end = layout.recovery_offset + layout.recovery_bytes;
         let witness = layout.witness_offsets().map_or(recovery_end, |places| places[0]);
         match self {
-            Place::Superblock => {
+            StoreRegion::Superblock => {
                 let first = superblock_offsets(layout.data_bytes)[0];
-                (Target::Data, first..first + SUPERBLOCK)
+                (StoreDevice::Data, first..first + SUPERBLOCK)
             }
-            Place::LogHeader => (Target::Log, 0..layout.log_offset),
-            Place::Log => {
+            StoreRegion::LogHeader => (StoreDevice::Log, 0..layout.log_offset),
+            StoreRegion::Log => {
                 (layout.log_target, layout.log_offset..layout.log_offset + layout.log_bytes)
             }
-            Place::Images => (Target::Data, layout.recovery_offset..witness),
-            Place::Witness => (Target::Data, witness..recovery_end),
-            Place::FreeMap => pages(layout.map_first, layout.pages_first),
-            Place::Pages => pages(layout.pages_first, layout.pages().end),
+            StoreRegion::Images => (StoreDevice::Data, layout.recovery_offset..witness),
+            StoreRegion::Witness => (StoreDevice::Data, witness..recovery_end),
+            StoreRegion::FreeMap => pages(layout.map_first, layout.pages_first),
+            StoreRegion::Pages => pages(layout.pages_first, layout.pages().end),
         }
     }
 }

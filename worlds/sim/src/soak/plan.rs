@@ -1,7 +1,7 @@
 //! What is to happen to a store, life after life, and how much of that a replay leaves out.
 
 use super::draw::Draw;
-use super::faults::{Fault, Planned};
+use super::faults::{Planned, PlannedFault};
 use super::probes::Probe;
 use super::scenario::Scenario;
 use crate::disk::CutStyle;
@@ -10,7 +10,7 @@ use loadline_store::paged::Options;
 use std::fmt;
 use std::str::FromStr;
 
-/// The bit of the first fault that was thought of later, in [`Replay::faults`].
+/// The bit of the first fault that was thought of later, in [`SeedReplay::faults`].
 pub(super) const LATER_FAULTS: u64 = 32;
 
 /// The bit of the first fault that was thought of after those.
@@ -45,7 +45,7 @@ pub(super) struct LifePlan {
 
 /// What becomes of one store.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct StorePlan {
     pub(super) lives: Vec<LifePlan>,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Plan {
 ///
 /// Written `SEED` or `SEED:lives=2,ops=40,faults=5`; `faults` has one bit for each fault of the whole plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Replay {
+pub struct SeedReplay {
     /// Where everything comes from.
     pub seed: u64,
     /// Lives at most.
@@ -64,9 +64,9 @@ pub struct Replay {
     pub faults: u64,
 }
 
-impl Plan {
+impl StorePlan {
     /// The plan of a seed, as far as `replay` lets it.
-    pub(super) fn new(scenario: &Scenario, replay: &Replay) -> Plan {
+    pub(super) fn new(scenario: &Scenario, replay: &SeedReplay) -> StorePlan {
         let mut rng = Rng::for_purpose(scenario.seed, 2);
         let with_faults = rng.one_in(2);
         let lives = rng.between(1, 6);
@@ -96,7 +96,7 @@ impl Plan {
             if rng.one_in(4) {
                 number += 1;
                 let from = rng.below(life.events());
-                let planned = Planned { from, fault: Fault::draw_of_witness(&mut rng) };
+                let planned = Planned { from, fault: PlannedFault::draw_of_witness(&mut rng) };
                 if replay.faults >> ((number - 1) % 64) & 1 == 1 {
                     life.faults.push(planned);
                     life.faults.sort_by_key(|planned| planned.from);
@@ -113,7 +113,7 @@ impl Plan {
             });
         }
         lives.truncate(replay.lives as usize);
-        Plan { lives }
+        StorePlan { lives }
     }
 
     /// How many faults there are.
@@ -127,7 +127,7 @@ impl LifePlan {
     fn add_later_faults(&mut self, rng: &mut Rng, mut meant: impl FnMut(&Planned) -> bool) {
         let events = self.events();
         for _ in 0..rng.below(3) {
-            let planned = Planned { from: rng.below(events), fault: Fault::draw_later(rng) };
+            let planned = Planned { from: rng.below(events), fault: PlannedFault::draw_later(rng) };
             if meant(&planned) {
                 self.faults.push(planned);
             }
@@ -145,7 +145,7 @@ impl LifePlan {
     ) {
         for _ in 0..rng.below(3) {
             let from = rng.below(self.events());
-            let planned = Planned { from, fault: Fault::draw_full(rng) };
+            let planned = Planned { from, fault: PlannedFault::draw_full(rng) };
             if meant(&planned) {
                 self.faults.push(planned);
             }
@@ -176,7 +176,7 @@ impl LifePlan {
         };
         let count = if with_faults { rng.below(4) } else { 0 };
         let mut faults: Vec<Planned> = (0..count)
-            .map(|_| Planned { from: rng.below(events), fault: Fault::draw(rng) })
+            .map(|_| Planned { from: rng.below(events), fault: PlannedFault::draw(rng) })
             .collect();
         faults.sort_by_key(|planned| planned.from);
         LifePlan {
@@ -192,14 +192,14 @@ impl LifePlan {
     }
 }
 
-impl Replay {
+impl SeedReplay {
     /// All of what a seed leads to.
-    pub const fn whole(seed: u64) -> Replay {
-        Replay { seed, lives: u64::MAX, ops: u64::MAX, faults: u64::MAX }
+    pub const fn whole(seed: u64) -> SeedReplay {
+        SeedReplay { seed, lives: u64::MAX, ops: u64::MAX, faults: u64::MAX }
     }
 }
 
-impl fmt::Display for Replay {
+impl fmt::Display for SeedReplay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.seed)?;
         let parts = [("lives", self.lives), ("ops", self.ops), ("faults", self.faults)];
@@ -224,13 +224,13 @@ impl fmt::Display for ParseReplayError {
 
 impl std::error::Error for ParseReplayError {}
 
-impl FromStr for Replay {
+impl FromStr for SeedReplay {
     type Err = ParseReplayError;
 
-    fn from_str(text: &str) -> Result<Replay, ParseReplayError> {
+    fn from_str(text: &str) -> Result<SeedReplay, ParseReplayError> {
         let number = |text: &str| text.parse::<u64>().map_err(|_| ParseReplayError);
         let (seed, rest) = text.split_once(':').unwrap_or((text, ""));
-        let mut replay = Replay::whole(number(seed)?);
+        let mut replay = SeedReplay::whole(number(seed)?);
         for part in rest.split(',').filter(|part| !part.is_empty()) {
             match part.split_once('=').ok_or(ParseReplayError)? {
                 ("lives", value) => replay.lives = number(value)?,
@@ -250,10 +250,10 @@ mod tests {
     #[test]
     fn a_replay_is_read_as_it_is_written() {
         for text in ["17", "17:ops=3", "0:lives=2,ops=40,faults=5"] {
-            assert_eq!(text.parse::<Replay>().expect("it is one").to_string(), text);
+            assert_eq!(text.parse::<SeedReplay>().expect("it is one").to_string(), text);
         }
         for text in ["", "x", "1:ops", "1:ops=", "1:depth=3"] {
-            assert_eq!(text.parse::<Replay>(), Err(ParseReplayError), "{text}");
+            assert_eq!(text.parse::<SeedReplay>(), Err(ParseReplayError), "{text}");
         }
     }
 }

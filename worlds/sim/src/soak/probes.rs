@@ -4,11 +4,11 @@
 use super::draw::Draw;
 use super::faults::FaultKind;
 use super::ledger::Ledger;
-use super::life::{Event, Life};
-use super::outcome::Failure;
+use super::life::{Life, LifeEvent};
+use super::outcome::SoakFailure;
 use super::scenario::Scenario;
 use super::{formatting, upgrade};
-use crate::Disks;
+use crate::StoreDisks;
 use loadline_base::{Bytes, Rng};
 use loadline_store::paged::{Fault, Options, Protection};
 
@@ -29,7 +29,7 @@ pub(super) enum Probe {
 
 /// The disks after an earlier crash, and what of each lane had been promised by then.
 pub(super) struct Earlier {
-    pub(super) disks: Disks,
+    pub(super) disks: StoreDisks,
     pub(super) promised: Vec<u64>,
 }
 
@@ -75,10 +75,10 @@ impl Probe {
         self,
         scenario: &Scenario,
         options: Options,
-        disks: &Disks,
+        disks: &StoreDisks,
         earlier: Option<&Earlier>,
         (ledger, careless): (&Ledger, bool),
-    ) -> Option<Result<(), Failure>> {
+    ) -> Option<Result<(), SoakFailure>> {
         match self {
             // What could not be read before the crash cannot be read behind it either.
             Probe::Format(_) if ledger.excuses.passing => return None,
@@ -123,10 +123,10 @@ impl Probe {
 fn look(
     scenario: &Scenario,
     options: Options,
-    disks: Disks,
+    disks: StoreDisks,
     ledger: &Ledger,
     promised: Option<&[u64]>,
-) -> Result<(), Failure> {
+) -> Result<(), SoakFailure> {
     let mut reading = Ledger::new(0);
     // Pages that a log of another time speaks of are not what it says: that is found, not silent.
     reading.excuses.damage = promised.is_some();
@@ -134,20 +134,20 @@ fn look(
     while !life.host.store().is_open() {
         match life.fault() {
             Some(Fault::Restart(_)) => return Ok(()),
-            Some(fault) => return Err(Failure::Stopped(fault)),
+            Some(fault) => return Err(SoakFailure::Stopped(fault)),
             None => {}
         }
-        if life.advance()? == Event::Nothing {
+        if life.advance()? == LifeEvent::Nothing {
             return Err(life.stuck());
         }
     }
     let Some(promised) = promised else {
-        return Err(Failure::Answer("it opened on devices that are not its own".to_owned()));
+        return Err(SoakFailure::Answer("it opened on devices that are not its own".to_owned()));
     };
     for ((lane, history), promised) in (0..).zip(&ledger.lanes).zip(promised) {
         let found = life.read_back(lane)?;
         let judged = history.judge(&found, *promised);
-        judged.map_err(|wrong| Failure::Restart { lane, wrong })?;
+        judged.map_err(|wrong| SoakFailure::Restart { lane, wrong })?;
     }
     Ok(())
 }

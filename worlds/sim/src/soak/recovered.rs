@@ -1,6 +1,6 @@
 //! A lane as it was read back after a restart.
 
-use super::model::{Contents, Object, Values};
+use super::model::{Contents, ModelObject, Values};
 use loadline_store::paged::ObjectId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,14 +11,15 @@ pub(super) struct Recovered {
     /// All keys.
     pub(super) keys: Option<Values>,
     /// All objects there are, those with `None` not readable.
-    pub(super) objects: Option<BTreeMap<ObjectId, Option<Object>>>,
+    pub(super) objects: Option<BTreeMap<ObjectId, Option<ModelObject>>>,
 }
 
 impl Recovered {
     /// Whether everything could be read.
     pub(super) fn is_whole(&self) -> bool {
-        let whole =
-            |objects: &BTreeMap<ObjectId, Option<Object>>| objects.values().all(Option::is_some);
+        let whole = |objects: &BTreeMap<ObjectId, Option<ModelObject>>| {
+            objects.values().all(Option::is_some)
+        };
         self.keys.is_some() && self.objects.as_ref().is_some_and(whole)
     }
 
@@ -75,7 +76,7 @@ fn different_key(found: &Values, wanted: &Values) -> Option<String> {
     Some(format!("{name} is {}, should be {}", short(found), short(wanted)))
 }
 
-fn different_part(found: &Object, wanted: &Object) -> String {
+fn different_part(found: &ModelObject, wanted: &ModelObject) -> String {
     if found.meta != wanted.meta {
         return format!("it is {:?}, should be {:?}", found.meta, wanted.meta);
     }

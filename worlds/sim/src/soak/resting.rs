@@ -2,12 +2,12 @@
 
 use super::draw::Draw;
 use super::ledger::Ledger;
-use super::life::{Event, Life};
-use super::ops::Ops;
-use super::outcome::Failure;
-use super::scenario::{Load, Scenario};
+use super::life::{Life, LifeEvent};
+use super::ops::OpSource;
+use super::outcome::SoakFailure;
+use super::scenario::{Scenario, SoakLoad};
 use super::sweep;
-use crate::Disks;
+use crate::StoreDisks;
 use loadline_base::Rng;
 use loadline_store::paged::{Ask, LogMode, Options, Protection};
 
@@ -34,15 +34,15 @@ pub struct Resting {
 impl Resting {
     /// Its disks, which have noted what was written, and the options that it ran with. All that was asked is answered, and
     /// by its answer durable.
-    pub fn make(&self) -> Result<(Disks, Options), Failure> {
+    pub fn make(&self) -> Result<(StoreDisks, Options), SoakFailure> {
         let small = Scenario::small(self.seed, self.has_log_device);
-        let load = Load { keys: 150, objects: 5, object_span: 40 << 10, ..small.load.clone() };
+        let load = SoakLoad { keys: 150, objects: 5, object_span: 40 << 10, ..small.load.clone() };
         let scenario = Scenario { load, ..small };
         let options = sweep::options(self.log_mode, self.protection);
         let mut disks = scenario.disks(self.protection);
         disks.data.note_writes();
         let mut ledger = Ledger::new(scenario.load.lanes);
-        let mut ops = Ops::new(&scenario);
+        let mut ops = OpSource::new(&scenario);
         let mut draws = Rng::for_purpose(self.seed, 6);
         let rng = Rng::new(self.seed);
         let mut life = Life::open(&scenario, options, disks, &mut ledger, rng);
@@ -73,9 +73,9 @@ impl Resting {
     }
 }
 
-fn advance(life: &mut Life<'_>) -> Result<(), Failure> {
+fn advance(life: &mut Life<'_>) -> Result<(), SoakFailure> {
     match life.advance()? {
-        Event::Nothing => Err(life.stuck()),
+        LifeEvent::Nothing => Err(life.stuck()),
         _ => Ok(()),
     }
 }

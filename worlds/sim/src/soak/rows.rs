@@ -1,17 +1,17 @@
 //! The rows of checkpoint.md 9 as they exist in this store, and how each is recognised at the moment of a crash.
 
-use super::place::Place;
+use super::place::StoreRegion;
 use crate::StoreHost;
-use loadline_device::Kind;
+use loadline_device::RequestKind;
 use loadline_store::paged::image_set::{HEADER_BLOCK, ImageSetHeader};
 use loadline_store::paged::layout::{SUPERBLOCK, superblock_offsets};
 use loadline_store::paged::superblock::Superblock;
-use loadline_store::paged::{Fault, Protection, RestartFault, Step};
+use loadline_store::paged::{CheckpointStep, Fault, Protection, RestartFault};
 use std::fmt;
 
 /// A row of the table. See the head of [this module](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Row {
+pub enum SoakRow {
     /// No checkpoint was running.
     Idle,
     /// 6-7: the instant's record is in the log's buffer, or on its way.
@@ -58,63 +58,63 @@ pub enum Row {
 
 /// How often each row was hit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RowCounts([u64; Row::ALL.len()]);
+pub struct RowCounts([u64; SoakRow::ALL.len()]);
 
-impl Row {
+impl SoakRow {
     /// All rows, in the order of the table.
-    pub const ALL: [Row; 21] = [
-        Row::Idle,
-        Row::InstantWritten,
-        Row::InstantFlushed,
-        Row::OldImagesGo,
-        Row::SomeImages,
-        Row::MarkerHalf,
-        Row::MarkerVolatile,
-        Row::PagesWithImages,
-        Row::PagesWithLog,
-        Row::PagesFlushed,
-        Row::Discards,
-        Row::EndVolatile,
-        Row::AfterEnd,
-        Row::Restore,
-        Row::Replay,
-        Row::ReplayCheckpoint,
-        Row::ImagesFail,
-        Row::PagesFail,
-        Row::BadImage,
-        Row::NoImages,
-        Row::ProtectionSwitched,
+    pub const ALL: [SoakRow; 21] = [
+        SoakRow::Idle,
+        SoakRow::InstantWritten,
+        SoakRow::InstantFlushed,
+        SoakRow::OldImagesGo,
+        SoakRow::SomeImages,
+        SoakRow::MarkerHalf,
+        SoakRow::MarkerVolatile,
+        SoakRow::PagesWithImages,
+        SoakRow::PagesWithLog,
+        SoakRow::PagesFlushed,
+        SoakRow::Discards,
+        SoakRow::EndVolatile,
+        SoakRow::AfterEnd,
+        SoakRow::Restore,
+        SoakRow::Replay,
+        SoakRow::ReplayCheckpoint,
+        SoakRow::ImagesFail,
+        SoakRow::PagesFail,
+        SoakRow::BadImage,
+        SoakRow::NoImages,
+        SoakRow::ProtectionSwitched,
     ];
 
     /// Its name in tables.
     pub const fn name(self) -> &'static str {
         match self {
-            Row::Idle => "no checkpoint",
-            Row::InstantWritten => "6-7 instant in the buffer",
-            Row::InstantFlushed => "8-9 instant being flushed",
-            Row::OldImagesGo => "10 old images overwritten",
-            Row::SomeImages => "11 some images",
-            Row::MarkerHalf => "12 begin marker half written",
-            Row::MarkerVolatile => "12 begin marker not flushed",
-            Row::PagesWithImages => "13 pages, images beside",
-            Row::PagesWithLog => "13 pages, images in the log",
-            Row::PagesFlushed => "14 pages being flushed",
-            Row::Discards => "15 discards",
-            Row::EndVolatile => "16 end marker not flushed",
-            Row::AfterEnd => "16 after the end",
-            Row::Restore => "during restore",
-            Row::Replay => "during replay",
-            Row::ReplayCheckpoint => "checkpoint of a replay",
-            Row::ImagesFail => "I/O error in images",
-            Row::PagesFail => "I/O error in pages",
-            Row::BadImage => "bad image",
-            Row::NoImages => "images wiped",
-            Row::ProtectionSwitched => "protection switched",
+            SoakRow::Idle => "no checkpoint",
+            SoakRow::InstantWritten => "6-7 instant in the buffer",
+            SoakRow::InstantFlushed => "8-9 instant being flushed",
+            SoakRow::OldImagesGo => "10 old images overwritten",
+            SoakRow::SomeImages => "11 some images",
+            SoakRow::MarkerHalf => "12 begin marker half written",
+            SoakRow::MarkerVolatile => "12 begin marker not flushed",
+            SoakRow::PagesWithImages => "13 pages, images beside",
+            SoakRow::PagesWithLog => "13 pages, images in the log",
+            SoakRow::PagesFlushed => "14 pages being flushed",
+            SoakRow::Discards => "15 discards",
+            SoakRow::EndVolatile => "16 end marker not flushed",
+            SoakRow::AfterEnd => "16 after the end",
+            SoakRow::Restore => "during restore",
+            SoakRow::Replay => "during replay",
+            SoakRow::ReplayCheckpoint => "checkpoint of a replay",
+            SoakRow::ImagesFail => "I/O error in images",
+            SoakRow::PagesFail => "I/O error in pages",
+            SoakRow::BadImage => "bad image",
+            SoakRow::NoImages => "images wiped",
+            SoakRow::ProtectionSwitched => "protection switched",
         }
     }
 }
 
-impl fmt::Display for Row {
+impl fmt::Display for SoakRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -122,17 +122,17 @@ impl fmt::Display for Row {
 
 impl RowCounts {
     /// One hit more.
-    pub fn hit(&mut self, row: Row) {
+    pub fn hit(&mut self, row: SoakRow) {
         self.0[row as usize] += 1;
     }
 
     /// How often a row was hit.
-    pub fn of(&self, row: Row) -> u64 {
+    pub fn of(&self, row: SoakRow) -> u64 {
         self.0[row as usize]
     }
 
-    /// All of them, in the order of [`Row::ALL`].
-    pub fn all(&self) -> &[u64; Row::ALL.len()] {
+    /// All of them, in the order of [`SoakRow::ALL`].
+    pub fn all(&self) -> &[u64; SoakRow::ALL.len()] {
         &self.0
     }
 
@@ -143,61 +143,65 @@ impl RowCounts {
 }
 
 /// The row in which a crash at this moment falls. `before` is the checkpoint's step one event earlier.
-pub(super) fn row_of(host: &StoreHost, before: Option<Step>) -> Row {
+pub(super) fn row_of(host: &StoreHost, before: Option<CheckpointStep>) -> SoakRow {
     let store = host.store();
     let layout = &store.superblock().layout;
-    let in_flight = |kind: Kind, place: Option<Place>| {
+    let in_flight = |kind: RequestKind, place: Option<StoreRegion>| {
         host.in_flight().any(|sent| {
             sent.request.kind == kind
                 && place.is_none_or(|place| {
-                    Place::of_request(layout, sent.target, &sent.request) == place
+                    StoreRegion::of_request(layout, sent.target, &sent.request) == place
                 })
         })
     };
     let step = store.checkpoint_step();
     if let Some(progress) = store.restart_progress() {
         return match progress.phase {
-            "checking images" | "restoring pages from images" => Row::Restore,
-            "restoring pages from the log" | "writing restored pages" => Row::Restore,
-            _ if step.is_some() => Row::ReplayCheckpoint,
-            _ => Row::Replay,
+            "checking images" | "restoring pages from images" => SoakRow::Restore,
+            "restoring pages from the log" | "writing restored pages" => SoakRow::Restore,
+            _ if step.is_some() => SoakRow::ReplayCheckpoint,
+            _ => SoakRow::Replay,
         };
     }
     let Some(step) = step else {
         return match before {
-            Some(_) => Row::AfterEnd,
-            None if in_flight(Kind::Discard, None) => Row::Discards,
-            None => Row::Idle,
+            Some(_) => SoakRow::AfterEnd,
+            None if in_flight(RequestKind::Discard, None) => SoakRow::Discards,
+            None => SoakRow::Idle,
         };
     };
     if let Some(row) = failure_row(store.fault(), step) {
         return row;
     }
     match step {
-        Step::Log if in_flight(Kind::Flush, None) => Row::InstantFlushed,
-        Step::Log => Row::InstantWritten,
-        Step::Images if has_old_images(host) => Row::OldImagesGo,
-        Step::Images | Step::ImagesSync => Row::SomeImages,
-        Step::Begin | Step::BeginSync if in_flight(Kind::Write, Some(Place::Superblock)) => {
-            Row::MarkerHalf
+        CheckpointStep::Log if in_flight(RequestKind::Flush, None) => SoakRow::InstantFlushed,
+        CheckpointStep::Log => SoakRow::InstantWritten,
+        CheckpointStep::Images if has_old_images(host) => SoakRow::OldImagesGo,
+        CheckpointStep::Images | CheckpointStep::ImagesSync => SoakRow::SomeImages,
+        CheckpointStep::Begin | CheckpointStep::BeginSync
+            if in_flight(RequestKind::Write, Some(StoreRegion::Superblock)) =>
+        {
+            SoakRow::MarkerHalf
         }
-        Step::Begin | Step::BeginSync => Row::MarkerVolatile,
-        Step::Pages => match store.superblock().begun.map(|begun| begun.protection) {
-            Some(Protection::Log) => Row::PagesWithLog,
-            _ => Row::PagesWithImages,
+        CheckpointStep::Begin | CheckpointStep::BeginSync => SoakRow::MarkerVolatile,
+        CheckpointStep::Pages => match store.superblock().begun.map(|begun| begun.protection) {
+            Some(Protection::Log) => SoakRow::PagesWithLog,
+            _ => SoakRow::PagesWithImages,
         },
-        Step::PagesSync => Row::PagesFlushed,
-        Step::End | Step::EndSync => Row::EndVolatile,
+        CheckpointStep::PagesSync => SoakRow::PagesFlushed,
+        CheckpointStep::End | CheckpointStep::EndSync => SoakRow::EndVolatile,
     }
 }
 
-fn failure_row(fault: Option<Fault>, step: Step) -> Option<Row> {
+fn failure_row(fault: Option<Fault>, step: CheckpointStep) -> Option<SoakRow> {
     match fault? {
-        Fault::CheckpointWrite | Fault::Flush(_) if step <= Step::Log => None,
-        Fault::CheckpointWrite | Fault::Flush(_) if step <= Step::ImagesSync => {
-            Some(Row::ImagesFail)
+        Fault::CheckpointWrite | Fault::Flush(_) if step <= CheckpointStep::Log => None,
+        Fault::CheckpointWrite | Fault::Flush(_) if step <= CheckpointStep::ImagesSync => {
+            Some(SoakRow::ImagesFail)
         }
-        Fault::CheckpointWrite | Fault::Flush(_) if step >= Step::Pages => Some(Row::PagesFail),
+        Fault::CheckpointWrite | Fault::Flush(_) if step >= CheckpointStep::Pages => {
+            Some(SoakRow::PagesFail)
+        }
         _ => None,
     }
 }
@@ -211,10 +215,10 @@ fn has_old_images(host: &StoreHost) -> bool {
 }
 
 /// The row of a restart that refused.
-pub(super) fn refusal_row(fault: RestartFault, wiped: bool) -> Option<Row> {
+pub(super) fn refusal_row(fault: RestartFault, wiped: bool) -> Option<SoakRow> {
     match fault {
-        RestartFault::Images(_) | RestartFault::Image(_) if wiped => Some(Row::NoImages),
-        RestartFault::Images(_) | RestartFault::Image(_) => Some(Row::BadImage),
+        RestartFault::Images(_) | RestartFault::Image(_) if wiped => Some(SoakRow::NoImages),
+        RestartFault::Images(_) | RestartFault::Image(_) => Some(SoakRow::BadImage),
         _ => None,
     }
 }

@@ -1,15 +1,15 @@
 //! A store, its disks, its load and its lives, all drawn from one seed.
 
 use super::draw::Draw;
-use crate::Disks;
-use crate::disk::{DiskSpec, SimDisk, Timing};
+use crate::StoreDisks;
+use crate::disk::{SimDisk, SimDiskSpec, Timing};
 use loadline_base::{Bytes, Rng, Span};
-use loadline_store::paged::bounds::{Limits, cache_least, limits};
+use loadline_store::paged::bounds::{StoreLimits, cache_least, limits};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::image::Compression;
 use loadline_store::paged::layout::Layout;
 use loadline_store::paged::options::WriteOrder;
-use loadline_store::paged::throttle::Policy;
+use loadline_store::paged::throttle::ThrottlePolicy;
 use loadline_store::paged::{Format, LogMode, Options, Protection};
 
 /// What all lives of a store have in common.
@@ -20,11 +20,11 @@ pub struct Scenario {
     /// How the store is formatted.
     pub format: Format,
     /// The data device.
-    pub data: DiskSpec,
+    pub data: SimDiskSpec,
     /// The log's own device, if it has one.
-    pub log: Option<DiskSpec>,
+    pub log: Option<SimDiskSpec>,
     /// What is asked of it.
-    pub load: Load,
+    pub load: SoakLoad,
 }
 
 /// The smallest segment of a log, and the fewest that it may have.
@@ -37,7 +37,7 @@ pub(super) const EDIT_KINDS: usize = 12;
 
 /// What is asked of a store.
 #[derive(Clone, Debug)]
-pub struct Load {
+pub struct SoakLoad {
     /// How many lanes.
     pub lanes: u32,
     /// Ops in flight at the same time.
@@ -90,7 +90,7 @@ impl Scenario {
         let pages = if rng.one_in(4) { rng.between(80, 200) } else { rng.between(200, 1200) };
         let fixed = (16 << 10) + format.recovery_bytes.get() + u64::from(page) * 4;
         let mut data_bytes = fixed + pages * u64::from(page);
-        let spec = |rng: &mut Rng, size: u64| DiskSpec {
+        let spec = |rng: &mut Rng, size: u64| SimDiskSpec {
             size: Bytes::new(size.next_multiple_of(4096)),
             sector,
             write_cache: !rng.one_in(4),
@@ -103,7 +103,7 @@ impl Scenario {
         }
         let data = spec(&mut rng, data_bytes);
         format.data_bytes = data.size;
-        let load = Load::draw(&mut rng, &format);
+        let load = SoakLoad::draw(&mut rng, &format);
         Scenario { seed, format, data, log, load }
     }
 
@@ -120,7 +120,7 @@ impl Scenario {
     /// A store so small that opening it takes a fraction of a millisecond.
     pub fn small(seed: u64, has_log_device: bool) -> Scenario {
         let log_bytes = 256 << 10;
-        let spec = |size: u64| DiskSpec {
+        let spec = |size: u64| SimDiskSpec {
             size: Bytes::new(size),
             sector: 512,
             write_cache: true,
@@ -145,7 +145,7 @@ impl Scenario {
             recovery_bytes: Bytes::from_kib(128),
             page: PageSize::new(1024).expect("a legal size"),
         };
-        let load = Load {
+        let load = SoakLoad {
             lanes: 2,
             depth: 4,
             keys: 20,
@@ -166,13 +166,13 @@ impl Scenario {
     }
 
     /// The largest things that the store takes.
-    pub(super) fn limits(&self) -> Limits {
+    pub(super) fn limits(&self) -> StoreLimits {
         limits(&self.layout())
     }
 
     /// The disks, formatted.
-    pub fn disks(&self, protection: Protection) -> Disks {
-        let mut disks = Disks {
+    pub fn disks(&self, protection: Protection) -> StoreDisks {
+        let mut disks = StoreDisks {
             data: SimDisk::new(self.data, self.seed),
             log: self.log.map(|log| SimDisk::new(log, self.seed ^ 1)),
         };
@@ -203,7 +203,7 @@ impl Scenario {
                 Compression::Lz4,
                 Compression::Zstd(1),
             ]),
-            throttle: *rng.pick(&Policy::ALL),
+            throttle: *rng.pick(&ThrottlePolicy::ALL),
             write_order: *rng.pick(&[WriteOrder::Sequential, WriteOrder::Unsorted]),
             cache: Bytes::new(frames * page),
             old_versions: Bytes::new(rng.between(4, 64) * page),
@@ -225,8 +225,8 @@ impl Scenario {
     }
 }
 
-impl Load {
-    fn draw(rng: &mut Rng, format: &Format) -> Load {
+impl SoakLoad {
+    fn draw(rng: &mut Rng, format: &Format) -> SoakLoad {
         let page = format.page.bytes() as u64;
         let pages = format.layout().expect("the format fits").pages_count;
         let lanes = rng.between(1, 5) as u32;
@@ -237,7 +237,7 @@ impl Load {
         let mut weights = [0; EDIT_KINDS];
         weights.iter_mut().for_each(|weight| *weight = rng.below(6));
         weights[rng.below(3) as usize] += 4;
-        Load {
+        SoakLoad {
             lanes,
             depth: *rng.pick(&[1, 4, 16, 64]),
             keys: *rng.pick(&[6, 40, 150]),

@@ -1,6 +1,6 @@
 //! Making a failing run small: fewer lives, fewer faults, fewer ops, as long as it fails.
 
-use super::plan::{LATER_FAULTS, LATEST_FAULTS, Replay};
+use super::plan::{LATER_FAULTS, LATEST_FAULTS, SeedReplay};
 
 /// Attempts after which what was reached is good enough.
 const ATTEMPTS_MAX: u32 = 200;
@@ -9,28 +9,28 @@ const OPS_MAX: u64 = 2048;
 
 /// A search for a small failing run.
 pub(super) struct Search<F> {
-    best: Replay,
+    best: SeedReplay,
     left: u32,
     fails: F,
 }
 
-impl<F: Fn(&Replay) -> bool> Search<F> {
+impl<F: Fn(&SeedReplay) -> bool> Search<F> {
     /// Begins with a run that fails; `fails` runs one.
-    pub(super) fn new(failing: &Replay, fails: F) -> Search<F> {
+    pub(super) fn new(failing: &SeedReplay, fails: F) -> Search<F> {
         Search { best: *failing, left: ATTEMPTS_MAX, fails }
     }
 
     /// The smallest part that was found to fail as well.
-    pub(super) fn shrink(mut self, lives: u64, faults: u64) -> Replay {
+    pub(super) fn shrink(mut self, lives: u64, faults: u64) -> SeedReplay {
         for lives in 1..lives.min(self.best.lives) {
-            if self.attempt(Replay { lives, ..self.best }) {
+            if self.attempt(SeedReplay { lives, ..self.best }) {
                 break;
             }
         }
-        if faults > 0 && !self.attempt(Replay { faults: 0, ..self.best }) {
+        if faults > 0 && !self.attempt(SeedReplay { faults: 0, ..self.best }) {
             let bits = [0, LATER_FAULTS, LATEST_FAULTS].map(|first| first..first + faults.min(16));
             for bit in bits.into_iter().flatten() {
-                self.attempt(Replay { faults: self.best.faults & !(1 << bit), ..self.best });
+                self.attempt(SeedReplay { faults: self.best.faults & !(1 << bit), ..self.best });
             }
         }
         self.fewer_ops();
@@ -43,14 +43,14 @@ impl<F: Fn(&Replay) -> bool> Search<F> {
         let mut ops = OPS_MAX.min(self.best.ops);
         let mut step = OPS_MAX / 2;
         while step > 0 {
-            while ops > step && self.attempt(Replay { ops: ops - step, ..self.best }) {
+            while ops > step && self.attempt(SeedReplay { ops: ops - step, ..self.best }) {
                 ops -= step;
             }
             step /= 2;
         }
     }
 
-    fn attempt(&mut self, next: Replay) -> bool {
+    fn attempt(&mut self, next: SeedReplay) -> bool {
         if self.left == 0 {
             return false;
         }

@@ -1,19 +1,19 @@
 //! One seed's run: a store lives, crashes and lives again, and is judged each time.
 
-use super::Row;
+use super::SoakRow;
 use super::check::findings;
 use super::faults::FaultKind;
 use super::ledger::{Excuses, Ledger};
-use super::life::{Event, Life};
-use super::ops::Ops;
-use super::outcome::{Counts, Failure, Outcome};
-use super::place::Place;
-use super::plan::{Crash, LifePlan, Plan, Replay};
+use super::life::{Life, LifeEvent};
+use super::ops::OpSource;
+use super::outcome::{SeedOutcome, SoakCounts, SoakFailure};
+use super::place::StoreRegion;
+use super::plan::{Crash, LifePlan, SeedReplay, StorePlan};
 use super::probes::{Earlier, Probe};
 use super::rows::{refusal_row, superblock_on};
 use super::scenario::Scenario;
 use super::words;
-use crate::Disks;
+use crate::StoreDisks;
 use loadline_base::Rng;
 use loadline_store::paged::{Fault, Protection, RestartFault};
 
@@ -28,12 +28,12 @@ enum End {
 }
 
 /// A store on its way through its lives.
-pub(super) struct Run {
+pub(super) struct SwarmRun {
     scenario: Scenario,
     ledger: Ledger,
-    ops: Ops,
+    ops: OpSource,
     rng: Rng,
-    counts: Counts,
+    counts: SoakCounts,
     story: Vec<String>,
     /// The power went since the store was open last.
     was_cut: bool,
@@ -47,26 +47,26 @@ pub(super) struct Run {
 }
 
 /// Runs a seed, or the part of it that `replay` names. With `told`, every op goes into the story.
-pub(super) fn run(replay: &Replay, told: bool) -> Outcome {
+pub(super) fn run(replay: &SeedReplay, told: bool) -> SeedOutcome {
     live(replay, told, false)
 }
 
 /// The same with faults that excuse nothing.
-pub(super) fn run_muted(replay: &Replay) -> Outcome {
+pub(super) fn run_muted(replay: &SeedReplay) -> SeedOutcome {
     live(replay, false, true)
 }
 
-fn live(replay: &Replay, told: bool, mute: bool) -> Outcome {
+fn live(replay: &SeedReplay, told: bool, mute: bool) -> SeedOutcome {
     let scenario = Scenario::new(replay.seed);
-    let plan = Plan::new(&scenario, replay);
-    let mut run = Run {
+    let plan = StorePlan::new(&scenario, replay);
+    let mut run = SwarmRun {
         ledger: Ledger::new(scenario.load.lanes),
-        ops: Ops::new(&scenario).with_sparse_reads(replay.seed),
+        ops: OpSource::new(&scenario).with_sparse_reads(replay.seed),
         rng: Rng::for_purpose(replay.seed, 3),
-        counts: Counts {
+        counts: SoakCounts {
             seeds: 1,
             smallest_logs: u64::from(Scenario::has_smallest_log(replay.seed)),
-            ..Counts::default()
+            ..SoakCounts::default()
         },
         story: vec![format!("{:?}", scenario)],
         was_cut: false,
@@ -79,7 +79,7 @@ fn live(replay: &Replay, told: bool, mute: bool) -> Outcome {
     let mut disks = Some(run.scenario.disks(Protection::Checkpoint));
     let failure = run.live_all(&plan, &mut disks).err();
     run.counts.ops.add(&run.ledger.counts);
-    Outcome {
+    SeedOutcome {
         counts: run.counts,
         failure,
         story: run.story,
@@ -89,8 +89,12 @@ fn live(replay: &Replay, told: bool, mute: bool) -> Outcome {
     }
 }
 
-impl Run {
-    fn live_all(&mut self, plan: &Plan, disks: &mut Option<Disks>) -> Result<(), Failure> {
+impl SwarmRun {
+    fn live_all(
+        &mut self,
+        plan: &StorePlan,
+        disks: &mut Option<StoreDisks>,
+    ) -> Result<(), SoakFailure> {
         for life in &plan.lives {
             if !self.live(life, disks)? {
                 return Ok(());
@@ -105,7 +109,11 @@ impl Run {
     }
 
     /// One life and the crash at its end. False if there can be no further one.
-    fn live(&mut self, plan: &LifePlan, disks: &mut Option<Disks>) -> Result<bool, Failure> {
+    fn live(
+        &mut self,
+        plan: &LifePlan,
+        disks: &mut Option<StoreDisks>,
+    ) -> Result<bool, SoakFailure> {
         self.story.push(format!("life with {:?}", plan));
         let mine = disks.take().expect("the disks are there");
         self.note_switch(plan, &mine);
@@ -117,7 +125,7 @@ impl Run {
             .muted(self.mute);
         let end = match self.pass(&mut life, plan) {
             // What waits for a request that hangs waits until the process dies.
-            Err(Failure::Stuck(_)) if life.ledger.excuses.hang => Ok(End::Crashed),
+            Err(SoakFailure::Stuck(_)) if life.ledger.excuses.hang => Ok(End::Crashed),
             end => end,
         };
         if !matches!(end, Ok(End::Refused(_))) {
@@ -144,7 +152,7 @@ impl Run {
         self.crash(plan, disks.as_mut().expect("they were just put there"));
         let is_checked = goes_on && !self.ledger.excuses.damage;
         if let Some(text) = disks.as_ref().filter(|_| is_checked).and_then(findings) {
-            return Err(Failure::Check(text));
+            return Err(SoakFailure::Check(text));
         }
         if let Some(disks) = disks.as_ref().filter(|_| is_checked) {
             self.probe(plan, disks)?;
@@ -153,7 +161,7 @@ impl Run {
     }
 
     /// Tries with copies what people mix up.
-    fn probe(&mut self, plan: &LifePlan, disks: &Disks) -> Result<(), Failure> {
+    fn probe(&mut self, plan: &LifePlan, disks: &StoreDisks) -> Result<(), SoakFailure> {
         let (scenario, options) = (&self.scenario, plan.options);
         let try_one = |probe: &Probe| {
             let how = (&self.ledger, self.mute);
@@ -171,16 +179,16 @@ impl Run {
         Ok(())
     }
 
-    fn note_switch(&mut self, plan: &LifePlan, disks: &Disks) {
+    fn note_switch(&mut self, plan: &LifePlan, disks: &StoreDisks) {
         let begun = superblock_on(&disks.data).and_then(|superblock| superblock.begun);
         if begun.is_some_and(|begun| begun.protection != plan.options.protection) {
-            self.counts.rows.hit(Row::ProtectionSwitched);
+            self.counts.rows.hit(SoakRow::ProtectionSwitched);
         }
     }
 
-    fn crash(&mut self, plan: &LifePlan, disks: &mut Disks) {
+    fn crash(&mut self, plan: &LifePlan, disks: &mut StoreDisks) {
         self.ledger.crashed();
-        let Disks { data, log } = disks;
+        let StoreDisks { data, log } = disks;
         for disk in std::iter::once(data).chain(log) {
             match plan.crash {
                 Crash::Cut(style) => disk.power_cut(style, &mut self.rng),
@@ -198,7 +206,7 @@ impl Run {
         let Excuses { damage, log, astray, passing, .. } = self.ledger.excuses;
         self.ledger.excuses = Excuses { damage, log, astray, passing, ..Excuses::default() };
         if plan.wipes_images {
-            let (target, range) = Place::Images.range(&self.scenario.layout());
+            let (target, range) = StoreRegion::Images.range(&self.scenario.layout());
             let zeros = vec![0; (range.end - range.start) as usize];
             disks.of(target).poke(range.start, &zeros);
             self.ledger.excuses.damage |= !self.mute;
@@ -208,7 +216,7 @@ impl Run {
     }
 
     /// Lets a life run to its end.
-    fn pass(&mut self, life: &mut Life<'_>, plan: &LifePlan) -> Result<End, Failure> {
+    fn pass(&mut self, life: &mut Life<'_>, plan: &LifePlan) -> Result<End, SoakFailure> {
         let mut left = plan.ops;
         let mut is_open = false;
         loop {
@@ -232,13 +240,13 @@ impl Run {
             if is_open && left == 0 && life.ledger.open() == 0 {
                 return Ok(End::Crashed);
             }
-            if life.advance()? == Event::Nothing {
+            if life.advance()? == LifeEvent::Nothing {
                 return Err(life.stuck());
             }
         }
     }
 
-    fn stopped(&mut self, life: &Life<'_>, fault: Fault) -> Result<End, Failure> {
+    fn stopped(&mut self, life: &Life<'_>, fault: Fault) -> Result<End, SoakFailure> {
         let excuses = life.ledger.excuses;
         let unreadable =
             matches!(fault, Fault::Restart(RestartFault::Unreadable(_) | RestartFault::Page(_)));
@@ -251,11 +259,11 @@ impl Run {
             Fault::Unfinished => excuses.damage || excuses.passing,
             _ => excuses.stop,
         };
-        if excused { Ok(End::Stopped(fault)) } else { Err(Failure::Stopped(fault)) }
+        if excused { Ok(End::Stopped(fault)) } else { Err(SoakFailure::Stopped(fault)) }
     }
 
     /// Reads everything back and compares it with what was promised. False if damage keeps it from being read.
-    fn judge(&mut self, life: &mut Life<'_>) -> Result<bool, Failure> {
+    fn judge(&mut self, life: &mut Life<'_>) -> Result<bool, SoakFailure> {
         self.counts.restarts += 1;
         let mut whole = true;
         for lane in 0..self.scenario.load.lanes {
@@ -274,7 +282,7 @@ impl Run {
             let number = match history.judge(&found, promised) {
                 Ok(number) => number,
                 Err(_) if excuses.astray => return Ok(false),
-                Err(wrong) => return Err(Failure::Restart { lane, wrong }),
+                Err(wrong) => return Err(SoakFailure::Restart { lane, wrong }),
             };
             whole &= found.is_whole();
             if found.is_whole() {
@@ -287,7 +295,7 @@ impl Run {
         Ok(whole)
     }
 
-    fn submit(&mut self, life: &mut Life<'_>) -> Result<(), Failure> {
+    fn submit(&mut self, life: &mut Life<'_>) -> Result<(), SoakFailure> {
         let repair =
             life.ledger.damaged.pop().and_then(|damage| self.ops.repair(life.ledger, damage));
         let (lane, ask) = match repair {

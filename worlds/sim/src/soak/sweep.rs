@@ -1,18 +1,18 @@
 //! A power cut at every event of a run: after each request that goes to a disk and after each answer, on a copy of the
 //! disks. The run itself goes on as if nothing had been.
 
-use super::Row;
+use super::SoakRow;
 use super::check::findings;
 use super::draw::Draw;
-use super::faults::{Fault, FaultKind, Planned};
+use super::faults::{FaultKind, Planned, PlannedFault};
 use super::ledger::Ledger;
-use super::life::{Event, Life};
-use super::ops::Ops;
-use super::outcome::{Counts, Failure};
-use super::place::Place;
+use super::life::{Life, LifeEvent};
+use super::ops::OpSource;
+use super::outcome::{SoakCounts, SoakFailure};
+use super::place::StoreRegion;
 use super::rows::{refusal_row, superblock_on};
 use super::scenario::Scenario;
-use crate::Disks;
+use crate::StoreDisks;
 use crate::disk::CutStyle;
 use loadline_base::{Bytes, Rng, Span};
 use loadline_store::paged::bounds::cache_least;
@@ -55,7 +55,7 @@ pub struct SweepFailure {
     /// How many restarts had been cut before the one that failed.
     pub restarts_cut: u32,
     /// What is wrong.
-    pub failure: Failure,
+    pub failure: SoakFailure,
 }
 
 /// A sweep at work.
@@ -63,22 +63,22 @@ struct Sweeping {
     sweep: Sweep,
     scenario: Scenario,
     rng: Rng,
-    counts: Counts,
+    counts: SoakCounts,
 }
 
 impl Sweep {
     /// Runs and cuts. Answers how often each row was hit.
-    pub fn run(&self) -> Result<Counts, SweepFailure> {
+    pub fn run(&self) -> Result<SoakCounts, SweepFailure> {
         let scenario = Scenario::small(self.seed, self.has_log_device);
         let rng = Rng::for_purpose(self.seed, 4);
         let mut sweeping = Sweeping {
             sweep: *self,
             scenario,
             rng,
-            counts: Counts { seeds: 1, ..Counts::default() },
+            counts: SoakCounts { seeds: 1, ..SoakCounts::default() },
         };
         sweeping.cut_everywhere()?;
-        for place in [Place::Images, Place::Pages] {
+        for place in [StoreRegion::Images, StoreRegion::Pages] {
             sweeping.fail_once(place).map_err(|failure| at(0, failure))?;
         }
         Ok(sweeping.counts)
@@ -104,14 +104,14 @@ pub(super) fn options(log_mode: LogMode, protection: Protection) -> Options {
     }
 }
 
-fn at(event: u64, failure: Failure) -> SweepFailure {
+fn at(event: u64, failure: SoakFailure) -> SweepFailure {
     SweepFailure { event, restarts_cut: 0, failure }
 }
 
 impl Sweeping {
     fn cut_everywhere(&mut self) -> Result<(), SweepFailure> {
         let mut ledger = Ledger::new(self.scenario.load.lanes);
-        let mut ops = Ops::new(&self.scenario);
+        let mut ops = OpSource::new(&self.scenario);
         let mut draws = Rng::for_purpose(self.sweep.seed, 5);
         let disks = self.scenario.disks(Protection::Checkpoint);
         let rng = Rng::new(self.sweep.seed);
@@ -126,7 +126,7 @@ impl Sweeping {
                 left -= 1;
             }
             match life.advance() {
-                Ok(Event::Nothing) => return Err(at(life.events, life.stuck())),
+                Ok(LifeEvent::Nothing) => return Err(at(life.events, life.stuck())),
                 Ok(_) => {}
                 Err(failure) => return Err(at(life.events, failure)),
             }
@@ -146,13 +146,13 @@ impl Sweeping {
         let depth = u32::from(self.counts.cuts.is_multiple_of(RESTARTS_TOO));
         // What a killed process leaves unflushed the cut of its next life's restart may take.
         if depth > 0 && self.counts.kills * RESTARTS_TOO * 2 < self.counts.cuts {
-            let Disks { data, log } = &mut disks;
+            let StoreDisks { data, log } = &mut disks;
             std::iter::once(data).chain(log).for_each(|disk| disk.kill(&mut self.rng));
             self.counts.kills += 1;
         } else {
             self.power_cut(&mut disks, life.events);
         }
-        if row == Row::PagesWithImages && life.events.is_multiple_of(5) {
+        if row == SoakRow::PagesWithImages && life.events.is_multiple_of(5) {
             self.spoil_images(&disks).map_err(|failure| at(life.events, failure))?;
         }
         self.restart(disks, life.ledger, depth).map_err(|(restarts_cut, failure)| SweepFailure {
@@ -162,7 +162,7 @@ impl Sweeping {
         })
     }
 
-    fn power_cut(&mut self, disks: &mut Disks, number: u64) {
+    fn power_cut(&mut self, disks: &mut StoreDisks, number: u64) {
         let styles = [
             CutStyle::Random,
             CutStyle::Torn,
@@ -171,7 +171,7 @@ impl Sweeping {
             CutStyle::AllKept,
         ];
         let style = styles[number as usize % styles.len()];
-        let Disks { data, log } = disks;
+        let StoreDisks { data, log } = disks;
         for disk in std::iter::once(data).chain(log) {
             disk.power_cut(style, &mut self.rng);
         }
@@ -179,9 +179,14 @@ impl Sweeping {
     }
 
     /// Opens what a cut has left and judges it. With `depth`, its restart is cut at every event as well.
-    fn restart(&mut self, disks: Disks, before: &Ledger, depth: u32) -> Result<(), (u32, Failure)> {
+    fn restart(
+        &mut self,
+        disks: StoreDisks,
+        before: &Ledger,
+        depth: u32,
+    ) -> Result<(), (u32, SoakFailure)> {
         if let Some(text) = findings(&disks) {
-            return Err((0, Failure::Check(text)));
+            return Err((0, SoakFailure::Check(text)));
         }
         let layout = self.scenario.layout();
         let floor = cache_least(&layout);
@@ -197,7 +202,7 @@ impl Sweeping {
         };
         let begun = superblock_on(&disks.data).and_then(|superblock| superblock.begun);
         if begun.is_some_and(|begun| begun.protection != options.protection) {
-            self.counts.rows.hit(Row::ProtectionSwitched);
+            self.counts.rows.hit(SoakRow::ProtectionSwitched);
         }
         self.open_and_judge(disks, options, before, depth)
     }
@@ -205,11 +210,11 @@ impl Sweeping {
     /// An error comes with the number of restarts that were cut before.
     fn open_and_judge(
         &mut self,
-        disks: Disks,
+        disks: StoreDisks,
         options: Options,
         before: &Ledger,
         depth: u32,
-    ) -> Result<(), (u32, Failure)> {
+    ) -> Result<(), (u32, SoakFailure)> {
         let mut reading = Ledger::new(0);
         let rng = Rng::new(self.rng.next_u64());
         let mut life = Life::open(&self.scenario, options, disks, &mut reading, rng);
@@ -223,10 +228,10 @@ impl Sweeping {
         life: &mut Life<'_>,
         before: &Ledger,
         depth: u32,
-    ) -> Result<(), (u32, Failure)> {
+    ) -> Result<(), (u32, SoakFailure)> {
         while !life.host.store().is_open() {
             match life.advance().map_err(|failure| (0, failure))? {
-                Event::Nothing => return Err((0, life.stuck())),
+                LifeEvent::Nothing => return Err((0, life.stuck())),
                 _ if life.fault().is_some() => return Err((0, stopped(life))),
                 _ => {}
             }
@@ -244,23 +249,23 @@ impl Sweeping {
         Ok(())
     }
 
-    fn judge(&mut self, life: &mut Life<'_>, before: &Ledger) -> Result<(), Failure> {
+    fn judge(&mut self, life: &mut Life<'_>, before: &Ledger) -> Result<(), SoakFailure> {
         self.counts.restarts += 1;
         for (lane, history) in (0..).zip(&before.lanes) {
             let found = life.read_back(lane)?;
             let judged = history.judge(&found, history.promise.cut);
-            judged.map_err(|wrong| Failure::Restart { lane, wrong })?;
+            judged.map_err(|wrong| SoakFailure::Restart { lane, wrong })?;
         }
         if self.counts.restarts.is_multiple_of(CHECKPOINTS_TOO) {
             life.checkpoint()?;
             let text = findings(&life.host.disks_copy());
-            return text.map_or(Ok(()), |text| Err(Failure::Check(text)));
+            return text.map_or(Ok(()), |text| Err(SoakFailure::Check(text)));
         }
         Ok(())
     }
 
     /// A rotten image and no image at all: the restart must refuse.
-    fn spoil_images(&mut self, disks: &Disks) -> Result<(), Failure> {
+    fn spoil_images(&mut self, disks: &StoreDisks) -> Result<(), SoakFailure> {
         let Some(superblock) = superblock_on(&disks.data) else { return Ok(()) };
         let Some(begun) = superblock.begun else { return Ok(()) };
         if begun.protection != Protection::Checkpoint {
@@ -281,14 +286,14 @@ impl Sweeping {
                     self.counts.refusals += 1;
                     refusal_row(fault, wiped).into_iter().for_each(|row| self.counts.rows.hit(row));
                 }
-                other => return Err(Failure::Stopped(other)),
+                other => return Err(SoakFailure::Stopped(other)),
             }
         }
         Ok(())
     }
 
     /// Why a store does not open.
-    fn refusal(&mut self, disks: Disks) -> Result<StoreFault, Failure> {
+    fn refusal(&mut self, disks: StoreDisks) -> Result<StoreFault, SoakFailure> {
         let mut reading = Ledger::new(0);
         let rng = Rng::new(self.rng.next_u64());
         let mut life = Life::open(&self.scenario, self.sweep.options(), disks, &mut reading, rng);
@@ -297,24 +302,24 @@ impl Sweeping {
                 return Ok(fault);
             }
             if life.host.store().is_open() {
-                return Err(Failure::Answer("it opened with damaged images".to_owned()));
+                return Err(SoakFailure::Answer("it opened with damaged images".to_owned()));
             }
-            if life.advance()? == Event::Nothing {
+            if life.advance()? == LifeEvent::Nothing {
                 return Err(life.stuck());
             }
         }
     }
 
     /// A write of a checkpoint fails: the store stops, and its next life has everything that was promised.
-    fn fail_once(&mut self, place: Place) -> Result<(), Failure> {
+    fn fail_once(&mut self, place: StoreRegion) -> Result<(), SoakFailure> {
         let mut ledger = Ledger::new(self.scenario.load.lanes);
-        let mut ops = Ops::new(&self.scenario);
+        let mut ops = OpSource::new(&self.scenario);
         let mut draws = Rng::for_purpose(self.sweep.seed, 5);
         let disks = self.scenario.disks(Protection::Checkpoint);
         // Nothing is written beside the log, so that the first write of a page is the checkpoint's. Long writes are left out.
         let options = Options { direct_write: Bytes::from_mib(1024), ..self.sweep.options() };
         let rng = Rng::new(self.rng.next_u64());
-        let planned = vec![Planned { from: 0, fault: Fault::WriteFails(place) }];
+        let planned = vec![Planned { from: 0, fault: PlannedFault::WriteFails(place) }];
         let mut life =
             Life::open(&self.scenario, options, disks, &mut ledger, rng).with_faults(planned);
         let mut left = self.sweep.ops;
@@ -327,7 +332,7 @@ impl Sweeping {
                     life.submit(lane, ask)?;
                 }
             }
-            if life.advance()? == Event::Nothing {
+            if life.advance()? == LifeEvent::Nothing {
                 return Err(life.stuck());
             }
         }
@@ -349,6 +354,6 @@ fn writes_beside_the_log(ask: &Ask, record: u64) -> bool {
     edits.iter().any(|edit| matches!(edit, Edit::Write { data, .. } if data.length() > record / 2))
 }
 
-fn stopped(life: &Life<'_>) -> Failure {
-    Failure::Stopped(life.fault().expect("it has stopped"))
+fn stopped(life: &Life<'_>) -> SoakFailure {
+    SoakFailure::Stopped(life.fault().expect("it has stopped"))
 }

@@ -7,11 +7,11 @@
 use super::check::findings;
 use super::draw::Draw;
 use super::ledger::Ledger;
-use super::life::{Event, Life};
-use super::outcome::Failure;
+use super::life::{Life, LifeEvent};
+use super::outcome::SoakFailure;
 use super::scenario::Scenario;
-use crate::Disks;
-use crate::disk::{CutStyle, DiskSpec, SimDisk, Timing};
+use crate::StoreDisks;
+use crate::disk::{CutStyle, SimDisk, SimDiskSpec, Timing};
 use loadline_base::{Bytes, Rng, Span};
 use loadline_store::paged::{Answer, Ask, Edit, LogMode, Options, Protection};
 use loadline_store::{CollectionId, ObjectMeta, ObjectNo};
@@ -33,24 +33,24 @@ const EVENTS: u64 = 400;
 
 /// Everything that such a store holds.
 #[derive(Debug, PartialEq)]
-struct Held {
+struct UpgradeContents {
     keys: Vec<(Vec<u8>, Vec<u8>)>,
     objects: Vec<(loadline_store::paged::ObjectId, ObjectMeta, Option<u32>)>,
 }
 
 /// Opens one of the stores, crashes as it becomes another and goes on, and looks whether everything is there. The canary is
 /// `careless`: no flush is carried out.
-pub(super) fn carry_out((draws, careless): (u64, bool)) -> Result<(), Failure> {
+pub(super) fn carry_out((draws, careless): (u64, bool)) -> Result<(), SoakFailure> {
     let mut rng = Rng::new(draws);
     let packed = IMAGES[rng.below(IMAGES.len() as u64) as usize];
     let image = zstd::bulk::decompress(packed, SIZE as usize).expect("it was packed");
-    let spec = DiskSpec {
+    let spec = SimDiskSpec {
         size: Bytes::new(SIZE),
         sector: 512,
         write_cache: careless || !rng.one_in(4),
         timing: Timing { flush: Span::from_micros(rng.below(500)), ..Timing::FREE },
     };
-    let disk = |seed| Disks { data: SimDisk::from_image(spec, &image, seed), log: None };
+    let disk = |seed| StoreDisks { data: SimDisk::from_image(spec, &image, seed), log: None };
     let options = |rng: &mut Rng| Options {
         cache: CACHE,
         log_mode: *rng.pick(&LogMode::ALL),
@@ -69,7 +69,7 @@ pub(super) fn carry_out((draws, careless): (u64, bool)) -> Result<(), Failure> {
         let mut left = rng.below(3);
         while life.events < crash_at {
             if let Some(fault) = life.fault() {
-                return Err(Failure::Stopped(fault));
+                return Err(SoakFailure::Stopped(fault));
             }
             if life.host.store().is_open() && left > 0 {
                 left -= 1;
@@ -78,7 +78,7 @@ pub(super) fn carry_out((draws, careless): (u64, bool)) -> Result<(), Failure> {
                 life.ask_unheard(Ask::Transaction(vec![edit]));
                 life.ask_unheard(Ask::Checkpoint);
             }
-            if life.advance()? == Event::Nothing {
+            if life.advance()? == LifeEvent::Nothing {
                 break;
             }
         }
@@ -90,47 +90,51 @@ pub(super) fn carry_out((draws, careless): (u64, bool)) -> Result<(), Failure> {
             _ => disks.data.power_cut(CutStyle::Random, &mut rng),
         }
         if let Some(text) = findings(&disks) {
-            return Err(Failure::Check(text));
+            return Err(SoakFailure::Check(text));
         }
     }
     let (mut held, disks) = look(&scenario, options(&mut rng), disks)?;
     held.keys.retain(|(key, _)| key != b"key 0000 later");
     if held != truth {
-        return Err(Failure::Answer("a store of format 1 lost what it held".to_owned()));
+        return Err(SoakFailure::Answer("a store of format 1 lost what it held".to_owned()));
     }
-    findings(&disks).map_or(Ok(()), |text| Err(Failure::Check(text)))
+    findings(&disks).map_or(Ok(()), |text| Err(SoakFailure::Check(text)))
 }
 
 /// Opens a store and reads everything.
-fn look(scenario: &Scenario, options: Options, disks: Disks) -> Result<(Held, Disks), Failure> {
+fn look(
+    scenario: &Scenario,
+    options: Options,
+    disks: StoreDisks,
+) -> Result<(UpgradeContents, StoreDisks), SoakFailure> {
     let mut ledger = Ledger::new(0);
     let mut life = Life::open(scenario, options, disks, &mut ledger, Rng::new(1));
     while !life.host.store().is_open() {
         if let Some(fault) = life.fault() {
-            return Err(Failure::Stopped(fault));
+            return Err(SoakFailure::Stopped(fault));
         }
-        if life.advance()? == Event::Nothing {
+        if life.advance()? == LifeEvent::Nothing {
             return Err(life.stuck());
         }
     }
     let keys = match life.ask(Ask::Scan { from: Vec::new(), most: 1000 })? {
         Ok(Answer::Pairs(pairs)) => pairs,
-        other => return Err(Failure::Answer(format!("a scan gave {other:?}"))),
+        other => return Err(SoakFailure::Answer(format!("a scan gave {other:?}"))),
     };
     let list = Ask::List { collection: COLLECTION, from: ObjectNo(0), most: 1000 };
     let listed = match life.ask(list)? {
         Ok(Answer::Objects(listed)) => listed,
-        other => return Err(Failure::Answer(format!("a list gave {other:?}"))),
+        other => return Err(SoakFailure::Answer(format!("a list gave {other:?}"))),
     };
     let mut objects = Vec::new();
     for (id, meta) in listed {
         match life.ask(Ask::Digest(id))? {
             Ok(Answer::Digest(digest)) => objects.push((id, meta, digest)),
-            other => return Err(Failure::Answer(format!("a digest gave {other:?}"))),
+            other => return Err(SoakFailure::Answer(format!("a digest gave {other:?}"))),
         }
     }
     if keys.len() < 50 || objects.len() < 4 {
-        return Err(Failure::Answer(format!("{} keys, {} objects", keys.len(), objects.len())));
+        return Err(SoakFailure::Answer(format!("{} keys, {} objects", keys.len(), objects.len())));
     }
-    Ok((Held { keys, objects }, life.host.into_disks()))
+    Ok((UpgradeContents { keys, objects }, life.host.into_disks()))
 }

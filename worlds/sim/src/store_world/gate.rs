@@ -10,7 +10,7 @@ use loadline_store::paged::{Ask, Edit, Io, IoId};
 use loadline_store::{Window, WindowBounds};
 
 /// What waits in the scheduler.
-pub(super) enum Item {
+pub(super) enum GateItem {
     /// An op that has not entered the store.
     Client(StoreIssue),
     /// A request of a checkpoint that has not reached its disk.
@@ -32,7 +32,7 @@ pub struct GateCounts {
 /// what the scheduler gives out: an op that the store lets wait for a checkpoint holds no room that the checkpoint needs.
 pub(super) struct Gate {
     plan: ShardPlan,
-    queue: Queue<Item>,
+    queue: Queue<GateItem>,
     window: Window,
     client: FlowId,
     checkpoint: FlowId,
@@ -75,15 +75,15 @@ impl Gate {
 
     pub(super) fn client_waits(&mut self, now: Time, issue: StoreIssue) {
         let size = WorkSize { payload: payload(&issue.ask), ..WorkSize::default() };
-        self.enqueue(now, (Work::ClientOp, self.client), &size, Item::Client(issue));
+        self.enqueue(now, (Work::ClientOp, self.client), &size, GateItem::Client(issue));
     }
 
     pub(super) fn checkpoint_waits(&mut self, now: Time, io: Io) {
         let size = WorkSize { payload: io.request.length.get(), ..WorkSize::default() };
-        self.enqueue(now, (Work::Checkpoint, self.checkpoint), &size, Item::Checkpoint(io));
+        self.enqueue(now, (Work::Checkpoint, self.checkpoint), &size, GateItem::Checkpoint(io));
     }
 
-    fn enqueue(&mut self, now: Time, whose: (Work, FlowId), size: &WorkSize, item: Item) {
+    fn enqueue(&mut self, now: Time, whose: (Work, FlowId), size: &WorkSize, item: GateItem) {
         let (work, flow) = whose;
         let admission = self.plan.admit(work, size, 0);
         let request =
@@ -94,7 +94,7 @@ impl Gate {
     }
 
     /// The next item, if the window is open and it is somebody's turn.
-    pub(super) fn take(&mut self, now: Time) -> Option<Item> {
+    pub(super) fn take(&mut self, now: Time) -> Option<GateItem> {
         if !self.is_open() || self.not_before.is_some_and(|at| at > now) {
             return None;
         }
@@ -137,10 +137,10 @@ impl Gate {
         self.window.leave(self.at_disk[usize::from(id.0)]);
     }
 
-    fn count(&mut self, item: &Item) {
+    fn count(&mut self, item: &GateItem) {
         match item {
-            Item::Client(_) => self.counts.client_ops += 1,
-            Item::Checkpoint(io) => {
+            GateItem::Client(_) => self.counts.client_ops += 1,
+            GateItem::Checkpoint(io) => {
                 self.counts.checkpoint_requests += 1;
                 self.counts.checkpoint_bytes += io.request.length.get();
             }

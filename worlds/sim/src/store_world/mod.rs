@@ -18,14 +18,14 @@ pub use processor::ProcessorCosts;
 pub use workload::{StoreDone, StoreIssue, StoreWorkload};
 
 use crate::disk::SimDisk;
-use crate::store_host::Disks;
-use gate::{Gate, Item};
+use crate::store_host::StoreDisks;
+use gate::{Gate, GateItem};
 use loadline_base::{SlotId, Time};
 use loadline_device::ClassTag;
 use loadline_qos::{ParamsError, ShardPlan, Work, WorkSize};
 use loadline_store::WindowBounds;
 use loadline_store::paged::{
-    Format, FormatError, Io, IoDone, IoId, Op, Options, Outbox, PagedStore, Target,
+    Format, FormatError, Io, IoDone, IoId, Op, Options, Outbox, PagedStore, StoreDevice,
 };
 use processor::Processor;
 
@@ -40,7 +40,7 @@ pub struct StoreWorldConfig {
     /// The store's regions.
     pub format: Format,
     /// Empty disks of the format's sizes.
-    pub disks: Disks,
+    pub disks: StoreDisks,
     /// What work costs the processor.
     pub processor: ProcessorCosts,
     /// Seeds a scheduler that draws.
@@ -60,7 +60,7 @@ pub enum StoreWorldError {
 pub struct StoreWorld<W> {
     now: Time,
     store: PagedStore<u64>,
-    disks: Disks,
+    disks: StoreDisks,
     gate: Gate,
     processor: Processor,
     checkpoint: ClassTag,
@@ -137,9 +137,9 @@ impl<W: StoreWorkload> StoreWorld<W> {
 
     /// Everything that is due now.
     fn step(&mut self) {
-        self.answer(Target::Data);
+        self.answer(StoreDevice::Data);
         if self.disks.log.is_some() {
-            self.answer(Target::Log);
+            self.answer(StoreDevice::Log);
         }
         if let Some(issue) = self.processor.take_done(self.now) {
             self.submit(issue);
@@ -154,7 +154,7 @@ impl<W: StoreWorkload> StoreWorld<W> {
         self.carry_out();
     }
 
-    fn answer(&mut self, target: Target) {
+    fn answer(&mut self, target: StoreDevice) {
         let now = self.now;
         while let Some(done) = self.disks.of(target).finish(now) {
             let id = IoId(SlotId::from(done.id as usize));
@@ -193,8 +193,8 @@ impl<W: StoreWorkload> StoreWorld<W> {
         }
         while self.processor.is_idle(now) {
             match self.gate.take(now) {
-                Some(Item::Client(issue)) => self.processor.begin(now, issue),
-                Some(Item::Checkpoint(io)) => self.send(io),
+                Some(GateItem::Client(issue)) => self.processor.begin(now, issue),
+                Some(GateItem::Checkpoint(io)) => self.send(io),
                 None => return,
             }
         }
@@ -217,7 +217,7 @@ impl<W: StoreWorkload> StoreWorld<W> {
     }
 
     /// The disks, to read what they were asked.
-    pub fn disks(&self) -> &Disks {
+    pub fn disks(&self) -> &StoreDisks {
         &self.disks
     }
 

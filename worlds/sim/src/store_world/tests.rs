@@ -1,7 +1,7 @@
 //! A store in its world: classes, the scheduler in the way, and equal seeds.
 
 use super::*;
-use crate::disk::{DiskSpec, Timing};
+use crate::disk::{SimDiskSpec, Timing};
 use loadline_base::{Bytes, Rng, Span};
 use loadline_qos::{
     Capacity, Combine, CostModel, LOADLINE_PRESET, LimitPolicy, SchedulerKind, ServiceClass,
@@ -91,7 +91,7 @@ fn world(protection: Protection, best_effort_limit: f64, seed: u64) -> StoreWorl
         flush: Span::from_micros(100),
         channels: 32,
     };
-    let spec = DiskSpec { size: format.data_bytes, sector: 4096, write_cache: false, timing };
+    let spec = SimDiskSpec { size: format.data_bytes, sector: 4096, write_cache: false, timing };
     let config = StoreWorldConfig {
         plan: plan(best_effort_limit),
         window: WindowBounds { bytes: Bytes::from_kib(256), ops: 256 },
@@ -102,7 +102,7 @@ fn world(protection: Protection, best_effort_limit: f64, seed: u64) -> StoreWorl
             ..Options::default()
         },
         format,
-        disks: Disks { data: SimDisk::new(spec, seed), log: None },
+        disks: StoreDisks { data: SimDisk::new(spec, seed), log: None },
         processor: ProcessorCosts {
             op: Span::from_nanos(1600),
             physical_log_kib: Span::from_nanos(500),

@@ -2,8 +2,8 @@
 
 use crate::driven::{Driven, discard, flush, spec, write};
 use loadline_base::Rng;
-use loadline_device::{Kind, Outcome};
-use loadline_sim::disk::{CutStyle, DiskSpec};
+use loadline_device::{Outcome, RequestKind};
+use loadline_sim::disk::{CutStyle, SimDiskSpec};
 use std::collections::BTreeSet;
 
 /// 64 KiB of ones over zeros, torn while in flight: a first part or a last part is there, cut at a sector of 512 bytes
@@ -53,7 +53,7 @@ fn a_torn_cut_keeps_the_order() {
 /// there, the later ones without the earlier among them. With sectors of 4096 bytes no block is ever torn.
 #[test]
 fn unflushed_writes_survive_in_any_mixture() {
-    let spec = DiskSpec { sector: 4096, ..spec() };
+    let spec = SimDiskSpec { sector: 4096, ..spec() };
     let mut mixtures = BTreeSet::new();
     for seed in 0..200 {
         let mut disk = Driven::new(spec, 1);
@@ -93,7 +93,7 @@ fn a_flush_covers_what_was_answered_before_it() {
 /// Without a write cache an answered write is durable, and one in flight is not.
 #[test]
 fn without_a_cache_only_what_is_in_flight_is_lost() {
-    let mut disk = Driven::new(DiskSpec { write_cache: false, ..spec() }, 1);
+    let mut disk = Driven::new(SimDiskSpec { write_cache: false, ..spec() }, 1);
     disk.write(0, &[1; 4096]);
     disk.send(&write(0, 4096), vec![2; 4096]);
     disk.disk.power_cut(CutStyle::AllLost, &mut Rng::new(1));
@@ -134,7 +134,7 @@ fn a_discarded_sector_is_old_or_zeros() {
         disk.write(0, &[1; 8192]);
         assert_eq!(disk.flush(), Outcome::Done);
         let request = discard(512, 4096);
-        assert_eq!(request.kind, Kind::Discard);
+        assert_eq!(request.kind, RequestKind::Discard);
         disk.send(&request, Vec::new());
         if seed % 2 == 0 {
             disk.next();

@@ -1,12 +1,12 @@
 //! A disk with the clock that drives it.
 
 use loadline_base::{Bytes, Time};
-use loadline_device::{ClassTag, Kind, Outcome, Priority, Request, contract};
-use loadline_sim::disk::{DiskSpec, Done, SimDisk, Timing};
+use loadline_device::{ClassTag, Outcome, Priority, Request, RequestKind, contract};
+use loadline_sim::disk::{RequestDone, SimDisk, SimDiskSpec, Timing};
 
 /// 1 MiB in sectors of 512 bytes, with a write cache, at no cost.
-pub(crate) fn spec() -> DiskSpec {
-    DiskSpec { size: Bytes::from_mib(1), sector: 512, write_cache: true, timing: Timing::FREE }
+pub(crate) fn spec() -> SimDiskSpec {
+    SimDiskSpec { size: Bytes::from_mib(1), sector: 512, write_cache: true, timing: Timing::FREE }
 }
 
 #[derive(Clone)]
@@ -17,7 +17,7 @@ pub(crate) struct Driven {
 }
 
 impl Driven {
-    pub(crate) fn new(spec: DiskSpec, seed: u64) -> Driven {
+    pub(crate) fn new(spec: SimDiskSpec, seed: u64) -> Driven {
         Driven { disk: SimDisk::new(spec, seed), now: Time::ZERO, sent: 0 }
     }
 
@@ -29,7 +29,7 @@ impl Driven {
     }
 
     /// The next answer, at the time when it is due.
-    pub(crate) fn next(&mut self) -> Done {
+    pub(crate) fn next(&mut self) -> RequestDone {
         self.now = self.now.max(self.disk.next_done().expect("something is in flight"));
         self.disk.finish(self.now).expect("it is due")
     }
@@ -54,7 +54,7 @@ impl Driven {
     }
 }
 
-impl contract::Disk for Driven {
+impl contract::ContractDisk for Driven {
     fn size(&self) -> Bytes {
         self.disk.spec().size
     }
@@ -73,7 +73,7 @@ impl contract::Disk for Driven {
     }
 }
 
-fn request(kind: Kind, offset: u64, length: u64) -> Request {
+fn request(kind: RequestKind, offset: u64, length: u64) -> Request {
     Request {
         kind,
         offset,
@@ -85,17 +85,17 @@ fn request(kind: Kind, offset: u64, length: u64) -> Request {
 }
 
 pub(crate) fn read(offset: u64, length: u64) -> Request {
-    request(Kind::Read, offset, length)
+    request(RequestKind::Read, offset, length)
 }
 
 pub(crate) fn write(offset: u64, length: u64) -> Request {
-    request(Kind::Write, offset, length)
+    request(RequestKind::Write, offset, length)
 }
 
 pub(crate) fn discard(offset: u64, length: u64) -> Request {
-    request(Kind::Discard, offset, length)
+    request(RequestKind::Discard, offset, length)
 }
 
 pub(crate) fn flush() -> Request {
-    request(Kind::Flush, 0, 0)
+    request(RequestKind::Flush, 0, 0)
 }

@@ -3,8 +3,8 @@
 
 use crate::driven::{Driven, discard, flush, read, spec, write};
 use loadline_base::{Bytes, Rng, Span};
-use loadline_device::{Kind, Outcome, Request};
-use loadline_sim::disk::{CutStyle, DiskSpec, Done, Timing};
+use loadline_device::{Outcome, Request, RequestKind};
+use loadline_sim::disk::{CutStyle, RequestDone, SimDiskSpec, Timing};
 use std::collections::BTreeMap;
 
 const SECTOR: u64 = 512;
@@ -61,7 +61,7 @@ impl Judge {
         };
         let size = Bytes::new(SECTORS * SECTOR);
         let spec =
-            DiskSpec { size, timing, write_cache: !rng.next_u64().is_multiple_of(4), ..spec() };
+            SimDiskSpec { size, timing, write_cache: !rng.next_u64().is_multiple_of(4), ..spec() };
         Judge {
             disk: Driven::new(spec, seed),
             sectors: vec![Sector::default(); SECTORS as usize],
@@ -88,7 +88,7 @@ impl Judge {
         self.in_flight.insert(id, (request, stamp, self.answers));
     }
 
-    fn answer(&mut self, done: Done) {
+    fn answer(&mut self, done: RequestDone) {
         let (request, stamp, answers_before) =
             self.in_flight.remove(&done.id).expect("answered once");
         let answer = self.answers;
@@ -97,31 +97,31 @@ impl Judge {
         let stamps = self.stamps();
         let touched = touched(&request);
         match request.kind {
-            Kind::Read => {
+            RequestKind::Read => {
                 let seen: Vec<u64> = done.data.chunks(SECTOR as usize).map(stamp_of).collect();
                 let visible: Vec<u64> = self.sectors[touched].iter().map(Sector::visible).collect();
                 assert_eq!(seen, visible, "a read sees what was answered last");
                 return;
             }
-            Kind::Flush => {
+            RequestKind::Flush => {
                 let settle = match done.outcome {
                     Outcome::Done => Sector::flush,
                     _ => Sector::flush_failed,
                 };
                 return self.sectors.iter_mut().for_each(|sector| settle(sector, answers_before));
             }
-            Kind::Write => {
+            RequestKind::Write => {
                 assert!(stamps[touched.clone()].iter().all(|seen| *seen == stamp), "it is visible");
             }
-            Kind::Discard => {}
+            RequestKind::Discard => {}
         }
         for (sector, seen) in self.sectors[touched.clone()].iter_mut().zip(&stamps[touched]) {
             // A discard changes nothing or leaves zeros; only then is there a version to lose.
-            if request.kind == Kind::Discard && *seen == sector.visible() {
+            if request.kind == RequestKind::Discard && *seen == sector.visible() {
                 sector.zeros_again |= *seen == 0;
                 continue;
             }
-            assert!(*seen == stamp || request.kind == Kind::Discard && *seen == 0);
+            assert!(*seen == stamp || request.kind == RequestKind::Discard && *seen == 0);
             sector.unflushed.push((*seen, answer, false));
             if durable {
                 sector.flush(self.answers);
@@ -140,9 +140,9 @@ impl Judge {
             .collect();
         for (request, stamp, _) in std::mem::take(&mut self.in_flight).into_values() {
             let stamp = match request.kind {
-                Kind::Write => stamp,
-                Kind::Discard => 0,
-                Kind::Read | Kind::Flush => continue,
+                RequestKind::Write => stamp,
+                RequestKind::Discard => 0,
+                RequestKind::Read | RequestKind::Flush => continue,
             };
             allowed[touched(&request)].iter_mut().for_each(|allowed| allowed.push(stamp));
         }

@@ -9,7 +9,7 @@ mod speed;
 use driven::{Driven, discard, flush, read, spec, write};
 use loadline_base::{Bytes, Rng, Span};
 use loadline_device::{ClassTag, Request, contract};
-use loadline_sim::disk::{CutStyle, DiskSpec, SimDisk, Timing, Traffic};
+use loadline_sim::disk::{CutStyle, SimDisk, SimDiskSpec, Timing, Traffic};
 
 const SLOW: Timing = Timing {
     per_request: Span::from_micros(80),
@@ -23,7 +23,7 @@ fn keeps_the_contract_of_every_disk() {
     for sector in [512, 4096] {
         for write_cache in [false, true] {
             for timing in [Timing::FREE, SLOW] {
-                let spec = DiskSpec { sector, write_cache, timing, ..spec() };
+                let spec = SimDiskSpec { sector, write_cache, timing, ..spec() };
                 contract::check(&mut Driven::new(spec, 1));
             }
         }
@@ -84,7 +84,7 @@ fn a_clone_goes_its_own_way() {
 /// A TiB with three blocks written takes three blocks, and discards give them back: three of four do it at once.
 #[test]
 fn memory_is_sparse() {
-    let spec = DiskSpec { size: Bytes::new(1 << 40), ..spec() };
+    let spec = SimDiskSpec { size: Bytes::new(1 << 40), ..spec() };
     let mut disk = Driven::new(spec, 1);
     for offset in [0, 1 << 30, (1 << 40) - 4096] {
         disk.write(offset, &[1; 4096]);

@@ -2,7 +2,7 @@
 
 use crate::driven::{Driven, flush, spec, write};
 use loadline_base::Bytes;
-use loadline_sim::disk::DiskSpec;
+use loadline_sim::disk::SimDiskSpec;
 use std::time::Instant;
 
 #[test]
@@ -13,7 +13,7 @@ fn requests_per_second_of_a_disk_that_costs_nothing() {
     for write_cache in [false, true] {
         for depth in [1, 16] {
             // 1 MiB, so that the figure is the disk's and not that of the memory behind it.
-            let spec = DiskSpec { write_cache, ..spec() };
+            let spec = SimDiskSpec { write_cache, ..spec() };
             let mut disk = Driven::new(spec, 1);
             let mut buffers = vec![vec![1; 4096]; depth as usize];
             let start = Instant::now();
@@ -34,7 +34,7 @@ fn requests_per_second_of_a_disk_that_costs_nothing() {
             println!("write cache {write_cache}, depth {depth}: {rate:.2} M writes of 4 KiB/s");
         }
     }
-    let mut disk = Driven::new(DiskSpec { size: Bytes::from_mib(16), ..spec() }, 1);
+    let mut disk = Driven::new(SimDiskSpec { size: Bytes::from_mib(16), ..spec() }, 1);
     disk.write(0, &vec![1; 16 << 20]);
     disk.flush();
     let start = Instant::now();

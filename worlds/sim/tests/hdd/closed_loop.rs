@@ -1,9 +1,9 @@
 //! The published load: 128 KiB random reads that keep a number of commands in the drive, some of them under a limit.
 
 use loadline_base::{Bytes, Rng, Span, Time};
-use loadline_device::cdl::{AllowedLoss, Descriptor, Limit, Limits, Policy, Unit};
-use loadline_device::{ClassTag, Kind, Priority, PriorityClass, Request};
-use loadline_sim::hdd::{Ending, Feature, Finished, Hdd, HddSpec};
+use loadline_device::cdl::{AllowedLoss, Descriptor, Limit, Limits, TimeoutPolicy, Unit};
+use loadline_device::{ClassTag, Priority, PriorityClass, Request, RequestKind};
+use loadline_sim::hdd::{Ending, Feature, FinishedCommand, Hdd, HddSpec};
 
 /// How many commands are in the drive, what percentage of them has which priority word, and for how long. The rest has none.
 pub(crate) struct Load {
@@ -28,7 +28,7 @@ pub(crate) struct Run {
     pub(crate) seconds: f64,
     /// Latencies in whole milliseconds, sorted: of plain commands, then of each share.
     pub(crate) latencies: Vec<Vec<u64>>,
-    pub(crate) finished: Vec<Finished>,
+    pub(crate) finished: Vec<FinishedCommand>,
     pub(crate) drive: Hdd,
 }
 
@@ -63,13 +63,13 @@ pub(crate) fn benchmark_limits() -> Limits {
         Limits { allowed_loss: AllowedLoss::from_code(0xc).unwrap(), ..Limits::default() };
     for (descriptor, time) in limits.descriptors.iter_mut().zip([5, 10, 20, 30, 40, 50]) {
         descriptor.unit = Unit::TenMilliseconds;
-        descriptor.guideline = Limit { time, policy: Policy::CompleteEarliest };
+        descriptor.guideline = Limit { time, policy: TimeoutPolicy::CompleteEarliest };
     }
     limits
 }
 
 /// A descriptor with one guideline in units of 10 ms.
-pub(crate) fn guideline(time: u16, policy: Policy) -> Descriptor {
+pub(crate) fn guideline(time: u16, policy: TimeoutPolicy) -> Descriptor {
     let guideline = Limit { time, policy };
     Descriptor { unit: Unit::TenMilliseconds, guideline, ..Descriptor::default() }
 }
@@ -77,7 +77,14 @@ pub(crate) fn guideline(time: u16, policy: Policy) -> Descriptor {
 /// A read of 128 KiB.
 pub(crate) fn read(block: u64, priority: Priority) -> Request {
     let (offset, length) = (block * BLOCK, Bytes::new(BLOCK));
-    Request { kind: Kind::Read, offset, length, class: ClassTag(0), priority, duration_limit: None }
+    Request {
+        kind: RequestKind::Read,
+        offset,
+        length,
+        class: ClassTag(0),
+        priority,
+        duration_limit: None,
+    }
 }
 
 /// Bytes of a read of the load.

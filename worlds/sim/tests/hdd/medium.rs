@@ -3,8 +3,8 @@
 use crate::closed_loop::{BLOCK, HIGH, Load, PLAIN, limited, published_drive, read, run};
 use crate::policies::drain;
 use loadline_base::{Bytes, Span, Time};
-use loadline_device::cdl::{Limit, Limits, Policy, Unit};
-use loadline_device::{ClassTag, Kind, Outcome, Request};
+use loadline_device::cdl::{Limit, Limits, TimeoutPolicy, Unit};
+use loadline_device::{ClassTag, Outcome, Request, RequestKind};
 use loadline_sim::hdd::{Ending, Feature, Hdd, HddSpec, SECTOR};
 
 fn spec() -> HddSpec {
@@ -12,11 +12,11 @@ fn spec() -> HddSpec {
 }
 
 fn write(block: u64) -> Request {
-    Request { kind: Kind::Write, ..read(block, PLAIN) }
+    Request { kind: RequestKind::Write, ..read(block, PLAIN) }
 }
 
 const FLUSH: Request = Request {
-    kind: Kind::Flush,
+    kind: RequestKind::Flush,
     offset: 0,
     length: Bytes::ZERO,
     class: ClassTag(0),
@@ -64,7 +64,7 @@ fn unreadable_sectors_fail_until_they_are_written() {
 /// Five turns of recovery are 42 ms; a random access is over within 25 ms.
 #[test]
 fn recovery_is_what_abort_recovery_ends() {
-    for (policy, time) in [(Policy::AbortRecovery, 1), (Policy::Abort, 30)] {
+    for (policy, time) in [(TimeoutPolicy::AbortRecovery, 1), (TimeoutPolicy::Abort, 30)] {
         let mut drive = published_drive(1);
         let mut limits = Limits::default();
         limits.descriptors[0].unit = Unit::HalfMicrosecond;

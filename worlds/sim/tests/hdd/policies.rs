@@ -2,8 +2,8 @@
 
 use crate::closed_loop::{Load, PLAIN, Run, guideline, limited, published_drive, read, run};
 use loadline_base::{Span, Time};
-use loadline_device::cdl::{AllowedLoss, Descriptor, Limit, Limits, Policy, Unit};
-use loadline_sim::hdd::{Ending, Finished, Hdd};
+use loadline_device::cdl::{AllowedLoss, Descriptor, Limit, Limits, TimeoutPolicy, Unit};
+use loadline_sim::hdd::{Ending, FinishedCommand, Hdd};
 
 /// Half of a full queue under one descriptor, for twenty seconds.
 fn under(descriptor: Descriptor) -> Run {
@@ -22,12 +22,12 @@ fn endings(run: &Run) -> Vec<Ending> {
     all
 }
 
-fn inactive(time: u16, policy: Policy) -> Descriptor {
+fn inactive(time: u16, policy: TimeoutPolicy) -> Descriptor {
     let inactive = Limit { time, policy };
     Descriptor { unit: Unit::TenMilliseconds, inactive, ..Descriptor::default() }
 }
 
-fn active(time: u16, policy: Policy) -> Descriptor {
+fn active(time: u16, policy: TimeoutPolicy) -> Descriptor {
     let active = Limit { time, policy };
     Descriptor { unit: Unit::Microsecond, active, ..Descriptor::default() }
 }
@@ -46,25 +46,25 @@ fn each_policy_ends_commands_in_its_own_way() {
         let missed = counts.either_missed + counts.guideline_missed;
         assert!(missed >= ended, "each had a time that ran out: {descriptor:?} {counts:?}");
     };
-    check(guideline(6, Policy::CompleteEarliest), &[Good]);
-    check(guideline(6, Policy::ContinueNextLimit), &[Good]);
-    check(guideline(6, Policy::ContinueNoLimit), &[Good]);
-    check(guideline(6, Policy::CompleteUnavailable), &[Good, DataUnavailable]);
-    check(guideline(6, Policy::Abort), &[Good, AbortedBefore, AbortedDuring]);
-    check(inactive(6, Policy::CompleteEarliest), &[Good]);
-    check(inactive(6, Policy::CompleteUnavailable), &[Good, DataUnavailable]);
-    check(inactive(6, Policy::Abort), &[Good, AbortedBefore]);
-    check(active(4_000, Policy::CompleteEarliest), &[Good]);
-    check(active(4_000, Policy::CompleteUnavailable), &[Good, DataUnavailable]);
-    check(active(4_000, Policy::Abort), &[Good, AbortedDuring]);
+    check(guideline(6, TimeoutPolicy::CompleteEarliest), &[Good]);
+    check(guideline(6, TimeoutPolicy::ContinueNextLimit), &[Good]);
+    check(guideline(6, TimeoutPolicy::ContinueNoLimit), &[Good]);
+    check(guideline(6, TimeoutPolicy::CompleteUnavailable), &[Good, DataUnavailable]);
+    check(guideline(6, TimeoutPolicy::Abort), &[Good, AbortedBefore, AbortedDuring]);
+    check(inactive(6, TimeoutPolicy::CompleteEarliest), &[Good]);
+    check(inactive(6, TimeoutPolicy::CompleteUnavailable), &[Good, DataUnavailable]);
+    check(inactive(6, TimeoutPolicy::Abort), &[Good, AbortedBefore]);
+    check(active(4_000, TimeoutPolicy::CompleteEarliest), &[Good]);
+    check(active(4_000, TimeoutPolicy::CompleteUnavailable), &[Good, DataUnavailable]);
+    check(active(4_000, TimeoutPolicy::Abort), &[Good, AbortedDuring]);
     // Nothing is read again on this medium.
-    check(active(4_000, Policy::AbortRecovery), &[Good]);
+    check(active(4_000, TimeoutPolicy::AbortRecovery), &[Good]);
 }
 
 /// The clock of a limit starts half a turnaround after the submission, and the answer takes the other half.
 #[test]
 fn an_ended_command_is_answered_when_its_time_is_over() {
-    for policy in [Policy::Abort, Policy::CompleteUnavailable] {
+    for policy in [TimeoutPolicy::Abort, TimeoutPolicy::CompleteUnavailable] {
         let mut limits = Limits::default();
         limits.descriptors[0] = inactive(3, policy);
         let ended = last_of_twenty(limits);
@@ -74,7 +74,7 @@ fn an_ended_command_is_answered_when_its_time_is_over() {
 }
 
 /// What becomes of the last of twenty commands, the only one under descriptor 1, if nothing may be lost for it.
-fn last_of_twenty(limits: Limits) -> Finished {
+fn last_of_twenty(limits: Limits) -> FinishedCommand {
     let mut drive = published_drive(1);
     drive.set_limits(limits, limits);
     for id in 0..20 {
@@ -92,9 +92,9 @@ fn turnaround() -> Span {
 /// Without a timely answer to hope for, a command that goes on without limit waits as long as all others do.
 #[test]
 fn continuing_without_limit_takes_the_favour_away() {
-    let favoured = under(guideline(6, Policy::CompleteEarliest));
-    let given_up = under(guideline(6, Policy::ContinueNoLimit));
-    let longer = under(guideline(6, Policy::ContinueNextLimit));
+    let favoured = under(guideline(6, TimeoutPolicy::CompleteEarliest));
+    let given_up = under(guideline(6, TimeoutPolicy::ContinueNoLimit));
+    let longer = under(guideline(6, TimeoutPolicy::ContinueNextLimit));
     assert!(favoured.percentile(1, 99.0) * 2 < given_up.percentile(1, 99.0));
     assert!(favoured.percentile(1, 99.0) * 2 < longer.percentile(1, 99.0), "none comes next");
 }
@@ -104,8 +104,8 @@ fn continuing_without_limit_takes_the_favour_away() {
 fn the_next_guideline_counts_from_the_arrival_too() {
     for (first, second, ends_after) in [(3, 6, 60), (6, 3, 60)] {
         let mut limits = Limits::default();
-        limits.descriptors[0] = guideline(first, Policy::ContinueNextLimit);
-        limits.descriptors[1] = guideline(second, Policy::Abort);
+        limits.descriptors[0] = guideline(first, TimeoutPolicy::ContinueNextLimit);
+        limits.descriptors[1] = guideline(second, TimeoutPolicy::Abort);
         let ended = last_of_twenty(limits);
         assert_eq!(ended.outcome, Ending::AbortedBefore);
         let took = ended.at.since(Time::ZERO) - turnaround();
@@ -122,13 +122,13 @@ fn every_missed_time_is_counted() {
         assert_eq!(missed.map(|count| count > 0), counted, "{descriptor:?}: {counts:?}");
         assert!(missed.iter().all(|count| *count < counts.commands), "{counts:?}");
     };
-    check(guideline(6, Policy::CompleteEarliest), [false, false, false, true]);
-    check(inactive(6, Policy::CompleteEarliest), [true, false, true, false]);
-    check(active(4_000, Policy::CompleteEarliest), [false, true, true, false]);
+    check(guideline(6, TimeoutPolicy::CompleteEarliest), [false, false, false, true]);
+    check(inactive(6, TimeoutPolicy::CompleteEarliest), [true, false, true, false]);
+    check(active(4_000, TimeoutPolicy::CompleteEarliest), [false, true, true, false]);
 }
 
 /// Answers of everything that is in the drive.
-pub(crate) fn drain(drive: &mut Hdd) -> Vec<Finished> {
+pub(crate) fn drain(drive: &mut Hdd) -> Vec<FinishedCommand> {
     let mut done = Vec::new();
     while let Some(now) = drive.next_event() {
         drive.advance(now, &mut done);

@@ -3,9 +3,9 @@
 use crate::closed_loop::{BLOCK, HIGH, PLAIN, benchmark_limits, limited};
 use crate::policies::drain;
 use loadline_base::{Bytes, Rng, Span, Time};
-use loadline_device::cdl::{Limit, Limits, Policy, Unit};
-use loadline_device::{ClassTag, Kind, Request};
-use loadline_sim::hdd::{Ending, Feature, Finished, Hdd, HddSpec, SECTOR};
+use loadline_device::cdl::{Limit, Limits, TimeoutPolicy, Unit};
+use loadline_device::{ClassTag, Request, RequestKind};
+use loadline_sim::hdd::{Ending, Feature, FinishedCommand, Hdd, HddSpec, SECTOR};
 
 const COMMANDS: u64 = 2_000;
 /// Blocks that are used, so that commands meet bad sectors and each other.
@@ -32,13 +32,13 @@ fn drive(rng: &mut Rng) -> Hdd {
 }
 
 fn random_limits(rng: &mut Rng) -> Limits {
-    const POLICIES: [Policy; 6] = [
-        Policy::CompleteEarliest,
-        Policy::ContinueNextLimit,
-        Policy::ContinueNoLimit,
-        Policy::CompleteUnavailable,
-        Policy::AbortRecovery,
-        Policy::Abort,
+    const POLICIES: [TimeoutPolicy; 6] = [
+        TimeoutPolicy::CompleteEarliest,
+        TimeoutPolicy::ContinueNextLimit,
+        TimeoutPolicy::ContinueNoLimit,
+        TimeoutPolicy::CompleteUnavailable,
+        TimeoutPolicy::AbortRecovery,
+        TimeoutPolicy::Abort,
     ];
     let mut limits = benchmark_limits();
     for descriptor in &mut limits.descriptors {
@@ -53,10 +53,10 @@ fn random_limits(rng: &mut Rng) -> Limits {
 
 fn command(rng: &mut Rng) -> Request {
     let kind = match rng.below(20) {
-        0 => Kind::Flush,
-        1 => Kind::Discard,
-        2..10 => Kind::Write,
-        _ => Kind::Read,
+        0 => RequestKind::Flush,
+        1 => RequestKind::Discard,
+        2..10 => RequestKind::Write,
+        _ => RequestKind::Read,
     };
     let priority = match rng.below(3) {
         0 => PLAIN,
@@ -64,14 +64,14 @@ fn command(rng: &mut Rng) -> Request {
         _ => limited(1 + rng.below(7) as u8),
     };
     let (offset, length) = match kind {
-        Kind::Flush => (0, Bytes::ZERO),
+        RequestKind::Flush => (0, Bytes::ZERO),
         _ => (rng.below(BLOCKS) * BLOCK, Bytes::new(BLOCK * (1 + rng.below(3)))),
     };
     Request { kind, offset, length, class: ClassTag(0), priority, duration_limit: None }
 }
 
 /// Bursts with pauses between them; returns every answer.
-fn live(seed: u64) -> (Vec<Finished>, Hdd) {
+fn live(seed: u64) -> (Vec<FinishedCommand>, Hdd) {
     let mut rng = Rng::new(seed);
     let mut drive = drive(&mut rng);
     let (mut now, mut done) = (Time::ZERO, Vec::new());
@@ -99,8 +99,9 @@ fn every_command_is_answered_once_and_in_the_order_of_time() {
         assert!(ids.iter().copied().eq(0..COMMANDS), "seed {seed}");
         let counts = drive.statistics();
         let ended: u64 = counts.reads.iter().chain(&counts.writes).map(|set| set.ended).sum();
-        let told =
-            |answer: &&Finished| !matches!(answer.outcome, Ending::Good | Ending::MediaError);
+        let told = |answer: &&FinishedCommand| {
+            !matches!(answer.outcome, Ending::Good | Ending::MediaError)
+        };
         assert_eq!(ended, done.iter().filter(told).count() as u64, "seed {seed}");
         assert_eq!(live(seed).0, done, "seed {seed} is the same again");
     }

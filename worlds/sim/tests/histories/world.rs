@@ -2,16 +2,16 @@
 
 use loadline_base::{Rng, Span, Time};
 use loadline_cluster::settings::{
-    Change, DriveLimits, Enforcement, Scope, Settings, Target as Level,
+    DriveLimits, Enforcement, LevelTarget as Level, Scope, Settings, SettingsChange,
 };
 use loadline_cluster::{Config, OsdState, PoolId, PoolSpec, Target};
 use loadline_device::Medium;
-use loadline_device::cdl::{Descriptor, Limit, Limits, Policy as Ends, Unit};
-use loadline_osd::{ClientId, OpKind, Options, OsdId, PgId, Policy};
+use loadline_device::cdl::{Descriptor, Limit, Limits, TimeoutPolicy as Ends, Unit};
+use loadline_osd::{ClientId, OpKind, OsdId, OsdOptions, PgId, Policy};
 use loadline_qos::preset;
 use loadline_sim::hdd::{Feature, HddSpec, SECTOR};
 use loadline_sim::{
-    Delays, Done, Issue, Mechanical, OsdDrive, Reads, Service, Sim, SimConfig, Workload,
+    Delays, Issue, Mechanical, OpDone, OsdDrive, ReadService, ServiceTime, Sim, SimConfig, Workload,
 };
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
@@ -41,12 +41,12 @@ pub(crate) fn settings(preset_name: &str, options: &[(&str, &str)]) -> Settings 
 }
 
 pub(crate) fn store(settings: &mut Settings, option: &str, value: &str) {
-    let change = Change::set(Level::Stored(Scope::Osds), option, value);
+    let change = SettingsChange::set(Level::Stored(Scope::Osds), option, value);
     settings.apply(&change).unwrap_or_else(|refused| panic!("{option}: {refused}"));
 }
 
 /// What the OSDs are told of the settings.
-pub(crate) fn engine(settings: &Settings) -> (Policy, Options) {
+pub(crate) fn engine(settings: &Settings) -> (Policy, OsdOptions) {
     let osd = OsdId::new(0);
     (Policy { plan: settings.plan(osd), seed: 1 }, settings.osd_options(osd))
 }
@@ -89,12 +89,12 @@ impl Default for Shape {
 }
 
 pub(crate) fn quick_drive() -> OsdDrive {
-    OsdDrive::Calibrated(Service {
+    OsdDrive::Calibrated(ServiceTime {
         per_request: Span::from_micros(50),
         per_part: Span::from_micros(50),
         per_mib: Span::from_micros(700),
         slices: None,
-        reads: Reads::Beside,
+        reads: ReadService::Beside,
     })
 }
 
@@ -184,7 +184,7 @@ impl Workload for Scribe {
         }
     }
 
-    fn replied(&mut self, now: Time, done: &Done, out: &mut Vec<Issue>) {
+    fn replied(&mut self, now: Time, done: &OpDone, out: &mut Vec<Issue>) {
         let (object, end) = self.open.remove(&done.token).expect("an op is replied to once");
         let written = self.acknowledged.entry(object).or_default();
         *written = end.max(*written);

@@ -7,7 +7,7 @@ use crate::judge::{
 };
 use loadline_base::{Rng, Span, Time};
 use loadline_cluster::PoolSpec;
-use loadline_osd::{Damage, Data, DiskFault, OpKind, OsdId};
+use loadline_osd::{DamageCounts, Data, DiskFault, OpKind, OsdId};
 use loadline_sim::Sim;
 use loadline_sim::disk::Trouble;
 use loadline_store::paged::LogMode;
@@ -20,7 +20,7 @@ const PAGE: usize = BLOCK as usize;
 /// What was seen of damage.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
-    damage: Damage,
+    damage: DamageCounts,
     /// Disks that had to be replaced, because the damage was in the way of a restart.
     replaced: u32,
 }
@@ -28,7 +28,7 @@ struct Seen {
 impl Seen {
     fn add(&mut self, node: &mut Sim) {
         for osd in (0..OSDS).map(OsdId::new) {
-            let Damage { found, repaired, failed_ops } = node.node_mut().damage(osd);
+            let DamageCounts { found, repaired, failed_ops } = node.node_mut().damage(osd);
             self.damage.found += found;
             self.damage.repaired += repaired;
             self.damage.failed_ops += failed_ops;

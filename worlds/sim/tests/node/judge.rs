@@ -4,16 +4,16 @@ mod loss;
 
 use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_cluster::settings::{
-    Change, DriveLimits, Enforcement, Scope, Settings, Target as Level,
+    DriveLimits, Enforcement, LevelTarget as Level, Scope, Settings, SettingsChange,
 };
 use loadline_cluster::{Config, PoolId, PoolSpec, Target};
-use loadline_device::cdl::{Descriptor, Limit, Limits, Policy as Ends, Unit};
+use loadline_device::cdl::{Descriptor, Limit, Limits, TimeoutPolicy as Ends, Unit};
 use loadline_device::{ClassTag, Medium};
 use loadline_node::Lateness;
-use loadline_osd::{ClientId, Data, DiskFault, OpId, OpKind, Options, OsdId, Policy};
+use loadline_osd::{ClientId, Data, DiskFault, OpId, OpKind, OsdId, OsdOptions, Policy};
 use loadline_qos::{LOADLINE_PRESET, ServiceClass};
 use loadline_sim::Sim;
-use loadline_sim::disk::{CutStyle, DiskSpec, SimDisk, Timing};
+use loadline_sim::disk::{CutStyle, SimDisk, SimDiskSpec, Timing};
 use loadline_store::ObjectNo;
 use loadline_store::WindowBounds;
 use loadline_store::paged::ids::PageSize;
@@ -73,14 +73,14 @@ pub(crate) struct Judged {
     issued: BTreeMap<Block, BTreeSet<u64>>,
 }
 
-fn spec() -> DiskSpec {
+fn spec() -> SimDiskSpec {
     let timing = Timing {
         per_request: Span::from_micros(60),
         bytes_per_second: 1 << 30,
         flush: Span::from_micros(300),
         channels: 8,
     };
-    DiskSpec { size: DISK, sector: 4096, write_cache: true, timing }
+    SimDiskSpec { size: DISK, sector: 4096, write_cache: true, timing }
 }
 
 /// Where the pages of a disk begin.
@@ -105,7 +105,7 @@ pub(crate) fn disk_of(size: Bytes, seed: u64) -> SimDisk {
         recovery_bytes: RECOVERY,
         page: PageSize::new(4096).expect("a page size"),
     };
-    let mut disk = SimDisk::new(DiskSpec { size, ..spec() }, seed);
+    let mut disk = SimDisk::new(SimDiskSpec { size, ..spec() }, seed);
     for (_, offset, bytes) in format(&shape, Protection::Checkpoint).expect("the shape is sound") {
         disk.poke(offset, &bytes);
     }
@@ -120,7 +120,7 @@ pub(crate) fn config(settings: &Settings) -> Config {
         osds: OSDS,
         placement_seed: 3,
         policy: Policy { plan: settings.plan(first), seed: 1 },
-        options: Options { threads_per_shard: 1, window, ..options },
+        options: OsdOptions { threads_per_shard: 1, window, ..options },
     }
 }
 
@@ -135,7 +135,7 @@ pub(crate) fn settings() -> Settings {
         settings.set_drive_limits(osd, DriveLimits { reads: limits, writes: limits });
     }
     let all = Level::Stored(Scope::Osds);
-    let change = Change::set(all, "osd_async_recovery_min_cost", "3")
+    let change = SettingsChange::set(all, "osd_async_recovery_min_cost", "3")
         .and_set(all, "osd_device_client_limit", "10 ms")
         .and_set(all, "osd_device_background_recovery_limit", "10 ms")
         .and_set(all, "osd_device_background_best_effort_limit", "10 ms");

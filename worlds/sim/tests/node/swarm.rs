@@ -7,7 +7,7 @@ use loadline_sim::disk::CutStyle;
 use loadline_store::paged::LogMode;
 
 /// What a history showed.
-pub(crate) struct Told {
+pub(crate) struct HistoryCounts {
     /// Blocks written and acknowledged.
     acknowledged: u64,
     /// Requests that the disks ended for time.
@@ -15,19 +15,19 @@ pub(crate) struct Told {
 }
 
 /// One history from a seed.
-pub(crate) fn history(seed: u64) -> Told {
+pub(crate) fn history(seed: u64) -> HistoryCounts {
     let judged = Judged::new(seed, LogMode::ALL[seed as usize % 4], 0);
     told(judged)
 }
 
 /// One where the map's owner and the OSDs hear each other up to so late.
-fn late_history(seed: u64) -> Told {
+fn late_history(seed: u64) -> HistoryCounts {
     let most = Span::from_micros([30, 400, 6_000][seed as usize % 3]);
     told(Judged::late(seed, LogMode::ALL[seed as usize / 3 % 4], 0, most))
 }
 
 /// A history to its end.
-fn told(mut judged: Judged) -> Told {
+fn told(mut judged: Judged) -> HistoryCounts {
     let events = 12 + judged.rng.below(20);
     for _ in 0..events {
         load(&mut judged);
@@ -37,7 +37,7 @@ fn told(mut judged: Judged) -> Told {
     let node = judged.node();
     let counts = (0..OSDS).map(|osd| node.disk(OsdId::new(osd)).fault_counts());
     let ended_for_time = counts.map(|counts| counts.over_limit).sum();
-    Told { acknowledged: judged.acknowledged, ended_for_time }
+    HistoryCounts { acknowledged: judged.acknowledged, ended_for_time }
 }
 
 fn load(judged: &mut Judged) {

@@ -3,13 +3,13 @@
 
 use loadline_base::{Bytes, Rng, Time};
 use loadline_device::ClassTag;
-use loadline_sim::disk::{CutStyle, DiskSpec, SimDisk, Timing};
-use loadline_sim::{Disks, StoreHost};
+use loadline_sim::disk::{CutStyle, SimDisk, SimDiskSpec, Timing};
+use loadline_sim::{StoreDisks, StoreHost};
 use loadline_store::paged::api::pattern;
 use loadline_store::paged::bounds::{cache_least, limits};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{
-    Answer, Ask, Bound, Edit, Fault, Format, Lane, LogMode, ObjectId, Op, OpError, Options,
+    Answer, Ask, Bound, Edit, Fault, Format, LogMode, ObjectId, Op, OpError, OpLane, Options,
     Payload, Protection, RestartFault,
 };
 use loadline_store::{CollectionId, ObjectNo, Version};
@@ -43,8 +43,8 @@ pub(super) fn options(cache: Bytes, protection: Protection, log_mode: LogMode) -
 
 pub(super) fn open(options: Options, format: &Format) -> StoreHost {
     let timing = Timing::FREE;
-    let spec = DiskSpec { size: format.data_bytes, sector: 512, write_cache: true, timing };
-    let mut disks = Disks { data: SimDisk::new(spec, 1), log: None };
+    let spec = SimDiskSpec { size: format.data_bytes, sector: 512, write_cache: true, timing };
+    let mut disks = StoreDisks { data: SimDisk::new(spec, 1), log: None };
     disks.format(format, options.protection).expect("it fits");
     StoreHost::open(Time::ZERO, options, disks)
 }
@@ -59,7 +59,7 @@ pub(super) fn crash(host: StoreHost, options: Options, rng: &mut Rng) -> StoreHo
 }
 
 pub(super) fn submit(host: &mut StoreHost, ask: Ask) {
-    host.submit(Op { ask, lane: Some(Lane(1)), class: ClassTag(1), token: 0 });
+    host.submit(Op { ask, lane: Some(OpLane(1)), class: ClassTag(1), token: 0 });
 }
 
 pub(super) fn ask(host: &mut StoreHost, what: Ask) -> Result<Answer, OpError> {

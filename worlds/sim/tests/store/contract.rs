@@ -3,9 +3,9 @@
 
 use loadline_base::{Bytes, Rng, Time};
 use loadline_device::ClassTag;
-use loadline_sim::disk::{CutStyle, DiskSpec, SimDisk, Timing};
-use loadline_sim::{Disks, StoreHost};
-use loadline_store::contract::{World, check};
+use loadline_sim::disk::{CutStyle, SimDisk, SimDiskSpec, Timing};
+use loadline_sim::{StoreDisks, StoreHost};
+use loadline_store::contract::{ContractWorld, check};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{Answer, Format, LogMode, Op, OpError, Options, Protection};
 
@@ -16,10 +16,10 @@ pub(crate) struct Simulated {
 }
 
 pub(crate) fn fresh(options: Options, own_log: bool, page: u32) -> Simulated {
-    let spec = |size| DiskSpec { size, sector: 512, write_cache: true, timing: Timing::FREE };
+    let spec = |size| SimDiskSpec { size, sector: 512, write_cache: true, timing: Timing::FREE };
     let (data, log) = (Bytes::from_mib(32), Bytes::from_mib(8));
     let log_disk = own_log.then(|| SimDisk::new(spec(log), 2));
-    let mut disks = Disks { data: SimDisk::new(spec(data), 1), log: log_disk };
+    let mut disks = StoreDisks { data: SimDisk::new(spec(data), 1), log: log_disk };
     let format = Format {
         store_id: 7,
         data_bytes: data,
@@ -41,7 +41,7 @@ impl Simulated {
     }
 }
 
-impl World for Simulated {
+impl ContractWorld for Simulated {
     fn submit(&mut self, op: Op<u64>) {
         self.host().submit(op);
     }

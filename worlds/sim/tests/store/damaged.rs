@@ -3,13 +3,18 @@
 use loadline_base::Time;
 use loadline_device::ClassTag;
 use loadline_sim::StoreHost;
-use loadline_sim::rot::{Case, Kind, OwnStore, Sound, Verdict};
+use loadline_sim::rot::{Case, CaseVerdict, DamageKind, OwnStore, Sound};
 use loadline_store::paged::{Ask, Edit, LogMode, Op, Options, Protection};
 use std::collections::BTreeMap;
 
 /// Copies of each store, by what is done to them.
-const COPIES: [(Kind, u64); 5] =
-    [(Kind::Flip, 30), (Kind::Drop, 6), (Kind::Stray, 4), (Kind::Swap, 4), (Kind::Truncation, 2)];
+const COPIES: [(DamageKind, u64); 5] = [
+    (DamageKind::Flip, 30),
+    (DamageKind::Drop, 6),
+    (DamageKind::Stray, 4),
+    (DamageKind::Swap, 4),
+    (DamageKind::Truncation, 2),
+];
 
 fn make(own: OwnStore) -> Sound {
     own.make().unwrap_or_else(|why| panic!("{own}: {why}"))
@@ -43,7 +48,7 @@ fn no_damage_at_rest_leads_to_a_wrong_answer() {
 fn equal_cases_have_equal_outcomes() {
     let own = OwnStore { log_mode: LogMode::Fsync, protection: Protection::Checkpoint, seed: 2 };
     let (one, other) = (make(own), make(own));
-    for kind in Kind::ALL {
+    for kind in DamageKind::ALL {
         for number in 0..5 {
             assert_eq!(one.run(Case { kind, number }), other.run(Case { kind, number }));
         }
@@ -62,5 +67,5 @@ fn another_value_in_a_sound_copy_is_found_out() {
         assert!(host.run_until(|host| !host.completions.is_empty()), "the write is answered");
         *disks = host.into_disks();
     });
-    assert!(matches!(verdict, Verdict::Wrong(_)), "{verdict:?}");
+    assert!(matches!(verdict, CaseVerdict::Wrong(_)), "{verdict:?}");
 }

@@ -7,8 +7,8 @@
 
 use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_device::ClassTag;
-use loadline_sim::disk::{DiskSpec, SimDisk, Timing};
-use loadline_sim::{Disks, StoreHost};
+use loadline_sim::disk::{SimDisk, SimDiskSpec, Timing};
+use loadline_sim::{StoreDisks, StoreHost};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{Ask, Edit, Format, LogMode, Op, Options, Protection};
 use std::collections::BTreeMap;
@@ -25,10 +25,10 @@ const FLASH: Timing = Timing {
     channels: 32,
 };
 
-fn disks() -> Disks {
+fn disks() -> StoreDisks {
     let size = Bytes::from_mib(512);
-    let spec = DiskSpec { size, sector: 512, write_cache: true, timing: FLASH };
-    let mut disks = Disks { data: SimDisk::new(spec, 1), log: None };
+    let spec = SimDiskSpec { size, sector: 512, write_cache: true, timing: FLASH };
+    let mut disks = StoreDisks { data: SimDisk::new(spec, 1), log: None };
     let format = Format {
         store_id: 7,
         data_bytes: size,

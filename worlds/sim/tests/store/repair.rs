@@ -3,7 +3,7 @@
 use crate::contract::{Simulated, fresh};
 use loadline_base::{Bytes, Rng};
 use loadline_device::ClassTag;
-use loadline_store::contract::World;
+use loadline_store::contract::ContractWorld;
 use loadline_store::paged::{
     Answer, Ask, Damage, Edit, ObjectId, Op, OpError, Options, Payload, Protection,
 };

@@ -2,15 +2,15 @@
 
 use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_device::ClassTag;
-use loadline_sim::disk::{CutStyle, DiskSpec, SimDisk, Timing};
-use loadline_sim::{Disks, StoreHost};
+use loadline_sim::disk::{CutStyle, SimDisk, SimDiskSpec, Timing};
+use loadline_sim::{StoreDisks, StoreHost};
 use loadline_store::paged::ids::PageSize;
-use loadline_store::paged::throttle::Policy;
+use loadline_store::paged::throttle::ThrottlePolicy;
 use loadline_store::paged::{Ask, Edit, Format, LogMode, Op, Options, Protection};
 
 const KEYS: u64 = 200_000;
 
-fn disks(log: Bytes) -> Disks {
+fn disks(log: Bytes) -> StoreDisks {
     let timing = Timing {
         per_request: Span::from_micros(80),
         bytes_per_second: 1 << 30,
@@ -18,8 +18,8 @@ fn disks(log: Bytes) -> Disks {
         channels: 32,
     };
     let size = Bytes::from_mib(512) + log + log;
-    let spec = DiskSpec { size, sector: 4096, write_cache: true, timing };
-    let mut disks = Disks { data: SimDisk::new(spec, 1), log: None };
+    let spec = SimDiskSpec { size, sector: 4096, write_cache: true, timing };
+    let mut disks = StoreDisks { data: SimDisk::new(spec, 1), log: None };
     let format = Format {
         store_id: 7,
         data_bytes: size,
@@ -37,7 +37,7 @@ fn disks(log: Bytes) -> Disks {
 fn options(settled: bool) -> Options {
     Options {
         log_mode: LogMode::LogOnly,
-        throttle: Policy::None,
+        throttle: ThrottlePolicy::None,
         cache: Bytes::from_mib(96),
         old_versions: Bytes::from_mib(16),
         // The first life leaves everything in the log.

@@ -7,13 +7,13 @@
 
 use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_device::ClassTag;
-use loadline_sim::disk::{DiskSpec, SimDisk, Timing};
-use loadline_sim::{Disks, StoreHost};
+use loadline_sim::disk::{SimDisk, SimDiskSpec, Timing};
+use loadline_sim::{StoreDisks, StoreHost};
 use loadline_store::paged::check::{ReadAt, check as check_store};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{
     Answer, Ask, Edit, Fault, Format, LogMode, ObjectId, Op, OpError, Options, Payload, Protection,
-    RestartFault, Target,
+    RestartFault, StoreDevice,
 };
 use loadline_store::{CollectionId, ObjectNo, Version};
 
@@ -42,10 +42,10 @@ struct Case {
     puts: u64,
 }
 
-fn disks() -> Disks {
+fn disks() -> StoreDisks {
     let size = Bytes::from_mib(8);
-    let spec = DiskSpec { size, sector: 512, write_cache: true, timing: Timing::FREE };
-    let mut disks = Disks { data: SimDisk::new(spec, 1), log: None };
+    let spec = SimDiskSpec { size, sector: 512, write_cache: true, timing: Timing::FREE };
+    let mut disks = StoreDisks { data: SimDisk::new(spec, 1), log: None };
     let format = Format {
         store_id: 7,
         data_bytes: size,
@@ -124,7 +124,7 @@ impl Case {
     }
 
     /// Opens damaged disks. True if the store was refused; else everything that was promised is there.
-    fn is_refused(&self, mut disks: Disks) -> bool {
+    fn is_refused(&self, mut disks: StoreDisks) -> bool {
         disks.data.kill(&mut Rng::new(3));
         let mut host = StoreHost::open(Time::ZERO, self.options(), disks);
         host.run_until(|host| host.store().is_open() || host.store().fault().is_some());
@@ -204,11 +204,11 @@ fn ask(host: &mut StoreHost, ask: Ask) -> Result<Answer, OpError> {
 struct Devices<'a>(&'a SimDisk);
 
 impl ReadAt for Devices<'_> {
-    fn size(&self, target: Target) -> Option<u64> {
-        (target == Target::Data).then(|| self.0.spec().size.get())
+    fn size(&self, target: StoreDevice) -> Option<u64> {
+        (target == StoreDevice::Data).then(|| self.0.spec().size.get())
     }
 
-    fn read_at(&self, _: Target, offset: u64, into: &mut [u8]) -> bool {
+    fn read_at(&self, _: StoreDevice, offset: u64, into: &mut [u8]) -> bool {
         into.copy_from_slice(&self.0.peek(offset..offset + into.len() as u64));
         true
     }

@@ -2,20 +2,20 @@
 
 use loadline_base::{Bytes, Rng, Time};
 use loadline_device::ClassTag;
-use loadline_sim::disk::{CutStyle, DiskSpec, SimDisk, Timing};
-use loadline_sim::{Disks, StoreHost};
+use loadline_sim::disk::{CutStyle, SimDisk, SimDiskSpec, Timing};
+use loadline_sim::{StoreDisks, StoreHost};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{Answer, Ask, Edit, Format, LogMode, Op, Options, Protection};
 use std::collections::BTreeMap;
 
-fn disks() -> Disks {
-    let spec = DiskSpec {
+fn disks() -> StoreDisks {
+    let spec = SimDiskSpec {
         size: Bytes::from_mib(16),
         sector: 512,
         write_cache: true,
         timing: Timing::FREE,
     };
-    let mut disks = Disks { data: SimDisk::new(spec, 1), log: None };
+    let mut disks = StoreDisks { data: SimDisk::new(spec, 1), log: None };
     let format = Format {
         store_id: 7,
         data_bytes: spec.size,

@@ -1,6 +1,6 @@
 //! The soak in the small: a cut at every event, a fixed set of seeds, seeds that once failed, and a canary.
 
-use loadline_sim::soak::{Counts, FaultKind, Replay, Row, Sweep, run, run_muted};
+use loadline_sim::soak::{FaultKind, SeedReplay, SoakCounts, SoakRow, Sweep, run, run_muted};
 use loadline_store::paged::{LogMode, Protection};
 
 /// Ops of one sweep. Sixteen of them, for every protection, log mode and place of the log, make two thousand.
@@ -10,9 +10,9 @@ const SWEEP_OPS: u64 = 130;
 const SWEEP_CUTS: u64 = 19_407;
 
 /// All sweeps of a seed, half of them on another thread.
-fn sweep_all(seed: u64, ops: u64) -> Counts {
+fn sweep_all(seed: u64, ops: u64) -> SoakCounts {
     let all_of = |protection| {
-        let mut counts = Counts::default();
+        let mut counts = SoakCounts::default();
         for log_mode in LogMode::ALL {
             for has_log_device in [false, true] {
                 let sweep = Sweep { seed, protection, log_mode, has_log_device, ops, lies: None };
@@ -24,7 +24,7 @@ fn sweep_all(seed: u64, ops: u64) -> Counts {
         }
         counts
     };
-    let mut counts = Counts::default();
+    let mut counts = SoakCounts::default();
     std::thread::scope(|scope| {
         let other = scope.spawn(|| all_of(Protection::Log));
         counts.add(&all_of(Protection::Checkpoint));
@@ -36,7 +36,7 @@ fn sweep_all(seed: u64, ops: u64) -> Counts {
 #[test]
 fn a_power_cut_at_any_event_loses_nothing_and_every_row_is_hit() {
     let counts = sweep_all(1, SWEEP_OPS);
-    for row in Row::ALL {
+    for row in SoakRow::ALL {
         assert!(counts.rows.of(row) > 0, "no cut fell into the row `{row}`: {counts:?}");
     }
     assert_eq!(counts.cuts, SWEEP_CUTS, "{counts:?}");
@@ -50,7 +50,7 @@ fn a_power_cut_at_any_event_of_many_runs_loses_nothing() {
     }
 }
 
-fn check(replay: &Replay) -> Counts {
+fn check(replay: &SeedReplay) -> SoakCounts {
     let outcome = run(replay);
     if let Some(failure) = outcome.failure {
         panic!("{failure}\n`loadline soak --replay {replay}` meets it again");
@@ -60,8 +60,8 @@ fn check(replay: &Replay) -> Counts {
 
 #[test]
 fn a_swarm_of_seeds_loses_nothing() {
-    let mut counts = Counts::default();
-    (1..=150).for_each(|seed| counts.add(&check(&Replay::whole(seed))));
+    let mut counts = SoakCounts::default();
+    (1..=150).for_each(|seed| counts.add(&check(&SeedReplay::whole(seed))));
     // A swarm that injects nothing would find nothing.
     assert!(counts.cuts > 300 && counts.kills > 50, "{counts:?}");
     for kind in FaultKind::ALL {
@@ -74,7 +74,9 @@ fn a_swarm_of_seeds_loses_nothing() {
 
 #[test]
 fn equal_seeds_have_equal_histories() {
-    (1..=10).for_each(|seed| assert_eq!(check(&Replay::whole(seed)), check(&Replay::whole(seed))));
+    (1..=10).for_each(|seed| {
+        assert_eq!(check(&SeedReplay::whole(seed)), check(&SeedReplay::whole(seed)))
+    });
 }
 
 /// Each failed once; the story says why.
@@ -144,7 +146,7 @@ fn every_kind_of_fault_makes_a_difference() {
     let mut left: Vec<FaultKind> =
         FaultKind::ALL.into_iter().filter(|kind| !quiet.contains(kind)).collect();
     for seed in 1..2000 {
-        let outcome = run_muted(&Replay::whole(seed));
+        let outcome = run_muted(&SeedReplay::whole(seed));
         let struck = |kind: &FaultKind| outcome.counts.faults.of(*kind) > 0;
         let alone = FaultKind::ALL.iter().filter(|kind| struck(kind)).count() == 1;
         if outcome.failure.is_some() && alone {

@@ -7,8 +7,8 @@
 
 use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_device::ClassTag;
-use loadline_sim::disk::{DiskSpec, SimDisk, Timing};
-use loadline_sim::{Disks, StoreHost};
+use loadline_sim::disk::{SimDisk, SimDiskSpec, Timing};
+use loadline_sim::{StoreDisks, StoreHost};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{
     Ask, Edit, Format, LogMode, ObjectId, Op, Options, Payload, Protection, Wait,
@@ -21,10 +21,10 @@ const OBJECT_BYTES: u64 = 4 << 20;
 const WRITES: u64 = 60_000;
 const DEPTH: usize = 64;
 
-fn disks(timing: Timing) -> Disks {
+fn disks(timing: Timing) -> StoreDisks {
     let size = Bytes::from_mib(1024);
-    let spec = DiskSpec { size, sector: 4096, write_cache: true, timing };
-    let mut disks = Disks { data: SimDisk::new(spec, 1), log: None };
+    let spec = SimDiskSpec { size, sector: 4096, write_cache: true, timing };
+    let mut disks = StoreDisks { data: SimDisk::new(spec, 1), log: None };
     let format = Format {
         store_id: 7,
         data_bytes: size,

@@ -148,7 +148,7 @@ fn jobs_of_one_image_come_one_after_the_other_and_removal_takes_their_place() {
     images.snapshot_create("vol0", "c").expect("it is new");
     let first = images.snapshot_remove("vol0", "b").expect("no clones");
     let (b, a) = (SnapshotId(2), SnapshotId(1));
-    assert_eq!(first.work, Work::Trim { snapshot: b, keep: a });
+    assert_eq!(first.work, JobWork::Trim { snapshot: b, keep: a });
     assert_eq!((first.next, first.last), (0, 2));
     let second = images.snapshot_remove("vol0", "c").expect("no clones");
     let child = images.remove("child").expect("no snapshots");

@@ -9,7 +9,7 @@ use super::*;
 use loadline_qos::preset;
 
 pub(super) const OSD: OsdId = OsdId::new(0);
-pub(super) const STORED: Target = Target::Stored(Scope::Osds);
+pub(super) const STORED: LevelTarget = LevelTarget::Stored(Scope::Osds);
 pub(super) const CLIENT_RES: &str = "osd_mclock_scheduler_client_res";
 
 pub(super) fn settings(name: &str, media: &[Medium], enforcement: Enforcement) -> Settings {
@@ -28,7 +28,7 @@ pub(super) fn effective(settings: &Settings, osd: OsdId, name: &str) -> Value {
 fn the_more_specific_level_wins() {
     let mut settings = settings("reef", &[Medium::Ssd; 2], Enforcement::Refuse);
     let (name, second) = ("osd_recovery_max_single_start", OsdId::new(1));
-    let mut check = |change: Change, values: [u64; 2], origin: Origin| {
+    let mut check = |change: SettingsChange, values: [u64; 2], origin: Origin| {
         settings.apply(&change).unwrap();
         assert_eq!(
             [OSD, second].map(|osd| effective(&settings, osd, name)),
@@ -36,25 +36,25 @@ fn the_more_specific_level_wins() {
         );
         assert_eq!(settings.effective(OSD, settings.option(name).unwrap()).1, origin);
     };
-    let set = |target, value| Change::set(target, name, value);
-    let own = Target::Stored(Scope::Osd(OSD));
-    check(set(Target::RunTime(OSD), "9"), [9, 1], Origin::RunTime);
+    let set = |target, value| SettingsChange::set(target, name, value);
+    let own = LevelTarget::Stored(Scope::Osd(OSD));
+    check(set(LevelTarget::RunTime(OSD), "9"), [9, 1], Origin::RunTime);
     check(set(own, "4"), [9, 1], Origin::RunTime);
     check(set(STORED, "3"), [9, 3], Origin::RunTime);
-    check(set(Target::Stored(Scope::Global), "2"), [9, 3], Origin::RunTime);
-    let drop = |target| Change::remove(target, name);
-    check(drop(Target::RunTime(OSD)), [4, 3], Origin::Stored(Scope::Osd(OSD)));
+    check(set(LevelTarget::Stored(Scope::Global), "2"), [9, 3], Origin::RunTime);
+    let drop = |target| SettingsChange::remove(target, name);
+    check(drop(LevelTarget::RunTime(OSD)), [4, 3], Origin::Stored(Scope::Osd(OSD)));
     check(drop(own), [3, 3], Origin::Stored(Scope::Osds));
     check(drop(STORED), [2, 2], Origin::Stored(Scope::Global));
-    check(drop(Target::Stored(Scope::Global)), [1, 1], Origin::BuiltIn);
+    check(drop(LevelTarget::Stored(Scope::Global)), [1, 1], Origin::BuiltIn);
 }
 
 #[test]
 fn a_damaged_store_is_filled_again_unless_that_is_switched_off() {
     let mut settings = settings("loadline", &[Medium::Ssd; 2], Enforcement::Refuse);
     assert!(settings.heals_damaged_store(OSD));
-    let own = Target::Stored(Scope::Osd(OSD));
-    settings.apply(&Change::set(own, "osd_heal_damaged_store", "false")).unwrap();
+    let own = LevelTarget::Stored(Scope::Osd(OSD));
+    settings.apply(&SettingsChange::set(own, "osd_heal_damaged_store", "false")).unwrap();
     assert!(!settings.heals_damaged_store(OSD));
     assert!(settings.heals_damaged_store(OsdId::new(1)));
 }
@@ -62,11 +62,8 @@ fn a_damaged_store_is_filled_again_unless_that_is_switched_off() {
 #[test]
 fn every_level_of_an_option_can_be_shown() {
     let mut settings = settings("quincy", &[Medium::Ssd], Enforcement::Refuse);
-    let change = Change::set(STORED, "osd_mclock_override_recovery_settings", "true").and_set(
-        Target::RunTime(OSD),
-        "osd_max_backfills",
-        "7",
-    );
+    let change = SettingsChange::set(STORED, "osd_mclock_override_recovery_settings", "true")
+        .and_set(LevelTarget::RunTime(OSD), "osd_max_backfills", "7");
     settings.apply(&change).unwrap();
     let backfills = settings.option("osd_max_backfills").unwrap();
     let explanation = settings.explain(OSD, backfills);
@@ -91,7 +88,7 @@ fn every_level_of_an_option_can_be_shown() {
 #[test]
 fn a_profile_switch_is_one_change() {
     let mut settings = settings("reef", &[Medium::Ssd, Medium::Hdd], Enforcement::Refuse);
-    let change = Change::set(STORED, "osd_mclock_profile", "high_recovery_ops");
+    let change = SettingsChange::set(STORED, "osd_mclock_profile", "high_recovery_ops");
     let altered = settings.apply(&change).unwrap();
     // Balanced to high_recovery_ops: the profile's name, client 0.5 to 0.3, recovery 0.5 to 0.7 with weight 1 to 2,
     // best effort limit 0.9 to none; the rest is equal in both.
@@ -107,14 +104,14 @@ fn a_profile_switch_is_one_change() {
 #[test]
 fn custom_keeps_the_values_of_the_profile_left_behind_even_over_a_restart() {
     let mut settings = settings("reef", &[Medium::Ssd], Enforcement::Refuse);
-    let profile = |name| Change::set(STORED, "osd_mclock_profile", name);
+    let profile = |name| SettingsChange::set(STORED, "osd_mclock_profile", name);
     settings.apply(&profile("high_client_ops")).unwrap();
     let before = settings.plan(OSD).values;
     settings.apply(&profile("custom")).unwrap();
     assert_eq!(settings.plan(OSD).values, before);
     settings.start(OSD);
     assert_eq!(settings.plan(OSD).values, before);
-    settings.apply(&Change::set(Target::RunTime(OSD), CLIENT_RES, "0.2")).unwrap();
+    settings.apply(&SettingsChange::set(LevelTarget::RunTime(OSD), CLIENT_RES, "0.2")).unwrap();
     assert_eq!(settings.plan(OSD).values.client.reservation, 0.2);
     assert_eq!(settings.plan(OSD).values.recovery, before.recovery);
 }
@@ -122,7 +119,7 @@ fn custom_keeps_the_values_of_the_profile_left_behind_even_over_a_restart() {
 #[test]
 fn options_that_are_read_at_start_wait_for_it() {
     let mut settings = settings("reef", &[Medium::Hdd], Enforcement::Refuse);
-    settings.apply(&Change::set(STORED, "osd_op_num_shards", "2")).unwrap();
+    settings.apply(&SettingsChange::set(STORED, "osd_op_num_shards", "2")).unwrap();
     let shards = settings.option("osd_op_num_shards").unwrap();
     let explanation = settings.explain(OSD, shards);
     assert_eq!(explanation.effective, Value::Count(0));
@@ -138,7 +135,7 @@ fn options_that_are_read_at_start_wait_for_it() {
 fn an_osd_is_given_what_its_medium_and_scheduler_need() {
     let check = |name, medium, scheduler, backfills, active, sleeps_ms: [u64; 2], throttle_kib| {
         let mut settings = Settings::new(*preset(name).unwrap(), &[medium], Enforcement::Refuse);
-        settings.apply(&Change::set(STORED, "osd_op_queue", scheduler)).unwrap();
+        settings.apply(&SettingsChange::set(STORED, "osd_op_queue", scheduler)).unwrap();
         settings.start(OSD);
         let options = settings.osd_options(OSD);
         assert_eq!((options.backfills_max, options.recovery_active_max), (backfills, active));
@@ -160,7 +157,7 @@ fn an_osd_is_given_what_its_medium_and_scheduler_need() {
 fn the_first_eras_parameters_are_units_per_shard() {
     let mut settings = settings("quincy", &[Medium::Ssd], Enforcement::Refuse);
     assert_eq!(effective(&settings, OSD, CLIENT_RES), Value::Count(1_344));
-    let iops = Change::set(STORED, "osd_mclock_max_capacity_iops_ssd", "10000");
+    let iops = SettingsChange::set(STORED, "osd_mclock_max_capacity_iops_ssd", "10000");
     settings.apply(&iops).unwrap();
     assert_eq!(effective(&settings, OSD, CLIENT_RES), Value::Count(625));
 }

@@ -48,9 +48,10 @@ fn set_up(preset: Preset, medium: Medium, scheduler: SchedulerKind) -> Settings 
     limits.reads.descriptors[0] =
         Descriptor { unit: Unit::TenMilliseconds, guideline, ..Descriptor::default() };
     settings.set_drive_limits(OSD, limits);
-    let mut change = Change::default();
+    let mut change = SettingsChange::default();
     let mut set = |option: &str, value: &str| {
-        change = std::mem::take(&mut change).and_set(Target::Stored(Scope::Global), option, value);
+        change =
+            std::mem::take(&mut change).and_set(LevelTarget::Stored(Scope::Global), option, value);
     };
     set("osd_op_queue", scheduler.name());
     set("osd_mclock_profile", "custom");
@@ -67,8 +68,8 @@ fn set_up(preset: Preset, medium: Medium, scheduler: SchedulerKind) -> Settings 
 /// Some values of an option.
 fn values(spec: &OptionSpec) -> Vec<String> {
     match (&spec.kind, &spec.range) {
-        (Kind::Choice(names), _) => names.iter().map(|name| (*name).to_owned()).collect(),
-        (Kind::Flag, _) => vec!["true".to_owned(), "false".to_owned()],
+        (ValueKind::Choice(names), _) => names.iter().map(|name| (*name).to_owned()).collect(),
+        (ValueKind::Flag, _) => vec!["true".to_owned(), "false".to_owned()],
         (_, range) => {
             let range = range.as_ref().expect("numbers have a range");
             let near = spec.default.number().unwrap_or_default() / 2.0;
@@ -88,7 +89,7 @@ fn is_read(preset: &Preset, name: &str) -> bool {
             let before = given(&settings);
             for value in values(settings.table.at(settings.named(name))) {
                 let mut changed = settings.clone();
-                let refused = changed.apply(&Change::set(STORED, name, &value)).is_err();
+                let refused = changed.apply(&SettingsChange::set(STORED, name, &value)).is_err();
                 changed.start(OSD);
                 if !refused && given(&changed) != before {
                     return true;

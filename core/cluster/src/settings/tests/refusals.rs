@@ -5,7 +5,7 @@ use loadline_device::cdl::{Descriptor, Limit, Unit};
 use loadline_osd::ChosenLimit;
 use loadline_qos::ServiceClass;
 
-fn check(name: &str, prepare: &[Change], change: &Change, sentence: &str) {
+fn check(name: &str, prepare: &[SettingsChange], change: &SettingsChange, sentence: &str) {
     let mut settings = settings(name, &[Medium::Ssd; 2], Enforcement::Refuse);
     for change in prepare {
         settings.apply(change).unwrap();
@@ -28,33 +28,33 @@ fn what_would_be_taken_back_is_refused() {
     check(
         "reef",
         &[],
-        &Change::set(STORED, CLIENT_RES, "0.3"),
+        &SettingsChange::set(STORED, CLIENT_RES, "0.3"),
         "profile balanced sets osd_mclock_scheduler_client_res on osd.0: switch osd_mclock_profile to custom first",
     );
     let custom_on_first =
-        Change::set(Target::Stored(Scope::Osd(OSD)), "osd_mclock_profile", "custom");
+        SettingsChange::set(LevelTarget::Stored(Scope::Osd(OSD)), "osd_mclock_profile", "custom");
     check(
         "reef",
         &[custom_on_first],
-        &Change::set(STORED, CLIENT_RES, "0.3"),
+        &SettingsChange::set(STORED, CLIENT_RES, "0.3"),
         "profile balanced sets osd_mclock_scheduler_client_res on osd.1: switch osd_mclock_profile to custom first",
     );
     check(
         "quincy",
         &[],
-        &Change::set(Target::RunTime(OSD), "osd_max_backfills", "5"),
+        &SettingsChange::set(LevelTarget::RunTime(OSD), "osd_max_backfills", "5"),
         "mClock sets osd_max_backfills on osd.0: set osd_mclock_override_recovery_settings true first",
     );
     check(
         "reef",
         &[],
-        &Change::set(STORED, "osd_recovery_sleep_hdd", "100 ms"),
+        &SettingsChange::set(STORED, "osd_recovery_sleep_hdd", "100 ms"),
         "mClock paces work on osd.0 without pauses: remove osd_recovery_sleep_hdd, or switch osd_op_queue to wpq",
     );
     check(
         "reef",
         &[],
-        &Change::set(Target::RunTime(OSD), "osd_op_queue", "wpq"),
+        &SettingsChange::set(LevelTarget::RunTime(OSD), "osd_op_queue", "wpq"),
         "osd_op_queue is read only when an OSD starts: store it and restart the OSD",
     );
 }
@@ -71,8 +71,8 @@ fn a_limit_that_a_drive_has_no_descriptor_for_is_refused() {
     let mut settings = settings("loadline", &[Medium::Hdd; 2], Enforcement::Refuse);
     settings.set_drive_limits(OSD, limits);
     let (second, option) = (OsdId::new(1), "osd_device_client_limit");
-    let mut set = |target, value| settings.apply(&Change::set(target, option, value));
-    let own = |osd| Target::Stored(Scope::Osd(osd));
+    let mut set = |target, value| settings.apply(&SettingsChange::set(target, option, value));
+    let own = |osd| LevelTarget::Stored(Scope::Osd(osd));
     let refused = |answer: Result<_, Refused>| answer.unwrap_err().to_string();
     assert_eq!(
         refused(set(own(OSD), "20 ms")),
@@ -95,7 +95,7 @@ fn a_limit_that_a_drive_has_no_descriptor_for_is_refused() {
 #[test]
 fn what_is_not_a_value_is_refused() {
     let check = |option, value, sentence| {
-        check("reef", &[], &Change::set(STORED, option, value), sentence);
+        check("reef", &[], &SettingsChange::set(STORED, option, value), sentence);
     };
     check("osd_max_backfill", "1", "there is no option osd_max_backfill");
     check(
@@ -125,7 +125,7 @@ fn what_is_not_a_value_is_refused() {
 fn what_would_do_nothing_is_refused() {
     let node = Settings::on_a_loop(*preset("reef").unwrap(), &[Medium::Ssd]);
     let check = |name: &str, why: &str| {
-        let change = Change::set(STORED, name, "1");
+        let change = SettingsChange::set(STORED, name, "1");
         let refused = node.clone().apply(&change).unwrap_err().to_string();
         assert_eq!(refused, format!("{name} would have no effect: {why}"));
     };
@@ -149,7 +149,7 @@ fn an_osd_that_does_not_exist_is_refused() {
     check(
         "reef",
         &[],
-        &Change::set(Target::RunTime(osd), "osd_max_backfills", "1"),
+        &SettingsChange::set(LevelTarget::RunTime(osd), "osd_max_backfills", "1"),
         "there is no osd.2",
     );
 }
@@ -158,7 +158,7 @@ fn an_osd_that_does_not_exist_is_refused() {
 #[test]
 fn what_changes_nothing_is_not_refused() {
     let mut settings = settings("quincy", &[Medium::Ssd], Enforcement::Refuse);
-    let same = Change::set(STORED, "osd_max_backfills", "1000").and_set(
+    let same = SettingsChange::set(STORED, "osd_max_backfills", "1000").and_set(
         STORED,
         "osd_recovery_sleep_hdd",
         "0",
@@ -170,7 +170,7 @@ fn what_changes_nothing_is_not_refused() {
 #[test]
 fn a_change_may_make_room_for_itself() {
     let mut settings = settings("reef", &[Medium::Ssd], Enforcement::Refuse);
-    let change = Change::set(STORED, "osd_mclock_profile", "custom")
+    let change = SettingsChange::set(STORED, "osd_mclock_profile", "custom")
         .and_set(STORED, CLIENT_RES, "0.3")
         .and_set(STORED, "osd_mclock_override_recovery_settings", "true")
         .and_set(STORED, "osd_max_backfills", "5");
@@ -182,13 +182,13 @@ fn a_change_may_make_room_for_itself() {
 fn wpq_owns_nothing_but_its_pauses_do_not_survive_a_turn_to_mclock() {
     let preset = *preset("quincy").unwrap();
     let mut settings = Settings::new(preset, &[Medium::Hdd], Enforcement::Refuse);
-    let wpq = Change::set(STORED, "osd_op_queue", "wpq")
+    let wpq = SettingsChange::set(STORED, "osd_op_queue", "wpq")
         .and_set(STORED, "osd_max_backfills", "1000")
         .and_set(STORED, "osd_recovery_sleep", "0.05");
     settings.apply(&wpq).unwrap();
     settings.start(OSD);
     assert_eq!(settings.osd_options(OSD).recovery_sleep, loadline_base::Span::from_millis(50));
-    let turn = Change::remove(STORED, "osd_op_queue");
+    let turn = SettingsChange::remove(STORED, "osd_op_queue");
     assert_eq!(
         settings.apply(&turn).unwrap_err(),
         Refused::SleepUnderMclock { option: "osd_recovery_sleep", osd: OSD }

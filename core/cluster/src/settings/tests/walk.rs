@@ -6,7 +6,7 @@ use PublishedSource::{Default, Mon, Override};
 const PROFILE: &str = "osd_mclock_profile";
 const BACKFILLS: &str = "osd_max_backfills";
 const GATE: &str = "osd_mclock_override_recovery_settings";
-const NAMED_OSD: Target = Target::Stored(Scope::Osd(OSD));
+const NAMED_OSD: LevelTarget = LevelTarget::Stored(Scope::Osd(OSD));
 
 /// The walk in one of the two enforcements. `row` numbers only say where a failure is.
 struct Walk {
@@ -18,7 +18,7 @@ impl Walk {
         Walk { settings: settings("reef", &[Medium::Ssd], enforcement) }
     }
 
-    fn make(&mut self, change: &Change) {
+    fn make(&mut self, change: &SettingsChange) {
         self.settings.apply(change).expect("this row is a change that stands");
     }
 
@@ -55,22 +55,22 @@ fn rows_0_to_8(enforcement: Enforcement) {
     let profile = (PROFILE, Value::Choice as fn(&'static str) -> Value);
     walk.check(0, res, (0.5, None, None), 0.0, (0.5, Default));
 
-    walk.make(&Change::set(STORED, PROFILE, "custom"));
+    walk.make(&SettingsChange::set(STORED, PROFILE, "custom"));
     walk.check(1, res, (0.5, None, None), 0.0, (0.5, Default));
 
-    walk.make(&Change::set(STORED, CLIENT_RES, "0.3"));
+    walk.make(&SettingsChange::set(STORED, CLIENT_RES, "0.3"));
     walk.check(2, res, (0.5, Some(0.3), None), 0.3, (0.3, Mon));
 
-    walk.make(&Change::set(STORED, PROFILE, "high_client_ops"));
+    walk.make(&SettingsChange::set(STORED, PROFILE, "high_client_ops"));
     walk.check(3, res, (0.6, Some(0.3), None), 0.3, (0.3, Mon));
     let others = walk.settings.plan(OSD).values;
     assert_eq!((others.client.weight, others.recovery.reservation), (2.0, 0.4));
     assert_eq!(others.best_effort.limit, 0.7);
 
-    walk.make(&Change::remove(STORED, CLIENT_RES));
+    walk.make(&SettingsChange::remove(STORED, CLIENT_RES));
     walk.check(4, res, (0.6, None, None), 0.0, (0.6, Default));
 
-    let attempt = Change::set(NAMED_OSD, CLIENT_RES, "0.9");
+    let attempt = SettingsChange::set(NAMED_OSD, CLIENT_RES, "0.9");
     match enforcement {
         Enforcement::RevertAsPublished => assert_eq!(walk.settings.apply(&attempt), Ok(Vec::new())),
         Enforcement::Refuse => assert_eq!(
@@ -80,12 +80,12 @@ fn rows_0_to_8(enforcement: Enforcement) {
     }
     walk.check(5, res, (0.6, None, None), 0.0, (0.6, Default));
 
-    walk.make(&Change::set(Target::RunTime(OSD), PROFILE, "high_recovery_ops"));
+    walk.make(&SettingsChange::set(LevelTarget::RunTime(OSD), PROFILE, "high_recovery_ops"));
     walk.check(6, res, (0.3, None, None), 0.0, (0.3, Default));
     let (stored, running) = ("high_client_ops", "high_recovery_ops");
     walk.check(6, profile, ("balanced", Some(stored), Some(running)), stored, (running, Override));
 
-    walk.make(&Change::set(STORED, PROFILE, "balanced"));
+    walk.make(&SettingsChange::set(STORED, PROFILE, "balanced"));
     walk.check(7, res, (0.3, None, None), 0.0, (0.3, Default));
     let stored = "balanced";
     walk.check(7, profile, ("balanced", Some(stored), Some(running)), stored, (running, Override));
@@ -99,7 +99,7 @@ fn rows_0_to_8(enforcement: Enforcement) {
 fn rows_9_to_11(enforcement: Enforcement) {
     let mut walk = Walk::new(enforcement);
     let backfills = (BACKFILLS, Value::Count as fn(u64) -> Value);
-    let five = Change::set(STORED, BACKFILLS, "5");
+    let five = SettingsChange::set(STORED, BACKFILLS, "5");
     match enforcement {
         Enforcement::RevertAsPublished => assert_eq!(walk.settings.apply(&five), Ok(Vec::new())),
         Enforcement::Refuse => assert_eq!(
@@ -109,12 +109,12 @@ fn rows_9_to_11(enforcement: Enforcement) {
     }
     walk.check(9, backfills, (1, None, None), 1, (1, Default));
 
-    walk.make(&Change::set(STORED, GATE, "true"));
+    walk.make(&SettingsChange::set(STORED, GATE, "true"));
     walk.make(&five);
     walk.check(10, backfills, (1, Some(5), None), 5, (5, Mon));
     assert_eq!(walk.settings.osd_options(OSD).backfills_max, 5);
 
-    walk.make(&Change::set(STORED, GATE, "false"));
+    walk.make(&SettingsChange::set(STORED, GATE, "false"));
     walk.check(11, backfills, (1, Some(5), None), 5, (5, Mon));
     walk.settings.start(OSD);
     walk.check(11, backfills, (1, Some(5), None), 5, (5, Mon));
@@ -138,12 +138,12 @@ fn the_first_rows_in_units_per_shard() {
     let mut walk = Walk { settings: settings("quincy", &[Medium::Ssd], Enforcement::Refuse) };
     let res = (CLIENT_RES, Value::Count as fn(u64) -> Value);
     walk.check(0, res, (1_344, None, None), 1, (1_344, Default));
-    walk.make(&Change::set(STORED, PROFILE, "custom"));
+    walk.make(&SettingsChange::set(STORED, PROFILE, "custom"));
     walk.check(1, res, (1_344, None, None), 1, (1_344, Default));
-    walk.make(&Change::set(STORED, CLIENT_RES, "800"));
+    walk.make(&SettingsChange::set(STORED, CLIENT_RES, "800"));
     walk.check(2, res, (1_344, Some(800), None), 800, (800, Mon));
-    walk.make(&Change::set(STORED, PROFILE, "balanced"));
+    walk.make(&SettingsChange::set(STORED, PROFILE, "balanced"));
     walk.check(3, res, (1_075, Some(800), None), 800, (800, Mon));
-    walk.make(&Change::remove(STORED, CLIENT_RES));
+    walk.make(&SettingsChange::remove(STORED, CLIENT_RES));
     walk.check(4, res, (1_075, None, None), 1, (1_075, Default));
 }

@@ -2,8 +2,8 @@
 
 use super::flow::{Inside, NONE};
 use super::tenants::LEAST;
-use super::{Flow, Loadline};
-use crate::mclock::requests::Fifo;
+use super::{ClientFlow, Loadline};
+use crate::mclock::requests::RequestList;
 use crate::{ClassId, Params};
 use loadline_base::Time;
 
@@ -31,7 +31,7 @@ impl<T> Loadline<T> {
         }
         let mut parties = Vec::new();
         for index in 0..self.flows.len() as u32 {
-            let Flow { class, tenant, .. } = self.flows[index as usize];
+            let ClientFlow { class, tenant, .. } = self.flows[index as usize];
             if class != NONE && !self.fifo(index).is_empty() {
                 parties.push((class, tenant));
                 self.remove_from(index, &mut |payload| doomed(class, payload), removed);
@@ -62,7 +62,7 @@ impl<T> Loadline<T> {
     }
 
     /// What waits of a flow.
-    pub(super) fn fifo(&self, index: u32) -> Fifo {
+    pub(super) fn fifo(&self, index: u32) -> RequestList {
         let flow = self.flows[index as usize];
         let party = self.party(flow.class, flow.tenant);
         let level = self.level(flow.class, flow.tenant);
@@ -81,7 +81,7 @@ impl<T> Loadline<T> {
             }
         }
         self.remove_from(index, &mut |_| true, removed);
-        let Flow { class, tenant, member, generation, .. } = self.flows[index as usize];
+        let ClientFlow { class, tenant, member, generation, .. } = self.flows[index as usize];
         let client = self.flows[index as usize].client();
         self.refresh(now, class, tenant);
         let party = self.party(class, tenant);

@@ -1,12 +1,12 @@
 //! Who is next on a level: reservations that are due, then weights within their limits, then what nobody else wants. And what
 //! the one that went is charged.
 
-use super::heap::Entry;
+use super::heap::KeyedIndex;
 use super::level::{Level, is_far, spare_entry};
 use super::line::{ABSENT, after};
 use super::rate::{FAR, FRACTION_BITS};
 use crate::Phase;
-use crate::mclock::requests::Charge;
+use crate::mclock::requests::RequestCharge;
 use loadline_base::Time;
 
 /// Reservations that could not be met are owed for this long, and for a few requests. What lies further back is written
@@ -62,7 +62,7 @@ impl Level {
                     return Some((top.index(), tag));
                 }
                 line.reserved_key = tag;
-                self.reserved.replace_top(Entry::new(tag, top.index()));
+                self.reserved.replace_top(KeyedIndex::new(tag, top.index()));
             }
         }
         None
@@ -82,7 +82,7 @@ impl Level {
             let tag = line.held_until();
             if line.is_busy() && line.has_weight() && tag > now {
                 self.limited_keys[index] = tag;
-                self.limited.replace_top(Entry::new(tag, top.index()));
+                self.limited.replace_top(KeyedIndex::new(tag, top.index()));
                 continue;
             }
             self.limited_keys[index] = ABSENT;
@@ -91,7 +91,7 @@ impl Level {
                 let oldest = self.virtual_time.saturating_sub(line.slack_of_weight());
                 line.start = line.start.max(oldest);
                 line.set_in_weighted(true);
-                self.weighted.push(Entry::new(line.start, top.index()));
+                self.weighted.push(KeyedIndex::new(line.start, top.index()));
             }
         }
     }
@@ -108,7 +108,7 @@ impl Level {
             }
             if line.start != top.key() {
                 let start = line.start;
-                self.weighted.replace_top(Entry::new(start, top.index()));
+                self.weighted.replace_top(KeyedIndex::new(start, top.index()));
                 continue;
             }
             let tag = line.held_until();
@@ -179,7 +179,7 @@ impl Level {
                     return Some(tag);
                 }
                 self.limited_keys[index] = tag;
-                self.limited.replace_top(Entry::new(tag, top.index()));
+                self.limited.replace_top(KeyedIndex::new(tag, top.index()));
             }
         }
         None
@@ -187,7 +187,12 @@ impl Level {
 
     /// Charges the party that was chosen for its head and tells of the next one.
     #[inline(always)]
-    pub(super) fn served(&mut self, now: u64, choice: Choice, next: Option<Charge>) -> Phase {
+    pub(super) fn served(
+        &mut self,
+        now: u64,
+        choice: Choice,
+        next: Option<RequestCharge>,
+    ) -> Phase {
         match choice {
             Choice::Reservation(index, tag) => {
                 self.served_by_reservation(now, index, tag, next);
@@ -209,7 +214,13 @@ impl Level {
     /// ahead than the slack; what it gets beyond its share is forgotten, or it would starve when the reservation
     /// goes. The same against the limit, which a reservation may pass.
     #[inline(always)]
-    fn served_by_reservation(&mut self, now: u64, index: u32, tag: u64, next: Option<Charge>) {
+    fn served_by_reservation(
+        &mut self,
+        now: u64,
+        index: u32,
+        tag: u64,
+        next: Option<RequestCharge>,
+    ) {
         let virtual_time = self.virtual_time;
         self.write_off(now, index, tag);
         let limit_base = self.holds(index).then(|| {
@@ -234,7 +245,7 @@ impl Level {
         if next.is_some() {
             let tag = line.reservation_tag();
             line.reserved_key = tag;
-            self.reserved.replace_top(Entry::new(tag, index));
+            self.reserved.replace_top(KeyedIndex::new(tag, index));
         }
     }
 
@@ -252,7 +263,7 @@ impl Level {
     /// The weight pays, and virtual time comes to where this service starts. The reservation's base stays where it
     /// is: work done by weight does not consume the reservation.
     #[inline(always)]
-    fn served_by_weight(&mut self, now: u64, index: u32, next: Option<Charge>) {
+    fn served_by_weight(&mut self, now: u64, index: u32, next: Option<RequestCharge>) {
         let limit_base = self
             .holds(index)
             .then(|| self.limit_base_after(now, index, self.line(index).limit_tag()));
@@ -274,7 +285,7 @@ impl Level {
                 self.weighted.pop();
                 self.hold(index, tag);
             } else {
-                self.weighted.replace_top(Entry::new(start, index));
+                self.weighted.replace_top(KeyedIndex::new(start, index));
             }
         }
         if is_far(self.virtual_time) {
@@ -284,7 +295,7 @@ impl Level {
 
     /// As by weight, but the limit starts again from now: what nobody else wanted is not held against the party.
     #[cold]
-    fn served_spare(&mut self, now: u64, index: u32, next: Option<Charge>) {
+    fn served_spare(&mut self, now: u64, index: u32, next: Option<RequestCharge>) {
         let line = &mut self.lines[index as usize];
         line.limit_base = now;
         if line.has_weight() {

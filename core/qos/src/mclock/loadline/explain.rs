@@ -2,10 +2,10 @@
 
 use super::flow::{Inside, NONE};
 use super::level::Level;
-use super::{Flow, Loadline};
+use super::{ClientFlow, Loadline};
 use crate::mclock::explain::{Candidate, reason, winner};
-use crate::mclock::requests::{Fifo, Shown};
-use crate::{ClassId, FlowId, Reason, Tags, Waiting};
+use crate::mclock::requests::{RequestList, ShownRequest};
+use crate::{ClassId, FlowId, Tags, WaitCause, Waiting};
 use loadline_base::Time;
 
 impl<T> Loadline<T> {
@@ -15,13 +15,14 @@ impl<T> Loadline<T> {
         let could_run = next.is_some() || !self.requeued.is_empty();
         let strict_goes = !(self.strict.is_empty() || (could_run && self.strict_run_is_over()));
         let mut rows = Vec::with_capacity(self.requests.len());
-        self.explain_list(self.strict, !strict_goes, Reason::BehindOlder, &mut rows);
-        let behind =
-            |ahead| if strict_goes { Reason::BehindStrict } else { Reason::BehindOlder(ahead) };
+        self.explain_list(self.strict, !strict_goes, WaitCause::BehindOlder, &mut rows);
+        let behind = |ahead| {
+            if strict_goes { WaitCause::BehindStrict } else { WaitCause::BehindOlder(ahead) }
+        };
         self.explain_list(self.requeued, strict_goes, behind, &mut rows);
         let requeued = self.requests.iter(self.requeued).count();
         for index in 0..self.flows.len() as u32 {
-            let Flow { class, tenant, .. } = self.flows[index as usize];
+            let ClientFlow { class, tenant, .. } = self.flows[index as usize];
             if class == NONE {
                 continue;
             }
@@ -29,18 +30,18 @@ impl<T> Loadline<T> {
                 let turn = self.turn(class, tenant);
                 let is_head = place == 0 && turn == index;
                 let reason = if place > 0 {
-                    Reason::BehindOwnFlow(place)
+                    WaitCause::BehindOwnFlow(place)
                 } else if turn != index {
-                    Reason::BehindClient(self.handle(turn))
+                    WaitCause::BehindClient(self.handle(turn))
                 } else if let Some(reason) = self.reason_among_tenants(class, tenant, now) {
                     reason
                 } else if strict_goes {
-                    Reason::BehindStrict
+                    WaitCause::BehindStrict
                 } else if requeued > 0 {
-                    Reason::BehindOlder(requeued)
+                    WaitCause::BehindOlder(requeued)
                 } else {
                     let own = candidates.iter().find(|head| head.index == class);
-                    own.map_or(Reason::LimitedUntil(now), |head| reason(head, next))
+                    own.map_or(WaitCause::LimitedUntil(now), |head| reason(head, next))
                 };
                 let party = self.party(class, tenant);
                 let tags = is_head.then(|| self.level(class, tenant).tags(now, party));
@@ -89,32 +90,38 @@ impl<T> Loadline<T> {
     }
 
     /// Why the head of a tenant is not that of its class; `None` if it is.
-    fn reason_among_tenants(&self, class: u32, tenant: u32, now: Time) -> Option<Reason> {
+    fn reason_among_tenants(&self, class: u32, tenant: u32, now: Time) -> Option<WaitCause> {
         if tenant == NONE {
             return None;
         }
         let heads = self
             .candidates(self.level(class, tenant), now, |tenant| Some(self.turn(class, tenant)));
         let own = heads.iter().find(|head| head.index == tenant)?;
-        Some(reason(own, winner(&heads))).filter(|reason| *reason != Reason::Next)
+        Some(reason(own, winner(&heads))).filter(|reason| *reason != WaitCause::Next)
     }
 
     /// Rows of a list beside the shared classes; `blocked` if even its first has to wait.
     fn explain_list(
         &self,
-        fifo: Fifo,
+        fifo: RequestList,
         blocked: bool,
-        behind: impl Fn(usize) -> Reason,
+        behind: impl Fn(usize) -> WaitCause,
         rows: &mut Vec<Waiting>,
     ) {
         for (place, shown) in self.requests.iter(fifo).enumerate() {
             let first = place == 0 && !blocked;
-            let reason = if first { Reason::Next } else { behind(place + usize::from(blocked)) };
+            let reason = if first { WaitCause::Next } else { behind(place + usize::from(blocked)) };
             rows.push(self.row(shown, place, None, reason));
         }
     }
 
-    fn row(&self, shown: Shown, place: usize, tags: Option<Tags>, reason: Reason) -> Waiting {
+    fn row(
+        &self,
+        shown: ShownRequest,
+        place: usize,
+        tags: Option<Tags>,
+        reason: WaitCause,
+    ) -> Waiting {
         let flow = &self.flows[shown.flow as usize];
         Waiting {
             flow: self.handle(shown.flow),

@@ -1,21 +1,21 @@
 //! A client's handle, and the clients of one party: they take turns, fair by virtual time in cost units. A party with one
 //! client has none of this.
 
-use super::heap::{Entry, Heap};
+use super::heap::{KeyedIndex, PlainHeap};
 use super::level::PARTY_BYTES;
 use crate::ClientKey;
-use crate::mclock::requests::Fifo;
+use crate::mclock::requests::RequestList;
 
 /// No index.
 pub(super) const NONE: u32 = u32::MAX;
 
 // An idle record is a party with its one client.
-const _: () = assert!(PARTY_BYTES + size_of::<Flow>() <= 128);
+const _: () = assert!(PARTY_BYTES + size_of::<ClientFlow>() <= 128);
 
 /// One client inside a class, or inside a tenant of it.
 #[derive(Clone, Copy, Debug)]
 #[repr(Rust, packed(4))]
-pub(super) struct Flow {
+pub(super) struct ClientFlow {
     client: u64,
     /// The class, or [`NONE`] while the handle is closed.
     pub(super) class: u32,
@@ -27,9 +27,9 @@ pub(super) struct Flow {
     pub(super) generation: u32,
 }
 
-impl Flow {
-    pub(super) fn new(class: u32, tenant: u32, client: ClientKey, generation: u32) -> Flow {
-        Flow { client: client.0, class, tenant, member: NONE, generation }
+impl ClientFlow {
+    pub(super) fn new(class: u32, tenant: u32, client: ClientKey, generation: u32) -> ClientFlow {
+        ClientFlow { client: client.0, class, tenant, member: NONE, generation }
     }
 
     pub(super) fn client(&self) -> ClientKey {
@@ -83,7 +83,7 @@ impl Inside {
 struct Member {
     flow: u32,
     /// What waits, while it is another client's turn.
-    fifo: Fifo,
+    fifo: RequestList,
     /// Start tag among the clients, in cost units (clients weigh the same).
     start: u64,
 }
@@ -96,7 +96,7 @@ pub(super) struct Turns {
     /// Whose turn it is; what waits of it is in the party's line.
     turn: u32,
     /// Start tags of the members with requests, except the one whose turn it is.
-    waiting: Heap,
+    waiting: PlainHeap,
     /// Start tag of the last service.
     virtual_time: u64,
 }
@@ -104,18 +104,18 @@ pub(super) struct Turns {
 impl Turns {
     /// The turns of a party with this only client so far, whose member is 0 and has the turn.
     pub(super) fn new(flow: u32) -> Turns {
-        let member = Member { flow, fifo: Fifo::EMPTY, start: 0 };
+        let member = Member { flow, fifo: RequestList::EMPTY, start: 0 };
         Turns {
             members: vec![member],
             free: Vec::new(),
             turn: 0,
-            waiting: Heap::new(),
+            waiting: PlainHeap::new(),
             virtual_time: 0,
         }
     }
 
     pub(super) fn add(&mut self, flow: u32) -> u32 {
-        let member = Member { flow, fifo: Fifo::EMPTY, start: 0 };
+        let member = Member { flow, fifo: RequestList::EMPTY, start: 0 };
         match self.free.pop() {
             Some(place) => {
                 self.members[place as usize] = member;
@@ -149,24 +149,33 @@ impl Turns {
 
     /// The list of a member; `of_turn` is that of the one whose turn it is.
     #[inline]
-    pub(super) fn fifo<'a>(&'a mut self, member: u32, of_turn: &'a mut Fifo) -> &'a mut Fifo {
+    pub(super) fn fifo<'a>(
+        &'a mut self,
+        member: u32,
+        of_turn: &'a mut RequestList,
+    ) -> &'a mut RequestList {
         if member == self.turn { of_turn } else { &mut self.members[member as usize].fifo }
     }
 
     /// The same to look at.
-    pub(super) fn fifo_of(&self, member: u32, of_turn: Fifo) -> Fifo {
+    pub(super) fn fifo_of(&self, member: u32, of_turn: RequestList) -> RequestList {
         if member == self.turn { of_turn } else { self.members[member as usize].fifo }
     }
 
     /// A member had no requests and has one now. Whether the head of the party is now another.
-    pub(super) fn wakes(&mut self, member: u32, party_waited: bool, of_turn: &mut Fifo) -> bool {
+    pub(super) fn wakes(
+        &mut self,
+        member: u32,
+        party_waited: bool,
+        of_turn: &mut RequestList,
+    ) -> bool {
         let start = self.virtual_time.max(self.members[member as usize].start);
         self.members[member as usize].start = start;
         if member == self.turn {
             return true;
         }
         if party_waited {
-            self.waiting.push(Entry::new(start, member));
+            self.waiting.push(KeyedIndex::new(start, member));
             return false;
         }
         self.give(member, of_turn);
@@ -174,11 +183,11 @@ impl Turns {
     }
 
     /// Ends the turn of the client just served: the client with the least start tag goes next.
-    pub(super) fn pass(&mut self, cost: u32, of_turn: &mut Fifo) {
+    pub(super) fn pass(&mut self, cost: u32, of_turn: &mut RequestList) {
         let served = &mut self.members[self.turn as usize];
         self.virtual_time = self.virtual_time.max(served.start);
         served.start = self.virtual_time.saturating_add(u64::from(cost));
-        let own = Entry::new(served.start, self.turn);
+        let own = KeyedIndex::new(served.start, self.turn);
         match self.waiting.peek() {
             Some(top) if of_turn.is_empty() => {
                 self.waiting.pop();
@@ -193,7 +202,7 @@ impl Turns {
     }
 
     /// After a removal: only clients with requests wait, and the turn belongs to one if there is one.
-    pub(super) fn settle(&mut self, of_turn: &mut Fifo) {
+    pub(super) fn settle(&mut self, of_turn: &mut RequestList) {
         let members = &self.members;
         self.waiting
             .rebuild(|entry| (!members[entry.index() as usize].fifo.is_empty()).then_some(entry));
@@ -205,8 +214,8 @@ impl Turns {
     }
 
     /// Makes `next` the client whose turn it is; the list of the one before goes back to it.
-    fn give(&mut self, next: u32, of_turn: &mut Fifo) {
-        let fifo = std::mem::replace(&mut self.members[next as usize].fifo, Fifo::EMPTY);
+    fn give(&mut self, next: u32, of_turn: &mut RequestList) {
+        let fifo = std::mem::replace(&mut self.members[next as usize].fifo, RequestList::EMPTY);
         self.members[self.turn as usize].fifo = std::mem::replace(of_turn, fifo);
         self.turn = next;
     }

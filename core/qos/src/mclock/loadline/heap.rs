@@ -5,14 +5,14 @@ use std::hint::select_unpredictable;
 
 /// A key above an index. Equal keys come out in the order of their indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Entry(u128);
+pub(super) struct KeyedIndex(u128);
 
-impl Entry {
-    const BLANK: Entry = Entry(u128::MAX);
+impl KeyedIndex {
+    const BLANK: KeyedIndex = KeyedIndex(u128::MAX);
 
     #[inline(always)]
-    pub(super) fn new(key: u64, index: u32) -> Entry {
-        Entry(u128::from(key) << 64 | u128::from(index))
+    pub(super) fn new(key: u64, index: u32) -> KeyedIndex {
+        KeyedIndex(u128::from(key) << 64 | u128::from(index))
     }
 
     #[inline(always)]
@@ -29,21 +29,21 @@ impl Entry {
 /// Four siblings.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Siblings([Entry; 4]);
+struct Siblings([KeyedIndex; 4]);
 
 /// The root stands at place 3; the children of place `p` are the siblings `p - 2`.
 const ROOT: usize = 3;
 
 #[derive(Clone, Debug)]
-pub(super) struct Heap {
+pub(super) struct PlainHeap {
     rows: Vec<Siblings>,
     /// One past the last place in use.
     end: usize,
 }
 
-impl Heap {
-    pub(super) fn new() -> Heap {
-        Heap { rows: vec![Siblings([Entry::BLANK; 4])], end: ROOT }
+impl PlainHeap {
+    pub(super) fn new() -> PlainHeap {
+        PlainHeap { rows: vec![Siblings([KeyedIndex::BLANK; 4])], end: ROOT }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -52,31 +52,32 @@ impl Heap {
 
     /// The first entry.
     #[inline(always)]
-    pub(super) fn peek(&self) -> Option<Entry> {
+    pub(super) fn peek(&self) -> Option<KeyedIndex> {
         self.rows.first().map(|row| row.0[ROOT]).filter(|_| self.end > ROOT)
     }
 
-    pub(super) fn push(&mut self, entry: Entry) {
+    pub(super) fn push(&mut self, entry: KeyedIndex) {
         let place = self.end;
         self.end += 1;
         if place / 4 == self.rows.len() {
-            self.rows.push(Siblings([Entry::BLANK; 4]));
+            self.rows.push(Siblings([KeyedIndex::BLANK; 4]));
         }
         self.sift_up(place, entry);
     }
 
     /// Puts `entry` in the place of the first.
     #[inline(always)]
-    pub(super) fn replace_top(&mut self, entry: Entry) {
+    pub(super) fn replace_top(&mut self, entry: KeyedIndex) {
         debug_assert!(self.end > ROOT);
         self.sift_down(entry);
     }
 
     /// Takes the first entry out.
-    pub(super) fn pop(&mut self) -> Option<Entry> {
+    pub(super) fn pop(&mut self) -> Option<KeyedIndex> {
         let first = self.peek()?;
         self.end -= 1;
-        let last = std::mem::replace(&mut self.rows[self.end / 4].0[self.end % 4], Entry::BLANK);
+        let last =
+            std::mem::replace(&mut self.rows[self.end / 4].0[self.end % 4], KeyedIndex::BLANK);
         if self.end > ROOT {
             self.sift_down(last);
         }
@@ -84,19 +85,19 @@ impl Heap {
     }
 
     /// The entries, in no order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Entry> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = KeyedIndex> {
         (ROOT..self.end).map(|place| self.rows[place / 4].0[place % 4])
     }
 
     /// Replaces all entries by those that `keep` returns, in linear time and with memory for no more.
-    pub(super) fn rebuild(&mut self, keep: impl FnMut(Entry) -> Option<Entry>) {
-        let mut kept: Vec<Entry> = self.iter().filter_map(keep).collect();
+    pub(super) fn rebuild(&mut self, keep: impl FnMut(KeyedIndex) -> Option<KeyedIndex>) {
+        let mut kept: Vec<KeyedIndex> = self.iter().filter_map(keep).collect();
         kept.sort_unstable();
-        *self = Heap::new();
+        *self = PlainHeap::new();
         kept.into_iter().for_each(|entry| self.push(entry));
     }
 
-    fn sift_up(&mut self, mut place: usize, entry: Entry) {
+    fn sift_up(&mut self, mut place: usize, entry: KeyedIndex) {
         while place > ROOT {
             let parent = place / 4 + 2;
             let above = self.rows[parent / 4].0[parent % 4];
@@ -110,7 +111,7 @@ impl Heap {
     }
 
     #[inline(always)]
-    fn sift_down(&mut self, entry: Entry) {
+    fn sift_down(&mut self, entry: KeyedIndex) {
         let mut place = ROOT;
         while let Some(row) = self.rows.get(place - 2) {
             let (child, least) = least_of_four(&row.0);
@@ -126,7 +127,7 @@ impl Heap {
 
 /// The least of four siblings and which it is; by conditional moves, since which one is least cannot be predicted.
 #[inline(always)]
-fn least_of_four(row: &[Entry; 4]) -> (usize, Entry) {
+fn least_of_four(row: &[KeyedIndex; 4]) -> (usize, KeyedIndex) {
     let [a, b, c, d] = *row;
     let (left, right) = (b < a, d < c);
     let left = (usize::from(left), select_unpredictable(left, b, a));
@@ -147,9 +148,9 @@ mod tests {
     /// Random operations against an ordered set of the same entries.
     #[test]
     fn the_heap_agrees_with_an_ordered_set() {
-        let (mut rng, mut heap, mut model) = (Rng::new(5), Heap::new(), BTreeSet::new());
+        let (mut rng, mut heap, mut model) = (Rng::new(5), PlainHeap::new(), BTreeSet::new());
         for step in 0..200_000u32 {
-            let entry = Entry::new(rng.below(1 << 20), step);
+            let entry = KeyedIndex::new(rng.below(1 << 20), step);
             match rng.below(20) {
                 0..8 => {
                     heap.push(entry);
@@ -171,6 +172,6 @@ mod tests {
             assert_eq!(heap.len(), model.len());
             assert_eq!(heap.peek(), model.first().copied());
         }
-        assert_eq!(heap.iter().collect::<BTreeSet<Entry>>(), model);
+        assert_eq!(heap.iter().collect::<BTreeSet<KeyedIndex>>(), model);
     }
 }

@@ -5,12 +5,12 @@
 //! key is a lower bound of the tag, corrected when it reaches the top; a tag that moves earlier gets a second
 //! entry, and the one that is no longer the party's is dropped when it reaches the top.
 
-use super::heap::{Entry, Heap};
+use super::heap::{KeyedIndex, PlainHeap};
 use super::line::{ABSENT, Line, after};
 use super::lineup::Lineup;
-use super::rate::{FRACTION_BITS, Rate};
+use super::rate::{FRACTION_BITS, TickRate};
 use crate::Params;
-use crate::mclock::requests::Charge;
+use crate::mclock::requests::RequestCharge;
 use loadline_base::{Span, Time};
 use std::collections::VecDeque;
 
@@ -30,7 +30,7 @@ pub(super) const PAST: u64 = 1 << (62 - FRACTION_BITS);
 
 /// What a party is worth, as the caller gave it: read when it is changed or shown.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Terms {
+pub(super) struct PartyTerms {
     reservation: f64,
     pub(super) weight: f64,
     limit: f64,
@@ -44,19 +44,19 @@ pub(super) struct Terms {
 #[derive(Clone, Debug)]
 pub(super) struct Level {
     pub(super) lines: Vec<Line>,
-    pub(super) terms: Vec<Terms>,
+    pub(super) terms: Vec<PartyTerms>,
     /// The key of the valid entry of a party in `limited`, or [`ABSENT`].
     pub(super) limited_keys: Vec<u64>,
     /// Rows of removed parties.
     free: VecDeque<u32>,
     /// Parties with a reservation, by reservation tag.
-    pub(super) reserved: Heap,
+    pub(super) reserved: PlainHeap,
     /// Parties with a weight that were within their limit when last looked at, by start tag.
     pub(super) weighted: Lineup,
     /// Parties with a weight that are at their limit, by limit tag.
-    pub(super) limited: Heap,
+    pub(super) limited: PlainHeap,
     /// Those at their limit, or without weight, that may use what nobody else wants.
-    pub(super) spare: Heap,
+    pub(super) spare: PlainHeap,
     /// Start tag of the last service by weight.
     pub(super) virtual_time: u64,
     /// The same among parties without weight that use what nobody else wants.
@@ -70,7 +70,8 @@ pub(super) struct Level {
 }
 
 // A record is a party with its one client: the line, its terms, a key, and the flow (see `flow`).
-pub(super) const PARTY_BYTES: usize = size_of::<Line>() + size_of::<Terms>() + size_of::<u64>();
+pub(super) const PARTY_BYTES: usize =
+    size_of::<Line>() + size_of::<PartyTerms>() + size_of::<u64>();
 
 impl Level {
     pub(super) fn new() -> Level {
@@ -79,10 +80,10 @@ impl Level {
             terms: Vec::new(),
             limited_keys: Vec::new(),
             free: VecDeque::new(),
-            reserved: Heap::new(),
+            reserved: PlainHeap::new(),
             weighted: Lineup::new(),
-            limited: Heap::new(),
-            spare: Heap::new(),
+            limited: PlainHeap::new(),
+            spare: PlainHeap::new(),
             virtual_time: 0,
             spare_time: 0,
             weight_exponent: None,
@@ -93,7 +94,8 @@ impl Level {
 
     /// Adds a party; without parameters it is a strict one. `inside` is the caller's.
     pub(super) fn add(&mut self, params: Option<Params>, inside: u32) -> u32 {
-        let terms = Terms { reservation: 0.0, weight: 0.0, limit: 0.0, inside, burst_micros: 0 };
+        let terms =
+            PartyTerms { reservation: 0.0, weight: 0.0, limit: 0.0, inside, burst_micros: 0 };
         let index = match self.free.front() {
             Some(index) if self.is_clean(*index) => {
                 let index = self.free.pop_front().expect("it was there");
@@ -175,12 +177,16 @@ impl Level {
         self.weigh(params.weight());
         let weight = self.rate_of_weight(params.weight());
         let line = self.line_mut(index);
-        line.set_rates(Rate::per_second(params.reservation()), weight, Rate::per_second(limit));
+        line.set_rates(
+            TickRate::per_second(params.reservation()),
+            weight,
+            TickRate::per_second(limit),
+        );
         line.set_policy(params.limit_policy());
     }
 
-    pub(super) fn rate_of_weight(&self, weight: f64) -> Rate {
-        Rate::of_weight(weight, VIRTUAL_BITS + self.weight_exponent.unwrap_or(0))
+    pub(super) fn rate_of_weight(&self, weight: f64) -> TickRate {
+        TickRate::of_weight(weight, VIRTUAL_BITS + self.weight_exponent.unwrap_or(0))
     }
 
     /// A virtual tag as cost units at weight 1.
@@ -228,7 +234,7 @@ impl Level {
 
     /// Whether something waits of any party.
     pub(super) fn is_busy(&self) -> bool {
-        let busy = |entry: &Entry| self.line(entry.index()).is_busy();
+        let busy = |entry: &KeyedIndex| self.line(entry.index()).is_busy();
         let first = [self.reserved.peek(), self.weighted.peek(), self.limited.peek()];
         let all = || self.reserved.iter().chain(self.weighted.iter()).chain(self.limited.iter());
         first.iter().flatten().any(busy) || all().any(|entry| busy(&entry))
@@ -236,7 +242,7 @@ impl Level {
 
     /// A party in which nothing waited has a head.
     #[inline(always)]
-    pub(super) fn wakes(&mut self, now: u64, index: u32, head: Charge) {
+    pub(super) fn wakes(&mut self, now: u64, index: u32, head: RequestCharge) {
         self.catch_up();
         let virtual_time = self.virtual_time;
         let reservation_now = now.saturating_sub(self.lag);
@@ -282,7 +288,7 @@ impl Level {
                 return;
             } else {
                 let start = line.start;
-                self.weighted.replace_top(Entry::new(start, top.index()));
+                self.weighted.replace_top(KeyedIndex::new(start, top.index()));
             }
         }
     }
@@ -299,7 +305,7 @@ impl Level {
             return self.hold(index, tag);
         }
         line.set_in_weighted(true);
-        self.weighted.push(Entry::new(line.start, index));
+        self.weighted.push(KeyedIndex::new(line.start, index));
     }
 
     /// Puts a party at its limit aside until `tag`.
@@ -308,7 +314,7 @@ impl Level {
         let key = &mut self.limited_keys[index as usize];
         if tag < *key {
             *key = tag;
-            self.limited.push(Entry::new(tag, index));
+            self.limited.push(KeyedIndex::new(tag, index));
             self.sweep();
         }
         if self.lines[index as usize].conserves() {
@@ -325,7 +331,7 @@ impl Level {
     }
 
     /// A party's head has changed without a service, or its terms have.
-    pub(super) fn changed(&mut self, now: u64, index: u32, head: Option<Charge>) {
+    pub(super) fn changed(&mut self, now: u64, index: u32, head: Option<RequestCharge>) {
         self.catch_up();
         let virtual_time = self.virtual_time;
         let line = &mut self.lines[index as usize];
@@ -350,11 +356,11 @@ impl Level {
 
     /// Makes sure that an entry stands in the heap that is not later than the tag.
     #[inline(always)]
-    pub(super) fn lower_reservation(reserved: &mut Heap, line: &mut Line, index: u32) {
+    pub(super) fn lower_reservation(reserved: &mut PlainHeap, line: &mut Line, index: u32) {
         let tag = line.reservation_tag();
         if tag < line.reserved_key {
             line.reserved_key = tag;
-            reserved.push(Entry::new(tag, index));
+            reserved.push(KeyedIndex::new(tag, index));
         }
     }
 
@@ -402,14 +408,14 @@ impl Level {
 }
 
 /// The burst of a party in ticks.
-fn burst(terms: &[Terms], index: u32) -> u64 {
+fn burst(terms: &[PartyTerms], index: u32) -> u64 {
     (u64::from(terms[index as usize].burst_micros) * 1_000) << FRACTION_BITS
 }
 
 /// Where a party stands among those that may use what nobody else wants: those with a weight first, by start tag.
-pub(super) fn spare_entry(line: &Line, index: u32) -> Entry {
+pub(super) fn spare_entry(line: &Line, index: u32) -> KeyedIndex {
     let after_weights = u64::from(!line.has_weight()) << 63;
-    Entry::new(after_weights | line.start.min(i64::MAX as u64), index)
+    KeyedIndex::new(after_weights | line.start.min(i64::MAX as u64), index)
 }
 
 /// Whether virtual time has to be set back.

@@ -1,9 +1,9 @@
 //! One party of a level, a class among classes or a tenant among the tenants of its class, in one cache line: what is
 //! remembered of its past, what its tags are computed from, and what waits.
 
-use super::rate::{FAR, Rate, SHIFT_BITS};
+use super::rate::{FAR, SHIFT_BITS, TickRate};
 use crate::LimitPolicy;
-use crate::mclock::requests::{Charge, Fifo};
+use crate::mclock::requests::{RequestCharge, RequestList};
 
 /// Largest requests by which a party may be ahead of its turn, or behind its limit, before more of it is forgotten.
 const SLACK: u32 = 4;
@@ -24,7 +24,7 @@ pub(super) struct Line {
     /// The key of the valid entry in the heap of reservations, a lower bound of the tag; or [`ABSENT`].
     pub(super) reserved_key: u64,
     /// What waits, of the client whose turn it is.
-    pub(super) fifo: Fifo,
+    pub(super) fifo: RequestList,
     /// What the weight and the limit are charged for the head; 0 while nothing waits.
     pub(super) cost: u32,
     /// What the reservation is charged for it.
@@ -55,7 +55,7 @@ impl Line {
             reservation_base: 0,
             limit_base: 0,
             reserved_key: ABSENT,
-            fifo: Fifo::EMPTY,
+            fifo: RequestList::EMPTY,
             cost: 0,
             reserved_cost: 0,
             reservation_mantissa: 0,
@@ -65,7 +65,7 @@ impl Line {
         }
     }
 
-    pub(super) fn set_rates(&mut self, reservation: Rate, weight: Rate, limit: Rate) {
+    pub(super) fn set_rates(&mut self, reservation: TickRate, weight: TickRate, limit: TickRate) {
         self.reservation_mantissa = reservation.mantissa;
         self.weight_mantissa = weight.mantissa;
         self.limit_mantissa = limit.mantissa;
@@ -93,22 +93,22 @@ impl Line {
     }
 
     #[inline(always)]
-    fn rate(&self, mantissa: u32, place: u32) -> Rate {
-        Rate { mantissa, shift: (self.bits >> (place * SHIFT_BITS) & SHIFT_MASK) as u8 }
+    fn rate(&self, mantissa: u32, place: u32) -> TickRate {
+        TickRate { mantissa, shift: (self.bits >> (place * SHIFT_BITS) & SHIFT_MASK) as u8 }
     }
 
     #[inline(always)]
-    pub(super) fn reservation(&self) -> Rate {
+    pub(super) fn reservation(&self) -> TickRate {
         self.rate(self.reservation_mantissa, 0)
     }
 
     #[inline(always)]
-    pub(super) fn weight(&self) -> Rate {
+    pub(super) fn weight(&self) -> TickRate {
         self.rate(self.weight_mantissa, 1)
     }
 
     #[inline(always)]
-    pub(super) fn limit(&self) -> Rate {
+    pub(super) fn limit(&self) -> TickRate {
         self.rate(self.limit_mantissa, 2)
     }
 
@@ -169,8 +169,8 @@ impl Line {
 
     /// What waits at the head from now on; `None` if nothing does.
     #[inline(always)]
-    pub(super) fn set_head(&mut self, head: Option<Charge>) {
-        let head = head.unwrap_or(Charge { cost: 0, reserved: 0 });
+    pub(super) fn set_head(&mut self, head: Option<RequestCharge>) {
+        let head = head.unwrap_or(RequestCharge { cost: 0, reserved: 0 });
         self.cost = head.cost;
         self.reserved_cost = head.reserved;
         let power = (32 - head.cost.leading_zeros()) << COST_AT;
@@ -246,7 +246,7 @@ impl Line {
     /// The clock is set back by `ticks`, and reservation time comes to it again after it was `lag` behind. A tag keeps its
     /// distance; what was before tag 0 is all the same past.
     pub(super) fn set_back(&mut self, ticks: u128, lag: u64) {
-        let moved = |base: u64, lag: u64, rate: Rate, cost: u32| {
+        let moved = |base: u64, lag: u64, rate: TickRate, cost: u32| {
             let base = u128::from(base) + u128::from(lag);
             let tag = base + rate.exact(cost);
             match base.checked_sub(ticks) {

@@ -3,18 +3,18 @@
 //! Classes of equal weight and cost get their start tags in rising order, so each goes to the end of the line and comes
 //! out at its front, in constant time and in the order of memory. Whatever is out of order goes to the heap.
 
-use super::heap::{Entry, Heap};
+use super::heap::{KeyedIndex, PlainHeap};
 use std::collections::VecDeque;
 
 #[derive(Clone, Debug)]
 pub(super) struct Lineup {
-    line: VecDeque<Entry>,
-    heap: Heap,
+    line: VecDeque<KeyedIndex>,
+    heap: PlainHeap,
 }
 
 impl Lineup {
     pub(super) fn new() -> Lineup {
-        Lineup { line: VecDeque::new(), heap: Heap::new() }
+        Lineup { line: VecDeque::new(), heap: PlainHeap::new() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -23,7 +23,7 @@ impl Lineup {
 
     /// The first entry.
     #[inline(always)]
-    pub(super) fn peek(&self) -> Option<Entry> {
+    pub(super) fn peek(&self) -> Option<KeyedIndex> {
         match (self.line.front(), self.heap.peek()) {
             (Some(front), Some(top)) if top < *front => Some(top),
             (Some(front), _) => Some(*front),
@@ -32,7 +32,7 @@ impl Lineup {
     }
 
     #[inline(always)]
-    pub(super) fn push(&mut self, entry: Entry) {
+    pub(super) fn push(&mut self, entry: KeyedIndex) {
         if self.continues_line(entry) {
             self.line.push_back(entry);
         } else {
@@ -52,7 +52,7 @@ impl Lineup {
 
     /// Puts `entry`, which is not before the first, in its place.
     #[inline(always)]
-    pub(super) fn replace_top(&mut self, entry: Entry) {
+    pub(super) fn replace_top(&mut self, entry: KeyedIndex) {
         if !self.line_is_first() && !self.continues_line(entry) {
             self.heap.replace_top(entry);
         } else {
@@ -62,15 +62,15 @@ impl Lineup {
     }
 
     /// The entries, in no order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Entry> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = KeyedIndex> {
         self.line.iter().copied().chain(self.heap.iter())
     }
 
     /// Replaces all entries by those that `keep` returns: all of them stand in line then.
-    pub(super) fn rebuild(&mut self, keep: impl FnMut(Entry) -> Option<Entry>) {
-        let mut kept: Vec<Entry> = self.iter().filter_map(keep).collect();
+    pub(super) fn rebuild(&mut self, keep: impl FnMut(KeyedIndex) -> Option<KeyedIndex>) {
+        let mut kept: Vec<KeyedIndex> = self.iter().filter_map(keep).collect();
         kept.sort_unstable();
-        *self = Lineup { line: kept.into(), heap: Heap::new() };
+        *self = Lineup { line: kept.into(), heap: PlainHeap::new() };
     }
 
     #[inline(always)]
@@ -82,7 +82,7 @@ impl Lineup {
     }
 
     #[inline(always)]
-    fn continues_line(&self, entry: Entry) -> bool {
+    fn continues_line(&self, entry: KeyedIndex) -> bool {
         self.line.back().is_none_or(|back| *back < entry)
     }
 }
@@ -99,7 +99,7 @@ mod tests {
         let (mut rng, mut lineup, mut model) = (Rng::new(3), Lineup::new(), BTreeSet::new());
         for step in 0..100_000u32 {
             let first = model.first().copied();
-            assert_eq!(lineup.peek(), first.map(|(key, index)| Entry::new(key, index)));
+            assert_eq!(lineup.peek(), first.map(|(key, index)| KeyedIndex::new(key, index)));
             assert_eq!(lineup.len(), model.len());
             if step % 9_999 == 0 {
                 lineup.rebuild(|entry| (entry.index() % 3 > 0).then_some(entry));
@@ -114,12 +114,12 @@ mod tests {
                 }
                 (1..4, Some(first)) => {
                     let key = key.max(first.0 + 1);
-                    lineup.replace_top(Entry::new(key, first.1));
+                    lineup.replace_top(KeyedIndex::new(key, first.1));
                     model.remove(&first);
                     model.insert((key, first.1));
                 }
                 _ => {
-                    lineup.push(Entry::new(key, step));
+                    lineup.push(KeyedIndex::new(key, step));
                     model.insert((key, step));
                 }
             }

@@ -18,14 +18,14 @@ mod rebase;
 mod tenants;
 
 use super::directory::Directory;
-use super::requests::{Charge, Fifo, Left, Requests};
+use super::requests::{Departed, RequestCharge, RequestList, Requests};
 use super::{LoadlineConfig, Occupancy};
 use crate::{
     ClassId, ClientKey, FlowId, Lane, Params, Phase, Refusal, RefusedRequest, Request, Scheduler,
     Take, Taken, Waiting,
 };
 use choose::Choice;
-use flow::{Flow, Inside, NONE, Turns};
+use flow::{ClientFlow, Inside, NONE, Turns};
 use level::Level;
 use loadline_base::Time;
 use std::collections::BTreeSet;
@@ -36,7 +36,7 @@ use tenants::Tenants;
 pub(super) struct Loadline<T> {
     config: LoadlineConfig,
     classes: Level,
-    flows: Vec<Flow>,
+    flows: Vec<ClientFlow>,
     /// Handles that may be given out again.
     closed: Vec<u32>,
     /// Of parties that have had several clients.
@@ -50,8 +50,8 @@ pub(super) struct Loadline<T> {
     /// The flows of classes that have had several; the only flow of a class stands in its party.
     directory: Directory,
     requests: Requests<T>,
-    strict: Fifo,
-    requeued: Fifo,
+    strict: RequestList,
+    requeued: RequestList,
     /// Strict services in a row while another request could have run.
     strict_run: u32,
 }
@@ -70,8 +70,8 @@ impl<T> Loadline<T> {
             asleep: BTreeSet::new(),
             directory: Directory::default(),
             requests: Requests::new(),
-            strict: Fifo::EMPTY,
-            requeued: Fifo::EMPTY,
+            strict: RequestList::EMPTY,
+            requeued: RequestList::EMPTY,
             strict_run: 0,
         };
         for lane in lanes {
@@ -114,7 +114,7 @@ impl<T> Loadline<T> {
 
     /// The flow behind a handle that is open.
     #[inline(always)]
-    fn open(&self, flow: FlowId) -> Option<Flow> {
+    fn open(&self, flow: FlowId) -> Option<ClientFlow> {
         let known = self.flows.get(flow.get() as usize)?;
         (known.is_open() && known.generation == flow.generation()).then_some(*known)
     }
@@ -128,11 +128,11 @@ impl<T> Loadline<T> {
         let index = match self.closed.pop() {
             Some(index) => {
                 let generation = self.flows[index as usize].generation;
-                self.flows[index as usize] = Flow::new(class, tenant, client, generation);
+                self.flows[index as usize] = ClientFlow::new(class, tenant, client, generation);
                 index
             }
             None => {
-                self.flows.push(Flow::new(class, tenant, client, 0));
+                self.flows.push(ClientFlow::new(class, tenant, client, 0));
                 (self.flows.len() - 1) as u32
             }
         };
@@ -214,9 +214,9 @@ impl<T> Loadline<T> {
     /// Adds a request to a client beside others, or of a tenant.
     #[inline(never)]
     fn push_beside_others(&mut self, now: Time, index: u32, request: Request<T>) {
-        let Flow { class, tenant, member, .. } = self.flows[index as usize];
+        let ClientFlow { class, tenant, member, .. } = self.flows[index as usize];
         let party = self.party(class, tenant);
-        let charge = Charge::new(request.cost, request.distributed);
+        let charge = RequestCharge::new(request.cost, request.distributed);
         let inside = Inside::decode(self.level(class, tenant).inside(party));
         let level = match Inside::decode(self.classes.inside(class)) {
             Inside::Tenants(tenants) => &mut self.tenants[tenants as usize].level,
@@ -341,7 +341,7 @@ impl<T> Loadline<T> {
     }
 
     #[inline(always)]
-    fn taken(&self, left: Left<T>, phase: Phase) -> Taken<T> {
+    fn taken(&self, left: Departed<T>, phase: Phase) -> Taken<T> {
         Taken {
             flow: self.handle(left.flow),
             class: ClassId::new(self.flows[left.flow as usize].class),
@@ -400,7 +400,7 @@ impl<T> Scheduler<T> for Loadline<T> {
         }
         let line = self.classes.line_mut(flow.class);
         let was_empty = line.fifo.is_empty();
-        let charge = Charge::new(request.cost, request.distributed);
+        let charge = RequestCharge::new(request.cost, request.distributed);
         self.requests.push_back(&mut line.fifo, now, request);
         if was_empty {
             let tick = self.classes.tick(now);

@@ -4,7 +4,7 @@
 /// Fraction bits of a tick: 2^-10 ns.
 pub(super) const FRACTION_BITS: u32 = 10;
 
-/// The last tag: what lies beyond it is found by [`Rate::exact`]. One below the key of a heap's blank places.
+/// The last tag: what lies beyond it is found by [`TickRate::exact`]. One below the key of a heap's blank places.
 pub(super) const FAR: u64 = u64::MAX - 1;
 
 /// Shifts from here on are to the left: rates below one unit in four seconds.
@@ -15,37 +15,37 @@ pub(super) const SHIFT_BITS: u32 = 7;
 /// `mantissa * 2^-shift` ticks per unit of cost (`mantissa * 2^(shift - 64)` where `shift` is 64 or more), rounded
 /// down; no mantissa, no rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Rate {
+pub(super) struct TickRate {
     pub(super) mantissa: u32,
     pub(super) shift: u8,
 }
 
-impl Rate {
+impl TickRate {
     /// No rate; it is never charged.
-    pub(super) const NONE: Rate = Rate { mantissa: 0, shift: 0 };
+    pub(super) const NONE: TickRate = TickRate { mantissa: 0, shift: 0 };
 
-    /// Of a rate in units per second, against tags in time; [`Rate::NONE`] for 0.
-    pub(super) fn per_second(rate: f64) -> Rate {
+    /// Of a rate in units per second, against tags in time; [`TickRate::NONE`] for 0.
+    pub(super) fn per_second(rate: f64) -> TickRate {
         if rate == 0.0 {
-            return Rate::NONE;
+            return TickRate::NONE;
         }
         let (significand, exponent) =
             split(1e9 * f64::from(1 << FRACTION_BITS) / rate.max(f64::MIN_POSITIVE));
-        Rate::scaled(significand, exponent)
+        TickRate::scaled(significand, exponent)
     }
 
-    /// Of a weight against virtual time with `2^exponent` ticks per unit of cost at weight 1; [`Rate::NONE`] for 0.
-    pub(super) fn of_weight(weight: f64, exponent: i32) -> Rate {
+    /// Of a weight against virtual time with `2^exponent` ticks per unit of cost at weight 1; [`TickRate::NONE`] for 0.
+    pub(super) fn of_weight(weight: f64, exponent: i32) -> TickRate {
         let (significand, binary_exponent) = split(weight);
         if weight == 0.0 {
-            Rate::NONE
+            TickRate::NONE
         } else {
-            Rate::scaled(1.0 / significand, exponent - binary_exponent)
+            TickRate::scaled(1.0 / significand, exponent - binary_exponent)
         }
     }
 
     /// `significand * 2^exponent` ticks, the significand from 1/2 to 2. Out of range means as near as there is.
-    fn scaled(significand: f64, exponent: i32) -> Rate {
+    fn scaled(significand: f64, exponent: i32) -> TickRate {
         let (significand, exponent) = if significand < 1.0 {
             (significand * 2.0, exponent - 1)
         } else {
@@ -54,10 +54,10 @@ impl Rate {
         let mantissa = (significand * f64::from(1u32 << 31)) as u64;
         let (mantissa, exponent) = (mantissa.min(u64::from(u32::MAX)) as u32, exponent - 31);
         match exponent {
-            ..=-64 => Rate { mantissa: 1 << 31, shift: SLOW - 1 },
-            -63..=0 => Rate { mantissa, shift: exponent.unsigned_abs() as u8 },
-            1..=63 => Rate { mantissa, shift: SLOW + exponent as u8 },
-            _ => Rate { mantissa: u32::MAX, shift: SLOW + 63 },
+            ..=-64 => TickRate { mantissa: 1 << 31, shift: SLOW - 1 },
+            -63..=0 => TickRate { mantissa, shift: exponent.unsigned_abs() as u8 },
+            1..=63 => TickRate { mantissa, shift: SLOW + exponent as u8 },
+            _ => TickRate { mantissa: u32::MAX, shift: SLOW + 63 },
         }
     }
 
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn charges_are_right_over_the_whole_range() {
         for thousandths in [1u128, 3, 250, 1_000, 7_000, 2_687_500, 10_000_000_000_000] {
-            let rate = Rate::per_second(thousandths as f64 / 1e3);
+            let rate = TickRate::per_second(thousandths as f64 / 1e3);
             for cost in [1u32, 2, 3, 58_525, u32::MAX] {
                 let exact = u128::from(cost) * 1_000_000_000_000 * 1024 / thousandths;
                 let got = rate.exact(cost);
@@ -124,11 +124,11 @@ mod tests {
 
     #[test]
     fn extremes_saturate() {
-        assert_eq!(Rate::per_second(1e300).ticks(1), 0);
-        assert_eq!(Rate::per_second(1e-300).ticks(1), FAR);
-        assert_eq!(Rate::per_second(0.0), Rate::NONE);
-        assert_eq!(Rate::of_weight(0.0, 20), Rate::NONE);
-        assert_eq!(Rate::of_weight(0.25, 20).ticks(3), 12 << 20);
+        assert_eq!(TickRate::per_second(1e300).ticks(1), 0);
+        assert_eq!(TickRate::per_second(1e-300).ticks(1), FAR);
+        assert_eq!(TickRate::per_second(0.0), TickRate::NONE);
+        assert_eq!(TickRate::of_weight(0.0, 20), TickRate::NONE);
+        assert_eq!(TickRate::of_weight(0.25, 20).ticks(3), 12 << 20);
         assert_eq!(floor_log2(5e-324), -1074);
     }
 }

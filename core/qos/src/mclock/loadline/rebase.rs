@@ -1,7 +1,7 @@
 //! When tags come near the end of their range, or the unit of virtual time has to change: everything is counted anew, rarely
 //! enough not to matter (weeks of the clock, 2^42 units of cost at the heaviest weight).
 
-use super::heap::Entry;
+use super::heap::KeyedIndex;
 use super::level::{Level, PAST, spare_entry};
 use super::line::ABSENT;
 use super::rate::{FRACTION_BITS, floor_log2};
@@ -26,7 +26,7 @@ impl Level {
             let line = &mut lines[entry.index() as usize];
             let wanted = line.is_busy() && line.has_reservation() && line.reserved_key == ABSENT;
             line.reserved_key = if wanted { line.reservation_tag() } else { line.reserved_key };
-            wanted.then(|| Entry::new(line.reserved_key, entry.index()))
+            wanted.then(|| KeyedIndex::new(line.reserved_key, entry.index()))
         });
         let keys = &mut self.limited_keys;
         self.limited.rebuild(|entry| {
@@ -34,7 +34,7 @@ impl Level {
             let key = &mut keys[entry.index() as usize];
             let wanted = line.is_busy() && line.has_weight() && *key == ABSENT;
             *key = if wanted { line.held_until() } else { *key };
-            wanted.then(|| Entry::new(*key, entry.index()))
+            wanted.then(|| KeyedIndex::new(*key, entry.index()))
         });
     }
 
@@ -53,8 +53,9 @@ impl Level {
     /// After start tags changed beneath their entries.
     fn rebuild_by_start(&mut self) {
         let Level { lines, weighted, spare, .. } = self;
-        weighted
-            .rebuild(|entry| Some(Entry::new(lines[entry.index() as usize].start, entry.index())));
+        weighted.rebuild(|entry| {
+            Some(KeyedIndex::new(lines[entry.index() as usize].start, entry.index()))
+        });
         spare.rebuild(|entry| Some(spare_entry(&lines[entry.index() as usize], entry.index())));
     }
 

@@ -7,8 +7,8 @@
 use super::choose::Choice;
 use super::flow::{Inside, NONE};
 use super::level::Level;
-use super::{Flow, Loadline};
-use crate::mclock::requests::{Charge, Fifo};
+use super::{ClientFlow, Loadline};
+use crate::mclock::requests::{RequestCharge, RequestList};
 use crate::{ClassId, ClientKey, FlowId, Params, Refusal, Request, Take, TenantError, TenantKey};
 use loadline_base::Time;
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ impl Tenants {
 }
 
 /// The head of a divided class, as far as it is known before.
-pub(super) const LEAST: Charge = Charge { cost: 1, reserved: 1 };
+pub(super) const LEAST: RequestCharge = RequestCharge { cost: 1, reserved: 1 };
 
 impl<T> Loadline<T> {
     /// Adds a tenant to a class, or changes one.
@@ -181,7 +181,7 @@ impl<T> Loadline<T> {
             }
         }
         let line = self.classes.line_mut(class);
-        let fifo = std::mem::replace(&mut line.fifo, Fifo::EMPTY);
+        let fifo = std::mem::replace(&mut line.fifo, RequestList::EMPTY);
         level.line_mut(REST).fifo = fifo;
         if let Some(head) = self.requests.head_charge(fifo) {
             let tick = level.tick(now);
@@ -214,10 +214,10 @@ impl<T> Loadline<T> {
     pub(super) fn admit(
         &mut self,
         now: Time,
-        flow: Flow,
+        flow: ClientFlow,
         request: &Request<T>,
     ) -> Result<(), Refusal> {
-        let cost = Charge::new(request.cost, request.distributed).cost;
+        let cost = RequestCharge::new(request.cost, request.distributed).cost;
         if flow.tenant != NONE {
             let level = self.level_mut(flow.class, flow.tenant);
             if level.line(flow.tenant).rejects() {
@@ -344,7 +344,7 @@ impl<T> Loadline<T> {
         };
         let inside = level.inside(tenant);
         let line = level.line_mut(tenant);
-        let charge = Charge { cost: line.cost, reserved: line.reserved_cost };
+        let charge = RequestCharge { cost: line.cost, reserved: line.reserved_cost };
         let left = requests.pop_front(&mut line.fifo).expect("a chosen tenant has a head");
         if let Inside::Turns(of_tenant) = Inside::decode(inside) {
             turns[of_tenant as usize].pass(charge.cost, &mut line.fifo);

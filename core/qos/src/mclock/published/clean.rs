@@ -3,7 +3,7 @@
 use super::super::heap::Wide;
 use super::super::tick::Tick;
 use super::Published;
-use super::record::{Ledger, Record};
+use super::record::{ClientRecord, UnalignedKey};
 use crate::FlowId;
 use loadline_base::Time;
 
@@ -27,8 +27,8 @@ impl<T> Published<T> {
             }
             let age = now.since(record.touched);
             if age >= erase_age && record.fifo.is_empty() && erased < self.config.erase_most {
-                let Record { class, client, touched, generation, flags, .. } = *record;
-                *record = Record::new(class, client, touched, generation);
+                let ClientRecord { class, client, touched, generation, flags, .. } = *record;
+                *record = ClientRecord::new(class, client, touched, generation);
                 record.flags.in_ledgers = flags.in_ledgers;
                 record.flags.erased = true;
                 erased += 1;
@@ -56,7 +56,7 @@ impl<T> Published<T> {
         record.flags.in_ledgers = false;
         let Some(least) = least else { return self.enter_ledgers(flow) };
         let delta = least.saturating_sub_unsigned(Tick::from_time(now).key());
-        record.proportion_delta = Ledger(delta);
+        record.proportion_delta = UnalignedKey(delta);
         self.enter_ledgers(flow);
         if self.ready.contains(flow.get()) {
             let key = self.records[flow].effective_proportion().expect("a ready head has a weight");

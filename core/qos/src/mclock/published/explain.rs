@@ -1,11 +1,11 @@
 //! What waits in the published mode, and why.
 
 use super::super::explain::{Candidate, reason, winner};
-use super::super::requests::Shown;
+use super::super::requests::ShownRequest;
 use super::super::tick::Tick;
 use super::Published;
-use super::record::Record;
-use crate::{FlowId, LimitPolicy, Reason, Tags, Waiting};
+use super::record::ClientRecord;
+use crate::{FlowId, LimitPolicy, Tags, WaitCause, Waiting};
 use loadline_base::Time;
 
 impl<T> Published<T> {
@@ -20,9 +20,9 @@ impl<T> Published<T> {
             let fifo = self.records[candidate.flow].fifo;
             for (place, slot) in self.requests.iter(fifo).enumerate() {
                 let reason = match (place, beside) {
-                    (1.., _) => Reason::BehindOwnFlow(place),
+                    (1.., _) => WaitCause::BehindOwnFlow(place),
                     (_, 0) => reason(candidate, next),
-                    _ => Reason::BehindStrict,
+                    _ => WaitCause::BehindStrict,
                 };
                 let tags = (place == 0).then(|| tags(&self.records[candidate.flow]));
                 rows.push(self.row(slot, place, tags, reason));
@@ -35,7 +35,8 @@ impl<T> Published<T> {
         for fifo in self.beside.fifos() {
             for (place, slot) in self.requests.iter(fifo).enumerate() {
                 let ahead = rows.len();
-                let reason = if ahead == 0 { Reason::Next } else { Reason::BehindOlder(ahead) };
+                let reason =
+                    if ahead == 0 { WaitCause::Next } else { WaitCause::BehindOlder(ahead) };
                 rows.push(self.row(slot, place, None, reason));
             }
         }
@@ -67,7 +68,13 @@ impl<T> Published<T> {
         })
     }
 
-    fn row(&self, slot: Shown, place: usize, tags: Option<Tags>, reason: Reason) -> Waiting {
+    fn row(
+        &self,
+        slot: ShownRequest,
+        place: usize,
+        tags: Option<Tags>,
+        reason: WaitCause,
+    ) -> Waiting {
         let record = &self.records[FlowId::new(slot.flow)];
         Waiting {
             flow: FlowId::of_generation(slot.flow, record.generation),
@@ -84,7 +91,7 @@ impl<T> Published<T> {
 }
 
 /// The tags of a head; the weighted one in seconds of the caller's clock, offset included.
-fn tags(record: &Record) -> Tags {
+fn tags(record: &ClientRecord) -> Tags {
     let flags = record.flags;
     Tags {
         reservation: flags.has_reservation.then(|| record.reservation.get().ceil()),

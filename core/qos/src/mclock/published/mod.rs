@@ -13,7 +13,7 @@ mod record;
 use super::beside::BesideQueue;
 use super::directory::Directory;
 use super::heap::{Heap, Packed, Wide};
-use super::requests::{Charge, Fifo, Requests};
+use super::requests::{RequestCharge, RequestList, Requests};
 use super::tick::Tick;
 use super::{Occupancy, PublishedConfig};
 use crate::{
@@ -21,15 +21,15 @@ use crate::{
     Waiting,
 };
 use loadline_base::{IdVec, Time};
-use record::{CLOSED, Rates, Record};
+use record::{CLOSED, ClientRecord, TagRates};
 
 /// The scheduler; see the module.
 #[derive(Clone, Debug)]
 pub(super) struct Published<T> {
     config: PublishedConfig,
     /// `None` for a strict class.
-    classes: IdVec<ClassId, Option<Rates>>,
-    records: IdVec<FlowId, Record>,
+    classes: IdVec<ClassId, Option<TagRates>>,
+    records: IdVec<FlowId, ClientRecord>,
     directory: Directory,
     requests: Requests<T>,
     beside: BesideQueue,
@@ -104,7 +104,7 @@ impl<T> Published<T> {
                 requeued += 1;
             }
         }
-        let known = |record: &&Record| record.is_open() && !record.flags.erased;
+        let known = |record: &&ClientRecord| record.is_open() && !record.flags.erased;
         Occupancy {
             strict,
             requeued,
@@ -139,7 +139,7 @@ impl<T> Published<T> {
         else {
             return Ok(());
         };
-        let charge = u64::from(Charge::new(request.cost, request.distributed).cost);
+        let charge = u64::from(RequestCharge::new(request.cost, request.distributed).cost);
         let arrival = Tick::from_time(now);
         let tag = record.admitted.get().after(rates.limit.ticks(charge)).max(arrival);
         if tag > arrival.after_span(self.config.reject_threshold) {
@@ -222,10 +222,10 @@ impl<T> Published<T> {
     }
 }
 
-fn rates_of(lane: Lane) -> Option<Rates> {
+fn rates_of(lane: Lane) -> Option<TagRates> {
     match lane {
         Lane::Strict => None,
-        Lane::Shared(params) => Some(Rates::new(params)),
+        Lane::Shared(params) => Some(TagRates::new(params)),
     }
 }
 
@@ -238,11 +238,11 @@ impl<T> Scheduler<T> for Published<T> {
         let flow = match self.closed.pop() {
             Some(flow) => {
                 let in_ledgers = self.records[flow].flags.in_ledgers;
-                self.records[flow] = Record::new(class, client, now, flow.generation());
+                self.records[flow] = ClientRecord::new(class, client, now, flow.generation());
                 self.records[flow].flags.in_ledgers = in_ledgers;
                 flow
             }
-            None => self.records.push(Record::new(class, client, now, 0)),
+            None => self.records.push(ClientRecord::new(class, client, now, 0)),
         };
         self.directory.insert(class, client, flow);
         self.reserved.cover(self.records.len());
@@ -281,7 +281,7 @@ impl<T> Scheduler<T> for Published<T> {
             return Err(RefusedRequest { request, refusal });
         }
         self.touch(now, flow);
-        let fifo: &mut Fifo = &mut self.records[flow].fifo;
+        let fifo: &mut RequestList = &mut self.records[flow].fifo;
         let was_empty = fifo.is_empty();
         self.requests.push_back(fifo, now, request);
         if was_empty {
@@ -324,7 +324,7 @@ impl<T> Scheduler<T> for Published<T> {
     /// The new parameters count from the next tag on; tags that are assigned stay.
     fn set_params(&mut self, _now: Time, class: ClassId, params: Params) {
         if let Some(rates) = &mut self.classes[class] {
-            *rates = Rates::new(params);
+            *rates = TagRates::new(params);
         }
     }
 

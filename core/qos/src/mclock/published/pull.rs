@@ -1,14 +1,14 @@
 //! The pull: what is beside first, then the three steps of mClock (qos.md 2.4) and its compensation (2.5).
 
-use super::super::heap::{Entry, Packed, Wide};
-use super::super::requests::Left;
+use super::super::heap::{HeapEntry, Packed, Wide};
+use super::super::requests::Departed;
 use super::super::tick::Tick;
 use super::Published;
 use crate::{FlowId, LimitPolicy, Phase, Take, Taken};
 use loadline_base::Time;
 
 /// What a look at the records finds.
-enum Choice {
+enum RecordChoice {
     /// This head is served in this phase; `compensated` if its reservation does not pay.
     Serve { flow: FlowId, phase: Phase, compensated: bool },
     /// Nothing may run before this time.
@@ -26,11 +26,11 @@ impl<T> Published<T> {
             return Take::Ready(self.taken(left, phase));
         }
         match self.choose(now) {
-            Choice::Serve { flow, phase, compensated } => {
+            RecordChoice::Serve { flow, phase, compensated } => {
                 Take::Ready(self.serve(now, flow, phase, compensated))
             }
-            Choice::NotBefore(time) => Take::NotBefore(time),
-            Choice::Nothing => Take::Empty,
+            RecordChoice::NotBefore(time) => Take::NotBefore(time),
+            RecordChoice::Nothing => Take::Empty,
         }
     }
 
@@ -39,24 +39,24 @@ impl<T> Published<T> {
             return Some(now);
         }
         match self.choose(now) {
-            Choice::Serve { .. } => Some(now),
-            Choice::NotBefore(time) => Some(time),
-            Choice::Nothing => None,
+            RecordChoice::Serve { .. } => Some(now),
+            RecordChoice::NotBefore(time) => Some(time),
+            RecordChoice::Nothing => None,
         }
     }
 
-    fn choose(&mut self, now: Time) -> Choice {
+    fn choose(&mut self, now: Time) -> RecordChoice {
         let tick = Tick::from_time(now);
         if let Some(top) = self.reserved.peek()
             && top.key() <= tick.key()
         {
             let flow = FlowId::new(top.index());
-            return Choice::Serve { flow, phase: Phase::Reservation, compensated: false };
+            return RecordChoice::Serve { flow, phase: Phase::Reservation, compensated: false };
         }
         self.mark_ready(tick);
         if let Some(top) = self.ready.peek() {
             let flow = FlowId::new(top.index());
-            return Choice::Serve { flow, phase: Phase::Weight, compensated: true };
+            return RecordChoice::Serve { flow, phase: Phase::Weight, compensated: true };
         }
         self.over_limit().unwrap_or_else(|| self.first_tag())
     }
@@ -76,7 +76,7 @@ impl<T> Published<T> {
 
     /// *Allow*: the smallest weighted tag whatever its limit, else the smallest reservation tag. Looks at all heads that
     /// wait for a tag: the mode is in no published use.
-    fn over_limit(&self) -> Option<Choice> {
+    fn over_limit(&self) -> Option<RecordChoice> {
         let allows = |flow: FlowId| {
             let rates = self.classes[self.records[flow].class].as_ref();
             rates.is_some_and(|rates| rates.params.limit_policy() == LimitPolicy::WorkConserving)
@@ -86,19 +86,19 @@ impl<T> Published<T> {
         let least =
             by_weight.min_by_key(|flow| (self.records[*flow].effective_proportion(), *flow));
         if let Some(flow) = least {
-            return Some(Choice::Serve { flow, phase: Phase::Spare, compensated: true });
+            return Some(RecordChoice::Serve { flow, phase: Phase::Spare, compensated: true });
         }
         let by_reservation = self.reserved.iter().filter(|entry| allows(flow_of(*entry)));
         let flow = by_reservation.min_by_key(|entry| (entry.key(), entry.index())).map(flow_of)?;
-        Some(Choice::Serve { flow, phase: Phase::Spare, compensated: false })
+        Some(RecordChoice::Serve { flow, phase: Phase::Spare, compensated: false })
     }
 
     /// The first tag to come. A limit counts only where there is a weight to run by afterwards.
-    fn first_tag(&self) -> Choice {
+    fn first_tag(&self) -> RecordChoice {
         let tags = [self.reserved.peek(), self.limited.peek()];
         match tags.into_iter().flatten().map(Packed::key).min() {
-            Some(key) => Choice::NotBefore(Tick::from_key(key).ceil()),
-            None => Choice::Nothing,
+            Some(key) => RecordChoice::NotBefore(Tick::from_key(key).ceil()),
+            None => RecordChoice::Nothing,
         }
     }
 
@@ -128,7 +128,7 @@ impl<T> Published<T> {
         }
     }
 
-    fn taken(&self, left: Left<T>, phase: Phase) -> Taken<T> {
+    fn taken(&self, left: Departed<T>, phase: Phase) -> Taken<T> {
         let record = &self.records[FlowId::new(left.flow)];
         Taken {
             flow: FlowId::of_generation(left.flow, record.generation),

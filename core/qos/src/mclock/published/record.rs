@@ -1,7 +1,7 @@
 //! One client record of the published mode: the tags assigned last, and how the next are computed.
 
-use super::super::interval::{Interval, Scale};
-use super::super::requests::{Charge, Fifo};
+use super::super::interval::{Interval, IntervalScale};
+use super::super::requests::{RequestCharge, RequestList};
 use super::super::tick::{StoredTick, Tick};
 use crate::{ClassId, ClientKey, LimitPolicy, Params};
 use loadline_base::{Span, Time};
@@ -13,25 +13,25 @@ pub(super) const CLOSED: ClassId = ClassId::new(u32::MAX);
 const NEVER_SERVED: i128 = i128::MIN;
 
 // A record, and its places in the three heaps.
-const _: () = assert!(size_of::<Record>() + 3 * size_of::<u32>() <= 128);
+const _: () = assert!(size_of::<ClientRecord>() + 3 * size_of::<u32>() <= 128);
 
 /// What the tags of a class are computed from.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rates {
+pub(super) struct TagRates {
     pub(super) params: Params,
     pub(super) reservation: Interval,
     weight: Interval,
     pub(super) limit: Interval,
 }
 
-impl Rates {
+impl TagRates {
     /// The weight is a rate too: published weighted tags are seconds.
-    pub(super) fn new(params: Params) -> Rates {
-        Rates {
+    pub(super) fn new(params: Params) -> TagRates {
+        TagRates {
             params,
-            reservation: Interval::of_rate(params.reservation(), Scale::SECOND),
-            weight: Interval::of_rate(params.weight(), Scale::SECOND),
-            limit: Interval::of_rate(params.limit().unwrap_or(0.0), Scale::SECOND),
+            reservation: Interval::of_rate(params.reservation(), IntervalScale::SECOND),
+            weight: Interval::of_rate(params.weight(), IntervalScale::SECOND),
+            limit: Interval::of_rate(params.limit().unwrap_or(0.0), IntervalScale::SECOND),
         }
     }
 
@@ -44,7 +44,7 @@ impl Rates {
 /// A 128-bit key that does not ask for 16-byte alignment.
 #[derive(Clone, Copy, Debug)]
 #[repr(Rust, packed(4))]
-pub(super) struct Ledger(pub(super) i128);
+pub(super) struct UnalignedKey(pub(super) i128);
 
 /// Which tags of the head are finite, and in which state a record is.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,15 +63,15 @@ pub(super) struct Flags {
 /// A client record. Finite tags of the head *are* the previous tags of the next, so they are kept once.
 #[derive(Clone, Copy, Debug)]
 #[repr(Rust, packed(4))]
-pub(super) struct Record {
+pub(super) struct ClientRecord {
     pub(super) client: ClientKey,
     pub(super) class: ClassId,
-    pub(super) fifo: Fifo,
+    pub(super) fifo: RequestList,
     pub(super) reservation: StoredTick,
     pub(super) limit: StoredTick,
-    pub(super) proportion: Ledger,
+    pub(super) proportion: UnalignedKey,
     /// Added to the weighted tag wherever records are compared; set when the record was idle.
-    pub(super) proportion_delta: Ledger,
+    pub(super) proportion_delta: UnalignedKey,
     /// Limit tag of the request admitted last, under [`LimitPolicy::Reject`].
     pub(super) admitted: StoredTick,
     /// Arrival of the request tagged last.
@@ -83,16 +83,21 @@ pub(super) struct Record {
     pub(super) flags: Flags,
 }
 
-impl Record {
-    pub(super) fn new(class: ClassId, client: ClientKey, now: Time, generation: u32) -> Record {
-        Record {
+impl ClientRecord {
+    pub(super) fn new(
+        class: ClassId,
+        client: ClientKey,
+        now: Time,
+        generation: u32,
+    ) -> ClientRecord {
+        ClientRecord {
             client,
             class,
-            fifo: Fifo::EMPTY,
+            fifo: RequestList::EMPTY,
             reservation: StoredTick::NEVER_SERVED,
             limit: StoredTick::NEVER_SERVED,
-            proportion: Ledger(NEVER_SERVED),
-            proportion_delta: Ledger(0),
+            proportion: UnalignedKey(NEVER_SERVED),
+            proportion_delta: UnalignedKey(0),
             admitted: StoredTick::NEVER_SERVED,
             tagged_arrival: Time::ZERO,
             touched: now,
@@ -119,7 +124,13 @@ impl Record {
     }
 
     /// Computes the tags of the head from the previous ones (qos.md 2.2).
-    pub(super) fn tag(&mut self, arrived: Time, head: Charge, rates: &Rates, anticipation: Span) {
+    pub(super) fn tag(
+        &mut self,
+        arrived: Time,
+        head: RequestCharge,
+        rates: &TagRates,
+        anticipation: Span,
+    ) {
         let arrival = self.anticipated(arrived, anticipation);
         self.tagged_arrival = arrived;
         self.flags.has_reservation = rates.reservation.exists();
@@ -133,7 +144,7 @@ impl Record {
         if self.flags.has_proportion {
             let charge = rates.weight.ticks_unbounded(u64::from(head.cost));
             let tag = self.proportion.0.saturating_add_unsigned(charge);
-            self.proportion = Ledger(tag.max(arrival.key() as i128));
+            self.proportion = UnalignedKey(tag.max(arrival.key() as i128));
         }
         if self.flags.has_limit {
             let charge = rates.limit.ticks(u64::from(head.cost));

@@ -20,10 +20,10 @@ mod table;
 mod tests;
 
 use super::ids::{PageNo, PageSize};
-use super::memory::Memory;
+use super::memory::AnonymousMemory;
 use ghost::Ghost;
 use loadline_base::{IdVec, define_id};
-use queue::{Frame, Home, Queue};
+use queue::{Frame, FrameQueue, Home};
 use table::PageTable;
 
 define_id! {
@@ -39,13 +39,13 @@ const USES_TO_STAY: u8 = 2;
 
 /// Pages in memory. See the module.
 pub struct Cache {
-    memory: Memory,
+    memory: AnonymousMemory,
     page_size: PageSize,
     frames: IdVec<FrameId, Frame>,
     table: PageTable,
     free: Vec<FrameId>,
-    small: Queue,
-    main: Queue,
+    small: FrameQueue,
+    main: FrameQueue,
     ghost: Ghost,
     /// The small queue gives up pages while it has more than this many.
     small_target: u32,
@@ -58,13 +58,13 @@ impl Cache {
         assert!(frames > 0, "a cache has at least one frame");
         let small_target = (frames / 10).max(1);
         Cache {
-            memory: Memory::zeroed(frames as usize * page_size.bytes()),
+            memory: AnonymousMemory::zeroed(frames as usize * page_size.bytes()),
             page_size,
             frames: (0..frames).map(|_| Frame::new()).collect(),
             table: PageTable::new(frames),
             free: (0..frames).rev().map(FrameId::new).collect(),
-            small: Queue::new(),
-            main: Queue::new(),
+            small: FrameQueue::new(),
+            main: FrameQueue::new(),
             ghost: Ghost::new((frames - small_target).max(1)),
             small_target,
             pinned: 0,

@@ -55,16 +55,16 @@ impl Frame {
 }
 
 /// The ends of one queue.
-pub(super) struct Queue {
+pub(super) struct FrameQueue {
     head: u32,
     tail: u32,
     len: u32,
 }
 
-impl Queue {
+impl FrameQueue {
     /// An empty queue.
-    pub(super) const fn new() -> Queue {
-        Queue { head: NONE, tail: NONE, len: 0 }
+    pub(super) const fn new() -> FrameQueue {
+        FrameQueue { head: NONE, tail: NONE, len: 0 }
     }
 
     pub(super) const fn len(&self) -> u32 {

@@ -1,10 +1,10 @@
 //! The leaves' cells by their kinds. They come in key order, which is what lets each kind be checked against the one before.
 
-use super::finding::{CellFault, Finding, Owner};
-use super::objects::Objects;
-use super::ownership::{Range, Run};
-use super::values::Values;
-use super::{ReadAt, Report};
+use super::finding::{CellFault, Finding, PageOwner};
+use super::objects::ObjectsSeen;
+use super::ownership::{OwnedRun, Range};
+use super::values::ValuesSeen;
+use super::{CheckReport, ReadAt};
 use crate::paged::contents::Carried;
 use crate::paged::extent;
 use crate::paged::ids::PageNo;
@@ -13,13 +13,13 @@ use crate::paged::layout::Layout;
 
 /// Where a cell stands.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct CellPlace {
     pub page: PageNo,
     pub offset: u64,
     pub at: u16,
 }
 
-impl Place {
+impl CellPlace {
     pub(super) fn finding(self, fault: CellFault) -> Finding {
         Finding::Cell { page: self.page, offset: self.offset, at: self.at, fault }
     }
@@ -28,9 +28,9 @@ impl Place {
 /// All cells so far.
 pub(super) struct Cells<'a> {
     layout: Layout,
-    values: Values,
-    objects: Objects<'a>,
-    runs: Vec<Run>,
+    values: ValuesSeen,
+    objects: ObjectsSeen<'a>,
+    runs: Vec<OwnedRun>,
     ranges: Vec<Range>,
     /// A transaction is carried out in part.
     is_under_way: bool,
@@ -40,8 +40,8 @@ impl<'a> Cells<'a> {
     pub(super) fn new(devices: &'a dyn ReadAt, layout: Layout) -> Cells<'a> {
         Cells {
             layout,
-            values: Values::new(layout.page),
-            objects: Objects::new(devices, layout),
+            values: ValuesSeen::new(layout.page),
+            objects: ObjectsSeen::new(devices, layout),
             runs: Vec::new(),
             ranges: Vec::new(),
             is_under_way: false,
@@ -50,11 +50,17 @@ impl<'a> Cells<'a> {
 
     /// A page is a node of the tree.
     pub(super) fn add_node(&mut self, page: PageNo) {
-        self.runs.push(Run { first: page, count: 1, owner: Owner::Tree, shared: false });
+        self.runs.push(OwnedRun { first: page, count: 1, owner: PageOwner::Tree, shared: false });
     }
 
     /// The next cell.
-    pub(super) fn add(&mut self, place: Place, key: &[u8], value: &[u8], report: &mut Report) {
+    pub(super) fn add(
+        &mut self,
+        place: CellPlace,
+        key: &[u8],
+        value: &[u8],
+        report: &mut CheckReport,
+    ) {
         let verdict = match key.first() {
             Some(&keys::USER) => self.values.add_key(&key[1..], value, report),
             // They come behind the cell that says so: while a transaction is under way a value may be there in part.
@@ -99,7 +105,11 @@ impl<'a> Cells<'a> {
     }
 
     /// There are no more. Of a tree that was not walked whole nothing is said to be missing.
-    pub(super) fn finish(self, is_whole: bool, report: &mut Report) -> (Vec<Run>, Vec<Range>) {
+    pub(super) fn finish(
+        self,
+        is_whole: bool,
+        report: &mut CheckReport,
+    ) -> (Vec<OwnedRun>, Vec<Range>) {
         if is_whole {
             if !self.is_under_way {
                 self.values.finish(report);

@@ -1,6 +1,6 @@
 //! What can be wrong with a store. The sentences stand in `words`.
 
-use crate::paged::api::{ObjectId, Target};
+use crate::paged::api::{ObjectId, StoreDevice};
 use crate::paged::ids::{CheckpointId, Lsn, PageNo};
 use crate::paged::image_set::ImageSetFault;
 use crate::paged::node::NodeFault;
@@ -19,7 +19,7 @@ pub enum Finding {
     /// The newest superblock stands there twice with different contents.
     TwinsDiffer { offset: u64, sequence: u64 },
     /// A device is not the size that the store was formatted with.
-    Size { target: Target, formatted: u64, found: u64 },
+    Size { target: StoreDevice, formatted: u64, found: u64 },
     /// The store's log is on a device of its own, which was not given.
     NoLogDevice,
     /// A log device was given and the store's log is on the data device.
@@ -27,7 +27,7 @@ pub enum Finding {
     /// The log device belongs to another store.
     ForeignLog,
     /// Bytes that should be there cannot be read.
-    Unreadable { target: Target, offset: u64 },
+    Unreadable { target: StoreDevice, offset: u64 },
     /// A page with a header is not whole, or not the one that belongs there.
     Page { page: PageNo, offset: u64, fault: PageFault },
     /// A page with a header is whole, but not of the kind that belongs there.
@@ -55,7 +55,7 @@ pub enum Finding {
     /// A long value lacks pieces from this one on.
     PiecesMissing { piece: u64, of: u64, key_bytes: usize },
     /// Pages have two owners that do not share.
-    OwnedTwice { first: PageNo, count: u64, one: Owner, other: Owner },
+    OwnedTwice { first: PageNo, count: u64, one: PageOwner, other: PageOwner },
     /// Pages have more or fewer owners than their shared range says; without a range it says one.
     OwnerCount { first: PageNo, count: u64, says: u32, found: u32 },
     /// Pages are in use and the free map calls them free.
@@ -135,7 +135,7 @@ pub enum ImageFinding {
 
 /// Who owns a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub enum PageOwner {
     /// The tree: it is a node.
     Tree,
     /// An object, whose pages begin at this index with the first page of the extent.

@@ -2,12 +2,12 @@
 
 use super::finding::Finding;
 use super::report::offset;
-use super::{ReadAt, Report};
-use crate::paged::api::Target;
+use super::{CheckReport, ReadAt};
+use crate::paged::api::StoreDevice;
 use crate::paged::edit::PageEdit;
 use crate::paged::ids::{Child, PageNo};
 use crate::paged::layout::bits_per_map_page;
-use crate::paged::page::{self, HEADER, PageKind, Stamp};
+use crate::paged::page::{self, HEADER, PageKind, PageStamp};
 use crate::paged::superblock::Superblock;
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub(super) fn check(
     superblock: &Superblock,
     used: &[Range<u64>],
     is_whole: bool,
-    report: &mut Report,
+    report: &mut CheckReport,
 ) {
     let layout = &superblock.layout;
     let per_page = bits_per_map_page(layout.page);
@@ -51,7 +51,7 @@ pub(super) fn check(
     differences.end(report);
     // Which page it is the digest cannot say, and of a map that is not all there it says nothing.
     let is_read = stamps.len() as u64 == layout.map_pages;
-    let digest = Stamp::digest(stamps);
+    let digest = PageStamp::digest(stamps);
     if is_read && superblock.completed.map.is_some_and(|wanted| wanted != digest) {
         let offset = offset(layout, layout.map_first);
         report.find(Finding::FreeMap { offset, pages: layout.map_pages });
@@ -63,11 +63,11 @@ fn load(
     superblock: &Superblock,
     number: PageNo,
     bytes: &mut [u8],
-    report: &mut Report,
+    report: &mut CheckReport,
 ) -> Result<(), Finding> {
     let offset = offset(&superblock.layout, number);
-    if !devices.read_at(Target::Data, offset, bytes) {
-        return Err(Finding::Unreadable { target: Target::Data, offset });
+    if !devices.read_at(StoreDevice::Data, offset, bytes) {
+        return Err(Finding::Unreadable { target: StoreDevice::Data, offset });
     }
     let wanted = Child::of_any_version(number);
     let kind = page::verify(bytes, superblock.seed(), wanted);
@@ -109,7 +109,7 @@ struct Differences {
 }
 
 impl Differences {
-    fn compare(&mut self, map: &[u8], wanted: &[u8], pages: &Range<u64>, report: &mut Report) {
+    fn compare(&mut self, map: &[u8], wanted: &[u8], pages: &Range<u64>, report: &mut CheckReport) {
         for ((found, wanted), first) in map.iter().zip(wanted).zip((pages.start..).step_by(8)) {
             if found == wanted {
                 continue;
@@ -123,7 +123,7 @@ impl Differences {
         }
     }
 
-    fn add(&mut self, number: u64, is_leak: bool, report: &mut Report) {
+    fn add(&mut self, number: u64, is_leak: bool, report: &mut CheckReport) {
         if self.pages.end != number || self.is_leak != is_leak {
             self.end(report);
             (self.pages, self.is_leak) = (number..number, is_leak);
@@ -132,7 +132,7 @@ impl Differences {
     }
 
     /// The present difference goes no further.
-    fn end(&mut self, report: &mut Report) {
+    fn end(&mut self, report: &mut CheckReport) {
         let (first, count) = (PageNo(self.pages.start), self.pages.end - self.pages.start);
         match self.is_leak {
             _ if count == 0 => {}

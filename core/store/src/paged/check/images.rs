@@ -4,15 +4,15 @@
 use super::finding::{Finding, ImageFinding};
 use super::log::edits;
 use super::log_reader::{LogEnd, LogReader};
-use super::{ReadAt, Report};
-use crate::paged::api::Target;
+use super::{CheckReport, ReadAt};
+use crate::paged::api::StoreDevice;
 use crate::paged::codec::Reader;
 use crate::paged::edit::PageEdit;
 use crate::paged::ids::PageNo;
-use crate::paged::image::{Content, Form, Restorer};
+use crate::paged::image::{Content, ImageForm, Restorer};
 use crate::paged::image_set::{HEADER_BLOCK, ImageSetFault, ImageSetHeader, ImageSetReader};
 use crate::paged::layout::Layout;
-use crate::paged::log::{Kind, Record};
+use crate::paged::log::{Record, RecordKind};
 use crate::paged::node;
 use crate::paged::options::Protection;
 use crate::paged::page::{self, PageKind};
@@ -27,7 +27,7 @@ pub(super) fn check(
     devices: &dyn ReadAt,
     superblock: &Superblock,
     begun: &Begun,
-    report: &mut Report,
+    report: &mut CheckReport,
 ) {
     let (offset, found) = match begun.protection {
         Protection::Checkpoint => {
@@ -48,11 +48,11 @@ fn in_recovery_area(
     devices: &dyn ReadAt,
     superblock: &Superblock,
     begun: &Begun,
-    report: &mut Report,
+    report: &mut CheckReport,
 ) -> Result<(), ImageFinding> {
     let (layout, seed) = (&superblock.layout, superblock.seed());
     let mut block = vec![0; HEADER_BLOCK];
-    if !devices.read_at(Target::Data, layout.recovery_offset, &mut block) {
+    if !devices.read_at(StoreDevice::Data, layout.recovery_offset, &mut block) {
         return Err(ImageFinding::Set(ImageSetFault::Missing));
     }
     let header = ImageSetHeader::decode(&block, seed).map_err(ImageFinding::Set)?;
@@ -69,7 +69,7 @@ fn in_recovery_area(
     while !reader.is_fed() {
         let mut piece = vec![0; (header.sum.bytes - reader.fed()).min(PIECE as u64) as usize];
         let offset = layout.recovery_offset + HEADER_BLOCK as u64 + reader.fed();
-        if !devices.read_at(Target::Data, offset, &mut piece) {
+        if !devices.read_at(StoreDevice::Data, offset, &mut piece) {
             return Err(ImageFinding::Set(ImageSetFault::Short));
         }
         reader.feed(&piece);
@@ -87,11 +87,11 @@ fn in_log(
     devices: &dyn ReadAt,
     superblock: &Superblock,
     begun: &Begun,
-    report: &mut Report,
+    report: &mut CheckReport,
 ) -> Result<(), ImageFinding> {
     let end = begun.state.position;
     let mut reached = (superblock.completed.position, superblock.completed.chain);
-    let mut restored = Restored::new(superblock.layout);
+    let mut restored = RestoredPages::new(superblock.layout);
     let mut result = Ok(());
     let mut reader = LogReader::new(devices, superblock);
     let why = reader.read(|record| {
@@ -117,21 +117,21 @@ fn in_log(
 }
 
 /// Pages as the log's images and edits make them.
-struct Restored {
+struct RestoredPages {
     layout: Layout,
     restorer: Restorer,
     pages: BTreeMap<PageNo, (Vec<u8>, Content)>,
 }
 
-impl Restored {
-    fn new(layout: Layout) -> Restored {
-        Restored { layout, restorer: Restorer::new(), pages: BTreeMap::new() }
+impl RestoredPages {
+    fn new(layout: Layout) -> RestoredPages {
+        RestoredPages { layout, restorer: Restorer::new(), pages: BTreeMap::new() }
     }
 
     fn add(&mut self, record: Record<'_>) -> Result<(), ImageFinding> {
         match record.kind {
-            Kind::Image => self.add_image(record.body),
-            Kind::Edits => self.add_edits(record.body),
+            RecordKind::Image => self.add_image(record.body),
+            RecordKind::Edits => self.add_edits(record.body),
             _ => Ok(()),
         }
     }
@@ -139,7 +139,7 @@ impl Restored {
     fn add_image(&mut self, body: &[u8]) -> Result<(), ImageFinding> {
         let mut reader = Reader::new(body);
         let number = PageNo(reader.u64().unwrap_or(u64::MAX));
-        let (form, raw) = (reader.byte().and_then(Form::from_byte), reader.byte());
+        let (form, raw) = (reader.byte().and_then(ImageForm::from_byte), reader.byte());
         let (Some(form), Some(raw)) = (form, raw) else {
             return Err(ImageFinding::Unpack(number));
         };

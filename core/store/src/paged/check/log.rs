@@ -4,15 +4,15 @@ use super::finding::{Finding, RecordFault, Remark};
 use super::log_reader::{LogEnd, LogReader};
 use super::ownership::first_inside;
 use super::report::offset;
-use super::{ReadAt, Report};
-use crate::paged::api::Target;
-use crate::paged::change::{Change, Run, decode_all};
+use super::{CheckReport, ReadAt};
+use crate::paged::api::StoreDevice;
+use crate::paged::change::{Change, FilledRun, decode_all};
 use crate::paged::codec::Reader;
 use crate::paged::edit::PageEdit;
 use crate::paged::ids::{Lsn, PageNo};
-use crate::paged::image::{Form, Restorer};
+use crate::paged::image::{ImageForm, Restorer};
 use crate::paged::layout::Layout;
-use crate::paged::log::{Kind, Record};
+use crate::paged::log::{Record, RecordKind};
 use crate::paged::superblock::Superblock;
 use std::ops::Range;
 
@@ -21,10 +21,10 @@ pub(super) fn check(
     devices: &dyn ReadAt,
     superblock: &Superblock,
     used: &[Range<u64>],
-    report: &mut Report,
+    report: &mut CheckReport,
 ) {
     let mut reader = LogReader::new(devices, superblock);
-    let mut records = Records::new(superblock, reader.witnessed());
+    let mut records = RecordsSeen::new(superblock, reader.witnessed());
     let mut faults = Vec::new();
     let end = reader.read(|record| {
         if let Err(fault) = records.add(record, report) {
@@ -55,20 +55,20 @@ pub(super) fn check(
 }
 
 /// What the records say, as far as it must be looked at together.
-struct Records {
+struct RecordsSeen {
     layout: Layout,
     /// The last position of which the log or its witness says that it is durable, with the data beside the log.
     durable: Lsn,
     /// Runs that transactions placed, by the record's position.
-    placed: Vec<(Lsn, Run)>,
+    placed: Vec<(Lsn, FilledRun)>,
     restorer: Restorer,
     page: Vec<u8>,
 }
 
-impl Records {
-    fn new(superblock: &Superblock, witnessed: Lsn) -> Records {
+impl RecordsSeen {
+    fn new(superblock: &Superblock, witnessed: Lsn) -> RecordsSeen {
         let layout = superblock.layout;
-        Records {
+        RecordsSeen {
             layout,
             durable: superblock.completed.position.max(witnessed),
             placed: Vec::new(),
@@ -77,24 +77,24 @@ impl Records {
         }
     }
 
-    fn add(&mut self, record: Record<'_>, report: &mut Report) -> Result<(), RecordFault> {
+    fn add(&mut self, record: Record<'_>, report: &mut CheckReport) -> Result<(), RecordFault> {
         report.totals.log_records += 1;
         match record.kind {
-            Kind::Transaction => {
+            RecordKind::Transaction => {
                 report.totals.log_transactions += 1;
                 self.add_transaction(record)
             }
             // What it places may have been written over since.
-            Kind::Again => decode_all(record.body).map(drop).ok_or(RecordFault::Body),
-            Kind::Image => self.add_image(record),
-            Kind::Edits => edits(record.body, |page, _| self.is_known(page)),
-            Kind::Durable => {
+            RecordKind::Again => decode_all(record.body).map(drop).ok_or(RecordFault::Body),
+            RecordKind::Image => self.add_image(record),
+            RecordKind::Edits => edits(record.body, |page, _| self.is_known(page)),
+            RecordKind::Durable => {
                 let through = record.body.try_into().map_err(|_| RecordFault::Body)?;
                 self.durable = self.durable.max(Lsn(u64::from_le_bytes(through)));
                 Ok(())
             }
-            Kind::Instant if record.body.len() != 8 => Err(RecordFault::Body),
-            Kind::Instant | Kind::Segment | Kind::Pad => Ok(()),
+            RecordKind::Instant if record.body.len() != 8 => Err(RecordFault::Body),
+            RecordKind::Instant | RecordKind::Segment | RecordKind::Pad => Ok(()),
         }
     }
 
@@ -112,7 +112,7 @@ impl Records {
     fn add_image(&mut self, record: Record<'_>) -> Result<(), RecordFault> {
         let mut reader = Reader::new(record.body);
         let number = PageNo(reader.u64().ok_or(RecordFault::Body)?);
-        let form = reader.byte().and_then(Form::from_byte).ok_or(RecordFault::Body)?;
+        let form = reader.byte().and_then(ImageForm::from_byte).ok_or(RecordFault::Body)?;
         reader.byte().ok_or(RecordFault::Body)?;
         let restored = self.restorer.restore(reader.rest(), form, &mut self.page);
         match restored {
@@ -132,7 +132,7 @@ impl Records {
         &self,
         devices: &dyn ReadAt,
         used: &[Range<u64>],
-        report: &mut Report,
+        report: &mut CheckReport,
         faults: &mut Vec<(Lsn, RecordFault)>,
     ) {
         let mut end = Lsn(u64::MAX);
@@ -182,10 +182,10 @@ pub(super) fn edits(
 }
 
 /// The first page of a run that does not have its checksum or cannot be read.
-fn first_unlike(devices: &dyn ReadAt, layout: &Layout, run: &Run) -> Option<PageNo> {
+fn first_unlike(devices: &dyn ReadAt, layout: &Layout, run: &FilledRun) -> Option<PageNo> {
     let mut bytes = vec![0; layout.page.bytes()];
     (0..).zip(&run.sums).map(|(at, sum)| (run.first.plus(at), sum)).find_map(|(page, sum)| {
-        let is_read = devices.read_at(Target::Data, offset(layout, page), &mut bytes);
+        let is_read = devices.read_at(StoreDevice::Data, offset(layout, page), &mut bytes);
         (!is_read || crc32c::crc32c(&bytes) != *sum).then_some(page)
     })
 }

@@ -1,9 +1,9 @@
 //! The log from the last completed checkpoint to its end, read in pieces.
 
 use super::ReadAt;
-use crate::paged::api::Target;
+use crate::paged::api::StoreDevice;
 use crate::paged::ids::Lsn;
-use crate::paged::log::{Found, ProofFound, ProofSearch, Record, Ring, Scan, witness};
+use crate::paged::log::{LogRing, ProofFound, ProofSearch, Record, Scan, ScanFound, witness};
 use crate::paged::superblock::Superblock;
 
 /// Bytes of the first read; each one after it is twice as long, because most logs are short.
@@ -25,8 +25,8 @@ pub enum LogEnd {
 /// Reads the log of a store.
 pub struct LogReader<'a> {
     devices: &'a dyn ReadAt,
-    target: Target,
-    ring: Ring,
+    target: StoreDevice,
+    ring: LogRing,
     scan: Scan,
     /// The log's bytes from `start` on.
     window: Vec<u8>,
@@ -41,7 +41,7 @@ impl<'a> LogReader<'a> {
     /// A reader that begins where a restart would. A superblock that passed [`check`](super::check) names a place that
     /// a log can have.
     pub fn new(devices: &'a dyn ReadAt, superblock: &Superblock) -> LogReader<'a> {
-        let ring = Ring::new(superblock);
+        let ring = LogRing::new(superblock);
         let from = superblock.completed;
         let start = Lsn(from.position.0 / ring.block * ring.block);
         LogReader {
@@ -61,10 +61,10 @@ impl<'a> LogReader<'a> {
     pub fn read(&mut self, mut visit: impl FnMut(Record<'_>) -> bool) -> LogEnd {
         loop {
             match self.scan.next(self.start, &self.window) {
-                Found::Record(record) if visit(record) => {}
-                Found::Record(_) => return LogEnd::Stopped,
-                Found::End => return LogEnd::NoRecord,
-                Found::More => match self.read_on(self.scan.position()) {
+                ScanFound::Record(record) if visit(record) => {}
+                ScanFound::Record(_) => return LogEnd::Stopped,
+                ScanFound::End => return LogEnd::NoRecord,
+                ScanFound::More => match self.read_on(self.scan.position()) {
                     Ok(true) => {}
                     Ok(false) => return LogEnd::NoRecord,
                     Err(offset) => return LogEnd::Unreadable(offset),
@@ -140,7 +140,7 @@ fn read_witnesses(devices: &dyn ReadAt, superblock: &Superblock) -> [Option<Lsn>
     places.map(|offset| {
         let mut bytes = vec![0; superblock.layout.block_bytes as usize];
         devices
-            .read_at(Target::Data, offset, &mut bytes)
+            .read_at(StoreDevice::Data, offset, &mut bytes)
             .then(|| witness::decode(superblock.store_id, &bytes))
             .flatten()
     })

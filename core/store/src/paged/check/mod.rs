@@ -23,17 +23,17 @@ mod tree;
 mod values;
 mod words;
 
-pub use finding::{CellFault, Finding, ImageFinding, Owner, RecordFault, Remark};
+pub use finding::{CellFault, Finding, ImageFinding, PageOwner, RecordFault, Remark};
 pub use log_reader::{LogEnd, LogReader};
 pub use read_at::{InMemory, ReadAt};
-pub use report::{Report, Totals};
-pub use superblocks::{Slot, newest, slots};
+pub use report::{CheckReport, ContentTotals};
+pub use superblocks::{SuperblockSlot, newest, slots};
 
 use super::superblock::Superblock;
 
 /// Checks everything on these devices.
-pub fn check(devices: &dyn ReadAt) -> Report {
-    let mut report = Report::default();
+pub fn check(devices: &dyn ReadAt) -> CheckReport {
+    let mut report = CheckReport::default();
     let Some(superblock) = superblocks::check(devices, &mut report) else { return report };
     match superblock.begun {
         Some(begun) => {
@@ -45,7 +45,7 @@ pub fn check(devices: &dyn ReadAt) -> Report {
     report
 }
 
-fn check_contents(devices: &dyn ReadAt, superblock: &Superblock, report: &mut Report) {
+fn check_contents(devices: &dyn ReadAt, superblock: &Superblock, report: &mut CheckReport) {
     let mut cells = cells::Cells::new(devices, superblock.layout);
     // Below a damaged node everything would be called missing or leaked.
     let is_whole = tree::check(devices, superblock, &mut cells, report);

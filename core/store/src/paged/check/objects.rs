@@ -1,10 +1,10 @@
 //! Objects, their attributes, their extents and the data in them.
 
-use super::finding::{CellFault, Finding, Owner};
-use super::ownership::Run;
+use super::finding::{CellFault, Finding, PageOwner};
+use super::ownership::OwnedRun;
 use super::report::offset;
-use super::{ReadAt, Report};
-use crate::paged::api::{ObjectId, Target};
+use super::{CheckReport, ReadAt};
+use crate::paged::api::{ObjectId, StoreDevice};
 use crate::paged::extent::{self, Extent};
 use crate::paged::keys;
 use crate::paged::layout::Layout;
@@ -22,7 +22,7 @@ struct Mapped {
 }
 
 /// What was seen of objects. Keys of attributes and extents come before those of objects, each in the objects' order.
-pub(super) struct Objects<'a> {
+pub(super) struct ObjectsSeen<'a> {
     devices: &'a dyn ReadAt,
     layout: Layout,
     /// Objects that have attributes, each once.
@@ -33,16 +33,16 @@ pub(super) struct Objects<'a> {
     data: Vec<u8>,
 }
 
-impl<'a> Objects<'a> {
-    pub(super) fn new(devices: &'a dyn ReadAt, layout: Layout) -> Objects<'a> {
+impl<'a> ObjectsSeen<'a> {
+    pub(super) fn new(devices: &'a dyn ReadAt, layout: Layout) -> ObjectsSeen<'a> {
         let (attributed, mapped, known) = (Vec::new(), Vec::new(), Vec::new());
-        Objects { devices, layout, attributed, mapped, known, data: Vec::new() }
+        ObjectsSeen { devices, layout, attributed, mapped, known, data: Vec::new() }
     }
 
     pub(super) fn add_attribute(
         &mut self,
         key: &[u8],
-        report: &mut Report,
+        report: &mut CheckReport,
     ) -> Result<(), CellFault> {
         let (object, _) = keys::read_object(key).ok_or(CellFault::Key)?;
         report.totals.attributes += 1;
@@ -56,7 +56,7 @@ impl<'a> Objects<'a> {
         &mut self,
         key: &[u8],
         value: &[u8],
-        report: &mut Report,
+        report: &mut CheckReport,
     ) -> Result<(), CellFault> {
         let (object, _) = keys::read_object(key).ok_or(CellFault::Key)?;
         if key.len() != OBJECT_KEY {
@@ -78,8 +78,8 @@ impl<'a> Objects<'a> {
         &mut self,
         key: &[u8],
         value: &[u8],
-        report: &mut Report,
-    ) -> Result<Run, CellFault> {
+        report: &mut CheckReport,
+    ) -> Result<OwnedRun, CellFault> {
         let (object, index) = keys::read_extent(key).ok_or(CellFault::Key)?;
         let extent = Extent::decode(index, value).ok_or(CellFault::Value)?;
         let count = extent.sums.len() as u64;
@@ -99,17 +99,17 @@ impl<'a> Objects<'a> {
             }
             None => self.mapped.push(Mapped { object, pages_end, data_end }),
         }
-        let owner = Owner::Object { object, index };
-        Ok(Run { first: extent.first, count, owner, shared: extent.shared })
+        let owner = PageOwner::Object { object, index };
+        Ok(OwnedRun { first: extent.first, count, owner, shared: extent.shared })
     }
 
     /// Compares every page of an extent with its checksum. Answers where in the object its last byte that is not zero ends.
-    fn check_data(&mut self, object: ObjectId, extent: &Extent, report: &mut Report) -> u64 {
+    fn check_data(&mut self, object: ObjectId, extent: &Extent, report: &mut CheckReport) -> u64 {
         let page = self.layout.page.bytes();
         self.data.resize(extent.sums.len() * page, 0);
         let start = offset(&self.layout, extent.first);
-        if !self.devices.read_at(Target::Data, start, &mut self.data) {
-            report.find(Finding::Unreadable { target: Target::Data, offset: start });
+        if !self.devices.read_at(StoreDevice::Data, start, &mut self.data) {
+            report.find(Finding::Unreadable { target: StoreDevice::Data, offset: start });
             return 0;
         }
         for ((bytes, sum), at) in self.data.chunks_exact(page).zip(&extent.sums).zip(0..) {
@@ -127,7 +127,7 @@ impl<'a> Objects<'a> {
         }
     }
 
-    pub(super) fn finish(self, report: &mut Report) {
+    pub(super) fn finish(self, report: &mut CheckReport) {
         let known = self.known;
         let find = |object: ObjectId| {
             known.binary_search_by_key(&object, |known| known.0).map(|at| known[at].1)

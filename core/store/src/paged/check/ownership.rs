@@ -1,16 +1,16 @@
 //! Whose page is each page: a sweep over all runs of pages, in their order on the device.
 
-use super::Report;
-use super::finding::{Finding, Owner};
+use super::CheckReport;
+use super::finding::{Finding, PageOwner};
 use crate::paged::ids::PageNo;
 use std::ops::Range as Span;
 
 /// Pages that somebody owns.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Run {
+pub(super) struct OwnedRun {
     pub first: PageNo,
     pub count: u64,
-    pub owner: Owner,
+    pub owner: PageOwner,
     /// Whether the owner says that others may own them too.
     pub shared: bool,
 }
@@ -25,7 +25,7 @@ pub(super) struct Range {
 
 /// A place at which the set of owners changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Change {
+enum OwnershipChange {
     RangeEnds(usize),
     RangeBegins(usize),
     RunEnds(usize),
@@ -33,18 +33,23 @@ enum Change {
 }
 
 /// Compares owners with what is said of them. Answers which pages are in use, in order, neighbours joined.
-pub(super) fn check(runs: Vec<Run>, ranges: Vec<Range>, report: &mut Report) -> Vec<Span<u64>> {
+pub(super) fn check(
+    runs: Vec<OwnedRun>,
+    ranges: Vec<Range>,
+    report: &mut CheckReport,
+) -> Vec<Span<u64>> {
     let mut changes = Vec::with_capacity(2 * (runs.len() + ranges.len()));
     for (run, at) in runs.iter().zip(0..) {
-        changes.push((run.first.0, Change::RunBegins(at)));
-        changes.push((run.first.0 + run.count, Change::RunEnds(at)));
+        changes.push((run.first.0, OwnershipChange::RunBegins(at)));
+        changes.push((run.first.0 + run.count, OwnershipChange::RunEnds(at)));
     }
     for (range, at) in ranges.iter().zip(0..) {
-        changes.push((range.first.0, Change::RangeBegins(at)));
-        changes.push((range.first.0 + range.count, Change::RangeEnds(at)));
+        changes.push((range.first.0, OwnershipChange::RangeBegins(at)));
+        changes.push((range.first.0 + range.count, OwnershipChange::RangeEnds(at)));
     }
     changes.sort_unstable();
-    let mut sweep = Sweep { runs, ranges, owners: Vec::new(), range: None, used: Vec::new() };
+    let mut sweep =
+        OwnershipSweep { runs, ranges, owners: Vec::new(), range: None, used: Vec::new() };
     for pair in changes.windows(2) {
         sweep.change(pair[0].1);
         sweep.judge(pair[0].0..pair[1].0, report);
@@ -52,8 +57,8 @@ pub(super) fn check(runs: Vec<Run>, ranges: Vec<Range>, report: &mut Report) -> 
     sweep.used
 }
 
-struct Sweep {
-    runs: Vec<Run>,
+struct OwnershipSweep {
+    runs: Vec<OwnedRun>,
     ranges: Vec<Range>,
     /// Who owns the present place.
     owners: Vec<usize>,
@@ -61,18 +66,18 @@ struct Sweep {
     used: Vec<Span<u64>>,
 }
 
-impl Sweep {
-    fn change(&mut self, change: Change) {
+impl OwnershipSweep {
+    fn change(&mut self, change: OwnershipChange) {
         match change {
-            Change::RunBegins(at) => self.owners.push(at),
-            Change::RunEnds(at) => self.owners.retain(|owner| *owner != at),
-            Change::RangeBegins(at) => self.range = Some(at),
-            Change::RangeEnds(_) => self.range = None,
+            OwnershipChange::RunBegins(at) => self.owners.push(at),
+            OwnershipChange::RunEnds(at) => self.owners.retain(|owner| *owner != at),
+            OwnershipChange::RangeBegins(at) => self.range = Some(at),
+            OwnershipChange::RangeEnds(_) => self.range = None,
         }
     }
 
     /// Pages between two changes, which all have the same owners.
-    fn judge(&mut self, pages: Span<u64>, report: &mut Report) {
+    fn judge(&mut self, pages: Span<u64>, report: &mut CheckReport) {
         if pages.is_empty() || (self.owners.is_empty() && self.range.is_none()) {
             return;
         }
@@ -96,9 +101,9 @@ impl Sweep {
         }
     }
 
-    fn take(&mut self, pages: Span<u64>, report: &mut Report) {
+    fn take(&mut self, pages: Span<u64>, report: &mut CheckReport) {
         let count = pages.end - pages.start;
-        let is_data = self.owners.iter().any(|at| self.runs[*at].owner != Owner::Tree);
+        let is_data = self.owners.iter().any(|at| self.runs[*at].owner != PageOwner::Tree);
         report.totals.data_pages += if is_data { count } else { 0 };
         report.totals.shared_pages += if self.owners.len() > 1 { count } else { 0 };
         match self.used.last_mut() {

@@ -1,14 +1,14 @@
 //! Bytes of a store's devices, wherever they come from.
 
-use crate::paged::api::Target;
+use crate::paged::api::StoreDevice;
 
 /// Devices that can be read and do not change meanwhile.
 pub trait ReadAt {
     /// Bytes of a device, or `None` if there is no such device.
-    fn size(&self, target: Target) -> Option<u64>;
+    fn size(&self, target: StoreDevice) -> Option<u64>;
 
     /// Fills `buffer` from `offset` on. False if that reaches beyond the device or cannot be read.
-    fn read_at(&self, target: Target, offset: u64, buffer: &mut [u8]) -> bool;
+    fn read_at(&self, target: StoreDevice, offset: u64, buffer: &mut [u8]) -> bool;
 }
 
 /// Devices whose bytes are in memory.
@@ -21,11 +21,11 @@ pub struct InMemory<'a> {
 }
 
 impl ReadAt for InMemory<'_> {
-    fn size(&self, target: Target) -> Option<u64> {
+    fn size(&self, target: StoreDevice) -> Option<u64> {
         self.of(target).map(|bytes| bytes.len() as u64)
     }
 
-    fn read_at(&self, target: Target, offset: u64, buffer: &mut [u8]) -> bool {
+    fn read_at(&self, target: StoreDevice, offset: u64, buffer: &mut [u8]) -> bool {
         let bytes = usize::try_from(offset).ok().and_then(|from| self.of(target)?.get(from..));
         match bytes.and_then(|bytes| bytes.get(..buffer.len())) {
             Some(bytes) => {
@@ -38,10 +38,10 @@ impl ReadAt for InMemory<'_> {
 }
 
 impl InMemory<'_> {
-    fn of(&self, target: Target) -> Option<&[u8]> {
+    fn of(&self, target: StoreDevice) -> Option<&[u8]> {
         match target {
-            Target::Data => Some(self.data),
-            Target::Log => self.log,
+            StoreDevice::Data => Some(self.data),
+            StoreDevice::Log => self.log,
         }
     }
 }

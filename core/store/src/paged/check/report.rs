@@ -9,7 +9,7 @@ const FINDINGS_MAX: usize = 1000;
 
 /// What the checker found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct CheckReport {
     /// What is wrong, at most a thousand.
     pub findings: Vec<Finding>,
     /// How many more there were.
@@ -17,12 +17,12 @@ pub struct Report {
     /// What a crash leaves behind and a restart mends.
     pub remarks: Vec<Remark>,
     /// What there is.
-    pub totals: Totals,
+    pub totals: ContentTotals,
 }
 
 /// What a store holds, as far as it could be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
+pub struct ContentTotals {
     /// Tree pages with children.
     pub inner_pages: u64,
     /// Tree pages with keys.
@@ -55,7 +55,7 @@ pub struct Totals {
     pub images: u64,
 }
 
-impl Report {
+impl CheckReport {
     /// Whether nothing is wrong.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()

@@ -1,13 +1,13 @@
 //! The four superblocks and the log device's header: which one counts, and whether it speaks of these devices.
 
-use super::{Finding, ReadAt, Remark, Report};
-use crate::paged::api::Target;
+use super::{CheckReport, Finding, ReadAt, Remark};
+use crate::paged::api::StoreDevice;
 use crate::paged::layout::{LOG_HEADER, SUPERBLOCK, superblock_offsets};
 use crate::paged::superblock::{Superblock, SuperblockFault};
 
 /// One of the four places of a superblock, and what stands there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct SuperblockSlot {
     /// First byte on the data device.
     pub offset: u64,
     /// The superblock, or why it is none. One that cannot be read counts as foreign.
@@ -15,15 +15,15 @@ pub struct Slot {
 }
 
 /// What stands at the four places of the superblock: slot 0 and 1 at the front, then at the end.
-pub fn slots(devices: &dyn ReadAt) -> [Slot; 4] {
-    let size = devices.size(Target::Data).unwrap_or(0);
+pub fn slots(devices: &dyn ReadAt) -> [SuperblockSlot; 4] {
+    let size = devices.size(StoreDevice::Data).unwrap_or(0);
     superblock_offsets(size).map(|offset| {
         let mut bytes = vec![0; SUPERBLOCK as usize];
-        let found = match devices.read_at(Target::Data, offset, &mut bytes) {
+        let found = match devices.read_at(StoreDevice::Data, offset, &mut bytes) {
             true => Superblock::decode(&bytes),
             false => Err(SuperblockFault::Foreign),
         };
-        Slot { offset, found }
+        SuperblockSlot { offset, found }
     })
 }
 
@@ -38,7 +38,7 @@ pub fn newest(devices: &dyn ReadAt) -> Result<Superblock, Finding> {
 }
 
 /// The same, and what is to be said of the other superblocks.
-pub(super) fn check(devices: &dyn ReadAt, report: &mut Report) -> Option<Superblock> {
+pub(super) fn check(devices: &dyn ReadAt, report: &mut CheckReport) -> Option<Superblock> {
     let slots = slots(devices);
     let superblock = match newest(devices) {
         Ok(superblock) => superblock,
@@ -57,9 +57,9 @@ pub(super) fn check(devices: &dyn ReadAt, report: &mut Report) -> Option<Superbl
 }
 
 /// The newest superblock stands at both ends of the device, and two with one sequence number are the same.
-fn check_twins(slots: &[Slot; 4], newest: &Superblock, report: &mut Report) {
-    let same = |slot: &&Slot| slot.found.is_ok_and(|s| s.sequence == newest.sequence);
-    let copies: Vec<&Slot> = slots.iter().filter(same).collect();
+fn check_twins(slots: &[SuperblockSlot; 4], newest: &Superblock, report: &mut CheckReport) {
+    let same = |slot: &&SuperblockSlot| slot.found.is_ok_and(|s| s.sequence == newest.sequence);
+    let copies: Vec<&SuperblockSlot> = slots.iter().filter(same).collect();
     if copies.len() == 1 {
         report.remarks.push(Remark::Alone { offset: copies[0].offset });
     }
@@ -71,25 +71,25 @@ fn check_twins(slots: &[Slot; 4], newest: &Superblock, report: &mut Report) {
 /// Why the superblock's places cannot be those of these devices.
 fn place_fault(devices: &dyn ReadAt, superblock: &Superblock) -> Option<Finding> {
     let layout = &superblock.layout;
-    let found = devices.size(Target::Data).unwrap_or(0);
+    let found = devices.size(StoreDevice::Data).unwrap_or(0);
     if layout.data_bytes != found {
         let formatted = layout.data_bytes;
-        return Some(Finding::Size { target: Target::Data, formatted, found });
+        return Some(Finding::Size { target: StoreDevice::Data, formatted, found });
     }
-    match (layout.log_target, devices.size(Target::Log)) {
-        (Target::Data, None) => None,
-        (Target::Data, Some(_)) => Some(Finding::UselessLogDevice),
-        (Target::Log, None) => Some(Finding::NoLogDevice),
-        (Target::Log, Some(found)) => log_device_fault(devices, superblock, found),
+    match (layout.log_target, devices.size(StoreDevice::Log)) {
+        (StoreDevice::Data, None) => None,
+        (StoreDevice::Data, Some(_)) => Some(Finding::UselessLogDevice),
+        (StoreDevice::Log, None) => Some(Finding::NoLogDevice),
+        (StoreDevice::Log, Some(found)) => log_device_fault(devices, superblock, found),
     }
 }
 
 fn log_device_fault(devices: &dyn ReadAt, superblock: &Superblock, found: u64) -> Option<Finding> {
     let formatted = superblock.layout.log_offset + superblock.layout.log_bytes;
     if found < formatted {
-        return Some(Finding::Size { target: Target::Log, formatted, found });
+        return Some(Finding::Size { target: StoreDevice::Log, formatted, found });
     }
     let mut header = vec![0; LOG_HEADER as usize];
-    let is_read = devices.read_at(Target::Log, 0, &mut header);
+    let is_read = devices.read_at(StoreDevice::Log, 0, &mut header);
     (!is_read || !superblock.owns_log(&header)).then_some(Finding::ForeignLog)
 }

@@ -1,11 +1,11 @@
 //! Every node of the tree once, from the root: whole, in its place, in order. The leaves' cells are handed on in key order.
 
-use super::cells::{Cells, Place};
+use super::cells::{CellPlace, Cells};
 use super::report::offset;
-use super::{Finding, ReadAt, Report};
-use crate::paged::api::Target;
+use super::{CheckReport, Finding, ReadAt};
+use crate::paged::api::StoreDevice;
 use crate::paged::ids::{Child, PageNo};
-use crate::paged::node::{self, Node, NodeFault};
+use crate::paged::node::{self, NodeFault, TreeNode};
 use crate::paged::page::{self, PageKind};
 use crate::paged::superblock::Superblock;
 use std::collections::BTreeSet;
@@ -15,21 +15,21 @@ pub(super) fn check(
     devices: &dyn ReadAt,
     superblock: &Superblock,
     cells: &mut Cells<'_>,
-    report: &mut Report,
+    report: &mut CheckReport,
 ) -> bool {
     let (seen, spare) = (BTreeSet::new(), Vec::new());
-    let mut walk = Walk { devices, superblock, cells, report, seen, spare, is_whole: true };
+    let mut walk = CheckWalk { devices, superblock, cells, report, seen, spare, is_whole: true };
     let completed = superblock.completed;
     walk.seen.insert(completed.root.page);
     walk.visit(completed.root, completed.height, Bounds { low: &[], high: None });
     walk.is_whole
 }
 
-struct Walk<'a, 'c> {
+struct CheckWalk<'a, 'c> {
     devices: &'a dyn ReadAt,
     superblock: &'a Superblock,
     cells: &'a mut Cells<'c>,
-    report: &'a mut Report,
+    report: &'a mut CheckReport,
     /// Nodes that were named so far. A node that is its own ancestor would be walked for ever.
     seen: BTreeSet<PageNo>,
     spare: Vec<Vec<u8>>,
@@ -43,13 +43,13 @@ struct Bounds<'k> {
     high: Option<&'k [u8]>,
 }
 
-impl Walk<'_, '_> {
+impl CheckWalk<'_, '_> {
     fn visit(&mut self, child: Child, level: u8, bounds: Bounds<'_>) {
         let size = self.superblock.layout.page.bytes();
         let mut bytes = self.spare.pop().unwrap_or_else(|| vec![0; size]);
         match self.load(child, level, bounds, &mut bytes) {
-            Ok(()) if level == 1 => self.leaf(child.page, Node::new(&bytes)),
-            Ok(()) => self.inner(child.page, level, bounds, Node::new(&bytes)),
+            Ok(()) if level == 1 => self.leaf(child.page, TreeNode::new(&bytes)),
+            Ok(()) => self.inner(child.page, level, bounds, TreeNode::new(&bytes)),
             Err(finding) => self.lose(finding),
         }
         self.spare.push(bytes);
@@ -71,8 +71,8 @@ impl Walk<'_, '_> {
     ) -> Result<(), Finding> {
         let number = child.page;
         let offset = offset(&self.superblock.layout, number);
-        if !self.devices.read_at(Target::Data, offset, bytes) {
-            return Err(Finding::Unreadable { target: Target::Data, offset });
+        if !self.devices.read_at(StoreDevice::Data, offset, bytes) {
+            return Err(Finding::Unreadable { target: StoreDevice::Data, offset });
         }
         let fault = |fault| Finding::Page { page: number, offset, fault };
         let kind = page::verify(bytes, self.superblock.seed(), child).map_err(fault)?;
@@ -81,7 +81,7 @@ impl Walk<'_, '_> {
         }
         let fault = |fault| Finding::Node { page: number, offset, fault };
         node::check(bytes).map_err(fault)?;
-        check_place(Node::new(bytes), level, bounds).map_err(fault)?;
+        check_place(TreeNode::new(bytes), level, bounds).map_err(fault)?;
         let wrote = page::writer(bytes);
         if wrote > self.superblock.completed.id {
             self.report.find(Finding::Future { page: number, offset, wrote });
@@ -90,16 +90,16 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    fn leaf(&mut self, page: PageNo, node: Node<'_>) {
+    fn leaf(&mut self, page: PageNo, node: TreeNode<'_>) {
         self.report.totals.leaf_pages += 1;
         let offset = offset(&self.superblock.layout, page);
         for at in 0..node.count() {
-            let place = Place { page, offset, at };
+            let place = CellPlace { page, offset, at };
             self.cells.add(place, node.key(at), node.value(at), self.report);
         }
     }
 
-    fn inner(&mut self, page: PageNo, level: u8, bounds: Bounds<'_>, node: Node<'_>) {
+    fn inner(&mut self, page: PageNo, level: u8, bounds: Bounds<'_>, node: TreeNode<'_>) {
         self.report.totals.inner_pages += 1;
         let offset = offset(&self.superblock.layout, page);
         for at in 0..node.count() {
@@ -119,7 +119,7 @@ impl Walk<'_, '_> {
 }
 
 /// Whether the node is of the sort that its level asks for, and its keys are within the bounds.
-fn check_place(node: Node<'_>, level: u8, bounds: Bounds<'_>) -> Result<(), NodeFault> {
+fn check_place(node: TreeNode<'_>, level: u8, bounds: Bounds<'_>) -> Result<(), NodeFault> {
     // A leaf that was emptied while its parent could not be touched stays where it is.
     let may_be_empty = node.is_leaf();
     if node.is_leaf() != (level == 1) || (node.count() == 0 && !may_be_empty) {

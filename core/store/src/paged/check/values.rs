@@ -1,6 +1,6 @@
 //! Users' keys, and the pieces of the values that are too long for a cell.
 
-use super::Report;
+use super::CheckReport;
 use super::finding::{CellFault, Finding};
 use crate::paged::ids::PageSize;
 use crate::paged::node::cell_max;
@@ -18,7 +18,7 @@ struct Long {
 }
 
 /// What was seen of keys and pieces.
-pub(super) struct Values {
+pub(super) struct ValuesSeen {
     page: PageSize,
     long: Vec<Long>,
     /// Whether pieces have come: from then on the long values are in their order.
@@ -29,9 +29,9 @@ pub(super) struct Values {
     missing: Vec<Finding>,
 }
 
-impl Values {
-    pub(super) fn new(page: PageSize) -> Values {
-        Values { page, long: Vec::new(), is_sorted: false, at: 0, next: 0, missing: Vec::new() }
+impl ValuesSeen {
+    pub(super) fn new(page: PageSize) -> ValuesSeen {
+        ValuesSeen { page, long: Vec::new(), is_sorted: false, at: 0, next: 0, missing: Vec::new() }
     }
 
     /// A user's key, without its first byte.
@@ -39,7 +39,7 @@ impl Values {
         &mut self,
         key: &[u8],
         value: &[u8],
-        report: &mut Report,
+        report: &mut CheckReport,
     ) -> Result<(), CellFault> {
         let length = match value {
             [WHOLE, value @ ..] => value.len() as u64,
@@ -104,7 +104,7 @@ impl Values {
         (self.at, self.next) = (self.at + 1, 0);
     }
 
-    pub(super) fn finish(mut self, report: &mut Report) {
+    pub(super) fn finish(mut self, report: &mut CheckReport) {
         while self.at < self.long.len() {
             self.leave();
         }

@@ -1,7 +1,7 @@
 //! Findings in words: one sentence each, with the place.
 
-use super::finding::{CellFault, Finding, ImageFinding, Owner, RecordFault, Remark};
-use crate::paged::api::{ObjectId, Target};
+use super::finding::{CellFault, Finding, ImageFinding, PageOwner, RecordFault, Remark};
+use crate::paged::api::{ObjectId, StoreDevice};
 use crate::paged::ids::PageNo;
 use crate::paged::node::NodeFault;
 use crate::paged::page::PageFault;
@@ -75,16 +75,20 @@ impl fmt::Display for Finding {
                 "a long value, of a key of {key_bytes} bytes, lacks piece {piece} of {of}"
             ),
             OwnedTwice { first, count, one, other } => {
-                write!(f, "{} belong to {one} and to {other}", Pages(first, count))
+                write!(f, "{} belong to {one} and to {other}", PageWords(first, count))
             }
             OwnerCount { first, count, says, found } => {
-                write!(f, "{} have {found} owners and are said to have {says}", Pages(first, count))
+                write!(
+                    f,
+                    "{} have {found} owners and are said to have {says}",
+                    PageWords(first, count)
+                )
             }
             UsedButFree { first, count } => {
-                write!(f, "{} are in use, and free in the free map", Pages(first, count))
+                write!(f, "{} are in use, and free in the free map", PageWords(first, count))
             }
             Leaked { first, count } => {
-                write!(f, "{} are nobody's, and used in the free map", Pages(first, count))
+                write!(f, "{} are nobody's, and used in the free map", PageWords(first, count))
             }
             FreeBehindEnd { page, offset } => {
                 write!(f, "{page} at byte {offset} calls pages free that the store does not have")
@@ -121,11 +125,11 @@ impl fmt::Display for Remark {
     }
 }
 
-impl fmt::Display for Owner {
+impl fmt::Display for PageOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Owner::Tree => f.write_str("the tree"),
-            Owner::Object { object, index } => {
+            PageOwner::Tree => f.write_str("the tree"),
+            PageOwner::Object { object, index } => {
                 write!(f, "the extent of {} from its page {index} on", Name(*object))
             }
         }
@@ -159,18 +163,18 @@ impl fmt::Display for Name {
 }
 
 /// Neighbouring pages in words.
-struct Pages(PageNo, u64);
+struct PageWords(PageNo, u64);
 
-impl fmt::Display for Pages {
+impl fmt::Display for PageWords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} pages from {} on", self.1, self.0)
     }
 }
 
-fn device(target: Target) -> &'static str {
+fn device(target: StoreDevice) -> &'static str {
     match target {
-        Target::Data => "data device",
-        Target::Log => "log device",
+        StoreDevice::Data => "data device",
+        StoreDevice::Log => "log device",
     }
 }
 

@@ -1,6 +1,6 @@
 //! Single cells of the tree: what every kind of change and of reading needs.
 
-use super::step::Step;
+use super::step::StepUnderWay;
 use crate::objects::{ObjectMeta, Version};
 use crate::paged::api::ObjectId;
 use crate::paged::keys;
@@ -15,7 +15,11 @@ pub(super) fn put(space: &mut Space, key: &[u8], value: &[u8]) -> Result<(), Mis
 }
 
 /// Takes a cell out of the tree, if it is there.
-pub(super) fn remove_key(space: &mut Space, key: &[u8], step: &mut Step) -> Result<(), Missing> {
+pub(super) fn remove_key(
+    space: &mut Space,
+    key: &[u8],
+    step: &mut StepUnderWay,
+) -> Result<(), Missing> {
     space.tree.reach(&space.pages, key)?;
     if space.tree.remove(&mut space.pages, key) {
         step.removed.push(key.to_vec());

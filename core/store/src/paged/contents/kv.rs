@@ -1,13 +1,13 @@
 //! Users' keys. A value that is too long for a cell stands in pieces beside it.
 
 use super::cells::{put as put_cell, remove_key};
-use super::step::{Miss, Step, Stop};
+use super::step::{ChangeStop, Miss, StepUnderWay};
 use crate::paged::change::Change;
 use crate::paged::ids::PageSize;
 use crate::paged::keys::{KeyBuffer, USER};
 use crate::paged::node::cell_max;
 use crate::paged::space::{Scratch, Space};
-use crate::paged::tree::Place;
+use crate::paged::tree::ValuePlace;
 use std::ops::Range;
 
 /// First byte of a value that stands in its cell.
@@ -45,7 +45,7 @@ fn page_size(space: &Space) -> PageSize {
 }
 
 /// The place that takes a transaction as it is: one that puts a value into its cell, and nothing has to give way for it.
-pub fn place_for(space: &Space, changes: &[Change<'_>]) -> Option<Place> {
+pub fn place_for(space: &Space, changes: &[Change<'_>]) -> Option<ValuePlace> {
     let [Change::Put { key, value }] = changes else { return None };
     if value.len() > whole_max(page_size(space), key) {
         return None;
@@ -72,8 +72,8 @@ pub(super) fn put(
     space: &mut Space,
     key: &[u8],
     value: &[u8],
-    step: &mut Step,
-) -> Result<(), Stop> {
+    step: &mut StepUnderWay,
+) -> Result<(), ChangeStop> {
     let page = page_size(space);
     let mut buffer = KeyBuffer::default();
     let new = pieces(page, key, value.len());
@@ -101,7 +101,7 @@ pub(super) fn put(
 }
 
 /// Sets the value of a key, both in one cell before and after, in the place that was found for it.
-pub(super) fn put_in_place(space: &mut Space, place: Place, key: &[u8], value: &[u8]) {
+pub(super) fn put_in_place(space: &mut Space, place: ValuePlace, key: &[u8], value: &[u8]) {
     let Scratch { key: full, value: cell } = &mut space.scratch;
     cell.clear();
     cell.push(WHOLE);
@@ -110,7 +110,11 @@ pub(super) fn put_in_place(space: &mut Space, place: Place, key: &[u8], value: &
 }
 
 /// Removes a key, its own cell last.
-pub(super) fn delete(space: &mut Space, key: &[u8], step: &mut Step) -> Result<(), Stop> {
+pub(super) fn delete(
+    space: &mut Space,
+    key: &[u8],
+    step: &mut StepUnderWay,
+) -> Result<(), ChangeStop> {
     let mut buffer = KeyBuffer::default();
     let cell = space.tree.get(&space.pages, buffer.user(key))?;
     let old = pieces_of(page_size(space), key, cell);
@@ -122,8 +126,8 @@ fn remove_pieces(
     space: &mut Space,
     key: &[u8],
     pieces: Range<usize>,
-    step: &mut Step,
-) -> Result<(), Stop> {
+    step: &mut StepUnderWay,
+) -> Result<(), ChangeStop> {
     let mut buffer = KeyBuffer::default();
     for at in pieces.start.max(step.inside() as usize)..pieces.end {
         remove_key(space, buffer.piece(key, at as u32), step)?;

@@ -13,20 +13,22 @@ mod survey;
 
 pub use cells::meta;
 pub use kv::place_for;
-pub use read::{Found, attributes, digest_attributes, list, read_plan, scan, sparse_plan, value};
-pub use step::{Carried, DataPage, Miss, Step};
+pub use read::{
+    QueryFindings, attributes, digest_attributes, list, read_plan, scan, sparse_plan, value,
+};
+pub use step::{Carried, DataPage, Miss, StepUnderWay};
 pub use survey::{Survey, survey};
 
 use super::change::Change;
 use super::keys;
 use super::space::Space;
-use super::tree::{Missing, Place};
+use super::tree::{Missing, ValuePlace};
 use cells::{put, remove_key};
-use step::Stop;
+use step::ChangeStop;
 
-/// Drafts a transaction from where the step begins. The draft may be kept if the step has [missed](Step::misses) nothing and is not
-/// [over](Step::is_over). Answers whether it leads to the transaction's end.
-pub fn draft(space: &mut Space, changes: &[Change<'_>], step: &mut Step) -> bool {
+/// Drafts a transaction from where the step begins. The draft may be kept if the step has [missed](StepUnderWay::misses) nothing and is not
+/// [over](StepUnderWay::is_over). Answers whether it leads to the transaction's end.
+pub fn draft(space: &mut Space, changes: &[Change<'_>], step: &mut StepUnderWay) -> bool {
     let is_begun = step.progress() != Carried::default();
     let is_whole = run(space, changes, step);
     if !step.misses().is_empty() || step.is_over() {
@@ -49,11 +51,11 @@ pub fn draft(space: &mut Space, changes: &[Change<'_>], step: &mut Step) -> bool
 }
 
 /// Carries changes out until they are done or the step is over. Answers whether they are done.
-fn run(space: &mut Space, changes: &[Change<'_>], step: &mut Step) -> bool {
+fn run(space: &mut Space, changes: &[Change<'_>], step: &mut StepUnderWay) -> bool {
     for change in &changes[step.progress().change as usize..] {
         match apply(space, change, step).and_then(|()| step.next_change(space)) {
             Ok(()) => {}
-            Err(Stop::Miss(miss)) if step.note(miss) => step.skip_change(),
+            Err(ChangeStop::Miss(miss)) if step.note(miss) => step.skip_change(),
             Err(_) => break,
         }
     }
@@ -61,7 +63,11 @@ fn run(space: &mut Space, changes: &[Change<'_>], step: &mut Step) -> bool {
 }
 
 /// Carries one change out.
-fn apply(space: &mut Space, change: &Change<'_>, step: &mut Step) -> Result<(), Stop> {
+fn apply(
+    space: &mut Space,
+    change: &Change<'_>,
+    step: &mut StepUnderWay,
+) -> Result<(), ChangeStop> {
     match change {
         Change::Put { key, value } => kv::put(space, key, value, step),
         Change::Delete { key } => kv::delete(space, key, step),
@@ -89,7 +95,7 @@ fn apply(space: &mut Space, change: &Change<'_>, step: &mut Step) -> Result<(), 
 }
 
 /// Carries out a transaction that puts one value into a [place](place_for) with room for it.
-pub fn put_in_place(space: &mut Space, changes: &[Change<'_>], place: Place) {
+pub fn put_in_place(space: &mut Space, changes: &[Change<'_>], place: ValuePlace) {
     let [Change::Put { key, value }] = changes else { unreachable!("it was one put") };
     kv::put_in_place(space, place, key, value);
 }

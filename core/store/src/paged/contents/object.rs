@@ -2,10 +2,10 @@
 
 use super::cells::{meta, next_attribute, put, remove_key};
 use super::shared;
-use super::step::{DataPage, Miss, Step, Stop};
+use super::step::{ChangeStop, DataPage, Miss, StepUnderWay};
 use crate::objects::{ObjectMeta, Version};
 use crate::paged::api::ObjectId;
-use crate::paged::change::Run;
+use crate::paged::change::FilledRun;
 use crate::paged::edit::PageEdit;
 use crate::paged::extent::{self, Extent, sum_offset};
 use crate::paged::ids::PageNo;
@@ -92,8 +92,8 @@ pub(super) fn write(
     version: Version,
     offset: u64,
     data: &[u8],
-    step: &mut Step,
-) -> Result<(), Stop> {
+    step: &mut StepUnderWay,
+) -> Result<(), ChangeStop> {
     let end = offset + data.len() as u64;
     let mut done = step.inside();
     if done == 0 {
@@ -124,8 +124,8 @@ fn write_page(
     inside: u32,
     data: &[u8],
     is_covered: bool,
-    step: &mut Step,
-) -> Result<(), Stop> {
+    step: &mut StepUnderWay,
+) -> Result<(), ChangeStop> {
     let edit = PageEdit::Bytes { offset: inside, data };
     let found = first_extent(space, id, index..index + 1)?;
     if let Some(extent) = &found
@@ -215,8 +215,8 @@ fn cut(
     id: ObjectId,
     range: Range<u64>,
     inside: u64,
-    step: &mut Step,
-) -> Result<(), Stop> {
+    step: &mut StepUnderWay,
+) -> Result<(), ChangeStop> {
     while cut_first(space, id, range.clone(), step)? {
         step.mark(space, inside)?;
     }
@@ -229,7 +229,7 @@ fn cut_first(
     space: &mut Space,
     id: ObjectId,
     range: Range<u64>,
-    step: &mut Step,
+    step: &mut StepUnderWay,
 ) -> Result<bool, Missing> {
     let Some(extent) = first_extent(space, id, range.clone())? else { return Ok(false) };
     let inside = extent.part(range).expect("it overlaps");
@@ -254,10 +254,10 @@ pub(super) fn place(
     id: ObjectId,
     version: Version,
     index: u64,
-    runs: &[Run],
-    step: &mut Step,
-) -> Result<(), Stop> {
-    let pages = |runs: &[Run]| runs.iter().map(|run| run.sums.len() as u64).sum::<u64>();
+    runs: &[FilledRun],
+    step: &mut StepUnderWay,
+) -> Result<(), ChangeStop> {
+    let pages = |runs: &[FilledRun]| runs.iter().map(|run| run.sums.len() as u64).sum::<u64>();
     let done = step.inside();
     if done == 0 {
         let length = (index + pages(runs)) * page_bytes(space);
@@ -283,8 +283,8 @@ pub(super) fn punch(
     id: ObjectId,
     version: Version,
     range: Range<u64>,
-    step: &mut Step,
-) -> Result<(), Stop> {
+    step: &mut StepUnderWay,
+) -> Result<(), ChangeStop> {
     let Some(old) = meta(space, id)? else { return Ok(()) };
     if step.inside() == 0 {
         put_meta(space, id, ObjectMeta { version, ..old })?;
@@ -295,7 +295,12 @@ pub(super) fn punch(
 
 /// Zeros bytes: pages that exist and are covered in part are written, whole ones given back. There are marks behind the first
 /// ragged end (1), the second (2), and while pages are given back.
-fn zero(space: &mut Space, id: ObjectId, range: Range<u64>, step: &mut Step) -> Result<(), Stop> {
+fn zero(
+    space: &mut Space,
+    id: ObjectId,
+    range: Range<u64>,
+    step: &mut StepUnderWay,
+) -> Result<(), ChangeStop> {
     let page = page_bytes(space);
     let (whole, ends) = whole_pages(page, &range);
     for (end, done) in ends.into_iter().zip(1..).skip(step.inside() as usize) {
@@ -325,8 +330,8 @@ pub(super) fn truncate(
     id: ObjectId,
     version: Version,
     length: u64,
-    step: &mut Step,
-) -> Result<(), Stop> {
+    step: &mut StepUnderWay,
+) -> Result<(), ChangeStop> {
     let old = meta(space, id)?.unwrap_or_default();
     if length < old.length {
         let page = space.pages.layout().page;
@@ -337,7 +342,11 @@ pub(super) fn truncate(
 }
 
 /// Removes an object with its attributes. What it is known by goes last, so at any mark the rest is still to be found.
-pub(super) fn remove(space: &mut Space, id: ObjectId, step: &mut Step) -> Result<(), Stop> {
+pub(super) fn remove(
+    space: &mut Space,
+    id: ObjectId,
+    step: &mut StepUnderWay,
+) -> Result<(), ChangeStop> {
     if meta(space, id)?.is_none() {
         return Ok(());
     }
@@ -355,8 +364,8 @@ pub(super) fn clone(
     space: &mut Space,
     from: ObjectId,
     to: ObjectId,
-    step: &mut Step,
-) -> Result<(), Stop> {
+    step: &mut StepUnderWay,
+) -> Result<(), ChangeStop> {
     if from == to {
         return Ok(());
     }
@@ -400,7 +409,7 @@ pub(super) fn set_attribute(
     id: ObjectId,
     name: &[u8],
     value: &[u8],
-) -> Result<(), Stop> {
+) -> Result<(), ChangeStop> {
     if meta(space, id)?.is_none() {
         put_meta(space, id, ObjectMeta::default())?;
     }

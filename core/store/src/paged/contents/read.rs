@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// What a query has found so far. It stays when a page is missing, so that the query can go on behind it.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct QueryFindings {
     /// The first pieces of a value.
     value: Vec<u8>,
     keys: Vec<Vec<u8>>,
@@ -35,7 +35,7 @@ struct PageList {
     next: u64,
 }
 
-impl Found {
+impl QueryFindings {
     /// Grows with everything that is found.
     pub fn measure(&self) -> u64 {
         let listed = self.keys.len() + self.pairs.len() + self.objects.len();
@@ -46,13 +46,22 @@ impl Found {
 }
 
 /// The value of a user's key.
-pub fn value(space: &Space, key: &[u8], found: &mut Found) -> Result<Option<Vec<u8>>, Miss> {
+pub fn value(
+    space: &Space,
+    key: &[u8],
+    found: &mut QueryFindings,
+) -> Result<Option<Vec<u8>>, Miss> {
     kv::get(space, key, &mut found.value)
 }
 
 /// Up to `most` keys from `from` on with their values.
-pub fn scan(space: &Space, from: &[u8], most: usize, found: &mut Found) -> Result<Pairs, Miss> {
-    let Found { keys, pairs, value, .. } = found;
+pub fn scan(
+    space: &Space,
+    from: &[u8],
+    most: usize,
+    found: &mut QueryFindings,
+) -> Result<Pairs, Miss> {
+    let QueryFindings { keys, pairs, value, .. } = found;
     if !found.is_listed {
         let behind = keys.last().map(|last| [last, &[0][..]].concat());
         let mut buffer = keys::KeyBuffer::default();
@@ -72,7 +81,11 @@ pub fn scan(space: &Space, from: &[u8], most: usize, found: &mut Found) -> Resul
 }
 
 /// All attributes of an object.
-pub fn attributes(space: &Space, id: ObjectId, found: &mut Found) -> Result<Pairs, Missing> {
+pub fn attributes(
+    space: &Space,
+    id: ObjectId,
+    found: &mut QueryFindings,
+) -> Result<Pairs, Missing> {
     let from = found.pairs.last().map(|(last, _)| [last, &[0][..]].concat()).unwrap_or_default();
     attributes_from(space, id, &from, usize::MAX, &mut found.pairs)?;
     Ok(std::mem::take(&mut found.pairs))
@@ -84,7 +97,7 @@ pub fn list(
     collection: CollectionId,
     from: ObjectNo,
     most: usize,
-    found: &mut Found,
+    found: &mut QueryFindings,
 ) -> Result<Vec<(ObjectId, ObjectMeta)>, Miss> {
     let objects = &mut found.objects;
     let first = keys::object(ObjectId { collection, object: from, snapshot: 0 });
@@ -104,7 +117,7 @@ pub fn read_plan(
     space: &Space,
     id: ObjectId,
     range: Range<u64>,
-    found: &mut Found,
+    found: &mut QueryFindings,
 ) -> Result<Vec<DataPage>, Miss> {
     list_pages(space, id, range, &mut found.own)?;
     Ok(std::mem::take(&mut found.own.pages))
@@ -137,7 +150,7 @@ pub fn sparse_plan(
     space: &Space,
     (id, base): (ObjectId, Option<ObjectId>),
     range: Range<u64>,
-    found: &mut Found,
+    found: &mut QueryFindings,
 ) -> Result<(Vec<DataPage>, Vec<u64>), Miss> {
     list_pages(space, id, range.clone(), &mut found.own)?;
     if let Some(base) = base {

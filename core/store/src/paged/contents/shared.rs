@@ -4,7 +4,7 @@
 //! A page without a range has one owner, even if its extent says that it may be shared.
 
 use super::cells::{put, remove_key};
-use super::step::Step;
+use super::step::StepUnderWay;
 use crate::paged::extent::{self, Extent};
 use crate::paged::ids::PageNo;
 use crate::paged::keys;
@@ -94,7 +94,7 @@ pub(super) fn share(space: &mut Space, stretch: &Stretch) -> Result<(), Missing>
 pub(super) fn release(
     space: &mut Space,
     stretch: &Stretch,
-    step: &mut Step,
+    step: &mut StepUnderWay,
 ) -> Result<(), Missing> {
     let Some(range) = stretch.range else {
         space.pages.give_back(stretch.run);

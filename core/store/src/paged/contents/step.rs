@@ -24,28 +24,28 @@ pub struct Carried {
 
 /// Why a change goes no further now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum ChangeStop {
     /// It misses a page.
     Miss(Miss),
     /// The step is over at the last mark.
     Cut,
 }
 
-impl From<Miss> for Stop {
-    fn from(miss: Miss) -> Stop {
-        Stop::Miss(miss)
+impl From<Miss> for ChangeStop {
+    fn from(miss: Miss) -> ChangeStop {
+        ChangeStop::Miss(miss)
     }
 }
 
-impl From<Missing> for Stop {
-    fn from(missing: Missing) -> Stop {
-        Stop::Miss(missing.into())
+impl From<Missing> for ChangeStop {
+    fn from(missing: Missing) -> ChangeStop {
+        ChangeStop::Miss(missing.into())
     }
 }
 
 /// One step under way.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct StepUnderWay {
     /// Where the last mark was.
     progress: Carried,
     /// Marks that were passed.
@@ -76,12 +76,12 @@ impl Carried {
     }
 }
 
-impl Step {
+impl StepUnderWay {
     /// A step from here on. It ends at the last mark with at most `pages_max` pages drafted, and not behind that of number
     /// `marks_max`.
-    pub fn new(progress: Carried, pages_max: usize, marks_max: u32) -> Step {
+    pub fn new(progress: Carried, pages_max: usize, marks_max: u32) -> StepUnderWay {
         let (misses, removed, is_over) = Default::default();
-        Step { progress, marks: 0, marks_max, pages_max, is_over, misses, removed }
+        StepUnderWay { progress, marks: 0, marks_max, pages_max, is_over, misses, removed }
     }
 
     /// Whether it has more pages than it may, and is to be made again up to the last of its marks.
@@ -110,25 +110,25 @@ impl Step {
     }
 
     /// What is done so far may stand alone.
-    pub(super) fn mark(&mut self, space: &Space, inside: u64) -> Result<(), Stop> {
+    pub(super) fn mark(&mut self, space: &Space, inside: u64) -> Result<(), ChangeStop> {
         self.pass(space, Carried { inside, ..self.progress })
     }
 
     /// A change is over.
-    pub(super) fn next_change(&mut self, space: &Space) -> Result<(), Stop> {
+    pub(super) fn next_change(&mut self, space: &Space) -> Result<(), ChangeStop> {
         self.pass(space, Carried { change: self.progress.change + 1, inside: 0 })
     }
 
-    fn pass(&mut self, space: &Space, progress: Carried) -> Result<(), Stop> {
+    fn pass(&mut self, space: &Space, progress: Carried) -> Result<(), ChangeStop> {
         let fits = space.pages.drafted() <= self.pages_max;
         if !fits && self.marks > 0 {
             self.is_over = true;
-            return Err(Stop::Cut);
+            return Err(ChangeStop::Cut);
         }
         self.progress = progress;
         // Behind a missing page it only goes on to see what else is missing.
         self.marks += u32::from(self.misses.is_empty());
-        if fits && self.marks < self.marks_max { Ok(()) } else { Err(Stop::Cut) }
+        if fits && self.marks < self.marks_max { Ok(()) } else { Err(ChangeStop::Cut) }
     }
 
     /// Notes a missing page. Answers whether to look for more of them.

@@ -39,7 +39,7 @@ pub struct Survey {
 }
 
 /// Something that a change looks at.
-enum Sight<'a> {
+enum SurveyItem<'a> {
     /// A user's key, and how long its new value is.
     Value(&'a [u8], usize),
     /// One cell.
@@ -99,56 +99,56 @@ fn cells_of(change: &Change<'_>, page: u64) -> u64 {
     }
 }
 
-fn sights_of<'a>(change: &'a Change<'_>, page: u64) -> Vec<Sight<'a>> {
-    let cell = |object| Sight::Cell(keys::object(object));
+fn sights_of<'a>(change: &'a Change<'_>, page: u64) -> Vec<SurveyItem<'a>> {
+    let cell = |object| SurveyItem::Cell(keys::object(object));
     let whole = 0..u64::MAX;
     match change {
-        Change::Put { key, value } => vec![Sight::Value(key, value.len())],
-        Change::Delete { key } => vec![Sight::Value(key, 0)],
+        Change::Put { key, value } => vec![SurveyItem::Value(key, value.len())],
+        Change::Delete { key } => vec![SurveyItem::Value(key, 0)],
         Change::Write { object, offset, data, .. } => {
             let end = offset + data.len() as u64;
             let pages = offset / page..end.div_ceil(page);
-            let ends = [*offset, end].map(|at| Sight::Ragged(*object, at));
+            let ends = [*offset, end].map(|at| SurveyItem::Ragged(*object, at));
             let [first, last] = ends;
-            vec![cell(*object), first, last, Sight::Extents(*object, pages, None)]
+            vec![cell(*object), first, last, SurveyItem::Extents(*object, pages, None)]
         }
         Change::Place { object, index, runs, .. } => {
             let pages: u64 = runs.iter().map(|run| run.sums.len() as u64).sum();
-            vec![cell(*object), Sight::Extents(*object, *index..index + pages, None)]
+            vec![cell(*object), SurveyItem::Extents(*object, *index..index + pages, None)]
         }
         Change::Punch { object, from, to, .. } => {
             let pages = from / page..to.div_ceil(page);
-            let [first, last] = [*from, *to].map(|at| Sight::Ragged(*object, at));
-            vec![cell(*object), first, last, Sight::Extents(*object, pages, None)]
+            let [first, last] = [*from, *to].map(|at| SurveyItem::Ragged(*object, at));
+            vec![cell(*object), first, last, SurveyItem::Extents(*object, pages, None)]
         }
         Change::Truncate { object, length, .. } => {
             let behind = length / page..u64::MAX;
-            let first = Sight::Ragged(*object, *length);
-            vec![cell(*object), first, Sight::Extents(*object, behind, None)]
+            let first = SurveyItem::Ragged(*object, *length);
+            vec![cell(*object), first, SurveyItem::Extents(*object, behind, None)]
         }
         Change::Remove { object } => vec![
             cell(*object),
-            Sight::Extents(*object, whole, None),
-            Sight::Attributes(*object, None),
+            SurveyItem::Extents(*object, whole, None),
+            SurveyItem::Attributes(*object, None),
         ],
         Change::Clone { from, to } => vec![
             cell(*to),
-            Sight::Extents(*to, whole.clone(), None),
-            Sight::Attributes(*to, None),
+            SurveyItem::Extents(*to, whole.clone(), None),
+            SurveyItem::Attributes(*to, None),
             cell(*from),
-            Sight::Extents(*from, whole, Some(*to)),
-            Sight::Attributes(*from, Some(*to)),
+            SurveyItem::Extents(*from, whole, Some(*to)),
+            SurveyItem::Attributes(*from, Some(*to)),
         ],
         Change::SetAttribute { object, name, .. } | Change::RemoveAttribute { object, name } => {
-            vec![cell(*object), Sight::Cell(keys::attribute(*object, name))]
+            vec![cell(*object), SurveyItem::Cell(keys::attribute(*object, name))]
         }
     }
 }
 
-fn look(space: &Space, sight: &Sight<'_>, survey: &mut Survey) -> Result<(), Miss> {
+fn look(space: &Space, sight: &SurveyItem<'_>, survey: &mut Survey) -> Result<(), Miss> {
     let reach = |key: &[u8]| space.tree.reach(&space.pages, key);
     match sight {
-        Sight::Value(key, length) => {
+        SurveyItem::Value(key, length) => {
             let mut buffer = KeyBuffer::default();
             let pieces = kv::pieces_at(space, key, *length)?;
             reach(buffer.user(key))?;
@@ -157,8 +157,8 @@ fn look(space: &Space, sight: &Sight<'_>, survey: &mut Survey) -> Result<(), Mis
                 survey.next = at + 1;
             }
         }
-        Sight::Cell(key) => drop(reach(key)?),
-        Sight::Extents(object, pages, copy) => {
+        SurveyItem::Cell(key) => drop(reach(key)?),
+        SurveyItem::Extents(object, pages, copy) => {
             let from = |survey: &Survey| pages.start.max(survey.next)..pages.end;
             while let Some(extent) = first_extent(space, *object, from(survey))? {
                 let part = extent.part(from(survey)).expect("it overlaps");
@@ -172,7 +172,7 @@ fn look(space: &Space, sight: &Sight<'_>, survey: &mut Survey) -> Result<(), Mis
                 survey.next = part.index + stretch.run.count;
             }
         }
-        Sight::Attributes(object, copy) => {
+        SurveyItem::Attributes(object, copy) => {
             let behind = |survey: &Survey| {
                 survey.name.as_ref().map_or(Vec::new(), |name| [&name[..], &[0]].concat())
             };
@@ -185,7 +185,7 @@ fn look(space: &Space, sight: &Sight<'_>, survey: &mut Survey) -> Result<(), Mis
                 survey.name = Some(name);
             }
         }
-        Sight::Ragged(object, at) => {
+        SurveyItem::Ragged(object, at) => {
             let (index, inside) = part_of_page(space, *at);
             if inside > 0
                 && let Some(extent) = first_extent(space, *object, index..index + 1)?

@@ -56,9 +56,9 @@ fn apply_all(page: &mut [u8], mut bytes: &[u8]) -> usize {
     while let Some((edit, rest)) = PageEdit::decode(bytes) {
         // Raw bytes written over a node may say anything; the store never does so.
         let is_raw = matches!(edit, PageEdit::Bytes { .. } | PageEdit::InitRaw);
-        if edit.fits(page) && !(is_raw && Node::of(page).is_some()) {
+        if edit.fits(page) && !(is_raw && TreeNode::of(page).is_some()) {
             edit.apply(PageNo(1), page);
-            assert!(Node::of(page).is_none() || node::check(page) == Ok(()), "after {edit:?}");
+            assert!(TreeNode::of(page).is_none() || node::check(page) == Ok(()), "after {edit:?}");
             applied += 1;
         }
         bytes = rest;

@@ -21,7 +21,7 @@ fn leaf(count: u16, cells: usize) -> Vec<u8> {
     page::init(&mut page, PageKind::Leaf, PageNo(9));
     page[6..8].copy_from_slice(&count.to_le_bytes());
     page[16..18].copy_from_slice(&((4096 - cells) as u16).to_le_bytes());
-    let slots = Node::new(&page).gap().start;
+    let slots = TreeNode::new(&page).gap().start;
     page[HEADER..slots].fill(1);
     (4096 - cells..4096).for_each(|at| page[at] = (at % 100) as u8);
     page
@@ -33,14 +33,14 @@ fn noise(length: usize) -> Vec<u8> {
 }
 
 /// The form and the stored length of `page`, whose image gives it back.
-fn there_and_back(setting: Compression, page: &[u8], content: Content) -> (Form, usize) {
+fn there_and_back(setting: Compression, page: &[u8], content: Content) -> (ImageForm, usize) {
     let mut stored = b"before".to_vec();
     let form = Compressor::new(setting).compress(page, content, &mut stored);
     assert_eq!(&stored[..6], b"before");
     let mut back = vec![0xee; page.len()];
     let restored = Restorer::new().restore(&stored[6..], form, &mut back);
     assert_eq!((restored, back == page), (Ok(()), true), "{setting} of {content:?}");
-    assert_eq!(Form::from_byte(form.byte()), Some(form));
+    assert_eq!(ImageForm::from_byte(form.byte()), Some(form));
     (form, stored.len() - 6)
 }
 
@@ -58,8 +58,8 @@ fn each_setting_gives_nodes_and_data_back() {
 #[test]
 fn a_gap_is_left_out_and_a_codec_is_kept_only_if_it_saves() {
     let page = leaf(50, 2000);
-    let compact = 4096 - Node::new(&page).gap().len();
-    let plain = |compacted| Form { codec: None, compacted };
+    let compact = 4096 - TreeNode::new(&page).gap().len();
+    let plain = |compacted| ImageForm { codec: None, compacted };
     let check = |setting, page: &[u8], content, form, length| {
         assert_eq!(there_and_back(setting, page, content), (form, length), "{setting}");
     };
@@ -67,7 +67,7 @@ fn a_gap_is_left_out_and_a_codec_is_kept_only_if_it_saves() {
     check(Compression::SkipGarbage, &page, Content::Headed, plain(true), compact);
     check(Compression::SkipGarbage, &page, Content::Data, plain(false), 4096);
     for setting in &SETTINGS[2..] {
-        check(*setting, &noise(4096), Content::Data, Form::RAW, 4096);
+        check(*setting, &noise(4096), Content::Data, ImageForm::RAW, 4096);
         let (form, length) = there_and_back(*setting, &page, Content::Headed);
         assert!(
             form.codec.is_some() && form.compacted && length < compact / 2,
@@ -80,7 +80,10 @@ fn a_gap_is_left_out_and_a_codec_is_kept_only_if_it_saves() {
 fn the_map_of_free_pages_has_no_gap() {
     let mut page = noise(4096);
     page[4] = PageKind::FreeMap as u8;
-    assert_eq!(there_and_back(Compression::SkipGarbage, &page, Content::Headed), (Form::RAW, 4096));
+    assert_eq!(
+        there_and_back(Compression::SkipGarbage, &page, Content::Headed),
+        (ImageForm::RAW, 4096)
+    );
 }
 
 #[test]
@@ -104,7 +107,7 @@ proptest! {
         head in prop::option::of(0..6000usize),
         form in any::<u8>(),
     ) {
-        let Some(form) = Form::from_byte(form & 0x13) else { return Ok(()) };
+        let Some(form) = ImageForm::from_byte(form & 0x13) else { return Ok(()) };
         // Mostly a header that passes for a leaf, or its beginning, so that the sizes in it are met.
         let mut bytes = head.map_or(Vec::new(), |length| leaf(3, 50)[..length.min(4096)].to_vec());
         bytes.extend_from_slice(&stored);

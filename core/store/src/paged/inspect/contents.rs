@@ -1,6 +1,6 @@
 //! What users have put into the store: keys, objects, and one object's extents.
 
-use super::{Inspector, Part, Trouble, Value, describe};
+use super::{InspectTrouble, Inspector, Part, ShownValue, describe};
 use crate::paged::api::ObjectId;
 use crate::paged::extent::Extent;
 use crate::paged::keys;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 impl Inspector<'_> {
     /// Users' keys with the sizes of their values, at most so many.
-    pub fn keys(&self, most: usize) -> Result<Vec<Part>, Trouble> {
+    pub fn keys(&self, most: usize) -> Result<Vec<Part>, InspectTrouble> {
         let (mut rows, mut count) = (Vec::new(), 0);
         self.cells(&[keys::USER], &mut |key, value| {
             let Some(user) = key.strip_prefix(&[keys::USER]) else { return false };
@@ -30,7 +30,7 @@ impl Inspector<'_> {
     }
 
     /// The collections that have objects.
-    pub fn collections(&self) -> Result<BTreeSet<CollectionId>, Trouble> {
+    pub fn collections(&self) -> Result<BTreeSet<CollectionId>, InspectTrouble> {
         let mut found = BTreeSet::new();
         self.cells(&[keys::OBJECTS], &mut |key, _| {
             let known = keys::read_object(key).filter(|_| key[0] == keys::OBJECTS);
@@ -45,7 +45,7 @@ impl Inspector<'_> {
         &self,
         collection: Option<CollectionId>,
         most: usize,
-    ) -> Result<Vec<Part>, Trouble> {
+    ) -> Result<Vec<Part>, InspectTrouble> {
         let (mut rows, mut count) = (Vec::new(), 0);
         let first = ObjectId {
             collection: collection.unwrap_or(CollectionId::new(0)),
@@ -70,8 +70,8 @@ impl Inspector<'_> {
     }
 
     /// An object's extents and attributes.
-    pub fn object(&self, id: ObjectId) -> Result<Vec<Part>, Trouble> {
-        let mut extents: Vec<Vec<Value>> = Vec::new();
+    pub fn object(&self, id: ObjectId) -> Result<Vec<Part>, InspectTrouble> {
+        let mut extents: Vec<Vec<ShownValue>> = Vec::new();
         self.cells(&keys::extent(id, 0), &mut |key, value| {
             let at = keys::read_extent(key).filter(|(object, _)| *object == id);
             let Some((_, index)) = at else { return false };
@@ -97,9 +97,9 @@ impl Inspector<'_> {
         ])
     }
 
-    fn known(&self, id: ObjectId) -> Result<Vec<(&'static str, Value)>, Trouble> {
+    fn known(&self, id: ObjectId) -> Result<Vec<(&'static str, ShownValue)>, InspectTrouble> {
         let wanted = keys::object(id);
-        let mut facts: Vec<(_, Value)> = vec![("object", describe::object(id).into())];
+        let mut facts: Vec<(_, ShownValue)> = vec![("object", describe::object(id).into())];
         self.cells(&wanted, &mut |key, value| {
             if key == wanted {
                 facts.extend([("bytes", number(value, 0)), ("version", number(value, 8))]);
@@ -111,7 +111,7 @@ impl Inspector<'_> {
 }
 
 /// The little-endian number at `at`, if it is there.
-fn number(value: &[u8], at: usize) -> Value {
+fn number(value: &[u8], at: usize) -> ShownValue {
     let bytes = value.get(at..).and_then(|rest| rest.first_chunk());
-    bytes.map_or(Value::Nothing, |bytes| Value::Number(u64::from_le_bytes(*bytes)))
+    bytes.map_or(ShownValue::Nothing, |bytes| ShownValue::Number(u64::from_le_bytes(*bytes)))
 }

@@ -1,6 +1,6 @@
 //! The free map: how much is free, and in which runs.
 
-use super::{Inspector, Part, Trouble, Value};
+use super::{InspectTrouble, Inspector, Part, ShownValue};
 use crate::paged::ids::{Child, PageNo};
 use crate::paged::layout::bits_per_map_page;
 use crate::paged::page::{self, HEADER};
@@ -10,7 +10,7 @@ const RUNS_SHOWN: usize = 16;
 
 impl Inspector<'_> {
     /// Used and free pages, the pages of the map, and the longest free runs.
-    pub fn free_map(&self) -> Result<Vec<Part>, Trouble> {
+    pub fn free_map(&self) -> Result<Vec<Part>, InspectTrouble> {
         let layout = &self.superblock.layout;
         let per_page = bits_per_map_page(layout.page);
         let mut rows = Vec::new();
@@ -21,7 +21,7 @@ impl Inspector<'_> {
             let bytes = self.page_bytes(number)?;
             let wanted = Child::of_any_version(number);
             page::verify(&bytes, self.superblock.seed(), wanted)
-                .map_err(|fault| Trouble::Page(number, fault))?;
+                .map_err(|fault| InspectTrouble::Page(number, fault))?;
             let first = layout.pages_first.0 + at * per_page;
             let count = per_page.min(layout.pages().end.0.saturating_sub(first));
             let is_free = |bit: &u64| bytes[HEADER + (bit / 8) as usize] >> (bit % 8) & 1 == 0;
@@ -36,7 +36,7 @@ impl Inspector<'_> {
             rows.push(vec![number.0.into(), first.into(), (count - here).into(), here.into()]);
             free += here;
         }
-        let facts: Vec<(_, Value)> = vec![
+        let facts: Vec<(_, ShownValue)> = vec![
             ("pages", layout.pages_count.into()),
             ("used", (layout.pages_count - free).into()),
             ("free", free.into()),
@@ -51,7 +51,7 @@ impl Inspector<'_> {
 fn longest(mut runs: Vec<(u64, u64)>) -> Part {
     runs.sort_unstable_by_key(|(first, count)| (u64::MAX - count, *first));
     let more = runs.len().saturating_sub(RUNS_SHOWN) as u64;
-    let row = |(first, count): &(u64, u64)| -> Vec<Value> {
+    let row = |(first, count): &(u64, u64)| -> Vec<ShownValue> {
         vec![PageNo(*first).0.into(), (*count).into()]
     };
     let rows = runs.iter().take(RUNS_SHOWN).map(row).collect();

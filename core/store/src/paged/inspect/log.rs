@@ -1,16 +1,16 @@
 //! The log's records from the last completed checkpoint on.
 
-use super::{Inspector, Part, Trouble, Value, describe};
+use super::{InspectTrouble, Inspector, Part, ShownValue, describe};
 use crate::paged::change::decode_all;
 use crate::paged::check::{LogEnd, LogReader};
 use crate::paged::codec::Reader;
 use crate::paged::edit::PageEdit;
 use crate::paged::ids::Lsn;
-use crate::paged::log::{Kind, Record};
+use crate::paged::log::{Record, RecordKind};
 
 impl Inspector<'_> {
     /// The records that a restart would read, at most so many, and where they end.
-    pub fn log(&self, most: usize) -> Result<Vec<Part>, Trouble> {
+    pub fn log(&self, most: usize) -> Result<Vec<Part>, InspectTrouble> {
         let mut reader = LogReader::new(self.devices, &self.superblock);
         let (mut rows, mut records) = (Vec::new(), 0);
         let end = reader.read(|record| {
@@ -23,10 +23,10 @@ impl Inspector<'_> {
             true
         });
         if let LogEnd::Unreadable(offset) = end {
-            return Err(Trouble::Unreadable(self.superblock.layout.log_target, offset));
+            return Err(InspectTrouble::Unreadable(self.superblock.layout.log_target, offset));
         }
         let from = self.superblock.completed.position;
-        let facts: Vec<(_, Value)> = vec![
+        let facts: Vec<(_, ShownValue)> = vec![
             ("from", from.0.into()),
             ("to", reader.position().0.into()),
             ("bytes", (reader.position().0 - from.0).into()),
@@ -42,25 +42,27 @@ impl Inspector<'_> {
 }
 
 /// What a place of the witness says.
-fn says(witness: Option<Lsn>) -> Value {
-    witness.map_or(Value::Nothing, |position| position.0.into())
+fn says(witness: Option<Lsn>) -> ShownValue {
+    witness.map_or(ShownValue::Nothing, |position| position.0.into())
 }
 
 fn in_words(record: Record<'_>) -> Option<String> {
     let mut reader = Reader::new(record.body);
     Some(match record.kind {
-        Kind::Pad => String::new(),
-        Kind::Segment => format!("segment {}", u64::from_le_bytes(*record.body.last_chunk()?)),
-        Kind::Transaction | Kind::Again => {
+        RecordKind::Pad => String::new(),
+        RecordKind::Segment => {
+            format!("segment {}", u64::from_le_bytes(*record.body.last_chunk()?))
+        }
+        RecordKind::Transaction | RecordKind::Again => {
             let changes = decode_all(record.body)?;
             changes.iter().map(describe::change).collect::<Vec<_>>().join("; ")
         }
-        Kind::Image => {
+        RecordKind::Image => {
             let (page, form, raw) = (reader.u64()?, reader.byte()?, reader.byte()?);
             let content = if raw == 1 { "data" } else { "structure" };
             format!("page {page}, {content}, form {form:#04x}, {} bytes", reader.rest().len())
         }
-        Kind::Edits => {
+        RecordKind::Edits => {
             let mut words = Vec::new();
             while !reader.is_empty() {
                 let page = reader.u64()?;
@@ -70,7 +72,7 @@ fn in_words(record: Record<'_>) -> Option<String> {
             }
             words.join("; ")
         }
-        Kind::Instant => format!("checkpoint {}", reader.u64()?),
-        Kind::Durable => format!("up to {}", reader.u64()?),
+        RecordKind::Instant => format!("checkpoint {}", reader.u64()?),
+        RecordKind::Durable => format!("up to {}", reader.u64()?),
     })
 }

@@ -16,7 +16,7 @@ mod tree;
 
 pub use superblock::totals;
 
-use super::api::Target;
+use super::api::StoreDevice;
 use super::check::{Finding, ReadAt, newest};
 use super::ids::PageNo;
 use super::node::NodeFault;
@@ -26,7 +26,7 @@ use std::fmt;
 
 /// One value of a fact or of a table's cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum ShownValue {
     /// A number.
     Number(u64),
     /// Words.
@@ -48,13 +48,13 @@ pub struct Part {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     /// Names with values.
-    Facts(Vec<(&'static str, Value)>),
+    Facts(Vec<(&'static str, ShownValue)>),
     /// Rows under a head.
     Table {
         /// Names of the columns.
         head: &'static [&'static str],
         /// As many values in each as the head has names.
-        rows: Vec<Vec<Value>>,
+        rows: Vec<Vec<ShownValue>>,
         /// Rows that were left out.
         more: u64,
     },
@@ -64,11 +64,11 @@ pub enum Body {
 
 /// Why something cannot be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum InspectTrouble {
     /// These are not the devices of a store.
     NoStore(Finding),
     /// Bytes cannot be read.
-    Unreadable(Target, u64),
+    Unreadable(StoreDevice, u64),
     /// No page has this number.
     NoSuchPage(PageNo),
     /// A page of the tree is not whole.
@@ -85,8 +85,8 @@ pub struct Inspector<'a> {
 
 impl<'a> Inspector<'a> {
     /// Reads the newest superblock.
-    pub fn open(devices: &'a dyn ReadAt) -> Result<Inspector<'a>, Trouble> {
-        let superblock = newest(devices).map_err(Trouble::NoStore)?;
+    pub fn open(devices: &'a dyn ReadAt) -> Result<Inspector<'a>, InspectTrouble> {
+        let superblock = newest(devices).map_err(InspectTrouble::NoStore)?;
         Ok(Inspector { devices, superblock })
     }
 
@@ -95,68 +95,73 @@ impl<'a> Inspector<'a> {
         &self.superblock
     }
 
-    fn read(&self, target: Target, offset: u64, length: usize) -> Result<Vec<u8>, Trouble> {
+    fn read(
+        &self,
+        target: StoreDevice,
+        offset: u64,
+        length: usize,
+    ) -> Result<Vec<u8>, InspectTrouble> {
         let mut bytes = vec![0; length];
         match self.devices.read_at(target, offset, &mut bytes) {
             true => Ok(bytes),
-            false => Err(Trouble::Unreadable(target, offset)),
+            false => Err(InspectTrouble::Unreadable(target, offset)),
         }
     }
 
     /// A page's bytes, whatever they are.
-    fn page_bytes(&self, number: PageNo) -> Result<Vec<u8>, Trouble> {
+    fn page_bytes(&self, number: PageNo) -> Result<Vec<u8>, InspectTrouble> {
         let layout = &self.superblock.layout;
         if !layout.is_page(number) && !layout.is_map(number) {
-            return Err(Trouble::NoSuchPage(number));
+            return Err(InspectTrouble::NoSuchPage(number));
         }
-        self.read(Target::Data, layout.page.offset(number), layout.page.bytes())
+        self.read(StoreDevice::Data, layout.page.offset(number), layout.page.bytes())
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for InspectTrouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Trouble::NoStore(finding) => write!(f, "{finding}"),
-            Trouble::Unreadable(target, offset) => {
-                let device = if *target == Target::Data { "data" } else { "log" };
+            InspectTrouble::NoStore(finding) => write!(f, "{finding}"),
+            InspectTrouble::Unreadable(target, offset) => {
+                let device = if *target == StoreDevice::Data { "data" } else { "log" };
                 write!(f, "byte {offset} of the {device} device cannot be read")
             }
-            Trouble::NoSuchPage(page) => write!(f, "there is no {page} in this store"),
-            Trouble::Page(page, _) => write!(f, "{page} of the tree is damaged"),
-            Trouble::Node(page, _) => write!(f, "{page} of the tree is no sound node"),
+            InspectTrouble::NoSuchPage(page) => write!(f, "there is no {page} in this store"),
+            InspectTrouble::Page(page, _) => write!(f, "{page} of the tree is damaged"),
+            InspectTrouble::Node(page, _) => write!(f, "{page} of the tree is no sound node"),
         }
     }
 }
 
-impl std::error::Error for Trouble {}
+impl std::error::Error for InspectTrouble {}
 
-impl From<u64> for Value {
-    fn from(number: u64) -> Value {
-        Value::Number(number)
+impl From<u64> for ShownValue {
+    fn from(number: u64) -> ShownValue {
+        ShownValue::Number(number)
     }
 }
 
-impl From<String> for Value {
-    fn from(text: String) -> Value {
-        Value::Text(text)
+impl From<String> for ShownValue {
+    fn from(text: String) -> ShownValue {
+        ShownValue::Text(text)
     }
 }
 
-impl From<&str> for Value {
-    fn from(text: &str) -> Value {
-        Value::Text(text.to_owned())
+impl From<&str> for ShownValue {
+    fn from(text: &str) -> ShownValue {
+        ShownValue::Text(text.to_owned())
     }
 }
 
 impl Part {
-    fn facts(name: &'static str, facts: Vec<(&'static str, Value)>) -> Part {
+    fn facts(name: &'static str, facts: Vec<(&'static str, ShownValue)>) -> Part {
         Part { name, body: Body::Facts(facts) }
     }
 
     fn table(
         name: &'static str,
         head: &'static [&'static str],
-        rows: Vec<Vec<Value>>,
+        rows: Vec<Vec<ShownValue>>,
         more: u64,
     ) -> Part {
         Part { name, body: Body::Table { head, rows, more } }

@@ -1,13 +1,13 @@
 //! One page: its header and cells, or its bytes.
 
-use super::{Body, Inspector, Part, Trouble, Value, describe};
+use super::{Body, InspectTrouble, Inspector, Part, ShownValue, describe};
 use crate::paged::ids::{Child, PageNo};
-use crate::paged::node::{self, Node};
+use crate::paged::node::{self, TreeNode};
 use crate::paged::page::{self, PageFault, PageKind};
 
 impl Inspector<'_> {
     /// What a page holds. A page of object data has no header and shows as bytes; so does a damaged one.
-    pub fn page(&self, number: PageNo) -> Result<Vec<Part>, Trouble> {
+    pub fn page(&self, number: PageNo) -> Result<Vec<Part>, InspectTrouble> {
         let bytes = self.page_bytes(number)?;
         let wanted = Child::of_any_version(number);
         let verdict = page::verify(&bytes, self.superblock.seed(), wanted);
@@ -18,7 +18,7 @@ impl Inspector<'_> {
             Err(PageFault::Misplaced(other)) => format!("a copy of {other}"),
             Err(PageFault::Stale(_) | PageFault::Unknown) => "unknown".to_owned(),
         };
-        let mut facts: Vec<(_, Value)> = vec![
+        let mut facts: Vec<(_, ShownValue)> = vec![
             ("number", number.0.into()),
             ("first byte", offset.into()),
             ("kind", words.into()),
@@ -37,7 +37,7 @@ impl Inspector<'_> {
                 Ok(vec![Part::facts("page", facts), dump])
             }
             Ok(_) if node::check(&bytes).is_ok() => {
-                let node = Node::new(&bytes);
+                let node = TreeNode::new(&bytes);
                 facts.extend([
                     ("checkpoint", page::writer(&bytes).0.into()),
                     ("cells", u64::from(node.count()).into()),
@@ -53,8 +53,8 @@ impl Inspector<'_> {
     }
 }
 
-fn cells(node: Node<'_>) -> Part {
-    let row = |at: u16| -> Vec<Value> {
+fn cells(node: TreeNode<'_>) -> Part {
+    let row = |at: u16| -> Vec<ShownValue> {
         let value = match node.is_leaf() {
             true => describe::bytes(node.value(at)),
             false => node.child(at).to_string(),

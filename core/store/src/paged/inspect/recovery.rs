@@ -1,7 +1,7 @@
 //! The image set in the recovery area, whether anybody needs it or not.
 
-use super::{Inspector, Part, Trouble, Value};
-use crate::paged::api::Target;
+use super::{InspectTrouble, Inspector, Part, ShownValue};
+use crate::paged::api::StoreDevice;
 use crate::paged::image::Content;
 use crate::paged::image_set::{HEADER_BLOCK, ImageSetFault, ImageSetHeader, ImageSetReader};
 
@@ -10,9 +10,9 @@ const PIECE: u64 = 1 << 20;
 
 impl Inspector<'_> {
     /// The set's header and its images, at most so many.
-    pub fn recovery(&self, most: usize) -> Result<Vec<Part>, Trouble> {
+    pub fn recovery(&self, most: usize) -> Result<Vec<Part>, InspectTrouble> {
         let layout = &self.superblock.layout;
-        let block = self.read(Target::Data, layout.recovery_offset, HEADER_BLOCK)?;
+        let block = self.read(StoreDevice::Data, layout.recovery_offset, HEADER_BLOCK)?;
         let header = match ImageSetHeader::decode(&block, self.superblock.seed()) {
             Ok(header) => header,
             Err(fault) => return Ok(vec![self.about(None, Err(fault))]),
@@ -28,7 +28,7 @@ impl Inspector<'_> {
                 break;
             }
             let offset = layout.recovery_offset + offset;
-            reader.feed(&self.read(Target::Data, offset, length as usize)?);
+            reader.feed(&self.read(StoreDevice::Data, offset, length as usize)?);
             result = take(&mut reader, most, &mut rows, &mut images);
         }
         let result = result.and_then(|()| reader.end());
@@ -40,13 +40,13 @@ impl Inspector<'_> {
     fn about(&self, header: Option<ImageSetHeader>, verdict: Result<(), ImageSetFault>) -> Part {
         let is_needed = self.superblock.begun.is_some_and(|begun| begun.images.count > 0);
         let words = verdict.map_or_else(|fault| fault.to_string(), |()| "whole".to_owned());
-        let mut facts: Vec<(_, Value)> = vec![
+        let mut facts: Vec<(_, ShownValue)> = vec![
             ("state", words.into()),
             ("needed by a restart", if is_needed { "yes" } else { "no" }.into()),
         ];
         if let Some(header) = header {
             facts.extend([
-                ("checkpoint", Value::from(header.checkpoint.0)),
+                ("checkpoint", ShownValue::from(header.checkpoint.0)),
                 ("images", header.sum.count.into()),
                 ("bytes", header.sum.bytes.into()),
                 ("digest", format!("{:08x}", header.sum.digest).into()),
@@ -59,7 +59,7 @@ impl Inspector<'_> {
 fn take(
     reader: &mut ImageSetReader,
     most: usize,
-    rows: &mut Vec<Vec<Value>>,
+    rows: &mut Vec<Vec<ShownValue>>,
     images: &mut u64,
 ) -> Result<(), ImageSetFault> {
     while let Some(image) = reader.image()? {

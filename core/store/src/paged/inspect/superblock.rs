@@ -1,8 +1,8 @@
 //! The superblock: the places, and which checkpoint the store stands at.
 
-use super::{Inspector, Part, Value};
-use crate::paged::api::Target;
-use crate::paged::check::Totals;
+use super::{Inspector, Part, ShownValue};
+use crate::paged::api::StoreDevice;
+use crate::paged::check::ContentTotals;
 use crate::paged::check::slots;
 use crate::paged::options::Protection;
 use crate::paged::superblock::{CheckpointState, Superblock};
@@ -31,14 +31,16 @@ impl Inspector<'_> {
         }
         let rows = slots(self.devices).map(|slot| match slot.found {
             Ok(found) => vec![slot.offset.into(), found.sequence.into(), "whole".into()],
-            Err(fault) => vec![slot.offset.into(), Value::Nothing, format!("{fault:?}").into()],
+            Err(fault) => {
+                vec![slot.offset.into(), ShownValue::Nothing, format!("{fault:?}").into()]
+            }
         });
         parts.push(Part::table("superblocks", &["byte", "sequence", "state"], rows.into(), 0));
         parts
     }
 }
 
-fn store(superblock: &Superblock) -> Vec<(&'static str, Value)> {
+fn store(superblock: &Superblock) -> Vec<(&'static str, ShownValue)> {
     let layout = &superblock.layout;
     vec![
         ("id", format!("{:016x}", superblock.store_id).into()),
@@ -51,23 +53,23 @@ fn store(superblock: &Superblock) -> Vec<(&'static str, Value)> {
     ]
 }
 
-fn regions(superblock: &Superblock) -> Vec<Vec<Value>> {
+fn regions(superblock: &Superblock) -> Vec<Vec<ShownValue>> {
     let layout = &superblock.layout;
     let page = layout.page.bytes() as u64;
-    let row = |name: &str, target: Target, offset: u64, bytes: u64| -> Vec<Value> {
-        let device = if target == Target::Data { "data" } else { "log" };
+    let row = |name: &str, target: StoreDevice, offset: u64, bytes: u64| -> Vec<ShownValue> {
+        let device = if target == StoreDevice::Data { "data" } else { "log" };
         let size = Bytes::new(bytes).to_string();
         vec![name.into(), device.into(), offset.into(), bytes.into(), size.into()]
     };
     vec![
         row("log", layout.log_target, layout.log_offset, layout.log_bytes),
-        row("recovery area", Target::Data, layout.recovery_offset, layout.recovery_bytes),
-        row("free map", Target::Data, layout.map_first.0 * page, layout.map_pages * page),
-        row("pages", Target::Data, layout.pages_first.0 * page, layout.pages_count * page),
+        row("recovery area", StoreDevice::Data, layout.recovery_offset, layout.recovery_bytes),
+        row("free map", StoreDevice::Data, layout.map_first.0 * page, layout.map_pages * page),
+        row("pages", StoreDevice::Data, layout.pages_first.0 * page, layout.pages_count * page),
     ]
 }
 
-fn state(state: &CheckpointState) -> Vec<(&'static str, Value)> {
+fn state(state: &CheckpointState) -> Vec<(&'static str, ShownValue)> {
     vec![
         ("checkpoint", state.id.0.into()),
         ("log position", state.position.0.into()),
@@ -76,7 +78,7 @@ fn state(state: &CheckpointState) -> Vec<(&'static str, Value)> {
         ("root's version", state.root.version.to_string().into()),
         (
             "digest of the free map",
-            state.map.map_or(Value::Nothing, |map| format!("{map:08x}").into()),
+            state.map.map_or(ShownValue::Nothing, |map| format!("{map:08x}").into()),
         ),
         ("levels", u64::from(state.height).into()),
     ]
@@ -90,7 +92,7 @@ fn word(protection: Protection) -> &'static str {
 }
 
 /// What the checker counted.
-pub fn totals(totals: &Totals) -> Part {
+pub fn totals(totals: &ContentTotals) -> Part {
     let rows = [
         ("users' keys", totals.keys),
         ("bytes of values", totals.value_bytes),
@@ -108,6 +110,6 @@ pub fn totals(totals: &Totals) -> Part {
         ("log bytes", totals.log_bytes),
         ("images of the begun checkpoint", totals.images),
     ];
-    let facts = rows.map(|(name, count)| (name, Value::from(count)));
+    let facts = rows.map(|(name, count)| (name, ShownValue::from(count)));
     Part::facts("totals", facts.into())
 }

@@ -1,17 +1,17 @@
 //! Parts as text: aligned columns, and bytes as hex with what is printable beside them.
 
-use super::{Body, Part, Value};
+use super::{Body, Part, ShownValue};
 use std::fmt;
 
 /// Bytes of a line of a dump.
 const LINE: usize = 16;
 
-impl fmt::Display for Value {
+impl fmt::Display for ShownValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Value::Number(number) => f.pad(&number.to_string()),
-            Value::Text(text) => f.pad(text),
-            Value::Nothing => f.pad("-"),
+            ShownValue::Number(number) => f.pad(&number.to_string()),
+            ShownValue::Text(text) => f.pad(text),
+            ShownValue::Nothing => f.pad("-"),
         }
     }
 }
@@ -30,7 +30,12 @@ impl fmt::Display for Part {
     }
 }
 
-fn table(f: &mut fmt::Formatter<'_>, head: &[&str], rows: &[Vec<Value>], more: u64) -> fmt::Result {
+fn table(
+    f: &mut fmt::Formatter<'_>,
+    head: &[&str],
+    rows: &[Vec<ShownValue>],
+    more: u64,
+) -> fmt::Result {
     let mut widths: Vec<usize> = head.iter().map(|name| name.len()).collect();
     for row in rows {
         for (width, value) in widths.iter_mut().zip(row) {
@@ -44,7 +49,7 @@ fn table(f: &mut fmt::Formatter<'_>, head: &[&str], rows: &[Vec<Value>], more: u
         line.clear();
         for (value, &width) in row.iter().zip(&widths) {
             line += &match value {
-                Value::Number(_) => format!("  {value:>width$}"),
+                ShownValue::Number(_) => format!("  {value:>width$}"),
                 _ => format!("  {value:width$}"),
             };
         }

@@ -1,16 +1,16 @@
 //! The tree's outline, and the walk over its leaves that other views use.
 
-use super::{Inspector, Part, Trouble, Value, describe};
+use super::{InspectTrouble, Inspector, Part, ShownValue, describe};
 use crate::paged::ids::{Child, PageNo};
-use crate::paged::node::{self, Node, NodeFault};
+use crate::paged::node::{self, NodeFault, TreeNode};
 use crate::paged::page;
 
 impl Inspector<'_> {
     /// Every node, the root first, each before what is below it; at most so many.
-    pub fn tree(&self, most: usize) -> Result<Vec<Part>, Trouble> {
+    pub fn tree(&self, most: usize) -> Result<Vec<Part>, InspectTrouble> {
         let (mut rows, mut nodes) = (Vec::new(), 0);
         let mut levels = vec![(0_u64, 0_u64); usize::from(self.superblock.completed.height) + 1];
-        self.walk(&[], &mut |number, level, node: Node<'_>| {
+        self.walk(&[], &mut |number, level, node: TreeNode<'_>| {
             nodes += 1;
             let sum = &mut levels[usize::from(level)];
             *sum = (sum.0 + 1, sum.1 + node.used() as u64);
@@ -28,7 +28,7 @@ impl Inspector<'_> {
             true
         })?;
         let size = self.superblock.layout.page.bytes() as u64 - page::HEADER as u64;
-        let row = |(level, (pages, used)): (u64, (u64, u64))| -> Vec<Value> {
+        let row = |(level, (pages, used)): (u64, (u64, u64))| -> Vec<ShownValue> {
             vec![level.into(), pages.into(), (100 * used / (pages * size).max(1)).into()]
         };
         let by_level = (0..).zip(levels).skip(1).map(row).collect();
@@ -49,8 +49,8 @@ impl Inspector<'_> {
     pub(super) fn walk(
         &self,
         from: &[u8],
-        visit: &mut dyn FnMut(PageNo, u8, Node<'_>) -> bool,
-    ) -> Result<bool, Trouble> {
+        visit: &mut dyn FnMut(PageNo, u8, TreeNode<'_>) -> bool,
+    ) -> Result<bool, InspectTrouble> {
         let completed = self.superblock.completed;
         // Not more nodes than pages: in a damaged tree a node may be its own ancestor.
         let mut left = self.superblock.layout.pages_count;
@@ -62,16 +62,16 @@ impl Inspector<'_> {
         (child, level): (Child, u8),
         from: &[u8],
         left: &mut u64,
-        visit: &mut dyn FnMut(PageNo, u8, Node<'_>) -> bool,
-    ) -> Result<bool, Trouble> {
+        visit: &mut dyn FnMut(PageNo, u8, TreeNode<'_>) -> bool,
+    ) -> Result<bool, InspectTrouble> {
         let number = child.page;
         let bytes = self.page_bytes(number)?;
         page::verify(&bytes, self.superblock.seed(), child)
-            .map_err(|fault| Trouble::Page(number, fault))?;
-        node::check(&bytes).map_err(|fault| Trouble::Node(number, fault))?;
-        let node = Node::new(&bytes);
+            .map_err(|fault| InspectTrouble::Page(number, fault))?;
+        node::check(&bytes).map_err(|fault| InspectTrouble::Node(number, fault))?;
+        let node = TreeNode::new(&bytes);
         if node.is_leaf() != (level == 1) || *left == 0 {
-            return Err(Trouble::Node(number, NodeFault::Level));
+            return Err(InspectTrouble::Node(number, NodeFault::Level));
         }
         *left -= 1;
         if !visit(number, level, node) {
@@ -91,7 +91,7 @@ impl Inspector<'_> {
         &self,
         from: &[u8],
         visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), InspectTrouble> {
         self.walk(from, &mut |_, level, node| {
             let first = node.search(from).unwrap_or_else(|at| at);
             level > 1 || (first..node.count()).all(|at| visit(node.key(at), node.value(at)))

@@ -28,7 +28,7 @@ pub struct GroupSettings {
 
 /// What is known of the groups so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct CommitGroups {
     settings: GroupSettings,
     /// Everything before is durable.
     flushed: Lsn,
@@ -51,10 +51,10 @@ pub struct Group {
     unflushed_since: Option<Time>,
 }
 
-impl Group {
+impl CommitGroups {
     /// A log that is durable up to `flushed`, which no record says yet, and whose last commit ends at `committed`.
-    pub fn new(settings: GroupSettings, flushed: Lsn, committed: Lsn) -> Group {
-        Group {
+    pub fn new(settings: GroupSettings, flushed: Lsn, committed: Lsn) -> CommitGroups {
+        CommitGroups {
             settings,
             flushed,
             proven: Lsn(0),
@@ -191,7 +191,7 @@ impl Group {
         self.flush_time = Span::from_nanos((self.flush_time.nanos() * 7 + time) / 8);
     }
 
-    /// The record that says that the log is durable up to [`Group::flushed`] was appended, up to `end`.
+    /// The record that says that the log is durable up to [`CommitGroups::flushed`] was appended, up to `end`.
     pub fn proof_appended(&mut self, end: Lsn) {
         self.proof_end = end;
     }

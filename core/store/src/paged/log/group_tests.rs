@@ -1,7 +1,7 @@
 //! What a group promises, and not before the device has it.
 
 use super::*;
-use crate::paged::log::{Kind, LogWrite, RING};
+use crate::paged::log::{LogWrite, RING, RecordKind};
 
 const NOW: Time = Time::ZERO;
 
@@ -9,18 +9,18 @@ fn log() -> Log {
     Log::resume(RING, Lsn(0), Lsn(0), 0, Vec::new())
 }
 
-fn group(mode: LogMode) -> Group {
+fn group(mode: LogMode) -> CommitGroups {
     let settings = GroupSettings {
         mode,
         flush_interval: Span::from_millis(2000),
         sync_interval: Span::from_millis(500),
         gather_max: Span::from_micros(200),
     };
-    Group::new(settings, Lsn(0), Lsn(0))
+    CommitGroups::new(settings, Lsn(0), Lsn(0))
 }
 
-fn commit(log: &mut Log, group: &mut Group) {
-    let position = log.append(Kind::Transaction, &[1; 100]);
+fn commit(log: &mut Log, group: &mut CommitGroups) {
+    let position = log.append(RecordKind::Transaction, &[1; 100]);
     group.committed(NOW, position);
 }
 
@@ -35,7 +35,7 @@ fn only_what_is_answered_without_a_gap_is_written() {
     let mut log = log();
     let mut writes = Vec::new();
     while writes.len() < 2 {
-        log.append(Kind::Transaction, &[1; 3000]);
+        log.append(RecordKind::Transaction, &[1; 3000]);
         writes.extend(log.next_full_write());
     }
     let (second, first) = (writes.pop(), writes.pop());
@@ -72,7 +72,7 @@ fn a_flush_covers_what_was_written_when_it_began_and_no_more() {
         assert!(group.wants_flush(&log), "the second is yet to be flushed");
 
         // Nobody who waits for durability is answered before a record on the device says so.
-        group.proof_appended(log.append(Kind::Durable, &before.0.to_le_bytes()));
+        group.proof_appended(log.append(RecordKind::Durable, &before.0.to_le_bytes()));
         group.look_for_proof(NOW, &log);
         assert_eq!(group.proven(), Lsn(0));
         let proof = log.next_last_write();

@@ -8,7 +8,7 @@
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
-//! | 0 | 4 | CRC-32C of the store's id, bytes 4..24 and the body; of a [`Kind::Pad`], without the body |
+//! | 0 | 4 | CRC-32C of the store's id, bytes 4..24 and the body; of a [`RecordKind::Pad`], without the body |
 //! | 4 | 4 | length of the body |
 //! | 8 | 8 | position of this record |
 //! | 16 | 4 | CRC of the record before it |
@@ -16,7 +16,7 @@
 //! | 21 | 3 | zero |
 //! | 24 | | body |
 //!
-//! No record crosses the end of its segment, and each segment begins with a [`Kind::Segment`]. Where fewer than 24 bytes of
+//! No record crosses the end of its segment, and each segment begins with a [`RecordKind::Segment`]. Where fewer than 24 bytes of
 //! a block are left, they are zeros and the next record begins with the next block.
 
 mod group;
@@ -24,8 +24,8 @@ mod reader;
 pub mod witness;
 mod writer;
 
-pub use group::{Group, GroupSettings};
-pub use reader::{Found, ProofFound, ProofSearch, Record, Scan};
+pub use group::{CommitGroups, GroupSettings};
+pub use reader::{ProofFound, ProofSearch, Record, Scan, ScanFound};
 pub use witness::Witness;
 pub use writer::{Log, LogWrite};
 
@@ -41,7 +41,7 @@ pub const SEGMENT_RECORD: u64 = RECORD_HEADER as u64 + 16;
 /// What a record says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum RecordKind {
     /// Nothing up to its end; its body is not stored.
     Pad = 1,
     /// First in each segment: store id (8), segment number (8).
@@ -55,7 +55,7 @@ pub enum Kind {
     Edits = 5,
     /// An instant: checkpoint (8).
     Instant = 6,
-    /// A transaction that was carried out in part at the instant before: as [`Kind::Transaction`]. A restart that begins here goes on
+    /// A transaction that was carried out in part at the instant before: as [`RecordKind::Transaction`]. A restart that begins here goes on
     /// with it; one that has come from an earlier instant has carried it out.
     Again = 8,
     /// Everything before this position was made durable, data written beside the log included: position (8). One follows each
@@ -64,18 +64,18 @@ pub enum Kind {
     Durable = 7,
 }
 
-impl Kind {
+impl RecordKind {
     /// The kind with this number.
-    pub const fn from_u8(kind: u8) -> Option<Kind> {
+    pub const fn from_u8(kind: u8) -> Option<RecordKind> {
         match kind {
-            1 => Some(Kind::Pad),
-            2 => Some(Kind::Segment),
-            3 => Some(Kind::Transaction),
-            4 => Some(Kind::Image),
-            5 => Some(Kind::Edits),
-            6 => Some(Kind::Instant),
-            7 => Some(Kind::Durable),
-            8 => Some(Kind::Again),
+            1 => Some(RecordKind::Pad),
+            2 => Some(RecordKind::Segment),
+            3 => Some(RecordKind::Transaction),
+            4 => Some(RecordKind::Image),
+            5 => Some(RecordKind::Edits),
+            6 => Some(RecordKind::Instant),
+            7 => Some(RecordKind::Durable),
+            8 => Some(RecordKind::Again),
             _ => None,
         }
     }
@@ -83,7 +83,7 @@ impl Kind {
 
 /// The measures of the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ring {
+pub struct LogRing {
     /// First byte on the device.
     pub offset: u64,
     /// Bytes of the ring.
@@ -100,11 +100,11 @@ pub struct Ring {
     pub seeded_from: Lsn,
 }
 
-impl Ring {
+impl LogRing {
     /// The ring of a store.
-    pub fn new(superblock: &Superblock) -> Ring {
+    pub fn new(superblock: &Superblock) -> LogRing {
         let layout = &superblock.layout;
-        Ring {
+        LogRing {
             offset: layout.log_offset,
             bytes: layout.log_bytes,
             segment: layout.segment_bytes,
@@ -152,7 +152,7 @@ impl Ring {
         (self.segment - SEGMENT_RECORD) as usize - RECORD_HEADER
     }
 
-    /// The most bytes between a [`Kind::Durable`] record and the next: the spacing, a record, and as much again where a segment
+    /// The most bytes between a [`RecordKind::Durable`] record and the next: the spacing, a record, and as much again where a segment
     /// ended early because the record did not fit.
     fn sign_gap(&self) -> u64 {
         writer::SIGN_SPACING + 2 * self.segment
@@ -161,7 +161,7 @@ impl Ring {
 
 /// The ring of the tests of the log.
 #[cfg(test)]
-const RING: Ring = Ring {
+const RING: LogRing = LogRing {
     offset: 4096,
     bytes: 1 << 20,
     segment: 64 << 10,

@@ -1,6 +1,6 @@
 //! Reading the log from a known position on, up to the first thing that is no record.
 
-use super::{Kind, RECORD_HEADER, Ring};
+use super::{LogRing, RECORD_HEADER, RecordKind};
 use crate::paged::ids::Lsn;
 
 /// Where a record's kind stands in it.
@@ -16,14 +16,14 @@ pub struct Record<'a> {
     /// Its CRC: what the next record is chained to.
     pub chain: u32,
     /// What it says.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// The rest of it.
     pub body: &'a [u8],
 }
 
 /// What a scan found next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found<'a> {
+pub enum ScanFound<'a> {
     /// A record other than a pad.
     Record(Record<'a>),
     /// The bytes given do not suffice; go on with those from [`Scan::position`] on.
@@ -35,7 +35,7 @@ pub enum Found<'a> {
 /// A scan. It is fed with the log's bytes and keeps where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scan {
-    ring: Ring,
+    ring: LogRing,
     at: u64,
     chain: u32,
     /// The ring holds nothing beyond.
@@ -43,10 +43,10 @@ pub struct Scan {
 }
 
 /// Looks behind the end of a log for a record that says that it was durable beyond: then what ends it is rot, and not a write
-/// that a power cut has torn. Such records stand so close to each other ([`Ring::sign_gap`]) that the search ends soon.
+/// that a power cut has torn. Such records stand so close to each other ([`LogRing::sign_gap`]) that the search ends soon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProofSearch {
-    ring: Ring,
+    ring: LogRing,
     end: Lsn,
     /// Nothing before is such a record.
     at: Lsn,
@@ -67,7 +67,7 @@ pub enum ProofFound {
 
 impl ProofSearch {
     /// Begins behind `end`.
-    pub fn new(ring: &Ring, end: Lsn) -> ProofSearch {
+    pub fn new(ring: &LogRing, end: Lsn) -> ProofSearch {
         // What is left of a block and too short for a record counts as written with what stands before it.
         let end = ring.next_record(end);
         ProofSearch { ring: *ring, end, at: end, sign: end }
@@ -101,10 +101,10 @@ impl ProofSearch {
     }
 }
 
-/// How many bytes stand before the first that may be the kind of a [`Kind::Durable`] record: most of what is searched, which is why
+/// How many bytes stand before the first that may be the kind of a [`RecordKind::Durable`] record: most of what is searched, which is why
 /// many are compared at once.
 fn bytes_before_kind(bytes: &[u8]) -> usize {
-    const KIND: u8 = Kind::Durable as u8;
+    const KIND: u8 = RecordKind::Durable as u8;
     let (chunks, _) = bytes.as_chunks::<64>();
     // Every byte of a chunk is looked at, found or not: only so is it one comparison of many.
     let holds = |chunk: &[u8; 64]| chunk.iter().fold(false, |found, byte| found | (*byte == KIND));
@@ -113,10 +113,10 @@ fn bytes_before_kind(bytes: &[u8]) -> usize {
     at + rest.iter().position(|byte| *byte == KIND).unwrap_or(rest.len())
 }
 
-/// What a [`Kind::Durable`] record at `position` says, if there is one at the beginning of `bytes`. Nothing is asked about
+/// What a [`RecordKind::Durable`] record at `position` says, if there is one at the beginning of `bytes`. Nothing is asked about
 /// what it is chained to: its own checksum and position show that this store wrote it there.
-fn durable_at(ring: &Ring, position: Lsn, bytes: &[u8]) -> Option<Lsn> {
-    if bytes.get(KIND_AT) != Some(&(Kind::Durable as u8)) {
+fn durable_at(ring: &LogRing, position: Lsn, bytes: &[u8]) -> Option<Lsn> {
+    if bytes.get(KIND_AT) != Some(&(RecordKind::Durable as u8)) {
         return None;
     }
     let (header, rest) = bytes.split_first_chunk::<RECORD_HEADER>()?;
@@ -128,7 +128,7 @@ fn durable_at(ring: &Ring, position: Lsn, bytes: &[u8]) -> Option<Lsn> {
 
 impl Scan {
     /// A scan from `position` on, whose record is chained to `chain`.
-    pub fn new(ring: Ring, position: Lsn, chain: u32) -> Scan {
+    pub fn new(ring: LogRing, position: Lsn, chain: u32) -> Scan {
         Scan { ring, at: position.0, chain, limit: position.0 + ring.bytes }
     }
 
@@ -143,51 +143,51 @@ impl Scan {
     }
 
     /// What comes next, if `bytes` are the log from `start` on.
-    pub fn next<'a>(&mut self, start: Lsn, bytes: &'a [u8]) -> Found<'a> {
+    pub fn next<'a>(&mut self, start: Lsn, bytes: &'a [u8]) -> ScanFound<'a> {
         loop {
             let at = self.ring.record_start(self.at);
             if at + RECORD_HEADER as u64 > self.limit {
-                return Found::End;
+                return ScanFound::End;
             }
             let Some(rest) = at.checked_sub(start.0).and_then(|skip| bytes.get(skip as usize..))
             else {
-                return Found::More;
+                return ScanFound::More;
             };
-            let Some(header) = rest.first_chunk::<RECORD_HEADER>() else { return Found::More };
-            let Some((kind, length)) = self.read_header(at, header) else { return Found::End };
-            let stored = if kind == Kind::Pad { 0 } else { length };
+            let Some(header) = rest.first_chunk::<RECORD_HEADER>() else { return ScanFound::More };
+            let Some((kind, length)) = self.read_header(at, header) else { return ScanFound::End };
+            let stored = if kind == RecordKind::Pad { 0 } else { length };
             let Some(body) = rest.get(RECORD_HEADER..RECORD_HEADER + stored) else {
-                return Found::More;
+                return ScanFound::More;
             };
             let crc = self.ring.sum(at, header, body);
             if crc.to_le_bytes() != header[..4] || !self.fits_segment(at, kind, body) {
-                return Found::End;
+                return ScanFound::End;
             }
             self.chain = crc;
             self.at = at + (RECORD_HEADER + length) as u64;
-            if kind != Kind::Pad {
+            if kind != RecordKind::Pad {
                 let (position, end) = (Lsn(at), Lsn(self.at));
-                return Found::Record(Record { position, end, chain: crc, kind, body });
+                return ScanFound::Record(Record { position, end, chain: crc, kind, body });
             }
         }
     }
 
     /// Kind and length of the body, if a record of this place and chain may begin like that.
-    fn read_header(&self, at: u64, header: &[u8]) -> Option<(Kind, usize)> {
+    fn read_header(&self, at: u64, header: &[u8]) -> Option<(RecordKind, usize)> {
         let u32_at =
             |i: usize| u32::from_le_bytes(header[i..i + 4].try_into().expect("four bytes"));
         let position = u64::from_le_bytes(header[8..16].try_into().expect("eight bytes"));
         let length = u32_at(4) as usize;
         let fits = (RECORD_HEADER + length) as u64 <= self.ring.segment_left(at);
         let follows = position == at && u32_at(16) == self.chain && fits;
-        Kind::from_u8(header[20]).filter(|_| follows).map(|kind| (kind, length))
+        RecordKind::from_u8(header[20]).filter(|_| follows).map(|kind| (kind, length))
     }
 
     /// A segment record stands first in its own segment, and nothing else does.
-    fn fits_segment(&self, at: u64, kind: Kind, body: &[u8]) -> bool {
+    fn fits_segment(&self, at: u64, kind: RecordKind, body: &[u8]) -> bool {
         let is_first = at.is_multiple_of(self.ring.segment);
         match kind {
-            Kind::Segment => {
+            RecordKind::Segment => {
                 is_first
                     && body.len() == 16
                     && body[..8] == self.ring.store_id.to_le_bytes()

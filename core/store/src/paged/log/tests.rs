@@ -28,12 +28,17 @@ fn finish(log: &mut Log, device: &mut [u8], write: LogWrite) {
 }
 
 /// Reads from `start` in windows of a few kilobytes, as a restart does.
-fn read(device: &[u8], start: Lsn, chain: u32) -> (Vec<(Kind, Vec<u8>)>, Scan) {
+fn read(device: &[u8], start: Lsn, chain: u32) -> (Vec<(RecordKind, Vec<u8>)>, Scan) {
     read_as(RING, device, start, chain)
 }
 
 /// The same in the eyes of a store that has this ring.
-fn read_as(ring: Ring, device: &[u8], start: Lsn, chain: u32) -> (Vec<(Kind, Vec<u8>)>, Scan) {
+fn read_as(
+    ring: LogRing,
+    device: &[u8],
+    start: Lsn,
+    chain: u32,
+) -> (Vec<(RecordKind, Vec<u8>)>, Scan) {
     let mut scan = Scan::new(ring, start, chain);
     let mut records = Vec::new();
     let (mut window_start, mut length) = (start, 3000u64);
@@ -43,9 +48,9 @@ fn read_as(ring: Ring, device: &[u8], start: Lsn, chain: u32) -> (Vec<(Kind, Vec
             .collect();
         loop {
             match scan.next(window_start, &bytes) {
-                Found::Record(record) => records.push((record.kind, record.body.to_vec())),
-                Found::More => break,
-                Found::End => return (records, scan),
+                ScanFound::Record(record) => records.push((record.kind, record.body.to_vec())),
+                ScanFound::More => break,
+                ScanFound::End => return (records, scan),
             }
         }
         length = if scan.position() == window_start { length * 2 } else { 3000 };
@@ -69,7 +74,7 @@ fn what_is_appended_is_read_back_from_any_released_start() {
             log.release(kept[0].0);
         }
         kept.push((log.head(), log.chain(), body.clone()));
-        log.append(Kind::Transaction, &body);
+        log.append(RecordKind::Transaction, &body);
         if rng.below(4) == 0 {
             drain(&mut log, &mut device);
             assert_eq!(log.written(), log.head(), "round {round}");
@@ -80,7 +85,7 @@ fn what_is_appended_is_read_back_from_any_released_start() {
     let (records, scan) = read(&device, start, chain);
     let bodies: Vec<_> = records
         .iter()
-        .filter(|(kind, _)| *kind == Kind::Transaction)
+        .filter(|(kind, _)| *kind == RecordKind::Transaction)
         .map(|(_, body)| body)
         .collect();
     assert_eq!(bodies, kept.iter().map(|(_, _, body)| body).collect::<Vec<_>>());
@@ -95,7 +100,7 @@ fn an_earlier_lifes_records_never_follow_this_lifes() {
     let mut device = vec![0; (RING.offset + RING.bytes) as usize];
     let mut log = Log::resume(RING, Lsn(0), Lsn(0), 0, Vec::new());
     for body in 0..8u8 {
-        log.append(Kind::Transaction, &[body; 488]);
+        log.append(RecordKind::Transaction, &[body; 488]);
         drain(&mut log, &mut device);
     }
     // The third record is torn.
@@ -108,7 +113,7 @@ fn an_earlier_lifes_records_never_follow_this_lifes() {
     let block = head.0 / 512 * 512;
     let prefix = device[(4096 + block) as usize..(4096 + head.0) as usize].to_vec();
     let mut log = Log::resume(RING, Lsn(0), head, scan.chain(), prefix);
-    log.append(Kind::Transaction, &[99; 488]);
+    log.append(RecordKind::Transaction, &[99; 488]);
     drain(&mut log, &mut device);
     let (records, _) = read(&device, Lsn(0), 0);
     let last: Vec<u8> = records.iter().skip(1).map(|(_, body)| body[0]).collect();
@@ -121,7 +126,7 @@ fn every_flipped_bit_ends_the_log_before_it() {
     let mut log = Log::resume(RING, Lsn(0), Lsn(0), 0, Vec::new());
     let mut ends = vec![SEGMENT_RECORD];
     for body in 0..6u8 {
-        ends.push(log.append(Kind::Transaction, &[body; 100]).0);
+        ends.push(log.append(RecordKind::Transaction, &[body; 100]).0);
     }
     drain(&mut log, &mut device);
     for at in 0..*ends.last().expect("records are there") {
@@ -140,13 +145,14 @@ fn an_earlier_stores_proof_of_durability_says_nothing_to_the_next_store() {
     let mut device = vec![0; (RING.offset + RING.bytes) as usize];
     let mut log = Log::resume(RING, Lsn(0), Lsn(0), 0, Vec::new());
     for body in 0..8u8 {
-        log.append(Kind::Durable, &log.head().0.to_le_bytes());
-        log.append(Kind::Transaction, &[body; 400]);
+        log.append(RecordKind::Durable, &log.head().0.to_le_bytes());
+        log.append(RecordKind::Transaction, &[body; 400]);
         drain(&mut log, &mut device);
     }
-    let proof_in =
-        |ring: Ring| ProofSearch::new(&ring, Lsn(0)).go_on(Lsn(0), &device[RING.offset as usize..]);
-    let next = Ring { store_id: 10, seed: Seed::of(10), ..RING };
+    let proof_in = |ring: LogRing| {
+        ProofSearch::new(&ring, Lsn(0)).go_on(Lsn(0), &device[RING.offset as usize..])
+    };
+    let next = LogRing { store_id: 10, seed: Seed::of(10), ..RING };
     assert_eq!(proof_in(RING), ProofFound::Yes);
     assert_ne!(proof_in(next), ProofFound::Yes);
     assert_eq!(read_as(next, &device, Lsn(0), 0).0, []);
@@ -157,17 +163,17 @@ fn an_earlier_stores_proof_of_durability_says_nothing_to_the_next_store() {
 #[test]
 fn records_of_format_1_are_read_up_to_where_those_of_format_2_begin() {
     let mut device = vec![0; (RING.offset + RING.bytes) as usize];
-    let before = Ring { seeded_from: Lsn(u64::MAX), ..RING };
+    let before = LogRing { seeded_from: Lsn(u64::MAX), ..RING };
     let mut log = Log::resume(before, Lsn(0), Lsn(0), 0, Vec::new());
-    log.append(Kind::Transaction, &[1; 100]);
+    log.append(RecordKind::Transaction, &[1; 100]);
     drain(&mut log, &mut device);
     let (_, scan) = read_as(before, &device, Lsn(0), 0);
     let (head, chain) = (scan.position(), scan.chain());
-    let now = Ring { seeded_from: head, ..RING };
+    let now = LogRing { seeded_from: head, ..RING };
     let block = head.0 / 512 * 512;
     let prefix = device[(4096 + block) as usize..(4096 + head.0) as usize].to_vec();
     let mut log = Log::resume(now, Lsn(0), head, chain, prefix);
-    log.append(Kind::Transaction, &[2; 100]);
+    log.append(RecordKind::Transaction, &[2; 100]);
     drain(&mut log, &mut device);
     let bodies = |ring| -> Vec<u8> {
         let (records, _) = read_as(ring, &device, Lsn(0), 0);
@@ -182,13 +188,13 @@ fn records_of_format_1_are_read_up_to_where_those_of_format_2_begin() {
 /// the middle of that record; a power cut that took the rest of it then looked like rot, and the store was refused.
 #[test]
 fn what_is_written_ends_with_a_record() {
-    let ring = Ring { bytes: 16 << 20, segment: 4 << 20, ..RING };
+    let ring = LogRing { bytes: 16 << 20, segment: 4 << 20, ..RING };
     let mut rng = Rng::new(5);
     let mut log = Log::resume(ring, Lsn(0), Lsn(0), 0, Vec::new());
     let (mut records, mut cut) = (Vec::new(), 0);
     while log.head().0 < 12 << 20 {
         let length = *[100, 488, 5_000, 700_000].get(rng.below(4) as usize).expect("one of four");
-        let end = log.append(Kind::Transaction, &vec![7; length]).0;
+        let end = log.append(RecordKind::Transaction, &vec![7; length]).0;
         records.push(end - (RECORD_HEADER + length) as u64..end);
         while let Some(LogWrite { position, data, .. }) = log.next_full_write() {
             let end = Lsn(position.0 + data.len() as u64);
@@ -215,7 +221,7 @@ fn a_group_that_fits_a_block_is_written_as_one() {
         let (mut records, mut wide) = (0, 0);
         for records_of_group in sizes.into_iter().cycle().take(1000) {
             for _ in 0..records_of_group {
-                log.append(Kind::Transaction, &[records as u8; 40]);
+                log.append(RecordKind::Transaction, &[records as u8; 40]);
                 records += 1;
             }
             let write = log.next_last_write().expect("something was appended");
@@ -229,7 +235,8 @@ fn a_group_that_fits_a_block_is_written_as_one() {
         let bytes = log.head().0 / records;
         assert!(bytes < 64 * 2, "{sizes:?}: {bytes} bytes of the log for each record of 64");
         let (found, _) = read(&device, Lsn(0), 0);
-        let found = found.iter().filter(|(kind, _)| *kind == Kind::Transaction).count() as u64;
+        let found =
+            found.iter().filter(|(kind, _)| *kind == RecordKind::Transaction).count() as u64;
         assert_eq!(found, records, "pads are passed over");
     }
 }
@@ -240,13 +247,13 @@ fn a_proof_is_found_wherever_it_stands() {
     for length in 0..200 {
         // Other bytes that a proof's kind has, as close as they come.
         let mut log = Log::resume(RING, Lsn(0), Lsn(0), 0, Vec::new());
-        let end = log.append(Kind::Transaction, &vec![Kind::Durable as u8; length]);
-        log.append(Kind::Durable, &end.0.to_le_bytes());
+        let end = log.append(RecordKind::Transaction, &vec![RecordKind::Durable as u8; length]);
+        log.append(RecordKind::Durable, &end.0.to_le_bytes());
         let write = log.next_last_write().expect("something was appended");
         let mut bytes = write.data;
         bytes.resize(256 << 10, 0);
         let mut scan = Scan::new(RING, Lsn(0), 0);
-        assert!(matches!(scan.next(Lsn(0), &bytes), Found::Record(_)), "the segment's own");
+        assert!(matches!(scan.next(Lsn(0), &bytes), ScanFound::Record(_)), "the segment's own");
         let begins = scan.position();
         let mut search = ProofSearch::new(&RING, begins);
         // A piece at a time, cut anywhere.
@@ -262,11 +269,11 @@ fn a_block_is_in_one_request_at_a_time() {
     for body in [100, 30_000] {
         let mut device = vec![0; (RING.offset + RING.bytes) as usize];
         let mut log = Log::resume(RING, Lsn(0), Lsn(0), 0, Vec::new());
-        log.append(Kind::Transaction, &[1; 100]);
+        log.append(RecordKind::Transaction, &[1; 100]);
         let first = log.next_last_write().expect("something was appended");
         // Three large ones reach into the next segment, and the rest of this one is a request of its own.
         for _ in 0..3 {
-            log.append(Kind::Transaction, &vec![2; body]);
+            log.append(RecordKind::Transaction, &vec![2; body]);
         }
         assert_eq!(log.next_full_write(), None);
         if body == 100 {

@@ -1,6 +1,6 @@
 //! The witness: up to where the log is durable, said a second time and far away from the log.
 //!
-//! What shows that rot is no torn end is a [`Durable`](super::Kind::Durable) record behind it. The newest of them is itself the log's
+//! What shows that rot is no torn end is a [`Durable`](super::RecordKind::Durable) record behind it. The newest of them is itself the log's
 //! end, so damage that takes it together with a record that only it covers (two blocks of the log in each other's place, a write of
 //! several pages that went astray) would pass for a power cut. So the position that it names stands on the data device as well, in
 //! two places, each in a page of its own and neither next to the log: one damage does not reach a record, its proof and both.
@@ -18,7 +18,7 @@
 //! is durable and whoever waits for both waits no longer. Positions only grow: of two places the one that says more is the newer.
 //! A place that is torn, unreadable or never written says nothing, and the other, or the log alone, speaks.
 
-use super::Ring;
+use super::LogRing;
 use crate::paged::codec::{u32_at, u64_at};
 use crate::paged::ids::Lsn;
 use crate::paged::seed::Seed;
@@ -30,7 +30,7 @@ const VERSION: u32 = 1;
 const BYTES: usize = 32;
 
 /// What stands in one place of the witness of this store's log: whole blocks.
-pub fn encode(ring: &Ring, durable: Lsn) -> Vec<u8> {
+pub fn encode(ring: &LogRing, durable: Lsn) -> Vec<u8> {
     let mut out = vec![0; 4];
     out.extend_from_slice(&VERSION.to_le_bytes());
     out.extend_from_slice(&MAGIC);

@@ -1,6 +1,6 @@
 //! Appending: records into blocks, blocks into requests.
 
-use super::{Kind, RECORD_HEADER, Ring};
+use super::{LogRing, RECORD_HEADER, RecordKind};
 use crate::paged::ids::Lsn;
 use std::collections::VecDeque;
 
@@ -39,7 +39,7 @@ struct Writing {
 /// same bytes in front; but what would reach from it into the next one begins with the next. Two requests that hold the same block are never in flight together.
 #[derive(Clone, Debug)]
 pub struct Log {
-    ring: Ring,
+    ring: LogRing,
     /// Oldest position that is still needed.
     start: Lsn,
     /// Where it went on.
@@ -71,7 +71,7 @@ pub struct Log {
 impl Log {
     /// Goes on at `head`, after the record whose CRC is `chain`. `block_prefix` is what the block of `head` holds before
     /// it: that block is written once more, with the same bytes in front.
-    pub fn resume(ring: Ring, start: Lsn, head: Lsn, chain: u32, block_prefix: Vec<u8>) -> Log {
+    pub fn resume(ring: LogRing, start: Lsn, head: Lsn, chain: u32, block_prefix: Vec<u8>) -> Log {
         assert_eq!(head.0 % ring.block, block_prefix.len() as u64, "the prefix ends at the head");
         let buffer_start = Lsn(head.0 - block_prefix.len() as u64);
         Log {
@@ -110,7 +110,7 @@ impl Log {
     }
 
     /// The measures of the ring.
-    pub fn ring(&self) -> &Ring {
+    pub fn ring(&self) -> &LogRing {
         &self.ring
     }
 
@@ -137,7 +137,7 @@ impl Log {
     }
 
     /// Appends a record and returns the position after it.
-    pub fn append(&mut self, kind: Kind, body: &[u8]) -> Lsn {
+    pub fn append(&mut self, kind: RecordKind, body: &[u8]) -> Lsn {
         let total = (RECORD_HEADER + body.len()) as u64;
         assert!(body.len() <= self.ring.body_max(), "a record fits a segment");
         self.zero_to(self.ring.record_start(self.head.0));
@@ -151,11 +151,11 @@ impl Log {
             let mut segment = [0; 16];
             segment[..8].copy_from_slice(&self.ring.store_id.to_le_bytes());
             segment[8..].copy_from_slice(&(self.head.0 / self.ring.segment).to_le_bytes());
-            self.push(Kind::Segment, 16, &segment);
+            self.push(RecordKind::Segment, 16, &segment);
             self.zero_to(self.ring.record_start(self.head.0));
         }
         self.push(kind, body.len(), body);
-        if kind == Kind::Durable {
+        if kind == RecordKind::Durable {
             self.signed = self.head;
         }
         if self.buffer.len() >= WRITE_MAX {
@@ -170,7 +170,7 @@ impl Log {
     }
 
     /// Puts a record behind the buffer. A pad's body is left out of its checksum and out of the buffer.
-    fn push(&mut self, kind: Kind, length: usize, body: &[u8]) {
+    fn push(&mut self, kind: RecordKind, length: usize, body: &[u8]) {
         let mut header = [0; RECORD_HEADER];
         header[4..8].copy_from_slice(
             &u32::try_from(length).expect("a segment is below 4 GiB").to_le_bytes(),
@@ -191,7 +191,7 @@ impl Log {
         } else if block >= began.0 {
             self.whole = began;
         }
-        assert!(kind == Kind::Pad || length == body.len(), "only a pad has no body");
+        assert!(kind == RecordKind::Pad || length == body.len(), "only a pad has no body");
     }
 
     fn zero_to(&mut self, position: u64) {
@@ -203,7 +203,7 @@ impl Log {
     fn end_segment(&mut self) {
         let left = self.ring.segment_left(self.head.0) as usize;
         let end = self.head.0 + left as u64;
-        self.push(Kind::Pad, left - RECORD_HEADER, &[]);
+        self.push(RecordKind::Pad, left - RECORD_HEADER, &[]);
         self.zero_to(self.ring.block_end(self.head.0));
         self.seal();
         self.head = Lsn(end);
@@ -296,7 +296,7 @@ impl Log {
         let left = end - self.head.0;
         if left < likely && likely <= self.ring.block {
             if left >= RECORD_HEADER as u64 {
-                self.push(Kind::Pad, left as usize - RECORD_HEADER, &[]);
+                self.push(RecordKind::Pad, left as usize - RECORD_HEADER, &[]);
             }
             self.zero_to(end);
         }

@@ -1,13 +1,13 @@
 //! Changes of a node's page, for [`PageEdit`](crate::paged::edit::PageEdit), which looks first whether they fit.
 
 use super::{
-    CELL_HEADER, CELLS_START, COUNT, GARBAGE, HEADER, Node, SKIP, SLOT, entry_bytes, head, shared,
-    short,
+    CELL_HEADER, CELLS_START, COUNT, GARBAGE, HEADER, SKIP, SLOT, TreeNode, entry_bytes, head,
+    shared, short,
 };
 
 /// Puts a new cell before cell `at`.
 pub(in crate::paged) fn insert(page: &mut [u8], at: u16, key: &[u8], value: &[u8]) {
-    let node = Node::new(page);
+    let node = TreeNode::new(page);
     let is_first_child = !node.is_leaf() && at == 0;
     if node.gap().len() < entry_bytes(key.len(), value.len()) {
         compact(page);
@@ -15,7 +15,7 @@ pub(in crate::paged) fn insert(page: &mut [u8], at: u16, key: &[u8], value: &[u8
     if !is_first_child {
         share(page, key);
     }
-    let node = Node::new(page);
+    let node = TreeNode::new(page);
     let (count, end) = (node.count(), node.slots_end());
     let head = head(key, node.skip());
     let place = push_cell(page, key, value);
@@ -27,7 +27,7 @@ pub(in crate::paged) fn insert(page: &mut [u8], at: u16, key: &[u8], value: &[u8
 
 /// Gives cell `at` another value.
 pub(in crate::paged) fn replace(page: &mut [u8], at: u16, value: &[u8]) {
-    let node = Node::new(page);
+    let node = TreeNode::new(page);
     let (key, old) = node.cell(at);
     if value.len() > old.len() {
         let key = key.to_vec();
@@ -44,7 +44,7 @@ pub(in crate::paged) fn replace(page: &mut [u8], at: u16, value: &[u8]) {
 
 /// Overwrites a part of the value of cell `at`.
 pub(in crate::paged) fn patch(page: &mut [u8], at: u16, offset: u16, bytes: &[u8]) {
-    let place = Node::new(page).place(at);
+    let place = TreeNode::new(page).place(at);
     let key_len = usize::from(short(page, place));
     let start = place + CELL_HEADER + key_len + usize::from(offset);
     page[start..start + bytes.len()].copy_from_slice(bytes);
@@ -52,7 +52,7 @@ pub(in crate::paged) fn patch(page: &mut [u8], at: u16, offset: u16, bytes: &[u8
 
 /// Takes cell `at` out. Its bytes stay behind as garbage.
 pub(in crate::paged) fn remove(page: &mut [u8], at: u16) {
-    let node = Node::new(page);
+    let node = TreeNode::new(page);
     let (key, value) = node.cell(at);
     let (count, end) = (usize::from(node.count()) - 1, node.slots_end());
     let garbage = node.garbage() + CELL_HEADER + key.len() + value.len();
@@ -72,7 +72,7 @@ pub(in crate::paged) fn truncate(page: &mut [u8], from: u16) {
 /// free becomes zero, so that an image of the page compresses well.
 fn compact(page: &mut [u8]) {
     let old = page.to_vec();
-    let node = Node::new(&old);
+    let node = TreeNode::new(&old);
     let skip = node.shared();
     set_short(page, CELLS_START, page.len());
     set_short(page, GARBAGE, 0);
@@ -82,13 +82,13 @@ fn compact(page: &mut [u8]) {
         let place = push_cell(page, key, value);
         set_slot(page, at, head(key, skip), place);
     }
-    let gap = Node::new(page).gap();
+    let gap = TreeNode::new(page).gap();
     page[gap].fill(0);
 }
 
 /// Shortens the skip to what `key` shares with the keys that are there.
 fn share(page: &mut [u8], key: &[u8]) {
-    let node = Node::new(page);
+    let node = TreeNode::new(page);
     let first = node.first_keyed() as u16;
     if node.count() == first {
         set_short(page, SKIP, key.len());
@@ -98,7 +98,7 @@ fn share(page: &mut [u8], key: &[u8]) {
     if skip < node.skip() {
         set_short(page, SKIP, skip);
         for at in first..count {
-            let node = Node::new(page);
+            let node = TreeNode::new(page);
             let (head, place) = (head(node.key(at), skip), node.place(at));
             set_slot(page, at, head, place);
         }
@@ -107,7 +107,7 @@ fn share(page: &mut [u8], key: &[u8]) {
 
 /// Writes a cell below the others and says where. The caller has seen that the gap is wide enough.
 fn push_cell(page: &mut [u8], key: &[u8], value: &[u8]) -> usize {
-    let value_start = Node::new(page).cells_start() - value.len();
+    let value_start = TreeNode::new(page).cells_start() - value.len();
     let key_start = value_start - key.len();
     let place = key_start - CELL_HEADER;
     page[value_start..][..value.len()].copy_from_slice(value);

@@ -1,6 +1,6 @@
 //! Whether a page that came from the device is a node that can be read without further care.
 
-use super::{CELL_HEADER, CHILD, Node, head, short, slot_head, slot_place};
+use super::{CELL_HEADER, CHILD, TreeNode, head, short, slot_head, slot_place};
 
 /// What is wrong with a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum NodeFault {
 
 /// Whether `page` is a sound node by itself. Any bytes may be asked about.
 pub fn check(page: &[u8]) -> Result<(), NodeFault> {
-    let node = Node::of(page).ok_or(NodeFault::Kind)?;
+    let node = TreeNode::of(page).ok_or(NodeFault::Kind)?;
     check_header(node)?;
     check_cells(node)?;
     for at in 0..node.count() {
@@ -36,13 +36,13 @@ pub fn check(page: &[u8]) -> Result<(), NodeFault> {
     Ok(())
 }
 
-fn check_header(node: Node<'_>) -> Result<(), NodeFault> {
+fn check_header(node: TreeNode<'_>) -> Result<(), NodeFault> {
     let is_sound = node.slots_end() <= node.cells_start() && node.cells_start() <= node.page.len();
     if is_sound { Ok(()) } else { Err(NodeFault::Header) }
 }
 
 /// Every slot leads to a whole cell; together with the garbage they fill the space up to the end.
-fn check_cells(node: Node<'_>) -> Result<(), NodeFault> {
+fn check_cells(node: TreeNode<'_>) -> Result<(), NodeFault> {
     let mut cells = Vec::with_capacity(usize::from(node.count()));
     for (slot, at) in node.slots().iter().zip(0..) {
         cells.push(cell_range(node, slot_place(slot)).ok_or(NodeFault::Slot(at))?);
@@ -58,7 +58,7 @@ fn check_cells(node: Node<'_>) -> Result<(), NodeFault> {
 }
 
 /// First byte and end of the cell at `place`, if it is inside of the cells' space.
-fn cell_range(node: Node<'_>, place: usize) -> Option<(usize, usize)> {
+fn cell_range(node: TreeNode<'_>, place: usize) -> Option<(usize, usize)> {
     let body = place + CELL_HEADER;
     if place < node.cells_start() || body > node.page.len() {
         return None;
@@ -68,7 +68,7 @@ fn cell_range(node: Node<'_>, place: usize) -> Option<(usize, usize)> {
 }
 
 /// Order, head and, in an inner node, the child.
-fn check_entry(node: Node<'_>, at: u16) -> Result<(), NodeFault> {
+fn check_entry(node: TreeNode<'_>, at: u16) -> Result<(), NodeFault> {
     let (key, value) = node.cell(at);
     if !node.is_leaf() && (value.len() != CHILD || (at == 0) != key.is_empty()) {
         return Err(NodeFault::Child(at));

@@ -34,7 +34,7 @@ fn heads_and_skips_do_not_disturb_the_order() {
                 keys[from..to].iter().map(|&key| (key, key)).collect();
             let page = filled(PageKind::Leaf, &entries);
             assert_eq!(check(&page), Ok(()));
-            let node = Node::new(&page);
+            let node = TreeNode::new(&page);
             for key in keys {
                 let found = node.search(key).map(usize::from).map_err(usize::from);
                 assert_eq!(found, keys[from..to].binary_search(&key), "{key:?} in {from}..{to}");
@@ -48,7 +48,7 @@ fn an_inner_node_routes_below_its_first_separator_to_the_first_child() {
     let (one, two, three) = (1_u64.to_le_bytes(), 2_u64.to_le_bytes(), 3_u64.to_le_bytes());
     let page = filled(PageKind::Inner, &[(b"", &one), (b"key5", &two), (b"key7", &three)]);
     assert_eq!(check(&page), Ok(()));
-    let node = Node::new(&page);
+    let node = TreeNode::new(&page);
     let routes: [(&[u8], u64); 8] = [
         (b"", 1),
         (b"a", 1),
@@ -71,14 +71,14 @@ fn a_full_page_takes_a_cell_in_the_place_of_a_removed_one() {
     for number in 0..2000_u16 {
         let key = number.to_be_bytes();
         let value = vec![number as u8; 20 + rng.below(100) as usize];
-        while Node::new(&page).free() < entry_bytes(2, value.len()) {
-            let at = rng.below(Node::new(&page).count().into()) as u16;
+        while TreeNode::new(&page).free() < entry_bytes(2, value.len()) {
+            let at = rng.below(TreeNode::new(&page).count().into()) as u16;
             PageEdit::Remove { at }.apply(PageNo(1), &mut page);
         }
-        let at = Node::new(&page).count();
+        let at = TreeNode::new(&page).count();
         PageEdit::Insert { at, key: &key, value: &value }.apply(PageNo(1), &mut page);
         assert_eq!(check(&page), Ok(()));
-        assert_eq!(Node::new(&page).value(at), value);
+        assert_eq!(TreeNode::new(&page).value(at), value);
     }
 }
 
@@ -136,7 +136,7 @@ fn any_damage_is_survived() {
         }
         if check(&page).is_ok() {
             passed += 1;
-            let node = Node::new(&page);
+            let node = TreeNode::new(&page);
             for at in 0..node.count() {
                 assert_eq!(node.search(node.key(at)), Ok(at));
             }

@@ -5,7 +5,7 @@
 //! frames, pages of the device, bytes of the log. One that has all it takes is kept, which cannot fail.
 
 use super::PageRun;
-use super::pages::{EditOf, Pages, State};
+use super::pages::{EditOf, FrameState, Pages};
 use crate::paged::cache::FrameId;
 use crate::paged::edit::PageEdit;
 use crate::paged::ids::{PageNo, PageSize};
@@ -269,7 +269,7 @@ impl Pages {
 
     fn take_frame(&mut self, number: PageNo) -> FrameId {
         let frame = self.cache.acquire(number).expect("room for a new page was made");
-        self.states[frame] = State::default();
+        self.states[frame] = FrameState::default();
         frame
     }
 }

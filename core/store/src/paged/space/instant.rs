@@ -2,8 +2,8 @@
 
 use super::Pages;
 use crate::paged::ids::{CheckpointId, PageNo};
-use crate::paged::node::Node;
-use crate::paged::page::{self, Stamp};
+use crate::paged::node::TreeNode;
+use crate::paged::page::{self, PageStamp};
 
 impl Pages {
     /// The instant of checkpoint `id`: every page changed so far is its, and every change from now on is the next one's.
@@ -27,7 +27,7 @@ impl Pages {
         });
         self.counts.in_checkpoint = pages.len() as u32;
         for number in pages.iter().filter(|page| self.layout.is_map(**page)) {
-            self.map[(number.0 - self.layout.map_first.0) as usize] = Stamp::of(id);
+            self.map[(number.0 - self.layout.map_first.0) as usize] = PageStamp::of(id);
         }
         assert_eq!(
             self.counts.dirty, self.counts.in_checkpoint,
@@ -35,7 +35,7 @@ impl Pages {
         );
         self.counts.dirty = 0;
         self.allocator.instant();
-        let map = Stamp::digest(self.map.iter().copied());
+        let map = PageStamp::digest(self.map.iter().copied());
         (pages, map)
     }
 
@@ -100,7 +100,7 @@ impl Pages {
 
 /// A node's gap means nothing and is not in its image; as zeros it is the same at home as after a restore.
 fn clear_gap(page: &mut [u8]) {
-    if let Some(gap) = Node::of(page).map(Node::gap) {
+    if let Some(gap) = TreeNode::of(page).map(TreeNode::gap) {
         page[gap].fill(0);
     }
 }

@@ -14,7 +14,7 @@ pub use allocator::{Allocator, PageRun};
 pub use draft::Takes;
 pub use journal::Journal;
 pub use old_versions::OldVersions;
-pub use pages::{Counts, EditOf, Load, Pages};
+pub use pages::{EditOf, PageCounts, PageLoad, Pages};
 
 use super::keys::KeyBuffer;
 use super::tree::Tree;

@@ -1,11 +1,11 @@
 //! The bounded buffer of old versions: pages as of the running checkpoint's instant that were changed since.
 
 use crate::paged::ids::PageSize;
-use crate::paged::memory::Memory;
+use crate::paged::memory::AnonymousMemory;
 
 /// Fixed slots of one page each.
 pub struct OldVersions {
-    memory: Memory,
+    memory: AnonymousMemory,
     page: PageSize,
     free: Vec<u32>,
     slots: u32,
@@ -15,7 +15,7 @@ impl OldVersions {
     /// A buffer of `slots` pages. Its memory is only touched as slots are taken.
     pub fn new(slots: u32, page: PageSize) -> OldVersions {
         OldVersions {
-            memory: Memory::zeroed(slots as usize * page.bytes()),
+            memory: AnonymousMemory::zeroed(slots as usize * page.bytes()),
             page,
             free: (0..slots).rev().collect(),
             slots,

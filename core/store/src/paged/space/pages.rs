@@ -6,14 +6,14 @@ use crate::paged::cache::{Cache, FrameId};
 use crate::paged::edit::PageEdit;
 use crate::paged::ids::{CheckpointId, PageNo, PageVersion};
 use crate::paged::layout::Layout;
-use crate::paged::page::{self, Stamp};
+use crate::paged::page::{self, PageStamp};
 use crate::paged::seed::Seed;
 use crate::paged::tree::TreePages;
 use loadline_base::IdVec;
 
 /// What a frame's page is in the middle of.
 #[derive(Clone, Debug, Default)]
-pub(super) struct State {
+pub(super) struct FrameState {
     /// Changed since the last instant.
     pub(super) dirty: bool,
     /// The running checkpoint has not begun to write it home.
@@ -31,7 +31,7 @@ pub(super) struct State {
 
 /// How many pages are in which state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct PageCounts {
     /// Changed since the last instant.
     pub dirty: u32,
     /// Of the running checkpoint, not yet on their way home.
@@ -42,7 +42,7 @@ pub struct Counts {
 
 /// What became of a page that was asked to be loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Load {
+pub enum PageLoad {
     /// Read it and call [`Pages::loaded`].
     Begin,
     /// Somebody reads it already.
@@ -70,15 +70,15 @@ pub struct Pages {
     /// What the coming checkpoint will be.
     pub(super) coming: CheckpointId,
     /// Which writing of each page of the free map belongs to the last instant. They have no parent that could say it.
-    pub(super) map: Vec<Stamp>,
+    pub(super) map: Vec<PageStamp>,
     pub(super) cache: Cache,
-    pub(super) states: IdVec<FrameId, State>,
+    pub(super) states: IdVec<FrameId, FrameState>,
     pub(super) old: OldVersions,
     /// Pages that became dirty since the last instant, in that order. Some may have been given back since.
     pub(super) dirty: Vec<PageNo>,
     /// Pages whose old version is or was kept in this checkpoint, the newest last.
     pub(super) kept: Vec<PageNo>,
-    pub(super) counts: Counts,
+    pub(super) counts: PageCounts,
     pub(super) op: u32,
     pub(super) draft: Draft,
     /// What is free.
@@ -95,11 +95,11 @@ impl Pages {
             coming: CheckpointId::FIRST,
             map: Vec::new(),
             cache: Cache::new(cache_frames, layout.page),
-            states: (0..cache_frames).map(|_| State::default()).collect(),
+            states: (0..cache_frames).map(|_| FrameState::default()).collect(),
             old: OldVersions::new(old_slots, layout.page),
             dirty: Vec::new(),
             kept: Vec::new(),
-            counts: Counts::default(),
+            counts: PageCounts::default(),
             op: 0,
             draft: Draft::default(),
             allocator: Allocator::new(&layout),
@@ -123,11 +123,11 @@ impl Pages {
     pub fn take_map(&mut self) -> u32 {
         let numbers = (0..self.layout.map_pages).map(|at| self.layout.map_first.plus(at));
         self.map = numbers.map(|number| page::stamp(self.current(number).0)).collect();
-        Stamp::digest(self.map.iter().copied())
+        PageStamp::digest(self.map.iter().copied())
     }
 
     /// How many pages are in which state.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> PageCounts {
         self.counts
     }
 
@@ -179,14 +179,14 @@ impl Pages {
     }
 
     /// Takes a frame for a page that is to be read.
-    pub fn begin_load(&mut self, number: PageNo, raw: bool) -> Load {
+    pub fn begin_load(&mut self, number: PageNo, raw: bool) -> PageLoad {
         if self.cache.find(number).is_some() {
-            return Load::UnderWay;
+            return PageLoad::UnderWay;
         }
-        let Some(frame) = self.cache.acquire(number) else { return Load::NoFrame };
-        self.states[frame] = State { raw, ..State::default() };
+        let Some(frame) = self.cache.acquire(number) else { return PageLoad::NoFrame };
+        self.states[frame] = FrameState { raw, ..FrameState::default() };
         self.cache.set_hidden(frame, true);
-        Load::Begin
+        PageLoad::Begin
     }
 
     /// A page has been read and found good. It is resident, and pinned until [`Pages::unpin`].

@@ -1,15 +1,17 @@
 //! The log with those who wait for it: from an appended record to an answer. It is written, flushed, and its proofs are made
-//! here; when that is due, [`Group`] and [`Witness`] know.
+//! here; when that is due, [`CommitGroups`] and [`Witness`] know.
 
 use super::fault::Fault;
-use super::op::Running;
+use super::op::RunningOp;
 use super::ops::Ops;
-use super::requests::{Purpose, Requests};
-use crate::paged::api::{Answer, IoDone, Stages, Target};
+use super::requests::{DeviceRequests, RequestPurpose};
+use crate::paged::api::{Answer, IoDone, Stages, StoreDevice};
 use crate::paged::change::Change;
 use crate::paged::ids::{CheckpointId, Lsn, PageNo};
 use crate::paged::image::{Compressor, Content};
-use crate::paged::log::{Group, GroupSettings, Kind, Log, LogWrite, Ring, Witness, witness};
+use crate::paged::log::{
+    CommitGroups, GroupSettings, Log, LogRing, LogWrite, RecordKind, Witness, witness,
+};
 use crate::paged::metrics::Totals;
 use crate::paged::options::{LogMode, Options};
 use crate::paged::space::Pages;
@@ -30,10 +32,10 @@ struct Committing<T> {
 /// The log and its end of the store.
 pub(super) struct CommitLog<T> {
     mode: LogMode,
-    target: Target,
+    target: StoreDevice,
     class: ClassTag,
     log: Log,
-    group: Group,
+    group: CommitGroups,
     witness: Witness,
     /// Flushes that the group still waits for.
     flushes: u32,
@@ -53,8 +55,8 @@ impl<T: Copy> CommitLog<T> {
             mode: options.log_mode,
             target: superblock.layout.log_target,
             class: options.classes.log,
-            log: Log::resume(Ring::new(superblock), Lsn(0), Lsn(0), 0, Vec::new()),
-            group: Group::new(group_settings(options), Lsn(0), Lsn(0)),
+            log: Log::resume(LogRing::new(superblock), Lsn(0), Lsn(0), 0, Vec::new()),
+            group: CommitGroups::new(group_settings(options), Lsn(0), Lsn(0)),
             witness: Witness::new(None, Span::ZERO),
             flushes: 0,
             own_data_unflushed: false,
@@ -77,8 +79,8 @@ impl<T: Copy> CommitLog<T> {
     ) {
         let start = superblock.completed.position;
         self.target = superblock.layout.log_target;
-        self.log = Log::resume(Ring::new(superblock), start, head, chain, prefix);
-        self.group = Group::new(group_settings(options), head, last_commit);
+        self.log = Log::resume(LogRing::new(superblock), start, head, chain, prefix);
+        self.group = CommitGroups::new(group_settings(options), head, last_commit);
         self.witness = Witness::new(superblock.layout.witness_offsets(), witness_lag(options));
         if self.mode != LogMode::None {
             self.append_proof(now);
@@ -103,7 +105,7 @@ impl<T: Copy> CommitLog<T> {
         self.append_sign();
         self.own_data_unflushed |=
             changes.iter().any(|change| matches!(change, Change::Place { .. }));
-        self.log.append(Kind::Transaction, &self.record)
+        self.log.append(RecordKind::Transaction, &self.record)
     }
 
     /// Appends what its transaction has done to pages: images of those that were clean, edits of the others.
@@ -119,7 +121,7 @@ impl<T: Copy> CommitLog<T> {
         }
         if !pages.journal.edits().is_empty() {
             self.append_sign();
-            self.log.append(Kind::Edits, pages.journal.edits());
+            self.log.append(RecordKind::Edits, pages.journal.edits());
         }
         pages.journal.clear();
         totals.log_physical_bytes += self.log.head().0 - before.0;
@@ -133,24 +135,24 @@ impl<T: Copy> CommitLog<T> {
         let form = self.compressor.compress(bytes, Content::of(raw), &mut self.record);
         self.record[8] = form.byte();
         self.append_sign();
-        self.log.append(Kind::Image, &self.record);
+        self.log.append(RecordKind::Image, &self.record);
     }
 
     /// Appends the instant of a checkpoint.
     pub(super) fn append_instant(&mut self, id: CheckpointId) {
-        self.log.append(Kind::Instant, &id.0.to_le_bytes());
+        self.log.append(RecordKind::Instant, &id.0.to_le_bytes());
     }
 
     /// Appends the record of a transaction that is carried out in part once more. Answers where it ends.
     pub(super) fn append_again(&mut self, record: &[u8]) -> Lsn {
-        self.log.append(Kind::Again, record)
+        self.log.append(RecordKind::Again, record)
     }
 
     /// Says in the log how far it is durable. Before that is on the device, rot in what was flushed last would pass for a
     /// write that a power cut has torn.
     fn append_proof(&mut self, now: Time) {
         let flushed = self.group.flushed();
-        let end = self.log.append(Kind::Durable, &flushed.0.to_le_bytes());
+        let end = self.log.append(RecordKind::Durable, &flushed.0.to_le_bytes());
         self.group.proof_appended(end);
         self.witness.durable(now, flushed);
     }
@@ -158,7 +160,7 @@ impl<T: Copy> CommitLog<T> {
     /// The same between two records, often enough for whoever looks for one behind a damaged place.
     fn append_sign(&mut self) {
         if self.log.wants_sign() {
-            self.log.append(Kind::Durable, &self.group.flushed().0.to_le_bytes());
+            self.log.append(RecordKind::Durable, &self.group.flushed().0.to_le_bytes());
         }
     }
 
@@ -179,11 +181,11 @@ impl<T: Copy> CommitLog<T> {
     }
 
     /// Somebody waits until the log is durable up to its head.
-    pub(super) fn sync(&mut self, running: Running<T>, ops: &mut Ops<T>) {
+    pub(super) fn sync(&mut self, running: RunningOp<T>, ops: &mut Ops<T>) {
         let position = self.group.demand_commits();
         self.witness.demand(position);
         ops.leave_lane(running.lane);
-        let Running { token, stages, .. } = running;
+        let RunningOp { token, stages, .. } = running;
         self.syncing.push_back(Committing { position, token, stages });
     }
 
@@ -193,7 +195,12 @@ impl<T: Copy> CommitLog<T> {
     }
 
     /// Writes and flushes what is due.
-    pub(super) fn advance(&mut self, now: Time, requests: &mut Requests, totals: &mut Totals) {
+    pub(super) fn advance(
+        &mut self,
+        now: Time,
+        requests: &mut DeviceRequests,
+        totals: &mut Totals,
+    ) {
         self.group.look_for_proof(now, &self.log);
         self.group.demand_due(now);
         totals.log_ring_bytes = self.log.taken();
@@ -214,25 +221,35 @@ impl<T: Copy> CommitLog<T> {
             totals.log_witnesses += 1;
             let bytes = witness::encode(self.log.ring(), durable);
             for offset in places {
-                requests.write(Purpose::Witness, Target::Data, offset, self.class, bytes.clone());
+                requests.write(
+                    RequestPurpose::Witness,
+                    StoreDevice::Data,
+                    offset,
+                    self.class,
+                    bytes.clone(),
+                );
             }
         }
     }
 
-    fn write(&mut self, write: LogWrite, requests: &mut Requests, totals: &mut Totals) {
+    fn write(&mut self, write: LogWrite, requests: &mut DeviceRequests, totals: &mut Totals) {
         let LogWrite { position, offset, data } = write;
         totals.log_writes += 1;
         totals.log_device_bytes += data.len() as u64;
-        requests.write(Purpose::LogWrite(position), self.target, offset, self.class, data);
+        requests.write(RequestPurpose::LogWrite(position), self.target, offset, self.class, data);
     }
 
     /// Makes the log durable, and before anybody relies on it the data that stands beside it.
-    fn flush(&mut self, requests: &mut Requests) {
+    fn flush(&mut self, requests: &mut DeviceRequests) {
         self.flushes = 1;
-        requests.flush(Purpose::LogFlush(self.target), self.target, self.class);
-        if self.target == Target::Log && self.own_data_unflushed {
+        requests.flush(RequestPurpose::LogFlush(self.target), self.target, self.class);
+        if self.target == StoreDevice::Log && self.own_data_unflushed {
             self.flushes = 2;
-            requests.flush(Purpose::LogFlush(Target::Data), Target::Data, self.class);
+            requests.flush(
+                RequestPurpose::LogFlush(StoreDevice::Data),
+                StoreDevice::Data,
+                self.class,
+            );
         }
         self.own_data_unflushed = false;
     }
@@ -256,7 +273,7 @@ impl<T: Copy> CommitLog<T> {
     pub(super) fn flush_done(
         &mut self,
         now: Time,
-        target: Target,
+        target: StoreDevice,
         outcome: Outcome,
     ) -> Result<(), Fault> {
         if outcome != Outcome::Done {

@@ -1,7 +1,7 @@
 //! Why a store stops.
 
 use super::restart::RestartFault;
-use crate::paged::api::Target;
+use crate::paged::api::StoreDevice;
 use std::fmt;
 
 /// Why a store has stopped. It answers nothing any more; the next start restores it.
@@ -10,7 +10,7 @@ pub enum Fault {
     /// The device refused a write of the log, or of its witness.
     LogWrite,
     /// The device refused a flush. What it had accepted before may be lost, so nobody may try again.
-    Flush(Target),
+    Flush(StoreDevice),
     /// The device refused a write of a checkpoint.
     CheckpointWrite,
     /// A transaction that was carried out in part could not go on. The next start brings it to its end.

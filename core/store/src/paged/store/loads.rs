@@ -1,10 +1,10 @@
 //! Pages on their way into the cache, and the ops that wait for them.
 
 use super::PagedStore;
-use super::memory::Load;
-use super::op::{Running, Wait};
-use super::requests::Purpose;
-use crate::paged::api::{Damage, IoDone, OpError, Target};
+use super::memory::LoadUnderWay;
+use super::op::{RunningOp, Wait};
+use super::requests::RequestPurpose;
+use crate::paged::api::{Damage, IoDone, OpError, StoreDevice};
 use crate::paged::contents::Miss;
 use crate::paged::ids::PageNo;
 use crate::paged::node;
@@ -19,7 +19,7 @@ const RETRIES_MAX: u32 = 2;
 
 impl<T: Copy> PagedStore<T> {
     /// Reads what an op misses; it goes on when all of it is there.
-    pub(super) fn load_for(&mut self, mut running: Running<T>, misses: &[Miss]) {
+    pub(super) fn load_for(&mut self, mut running: RunningOp<T>, misses: &[Miss]) {
         let pins = running.journey().pins.len();
         let wanted = pins + misses.len();
         let kept_for_others = self.memory.pinned as usize - pins;
@@ -48,14 +48,16 @@ impl<T: Copy> PagedStore<T> {
             Miss::Data(data) => (data.number, true),
         };
         match self.space.pages.begin_load(number, raw) {
-            space::Load::UnderWay => {}
-            space::Load::NoFrame => return None,
-            space::Load::Begin => {
-                self.memory.loads.insert(number, Load { wanted: miss, waiters: Vec::new() });
+            space::PageLoad::UnderWay => {}
+            space::PageLoad::NoFrame => return None,
+            space::PageLoad::Begin => {
+                self.memory
+                    .loads
+                    .insert(number, LoadUnderWay { wanted: miss, waiters: Vec::new() });
                 let page = self.superblock.layout.page;
                 let place = (page.offset(number), page.bytes() as u64);
                 self.metrics.totals.pages_read += 1;
-                self.requests.read(Purpose::Load(number), Target::Data, place, class);
+                self.requests.read(RequestPurpose::Load(number), StoreDevice::Data, place, class);
             }
         }
         Some(number)
@@ -114,7 +116,7 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// Lets go the pages that were kept for an op.
-    pub(super) fn release_pins(&mut self, running: &mut Running<T>) {
+    pub(super) fn release_pins(&mut self, running: &mut RunningOp<T>) {
         let Some(journey) = &mut running.journey else { return };
         for page in journey.pins.drain(..) {
             self.space.pages.unpin(page);

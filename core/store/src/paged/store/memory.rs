@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// What may be in memory, and what is on its way there. Its loads are begun and ended in `loads.rs`.
 pub(super) struct Memory {
     room: Room,
-    pub(super) loads: BTreeMap<PageNo, Load>,
+    pub(super) loads: BTreeMap<PageNo, LoadUnderWay>,
     /// Pages kept for ops that wait for others.
     pub(super) pinned: u32,
 }
@@ -33,7 +33,7 @@ impl Memory {
 
 /// A page on its way.
 #[derive(Clone, Debug)]
-pub(super) struct Load {
+pub(super) struct LoadUnderWay {
     /// What must be on it.
     pub wanted: Miss,
     pub waiters: Vec<SlotId>,

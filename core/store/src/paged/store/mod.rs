@@ -16,13 +16,13 @@ mod restart;
 mod run;
 mod upkeep;
 
-pub use checkpoint::Step;
+pub use checkpoint::CheckpointStep;
 pub use fault::Fault;
 pub use op::Wait;
 pub use restart::{RestartFault, RestartProgress};
 
 use super::api::{Ask, Cause, IoDone, IoId, Op, OpError, Outbox, Stages};
-use super::bounds::{Limits, Room, limits};
+use super::bounds::{Room, StoreLimits, limits};
 use super::ids::Child;
 use super::layout::Layout;
 use super::metrics::Metrics;
@@ -36,9 +36,9 @@ use commit::CommitLog;
 use loadline_base::{Bytes, Time};
 use loadline_device::Outcome;
 use memory::Memory;
-use op::Running;
+use op::RunningOp;
 use ops::Ops;
-use requests::{Purpose, Requests};
+use requests::{DeviceRequests, RequestPurpose};
 use restart::Restart;
 
 /// One disk's store. See [`super`].
@@ -48,7 +48,7 @@ pub struct PagedStore<T> {
     superblock: Superblock,
     space: Space,
     memory: Memory,
-    requests: Requests,
+    requests: DeviceRequests,
     ops: Ops<T>,
     log: CommitLog<T>,
     checkpoint: Checkpoints<T>,
@@ -85,7 +85,7 @@ impl<T: Copy> PagedStore<T> {
             superblock,
             space,
             memory: Memory::new(Room::new(&layout, 1)),
-            requests: Requests::default(),
+            requests: DeviceRequests::default(),
             ops: Ops::default(),
             log: CommitLog::closed(&options, &superblock),
             checkpoint: Checkpoints::new(now, &options),
@@ -100,7 +100,7 @@ impl<T: Copy> PagedStore<T> {
         self.now = now;
         self.metrics.totals.ops += 1;
         let at_once = self.answer_at_once(&op);
-        let running = Running::new(now, op);
+        let running = RunningOp::new(now, op);
         if let Some(answer) = at_once {
             self.ops.end(running.token, running.stages, Ok(answer));
         } else if self.fault.is_some() {
@@ -132,17 +132,17 @@ impl<T: Copy> PagedStore<T> {
         self.hand_over(out);
     }
 
-    fn answered(&mut self, purpose: Purpose, done: IoDone) {
+    fn answered(&mut self, purpose: RequestPurpose, done: IoDone) {
         let logged = match purpose {
-            Purpose::LogWrite(position) => self.log.write_done(position, done),
-            Purpose::LogFlush(target) => self.log.flush_done(self.now, target, done.outcome),
-            Purpose::Witness => self.log.witness_done(done.outcome),
-            Purpose::Load(page) => return self.load_done(page, done),
-            Purpose::OwnWrite(slot) => return self.own_write_done(slot, done.outcome),
-            Purpose::OwnRead(slot, piece) => return self.own_read_done(slot, piece, done),
-            Purpose::Checkpoint(request) => return self.checkpoint_io_done(request, done),
-            Purpose::Discard(run) => return self.discarded(run),
-            Purpose::Restart(request) => return self.restart_io_done(request, done),
+            RequestPurpose::LogWrite(position) => self.log.write_done(position, done),
+            RequestPurpose::LogFlush(target) => self.log.flush_done(self.now, target, done.outcome),
+            RequestPurpose::Witness => self.log.witness_done(done.outcome),
+            RequestPurpose::Load(page) => return self.load_done(page, done),
+            RequestPurpose::OwnWrite(slot) => return self.own_write_done(slot, done.outcome),
+            RequestPurpose::OwnRead(slot, piece) => return self.own_read_done(slot, piece, done),
+            RequestPurpose::Checkpoint(request) => return self.checkpoint_io_done(request, done),
+            RequestPurpose::Discard(run) => return self.discarded(run),
+            RequestPurpose::Restart(request) => return self.restart_io_done(request, done),
         };
         if let Err(fault) = logged {
             self.stop(fault);
@@ -184,7 +184,7 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// Which step the running checkpoint is at.
-    pub fn checkpoint_step(&self) -> Option<Step> {
+    pub fn checkpoint_step(&self) -> Option<CheckpointStep> {
         self.checkpoint.step()
     }
 
@@ -213,7 +213,7 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// The largest things that this store takes.
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> StoreLimits {
         limits(&self.superblock.layout)
     }
 }

@@ -1,8 +1,8 @@
 //! An op on its way through the store.
 
-use super::super::api::{Ask, Lane, Op, OpError, Ranges, Stages};
+use super::super::api::{Ask, Op, OpError, OpLane, Ranges, Stages};
 use super::super::change::Change;
-use super::super::contents::{Carried, DataPage, Found};
+use super::super::contents::{Carried, DataPage, QueryFindings};
 use super::super::ids::{Lsn, PageNo};
 use super::super::space::PageRun;
 use loadline_base::{Span, Time};
@@ -41,7 +41,7 @@ pub enum Wait {
 
 /// What an op still has to do.
 #[derive(Clone, Debug)]
-pub(super) enum Work {
+pub(super) enum OpWork {
     /// As it was asked.
     Asked(Ask),
     /// Changes whose own data is written or needs no writing.
@@ -82,9 +82,9 @@ impl Reading {
 
 /// An op. It moves from queue to queue, so what only few ops have is kept apart.
 #[derive(Clone, Debug)]
-pub(super) struct Running<T> {
+pub(super) struct RunningOp<T> {
     pub token: T,
-    pub lane: Option<Lane>,
+    pub lane: Option<OpLane>,
     pub class: ClassTag,
     pub wait: Wait,
     /// The throttle has let it pass.
@@ -92,7 +92,7 @@ pub(super) struct Running<T> {
     pub stages: Stages,
     /// Where its record ends, once a part of it is carried out.
     pub record: Lsn,
-    pub work: Work,
+    pub work: OpWork,
     pub journey: Option<Box<Journey>>,
 }
 
@@ -112,7 +112,7 @@ pub(super) struct Journey {
     /// How often a page could not be read for it.
     pub retries: u32,
     /// What a query that goes in parts has found, and how much that was when it last let its pages go.
-    pub found: Found,
+    pub found: QueryFindings,
     pub measured: u64,
     /// It needs more pages than may be kept for it.
     pub in_parts: bool,
@@ -149,9 +149,9 @@ pub(super) struct Digested {
     pub is_whole: bool,
 }
 
-impl<T> Running<T> {
+impl<T> RunningOp<T> {
     /// An op that has just come.
-    pub(super) fn new(now: Time, op: Op<T>) -> Running<T> {
+    pub(super) fn new(now: Time, op: Op<T>) -> RunningOp<T> {
         let stages = Stages {
             submitted: now,
             planned: now,
@@ -159,7 +159,7 @@ impl<T> Running<T> {
             applied: now,
             throttled: Span::ZERO,
         };
-        Running {
+        RunningOp {
             token: op.token,
             lane: op.lane,
             class: op.class,
@@ -167,7 +167,7 @@ impl<T> Running<T> {
             admitted: false,
             stages,
             record: Lsn(0),
-            work: Work::Asked(op.ask),
+            work: OpWork::Asked(op.ask),
             journey: None,
         }
     }
@@ -188,9 +188,9 @@ impl<T> Running<T> {
     }
 
     /// What it has found, if it is a query that goes in parts.
-    pub(super) fn take_found(&mut self) -> Found {
+    pub(super) fn take_found(&mut self) -> QueryFindings {
         let journey = self.journey.as_mut();
-        journey.map_or_else(Found::default, |journey| std::mem::take(&mut journey.found))
+        journey.map_or_else(QueryFindings::default, |journey| std::mem::take(&mut journey.found))
     }
 
     /// What it has had to wait for.

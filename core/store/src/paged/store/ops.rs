@@ -1,25 +1,25 @@
 //! The ops that are in the store and have not ended, each in one queue by what it waits for; and whose turn it is to change
 //! anything.
 
-use super::op::{Running, Wait};
-use crate::paged::api::{Answer, Completion, Lane, OpError, Stages};
+use super::op::{RunningOp, Wait};
+use crate::paged::api::{Answer, Completion, OpError, OpLane, Stages};
 use loadline_base::{SlotId, Slots, Time};
 use std::collections::{BTreeMap, VecDeque};
 
 /// All ops but those that wait for the log or for a checkpoint.
 pub(super) struct Ops<T> {
     /// Those that may go on.
-    ready: VecDeque<Running<T>>,
+    ready: VecDeque<RunningOp<T>>,
     /// Behind the op of each lane that is under way, those that follow it.
-    lanes: BTreeMap<Lane, VecDeque<Running<T>>>,
+    lanes: BTreeMap<OpLane, VecDeque<RunningOp<T>>>,
     /// Those that wait for requests of their own.
-    suspended: Slots<Running<T>>,
+    suspended: Slots<RunningOp<T>>,
     /// Those that wait for room, or for others. The oldest is asked first.
-    parked: VecDeque<Running<T>>,
+    parked: VecDeque<RunningOp<T>>,
     /// Something that parked ops wait for has changed.
     changed: bool,
     /// Those that the throttle holds, by the end of their sleep and in the order of their coming.
-    sleeping: BTreeMap<(Time, u64), Running<T>>,
+    sleeping: BTreeMap<(Time, u64), RunningOp<T>>,
     sleeps: u64,
     /// The record of a transaction that is carried out in part. All others wait for its end.
     in_part: Option<Vec<u8>>,
@@ -48,7 +48,7 @@ impl<T> Default for Ops<T> {
 
 impl<T: Copy> Ops<T> {
     /// Lets an op into its lane's queue, or on at once.
-    pub(super) fn enter(&mut self, mut running: Running<T>) {
+    pub(super) fn enter(&mut self, mut running: RunningOp<T>) {
         if let Some(queue) = running.lane.and_then(|lane| self.lanes.get_mut(&lane)) {
             running.wait = Wait::Lane;
             queue.push_back(running);
@@ -61,7 +61,7 @@ impl<T: Copy> Ops<T> {
     }
 
     /// An op is carried out, or has failed: the next of its lane may go.
-    pub(super) fn leave_lane(&mut self, lane: Option<Lane>) {
+    pub(super) fn leave_lane(&mut self, lane: Option<OpLane>) {
         let Some(lane) = lane else { return };
         let queue = self.lanes.get_mut(&lane).expect("an op that runs keeps its lane");
         match queue.pop_front() {
@@ -73,27 +73,27 @@ impl<T: Copy> Ops<T> {
     }
 
     /// Whether an op of this lane is under way.
-    pub(super) fn is_busy(&self, lane: Option<Lane>) -> bool {
+    pub(super) fn is_busy(&self, lane: Option<OpLane>) -> bool {
         lane.is_some_and(|lane| self.lanes.contains_key(&lane))
     }
 
     /// An op may go on.
-    pub(super) fn wake(&mut self, running: Running<T>) {
+    pub(super) fn wake(&mut self, running: RunningOp<T>) {
         self.ready.push_back(running);
     }
 
     /// The next op that may go on.
-    pub(super) fn next(&mut self) -> Option<Running<T>> {
+    pub(super) fn next(&mut self) -> Option<RunningOp<T>> {
         self.ready.pop_front()
     }
 
     /// An op waits for requests of its own, under this number.
-    pub(super) fn suspend(&mut self, running: Running<T>) -> SlotId {
+    pub(super) fn suspend(&mut self, running: RunningOp<T>) -> SlotId {
         self.suspended.acquire(running)
     }
 
     /// An op that waits for its requests.
-    pub(super) fn suspended(&mut self, slot: SlotId) -> &mut Running<T> {
+    pub(super) fn suspended(&mut self, slot: SlotId) -> &mut RunningOp<T> {
         self.suspended.at_mut(slot)
     }
 
@@ -105,7 +105,7 @@ impl<T: Copy> Ops<T> {
     }
 
     /// Lets an op wait until something has changed: as the first of all, or behind the others.
-    pub(super) fn park(&mut self, running: Running<T>, first: bool) {
+    pub(super) fn park(&mut self, running: RunningOp<T>, first: bool) {
         match first {
             true => self.parked.push_front(running),
             false => self.parked.push_back(running),
@@ -118,7 +118,7 @@ impl<T: Copy> Ops<T> {
     }
 
     /// The parked op that is to be asked first.
-    pub(super) fn next_parked(&mut self) -> Option<Running<T>> {
+    pub(super) fn next_parked(&mut self) -> Option<RunningOp<T>> {
         self.parked.pop_front()
     }
 
@@ -147,20 +147,20 @@ impl<T: Copy> Ops<T> {
     }
 
     /// The throttle holds an op until then.
-    pub(super) fn sleep(&mut self, until: Time, mut running: Running<T>) {
+    pub(super) fn sleep(&mut self, until: Time, mut running: RunningOp<T>) {
         running.wait = Wait::Throttle;
         self.sleeps += 1;
         self.sleeping.insert((until, self.sleeps), running);
     }
 
     /// The next op whose sleep is over by now.
-    pub(super) fn next_rested(&mut self, now: Time) -> Option<Running<T>> {
+    pub(super) fn next_rested(&mut self, now: Time) -> Option<RunningOp<T>> {
         let first = self.sleeping.first_entry().filter(|first| first.key().0 <= now)?;
         Some(first.remove())
     }
 
     /// All that sleep.
-    pub(super) fn take_sleepers(&mut self) -> Vec<Running<T>> {
+    pub(super) fn take_sleepers(&mut self) -> Vec<RunningOp<T>> {
         std::mem::take(&mut self.sleeping).into_values().collect()
     }
 
@@ -217,15 +217,16 @@ impl<T: Copy> Ops<T> {
     }
 
     /// All that wait in queues.
-    pub(super) fn take_queued(&mut self) -> Vec<Running<T>> {
-        let mut all: Vec<Running<T>> = self.ready.drain(..).chain(self.parked.drain(..)).collect();
+    pub(super) fn take_queued(&mut self) -> Vec<RunningOp<T>> {
+        let mut all: Vec<RunningOp<T>> =
+            self.ready.drain(..).chain(self.parked.drain(..)).collect();
         all.extend(std::mem::take(&mut self.sleeping).into_values());
         all.extend(std::mem::take(&mut self.lanes).into_values().flatten());
         all
     }
 
     /// All that wait for requests of their own.
-    pub(super) fn take_suspended(&mut self) -> Vec<Running<T>> {
+    pub(super) fn take_suspended(&mut self) -> Vec<RunningOp<T>> {
         let slots: Vec<SlotId> = self.suspended.iter().map(|(slot, _)| slot).collect();
         slots.into_iter().map(|slot| self.suspended.release(slot)).collect()
     }

@@ -5,10 +5,10 @@ use super::op::{Looking, Wait};
 use crate::paged::api::OpError;
 use crate::paged::bounds::{self, Bound, Exceeded};
 use crate::paged::change::Change;
-use crate::paged::contents::{self, Carried, Miss, Step};
+use crate::paged::contents::{self, Carried, Miss, StepUnderWay};
 use crate::paged::options::LogMode;
 use crate::paged::space::Takes;
-use crate::paged::tree::Place;
+use crate::paged::tree::ValuePlace;
 
 /// Pages of the device that only transactions may take that give some back: else a full store could not be emptied.
 const PAGES_RESERVED: u64 = 16;
@@ -16,7 +16,7 @@ const PAGES_RESERVED: u64 = 16;
 const LOG_SLACK: u64 = 4096;
 
 /// What is to become of an update now.
-pub(super) enum Verdict {
+pub(super) enum UpdateVerdict {
     Go(Plan),
     Load(Vec<Miss>),
     Wait(Wait),
@@ -34,7 +34,7 @@ enum Lack {
 pub(super) struct Plan {
     pub(super) takes: Takes,
     /// The place that takes all of it. Otherwise the step is drafted.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<ValuePlace>,
     /// Where the transaction goes on afterwards; `None` if it is at its end.
     pub(super) next: Option<Carried>,
 }
@@ -47,13 +47,13 @@ impl<T: Copy> PagedStore<T> {
         from: Carried,
         pins: usize,
         survey: Looking,
-    ) -> Verdict {
+    ) -> UpdateVerdict {
         self.space.pages.next_op();
         let plan = match contents::place_for(&self.space, changes) {
             Some(place) => self.plan_for(place),
             None => match self.draft(changes, from, pins) {
                 Ok(plan) => plan,
-                Err(misses) => return Verdict::Load(misses),
+                Err(misses) => return UpdateVerdict::Load(misses),
             },
         };
         let lack = self
@@ -61,18 +61,18 @@ impl<T: Copy> PagedStore<T> {
             .and_then(|()| self.find_frames(plan.takes))
             .and_then(|()| self.find_log_room(changes, plan, from));
         match lack {
-            Ok(()) => Verdict::Go(plan),
+            Ok(()) => UpdateVerdict::Go(plan),
             Err(lack) => {
                 self.forget(plan);
                 match lack {
-                    Lack::Wait(wait) => Verdict::Wait(wait),
-                    Lack::Fail(error) => Verdict::Fail(error),
+                    Lack::Wait(wait) => UpdateVerdict::Wait(wait),
+                    Lack::Fail(error) => UpdateVerdict::Fail(error),
                 }
             }
         }
     }
 
-    fn plan_for(&self, place: Place) -> Plan {
+    fn plan_for(&self, place: ValuePlace) -> Plan {
         let mut takes = Takes::default();
         place.pages().for_each(|page| takes.add(self.space.pages.touch(page)));
         Plan { takes, place: Some(place), next: None }
@@ -90,7 +90,7 @@ impl<T: Copy> PagedStore<T> {
         let mut marks_max = u32::MAX;
         loop {
             self.space.begin_draft(pages_max);
-            let mut step = Step::new(from, pages_max, marks_max);
+            let mut step = StepUnderWay::new(from, pages_max, marks_max);
             let is_whole = contents::draft(&mut self.space, changes, &mut step);
             let misses = step.misses();
             if misses.is_empty() && !step.is_over() {

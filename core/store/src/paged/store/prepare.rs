@@ -2,11 +2,11 @@
 //! the log, so that only their places and checksums go through it.
 
 use super::PagedStore;
-use super::op::{Running, Wait, Work};
-use super::requests::Purpose;
+use super::op::{OpWork, RunningOp, Wait};
+use super::requests::RequestPurpose;
 use crate::objects::Version;
-use crate::paged::api::{Ask, Edit, ObjectId, OpError, Payload, Target};
-use crate::paged::change::{Change, Run};
+use crate::paged::api::{Ask, Edit, ObjectId, OpError, Payload, StoreDevice};
+use crate::paged::change::{Change, FilledRun};
 use crate::paged::extent;
 use crate::paged::ids::PageSize;
 use crate::paged::space::PageRun;
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 impl<T: Copy> PagedStore<T> {
     /// An update as it was asked.
-    pub(super) fn prepare(&mut self, mut running: Running<T>) {
+    pub(super) fn prepare(&mut self, mut running: RunningOp<T>) {
         if self.is_held_back(&running) {
             return self.park(running, Wait::Turn, false);
         }
@@ -36,13 +36,13 @@ impl<T: Copy> PagedStore<T> {
                 false => self.fail(running, OpError::NoSpace),
             };
         }
-        let Work::Asked(Ask::Transaction(edits)) =
-            std::mem::replace(&mut running.work, Work::Changes(Vec::new()))
+        let OpWork::Asked(Ask::Transaction(edits)) =
+            std::mem::replace(&mut running.work, OpWork::Changes(Vec::new()))
         else {
             unreachable!("it was a transaction");
         };
         if wanted == 0 {
-            running.work = Work::Changes(edits.into_iter().map(change_of).collect());
+            running.work = OpWork::Changes(edits.into_iter().map(change_of).collect());
             return self.update(running, true);
         }
         let mut changes = Vec::with_capacity(edits.len());
@@ -56,7 +56,7 @@ impl<T: Copy> PagedStore<T> {
                 other => changes.push(change_of(other)),
             }
         }
-        running.work = Work::Changes(changes);
+        running.work = OpWork::Changes(changes);
         self.write_own(running, writes);
     }
 
@@ -103,7 +103,7 @@ impl<T: Copy> PagedStore<T> {
             let run = self.space.pages.allocator.take(most).expect("free pages were counted");
             let own = &bytes[at..at + run.count as usize * size];
             let sums = own.chunks_exact(size).map(crc32c::crc32c).collect();
-            runs.push(Run { first: run.first, sums });
+            runs.push(FilledRun { first: run.first, sums });
             writes.push((run, own.to_vec()));
             at += own.len();
         }
@@ -114,7 +114,7 @@ impl<T: Copy> PagedStore<T> {
         }
     }
 
-    fn write_own(&mut self, mut running: Running<T>, writes: Vec<(PageRun, Vec<u8>)>) {
+    fn write_own(&mut self, mut running: RunningOp<T>, writes: Vec<(PageRun, Vec<u8>)>) {
         running.wait = Wait::OwnData;
         running.journey().left = writes.len() as u32;
         running.journey().own = writes.iter().map(|(run, _)| *run).collect();
@@ -123,7 +123,13 @@ impl<T: Copy> PagedStore<T> {
         for (run, data) in writes {
             self.metrics.totals.own_bytes += data.len() as u64;
             let offset = page.offset(run.first);
-            self.requests.write(Purpose::OwnWrite(slot), Target::Data, offset, class, data);
+            self.requests.write(
+                RequestPurpose::OwnWrite(slot),
+                StoreDevice::Data,
+                offset,
+                class,
+                data,
+            );
         }
     }
 

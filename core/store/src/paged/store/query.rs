@@ -7,13 +7,13 @@
 //! written meanwhile all of it is read again, in the end while updates wait.
 
 use super::PagedStore;
-use super::op::{Digested, Reading, Running, Wait, Work};
-use super::requests::Purpose;
+use super::op::{Digested, OpWork, Reading, RunningOp, Wait};
+use super::requests::RequestPurpose;
 use crate::paged::api::{
-    Answer, Ask, Damage, IoDone, ObjectId, Op, OpError, Ranges, Target, push_range,
+    Answer, Ask, Damage, IoDone, ObjectId, Op, OpError, Ranges, StoreDevice, push_range,
 };
 use crate::paged::bounds::{Bound, Exceeded};
-use crate::paged::contents::{self, DataPage, Found, Miss};
+use crate::paged::contents::{self, DataPage, Miss, QueryFindings};
 use crate::paged::options::LogMode;
 use crate::paged::tree::TreePages;
 use loadline_base::SlotId;
@@ -36,10 +36,10 @@ impl<T: Copy> PagedStore<T> {
             return None;
         }
         self.space.pages.next_op();
-        contents::value(&self.space, key, &mut Found::default()).ok().map(Answer::Value)
+        contents::value(&self.space, key, &mut QueryFindings::default()).ok().map(Answer::Value)
     }
 
-    pub(super) fn query(&mut self, mut running: Running<T>) {
+    pub(super) fn query(&mut self, mut running: RunningOp<T>) {
         let looks_at_pages = !matches!(Self::ask_of(&running), Ask::Sync | Ask::Checkpoint);
         if looks_at_pages && self.ops.in_part().is_some() {
             return self.park(running, Wait::Turn, false);
@@ -81,7 +81,7 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// A query goes on when a page is there that it misses: from its beginning, or behind what it has found if it goes in parts.
-    pub(super) fn look_on(&mut self, mut running: Running<T>, found: Found, miss: Miss) {
+    pub(super) fn look_on(&mut self, mut running: RunningOp<T>, found: QueryFindings, miss: Miss) {
         let most = self.memory.room().pins_max() as usize;
         if running.journey().pins.len() >= most {
             if !self.hold_updates(&mut running) {
@@ -103,7 +103,7 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// Lets updates wait until this query lets them go. False if they wait for another one.
-    pub(super) fn hold_updates(&mut self, running: &mut Running<T>) -> bool {
+    pub(super) fn hold_updates(&mut self, running: &mut RunningOp<T>) -> bool {
         let journey = running.journey();
         if !journey.holds_updates {
             journey.holds_updates = self.ops.hold_updates();
@@ -112,7 +112,7 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// Updates need not wait for this query any more.
-    pub(super) fn let_updates_go(&mut self, running: &mut Running<T>) {
+    pub(super) fn let_updates_go(&mut self, running: &mut RunningOp<T>) {
         let Some(journey) = &mut running.journey else { return };
         if std::mem::take(&mut journey.holds_updates) {
             journey.measured = 0;
@@ -121,7 +121,7 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// Bytes of an object, or the next piece of its digest.
-    fn read(&mut self, mut running: Running<T>, mut found: Found) {
+    fn read(&mut self, mut running: RunningOp<T>, mut found: QueryFindings) {
         if self.ops.in_part().is_some() {
             return self.park(running, Wait::Turn, false);
         }
@@ -171,8 +171,8 @@ impl<T: Copy> PagedStore<T> {
     /// Where an object differs from another, and the bytes there.
     fn read_sparse(
         &mut self,
-        running: Running<T>,
-        mut found: Found,
+        running: RunningOp<T>,
+        mut found: QueryFindings,
         objects: (ObjectId, Option<ObjectId>),
         range: Range<u64>,
         with_bytes: bool,
@@ -197,7 +197,7 @@ impl<T: Copy> PagedStore<T> {
     /// Takes what is resident and asks for the rest.
     fn gather(
         &mut self,
-        mut running: Running<T>,
+        mut running: RunningOp<T>,
         range: Range<u64>,
         pages: &[DataPage],
         sparse: Option<Ranges>,
@@ -249,13 +249,13 @@ impl<T: Copy> PagedStore<T> {
             }
         }
         if reading.left == 0 {
-            running.work = Work::Reading(Box::new(reading));
+            running.work = OpWork::Reading(Box::new(reading));
             return self.read_arrived(running);
         }
         self.read_pieces(running, reading);
     }
 
-    fn read_pieces(&mut self, mut running: Running<T>, reading: Reading) {
+    fn read_pieces(&mut self, mut running: RunningOp<T>, reading: Reading) {
         let page = self.superblock.layout.page;
         let class = running.class;
         let places: Vec<(u64, u64)> = reading
@@ -264,11 +264,16 @@ impl<T: Copy> PagedStore<T> {
             .map(|piece| (page.offset(piece[0].number), (piece.len() * page.bytes()) as u64))
             .collect();
         running.wait = Wait::Pages;
-        running.work = Work::Reading(Box::new(reading));
+        running.work = OpWork::Reading(Box::new(reading));
         let slot = self.ops.suspend(running);
         for (piece, place) in places.into_iter().enumerate() {
             self.metrics.totals.pages_read += place.1 / page.bytes() as u64;
-            self.requests.read(Purpose::OwnRead(slot, piece), Target::Data, place, class);
+            self.requests.read(
+                RequestPurpose::OwnRead(slot, piece),
+                StoreDevice::Data,
+                place,
+                class,
+            );
         }
     }
 
@@ -276,7 +281,7 @@ impl<T: Copy> PagedStore<T> {
     pub(super) fn own_read_done(&mut self, slot: SlotId, piece: usize, done: IoDone) {
         let size = self.superblock.layout.page.bytes();
         let running = self.ops.suspended(slot);
-        let Work::Reading(reading) = &mut running.work else { unreachable!("it reads") };
+        let OpWork::Reading(reading) = &mut running.work else { unreachable!("it reads") };
         reading.left -= 1;
         reading.unreadable |= !Self::is_good(done.outcome);
         if Self::is_good(done.outcome) {
@@ -295,13 +300,14 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// All pieces of a read are there.
-    pub(super) fn read_arrived(&mut self, mut running: Running<T>) {
-        let Work::Reading(reading) = std::mem::replace(&mut running.work, Work::Asked(Ask::Sync))
+    pub(super) fn read_arrived(&mut self, mut running: RunningOp<T>) {
+        let OpWork::Reading(reading) =
+            std::mem::replace(&mut running.work, OpWork::Asked(Ask::Sync))
         else {
             unreachable!("it reads");
         };
         let Reading { ask, mut bytes, range, sparse, spoiled, unreadable, .. } = *reading;
-        running.work = Work::Asked(ask);
+        running.work = OpWork::Asked(ask);
         if unreadable {
             return self.fail(running, OpError::Unreadable);
         }
@@ -311,7 +317,7 @@ impl<T: Copy> PagedStore<T> {
             }
             // The page may have been written while it was read.
             running.journey().replans += 1;
-            return self.read(running, Found::default());
+            return self.read(running, QueryFindings::default());
         }
         let skip = (range.start % self.superblock.layout.page.bytes() as u64) as usize;
         let length = (range.end - range.start) as usize;
@@ -342,19 +348,19 @@ impl<T: Copy> PagedStore<T> {
         Damage::Object(page.object, page.index * size..(page.index + 1) * size)
     }
 
-    fn digest_piece(&mut self, mut running: Running<T>, id: ObjectId, bytes: &[u8]) {
+    fn digest_piece(&mut self, mut running: RunningOp<T>, id: ObjectId, bytes: &[u8]) {
         let digested = &mut running.journey().digested;
         digested.sum = crc32c::crc32c_append(digested.sum, bytes);
         digested.next += bytes.len() as u64;
         digested.is_whole = (bytes.len() as u64) < DIGEST_PIECE;
         match digested.is_whole {
-            true => self.end_digest(running, id, Found::default()),
-            false => self.read(running, Found::default()),
+            true => self.end_digest(running, id, QueryFindings::default()),
+            false => self.read(running, QueryFindings::default()),
         }
     }
 
     /// The bytes of an object are digested; its attributes are next.
-    fn end_digest(&mut self, mut running: Running<T>, id: ObjectId, mut found: Found) {
+    fn end_digest(&mut self, mut running: RunningOp<T>, id: ObjectId, mut found: QueryFindings) {
         match contents::attributes(&self.space, id, &mut found) {
             Ok(attributes) => {
                 let sum = running.journey().digested.sum;

@@ -1,18 +1,18 @@
 //! What the store has asked of its devices: each request with what it is for, until it is answered.
 
-use crate::paged::api::{Cause, Io, IoId, Target};
+use crate::paged::api::{Cause, Io, IoId, StoreDevice};
 use crate::paged::ids::{Lsn, PageNo};
 use crate::paged::space::PageRun;
 use loadline_base::{Bytes, SlotId, Slots};
-use loadline_device::{ClassTag, Kind, Priority, Request};
+use loadline_device::{ClassTag, Priority, Request, RequestKind};
 
 /// What a request is for.
 #[derive(Clone, Debug)]
-pub(super) enum Purpose {
+pub(super) enum RequestPurpose {
     /// The log from this position on.
     LogWrite(Lsn),
     /// A flush for the log.
-    LogFlush(Target),
+    LogFlush(StoreDevice),
     /// One place of the log's witness.
     Witness,
     /// A page into the cache.
@@ -50,54 +50,61 @@ pub(super) enum RestartRequest {
     Marker,
     Flush,
     Own(usize),
-    Tail(Target, u64),
+    Tail(StoreDevice, u64),
 }
 
 /// Requests without an answer, and those that the world has not been handed yet.
 #[derive(Default)]
-pub(super) struct Requests {
-    unanswered: Slots<Purpose>,
+pub(super) struct DeviceRequests {
+    unanswered: Slots<RequestPurpose>,
     out: Vec<Io>,
 }
 
-impl Requests {
+impl DeviceRequests {
     /// Reads this place: its offset and length in bytes.
     pub(super) fn read(
         &mut self,
-        purpose: Purpose,
-        target: Target,
+        purpose: RequestPurpose,
+        target: StoreDevice,
         place: (u64, u64),
         class: ClassTag,
     ) {
-        self.push(purpose, target, Kind::Read, place, class, Vec::new());
+        self.push(purpose, target, RequestKind::Read, place, class, Vec::new());
     }
 
     pub(super) fn write(
         &mut self,
-        purpose: Purpose,
-        target: Target,
+        purpose: RequestPurpose,
+        target: StoreDevice,
         offset: u64,
         class: ClassTag,
         data: Vec<u8>,
     ) {
         let length = data.len() as u64;
-        self.push(purpose, target, Kind::Write, (offset, length), class, data);
+        self.push(purpose, target, RequestKind::Write, (offset, length), class, data);
     }
 
-    pub(super) fn flush(&mut self, purpose: Purpose, target: Target, class: ClassTag) {
-        self.push(purpose, target, Kind::Flush, (0, 0), class, Vec::new());
+    pub(super) fn flush(&mut self, purpose: RequestPurpose, target: StoreDevice, class: ClassTag) {
+        self.push(purpose, target, RequestKind::Flush, (0, 0), class, Vec::new());
     }
 
     /// Tells the data device that a run of pages holds nothing.
     pub(super) fn discard(&mut self, run: PageRun, place: (u64, u64), class: ClassTag) {
-        self.push(Purpose::Discard(run), Target::Data, Kind::Discard, place, class, Vec::new());
+        self.push(
+            RequestPurpose::Discard(run),
+            StoreDevice::Data,
+            RequestKind::Discard,
+            place,
+            class,
+            Vec::new(),
+        );
     }
 
     fn push(
         &mut self,
-        purpose: Purpose,
-        target: Target,
-        kind: Kind,
+        purpose: RequestPurpose,
+        target: StoreDevice,
+        kind: RequestKind,
         place: (u64, u64),
         class: ClassTag,
         data: Vec<u8>,
@@ -115,17 +122,21 @@ impl Requests {
     }
 
     /// A request is answered: what it was for.
-    pub(super) fn answered(&mut self, id: IoId) -> Purpose {
+    pub(super) fn answered(&mut self, id: IoId) -> RequestPurpose {
         self.unanswered.release(id.0)
     }
 
     /// On whose behalf a request goes that has not been answered.
     pub(super) fn cause(&self, id: IoId) -> Cause {
         match self.unanswered.at(id.0) {
-            Purpose::LogWrite(_) | Purpose::LogFlush(_) | Purpose::Witness => Cause::Log,
-            Purpose::Load(_) | Purpose::OwnWrite(_) | Purpose::OwnRead(..) => Cause::Op,
-            Purpose::Checkpoint(_) | Purpose::Discard(_) => Cause::Checkpoint,
-            Purpose::Restart(_) => Cause::Restart,
+            RequestPurpose::LogWrite(_) | RequestPurpose::LogFlush(_) | RequestPurpose::Witness => {
+                Cause::Log
+            }
+            RequestPurpose::Load(_) | RequestPurpose::OwnWrite(_) | RequestPurpose::OwnRead(..) => {
+                Cause::Op
+            }
+            RequestPurpose::Checkpoint(_) | RequestPurpose::Discard(_) => Cause::Checkpoint,
+            RequestPurpose::Restart(_) => Cause::Restart,
         }
     }
 

@@ -1,27 +1,27 @@
 //! One op's turn: [plan](super::plan) a step, pass the throttle, keep it, append to the log.
 
 use super::PagedStore;
-use super::op::{Looking, Running, Wait, Work};
-use super::plan::{Plan, Verdict};
+use super::op::{Looking, OpWork, RunningOp, Wait};
+use super::plan::{Plan, UpdateVerdict};
 use crate::paged::api::{Answer, Ask, Damage, OpError};
 use crate::paged::bounds::{Bound, Exceeded};
 use crate::paged::change::Change;
 use crate::paged::contents;
-use crate::paged::metrics::Reason;
+use crate::paged::metrics::CheckpointReason;
 use crate::paged::options::LogMode;
 use crate::paged::space::Takes;
 use crate::paged::store::Fault;
-use crate::paged::throttle::{Policy, Touch};
+use crate::paged::throttle::{Dirtied, ThrottlePolicy};
 use loadline_base::Span;
 
 impl<T: Copy> PagedStore<T> {
     /// Gives an op its turn.
-    pub(super) fn run(&mut self, mut running: Running<T>) {
+    pub(super) fn run(&mut self, mut running: RunningOp<T>) {
         if let Some(error) = running.journey.as_mut().and_then(|journey| journey.failed.take()) {
             return self.fail(running, error);
         }
         match &running.work {
-            Work::Asked(ask) if Self::is_update(ask) => {
+            OpWork::Asked(ask) if Self::is_update(ask) => {
                 if self.ops.parked() == 0 {
                     self.prepare(running);
                 } else {
@@ -29,17 +29,17 @@ impl<T: Copy> PagedStore<T> {
                     self.ops.park(running, false);
                 }
             }
-            Work::Asked(_) => self.query(running),
-            Work::Changes(_) => self.update(running, false),
-            Work::Reading(_) => self.read_arrived(running),
+            OpWork::Asked(_) => self.query(running),
+            OpWork::Changes(_) => self.update(running, false),
+            OpWork::Reading(_) => self.read_arrived(running),
         }
     }
 
     /// Gives a parked op another turn; if it still cannot go it stays first.
-    pub(super) fn retry(&mut self, running: Running<T>) {
+    pub(super) fn retry(&mut self, running: RunningOp<T>) {
         match &running.work {
-            Work::Asked(ask) if Self::is_update(ask) => self.prepare(running),
-            Work::Changes(_) => self.update(running, true),
+            OpWork::Asked(ask) if Self::is_update(ask) => self.prepare(running),
+            OpWork::Changes(_) => self.update(running, true),
             _ => self.run(running),
         }
     }
@@ -47,14 +47,14 @@ impl<T: Copy> PagedStore<T> {
     /// Lets an op wait for something that [`Ops::note_change`](super::ops::Ops::note_change) is told of.
     ///
     /// It keeps no pages meanwhile: ops that wait for what the others keep would wait for ever.
-    pub(super) fn park(&mut self, mut running: Running<T>, wait: Wait, first: bool) {
+    pub(super) fn park(&mut self, mut running: RunningOp<T>, wait: Wait, first: bool) {
         running.wait = wait;
         self.release_pins(&mut running);
         match wait {
-            Wait::LogRoom => self.checkpoint.want(Reason::LogSize),
-            Wait::FreePages => self.checkpoint.want(Reason::Space),
+            Wait::LogRoom => self.checkpoint.want(CheckpointReason::LogSize),
+            Wait::FreePages => self.checkpoint.want(CheckpointReason::Space),
             Wait::Frames if !self.checkpoint.is_running() => {
-                self.checkpoint.want(Reason::DirtyPages)
+                self.checkpoint.want(CheckpointReason::DirtyPages)
             }
             _ => {}
         }
@@ -62,15 +62,15 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// An update whose own data is where it belongs.
-    pub(super) fn update(&mut self, mut running: Running<T>, first: bool) {
+    pub(super) fn update(&mut self, mut running: RunningOp<T>, first: bool) {
         if self.is_held_back(&running) {
             return self.park(running, Wait::Turn, false);
         }
         if running.survey() == Looking::UnderWay {
             return self.survey(running);
         }
-        let Work::Changes(changes) =
-            std::mem::replace(&mut running.work, Work::Changes(Vec::new()))
+        let OpWork::Changes(changes) =
+            std::mem::replace(&mut running.work, OpWork::Changes(Vec::new()))
         else {
             unreachable!("an update has changes");
         };
@@ -81,15 +81,15 @@ impl<T: Copy> PagedStore<T> {
                 .map_or_else(Default::default, |journey| (journey.progress, journey.pins.len()));
             let survey = running.survey();
             let verdict = self.judge(&changes, from, pins, survey);
-            if let Verdict::Go(plan) = verdict
+            if let UpdateVerdict::Go(plan) = verdict
                 && plan.next.is_some()
                 && survey == Looking::NotYet
             {
                 self.forget(plan);
-                running.work = Work::Changes(changes);
+                running.work = OpWork::Changes(changes);
                 return self.survey(running);
             }
-            if let Verdict::Go(plan) = verdict
+            if let UpdateVerdict::Go(plan) = verdict
                 && self.throttle_passes(&mut running, plan)
             {
                 if self.carry_out(&mut running, &changes, plan) {
@@ -97,30 +97,30 @@ impl<T: Copy> PagedStore<T> {
                 }
                 continue;
             }
-            running.work = Work::Changes(changes);
+            running.work = OpWork::Changes(changes);
             let first = first || running.is_begun() || running.holds_updates();
             return match verdict {
-                Verdict::Go(plan) => self.sleep(running, plan),
-                Verdict::Load(misses) => {
+                UpdateVerdict::Go(plan) => self.sleep(running, plan),
+                UpdateVerdict::Load(misses) => {
                     let (asked, most) = (pins + misses.len(), self.memory.room().pins_max());
                     match Exceeded::check(Bound::StepPages, asked as u64, most.into()) {
                         Ok(()) => self.load_for(running, &misses),
                         Err(exceeded) => self.fail(running, OpError::Exceeds(exceeded)),
                     }
                 }
-                Verdict::Wait(wait) => self.park(running, wait, first),
-                Verdict::Fail(error) => self.fail(running, error),
+                UpdateVerdict::Wait(wait) => self.park(running, wait, first),
+                UpdateVerdict::Fail(error) => self.fail(running, error),
             };
         }
     }
 
     /// Looks through an update that goes in steps, before the first of them. Until then it is as if it had not begun.
-    fn survey(&mut self, mut running: Running<T>) {
+    fn survey(&mut self, mut running: RunningOp<T>) {
         if !self.hold_updates(&mut running) {
             return self.park(running, Wait::Turn, false);
         }
         let mut found = running.take_found();
-        let Work::Changes(changes) = &running.work else { unreachable!("an update has changes") };
+        let OpWork::Changes(changes) = &running.work else { unreachable!("an update has changes") };
         self.space.pages.next_op();
         match contents::survey(&self.space, changes, &mut found.survey) {
             Ok(pages) => {
@@ -137,30 +137,30 @@ impl<T: Copy> PagedStore<T> {
 
     /// Whether an update must wait: for a transaction that is carried out in part, because nobody else may change what it finds, or
     /// for a query in parts.
-    pub(super) fn is_held_back(&self, running: &Running<T>) -> bool {
+    pub(super) fn is_held_back(&self, running: &RunningOp<T>) -> bool {
         let is_ahead = running.is_begun() || running.holds_updates();
         self.ops.holds_updates() && !is_ahead
     }
 
-    fn sleep(&mut self, running: Running<T>, plan: Plan) {
+    fn sleep(&mut self, running: RunningOp<T>, plan: Plan) {
         self.forget(plan);
         self.ops.sleep(self.now + running.stages.throttled, running);
     }
 
     /// Whether the op may go on now. Else it has been told how long to sleep.
-    fn throttle_passes(&mut self, running: &mut Running<T>, plan: Plan) -> bool {
+    fn throttle_passes(&mut self, running: &mut RunningOp<T>, plan: Plan) -> bool {
         if running.admitted {
             return true;
         }
         running.admitted = true;
         running.stages.planned = self.now;
-        if self.options.throttle == Policy::None {
+        if self.options.throttle == ThrottlePolicy::None {
             return true;
         }
         let pressure = self.pressure();
         let Takes { in_checkpoint, clean, .. } = plan.takes;
         let log_bytes = u32::try_from(self.log.record().len()).unwrap_or(u32::MAX);
-        let touch = Touch { in_checkpoint, clean, log_bytes };
+        let touch = Dirtied { in_checkpoint, clean, log_bytes };
         let sleep = self.checkpoint.throttle(self.now, &pressure, touch);
         running.stages.throttled = sleep;
         sleep == Span::ZERO
@@ -175,7 +175,12 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// Carries a step of an update out and appends it to the log. Answers whether it was the last one.
-    fn carry_out(&mut self, running: &mut Running<T>, changes: &[Change<'_>], plan: Plan) -> bool {
+    fn carry_out(
+        &mut self,
+        running: &mut RunningOp<T>,
+        changes: &[Change<'_>],
+        plan: Plan,
+    ) -> bool {
         self.keep(changes, plan);
         self.release_pins(running);
         let is_first = !running.is_begun();
@@ -205,7 +210,7 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// An update is carried out whole: it waits for the log, if for anything.
-    fn carried_out(&mut self, mut running: Running<T>) {
+    fn carried_out(&mut self, mut running: RunningOp<T>) {
         running.stages.applied = self.now;
         self.metrics.totals.transactions += 1;
         if running.is_begun() {
@@ -221,7 +226,7 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// Ends an op with an error; nothing of it is carried out.
-    pub(super) fn fail(&mut self, mut running: Running<T>, mut error: OpError) {
+    pub(super) fn fail(&mut self, mut running: RunningOp<T>, mut error: OpError) {
         if running.is_begun() {
             // What is carried out stands, and the rest is in the log: the next start brings it to its end.
             self.stop(Fault::Unfinished);
@@ -247,7 +252,7 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// Ends an op that does not wait for the log.
-    pub(super) fn finish(&mut self, mut running: Running<T>, result: Result<Answer, OpError>) {
+    pub(super) fn finish(&mut self, mut running: RunningOp<T>, result: Result<Answer, OpError>) {
         self.release_pins(&mut running);
         self.let_updates_go(&mut running);
         self.ops.end(running.token, running.stages, result);
@@ -255,10 +260,10 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// An answer that needs no pages.
-    pub(super) fn ask_of(running: &Running<T>) -> &Ask {
+    pub(super) fn ask_of(running: &RunningOp<T>) -> &Ask {
         match &running.work {
-            Work::Asked(ask) => ask,
-            Work::Changes(_) | Work::Reading(_) => unreachable!("the op is as it was asked"),
+            OpWork::Asked(ask) => ask,
+            OpWork::Changes(_) | OpWork::Reading(_) => unreachable!("the op is as it was asked"),
         }
     }
 }

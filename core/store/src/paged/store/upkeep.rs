@@ -2,7 +2,7 @@
 //! answered. It ends when nothing more can be done without another event.
 
 use super::PagedStore;
-use super::op::Running;
+use super::op::RunningOp;
 use loadline_base::Time;
 
 impl<T: Copy> PagedStore<T> {
@@ -35,7 +35,7 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// A sleep is over, at its time or before.
-    fn wake(&mut self, mut running: Running<T>) {
+    fn wake(&mut self, mut running: RunningOp<T>) {
         let slept = self.now.since(running.stages.planned);
         running.stages.throttled = slept;
         self.metrics.throttled(slept, self.checkpoint.report());

@@ -3,7 +3,7 @@
 //! Images weigh twice as much as pages, because the buffer is free by the time the pages are durable and until then two
 //! thirds of the time go into images.
 
-use super::{Phase, Pressure};
+use super::{CheckpointPhase, Pressure};
 use loadline_base::Span;
 
 /// The share of the buffer up to which nobody sleeps.
@@ -17,7 +17,10 @@ const LONGEST_TO_SHORTEST: f64 = 1.0 / SHORTEST;
 
 /// The sleep for one page of the checkpoint.
 pub(super) fn sleep(pressure: &Pressure) -> Span {
-    let counted = matches!(pressure.phase, Phase::Images | Phase::Pages | Phase::Syncing);
+    let counted = matches!(
+        pressure.phase,
+        CheckpointPhase::Images | CheckpointPhase::Pages | CheckpointPhase::Syncing
+    );
     if !counted || pressure.pages_total == 0 || pressure.fill() <= START_ABOVE {
         return Span::ZERO;
     }

@@ -25,9 +25,9 @@ mod target_ratio;
 #[cfg(test)]
 mod tests;
 
-pub use policy::Policy;
+pub use policy::ThrottlePolicy;
 use pressure::DIRTY_MAX;
-pub use pressure::{Phase, Pressure, SLEEP_MAX, Touch};
+pub use pressure::{CheckpointPhase, Dirtied, Pressure, SLEEP_MAX};
 
 use backoff::Backoff;
 use loadline_base::{Span, Time};
@@ -38,7 +38,7 @@ use target_ratio::TargetRatio;
 /// The throttle of one store.
 #[derive(Clone, Debug)]
 pub struct Throttle {
-    policy: Policy,
+    policy: ThrottlePolicy,
     buffer: Backoff,
     target_ratio: TargetRatio,
     speed: Speed,
@@ -50,7 +50,7 @@ pub struct Throttle {
 
 impl Throttle {
     /// A throttle that has seen nothing yet.
-    pub fn new(policy: Policy) -> Throttle {
+    pub fn new(policy: ThrottlePolicy) -> Throttle {
         Throttle {
             policy,
             buffer: Backoff::new(),
@@ -63,13 +63,13 @@ impl Throttle {
     }
 
     /// How long an update must sleep before it makes these pages dirty.
-    pub fn charge(&mut self, now: Time, pressure: &Pressure, touch: Touch) -> Span {
+    pub fn charge(&mut self, now: Time, pressure: &Pressure, touch: Dirtied) -> Span {
         self.with_images = pressure.with_images;
         self.look_at_buffer(pressure.buffer_used, pressure.buffer_slots);
-        if self.policy == Policy::None {
+        if self.policy == ThrottlePolicy::None {
             return Span::ZERO;
         }
-        if self.policy == Policy::Paced {
+        if self.policy == ThrottlePolicy::Paced {
             return self.paced.charge(now, pressure, touch);
         }
         let kept = self.kept_sleep(pressure, touch.in_checkpoint);
@@ -98,7 +98,7 @@ impl Throttle {
         if wakes {
             self.buffer.reset();
         }
-        wakes && !matches!(self.policy, Policy::None | Policy::Paced)
+        wakes && !matches!(self.policy, ThrottlePolicy::None | ThrottlePolicy::Paced)
     }
 
     fn look_at_buffer(&mut self, used: u64, slots: u64) {
@@ -109,9 +109,9 @@ impl Throttle {
     /// Which of the two protects the buffer (11.2).
     fn by_fill_rate(&self) -> bool {
         match self.policy {
-            Policy::FillRate => true,
-            Policy::TargetRatio | Policy::Speed => self.with_images,
-            Policy::None | Policy::Exponential | Policy::Paced => false,
+            ThrottlePolicy::FillRate => true,
+            ThrottlePolicy::TargetRatio | ThrottlePolicy::Speed => self.with_images,
+            ThrottlePolicy::None | ThrottlePolicy::Exponential | ThrottlePolicy::Paced => false,
         }
     }
 
@@ -127,10 +127,10 @@ impl Throttle {
     }
 
     /// The sleep for the other pages.
-    fn clean_sleep(&mut self, now: Time, pressure: &Pressure, touch: Touch) -> Span {
+    fn clean_sleep(&mut self, now: Time, pressure: &Pressure, touch: Dirtied) -> Span {
         match self.policy {
-            Policy::TargetRatio => self.target_ratio.sleep(pressure, touch.clean),
-            Policy::Speed => self.speed.sleep(now, pressure, touch),
+            ThrottlePolicy::TargetRatio => self.target_ratio.sleep(pressure, touch.clean),
+            ThrottlePolicy::Speed => self.speed.sleep(now, pressure, touch),
             _ => Span::ZERO,
         }
     }

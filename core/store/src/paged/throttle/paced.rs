@@ -36,10 +36,10 @@
 mod ahead;
 mod measured;
 
-use super::{Phase, Pressure, Touch};
+use super::{CheckpointPhase, Dirtied, Pressure};
 use ahead::Ahead;
 use loadline_base::{Span, Time};
-use measured::{Speed, Surge};
+use measured::{MeasuredSpeed, Surge};
 
 /// The longest sleep: four updates per second and client go on, whatever happens.
 const SLEEP_MAX: Span = Span::from_millis(250);
@@ -56,10 +56,10 @@ const OVERRUN: f64 = 0.25;
 /// The policy's state: what was measured, and the clocks.
 #[derive(Clone, Debug)]
 pub(super) struct Paced {
-    phase: Phase,
+    phase: CheckpointPhase,
     phase_began: Time,
-    images: Speed,
-    pages: Speed,
+    images: MeasuredSpeed,
+    pages: MeasuredSpeed,
     sync: Option<Span>,
     surge: Surge,
     clocks: Clocks,
@@ -78,10 +78,10 @@ struct Clocks {
 impl Paced {
     pub(super) fn new() -> Paced {
         Paced {
-            phase: Phase::Idle,
+            phase: CheckpointPhase::Idle,
             phase_began: Time::ZERO,
-            images: Speed::default(),
-            pages: Speed::default(),
+            images: MeasuredSpeed::default(),
+            pages: MeasuredSpeed::default(),
             sync: None,
             surge: Surge::default(),
             clocks: Clocks::default(),
@@ -90,19 +90,19 @@ impl Paced {
 
     pub(super) fn checkpoint_began(&mut self, now: Time) {
         self.surge = Surge::default();
-        self.enter(now, Phase::Preparing);
+        self.enter(now, CheckpointPhase::Preparing);
     }
 
     pub(super) fn checkpoint_ended(&mut self, now: Time) {
-        if self.phase == Phase::Syncing {
+        if self.phase == CheckpointPhase::Syncing {
             self.sync = Some(now.since(self.phase_began));
         }
-        self.enter(now, Phase::Idle);
+        self.enter(now, CheckpointPhase::Idle);
         self.clocks = Clocks::default();
     }
 
     /// How long an update sleeps before it touches these pages.
-    pub(super) fn charge(&mut self, now: Time, pressure: &Pressure, touch: Touch) -> Span {
+    pub(super) fn charge(&mut self, now: Time, pressure: &Pressure, touch: Dirtied) -> Span {
         if !pressure.has_pages() {
             return Span::ZERO;
         }
@@ -131,14 +131,14 @@ impl Paced {
             self.pages.start(now, pressure.pages_written);
         }
         match pressure.phase {
-            Phase::Images => self.images.sample(now, pressure.images_written),
-            Phase::Pages => self.pages.sample(now, pressure.pages_written),
-            Phase::Idle | Phase::Preparing | Phase::Syncing => {}
+            CheckpointPhase::Images => self.images.sample(now, pressure.images_written),
+            CheckpointPhase::Pages => self.pages.sample(now, pressure.pages_written),
+            CheckpointPhase::Idle | CheckpointPhase::Preparing | CheckpointPhase::Syncing => {}
         }
     }
 
-    fn enter(&mut self, now: Time, phase: Phase) {
-        if self.phase == Phase::Images {
+    fn enter(&mut self, now: Time, phase: CheckpointPhase) {
+        if self.phase == CheckpointPhase::Images {
             self.surge.images_ended(now.since(self.phase_began));
         }
         self.phase = phase;
@@ -146,7 +146,7 @@ impl Paced {
     }
 
     /// Reserves the pages' time on their three clocks: when the last of them comes to its turn.
-    fn page_turn(&mut self, now: Time, pressure: &Pressure, ahead: &Ahead, touch: Touch) -> Time {
+    fn page_turn(&mut self, now: Time, pressure: &Pressure, ahead: &Ahead, touch: Dirtied) -> Time {
         let (kept, clean) = (f64::from(touch.in_checkpoint), f64::from(touch.clean));
         let slots = turn(&mut self.clocks.slots, now, kept, ahead.slot_pace(pressure));
         let dirty = turn(&mut self.clocks.dirty, now, kept + clean, ahead.dirty_pace(pressure));
@@ -179,7 +179,7 @@ impl Paced {
     fn sync_left(&self, now: Time, pressure: &Pressure, page_speed: f64) -> f64 {
         let assumed = pressure.pages_total as f64 / page_speed * ASSUMED_SYNC;
         let whole = self.sync.map_or(assumed, Span::as_secs_f64);
-        if pressure.phase != Phase::Syncing {
+        if pressure.phase != CheckpointPhase::Syncing {
             return whole;
         }
         let passed = now.since(self.phase_began).as_secs_f64();

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// How updates are slowed down; see the table of the module above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Policy {
+pub enum ThrottlePolicy {
     /// Not at all.
     None,
     /// Exponential back-off while the buffer is nearly full (checkpoint.md 11.3).
@@ -21,37 +21,37 @@ pub enum Policy {
     Paced,
 }
 
-impl Policy {
+impl ThrottlePolicy {
     /// All policies.
-    pub const ALL: [Policy; 6] = [
-        Policy::None,
-        Policy::Exponential,
-        Policy::TargetRatio,
-        Policy::Speed,
-        Policy::FillRate,
-        Policy::Paced,
+    pub const ALL: [ThrottlePolicy; 6] = [
+        ThrottlePolicy::None,
+        ThrottlePolicy::Exponential,
+        ThrottlePolicy::TargetRatio,
+        ThrottlePolicy::Speed,
+        ThrottlePolicy::FillRate,
+        ThrottlePolicy::Paced,
     ];
 }
 
-impl fmt::Display for Policy {
+impl fmt::Display for ThrottlePolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Policy::None => "none",
-            Policy::Exponential => "exponential",
-            Policy::TargetRatio => "target-ratio",
-            Policy::Speed => "speed",
-            Policy::FillRate => "fill-rate",
-            Policy::Paced => "paced",
+            ThrottlePolicy::None => "none",
+            ThrottlePolicy::Exponential => "exponential",
+            ThrottlePolicy::TargetRatio => "target-ratio",
+            ThrottlePolicy::Speed => "speed",
+            ThrottlePolicy::FillRate => "fill-rate",
+            ThrottlePolicy::Paced => "paced",
         })
     }
 }
 
-impl FromStr for Policy {
+impl FromStr for ThrottlePolicy {
     type Err = ParseWordError;
 
-    fn from_str(text: &str) -> Result<Policy, ParseWordError> {
+    fn from_str(text: &str) -> Result<ThrottlePolicy, ParseWordError> {
         let wanted = "`none`, `exponential`, `target-ratio`, `speed`, `fill-rate` or `paced`";
-        let found = Policy::ALL.into_iter().find(|policy| policy.to_string() == text);
+        let found = ThrottlePolicy::ALL.into_iter().find(|policy| policy.to_string() == text);
         found.ok_or(ParseWordError { wanted })
     }
 }

@@ -8,7 +8,7 @@ pub const SLEEP_MAX: Span = Span::from_secs(1);
 
 /// How far a checkpoint is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
+pub enum CheckpointPhase {
     /// None runs.
     #[default]
     Idle,
@@ -26,7 +26,7 @@ pub enum Phase {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pressure {
     /// How far the checkpoint is.
-    pub phase: Phase,
+    pub phase: CheckpointPhase,
     /// Whether it writes images before the pages.
     pub with_images: bool,
     /// Images written.
@@ -66,7 +66,7 @@ impl Pressure {
 
     /// Whether a checkpoint runs whose pages are known.
     pub(super) fn has_pages(&self) -> bool {
-        self.phase != Phase::Idle && self.pages_total > 0
+        self.phase != CheckpointPhase::Idle && self.pages_total > 0
     }
 }
 
@@ -75,7 +75,7 @@ pub(super) const DIRTY_MAX: f64 = 0.75;
 
 /// What an update makes dirty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Touch {
+pub struct Dirtied {
     /// Pages of the running checkpoint whose old version must be kept.
     pub in_checkpoint: u32,
     /// Other clean pages.

@@ -44,9 +44,9 @@ struct PageState {
 }
 
 impl PageState {
-    fn touch(self) -> Touch {
+    fn touch(self) -> Dirtied {
         let in_checkpoint = u32::from(self.unwritten && !self.kept);
-        Touch { in_checkpoint, clean: u32::from(!self.dirty) & (1 - in_checkpoint), log_bytes: 0 }
+        Dirtied { in_checkpoint, clean: u32::from(!self.dirty) & (1 - in_checkpoint), log_bytes: 0 }
     }
 }
 
@@ -75,7 +75,7 @@ struct Model {
 }
 
 impl Model {
-    fn new(setup: Setup, policy: Policy) -> Model {
+    fn new(setup: Setup, policy: ThrottlePolicy) -> Model {
         let pressure = Pressure {
             with_images: setup.image_speed > 0.0,
             buffer_slots: setup.slots,
@@ -128,7 +128,7 @@ impl Model {
         let taken = self.unwritten + pressure.dirty - pressure.buffer_used;
         let no_slot = touch.in_checkpoint > 0 && pressure.buffer_used >= pressure.buffer_slots;
         let no_frame = touch.clean > 0 && taken >= FRAMES;
-        let capped = touch != Touch::default() && pressure.dirty >= DIRTY_CAP;
+        let capped = touch != Dirtied::default() && pressure.dirty >= DIRTY_CAP;
         if no_slot || no_frame || capped {
             self.blocked.push_back((updater, page));
             return;
@@ -161,34 +161,38 @@ impl Model {
         let seconds = STEP.as_secs_f64();
         let pressure = &mut self.pressure;
         match pressure.phase {
-            Phase::Idle if pressure.dirty * 2 >= FRAMES => self.begin(),
-            Phase::Idle => {}
-            Phase::Preparing if pressure.with_images => self.enter(Phase::Images),
-            Phase::Preparing => self.enter(Phase::Pages),
-            Phase::Images => {
+            CheckpointPhase::Idle if pressure.dirty * 2 >= FRAMES => self.begin(),
+            CheckpointPhase::Idle => {}
+            CheckpointPhase::Preparing if pressure.with_images => {
+                self.enter(CheckpointPhase::Images)
+            }
+            CheckpointPhase::Preparing => self.enter(CheckpointPhase::Pages),
+            CheckpointPhase::Images => {
                 self.credit += self.setup.image_speed * seconds;
                 pressure.images_written = pressure.pages_total.min(self.credit as u64);
                 if pressure.images_written == pressure.pages_total {
-                    self.enter(Phase::Pages);
+                    self.enter(CheckpointPhase::Pages);
                 }
             }
-            Phase::Pages => {
+            CheckpointPhase::Pages => {
                 self.credit += self.setup.page_speed * seconds;
                 while self.credit >= 1.0 && self.unwritten > 0 {
                     self.credit -= 1.0;
                     self.write_page();
                 }
                 if self.unwritten == 0 {
-                    self.enter(Phase::Syncing);
+                    self.enter(CheckpointPhase::Syncing);
                 }
             }
-            Phase::Syncing if self.now.since(self.phase_began) >= self.setup.sync => self.end(),
-            Phase::Syncing => {}
+            CheckpointPhase::Syncing if self.now.since(self.phase_began) >= self.setup.sync => {
+                self.end()
+            }
+            CheckpointPhase::Syncing => {}
         }
         self.wake_blocked();
     }
 
-    fn enter(&mut self, phase: Phase) {
+    fn enter(&mut self, phase: CheckpointPhase) {
         self.pressure.phase = phase;
         self.phase_began = self.now;
         self.credit = 0.0;
@@ -204,7 +208,7 @@ impl Model {
         self.unwritten = self.pressure.pages_total;
         self.sweep = 0;
         self.throttle.checkpoint_began(self.now);
-        self.enter(Phase::Preparing);
+        self.enter(CheckpointPhase::Preparing);
     }
 
     fn write_page(&mut self) {
@@ -240,7 +244,7 @@ impl Model {
     fn end(&mut self) {
         self.kept.clear();
         self.pressure.pages_synced = self.pressure.pages_total;
-        self.enter(Phase::Idle);
+        self.enter(CheckpointPhase::Idle);
         self.throttle.checkpoint_ended(self.now);
         self.pressure.pages_synced = 0;
         self.wake_sleepers();
@@ -271,7 +275,7 @@ const EVEN: Setup = Setup {
 
 /// Updates per second over 100 s without the first 20, in which the first checkpoint is measured: the lowest second, the
 /// median and the mean.
-fn lowest_median_mean(setup: Setup, policy: Policy) -> (u64, u64, u64) {
+fn lowest_median_mean(setup: Setup, policy: ThrottlePolicy) -> (u64, u64, u64) {
     let mut seconds = Model::new(setup, policy).run(100).split_off(20);
     seconds.sort_unstable();
     let mean = seconds.iter().sum::<u64>() / seconds.len() as u64;
@@ -282,7 +286,7 @@ fn lowest_median_mean(setup: Setup, policy: Policy) -> (u64, u64, u64) {
 #[test]
 fn paced_keeps_the_lowest_second_above_half_of_the_median() {
     let check = |name: &str, setup| {
-        let (lowest, median, mean) = lowest_median_mean(setup, Policy::Paced);
+        let (lowest, median, mean) = lowest_median_mean(setup, ThrottlePolicy::Paced);
         assert!(lowest * 2 > median, "{name}: lowest {lowest}, median {median}, mean {mean}");
     };
     check("even", EVEN);
@@ -298,7 +302,7 @@ fn paced_keeps_the_lowest_second_above_half_of_the_median() {
 /// The same judge, and policies that have to fail before it: without this a model that never presses would pass.
 #[test]
 fn without_pacing_there_are_seconds_without_an_update() {
-    for policy in [Policy::None, Policy::FillRate, Policy::Exponential] {
+    for policy in [ThrottlePolicy::None, ThrottlePolicy::FillRate, ThrottlePolicy::Exponential] {
         let (lowest, median, _) = lowest_median_mean(EVEN, policy);
         assert_eq!(lowest, 0, "{policy}: median {median}");
     }

@@ -1,6 +1,6 @@
 //! Speed based (checkpoint.md 11.6): clean pages may become dirty as fast as the checkpoint's speed allows until its end.
 
-use super::{DIRTY_MAX, Phase, Pressure, SLEEP_MAX, Touch};
+use super::{CheckpointPhase, DIRTY_MAX, Dirtied, Pressure, SLEEP_MAX};
 use loadline_base::{Span, Time};
 
 /// Length of a slice of the measurement of updates. The speed is that of the last three whole slices and the present one.
@@ -38,9 +38,9 @@ impl Speed {
     }
 
     /// The sleep for the clean pages of a touch.
-    pub(super) fn sleep(&mut self, now: Time, pressure: &Pressure, touch: Touch) -> Span {
+    pub(super) fn sleep(&mut self, now: Time, pressure: &Pressure, touch: Dirtied) -> Span {
         self.marks.add(now, u64::from(touch.in_checkpoint) + u64::from(touch.clean));
-        if pressure.phase == Phase::Idle || touch.clean == 0 {
+        if pressure.phase == CheckpointPhase::Idle || touch.clean == 0 {
             return Span::ZERO;
         }
         let seconds = self.sleep_per_page(now, pressure).min(SLEEP_MAX.as_secs_f64());

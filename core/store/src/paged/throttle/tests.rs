@@ -44,7 +44,7 @@ fn fill_rate_follows_the_published_table() {
 
 fn images(buffer_used: u64, images_written: u64) -> Pressure {
     Pressure {
-        phase: Phase::Images,
+        phase: CheckpointPhase::Images,
         with_images: true,
         images_written,
         pages_total: 900,
@@ -56,14 +56,14 @@ fn images(buffer_used: u64, images_written: u64) -> Pressure {
     }
 }
 
-const KEPT: Touch = Touch { in_checkpoint: 1, clean: 0, log_bytes: 0 };
-const CLEAN: Touch = Touch { in_checkpoint: 0, clean: 1, log_bytes: 0 };
+const KEPT: Dirtied = Dirtied { in_checkpoint: 1, clean: 0, log_bytes: 0 };
+const CLEAN: Dirtied = Dirtied { in_checkpoint: 0, clean: 1, log_bytes: 0 };
 
 /// One page of the checkpoint at a fill and a progress.
 #[test]
 fn fill_rate_asks_only_what_is_ahead_of_the_progress() {
     let check = |pressure: Pressure, wanted: f64| {
-        let sleep = Throttle::new(Policy::FillRate).charge(Time::ZERO, &pressure, KEPT);
+        let sleep = Throttle::new(ThrottlePolicy::FillRate).charge(Time::ZERO, &pressure, KEPT);
         assert!(close(micros(sleep), wanted), "{pressure:?}: {sleep}");
     };
     check(images(250, 0), 0.0);
@@ -72,16 +72,16 @@ fn fill_rate_asks_only_what_is_ahead_of_the_progress() {
     // A progress of 1/2: (2 x 675) / (3 x 900).
     check(images(500, 675), 0.0);
     check(images(750, 675), 3_200.0);
-    check(Pressure { phase: Phase::Preparing, ..images(900, 0) }, 0.0);
-    check(Pressure { phase: Phase::Pages, pages_written: 900, ..images(900, 900) }, 0.0);
+    check(Pressure { phase: CheckpointPhase::Preparing, ..images(900, 0) }, 0.0);
+    check(Pressure { phase: CheckpointPhase::Pages, pages_written: 900, ..images(900, 900) }, 0.0);
     check(Pressure { pages_total: 0, ..images(900, 0) }, 0.0);
 }
 
 #[test]
 fn back_off_is_shared_charged_per_page_and_reset() {
-    let mut throttle = Throttle::new(Policy::Exponential);
+    let mut throttle = Throttle::new(ThrottlePolicy::Exponential);
     let mut charge = |used, pages| {
-        let touch = Touch { in_checkpoint: pages, clean: 0, log_bytes: 0 };
+        let touch = Dirtied { in_checkpoint: pages, clean: 0, log_bytes: 0 };
         micros(throttle.charge(Time::ZERO, &images(used, 0), touch))
     };
     assert!(close(charge(700, 1), 4.0));
@@ -102,9 +102,9 @@ fn sleepers_are_woken_once_on_the_way_down() {
             (0..900).rev().filter(|&used| throttle.buffer_released(used, 1000)).collect();
         assert_eq!(woken, [at], "{policy}");
     };
-    check(Policy::Exponential, 500);
-    check(Policy::FillRate, 200);
-    check(Policy::Speed, 200);
+    check(ThrottlePolicy::Exponential, 500);
+    check(ThrottlePolicy::FillRate, 200);
+    check(ThrottlePolicy::Speed, 200);
 }
 
 /// Limits of checkpoint.md 11.5: 7/12 of 0.05 at the beginning, of 0.525 half-way; 3/4 when all is written.
@@ -117,7 +117,7 @@ fn the_target_ratio_grows_with_the_checkpoint() {
     check(images(0, 900), 0.525 * 7.0 / 12.0);
     check(Pressure { pages_written: 450, with_images: false, ..images(0, 0) }, 0.525 * 7.0 / 12.0);
     check(Pressure { pages_written: 900, ..images(0, 900) }, 0.75);
-    let mut throttle = Throttle::new(Policy::TargetRatio);
+    let mut throttle = Throttle::new(ThrottlePolicy::TargetRatio);
     let mut charge =
         |dirty| micros(throttle.charge(Time::ZERO, &Pressure { dirty, ..images(0, 0) }, CLEAN));
     assert_eq!(charge(291), 0.0);
@@ -130,11 +130,11 @@ fn the_target_ratio_grows_with_the_checkpoint() {
 /// 2,000 pages were made dirty in that second, which is more than 833; so 4 updaters sleep 4 / 833.3 s = 4.8 ms each.
 #[test]
 fn speed_follows_the_published_formula() {
-    let mut throttle = Throttle::new(Policy::Speed);
+    let mut throttle = Throttle::new(ThrottlePolicy::Speed);
     throttle.checkpoint_began(Time::ZERO);
     let dirty = |dirty| Pressure { dirty, ..images(0, 450) };
     let early = Time::from_nanos(900_000_000);
-    throttle.charge(early, &images(0, 0), Touch { in_checkpoint: 0, clean: 2_000, log_bytes: 0 });
+    throttle.charge(early, &images(0, 0), Dirtied { in_checkpoint: 0, clean: 2_000, log_bytes: 0 });
     let mut charge = |dirty_pages| {
         let now = Time::from_secs(1);
         micros(throttle.charge(now, &Pressure { pages_written: 1, ..dirty(dirty_pages) }, CLEAN))
@@ -148,20 +148,23 @@ fn speed_follows_the_published_formula() {
 
 #[test]
 fn words_are_read_and_printed() {
-    for policy in Policy::ALL {
+    for policy in ThrottlePolicy::ALL {
         assert_eq!(policy.to_string().parse(), Ok(policy));
     }
-    let error = "fast".parse::<Policy>().expect_err("there is no such policy");
-    assert!(Policy::ALL.iter().all(|policy| error.to_string().contains(&format!("`{policy}`"))));
+    let error = "fast".parse::<ThrottlePolicy>().expect_err("there is no such policy");
+    assert!(
+        ThrottlePolicy::ALL.iter().all(|policy| error.to_string().contains(&format!("`{policy}`")))
+    );
 }
 
 #[test]
 fn nothing_is_charged_without_a_checkpoint_or_for_pages_that_are_dirty() {
-    for policy in Policy::ALL {
+    for policy in ThrottlePolicy::ALL {
         let mut throttle = Throttle::new(policy);
-        let idle = Pressure { phase: Phase::Idle, buffer_used: 0, dirty: 5_000, ..images(0, 0) };
+        let idle =
+            Pressure { phase: CheckpointPhase::Idle, buffer_used: 0, dirty: 5_000, ..images(0, 0) };
         assert_eq!(throttle.charge(Time::ZERO, &idle, CLEAN), Span::ZERO, "{policy}");
-        let sleep = throttle.charge(Time::ZERO, &images(990, 0), Touch::default());
+        let sleep = throttle.charge(Time::ZERO, &images(990, 0), Dirtied::default());
         assert_eq!(sleep, Span::ZERO, "{policy}");
     }
 }

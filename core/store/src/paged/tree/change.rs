@@ -1,8 +1,8 @@
 //! Edits of what was reached, so nothing is missing here.
 
-use super::{Child, PageNo, Place, Tree, TreePages};
+use super::{Child, PageNo, Tree, TreePages, ValuePlace};
 use crate::paged::edit::PageEdit;
-use crate::paged::node::{Node, entry_bytes, shared};
+use crate::paged::node::{TreeNode, entry_bytes, shared};
 use crate::paged::page::PageKind;
 
 /// What a split hands to the level above.
@@ -42,7 +42,7 @@ impl Tree {
     pub fn put_in_place<P: TreePages>(
         &mut self,
         pages: &mut P,
-        place: Place,
+        place: ValuePlace,
         key: &[u8],
         value: &[u8],
     ) {
@@ -119,8 +119,8 @@ impl Tree {
     }
 }
 
-fn resident<P: TreePages>(pages: &P, number: PageNo) -> Node<'_> {
-    Node::new(pages.page(number).expect("the page was reached"))
+fn resident<P: TreePages>(pages: &P, number: PageNo) -> TreeNode<'_> {
+    TreeNode::new(pages.page(number).expect("the page was reached"))
 }
 
 /// Lets a node name the coming version of a child that is to be edited. The node is dirty afterwards.
@@ -192,7 +192,7 @@ fn insert<P: TreePages>(pages: &mut P, number: PageNo, cell: Cell<'_>) -> Option
 /// Splits a full node and puts the new cell where it belongs.
 fn split<P: TreePages>(pages: &mut P, number: PageNo, new: Cell<'_>) -> Split {
     let old = pages.page(number).expect("the page was reached").to_vec();
-    let old = Node::new(&old);
+    let old = TreeNode::new(&old);
     let cell = |at: u16| match at.cmp(&new.at) {
         std::cmp::Ordering::Less => (old.key(at), old.value(at)),
         std::cmp::Ordering::Equal => (new.key, new.value),
@@ -226,7 +226,11 @@ fn split<P: TreePages>(pages: &mut P, number: PageNo, new: Cell<'_>) -> Split {
 
 /// The first cell of the right half, counted with the new one. Behind the last cell the new one goes alone, so that
 /// ascending keys leave full pages behind; otherwise the halves get about the same bytes.
-fn split_point<'a>(old: Node<'_>, new_at: u16, cell: impl Fn(u16) -> (&'a [u8], &'a [u8])) -> u16 {
+fn split_point<'a>(
+    old: TreeNode<'_>,
+    new_at: u16,
+    cell: impl Fn(u16) -> (&'a [u8], &'a [u8]),
+) -> u16 {
     let count = old.count();
     if new_at == count {
         return count;
@@ -266,7 +270,7 @@ fn settle_below<P: TreePages>(pages: &mut P, number: PageNo, levels: u8, key: &[
 /// Whether there is nothing below a node but one empty leaf.
 fn is_hollow<P: TreePages>(pages: &P, number: PageNo) -> bool {
     let Some(page) = pages.page(number) else { return false };
-    let node = Node::new(page);
+    let node = TreeNode::new(page);
     match node.count() {
         0 => true,
         1 => !node.is_leaf() && is_hollow(pages, node.child(0).page),
@@ -321,7 +325,7 @@ fn merge<P: TreePages>(pages: &mut P, number: PageNo, at: u16) -> bool {
     }
     let (first_key, count) = (first_key.to_vec(), into.count());
     let moved = pages.page(right).expect("it may be touched").to_vec();
-    let moved = Node::new(&moved);
+    let moved = TreeNode::new(&moved);
     if moved.count() > 0 {
         claim_child(pages, number, at);
     }

@@ -57,7 +57,7 @@ impl Pages {
     fn assert_versions(&self, child: Child, levels: u8) {
         assert_eq!(Some(&child.version), self.versions.get(&child.page), "{child}");
         if levels > 1 {
-            let node = Node::new(self.page(child.page).expect("everything is resident"));
+            let node = TreeNode::new(self.page(child.page).expect("everything is resident"));
             for below in (0..node.count()).map(|at| node.child(at)) {
                 assert!(self.is_dirty(child.page) || !self.is_dirty(below.page), "{below}");
                 self.assert_versions(below, levels - 1);

@@ -1,19 +1,19 @@
 //! Every node of a tree once, for the checker.
 
 use super::{Child, Missing, PageNo, Tree, TreePages};
-use crate::paged::node::{Node, NodeFault, check};
+use crate::paged::node::{NodeFault, TreeNode, check};
 
 /// A walk over all nodes: each before what is below it, in key order. It keeps its place where a page is missing, so
 /// a tree larger than the cache can be walked; the tree must not change meanwhile.
 #[derive(Clone, Debug)]
 pub struct Walk {
     /// The nodes to come, the next one last.
-    ahead: Vec<Ahead>,
+    ahead: Vec<NodeAhead>,
 }
 
 /// A node that its parent has named.
 #[derive(Clone, Debug)]
-struct Ahead {
+struct NodeAhead {
     child: Child,
     levels: u8,
     low: Vec<u8>,
@@ -38,7 +38,7 @@ pub struct Visited {
 impl Tree {
     /// A walk from the root.
     pub fn walk(&self) -> Walk {
-        let root = Ahead { child: self.root, levels: self.height, low: Vec::new(), high: None };
+        let root = NodeAhead { child: self.root, levels: self.height, low: Vec::new(), high: None };
         Walk { ahead: vec![root] }
     }
 }
@@ -46,33 +46,33 @@ impl Tree {
 impl Walk {
     /// The next node, or nothing after the last one.
     pub fn next<P: TreePages>(&mut self, pages: &P) -> Result<Option<Visited>, Missing> {
-        let Some(Ahead { child, .. }) = self.ahead.last() else {
+        let Some(NodeAhead { child, .. }) = self.ahead.last() else {
             return Ok(None);
         };
         let page = pages.page(child.page).ok_or(Missing(*child))?;
         let here = self.ahead.pop().expect("there was a last one");
-        let verdict = check(page).and_then(|()| here.check_place(Node::new(page)));
+        let verdict = check(page).and_then(|()| here.check_place(TreeNode::new(page)));
         if verdict.is_ok() && here.levels > 1 {
-            self.descend(&here, Node::new(page));
+            self.descend(&here, TreeNode::new(page));
         }
-        let Ahead { child, levels: level, low, high } = here;
+        let NodeAhead { child, levels: level, low, high } = here;
         Ok(Some(Visited { number: child.page, level, low, high, verdict }))
     }
 
-    fn descend(&mut self, here: &Ahead, node: Node<'_>) {
+    fn descend(&mut self, here: &NodeAhead, node: TreeNode<'_>) {
         let mut high = here.high.clone();
         for at in (0..node.count()).rev() {
             let low = if at == 0 { here.low.clone() } else { node.key(at).to_vec() };
             let (child, levels) = (node.child(at), here.levels - 1);
-            self.ahead.push(Ahead { child, levels, low: low.clone(), high });
+            self.ahead.push(NodeAhead { child, levels, low: low.clone(), high });
             high = Some(low);
         }
     }
 }
 
-impl Ahead {
+impl NodeAhead {
     /// Whether the node is of the sort that its level asks for, and its keys are within the bounds.
-    fn check_place(&self, node: Node<'_>) -> Result<(), NodeFault> {
+    fn check_place(&self, node: TreeNode<'_>) -> Result<(), NodeFault> {
         if node.is_leaf() != (self.levels == 1) || (!node.is_leaf() && node.count() == 0) {
             return Err(NodeFault::Level);
         }

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn asked() -> Asked {
-    Asked {
+fn asked() -> BenchOptions {
+    BenchOptions {
         dev: Some("/dev/sdX".to_owned()),
         bs: BS_DEFAULT.to_owned(),
         ramptime: RAMPTIME_DEFAULT,
@@ -20,8 +20,8 @@ fn asked() -> Asked {
 }
 
 /// The command line of the job that cdl.md 3.3 gives, at a queue depth of 8.
-fn check_command(asked: &Asked, ramp: &str, bs: &str, added: &str) {
-    let order = Order::new(asked).expect("the order is right");
+fn check_command(asked: &BenchOptions, ramp: &str, bs: &str, added: &str) {
+    let order = BenchOrder::new(asked).expect("the order is right");
     let steps = order.steps();
     let step = steps.iter().find(|step| step.depth == 8).expect("QD 8 is in the list");
     let wanted = format!(
@@ -36,35 +36,35 @@ fn check_command(asked: &Asked, ramp: &str, bs: &str, added: &str) {
 fn every_workload_has_its_job() {
     let ramp = " --ramp_time=60";
     check_command(&asked(), ramp, "131072", "");
-    check_command(&Asked { ramptime: 0, bs: "128k".into(), ..asked() }, "", "128k", "");
-    let none = Asked { baseline: false, percentage: Some(20), dld: Some(1), ..asked() };
-    let ncq = Asked { ncq_prio: true, ..none.clone() };
+    check_command(&BenchOptions { ramptime: 0, bs: "128k".into(), ..asked() }, "", "128k", "");
+    let none = BenchOptions { baseline: false, percentage: Some(20), dld: Some(1), ..asked() };
+    let ncq = BenchOptions { ncq_prio: true, ..none.clone() };
     check_command(&ncq, ramp, "131072", " --cmdprio_percentage=20 --cmdprio_class=1");
-    let single = Asked { cdl_single: true, ..none.clone() };
+    let single = BenchOptions { cdl_single: true, ..none.clone() };
     let added = " --cmdprio_percentage=20 --cmdprio_class=2 --cmdprio_hint=1";
     check_command(&single, ramp, "131072", added);
-    let multi = Asked { cdl_multi: true, dldsplit: Some("2/10,4/20".into()), ..none };
+    let multi = BenchOptions { cdl_multi: true, dldsplit: Some("2/10,4/20".into()), ..none };
     let added = " --cmdprio_bssplit=131072/10/2/0/2:131072/20/2/0/4";
     check_command(&multi, ramp, "131072", added);
 }
 
 #[test]
 fn what_is_wrong_is_said_in_the_words_of_the_script() {
-    let check = |asked: Asked, wanted: &str| {
-        let error = Order::new(&asked).expect_err(wanted).to_string();
+    let check = |asked: BenchOptions, wanted: &str| {
+        let error = BenchOrder::new(&asked).expect_err(wanted).to_string();
         assert!(error.contains(wanted), "{error}");
     };
-    let cdl = Asked { cdl_multi: true, ..asked() };
-    let split = |text: &str| Asked { dldsplit: Some(text.to_owned()), ..cdl.clone() };
-    check(Asked { dev: None, ..asked() }, "No device specified");
-    check(Asked { baseline: false, ..asked() }, "Nothing to run");
-    check(Asked { percentage: Some(0), ..asked() }, "Invalid percentage");
-    check(Asked { percentage: Some(101), ..asked() }, "Invalid percentage");
-    check(Asked { dld: Some(8), ..asked() }, "Invalid limit index");
-    check(Asked { ncq_prio: true, ..asked() }, "No percentage specified");
-    check(Asked { cdl_single: true, ..asked() }, "No percentage specified");
+    let cdl = BenchOptions { cdl_multi: true, ..asked() };
+    let split = |text: &str| BenchOptions { dldsplit: Some(text.to_owned()), ..cdl.clone() };
+    check(BenchOptions { dev: None, ..asked() }, "No device specified");
+    check(BenchOptions { baseline: false, ..asked() }, "Nothing to run");
+    check(BenchOptions { percentage: Some(0), ..asked() }, "Invalid percentage");
+    check(BenchOptions { percentage: Some(101), ..asked() }, "Invalid percentage");
+    check(BenchOptions { dld: Some(8), ..asked() }, "Invalid limit index");
+    check(BenchOptions { ncq_prio: true, ..asked() }, "No percentage specified");
+    check(BenchOptions { cdl_single: true, ..asked() }, "No percentage specified");
     check(
-        Asked { cdl_single: true, percentage: Some(1), ..asked() },
+        BenchOptions { cdl_single: true, percentage: Some(1), ..asked() },
         "No CDL descriptor specified",
     );
     check(cdl.clone(), "No CDL specified");
@@ -72,17 +72,17 @@ fn what_is_wrong_is_said_in_the_words_of_the_script() {
     check(split("2/0"), "Invalid DLD index percentage specified");
     check(split("2"), "is not a descriptor and its percentage");
     check(split("2/60,4/50"), "add up to 110");
-    check(Asked { bs: "1000".into(), ..asked() }, "--bs 1000");
-    check(Asked { bs: "128x".into(), ..asked() }, "--bs 128x");
-    check(Asked { qds: "1 2 2".into(), ..asked() }, "--qds \"1 2 2\"");
-    check(Asked { qds: " ".into(), ..asked() }, "--qds");
-    check(Asked { runtime: 0, ..asked() }, "--runtime 0");
+    check(BenchOptions { bs: "1000".into(), ..asked() }, "--bs 1000");
+    check(BenchOptions { bs: "128x".into(), ..asked() }, "--bs 128x");
+    check(BenchOptions { qds: "1 2 2".into(), ..asked() }, "--qds \"1 2 2\"");
+    check(BenchOptions { qds: " ".into(), ..asked() }, "--qds");
+    check(BenchOptions { runtime: 0, ..asked() }, "--runtime 0");
 }
 
 #[test]
 fn steps_go_through_the_depths_of_one_workload_after_the_other() {
-    let asked = Asked { qds: "32 1".into(), ncq_prio: true, percentage: Some(5), ..asked() };
-    let order = Order::new(&asked).expect("the order is right");
+    let asked = BenchOptions { qds: "32 1".into(), ncq_prio: true, percentage: Some(5), ..asked() };
+    let order = BenchOrder::new(&asked).expect("the order is right");
     let steps = order.steps();
     let names: Vec<_> = steps.iter().map(|step| (step.workload.folder(), step.depth)).collect();
     assert_eq!(names, [("baseline", 32), ("baseline", 1), ("ncqprio", 32), ("ncqprio", 1)]);

@@ -1,13 +1,13 @@
 //! What a real drive must have, what is switched on it, and the descriptors that a run remembers.
 
 use super::*;
-use crate::bench::{Asked, Ground, manifest};
-use crate::folder::Folder;
-use crate::workload::Part;
-use loadline_device::cdl::PageKind;
+use crate::bench::{BenchOptions, Ground, manifest};
+use crate::folder::BenchFolder;
+use crate::workload::ReadPart;
+use loadline_device::cdl::ModePage;
 
-const NCQ: Workload = Workload::NcqPrio { percentage: 20 };
-const LIMIT: Workload = Workload::CdlSingle { percentage: 20, descriptor: 1 };
+const NCQ: ReadWorkload = ReadWorkload::NcqPrio { percentage: 20 };
+const LIMIT: ReadWorkload = ReadWorkload::CdlSingle { percentage: 20, descriptor: 1 };
 
 /// A drive whose folder of sysfs has these attributes, each with a 0 or a 1.
 fn drive(sysfs: &Path, fio: &str, attributes: &[(&str, u8)]) -> RealDrive {
@@ -21,19 +21,19 @@ fn drive(sysfs: &Path, fio: &str, attributes: &[(&str, u8)]) -> RealDrive {
 #[test]
 fn a_workload_needs_its_drive_and_its_fio() {
     let place = tempfile::tempdir().expect("a folder");
-    let refused = |drive: &RealDrive, workload: &Workload, says: &str| {
+    let refused = |drive: &RealDrive, workload: &ReadWorkload, says: &str| {
         let error = drive.check(workload).expect_err(says).to_string();
         assert!(error.contains(says), "{error}");
     };
     let old = drive(place.path(), "fio-3.35", &[("cdl_supported", 1), ("ncq_prio_supported", 0)]);
-    assert!(old.check(&Workload::Baseline).is_ok());
+    assert!(old.check(&ReadWorkload::Baseline).is_ok());
     refused(&old, &NCQ, "/dev/sdX does not support NCQ priority: ");
     refused(&old, &LIMIT, "does not seem to have CDL support: it is 3.35");
     let new = drive(place.path(), "fio-3.36", &[("ncq_prio_supported", 1)]);
     assert!(new.check(&NCQ).is_ok() && new.check(&LIMIT).is_ok());
     let plain = drive(place.path(), "fio-3.36", &[("cdl_supported", 0)]);
-    let split = vec![Part { descriptor: 2, percentage: 10 }];
-    refused(&plain, &Workload::CdlMulti { split }, "/dev/sdX does not support CDL: ");
+    let split = vec![ReadPart { descriptor: 2, percentage: 10 }];
+    refused(&plain, &ReadWorkload::CdlMulti { split }, "/dev/sdX does not support CDL: ");
 }
 
 /// The switches of cdl.md 3.2, in its order; a drive without an attribute is not asked for it.
@@ -41,26 +41,26 @@ fn a_workload_needs_its_drive_and_its_fio() {
 fn switches_are_those_of_the_script() {
     let place = tempfile::tempdir().expect("a folder");
     let sysfs = place.path().display().to_string();
-    let check = |drive: &RealDrive, workload: &Workload, wanted: &[&str]| {
+    let check = |drive: &RealDrive, workload: &ReadWorkload, wanted: &[&str]| {
         let actions = drive.actions(workload);
         let told: Vec<String> =
             actions.iter().map(|action| action.to_string().replace(&sysfs, "S")).collect();
         assert_eq!(told, wanted);
     };
     let plain = drive(place.path(), "fio-3.36", &[]);
-    check(&plain, &Workload::Baseline, &[]);
+    check(&plain, &ReadWorkload::Baseline, &[]);
     let drive = drive(place.path(), "fio-3.36", &[("cdl_enable", 0), ("ncq_prio_enable", 0)]);
     let limits_off = "echo 0 > S/cdl_enable";
     let ncq_off = ["echo 0 > S/ncq_prio_enable", "sg_sat_set_features --feature=0x56 /dev/sdX"];
-    check(&drive, &Workload::Baseline, &[limits_off, ncq_off[0], ncq_off[1]]);
+    check(&drive, &ReadWorkload::Baseline, &[limits_off, ncq_off[0], ncq_off[1]]);
     let [on, knob] = ["--feature=0x57", "--feature=0x58 --count=200"]
         .map(|option| format!("sg_sat_set_features {option} /dev/sdX"));
     check(&drive, &NCQ, &[limits_off, &on, &knob, "echo 1 > S/ncq_prio_enable"]);
     check(&drive, &LIMIT, &[ncq_off[0], ncq_off[1], "echo 1 > S/cdl_enable"]);
 }
 
-fn limited_order() -> Order {
-    let asked = Asked {
+fn limited_order() -> BenchOrder {
+    let asked = BenchOptions {
         dev: Some("/dev/sdX".to_owned()),
         bs: "131072".to_owned(),
         ramptime: 1,
@@ -74,7 +74,7 @@ fn limited_order() -> Order {
         dld: Some(1),
         dldsplit: None,
     };
-    Order::new(&asked).expect("the order is right")
+    BenchOrder::new(&asked).expect("the order is right")
 }
 
 /// A folder once took a second part of a run on whatever descriptors the drive held by then: its manifest said nothing of
@@ -84,25 +84,26 @@ fn a_run_goes_on_with_the_descriptors_that_it_began_with() {
     let place = tempfile::tempdir().expect("a folder");
     let root = place.path().join("run");
     let order = limited_order();
-    let mut other = *Page::BENCHMARK_T2A.limits();
+    let mut other = *DescriptorPage::BENCHMARK_T2A.limits();
     other.descriptors[0].guideline.time = 6;
-    let other = Page::new(PageKind::T2A, other).expect("the page is sound");
+    let other = DescriptorPage::new(ModePage::T2A, other).expect("the page is sound");
     let mut drive = drive(place.path(), "fio-3.36", &[("cdl_supported", 1)]);
     let files = [Path::new("T2A.cdl"), Path::new("T2B.cdl")];
-    let mut begin = |reads: Page| {
-        let pages = [reads, Page::BENCHMARK_T2B];
+    let mut begin = |reads: DescriptorPage| {
+        let pages = [reads, DescriptorPage::BENCHMARK_T2B];
         let shown = pages.map(|page| page.with_head()).concat();
         let pages = [(files[0], pages[0]), (files[1], pages[1])];
         drive.take_descriptors(shown, pages).expect("the drive holds them");
         let text = manifest(&order, &Ground::Real(drive.clone()));
-        Folder::begin(&root, &text).map(drop).map_err(|error| error.to_string())
+        BenchFolder::begin(&root, &text).map(drop).map_err(|error| error.to_string())
     };
-    assert_eq!(begin(Page::BENCHMARK_T2A), Ok(()));
-    assert_eq!(begin(Page::BENCHMARK_T2A), Ok(()));
+    assert_eq!(begin(DescriptorPage::BENCHMARK_T2A), Ok(()));
+    assert_eq!(begin(DescriptorPage::BENCHMARK_T2A), Ok(()));
     let refused = begin(other).expect_err("another page");
     assert!(refused.contains("it holds a run with other options (t2a)"), "{refused}");
-    let shown = other.with_head() + &Page::BENCHMARK_T2B.with_head();
-    let pages = [(files[0], Page::BENCHMARK_T2A), (files[1], Page::BENCHMARK_T2B)];
+    let shown = other.with_head() + &DescriptorPage::BENCHMARK_T2B.with_head();
+    let pages =
+        [(files[0], DescriptorPage::BENCHMARK_T2A), (files[1], DescriptorPage::BENCHMARK_T2B)];
     let refused = drive.take_descriptors(shown, pages).expect_err("the drive holds others");
     let upload =
         "\n  cdladm upload --file T2A.cdl /dev/sdX\n  cdladm upload --file T2B.cdl /dev/sdX";

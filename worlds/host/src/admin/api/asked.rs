@@ -102,7 +102,7 @@ impl FromStr for Who {
 /// For how long a value holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Level {
+pub enum ValueLevel {
     /// Until it is removed.
     #[default]
     Stored,
@@ -175,7 +175,7 @@ pub struct ValueAsked {
     pub value: String,
     /// For how long.
     #[serde(default)]
-    pub level: Level,
+    pub level: ValueLevel,
 }
 
 /// How a disk is measured; what is left out is as qos.md 6.2 has it.

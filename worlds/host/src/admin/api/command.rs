@@ -1,8 +1,8 @@
 //! What can be asked of a running node: every verb, once.
 
 use super::{
-    BenchAsked, ImageAsked, Level, NameAsked, OsdAsked, OsdMove, PoolAsked, SizeAsked, ValueAsked,
-    Who,
+    BenchAsked, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, SizeAsked, ValueAsked,
+    ValueLevel, Who,
 };
 use crate::admin::route::verbs;
 use loadline_osd::OsdId;
@@ -51,9 +51,9 @@ verbs! {
     PgMarkUnfoundLost { pg: String }: Post ["pg" pg "revert-unfound"] -> Done, "`{}`", "pg mark-unfound-lost";
 
     /// All images.
-    ImageList: Get ["image"] -> Images, "`images`", "image list";
+    ImageList: Get ["image"] -> ImageRows, "`images`", "image list";
     /// One image.
-    ImageInfo { image: String }: Get ["image" image] -> Image, "it, with its snapshots", "image info";
+    ImageInfo { image: String }: Get ["image" image] -> ImageRow, "it, with its snapshots", "image info";
     /// Makes an image.
     ImageCreate { asked: ImageAsked }: Post ["image"] <= asked "`name` `size_bytes` [`pool` `object_bytes`]"
         -> Done, "`{}`", "image create";
@@ -89,7 +89,7 @@ verbs! {
     ConfigSet { who: Who, option: String, to: ValueAsked }: Put ["config" who option] <= to "`value` [`level`]"
         -> ConfigChanged, "`altered`: values in force that are others now", "config set";
     /// Takes a value away again.
-    ConfigRemove { who: Who, option: String, level: Level }: Delete ["config" who option] ? level
+    ConfigRemove { who: Who, option: String, level: ValueLevel }: Delete ["config" who option] ? level
         -> ConfigChanged, "`altered`: values in force that are others now", "config rm";
 
     /// Ends the node: open ops are answered, stores are made clean.

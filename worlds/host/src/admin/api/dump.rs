@@ -72,12 +72,12 @@ pub struct WaitReason {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpDump {
     /// The ops.
-    pub ops: Vec<Op>,
+    pub ops: Vec<OpRow>,
 }
 
 /// One client op.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Op {
+pub struct OpRow {
     /// Its number in the order of issue.
     pub op: u64,
     /// `read`, `write`, `zero`.

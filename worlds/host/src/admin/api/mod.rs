@@ -11,23 +11,24 @@ mod status;
 mod tables;
 
 pub use asked::{
-    BenchAsked, ImageAsked, Level, NameAsked, OsdAsked, OsdMove, PoolAsked, SizeAsked,
-    SnapshotName, ValueAsked, Who,
+    BenchAsked, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, SizeAsked, SnapshotName,
+    ValueAsked, ValueLevel, Who,
 };
 pub use command::Command;
 #[cfg(test)]
 pub(super) use command::VERBS;
 pub use dump::{
-    BenchResult, Op, OpDump, OpStage, QueueDump, QueueTags, QueuedItem, ShardQueue, WaitReason,
+    BenchResult, OpDump, OpRow, OpStage, QueueDump, QueueTags, QueuedItem, ShardQueue, WaitReason,
 };
-pub use refusal::{Refusal, RefusalKind};
+pub use refusal::{AdminRefusal, RefusalKind};
 pub use status::{
     ClientRates, ConnectionCounts, Health, HealthLevel, MemoryUse, ObjectCounts, OsdCounts,
     PgCount, RecoveryRates, Status,
 };
 pub use tables::{
-    Added, Altered, ConfigChanged, ConfigRow, ConfigRows, Done, Explained, ExplainedLevel, Image,
-    Images, OkToStop, Osd, Osds, Pool, Pools, Snapshot, Snapshots, UnfoundObject, UnfoundObjects,
+    Added, AlteredValue, ConfigChanged, ConfigRow, ConfigRows, Done, Explained, ExplainedLevel,
+    ImageRow, ImageRows, OkToStop, OsdRow, Osds, PoolRow, Pools, SnapshotRow, Snapshots,
+    UnfoundObject, UnfoundObjects,
 };
 
 use serde::Serialize;
@@ -37,7 +38,7 @@ use serde::Serialize;
 /// On the wire it is the inner value alone: who asked knows what to expect ([`Command`] names it at each variant).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Answer {
+pub enum AdminAnswer {
     /// It is done, and there is nothing more to say.
     Done(Done),
     /// Something new has its number.
@@ -49,9 +50,9 @@ pub enum Answer {
     /// The pools.
     Pools(Pools),
     /// The images.
-    Images(Images),
+    Images(ImageRows),
     /// One image.
-    Image(Image),
+    Image(ImageRow),
     /// The snapshots of an image.
     Snapshots(Snapshots),
     /// Values of options.

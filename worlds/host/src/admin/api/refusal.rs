@@ -5,7 +5,7 @@ use std::fmt;
 
 /// A command that was not carried out. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct AdminRefusal {
     /// Whose fault, in the terms of HTTP.
     pub kind: RefusalKind,
     /// Why, in one sentence without a stop.
@@ -49,54 +49,54 @@ impl RefusalKind {
 
 /// A refusal's body.
 #[derive(Serialize, Deserialize)]
-struct Body {
+struct RefusalBody {
     error: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     wanted: Option<String>,
 }
 
-impl Refusal {
+impl AdminRefusal {
     /// A request that cannot be used.
-    pub fn bad(error: impl Into<String>) -> Refusal {
-        Refusal { kind: RefusalKind::Bad, error: error.into(), wanted: None }
+    pub fn bad(error: impl Into<String>) -> AdminRefusal {
+        AdminRefusal { kind: RefusalKind::Bad, error: error.into(), wanted: None }
     }
 
     /// Something that does not exist.
-    pub fn not_found(error: impl Into<String>) -> Refusal {
-        Refusal { kind: RefusalKind::NotFound, error: error.into(), wanted: None }
+    pub fn not_found(error: impl Into<String>) -> AdminRefusal {
+        AdminRefusal { kind: RefusalKind::NotFound, error: error.into(), wanted: None }
     }
 
     /// Something that does not go together with what there is.
-    pub fn conflict(error: impl Into<String>) -> Refusal {
-        Refusal { kind: RefusalKind::Conflict, error: error.into(), wanted: None }
+    pub fn conflict(error: impl Into<String>) -> AdminRefusal {
+        AdminRefusal { kind: RefusalKind::Conflict, error: error.into(), wanted: None }
     }
 
     /// Something that is not possible now.
-    pub fn unavailable(error: impl Into<String>) -> Refusal {
-        Refusal { kind: RefusalKind::Unavailable, error: error.into(), wanted: None }
+    pub fn unavailable(error: impl Into<String>) -> AdminRefusal {
+        AdminRefusal { kind: RefusalKind::Unavailable, error: error.into(), wanted: None }
     }
 
     /// The refusal, and what would be right.
-    pub fn wants(mut self, wanted: impl Into<String>) -> Refusal {
+    pub fn wants(mut self, wanted: impl Into<String>) -> AdminRefusal {
         self.wanted = Some(wanted.into());
         self
     }
 
     /// The body: `{"error": "...", "wanted": "..."}`.
     pub(in crate::admin) fn to_json(&self) -> Vec<u8> {
-        let body = Body { error: self.error.clone(), wanted: self.wanted.clone() };
+        let body = RefusalBody { error: self.error.clone(), wanted: self.wanted.clone() };
         serde_json::to_vec(&body).expect("two texts can be written")
     }
 
     /// Reads a body that came with a status code.
-    pub(in crate::admin) fn from_json(code: u16, body: &[u8]) -> Option<Refusal> {
+    pub(in crate::admin) fn from_json(code: u16, body: &[u8]) -> Option<AdminRefusal> {
         let kind = RefusalKind::from_code(code)?;
-        let Body { error, wanted } = serde_json::from_slice(body).ok()?;
-        Some(Refusal { kind, error, wanted })
+        let RefusalBody { error, wanted } = serde_json::from_slice(body).ok()?;
+        Some(AdminRefusal { kind, error, wanted })
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for AdminRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.wanted {
             Some(wanted) => write!(f, "{}, expected {wanted}", self.error),
@@ -105,4 +105,4 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for AdminRefusal {}

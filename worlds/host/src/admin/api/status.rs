@@ -1,6 +1,6 @@
 //! How a node is.
 
-use super::Osd;
+use super::OsdRow;
 use serde::{Deserialize, Serialize};
 
 /// How a node is, at one instant.
@@ -17,7 +17,7 @@ pub struct Status {
     /// How many OSDs there are, and how many serve.
     pub osd_counts: OsdCounts,
     /// Each OSD.
-    pub osds: Vec<Osd>,
+    pub osds: Vec<OsdRow>,
     /// Placement groups by state; their sum is all of them.
     pub pgs: Vec<PgCount>,
     /// Copies that are not as they should be.

@@ -1,6 +1,6 @@
 //! Answers that are tables: OSDs, pools, images, snapshots and settings.
 
-use super::Level;
+use super::ValueLevel;
 use serde::{Deserialize, Serialize};
 
 /// It is done. On the wire an empty object.
@@ -18,12 +18,12 @@ pub struct Added {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Osds {
     /// By number.
-    pub osds: Vec<Osd>,
+    pub osds: Vec<OsdRow>,
 }
 
 /// One OSD.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Osd {
+pub struct OsdRow {
     /// Its number.
     pub osd: u32,
     /// It runs and answers.
@@ -58,12 +58,12 @@ pub struct Osd {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pools {
     /// In the order of their making.
-    pub pools: Vec<Pool>,
+    pub pools: Vec<PoolRow>,
 }
 
 /// One pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pool {
+pub struct PoolRow {
     /// Its name.
     pub name: String,
     /// Placement groups.
@@ -76,14 +76,14 @@ pub struct Pool {
 
 /// The images.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Images {
+pub struct ImageRows {
     /// By name.
-    pub images: Vec<Image>,
+    pub images: Vec<ImageRow>,
 }
 
 /// One image. Its name is also its export's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Image {
+pub struct ImageRow {
     /// Its name.
     pub name: String,
     /// The pool that holds it.
@@ -96,7 +96,7 @@ pub struct Image {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     /// Its snapshots, the oldest first.
-    pub snapshots: Vec<Snapshot>,
+    pub snapshots: Vec<SnapshotRow>,
 }
 
 /// Whether OSDs could stop, in the field's words. Placement groups are named as `2.1f`: the pool's number and, in
@@ -151,12 +151,12 @@ pub struct UnfoundObject {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshots {
     /// The oldest first.
-    pub snapshots: Vec<Snapshot>,
+    pub snapshots: Vec<SnapshotRow>,
 }
 
 /// One snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Snapshot {
+pub struct SnapshotRow {
     /// Its name inside the image.
     pub name: String,
     /// Its number; later ones are larger.
@@ -221,14 +221,14 @@ pub struct ExplainedLevel {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigChanged {
     /// At which level the change was made.
-    pub level: Level,
+    pub level: ValueLevel,
     /// In order of OSD and option; none if a stronger level hides the change.
-    pub altered: Vec<Altered>,
+    pub altered: Vec<AlteredValue>,
 }
 
 /// A value in force that is another now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Altered {
+pub struct AlteredValue {
     /// On which OSD.
     pub osd: u32,
     /// Which option.

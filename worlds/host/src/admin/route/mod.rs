@@ -4,8 +4,8 @@
 mod path;
 pub(super) mod verbs;
 
-use super::api::{Command, Level, Refusal};
-use path::Target;
+use super::api::{AdminRefusal, Command, ValueLevel};
+use path::RequestTarget;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 pub(super) use verbs::verbs;
@@ -21,7 +21,7 @@ pub(super) enum Method {
 
 /// A request without its headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct HttpRequest {
     pub(super) method: Method,
     /// Path and query, percent-encoded.
     pub(super) target: String,
@@ -46,31 +46,31 @@ impl Method {
     }
 }
 
-impl Request {
-    pub(super) fn new(method: Method, path: &[String]) -> Request {
-        Request { method, target: path::encode(path), body: Vec::new() }
+impl HttpRequest {
+    pub(super) fn new(method: Method, path: &[String]) -> HttpRequest {
+        HttpRequest { method, target: path::encode(path), body: Vec::new() }
     }
 
     /// The same with a body.
-    pub(super) fn with(self, body: &impl Serialize) -> Request {
-        Request { body: serde_json::to_vec(body).expect("a body is plain data"), ..self }
+    pub(super) fn with(self, body: &impl Serialize) -> HttpRequest {
+        HttpRequest { body: serde_json::to_vec(body).expect("a body is plain data"), ..self }
     }
 
     /// The same at a level; the stored one needs no words.
-    pub(super) fn at(self, level: &Level) -> Request {
+    pub(super) fn at(self, level: &ValueLevel) -> HttpRequest {
         match level {
-            Level::Stored => self,
-            Level::Runtime => self.asking(LEVEL_QUERY),
+            ValueLevel::Stored => self,
+            ValueLevel::Runtime => self.asking(LEVEL_QUERY),
         }
     }
 
     /// The same, its cost accepted.
-    pub(super) fn meant(self) -> Request {
+    pub(super) fn meant(self) -> HttpRequest {
         self.asking(MEANT)
     }
 
-    fn asking(self, query: &str) -> Request {
-        Request { target: format!("{}?{query}", self.target), ..self }
+    fn asking(self, query: &str) -> HttpRequest {
+        HttpRequest { target: format!("{}?{query}", self.target), ..self }
     }
 }
 
@@ -82,7 +82,7 @@ const LEVEL_QUERY: &str = "level=runtime";
 
 /// What a command changes, as a request in one line; `None` if it only asks.
 pub(crate) fn change(command: &Command) -> Option<String> {
-    let Request { method, target, body } = command.request();
+    let HttpRequest { method, target, body } = command.request();
     let body = String::from_utf8(body).expect("a body is JSON");
     let line = format!("{} {target} {body}", method.name());
     (method != Method::Get).then(|| line.trim_end().to_owned())
@@ -91,22 +91,22 @@ pub(crate) fn change(command: &Command) -> Option<String> {
 /// The command that a request stands for.
 ///
 /// # Errors
-/// A [`Refusal`] that names the request and what would be right.
-pub(super) fn command(method: Method, target: &str, body: &[u8]) -> Result<Command, Refusal> {
-    let target = Target::decode(target)?;
-    let asked = Asked { method, target: &target, body };
+/// A [`AdminRefusal`] that names the request and what would be right.
+pub(super) fn command(method: Method, target: &str, body: &[u8]) -> Result<Command, AdminRefusal> {
+    let target = RequestTarget::decode(target)?;
+    let asked = RoutedRequest { method, target: &target, body };
     let found = Command::of(&asked, &target.segments())?;
     Ok(if asked.is_meant() { found.meant() } else { found })
 }
 
 /// A request on its way to become a command.
-pub(super) struct Asked<'a> {
+pub(super) struct RoutedRequest<'a> {
     pub(super) method: Method,
-    target: &'a Target<'a>,
+    target: &'a RequestTarget<'a>,
     body: &'a [u8],
 }
 
-impl Asked<'_> {
+impl RoutedRequest<'_> {
     /// Whether its cost is accepted; what only asks has none.
     fn is_meant(&self) -> bool {
         self.method != Method::Get && self.target.query() == Some(MEANT)
@@ -117,28 +117,28 @@ impl Asked<'_> {
         self.target.query().filter(|_| !self.is_meant())
     }
 
-    pub(super) fn without_query(&self) -> Result<(), Refusal> {
-        let refusal = |_| Err(Refusal::bad(format!("{} takes no query", self.target.path())));
+    pub(super) fn without_query(&self) -> Result<(), AdminRefusal> {
+        let refusal = |_| Err(AdminRefusal::bad(format!("{} takes no query", self.target.path())));
         self.query().map_or(Ok(()), refusal)
     }
 
-    pub(super) fn without_body(&self) -> Result<(), Refusal> {
+    pub(super) fn without_body(&self) -> Result<(), AdminRefusal> {
         match self.body {
             [] => Ok(()),
-            _ => Err(Refusal::bad(format!("{} takes no body", self.name()))),
+            _ => Err(AdminRefusal::bad(format!("{} takes no body", self.name()))),
         }
     }
 
     /// The body.
-    fn body<B: DeserializeOwned>(&self) -> Result<B, Refusal> {
+    fn body<B: DeserializeOwned>(&self) -> Result<B, AdminRefusal> {
         serde_json::from_slice(self.body).map_err(|error| {
-            Refusal::bad(format!("the body of {} cannot be used: {error}", self.name()))
+            AdminRefusal::bad(format!("the body of {} cannot be used: {error}", self.name()))
                 .wants("the JSON object that docs/admin.md gives for it")
         })
     }
 
-    pub(super) fn unknown(&self) -> Refusal {
-        Refusal::not_found(format!("there is no {}", self.name()))
+    pub(super) fn unknown(&self) -> AdminRefusal {
+        AdminRefusal::not_found(format!("there is no {}", self.name()))
             .wants("a request of docs/admin.md, such as GET /status")
     }
 

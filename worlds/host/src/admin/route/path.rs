@@ -1,6 +1,6 @@
 //! Paths: segments with percent-encoding, and a query that only one kind of request has.
 
-use crate::admin::api::Refusal;
+use crate::admin::api::AdminRefusal;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// What stands for itself in a segment: the unreserved characters of RFC 3986.
@@ -20,23 +20,23 @@ fn encode_segment(segment: &str) -> String {
 }
 
 /// A request's target, decoded.
-pub(super) struct Target<'a> {
+pub(super) struct RequestTarget<'a> {
     path: &'a str,
     segments: Vec<String>,
     query: Option<&'a str>,
 }
 
-impl<'a> Target<'a> {
-    pub(super) fn decode(target: &'a str) -> Result<Target<'a>, Refusal> {
+impl<'a> RequestTarget<'a> {
+    pub(super) fn decode(target: &'a str) -> Result<RequestTarget<'a>, AdminRefusal> {
         let (path, query) = match target.split_once('?') {
             Some((path, query)) => (path, Some(query)),
             None => (target, None),
         };
         let inside = path.strip_prefix('/').ok_or_else(|| {
-            Refusal::bad(format!("`{path}` is no path")).wants("one such as /status")
+            AdminRefusal::bad(format!("`{path}` is no path")).wants("one such as /status")
         })?;
         let segments = inside.split('/').map(decode_segment).collect::<Result<_, _>>()?;
-        Ok(Target { path, segments, query })
+        Ok(RequestTarget { path, segments, query })
     }
 
     pub(super) fn segments(&self) -> Vec<&str> {
@@ -53,9 +53,9 @@ impl<'a> Target<'a> {
     }
 }
 
-fn decode_segment(segment: &str) -> Result<String, Refusal> {
+fn decode_segment(segment: &str) -> Result<String, AdminRefusal> {
     let refused = || {
-        Refusal::bad(format!("`{segment}` is no part of a path"))
+        AdminRefusal::bad(format!("`{segment}` is no part of a path"))
             .wants("a name, percent-encoded UTF-8")
     };
     match percent_decode_str(segment).decode_utf8() {

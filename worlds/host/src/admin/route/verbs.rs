@@ -1,8 +1,8 @@
 //! How a verb is declared, and what follows from it: the variant of [`Command`](crate::admin::api::Command), the request that
 //! stands for it, the way back, and its row in `docs/admin.md`.
 
-use super::{Asked, LEVEL_QUERY};
-use crate::admin::api::{Level, OsdMove, Refusal, Who};
+use super::{LEVEL_QUERY, RoutedRequest};
+use crate::admin::api::{AdminRefusal, OsdMove, ValueLevel, Who};
 use loadline_osd::{OsdId, OsdSet};
 use serde::de::DeserializeOwned;
 
@@ -28,11 +28,11 @@ macro_rules! verbs {
 
         impl Command {
             /// The request that stands for it.
-            pub(in crate::admin) fn request(&self) -> $crate::admin::route::Request {
-                use $crate::admin::route::{Method, Request, verbs::Segment};
+            pub(in crate::admin) fn request(&self) -> $crate::admin::route::HttpRequest {
+                use $crate::admin::route::{HttpRequest, Method, verbs::Segment};
                 match self {
                     $(Command::$verb $({ $($arg),+ })? => {
-                        Request::new(Method::$method, &[$(verbs!(@text $segment)),+]) $(.at($query))? $(.with($body))?
+                        HttpRequest::new(Method::$method, &[$(verbs!(@text $segment)),+]) $(.at($query))? $(.with($body))?
                     })+
                     Command::Meant(command) => command.request().meant(),
                 }
@@ -40,16 +40,16 @@ macro_rules! verbs {
 
             /// The command that a request stands for.
             pub(in crate::admin) fn of(
-                asked: &$crate::admin::route::Asked<'_>,
+                asked: &$crate::admin::route::RoutedRequest<'_>,
                 path: &[&str],
-            ) -> Result<Command, $crate::admin::api::Refusal> {
-                use $crate::admin::route::{Method, verbs::{Body, Query, Read}};
+            ) -> Result<Command, $crate::admin::api::AdminRefusal> {
+                use $crate::admin::route::{Method, verbs::{InBody, Query, Read}};
                 match (asked.method, path) {
                     $((Method::$method, [$(verbs!(@pattern $segment)),+]) => {
                         verbs!(@query asked $($query)?);
                         verbs!(@body asked $($body)?);
                         $(let $query = Query;)?
-                        $(let $body = Body;)?
+                        $(let $body = InBody;)?
                         $($(let $arg: $type = Read::read($arg, asked)?;)+)?
                         Ok(Command::$verb $({ $($arg),+ })?)
                     })+
@@ -92,28 +92,28 @@ pub(in crate::admin) trait Segment {
 
 /// An argument from where it stands in a request.
 pub(in crate::admin) trait Read<Source>: Sized {
-    fn read(source: Source, asked: &Asked<'_>) -> Result<Self, Refusal>;
+    fn read(source: Source, asked: &RoutedRequest<'_>) -> Result<Self, AdminRefusal>;
 }
 
 /// It is the body.
-pub(in crate::admin) struct Body;
+pub(in crate::admin) struct InBody;
 
 /// It is the query.
 pub(in crate::admin) struct Query;
 
-impl<T: DeserializeOwned> Read<Body> for T {
-    fn read(_: Body, asked: &Asked<'_>) -> Result<T, Refusal> {
+impl<T: DeserializeOwned> Read<InBody> for T {
+    fn read(_: InBody, asked: &RoutedRequest<'_>) -> Result<T, AdminRefusal> {
         asked.body()
     }
 }
 
 /// A DELETE has no body, so the level stands in its query; the stored one needs no words.
-impl Read<Query> for Level {
-    fn read(_: Query, asked: &Asked<'_>) -> Result<Level, Refusal> {
+impl Read<Query> for ValueLevel {
+    fn read(_: Query, asked: &RoutedRequest<'_>) -> Result<ValueLevel, AdminRefusal> {
         match asked.query() {
-            None | Some("level=stored") => Ok(Level::Stored),
-            Some(LEVEL_QUERY) => Ok(Level::Runtime),
-            Some(other) => Err(Refusal::bad(format!("the query `{other}` is not understood"))
+            None | Some("level=stored") => Ok(ValueLevel::Stored),
+            Some(LEVEL_QUERY) => Ok(ValueLevel::Runtime),
+            Some(other) => Err(AdminRefusal::bad(format!("the query `{other}` is not understood"))
                 .wants("`level=stored` or `level=runtime`")),
         }
     }
@@ -126,7 +126,7 @@ impl Segment for String {
 }
 
 impl Read<&&str> for String {
-    fn read(text: &&str, _: &Asked<'_>) -> Result<String, Refusal> {
+    fn read(text: &&str, _: &RoutedRequest<'_>) -> Result<String, AdminRefusal> {
         Ok((*text).to_owned())
     }
 }
@@ -138,10 +138,10 @@ impl Segment for OsdId {
 }
 
 impl Read<&&str> for OsdId {
-    fn read(text: &&str, _: &Asked<'_>) -> Result<OsdId, Refusal> {
+    fn read(text: &&str, _: &RoutedRequest<'_>) -> Result<OsdId, AdminRefusal> {
         let number = text.parse().ok().filter(|number| *number < OsdSet::OSDS_MAX);
         number.map(OsdId::new).ok_or_else(|| {
-            Refusal::not_found(format!("there is no OSD `{text}`"))
+            AdminRefusal::not_found(format!("there is no OSD `{text}`"))
                 .wants(format!("a number from 0 to {}", OsdSet::OSDS_MAX - 1))
         })
     }
@@ -154,7 +154,7 @@ impl Segment for Vec<OsdId> {
 }
 
 impl Read<&&str> for Vec<OsdId> {
-    fn read(text: &&str, asked: &Asked<'_>) -> Result<Vec<OsdId>, Refusal> {
+    fn read(text: &&str, asked: &RoutedRequest<'_>) -> Result<Vec<OsdId>, AdminRefusal> {
         text.split(',').map(|one| OsdId::read(&one, asked)).collect()
     }
 }
@@ -166,7 +166,7 @@ impl Segment for OsdMove {
 }
 
 impl Read<&&str> for OsdMove {
-    fn read(text: &&str, asked: &Asked<'_>) -> Result<OsdMove, Refusal> {
+    fn read(text: &&str, asked: &RoutedRequest<'_>) -> Result<OsdMove, AdminRefusal> {
         let known = OsdMove::ALL.into_iter().find(|known| known.name() == *text);
         known.ok_or_else(|| asked.unknown())
     }
@@ -179,9 +179,9 @@ impl Segment for Who {
 }
 
 impl Read<&&str> for Who {
-    fn read(text: &&str, _: &Asked<'_>) -> Result<Who, Refusal> {
+    fn read(text: &&str, _: &RoutedRequest<'_>) -> Result<Who, AdminRefusal> {
         text.parse().map_err(|_| {
-            Refusal::not_found(format!("there is no section `{text}`"))
+            AdminRefusal::not_found(format!("there is no section `{text}`"))
                 .wants("`global`, `osd` or one OSD such as `osd.0`")
         })
     }

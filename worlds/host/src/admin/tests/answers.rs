@@ -1,12 +1,12 @@
 //! Answers as JSON: what programs rely on.
 
 use crate::admin::api::{
-    Answer, ClientRates, ConnectionCounts, Health, HealthLevel, MemoryUse, ObjectCounts, Osd,
-    OsdCounts, PgCount, RecoveryRates, Refusal, Status,
+    AdminAnswer, AdminRefusal, ClientRates, ConnectionCounts, Health, HealthLevel, MemoryUse,
+    ObjectCounts, OsdCounts, OsdRow, PgCount, RecoveryRates, Status,
 };
 
 fn status() -> Status {
-    let osd = Osd {
+    let osd = OsdRow {
         osd: 0,
         up: true,
         is_in: true,
@@ -20,7 +20,7 @@ fn status() -> Status {
         uptime_ns: Some(90_000_000_000),
         failure: None,
     };
-    let failed = Osd {
+    let failed = OsdRow {
         osd: 1,
         up: false,
         path: "/srv/loadline/osd.1".into(),
@@ -63,7 +63,7 @@ fn status() -> Status {
 
 #[test]
 fn a_status_reads_as_documented() {
-    let text = serde_json::to_string_pretty(&Answer::Status(Box::new(status()))).unwrap();
+    let text = serde_json::to_string_pretty(&AdminAnswer::Status(Box::new(status()))).unwrap();
     assert_eq!(text + "\n", include_str!("golden/status.json"));
 }
 
@@ -75,11 +75,11 @@ fn a_status_comes_back() {
 
 #[test]
 fn a_refusal_is_one_object() {
-    let check = |refusal: Refusal, text: &str| {
+    let check = |refusal: AdminRefusal, text: &str| {
         assert_eq!(String::from_utf8(refusal.to_json()).unwrap(), text);
-        assert_eq!(Refusal::from_json(refusal.kind.code(), text.as_bytes()), Some(refusal));
+        assert_eq!(AdminRefusal::from_json(refusal.kind.code(), text.as_bytes()), Some(refusal));
     };
-    check(Refusal::not_found("there is no image `x`"), r#"{"error":"there is no image `x`"}"#);
-    let wants = Refusal::bad("`x` is no size").wants("a size such as `4 KiB`");
+    check(AdminRefusal::not_found("there is no image `x`"), r#"{"error":"there is no image `x`"}"#);
+    let wants = AdminRefusal::bad("`x` is no size").wants("a size such as `4 KiB`");
     check(wants, r#"{"error":"`x` is no size","wanted":"a size such as `4 KiB`"}"#);
 }

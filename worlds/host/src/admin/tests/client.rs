@@ -1,8 +1,8 @@
 //! A client on a real socket: answers, refusals, and nodes that are none.
 
 use super::commands::every_command;
-use crate::admin::api::{Answer, Command, Done, Refusal, RefusalKind};
-use crate::admin::{Client, ClientError, Outbox, Session};
+use crate::admin::api::{AdminAnswer, AdminRefusal, Command, Done, RefusalKind};
+use crate::admin::{Client, ClientError, HttpOutbox, HttpSession};
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -23,14 +23,14 @@ fn beside(
 
 /// A node that carries nothing out, and refuses the shutdown.
 fn serve_sessions(mut stream: UnixStream) {
-    let (mut session, mut out) = (Session::new(), Outbox::default());
+    let (mut session, mut out) = (HttpSession::new(), HttpOutbox::default());
     let mut piece = [0; 64];
     while let Ok(count @ 1..) = stream.read(&mut piece) {
         session.receive(&piece[..count], &mut out);
         for (id, command) in std::mem::take(&mut out.commands) {
             let answer = match command {
-                Command::Shutdown => Err(Refusal::conflict("not now").wants("patience")),
-                _ => Ok(Answer::Done(Done {})),
+                Command::Shutdown => Err(AdminRefusal::conflict("not now").wants("patience")),
+                _ => Ok(AdminAnswer::Done(Done {})),
             };
             session.answer(id, &answer, &mut out);
         }

@@ -2,8 +2,8 @@
 
 use super::{asked, received};
 use crate::admin::api::{
-    BenchAsked, Command, ImageAsked, Level, NameAsked, OsdAsked, OsdMove, PoolAsked, SizeAsked,
-    VERBS, ValueAsked, Who,
+    BenchAsked, Command, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, SizeAsked, VERBS,
+    ValueAsked, ValueLevel, Who,
 };
 use loadline_osd::OsdId;
 use proptest::prelude::*;
@@ -80,7 +80,7 @@ fn config_commands(option: &str) -> Vec<Command> {
         let option = || option.to_owned();
         commands.push(Command::ConfigShow { who });
         commands.push(Command::ConfigGet { who, option: option() });
-        for level in [Level::Stored, Level::Runtime] {
+        for level in [ValueLevel::Stored, ValueLevel::Runtime] {
             let to = ValueAsked { value: "1 \"x\"".to_owned(), level };
             commands.push(Command::ConfigRemove { who, option: option(), level });
             commands.push(Command::ConfigSet { who, option: option(), to });
@@ -105,7 +105,7 @@ pub(super) fn every_command(name: &str, other: &str) -> Vec<Command> {
 
 /// What changes something may be said to be meant; a run-time value that is taken away has a query of its own.
 fn may_be_meant(command: &Command) -> bool {
-    let takes_away = matches!(command, Command::ConfigRemove { level: Level::Runtime, .. });
+    let takes_away = matches!(command, Command::ConfigRemove { level: ValueLevel::Runtime, .. });
     crate::admin::change(command).is_some() && !takes_away
 }
 

@@ -6,7 +6,7 @@ mod commands;
 mod session;
 
 use super::api::Command;
-use super::{Outbox, Session, client as client_side};
+use super::{HttpOutbox, HttpSession, client as client_side};
 
 /// The bytes with which the client asks.
 fn asked(command: &Command) -> Vec<u8> {
@@ -14,8 +14,8 @@ fn asked(command: &Command) -> Vec<u8> {
 }
 
 /// What a new session makes of bytes that come at once.
-fn received(bytes: &[u8]) -> (Session, Outbox) {
-    let (mut session, mut out) = (Session::new(), Outbox::default());
+fn received(bytes: &[u8]) -> (HttpSession, HttpOutbox) {
+    let (mut session, mut out) = (HttpSession::new(), HttpOutbox::default());
     session.receive(bytes, &mut out);
     (session, out)
 }

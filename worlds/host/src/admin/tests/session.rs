@@ -2,12 +2,12 @@
 
 use super::commands::every_command;
 use super::{asked, received};
-use crate::admin::api::{Answer, Command, Done, Refusal};
-use crate::admin::{Outbox, Session};
+use crate::admin::api::{AdminAnswer, AdminRefusal, Command, Done};
+use crate::admin::{HttpOutbox, HttpSession};
 use proptest::prelude::*;
 
 /// Answers whatever has come out, each with the number of its command, in the order of `reversed`.
-fn answer_all(session: &mut Session, out: &mut Outbox, reversed: bool) -> Vec<Command> {
+fn answer_all(session: &mut HttpSession, out: &mut HttpOutbox, reversed: bool) -> Vec<Command> {
     let mut seen = Vec::new();
     while !out.commands.is_empty() {
         let mut commands = std::mem::take(&mut out.commands);
@@ -16,7 +16,7 @@ fn answer_all(session: &mut Session, out: &mut Outbox, reversed: bool) -> Vec<Co
             commands.reverse();
         }
         for (id, command) in commands {
-            let refusal = Refusal::conflict(format!("{command:?}"));
+            let refusal = AdminRefusal::conflict(format!("{command:?}"));
             session.answer(id, &Err(refusal), out);
         }
     }
@@ -28,7 +28,7 @@ fn conversation<'a>(
     pieces: impl Iterator<Item = &'a [u8]>,
     reversed: bool,
 ) -> (Vec<Command>, Vec<u8>, bool) {
-    let (mut session, mut out) = (Session::new(), Outbox::default());
+    let (mut session, mut out) = (HttpSession::new(), HttpOutbox::default());
     let mut seen = Vec::new();
     for piece in pieces {
         session.receive(piece, &mut out);
@@ -56,7 +56,7 @@ fn answers_wait_for_those_before_them() {
     let (mut session, mut out) = received(&request);
     assert!(out.send.is_empty(), "the second has its answer, the first has not");
     let (id, _) = out.commands[0];
-    session.answer(id, &Ok(Answer::Done(Done {})), &mut out);
+    session.answer(id, &Ok(AdminAnswer::Done(Done {})), &mut out);
     let sent = String::from_utf8(out.send).unwrap();
     let codes: Vec<&str> = sent.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..3]).collect();
     assert_eq!(codes, ["200", "404"]);
@@ -68,10 +68,10 @@ fn a_full_session_reads_on_when_an_answer_has_left() {
     let (mut session, mut out) = received(&asked(&Command::Status).repeat(40));
     assert_eq!((out.commands.len(), session.is_full()), (16, true));
     let (last, _) = out.commands[15];
-    session.answer(last, &Ok(Answer::Done(Done {})), &mut out);
+    session.answer(last, &Ok(AdminAnswer::Done(Done {})), &mut out);
     assert_eq!((out.commands.len(), session.is_full()), (16, true), "its turn has not come");
     let (first, _) = out.commands[0];
-    session.answer(first, &Ok(Answer::Done(Done {})), &mut out);
+    session.answer(first, &Ok(AdminAnswer::Done(Done {})), &mut out);
     assert_eq!((out.commands.len(), session.is_full()), (17, true));
 }
 
@@ -92,7 +92,7 @@ fn the_end_of_a_connection_follows_its_last_answer() {
         let (mut session, mut out) = received(&[request, request].concat().into_bytes());
         assert_eq!((out.commands.len(), out.close), (1, false), "what follows is not read");
         let (id, _) = out.commands[0];
-        session.answer(id, &Ok(Answer::Done(Done {})), &mut out);
+        session.answer(id, &Ok(AdminAnswer::Done(Done {})), &mut out);
         let expected = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 3\r\n\
                         Connection: close\r\n\r\n{}\n";
         assert_eq!((String::from_utf8(out.send).unwrap().as_str(), out.close), (expected, true));

@@ -13,14 +13,14 @@ use std::ptr;
 const ATTACHED: &str = "a call names an attached disk";
 
 /// A message header with the list of buffers that it points to, both at a fixed address.
-pub(super) struct Message {
+pub(super) struct MessageHeader {
     header: Box<libc::msghdr>,
     parts: Box<[libc::iovec]>,
 }
 
-impl Message {
+impl MessageHeader {
     /// The header for the buffers of a send. They must stay where they are until it is over.
-    pub(super) fn new(buffers: &[Vec<u8>], skip: usize) -> Message {
+    pub(super) fn new(buffers: &[Vec<u8>], skip: usize) -> MessageHeader {
         let part = |(index, buffer): (usize, &Vec<u8>)| {
             let bytes = if index == 0 { &buffer[skip..] } else { &buffer[..] };
             libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
@@ -30,14 +30,14 @@ impl Message {
         let mut header: Box<libc::msghdr> = Box::new(unsafe { std::mem::zeroed() });
         header.msg_iov = parts.as_mut_ptr();
         header.msg_iovlen = parts.len() as _;
-        Message { header, parts }
+        MessageHeader { header, parts }
     }
 }
 
 /// The entry of a call. Its addresses point into the call's and the message's buffers.
 pub(super) fn entry(
     call: &mut Call,
-    message: Option<&Message>,
+    message: Option<&MessageHeader>,
     disks: &[Option<Attached>],
 ) -> Entry {
     let of = |disk: &crate::DiskId| disks[usize::from(*disk)].as_ref().expect(ATTACHED);

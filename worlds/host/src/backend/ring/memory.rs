@@ -1,6 +1,6 @@
 //! A disk's memory for what is in flight: one mapping, aligned for direct I/O, handed out in owned blocks.
 
-use crate::backend::room::Room;
+use crate::backend::room::FreeParts;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -30,12 +30,12 @@ impl Drop for Mapping {
 #[derive(Debug)]
 pub(crate) struct Arena {
     mapping: Arc<Mapping>,
-    room: Room,
+    room: FreeParts,
 }
 
 /// A part of an arena's memory with one owner. A dropped block is lost to its arena, but never given out twice.
 #[derive(Debug)]
-pub(crate) struct Block {
+pub(crate) struct ArenaBlock {
     mapping: Arc<Mapping>,
     at: usize,
     length: usize,
@@ -44,7 +44,7 @@ pub(crate) struct Block {
 impl Arena {
     /// Maps `length` bytes, a power of two. Large pages spare the processor translations where the system has some.
     pub(crate) fn new(length: usize) -> io::Result<Arena> {
-        let room = Room::new(length);
+        let room = FreeParts::new(length);
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new anonymous mapping at an address of the system's choice touches no existing memory.
         let base =
@@ -62,13 +62,13 @@ impl Arena {
     }
 
     /// A block of at least `length` bytes, if there is room now.
-    pub(crate) fn take(&mut self, length: usize) -> Option<Block> {
+    pub(crate) fn take(&mut self, length: usize) -> Option<ArenaBlock> {
         let (at, length) = self.room.take(length)?;
-        Some(Block { mapping: self.mapping.clone(), at, length })
+        Some(ArenaBlock { mapping: self.mapping.clone(), at, length })
     }
 
     /// Takes a block back.
-    pub(crate) fn give(&mut self, block: Block) {
+    pub(crate) fn give(&mut self, block: ArenaBlock) {
         assert!(Arc::ptr_eq(&self.mapping, &block.mapping), "a block returns to its own arena");
         self.room.give(block.at, block.length);
     }
@@ -79,7 +79,7 @@ impl Arena {
     }
 }
 
-impl Block {
+impl ArenaBlock {
     /// Its first byte, for the kernel to read or write while the block is owned by a call in flight.
     pub(super) fn address(&self) -> *mut u8 {
         // SAFETY: `at` lies inside the mapping, since `Room` divides exactly its length.
@@ -87,7 +87,7 @@ impl Block {
     }
 }
 
-impl Deref for Block {
+impl Deref for ArenaBlock {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
         // SAFETY: the range lies inside the mapping, which is zeroed at first, lives as long as this block, and
@@ -96,7 +96,7 @@ impl Deref for Block {
     }
 }
 
-impl DerefMut for Block {
+impl DerefMut for ArenaBlock {
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: as for `deref`, and the block is borrowed mutably.
         unsafe { slice::from_raw_parts_mut(self.address(), self.length) }

@@ -7,14 +7,14 @@
 mod entry;
 mod memory;
 
-use super::{Call, Finished, reason};
+use super::{Call, FinishedCall, reason};
 use crate::event_loop::DiskId;
-use entry::{Message, entry};
+use entry::{MessageHeader, entry};
 use io_uring::opcode::AsyncCancel2;
 use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
 use io_uring::{IoUring, Parameters, cqueue};
 use loadline_base::{SlotId, Slots, Span};
-pub(crate) use memory::{Arena, Block};
+pub(crate) use memory::{Arena, ArenaBlock};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::io;
@@ -34,7 +34,7 @@ const CANCEL: u64 = u64::MAX;
 /// An io_uring with the calls that are in it.
 pub(crate) struct Ring<P> {
     ring: IoUring,
-    pending: Slots<Pending<P>>,
+    pending: Slots<PendingCall<P>>,
     /// Calls that the submission queue had no room for yet, or that wait for the next turn.
     line: VecDeque<SlotId>,
     /// How many calls the kernel has not answered.
@@ -46,10 +46,10 @@ pub(crate) struct Ring<P> {
     tables: (bool, bool),
 }
 
-struct Pending<P> {
+struct PendingCall<P> {
     purpose: P,
     call: Call,
-    message: Option<Message>,
+    message: Option<MessageHeader>,
 }
 
 /// A disk as the ring knows it: its places in the tables of files and of memory, if it has some.
@@ -131,15 +131,15 @@ impl<P> Ring<P> {
     pub(crate) fn begin(&mut self, purpose: P, call: Call) {
         let message = match &call {
             Call::Send { buffers, skip, .. } if buffers.len() > 1 => {
-                Some(Message::new(buffers, *skip))
+                Some(MessageHeader::new(buffers, *skip))
             }
             _ => None,
         };
-        self.line.push_back(self.pending.acquire(Pending { purpose, call, message }));
+        self.line.push_back(self.pending.acquire(PendingCall { purpose, call, message }));
     }
 
     /// Hands over what was begun, waits for a first answer up to `limit`, and appends all answers.
-    pub(crate) fn wait(&mut self, limit: Option<Span>, out: &mut Vec<Finished<P>>) {
+    pub(crate) fn wait(&mut self, limit: Option<Span>, out: &mut Vec<FinishedCall<P>>) {
         let before = out.len();
         self.fill();
         while !self.line.is_empty() {
@@ -210,7 +210,7 @@ impl<P> Ring<P> {
     }
 
     /// Takes the answers that are there.
-    fn reap(&mut self, out: &mut Vec<Finished<P>>) {
+    fn reap(&mut self, out: &mut Vec<FinishedCall<P>>) {
         for answer in self.ring.completion() {
             if answer.user_data() != CANCEL {
                 let finished = finish(&mut self.pending, &answer);
@@ -228,9 +228,9 @@ fn timespec(span: Span) -> Timespec {
 }
 
 /// Takes the answered call out, with what the kernel left in its buffers.
-fn finish<P>(pending: &mut Slots<Pending<P>>, answer: &cqueue::Entry) -> Finished<P> {
+fn finish<P>(pending: &mut Slots<PendingCall<P>>, answer: &cqueue::Entry) -> FinishedCall<P> {
     let slot = SlotId::new(answer.user_data() as u32);
-    let Pending { purpose, mut call, .. } = pending.release(slot);
+    let PendingCall { purpose, mut call, .. } = pending.release(slot);
     let result = match usize::try_from(answer.result()) {
         Ok(moved) => Ok(moved),
         Err(_) => Err(Errno::from_raw_os_error(-answer.result())),
@@ -247,7 +247,7 @@ fn finish<P>(pending: &mut Slots<Pending<P>>, answer: &cqueue::Entry) -> Finishe
         }
         _ => {}
     }
-    Finished { purpose, call, result }
+    FinishedCall { purpose, call, result }
 }
 
 impl<P> Ring<P> {

@@ -5,7 +5,7 @@
 mod sockets;
 mod worker;
 
-use super::{Call, Finished};
+use super::{Call, FinishedCall};
 use crate::event_loop::{DiskId, new_bell, silence};
 use loadline_base::Span;
 use sockets::Sockets;
@@ -19,8 +19,8 @@ use worker::{Answers, Workers};
 pub(crate) struct Threads<P> {
     disks: Vec<Option<Workers<P>>>,
     sockets: Sockets<P>,
-    answers: Receiver<Finished<P>>,
-    answer: Sender<Finished<P>>,
+    answers: Receiver<FinishedCall<P>>,
+    answer: Sender<FinishedCall<P>>,
     /// Rung by every worker with an answer.
     bell: Arc<OwnedFd>,
     threads_per_disk: usize,
@@ -69,7 +69,7 @@ impl<P: Send + 'static> Threads<P> {
         }
     }
 
-    pub(crate) fn wait(&mut self, limit: Option<Span>, out: &mut Vec<Finished<P>>) {
+    pub(crate) fn wait(&mut self, limit: Option<Span>, out: &mut Vec<FinishedCall<P>>) {
         self.sockets.poll(&self.bell, limit, out);
         silence(&self.bell);
         out.extend(self.answers.try_iter());

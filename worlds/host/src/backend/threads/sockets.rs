@@ -1,6 +1,6 @@
 //! Calls on sockets and bells: polled until they can be carried out at once.
 
-use crate::backend::{Call, Finished};
+use crate::backend::{Call, FinishedCall};
 use loadline_base::Span;
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -32,7 +32,12 @@ impl<P> Sockets<P> {
     }
 
     /// Waits until a call can be carried out, `bell` rings, or `limit` has passed; appends the calls that are over.
-    pub(super) fn poll(&mut self, bell: &OwnedFd, limit: Option<Span>, out: &mut Vec<Finished<P>>) {
+    pub(super) fn poll(
+        &mut self,
+        bell: &OwnedFd,
+        limit: Option<Span>,
+        out: &mut Vec<FinishedCall<P>>,
+    ) {
         let mut polled = vec![PollFd::new(bell, PollFlags::IN)];
         polled.extend(self.waiting.iter().map(|(_, call)| {
             let (fd, flags) = awaited(call);
@@ -54,7 +59,7 @@ impl<P> Sockets<P> {
                 if ready.next() == Some(true) { carry_out(&mut call) } else { Err(Errno::AGAIN) };
             match result {
                 Err(Errno::AGAIN) => self.waiting.push((purpose, call)),
-                result => out.push(Finished { purpose, call, result }),
+                result => out.push(FinishedCall { purpose, call, result }),
             }
         }
     }

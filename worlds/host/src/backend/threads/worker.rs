@@ -1,6 +1,6 @@
 //! A disk's threads: each takes the next call, carries it out and waits for the device.
 
-use crate::backend::{Call, Finished};
+use crate::backend::{Call, FinishedCall};
 use crate::event_loop::ring_bell;
 use rustix::fs::{FallocateFlags, fallocate, fdatasync};
 use rustix::io::{Errno, pread, pwrite, retry_on_intr};
@@ -12,7 +12,7 @@ use std::thread::{Builder, JoinHandle};
 
 /// Where answers go, and how the loop learns of them.
 pub(super) struct Answers<P> {
-    pub(super) answer: Sender<Finished<P>>,
+    pub(super) answer: Sender<FinishedCall<P>>,
     pub(super) bell: Arc<OwnedFd>,
 }
 
@@ -61,7 +61,7 @@ fn work<P>(fd: &OwnedFd, calls: &Mutex<Receiver<(P, Call)>>, answers: &Answers<P
         let next = calls.lock().expect("no thread panics while it takes a call").recv();
         let Ok((purpose, mut call)) = next else { return };
         let result = carry_out(fd, &mut call);
-        if answers.answer.send(Finished { purpose, call, result }).is_err() {
+        if answers.answer.send(FinishedCall { purpose, call, result }).is_err() {
             return;
         }
         ring_bell(&answers.bell);

@@ -102,7 +102,8 @@ impl Engine {
     }
 
     fn option_state(&self, who: Who, option: &str) -> String {
-        let Ok(crate::admin::api::Answer::Explained(found)) = self.config_get(who, option) else {
+        let Ok(crate::admin::api::AdminAnswer::Explained(found)) = self.config_get(who, option)
+        else {
             return NONE.to_owned();
         };
         let set = found.levels.iter().filter_map(|row| Some((&row.level, row.value.as_ref()?)));

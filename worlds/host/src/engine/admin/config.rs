@@ -1,14 +1,14 @@
 //! Settings: every level is shown, the stored and the run-time level are changed.
 
-use super::Outcome;
+use super::CommandOutcome;
 use super::execute::Executed;
 use crate::admin::api::{
-    Altered, Answer, ConfigChanged, ConfigRow, ConfigRows, Explained, ExplainedLevel, Level,
-    Refusal, RefusalKind, Who,
+    AdminAnswer, AdminRefusal, AlteredValue, ConfigChanged, ConfigRow, ConfigRows, Explained,
+    ExplainedLevel, RefusalKind, ValueLevel, Who,
 };
 use crate::engine::Engine;
 use loadline_cluster::settings::{
-    Change, Explanation, LevelRow, OptionId, Origin, Refused, Scope, Target, Value,
+    Explanation, LevelRow, LevelTarget, OptionId, Origin, Refused, Scope, SettingsChange, Value,
 };
 use loadline_osd::OsdId;
 
@@ -16,13 +16,13 @@ use loadline_osd::OsdId;
 const ANY: OsdId = OsdId::new(0);
 
 impl Engine {
-    pub(super) fn config_show(&self, who: Option<Who>) -> Result<Answer, Refusal> {
+    pub(super) fn config_show(&self, who: Option<Who>) -> Result<AdminAnswer, AdminRefusal> {
         let rows = match who {
             Some(Who::Osd(osd)) => self.in_force(self.known_osd(osd)?),
             Some(who) => self.section(Some(who)),
             None => self.section(None),
         };
-        Ok(Answer::Config(ConfigRows { rows }))
+        Ok(AdminAnswer::Config(ConfigRows { rows }))
     }
 
     /// What somebody set, for everybody or for one section, with what of it cannot stand.
@@ -81,7 +81,7 @@ impl Engine {
         rows
     }
 
-    pub(super) fn config_get(&self, who: Who, name: &str) -> Result<Answer, Refusal> {
+    pub(super) fn config_get(&self, who: Who, name: &str) -> Result<AdminAnswer, AdminRefusal> {
         let option = self.settings.levels.option(name)?;
         let osd = match who {
             Who::Osd(osd) => self.known_osd(osd)?,
@@ -96,7 +96,7 @@ impl Engine {
             level: row.level.to_string(),
             value: row.value.map(|value| value.to_string()),
         };
-        Ok(Answer::Explained(Explained {
+        Ok(AdminAnswer::Explained(Explained {
             who: who.to_string(),
             option: name.to_owned(),
             levels: explained.rows.iter().map(level).collect(),
@@ -111,31 +111,33 @@ impl Engine {
         who: Who,
         option: &str,
         value: &str,
-        level: Level,
+        level: ValueLevel,
     ) -> Executed {
         self.check_section(who)?;
-        let mut change = Change::default();
+        let mut change = SettingsChange::default();
         for target in self.targets(who, level) {
             change = change.and_set(target, option, value);
         }
         self.config_change(who, option, Some(value), level, &change)
     }
 
-    pub(super) fn config_remove(&mut self, who: Who, option: &str, level: Level) -> Executed {
+    pub(super) fn config_remove(&mut self, who: Who, option: &str, level: ValueLevel) -> Executed {
         self.check_section(who)?;
-        if level == Level::Stored && self.is_left_out(who, option) {
+        if level == ValueLevel::Stored && self.is_left_out(who, option) {
             return self.forget_left_out(who, option);
         }
         let id = self.settings.levels.option(option)?;
         let targets = self.targets(who, level);
         if !targets.iter().any(|target| self.is_set(*target, id)) {
             let level = match level {
-                Level::Stored => "stored",
-                Level::Runtime => "run-time",
+                ValueLevel::Stored => "stored",
+                ValueLevel::Runtime => "run-time",
             };
-            return Err(Refusal::not_found(format!("{option} has no {level} value for {who}")));
+            return Err(AdminRefusal::not_found(format!(
+                "{option} has no {level} value for {who}"
+            )));
         }
-        let mut change = Change::default();
+        let mut change = SettingsChange::default();
         for target in targets {
             change = change.and_remove(target, option);
         }
@@ -152,11 +154,11 @@ impl Engine {
         let scope = scope_of(who);
         self.settings.stored(scope, option);
         self.node.change(self.now, |cluster, fx| cluster.store_setting(scope, option, None, fx));
-        let changed = ConfigChanged { level: Level::Stored, altered: Vec::new() };
-        Ok(Outcome::WhenKept(Answer::Changed(changed)))
+        let changed = ConfigChanged { level: ValueLevel::Stored, altered: Vec::new() };
+        Ok(CommandOutcome::WhenKept(AdminAnswer::Changed(changed)))
     }
 
-    fn check_section(&self, who: Who) -> Result<(), Refusal> {
+    fn check_section(&self, who: Who) -> Result<(), AdminRefusal> {
         match who {
             Who::Osd(osd) => self.known_osd(osd).map(drop),
             Who::Global | Who::Osds => Ok(()),
@@ -164,19 +166,21 @@ impl Engine {
     }
 
     /// What a change is made at. The run-time level is each OSD's own.
-    fn targets(&self, who: Who, level: Level) -> Vec<Target> {
+    fn targets(&self, who: Who, level: ValueLevel) -> Vec<LevelTarget> {
         match (level, who) {
-            (Level::Stored, who) => vec![Target::Stored(scope_of(who))],
-            (Level::Runtime, Who::Osd(osd)) => vec![Target::RunTime(osd)],
-            (Level::Runtime, _) => self.settings.levels.osds().map(Target::RunTime).collect(),
+            (ValueLevel::Stored, who) => vec![LevelTarget::Stored(scope_of(who))],
+            (ValueLevel::Runtime, Who::Osd(osd)) => vec![LevelTarget::RunTime(osd)],
+            (ValueLevel::Runtime, _) => {
+                self.settings.levels.osds().map(LevelTarget::RunTime).collect()
+            }
         }
     }
 
-    fn is_set(&self, target: Target, option: OptionId) -> bool {
+    fn is_set(&self, target: LevelTarget, option: OptionId) -> bool {
         let (osd, wanted) = match target {
-            Target::Stored(Scope::Osd(osd)) => (osd, Origin::Stored(Scope::Osd(osd))),
-            Target::Stored(scope) => (ANY, Origin::Stored(scope)),
-            Target::RunTime(osd) => (osd, Origin::RunTime),
+            LevelTarget::Stored(Scope::Osd(osd)) => (osd, Origin::Stored(Scope::Osd(osd))),
+            LevelTarget::Stored(scope) => (ANY, Origin::Stored(scope)),
+            LevelTarget::RunTime(osd) => (osd, Origin::RunTime),
         };
         let rows = self.settings.levels.explain(osd, option).rows;
         rows.iter().any(|row| row.level == wanted && row.value.is_some())
@@ -188,24 +192,24 @@ impl Engine {
         who: Who,
         option: &str,
         value: Option<&str>,
-        level: Level,
-        change: &Change,
+        level: ValueLevel,
+        change: &SettingsChange,
     ) -> Executed {
-        if level == Level::Stored {
+        if level == ValueLevel::Stored {
             self.take_changes()?;
         }
         let altered = self.settings.levels.apply(change)?;
         self.configure_osds();
         let levels = &self.settings.levels;
-        let altered = altered.iter().map(|altered| Altered {
+        let altered = altered.iter().map(|altered| AlteredValue {
             osd: altered.osd.get(),
             option: levels.table().at(altered.option).name.to_owned(),
             before: altered.before.to_string(),
             after: altered.after.to_string(),
         });
-        let answer = Answer::Changed(ConfigChanged { level, altered: altered.collect() });
-        if level == Level::Runtime {
-            return Ok(Outcome::Now(Ok(answer)));
+        let answer = AdminAnswer::Changed(ConfigChanged { level, altered: altered.collect() });
+        if level == ValueLevel::Runtime {
+            return Ok(CommandOutcome::Now(Ok(answer)));
         }
         let (scope, value) = (scope_of(who), value.map(str::to_owned));
         self.settings.stored(scope, option);
@@ -217,7 +221,7 @@ impl Engine {
             self.disks.of[osd].served = Default::default();
             self.node.change(self.now, |cluster, fx| cluster.note_measured_on(osd, 0, fx));
         }
-        Ok(Outcome::WhenKept(answer))
+        Ok(CommandOutcome::WhenKept(answer))
     }
 }
 
@@ -252,8 +256,8 @@ fn as_section(found: Explanation, who: Who) -> Explanation {
     Explanation { rows, effective, origin, after_restart: None }
 }
 
-impl From<Refused> for Refusal {
-    fn from(refused: Refused) -> Refusal {
+impl From<Refused> for AdminRefusal {
+    fn from(refused: Refused) -> AdminRefusal {
         let kind = match &refused {
             Refused::UnknownOption(_) | Refused::WithoutEffect(_) | Refused::UnknownOsd(_) => {
                 RefusalKind::NotFound
@@ -266,6 +270,6 @@ impl From<Refused> for Refusal {
             | Refused::LimitTooShort { .. }
             | Refused::NoDriveLimits { .. } => RefusalKind::Conflict,
         };
-        Refusal { kind, error: refused.to_string(), wanted: None }
+        AdminRefusal { kind, error: refused.to_string(), wanted: None }
     }
 }

@@ -1,7 +1,7 @@
 //! What a command would cost. Whatever destroys data or ends service is refused, with what it would cost, unless the
 //! one who asks says that it is meant.
 
-use crate::admin::api::{Command, OsdMove, Refusal};
+use crate::admin::api::{AdminRefusal, Command, OsdMove};
 use crate::engine::Engine;
 use loadline_base::Bytes;
 use loadline_cluster::RemoveError;
@@ -13,7 +13,7 @@ const NAMED_MAX: usize = 16;
 impl Engine {
     /// Why a command is not carried out before somebody has said that it is meant. What does not exist, or cannot be done
     /// anyway, costs nothing: whoever carries the command out says so.
-    pub(super) fn cost(&mut self, command: &Command) -> Option<Refusal> {
+    pub(super) fn cost(&mut self, command: &Command) -> Option<AdminRefusal> {
         let (error, flag) = match command {
             Command::PoolRemove { pool } => (self.cost_of_pool(pool)?, "--yes"),
             Command::ImageRemove { image } => (self.cost_of_image(image)?, "--yes"),
@@ -29,7 +29,7 @@ impl Engine {
             Command::OsdRemove { osd } => (self.cost_of_removal(*osd)?, "--force"),
             _ => return None,
         };
-        Some(Refusal::conflict(error).wants(format!("{flag} if that is meant")))
+        Some(AdminRefusal::conflict(error).wants(format!("{flag} if that is meant")))
     }
 
     fn cost_of_snapshot(&self, name: &str, snapshot: &str) -> Option<String> {

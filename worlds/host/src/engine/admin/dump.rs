@@ -2,7 +2,7 @@
 
 use super::execute::{Executed, now};
 use crate::admin::api::{
-    Answer, Op, OpDump, OpStage, QueueDump, QueueTags, QueuedItem, ShardQueue, WaitReason,
+    AdminAnswer, OpDump, OpRow, OpStage, QueueDump, QueueTags, QueuedItem, ShardQueue, WaitReason,
 };
 use crate::engine::Engine;
 use crate::engine::health::Past;
@@ -10,7 +10,7 @@ use loadline_base::Time;
 use loadline_cluster::IssuedOp;
 use loadline_cluster::images::ImageId;
 use loadline_osd::{OpKind, OsdId, SnapshotNo};
-use loadline_qos::{ClassId, FlowId, Reason, ServiceClass, Tags, Waiting};
+use loadline_qos::{ClassId, FlowId, ServiceClass, Tags, WaitCause, Waiting};
 
 impl Engine {
     pub(super) fn queues(&mut self, osd: OsdId) -> Executed {
@@ -22,16 +22,16 @@ impl Engine {
         });
         let shards = shards.collect();
         let scheduler = self.settings.levels.plan(osd).scheduler.name().to_owned();
-        now(Answer::Queues(QueueDump { osd: osd.get(), scheduler, shards }))
+        now(AdminAnswer::Queues(QueueDump { osd: osd.get(), scheduler, shards }))
     }
 
-    pub(super) fn ops_in_flight(&mut self) -> Answer {
+    pub(super) fn ops_in_flight(&mut self) -> AdminAnswer {
         let open: Vec<IssuedOp> = self.node.cluster().open_ops().into_iter().cloned().collect();
         let ops = open.iter().map(|issued| self.op_in_flight(issued)).collect();
-        Answer::Ops(OpDump { ops })
+        AdminAnswer::Ops(OpDump { ops })
     }
 
-    fn op_in_flight(&mut self, issued: &IssuedOp) -> Op {
+    fn op_in_flight(&mut self, issued: &IssuedOp) -> OpRow {
         let primary = self.node.cluster().map().pg(issued.op.pg).acting.first().copied();
         let progress = primary.and_then(|osd| self.node.osd(osd).progress_of_op(issued.op.id));
         let mut stages = Vec::new();
@@ -46,7 +46,7 @@ impl Engine {
         self.shown_op(issued, self.now, &stages)
     }
 
-    pub(super) fn op_history(&self) -> Answer {
+    pub(super) fn op_history(&self) -> AdminAnswer {
         let op = |Past { issued, reply }: &Past| {
             let stages = [
                 ("admitted", reply.admitted),
@@ -57,10 +57,10 @@ impl Engine {
             ];
             self.shown_op(issued, reply.replied, &stages)
         };
-        Answer::Ops(OpDump { ops: self.health.slowest().iter().map(op).collect() })
+        AdminAnswer::Ops(OpDump { ops: self.health.slowest().iter().map(op).collect() })
     }
 
-    fn shown_op(&self, issued: &IssuedOp, until: Time, stages: &[(&str, Time)]) -> Op {
+    fn shown_op(&self, issued: &IssuedOp, until: Time, stages: &[(&str, Time)]) -> OpRow {
         let op = &issued.op;
         let (id, block) = ImageId::of(op.object);
         let image = self.node.cluster().images().get(id);
@@ -77,7 +77,7 @@ impl Engine {
             stage: (*stage).to_owned(),
             after_ns: at.since(issued.issued).nanos(),
         };
-        Op {
+        OpRow {
             op: u64::from(op.id.get()),
             kind: kind(op.kind).to_owned(),
             image: name,
@@ -129,33 +129,33 @@ fn shown_tags(now: Time, tags: Tags) -> QueueTags {
     }
 }
 
-fn shown_reason(now: Time, reason: Reason, all: &[Waiting]) -> WaitReason {
+fn shown_reason(now: Time, reason: WaitCause, all: &[Waiting]) -> WaitReason {
     let class_of = |flow: FlowId| {
         let other = all.iter().find(|other| other.flow == flow);
         other.map_or("another class", |other| class_name(other.class))
     };
     let from_now = |at: Time| Some(at.nanos().saturating_sub(now.nanos()));
     let (text, at_least_ns) = match reason {
-        Reason::Next => {
+        WaitCause::Next => {
             ("it is the next one; a worker or room in the store is missing".into(), None)
         }
-        Reason::BehindOwnFlow(before) => (format!("{before} of its own flow before it"), None),
-        Reason::BehindClient(_) => ("another client of its class is ahead".into(), None),
-        Reason::BehindStrict => ("strict work is ahead".into(), None),
-        Reason::LimitedUntil(at) => ("its class is at its limit".into(), from_now(at)),
-        Reason::ReservedAt(at) => {
+        WaitCause::BehindOwnFlow(before) => (format!("{before} of its own flow before it"), None),
+        WaitCause::BehindClient(_) => ("another client of its class is ahead".into(), None),
+        WaitCause::BehindStrict => ("strict work is ahead".into(), None),
+        WaitCause::LimitedUntil(at) => ("its class is at its limit".into(), from_now(at)),
+        WaitCause::ReservedAt(at) => {
             ("without weight it runs only when its reservation is due".into(), from_now(at))
         }
-        Reason::BehindReservation(flow) => {
+        WaitCause::BehindReservation(flow) => {
             (format!("a due reservation of {} is ahead", class_of(flow)), None)
         }
-        Reason::BehindWeight(flow) => {
+        WaitCause::BehindWeight(flow) => {
             (format!("the weighted tag of {} is smaller", class_of(flow)), None)
         }
-        Reason::Lottery(share) => {
+        WaitCause::Lottery(share) => {
             (format!("it wins the next draw with probability {share:.3}"), None)
         }
-        Reason::BehindOlder(before) => (format!("{before} older ones are ahead"), None),
+        WaitCause::BehindOlder(before) => (format!("{before} older ones are ahead"), None),
     };
     WaitReason { text, at_least_ns }
 }

@@ -1,17 +1,17 @@
 //! Which command is carried out where.
 
-use super::{Outcome, Ticket};
-use crate::admin::api::{Answer, Command, Done, Refusal, SnapshotName};
+use super::{CommandOutcome, Ticket};
+use crate::admin::api::{AdminAnswer, AdminRefusal, Command, Done, SnapshotName};
 use crate::engine::Engine;
 use loadline_osd::OsdId;
 
 /// What every command comes to.
-pub(in crate::engine) type Executed = Result<Outcome, Refusal>;
+pub(in crate::engine) type Executed = Result<CommandOutcome, AdminRefusal>;
 
-pub(super) const DONE: Answer = Answer::Done(Done {});
+pub(super) const DONE: AdminAnswer = AdminAnswer::Done(Done {});
 
-pub(super) fn now(answer: Answer) -> Executed {
-    Ok(Outcome::Now(Ok(answer)))
+pub(super) fn now(answer: AdminAnswer) -> Executed {
+    Ok(CommandOutcome::Now(Ok(answer)))
 }
 
 impl Engine {
@@ -81,35 +81,35 @@ impl Engine {
                 self.begin_stop();
                 now(DONE)
             }
-            Command::Meant(_) => Err(Refusal::bad("a command is meant once")),
+            Command::Meant(_) => Err(AdminRefusal::bad("a command is meant once")),
         }
     }
 
     /// An OSD of this node.
-    pub(super) fn known_osd(&self, osd: OsdId) -> Result<OsdId, Refusal> {
+    pub(super) fn known_osd(&self, osd: OsdId) -> Result<OsdId, AdminRefusal> {
         match self.node.cluster().map().is_removed(osd) {
             false => self.known_number(osd),
-            true => Err(Refusal::not_found(format!("{osd} was removed"))
+            true => Err(AdminRefusal::not_found(format!("{osd} was removed"))
                 .wants("another OSD, or a disk for this number")),
         }
     }
 
     /// The number of an OSD, also of one that was removed.
-    pub(super) fn known_number(&self, osd: OsdId) -> Result<OsdId, Refusal> {
+    pub(super) fn known_number(&self, osd: OsdId) -> Result<OsdId, AdminRefusal> {
         let osds = self.node.cluster().map().osds();
         match osds.get(osd) {
             Some(_) => Ok(osd),
-            None => Err(Refusal::not_found(format!("there is no {osd}"))
+            None => Err(AdminRefusal::not_found(format!("there is no {osd}"))
                 .wants(format!("one of osd.0 to osd.{}", osds.len() - 1))),
         }
     }
 
     /// Why no change of the map can be kept now, if that is so.
-    pub(super) fn without_quorum(&self) -> Option<Refusal> {
+    pub(super) fn without_quorum(&self) -> Option<AdminRefusal> {
         let missing = self.node.cluster().missing_holders();
         let names: Vec<String> = missing.iter().map(|osd| osd.to_string()).collect();
         (!missing.is_empty()).then(|| {
-            Refusal::unavailable(format!(
+            AdminRefusal::unavailable(format!(
                 "no change of the map can be kept: of its holders too few are up, and {} must come back",
                 names.join(" or ")
             ))
@@ -117,7 +117,7 @@ impl Engine {
     }
 
     /// Refuses a change that could not be kept.
-    pub(super) fn take_changes(&self) -> Result<(), Refusal> {
+    pub(super) fn take_changes(&self) -> Result<(), AdminRefusal> {
         self.without_quorum().map_or(Ok(()), Err)
     }
 }

@@ -1,11 +1,11 @@
 //! What needs somebody's attention, one sentence each.
 
 use super::pg_states::PgStates;
-use crate::admin::api::{Health, HealthLevel, Osd};
+use crate::admin::api::{Health, HealthLevel, OsdRow};
 use crate::engine::Engine;
 use loadline_base::Span;
 use loadline_cluster::settings::LeftOut;
-use loadline_osd::{Damage, OsdId};
+use loadline_osd::{DamageCounts, OsdId};
 
 /// An op that takes longer is slow. Ceph warns after 30 s of spinning disks; a client of flash has given up hope by then.
 const SLOW: Span = Span::from_secs(5);
@@ -20,7 +20,7 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    pub(super) fn of(engine: &Engine, osds: &[Osd], pgs: &PgStates) -> Findings {
+    pub(super) fn of(engine: &Engine, osds: &[OsdRow], pgs: &PgStates) -> Findings {
         let mut findings = Findings { found: Vec::new() };
         findings.availability(engine, pgs);
         findings.osds(osds);
@@ -92,7 +92,7 @@ impl Findings {
         }
     }
 
-    fn osds(&mut self, osds: &[Osd]) {
+    fn osds(&mut self, osds: &[OsdRow]) {
         for osd in osds.iter().filter(|osd| !osd.up) {
             let name = OsdId::new(osd.osd);
             match &osd.failure {
@@ -100,7 +100,7 @@ impl Findings {
                 None => self.warn(format!("{name} is down")),
             }
         }
-        let buffered = |osd: &&Osd| osd.up && osd.disk_mode == super::osds::BUFFERED;
+        let buffered = |osd: &&OsdRow| osd.up && osd.disk_mode == super::osds::BUFFERED;
         for osd in osds.iter().filter(buffered) {
             self.warn(format!(
                 "{}'s disk goes through the page cache: its file system has no direct I/O",
@@ -121,7 +121,7 @@ impl Findings {
         }
     }
 
-    fn room(&mut self, engine: &Engine, osds: &[Osd]) {
+    fn room(&mut self, engine: &Engine, osds: &[OsdRow]) {
         let full = engine.node.cluster().full_osds();
         for osd in full.iter() {
             match engine.node.cluster().waits_for_room(osd) {
@@ -160,9 +160,9 @@ impl Findings {
         }
     }
 
-    fn damage(&mut self, engine: &Engine, osds: &[Osd]) {
+    fn damage(&mut self, engine: &Engine, osds: &[OsdRow]) {
         for osd in osds.iter().map(|osd| OsdId::new(osd.osd)) {
-            let Damage { found, repaired, failed_ops } = engine.node.damage(osd);
+            let DamageCounts { found, repaired, failed_ops } = engine.node.damage(osd);
             if found > 0 {
                 let what = are(found, "request", "has", "have");
                 let back = are(repaired, "object", "was", "were");

@@ -1,38 +1,38 @@
 //! Images and their snapshots: the table's answers and refusals in the protocol's words.
 
-use super::Outcome;
+use super::CommandOutcome;
 use super::execute::{DONE, Executed};
 use crate::admin::api::{
-    Answer, Image, ImageAsked, Images, Refusal, RefusalKind, Snapshot, Snapshots,
+    AdminAnswer, AdminRefusal, ImageAsked, ImageRow, ImageRows, RefusalKind, SnapshotRow, Snapshots,
 };
 use crate::engine::Engine;
 use loadline_cluster::PoolId;
 use loadline_cluster::images::{self, ImageError, Parent};
 
 impl Engine {
-    pub(super) fn image_list(&self) -> Answer {
+    pub(super) fn image_list(&self) -> AdminAnswer {
         let images = self.node.cluster().images().list().map(|image| self.shown(image)).collect();
-        Answer::Images(Images { images })
+        AdminAnswer::Images(ImageRows { images })
     }
 
-    pub(super) fn image_info(&self, name: &str) -> Result<Answer, Refusal> {
-        Ok(Answer::Image(self.shown(self.node.cluster().images().image(name)?)))
+    pub(super) fn image_info(&self, name: &str) -> Result<AdminAnswer, AdminRefusal> {
+        Ok(AdminAnswer::Image(self.shown(self.node.cluster().images().image(name)?)))
     }
 
-    pub(super) fn snapshot_list(&self, name: &str) -> Result<Answer, Refusal> {
+    pub(super) fn snapshot_list(&self, name: &str) -> Result<AdminAnswer, AdminRefusal> {
         let image = self.node.cluster().images().image(name)?;
-        Ok(Answer::Snapshots(Snapshots { snapshots: self.shown(image).snapshots }))
+        Ok(AdminAnswer::Snapshots(Snapshots { snapshots: self.shown(image).snapshots }))
     }
 
-    fn shown(&self, image: &images::Image) -> Image {
+    fn shown(&self, image: &images::Image) -> ImageRow {
         let table = self.node.cluster().images();
-        let snapshot = |taken: &images::Snapshot| Snapshot {
+        let snapshot = |taken: &images::Snapshot| SnapshotRow {
             name: taken.name.clone(),
             id: taken.id.0,
             size_bytes: taken.size,
             clones: table.clones(image.id, taken.id),
         };
-        Image {
+        ImageRow {
             name: image.name.clone(),
             pool: self.node.cluster().map().pools()[&image.pool].spec.name.clone(),
             size_bytes: image.size,
@@ -58,14 +58,14 @@ impl Engine {
     }
 
     /// The pool that was named, or the only one.
-    fn pool_for(&self, name: Option<&str>) -> Result<PoolId, Refusal> {
+    fn pool_for(&self, name: Option<&str>) -> Result<PoolId, AdminRefusal> {
         let pools = self.node.cluster().map().pools();
         match (name, pools.len(), pools.keys().next()) {
             (Some(name), ..) => self.pool_of(name),
             (None, 1, Some(only)) => Ok(*only),
             (None, ..) => {
                 let names: Vec<&str> = pools.values().map(|pool| pool.spec.name.as_str()).collect();
-                Err(Refusal::bad("the image has no pool").wants(names.join(" or ")))
+                Err(AdminRefusal::bad("the image has no pool").wants(names.join(" or ")))
             }
         }
     }
@@ -77,14 +77,14 @@ impl Engine {
     ) -> Executed {
         self.take_changes()?;
         match self.node.change(self.now, |cluster, fx| cluster.change_images(fx, change)) {
-            Err(error @ ImageError::BeingCut(_)) => Ok(Outcome::Busy(error.to_string())),
-            changed => changed.map(|()| Outcome::WhenKept(DONE)).map_err(Refusal::from),
+            Err(error @ ImageError::BeingCut(_)) => Ok(CommandOutcome::Busy(error.to_string())),
+            changed => changed.map(|()| CommandOutcome::WhenKept(DONE)).map_err(AdminRefusal::from),
         }
     }
 }
 
-impl From<ImageError> for Refusal {
-    fn from(error: ImageError) -> Refusal {
+impl From<ImageError> for AdminRefusal {
+    fn from(error: ImageError) -> AdminRefusal {
         let kind = match &error {
             ImageError::BadName(_)
             | ImageError::BadObjectBytes(_)
@@ -97,6 +97,6 @@ impl From<ImageError> for Refusal {
             | ImageError::BeingCut(_)
             | ImageError::NumbersUsedUp(_) => RefusalKind::Conflict,
         };
-        Refusal { kind, error: error.to_string(), wanted: None }
+        AdminRefusal { kind, error: error.to_string(), wanted: None }
     }
 }

@@ -4,8 +4,8 @@
 //! wait for it. The thread sends the open disk by mail; then it takes its place as soon as nothing is in flight.
 
 use super::execute::{DONE, Executed};
-use super::{Outcome, Ticket, osds::size_of};
-use crate::admin::api::{Added, Answer, OsdAsked, Refusal};
+use super::{CommandOutcome, Ticket, osds::size_of};
+use crate::admin::api::{Added, AdminAnswer, AdminRefusal, OsdAsked};
 use crate::engine::boot::write_store;
 use crate::engine::{Engine, Mail};
 use crate::{DiskOpen, DiskOpenError, DiskProblem, Holding, OpenedDisk};
@@ -31,7 +31,7 @@ pub struct DiskReady {
     ticket: Ticket,
     osd: Option<OsdId>,
     wanted: Wanted,
-    disk: Result<OpenedDisk, Refusal>,
+    disk: Result<OpenedDisk, AdminRefusal>,
 }
 
 /// An OSD that is to come up.
@@ -60,13 +60,13 @@ impl Engine {
         let size = size_of(size_bytes)?;
         self.take_changes()?;
         self.has_memory_for_osd()
-            .map_err(|refused| Refusal::conflict(format!("memory: {refused}")))?;
+            .map_err(|refused| AdminRefusal::conflict(format!("memory: {refused}")))?;
         if self.node.cluster().map().osds().len() >= OsdSet::OSDS_MAX as usize {
             let most = OsdSet::OSDS_MAX;
-            return Err(Refusal::conflict(format!("a node has at most {most} OSDs")));
+            return Err(AdminRefusal::conflict(format!("a node has at most {most} OSDs")));
         }
         if let Some(owner) = self.owner_of(Path::new(&path)) {
-            return Err(Refusal::conflict(format!("{path} is {owner}'s disk already")));
+            return Err(AdminRefusal::conflict(format!("{path} is {owner}'s disk already")));
         }
         Ok(self.prepare_disk(None, path.into(), Wanted::New { size }, ticket))
     }
@@ -76,7 +76,7 @@ impl Engine {
         let OsdAsked { path, size_bytes } = asked;
         let size = size_of(size_bytes)?;
         if self.node.cluster().map().osds()[osd].up || self.node.cluster().is_opening_disk(osd) {
-            return Err(Refusal::conflict(format!(
+            return Err(AdminRefusal::conflict(format!(
                 "{osd} serves from its disk: take it down first"
             )));
         }
@@ -84,11 +84,11 @@ impl Engine {
         match self.owner_of(Path::new(&path)) {
             // An operator says that this disk, which is open already, may be filled if it is empty.
             Some(owner) if owner == osd => match self.busy_disk(osd) {
-                Some(why) => return Ok(Outcome::Busy(why)),
+                Some(why) => return Ok(CommandOutcome::Busy(why)),
                 None => self.let_go(osd),
             },
             Some(owner) => {
-                return Err(Refusal::conflict(format!("{path} is {owner}'s disk already")));
+                return Err(AdminRefusal::conflict(format!("{path} is {owner}'s disk already")));
             }
             None => {}
         }
@@ -123,11 +123,11 @@ impl Engine {
         path: PathBuf,
         wanted: Wanted,
         ticket: Ticket,
-    ) -> Outcome {
+    ) -> CommandOutcome {
         // A disk that nobody has a number for yet belongs to the next one.
         let named = osd.unwrap_or_else(|| OsdId::from(self.disks.of.len()));
         if self.admin.joining.iter().any(|joining| joining.osd == named) {
-            return Outcome::Busy(format!("{named} is getting a disk already"));
+            return CommandOutcome::Busy(format!("{named} is getting a disk already"));
         }
         self.admin.joining.push(Joining { osd: named, ticket, opening: None, measured: false });
         let protection = self.config.protection;
@@ -139,7 +139,7 @@ impl Engine {
             // A node that has ended meanwhile needs no disk.
             let _ = mailbox.post(Mail::Disk(Box::new(DiskReady { ticket, osd, wanted, disk })));
         });
-        Outcome::Later
+        CommandOutcome::Later
     }
 
     /// A thread has opened a disk, or could not.
@@ -162,7 +162,7 @@ impl Engine {
         osd: Option<OsdId>,
         wanted: Wanted,
         disk: OpenedDisk,
-    ) -> Result<OsdId, Refusal> {
+    ) -> Result<OsdId, AdminRefusal> {
         let osd = match osd {
             None => {
                 self.take_changes()?;
@@ -173,7 +173,9 @@ impl Engine {
                 let runs = self.node.cluster().map().osds()[osd].up
                     || self.node.cluster().is_opening_disk(osd);
                 if runs || self.disks.of[osd].reopen {
-                    return Err(Refusal::conflict(format!("{osd} has come up with its own disk")));
+                    return Err(AdminRefusal::conflict(format!(
+                        "{osd} has come up with its own disk"
+                    )));
                 }
                 osd
             }
@@ -195,7 +197,9 @@ impl Engine {
         let (policy, options) = (self.settings.policy(osd), self.settings.options(osd));
         let stores = self.settings.store(&self.config);
         assert_eq!(self.node.add_osd(policy, options, stores), osd, "OSDs are counted alike");
-        self.disks.of.push(crate::engine::disks::Disk { since: self.now, ..Default::default() });
+        self.disks
+            .of
+            .push(crate::engine::disks::EngineDisk { since: self.now, ..Default::default() });
         osd
     }
 
@@ -244,28 +248,28 @@ impl Engine {
         here.expect("it is to come up").measured = true;
     }
 
-    fn joined(&mut self, osd: OsdId, is: Is) -> Answer {
+    fn joined(&mut self, osd: OsdId, is: Is) -> AdminAnswer {
         if is == Is::There {
             return DONE;
         }
         let state = OsdState { up: true, is_in: true };
         self.node.change(self.now, |cluster, fx| cluster.set_osd(osd, state, fx));
-        Answer::Added(Added { osd: osd.get() })
+        AdminAnswer::Added(Added { osd: osd.get() })
     }
 
-    fn did_not_join(&mut self, osd: OsdId, is: Is) -> Refusal {
+    fn did_not_join(&mut self, osd: OsdId, is: Is) -> AdminRefusal {
         self.node.change(self.now, |cluster, fx| cluster.let_osd(osd, fx));
         let why = self.why_down(osd).unwrap_or_else(|| "it was taken down".to_owned());
         let path = self.disks.of[osd].path.display().to_string();
         if is == Is::New && self.take_back_osd(osd) {
-            return Refusal::conflict(format!("{path} cannot be a new OSD's disk: {why}"));
+            return AdminRefusal::conflict(format!("{path} cannot be a new OSD's disk: {why}"));
         }
-        Refusal::conflict(format!("{osd} stays down: {why}"))
+        AdminRefusal::conflict(format!("{osd} stays down: {why}"))
     }
 }
 
 /// Opens a disk and makes sure that it holds a store.
-fn open(how: DiskOpen, wanted: Wanted, protection: Protection) -> Result<OpenedDisk, Refusal> {
+fn open(how: DiskOpen, wanted: Wanted, protection: Protection) -> Result<OpenedDisk, AdminRefusal> {
     let create = match wanted {
         Wanted::Own => None,
         Wanted::New { size } => size,
@@ -279,29 +283,29 @@ fn open(how: DiskOpen, wanted: Wanted, protection: Protection) -> Result<OpenedD
                 // What cannot be written is better not there at all than half a disk.
                 let _ = std::fs::remove_file(path);
             }
-            return Err(Refusal::bad(error.to_string()));
+            return Err(AdminRefusal::bad(error.to_string()));
         }
     }
     Ok(disk)
 }
 
 /// Whether a disk holds nothing. What holds something that is no store is refused.
-fn is_empty(path: &Path) -> Result<bool, Refusal> {
+fn is_empty(path: &Path) -> Result<bool, AdminRefusal> {
     let shown = path.display();
     match Holding::of(path) {
         Ok(Holding::Nothing) => Ok(true),
         Ok(Holding::Store) => Ok(false),
-        Ok(other) => Err(Refusal::conflict(format!("{shown} holds {other}, and is left alone"))
+        Ok(other) => Err(AdminRefusal::conflict(format!("{shown} holds {other}, and is left alone"))
             .wants(format!(
                 "a path where nothing is, or a disk whose first and last MiB are zeros; `loadline store format --force {shown}` writes over it"
             ))),
-        Err(error) => Err(Refusal::bad(format!("{shown}: cannot be read: {error}"))),
+        Err(error) => Err(AdminRefusal::bad(format!("{shown}: cannot be read: {error}"))),
     }
 }
 
-impl From<DiskOpenError> for Refusal {
-    fn from(error: DiskOpenError) -> Refusal {
-        let refusal = Refusal::bad(error.to_string());
+impl From<DiskOpenError> for AdminRefusal {
+    fn from(error: DiskOpenError) -> AdminRefusal {
+        let refusal = AdminRefusal::bad(error.to_string());
         match error.problem {
             DiskProblem::Missing => {
                 refusal.wants("a disk, or the size of a file that is to be made")

@@ -2,37 +2,38 @@
 
 use super::execute::{DONE, Executed, now};
 use super::new_disk::{Is, Wanted};
-use super::{Outcome, Ticket};
+use super::{CommandOutcome, Ticket};
 use crate::Direct;
-use crate::admin::api::{Answer, OkToStop, Osd, OsdMove, Osds, Refusal};
+use crate::admin::api::{AdminAnswer, AdminRefusal, OkToStop, OsdMove, OsdRow, Osds};
 use crate::engine::Engine;
 use loadline_base::Bytes;
 use loadline_cluster::settings::Scope;
 use loadline_cluster::{OsdState, RemoveError};
-use loadline_osd::{OsdId, PgId, Space};
+use loadline_osd::{DiskSpace, OsdId, PgId};
 use loadline_store::paged::LogMode;
 
 /// How a disk is opened whose file system has no direct I/O.
 pub(super) const BUFFERED: &str = "buffered (no direct I/O there)";
 
 impl Engine {
-    pub(super) fn osd_list(&mut self) -> Answer {
-        Answer::Osds(Osds { osds: self.shown_osds() })
+    pub(super) fn osd_list(&mut self) -> AdminAnswer {
+        AdminAnswer::Osds(Osds { osds: self.shown_osds() })
     }
 
-    pub(super) fn shown_osds(&mut self) -> Vec<Osd> {
+    pub(super) fn shown_osds(&mut self) -> Vec<OsdRow> {
         self.note_changes();
         let map = self.node.cluster().map();
         let ids = self.disks.of.ids().filter(|osd| !map.is_removed(*osd)).collect::<Vec<_>>();
         ids.into_iter().map(|osd| self.shown_osd(osd)).collect()
     }
 
-    fn shown_osd(&mut self, osd: OsdId) -> Osd {
+    fn shown_osd(&mut self, osd: OsdId) -> OsdRow {
         let OsdState { up, is_in } = self.node.cluster().map().osds()[osd];
         let space = self.node.osd(osd).space();
-        let pages = |of: fn(Space) -> u64| space.map_or(0, |space| of(space) * space.page_bytes);
+        let pages =
+            |of: fn(DiskSpace) -> u64| space.map_or(0, |space| of(space) * space.page_bytes);
         let disk = &self.disks.of[osd];
-        Osd {
+        OsdRow {
             osd: osd.get(),
             up,
             is_in,
@@ -97,14 +98,14 @@ impl Engine {
                 return Ok(self.prepare_disk(Some(osd), path, Wanted::Own, ticket));
             }
         }
-        Ok(Outcome::Later)
+        Ok(CommandOutcome::Later)
     }
 
     fn place_on(&mut self, osd: OsdId, state: OsdState) -> Executed {
         self.take_changes()?;
         self.disks.of[osd].taken_out = false;
         self.node.change(self.now, |cluster, fx| cluster.set_osd(osd, state, fx));
-        Ok(Outcome::WhenKept(DONE))
+        Ok(CommandOutcome::WhenKept(DONE))
     }
 
     /// Forgets an OSD. Its disk is left as it is.
@@ -113,15 +114,15 @@ impl Engine {
         match self.node.cluster().may_remove_osd(osd) {
             // Whoever asked has been told which groups it may cost, or none.
             Ok(()) | Err(RemoveError::NotClean) => {}
-            Err(error) => return Err(Refusal::conflict(error.to_string())),
+            Err(error) => return Err(AdminRefusal::conflict(error.to_string())),
         }
         self.take_changes()?;
         if let Some(why) = self.busy_disk(osd) {
-            return Ok(Outcome::Busy(why));
+            return Ok(CommandOutcome::Busy(why));
         }
         self.node.change(self.now, |cluster, fx| cluster.remove_osd(osd, fx));
         self.forget_osd(osd);
-        Ok(Outcome::WhenKept(DONE))
+        Ok(CommandOutcome::WhenKept(DONE))
     }
 
     /// What keeps the disk of an OSD that is down from being given away for a moment.
@@ -145,7 +146,7 @@ impl Engine {
         let names = |pgs: &[PgId]| pgs.iter().map(|pg| self.node.cluster().pg_name(*pg)).collect();
         let bad = outage.already_inactive.len() + outage.become_inactive.len();
         let ok = outage.become_degraded.len() + outage.become_more_degraded.len();
-        now(Answer::OkToStop(OkToStop {
+        now(AdminAnswer::OkToStop(OkToStop {
             ok_to_stop: outage.is_harmless(),
             osds: osds.iter().map(|osd| osd.get()).collect(),
             num_ok_pgs: ok,
@@ -195,10 +196,10 @@ fn log_mode(mode: LogMode) -> &'static str {
 }
 
 /// The size of a file that is to be made.
-pub(super) fn size_of(size_bytes: Option<u64>) -> Result<Option<Bytes>, Refusal> {
+pub(super) fn size_of(size_bytes: Option<u64>) -> Result<Option<Bytes>, AdminRefusal> {
     match size_bytes {
         Some(bytes) if bytes % 4096 != 0 => {
-            Err(Refusal::bad(format!("a disk of {bytes} bytes cannot be made"))
+            Err(AdminRefusal::bad(format!("a disk of {bytes} bytes cannot be made"))
                 .wants("a multiple of 4096"))
         }
         size => Ok(size.map(Bytes::new)),

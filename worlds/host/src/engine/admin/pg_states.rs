@@ -82,7 +82,7 @@ fn in_words(pg: &PgReport) -> String {
 mod tests {
     use super::in_words;
     use loadline_node::PgReport;
-    use loadline_osd::{Progress, RecoveryKind, RecoveryState};
+    use loadline_osd::{PgProgress, RecoveryKind, RecoveryState};
 
     const CLEAN: PgReport = PgReport {
         down: false,
@@ -91,7 +91,7 @@ mod tests {
         undersized: false,
         remapped: false,
         recovery: None,
-        progress: Progress { misplaced: 0, degraded: 0, recovering: 0 },
+        progress: PgProgress { misplaced: 0, degraded: 0, recovering: 0 },
         copies: 3,
         unfound: 0,
     };
@@ -100,7 +100,7 @@ mod tests {
     fn states_are_told_in_the_words_of_the_field() {
         let unclean = PgReport { clean: false, ..CLEAN };
         let undersized = PgReport { undersized: true, remapped: true, ..unclean };
-        let degraded = Progress { degraded: 1, ..Progress::default() };
+        let degraded = PgProgress { degraded: 1, ..PgProgress::default() };
         let backfill = RecoveryKind::Backfill;
         let running = Some(RecoveryState::Running(backfill));
         let log = Some(RecoveryState::Running(RecoveryKind::Log));

@@ -1,8 +1,8 @@
 //! Placement groups: objects of theirs that nobody can give, and an operator who gives them up.
 
-use super::Outcome;
+use super::CommandOutcome;
 use super::execute::{DONE, Executed, now};
-use crate::admin::api::{Answer, Refusal, UnfoundObject, UnfoundObjects};
+use crate::admin::api::{AdminAnswer, AdminRefusal, UnfoundObject, UnfoundObjects};
 use crate::engine::Engine;
 use loadline_base::Bytes;
 use loadline_cluster::images::ImageId;
@@ -14,11 +14,11 @@ const NAMED_MAX: usize = 8;
 
 impl Engine {
     /// The placement group of this name, such as `0.1f`.
-    fn pg_of(&self, name: &str) -> Result<PgId, Refusal> {
+    fn pg_of(&self, name: &str) -> Result<PgId, AdminRefusal> {
         let cluster = self.node.cluster();
         let found = cluster.map().pgs().map(|(pg, _)| pg).find(|pg| cluster.pg_name(*pg) == name);
         found.ok_or_else(|| {
-            Refusal::not_found(format!("there is no PG {name}"))
+            AdminRefusal::not_found(format!("there is no PG {name}"))
                 .wants("a pool's number and, in hexadecimal, a PG's own, such as `0.1f`")
         })
     }
@@ -27,7 +27,7 @@ impl Engine {
         let pg = self.pg_of(name)?;
         let objects = self.node.cluster().unfound_objects(pg).iter();
         let objects = objects.map(|object| self.shown_object(*object)).collect();
-        now(Answer::Unfound(UnfoundObjects { pg: name.to_owned(), objects }))
+        now(AdminAnswer::Unfound(UnfoundObjects { pg: name.to_owned(), objects }))
     }
 
     fn shown_object(&self, object: ObjectNo) -> UnfoundObject {
@@ -53,8 +53,8 @@ impl Engine {
     pub(super) fn pg_mark_unfound_lost(&mut self, name: &str) -> Executed {
         let pg = self.pg_of(name)?;
         let given_up = self.node.change(self.now, |cluster, fx| cluster.give_up_unfound(pg, fx));
-        given_up.map_err(|why| Refusal::conflict(format!("PG {name}: {why}")))?;
-        Ok(Outcome::Now(Ok(DONE)))
+        given_up.map_err(|why| AdminRefusal::conflict(format!("PG {name}: {why}")))?;
+        Ok(CommandOutcome::Now(Ok(DONE)))
     }
 
     /// What of a placement group nobody can give, for the log.

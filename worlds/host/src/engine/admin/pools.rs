@@ -1,8 +1,8 @@
 //! Pools: what there are, one more, one less.
 
-use super::Outcome;
+use super::CommandOutcome;
 use super::execute::{DONE, Executed};
-use crate::admin::api::{Answer, Pool, PoolAsked, Pools, Refusal};
+use crate::admin::api::{AdminAnswer, AdminRefusal, PoolAsked, PoolRow, Pools};
 use crate::engine::Engine;
 use loadline_cluster::images::{ImageError, may_be_named};
 use loadline_cluster::{PoolId, PoolInUse, PoolSpec};
@@ -11,15 +11,15 @@ use loadline_cluster::{PoolId, PoolInUse, PoolSpec};
 const PGS_PER_OSD_MAX: u32 = 256;
 
 impl Engine {
-    pub(super) fn pool_list(&self) -> Answer {
+    pub(super) fn pool_list(&self) -> AdminAnswer {
         let images = self.node.cluster().images();
-        let pools = self.node.cluster().map().pools().iter().map(|(id, pool)| Pool {
+        let pools = self.node.cluster().map().pools().iter().map(|(id, pool)| PoolRow {
             name: pool.spec.name.clone(),
             pgs: pool.spec.pgs,
             copies: pool.spec.copies,
             images: images.list().filter(|image| image.pool == *id).count() as u32,
         });
-        Answer::Pools(Pools { pools: pools.collect() })
+        AdminAnswer::Pools(Pools { pools: pools.collect() })
     }
 
     pub(super) fn pool_create(&mut self, asked: PoolAsked) -> Executed {
@@ -30,28 +30,30 @@ impl Engine {
         let copies = copies.unwrap_or(self.config.copies.min(osds));
         if !(1..=osds).contains(&copies) {
             let error = format!("{copies} copies have no place on {osds} OSDs");
-            return Err(Refusal::bad(error).wants(format!("1 to {osds}")));
+            return Err(AdminRefusal::bad(error).wants(format!("1 to {osds}")));
         }
         let pgs = pgs.unwrap_or_else(|| crate::engine::boot::pgs_that_suit(osds, copies));
         let (there, most) =
             (self.node.cluster().map().pgs().count() as u32, PGS_PER_OSD_MAX * osds);
         if pgs == 0 || there + pgs > most {
             let error = format!("{pgs} PGs cannot be made: {there} are there");
-            return Err(Refusal::bad(error).wants(format!("1 to {}", most.saturating_sub(there))));
+            return Err(
+                AdminRefusal::bad(error).wants(format!("1 to {}", most.saturating_sub(there)))
+            );
         }
         self.take_changes()?;
         let object_bytes = self.config.object_bytes.get();
         let spec = PoolSpec { name, pgs, copies, object_bytes, recovery_priority: 0 };
         self.node.change(self.now, |cluster, fx| cluster.create_pool(spec, fx));
-        Ok(Outcome::WhenKept(DONE))
+        Ok(CommandOutcome::WhenKept(DONE))
     }
 
-    fn check_pool_name(&self, name: &str) -> Result<(), Refusal> {
+    fn check_pool_name(&self, name: &str) -> Result<(), AdminRefusal> {
         if !may_be_named(name) {
-            return Err(Refusal::bad(ImageError::BadName(name.to_owned()).to_string()));
+            return Err(AdminRefusal::bad(ImageError::BadName(name.to_owned()).to_string()));
         }
         match self.pool_of(name) {
-            Ok(_) => Err(Refusal::conflict(format!("pool {name} exists already"))),
+            Ok(_) => Err(AdminRefusal::conflict(format!("pool {name} exists already"))),
             Err(_) => Ok(()),
         }
     }
@@ -59,25 +61,25 @@ impl Engine {
     /// Removes a pool that holds nothing any more.
     pub(super) fn pool_remove(&mut self, name: &str) -> Executed {
         let pool = self.pool_of(name)?;
-        let refused = |why: PoolInUse| Refusal::conflict(format!("pool {name} stays: {why}"));
+        let refused = |why: PoolInUse| AdminRefusal::conflict(format!("pool {name} stays: {why}"));
         match self.node.cluster().may_remove_pool(pool) {
             Err(why) if why.passes() => {
-                return Ok(Outcome::Busy(format!("pool {name} stays: {why}")));
+                return Ok(CommandOutcome::Busy(format!("pool {name} stays: {why}")));
             }
             may => may.map_err(refused)?,
         }
         self.take_changes()?;
         self.node.change(self.now, |cluster, fx| cluster.remove_pool(pool, fx)).map_err(refused)?;
-        Ok(Outcome::WhenKept(DONE))
+        Ok(CommandOutcome::WhenKept(DONE))
     }
 
     /// The pool of this name.
-    pub(super) fn pool_of(&self, name: &str) -> Result<PoolId, Refusal> {
+    pub(super) fn pool_of(&self, name: &str) -> Result<PoolId, AdminRefusal> {
         let pools = self.node.cluster().map().pools();
         let found = pools.iter().find(|(_, pool)| pool.spec.name == name);
         found.map(|(id, _)| *id).ok_or_else(|| {
             let names: Vec<&str> = pools.values().map(|pool| pool.spec.name.as_str()).collect();
-            Refusal::not_found(format!("there is no pool `{}`", name.escape_debug()))
+            AdminRefusal::not_found(format!("there is no pool `{}`", name.escape_debug()))
                 .wants(names.join(" or "))
         })
     }

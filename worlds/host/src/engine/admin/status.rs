@@ -2,20 +2,22 @@
 
 use super::findings::Findings;
 use super::pg_states::PgStates;
-use crate::admin::api::{Answer, ClientRates, ConnectionCounts, OsdCounts, RecoveryRates, Status};
+use crate::admin::api::{
+    AdminAnswer, ClientRates, ConnectionCounts, OsdCounts, RecoveryRates, Status,
+};
 use crate::engine::Engine;
 use loadline_base::{Span, Time};
 
 impl Engine {
-    pub(super) fn status(&mut self) -> Answer {
+    pub(super) fn status(&mut self) -> AdminAnswer {
         let pgs = PgStates::of(&mut self.node);
         let osds = self.shown_osds();
         let health = Findings::of(self, &osds, &pgs).health();
         let rates = self.health.rates();
-        let count = |is: fn(&crate::admin::api::Osd) -> bool| {
+        let count = |is: fn(&crate::admin::api::OsdRow) -> bool| {
             osds.iter().filter(|osd| is(osd)).count() as u32
         };
-        Answer::Status(Box::new(Status {
+        AdminAnswer::Status(Box::new(Status {
             health,
             uptime_ns: self.now.since(Time::ZERO).nanos(),
             map_epoch: self.node.cluster().map().epoch(),

@@ -2,7 +2,7 @@
 
 use super::RECEIVE_IDLE;
 use crate::engine::Engine;
-use crate::engine::budget::{CONNECTION, Charge, EXPRESS_AFTER, STALL};
+use crate::engine::budget::{CONNECTION, ConnectionCharge, EXPRESS_AFTER, STALL};
 use crate::engine::doors::Complaint;
 use crate::{ConnId, Peer};
 use loadline_wire::nbd::OPTION_MAX;
@@ -28,7 +28,7 @@ impl Engine {
         let buffers = buffers.saturating_sub(RECEIVE_IDLE as u64);
         let option = if connection.session.is_negotiating() { OPTION_MAX as u64 } else { 0 };
         let data = buffers + connection.session.held();
-        let now = Charge { states: CONNECTION + option, data };
+        let now = ConnectionCharge { states: CONNECTION + option, data };
         self.nbd.was_freed |= now.data < connection.charged.data;
         self.held.change(connection.charged, now);
         connection.charged = now;

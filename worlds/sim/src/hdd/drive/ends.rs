@@ -2,7 +2,7 @@
 
 use super::{Current, Hdd};
 use crate::hdd::access::Position;
-use crate::hdd::command::{Command, Ending, Finished};
+use crate::hdd::command::{Ending, FinishedCommand, HddCommand};
 use crate::hdd::faults::Finds;
 use crate::hdd::limits::Missed;
 use loadline_base::{Span, Time};
@@ -10,14 +10,14 @@ use std::cmp::Reverse;
 
 impl Hdd {
     /// Hands answers to the host; each frees a tag.
-    pub(super) fn deliver(&mut self, done: &mut Vec<Finished>) {
+    pub(super) fn deliver(&mut self, done: &mut Vec<FinishedCommand>) {
         while let Some(Reverse((at, _, id, outcome))) = self.answers.peek().copied() {
             if at > self.now {
                 return;
             }
             self.answers.pop();
             self.tags -= 1;
-            done.push(Finished { id, at, outcome });
+            done.push(FinishedCommand { id, at, outcome });
             if let Some((id, request)) = self.backlog.pop_front() {
                 self.accept(at, id, &request);
             }
@@ -39,7 +39,7 @@ impl Hdd {
         self.conclude(&command, ends, ending, missed);
     }
 
-    fn count_medium(&mut self, command: &Command, busy: Span, ending: Ending) {
+    fn count_medium(&mut self, command: &HddCommand, busy: Span, ending: Ending) {
         let medium = &mut self.statistics.medium;
         medium.commands += 1;
         medium.busy_nanos += busy.nanos();
@@ -49,7 +49,7 @@ impl Hdd {
     }
 
     /// Counts a command that is over and answers it, or the flushes that it kept waiting.
-    fn conclude(&mut self, command: &Command, at: Time, ending: Ending, missed: Missed) {
+    fn conclude(&mut self, command: &HddCommand, at: Time, ending: Ending, missed: Missed) {
         if let Some(index) = command.watch.index() {
             let sets = &mut self.statistics;
             let set = if command.writes() { &mut sets.writes } else { &mut sets.reads };
@@ -78,8 +78,9 @@ impl Hdd {
     /// Ends queued commands whose time has run out under a policy that ends them.
     pub(super) fn end_expired(&mut self) {
         let now = self.now;
-        let expired = |command: &mut Command| command.expiry.is_some_and(|expiry| expiry.at <= now);
-        let mut over: Vec<Command> = self.next.take_if(expired).into_iter().collect();
+        let expired =
+            |command: &mut HddCommand| command.expiry.is_some_and(|expiry| expiry.at <= now);
+        let mut over: Vec<HddCommand> = self.next.take_if(expired).into_iter().collect();
         over.extend(self.waiting.extract_if(.., expired));
         for command in over {
             let expiry = command.expiry.expect("it has expired");

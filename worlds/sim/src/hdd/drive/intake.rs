@@ -2,11 +2,11 @@
 
 use super::Hdd;
 use crate::hdd::Feature;
-use crate::hdd::command::{Command, Ending};
-use crate::hdd::limits::Watch;
+use crate::hdd::command::{Ending, HddCommand};
+use crate::hdd::limits::LimitWatch;
 use crate::hdd::spec::SECTOR;
 use loadline_base::{Span, Time};
-use loadline_device::{Kind, PriorityClass, Request};
+use loadline_device::{PriorityClass, Request, RequestKind};
 
 impl Hdd {
     /// Takes a tag for a command.
@@ -15,10 +15,10 @@ impl Hdd {
         self.arrivals += 1;
         let arrived = now + self.spec.turnaround / 2;
         match request.kind {
-            Kind::Read => self.take_read(arrived, id, request),
-            Kind::Write => self.take_write(arrived, id, request),
-            Kind::Flush if self.cached > 0 => self.flushes.push((id, self.arrivals)),
-            Kind::Flush | Kind::Discard => {
+            RequestKind::Read => self.take_read(arrived, id, request),
+            RequestKind::Write => self.take_write(arrived, id, request),
+            RequestKind::Flush if self.cached > 0 => self.flushes.push((id, self.arrivals)),
+            RequestKind::Flush | RequestKind::Discard => {
                 self.answer(arrived + self.spec.overhead, id, Ending::Good)
             }
         }
@@ -44,14 +44,14 @@ impl Hdd {
         }
     }
 
-    fn command(&self, arrived: Time, id: Option<u64>, request: &Request) -> Command {
+    fn command(&self, arrived: Time, id: Option<u64>, request: &Request) -> HddCommand {
         let (sector, sectors) = (request.offset / SECTOR, request.length.get() / SECTOR);
-        let set = if request.kind == Kind::Write { &self.writes } else { &self.reads };
+        let set = if request.kind == RequestKind::Write { &self.writes } else { &self.reads };
         let limited = self.feature == Feature::DurationLimits && id.is_some();
         let index = if limited { request.priority.descriptor() } else { 0 };
-        let watch = Watch::new(set, index);
+        let watch = LimitWatch::new(set, index);
         let prioritised = matches!(self.feature, Feature::NcqPriority { .. });
-        Command {
+        HddCommand {
             id,
             kind: request.kind,
             sector,

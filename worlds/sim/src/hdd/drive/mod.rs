@@ -4,11 +4,11 @@ mod ends;
 mod intake;
 
 use crate::hdd::access::{Mechanics, Position};
-use crate::hdd::command::{Command, Ending, Finished};
+use crate::hdd::command::{Ending, FinishedCommand, HddCommand};
 use crate::hdd::faults::{Faults, Finds};
 use crate::hdd::geometry::Geometry;
-use crate::hdd::loss::Loss;
-use crate::hdd::order::Moment;
+use crate::hdd::loss::Favours;
+use crate::hdd::order::ChoiceMoment;
 use crate::hdd::spec::{HddSpec, SECTOR};
 use crate::hdd::statistics::Statistics;
 use loadline_base::{Rng, Time};
@@ -43,7 +43,7 @@ pub struct Hdd {
     faults: Faults,
     feature: Feature,
     /// What favours cost; the bound follows from the feature and the limits.
-    loss: Loss,
+    loss: Favours,
     reads: Arc<Limits>,
     writes: Arc<Limits>,
     now: Time,
@@ -51,9 +51,9 @@ pub struct Hdd {
     /// Commands for which no tag is free.
     backlog: VecDeque<(u64, Request)>,
     /// Commands that the firmware sees, or will see when they arrive.
-    waiting: Vec<Command>,
+    waiting: Vec<HddCommand>,
     /// Settled to be carried out next.
-    next: Option<Command>,
+    next: Option<HddCommand>,
     current: Option<Current>,
     /// Answers on their way to the host, in the order of their times and then of their making.
     answers: BinaryHeap<Reverse<(Time, u64, u64, Ending)>>,
@@ -71,7 +71,7 @@ pub struct Hdd {
 /// The command that is carried out.
 #[derive(Clone, Debug)]
 struct Current {
-    command: Command,
+    command: HddCommand,
     begun: Time,
     /// When it ends, and how.
     ends: Time,
@@ -90,7 +90,7 @@ impl Hdd {
             geometry,
             faults: Faults::default(),
             feature: Feature::None,
-            loss: Loss::allowing(0.0),
+            loss: Favours::allowing(0.0),
             reads: Arc::default(),
             writes: Arc::default(),
             now: Time::ZERO,
@@ -137,7 +137,7 @@ impl Hdd {
     }
 
     fn bound_loss(&mut self) {
-        self.loss = Loss::allowing(match self.feature {
+        self.loss = Favours::allowing(match self.feature {
             Feature::None => 0.0,
             Feature::DurationLimits => self.reads.allowed_loss.percent(),
             Feature::NcqPriority { loss_percent } => f64::from(loss_percent),
@@ -184,7 +184,7 @@ impl Hdd {
     }
 
     /// Brings the drive to `now` and adds every answer that the host has by then.
-    pub fn advance(&mut self, now: Time, done: &mut Vec<Finished>) {
+    pub fn advance(&mut self, now: Time, done: &mut Vec<FinishedCommand>) {
         while let Some(at) = self.next_event().filter(|at| *at <= now) {
             self.now = at;
             self.deliver(done);
@@ -196,7 +196,7 @@ impl Hdd {
     }
 
     /// Every write that the cache has answered and that is not on the medium.
-    fn unwritten(&self) -> impl Iterator<Item = &Command> {
+    fn unwritten(&self) -> impl Iterator<Item = &HddCommand> {
         let current = self.current.iter().map(|current| &current.command);
         let inside = self.waiting.iter().chain(&self.next).chain(current);
         inside.filter(|command| command.id.is_none())
@@ -234,14 +234,14 @@ impl Hdd {
             Some(current) => (current.ends, Position::after(&current.command.place)),
             None => (self.now, self.position),
         };
-        let moment = Moment { now: self.now, free, from };
+        let moment = ChoiceMoment { now: self.now, free, from };
         let chosen =
             self.spec.ordering.choose(&self.waiting, &self.mechanics, moment, &mut self.loss);
         self.next = chosen.map(|index| self.waiting.swap_remove(index));
     }
 
     /// The arm sets out for a command; everything that will happen to it is known now.
-    fn begin(&self, command: Command) -> Current {
+    fn begin(&self, command: HddCommand) -> Current {
         let begun = self.now;
         let writes = command.writes();
         let access = self.mechanics.access(begun, self.position, &command.place, writes);

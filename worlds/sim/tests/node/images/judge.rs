@@ -2,7 +2,7 @@
 
 use crate::judge::{OSDS, config, fresh_disk, is_whole, settings, stores};
 use loadline_base::{Rng, Time};
-use loadline_cluster::images::{OBJECT_BYTES_MIN, Pending, View, Work, split};
+use loadline_cluster::images::{JobWork, OBJECT_BYTES_MIN, PendingJob, View, split};
 use loadline_cluster::{PoolId, PoolSpec, Target};
 use loadline_osd::{ClientId, Data, DiskFault, OpId, OpKind, OsdId, SnapshotNo};
 use loadline_sim::Sim;
@@ -24,7 +24,7 @@ enum UnderWay {
     /// Where a part holds data: its place and length.
     Ranges(u64, u32),
     /// A block of a job.
-    Job(Pending),
+    Job(PendingJob),
 }
 
 /// A node with its judge.
@@ -190,12 +190,12 @@ impl Judged {
         let Some(job) = self.node().cluster().due_image_job() else { return };
         let object = job.next_object();
         let (kind, range) = match job.work {
-            Work::Remove => (OpKind::Purge, (0, 0)),
-            Work::Cut { first, offset, .. } if first == job.next && offset > 0 => {
+            JobWork::Remove => (OpKind::Purge, (0, 0)),
+            JobWork::Cut { first, offset, .. } if first == job.next && offset > 0 => {
                 (OpKind::Zero, (offset, OBJECT_BYTES_MIN as u32 - offset))
             }
-            Work::Cut { .. } => (OpKind::Remove, (0, 0)),
-            Work::Trim { snapshot, keep } => {
+            JobWork::Cut { .. } => (OpKind::Remove, (0, 0)),
+            JobWork::Trim { snapshot, keep } => {
                 let (snapshot, keep) = (SnapshotNo(snapshot.0), SnapshotNo(keep.0));
                 (OpKind::Trim { snapshot, keep }, (0, 0))
             }

@@ -1,11 +1,11 @@
 //! The images of a checkpoint's pages, written to the recovery area.
 
-use super::Step;
-use crate::paged::api::Target;
+use super::CheckpointStep;
+use crate::paged::api::StoreDevice;
 use crate::paged::image::Content;
 use crate::paged::image_set::HEADER_BLOCK;
 use crate::paged::store::PagedStore;
-use crate::paged::store::requests::{CheckpointRequest, Purpose};
+use crate::paged::store::requests::{CheckpointRequest, RequestPurpose};
 
 /// Bytes of one write of images: what is in the device when a commit comes, the commit waits for. With 256 KiB the lowest
 /// second under extreme load was a third of the median, with 64 KiB more than half.
@@ -52,8 +52,8 @@ impl<T: Copy> PagedStore<T> {
             let images = (job.next - first) as u64;
             self.metrics.totals.recovery_data_bytes += data.len() as u64;
             let class = self.options.classes.checkpoint;
-            let purpose = Purpose::Checkpoint(CheckpointRequest::Images(images));
-            self.requests.write(purpose, Target::Data, offset, class, data);
+            let purpose = RequestPurpose::Checkpoint(CheckpointRequest::Images(images));
+            self.requests.write(purpose, StoreDevice::Data, offset, class, data);
         }
     }
 
@@ -69,12 +69,12 @@ impl<T: Copy> PagedStore<T> {
         let offset = self.superblock.layout.recovery_offset;
         let class = self.options.classes.checkpoint;
         self.requests.write(
-            Purpose::Checkpoint(CheckpointRequest::Images(0)),
-            Target::Data,
+            RequestPurpose::Checkpoint(CheckpointRequest::Images(0)),
+            StoreDevice::Data,
             offset,
             class,
             header,
         );
-        self.enter_step(Step::ImagesSync)
+        self.enter_step(CheckpointStep::ImagesSync)
     }
 }

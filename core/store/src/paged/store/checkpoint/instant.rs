@@ -1,9 +1,9 @@
 //! When a checkpoint begins, and the moment at which it does.
 
-use super::{Job, Step};
+use super::{CheckpointJob, CheckpointStep};
 use crate::paged::ids::Lsn;
 use crate::paged::image_set::{HEADER_BLOCK, ImageSetEncoder};
-use crate::paged::metrics::{CheckpointReport, Reason};
+use crate::paged::metrics::{CheckpointReason, CheckpointReport};
 use crate::paged::options::{LogMode, Protection, WriteOrder};
 use crate::paged::store::PagedStore;
 use crate::paged::superblock::CheckpointState;
@@ -18,11 +18,11 @@ impl<T: Copy> PagedStore<T> {
         let images_max = self.superblock.layout.images_max() / 2;
         let log = self.log.used() * 100 / self.superblock.layout.log_bytes;
         if u64::from(pages.counts().dirty) >= trigger.min(images_max) {
-            self.checkpoint.want(Reason::DirtyPages);
+            self.checkpoint.want(CheckpointReason::DirtyPages);
         } else if log >= u64::from(self.options.log_trigger_percent) && pages.counts().dirty > 0 {
-            self.checkpoint.want(Reason::LogSize);
+            self.checkpoint.want(CheckpointReason::LogSize);
         } else if self.next_checkpoint().is_some_and(|time| self.now >= time) {
-            self.checkpoint.want(Reason::Timer);
+            self.checkpoint.want(CheckpointReason::Timer);
         }
     }
 
@@ -35,7 +35,7 @@ impl<T: Copy> PagedStore<T> {
     /// Takes the instant, if a checkpoint is wanted and there is anything to do.
     pub(super) fn take_instant(&mut self) -> bool {
         let Some(reason) = self.checkpoint.wanted.take() else { return false };
-        let wants_pages = matches!(reason, Reason::Space | Reason::Restart);
+        let wants_pages = matches!(reason, CheckpointReason::Space | CheckpointReason::Restart);
         let frees = wants_pages && self.space.pages.allocator.gives_back();
         if self.space.pages.counts().dirty == 0
             && self.last_commit() == self.superblock.completed.position
@@ -72,8 +72,8 @@ impl<T: Copy> PagedStore<T> {
         let tree = self.space.tree;
         let mut report = CheckpointReport::new(id, reason, protection, self.now);
         report.total_pages = pages.len() as u64;
-        self.checkpoint.job = Some(Job {
-            step: Step::Log,
+        self.checkpoint.job = Some(CheckpointJob {
+            step: CheckpointStep::Log,
             step_began: self.now,
             log_end,
             state: CheckpointState {

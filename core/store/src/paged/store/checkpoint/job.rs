@@ -3,16 +3,16 @@
 use crate::paged::ids::{CheckpointId, Lsn, PageNo};
 use crate::paged::image::Compressor;
 use crate::paged::image_set::ImageSetEncoder;
-use crate::paged::metrics::{CheckpointReport, Reason};
+use crate::paged::metrics::{CheckpointReason, CheckpointReport};
 use crate::paged::options::Options;
-use crate::paged::store::op::Running;
+use crate::paged::store::op::RunningOp;
 use crate::paged::superblock::CheckpointState;
-use crate::paged::throttle::{Pressure, Throttle, Touch};
+use crate::paged::throttle::{Dirtied, Pressure, Throttle};
 use loadline_base::{Span, Time};
 
 /// Where a checkpoint is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
+pub enum CheckpointStep {
     /// Making the log durable through the instant.
     Log,
     /// Writing images.
@@ -34,8 +34,8 @@ pub enum Step {
 }
 
 /// A running checkpoint.
-pub(in crate::paged::store) struct Job {
-    pub(super) step: Step,
+pub(in crate::paged::store) struct CheckpointJob {
+    pub(super) step: CheckpointStep,
     pub(super) step_began: Time,
     /// The log must be durable up to here before anything else is written.
     pub(super) log_end: Lsn,
@@ -55,10 +55,10 @@ pub(in crate::paged::store) struct Job {
 
 /// The running checkpoint, and what leads to the next one.
 pub(in crate::paged::store) struct Checkpoints<T> {
-    pub(super) job: Option<Job>,
-    pub(super) wanted: Option<Reason>,
+    pub(super) job: Option<CheckpointJob>,
+    pub(super) wanted: Option<CheckpointReason>,
     /// Ops that wait for the end of this checkpoint.
-    pub(super) waiters: Vec<(CheckpointId, Running<T>)>,
+    pub(super) waiters: Vec<(CheckpointId, RunningOp<T>)>,
     pub(super) last_instant: Time,
     /// Whether every edit since the last instant stands in the log.
     pub(super) interval_is_logged: bool,
@@ -80,7 +80,7 @@ impl<T> Checkpoints<T> {
     }
 
     /// Asks for a checkpoint, if none is asked for.
-    pub(in crate::paged::store) fn want(&mut self, reason: Reason) {
+    pub(in crate::paged::store) fn want(&mut self, reason: CheckpointReason) {
         self.wanted.get_or_insert(reason);
     }
 
@@ -90,7 +90,7 @@ impl<T> Checkpoints<T> {
     }
 
     /// Which step the running one is at.
-    pub(in crate::paged::store) fn step(&self) -> Option<Step> {
+    pub(in crate::paged::store) fn step(&self) -> Option<CheckpointStep> {
         self.job.as_ref().map(|job| job.step)
     }
 
@@ -111,7 +111,7 @@ impl<T> Checkpoints<T> {
         &mut self,
         now: Time,
         pressure: &Pressure,
-        touch: Touch,
+        touch: Dirtied,
     ) -> Span {
         self.throttle.charge(now, pressure, touch)
     }
@@ -124,21 +124,25 @@ impl<T> Checkpoints<T> {
     /// All ops that wait for one.
     pub(in crate::paged::store) fn take_waiters(
         &mut self,
-    ) -> impl Iterator<Item = Running<T>> + '_ {
+    ) -> impl Iterator<Item = RunningOp<T>> + '_ {
         self.waiters.drain(..).map(|(_, running)| running)
     }
 }
 
-impl Job {
-    pub(super) fn enter(&mut self, now: Time, step: Step) {
+impl CheckpointJob {
+    pub(super) fn enter(&mut self, now: Time, step: CheckpointStep) {
         let time = now.since(self.step_began);
         let report = &mut self.report;
         let total = match self.step {
-            Step::Log => &mut report.log_sync_duration,
-            Step::Images | Step::ImagesSync => &mut report.recovery_data_write_duration,
-            Step::Begin | Step::BeginSync => &mut report.write_entry_duration,
-            Step::Pages => &mut report.pages_write_duration,
-            Step::PagesSync | Step::End | Step::EndSync => &mut report.sync_duration,
+            CheckpointStep::Log => &mut report.log_sync_duration,
+            CheckpointStep::Images | CheckpointStep::ImagesSync => {
+                &mut report.recovery_data_write_duration
+            }
+            CheckpointStep::Begin | CheckpointStep::BeginSync => &mut report.write_entry_duration,
+            CheckpointStep::Pages => &mut report.pages_write_duration,
+            CheckpointStep::PagesSync | CheckpointStep::End | CheckpointStep::EndSync => {
+                &mut report.sync_duration
+            }
         };
         *total += time;
         (self.step, self.step_began) = (step, now);

@@ -1,11 +1,11 @@
 //! The begin and the end marker: superblocks.
 
-use super::Step;
-use crate::paged::api::Target;
+use super::CheckpointStep;
+use crate::paged::api::StoreDevice;
 use crate::paged::layout::{SUPERBLOCK, superblock_offsets};
 use crate::paged::options::Protection;
 use crate::paged::store::PagedStore;
-use crate::paged::store::requests::{CheckpointRequest, Purpose};
+use crate::paged::store::requests::{CheckpointRequest, RequestPurpose};
 use crate::paged::superblock::{Begun, ImageSum, Superblock};
 
 impl<T: Copy> PagedStore<T> {
@@ -15,7 +15,7 @@ impl<T: Copy> PagedStore<T> {
         let mut next = self.superblock;
         next.sequence += 1;
         next.protection = self.options.protection;
-        if job.step < Step::Pages {
+        if job.step < CheckpointStep::Pages {
             let images = match job.report.protection {
                 Protection::Checkpoint => job.encoder.sum(),
                 Protection::Log => ImageSum::default(),
@@ -28,7 +28,7 @@ impl<T: Copy> PagedStore<T> {
         next
     }
 
-    pub(super) fn write_marker(&mut self, next: Step) -> bool {
+    pub(super) fn write_marker(&mut self, next: CheckpointStep) -> bool {
         let marker = self.marker();
         self.put_marker(&marker);
         self.superblock = marker;
@@ -42,8 +42,8 @@ impl<T: Copy> PagedStore<T> {
         let class = self.options.classes.checkpoint;
         for offset in marker_offsets(marker) {
             self.requests.write(
-                Purpose::Checkpoint(CheckpointRequest::Marker),
-                Target::Data,
+                RequestPurpose::Checkpoint(CheckpointRequest::Marker),
+                StoreDevice::Data,
                 offset,
                 class,
                 bytes.clone(),

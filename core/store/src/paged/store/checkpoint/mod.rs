@@ -4,11 +4,11 @@
 //!
 //! | step | what is durable at its end | why then |
 //! |---|---|---|
-//! | [`Step::Log`] | the log through the instant | 2: before any page |
-//! | [`Step::Images`], [`Step::ImagesSync`] | an image of each page; under `log` protection they were in the log | 3 |
-//! | [`Step::Begin`], [`Step::BeginSync`] | the superblock with the begun checkpoint | 4: between the images and the first page |
-//! | [`Step::Pages`], [`Step::PagesSync`] | every page at home | |
-//! | [`Step::End`], [`Step::EndSync`] | the superblock with the completed checkpoint | 7: after every page |
+//! | [`CheckpointStep::Log`] | the log through the instant | 2: before any page |
+//! | [`CheckpointStep::Images`], [`CheckpointStep::ImagesSync`] | an image of each page; under `log` protection they were in the log | 3 |
+//! | [`CheckpointStep::Begin`], [`CheckpointStep::BeginSync`] | the superblock with the begun checkpoint | 4: between the images and the first page |
+//! | [`CheckpointStep::Pages`], [`CheckpointStep::PagesSync`] | every page at home | |
+//! | [`CheckpointStep::End`], [`CheckpointStep::EndSync`] | the superblock with the completed checkpoint | 7: after every page |
 //!
 //! With one owner the instant itself is a moment between two events: no op is half carried out, nobody waits for a lock.
 
@@ -19,18 +19,18 @@ mod markers;
 mod pages;
 mod pressure;
 
+pub use job::CheckpointStep;
 pub(super) use job::Checkpoints;
-pub use job::Step;
 pub(super) use markers::marker_offsets;
 
-use job::Job;
+use job::CheckpointJob;
 
-use super::op::{Running, Wait};
-use super::requests::{CheckpointRequest, Purpose};
+use super::op::{RunningOp, Wait};
+use super::requests::{CheckpointRequest, RequestPurpose};
 use super::{Fault, PagedStore};
-use crate::paged::api::{Answer, Ask, IoDone, Target};
+use crate::paged::api::{Answer, Ask, IoDone, StoreDevice};
 use crate::paged::ids::CheckpointId;
-use crate::paged::metrics::Reason;
+use crate::paged::metrics::CheckpointReason;
 use crate::paged::options::{LogMode, Protection};
 use loadline_device::Outcome;
 
@@ -54,8 +54,8 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// Asks for a checkpoint whose instant is yet to come, and waits for its end.
-    pub(super) fn await_checkpoint(&mut self, mut running: Running<T>) {
-        self.checkpoint.want(Reason::Request);
+    pub(super) fn await_checkpoint(&mut self, mut running: RunningOp<T>) {
+        self.checkpoint.want(CheckpointReason::Request);
         let under_way = self.checkpoint.job.as_ref().map(|job| job.state.id);
         let last = under_way.unwrap_or(self.superblock.completed.id);
         let lane = running.lane.take();
@@ -77,7 +77,7 @@ impl<T: Copy> PagedStore<T> {
             .checkpoint
             .job
             .as_ref()
-            .is_some_and(|job| job.step == Step::EndSync && job.flushed);
+            .is_some_and(|job| job.step == CheckpointStep::EndSync && job.flushed);
         if ended {
             self.end_checkpoint();
         }
@@ -88,22 +88,22 @@ impl<T: Copy> PagedStore<T> {
     fn advance_step(&mut self) -> bool {
         let Some(job) = &mut self.checkpoint.job else { return false };
         match job.step {
-            Step::Log => self.log_is_durable(),
-            Step::Images => self.write_images(),
-            Step::ImagesSync if job.flushed => self.enter_step(Step::Begin),
-            Step::Begin => self.write_marker(Step::BeginSync),
-            Step::BeginSync if job.flushed => {
+            CheckpointStep::Log => self.log_is_durable(),
+            CheckpointStep::Images => self.write_images(),
+            CheckpointStep::ImagesSync if job.flushed => self.enter_step(CheckpointStep::Begin),
+            CheckpointStep::Begin => self.write_marker(CheckpointStep::BeginSync),
+            CheckpointStep::BeginSync if job.flushed => {
                 self.marked_begin();
-                self.enter_step(Step::Pages)
+                self.enter_step(CheckpointStep::Pages)
             }
-            Step::Pages => self.write_pages(),
-            Step::PagesSync if job.flushed => self.enter_step(Step::End),
-            Step::End => self.write_marker(Step::EndSync),
+            CheckpointStep::Pages => self.write_pages(),
+            CheckpointStep::PagesSync if job.flushed => self.enter_step(CheckpointStep::End),
+            CheckpointStep::End => self.write_marker(CheckpointStep::EndSync),
             _ => self.flush_once(),
         }
     }
 
-    fn enter_step(&mut self, step: Step) -> bool {
+    fn enter_step(&mut self, step: CheckpointStep) -> bool {
         self.checkpoint.job.as_mut().expect("a checkpoint runs").enter(self.now, step);
         true
     }
@@ -114,8 +114,8 @@ impl<T: Copy> PagedStore<T> {
             return false;
         }
         let next = match job.report.protection {
-            Protection::Log => Step::Begin,
-            Protection::Checkpoint => Step::Images,
+            Protection::Log => CheckpointStep::Begin,
+            Protection::Checkpoint => CheckpointStep::Images,
         };
         self.enter_step(next)
     }
@@ -125,13 +125,20 @@ impl<T: Copy> PagedStore<T> {
         let job = self.checkpoint.job.as_mut().expect("a checkpoint runs");
         let is_sync = matches!(
             job.step,
-            Step::ImagesSync | Step::BeginSync | Step::PagesSync | Step::EndSync
+            CheckpointStep::ImagesSync
+                | CheckpointStep::BeginSync
+                | CheckpointStep::PagesSync
+                | CheckpointStep::EndSync
         );
         if is_sync && !job.flushed && job.in_flight == 0 && job.next == 0 {
             job.next = 1;
             job.in_flight = 1;
             let class = self.options.classes.checkpoint;
-            self.requests.flush(Purpose::Checkpoint(CheckpointRequest::Flush), Target::Data, class);
+            self.requests.flush(
+                RequestPurpose::Checkpoint(CheckpointRequest::Flush),
+                StoreDevice::Data,
+                class,
+            );
         }
         false
     }
@@ -141,7 +148,7 @@ impl<T: Copy> PagedStore<T> {
         job.in_flight -= 1;
         if done.outcome != Outcome::Done {
             let fault = match request {
-                CheckpointRequest::Flush => Fault::Flush(Target::Data),
+                CheckpointRequest::Flush => Fault::Flush(StoreDevice::Data),
                 _ => Fault::CheckpointWrite,
             };
             return self.stop(fault);
@@ -161,7 +168,7 @@ impl<T: Copy> PagedStore<T> {
     /// The end marker is durable: the log before the instant, the images and the pages given back are needed no more.
     fn end_checkpoint(&mut self) {
         let mut job = self.checkpoint.job.take().expect("a checkpoint runs");
-        job.enter(self.now, Step::EndSync);
+        job.enter(self.now, CheckpointStep::EndSync);
         job.report.duration = self.now.since(job.report.start);
         if self.restart.is_none() {
             self.log.release(job.state.position);
@@ -184,7 +191,7 @@ impl<T: Copy> PagedStore<T> {
                 };
                 self.ops.end(running.token, running.stages, Ok(answer));
             } else {
-                self.checkpoint.want(Reason::Request);
+                self.checkpoint.want(CheckpointReason::Request);
                 self.checkpoint.waiters.push((id, running));
             }
         }

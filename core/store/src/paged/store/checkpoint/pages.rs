@@ -1,12 +1,12 @@
 //! The pages of a checkpoint, written home.
 
-use super::{Job, Step};
-use crate::paged::api::Target;
+use super::{CheckpointJob, CheckpointStep};
+use crate::paged::api::StoreDevice;
 use crate::paged::ids::PageNo;
 use crate::paged::options::Protection;
 use crate::paged::space::Pages;
 use crate::paged::store::PagedStore;
-use crate::paged::store::requests::{CheckpointRequest, Purpose};
+use crate::paged::store::requests::{CheckpointRequest, RequestPurpose};
 
 /// Pages of one write at most, for the reason of the image writes' size.
 const PAGE_RUN_MAX: usize = 16;
@@ -29,7 +29,7 @@ impl<T: Copy> PagedStore<T> {
             };
             if run.is_empty() {
                 let done = job.in_flight == 0;
-                return done && self.enter_step(Step::PagesSync);
+                return done && self.enter_step(CheckpointStep::PagesSync);
             }
             self.write_run(run);
         }
@@ -56,8 +56,8 @@ impl<T: Copy> PagedStore<T> {
         let class = self.options.classes.checkpoint;
         self.metrics.totals.pages_written += run.len() as u64;
         self.requests.write(
-            Purpose::Checkpoint(CheckpointRequest::Pages(run)),
-            Target::Data,
+            RequestPurpose::Checkpoint(CheckpointRequest::Pages(run)),
+            StoreDevice::Data,
             offset,
             class,
             data,
@@ -69,7 +69,7 @@ impl<T: Copy> PagedStore<T> {
 }
 
 /// The next pages that lie next to each other and are not on their way yet.
-fn next_run(job: &mut Job, pages: &Pages) -> Vec<PageNo> {
+fn next_run(job: &mut CheckpointJob, pages: &Pages) -> Vec<PageNo> {
     let mut run: Vec<PageNo> = Vec::new();
     while let Some(number) = job.pages.get(job.next).copied() {
         if pages.is_in_checkpoint(number) {

@@ -1,9 +1,9 @@
 //! What a checkpoint means for the throttle.
 
-use super::Step;
+use super::CheckpointStep;
 use crate::paged::options::{LogMode, Protection};
 use crate::paged::store::PagedStore;
-use crate::paged::throttle::{Phase, Pressure};
+use crate::paged::throttle::{CheckpointPhase, Pressure};
 
 impl<T: Copy> PagedStore<T> {
     /// What presses on the store now.
@@ -24,16 +24,22 @@ impl<T: Copy> PagedStore<T> {
         };
         if let Some(job) = &self.checkpoint.job {
             pressure.phase = match job.step {
-                Step::Log => Phase::Preparing,
-                Step::Images | Step::ImagesSync | Step::Begin | Step::BeginSync => Phase::Images,
-                Step::Pages => Phase::Pages,
-                Step::PagesSync | Step::End | Step::EndSync => Phase::Syncing,
+                CheckpointStep::Log => CheckpointPhase::Preparing,
+                CheckpointStep::Images
+                | CheckpointStep::ImagesSync
+                | CheckpointStep::Begin
+                | CheckpointStep::BeginSync => CheckpointPhase::Images,
+                CheckpointStep::Pages => CheckpointPhase::Pages,
+                CheckpointStep::PagesSync | CheckpointStep::End | CheckpointStep::EndSync => {
+                    CheckpointPhase::Syncing
+                }
             };
             pressure.with_images = job.report.protection == Protection::Checkpoint;
             pressure.pages_total = job.pages.len() as u64;
             pressure.images_written = job.images_done;
             pressure.pages_written = job.pages_done;
-            pressure.pages_synced = if job.step > Step::PagesSync { job.pages_done } else { 0 };
+            pressure.pages_synced =
+                if job.step > CheckpointStep::PagesSync { job.pages_done } else { 0 };
         }
         pressure
     }

@@ -1,6 +1,6 @@
 //! How a restart fails, and how far it is.
 
-use crate::paged::api::Target;
+use crate::paged::api::StoreDevice;
 use crate::paged::bounds::Exceeded;
 use crate::paged::ids::{Lsn, PageNo};
 use crate::paged::image_set::ImageSetFault;
@@ -25,7 +25,7 @@ pub enum RestartFault {
     /// The log device belongs to another store.
     ForeignLog,
     /// A read failed.
-    Unreadable(Target),
+    Unreadable(StoreDevice),
     /// A write failed.
     Unwritable,
     /// The cache is smaller than a store with this layout needs ([`cache_least`](crate::paged::bounds::cache_least)).
@@ -122,8 +122,8 @@ impl fmt::Display for RestartFault {
                 f.write_str("the store has its log on a device of its own, or the other way round")
             }
             RestartFault::ForeignLog => f.write_str("the log device belongs to another store"),
-            RestartFault::Unreadable(Target::Data) => f.write_str("the data device cannot be read"),
-            RestartFault::Unreadable(Target::Log) => f.write_str("the log cannot be read"),
+            RestartFault::Unreadable(StoreDevice::Data) => f.write_str("the data device cannot be read"),
+            RestartFault::Unreadable(StoreDevice::Log) => f.write_str("the log cannot be read"),
             RestartFault::Unwritable => f.write_str("the device cannot be written"),
             RestartFault::CacheTooSmall { least, found } => {
                 write!(f, "the cache is {found} and this store needs at least {least}")

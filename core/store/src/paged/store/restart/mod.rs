@@ -16,9 +16,9 @@ mod state;
 mod stream;
 mod superblock;
 
-use super::requests::{Purpose, RestartRequest};
+use super::requests::{RequestPurpose, RestartRequest};
 use super::{Fault, PagedStore};
-use crate::paged::api::{IoDone, Target};
+use crate::paged::api::{IoDone, StoreDevice};
 use crate::paged::contents::Miss;
 use crate::paged::ids::{Child, Lsn};
 use crate::paged::layout::{LOG_HEADER, SUPERBLOCK, superblock_offsets};
@@ -29,23 +29,23 @@ pub use fault::{RestartFault, RestartProgress};
 use loadline_base::Bytes;
 use loadline_device::Outcome;
 use physical::Physical;
-use state::Phase;
 pub(super) use state::Restart;
+use state::RestartPhase;
 
 impl<T: Copy> PagedStore<T> {
     pub(super) fn begin_restart(&mut self, data_bytes: Bytes, log_device_bytes: Option<Bytes>) {
         let class = self.options.classes.restart;
         let left = 4 + u32::from(log_device_bytes.is_some());
         for (at, offset) in superblock_offsets(data_bytes.get()).into_iter().enumerate() {
-            let purpose = Purpose::Restart(RestartRequest::Superblock(at));
-            self.requests.read(purpose, Target::Data, (offset, SUPERBLOCK), class);
+            let purpose = RequestPurpose::Restart(RestartRequest::Superblock(at));
+            self.requests.read(purpose, StoreDevice::Data, (offset, SUPERBLOCK), class);
         }
         if log_device_bytes.is_some() {
-            let purpose = Purpose::Restart(RestartRequest::LogHeader);
-            self.requests.read(purpose, Target::Log, (0, LOG_HEADER), class);
+            let purpose = RequestPurpose::Restart(RestartRequest::LogHeader);
+            self.requests.read(purpose, StoreDevice::Log, (0, LOG_HEADER), class);
         }
         self.restart = Some(Box::new(Restart {
-            phase: Phase::Superblocks { read: vec![Vec::new(); 4], log_header: None, left },
+            phase: RestartPhase::Superblocks { read: vec![Vec::new(); 4], log_header: None, left },
             data_bytes: data_bytes.get(),
             log_device_bytes: log_device_bytes.map(Bytes::get),
             replayed: (Lsn(0), 0),
@@ -68,32 +68,32 @@ impl<T: Copy> PagedStore<T> {
         let good = done.outcome == Outcome::Done;
         let Some(restart) = &mut self.restart else { return };
         match (&mut restart.phase, request) {
-            (Phase::Superblocks { read, left, .. }, RestartRequest::Superblock(at)) => {
+            (RestartPhase::Superblocks { read, left, .. }, RestartRequest::Superblock(at)) => {
                 // One that cannot be read counts as damaged: there are others.
                 read[at] = if good { done.data } else { Vec::new() };
                 *left -= 1;
             }
-            (Phase::Superblocks { log_header, left, .. }, RestartRequest::LogHeader) => {
+            (RestartPhase::Superblocks { log_header, left, .. }, RestartRequest::LogHeader) => {
                 *log_header = good.then_some(done.data);
                 *left -= 1;
             }
-            (Phase::Confirm { left, flushing: false }, RestartRequest::Witness) => {
+            (RestartPhase::Confirm { left, flushing: false }, RestartRequest::Witness) => {
                 *left -= 1;
                 let says = witness::decode(self.superblock.store_id, &done.data).filter(|_| good);
                 restart.witnessed = restart.witnessed.max(says.unwrap_or_default());
             }
-            (Phase::Physical(physical), request) => {
+            (RestartPhase::Physical(physical), request) => {
                 if let Err(fault) = physical.answered(request, done) {
                     self.give_up(fault);
                 }
             }
-            (Phase::Replay(replay), request) => {
+            (RestartPhase::Replay(replay), request) => {
                 if let Err(fault) = replay.answered(request, done) {
                     self.give_up(fault);
                 }
             }
             (
-                Phase::Confirm { left, flushing: false } | Phase::Marker { left },
+                RestartPhase::Confirm { left, flushing: false } | RestartPhase::Marker { left },
                 RestartRequest::Marker,
             ) => {
                 *left -= 1;
@@ -102,12 +102,12 @@ impl<T: Copy> PagedStore<T> {
                 }
             }
             (
-                Phase::Confirm { left, flushing: true } | Phase::Flush { left },
+                RestartPhase::Confirm { left, flushing: true } | RestartPhase::Flush { left },
                 RestartRequest::Flush,
             ) => {
                 *left -= 1;
                 if !good {
-                    self.stop(Fault::Flush(Target::Data));
+                    self.stop(Fault::Flush(StoreDevice::Data));
                 }
             }
             _ => {}
@@ -130,34 +130,38 @@ impl<T: Copy> PagedStore<T> {
             return false;
         }
         match &self.restarting().phase {
-            Phase::Superblocks { left: 0, .. } => self.choose_superblock(),
-            Phase::Superblocks { .. } => false,
-            Phase::Confirm { left: 0, flushing } => match *flushing {
+            RestartPhase::Superblocks { left: 0, .. } => self.choose_superblock(),
+            RestartPhase::Superblocks { .. } => false,
+            RestartPhase::Confirm { left: 0, flushing } => match *flushing {
                 false => self.flush_confirmed(),
                 true => self.begin_repair(),
             },
-            Phase::Confirm { .. } => false,
-            Phase::Physical(_) => self.advance_physical(),
-            Phase::Map { .. } => self.load_map(),
-            Phase::Replay(_) => self.advance_replay(),
-            Phase::Marker { left: 0 } => self.flush_marker(),
-            Phase::Flush { left: 0 } => self.open_for_ops(),
-            Phase::Marker { .. } | Phase::Flush { .. } | Phase::Done => false,
+            RestartPhase::Confirm { .. } => false,
+            RestartPhase::Physical(_) => self.advance_physical(),
+            RestartPhase::Map { .. } => self.load_map(),
+            RestartPhase::Replay(_) => self.advance_replay(),
+            RestartPhase::Marker { left: 0 } => self.flush_marker(),
+            RestartPhase::Flush { left: 0 } => self.open_for_ops(),
+            RestartPhase::Marker { .. } | RestartPhase::Flush { .. } | RestartPhase::Done => false,
         }
     }
 
     fn flush_confirmed(&mut self) -> bool {
         let class = self.options.classes.restart;
-        self.requests.flush(Purpose::Restart(RestartRequest::Flush), Target::Data, class);
-        self.restarting().phase = Phase::Confirm { left: 1, flushing: true };
+        self.requests.flush(
+            RequestPurpose::Restart(RestartRequest::Flush),
+            StoreDevice::Data,
+            class,
+        );
+        self.restarting().phase = RestartPhase::Confirm { left: 1, flushing: true };
         true
     }
 
     fn begin_repair(&mut self) -> bool {
         let superblock = self.superblock;
         self.restarting().phase = match superblock.begun {
-            Some(begun) => Phase::Physical(Box::new(Physical::new(&superblock, begun))),
-            None => Phase::Map { next: 0, loaded: 0 },
+            Some(begun) => RestartPhase::Physical(Box::new(Physical::new(&superblock, begun))),
+            None => RestartPhase::Map { next: 0, loaded: 0 },
         };
         true
     }
@@ -166,7 +170,7 @@ impl<T: Copy> PagedStore<T> {
     fn load_map(&mut self) -> bool {
         let layout = self.superblock.layout;
         let class = self.options.classes.restart;
-        let Phase::Map { next, .. } = self.restarting().phase else {
+        let RestartPhase::Map { next, .. } = self.restarting().phase else {
             unreachable!("the map is read")
         };
         let mut next = next;
@@ -179,7 +183,7 @@ impl<T: Copy> PagedStore<T> {
         }
         let restart = self.restarting();
         let loaded = restart.loads_done;
-        restart.phase = Phase::Map { next, loaded };
+        restart.phase = RestartPhase::Map { next, loaded };
         if loaded < layout.map_pages {
             return false;
         }
@@ -206,19 +210,27 @@ impl<T: Copy> PagedStore<T> {
     fn flush_restart(&mut self) {
         self.superblock.sequence += 1;
         self.superblock.protection = self.options.protection;
-        self.restarting().phase = Phase::Marker { left: 2 };
+        self.restarting().phase = RestartPhase::Marker { left: 2 };
         self.write_markers();
     }
 
     fn flush_marker(&mut self) -> bool {
         let class = self.options.classes.restart;
-        self.requests.flush(Purpose::Restart(RestartRequest::Flush), Target::Data, class);
+        self.requests.flush(
+            RequestPurpose::Restart(RestartRequest::Flush),
+            StoreDevice::Data,
+            class,
+        );
         let mut left = 1;
-        if self.superblock.layout.log_target == Target::Log {
-            self.requests.flush(Purpose::Restart(RestartRequest::Flush), Target::Log, class);
+        if self.superblock.layout.log_target == StoreDevice::Log {
+            self.requests.flush(
+                RequestPurpose::Restart(RestartRequest::Flush),
+                StoreDevice::Log,
+                class,
+            );
             left = 2;
         }
-        self.restarting().phase = Phase::Flush { left };
+        self.restarting().phase = RestartPhase::Flush { left };
         true
     }
 

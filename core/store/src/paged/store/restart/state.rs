@@ -7,7 +7,7 @@ use crate::paged::api::OpError;
 use crate::paged::ids::{Lsn, PageNo};
 
 /// What a restart is doing.
-pub(super) enum Phase {
+pub(super) enum RestartPhase {
     Superblocks {
         read: Vec<Vec<u8>>,
         log_header: Option<Vec<u8>>,
@@ -39,7 +39,7 @@ pub(super) enum Phase {
 
 /// A restart.
 pub(in crate::paged::store) struct Restart {
-    pub(super) phase: Phase,
+    pub(super) phase: RestartPhase,
     pub(super) data_bytes: u64,
     pub(super) log_device_bytes: Option<u64>,
     /// Up to where the log is contained in memory.
@@ -68,7 +68,7 @@ impl Restart {
             return false;
         }
         self.loads_done += 1;
-        let keeps = matches!(self.phase, Phase::Replay(_));
+        let keeps = matches!(self.phase, RestartPhase::Replay(_));
         if keeps {
             self.pins.push(page);
         }
@@ -77,12 +77,14 @@ impl Restart {
 
     pub(in crate::paged::store) fn progress(&self) -> RestartProgress {
         let (phase, done, total) = match &self.phase {
-            Phase::Superblocks { .. } => ("reading superblocks", 0, 0),
-            Phase::Confirm { .. } => ("confirming the superblock", 0, 0),
-            Phase::Physical(physical) => return physical.progress(),
-            Phase::Map { next, loaded } => ("reading the free map", *loaded, *next),
-            Phase::Replay(replay) => return replay.progress(),
-            Phase::Marker { .. } | Phase::Flush { .. } | Phase::Done => ("flushing", 0, 0),
+            RestartPhase::Superblocks { .. } => ("reading superblocks", 0, 0),
+            RestartPhase::Confirm { .. } => ("confirming the superblock", 0, 0),
+            RestartPhase::Physical(physical) => return physical.progress(),
+            RestartPhase::Map { next, loaded } => ("reading the free map", *loaded, *next),
+            RestartPhase::Replay(replay) => return replay.progress(),
+            RestartPhase::Marker { .. } | RestartPhase::Flush { .. } | RestartPhase::Done => {
+                ("flushing", 0, 0)
+            }
         };
         RestartProgress { phase, done, total }
     }

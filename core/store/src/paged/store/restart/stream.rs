@@ -2,7 +2,7 @@
 
 use crate::paged::api::IoDone;
 use crate::paged::ids::Lsn;
-use crate::paged::log::{Found, ProofFound, ProofSearch, Ring, Scan};
+use crate::paged::log::{LogRing, ProofFound, ProofSearch, Scan, ScanFound};
 use crate::paged::store::requests::RestartRequest;
 use loadline_device::Outcome;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ const PIECES: usize = 4;
 
 /// A log being read.
 pub(super) struct Stream {
-    ring: Ring,
+    ring: LogRing,
     /// Tells its reads from those of a stream before it.
     number: u32,
     scan: Scan,
@@ -27,7 +27,7 @@ pub(super) struct Stream {
 }
 
 /// What a stream wants or has.
-pub(super) enum Progress {
+pub(super) enum StreamProgress {
     /// Wait for reads.
     Wait,
     /// The log ends where the scan stands.
@@ -36,7 +36,7 @@ pub(super) enum Progress {
 
 impl Stream {
     /// A stream from `position` on.
-    pub(super) fn new(ring: Ring, number: u32, position: Lsn, chain: u32) -> Stream {
+    pub(super) fn new(ring: LogRing, number: u32, position: Lsn, chain: u32) -> Stream {
         let start = Lsn(position.0 / ring.block * ring.block);
         Stream {
             ring,
@@ -72,7 +72,7 @@ impl Stream {
     }
 
     /// The measures of the log.
-    pub(super) fn ring(&self) -> &Ring {
+    pub(super) fn ring(&self) -> &LogRing {
         &self.ring
     }
 
@@ -96,21 +96,25 @@ impl Stream {
     pub(super) fn pump(
         &mut self,
         mut f: impl FnMut(Scan, crate::paged::log::Record<'_>) -> bool,
-    ) -> Option<Progress> {
+    ) -> Option<StreamProgress> {
         loop {
             let before = self.scan;
             match self.scan.next(self.window_start, &self.window) {
-                Found::Record(record) => {
+                ScanFound::Record(record) => {
                     if !f(before, record) {
                         self.scan = before;
                         return None;
                     }
                 }
-                Found::End => return Some(Progress::End),
-                Found::More => {
+                ScanFound::End => return Some(StreamProgress::End),
+                ScanFound::More => {
                     if !self.take_arrived(self.scan.position()) {
                         let all_read = self.in_flight == 0 && self.next >= self.limit;
-                        return Some(if all_read { Progress::End } else { Progress::Wait });
+                        return Some(if all_read {
+                            StreamProgress::End
+                        } else {
+                            StreamProgress::Wait
+                        });
                     }
                 }
             }

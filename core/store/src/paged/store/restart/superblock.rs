@@ -1,8 +1,8 @@
 //! Which superblock counts, whether the devices are its own, and the memory that it asks for.
 
 use super::RestartFault;
-use super::state::Phase;
-use crate::paged::api::Target;
+use super::state::RestartPhase;
+use crate::paged::api::StoreDevice;
 use crate::paged::bounds::{self, Room};
 use crate::paged::cache_frames;
 use crate::paged::layout::LOG_HEADER;
@@ -10,7 +10,7 @@ use crate::paged::space::{Pages, Space};
 use crate::paged::store::PagedStore;
 use crate::paged::store::checkpoint::marker_offsets;
 use crate::paged::store::memory::Memory;
-use crate::paged::store::requests::{Purpose, RestartRequest};
+use crate::paged::store::requests::{RequestPurpose, RestartRequest};
 use crate::paged::superblock::Superblock;
 use crate::paged::tree::Tree;
 
@@ -18,8 +18,8 @@ impl<T: Copy> PagedStore<T> {
     /// Everything is known about where things stand: memory is set up, and what had begun is looked at.
     pub(super) fn choose_superblock(&mut self) -> bool {
         let restart = self.restarting();
-        let Phase::Superblocks { read, log_header, .. } =
-            std::mem::replace(&mut restart.phase, Phase::Done)
+        let RestartPhase::Superblocks { read, log_header, .. } =
+            std::mem::replace(&mut restart.phase, RestartPhase::Done)
         else {
             unreachable!("superblocks are read first");
         };
@@ -46,12 +46,12 @@ impl<T: Copy> PagedStore<T> {
         let mut left = 2;
         let block = superblock.layout.block_bytes;
         for offset in superblock.layout.witness_offsets().into_iter().flatten() {
-            let purpose = Purpose::Restart(RestartRequest::Witness);
+            let purpose = RequestPurpose::Restart(RestartRequest::Witness);
             let class = self.options.classes.restart;
-            self.requests.read(purpose, Target::Data, (offset, block), class);
+            self.requests.read(purpose, StoreDevice::Data, (offset, block), class);
             left += 1;
         }
-        self.restarting().phase = Phase::Confirm { left, flushing: false };
+        self.restarting().phase = RestartPhase::Confirm { left, flushing: false };
         true
     }
 
@@ -60,8 +60,8 @@ impl<T: Copy> PagedStore<T> {
         let class = self.options.classes.restart;
         let marker = self.superblock;
         for offset in marker_offsets(&marker) {
-            let purpose = Purpose::Restart(RestartRequest::Marker);
-            self.requests.write(purpose, Target::Data, offset, class, marker.encode());
+            let purpose = RequestPurpose::Restart(RestartRequest::Marker);
+            self.requests.write(purpose, StoreDevice::Data, offset, class, marker.encode());
         }
     }
 
@@ -95,12 +95,12 @@ fn check_devices(
         return Err(RestartFault::Size { formatted: layout.data_bytes, found: data_bytes });
     }
     match (layout.log_target, log_device) {
-        (Target::Data, None) => Ok(()),
-        (Target::Log, Some(bytes)) if bytes < LOG_HEADER + layout.log_bytes => {
+        (StoreDevice::Data, None) => Ok(()),
+        (StoreDevice::Log, Some(bytes)) if bytes < LOG_HEADER + layout.log_bytes => {
             Err(RestartFault::Size { formatted: LOG_HEADER + layout.log_bytes, found: bytes })
         }
-        (Target::Log, Some(_)) => match log_header {
-            None => Err(RestartFault::Unreadable(Target::Log)),
+        (StoreDevice::Log, Some(_)) => match log_header {
+            None => Err(RestartFault::Unreadable(StoreDevice::Log)),
             Some(header) if superblock.owns_log(header) => Ok(()),
             Some(_) => Err(RestartFault::ForeignLog),
         },

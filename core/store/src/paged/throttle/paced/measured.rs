@@ -1,6 +1,6 @@
 //! Speeds, measured while the work runs.
 
-use crate::paged::throttle::Phase;
+use crate::paged::throttle::CheckpointPhase;
 use loadline_base::{Span, Time};
 
 /// Time between two looks at a speed: long against a request, short against a checkpoint.
@@ -13,13 +13,13 @@ const SURGE: f64 = 1.6;
 
 /// The speed of one kind of work: a moving average that outlives the checkpoint.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Speed {
+pub(super) struct MeasuredSpeed {
     per_second: Option<f64>,
     since: Time,
     count: u64,
 }
 
-impl Speed {
+impl MeasuredSpeed {
     /// What is known of it.
     pub(super) fn per_second(&self) -> Option<f64> {
         self.per_second
@@ -61,8 +61,8 @@ impl Surge {
     }
 
     /// Counts an update, with its sleep if it touches a page.
-    pub(super) fn count(&mut self, phase: Phase, sleep: Option<Span>) {
-        if phase == Phase::Images {
+    pub(super) fn count(&mut self, phase: CheckpointPhase, sleep: Option<Span>) {
+        if phase == CheckpointPhase::Images {
             self.updates += 1;
             self.touching += u64::from(sleep.is_some());
             self.slept += u64::from(sleep.is_some_and(|sleep| sleep > Span::ZERO));

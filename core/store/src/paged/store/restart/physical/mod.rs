@@ -7,15 +7,15 @@
 mod steps;
 
 use super::fault::{RestartFault, RestartProgress};
-use super::stream::{Progress, Stream};
-use crate::paged::api::{IoDone, Target};
+use super::stream::{Stream, StreamProgress};
+use crate::paged::api::{IoDone, StoreDevice};
 use crate::paged::codec::Reader;
 use crate::paged::edit::PageEdit;
 use crate::paged::ids::{CheckpointId, Lsn, PageNo};
-use crate::paged::image::{Form, Restorer};
+use crate::paged::image::{ImageForm, Restorer};
 use crate::paged::image_set::{HEADER_BLOCK, ImageSetHeader, ImageSetReader};
 use crate::paged::layout::Layout;
-use crate::paged::log::{Kind as RecordKind, Record, Ring};
+use crate::paged::log::{LogRing, Record, RecordKind};
 use crate::paged::options::Protection;
 use crate::paged::page;
 use crate::paged::seed::Seed;
@@ -32,7 +32,7 @@ const RUN_MAX: usize = 64;
 const IN_FLIGHT_MAX: u32 = 8;
 
 /// Where the physical part is.
-enum Stage {
+enum PhysicalStage {
     /// Reading the image set, to see that it is whole (first) or to write it home.
     Images {
         first: bool,
@@ -54,7 +54,7 @@ pub(super) struct Physical {
     begun: Begun,
     layout: Layout,
     seed: Seed,
-    stage: Stage,
+    stage: PhysicalStage,
     /// Pieces of the recovery area that have come, by offset.
     arrived: BTreeMap<u64, Vec<u8>>,
     restorer: Restorer,
@@ -71,11 +71,11 @@ pub(super) struct Physical {
 impl Physical {
     pub(super) fn new(superblock: &Superblock, begun: Begun) -> Physical {
         let stage = match begun.protection {
-            Protection::Checkpoint => Stage::Images { first: true, reader: None, next: 0 },
+            Protection::Checkpoint => PhysicalStage::Images { first: true, reader: None, next: 0 },
             Protection::Log => {
-                let ring = Ring::new(superblock);
+                let ring = LogRing::new(superblock);
                 let from = superblock.completed;
-                Stage::Log(Box::new(Stream::new(ring, 0, from.position, from.chain)))
+                PhysicalStage::Log(Box::new(Stream::new(ring, 0, from.position, from.chain)))
             }
         };
         let total = match begun.protection {
@@ -100,9 +100,9 @@ impl Physical {
 
     pub(super) fn progress(&self) -> RestartProgress {
         let phase = match self.stage {
-            Stage::Images { first: true, .. } => "checking images",
-            Stage::Images { .. } => "restoring pages from images",
-            Stage::Log(_) => "restoring pages from the log",
+            PhysicalStage::Images { first: true, .. } => "checking images",
+            PhysicalStage::Images { .. } => "restoring pages from images",
+            PhysicalStage::Log(_) => "restoring pages from the log",
             _ => "writing restored pages",
         };
         RestartProgress { phase, done: self.done.min(self.total), total: self.total }
@@ -115,7 +115,7 @@ impl Physical {
     ) -> Result<(), RestartFault> {
         let good = done.outcome == Outcome::Done;
         match (request, &mut self.stage) {
-            (RestartRequest::Stream(number, position), Stage::Log(stream)) => {
+            (RestartRequest::Stream(number, position), PhysicalStage::Log(stream)) => {
                 self.done += done.data.len() as u64;
                 let target = self.layout.log_target;
                 if !stream.answered(number, position, done) {
@@ -128,7 +128,7 @@ impl Physical {
                 self.done += done.data.len() as u64;
                 self.arrived.insert(offset, done.data);
                 if !good {
-                    return Err(RestartFault::Unreadable(Target::Data));
+                    return Err(RestartFault::Unreadable(StoreDevice::Data));
                 }
             }
             _ => {
@@ -143,7 +143,7 @@ impl Physical {
 
     /// Takes pieces of the image set that have come: checks them, or unpacks them into runs.
     fn read_images(&mut self) -> Result<bool, RestartFault> {
-        let Stage::Images { first, reader, next: _ } = &mut self.stage else {
+        let PhysicalStage::Images { first, reader, next: _ } = &mut self.stage else {
             unreachable!("the images are read");
         };
         let first = *first;
@@ -199,7 +199,7 @@ impl Physical {
         match record.kind {
             RecordKind::Image => {
                 let number = PageNo(reader.u64().ok_or(damaged)?);
-                let form = Form::from_byte(reader.byte().ok_or(damaged)?).ok_or(damaged)?;
+                let form = ImageForm::from_byte(reader.byte().ok_or(damaged)?).ok_or(damaged)?;
                 let raw = reader.byte().ok_or(damaged)? == 1;
                 let mut bytes = vec![0; self.layout.page.bytes()];
                 let restored = self.restorer.restore(reader.rest(), form, &mut bytes);
@@ -233,7 +233,7 @@ impl Physical {
 
     /// Reads the log up to the instant. True when it is there.
     fn read_log(&mut self) -> Result<bool, RestartFault> {
-        let Stage::Log(stream) = &mut self.stage else { unreachable!("the log is read") };
+        let PhysicalStage::Log(stream) = &mut self.stage else { unreachable!("the log is read") };
         let (end, chain) = (self.begun.state.position, self.begun.state.chain);
         let mut stream =
             std::mem::replace(stream, Box::new(Stream::new(*stream.ring(), u32::MAX, Lsn(0), 0)));
@@ -249,14 +249,14 @@ impl Physical {
             inside
         });
         let position = stream.scan().position();
-        if let Stage::Log(place) = &mut self.stage {
+        if let PhysicalStage::Log(place) = &mut self.stage {
             *place = stream;
         }
         result?;
         match progress {
             _ if reached => Ok(true),
-            Some(Progress::Wait) => Ok(false),
-            Some(Progress::End) | None => Err(RestartFault::LogEnds(position)),
+            Some(StreamProgress::Wait) => Ok(false),
+            Some(StreamProgress::End) | None => Err(RestartFault::LogEnds(position)),
         }
     }
 

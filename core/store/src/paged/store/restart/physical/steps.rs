@@ -1,20 +1,20 @@
 //! The steps of the physical part: what is asked of the device, and what comes after what.
 
-use super::{IN_FLIGHT_MAX, PIECE, Physical, Stage};
-use crate::paged::api::Target;
+use super::{IN_FLIGHT_MAX, PIECE, Physical, PhysicalStage};
+use crate::paged::api::StoreDevice;
 use crate::paged::image_set::HEADER_BLOCK;
 use crate::paged::layout::SUPERBLOCK;
 use crate::paged::store::PagedStore;
 use crate::paged::store::checkpoint::marker_offsets;
-use crate::paged::store::requests::{Purpose, RestartRequest};
+use crate::paged::store::requests::{RequestPurpose, RestartRequest};
 use crate::paged::store::restart::RestartFault;
-use crate::paged::store::restart::state::Phase;
+use crate::paged::store::restart::state::RestartPhase;
 use crate::paged::tree::Tree;
 
 impl<T: Copy> PagedStore<T> {
     fn physical(&mut self) -> &mut Physical {
         match &mut self.restarting().phase {
-            Phase::Physical(physical) => physical,
+            RestartPhase::Physical(physical) => physical,
             _ => unreachable!("the physical part runs"),
         }
     }
@@ -23,13 +23,13 @@ impl<T: Copy> PagedStore<T> {
     pub(in crate::paged::store) fn advance_physical(&mut self) -> bool {
         loop {
             let went_on = match self.physical().stage {
-                Stage::Images { .. } => self.advance_images(),
-                Stage::Log(_) => self.advance_physical_log(),
-                Stage::Home => self.write_home(true),
-                Stage::Flush | Stage::MarkerFlush => self.flush_physical(),
-                Stage::Marker => self.write_end_marker(),
-                Stage::Done => {
-                    self.restarting().phase = Phase::Map { next: 0, loaded: 0 };
+                PhysicalStage::Images { .. } => self.advance_images(),
+                PhysicalStage::Log(_) => self.advance_physical_log(),
+                PhysicalStage::Home => self.write_home(true),
+                PhysicalStage::Flush | PhysicalStage::MarkerFlush => self.flush_physical(),
+                PhysicalStage::Marker => self.write_end_marker(),
+                PhysicalStage::Done => {
+                    self.restarting().phase = RestartPhase::Map { next: 0, loaded: 0 };
                     return true;
                 }
             };
@@ -56,12 +56,12 @@ impl<T: Copy> PagedStore<T> {
             // Reading goes on as writes are answered.
             return false;
         }
-        let Stage::Images { first, .. } = physical.stage else {
+        let PhysicalStage::Images { first, .. } = physical.stage else {
             unreachable!("the images are read")
         };
         physical.stage = match first {
-            true => Stage::Images { first: false, reader: None, next: 0 },
-            false => Stage::Home,
+            true => PhysicalStage::Images { first: false, reader: None, next: 0 },
+            false => PhysicalStage::Home,
         };
         physical.arrived.clear();
         true
@@ -77,7 +77,7 @@ impl<T: Copy> PagedStore<T> {
             let end = end.min(physical.layout.recovery_bytes);
             let waiting =
                 physical.in_flight as usize + physical.arrived.len() + physical.home.len();
-            let Stage::Images { next, .. } = &mut physical.stage else { return };
+            let PhysicalStage::Images { next, .. } = &mut physical.stage else { return };
             if *next >= end || waiting >= IN_FLIGHT_MAX as usize {
                 return;
             }
@@ -86,8 +86,8 @@ impl<T: Copy> PagedStore<T> {
             *next += length;
             physical.in_flight += 1;
             let place = (physical.layout.recovery_offset + offset, length);
-            let purpose = Purpose::Restart(RestartRequest::Area(offset));
-            self.requests.read(purpose, Target::Data, place, class);
+            let purpose = RequestPurpose::Restart(RestartRequest::Area(offset));
+            self.requests.read(purpose, StoreDevice::Data, place, class);
         }
     }
 
@@ -95,19 +95,19 @@ impl<T: Copy> PagedStore<T> {
         let class = self.options.classes.restart;
         let target = self.superblock.layout.log_target;
         loop {
-            let Stage::Log(stream) = &mut self.physical().stage else { return false };
+            let PhysicalStage::Log(stream) = &mut self.physical().stage else { return false };
             let Some((request, offset, length)) = stream.next_read() else { break };
-            self.requests.read(Purpose::Restart(request), target, (offset, length), class);
+            self.requests.read(RequestPurpose::Restart(request), target, (offset, length), class);
         }
         match self.physical().read_log() {
             Ok(true) => {
                 let physical = self.physical();
                 physical.collect();
-                physical.stage = Stage::Home;
+                physical.stage = PhysicalStage::Home;
                 true
             }
             Ok(false) => {
-                let Stage::Log(stream) = &mut self.physical().stage else { return false };
+                let PhysicalStage::Log(stream) = &mut self.physical().stage else { return false };
                 stream.wants_reads()
             }
             Err(fault) => self.physical_failed(fault),
@@ -126,8 +126,8 @@ impl<T: Copy> PagedStore<T> {
             let Some((first, data)) = physical.home.pop_front() else { break };
             physical.in_flight += 1;
             self.requests.write(
-                Purpose::Restart(RestartRequest::Home),
-                Target::Data,
+                RequestPurpose::Restart(RestartRequest::Home),
+                StoreDevice::Data,
                 page.offset(first),
                 class,
                 data,
@@ -137,7 +137,7 @@ impl<T: Copy> PagedStore<T> {
         if physical.in_flight > 0 {
             return false;
         }
-        physical.stage = Stage::Flush;
+        physical.stage = PhysicalStage::Flush;
         true
     }
 
@@ -149,13 +149,17 @@ impl<T: Copy> PagedStore<T> {
         }
         if !std::mem::replace(&mut physical.sent, true) {
             physical.in_flight = 1;
-            self.requests.flush(Purpose::Restart(RestartRequest::Flush), Target::Data, class);
+            self.requests.flush(
+                RequestPurpose::Restart(RestartRequest::Flush),
+                StoreDevice::Data,
+                class,
+            );
             return false;
         }
         physical.sent = false;
         physical.stage = match physical.stage {
-            Stage::Flush => Stage::Marker,
-            _ => Stage::Done,
+            PhysicalStage::Flush => PhysicalStage::Marker,
+            _ => PhysicalStage::Done,
         };
         true
     }
@@ -174,8 +178,8 @@ impl<T: Copy> PagedStore<T> {
             let bytes = marker.encode();
             assert_eq!(bytes.len() as u64, SUPERBLOCK, "a superblock has its size");
             self.requests.write(
-                Purpose::Restart(RestartRequest::Marker),
-                Target::Data,
+                RequestPurpose::Restart(RestartRequest::Marker),
+                StoreDevice::Data,
                 offset,
                 class,
                 bytes,
@@ -183,7 +187,7 @@ impl<T: Copy> PagedStore<T> {
         }
         let physical = self.physical();
         physical.in_flight = 2;
-        physical.stage = Stage::MarkerFlush;
+        physical.stage = PhysicalStage::MarkerFlush;
         true
     }
 }

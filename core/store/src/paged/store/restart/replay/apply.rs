@@ -1,18 +1,18 @@
 //! The second reading of the log: its transactions are carried out again.
 
-use super::{AHEAD_MAX, Ahead, Stage};
+use super::{AHEAD_MAX, ReplayStage, WaitingTransaction};
 use crate::paged::api::OpError;
 use crate::paged::change::{Change, decode_all};
 use crate::paged::contents::{self, Carried, Miss};
 use crate::paged::ids::Lsn;
-use crate::paged::log::{Kind as RecordKind, Record};
-use crate::paged::metrics::Reason;
+use crate::paged::log::{Record, RecordKind};
+use crate::paged::metrics::CheckpointReason;
 use crate::paged::store::PagedStore;
 use crate::paged::store::op::Looking;
-use crate::paged::store::plan::{Plan, Verdict};
+use crate::paged::store::plan::{Plan, UpdateVerdict};
 use crate::paged::store::restart::RestartFault;
-use crate::paged::store::restart::state::Phase;
-use crate::paged::store::restart::stream::{Progress, Stream};
+use crate::paged::store::restart::state::RestartPhase;
+use crate::paged::store::restart::stream::{Stream, StreamProgress};
 
 impl<T: Copy> PagedStore<T> {
     /// The second reading.
@@ -21,7 +21,9 @@ impl<T: Copy> PagedStore<T> {
         if !self.apply_ahead() {
             return false;
         }
-        let Phase::Replay(replay) = &mut self.restarting().phase else { unreachable!("it runs") };
+        let RestartPhase::Replay(replay) = &mut self.restarting().phase else {
+            unreachable!("it runs")
+        };
         let (ring, end) = (replay.ring, replay.end);
         let mut stream = std::mem::replace(&mut replay.stream, Stream::new(ring, 0, Lsn(0), 0));
         // The log may have been found to end before a record that is there.
@@ -32,8 +34,8 @@ impl<T: Copy> PagedStore<T> {
         });
         self.replay().stream = stream;
         let is_over = match progress {
-            Some(Progress::End) => true,
-            Some(Progress::Wait) => return self.replay().stream.wants_reads(),
+            Some(StreamProgress::End) => true,
+            Some(StreamProgress::Wait) => return self.replay().stream.wants_reads(),
             None => is_cut && self.fault.is_none(),
         };
         if !is_over || !self.replay().ahead.is_empty() || self.checkpoint.is_running() {
@@ -65,7 +67,7 @@ impl<T: Copy> PagedStore<T> {
             self.look_ahead(&changes);
         }
         let changes = changes.into_iter().map(Change::into_owned).collect();
-        self.replay().ahead.push_back(Ahead { end: after, changes, progress });
+        self.replay().ahead.push_back(WaitingTransaction { end: after, changes, progress });
         self.fault.is_none()
     }
 
@@ -124,7 +126,7 @@ impl<T: Copy> PagedStore<T> {
         loop {
             let pins = self.restarting().pins.len();
             match self.judge(changes, *progress, pins, Looking::NotYet) {
-                Verdict::Go(plan) => {
+                UpdateVerdict::Go(plan) => {
                     self.apply_replayed(changes, plan, end);
                     match plan.next {
                         Some(next) => *progress = next,
@@ -140,20 +142,20 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// A transaction cannot be applied yet: its pages are read, or a checkpoint makes room.
-    fn wait_in_replay(&mut self, verdict: Verdict, end: Lsn) {
+    fn wait_in_replay(&mut self, verdict: UpdateVerdict, end: Lsn) {
         match verdict {
-            Verdict::Load(misses) => {
+            UpdateVerdict::Load(misses) => {
                 self.load_for_replay(&misses);
                 if self.memory.loads() == 0 {
-                    self.checkpoint.want(Reason::Restart);
+                    self.checkpoint.want(CheckpointReason::Restart);
                 }
             }
-            Verdict::Wait(_) => self.checkpoint.want(Reason::Restart),
-            Verdict::Fail(OpError::Exceeds(exceeded)) => {
+            UpdateVerdict::Wait(_) => self.checkpoint.want(CheckpointReason::Restart),
+            UpdateVerdict::Fail(OpError::Exceeds(exceeded)) => {
                 self.give_up(RestartFault::Exceeds(end, exceeded));
             }
-            Verdict::Fail(_) => self.give_up(RestartFault::NoSpace(end)),
-            Verdict::Go(_) => unreachable!("it could go"),
+            UpdateVerdict::Fail(_) => self.give_up(RestartFault::NoSpace(end)),
+            UpdateVerdict::Go(_) => unreachable!("it could go"),
         }
         self.advance_checkpoint();
     }
@@ -185,7 +187,7 @@ impl<T: Copy> PagedStore<T> {
         let last_commit = replay.last_commit.min(head);
         let next = Lsn(replay.durable.0 / replay.ring.block * replay.ring.block);
         replay.end = head;
-        replay.stage = Stage::Rewrite { next };
+        replay.stage = ReplayStage::Rewrite { next };
         self.restarting().replayed = (head, scan.chain());
         self.resume_log(head, scan.chain(), prefix, last_commit);
         true

@@ -13,11 +13,11 @@ mod tail;
 
 use super::fault::{RestartFault, RestartProgress};
 use super::stream::Stream;
-use crate::paged::api::{IoDone, Target};
-use crate::paged::change::{Change, Run, decode_each};
+use crate::paged::api::{IoDone, StoreDevice};
+use crate::paged::change::{Change, FilledRun, decode_each};
 use crate::paged::contents::Carried;
 use crate::paged::ids::Lsn;
-use crate::paged::log::{Kind as RecordKind, ProofSearch, Record, Ring, Scan};
+use crate::paged::log::{LogRing, ProofSearch, Record, RecordKind, Scan};
 use crate::paged::store::requests::RestartRequest;
 use loadline_device::Outcome;
 use std::collections::VecDeque;
@@ -29,7 +29,7 @@ const IN_FLIGHT_MAX: u32 = 8;
 /// Bytes of one request when the log's tail is written again.
 const PIECE: u64 = 1 << 20;
 
-enum Stage {
+enum ReplayStage {
     Scan,
     Carried,
     Verify { next: usize },
@@ -39,7 +39,7 @@ enum Stage {
 }
 
 /// A transaction that waits for pages.
-struct Ahead {
+struct WaitingTransaction {
     end: (Lsn, u32),
     changes: Vec<Change<'static>>,
     /// How far it is carried out.
@@ -52,13 +52,13 @@ struct Placed {
     record: Lsn,
     /// How far the transaction is before it is placed.
     at: Carried,
-    run: Run,
+    run: FilledRun,
 }
 
 /// The logical part of a restart.
 pub(super) struct Replay {
-    stage: Stage,
-    ring: Ring,
+    stage: ReplayStage,
+    ring: LogRing,
     stream: Stream,
     start: Lsn,
     /// The last position of which the log's witness says that it is durable.
@@ -77,18 +77,18 @@ pub(super) struct Replay {
     first: Option<(Lsn, bool)>,
     /// How far the pages hold the first transaction.
     progress: Option<Carried>,
-    ahead: VecDeque<Ahead>,
+    ahead: VecDeque<WaitingTransaction>,
     /// The last record handed on, or the head of the log when all are.
     scan: Scan,
     in_flight: u32,
     /// Data read back, to be written again.
-    write_back: Vec<(Target, u64, Vec<u8>)>,
+    write_back: Vec<(StoreDevice, u64, Vec<u8>)>,
 }
 
 impl Replay {
-    fn new(ring: Ring, start: Lsn, chain: u32, witnessed: Lsn) -> Replay {
+    fn new(ring: LogRing, start: Lsn, chain: u32, witnessed: Lsn) -> Replay {
         Replay {
-            stage: Stage::Scan,
+            stage: ReplayStage::Scan,
             ring,
             stream: Stream::new(ring, 1, start, chain),
             start,
@@ -109,11 +109,13 @@ impl Replay {
 
     pub(super) fn progress(&self) -> RestartProgress {
         let (phase, at) = match self.stage {
-            Stage::Scan => ("finding the end of the log", self.stream.scan().position()),
-            Stage::Carried | Stage::Verify { .. } => ("checking data beside the log", self.end),
-            Stage::Apply => ("replaying the log", self.scan.position()),
-            Stage::Rewrite { next } => ("writing the log's tail again", next),
-            Stage::Done => ("replaying the log", self.end),
+            ReplayStage::Scan => ("finding the end of the log", self.stream.scan().position()),
+            ReplayStage::Carried | ReplayStage::Verify { .. } => {
+                ("checking data beside the log", self.end)
+            }
+            ReplayStage::Apply => ("replaying the log", self.scan.position()),
+            ReplayStage::Rewrite { next } => ("writing the log's tail again", next),
+            ReplayStage::Done => ("replaying the log", self.end),
         };
         let total = self.end.0.max(at.0) - self.start.0;
         RestartProgress { phase, done: at.0.saturating_sub(self.start.0), total }
@@ -128,13 +130,13 @@ impl Replay {
         match request {
             RestartRequest::Stream(number, position) => {
                 if !self.stream.answered(number, position, done) {
-                    return Err(RestartFault::Unreadable(Target::Log));
+                    return Err(RestartFault::Unreadable(StoreDevice::Log));
                 }
             }
             RestartRequest::Own(at) => {
                 self.in_flight -= 1;
                 if !good {
-                    return Err(RestartFault::Unreadable(Target::Data));
+                    return Err(RestartFault::Unreadable(StoreDevice::Data));
                 }
                 self.own_data_read(at, done.data);
             }
@@ -164,7 +166,7 @@ impl Replay {
             .zip(&run.sums)
             .all(|(bytes, sum)| crc32c::crc32c(bytes) == *sum);
         if is_whole {
-            self.write_back.push((Target::Data, run.first.0 * page as u64, data));
+            self.write_back.push((StoreDevice::Data, run.first.0 * page as u64, data));
         } else {
             self.end = self.end.min(*record);
         }
@@ -174,7 +176,7 @@ impl Replay {
     fn note(
         &mut self,
         record: Record<'_>,
-        is_run: impl Fn(&Run) -> bool,
+        is_run: impl Fn(&FilledRun) -> bool,
     ) -> Result<(), RestartFault> {
         let fault = RestartFault::Record(record.position);
         if !matches!(record.kind, RecordKind::Durable | RecordKind::Segment) {

@@ -1,30 +1,30 @@
 //! The stages of the replay, and what comes after what.
 
-use super::{Placed, Replay, Stage};
-use crate::paged::change::Run;
+use super::{Placed, Replay, ReplayStage};
+use crate::paged::change::FilledRun;
 use crate::paged::contents;
 use crate::paged::ids::Lsn;
-use crate::paged::log::{ProofSearch, Ring};
+use crate::paged::log::{LogRing, ProofSearch};
 use crate::paged::store::PagedStore;
-use crate::paged::store::requests::Purpose;
+use crate::paged::store::requests::RequestPurpose;
 use crate::paged::store::restart::RestartFault;
-use crate::paged::store::restart::state::Phase;
-use crate::paged::store::restart::stream::{Progress, Stream};
+use crate::paged::store::restart::state::RestartPhase;
+use crate::paged::store::restart::stream::{Stream, StreamProgress};
 
 impl<T: Copy> PagedStore<T> {
     pub(in crate::paged::store::restart) fn begin_replay(&mut self) {
         let completed = self.superblock.completed;
-        let ring = Ring::new(&self.superblock);
+        let ring = LogRing::new(&self.superblock);
         let restart = self.restarting();
         restart.replayed = (completed.position, completed.chain);
         let witnessed = restart.witnessed;
         let replay = Replay::new(ring, completed.position, completed.chain, witnessed);
-        restart.phase = Phase::Replay(Box::new(replay));
+        restart.phase = RestartPhase::Replay(Box::new(replay));
     }
 
     pub(super) fn replay(&mut self) -> &mut Replay {
         match &mut self.restarting().phase {
-            Phase::Replay(replay) => replay,
+            RestartPhase::Replay(replay) => replay,
             _ => unreachable!("the replay runs"),
         }
     }
@@ -40,12 +40,12 @@ impl<T: Copy> PagedStore<T> {
             self.read_log_ahead();
             self.write_back();
             let went_on = match self.replay().stage {
-                Stage::Scan => self.find_end(),
-                Stage::Carried => self.find_carried(),
-                Stage::Verify { next } => self.verify(next),
-                Stage::Apply => self.apply_log(),
-                Stage::Rewrite { next } => self.rewrite_tail(next),
-                Stage::Done => {
+                ReplayStage::Scan => self.find_end(),
+                ReplayStage::Carried => self.find_carried(),
+                ReplayStage::Verify { next } => self.verify(next),
+                ReplayStage::Apply => self.apply_log(),
+                ReplayStage::Rewrite { next } => self.rewrite_tail(next),
+                ReplayStage::Done => {
                     self.let_pages_go();
                     self.flush_restart();
                     return true;
@@ -60,17 +60,19 @@ impl<T: Copy> PagedStore<T> {
     fn read_log_ahead(&mut self) {
         let class = self.options.classes.restart;
         let target = self.superblock.layout.log_target;
-        while matches!(self.replay().stage, Stage::Scan | Stage::Apply) {
+        while matches!(self.replay().stage, ReplayStage::Scan | ReplayStage::Apply) {
             let Some((request, offset, length)) = self.replay().stream.next_read() else { return };
-            self.requests.read(Purpose::Restart(request), target, (offset, length), class);
+            self.requests.read(RequestPurpose::Restart(request), target, (offset, length), class);
         }
     }
 
     /// The first reading.
     fn find_end(&mut self) -> bool {
         let layout = self.superblock.layout;
-        let is_run = |run: &Run| layout.is_run(run.first, run.sums.len() as u64);
-        let Phase::Replay(replay) = &mut self.restarting().phase else { unreachable!("it runs") };
+        let is_run = |run: &FilledRun| layout.is_run(run.first, run.sums.len() as u64);
+        let RestartPhase::Replay(replay) = &mut self.restarting().phase else {
+            unreachable!("it runs")
+        };
         if replay.search.is_some() {
             return self.look_behind_the_end();
         }
@@ -85,7 +87,7 @@ impl<T: Copy> PagedStore<T> {
         if let Err(fault) = result {
             return self.replay_failed(fault);
         }
-        if !matches!(progress, Some(Progress::End)) {
+        if !matches!(progress, Some(StreamProgress::End)) {
             return self.replay().stream.wants_reads();
         }
         let replay = self.replay();
@@ -106,7 +108,7 @@ impl<T: Copy> PagedStore<T> {
             Some(true) => self.replay_failed(RestartFault::LogDamaged(end)),
             Some(false) => {
                 replay.end = end;
-                replay.stage = Stage::Carried;
+                replay.stage = ReplayStage::Carried;
                 true
             }
             None => replay.stream.wants_reads(),
@@ -138,7 +140,7 @@ impl<T: Copy> PagedStore<T> {
             })
         };
         replay.placed.retain(|placed| !is_done(placed));
-        replay.stage = Stage::Verify { next: 0 };
+        replay.stage = ReplayStage::Verify { next: 0 };
         true
     }
 }

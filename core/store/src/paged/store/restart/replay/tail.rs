@@ -1,11 +1,11 @@
 //! What may be in a volatile cache only: data beside the log that no flush is known to cover, and the log's tail.
 
-use super::{IN_FLIGHT_MAX, PIECE, Placed, Stage};
-use crate::paged::api::Target;
+use super::{IN_FLIGHT_MAX, PIECE, Placed, ReplayStage};
+use crate::paged::api::StoreDevice;
 use crate::paged::ids::Lsn;
 use crate::paged::space::PageRun;
 use crate::paged::store::PagedStore;
-use crate::paged::store::requests::{Purpose, RestartRequest};
+use crate::paged::store::requests::{RequestPurpose, RestartRequest};
 use crate::paged::store::restart::RestartFault;
 use crate::paged::store::restart::stream::Stream;
 
@@ -16,7 +16,7 @@ impl<T: Copy> PagedStore<T> {
         for (target, offset, data) in std::mem::take(&mut self.replay().write_back) {
             self.replay().in_flight += 1;
             self.requests.write(
-                Purpose::Restart(RestartRequest::Home),
+                RequestPurpose::Restart(RestartRequest::Home),
                 target,
                 offset,
                 class,
@@ -37,12 +37,12 @@ impl<T: Copy> PagedStore<T> {
             if *record >= replay.durable {
                 let place = (page.offset(run.first), (run.sums.len() * page.bytes()) as u64);
                 replay.in_flight += 1;
-                let purpose = Purpose::Restart(RestartRequest::Own(at));
-                self.requests.read(purpose, Target::Data, place, class);
+                let purpose = RequestPurpose::Restart(RestartRequest::Own(at));
+                self.requests.read(purpose, StoreDevice::Data, place, class);
             }
         }
         let replay = self.replay();
-        replay.stage = Stage::Verify { next };
+        replay.stage = ReplayStage::Verify { next };
         if replay.in_flight > 0 || next < replay.placed.len() || !replay.write_back.is_empty() {
             return false;
         }
@@ -61,7 +61,7 @@ impl<T: Copy> PagedStore<T> {
         let completed = self.superblock.completed;
         let replay = self.replay();
         replay.stream = Stream::new(replay.ring, 2, completed.position, completed.chain);
-        replay.stage = Stage::Apply;
+        replay.stage = ReplayStage::Apply;
         true
     }
 
@@ -76,15 +76,15 @@ impl<T: Copy> PagedStore<T> {
             let length = PIECE.min(end - next.0).min(ring.offset + ring.bytes - offset);
             next = Lsn(next.0 + length);
             self.replay().in_flight += 1;
-            let purpose = Purpose::Restart(RestartRequest::Tail(target, offset));
+            let purpose = RequestPurpose::Restart(RestartRequest::Tail(target, offset));
             self.requests.read(purpose, target, (offset, length), class);
         }
         let replay = self.replay();
-        replay.stage = Stage::Rewrite { next };
+        replay.stage = ReplayStage::Rewrite { next };
         if next.0 < end || replay.in_flight > 0 || !replay.write_back.is_empty() {
             return false;
         }
-        replay.stage = Stage::Done;
+        replay.stage = ReplayStage::Done;
         true
     }
 }
