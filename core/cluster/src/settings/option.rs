@@ -95,8 +95,7 @@ impl OptionSpec {
         OptionSpec::new(name, ValueKind::Size, default as f64, range, doc, source)
     }
 
-    /// A time, in seconds; at most a day.
-    /// A time within bounds of its own.
+    /// A time within bounds of its own, in seconds.
     pub(super) fn seconds(
         name: &'static str,
         default: f64,
@@ -107,13 +106,14 @@ impl OptionSpec {
         OptionSpec::new(name, ValueKind::Time, default, range, doc, source)
     }
 
+    /// A time, in seconds; at most a day.
     pub(super) fn time(
         name: &'static str,
         default: f64,
         doc: &'static str,
         source: &'static str,
     ) -> OptionSpec {
-        OptionSpec::new(name, ValueKind::Time, default, 0.0..=86_400.0, doc, source)
+        OptionSpec::seconds(name, default, 0.0..=86_400.0, doc, source)
     }
 
     pub(super) fn flag(
