@@ -1,6 +1,6 @@
 //! OSDs that go down and come back: why, since when, and what follows from being away for long.
 
-use super::Engine;
+use super::host_node::HostNode;
 use crate::DiskProblem;
 use loadline_cluster::OsdState;
 use loadline_osd::{DiskFault, OsdId};
@@ -27,7 +27,7 @@ impl fmt::Display for Absence<'_> {
     }
 }
 
-impl Engine {
+impl HostNode {
     /// Why an OSD does not serve, if nobody took it down.
     pub(super) fn absent_osd(&self, osd: OsdId) -> Option<Absence<'_>> {
         let disk = &self.disks.of[osd];

@@ -4,6 +4,7 @@
 mod changes;
 mod config;
 mod consent;
+mod desk;
 mod dump;
 mod execute;
 mod findings;
@@ -15,107 +16,32 @@ mod pgs;
 mod pools;
 mod status;
 
-pub(super) use execute::Executed;
-pub(super) use new_disk::DiskReady;
-use new_disk::Joining;
+pub(super) use desk::{AdminConnections, CommandOutcome, DiskReady, Executed, Ticket};
 
 use super::Engine;
 use crate::ConnId;
 use crate::admin::api::{AdminAnswer, AdminRefusal, Command};
-use crate::admin::{HttpOutbox, HttpRequestId, HttpSession};
-use changes::Changing;
-use loadline_base::{Span, Time};
-use loadline_cluster::MapChange;
-use std::collections::BTreeMap;
-
-/// Bytes asked of a connection at a time.
-const RECEIVE: usize = 64 << 10;
-
-/// What is to happen before a command is answered.
-#[derive(Debug)]
-pub(super) enum CommandOutcome {
-    /// Nothing.
-    Now(Result<AdminAnswer, AdminRefusal>),
-    /// The map as it is now must be committed.
-    WhenKept(AdminAnswer),
-    /// Work must end. Whoever does it has the ticket, and hands it to [`Engine::admin_ended`] with the answer.
-    Later,
-    /// What stands in the way passes by itself; the command is tried again until then. Nothing was begun.
-    Busy(String),
-}
+use crate::admin::{HttpOutbox, HttpSession};
+use desk::{AdminConnection, Delayed, WaitingAnswer};
+use loadline_base::Span;
 
 /// How long a command waits for what passes by itself.
 const PATIENCE: Span = Span::from_secs(60);
 
-/// Where the answer to a command goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ticket {
-    conn: ConnId,
-    request: HttpRequestId,
-}
-
-struct AdminConnection {
-    session: HttpSession,
-    out: HttpOutbox,
-    closing: bool,
-    /// When it came, or bytes last came or left.
-    moved: Time,
-}
-
-/// An answer that waits until what it tells of is kept.
-#[derive(Debug)]
-struct WaitingAnswer {
-    ticket: Ticket,
-    answer: AdminAnswer,
-    change: MapChange,
-}
-
-/// A command that waits for what passes by itself.
-#[derive(Debug)]
-struct Delayed {
-    ticket: Ticket,
-    command: Command,
-    until: Time,
-}
-
-/// All connections.
-#[derive(Default)]
-pub(super) struct AdminConnections {
-    connections: BTreeMap<ConnId, AdminConnection>,
-    waiting: Vec<WaitingAnswer>,
-    /// OSDs that are to come up, and who is told.
-    joining: Vec<Joining>,
-    delayed: Vec<Delayed>,
-    /// What operators change, until it is done.
-    changing: Vec<(Ticket, Changing)>,
-}
-
-impl AdminConnections {
-    /// Connections without anything under way on which nothing has moved for so long.
-    pub(super) fn idle_since(&self, now: Time, long: Span) -> Vec<ConnId> {
-        let is_idle = |connection: &AdminConnection| {
-            connection.session.is_idle() && now.since(connection.moved) >= long
-        };
-        self.connections.iter().filter(|(_, one)| is_idle(one)).map(|(conn, _)| *conn).collect()
-    }
-
-    /// Whether every change that was made has its answer.
-    pub(super) fn nothing_waits(&self) -> bool {
-        self.waiting.is_empty() && self.delayed.is_empty()
-    }
-}
+/// Bytes asked of a connection at a time.
+const RECEIVE: usize = 64 << 10;
 
 impl Engine {
     pub(super) fn admin_accepted(&mut self, conn: ConnId) {
         let (session, out) = (HttpSession::default(), HttpOutbox::default());
-        let connection = AdminConnection { session, out, closing: false, moved: self.now };
+        let connection = AdminConnection { session, out, closing: false, moved: self.host.now };
         self.admin.connections.insert(conn, connection);
-        self.world.want(conn, RECEIVE);
+        self.host.world.want(conn, RECEIVE);
     }
 
     pub(super) fn admin_received(&mut self, conn: ConnId, bytes: &[u8]) {
         let Some(connection) = self.admin.connections.get_mut(&conn) else { return };
-        connection.moved = self.now;
+        connection.moved = self.host.now;
         connection.session.receive(bytes, &mut connection.out);
         self.admin_go_on(conn);
     }
@@ -130,7 +56,7 @@ impl Engine {
 
     fn admin_command(&mut self, ticket: Ticket, command: Command) {
         self.begin_change(ticket, &command);
-        self.try_command(Delayed { ticket, command, until: self.now + PATIENCE });
+        self.try_command(Delayed { ticket, command, until: self.host.now + PATIENCE });
     }
 
     fn try_command(&mut self, delayed: Delayed) {
@@ -149,7 +75,9 @@ impl Engine {
                 self.answer_when_kept(ticket, answer);
             }
             CommandOutcome::Later => {}
-            CommandOutcome::Busy(_) if self.now < delayed.until => self.admin.delayed.push(delayed),
+            CommandOutcome::Busy(_) if self.host.now < delayed.until => {
+                self.admin.delayed.push(delayed)
+            }
             CommandOutcome::Busy(why) => {
                 self.end_change(ticket, false);
                 let error = format!("{why}, and that has not ended within {PATIENCE}");
@@ -183,7 +111,7 @@ impl Engine {
     }
 
     fn answer_when_kept(&mut self, ticket: Ticket, answer: AdminAnswer) {
-        let change = self.node.cluster().last_change();
+        let change = self.host.node.cluster().last_change();
         self.admin.waiting.push(WaitingAnswer { ticket, answer, change });
     }
 
@@ -198,8 +126,8 @@ impl Engine {
         if self.admin.waiting.is_empty() {
             return;
         }
-        let refusal = self.without_quorum();
-        let cluster = self.node.cluster();
+        let refusal = self.host.without_quorum();
+        let cluster = self.host.node.cluster();
         let is_due =
             |waiting: &mut WaitingAnswer| refusal.is_some() || cluster.is_kept(waiting.change);
         let due: Vec<WaitingAnswer> = self.admin.waiting.extract_if(.., is_due).collect();
@@ -214,19 +142,19 @@ impl Engine {
         let Some(connection) = self.admin.connections.get_mut(&conn) else { return };
         let bytes = std::mem::take(&mut connection.out.send);
         if !bytes.is_empty() {
-            self.world.send(conn, bytes);
+            self.host.world.send(conn, bytes);
         }
         if connection.out.close && !connection.closing {
             connection.closing = true;
-            self.world.close_when_sent(conn);
+            self.host.world.close_when_sent(conn);
         } else if !connection.session.is_full() && !connection.closing {
-            self.world.want(conn, RECEIVE);
+            self.host.world.want(conn, RECEIVE);
         }
     }
 
     pub(super) fn admin_sent(&mut self, conn: ConnId) {
         if let Some(connection) = self.admin.connections.get_mut(&conn) {
-            connection.moved = self.now;
+            connection.moved = self.host.now;
         }
         self.admin_flush(conn);
     }
@@ -238,11 +166,5 @@ impl Engine {
         for delayed in self.admin.delayed.extract_if(.., is_gone).collect::<Vec<_>>() {
             self.end_change(delayed.ticket, false);
         }
-    }
-}
-
-impl From<AdminRefusal> for CommandOutcome {
-    fn from(refusal: AdminRefusal) -> CommandOutcome {
-        CommandOutcome::Now(Err(refusal))
     }
 }

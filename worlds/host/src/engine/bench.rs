@@ -5,12 +5,13 @@
 
 use super::Engine;
 use super::admin::{CommandOutcome, Executed, Ticket};
+use super::benches::{BenchPart, OnRequest, RunningBench};
 use super::boot::BootError;
+use super::host_node::HostNode;
 use crate::admin::api::{AdminAnswer, AdminRefusal, BenchAsked};
 use loadline_base::{Bytes, Span};
 use loadline_osd::{BenchShape, BenchStep, DiskSpace, Event, NoRoom, OsdId};
 use loadline_qos::benchmark_skipped;
-use std::collections::BTreeMap;
 
 /// The published benchmark: 3000 writes of 4 KiB to 100 objects of 4 MiB (qos.md 6.2).
 const TOTAL: Bytes = Bytes::new(12_288_000);
@@ -26,110 +27,11 @@ const LARGE_BYTES_MAX: Bytes = Bytes::from_mib(30 * 100);
 /// The objects take at most this part of the free room, so that a benchmark makes no disk full.
 const PART_OF_FREE: u64 = 4;
 
-/// A benchmark that was asked for, rather than one of the start.
-#[derive(Debug)]
-struct OnRequest {
-    ticket: Ticket,
-    store: bool,
-}
-
-/// An OSD that takes part.
-#[derive(Debug)]
-struct BenchPart {
-    shape: BenchShape,
-    /// The step is still to end here.
-    waits: bool,
-    /// How long its last step took, the removal aside, or why it did not end; `None` before the first.
-    took: Option<Result<Span, &'static str>>,
-}
-
-/// A benchmark under way.
-#[derive(Debug)]
-struct RunningBench {
-    step: BenchStep,
-    parts: BTreeMap<OsdId, BenchPart>,
-    asked: Option<OnRequest>,
-}
-
-/// The benchmark under way, if there is one.
-#[derive(Debug, Default)]
-pub(super) struct Benches {
-    running: Option<RunningBench>,
-}
-
-impl Benches {
-    pub(super) fn is_idle(&self) -> bool {
-        self.running.is_none()
-    }
-}
-
-impl Engine {
-    /// Measures the OSDs whose capacity nobody knows, before clients come.
-    pub(super) fn measure_capacities(&mut self) -> Result<(), BootError> {
-        let osds = self.node.cluster().map().osds().iter();
-        let up: Vec<OsdId> = osds.filter(|(_, state)| state.up).map(|(osd, _)| osd).collect();
-        let unknown: Vec<OsdId> =
-            up.into_iter().filter(|osd| self.is_to_be_measured(*osd)).collect();
-        if unknown.is_empty() {
-            return Ok(());
-        }
-        tracing::info!(osds = unknown.len(), "measuring what the OSDs can do");
-        // What a benchmark left that was killed goes first.
-        self.bench_all(unknown, BenchStep::Fill)
-    }
-
+impl HostNode {
     fn is_to_be_measured(&self, osd: OsdId) -> bool {
         let skipped = benchmark_skipped(&self.settings.levels.benchmark(osd));
         tracing::debug!(%osd, ?skipped, "benchmark of the start");
         skipped.is_none()
-    }
-
-    /// Measures an OSD that is open and takes no part yet. Returns whether a benchmark has begun.
-    pub(super) fn measure_held(&mut self, osd: OsdId) -> bool {
-        let shape = self.is_to_be_measured(osd).then(|| self.bench_shape(osd, TOTAL, BLOCK));
-        let Some(Some(shape)) = shape else { return false };
-        tracing::info!(%osd, "measuring what it can do");
-        self.begin_bench(vec![(osd, shape)], BenchStep::Fill, None);
-        true
-    }
-
-    fn bench_all(&mut self, osds: Vec<OsdId>, first: BenchStep) -> Result<(), BootError> {
-        let shaped =
-            osds.into_iter().filter_map(|osd| Some((osd, self.bench_shape(osd, TOTAL, BLOCK)?)));
-        let parts = shaped.collect::<Vec<_>>();
-        self.begin_bench(parts, first, None);
-        self.run_until(|engine| engine.bench.is_idle())?;
-        let measured = self.node.cluster().last_change();
-        self.run_until(|engine| engine.node.cluster().is_kept(measured))
-    }
-
-    /// Begins to measure one OSD.
-    ///
-    /// # Errors
-    /// It cannot be measured now, or not so; nothing was begun then.
-    pub(super) fn begin_osd_bench(
-        &mut self,
-        ticket: Ticket,
-        osd: OsdId,
-        asked: &BenchAsked,
-    ) -> Executed {
-        if !self.node.cluster().map().osds()[osd].up {
-            return Err(AdminRefusal::unavailable(format!("{osd} is down")));
-        }
-        if !self.bench.is_idle() {
-            return Ok(CommandOutcome::Busy("another benchmark is under way".to_owned()));
-        }
-        let (total, block) = amount(asked)?;
-        let shape = self.bench_shape(osd, total, block);
-        let shape = shape.ok_or_else(|| {
-            AdminRefusal::conflict(format!("{osd} has too little room for a benchmark"))
-        })?;
-        self.begin_bench(
-            vec![(osd, shape)],
-            BenchStep::Fill,
-            Some(OnRequest { ticket, store: asked.store }),
-        );
-        Ok(CommandOutcome::Later)
     }
 
     /// What is written to an OSD; `None` if there is no room for a single object.
@@ -144,6 +46,72 @@ impl Engine {
             block_bytes: block.get() as u32,
             seed: self.now.nanos() ^ u64::from(osd.get()) << 48,
         })
+    }
+}
+
+impl Engine {
+    /// Measures the OSDs whose capacity nobody knows, before clients come.
+    pub(super) fn measure_capacities(&mut self) -> Result<(), BootError> {
+        let osds = self.host.node.cluster().map().osds().iter();
+        let up: Vec<OsdId> = osds.filter(|(_, state)| state.up).map(|(osd, _)| osd).collect();
+        let unknown: Vec<OsdId> =
+            up.into_iter().filter(|osd| self.host.is_to_be_measured(*osd)).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        tracing::info!(osds = unknown.len(), "measuring what the OSDs can do");
+        // What a benchmark left that was killed goes first.
+        self.bench_all(unknown, BenchStep::Fill)
+    }
+
+    /// Measures an OSD that is open and takes no part yet. Returns whether a benchmark has begun.
+    pub(super) fn measure_held(&mut self, osd: OsdId) -> bool {
+        let shape =
+            self.host.is_to_be_measured(osd).then(|| self.host.bench_shape(osd, TOTAL, BLOCK));
+        let Some(Some(shape)) = shape else { return false };
+        tracing::info!(%osd, "measuring what it can do");
+        self.begin_bench(vec![(osd, shape)], BenchStep::Fill, None);
+        true
+    }
+
+    fn bench_all(&mut self, osds: Vec<OsdId>, first: BenchStep) -> Result<(), BootError> {
+        let shaped = osds
+            .into_iter()
+            .filter_map(|osd| Some((osd, self.host.bench_shape(osd, TOTAL, BLOCK)?)));
+        let parts = shaped.collect::<Vec<_>>();
+        self.begin_bench(parts, first, None);
+        self.run_until(|engine| engine.bench.is_idle())?;
+        let measured = self.host.node.cluster().last_change();
+        self.run_until(|engine| engine.host.node.cluster().is_kept(measured))
+    }
+
+    /// Begins to measure one OSD.
+    ///
+    /// # Errors
+    /// It cannot be measured now, or not so; nothing was begun then.
+    pub(super) fn begin_osd_bench(
+        &mut self,
+        ticket: Ticket,
+        osd: OsdId,
+        asked: &BenchAsked,
+    ) -> Executed {
+        if !self.host.node.cluster().map().osds()[osd].up {
+            return Err(AdminRefusal::unavailable(format!("{osd} is down")));
+        }
+        if !self.bench.is_idle() {
+            return Ok(CommandOutcome::Busy("another benchmark is under way".to_owned()));
+        }
+        let (total, block) = amount(asked)?;
+        let shape = self.host.bench_shape(osd, total, block);
+        let shape = shape.ok_or_else(|| {
+            AdminRefusal::conflict(format!("{osd} has too little room for a benchmark"))
+        })?;
+        self.begin_bench(
+            vec![(osd, shape)],
+            BenchStep::Fill,
+            Some(OnRequest { ticket, store: asked.store }),
+        );
+        Ok(CommandOutcome::Later)
     }
 
     fn begin_bench(
@@ -165,7 +133,7 @@ impl Engine {
         for (osd, part) in &mut running.parts {
             part.waits = step != BenchStep::Run || part.took.is_some_and(|took| took.is_ok());
             if part.waits {
-                self.node.happened(*osd, Event::Bench(part.shape, step));
+                self.host.node.happened(*osd, Event::Bench(part.shape, step));
             }
         }
     }
@@ -183,10 +151,10 @@ impl Engine {
 
     /// Goes on with the benchmark as far as it can. An OSD that went down takes no further part.
     pub(super) fn bench_settle(&mut self) {
-        let map = self.node.cluster().map();
+        let map = self.host.node.cluster().map();
         let Some(running) = &mut self.bench.running else { return };
         for (osd, part) in &mut running.parts {
-            if part.waits && !map.osds()[*osd].up && !self.node.cluster().is_held_open(*osd) {
+            if part.waits && !map.osds()[*osd].up && !self.host.node.cluster().is_held_open(*osd) {
                 (part.waits, part.took) = (false, Some(Err("went down in its benchmark")));
             }
         }
@@ -207,7 +175,7 @@ impl Engine {
         for (osd, BenchPart { shape, took, .. }) in parts {
             let keep = asked.as_ref().is_none_or(|asked| asked.store);
             let Some(took) = took else { continue };
-            let ended = took.map(|took| self.take_capacity(osd, &shape, took, keep));
+            let ended = took.map(|took| self.host.take_capacity(osd, &shape, took, keep));
             if let Err(why) = ended {
                 tracing::warn!(%osd, "the OSD {why}");
             }

@@ -2,34 +2,28 @@
 //! then pool and images are there, and clients may come.
 
 use super::admin::AdminConnections;
-use super::bench::Benches;
-use super::budget::HeldMemory;
-use super::client::ClientOps;
+use super::benches::Benches;
+use super::client_ops::ClientOps;
+use super::config::{DiskSpec, EngineConfig};
 use super::direct_client::DirectDesk;
-use super::disks::EngineDisks;
-use super::doors::{DoorLimits, Doors, raise_descriptors};
-use super::effects::Alarm;
+use super::disk_table::EngineDisks;
+use super::doors::{Doors, Speaks, raise_descriptors};
 use super::health::HealthMeter;
-use super::images::ImageWork;
+use super::host_node::{Alarm, HostNode};
+use super::mail::Mail;
 use super::nbd::NbdConnections;
 use super::settings::NodeSettings;
-use super::stop::Stopping;
-use super::terms::LoggedRefusals;
-use super::{Engine, Mail, Speaks};
+use super::{Engine, Stopping};
 use crate::{
-    BackendChoice, Direct, Discards, DiskOpen, DiskOpenError, Holding, ListenAt, ListenError, Loop,
-    LoopError, LoopOptions, OpenedDisk, write_new_store,
+    DiskOpen, DiskOpenError, Holding, ListenError, Loop, LoopError, LoopOptions, OpenedDisk,
+    write_new_store,
 };
 use loadline_base::{Agenda, Bytes, Span};
-use loadline_cluster::settings::{DriveLimits, Refused, SettingsChange};
+use loadline_cluster::settings::Refused;
 use loadline_cluster::{PoolSpec, StartError};
-use loadline_device::Medium;
 use loadline_node::{Delays, Node};
-use loadline_osd::OsdSet;
-use loadline_qos::Preset;
 use loadline_store::paged::ids::PageSize;
-use loadline_store::paged::{Format, FormatError, LogMode, Protection, format};
-use std::collections::BTreeMap;
+use loadline_store::paged::{Format, FormatError, Protection, format};
 use std::io;
 use std::path::PathBuf;
 
@@ -37,77 +31,6 @@ use std::path::PathBuf;
 const POOL: &str = "data";
 /// Placement groups of that pool per OSD, over its copies: enough to spread evenly, few enough to peer in no time.
 const PGS_PER_OSD: u32 = 32;
-
-/// What a node is made from.
-#[derive(Clone, Debug)]
-pub struct EngineConfig {
-    /// Each OSD's disk.
-    pub disks: Vec<DiskSpec>,
-    /// Copies of each object of the pool that a new node has.
-    pub copies: u32,
-    /// Placement groups of that pool; by default what suits the number of OSDs.
-    pub pgs: Option<u32>,
-    /// Size of that pool's objects.
-    pub object_bytes: Bytes,
-    /// Decides where placement groups of a new node fall.
-    pub placement_seed: u64,
-    /// Images that are made where they are missing.
-    pub images: Vec<ImageSpec>,
-    /// Where NBD clients are served.
-    pub nbd: Vec<ListenAt>,
-    /// Where commands are taken.
-    pub admin: ListenAt,
-    /// What kind of disks: it selects defaults.
-    pub medium: Medium,
-    /// Whose behaviour the schedulers show.
-    pub preset: &'static Preset,
-    /// Settings for the stored level of a new node.
-    pub settings: SettingsChange,
-    /// The duration limits that every disk holds.
-    pub drive_limits: DriveLimits,
-    /// Memory for pages of each OSD.
-    pub cache: Bytes,
-    /// All memory that the node may take, these pages among it ([`MemoryPlan`](crate::MemoryPlan)).
-    pub memory: Bytes,
-    /// Bounds of its connections.
-    pub doors: DoorLimits,
-    /// Rights to its sockets.
-    pub socket_mode: u32,
-    /// When a write is answered.
-    pub log_mode: LogMode,
-    /// Where the images of half-written pages go.
-    pub protection: Protection,
-    /// Whether disks are opened past the page cache.
-    pub direct: Direct,
-    /// What becomes of the blocks of the OSDs' files when their contents are discarded.
-    pub discards: Discards,
-    /// How disks and sockets are reached.
-    pub backend: BackendChoice,
-    /// Whether SIGTERM and SIGINT stop the node.
-    pub stop_on_signals: bool,
-    /// Whether disks that hold nothing are made stores, where no disk belongs to a cluster yet.
-    pub format_empty: bool,
-    /// The OSDs whose disks are given up as lost, so that the node starts with what is left.
-    pub give_up: OsdSet,
-}
-
-/// One OSD's disk.
-#[derive(Clone, Debug)]
-pub struct DiskSpec {
-    /// A file or a block device.
-    pub path: PathBuf,
-    /// Size of a file that is made where there is none; without it a missing file stays missing.
-    pub size: Option<Bytes>,
-}
-
-/// One image.
-#[derive(Clone, Debug)]
-pub struct ImageSpec {
-    /// Its name.
-    pub name: String,
-    /// Its size.
-    pub size: Bytes,
-}
 
 /// Why a node does not begin.
 #[derive(Debug, thiserror::Error)]
@@ -192,91 +115,93 @@ impl Engine {
         }
         let settings = NodeSettings::new(&config)?;
         let (cluster, stores) = (settings.cluster(&config), settings.store(&config));
-        let mut engine = Engine {
+        let host = HostNode {
             now: world.now(),
             world,
-            node: Node::on_disks(&cluster, stores, Delays::default()),
-            disks: EngineDisks::default(),
             alarms: Agenda::default(),
-            listeners: BTreeMap::new(),
-            conns: BTreeMap::new(),
-            clients: ClientOps::default(),
-            direct: DirectDesk::default(),
+            node: Node::on_disks(&cluster, stores, Delays::default()),
+            config,
+            settings,
+            disks: EngineDisks::default(),
+            health: HealthMeter::default(),
+            told: Vec::new(),
+        };
+        let mut engine = Engine {
+            host,
             doors,
-            held: HeldMemory::default(),
             nbd: NbdConnections::default(),
             admin: AdminConnections::default(),
-            health: HealthMeter::default(),
-            image_work: ImageWork::default(),
+            direct: DirectDesk::default(),
+            clients: ClientOps::default(),
+            image_work: None,
             bench: Benches::default(),
-            settings,
-            told: LoggedRefusals::default(),
             stopping: Stopping::No,
-            config,
         };
-        tracing::info!(mode = %engine.io_mode(), "event loop");
+        tracing::info!(mode = %engine.host.io_mode(), "event loop");
         engine.open_disks()?;
         engine.begin_cluster()?;
-        engine.tell_absent();
+        engine.host.tell_absent();
         engine.make_what_is_missing()?;
         engine.measure_capacities()?;
-        engine.tell_terms();
+        engine.host.tell_terms();
         engine.listen()?;
-        engine.alarms.push(engine.now + Span::from_millis(1000), Alarm::Second);
+        engine.host.alarms.push(engine.host.now + Span::from_millis(1000), Alarm::Second);
         Ok(engine)
     }
 
     fn begin_cluster(&mut self) -> Result<(), BootError> {
-        let given_up = self.config.give_up;
-        if self.node.cluster().is_new() {
+        let given_up = self.host.config.give_up;
+        if self.host.node.cluster().is_new() {
             let id = random_u128().map_err(BootError::Random)?;
             tracing::info!(cluster = format!("{id:032x}"), "a new cluster");
-            self.node.change(self.now, |cluster, fx| cluster.create(id, fx));
+            self.host.node.change(self.host.now, |cluster, fx| cluster.create(id, fx));
         } else {
-            let started = self.node.change(self.now, |cluster, fx| cluster.start(given_up, fx));
-            started.map_err(|why| self.cannot_start(why))?;
-            for what in self.node.cluster().loss_in_words() {
+            let started =
+                self.host.node.change(self.host.now, |cluster, fx| cluster.start(given_up, fx));
+            started.map_err(|why| self.host.cannot_start(why))?;
+            for what in self.host.node.cluster().loss_in_words() {
                 tracing::warn!("given up: {what}");
             }
-            self.take_stored_settings();
-            self.node.change(self.now, |cluster, fx| cluster.take_over(fx));
+            self.host.take_stored_settings();
+            self.host.node.change(self.host.now, |cluster, fx| cluster.take_over(fx));
         }
-        self.run_until(|engine| engine.node.cluster().is_serving())
+        self.run_until(|engine| engine.host.node.cluster().is_serving())
     }
 
     /// The pool of a new node, and images that somebody asked for and that are not there.
     fn make_what_is_missing(&mut self) -> Result<(), BootError> {
-        if self.node.cluster().map().pools().is_empty() {
-            let osds = self.disks.of.len() as u32;
-            let copies = self.config.copies;
+        if self.host.node.cluster().map().pools().is_empty() {
+            let osds = self.host.disks.of.len() as u32;
+            let copies = self.host.config.copies;
             let spec = PoolSpec {
                 name: POOL.to_owned(),
-                pgs: self.config.pgs.unwrap_or_else(|| pgs_that_suit(osds, copies)),
+                pgs: self.host.config.pgs.unwrap_or_else(|| pgs_that_suit(osds, copies)),
                 copies,
-                object_bytes: self.config.object_bytes.get(),
+                object_bytes: self.host.config.object_bytes.get(),
                 recovery_priority: 0,
             };
-            self.node.change(self.now, |cluster, fx| cluster.create_pool(spec, fx));
+            self.host.node.change(self.host.now, |cluster, fx| cluster.create_pool(spec, fx));
         }
-        for image in self.config.images.clone() {
+        for image in self.host.config.images.clone() {
             let (name, size) = (&image.name, image.size.get());
-            self.node
-                .change(self.now, |cluster, fx| cluster.ensure_image(name, size, fx))
+            self.host
+                .node
+                .change(self.host.now, |cluster, fx| cluster.ensure_image(name, size, fx))
                 .map_err(|error| BootError::Image(image.name.clone(), error))?;
         }
-        let change = self.node.cluster().last_change();
-        self.run_until(|engine| engine.node.cluster().is_kept(change))
+        let change = self.host.node.cluster().last_change();
+        self.run_until(|engine| engine.host.node.cluster().is_kept(change))
     }
 
     fn listen(&mut self) -> Result<(), BootError> {
-        for at in self.config.nbd.clone() {
-            let listener = self.world.listen(&at)?;
-            self.listeners.insert(listener, Speaks::Nbd);
+        for at in self.host.config.nbd.clone() {
+            let listener = self.host.world.listen(&at)?;
+            self.doors.opened(listener, Speaks::Nbd);
             tracing::info!(%at, "NBD");
         }
-        let listener = self.world.listen(&self.config.admin)?;
-        self.listeners.insert(listener, Speaks::Admin);
-        tracing::info!(at = %self.config.admin, "admin");
+        let listener = self.host.world.listen(&self.host.config.admin)?;
+        self.doors.opened(listener, Speaks::Admin);
+        tracing::info!(at = %self.host.config.admin, "admin");
         Ok(())
     }
 

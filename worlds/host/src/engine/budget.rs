@@ -14,7 +14,7 @@
 //! **Nobody starves.** A request that is longer than such a share, and has waited for a second, gets the express part, one
 //! after the other.
 
-use super::Engine;
+use super::host_node::HostNode;
 use loadline_base::{Bytes, Span};
 use loadline_wire::nbd::{OPTION_MAX, PAYLOAD_MAX};
 use std::fs;
@@ -165,9 +165,20 @@ impl HeldMemory {
         self.data = self.data + after.data - before.data;
         self.peak = self.peak.max(self.states + self.data);
     }
+
+    /// How much the requests of a connection may take that holds so much for some already, of so much for all: it may hold what
+    /// is left after it.
+    pub(super) fn room(&self, most: u64, held: u64) -> u64 {
+        most.saturating_sub(self.data).saturating_sub(held) / 2
+    }
+
+    /// Whether one more connection may come, with so much for all without requests.
+    pub(super) fn takes_one_more(&self, states_most: u64) -> bool {
+        self.states + CONNECTION + OPTION_MAX as u64 <= states_most
+    }
 }
 
-impl Engine {
+impl HostNode {
     /// How the node's memory is shared out.
     fn plan(&self) -> MemoryPlan {
         MemoryPlan { memory: self.config.memory, cache: self.config.cache }
@@ -178,25 +189,18 @@ impl Engine {
     }
 
     /// What connections may hold together.
-    pub(super) fn connections_most(&self) -> u64 {
+    fn connections_most(&self) -> u64 {
         self.plan().connections(self.osd_count())
     }
 
     /// What connections may hold without requests.
-    fn states_most(&self) -> u64 {
+    pub(super) fn states_most(&self) -> u64 {
         self.connections_most() / 4
     }
 
-    /// How much the requests of a connection may take that holds so much for some already: it may hold what is left after it.
-    pub(super) fn room_for(&self, held: u64) -> u64 {
-        let most = (self.connections_most() - self.states_most()).saturating_sub(EXPRESS.get());
-        let free = most.saturating_sub(self.held.data);
-        free.saturating_sub(held) / 2
-    }
-
-    /// Whether one more connection may come.
-    pub(super) fn has_memory_for_connection(&self) -> bool {
-        self.held.states + CONNECTION + OPTION_MAX as u64 <= self.states_most()
+    /// What they may hold for requests, the express part aside.
+    pub(super) fn requests_most(&self) -> u64 {
+        (self.connections_most() - self.states_most()).saturating_sub(EXPRESS.get())
     }
 
     /// Whether one more OSD fits the budget.
@@ -208,8 +212,12 @@ impl Engine {
         }
     }
 
-    /// Who holds what of the memory.
-    pub(super) fn memory_use(&self) -> crate::admin::api::MemoryUse {
+    /// Who holds what of the memory, if connections hold this and so many wait for some.
+    pub(super) fn memory_use(
+        &self,
+        held: HeldMemory,
+        waiting: u32,
+    ) -> crate::admin::api::MemoryUse {
         let (plan, osds) = (self.plan(), u64::from(self.osd_count()));
         crate::admin::api::MemoryUse {
             budget_bytes: plan.memory.get(),
@@ -219,9 +227,9 @@ impl Engine {
             osd_work_bytes: OSD_WORK.get() * osds,
             node_bytes: NODE.get(),
             connections_bytes: self.connections_most(),
-            connections_held_bytes: self.held.states + self.held.data,
-            connections_peak_bytes: self.held.peak,
-            connections_waiting: self.nbd.waiting_for_memory(),
+            connections_held_bytes: held.states + held.data,
+            connections_peak_bytes: held.peak,
+            connections_waiting: waiting,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What becomes of a measured capacity (qos.md 6.1): it is believed within the thresholds, and kept for its OSD.
 
-use super::Engine;
-use super::served::Served;
+use super::host_node::HostNode;
+use super::served::{Misfit, Served};
 use crate::admin::api::BenchResult;
 use loadline_base::Span;
 use loadline_cluster::settings::{LevelTarget, Refused, Scope, SettingsChange};
@@ -11,7 +11,7 @@ use loadline_qos::{CapacityVerdict, judge_capacity};
 /// What to do about a figure that is not believed.
 const ADVICE: &str = "measure the drive with `loadline drive measure` or fio, and set the capacity by `loadline config set`";
 
-impl Engine {
+impl HostNode {
     /// Judges what an OSD did, and keeps it if it is to be kept.
     pub(super) fn take_capacity(
         &mut self,
@@ -108,6 +108,43 @@ impl Engine {
         self.configure_osds();
         Ok(())
     }
+
+    /// A second of every OSD's disk is over.
+    pub(super) fn count_served(&mut self, second: Span) {
+        for osd in self.disks.of.ids().collect::<Vec<_>>() {
+            let work_waits = self.node.osd(osd).queued() > 0;
+            self.disks.of[osd].served.second_passed(self.now, second, work_waits);
+        }
+    }
+
+    /// What is wrong with an OSD's capacity, in one sentence with the remedy.
+    pub(super) fn capacity_misfit(&self, osd: OsdId) -> Option<String> {
+        let (disk, capacity) =
+            (&self.disks.of[osd], self.settings.levels.benchmark(osd).current_iops);
+        let measured_on = self.node.cluster().measured_on(osd);
+        let is_elsewhere = is_another(measured_on, disk.drive);
+        let what = match disk.served.misfit(capacity) {
+            _ if is_elsewhere => {
+                "was measured on another drive than the one that it stands on".to_owned()
+            }
+            Some(Misfit::FarMore(writes)) => {
+                format!("is too little: it has served {writes} writes in one second")
+            }
+            Some(Misfit::FarLess(blocks)) => format!(
+                "is too much: with its disk always busy and work waiting it has never served more than {blocks} blocks of 4 KiB in a second"
+            ),
+            None => return None,
+        };
+        Some(format!(
+            "{osd}'s capacity of {capacity:.0} IOPS {what}; measure it by `loadline tell {osd} bench --store`, or set it by `loadline config set {osd} {} IOPS`",
+            self.settings.levels.capacity_options(osd).0
+        ))
+    }
+}
+
+/// Whether two drives are known to be two. Numbers of 0 are not known.
+fn is_another(one: u64, other: u64) -> bool {
+    one != 0 && other != 0 && one != other
 }
 
 fn in_words(verdict: CapacityVerdict) -> String {
@@ -119,5 +156,16 @@ fn in_words(verdict: CapacityVerdict) -> String {
         CapacityVerdict::ImplausiblyLow { kept, threshold } => format!(
             "below {threshold} IOPS, so probably a disturbance; the capacity stays {kept} IOPS: {ADVICE}"
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_drives_that_are_known_can_differ() {
+        assert!(is_another(3, 4));
+        assert!(!is_another(3, 3) && !is_another(0, 3) && !is_another(3, 0));
     }
 }

@@ -3,12 +3,10 @@
 //! It passes what every client passes except a socket: the mailbox wakes the loop, the op goes through its OSD's queue, and
 //! the end of it is sent when the loop has done everything that was due.
 
-use super::client::{Ended, NewOp, Waiter};
-use super::stop::Stopping;
-use super::{Engine, Mail};
+use super::mail::Mail;
 use crate::{Clock, Mailbox};
 use loadline_base::{Span, Time};
-use loadline_cluster::{MapChange, OsdState, PoolId, PoolSpec};
+use loadline_cluster::{Cluster, MapChange, PoolId, PoolSpec};
 use loadline_osd::{ClientId, Data, OpKind, OsdId, OsdService, PgProgress, Waits};
 use loadline_store::ObjectNo;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
@@ -180,120 +178,46 @@ pub(super) struct DirectDesk {
 }
 
 impl DirectDesk {
+    /// A desk with its client, who sends by this mailbox.
+    pub(super) fn open(mailbox: Mailbox<Mail>) -> (DirectDesk, DirectClient) {
+        let (tell, answers) = channel();
+        let desk = DirectDesk { answers: Some(tell), ..DirectDesk::default() };
+        (desk, DirectClient { mailbox, answers })
+    }
+
+    /// A pool is there, and is told of when this change is kept.
+    pub(super) fn made(&mut self, pool: PoolId, change: MapChange) {
+        self.pool = Some((pool, change));
+    }
+
+    /// An OSD is to come up, and that is told.
+    pub(super) fn awaits(&mut self, osd: OsdId) {
+        self.coming = Some(osd);
+    }
+
+    /// An op has ended.
+    pub(super) fn ended(&mut self, end: DirectEnd) {
+        self.ended.push(end);
+    }
+
+    /// Tells what a round of the loop has brought.
+    pub(super) fn settle(&mut self, cluster: &Cluster) {
+        if !self.ended.is_empty() {
+            let ended = std::mem::take(&mut self.ended);
+            self.tell(DirectAnswer::Ended(ended));
+        }
+        if let Some((pool, _)) = self.pool.take_if(|(_, change)| cluster.is_kept(*change)) {
+            self.tell(DirectAnswer::Pool(pool));
+        }
+        if let Some(osd) = self.coming.take_if(|osd| cluster.map().osds()[*osd].up) {
+            self.tell(DirectAnswer::Back(osd));
+        }
+    }
+
     /// A client that is gone needs no answer.
-    fn tell(&self, answer: DirectAnswer) {
+    pub(super) fn tell(&self, answer: DirectAnswer) {
         if let Some(answers) = &self.answers {
             let _ = answers.send(answer);
         }
     }
 }
-
-impl Engine {
-    /// A client in this process; one that was made before hears nothing more.
-    pub fn direct_client(&mut self) -> DirectClient {
-        let (tell, answers) = channel();
-        self.direct = DirectDesk { answers: Some(tell), ..DirectDesk::default() };
-        DirectClient { mailbox: self.world.mailbox(), answers }
-    }
-
-    /// A mailbox of the node, for those who end it.
-    pub fn mailbox(&self) -> Mailbox<Mail> {
-        self.world.mailbox()
-    }
-
-    pub(super) fn direct_asked(&mut self, ask: DirectAsk) {
-        match ask {
-            DirectAsk::Ops(ops) => ops.into_iter().for_each(|op| self.direct_op(op)),
-            DirectAsk::Pool(spec) => {
-                let pool = self.node.change(self.now, |cluster, fx| cluster.create_pool(spec, fx));
-                self.direct.pool = Some((pool, self.node.cluster().last_change()));
-            }
-            DirectAsk::TakeOut(osd) => {
-                self.node.change(self.now, |cluster, fx| cluster.take_down(osd, fx));
-                self.node.change(self.now, |cluster, fx| cluster.set_osd(osd, GONE, fx));
-            }
-            DirectAsk::BringBack(osd) => {
-                self.node.change(self.now, |cluster, fx| cluster.set_osd(osd, EXPECTED, fx));
-                self.direct.coming = Some(osd);
-                self.reopen(osd);
-            }
-            DirectAsk::Count => {
-                let counts = self.direct_counts();
-                self.direct.tell(DirectAnswer::Counts(counts));
-            }
-            DirectAsk::Service => {
-                let (now, osds) = (self.now, self.disks.of.ids());
-                let service = osds.map(|osd| self.node.osd(osd).service(now)).collect();
-                self.direct.tell(DirectAnswer::Service(now, service));
-            }
-            DirectAsk::ResetWaits => self.node.reset_waits(),
-            DirectAsk::Waits => {
-                self.direct.tell(DirectAnswer::Waits(Box::new(self.node.waits())));
-            }
-            DirectAsk::Values(option) => {
-                let values = self.values_in_force(&option);
-                self.direct.tell(DirectAnswer::Values(values));
-            }
-            DirectAsk::Modes => {
-                let open = self.disks.of.values().filter_map(|disk| disk.disk);
-                let direct = open.map(|disk| self.world.disk(disk).mode().direct).collect();
-                let event_loop = self.world.mode().to_string();
-                self.direct.tell(DirectAnswer::Modes(DirectModes { event_loop, direct }));
-            }
-            DirectAsk::Leave => self.stopping = Stopping::Done,
-        }
-    }
-
-    fn direct_op(&mut self, op: DirectOp) {
-        let DirectOp { token, client, kind, pool, object, offset, length, data } = op;
-        let op = NewOp { kind, pool, object, offset, length, at: 0, data };
-        self.begin_command(Waiter::Direct(token), client, vec![op], false);
-    }
-
-    pub(super) fn direct_op_ended(&mut self, token: u64, ended: Ended) {
-        let Ended { data, inside, .. } = ended;
-        self.direct.ended.push(DirectEnd { token, inside, data });
-    }
-
-    /// Tells what this round of the loop has brought.
-    pub(super) fn direct_settle(&mut self) {
-        if !self.direct.ended.is_empty() {
-            let ended = std::mem::take(&mut self.direct.ended);
-            self.direct.tell(DirectAnswer::Ended(ended));
-        }
-        let cluster = self.node.cluster();
-        if let Some((pool, _)) = self.direct.pool.take_if(|(_, change)| cluster.is_kept(*change)) {
-            self.direct.tell(DirectAnswer::Pool(pool));
-        }
-        if let Some(osd) =
-            self.direct.coming.filter(|osd| self.node.cluster().map().osds()[*osd].up)
-        {
-            self.direct.coming = None;
-            self.direct.tell(DirectAnswer::Back(osd));
-        }
-    }
-
-    fn direct_counts(&mut self) -> DirectCounts {
-        let osds = self.disks.of.ids();
-        let fault = |osd: OsdId| Some((osd, self.node.cluster().fault(osd)?.to_string()));
-        DirectCounts {
-            at: self.now,
-            faults: osds.filter_map(fault).collect(),
-            progress: self.node.progress(),
-            received: self.node.received().objects,
-            clean: self.node.cluster().is_clean(),
-            device_requests: self.disks.requests,
-        }
-    }
-
-    /// An option that does not exist has no values.
-    fn values_in_force(&self, option: &str) -> Vec<String> {
-        let levels = &self.settings.levels;
-        let Ok(option) = levels.option(option) else { return Vec::new() };
-        levels.osds().map(|osd| levels.effective(osd, option).0.to_string()).collect()
-    }
-}
-
-const GONE: OsdState = OsdState { up: false, is_in: false };
-/// Down, but placement counts on it: it will be up as soon as its disk is open.
-const EXPECTED: OsdState = OsdState { up: false, is_in: true };

@@ -1,61 +1,14 @@
 //! The OSDs' disks: requests of the stores on their way through the loop.
 
-use super::Engine;
+use super::disk_table::LoopRequest;
+use super::host_node::HostNode;
 use super::served::Served;
 use crate::{DiskId, DiskProblem, DriveFacts, OpenedDisk};
-use loadline_base::{Bytes, IdVec, SlotId, Slots, Time};
 use loadline_device::Outcome;
 use loadline_osd::{Event, OsdId};
-use loadline_store::paged::{Io, IoDone, IoId};
-use std::path::PathBuf;
+use loadline_store::paged::{Io, IoDone};
 
-/// A request that the loop has.
-#[derive(Clone, Copy, Debug)]
-struct LoopRequest {
-    osd: OsdId,
-    life: u32,
-    id: IoId,
-}
-
-/// An OSD's disk.
-#[derive(Debug, Default)]
-pub(super) struct EngineDisk {
-    /// The disk of the loop, while it is open.
-    pub disk: Option<DiskId>,
-    /// Why it could not be opened, if something was there.
-    pub unopened: Option<DiskProblem>,
-    pub path: PathBuf,
-    pub bytes: Bytes,
-    /// What the loop has and has not answered: a disk is opened again only after the last of it.
-    pub in_flight: u32,
-    /// It is to be opened as soon as nothing is in flight.
-    pub reopen: bool,
-    /// What takes its place then.
-    pub next: Option<OpenedDisk>,
-    /// Since when the OSD is up or down, to the second.
-    pub since: Time,
-    /// Whether it was up then.
-    pub was_up: bool,
-    /// A number for the drive that it stands on; 0 if the system does not tell.
-    pub drive: u64,
-    /// What it has served while it was busy.
-    pub served: Served,
-    /// Whether the log has told that there is no room for its writes.
-    pub waits_for_room: bool,
-    /// It was taken out because it was down for long, and is used again as soon as it is up.
-    pub taken_out: bool,
-}
-
-/// All of them.
-#[derive(Default)]
-pub(super) struct EngineDisks {
-    pub of: IdVec<OsdId, EngineDisk>,
-    sent: Slots<LoopRequest>,
-    /// How many requests the disks have been given.
-    pub requests: u64,
-}
-
-impl Engine {
+impl HostNode {
     /// Hands a store's request to its disk.
     pub(super) fn disk_request(&mut self, osd: OsdId, life: u32, io: Io) {
         let Io { id, request, data, .. } = io;
@@ -64,11 +17,8 @@ impl Engine {
             self.node.happened(osd, Event::IoDone(life, done));
             return;
         };
-        let token = self.disks.sent.acquire(LoopRequest { osd, life, id });
-        self.disks.of[osd].in_flight += 1;
-        self.disks.of[osd].served.note_busy(self.now, true);
-        self.disks.requests += 1;
-        self.world.submit(disk, u64::from(token.get()), &request, data);
+        let token = self.disks.sends(self.now, LoopRequest { osd, life, id });
+        self.world.submit(disk, token, &request, data);
     }
 
     /// A disk has answered.
@@ -80,16 +30,12 @@ impl Engine {
         data: Vec<u8>,
         error: Option<i32>,
     ) {
-        let token = SlotId::new(u32::try_from(token).expect("the token is a slot"));
-        let LoopRequest { osd, life, id } = self.disks.sent.release(token);
-        let of = &mut self.disks.of[osd];
-        of.in_flight -= 1;
-        of.served.note_busy(self.now, of.in_flight > 0);
+        let LoopRequest { osd, life, id } = self.disks.answered(self.now, token);
         if outcome == Outcome::NoSpace {
             self.found_no_room(osd);
         } else if let Some(number) = error {
             let error = std::io::Error::from_raw_os_error(number);
-            tracing::warn!(%osd, path = %of.path.display(), %error, "a request failed");
+            tracing::warn!(%osd, path = %self.disks.of[osd].path.display(), %error, "a request failed");
         }
         debug_assert_eq!(self.disks.of[osd].disk, Some(disk));
         self.node.happened(osd, Event::IoDone(life, IoDone { id, outcome, data }));

@@ -1,8 +1,7 @@
 //! Who may come in: how many connections in all and of one peer, and how long one may keep a place without using it. What the
 //! node needs for itself, its admin socket above all, stays free of them.
 
-use super::{Engine, Speaks};
-use crate::{ConnId, Peer};
+use crate::{ConnId, ListenerId, Peer};
 use loadline_base::{Span, Time};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
@@ -35,8 +34,6 @@ impl Default for DoorLimits {
 
 /// Admin connections at a time.
 const ADMIN: u32 = 32;
-/// How long an admin connection may be silent with nothing under way.
-const ADMIN_IDLE: Span = Span::from_secs(30);
 /// Descriptors for everything else: disks, listeners, the ring, threads' bells, files that are opened and closed.
 const RESERVED: u64 = 256;
 /// Connections that are closed as soon as they have come take a descriptor for a moment.
@@ -50,6 +47,13 @@ pub(super) fn raise_descriptors() -> u64 {
     // A system that refuses leaves what there is.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// What a listener's connections speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Speaks {
+    Nbd,
+    Admin,
 }
 
 /// What clients do wrong often, once somebody tries.
@@ -74,10 +78,11 @@ struct Untold {
     more: u64,
 }
 
-/// Who is in.
+/// The listeners, and who is in.
 #[derive(Debug, Default)]
 pub(super) struct Doors {
     nbd_max: u32,
+    listeners: BTreeMap<ListenerId, Speaks>,
     peers: BTreeMap<ConnId, (Speaks, Peer)>,
     nbd: u32,
     admin: u32,
@@ -102,6 +107,32 @@ impl Doors {
         (self.nbd_max + ADMIN + PASSING) as usize
     }
 
+    /// A listener is there.
+    pub(super) fn opened(&mut self, listener: ListenerId, speaks: Speaks) {
+        self.listeners.insert(listener, speaks);
+    }
+
+    /// What comes in by a listener speaks; `None` once it is closed: the last ones may come while it is taken away.
+    pub(super) fn spoken_at(&self, listener: ListenerId) -> Option<Speaks> {
+        self.listeners.get(&listener).copied()
+    }
+
+    /// The listeners of NBD clients, which are closed now.
+    pub(super) fn close_nbd(&mut self) -> Vec<ListenerId> {
+        let nbd = self.listeners.extract_if(.., |_, speaks| *speaks == Speaks::Nbd);
+        nbd.map(|(listener, _)| listener).collect()
+    }
+
+    /// What a connection that is in speaks.
+    pub(super) fn speaks(&self, conn: ConnId) -> Option<Speaks> {
+        self.peers.get(&conn).map(|(speaks, _)| *speaks)
+    }
+
+    /// All that are in.
+    pub(super) fn connections(&self) -> impl Iterator<Item = ConnId> {
+        self.peers.keys().copied()
+    }
+
     /// NBD and admin connections.
     pub(super) fn counts(&self) -> (u32, u32) {
         (self.nbd, self.admin)
@@ -113,7 +144,7 @@ impl Doors {
     }
 
     /// Lets a connection in, or says why not.
-    fn enter(
+    pub(super) fn enter(
         &mut self,
         conn: ConnId,
         speaks: Speaks,
@@ -139,18 +170,41 @@ impl Doors {
         Ok(())
     }
 
-    /// A connection is gone.
-    fn leave(&mut self, conn: ConnId) {
-        let Some((speaks, peer)) = self.peers.remove(&conn) else { return };
+    /// A connection is gone. Answers what it spoke, if it was in.
+    pub(super) fn leave(&mut self, conn: ConnId) -> Option<Speaks> {
+        let (speaks, peer) = self.peers.remove(&conn)?;
         if speaks == Speaks::Admin {
             self.admin -= 1;
-            return;
+            return Some(speaks);
         }
         self.nbd -= 1;
         let of_peer = self.per_peer.get_mut(&peer).expect("it was counted");
         *of_peer -= 1;
         if *of_peer == 0 {
             self.per_peer.remove(&peer);
+        }
+        Some(speaks)
+    }
+
+    /// Warns, unless the same kind was warned of just now: then it is counted, and told by [`tell_more`](Self::tell_more).
+    pub(super) fn complain(&mut self, now: Time, about: Complaint, says: impl FnOnce() -> String) {
+        let untold = self.untold.entry(about).or_default();
+        if now < untold.until {
+            untold.more += 1;
+            return;
+        }
+        *untold = Untold { until: now + QUIET, more: 0 };
+        tracing::warn!("{}", says());
+    }
+
+    /// Tells what was counted and not told. To be called every second or so.
+    pub(super) fn tell_more(&mut self, now: Time) {
+        for (about, untold) in &mut self.untold {
+            if untold.more > 0 && untold.until <= now {
+                let (more, words, quiet) = (untold.more, about.words(), QUIET);
+                tracing::warn!("{words}: {more} more in the last {quiet}");
+                *untold = Untold { until: now + QUIET, more: 0 };
+            }
         }
     }
 }
@@ -164,66 +218,6 @@ impl Complaint {
             Complaint::NoChoice => "NBD clients chose no export in time",
             Complaint::Idle => "idle connections were ended",
             Complaint::Stalled => "stalled connections were ended",
-        }
-    }
-}
-
-impl Engine {
-    /// Lets a connection in, or sends it away. Answers whether it is in.
-    pub(super) fn let_in(&mut self, conn: ConnId, speaks: Speaks, peer: Peer) -> bool {
-        let limit = self.config.doors.per_peer;
-        let refused = match self.doors.enter(conn, speaks, peer, limit) {
-            Ok(()) if speaks == Speaks::Nbd && !self.has_memory_for_connection() => {
-                self.doors.leave(conn);
-                "the memory for connections is used up".to_owned()
-            }
-            Ok(()) => return true,
-            Err(refused) => refused,
-        };
-        self.doors.refused += 1;
-        self.world.close(conn);
-        let what = if speaks == Speaks::Nbd { "NBD" } else { "admin" };
-        self.complain(Complaint::Refused, || {
-            format!("an {what} connection of {peer} was refused: {refused}")
-        });
-        false
-    }
-
-    pub(super) fn has_left(&mut self, conn: ConnId) {
-        self.doors.leave(conn);
-    }
-
-    /// Warns, unless the same kind was warned of just now: then it is counted, and told by [`tell_more`](Self::tell_more).
-    pub(super) fn complain(&mut self, about: Complaint, says: impl FnOnce() -> String) {
-        let untold = self.doors.untold.entry(about).or_default();
-        if self.now < untold.until {
-            untold.more += 1;
-            return;
-        }
-        *untold = Untold { until: self.now + QUIET, more: 0 };
-        tracing::warn!("{}", says());
-    }
-
-    /// Tells what was counted and not told. To be called every second or so.
-    pub(super) fn tell_more(&mut self) {
-        for (about, untold) in &mut self.doors.untold {
-            if untold.more > 0 && untold.until <= self.now {
-                let (more, words, quiet) = (untold.more, about.words(), QUIET);
-                tracing::warn!("{words}: {more} more in the last {quiet}");
-                *untold = Untold { until: self.now + QUIET, more: 0 };
-            }
-        }
-    }
-
-    /// Ends connections that have been silent for too long. To be called every second or so.
-    pub(super) fn end_idle(&mut self) {
-        self.nbd_end_idle();
-        for conn in self.admin.idle_since(self.now, ADMIN_IDLE) {
-            self.world.close(conn);
-            let seconds = ADMIN_IDLE;
-            self.complain(Complaint::Idle, || {
-                format!("an admin connection was silent for {seconds} and is ended")
-            });
         }
     }
 }

@@ -1,23 +1,17 @@
 //! What the node asks of this world.
 
 use super::Engine;
+use super::budget::give_back_memory;
+use super::host_node::{Alarm, HostNode};
+use loadline_base::Span;
 use loadline_osd::Effect;
-
-/// What this world has set the clock for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Alarm {
-    /// A second of the meters is over.
-    Second,
-    /// A step of the stop has had its time.
-    Stop,
-}
 
 impl Engine {
     /// Lets the node go on, and does what it asks for, until it is at rest. Messages and processor time cost nothing here.
     pub(super) fn carry_out(&mut self) {
-        while let Some(effect) = self.node.next(self.now) {
+        while let Some(effect) = self.host.node.next(self.host.now) {
             match effect {
-                Effect::Io(osd, life, io) => self.disk_request(osd, life, io),
+                Effect::Io(osd, life, io) => self.host.disk_request(osd, life, io),
                 Effect::Reply(reply) => self.replied(reply),
                 Effect::Benched(osd, ended) => self.benched(osd, ended),
                 Effect::Trace(_) => {}
@@ -30,13 +24,38 @@ impl Engine {
 
     /// Deals with everything whose time has come.
     pub(super) fn ring(&mut self) {
-        while self.node.fire(self.now) {}
-        while let Some((_, alarm)) = self.alarms.pop_until(self.now) {
+        while self.host.node.fire(self.host.now) {}
+        while let Some((_, alarm)) = self.host.alarms.pop_until(self.host.now) {
             match alarm {
                 Alarm::Second => self.second_passed(),
                 // The upkeep that follows every event looks how far the stop is.
                 Alarm::Stop => {}
             }
         }
+    }
+
+    /// What is due once a second.
+    fn second_passed(&mut self) {
+        self.host.second_passed();
+        self.end_idle();
+        self.doors.tell_more(self.host.now);
+        give_back_memory();
+    }
+}
+
+impl HostNode {
+    /// What is due once a second, whoever is served.
+    fn second_passed(&mut self) {
+        let second = self.health.next_second(self.now);
+        self.count_served(second);
+        let (received, over_limit) = (self.node.received(), self.over_limit());
+        self.health.second_passed(self.now, received, over_limit);
+        self.node.change(self.now, |cluster, fx| cluster.check_fullness(fx));
+        self.note_changes();
+        self.mend_disks();
+        self.take_out_the_absent();
+        self.tell_terms();
+        self.tell_room();
+        self.alarms.push(self.now + Span::from_millis(1000), Alarm::Second);
     }
 }

@@ -1,6 +1,6 @@
 //! What NBD clients are offered: each image by its name, each snapshot as `image@snapshot`.
 
-use super::EngineConfig;
+use super::config::EngineConfig;
 use loadline_cluster::Cluster;
 use loadline_cluster::images::{ImageId, SnapshotId, View};
 use loadline_device::Medium;

@@ -1,19 +1,13 @@
 //! OSDs whose stores have stopped: a disk that may be good at a second look is opened once more. Those whose stores are damaged are made
 //! empty and filled again, where the others have all that they had.
 
-use super::{Engine, Mail};
-use crate::engine::boot::write_store;
-use crate::{DiskOpen, OpenedDisk};
+use super::boot::write_store;
+use super::host_node::HostNode;
+use super::mail::{DiskEmptied, Mail};
+use crate::DiskOpen;
 use loadline_osd::OsdId;
 
-/// What has become of a disk that was to be made empty.
-#[derive(Debug)]
-pub struct DiskEmptied {
-    osd: OsdId,
-    disk: Result<OpenedDisk, String>,
-}
-
-impl Engine {
+impl HostNode {
     /// Mends what can be mended now; to be called every second.
     pub(super) fn mend_disks(&mut self) {
         self.open_again();

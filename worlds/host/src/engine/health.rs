@@ -1,8 +1,5 @@
 //! What the node counts: its clients' ops and its recovery over the last seconds, and the slowest ops of late.
 
-use super::Engine;
-use super::budget::give_back_memory;
-use super::effects::Alarm;
 use loadline_base::{Span, Time};
 use loadline_cluster::IssuedOp;
 use loadline_osd::{OpKind, Received, Reply};
@@ -106,7 +103,12 @@ impl HealthMeter {
         SecondRates { seconds: counts.len().max(1) as u64, counts }
     }
 
-    fn second_passed(&mut self, now: Time, received: Received, over_limit: u64) {
+    /// How long the present second has lasted when the next one begins.
+    pub(super) fn next_second(&mut self, now: Time) -> Span {
+        now.since(std::mem::replace(&mut self.second_began, now))
+    }
+
+    pub(super) fn second_passed(&mut self, now: Time, received: Received, over_limit: u64) {
         let Received { objects, bytes } = received;
         self.present.over_limit = over_limit.saturating_sub(self.over_limit);
         self.over_limit = over_limit;
@@ -121,26 +123,5 @@ impl HealthMeter {
             self.past.pop_front();
         }
         self.slowest.retain(|past| now.since(past.reply.replied) < REMEMBERED);
-    }
-}
-
-impl Engine {
-    pub(super) fn second_passed(&mut self) {
-        let second = self.now.since(self.health.second_began);
-        self.health.second_began = self.now;
-        self.count_served(second);
-        let received = self.node.received();
-        let over_limit = self.over_limit();
-        self.health.second_passed(self.now, received, over_limit);
-        self.node.change(self.now, |cluster, fx| cluster.check_fullness(fx));
-        self.note_changes();
-        self.mend_disks();
-        self.take_out_the_absent();
-        self.tell_terms();
-        self.tell_room();
-        self.end_idle();
-        self.tell_more();
-        give_back_memory();
-        self.alarms.push(self.now + Span::from_millis(1000), Alarm::Second);
     }
 }

@@ -1,9 +1,10 @@
 //! Background work on images: objects of what was removed or cut off go, a few at a time, as ops like any other.
 
 use super::Engine;
-use super::client::{Ended, NewOp, Waiter};
+use super::client_ops::{Ended, NewOp, Waiter};
+use super::host_node::HostNode;
 use loadline_base::Bytes;
-use loadline_cluster::images::{ImageId, JobId, JobWork, PendingJob};
+use loadline_cluster::images::{ImageId, JobWork, PendingJob};
 use loadline_osd::{ClientId, Data, OpKind, OsdSet, SnapshotNo};
 use loadline_store::ObjectNo;
 
@@ -12,25 +13,7 @@ const OBJECTS: usize = 16;
 /// Blocks looked at in one round; most of a sparse image's do not exist.
 const LOOKED_AT: u64 = 4096;
 
-/// The job in hand.
-#[derive(Debug, Default)]
-pub(super) struct ImageWork {
-    under_way: Option<(JobId, u64)>,
-}
-
-impl Engine {
-    /// Begins the next part of a job, if there is one and none is under way.
-    pub(super) fn image_work_settle(&mut self) {
-        let may_begin = self.node.cluster().is_serving() && !self.is_stopping();
-        if self.image_work.under_way.is_some() || !may_begin {
-            return;
-        }
-        let Some(job) = self.node.cluster().due_image_job() else { return };
-        let (ops, next) = self.part_of(&job);
-        self.image_work.under_way = Some((job.id, next));
-        self.begin_command(Waiter::Image, BACKGROUND, ops, false);
-    }
-
+impl HostNode {
     /// The next ops of a job, and the block that comes after them.
     fn part_of(&mut self, job: &PendingJob) -> (Vec<NewOp>, u64) {
         let mut ops = Vec::new();
@@ -75,12 +58,28 @@ impl Engine {
         let image = self.node.cluster().images().get(job.image);
         image.map_or(Bytes::from_mib(4).get(), |image| image.object_bytes)
     }
+}
+
+impl Engine {
+    /// Begins the next part of a job, if there is one and none is under way.
+    pub(super) fn image_work_settle(&mut self) {
+        let may_begin = self.host.node.cluster().is_serving() && !self.is_stopping();
+        if self.image_work.is_some() || !may_begin {
+            return;
+        }
+        let Some(job) = self.host.node.cluster().due_image_job() else { return };
+        let (ops, next) = self.host.part_of(&job);
+        self.image_work = Some((job.id, next));
+        self.begin_command(Waiter::Image, BACKGROUND, ops, false);
+    }
 
     /// The part has ended. What failed is tried again.
     pub(super) fn image_work_ended(&mut self, ended: &Ended) {
-        let Some((job, next)) = self.image_work.under_way.take() else { return };
+        let Some((job, next)) = self.image_work.take() else { return };
         if ended.data.is_some() {
-            self.node.change(self.now, |cluster, fx| cluster.image_job_advanced(job, next, fx));
+            self.host
+                .node
+                .change(self.host.now, |cluster, fx| cluster.image_job_advanced(job, next, fx));
         }
     }
 }

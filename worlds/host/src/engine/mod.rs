@@ -6,18 +6,26 @@
 mod absence;
 mod admin;
 mod bench;
+mod benches;
 mod boot;
 mod budget;
 mod capacity;
 mod client;
+mod client_ops;
+mod config;
+mod connections;
+mod direct;
 mod direct_client;
+mod disk_table;
 mod disks;
 mod doors;
 mod effects;
 mod exports;
 mod heal;
 mod health;
+mod host_node;
 mod images;
+mod mail;
 mod nbd;
 mod opening;
 mod room;
@@ -26,65 +34,58 @@ mod settings;
 mod stop;
 mod terms;
 
-pub use boot::{BootError, DiskSpec, EngineConfig, ImageSpec, write_empty_store};
+pub use boot::{BootError, write_empty_store};
 pub use budget::{MemoryPlan, TooLittleMemory};
+pub use config::{DiskSpec, EngineConfig, ImageSpec};
 pub use direct_client::{
     DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectModes, DirectOp, NodeGone,
 };
 pub use doors::DoorLimits;
+pub use mail::Mail;
 
-use crate::{ConnId, Disconnect, ListenerId, Loop, LoopEvent, Peer};
-use client::ClientOps;
-use disks::EngineDisks;
-use effects::Alarm;
-use loadline_base::{Agenda, Time};
-use loadline_node::Node;
+use crate::LoopEvent;
+use admin::AdminConnections;
+use benches::Benches;
+use client_ops::ClientOps;
+use direct_client::DirectDesk;
+use doors::{Doors, Speaks};
+use host_node::HostNode;
+use loadline_base::Time;
+use loadline_cluster::images::JobId;
 use nbd::NbdConnections;
-use std::collections::BTreeMap;
-use stop::Stopping;
 
-/// Mail from other threads.
-#[derive(Debug)]
-pub enum Mail {
-    /// End as SIGTERM does.
-    Stop,
-    /// The client in this process asks for something.
-    Direct(DirectAsk),
-    /// A disk that was asked for is open.
-    Disk(Box<admin::DiskReady>),
-    /// A damaged disk is empty now.
-    Emptied(Box<heal::DiskEmptied>),
+/// How far the end is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stopping {
+    No,
+    /// No new work; open ops may still end.
+    Draining {
+        until: Time,
+    },
+    /// Everything answered is being made durable.
+    Syncing {
+        number: u32,
+        until: Time,
+    },
+    /// Clients take their last answers, and fall silent.
+    Sending {
+        until: Time,
+        silent_at: Time,
+    },
+    Done,
 }
 
-/// What a listener's connections speak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Speaks {
-    Nbd,
-    Admin,
-}
-
-/// A running node.
+/// A running node and those that it serves.
 pub struct Engine {
-    now: Time,
-    world: Loop<Mail>,
-    node: Node,
-    config: EngineConfig,
-    disks: EngineDisks,
-    alarms: Agenda<Alarm>,
-    listeners: BTreeMap<ListenerId, Speaks>,
-    conns: BTreeMap<ConnId, Speaks>,
-    clients: ClientOps,
-    direct: direct_client::DirectDesk,
-    doors: doors::Doors,
-    /// What NBD connections hold of the memory.
-    held: budget::HeldMemory,
+    host: HostNode,
+    doors: Doors,
     nbd: NbdConnections,
-    admin: admin::AdminConnections,
-    health: health::HealthMeter,
-    image_work: images::ImageWork,
-    bench: bench::Benches,
-    settings: settings::NodeSettings,
-    told: terms::LoggedRefusals,
+    admin: AdminConnections,
+    direct: DirectDesk,
+    clients: ClientOps,
+    /// The job on images in hand, and the block that comes after its part.
+    image_work: Option<(JobId, u64)>,
+    bench: Benches,
     stopping: Stopping,
 }
 
@@ -99,9 +100,9 @@ impl Engine {
 
     /// One round: waits for something to happen, and deals with it and all that follows.
     fn turn(&mut self, happenings: &mut Vec<LoopEvent<Mail>>) {
-        let next = self.node.next_timer().min(self.alarms.next());
-        self.world.turn((next < Time::MAX).then_some(next), happenings);
-        self.now = self.world.now();
+        let next = self.host.node.next_timer().min(self.host.alarms.next());
+        self.host.world.turn((next < Time::MAX).then_some(next), happenings);
+        self.host.now = self.host.world.now();
         for happening in happenings.drain(..) {
             self.happened(happening);
         }
@@ -112,19 +113,19 @@ impl Engine {
     fn happened(&mut self, happening: LoopEvent<Mail>) {
         match happening {
             LoopEvent::DiskDone { disk, token, outcome, data, error } => {
-                self.disk_done(disk, token, outcome, data, error);
+                self.host.disk_done(disk, token, outcome, data, error);
             }
             LoopEvent::Accepted { listener, conn, peer } => self.accepted(listener, conn, peer),
-            LoopEvent::Received { conn, bytes } => match self.conns.get(&conn) {
+            LoopEvent::Received { conn, bytes } => match self.doors.speaks(conn) {
                 Some(Speaks::Nbd) => self.nbd_received(conn, &bytes),
                 Some(Speaks::Admin) => self.admin_received(conn, &bytes),
                 None => {}
             },
-            LoopEvent::Ended { conn } => match self.conns.get(&conn) {
+            LoopEvent::Ended { conn } => match self.doors.speaks(conn) {
                 Some(Speaks::Nbd) => self.nbd_ended(conn),
-                _ => self.world.close_when_sent(conn),
+                _ => self.host.world.close_when_sent(conn),
             },
-            LoopEvent::Sent { conn, bytes, .. } => match self.conns.get(&conn) {
+            LoopEvent::Sent { conn, bytes, .. } => match self.doors.speaks(conn) {
                 Some(Speaks::Nbd) => self.nbd_sent(conn, bytes),
                 Some(Speaks::Admin) => self.admin_sent(conn),
                 None => {}
@@ -134,32 +135,7 @@ impl Engine {
             LoopEvent::Mail(Mail::Stop) => self.begin_stop(),
             LoopEvent::Mail(Mail::Direct(ask)) => self.direct_asked(ask),
             LoopEvent::Mail(Mail::Disk(ready)) => self.disk_ready(*ready),
-            LoopEvent::Mail(Mail::Emptied(emptied)) => self.disk_emptied(*emptied),
-        }
-    }
-
-    fn accepted(&mut self, listener: ListenerId, conn: ConnId, peer: Peer) {
-        // The last ones may come while the listener is taken away.
-        let Some(&speaks) = self.listeners.get(&listener) else { return self.world.close(conn) };
-        if !self.let_in(conn, speaks, peer) {
-            return;
-        }
-        self.conns.insert(conn, speaks);
-        match speaks {
-            Speaks::Nbd => self.nbd_accepted(conn),
-            Speaks::Admin => self.admin_accepted(conn),
-        }
-    }
-
-    fn closed(&mut self, conn: ConnId, reason: Disconnect) {
-        if let Disconnect::Broken(number) = reason {
-            tracing::debug!(?conn, error = %std::io::Error::from_raw_os_error(number), "connection broke");
-        }
-        self.has_left(conn);
-        match self.conns.remove(&conn) {
-            Some(Speaks::Nbd) => self.nbd_closed(conn),
-            Some(Speaks::Admin) => self.admin_closed(conn),
-            None => {}
+            LoopEvent::Mail(Mail::Emptied(emptied)) => self.host.disk_emptied(*emptied),
         }
     }
 
@@ -171,21 +147,21 @@ impl Engine {
             self.bench_settle();
             self.admin_settle();
             self.image_work_settle();
-            if !self.node.is_settled() {
+            if !self.host.node.is_settled() {
                 continue;
             }
             // Where an answer made room, a command that was waiting may be read, and carried out.
             self.nbd_flush();
-            if self.node.is_settled() {
+            if self.host.node.is_settled() {
                 break;
             }
         }
-        self.direct_settle();
+        self.direct.settle(self.host.node.cluster());
         self.stop_settle();
     }
 
     fn syncs_ended(&mut self) {
-        for number in self.node.cluster_mut().take_synced() {
+        for number in self.host.node.cluster_mut().take_synced() {
             self.stop_synced(number);
             self.client_synced(number);
         }

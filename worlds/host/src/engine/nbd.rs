@@ -1,21 +1,24 @@
 //! NBD connections: bytes to commands, commands to ops on objects, ends of ops to bytes.
 
+mod connections;
 mod sharing;
+
+pub(super) use connections::{NbdCommand, NbdConnections};
 
 use super::Engine;
 use super::budget::ConnectionCharge;
-use super::client::{Ended, NewOp, Waiter};
+use super::client_ops::{Ended, NewOp, Waiter};
 use super::doors::Complaint;
 use super::exports::NodeExports;
+use super::host_node::HostNode;
 use crate::ConnId;
-use loadline_base::{SlotId, Time};
+use connections::{Brings, NbdConnection};
 use loadline_cluster::images::{Piece, SnapshotId, View, split};
 use loadline_osd::{ClientId, Data, OpKind, SnapshotNo};
 use loadline_wire::nbd::{
     CommandKind, ConnectionLimits, ExportCommand, NbdError, NbdFailure, NbdReply, NbdSession,
     ReplyPayload, SessionOutbox, StatusExtent,
 };
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Objects with data that one question for block status looks into; the client asks again for what is behind them.
@@ -24,69 +27,6 @@ const STATUS_OBJECTS_MAX: usize = 64;
 const RECEIVE: usize = 256 << 10;
 /// Bytes asked of one that has nothing under way: a buffer that may wait for long is a short one.
 const RECEIVE_IDLE: usize = 16 << 10;
-
-/// A command of a connection, as its ops remember it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NbdCommand {
-    conn: ConnId,
-    id: SlotId,
-    brings: Brings,
-}
-
-/// What the answer to a command brings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Brings {
-    Nothing,
-    Data,
-    /// Where data is held, in so many bytes from the command's offset on.
-    Status(u32),
-}
-
-/// One connection. It is charged for its own state, what its receive buffer has beyond a short one, and what its session holds.
-struct NbdConnection {
-    session: NbdSession,
-    out: SessionOutbox,
-    client: ClientId,
-    /// What came while the session could take no more.
-    unread: Vec<u8>,
-    /// How many bytes the loop has been asked for; none if it has not.
-    asked: usize,
-    /// Whether as many bytes came the last time as were asked for.
-    is_busy: bool,
-    came: Time,
-    /// When it came, or bytes last came or left.
-    moved: Time,
-    /// What of the connections' memory it is charged for.
-    charged: ConnectionCharge,
-    /// Whether it stands in the line of those that wait for memory.
-    is_waiting: bool,
-    /// Whether the client will send nothing more. It may still read.
-    ended: bool,
-    closing: bool,
-}
-
-/// All of them.
-#[derive(Default)]
-pub(super) struct NbdConnections {
-    connections: BTreeMap<ConnId, NbdConnection>,
-    /// Those with something to send or to ask for.
-    touched: Vec<ConnId>,
-    /// Those with a request that waits for memory, and since when.
-    waiting: Vec<(ConnId, Time)>,
-    /// Whether memory was given back since it was looked for some for them, and when that was.
-    was_freed: bool,
-    looked: Time,
-    /// The one that has the express part.
-    express: Option<ConnId>,
-    next_client: u32,
-}
-
-impl NbdConnections {
-    /// How many wait for memory.
-    pub(super) fn waiting_for_memory(&self) -> u32 {
-        self.waiting.len() as u32
-    }
-}
 
 /// How a view is read.
 fn read_of(view: &View) -> OpKind {
@@ -99,109 +39,7 @@ fn read_of(view: &View) -> OpKind {
 /// Owners of work inside the client class are small numbers, used again in turn.
 const CLIENTS: u32 = 4096;
 
-impl Engine {
-    pub(super) fn nbd_accepted(&mut self, conn: ConnId) {
-        let mut out = SessionOutbox::default();
-        let session = NbdSession::new(ConnectionLimits::default(), &mut out);
-        let client = ClientId::new(self.nbd.next_client % CLIENTS);
-        self.nbd.next_client += 1;
-        let connection = NbdConnection {
-            session,
-            out,
-            client,
-            unread: Vec::new(),
-            asked: 0,
-            is_busy: false,
-            came: self.now,
-            moved: self.now,
-            charged: ConnectionCharge::default(),
-            is_waiting: false,
-            ended: false,
-            closing: false,
-        };
-        self.nbd.connections.insert(conn, connection);
-        self.nbd.touched.push(conn);
-        self.nbd_charge(conn);
-        tracing::debug!(?conn, "an NBD client has come");
-    }
-
-    pub(super) fn nbd_received(&mut self, conn: ConnId, bytes: &[u8]) {
-        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
-        connection.is_busy = bytes.len() >= connection.asked;
-        (connection.asked, connection.moved) = (0, self.now);
-        if self.is_stopping() {
-            // Whoever still talks is heard out, so that its connection can end without losing answers.
-            self.nbd.touched.push(conn);
-            return self.heard_while_stopping();
-        }
-        self.nbd_give_room(conn);
-        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
-        if !connection.unread.is_empty() {
-            connection.unread.extend_from_slice(bytes);
-            return self.nbd_read_on(conn);
-        }
-        let exports = NodeExports::new(self.node.cluster(), &self.config);
-        let taken = connection.session.receive(bytes, &exports, &mut connection.out);
-        connection.unread.extend_from_slice(&bytes[taken..]);
-        self.nbd_commands(conn);
-    }
-
-    /// The client will send nothing more. Its connection ends when everything it asked for is answered.
-    pub(super) fn nbd_ended(&mut self, conn: ConnId) {
-        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
-        (connection.asked, connection.ended) = (0, true);
-        self.nbd.touched.push(conn);
-    }
-
-    /// Gives the session what it can take of what it could not before.
-    fn nbd_read_on(&mut self, conn: ConnId) {
-        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
-        let exports = NodeExports::new(self.node.cluster(), &self.config);
-        let taken = connection.session.receive(&connection.unread, &exports, &mut connection.out);
-        connection.unread.drain(..taken);
-        self.nbd_commands(conn);
-    }
-
-    /// Carries out the commands that a session has taken in.
-    fn nbd_commands(&mut self, conn: ConnId) {
-        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
-        let client = connection.client;
-        let commands = std::mem::take(&mut connection.out.commands);
-        self.nbd.touched.push(conn);
-        for command in commands {
-            self.nbd_command(conn, client, command);
-        }
-        self.nbd_charge(conn);
-    }
-
-    fn nbd_command(&mut self, conn: ConnId, client: ClientId, command: ExportCommand) {
-        let ExportCommand { id, export, kind, offset, length, fua } = command;
-        let Some(view) = NodeExports::new(self.node.cluster(), &self.config).view(export) else {
-            let failure =
-                NbdFailure { error: NbdError::Shutdown, message: "the image is gone".into() };
-            return self.nbd_answer(conn, NbdReply { id, result: Err(failure) });
-        };
-        let range = (offset, u64::from(length));
-        if offset + range.1 > view.size {
-            return self.nbd_answer(conn, NbdReply { id, result: Err(NbdError::Invalid.into()) });
-        }
-        let is_flush = kind == CommandKind::Flush;
-        let mut brings = if kind == CommandKind::Read { Brings::Data } else { Brings::Nothing };
-        let ops = match kind {
-            CommandKind::Read => self.ops_of(&view, range, read_of(&view), Vec::new()),
-            CommandKind::Write(bytes) => self.ops_of(&view, range, OpKind::Write, bytes),
-            CommandKind::Trim | CommandKind::WriteZeroes { .. } => self.zeros_of(&view, range),
-            CommandKind::Flush | CommandKind::Cache => Vec::new(),
-            CommandKind::BlockStatus { .. } => {
-                let (ops, covered) = self.status_of(&view, range);
-                brings = Brings::Status(covered);
-                ops
-            }
-        };
-        let waiter = Waiter::Nbd(NbdCommand { conn, id, brings });
-        self.begin_command(waiter, client, ops, fua || is_flush);
-    }
-
+impl HostNode {
     /// The ops on objects that carry out a command on an image.
     fn ops_of(
         &self,
@@ -253,6 +91,111 @@ impl Engine {
         }
         (ops, covered)
     }
+}
+
+impl Engine {
+    pub(super) fn nbd_accepted(&mut self, conn: ConnId) {
+        let mut out = SessionOutbox::default();
+        let session = NbdSession::new(ConnectionLimits::default(), &mut out);
+        let client = ClientId::new(self.nbd.next_client % CLIENTS);
+        self.nbd.next_client += 1;
+        let connection = NbdConnection {
+            session,
+            out,
+            client,
+            unread: Vec::new(),
+            asked: 0,
+            is_busy: false,
+            came: self.host.now,
+            moved: self.host.now,
+            charged: ConnectionCharge::default(),
+            is_waiting: false,
+            ended: false,
+            closing: false,
+        };
+        self.nbd.connections.insert(conn, connection);
+        self.nbd.touched.push(conn);
+        self.nbd_charge(conn);
+        tracing::debug!(?conn, "an NBD client has come");
+    }
+
+    pub(super) fn nbd_received(&mut self, conn: ConnId, bytes: &[u8]) {
+        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
+        connection.is_busy = bytes.len() >= connection.asked;
+        (connection.asked, connection.moved) = (0, self.host.now);
+        if self.is_stopping() {
+            // Whoever still talks is heard out, so that its connection can end without losing answers.
+            self.nbd.touched.push(conn);
+            return self.heard_while_stopping();
+        }
+        self.nbd_give_room(conn);
+        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
+        if !connection.unread.is_empty() {
+            connection.unread.extend_from_slice(bytes);
+            return self.nbd_read_on(conn);
+        }
+        let exports = NodeExports::new(self.host.node.cluster(), &self.host.config);
+        let taken = connection.session.receive(bytes, &exports, &mut connection.out);
+        connection.unread.extend_from_slice(&bytes[taken..]);
+        self.nbd_commands(conn);
+    }
+
+    /// The client will send nothing more. Its connection ends when everything it asked for is answered.
+    pub(super) fn nbd_ended(&mut self, conn: ConnId) {
+        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
+        (connection.asked, connection.ended) = (0, true);
+        self.nbd.touched.push(conn);
+    }
+
+    /// Gives the session what it can take of what it could not before.
+    fn nbd_read_on(&mut self, conn: ConnId) {
+        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
+        let exports = NodeExports::new(self.host.node.cluster(), &self.host.config);
+        let taken = connection.session.receive(&connection.unread, &exports, &mut connection.out);
+        connection.unread.drain(..taken);
+        self.nbd_commands(conn);
+    }
+
+    /// Carries out the commands that a session has taken in.
+    fn nbd_commands(&mut self, conn: ConnId) {
+        let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
+        let client = connection.client;
+        let commands = std::mem::take(&mut connection.out.commands);
+        self.nbd.touched.push(conn);
+        for command in commands {
+            self.nbd_command(conn, client, command);
+        }
+        self.nbd_charge(conn);
+    }
+
+    fn nbd_command(&mut self, conn: ConnId, client: ClientId, command: ExportCommand) {
+        let ExportCommand { id, export, kind, offset, length, fua } = command;
+        let Some(view) = NodeExports::new(self.host.node.cluster(), &self.host.config).view(export)
+        else {
+            let failure =
+                NbdFailure { error: NbdError::Shutdown, message: "the image is gone".into() };
+            return self.nbd_answer(conn, NbdReply { id, result: Err(failure) });
+        };
+        let range = (offset, u64::from(length));
+        if offset + range.1 > view.size {
+            return self.nbd_answer(conn, NbdReply { id, result: Err(NbdError::Invalid.into()) });
+        }
+        let is_flush = kind == CommandKind::Flush;
+        let mut brings = if kind == CommandKind::Read { Brings::Data } else { Brings::Nothing };
+        let ops = match kind {
+            CommandKind::Read => self.host.ops_of(&view, range, read_of(&view), Vec::new()),
+            CommandKind::Write(bytes) => self.host.ops_of(&view, range, OpKind::Write, bytes),
+            CommandKind::Trim | CommandKind::WriteZeroes { .. } => self.host.zeros_of(&view, range),
+            CommandKind::Flush | CommandKind::Cache => Vec::new(),
+            CommandKind::BlockStatus { .. } => {
+                let (ops, covered) = self.host.status_of(&view, range);
+                brings = Brings::Status(covered);
+                ops
+            }
+        };
+        let waiter = Waiter::Nbd(NbdCommand { conn, id, brings });
+        self.begin_command(waiter, client, ops, fua || is_flush);
+    }
 
     pub(super) fn nbd_command_ended(&mut self, command: NbdCommand, ended: Ended) {
         let NbdCommand { conn, id, brings } = command;
@@ -277,7 +220,7 @@ impl Engine {
     }
 
     pub(super) fn nbd_sent(&mut self, conn: ConnId, bytes: usize) {
-        let now = self.now;
+        let now = self.host.now;
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         connection.session.sent(bytes as u64);
         connection.moved = now;
@@ -308,10 +251,10 @@ impl Engine {
         let stopping = self.is_stopping();
         let charged =
             self.nbd.connections.get(&conn).map_or(0, |connection| connection.charged.data);
-        let has_room = self.room_for(charged) >= RECEIVE as u64;
+        let has_room = self.nbd_room(charged) >= RECEIVE as u64;
         let Some(connection) = self.nbd.connections.get_mut(&conn) else { return };
         for buffer in connection.out.send.drain(..) {
-            self.world.send(conn, buffer);
+            self.host.world.send(conn, buffer);
         }
         if let Some(close) = &connection.out.close
             && !connection.closing
@@ -319,26 +262,26 @@ impl Engine {
             connection.closing = true;
             if let loadline_wire::nbd::Close::Violated(violation) = close {
                 let says = format!("an NBD client broke the protocol: {violation}");
-                self.complain(Complaint::Violation, || says);
+                self.doors.complain(self.host.now, Complaint::Violation, || says);
             }
-            return self.world.close_when_sent(conn);
+            return self.host.world.close_when_sent(conn);
         }
         if connection.is_over() {
             connection.closing = true;
-            return self.world.close_when_sent(conn);
+            return self.host.world.close_when_sent(conn);
         }
         let want = if stopping { RECEIVE_IDLE } else { connection.session.want() };
         if want > 0 && connection.may_be_asked() {
             let is_busy = connection.is_busy || connection.session.in_flight() > 0;
             let is_long = (is_busy || want > RECEIVE_IDLE) && has_room;
             connection.asked = if is_long { RECEIVE } else { RECEIVE_IDLE };
-            self.world.want(conn, connection.asked);
+            self.host.world.want(conn, connection.asked);
         }
     }
 
     pub(super) fn nbd_closed(&mut self, conn: ConnId) {
         if let Some(connection) = self.nbd.connections.remove(&conn) {
-            self.held.change(connection.charged, ConnectionCharge::default());
+            self.nbd.held.change(connection.charged, ConnectionCharge::default());
             self.nbd.was_freed = true;
             self.nbd.waiting.retain(|(waiting, _)| *waiting != conn);
         }
@@ -354,20 +297,6 @@ impl Engine {
             connection.unread.clear();
             self.nbd.touched.push(*conn);
         }
-    }
-}
-
-impl NbdConnection {
-    /// Whether the client has said all and has all its answers.
-    fn is_over(&self) -> bool {
-        let is_waiting = self.session.waits_for().is_some();
-        let is_answered = self.unread.is_empty() && self.session.in_flight() == 0 && !is_waiting;
-        self.ended && is_answered && !self.closing
-    }
-
-    /// Whether the loop may be asked for more of it.
-    fn may_be_asked(&self) -> bool {
-        self.asked == 0 && !self.ended && !self.closing && self.unread.is_empty()
     }
 }
 

@@ -3,8 +3,10 @@
 
 use super::Engine;
 use super::absence::Absence;
-use super::boot::{BootError, DiskSpec, open_or_make, write_store};
-use super::disks::EngineDisk;
+use super::boot::{BootError, open_or_make, write_store};
+use super::config::DiskSpec;
+use super::disk_table::EngineDisk;
+use super::host_node::HostNode;
 use crate::{DiskOpen, DiskOpenError, DiskProblem, DriveFacts, Holding, OpenedDisk};
 use loadline_cluster::StartError;
 use loadline_osd::{OsdId, OsdSet};
@@ -12,54 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-impl Engine {
-    /// Opens every disk that is there; the others' OSDs stay down. Only where no disk belongs to a cluster yet, the missing
-    /// ones are made.
-    pub(super) fn open_disks(&mut self) -> Result<(), BootError> {
-        let specs = self.config.disks.clone();
-        for spec in &specs {
-            self.disks.of.push(EngineDisk { path: spec.path.clone(), ..EngineDisk::default() });
-        }
-        let holdings: Vec<Option<Holding>> = specs.iter().map(|spec| holding(&spec.path)).collect();
-        let has_store = holdings.contains(&Some(Holding::Store));
-        for (number, spec) in specs.iter().enumerate() {
-            let (osd, path) = (OsdId::from(number), spec.path.display());
-            match holdings[number] {
-                Some(Holding::Nothing) => continue,
-                Some(other @ Holding::Other(_)) if !has_store => {
-                    return Err(BootError::Holds(path.to_string(), other));
-                }
-                Some(other @ Holding::Other(_)) => {
-                    tracing::warn!(%osd, %path, "the disk holds {other} and is left alone");
-                }
-                Some(Holding::Store) | None => {}
-            }
-            let opened = self.open_existing(spec);
-            self.use_disk(osd, opened);
-        }
-        self.run_until(|engine| !engine.node.cluster().is_opening())?;
-        let makes = self.node.cluster().holds_nothing();
-        if makes && self.config.give_up != OsdSet::EMPTY {
-            return Err(BootError::NothingToGiveUp);
-        }
-        if makes {
-            self.refuse_what_cannot_be_opened()?;
-        }
-        for (number, spec) in specs.iter().enumerate() {
-            if holdings[number] == Some(Holding::Nothing) {
-                self.use_empty(OsdId::from(number), spec, makes)?;
-            }
-        }
-        if makes {
-            self.make_missing_disks()?;
-        }
-        if self.has_no_disk() {
-            return Err(BootError::NoDisks);
-        }
-        self.run_until(|engine| !engine.node.cluster().is_opening())?;
-        self.put_disks_right()
-    }
-
+impl HostNode {
     fn has_no_disk(&self) -> bool {
         self.disks.of.values().all(|disk| disk.disk.is_none())
     }
@@ -129,40 +84,6 @@ impl Engine {
         }
     }
 
-    /// Lets each OSD have the disk that says it is its own, wherever it was found. A disk that stood there before takes the
-    /// place that has become free.
-    fn put_disks_right(&mut self) -> Result<(), BootError> {
-        let moves: BTreeMap<OsdId, OsdId> = self.node.cluster().misplaced().into_iter().collect();
-        let targets: BTreeSet<OsdId> = moves.values().copied().collect();
-        let left = moves.keys().filter(|seat| !targets.contains(seat));
-        let displaced = targets.iter().filter(|seat| !moves.contains_key(seat));
-        let back: Vec<(OsdId, OsdId)> =
-            displaced.copied().zip(left.copied().collect::<Vec<_>>()).collect();
-        let all: Vec<(OsdId, OsdId)> = moves.into_iter().chain(back).collect();
-        if all.is_empty() {
-            return Ok(());
-        }
-        for (seat, _) in &all {
-            self.node.change(self.now, |cluster, fx| cluster.close_osd(*seat, fx));
-        }
-        let seats: Vec<OsdId> = all.iter().map(|(seat, _)| *seat).collect();
-        self.run_until(|engine| seats.iter().all(|seat| engine.disks.of[*seat].in_flight == 0))?;
-        let taken = seats.iter().map(|seat| std::mem::take(&mut self.disks.of[*seat]));
-        for ((seat, osd), disk) in all.iter().zip(taken.collect::<Vec<_>>()) {
-            let path = disk.path.display();
-            if targets.contains(osd) {
-                tracing::warn!(%osd, %path, "the disk in the place of {seat} is {osd}'s, which takes it: correct node.toml");
-            }
-            self.disks.of[*osd] = disk;
-        }
-        for (_, osd) in &all {
-            if self.disks.of[*osd].disk.is_some() {
-                self.reopen(*osd);
-            }
-        }
-        self.run_until(|engine| !engine.node.cluster().is_opening())
-    }
-
     /// Names each OSD that cannot serve, and why.
     pub(super) fn tell_absent(&self) {
         for (osd, absent) in self.absent() {
@@ -197,6 +118,95 @@ impl Engine {
         let map = self.node.cluster().map();
         let osds = self.disks.of.ids().filter(|osd| !map.is_removed(*osd));
         osds.filter_map(|osd| Some((osd, self.absent_osd(osd)?)))
+    }
+}
+
+impl Engine {
+    /// Opens every disk that is there; the others' OSDs stay down. Only where no disk belongs to a cluster yet, the missing
+    /// ones are made.
+    pub(super) fn open_disks(&mut self) -> Result<(), BootError> {
+        let specs = self.host.config.disks.clone();
+        for spec in &specs {
+            self.host
+                .disks
+                .of
+                .push(EngineDisk { path: spec.path.clone(), ..EngineDisk::default() });
+        }
+        let holdings: Vec<Option<Holding>> = specs.iter().map(|spec| holding(&spec.path)).collect();
+        let has_store = holdings.contains(&Some(Holding::Store));
+        for (number, spec) in specs.iter().enumerate() {
+            let (osd, path) = (OsdId::from(number), spec.path.display());
+            match holdings[number] {
+                Some(Holding::Nothing) => continue,
+                Some(other @ Holding::Other(_)) if !has_store => {
+                    return Err(BootError::Holds(path.to_string(), other));
+                }
+                Some(other @ Holding::Other(_)) => {
+                    tracing::warn!(%osd, %path, "the disk holds {other} and is left alone");
+                }
+                Some(Holding::Store) | None => {}
+            }
+            let opened = self.host.open_existing(spec);
+            self.host.use_disk(osd, opened);
+        }
+        self.run_until(|engine| !engine.host.node.cluster().is_opening())?;
+        let makes = self.host.node.cluster().holds_nothing();
+        if makes && self.host.config.give_up != OsdSet::EMPTY {
+            return Err(BootError::NothingToGiveUp);
+        }
+        if makes {
+            self.host.refuse_what_cannot_be_opened()?;
+        }
+        for (number, spec) in specs.iter().enumerate() {
+            if holdings[number] == Some(Holding::Nothing) {
+                self.host.use_empty(OsdId::from(number), spec, makes)?;
+            }
+        }
+        if makes {
+            self.host.make_missing_disks()?;
+        }
+        if self.host.has_no_disk() {
+            return Err(BootError::NoDisks);
+        }
+        self.run_until(|engine| !engine.host.node.cluster().is_opening())?;
+        self.put_disks_right()
+    }
+
+    /// Lets each OSD have the disk that says it is its own, wherever it was found. A disk that stood there before takes the
+    /// place that has become free.
+    fn put_disks_right(&mut self) -> Result<(), BootError> {
+        let moves: BTreeMap<OsdId, OsdId> =
+            self.host.node.cluster().misplaced().into_iter().collect();
+        let targets: BTreeSet<OsdId> = moves.values().copied().collect();
+        let left = moves.keys().filter(|seat| !targets.contains(seat));
+        let displaced = targets.iter().filter(|seat| !moves.contains_key(seat));
+        let back: Vec<(OsdId, OsdId)> =
+            displaced.copied().zip(left.copied().collect::<Vec<_>>()).collect();
+        let all: Vec<(OsdId, OsdId)> = moves.into_iter().chain(back).collect();
+        if all.is_empty() {
+            return Ok(());
+        }
+        for (seat, _) in &all {
+            self.host.node.change(self.host.now, |cluster, fx| cluster.close_osd(*seat, fx));
+        }
+        let seats: Vec<OsdId> = all.iter().map(|(seat, _)| *seat).collect();
+        self.run_until(|engine| {
+            seats.iter().all(|seat| engine.host.disks.of[*seat].in_flight == 0)
+        })?;
+        let taken = seats.iter().map(|seat| std::mem::take(&mut self.host.disks.of[*seat]));
+        for ((seat, osd), disk) in all.iter().zip(taken.collect::<Vec<_>>()) {
+            let path = disk.path.display();
+            if targets.contains(osd) {
+                tracing::warn!(%osd, %path, "the disk in the place of {seat} is {osd}'s, which takes it: correct node.toml");
+            }
+            self.host.disks.of[*osd] = disk;
+        }
+        for (_, osd) in &all {
+            if self.host.disks.of[*osd].disk.is_some() {
+                self.host.reopen(*osd);
+            }
+        }
+        self.run_until(|engine| !engine.host.node.cluster().is_opening())
     }
 }
 

@@ -1,14 +1,14 @@
 //! File systems and pools that have no room for an OSD's writes: who waits for which, in the log and among the findings. The OSD
 //! itself asks again until there is room.
 
-use super::Engine;
+use super::host_node::HostNode;
 use crate::DiskKind;
 use loadline_base::Bytes;
 use loadline_osd::OsdId;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-impl Engine {
+impl HostNode {
     /// A write of an OSD has found no room.
     pub(super) fn found_no_room(&mut self, osd: OsdId) {
         if !self.disks.of[osd].waits_for_room {

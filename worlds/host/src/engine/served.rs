@@ -1,9 +1,7 @@
 //! What an OSD has served while its disk was busy, beside the capacity that it is believed to have. A capacity that is far
 //! off makes every reservation and limit mean something else than it says.
 
-use super::Engine;
 use loadline_base::{Span, Time};
-use loadline_osd::OsdId;
 
 /// A second in which so many times the capacity was written says that the capacity is too small. The benchmark keeps a queue
 /// full as well, so that a good figure is rarely passed by more than a cache gives.
@@ -88,45 +86,6 @@ impl Served {
     }
 }
 
-impl Engine {
-    /// A second of every OSD's disk is over.
-    pub(super) fn count_served(&mut self, second: Span) {
-        for osd in self.disks.of.ids().collect::<Vec<_>>() {
-            let work_waits = self.node.osd(osd).queued() > 0;
-            self.disks.of[osd].served.second_passed(self.now, second, work_waits);
-        }
-    }
-
-    /// What is wrong with an OSD's capacity, in one sentence with the remedy.
-    pub(super) fn capacity_misfit(&self, osd: OsdId) -> Option<String> {
-        let (disk, capacity) =
-            (&self.disks.of[osd], self.settings.levels.benchmark(osd).current_iops);
-        let measured_on = self.node.cluster().measured_on(osd);
-        let is_elsewhere = is_another(measured_on, disk.drive);
-        let what = match disk.served.misfit(capacity) {
-            _ if is_elsewhere => {
-                "was measured on another drive than the one that it stands on".to_owned()
-            }
-            Some(Misfit::FarMore(writes)) => {
-                format!("is too little: it has served {writes} writes in one second")
-            }
-            Some(Misfit::FarLess(blocks)) => format!(
-                "is too much: with its disk always busy and work waiting it has never served more than {blocks} blocks of 4 KiB in a second"
-            ),
-            None => return None,
-        };
-        Some(format!(
-            "{osd}'s capacity of {capacity:.0} IOPS {what}; measure it by `loadline tell {osd} bench --store`, or set it by `loadline config set {osd} {} IOPS`",
-            self.settings.levels.capacity_options(osd).0
-        ))
-    }
-}
-
-/// Whether two drives are known to be two. Numbers of 0 are not known.
-fn is_another(one: u64, other: u64) -> bool {
-    one != 0 && other != 0 && one != other
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,12 +110,6 @@ mod tests {
             served.second_passed(begin + SECOND, SECOND, work_waits);
         }
         assert_eq!(served.misfit(capacity), expected);
-    }
-
-    #[test]
-    fn only_drives_that_are_known_can_differ() {
-        assert!(is_another(3, 4));
-        assert!(!is_another(3, 3) && !is_another(0, 3) && !is_another(3, 0));
     }
 
     #[test]

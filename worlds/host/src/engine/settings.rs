@@ -1,10 +1,9 @@
 //! The node's settings, and what the engine is given of them.
 
-use super::Engine;
-use super::boot::{BootError, EngineConfig};
+use super::config::EngineConfig;
 use loadline_base::Bytes;
 use loadline_cluster::Config;
-use loadline_cluster::settings::{LeftOut, Scope, Settings};
+use loadline_cluster::settings::{LeftOut, Refused, Scope, Settings};
 use loadline_device::{ClassTag, Medium};
 use loadline_osd::{OsdId, OsdOptions, Policy};
 use loadline_qos::ServiceClass;
@@ -29,7 +28,7 @@ pub(super) struct NodeSettings {
 }
 
 impl NodeSettings {
-    pub(super) fn new(config: &EngineConfig) -> Result<NodeSettings, BootError> {
+    pub(super) fn new(config: &EngineConfig) -> Result<NodeSettings, Refused> {
         let media = vec![config.medium; config.disks.len()];
         let mut levels = Settings::on_a_loop(*config.preset, &media);
         for osd in levels.osds().collect::<Vec<_>>() {
@@ -95,39 +94,6 @@ impl NodeSettings {
                 Medium::Hdd | Medium::Hybrid => defaults.checkpoint_writes,
             },
             ..defaults
-        }
-    }
-}
-
-impl Engine {
-    /// The settings that the cluster keeps, on top of what was given at its making.
-    pub(super) fn take_stored_settings(&mut self) {
-        let stored = self.node.cluster().stored_settings().iter();
-        let stored =
-            stored.map(|((scope, option), value)| (*scope, option.as_str(), value.as_str()));
-        self.settings.left_out = self.settings.levels.restore(stored);
-        for LeftOut { scope, option, value, why } in &self.settings.left_out {
-            tracing::warn!(%scope, option, value, "a stored setting is left out: {why}");
-        }
-        for osd in self.disks.of.ids().collect::<Vec<_>>() {
-            self.renew_osd(osd);
-        }
-    }
-
-    /// Starts an OSD's settings anew before it takes part in anything: run-time values are gone, and options that are
-    /// read at start are read.
-    pub(super) fn renew_osd(&mut self, osd: OsdId) {
-        self.settings.levels.start(osd);
-        let (policy, options) = (self.settings.policy(osd), self.settings.options(osd));
-        self.node.change(self.now, |cluster, fx| cluster.renew_osd(osd, policy, options, fx));
-    }
-
-    /// Gives every OSD the settings in force, between two events.
-    pub(super) fn configure_osds(&mut self) {
-        for osd in self.disks.of.ids().collect::<Vec<_>>() {
-            let (policy, options) = (self.settings.policy(osd), self.settings.options(osd));
-            self.node
-                .change(self.now, |cluster, fx| cluster.configure_osd(osd, &policy, options, fx));
         }
     }
 }

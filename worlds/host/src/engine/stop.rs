@@ -1,9 +1,10 @@
 //! How a node ends: no new work is taken, what is under way ends, everything answered is made durable, and the answers leave.
 //! Each step has its time; what is not done by then is left, and the log says so.
 
-use super::effects::Alarm;
-use super::{Engine, Speaks};
-use crate::{ListenerId, Signal};
+use super::Engine;
+use super::Stopping;
+use super::host_node::{Alarm, HostNode};
+use crate::Signal;
 use loadline_base::{Span, Time};
 
 /// How long a stop waits for open ops and for their durability before it goes on without them.
@@ -18,25 +19,11 @@ const SENDING: Span = Span::from_millis(5_000);
 /// the kernel reset it, and answers that are still on their way are lost.
 const SILENCE: Span = Span::from_millis(50);
 
-/// How far the end is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stopping {
-    No,
-    /// No new work; open ops may still end.
-    Draining {
-        until: Time,
-    },
-    /// Everything answered is being made durable.
-    Syncing {
-        number: u32,
-        until: Time,
-    },
-    /// Clients take their last answers, and fall silent.
-    Sending {
-        until: Time,
-        silent_at: Time,
-    },
-    Done,
+impl HostNode {
+    /// Whether the map is where it should be, or has had its time, if the stop ends at `until`.
+    fn is_map_spread(&self, until: Time) -> bool {
+        self.node.cluster().is_map_everywhere() || until.since(self.now) + SPREADING <= PATIENCE
+    }
 }
 
 impl Engine {
@@ -55,13 +42,12 @@ impl Engine {
         if self.is_stopping() {
             return;
         }
-        let until = self.now + PATIENCE;
+        let until = self.host.now + PATIENCE;
         self.stopping = Stopping::Draining { until };
-        self.alarms.push(until, Alarm::Stop);
-        self.alarms.push(self.now + SPREADING, Alarm::Stop);
-        let is_nbd = |_: &ListenerId, speaks: &mut Speaks| *speaks == Speaks::Nbd;
-        for (listener, _) in self.listeners.extract_if(.., is_nbd) {
-            self.world.stop_listening(listener);
+        self.host.alarms.push(until, Alarm::Stop);
+        self.host.alarms.push(self.host.now + SPREADING, Alarm::Stop);
+        for listener in self.doors.close_nbd() {
+            self.host.world.stop_listening(listener);
         }
         self.nbd_shut_down();
     }
@@ -74,8 +60,8 @@ impl Engine {
     /// A client has sent something that nobody reads any more.
     pub(super) fn heard_while_stopping(&mut self) {
         if let Stopping::Sending { silent_at, .. } = &mut self.stopping {
-            *silent_at = self.now + SILENCE;
-            self.alarms.push(*silent_at, Alarm::Stop);
+            *silent_at = self.host.now + SILENCE;
+            self.host.alarms.push(*silent_at, Alarm::Stop);
         }
     }
 
@@ -83,20 +69,24 @@ impl Engine {
     pub(super) fn stop_settle(&mut self) {
         let stopping = self.stopping;
         match stopping {
-            Stopping::Draining { until } if self.is_drained() && self.is_map_spread(until) => {
-                let number = self.node.change(self.now, |cluster, fx| cluster.sync(fx));
+            Stopping::Draining { until } if self.is_drained() && self.host.is_map_spread(until) => {
+                let number = self.host.node.change(self.host.now, |cluster, fx| cluster.sync(fx));
                 self.stopping = Stopping::Syncing { number, until };
                 self.carry_out();
                 self.syncs_ended();
             }
-            Stopping::Draining { until } | Stopping::Syncing { until, .. } if until <= self.now => {
+            Stopping::Draining { until } | Stopping::Syncing { until, .. }
+                if until <= self.host.now =>
+            {
                 tracing::warn!("some ops did not end in time; the node ends without their replies");
                 self.begin_to_send();
             }
-            Stopping::Sending { silent_at, .. } if silent_at <= self.now && self.is_all_sent() => {
+            Stopping::Sending { silent_at, .. }
+                if silent_at <= self.host.now && self.is_all_sent() =>
+            {
                 self.stopping = Stopping::Done;
             }
-            Stopping::Sending { until, .. } if until <= self.now => {
+            Stopping::Sending { until, .. } if until <= self.host.now => {
                 tracing::warn!("some clients did not take their answers in time");
                 self.stopping = Stopping::Done;
             }
@@ -113,24 +103,19 @@ impl Engine {
     }
 
     fn begin_to_send(&mut self) {
-        let is_heard = self.conns.values().any(|speaks| *speaks == Speaks::Nbd);
-        let silent_at = if is_heard { self.now + SILENCE } else { self.now };
-        let until = self.now + SENDING;
+        let is_heard = self.doors.counts().0 > 0;
+        let silent_at = if is_heard { self.host.now + SILENCE } else { self.host.now };
+        let until = self.host.now + SENDING;
         self.stopping = Stopping::Sending { until, silent_at };
-        self.alarms.push(silent_at, Alarm::Stop);
-        self.alarms.push(until, Alarm::Stop);
+        self.host.alarms.push(silent_at, Alarm::Stop);
+        self.host.alarms.push(until, Alarm::Stop);
     }
 
     fn is_drained(&self) -> bool {
         self.clients.is_empty() && self.admin.nothing_waits()
     }
 
-    /// Whether the map is where it should be, or has had its time, if the stop ends at `until`.
-    fn is_map_spread(&self, until: Time) -> bool {
-        self.node.cluster().is_map_everywhere() || until.since(self.now) + SPREADING <= PATIENCE
-    }
-
     fn is_all_sent(&self) -> bool {
-        self.conns.keys().all(|conn| self.world.queued(*conn) == 0)
+        self.doors.connections().all(|conn| self.host.world.queued(conn) == 0)
     }
 }

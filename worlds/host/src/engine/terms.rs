@@ -1,17 +1,11 @@
 //! On what terms requests go to the disks here: what of priorities and duration limits the system or a drive does not carry
 //! out, for the log and for `status`.
 
-use super::Engine;
+use super::host_node::HostNode;
 use crate::Mode;
 use loadline_osd::{DeviceTerms, OsdId};
 
-/// What the log has been told.
-#[derive(Debug, Default)]
-pub(super) struct LoggedRefusals {
-    refusals: Vec<&'static str>,
-}
-
-impl Engine {
+impl HostNode {
     /// How disks and sockets are reached, and what that way cannot do.
     pub(super) fn io_mode(&self) -> String {
         match self.world.mode() {
@@ -52,9 +46,9 @@ impl Engine {
     /// Tells the log what is left out, each thing once.
     pub(super) fn tell_terms(&mut self) {
         for sentence in self.terms_left_out() {
-            if !self.told.refusals.contains(&sentence) {
+            if !self.told.contains(&sentence) {
                 tracing::warn!("{sentence}");
-                self.told.refusals.push(sentence);
+                self.told.push(sentence);
             }
         }
     }

@@ -1,12 +1,12 @@
 //! Settings: every level is shown, the stored and the run-time level are changed.
 
-use super::CommandOutcome;
-use super::execute::Executed;
+use super::desk::CommandOutcome;
+use super::desk::Executed;
 use crate::admin::api::{
     AdminAnswer, AdminRefusal, AlteredValue, ConfigChanged, ConfigRow, ConfigRows, Explained,
     ExplainedLevel, RefusalKind, ValueLevel, Who,
 };
-use crate::engine::Engine;
+use crate::engine::host_node::HostNode;
 use loadline_cluster::settings::{
     Explanation, LevelRow, LevelTarget, OptionId, Origin, Refused, Scope, SettingsChange, Value,
 };
@@ -15,7 +15,7 @@ use loadline_osd::OsdId;
 /// Where the levels that concern every OSD are read: they are the same on each.
 const ANY: OsdId = OsdId::new(0);
 
-impl Engine {
+impl HostNode {
     pub(super) fn config_show(&self, who: Option<Who>) -> Result<AdminAnswer, AdminRefusal> {
         let rows = match who {
             Some(Who::Osd(osd)) => self.in_force(self.known_osd(osd)?),

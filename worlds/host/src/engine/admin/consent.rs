@@ -2,7 +2,7 @@
 //! one who asks says that it is meant.
 
 use crate::admin::api::{AdminRefusal, Command, OsdMove};
-use crate::engine::Engine;
+use crate::engine::host_node::HostNode;
 use loadline_base::Bytes;
 use loadline_cluster::RemoveError;
 use loadline_osd::{OsdId, OsdSet, PgId};
@@ -10,7 +10,7 @@ use loadline_osd::{OsdId, OsdSet, PgId};
 /// So many placement groups are named; the rest is counted.
 const NAMED_MAX: usize = 16;
 
-impl Engine {
+impl HostNode {
     /// Why a command is not carried out before somebody has said that it is meant. What does not exist, or cannot be done
     /// anyway, costs nothing: whoever carries the command out says so.
     pub(super) fn cost(&mut self, command: &Command) -> Option<AdminRefusal> {

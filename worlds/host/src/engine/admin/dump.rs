@@ -1,18 +1,18 @@
 //! What waits and why, and where ops are or spent their time.
 
-use super::execute::{Executed, now};
+use super::desk::{Executed, now};
 use crate::admin::api::{
     AdminAnswer, OpDump, OpRow, OpStage, QueueDump, QueueTags, QueuedItem, ShardQueue, WaitReason,
 };
-use crate::engine::Engine;
 use crate::engine::health::Past;
+use crate::engine::host_node::HostNode;
 use loadline_base::Time;
 use loadline_cluster::IssuedOp;
 use loadline_cluster::images::ImageId;
 use loadline_osd::{OpKind, OsdId, SnapshotNo};
 use loadline_qos::{ClassId, FlowId, ServiceClass, Tags, WaitCause, Waiting};
 
-impl Engine {
+impl HostNode {
     pub(super) fn queues(&mut self, osd: OsdId) -> Executed {
         self.known_osd(osd)?;
         let at = self.now;

@@ -1,90 +1,12 @@
 //! Which command is carried out where.
 
-use super::{CommandOutcome, Ticket};
-use crate::admin::api::{AdminAnswer, AdminRefusal, Command, Done, SnapshotName};
+use super::desk::{DONE, Executed, Ticket, now};
+use crate::admin::api::{AdminRefusal, Command, SnapshotName};
 use crate::engine::Engine;
+use crate::engine::host_node::HostNode;
 use loadline_osd::OsdId;
 
-/// What every command comes to.
-pub(in crate::engine) type Executed = Result<CommandOutcome, AdminRefusal>;
-
-pub(super) const DONE: AdminAnswer = AdminAnswer::Done(Done {});
-
-pub(super) fn now(answer: AdminAnswer) -> Executed {
-    Ok(CommandOutcome::Now(Ok(answer)))
-}
-
-impl Engine {
-    /// Carries a command out, or begins to.
-    pub(super) fn execute(&mut self, ticket: Ticket, command: &Command) -> Executed {
-        match command {
-            Command::Meant(meant) => self.carry_command_out(ticket, (**meant).clone()),
-            _ => match self.cost(command) {
-                Some(refusal) => Err(refusal),
-                None => self.carry_command_out(ticket, command.clone()),
-            },
-        }
-    }
-
-    fn carry_command_out(&mut self, ticket: Ticket, command: Command) -> Executed {
-        match command {
-            Command::Status => now(self.status()),
-            Command::OsdList => now(self.osd_list()),
-            Command::OsdMove { osd, step } => self.osd_move(ticket, osd, step),
-            Command::OsdAdd { disk } => self.osd_add(ticket, disk),
-            Command::OsdReplace { osd, disk } => self.osd_replace(ticket, osd, disk),
-            Command::OsdRemove { osd } => self.osd_remove(osd),
-            Command::OsdOkToStop { osds } => self.ok_to_stop(&osds),
-            Command::OsdBench { osd, shape } => {
-                self.known_osd(osd)?;
-                self.begin_osd_bench(ticket, osd, &shape)
-            }
-            Command::OsdQueues { osd } => self.queues(osd),
-            Command::Ops => now(self.ops_in_flight()),
-            Command::OpHistory => now(self.op_history()),
-            Command::PoolList => now(self.pool_list()),
-            Command::PoolCreate { pool } => self.pool_create(pool),
-            Command::PoolRemove { pool } => self.pool_remove(&pool),
-            Command::PgListUnfound { pg } => self.pg_list_unfound(&pg),
-            Command::PgMarkUnfoundLost { pg } => self.pg_mark_unfound_lost(&pg),
-            Command::ImageList => now(self.image_list()),
-            Command::ImageInfo { image } => now(self.image_info(&image)?),
-            Command::ImageCreate { asked } => self.image_create(&asked),
-            Command::ImageResize { image, to } => {
-                self.image_change(|images| images.resize(&image, to.size_bytes).map(drop))
-            }
-            Command::ImageRename { image, to } => {
-                self.image_change(|images| images.rename(&image, &to.name))
-            }
-            Command::ImageRemove { image } => {
-                self.image_change(|images| images.remove(&image).map(drop))
-            }
-            Command::SnapshotList { image } => now(self.snapshot_list(&image)?),
-            Command::SnapshotCreate { image, snapshot } => {
-                self.image_change(|images| images.snapshot_create(&image, &snapshot).map(drop))
-            }
-            Command::SnapshotRemove { image, snapshot } => {
-                self.image_change(|images| images.snapshot_remove(&image, &snapshot).map(drop))
-            }
-            Command::ImageClone { image, snapshot, to } => {
-                let from = SnapshotName { image, snapshot }.to_string();
-                self.image_change(|images| images.clone_image(&from, &to.name).map(drop))
-            }
-            Command::ConfigDump => now(self.config_show(None)?),
-            Command::ConfigShow { who } => now(self.config_show(Some(who))?),
-            Command::ConfigGet { who, option } => now(self.config_get(who, &option)?),
-            Command::ConfigSet { who, option, to } => {
-                self.config_set(who, &option, &to.value, to.level)
-            }
-            Command::ConfigRemove { who, option, level } => self.config_remove(who, &option, level),
-            Command::Shutdown => {
-                self.begin_stop();
-                now(DONE)
-            }
-            Command::Meant(_) => Err(AdminRefusal::bad("a command is meant once")),
-        }
-    }
-
+impl HostNode {
     /// An OSD of this node.
     pub(super) fn known_osd(&self, osd: OsdId) -> Result<OsdId, AdminRefusal> {
         match self.node.cluster().map().is_removed(osd) {
@@ -119,5 +41,79 @@ impl Engine {
     /// Refuses a change that could not be kept.
     pub(super) fn take_changes(&self) -> Result<(), AdminRefusal> {
         self.without_quorum().map_or(Ok(()), Err)
+    }
+}
+
+impl Engine {
+    /// Carries a command out, or begins to.
+    pub(super) fn execute(&mut self, ticket: Ticket, command: &Command) -> Executed {
+        match command {
+            Command::Meant(meant) => self.carry_command_out(ticket, (**meant).clone()),
+            _ => match self.host.cost(command) {
+                Some(refusal) => Err(refusal),
+                None => self.carry_command_out(ticket, command.clone()),
+            },
+        }
+    }
+
+    fn carry_command_out(&mut self, ticket: Ticket, command: Command) -> Executed {
+        match command {
+            Command::Status => now(self.status()),
+            Command::OsdList => now(self.host.osd_list()),
+            Command::OsdMove { osd, step } => self.osd_move(ticket, osd, step),
+            Command::OsdAdd { disk } => self.osd_add(ticket, disk),
+            Command::OsdReplace { osd, disk } => self.osd_replace(ticket, osd, disk),
+            Command::OsdRemove { osd } => self.osd_remove(osd),
+            Command::OsdOkToStop { osds } => self.host.ok_to_stop(&osds),
+            Command::OsdBench { osd, shape } => {
+                self.host.known_osd(osd)?;
+                self.begin_osd_bench(ticket, osd, &shape)
+            }
+            Command::OsdQueues { osd } => self.host.queues(osd),
+            Command::Ops => now(self.host.ops_in_flight()),
+            Command::OpHistory => now(self.host.op_history()),
+            Command::PoolList => now(self.host.pool_list()),
+            Command::PoolCreate { pool } => self.host.pool_create(pool),
+            Command::PoolRemove { pool } => self.host.pool_remove(&pool),
+            Command::PgListUnfound { pg } => self.host.pg_list_unfound(&pg),
+            Command::PgMarkUnfoundLost { pg } => self.host.pg_mark_unfound_lost(&pg),
+            Command::ImageList => now(self.host.image_list()),
+            Command::ImageInfo { image } => now(self.host.image_info(&image)?),
+            Command::ImageCreate { asked } => self.host.image_create(&asked),
+            Command::ImageResize { image, to } => {
+                self.host.image_change(|images| images.resize(&image, to.size_bytes).map(drop))
+            }
+            Command::ImageRename { image, to } => {
+                self.host.image_change(|images| images.rename(&image, &to.name))
+            }
+            Command::ImageRemove { image } => {
+                self.host.image_change(|images| images.remove(&image).map(drop))
+            }
+            Command::SnapshotList { image } => now(self.host.snapshot_list(&image)?),
+            Command::SnapshotCreate { image, snapshot } => {
+                self.host.image_change(|images| images.snapshot_create(&image, &snapshot).map(drop))
+            }
+            Command::SnapshotRemove { image, snapshot } => {
+                self.host.image_change(|images| images.snapshot_remove(&image, &snapshot).map(drop))
+            }
+            Command::ImageClone { image, snapshot, to } => {
+                let from = SnapshotName { image, snapshot }.to_string();
+                self.host.image_change(|images| images.clone_image(&from, &to.name).map(drop))
+            }
+            Command::ConfigDump => now(self.host.config_show(None)?),
+            Command::ConfigShow { who } => now(self.host.config_show(Some(who))?),
+            Command::ConfigGet { who, option } => now(self.host.config_get(who, &option)?),
+            Command::ConfigSet { who, option, to } => {
+                self.host.config_set(who, &option, &to.value, to.level)
+            }
+            Command::ConfigRemove { who, option, level } => {
+                self.host.config_remove(who, &option, level)
+            }
+            Command::Shutdown => {
+                self.begin_stop();
+                now(DONE)
+            }
+            Command::Meant(_) => Err(AdminRefusal::bad("a command is meant once")),
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::pg_states::PgStates;
 use crate::admin::api::{Health, HealthLevel, OsdRow};
-use crate::engine::Engine;
+use crate::engine::host_node::HostNode;
 use loadline_base::Span;
 use loadline_cluster::settings::LeftOut;
 use loadline_osd::{DamageCounts, OsdId};
@@ -20,25 +20,27 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    pub(super) fn of(engine: &Engine, osds: &[OsdRow], pgs: &PgStates) -> Findings {
+    pub(super) fn of(
+        host: &HostNode,
+        waiting_for_memory: u32,
+        osds: &[OsdRow],
+        pgs: &PgStates,
+    ) -> Findings {
         let mut findings = Findings { found: Vec::new() };
-        findings.availability(engine, pgs);
+        findings.availability(host, pgs);
         findings.osds(osds);
-        findings.loss(engine);
-        findings.healing(engine);
-        findings.room(engine, osds);
-        findings.damage(engine, osds);
-        findings.memory(engine);
-        findings.slow_ops(engine);
-        findings.terms(engine);
-        findings.settings(engine);
+        findings.loss(host);
+        findings.healing(host);
+        findings.room(host, osds);
+        findings.damage(host, osds);
+        findings.memory(waiting_for_memory);
+        findings.slow_ops(host);
+        findings.terms(host);
+        findings.settings(host);
         for osd in osds.iter().filter(|osd| osd.up) {
-            engine
-                .capacity_misfit(OsdId::new(osd.osd))
-                .into_iter()
-                .for_each(|it| findings.warn(it));
+            host.capacity_misfit(OsdId::new(osd.osd)).into_iter().for_each(|it| findings.warn(it));
         }
-        findings.epochs(engine);
+        findings.epochs(host);
         findings
     }
 
@@ -59,8 +61,8 @@ impl Findings {
         self.found.push((HealthLevel::Error, sentence));
     }
 
-    fn availability(&mut self, engine: &Engine, pgs: &PgStates) {
-        if let Some(refusal) = engine.without_quorum() {
+    fn availability(&mut self, host: &HostNode, pgs: &PgStates) {
+        if let Some(refusal) = host.without_quorum() {
             self.error(refusal.error);
         }
         if pgs.down > 0 {
@@ -81,7 +83,7 @@ impl Findings {
         }
         if pgs.unfound > 0 {
             let what = are(pgs.unfound, "object", "is", "are");
-            let which = engine.all_unfound_in_words();
+            let which = host.all_unfound_in_words();
             self.error(format!(
                 "{what} unfound, a copy is missing and no other can be read: {which}"
             ));
@@ -109,38 +111,38 @@ impl Findings {
         }
     }
 
-    fn loss(&mut self, engine: &Engine) {
-        for sentence in engine.node.cluster().loss_in_words() {
+    fn loss(&mut self, host: &HostNode) {
+        for sentence in host.node.cluster().loss_in_words() {
             self.error(sentence);
         }
     }
 
-    fn healing(&mut self, engine: &Engine) {
-        for osd in engine.node.cluster().healing().iter() {
+    fn healing(&mut self, host: &HostNode) {
+        for osd in host.node.cluster().healing().iter() {
             self.warn(format!("{osd} was damaged and is filled again from the other copies"));
         }
     }
 
-    fn room(&mut self, engine: &Engine, osds: &[OsdRow]) {
-        let full = engine.node.cluster().full_osds();
+    fn room(&mut self, host: &HostNode, osds: &[OsdRow]) {
+        let full = host.node.cluster().full_osds();
         for osd in full.iter() {
-            match engine.node.cluster().waits_for_room(osd) {
+            match host.node.cluster().waits_for_room(osd) {
                 0 => self.error(format!("{osd} is full: writes to its PGs wait for room")),
                 writes => {
                     let (what, place) =
-                        (are(writes as u64, "write", "waits", "wait"), engine.place_of(osd));
+                        (are(writes as u64, "write", "waits", "wait"), host.place_of(osd));
                     self.error(format!(
                         "{osd} is full: {place} has no room, {what} for it and go on by themselves"
                     ));
                 }
             }
         }
-        for (osd, lacks) in engine.lacking_blocks() {
-            let place = engine.place_of(osd);
+        for (osd, lacks) in host.lacking_blocks() {
+            let place = host.place_of(osd);
             self.warn(format!("{osd}'s file lacks {lacks} of its blocks, and {place} has no room for them: writes may have to wait for room"));
         }
         for osd in
-            engine.node.cluster().backfill_full_osds().iter().filter(|osd| !full.contains(*osd))
+            host.node.cluster().backfill_full_osds().iter().filter(|osd| !full.contains(*osd))
         {
             self.warn(format!("{osd} takes no backfills: less than 10 % of it is free"));
         }
@@ -152,17 +154,16 @@ impl Findings {
         }
     }
 
-    fn memory(&mut self, engine: &Engine) {
-        let waiting = engine.nbd_waiting_for_memory();
+    fn memory(&mut self, waiting: u32) {
         if waiting > 0 {
             let what = are(waiting, "NBD connection", "waits", "wait");
             self.warn(format!("{what} for memory: requests of all connections take what `--memory` leaves for them"));
         }
     }
 
-    fn damage(&mut self, engine: &Engine, osds: &[OsdRow]) {
+    fn damage(&mut self, host: &HostNode, osds: &[OsdRow]) {
         for osd in osds.iter().map(|osd| OsdId::new(osd.osd)) {
-            let DamageCounts { found, repaired, failed_ops } = engine.node.damage(osd);
+            let DamageCounts { found, repaired, failed_ops } = host.node.damage(osd);
             if found > 0 {
                 let what = are(found, "request", "has", "have");
                 let back = are(repaired, "object", "was", "were");
@@ -177,9 +178,8 @@ impl Findings {
         }
     }
 
-    fn slow_ops(&mut self, engine: &Engine) {
-        let ages =
-            engine.node.cluster().open_ops().into_iter().map(|op| engine.now.since(op.issued));
+    fn slow_ops(&mut self, host: &HostNode) {
+        let ages = host.node.cluster().open_ops().into_iter().map(|op| host.now.since(op.issued));
         let slow: Vec<Span> = ages.take_while(|age| *age > SLOW).collect();
         if let Some(oldest) = slow.first() {
             let what = are(slow.len() as u64, "op", "waits", "wait");
@@ -189,11 +189,11 @@ impl Findings {
     }
 
     /// What of priorities and duration limits is not carried out.
-    fn terms(&mut self, engine: &Engine) {
-        for sentence in engine.terms_left_out() {
+    fn terms(&mut self, host: &HostNode) {
+        for sentence in host.terms_left_out() {
             self.warn(sentence.to_owned());
         }
-        let ended = engine.health.rates().per_second(|counts| counts.over_limit);
+        let ended = host.health.rates().per_second(|counts| counts.over_limit);
         if ended > 0.0 {
             self.warn(format!(
                 "the disks end {ended:.1} requests per second for their duration limit; each goes again without one"
@@ -201,14 +201,14 @@ impl Findings {
         }
     }
 
-    fn settings(&mut self, engine: &Engine) {
-        for LeftOut { scope, option, value, why } in &engine.settings.left_out {
+    fn settings(&mut self, host: &HostNode) {
+        for LeftOut { scope, option, value, why } in &host.settings.left_out {
             self.warn(format!("{option} = {value}, stored for {scope}, is left out: {why}"));
         }
     }
 
-    fn epochs(&mut self, engine: &Engine) {
-        let used = engine.node.cluster().epochs_used_percent();
+    fn epochs(&mut self, host: &HostNode) {
+        let used = host.node.cluster().epochs_used_percent();
         if used >= MANY_EPOCHS {
             self.warn(format!(
                 "{used} % of the map's epochs are used, and with the last ones the cluster ends: move its images to a new one"

@@ -1,15 +1,15 @@
 //! Images and their snapshots: the table's answers and refusals in the protocol's words.
 
-use super::CommandOutcome;
-use super::execute::{DONE, Executed};
+use super::desk::CommandOutcome;
+use super::desk::{DONE, Executed};
 use crate::admin::api::{
     AdminAnswer, AdminRefusal, ImageAsked, ImageRow, ImageRows, RefusalKind, SnapshotRow, Snapshots,
 };
-use crate::engine::Engine;
+use crate::engine::host_node::HostNode;
 use loadline_cluster::PoolId;
 use loadline_cluster::images::{self, ImageError, Parent};
 
-impl Engine {
+impl HostNode {
     pub(super) fn image_list(&self) -> AdminAnswer {
         let images = self.node.cluster().images().list().map(|image| self.shown(image)).collect();
         AdminAnswer::Images(ImageRows { images })

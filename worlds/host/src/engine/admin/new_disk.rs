@@ -3,98 +3,22 @@
 //! A disk is opened, and made where it is missing, by a thread of its own: that may take seconds, and clients are not to
 //! wait for it. The thread sends the open disk by mail; then it takes its place as soon as nothing is in flight.
 
-use super::execute::{DONE, Executed};
-use super::{CommandOutcome, Ticket, osds::size_of};
+use super::desk::{CommandOutcome, DONE, DiskReady, Executed, Is, Joining, Ticket, Wanted};
+use super::osds::size_of;
 use crate::admin::api::{Added, AdminAnswer, AdminRefusal, OsdAsked};
+use crate::engine::Engine;
 use crate::engine::boot::write_store;
-use crate::engine::{Engine, Mail};
+use crate::engine::disk_table::EngineDisk;
+use crate::engine::host_node::HostNode;
+use crate::engine::mail::Mail;
 use crate::{DiskOpen, DiskOpenError, DiskProblem, Holding, OpenedDisk};
-use loadline_base::Bytes;
 use loadline_cluster::OsdState;
 use loadline_osd::{OsdId, OsdSet};
 use loadline_store::paged::Protection;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What is wanted of a disk.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Wanted {
-    /// It is there, and holds what its OSD left on it.
-    Own,
-    /// A store, or nothing: then a new store is written. A missing file is made if its size is known.
-    New { size: Option<Bytes> },
-}
-
-/// A disk that is ready, or why it is not; by mail of the thread that opened it.
-#[derive(Debug)]
-pub struct DiskReady {
-    ticket: Ticket,
-    osd: Option<OsdId>,
-    wanted: Wanted,
-    disk: Result<OpenedDisk, AdminRefusal>,
-}
-
-/// An OSD that is to come up.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Joining {
-    osd: OsdId,
-    ticket: Ticket,
-    /// Whether the OSD opens its disk already; before, a thread does.
-    opening: Option<Is>,
-    /// Its disk is being measured, or was.
-    measured: bool,
-}
-
-/// Whether the map knew an OSD before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Is {
-    /// It did.
-    There,
-    /// It did not: placement uses it from the moment that it is up, and if it does not come up, it is none.
-    New,
-}
-
-impl Engine {
-    pub(super) fn osd_add(&mut self, ticket: Ticket, asked: OsdAsked) -> Executed {
-        let OsdAsked { path, size_bytes } = asked;
-        let size = size_of(size_bytes)?;
-        self.take_changes()?;
-        self.has_memory_for_osd()
-            .map_err(|refused| AdminRefusal::conflict(format!("memory: {refused}")))?;
-        if self.node.cluster().map().osds().len() >= OsdSet::OSDS_MAX as usize {
-            let most = OsdSet::OSDS_MAX;
-            return Err(AdminRefusal::conflict(format!("a node has at most {most} OSDs")));
-        }
-        if let Some(owner) = self.owner_of(Path::new(&path)) {
-            return Err(AdminRefusal::conflict(format!("{path} is {owner}'s disk already")));
-        }
-        Ok(self.prepare_disk(None, path.into(), Wanted::New { size }, ticket))
-    }
-
-    pub(super) fn osd_replace(&mut self, ticket: Ticket, osd: OsdId, asked: OsdAsked) -> Executed {
-        self.known_number(osd)?;
-        let OsdAsked { path, size_bytes } = asked;
-        let size = size_of(size_bytes)?;
-        if self.node.cluster().map().osds()[osd].up || self.node.cluster().is_opening_disk(osd) {
-            return Err(AdminRefusal::conflict(format!(
-                "{osd} serves from its disk: take it down first"
-            )));
-        }
-        self.take_changes()?;
-        match self.owner_of(Path::new(&path)) {
-            // An operator says that this disk, which is open already, may be filled if it is empty.
-            Some(owner) if owner == osd => match self.busy_disk(osd) {
-                Some(why) => return Ok(CommandOutcome::Busy(why)),
-                None => self.let_go(osd),
-            },
-            Some(owner) => {
-                return Err(AdminRefusal::conflict(format!("{path} is {owner}'s disk already")));
-            }
-            None => {}
-        }
-        Ok(self.prepare_disk(Some(osd), path.into(), Wanted::New { size }, ticket))
-    }
-
+impl HostNode {
     /// Closes the disk of an OSD that is down.
     fn let_go(&mut self, osd: OsdId) {
         if let Some(disk) = self.disks.of[osd].disk.take() {
@@ -110,50 +34,6 @@ impl Engine {
             disk.is_some_and(|identity| identity == (asked.dev(), asked.ino()))
         };
         self.disks.of.ids().find(same)
-    }
-
-    /// Has a disk opened by a thread.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a disk takes its time to open, and clients do not wait"
-    )]
-    pub(super) fn prepare_disk(
-        &mut self,
-        osd: Option<OsdId>,
-        path: PathBuf,
-        wanted: Wanted,
-        ticket: Ticket,
-    ) -> CommandOutcome {
-        // A disk that nobody has a number for yet belongs to the next one.
-        let named = osd.unwrap_or_else(|| OsdId::from(self.disks.of.len()));
-        if self.admin.joining.iter().any(|joining| joining.osd == named) {
-            return CommandOutcome::Busy(format!("{named} is getting a disk already"));
-        }
-        self.admin.joining.push(Joining { osd: named, ticket, opening: None, measured: false });
-        let protection = self.config.protection;
-        let (direct, discards) = (self.config.direct, self.config.discards);
-        let how = DiskOpen { direct, discards, ..DiskOpen::existing(&path) };
-        let mailbox = self.world.mailbox();
-        std::thread::spawn(move || {
-            let disk = open(how, wanted, protection);
-            // A node that has ended meanwhile needs no disk.
-            let _ = mailbox.post(Mail::Disk(Box::new(DiskReady { ticket, osd, wanted, disk })));
-        });
-        CommandOutcome::Later
-    }
-
-    /// A thread has opened a disk, or could not.
-    pub(in crate::engine) fn disk_ready(&mut self, ready: DiskReady) {
-        let DiskReady { ticket, osd, wanted, disk } = ready;
-        self.admin.joining.retain(|joining| joining.ticket != ticket);
-        let opened = disk.and_then(|disk| self.take_disk(osd, wanted, disk));
-        match opened {
-            Ok(taken) => {
-                self.await_osd(taken, ticket, if osd.is_none() { Is::New } else { Is::There });
-                self.reopen(taken);
-            }
-            Err(refusal) => self.admin_ended(ticket, Err(refusal)),
-        }
     }
 
     /// Gives a disk its place; a new OSD is made for one without an owner.
@@ -197,55 +77,8 @@ impl Engine {
         let (policy, options) = (self.settings.policy(osd), self.settings.options(osd));
         let stores = self.settings.store(&self.config);
         assert_eq!(self.node.add_osd(policy, options, stores), osd, "OSDs are counted alike");
-        self.disks
-            .of
-            .push(crate::engine::disks::EngineDisk { since: self.now, ..Default::default() });
+        self.disks.of.push(EngineDisk { since: self.now, ..Default::default() });
         osd
-    }
-
-    /// Answers when an OSD is up, or is known to stay down.
-    pub(super) fn await_osd(&mut self, osd: OsdId, ticket: Ticket, is: Is) {
-        self.admin.joining.push(Joining { osd, ticket, opening: Some(is), measured: false });
-    }
-
-    /// Whether an OSD is to come up, or a disk is being opened for it.
-    pub(super) fn is_joining(&self, osd: OsdId) -> bool {
-        self.admin.joining.iter().any(|joining| joining.osd == osd)
-    }
-
-    /// Tells of the OSDs that are up by now, and of those that will not be.
-    pub(super) fn join_settle(&mut self) {
-        for joining in self.admin.joining.clone() {
-            let Joining { osd, ticket, opening: Some(is), measured } = joining else { continue };
-            if self.node.cluster().is_held_open(osd) {
-                self.measure_or_let(osd, ticket, measured);
-                continue;
-            }
-            let up = self.node.cluster().map().osds()[osd].up;
-            if !up && (self.disks.of[osd].reopen || self.node.cluster().is_opening_disk(osd)) {
-                continue;
-            }
-            // A store that has just opened may still be writing; a number is taken back when its disk is idle.
-            if !up && is == Is::New && self.disks.of[osd].in_flight > 0 {
-                continue;
-            }
-            self.admin.joining.retain(|other| other.ticket != ticket);
-            let answer =
-                if up { Ok(self.joined(osd, is)) } else { Err(self.did_not_join(osd, is)) };
-            self.admin_ended(ticket, answer);
-        }
-    }
-
-    /// A new disk is measured before its OSD takes part, and before backfill keeps it busy.
-    fn measure_or_let(&mut self, osd: OsdId, ticket: Ticket, measured: bool) {
-        if !self.bench.is_idle() {
-            return;
-        }
-        if measured || !self.measure_held(osd) {
-            return self.node.change(self.now, |cluster, fx| cluster.let_osd(osd, fx));
-        }
-        let here = self.admin.joining.iter_mut().find(|joining| joining.ticket == ticket);
-        here.expect("it is to come up").measured = true;
     }
 
     fn joined(&mut self, osd: OsdId, is: Is) -> AdminAnswer {
@@ -265,6 +98,145 @@ impl Engine {
             return AdminRefusal::conflict(format!("{path} cannot be a new OSD's disk: {why}"));
         }
         AdminRefusal::conflict(format!("{osd} stays down: {why}"))
+    }
+}
+
+impl Engine {
+    pub(super) fn osd_add(&mut self, ticket: Ticket, asked: OsdAsked) -> Executed {
+        let OsdAsked { path, size_bytes } = asked;
+        let size = size_of(size_bytes)?;
+        self.host.take_changes()?;
+        self.host
+            .has_memory_for_osd()
+            .map_err(|refused| AdminRefusal::conflict(format!("memory: {refused}")))?;
+        if self.host.node.cluster().map().osds().len() >= OsdSet::OSDS_MAX as usize {
+            let most = OsdSet::OSDS_MAX;
+            return Err(AdminRefusal::conflict(format!("a node has at most {most} OSDs")));
+        }
+        if let Some(owner) = self.host.owner_of(Path::new(&path)) {
+            return Err(AdminRefusal::conflict(format!("{path} is {owner}'s disk already")));
+        }
+        Ok(self.prepare_disk(None, path.into(), Wanted::New { size }, ticket))
+    }
+
+    pub(super) fn osd_replace(&mut self, ticket: Ticket, osd: OsdId, asked: OsdAsked) -> Executed {
+        self.host.known_number(osd)?;
+        let OsdAsked { path, size_bytes } = asked;
+        let size = size_of(size_bytes)?;
+        if self.host.node.cluster().map().osds()[osd].up
+            || self.host.node.cluster().is_opening_disk(osd)
+        {
+            return Err(AdminRefusal::conflict(format!(
+                "{osd} serves from its disk: take it down first"
+            )));
+        }
+        self.host.take_changes()?;
+        match self.host.owner_of(Path::new(&path)) {
+            // An operator says that this disk, which is open already, may be filled if it is empty.
+            Some(owner) if owner == osd => match self.busy_disk(osd) {
+                Some(why) => return Ok(CommandOutcome::Busy(why)),
+                None => self.host.let_go(osd),
+            },
+            Some(owner) => {
+                return Err(AdminRefusal::conflict(format!("{path} is {owner}'s disk already")));
+            }
+            None => {}
+        }
+        Ok(self.prepare_disk(Some(osd), path.into(), Wanted::New { size }, ticket))
+    }
+
+    /// Has a disk opened by a thread.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a disk takes its time to open, and clients do not wait"
+    )]
+    pub(super) fn prepare_disk(
+        &mut self,
+        osd: Option<OsdId>,
+        path: PathBuf,
+        wanted: Wanted,
+        ticket: Ticket,
+    ) -> CommandOutcome {
+        // A disk that nobody has a number for yet belongs to the next one.
+        let named = osd.unwrap_or_else(|| OsdId::from(self.host.disks.of.len()));
+        if self.admin.joining.iter().any(|joining| joining.osd == named) {
+            return CommandOutcome::Busy(format!("{named} is getting a disk already"));
+        }
+        self.admin.joining.push(Joining { osd: named, ticket, opening: None, measured: false });
+        let protection = self.host.config.protection;
+        let (direct, discards) = (self.host.config.direct, self.host.config.discards);
+        let how = DiskOpen { direct, discards, ..DiskOpen::existing(&path) };
+        let mailbox = self.host.world.mailbox();
+        std::thread::spawn(move || {
+            let disk = open(how, wanted, protection);
+            // A node that has ended meanwhile needs no disk.
+            let _ = mailbox.post(Mail::Disk(Box::new(DiskReady { ticket, osd, wanted, disk })));
+        });
+        CommandOutcome::Later
+    }
+
+    /// A thread has opened a disk, or could not.
+    pub(in crate::engine) fn disk_ready(&mut self, ready: DiskReady) {
+        let DiskReady { ticket, osd, wanted, disk } = ready;
+        self.admin.joining.retain(|joining| joining.ticket != ticket);
+        let opened = disk.and_then(|disk| self.host.take_disk(osd, wanted, disk));
+        match opened {
+            Ok(taken) => {
+                self.await_osd(taken, ticket, if osd.is_none() { Is::New } else { Is::There });
+                self.host.reopen(taken);
+            }
+            Err(refusal) => self.admin_ended(ticket, Err(refusal)),
+        }
+    }
+
+    /// Answers when an OSD is up, or is known to stay down.
+    pub(super) fn await_osd(&mut self, osd: OsdId, ticket: Ticket, is: Is) {
+        self.admin.joining.push(Joining { osd, ticket, opening: Some(is), measured: false });
+    }
+
+    /// Whether an OSD is to come up, or a disk is being opened for it.
+    pub(super) fn is_joining(&self, osd: OsdId) -> bool {
+        self.admin.joining.iter().any(|joining| joining.osd == osd)
+    }
+
+    /// Tells of the OSDs that are up by now, and of those that will not be.
+    pub(super) fn join_settle(&mut self) {
+        for joining in self.admin.joining.clone() {
+            let Joining { osd, ticket, opening: Some(is), measured } = joining else { continue };
+            if self.host.node.cluster().is_held_open(osd) {
+                self.measure_or_let(osd, ticket, measured);
+                continue;
+            }
+            let up = self.host.node.cluster().map().osds()[osd].up;
+            if !up
+                && (self.host.disks.of[osd].reopen || self.host.node.cluster().is_opening_disk(osd))
+            {
+                continue;
+            }
+            // A store that has just opened may still be writing; a number is taken back when its disk is idle.
+            if !up && is == Is::New && self.host.disks.of[osd].in_flight > 0 {
+                continue;
+            }
+            self.admin.joining.retain(|other| other.ticket != ticket);
+            let answer = if up {
+                Ok(self.host.joined(osd, is))
+            } else {
+                Err(self.host.did_not_join(osd, is))
+            };
+            self.admin_ended(ticket, answer);
+        }
+    }
+
+    /// A new disk is measured before its OSD takes part, and before backfill keeps it busy.
+    fn measure_or_let(&mut self, osd: OsdId, ticket: Ticket, measured: bool) {
+        if !self.bench.is_idle() {
+            return;
+        }
+        if measured || !self.measure_held(osd) {
+            return self.host.node.change(self.host.now, |cluster, fx| cluster.let_osd(osd, fx));
+        }
+        let here = self.admin.joining.iter_mut().find(|joining| joining.ticket == ticket);
+        here.expect("it is to come up").measured = true;
     }
 }
 

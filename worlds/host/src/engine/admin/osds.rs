@@ -1,11 +1,12 @@
 //! OSDs: what they are, and steps in the map.
 
-use super::execute::{DONE, Executed, now};
-use super::new_disk::{Is, Wanted};
-use super::{CommandOutcome, Ticket};
+use super::desk::{CommandOutcome, Ticket};
+use super::desk::{DONE, Executed, now};
+use super::desk::{Is, Wanted};
 use crate::Direct;
 use crate::admin::api::{AdminAnswer, AdminRefusal, OkToStop, OsdMove, OsdRow, Osds};
 use crate::engine::Engine;
+use crate::engine::host_node::HostNode;
 use loadline_base::Bytes;
 use loadline_cluster::settings::Scope;
 use loadline_cluster::{OsdState, RemoveError};
@@ -15,7 +16,7 @@ use loadline_store::paged::LogMode;
 /// How a disk is opened whose file system has no direct I/O.
 pub(super) const BUFFERED: &str = "buffered (no direct I/O there)";
 
-impl Engine {
+impl HostNode {
     pub(super) fn osd_list(&mut self) -> AdminAnswer {
         AdminAnswer::Osds(Osds { osds: self.shown_osds() })
     }
@@ -58,23 +59,6 @@ impl Engine {
         }
     }
 
-    /// A step that an OSD has taken already is done.
-    pub(super) fn osd_move(&mut self, ticket: Ticket, osd: OsdId, step: OsdMove) -> Executed {
-        self.known_osd(osd)?;
-        let state = self.node.cluster().map().osds()[osd];
-        match step {
-            OsdMove::Down => {
-                self.osd_down(osd);
-                // The last ones that go down leave no quorum, and there is nothing about it to keep.
-                now(DONE)
-            }
-            OsdMove::Up if state.up => now(DONE),
-            OsdMove::Up => self.osd_up(ticket, osd),
-            OsdMove::Out => self.place_on(osd, OsdState { is_in: false, ..state }),
-            OsdMove::In => self.place_on(osd, OsdState { is_in: true, ..state }),
-        }
-    }
-
     fn osd_down(&mut self, osd: OsdId) {
         self.disks.of[osd].reopen = false;
         let is_held = self.node.cluster().is_held_open(osd);
@@ -86,55 +70,11 @@ impl Engine {
         }
     }
 
-    fn osd_up(&mut self, ticket: Ticket, osd: OsdId) -> Executed {
-        match self.disks.of[osd].disk {
-            Some(_) => {
-                self.await_osd(osd, ticket, Is::There);
-                self.reopen(osd);
-            }
-            // It was not there at the start, or could not be opened.
-            None => {
-                let path = self.disks.of[osd].path.clone();
-                return Ok(self.prepare_disk(Some(osd), path, Wanted::Own, ticket));
-            }
-        }
-        Ok(CommandOutcome::Later)
-    }
-
     fn place_on(&mut self, osd: OsdId, state: OsdState) -> Executed {
         self.take_changes()?;
         self.disks.of[osd].taken_out = false;
         self.node.change(self.now, |cluster, fx| cluster.set_osd(osd, state, fx));
         Ok(CommandOutcome::WhenKept(DONE))
-    }
-
-    /// Forgets an OSD. Its disk is left as it is.
-    pub(super) fn osd_remove(&mut self, osd: OsdId) -> Executed {
-        self.known_osd(osd)?;
-        match self.node.cluster().may_remove_osd(osd) {
-            // Whoever asked has been told which groups it may cost, or none.
-            Ok(()) | Err(RemoveError::NotClean) => {}
-            Err(error) => return Err(AdminRefusal::conflict(error.to_string())),
-        }
-        self.take_changes()?;
-        if let Some(why) = self.busy_disk(osd) {
-            return Ok(CommandOutcome::Busy(why));
-        }
-        self.node.change(self.now, |cluster, fx| cluster.remove_osd(osd, fx));
-        self.forget_osd(osd);
-        Ok(CommandOutcome::WhenKept(DONE))
-    }
-
-    /// What keeps the disk of an OSD that is down from being given away for a moment.
-    pub(super) fn busy_disk(&self, osd: OsdId) -> Option<String> {
-        let disk = &self.disks.of[osd];
-        match disk.in_flight {
-            _ if disk.reopen || self.is_joining(osd) => {
-                Some(format!("{osd}'s disk is being opened"))
-            }
-            0 => None,
-            some => Some(format!("{some} requests to {osd}'s disk are under way")),
-        }
     }
 
     /// Whether OSDs could stop at once.
@@ -182,6 +122,69 @@ impl Engine {
         while self.disks.of.len() > self.node.cluster().map().osds().len() {
             self.disks.of.pop();
             self.settings.levels.remove_last_osd();
+        }
+    }
+}
+
+impl Engine {
+    /// A step that an OSD has taken already is done.
+    pub(super) fn osd_move(&mut self, ticket: Ticket, osd: OsdId, step: OsdMove) -> Executed {
+        self.host.known_osd(osd)?;
+        let state = self.host.node.cluster().map().osds()[osd];
+        match step {
+            OsdMove::Down => {
+                self.host.osd_down(osd);
+                // The last ones that go down leave no quorum, and there is nothing about it to keep.
+                now(DONE)
+            }
+            OsdMove::Up if state.up => now(DONE),
+            OsdMove::Up => self.osd_up(ticket, osd),
+            OsdMove::Out => self.host.place_on(osd, OsdState { is_in: false, ..state }),
+            OsdMove::In => self.host.place_on(osd, OsdState { is_in: true, ..state }),
+        }
+    }
+
+    fn osd_up(&mut self, ticket: Ticket, osd: OsdId) -> Executed {
+        match self.host.disks.of[osd].disk {
+            Some(_) => {
+                self.await_osd(osd, ticket, Is::There);
+                self.host.reopen(osd);
+            }
+            // It was not there at the start, or could not be opened.
+            None => {
+                let path = self.host.disks.of[osd].path.clone();
+                return Ok(self.prepare_disk(Some(osd), path, Wanted::Own, ticket));
+            }
+        }
+        Ok(CommandOutcome::Later)
+    }
+
+    /// Forgets an OSD. Its disk is left as it is.
+    pub(super) fn osd_remove(&mut self, osd: OsdId) -> Executed {
+        self.host.known_osd(osd)?;
+        match self.host.node.cluster().may_remove_osd(osd) {
+            // Whoever asked has been told which groups it may cost, or none.
+            Ok(()) | Err(RemoveError::NotClean) => {}
+            Err(error) => return Err(AdminRefusal::conflict(error.to_string())),
+        }
+        self.host.take_changes()?;
+        if let Some(why) = self.busy_disk(osd) {
+            return Ok(CommandOutcome::Busy(why));
+        }
+        self.host.node.change(self.host.now, |cluster, fx| cluster.remove_osd(osd, fx));
+        self.host.forget_osd(osd);
+        Ok(CommandOutcome::WhenKept(DONE))
+    }
+
+    /// What keeps the disk of an OSD that is down from being given away for a moment.
+    pub(super) fn busy_disk(&self, osd: OsdId) -> Option<String> {
+        let disk = &self.host.disks.of[osd];
+        match disk.in_flight {
+            _ if disk.reopen || self.is_joining(osd) => {
+                Some(format!("{osd}'s disk is being opened"))
+            }
+            0 => None,
+            some => Some(format!("{some} requests to {osd}'s disk are under way")),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Placement groups: objects of theirs that nobody can give, and an operator who gives them up.
 
-use super::CommandOutcome;
-use super::execute::{DONE, Executed, now};
+use super::desk::CommandOutcome;
+use super::desk::{DONE, Executed, now};
 use crate::admin::api::{AdminAnswer, AdminRefusal, UnfoundObject, UnfoundObjects};
-use crate::engine::Engine;
+use crate::engine::host_node::HostNode;
 use loadline_base::Bytes;
 use loadline_cluster::images::ImageId;
 use loadline_osd::PgId;
@@ -12,7 +12,7 @@ use loadline_store::ObjectNo;
 /// So many objects are named in a sentence; the rest is counted.
 const NAMED_MAX: usize = 8;
 
-impl Engine {
+impl HostNode {
     /// The placement group of this name, such as `0.1f`.
     fn pg_of(&self, name: &str) -> Result<PgId, AdminRefusal> {
         let cluster = self.node.cluster();

@@ -1,16 +1,16 @@
 //! Pools: what there are, one more, one less.
 
-use super::CommandOutcome;
-use super::execute::{DONE, Executed};
+use super::desk::CommandOutcome;
+use super::desk::{DONE, Executed};
 use crate::admin::api::{AdminAnswer, AdminRefusal, PoolAsked, PoolRow, Pools};
-use crate::engine::Engine;
+use crate::engine::host_node::HostNode;
 use loadline_cluster::images::{ImageError, may_be_named};
 use loadline_cluster::{PoolId, PoolInUse, PoolSpec};
 
 /// More placement groups than this per OSD cost more upkeep than they spread.
 const PGS_PER_OSD_MAX: u32 = 256;
 
-impl Engine {
+impl HostNode {
     pub(super) fn pool_list(&self) -> AdminAnswer {
         let images = self.node.cluster().images();
         let pools = self.node.cluster().map().pools().iter().map(|(id, pool)| PoolRow {

@@ -10,18 +10,19 @@ use loadline_base::{Span, Time};
 
 impl Engine {
     pub(super) fn status(&mut self) -> AdminAnswer {
-        let pgs = PgStates::of(&mut self.node);
-        let osds = self.shown_osds();
-        let health = Findings::of(self, &osds, &pgs).health();
-        let rates = self.health.rates();
+        let pgs = PgStates::of(&mut self.host.node);
+        let osds = self.host.shown_osds();
+        let waiting = self.nbd.waiting_for_memory();
+        let health = Findings::of(&self.host, waiting, &osds, &pgs).health();
+        let rates = self.host.health.rates();
         let count = |is: fn(&crate::admin::api::OsdRow) -> bool| {
             osds.iter().filter(|osd| is(osd)).count() as u32
         };
         AdminAnswer::Status(Box::new(Status {
             health,
-            uptime_ns: self.now.since(Time::ZERO).nanos(),
-            map_epoch: self.node.cluster().map().epoch(),
-            io_mode: self.io_mode(),
+            uptime_ns: self.host.now.since(Time::ZERO).nanos(),
+            map_epoch: self.host.node.cluster().map().epoch(),
+            io_mode: self.host.io_mode(),
             osd_counts: OsdCounts {
                 total: osds.len() as u32,
                 up: count(|osd| osd.up),
@@ -41,7 +42,7 @@ impl Engine {
                 read_bytes_per_s: rates.per_second(|counts| counts.read_bytes),
                 written_bytes_per_s: rates.per_second(|counts| counts.written_bytes),
             },
-            memory: self.memory_use(),
+            memory: self.host.memory_use(self.nbd.held(), waiting),
             connections: ConnectionCounts {
                 nbd: self.doors.counts().0,
                 admin: self.doors.counts().1,

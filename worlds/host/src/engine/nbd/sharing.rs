@@ -9,10 +9,15 @@ use loadline_wire::nbd::OPTION_MAX;
 use std::collections::BTreeMap;
 
 impl Engine {
+    /// How much the requests of a connection may take that holds so much for some already.
+    pub(super) fn nbd_room(&self, held: u64) -> u64 {
+        self.nbd.held.room(self.host.requests_most(), held)
+    }
+
     /// Tells a session how much its next requests may take.
     pub(super) fn nbd_give_room(&mut self, conn: ConnId) {
         let Some(connection) = self.nbd.connections.get(&conn) else { return };
-        let mut room = self.room_for(connection.charged.data);
+        let mut room = self.nbd_room(connection.charged.data);
         if self.nbd.express == Some(conn) {
             // One request, and nothing behind it.
             room = connection.session.waits_for().unwrap_or(0);
@@ -30,25 +35,25 @@ impl Engine {
         let data = buffers + connection.session.held();
         let now = ConnectionCharge { states: CONNECTION + option, data };
         self.nbd.was_freed |= now.data < connection.charged.data;
-        self.held.change(connection.charged, now);
+        self.nbd.held.change(connection.charged, now);
         connection.charged = now;
         if self.nbd.express == Some(conn) && connection.session.held() == 0 {
             self.nbd.express = None;
         }
         if connection.session.waits_for().is_some() && !connection.is_waiting {
             connection.is_waiting = true;
-            self.nbd.waiting.push((conn, self.now));
+            self.nbd.waiting.push((conn, self.host.now));
         }
     }
 
     /// Looks whether some of those that wait for memory can go on, if some was given back or a second has passed. Whose peer
     /// holds least goes first, so that a crowd of one peer holds up nobody but itself.
     pub(super) fn nbd_give_memory(&mut self) {
-        let is_time = self.now.since(self.nbd.looked) >= EXPRESS_AFTER;
+        let is_time = self.host.now.since(self.nbd.looked) >= EXPRESS_AFTER;
         if self.nbd.waiting.is_empty() || !(std::mem::take(&mut self.nbd.was_freed) || is_time) {
             return;
         }
-        self.nbd.looked = self.now;
+        self.nbd.looked = self.host.now;
         let mut of_peer: BTreeMap<Peer, u64> = BTreeMap::new();
         for (conn, connection) in &self.nbd.connections {
             *of_peer.entry(self.doors.peer(*conn)).or_default() += connection.charged.data;
@@ -56,7 +61,7 @@ impl Engine {
         let mut waiting = std::mem::take(&mut self.nbd.waiting);
         waiting.sort_by_key(|(conn, since)| (of_peer.get(&self.doors.peer(*conn)), *since));
         for (conn, since) in waiting {
-            if self.nbd.express.is_none() && self.now.since(since) >= EXPRESS_AFTER {
+            if self.nbd.express.is_none() && self.host.now.since(since) >= EXPRESS_AFTER {
                 self.nbd.express = Some(conn);
             }
             self.nbd_give_room(conn);
@@ -70,15 +75,10 @@ impl Engine {
         }
     }
 
-    /// How many connections wait for memory.
-    pub(in crate::engine) fn nbd_waiting_for_memory(&self) -> u32 {
-        self.nbd.waiting_for_memory()
-    }
-
     /// Ends connections whose clients chose no export in time, were silent for longer than is allowed, or let nothing move while
     /// others wait for the memory that they hold.
     pub(in crate::engine) fn nbd_end_idle(&mut self) {
-        let (limits, now) = (self.config.doors, self.now);
+        let (limits, now) = (self.host.config.doors, self.host.now);
         let others_wait = !self.nbd.waiting.is_empty();
         let mut ends = Vec::new();
         for (conn, connection) in &self.nbd.connections {
@@ -95,9 +95,9 @@ impl Engine {
             }
         }
         for (conn, complaint, span) in ends {
-            self.world.close(conn);
+            self.host.world.close(conn);
             let seconds = span.as_secs_f64();
-            self.complain(complaint, || match complaint {
+            self.doors.complain(now, complaint, || match complaint {
                 Complaint::NoChoice => format!("an NBD client chose no export within {seconds:.0} s"),
                 Complaint::Idle => format!("an NBD connection was silent for {seconds:.0} s and is ended"),
                 _ => format!(

@@ -1,0 +1,142 @@
+//! Admin connections and what their commands wait for.
+
+use crate::admin::api::{AdminAnswer, AdminRefusal, Command, Done};
+use crate::admin::{HttpOutbox, HttpRequestId, HttpSession};
+use crate::{ConnId, OpenedDisk};
+use loadline_base::{Bytes, Span, Time};
+use loadline_cluster::MapChange;
+use loadline_osd::OsdId;
+use std::collections::BTreeMap;
+
+/// What is to happen before a command is answered.
+#[derive(Debug)]
+pub(in crate::engine) enum CommandOutcome {
+    /// Nothing.
+    Now(Result<AdminAnswer, AdminRefusal>),
+    /// The map as it is now must be committed.
+    WhenKept(AdminAnswer),
+    /// Work must end. Whoever does it has the ticket, and hands it to [`Engine::admin_ended`] with the answer.
+    Later,
+    /// What stands in the way passes by itself; the command is tried again until then. Nothing was begun.
+    Busy(String),
+}
+
+/// Where the answer to a command goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::engine) struct Ticket {
+    pub(super) conn: ConnId,
+    pub(super) request: HttpRequestId,
+}
+
+pub(super) struct AdminConnection {
+    pub(super) session: HttpSession,
+    pub(super) out: HttpOutbox,
+    pub(super) closing: bool,
+    /// When it came, or bytes last came or left.
+    pub(super) moved: Time,
+}
+
+/// An answer that waits until what it tells of is kept.
+#[derive(Debug)]
+pub(super) struct WaitingAnswer {
+    pub(super) ticket: Ticket,
+    pub(super) answer: AdminAnswer,
+    pub(super) change: MapChange,
+}
+
+/// A command that waits for what passes by itself.
+#[derive(Debug)]
+pub(super) struct Delayed {
+    pub(super) ticket: Ticket,
+    pub(super) command: Command,
+    pub(super) until: Time,
+}
+
+/// All connections.
+#[derive(Default)]
+pub(in crate::engine) struct AdminConnections {
+    pub(super) connections: BTreeMap<ConnId, AdminConnection>,
+    pub(super) waiting: Vec<WaitingAnswer>,
+    /// OSDs that are to come up, and who is told.
+    pub(super) joining: Vec<Joining>,
+    pub(super) delayed: Vec<Delayed>,
+    /// What operators change, until it is done.
+    pub(super) changing: Vec<(Ticket, Changing)>,
+}
+
+impl AdminConnections {
+    /// Connections without anything under way on which nothing has moved for so long.
+    pub(in crate::engine) fn idle_since(&self, now: Time, long: Span) -> Vec<ConnId> {
+        let is_idle = |connection: &AdminConnection| {
+            connection.session.is_idle() && now.since(connection.moved) >= long
+        };
+        self.connections.iter().filter(|(_, one)| is_idle(one)).map(|(conn, _)| *conn).collect()
+    }
+
+    /// Whether every change that was made has its answer.
+    pub(in crate::engine) fn nothing_waits(&self) -> bool {
+        self.waiting.is_empty() && self.delayed.is_empty()
+    }
+}
+
+/// What every command comes to.
+pub(in crate::engine) type Executed = Result<CommandOutcome, AdminRefusal>;
+
+pub(in crate::engine) const DONE: AdminAnswer = AdminAnswer::Done(Done {});
+
+pub(in crate::engine) fn now(answer: AdminAnswer) -> Executed {
+    Ok(CommandOutcome::Now(Ok(answer)))
+}
+
+/// What is wanted of a disk.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::engine) enum Wanted {
+    /// It is there, and holds what its OSD left on it.
+    Own,
+    /// A store, or nothing: then a new store is written. A missing file is made if its size is known.
+    New { size: Option<Bytes> },
+}
+
+/// A disk that is ready, or why it is not; by mail of the thread that opened it.
+#[derive(Debug)]
+pub struct DiskReady {
+    pub(super) ticket: Ticket,
+    pub(super) osd: Option<OsdId>,
+    pub(super) wanted: Wanted,
+    pub(super) disk: Result<OpenedDisk, AdminRefusal>,
+}
+
+/// An OSD that is to come up.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::engine) struct Joining {
+    pub(super) osd: OsdId,
+    pub(super) ticket: Ticket,
+    /// Whether the OSD opens its disk already; before, a thread does.
+    pub(super) opening: Option<Is>,
+    /// Its disk is being measured, or was.
+    pub(super) measured: bool,
+}
+
+/// Whether the map knew an OSD before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::engine) enum Is {
+    /// It did.
+    There,
+    /// It did not: placement uses it from the moment that it is up, and if it does not come up, it is none.
+    New,
+}
+
+/// A change under way.
+#[derive(Debug)]
+pub(in crate::engine) struct Changing {
+    pub(super) who: String,
+    pub(super) what: String,
+    pub(super) of: Command,
+    pub(super) before: String,
+}
+
+impl From<AdminRefusal> for CommandOutcome {
+    fn from(refusal: AdminRefusal) -> CommandOutcome {
+        CommandOutcome::Now(Err(refusal))
+    }
+}

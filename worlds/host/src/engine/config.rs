@@ -1,0 +1,82 @@
+//! What a node is made from.
+
+use super::doors::DoorLimits;
+use crate::{BackendChoice, Direct, Discards, ListenAt};
+use loadline_base::Bytes;
+use loadline_cluster::settings::{DriveLimits, SettingsChange};
+use loadline_device::Medium;
+use loadline_osd::OsdSet;
+use loadline_qos::Preset;
+use loadline_store::paged::{LogMode, Protection};
+use std::path::PathBuf;
+
+/// What a node is made from.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// Each OSD's disk.
+    pub disks: Vec<DiskSpec>,
+    /// Copies of each object of the pool that a new node has.
+    pub copies: u32,
+    /// Placement groups of that pool; by default what suits the number of OSDs.
+    pub pgs: Option<u32>,
+    /// Size of that pool's objects.
+    pub object_bytes: Bytes,
+    /// Decides where placement groups of a new node fall.
+    pub placement_seed: u64,
+    /// Images that are made where they are missing.
+    pub images: Vec<ImageSpec>,
+    /// Where NBD clients are served.
+    pub nbd: Vec<ListenAt>,
+    /// Where commands are taken.
+    pub admin: ListenAt,
+    /// What kind of disks: it selects defaults.
+    pub medium: Medium,
+    /// Whose behaviour the schedulers show.
+    pub preset: &'static Preset,
+    /// Settings for the stored level of a new node.
+    pub settings: SettingsChange,
+    /// The duration limits that every disk holds.
+    pub drive_limits: DriveLimits,
+    /// Memory for pages of each OSD.
+    pub cache: Bytes,
+    /// All memory that the node may take, these pages among it ([`MemoryPlan`](crate::MemoryPlan)).
+    pub memory: Bytes,
+    /// Bounds of its connections.
+    pub doors: DoorLimits,
+    /// Rights to its sockets.
+    pub socket_mode: u32,
+    /// When a write is answered.
+    pub log_mode: LogMode,
+    /// Where the images of half-written pages go.
+    pub protection: Protection,
+    /// Whether disks are opened past the page cache.
+    pub direct: Direct,
+    /// What becomes of the blocks of the OSDs' files when their contents are discarded.
+    pub discards: Discards,
+    /// How disks and sockets are reached.
+    pub backend: BackendChoice,
+    /// Whether SIGTERM and SIGINT stop the node.
+    pub stop_on_signals: bool,
+    /// Whether disks that hold nothing are made stores, where no disk belongs to a cluster yet.
+    pub format_empty: bool,
+    /// The OSDs whose disks are given up as lost, so that the node starts with what is left.
+    pub give_up: OsdSet,
+}
+
+/// One OSD's disk.
+#[derive(Clone, Debug)]
+pub struct DiskSpec {
+    /// A file or a block device.
+    pub path: PathBuf,
+    /// Size of a file that is made where there is none; without it a missing file stays missing.
+    pub size: Option<Bytes>,
+}
+
+/// One image.
+#[derive(Clone, Debug)]
+pub struct ImageSpec {
+    /// Its name.
+    pub name: String,
+    /// Its size.
+    pub size: Bytes,
+}

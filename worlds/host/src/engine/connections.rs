@@ -1,0 +1,64 @@
+//! Connections that come and go: who is let in, and who is ended for being silent.
+
+use super::Engine;
+use super::doors::{Complaint, Speaks};
+use crate::{ConnId, Disconnect, ListenerId, Peer};
+use loadline_base::Span;
+
+/// How long an admin connection may be silent with nothing under way.
+const ADMIN_IDLE: Span = Span::from_secs(30);
+
+impl Engine {
+    pub(super) fn accepted(&mut self, listener: ListenerId, conn: ConnId, peer: Peer) {
+        match self.doors.spoken_at(listener) {
+            None => self.host.world.close(conn),
+            Some(speaks) if !self.let_in(conn, speaks, peer) => {}
+            Some(Speaks::Nbd) => self.nbd_accepted(conn),
+            Some(Speaks::Admin) => self.admin_accepted(conn),
+        }
+    }
+
+    /// Lets a connection in, or sends it away. Answers whether it is in.
+    fn let_in(&mut self, conn: ConnId, speaks: Speaks, peer: Peer) -> bool {
+        let limit = self.host.config.doors.per_peer;
+        let has_memory = || self.nbd.held().takes_one_more(self.host.states_most());
+        let refused = match self.doors.enter(conn, speaks, peer, limit) {
+            Ok(()) if speaks == Speaks::Nbd && !has_memory() => {
+                self.doors.leave(conn);
+                "the memory for connections is used up".to_owned()
+            }
+            Ok(()) => return true,
+            Err(refused) => refused,
+        };
+        self.doors.refused += 1;
+        self.host.world.close(conn);
+        let what = if speaks == Speaks::Nbd { "NBD" } else { "admin" };
+        self.doors.complain(self.host.now, Complaint::Refused, || {
+            format!("an {what} connection of {peer} was refused: {refused}")
+        });
+        false
+    }
+
+    pub(super) fn closed(&mut self, conn: ConnId, reason: Disconnect) {
+        if let Disconnect::Broken(number) = reason {
+            tracing::debug!(?conn, error = %std::io::Error::from_raw_os_error(number), "connection broke");
+        }
+        match self.doors.leave(conn) {
+            Some(Speaks::Nbd) => self.nbd_closed(conn),
+            Some(Speaks::Admin) => self.admin_closed(conn),
+            None => {}
+        }
+    }
+
+    /// Ends connections that have been silent for too long. To be called every second or so.
+    pub(super) fn end_idle(&mut self) {
+        self.nbd_end_idle();
+        for conn in self.admin.idle_since(self.host.now, ADMIN_IDLE) {
+            self.host.world.close(conn);
+            let seconds = ADMIN_IDLE;
+            self.doors.complain(self.host.now, Complaint::Idle, || {
+                format!("an admin connection was silent for {seconds} and is ended")
+            });
+        }
+    }
+}

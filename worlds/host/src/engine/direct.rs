@@ -1,0 +1,113 @@
+//! What the client in this process asks of the node, and what it is told.
+
+use super::Engine;
+use super::Stopping;
+use super::client_ops::{Ended, NewOp, Waiter};
+use super::direct_client::{
+    DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectDesk, DirectEnd, DirectModes,
+    DirectOp,
+};
+use super::host_node::HostNode;
+use super::mail::Mail;
+use crate::Mailbox;
+use loadline_cluster::OsdState;
+use loadline_osd::OsdId;
+
+impl HostNode {
+    fn direct_counts(&mut self) -> DirectCounts {
+        let osds = self.disks.of.ids();
+        let fault = |osd: OsdId| Some((osd, self.node.cluster().fault(osd)?.to_string()));
+        DirectCounts {
+            at: self.now,
+            faults: osds.filter_map(fault).collect(),
+            progress: self.node.progress(),
+            received: self.node.received().objects,
+            clean: self.node.cluster().is_clean(),
+            device_requests: self.disks.requests,
+        }
+    }
+
+    /// An option that does not exist has no values.
+    fn values_in_force(&self, option: &str) -> Vec<String> {
+        let levels = &self.settings.levels;
+        let Ok(option) = levels.option(option) else { return Vec::new() };
+        levels.osds().map(|osd| levels.effective(osd, option).0.to_string()).collect()
+    }
+}
+
+impl Engine {
+    /// A client in this process; one that was made before hears nothing more.
+    pub fn direct_client(&mut self) -> DirectClient {
+        let (desk, client) = DirectDesk::open(self.host.world.mailbox());
+        self.direct = desk;
+        client
+    }
+
+    /// A mailbox of the node, for those who end it.
+    pub fn mailbox(&self) -> Mailbox<Mail> {
+        self.host.world.mailbox()
+    }
+
+    pub(super) fn direct_asked(&mut self, ask: DirectAsk) {
+        match ask {
+            DirectAsk::Ops(ops) => ops.into_iter().for_each(|op| self.direct_op(op)),
+            DirectAsk::Pool(spec) => {
+                let pool = self
+                    .host
+                    .node
+                    .change(self.host.now, |cluster, fx| cluster.create_pool(spec, fx));
+                self.direct.made(pool, self.host.node.cluster().last_change());
+            }
+            DirectAsk::TakeOut(osd) => {
+                self.host.node.change(self.host.now, |cluster, fx| cluster.take_down(osd, fx));
+                self.host.node.change(self.host.now, |cluster, fx| cluster.set_osd(osd, GONE, fx));
+            }
+            DirectAsk::BringBack(osd) => {
+                self.host
+                    .node
+                    .change(self.host.now, |cluster, fx| cluster.set_osd(osd, EXPECTED, fx));
+                self.direct.awaits(osd);
+                self.host.reopen(osd);
+            }
+            DirectAsk::Count => {
+                let counts = self.host.direct_counts();
+                self.direct.tell(DirectAnswer::Counts(counts));
+            }
+            DirectAsk::Service => {
+                let (now, osds) = (self.host.now, self.host.disks.of.ids());
+                let service = osds.map(|osd| self.host.node.osd(osd).service(now)).collect();
+                self.direct.tell(DirectAnswer::Service(now, service));
+            }
+            DirectAsk::ResetWaits => self.host.node.reset_waits(),
+            DirectAsk::Waits => {
+                self.direct.tell(DirectAnswer::Waits(Box::new(self.host.node.waits())));
+            }
+            DirectAsk::Values(option) => {
+                let values = self.host.values_in_force(&option);
+                self.direct.tell(DirectAnswer::Values(values));
+            }
+            DirectAsk::Modes => {
+                let open = self.host.disks.of.values().filter_map(|disk| disk.disk);
+                let direct = open.map(|disk| self.host.world.disk(disk).mode().direct).collect();
+                let event_loop = self.host.world.mode().to_string();
+                self.direct.tell(DirectAnswer::Modes(DirectModes { event_loop, direct }));
+            }
+            DirectAsk::Leave => self.stopping = Stopping::Done,
+        }
+    }
+
+    fn direct_op(&mut self, op: DirectOp) {
+        let DirectOp { token, client, kind, pool, object, offset, length, data } = op;
+        let op = NewOp { kind, pool, object, offset, length, at: 0, data };
+        self.begin_command(Waiter::Direct(token), client, vec![op], false);
+    }
+
+    pub(super) fn direct_op_ended(&mut self, token: u64, ended: Ended) {
+        let Ended { data, inside, .. } = ended;
+        self.direct.ended(DirectEnd { token, inside, data });
+    }
+}
+
+const GONE: OsdState = OsdState { up: false, is_in: false };
+/// Down, but placement counts on it: it will be up as soon as its disk is open.
+const EXPECTED: OsdState = OsdState { up: false, is_in: true };

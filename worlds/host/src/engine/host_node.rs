@@ -1,0 +1,69 @@
+//! The node on this machine: what everybody who serves it stands on. It carries out what the node asks of its disks and of the
+//! clock, and may not know who its clients are.
+
+use super::config::EngineConfig;
+use super::disk_table::EngineDisks;
+use super::health::HealthMeter;
+use super::mail::Mail;
+use super::settings::NodeSettings;
+use crate::Loop;
+use loadline_base::{Agenda, Time};
+use loadline_cluster::settings::LeftOut;
+use loadline_node::Node;
+use loadline_osd::OsdId;
+
+/// What this world has set the clock for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Alarm {
+    /// A second of the meters is over.
+    Second,
+    /// A step of the stop has had its time.
+    Stop,
+}
+
+/// The node with its disks, its settings and what is counted of it.
+pub(super) struct HostNode {
+    pub now: Time,
+    pub world: Loop<Mail>,
+    pub alarms: Agenda<Alarm>,
+    pub node: Node,
+    pub config: EngineConfig,
+    pub settings: NodeSettings,
+    pub disks: EngineDisks,
+    pub health: HealthMeter,
+    /// What the log has been told of the terms that are left out.
+    pub told: Vec<&'static str>,
+}
+
+impl HostNode {
+    /// The settings that the cluster keeps, on top of what was given at its making.
+    pub(super) fn take_stored_settings(&mut self) {
+        let stored = self.node.cluster().stored_settings().iter();
+        let stored =
+            stored.map(|((scope, option), value)| (*scope, option.as_str(), value.as_str()));
+        self.settings.left_out = self.settings.levels.restore(stored);
+        for LeftOut { scope, option, value, why } in &self.settings.left_out {
+            tracing::warn!(%scope, option, value, "a stored setting is left out: {why}");
+        }
+        for osd in self.disks.of.ids().collect::<Vec<_>>() {
+            self.renew_osd(osd);
+        }
+    }
+
+    /// Starts an OSD's settings anew before it takes part in anything: run-time values are gone, and options that are
+    /// read at start are read.
+    pub(super) fn renew_osd(&mut self, osd: OsdId) {
+        self.settings.levels.start(osd);
+        let (policy, options) = (self.settings.policy(osd), self.settings.options(osd));
+        self.node.change(self.now, |cluster, fx| cluster.renew_osd(osd, policy, options, fx));
+    }
+
+    /// Gives every OSD the settings in force, between two events.
+    pub(super) fn configure_osds(&mut self) {
+        for osd in self.disks.of.ids().collect::<Vec<_>>() {
+            let (policy, options) = (self.settings.policy(osd), self.settings.options(osd));
+            self.node
+                .change(self.now, |cluster, fx| cluster.configure_osd(osd, &policy, options, fx));
+        }
+    }
+}

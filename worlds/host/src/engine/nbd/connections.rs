@@ -1,0 +1,92 @@
+//! What is known of each NBD connection.
+
+use crate::ConnId;
+use crate::engine::budget::{ConnectionCharge, HeldMemory};
+use loadline_base::{SlotId, Time};
+use loadline_osd::ClientId;
+use loadline_wire::nbd::{NbdSession, SessionOutbox};
+use std::collections::BTreeMap;
+
+/// A command of a connection, as its ops remember it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::engine) struct NbdCommand {
+    pub(super) conn: ConnId,
+    pub(super) id: SlotId,
+    pub(super) brings: Brings,
+}
+
+/// What the answer to a command brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Brings {
+    Nothing,
+    Data,
+    /// Where data is held, in so many bytes from the command's offset on.
+    Status(u32),
+}
+
+/// One connection. It is charged for its own state, what its receive buffer has beyond a short one, and what its session holds.
+pub(super) struct NbdConnection {
+    pub(super) session: NbdSession,
+    pub(super) out: SessionOutbox,
+    pub(super) client: ClientId,
+    /// What came while the session could take no more.
+    pub(super) unread: Vec<u8>,
+    /// How many bytes the loop has been asked for; none if it has not.
+    pub(super) asked: usize,
+    /// Whether as many bytes came the last time as were asked for.
+    pub(super) is_busy: bool,
+    pub(super) came: Time,
+    /// When it came, or bytes last came or left.
+    pub(super) moved: Time,
+    /// What of the connections' memory it is charged for.
+    pub(super) charged: ConnectionCharge,
+    /// Whether it stands in the line of those that wait for memory.
+    pub(super) is_waiting: bool,
+    /// Whether the client will send nothing more. It may still read.
+    pub(super) ended: bool,
+    pub(super) closing: bool,
+}
+
+/// All of them.
+#[derive(Default)]
+pub(in crate::engine) struct NbdConnections {
+    pub(super) connections: BTreeMap<ConnId, NbdConnection>,
+    /// What all of them hold of the node's memory.
+    pub(super) held: HeldMemory,
+    /// Those with something to send or to ask for.
+    pub(super) touched: Vec<ConnId>,
+    /// Those with a request that waits for memory, and since when.
+    pub(super) waiting: Vec<(ConnId, Time)>,
+    /// Whether memory was given back since it was looked for some for them, and when that was.
+    pub(super) was_freed: bool,
+    pub(super) looked: Time,
+    /// The one that has the express part.
+    pub(super) express: Option<ConnId>,
+    pub(super) next_client: u32,
+}
+
+impl NbdConnections {
+    /// How many wait for memory.
+    pub(in crate::engine) fn waiting_for_memory(&self) -> u32 {
+        self.waiting.len() as u32
+    }
+
+    /// What all of them hold of the node's memory.
+    pub(in crate::engine) fn held(&self) -> HeldMemory {
+        self.held
+    }
+}
+
+impl NbdConnection {
+    /// Whether the client has said all and has all its answers.
+    pub(super) fn is_over(&self) -> bool {
+        let is_waiting = self.session.waits_for().is_some();
+        let is_answered = self.unread.is_empty() && self.session.in_flight() == 0 && !is_waiting;
+        self.ended && is_answered && !self.closing
+    }
+
+    /// Whether the loop may be asked for more of it.
+    pub(super) fn may_be_asked(&self) -> bool {
+        self.asked == 0 && !self.ended && !self.closing && self.unread.is_empty()
+    }
+}
