@@ -18,6 +18,8 @@ pub struct Delays {
     pub push: Span,
     /// Processor time that a worker spends on an item.
     pub worker: Span,
+    /// What its OSD's next item takes on top for each KiB of images and edits that came into the store's log meanwhile.
+    pub logged_kib: Span,
 }
 
 impl Delays {

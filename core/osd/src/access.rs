@@ -34,6 +34,8 @@ pub(crate) enum AccessKind {
     Remove,
     /// Nothing but the edits that come with it.
     Nothing,
+    /// The same, in no order with anything else.
+    OwnKey,
     /// Make durable what was answered before.
     Sync,
 }

@@ -35,6 +35,8 @@ pub(crate) enum Commit {
     Kept(Kept),
     /// Everything that was answered before, for the one who asked under this number.
     Synced(u32),
+    /// A put of a key that this disk alone keeps, with its client's token.
+    Put(u64),
     /// An access of the benchmark.
     Bench,
     /// An answer while what the disk holds is read.
@@ -72,6 +74,7 @@ impl Commit {
             Commit::Missed(..) | Commit::Settled(_) => (Work::ReplicaWrite, None),
             Commit::PushRead(..) | Commit::StateRead(..) => (Work::RecoveryItem, None),
             Commit::Pushed(..) | Commit::HistoryStored(..) => (Work::Push, None),
+            Commit::Put(_) => (Work::ClientOp, None),
             Commit::Deleted => (Work::PgDelete, None),
             Commit::Keeping(_)
             | Commit::Kept(_)

@@ -37,6 +37,7 @@ impl Osd {
     pub(crate) fn committed(&mut self, now: Time, done: AccessDone, fx: &mut Effects) {
         let AccessDone { pg, object, token, result, .. } = done;
         match (token, result) {
+            (Commit::Put(token), result) => self.put_ended(token, result.map(drop), fx),
             (Commit::Bench, result) => self.bench_access_ended(result.map(drop), fx),
             (token, Err(failure)) => self.access_failed(now, (pg, object), token, failure, fx),
             (Commit::Op(tag, ..) | Commit::Read(tag, ..), Ok(read)) => {

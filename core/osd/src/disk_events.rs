@@ -5,7 +5,8 @@ use crate::commit::{Commit, Kept};
 use crate::device_terms::without_limit;
 use crate::directive::{DiskFault, DiskRoom, Notice, Opened};
 use crate::disk::{
-    Identity, LoadNext, LoadedGroup, OpeningPhase, Paged, Sent, StoreBackend, transactions,
+    Identity, LoadNext, LoadedGroup, OpeningPhase, Paged, Sent, StoreBackend, StoreToken,
+    transactions,
 };
 use crate::event::{Effect, Effects, Timer};
 use crate::ids::PgId;
@@ -16,7 +17,7 @@ use crate::pg::{CopyReport, Pg};
 use loadline_base::{Bytes, SlotId, Time};
 use loadline_device::{Outcome, RequestKind};
 use loadline_qos::Urgency;
-use loadline_store::paged::{Answer, Cause, Edit, Io, IoDone, ObjectId};
+use loadline_store::paged::{Answer, Cause, Edit, Io, IoDone, ObjectId, PagedStore};
 
 /// While the window is full, a checkpoint's requests go without waiting for their turn as long as the device has fewer
 /// than this.
@@ -71,6 +72,14 @@ impl Osd {
                 Some(DiskSpace { free, total: layout.pages_count, page_bytes })
             }
             _ => None,
+        }
+    }
+
+    /// The paged store of a disk that is open or being opened, to look into.
+    pub fn paged_store(&self) -> Option<&PagedStore<StoreToken>> {
+        match &self.store {
+            StoreBackend::Paged(paged) => paged.store(),
+            StoreBackend::Direct(..) => None,
         }
     }
 

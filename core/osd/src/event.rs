@@ -4,6 +4,7 @@ use crate::bench::{BenchShape, BenchStep, NoRoom};
 use crate::directive::{Directive, Notice};
 use crate::ids::{OpId, OsdId, PgId, ShardId, ThreadId};
 use crate::message::{Data, Envelope};
+use crate::own_keys::{KeyPut, PutEnd};
 use crate::waits::Stage;
 use loadline_base::{Span, Time};
 use loadline_device::Outcome;
@@ -18,6 +19,8 @@ pub enum Event {
     Message(Envelope),
     /// A worker has spent the processor time of its item ([`Effect::Compute`]).
     Computed(WorkerRun),
+    /// A client puts a key that this OSD's disk alone keeps ([`Effect::PutEnded`]).
+    Put(KeyPut),
     /// The device answered a request ([`Effect::Device`]).
     DeviceDone(RequestId, Outcome),
     /// The disk answered a request of the paged store ([`Effect::Io`]), of the life that it names.
@@ -84,6 +87,8 @@ pub enum Effect {
     Timer(OsdId, Time, Timer),
     /// The op is finished.
     Reply(Reply),
+    /// A put is over ([`Event::Put`]).
+    PutEnded(OsdId, PutEnd),
     /// The step of the benchmark has ended, and took so long.
     Benched(OsdId, Result<Span, NoRoom>),
     /// A stage of a traced op ended.

@@ -120,6 +120,7 @@ impl DiskGate {
         match item {
             Item::Part { bytes, .. } | Item::StoreIo(_, bytes) => requests(1, u64::from(*bytes)),
             Item::Recovery(_, pushes) => requests(*pushes, self.part_of(object_bytes)),
+            Item::Put(put) => requests(1, put.payload().get()),
             Item::Delete(_) => requests(1, 0),
             Item::Message(envelope) => match &envelope.message {
                 Message::Op(op) => match op.kind {

@@ -2,6 +2,7 @@
 
 use crate::ids::{ClientId, OpId, OsdId, OsdSet, PgId};
 use crate::message::{Envelope, Message, OpKind};
+use crate::own_keys::KeyPut;
 use loadline_base::{Bytes, SlotId};
 use loadline_qos::{ServiceClass, Work};
 
@@ -14,6 +15,8 @@ pub enum Item {
     Recovery(PgId, u32),
     /// Delete some objects of a placement group that has left.
     Delete(PgId),
+    /// A put of a key that this disk alone keeps.
+    Put(KeyPut),
     /// A request of the store's checkpoint, of so many bytes.
     StoreIo(SlotId, u32),
     /// The next part of a transfer that the disk gets in parts.
@@ -30,12 +33,12 @@ pub enum Item {
 }
 
 impl Item {
-    /// The placement group, whose items are carried out one at a time. The store's own work has none.
+    /// The placement group, whose items are carried out one at a time. What concerns the disk alone has none.
     pub fn pg(&self) -> Option<PgId> {
         match self {
             Item::Message(envelope) => Some(envelope.pg),
             Item::Recovery(pg, _) | Item::Delete(pg) => Some(*pg),
-            Item::StoreIo(..) | Item::Part { .. } => None,
+            Item::Put(_) | Item::StoreIo(..) | Item::Part { .. } => None,
         }
     }
 
@@ -44,6 +47,7 @@ impl Item {
         match self {
             Item::Recovery(..) => Work::RecoveryItem,
             Item::Delete(_) => Work::PgDelete,
+            Item::Put(_) => Work::ClientOp,
             Item::StoreIo(..) => Work::Checkpoint,
             Item::Part { work, .. } => *work,
             Item::Message(envelope) => match envelope.message {
@@ -87,6 +91,7 @@ impl Item {
             Item::StoreIo(_, bytes) | Item::Part { bytes, .. } => {
                 return Bytes::new(u64::from(*bytes));
             }
+            Item::Put(put) => return put.payload(),
             Item::Recovery(..) | Item::Delete(_) => return Bytes::ZERO,
         };
         match &envelope.message {
@@ -106,10 +111,11 @@ impl Item {
     /// A replica write is its primary's: the primary has been fair between the clients already, and what it sends
     /// must be carried out in its order, which every scheduler keeps for one owner only.
     pub(crate) fn owner(&self) -> u32 {
-        let Item::Message(envelope) = self else { return LOCAL };
-        match &envelope.message {
-            Message::Op(op) => owner_of_client(op.client),
-            _ => envelope.from.map_or(LOCAL, owner_of_osd),
+        match self {
+            Item::Message(Envelope { message: Message::Op(op), .. }) => owner_of_client(op.client),
+            Item::Message(envelope) => envelope.from.map_or(LOCAL, owner_of_osd),
+            Item::Put(put) => owner_of_client(put.client),
+            _ => LOCAL,
         }
     }
 }

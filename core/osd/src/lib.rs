@@ -28,6 +28,7 @@ mod item;
 mod life;
 mod message;
 mod osd;
+mod own_keys;
 mod parts;
 mod pg;
 mod pg_log;
@@ -45,7 +46,7 @@ pub use bench::{BenchShape, BenchStep, NoRoom};
 pub use counters::{DamageCounts, Received};
 pub use device_terms::{ChosenLimit, ClassTerms, DeviceTerms, descriptor_for, guidelines};
 pub use directive::{Directive, DiskFault, DiskRoom, Notice, Opened};
-pub use disk::Identity;
+pub use disk::{Identity, StoreToken};
 pub use disk_events::DiskSpace;
 pub use event::{
     Effect, Effects, Event, Reply, SleepingItem, Timer, TraceSpan, Unreadable, WorkerRun,
@@ -58,6 +59,7 @@ pub use message::{
     ReplicaWrite, ReservationPriority, ScanRange, ScanReply, Settlement, WriteTag,
 };
 pub use osd::Osd;
+pub use own_keys::{KeyPut, PutEnd};
 pub use pg::{CopyReport, CopyState, PgProgress, shard_of};
 pub use pg_log::{LogEntry, PgLog};
 pub use policy::{OsdOptions, Policy, Windowed};

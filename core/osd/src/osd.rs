@@ -94,7 +94,7 @@ impl Osd {
     /// open: it may live before it takes part.
     pub fn step(&mut self, now: Time, event: Event, fx: &mut Effects) {
         let is_heard = match event {
-            Event::Message(_) => self.life.takes_part,
+            Event::Message(_) | Event::Put(_) => self.life.takes_part,
             Event::Directive(_) => true,
             _ => self.is_alive(),
         };
@@ -103,6 +103,7 @@ impl Osd {
         }
         match event {
             Event::Message(envelope) => self.enqueue(now, Item::Message(envelope), fx),
+            Event::Put(put) => self.enqueue(now, Item::Put(put), fx),
             Event::Computed(run) => {
                 if let Some(running) = self.queue.computed(run, fx) {
                     self.account_computed(now, &running, fx);
@@ -187,6 +188,7 @@ impl Osd {
         let Envelope { from, pg, interval, urgency, message, data, .. } = match running.item {
             Item::Recovery(pg, pushes) => return self.run_recovery(now, pg, pushes, fx),
             Item::Delete(pg) => return self.run_delete(now, pg),
+            Item::Put(put) => return self.execute_put(now, put),
             Item::StoreIo(slot, _) => return self.send_queued_io(slot, fx),
             Item::Part { transfer, .. } => return self.send_part(now, transfer, fx),
             Item::Message(envelope) => envelope,

@@ -200,7 +200,7 @@ fn size_of(item: &Item, urgency: Urgency, object_bytes: u64) -> WorkSize {
         Item::Recovery(_, pushes) => {
             WorkSize { objects: *pushes, object_size_average: object_bytes, ..size }
         }
-        Item::Delete(_) | Item::StoreIo(..) | Item::Part { .. } => size,
+        Item::Delete(_) | Item::Put(_) | Item::StoreIo(..) | Item::Part { .. } => size,
         Item::Message(envelope) => {
             let size = WorkSize { urgency: envelope.urgency, ..size };
             match &envelope.message {

@@ -110,9 +110,9 @@ fn wrong_checkpoint_studies_are_refused_with_their_line() {
     check("\"none\"", "\"gzip\"", "s.toml:LINE: `gzip`: expected `none`");
     check("[sets]\ndefault", "[sets]\nusual", "`[sets]` must have a `default`");
     let traced = Order { trace: Some(0), ..order("checkpoint-extreme", "default") };
-    let refused = traced.resolve().expect_err("there is no OSD to trace").to_string();
+    let refused = traced.resolve().expect_err("puts are not traced").to_string();
     assert!(
-        refused.contains("without an OSD") && refused.contains("leave --trace out"),
+        refused.contains("no ops on objects") && refused.contains("leave --trace out"),
         "{refused}"
     );
 }

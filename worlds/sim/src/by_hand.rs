@@ -3,15 +3,21 @@
 
 use crate::disk::{CutStyle, SimDisk};
 use crate::osd_drive::RunningDrive;
-use crate::sim::Sim;
+use crate::sim::{DisksConfig, Sim};
 use crate::workload::ByHand;
 use loadline_base::{Rng, Time};
 use loadline_cluster::images::{ImageError, Images, JobId};
 use loadline_cluster::{Config, NotHealed, NotLost, OsdState, StartError, Target};
-use loadline_node::Lateness;
+use loadline_node::{Delays, Lateness};
 use loadline_osd::{Data, OpId, OsdId, OsdSet, PgId};
 use loadline_store::ObjectNo;
 use loadline_store::paged::Options;
+
+/// A world in which only the disks take time.
+fn by_hand(now: Time, cluster: &Config, stores: Options, disks: Vec<SimDisk>) -> Sim {
+    let config = DisksConfig { cluster, stores, disks, delays: Delays::default() };
+    Sim::on_disks(now, config, ByHand::default())
+}
 
 impl Sim<ByHand> {
     /// Opens formatted disks and makes them a cluster, or goes on from what they hold.
@@ -38,7 +44,7 @@ impl Sim<ByHand> {
         disks: Vec<SimDisk>,
         given_up: OsdSet,
     ) -> Result<Sim, (StartError, Vec<SimDisk>)> {
-        Sim::on_disks(now, config, stores, disks, ByHand::default()).begin(given_up)
+        by_hand(now, config, stores, disks).begin(given_up)
     }
 
     /// As [`Sim::start`], in a world where the map's owner and the OSDs hear each other late.
@@ -52,27 +58,9 @@ impl Sim<ByHand> {
         disks: Vec<SimDisk>,
         lateness: Lateness,
     ) -> Result<Sim, (StartError, Vec<SimDisk>)> {
-        let mut sim = Sim::on_disks(now, config, stores, disks, ByHand::default());
+        let mut sim = by_hand(now, config, stores, disks);
         sim.be_late(lateness);
         sim.begin(OsdSet::EMPTY)
-    }
-
-    fn begin(self, given_up: OsdSet) -> Result<Sim, (StartError, Vec<SimDisk>)> {
-        let mut sim = self;
-        for osd in sim.drives().ids().collect::<Vec<_>>() {
-            sim.open(osd);
-        }
-        sim.wait_until(|sim| !sim.node().cluster().is_opening());
-        if sim.cluster().is_new() {
-            sim.change(|cluster, fx| cluster.create(0x010a_d11e, fx));
-        } else {
-            if let Err(error) = sim.change(|cluster, fx| cluster.start(given_up, fx)) {
-                return Err((error, sim.into_disks()));
-            }
-            sim.change(|cluster, fx| cluster.take_over(fx));
-        }
-        sim.wait_until(|sim| sim.node().cluster().is_serving());
-        Ok(sim)
     }
 
     /// Changes the table of images.
@@ -186,16 +174,6 @@ impl Sim<ByHand> {
         self.step_until(Time::MAX)
     }
 
-    /// Lets things happen until `ready` says so. False if nothing ever will before that.
-    pub fn wait_until(&mut self, mut ready: impl FnMut(&Sim) -> bool) -> bool {
-        while !ready(self) {
-            if !self.step() {
-                return false;
-            }
-        }
-        true
-    }
-
     /// The process dies, and perhaps the power goes: the disks as they are then.
     pub fn crash(self, power: Option<CutStyle>, rng: &mut Rng) -> Vec<SimDisk> {
         let mut disks = self.into_disks();
@@ -217,10 +195,5 @@ impl Sim<ByHand> {
     pub fn waits_for_disk(&self, osd: OsdId) -> (usize, bool) {
         let drive = self.drives()[osd].disk();
         (drive.disk.in_flight(), drive.reopen)
-    }
-
-    /// An OSD's disk, to look into or to spoil.
-    pub fn disk(&mut self, osd: OsdId) -> &mut SimDisk {
-        &mut self.drives_mut()[osd].disk_mut().disk
     }
 }

@@ -15,13 +15,12 @@ pub mod rot;
 mod sim;
 pub mod soak;
 mod store_host;
-pub mod store_world;
 mod workload;
 
 pub use drive::{DriveModel, ReadService, ServiceTime, Slices, Started};
 pub use drive_file::{AnyDrive, Calibration, Drive, DriveError, Fitted};
 pub use loadline_node::Delays;
 pub use osd_drive::{Mechanical, OsdDrive};
-pub use sim::{Sim, SimConfig};
+pub use sim::{DisksConfig, Sim, SimConfig};
 pub use store_host::{SentRequest, StoreDisks, StoreHost};
 pub use workload::{ByHand, Issue, OpDone, Workload};

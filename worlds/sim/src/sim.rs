@@ -13,12 +13,12 @@ use crate::lanes::{LaneId, Lanes};
 use crate::osd_drive::{DriveAnswer, OsdDrive, RunningDrive, Then};
 use crate::workload::{ByHand, Issue, OpDone, Workload};
 use loadline_base::{IdVec, Span, Time};
-use loadline_cluster::{Cluster, Config, OsdState, OwnerEffects, PoolId, PoolSpec};
+use loadline_cluster::{Cluster, Config, OsdState, OwnerEffects, PoolId, PoolSpec, StartError};
 use loadline_device::Outcome;
 use loadline_node::{Delays, Lateness, Node};
 use loadline_osd::{
-    Data, Effect, Envelope, Event, Message, Osd, OsdId, OsdOptions, PgId, PgProgress, Policy,
-    Reply, TraceSpan, Waits,
+    Data, Effect, Envelope, Event, Message, Osd, OsdId, OsdOptions, OsdSet, PgId, PgProgress,
+    Policy, Reply, TraceSpan, Waits,
 };
 use loadline_store::{RequestId, Submission, paged};
 
@@ -34,6 +34,18 @@ pub struct SimConfig {
     /// Software time per client op, one op at a time over the whole cluster, only while recovery is pending: the
     /// study era's defect under mClock (qos.md 13.3b). `None` switches it off.
     pub software_stage: Option<Span>,
+}
+
+/// What a simulated world of disks with contents is built from.
+pub struct DisksConfig<'a> {
+    /// The engine.
+    pub cluster: &'a Config,
+    /// The stores.
+    pub stores: paged::Options,
+    /// Formatted disks: empty ones, or what a life before has left.
+    pub disks: Vec<SimDisk>,
+    /// What takes time besides the disks.
+    pub delays: Delays,
 }
 
 /// A node in virtual time under a load.
@@ -58,6 +70,8 @@ pub struct Sim<W = ByHand> {
     issue: Vec<Issue>,
     wake: Option<Time>,
     trace: Vec<TraceSpan>,
+    /// Bytes of images and edits in each store's log that a worker has paid for.
+    logged: IdVec<OsdId, u64>,
 }
 
 impl<W: Workload> Sim<W> {
@@ -70,16 +84,38 @@ impl<W: Workload> Sim<W> {
     }
 
     /// A world of paged stores on disks, none of which is open yet.
-    pub(crate) fn on_disks(
-        now: Time,
-        config: &Config,
-        stores: paged::Options,
-        disks: Vec<SimDisk>,
-        load: W,
-    ) -> Sim<W> {
-        let node = Node::on_disks(config, stores, Delays::default());
+    pub(crate) fn on_disks(now: Time, config: DisksConfig<'_>, load: W) -> Sim<W> {
+        let DisksConfig { cluster, stores, disks, delays } = config;
+        let node = Node::on_disks(cluster, stores, delays);
         let drives = disks.into_iter().map(RunningDrive::on_disk).collect();
         Sim { has_disks: true, ..Sim::around(now, node, drives, load) }
+    }
+
+    /// The same at time zero, when they are open and a cluster.
+    ///
+    /// # Errors
+    /// [`StartError`] if the disks do not lead to a cluster.
+    pub fn opened(config: DisksConfig<'_>, load: W) -> Result<Sim<W>, (StartError, Vec<SimDisk>)> {
+        Sim::on_disks(Time::ZERO, config, load).begin(OsdSet::EMPTY)
+    }
+
+    /// Opens the disks and makes them a cluster, or goes on from what they hold.
+    pub(crate) fn begin(self, given_up: OsdSet) -> Result<Sim<W>, (StartError, Vec<SimDisk>)> {
+        let mut sim = self;
+        for osd in sim.drives().ids().collect::<Vec<_>>() {
+            sim.open(osd);
+        }
+        sim.wait_until(|sim| !sim.node().cluster().is_opening());
+        if sim.cluster().is_new() {
+            sim.change(|cluster, fx| cluster.create(0x010a_d11e, fx));
+        } else {
+            if let Err(error) = sim.change(|cluster, fx| cluster.start(given_up, fx)) {
+                return Err((error, sim.into_disks()));
+            }
+            sim.change(|cluster, fx| cluster.take_over(fx));
+        }
+        sim.wait_until(|sim| sim.node().cluster().is_serving());
+        Ok(sim)
     }
 
     fn around(now: Time, node: Node, drives: IdVec<OsdId, RunningDrive>, load: W) -> Sim<W> {
@@ -92,6 +128,7 @@ impl<W: Workload> Sim<W> {
             workers: events.add_lane(),
             stage: events.add_lane(),
             drive_lanes: drives.ids().map(|_| events.add_lane()).collect(),
+            logged: drives.ids().map(|_| 0).collect(),
             drives,
             has_disks: false,
             software_stage: None,
@@ -154,6 +191,16 @@ impl<W: Workload> Sim<W> {
     pub fn run_until(&mut self, until: Time) {
         while self.step_until(until) {}
         self.now = until;
+    }
+
+    /// Lets things happen until `ready` says so. False if nothing ever will before that.
+    pub fn wait_until(&mut self, mut ready: impl FnMut(&Sim<W>) -> bool) -> bool {
+        while !ready(self) {
+            if !self.step_until(Time::MAX) {
+                return false;
+            }
+        }
+        true
     }
 
     /// Lets the next thing happen, if it is due by `until`.
@@ -231,8 +278,19 @@ impl<W: Workload> Sim<W> {
                     self.request(osd, &Submission { id, request, commits: true }, io.data);
                 }
                 Effect::Compute(osd, run) => {
-                    let at = self.now + self.node.delays().worker;
-                    self.events.push_lane(self.workers, at, SimEvent::Computed(osd, run));
+                    let (at, event) =
+                        (self.now + self.node.delays().worker, SimEvent::Computed(osd, run));
+                    match self.node.delays().logged_kib {
+                        Span::ZERO => self.events.push_lane(self.workers, at, event),
+                        kib => {
+                            let at = at + kib * self.newly_logged(osd) / 1024;
+                            self.events.push(at, event);
+                        }
+                    }
+                }
+                Effect::PutEnded(_, end) => {
+                    self.load.put_ended(self.now, &end);
+                    self.issue_ops();
                 }
                 Effect::Reply(reply) => match self.node.delays().link {
                     Span::ZERO => self.replied(reply),
@@ -248,6 +306,13 @@ impl<W: Workload> Sim<W> {
                 effect => unreachable!("neither asked for nor left by the node: {effect:?}"),
             }
         }
+    }
+
+    /// Bytes of images and edits that came into the log of an OSD's store since it was last asked.
+    fn newly_logged(&mut self, osd: OsdId) -> u64 {
+        let store = self.node.osd(osd).paged_store();
+        let all = store.map_or(0, |store| store.metrics().totals.log_physical_bytes);
+        all.saturating_sub(std::mem::replace(&mut self.logged[osd], all))
     }
 
     #[inline]
@@ -345,6 +410,9 @@ impl<W: Workload> Sim<W> {
             }
         }
         self.issue = issue;
+        for (osd, put) in self.load.puts() {
+            self.node.happened(osd, Event::Put(put));
+        }
         self.schedule_wake();
     }
 
@@ -446,6 +514,11 @@ impl<W: Workload> Sim<W> {
     /// The disks as they are, when the node is gone.
     pub(crate) fn into_disks(self) -> Vec<SimDisk> {
         self.drives.into_values().map(RunningDrive::into_disk).collect()
+    }
+
+    /// An OSD's disk, to look into or to spoil.
+    pub fn disk(&mut self, osd: OsdId) -> &mut SimDisk {
+        &mut self.drives_mut()[osd].disk_mut().disk
     }
 
     /// An OSD, to look into.

@@ -2,7 +2,7 @@
 
 use loadline_base::Time;
 use loadline_cluster::Target;
-use loadline_osd::Reply;
+use loadline_osd::{KeyPut, OsdId, PutEnd, Reply};
 
 /// An op to issue now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,14 @@ pub trait Workload {
 
     /// Nothing more is to be issued; replies still come.
     fn stop(&mut self);
+
+    /// The keys that it puts now, beside its ops, and on which OSD; asked after every other call.
+    fn puts(&mut self) -> Vec<(OsdId, KeyPut)> {
+        Vec::new()
+    }
+
+    /// A put has ended.
+    fn put_ended(&mut self, _: Time, _: &PutEnd) {}
 }
 
 /// No load. What the test has issued itself is answered here.

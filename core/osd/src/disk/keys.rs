@@ -10,6 +10,7 @@
 //! l  placement group  version    an entry of the log: object (8)
 //! h  placement group  object     its past: version of its removal (8), birth (4), then label and birth (4 each) of each
 //!                                former state
+//! u  client's key                nothing of ours: its value
 //! ```
 //! Numbers in keys are big-endian, so that they sort; numbers in values are little-endian.
 
@@ -43,6 +44,8 @@ pub(crate) const LACKS: u8 = b'k';
 pub(crate) const LOGS: u8 = b'l';
 /// First letter of the keys of objects' pasts.
 pub(crate) const HISTORIES: u8 = b'h';
+/// First letter of the keys that clients put here.
+const OWN_KEYS: u8 = b'u';
 
 impl Identity {
     /// The edit that writes it down.
@@ -98,6 +101,11 @@ impl GroupRecord {
 /// The edit that keeps a map.
 pub(crate) fn map_edit(map: Data) -> Edit {
     Edit::Put { key: MAP.to_vec(), value: map.into_vec() }
+}
+
+/// A client's key among an OSD's own.
+pub(crate) fn own_key(key: &[u8]) -> Vec<u8> {
+    [&[OWN_KEYS], key].concat()
 }
 
 /// The key of something that a placement group has one of.

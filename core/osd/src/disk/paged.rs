@@ -18,14 +18,14 @@ use loadline_store::paged::{
 use loadline_store::{CollectionId, ObjectNo, Objects, Window, WindowBounds};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What comes back with an op of the store.
+/// What comes back with an op of the store; the OSD's own affair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Token {
-    pub pg: PgId,
-    pub object: ObjectNo,
+pub struct StoreToken {
+    pg: PgId,
+    object: ObjectNo,
     /// What it takes of the window.
-    pub length: Bytes,
-    pub commit: Commit,
+    length: Bytes,
+    commit: Commit,
     /// It is a step of this put, and the next one follows.
     put: Option<u32>,
 }
@@ -68,8 +68,8 @@ pub(crate) enum OpeningPhase {
 /// A disk of bytes.
 pub(crate) struct Paged {
     options: Options,
-    store: Option<PagedStore<Token>>,
-    pub(crate) out: Outbox<Token>,
+    store: Option<PagedStore<StoreToken>>,
+    pub(crate) out: Outbox<StoreToken>,
     pub(crate) phase: OpeningPhase,
     objects: IdVec<CollectionId, Objects>,
     window: Window,
@@ -131,7 +131,7 @@ impl Paged {
         &mut self.objects[collection]
     }
 
-    pub(crate) fn store(&self) -> Option<&PagedStore<Token>> {
+    pub(crate) fn store(&self) -> Option<&PagedStore<StoreToken>> {
         self.store.as_ref()
     }
 
@@ -197,7 +197,7 @@ impl Paged {
 
     /// A question of the loading.
     pub(crate) fn ask(&mut self, now: Time, ask: Ask) {
-        let token = Token {
+        let token = StoreToken {
             pg: PgId::new(0),
             object: ObjectNo(0),
             length: Bytes::ZERO,
@@ -212,7 +212,7 @@ impl Paged {
         let Access { pg, object, offset, length, touch, version, first, class, token, .. } = access;
         let mut edits = access.edits;
         let id = object_id(pg, object, SnapshotNo::HEAD);
-        let in_order = !matches!(touch, AccessKind::Read | AccessKind::Sync);
+        let in_order = !matches!(touch, AccessKind::Read | AccessKind::Sync | AccessKind::OwnKey);
         let ask = match touch {
             AccessKind::Read => Ask::Read { object: id, offset, length },
             AccessKind::ReadInOrder(label) => {
@@ -229,7 +229,7 @@ impl Paged {
                 let (object, base) = (object_id(pg, object, label), None);
                 Ask::Sparse { object, base, offset, length, with_bytes: false }
             }
-            AccessKind::Nothing => Ask::Transaction(edits),
+            AccessKind::Nothing | AccessKind::OwnKey => Ask::Transaction(edits),
             AccessKind::Sync => Ask::Sync,
             AccessKind::Write(data) => {
                 let data = data.into_payload();
@@ -260,10 +260,10 @@ impl Paged {
         let lane = in_order.then_some(OpLane(pg.get()));
         if !first.is_empty() {
             let commit = Commit::Nothing;
-            let token = Token { pg, object, length: Bytes::ZERO, commit, put: None };
+            let token = StoreToken { pg, object, length: Bytes::ZERO, commit, put: None };
             self.submit(now, Op { ask: Ask::Transaction(first), lane, class, token });
         }
-        let token = Token { pg, object, length: Bytes::new(length), commit: token, put: None };
+        let token = StoreToken { pg, object, length: Bytes::new(length), commit: token, put: None };
         self.submit(now, Op { ask, lane, class, token });
     }
 
@@ -278,7 +278,7 @@ impl Paged {
             self.puts.under_way.remove(&number);
         }
         let put = (!is_last).then_some(number);
-        let token = Token { pg, object, length: Bytes::new(bytes), commit, put };
+        let token = StoreToken { pg, object, length: Bytes::new(bytes), commit, put };
         self.submit(now, Op { ask: Ask::Transaction(edits), lane, class, token });
     }
 
@@ -289,7 +289,7 @@ impl Paged {
         self.puts.under_way.retain(|_, put| !is_meant(put));
     }
 
-    fn submit(&mut self, now: Time, op: Op<Token>) {
+    fn submit(&mut self, now: Time, op: Op<StoreToken>) {
         // A store that has stopped takes nothing; its owner has been told.
         let Some(store) = self.store.as_mut() else { return };
         self.window.enter(op.token.length);
@@ -302,12 +302,12 @@ impl Paged {
     pub(crate) fn ended(
         &mut self,
         now: Time,
-        completion: Completion<Token>,
+        completion: Completion<StoreToken>,
     ) -> Option<(AccessDone, Option<Answer>)> {
         let Completion { token, result, stages } = completion;
         self.window.leave(token.length);
         self.under_way -= 1;
-        let Token { pg, object, commit, put, .. } = token;
+        let StoreToken { pg, object, commit, put, .. } = token;
         if let Some(number) = put {
             if result.is_ok() {
                 self.go_on_putting(now, number);

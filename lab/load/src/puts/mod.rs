@@ -1,4 +1,4 @@
-//! Puts into a store: a closed or an open loop over numbered keys, and what its clients saw.
+//! Puts of keys that one OSD's disk keeps: a closed or an open loop over numbered keys, and what its clients saw.
 
 mod keys;
 mod recorder;
@@ -13,8 +13,8 @@ pub use values::{UnknownForm, ValueForm};
 use crate::pace::Schedule;
 use keys::Keys;
 use loadline_base::{Rng, Span, Time};
-use loadline_sim::store_world::{StoreDone, StoreIssue, StoreWorkload};
-use loadline_store::paged::{Ask, Edit};
+use loadline_osd::{ClientId, KeyPut, OsdId, PutEnd};
+use loadline_sim::{Issue, OpDone, Workload};
 use recorder::PutRecorder;
 
 /// Clients that put one key at a time.
@@ -32,8 +32,13 @@ pub struct PutLoad {
     arrivals_rng: Rng,
     in_flight: u32,
     running: bool,
+    /// Drawn, and not yet handed out.
+    due: Vec<(OsdId, KeyPut)>,
     recorder: PutRecorder,
 }
+
+/// The OSD whose disk keeps the keys.
+const ONLY: OsdId = OsdId::new(0);
 
 /// Puts in flight while a store is filled: enough that the processor never waits.
 const FILL_DEPTH: u32 = 64;
@@ -50,6 +55,7 @@ impl PutLoad {
             arrivals_rng: Rng::for_purpose(seed, 2),
             in_flight: 0,
             running: false,
+            due: Vec::new(),
             recorder: PutRecorder::new(Time::ZERO, Span::from_secs(1)),
         }
     }
@@ -88,16 +94,17 @@ impl PutLoad {
             && self.depth.is_none_or(|depth| self.in_flight < depth)
     }
 
-    fn issue(&mut self, intended: Time, out: &mut Vec<StoreIssue>) {
+    fn issue(&mut self, intended: Time) {
         let number = self.keys.draw(&mut self.rng);
         let mut bytes = Vec::with_capacity(128);
         self.values.value(number, &mut self.rng, &mut bytes);
-        let put = Edit::Put { key: number.to_be_bytes().to_vec(), value: bytes };
-        out.push(StoreIssue { ask: Ask::Transaction(vec![put]), token: intended.nanos() });
+        let (token, client, key) =
+            (intended.nanos(), ClientId::new(0), number.to_be_bytes().to_vec());
+        self.due.push((ONLY, KeyPut { token, client, key, value: bytes }));
         self.in_flight += 1;
     }
 
-    fn issue_due(&mut self, now: Time, out: &mut Vec<StoreIssue>) {
+    fn issue_due(&mut self, now: Time) {
         while self.has_work() {
             let intended = match &mut self.schedule {
                 None => now,
@@ -106,24 +113,31 @@ impl PutLoad {
                     None => return,
                 },
             };
-            self.issue(intended, out);
+            self.issue(intended);
         }
     }
 }
 
-impl StoreWorkload for PutLoad {
-    fn start(&mut self, now: Time, issue: &mut Vec<StoreIssue>) {
+impl Workload for PutLoad {
+    fn start(&mut self, now: Time, _: &mut Vec<Issue>) {
         self.running = true;
         if let Some(schedule) = &mut self.schedule {
             schedule.begin(now, &mut self.arrivals_rng);
         }
-        self.issue_due(now, issue);
+        self.issue_due(now);
     }
 
-    fn done(&mut self, now: Time, done: &StoreDone, issue: &mut Vec<StoreIssue>) {
+    /// It has no ops.
+    fn replied(&mut self, _: Time, _: &OpDone, _: &mut Vec<Issue>) {}
+
+    fn puts(&mut self) -> Vec<(OsdId, KeyPut)> {
+        std::mem::take(&mut self.due)
+    }
+
+    fn put_ended(&mut self, now: Time, end: &PutEnd) {
         self.in_flight -= 1;
-        self.recorder.record(done, now);
-        self.issue_due(now, issue);
+        self.recorder.record(end, now);
+        self.issue_due(now);
     }
 
     fn next_wake(&self) -> Option<Time> {
@@ -131,8 +145,8 @@ impl StoreWorkload for PutLoad {
         self.has_work().then(|| schedule.next())
     }
 
-    fn woke(&mut self, now: Time, issue: &mut Vec<StoreIssue>) {
-        self.issue_due(now, issue);
+    fn woke(&mut self, now: Time, _: &mut Vec<Issue>) {
+        self.issue_due(now);
     }
 
     fn stop(&mut self) {

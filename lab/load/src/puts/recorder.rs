@@ -1,7 +1,7 @@
-//! What the clients of a store saw.
+//! What clients that put keys saw.
 
 use loadline_base::{Span, Time};
-use loadline_sim::store_world::StoreDone;
+use loadline_osd::PutEnd;
 use loadline_stats::{LatencyHistogram, LatencySecond, LatencySeries};
 
 /// Nanoseconds of the second that [`LatencySeries`] counts by.
@@ -14,7 +14,6 @@ pub(super) struct PutRecorder {
     second: Span,
     latency: LatencyHistogram,
     seconds: LatencySeries,
-    throttled: Span,
     failed: u64,
 }
 
@@ -27,8 +26,6 @@ pub struct PutRecord {
     pub latency: LatencyHistogram,
     /// The whole seconds of the window; the load was told how long a second is.
     pub seconds: Vec<LatencySecond>,
-    /// Sleep that the throttle gave to these ops.
-    pub throttled: Span,
     /// Ops that ended with an error.
     pub failed: u64,
 }
@@ -51,19 +48,17 @@ impl PutRecorder {
             second,
             latency: LatencyHistogram::new(),
             seconds: LatencySeries::new(),
-            throttled: Span::ZERO,
             failed: 0,
         }
     }
 
-    pub(super) fn record(&mut self, done: &StoreDone, now: Time) {
-        if !done.is_good {
+    pub(super) fn record(&mut self, end: &PutEnd, now: Time) {
+        if !end.is_kept {
             self.failed += 1;
             return;
         }
-        let latency = now.since(Time::from_nanos(done.token)).nanos();
+        let latency = now.since(Time::from_nanos(end.token)).nanos();
         self.latency.record(latency);
-        self.throttled += done.throttled;
         let at = u128::from(now.since(self.since).nanos()) * SERIES_SECOND_NS;
         self.seconds.record((at / u128::from(self.second.nanos())) as u64, latency);
     }
@@ -75,7 +70,6 @@ impl PutRecorder {
             window,
             latency: self.latency.clone(),
             seconds: self.seconds.clone().finish(whole),
-            throttled: self.throttled,
             failed: self.failed,
         }
     }

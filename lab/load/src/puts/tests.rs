@@ -26,16 +26,14 @@ fn values_have_about_a_hundred_bytes_and_a_name() {
 fn a_fill_puts_each_key_once_and_ends() {
     let mut load = PutLoad::new(ValueForm::Mixed, 1);
     load.fill(KeyOrder::Ascending { count: 100, range: 1000 });
-    let mut issue = Vec::new();
-    load.start(Time::ZERO, &mut issue);
-    assert_eq!(issue.len(), FILL_DEPTH as usize);
+    load.start(Time::ZERO, &mut Vec::new());
+    let mut due = load.puts();
+    assert_eq!(due.len(), FILL_DEPTH as usize);
     let mut keys = Vec::new();
-    while let Some(put) = issue.pop() {
-        let Ask::Transaction(edits) = put.ask else { panic!("a put is a transaction") };
-        let Edit::Put { key, .. } = &edits[0] else { panic!("of one put") };
-        keys.push(u64::from_be_bytes(key.as_slice().try_into().expect("eight bytes")));
-        let done = StoreDone { token: put.token, is_good: true, throttled: Span::ZERO };
-        load.done(Time::from_secs(1), &done, &mut issue);
+    while let Some((_, put)) = due.pop() {
+        keys.push(u64::from_be_bytes(put.key.as_slice().try_into().expect("eight bytes")));
+        load.put_ended(Time::from_secs(1), &PutEnd { token: put.token, is_kept: true });
+        due.append(&mut load.puts());
     }
     keys.sort_unstable();
     assert_eq!(keys, (0..100).map(|key| key * 10).collect::<Vec<_>>());
@@ -47,15 +45,11 @@ fn a_fill_puts_each_key_once_and_ends() {
 fn seconds_have_the_length_that_the_study_gives_them() {
     let mut load = PutLoad::new(ValueForm::Mixed, 1);
     load.measure_from(Time::from_secs(10), Span::from_millis(500));
-    let mut end = |at_ms: u64, is_good| {
+    let mut end = |at_ms: u64, is_kept| {
         load.in_flight += 1;
         let at = Time::from_secs(10) + Span::from_millis(at_ms);
-        let done = StoreDone {
-            token: (at - Span::from_millis(1)).nanos(),
-            is_good,
-            throttled: Span::ZERO,
-        };
-        load.done(at, &done, &mut Vec::new());
+        let token = (at - Span::from_millis(1)).nanos();
+        load.put_ended(at, &PutEnd { token, is_kept });
     };
     end(100, true);
     end(600, true);

@@ -66,18 +66,12 @@ pub(super) struct StoreSection {
 pub(super) struct QueueSection {
     pub(super) preset: String,
     pub(super) profile: String,
-    #[serde(deserialize_with = "quantity::deserialize")]
-    pub(super) window: Bytes,
 }
 
 impl Default for QueueSection {
-    /// Loadline's own behaviour, and the window of the studies on flash (qos.md 13.3b).
+    /// Loadline's own behaviour.
     fn default() -> QueueSection {
-        QueueSection {
-            preset: "loadline".to_owned(),
-            profile: "balanced".to_owned(),
-            window: Bytes::from_kib(256),
-        }
+        QueueSection { preset: "loadline".to_owned(), profile: "balanced".to_owned() }
     }
 }
 

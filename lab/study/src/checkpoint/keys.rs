@@ -38,7 +38,4 @@ pub const CHECKPOINT_KEYS: &[StudyKey<CheckpointFile>] = &[
     key("values", "what values look like", |file, text| put(&mut file.load.values, text)),
     key("preset", "behaviour of the scheduler", |file, text| put(&mut file.queue.preset, text)),
     key("profile", "profile of the scheduler", |file, text| put(&mut file.queue.profile, text)),
-    key("window", "bytes at the drive before the scheduler waits", |file, text| {
-        put(&mut file.queue.window, text)
-    }),
 ];

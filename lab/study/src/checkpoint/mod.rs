@@ -1,4 +1,4 @@
-//! Checkpoint studies: what a store's checkpoints cost its clients, under both protections (checkpoint.md 14).
+//! Checkpoint studies: what the checkpoints of an OSD's store cost its clients, under both protections (checkpoint.md 14).
 //!
 //! One published server node is modelled, smaller by the study's scale: keys, memory, log and the checkpoint's period
 //! shrink together, rates and speeds stay. So the ratios of pages to updates and of checkpoint time to period stay too.
@@ -32,6 +32,6 @@ pub(crate) const DECLARED: Declared = Declared {
          not: leave --on out",
     ),
     not_traced: Some(
-        "a checkpoint study's puts go to a store without an OSD, whose stages a trace shows: leave --trace out",
+        "a checkpoint study's puts are no ops on objects, whose stages a trace shows: leave --trace out",
     ),
 };

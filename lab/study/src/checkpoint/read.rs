@@ -11,10 +11,11 @@ use crate::result::{Configuration, NamedValue};
 use crate::sets::refuse_twins;
 use crate::study::{Study, StudyQuestion};
 use loadline_base::Span;
+use loadline_cluster::Config;
+use loadline_cluster::settings::{Enforcement, LevelTarget, Scope, Settings, SettingsChange};
 use loadline_device::Medium;
-use loadline_qos::{
-    Capacity, CostModel, CostRule, PRESETS, SchedulerKind, ShardPlan, WorkOptions, preset,
-};
+use loadline_osd::{OsdId, OsdOptions, Policy};
+use loadline_qos::{PRESETS, preset};
 use loadline_store::paged::image::Compression;
 use loadline_store::paged::throttle::ThrottlePolicy;
 use loadline_store::paged::{LogMode, Protection};
@@ -47,8 +48,7 @@ pub(super) fn read(inputs: &Inputs) -> Result<Study, InputError> {
     let file = read_file(source, &inputs.overrides)?;
     check(&file).map_err(|(field, reason)| inputs.refuse(field, reason))?;
     let drive = StoreDrive::parse(&inputs.drive)?;
-    let plan =
-        shard_plan(&file.queue, &drive).map_err(|(field, reason)| inputs.refuse(field, reason))?;
+    let osd = osd(&file.queue, &drive).map_err(|(field, reason)| inputs.refuse(field, reason))?;
     let setups = read_setups(&file.setups, source)?;
     let asked = StudyQuestion {
         title: file.title,
@@ -65,9 +65,8 @@ pub(super) fn read(inputs: &Inputs) -> Result<Study, InputError> {
         work: file.work,
         store: file.store,
         load: file.load,
-        plan,
+        osd,
         profile: file.queue.profile,
-        window: file.queue.window,
         setups,
     };
     Study::of(inputs, asked, script)
@@ -99,36 +98,37 @@ fn check(file: &CheckpointFile) -> Result<(), (&'static str, String)> {
     })
 }
 
-/// What the scheduler of the one OSD is built from: one queue, all of the drive.
-fn shard_plan(
-    queue: &QueueSection,
-    drive: &StoreDrive,
-) -> Result<ShardPlan, (&'static str, String)> {
+/// The one OSD: one queue with one worker, which is the processor, and all of the drive.
+fn osd(queue: &QueueSection, drive: &StoreDrive) -> Result<Config, (&'static str, String)> {
     let preset = *preset(&queue.preset).ok_or_else(|| {
         let known: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
         ("preset", unknown("preset", &queue.preset, known))
     })?;
-    let profile = preset.profiles.profile(&queue.profile).ok_or_else(|| {
+    if preset.profiles.profile(&queue.profile).is_none() {
         let known: Vec<&str> = preset.profiles.names().collect();
-        ("profile", unknown("profile", &queue.profile, known))
-    })?;
-    let bandwidth = drive.bandwidth.get() as f64;
-    let capacity =
-        Capacity { iops: drive.capacity_iops, sequential_bandwidth: bandwidth, shards: 1 };
-    let cost_model = match preset.cost_rule {
-        CostRule::Time(options) => CostModel::time(&options, Medium::Ssd),
-        CostRule::Bytes(combine) => CostModel::bytes(bandwidth, capacity.iops, combine),
-    };
-    /// The high cut-off of qos.md 1.2; nothing here reaches it.
-    const CUT_OFF: u32 = 196;
-    Ok(ShardPlan {
-        preset,
-        scheduler: SchedulerKind::Mclock,
-        capacity,
-        values: profile.values(preset.profiles.unit, &capacity),
-        cost_model,
-        work_options: WorkOptions::default(),
-        cut_off: CUT_OFF,
+        return Err(("profile", unknown("profile", &queue.profile, known)));
+    }
+    let mut settings = Settings::new(preset, &[Medium::Ssd], Enforcement::Refuse);
+    let stored = [
+        ("osd_op_num_shards_ssd", "1".to_owned()),
+        ("osd_mclock_max_capacity_iops_ssd", drive.capacity_iops.to_string()),
+        ("osd_mclock_max_sequential_bandwidth_ssd", drive.bandwidth.get().to_string()),
+        ("osd_mclock_profile", queue.profile.clone()),
+    ];
+    for (option, value) in stored {
+        // A preset may not know the bandwidth.
+        if settings.option(option).is_ok() {
+            let change = SettingsChange::set(LevelTarget::Stored(Scope::Osds), option, &value);
+            settings.apply(&change).map_err(|refused| ("preset", refused.to_string()))?;
+        }
+    }
+    let first = OsdId::new(0);
+    settings.start(first);
+    Ok(Config {
+        osds: 1,
+        placement_seed: 0,
+        policy: Policy { plan: settings.plan(first), seed: 0 },
+        options: OsdOptions { threads_per_shard: 1, ..settings.osd_options(first) },
     })
 }
 

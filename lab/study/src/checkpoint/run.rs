@@ -1,4 +1,4 @@
-//! One run: a store is filled, clients put for some periods until it has settled, and then it is measured.
+//! One run on a node of one OSD: its store is filled, clients put for some periods until it has settled, and then it is measured.
 
 use super::study::{CheckpointSetup, CheckpointStudy};
 use crate::figure::Figures;
@@ -7,23 +7,33 @@ use crate::record::RunRecord;
 use crate::script::{OnProgress, RunError};
 use crate::series::{CheckpointPoint, Series};
 use loadline_base::{Bytes, Span, Time};
+use loadline_cluster::Config;
 use loadline_load::puts::{KeyOrder, PutLoad, PutRecord};
-use loadline_sim::StoreDisks;
+use loadline_osd::{OsdId, Policy, StoreToken};
 use loadline_sim::disk::{SimDisk, SimDiskSpec};
-use loadline_sim::store_world::{ProcessorCosts, StoreWorld, StoreWorldConfig, StoreWorldError};
+use loadline_sim::{Delays, DisksConfig, Sim, StoreDisks};
 use loadline_stats::quantile;
-use loadline_store::WindowBounds;
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::metrics::{CheckpointReport, Totals};
-use loadline_store::paged::{Format, Options, Protection};
+use loadline_store::paged::{Format, Options, PagedStore, Protection};
+use std::ops::Range;
 
 /// What a fill may take of the world's time, for each key: a hundred times what it should.
 const FILL_NS_PER_KEY: u64 = 500_000;
 
-/// Requests at the drive at once that the scheduler never reaches: the window of a study is in bytes.
-const WINDOW_OPS: u32 = 1 << 20;
+/// The one OSD.
+const OSD: OsdId = OsdId::new(0);
 
-type PutWorld = StoreWorld<PutLoad>;
+/// A node with one OSD on a paged store, and its clients.
+type PutWorld = Sim<PutLoad>;
+
+/// Its store.
+///
+/// # Errors
+/// The OSD has closed its disk for good.
+fn store(world: &mut PutWorld) -> Result<&PagedStore<StoreToken>, String> {
+    world.osd(OSD).paged_store().ok_or_else(|| "the store stopped".to_owned())
+}
 
 /// Makes a run; `None` if `tick` ended it.
 pub(super) fn run(
@@ -31,9 +41,22 @@ pub(super) fn run(
     job: &Job,
     tick: OnProgress<'_>,
 ) -> Result<Option<RunRecord>, RunError> {
-    let setup = &study.setups[job.setup];
-    let mut world = world(study, setup, job.seed).map_err(|error| no_store(setup, &error))?;
-    if !fill(study, &mut world, tick).map_err(|left| not_filled(setup, left))? {
+    let setup = study.setups[job.setup].configuration.name.clone();
+    put(study, job, tick).map_err(|reason| RunError::Failed { setup, reason })
+}
+
+fn put(
+    study: &CheckpointStudy,
+    job: &Job,
+    tick: OnProgress<'_>,
+) -> Result<Option<RunRecord>, String> {
+    let mut world = world(study, &study.setups[job.setup], job.seed).map_err(|error| {
+        format!("there can be no such store: {error}; change its sizes or the scale")
+    })?;
+    let is_filled = fill(study, &mut world, tick).map_err(|left| {
+        format!("the store could not be filled: {left}; change its sizes or the scale")
+    })?;
+    if !is_filled {
         return Ok(None);
     }
     let keys = study.work.scaled(study.work.keys);
@@ -47,22 +70,8 @@ pub(super) fn run(
             return Ok(None);
         }
     }
-    let Some(course) = measure(study, &mut world, tick) else { return Ok(None) };
-    if let Some(fault) = world.store().fault() {
-        let reason = format!("the store stopped: {fault:?}");
-        return Err(RunError::Failed { setup: setup.configuration.name.clone(), reason });
-    }
-    Ok(Some(record(study, job, &world, course)))
-}
-
-fn no_store(setup: &CheckpointSetup, error: &StoreWorldError) -> RunError {
-    let reason = format!("there can be no such store: {error:?}; change its sizes or the scale");
-    RunError::Failed { setup: setup.configuration.name.clone(), reason }
-}
-
-fn not_filled(setup: &CheckpointSetup, left: String) -> RunError {
-    let reason = format!("the store could not be filled: {left}; change its sizes or the scale");
-    RunError::Failed { setup: setup.configuration.name.clone(), reason }
+    let Some(course) = measure(study, &mut world, tick)? else { return Ok(None) };
+    record(study, job, &mut world, course).map(Some)
 }
 
 /// Seconds of the published node in so many periods.
@@ -70,11 +79,7 @@ fn seconds(study: &CheckpointStudy, periods: u32) -> u64 {
     (study.work.period.as_secs_f64() * f64::from(periods)).round() as u64
 }
 
-fn world(
-    study: &CheckpointStudy,
-    setup: &CheckpointSetup,
-    seed: u64,
-) -> Result<PutWorld, StoreWorldError> {
+fn world(study: &CheckpointStudy, setup: &CheckpointSetup, seed: u64) -> Result<PutWorld, String> {
     let (work, store, drive) = (&study.work, &study.store, &study.drive);
     let format = format(study);
     let spec = SimDiskSpec {
@@ -83,10 +88,11 @@ fn world(
         write_cache: false,
         timing: drive.timing(),
     };
-    let config = StoreWorldConfig {
-        plan: study.plan.clone(),
-        window: WindowBounds { bytes: study.window, ops: WINDOW_OPS },
-        options: Options {
+    let mut disks = StoreDisks { data: SimDisk::new(spec, seed), log: None };
+    disks.format(&format, setup.protection).map_err(|error| format!("{error:?}"))?;
+    let config = DisksConfig {
+        cluster: &Config { policy: Policy { seed, ..study.osd.policy.clone() }, ..study.osd },
+        stores: Options {
             log_mode: setup.log_mode,
             protection: setup.protection,
             compression: setup.compression,
@@ -99,12 +105,15 @@ fn world(
             log_trigger_percent: store.log_trigger_percent,
             ..Options::default()
         },
-        format,
-        disks: StoreDisks { data: SimDisk::new(spec, seed), log: None },
-        processor: ProcessorCosts { op: drive.op, physical_log_kib: drive.physical_log_kib },
-        seed,
+        disks: vec![disks.data],
+        delays: Delays {
+            worker: drive.op,
+            logged_kib: drive.physical_log_kib,
+            ..Delays::default()
+        },
     };
-    StoreWorld::new(config, PutLoad::new(study.load.values, seed))
+    let load = PutLoad::new(study.load.values, seed);
+    Sim::opened(config, load).map_err(|(error, _)| format!("{error:?}"))
 }
 
 /// The store's regions at the study's scale, in whole segments and sectors.
@@ -139,7 +148,7 @@ fn fill(
     world.start_load();
     while !world.workload().is_filled() {
         if world.now() >= limit {
-            return Err(format!("{:?} after {}", world.store().waits(), world.now()));
+            return Err(format!("{:?} after {}", store(world)?.waits(), world.now()));
         }
         world.run_until(world.now() + study.work.second());
         let share = world.now().as_secs_f64() / limit.as_secs_f64();
@@ -164,43 +173,45 @@ fn measure(
     study: &CheckpointStudy,
     world: &mut PutWorld,
     tick: OnProgress<'_>,
-) -> Option<CheckpointCourse> {
+) -> Result<Option<CheckpointCourse>, String> {
     let (begun, second) = (world.now(), study.work.second());
     world.workload_mut().measure_from(begun, second);
-    let before = world.store().metrics().totals;
+    let before = store(world)?.metrics().totals;
     let (buffer_share, throttle_us_per_put) = (Vec::new(), Vec::new());
     let mut course = CheckpointCourse { begun, before, buffer_share, throttle_us_per_put };
     let (seconds, mut last) = (seconds(study, study.work.periods), before);
     for at in 0..seconds {
         world.run_until(begun + second * (at + 1));
-        let totals = world.store().metrics().totals;
+        let totals = store(world)?.metrics().totals;
         let puts = (totals.transactions - last.transactions).max(1) as f64;
         let slept = (totals.throttle_time.nanos() - last.throttle_time.nanos()) as f64 / 1e3;
         course.throttle_us_per_put.push(slept / puts);
-        course.buffer_share.push(buffer_in_use(world, None));
+        course.buffer_share.push(buffer_in_use(store(world)?, None));
         last = totals;
         if !tick(0.6 + 0.4 * at as f64 / seconds as f64) {
-            return None;
+            return Ok(None);
         }
     }
-    Some(course)
+    Ok(Some(course))
 }
 
 /// Slots in use, now or as said, as a share of all.
-fn buffer_in_use(world: &PutWorld, used: Option<u32>) -> f64 {
-    let (now, slots) = world.store().space().pages.old_versions();
+fn buffer_in_use(store: &PagedStore<StoreToken>, used: Option<u32>) -> f64 {
+    let (now, slots) = store.space().pages.old_versions();
     f64::from(used.unwrap_or(now)) / f64::from(slots.max(1))
 }
 
 fn record(
     study: &CheckpointStudy,
     job: &Job,
-    world: &PutWorld,
+    world: &mut PutWorld,
     course: CheckpointCourse,
-) -> RunRecord {
-    let seen = world.workload().record(world.now());
-    let reports: Vec<CheckpointReport> = world
-        .store()
+) -> Result<RunRecord, String> {
+    let now = world.now();
+    let seen = world.workload().record(now);
+    let device_requests = world.device_requests();
+    let store = store(world)?;
+    let reports: Vec<CheckpointReport> = store
         .metrics()
         .history
         .iter()
@@ -208,12 +219,12 @@ fn record(
         .copied()
         .collect();
     let mut counted = put_figures(study, &seen);
-    store_figures(&mut counted, &course.before, &world.store().metrics().totals, &reports);
+    store_figures(&mut counted, &course.before, &store.metrics().totals, &reports);
     let seconds = seen.window.as_secs_f64();
-    let in_checkpoints = time_in_checkpoints(study, world, &reports, course.begun);
+    let in_checkpoints = time_in_checkpoints(study, store, &reports, course.begun..now);
     let used = reports.iter().map(|report| report.buffer_used_max).max();
     let sampled = course.buffer_share.iter().copied().fold(0.0, f64::max);
-    let most = used.map_or(0.0, |used| buffer_in_use(world, Some(used))).max(sampled);
+    let most = used.map_or(0.0, |used| buffer_in_use(store, Some(used))).max(sampled);
     let counted = counted.with([
         ("checkpoint/seconds", seconds),
         ("checkpoint/share_in_checkpoints", in_checkpoints / seconds),
@@ -224,29 +235,28 @@ fn record(
     series.put("buffer_share", course.buffer_share);
     series.put("throttle_us_per_put", course.throttle_us_per_put);
     series.checkpoints = reports.iter().map(|report| point(study, report, course.begun)).collect();
-    let traffic = world.disks().data.traffic();
-    RunRecord {
+    Ok(RunRecord {
         counted,
-        device_requests: traffic.reads + traffic.writes + traffic.flushes + traffic.discards,
+        device_requests,
         series,
         ..RunRecord::of(job, &study.setups[job.setup].configuration.name)
-    }
+    })
 }
 
-/// Seconds between `begun` and now in which a checkpoint ran. One that still does began when the clock asked for it: a
+/// Seconds of a window that ends now in which a checkpoint ran. One that still does began when the clock asked for it: a
 /// period after the last one's instant, or at its end.
 fn time_in_checkpoints(
     study: &CheckpointStudy,
-    world: &PutWorld,
+    store: &PagedStore<StoreToken>,
     reports: &[CheckpointReport],
-    begun: Time,
+    window: Range<Time>,
 ) -> f64 {
-    let since = |from: Time, until: Time| until.since(from.max(begun)).as_secs_f64();
+    let since = |from: Time, until: Time| until.since(from.max(window.start)).as_secs_f64();
     let ended = reports.iter().map(|report| since(report.start, report.start + report.duration));
-    let running = reports.last().filter(|_| world.store().checkpoint_step().is_some());
+    let running = reports.last().filter(|_| store.checkpoint_step().is_some());
     let running = running.map_or(0.0, |last| {
         let period = study.work.scaled_span(study.work.period);
-        since(last.start + period.max(last.duration), world.now())
+        since(last.start + period.max(last.duration), window.end)
     });
     ended.sum::<f64>() + running
 }

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 impl Script for CheckpointStudy {
     fn identity(&self, job: &Job) -> String {
-        let CheckpointStudy { drive, work, store, load, plan, window, setups, .. } = self;
+        let CheckpointStudy { drive, work, store, load, osd, setups, .. } = self;
         let CheckpointSetup { protection, log_mode, compression, throttle, .. } = setups[job.setup];
         format!(
-            "{drive:?} {work:?} {store:?} {load:?} {plan:?} {window} {protection} {log_mode} {compression} {throttle}"
+            "{drive:?} {work:?} {store:?} {load:?} {osd:?} {protection} {log_mode} {compression} {throttle}"
         )
     }
 
@@ -46,8 +46,10 @@ impl Script for CheckpointStudy {
                 "Processor time of a KiB of images and edits in the log",
                 drive.physical_log_kib.to_string(),
             ),
-            ("Scheduler", format!("{}, profile {}", self.plan.preset.name, self.profile)),
-            ("Window", self.window.to_string()),
+            (
+                "Scheduler",
+                format!("{}, profile {}", self.osd.policy.plan.preset.name, self.profile),
+            ),
         ];
         DriveSummary {
             name: self.drive_name.clone(),

@@ -3,9 +3,9 @@
 use super::drive::StoreDrive;
 use super::file::{StoreSection, WorkSection};
 use crate::result::Configuration;
-use loadline_base::{Bytes, Span};
+use loadline_base::Span;
+use loadline_cluster::Config;
 use loadline_load::puts::PutSpec;
-use loadline_qos::ShardPlan;
 use loadline_store::paged::image::Compression;
 use loadline_store::paged::throttle::ThrottlePolicy;
 use loadline_store::paged::{LogMode, Protection};
@@ -19,11 +19,9 @@ pub(super) struct CheckpointStudy {
     /// The store, at scale 1.
     pub(super) store: StoreSection,
     pub(super) load: PutSpec,
-    /// The scheduler.
-    pub(super) plan: ShardPlan,
+    /// The one OSD, without seeds.
+    pub(super) osd: Config,
     pub(super) profile: String,
-    /// Bytes at the drive before the scheduler waits.
-    pub(super) window: Bytes,
     pub(super) setups: Vec<CheckpointSetup>,
 }
 

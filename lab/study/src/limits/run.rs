@@ -72,7 +72,7 @@ fn world(study: &LimitsStudy, setup: &LimitsSetup, job: &Job) -> Sim<Beside> {
     let config = SimConfig {
         cluster: setup.engine(seed),
         drive: OsdDrive::Mechanical(Box::new(drive)),
-        delays: Delays { link: LINK_DELAY, push: Span::ZERO, worker: WORKER_TIME },
+        delays: Delays { link: LINK_DELAY, worker: WORKER_TIME, ..Delays::default() },
         software_stage: None,
     };
     let load = |spec: &LoadSpec, client: u32| {

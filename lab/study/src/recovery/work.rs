@@ -49,6 +49,7 @@ impl RecoveryStudy {
                     link: drive.link_delay,
                     push: drive.fitted.object_handling,
                     worker: drive.worker_time,
+                    ..Delays::default()
                 },
                 software_stage: setup
                     .software_stage

@@ -61,6 +61,7 @@ fn config(settings: &Settings, shape: &Shape) -> SimConfig {
             link: Span::from_micros(60),
             push: Span::from_micros(500),
             worker: shape.worker_time,
+            ..Delays::default()
         },
         software_stage: None,
     }

@@ -9,6 +9,7 @@ mod images;
 mod judge;
 mod lies;
 mod lost;
+mod puts;
 mod regressions;
 mod starts;
 mod swarm;
