@@ -3,8 +3,7 @@
 use crate::bench::{BenchShape, BenchStep, NoRoom};
 use crate::directive::{Directive, Notice};
 use crate::ids::{OpId, OsdId, PgId, ShardId, ThreadId};
-use crate::message::{Data, Envelope};
-use crate::own_keys::{KeyPut, PutEnd};
+use crate::message::{Data, Envelope, KeyPut, PutEnd};
 use crate::waits::Stage;
 use loadline_base::{Span, Time};
 use loadline_device::Outcome;

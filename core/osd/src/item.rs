@@ -1,8 +1,7 @@
 //! What waits in a shard's queue.
 
 use crate::ids::{ClientId, OpId, OsdId, OsdSet, PgId};
-use crate::message::{Envelope, Message, OpKind};
-use crate::own_keys::KeyPut;
+use crate::message::{Envelope, KeyPut, Message, OpKind};
 use loadline_base::{Bytes, SlotId};
 use loadline_qos::{ServiceClass, Work};
 

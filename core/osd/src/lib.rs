@@ -55,11 +55,11 @@ pub use gate::Pacing;
 pub use ids::{ClientId, IntervalId, OpId, OsdId, OsdSet, PgId, ShardId, ThreadId};
 pub use item::Item;
 pub use message::{
-    Activation, Before, ClientOp, Data, Envelope, HistoryPush, Message, OpKind, Push, RecoveryKind,
-    ReplicaWrite, ReservationPriority, ScanRange, ScanReply, Settlement, WriteTag,
+    Activation, Before, ClientOp, Data, Envelope, HistoryPush, KeyPut, Message, OpKind, Push,
+    PutEnd, RecoveryKind, ReplicaWrite, ReservationPriority, ScanRange, ScanReply, Settlement,
+    WriteTag,
 };
 pub use osd::Osd;
-pub use own_keys::{KeyPut, PutEnd};
 pub use pg::{CopyReport, CopyState, PgProgress, shard_of};
 pub use pg_log::{LogEntry, PgLog};
 pub use policy::{OsdOptions, Policy, Windowed};

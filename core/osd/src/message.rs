@@ -139,6 +139,35 @@ impl ClientOp {
     }
 }
 
+/// A key that one disk alone keeps is to have this value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyPut {
+    /// Comes back with the [`PutEnd`].
+    pub token: u64,
+    /// Whose put it is.
+    pub client: ClientId,
+    /// The key.
+    pub key: Vec<u8>,
+    /// Its value from now on.
+    pub value: Vec<u8>,
+}
+
+impl KeyPut {
+    /// What it carries.
+    pub(crate) fn payload(&self) -> Bytes {
+        Bytes::new((self.key.len() + self.value.len()) as u64)
+    }
+}
+
+/// The end of a put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PutEnd {
+    /// That of the put.
+    pub token: u64,
+    /// Whether the key has the value now, as durably as the store's log mode promises.
+    pub is_kept: bool,
+}
+
 /// A primary's number for a write in flight. Slots are used again, so the sequence number tells an answer to
 /// the present write from a late one to its predecessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

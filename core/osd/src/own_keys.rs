@@ -8,40 +8,12 @@ use crate::access::{AccessFailure, AccessKind, ObjectRange, Update};
 use crate::commit::Commit;
 use crate::disk::own_key;
 use crate::event::{Effect, Effects};
-use crate::ids::{ClientId, PgId};
+use crate::ids::PgId;
+use crate::message::{KeyPut, PutEnd};
 use crate::osd::Osd;
-use loadline_base::{Bytes, Time};
+use loadline_base::Time;
 use loadline_qos::Urgency;
 use loadline_store::paged::Edit;
-
-/// A key is to have this value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyPut {
-    /// Comes back with the [`PutEnd`].
-    pub token: u64,
-    /// Whose put it is.
-    pub client: ClientId,
-    /// The key.
-    pub key: Vec<u8>,
-    /// Its value from now on.
-    pub value: Vec<u8>,
-}
-
-impl KeyPut {
-    /// What it carries.
-    pub(crate) fn payload(&self) -> Bytes {
-        Bytes::new((self.key.len() + self.value.len()) as u64)
-    }
-}
-
-/// The end of a put.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PutEnd {
-    /// That of the put.
-    pub token: u64,
-    /// Whether the key has the value now, as durably as the store's log mode promises.
-    pub is_kept: bool,
-}
 
 impl Osd {
     /// A worker carries a put out.
