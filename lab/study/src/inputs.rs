@@ -54,13 +54,16 @@ impl Inputs {
         }
     }
 
+    /// Whether the command line sets a figure.
+    pub(crate) fn is_set(&self, key: &str) -> bool {
+        self.overrides.iter().any(|change| change.key == key)
+    }
+
     /// The scale that was asked for. Without `--set scale` it is the whole published work in the simulated world, and what a
-    /// laptop's disk does in minutes in the real one.
+    /// laptop's disk does in minutes in the real one, or where a simulated one holds every byte.
     pub(crate) fn scale(&self) -> Result<f64, InputError> {
-        let whole = match self.place {
-            Place::Sim => 1.0,
-            Place::Host(_) => HOST_SCALE,
-        };
+        let is_paged = self.overrides.iter().any(|set| set.key == "store" && set.value == "paged");
+        let whole = if is_paged || self.place != Place::Sim { HOST_SCALE } else { 1.0 };
         Ok(scale_of(&self.overrides)?.unwrap_or(whole))
     }
 

@@ -11,7 +11,7 @@ mod sim;
 
 pub use host::{Hosted, HostedSpec, IMAGE, check, fio_jobs};
 pub use place::{ClientKind, HostPlace, NoPlace, RealDisks};
-pub use sim::{Simulated, SimulatedSpec};
+pub use sim::{Simulated, SimulatedDisk, SimulatedSpec};
 
 use loadline_base::{Span, Time};
 use loadline_cluster::PoolId;

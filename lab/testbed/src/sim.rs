@@ -1,17 +1,23 @@
-//! A simulated cluster: virtual time, modelled drives, the study's own load.
+//! A simulated cluster: virtual time, modelled drives, the study's own load. It stands on the direct store, whose pools are filled at
+//! once, or on the paged one, into which everything is written.
 
 use crate::{Heed, Outside, Pace, RecoveryProgress, Seen, Stop, Testbed};
 use loadline_base::{Bytes, Span, Time};
-use loadline_cluster::{OsdState, PoolId, PoolSpec};
+use loadline_cluster::{OsdState, PoolId, PoolSpec, Target};
 use loadline_load::{BlockImage, Load, LoadSpec};
-use loadline_osd::{ClientId, OsdId, OsdService, TraceSpan, Waits};
-use loadline_sim::{Sim, SimConfig};
+use loadline_osd::{ClientId, OpKind, OsdId, OsdService, TraceSpan, Waits};
+use loadline_sim::disk::{SimDisk, SimDiskSpec, Timing};
+use loadline_sim::{DisksConfig, Issue, OpDone, Sim, SimConfig, StoreDisks, Workload};
+use loadline_store::ObjectNo;
+use loadline_store::paged::{Format, Options};
 use std::ops::Range;
 
 /// What a simulated cluster is made of.
 pub struct SimulatedSpec {
     /// Engine, drives, links.
     pub world: SimConfig,
+    /// What the OSDs' disks are, where their stores are the paged ones; then the drives of `world` are not there.
+    pub disks: Option<SimulatedDisk>,
     /// Placement groups of each pool.
     pub pgs: u32,
     /// Copies of each object.
@@ -26,9 +32,34 @@ pub struct SimulatedSpec {
     pub traced: Option<Range<u64>>,
 }
 
+/// A disk with contents under an OSD.
+#[derive(Clone, Copy, Debug)]
+pub struct SimulatedDisk {
+    /// How much it holds.
+    pub size: Bytes,
+    /// How fast it is.
+    pub timing: Timing,
+}
+
+/// Who sends ops: the study's load, and before it whoever fills pools.
+struct Clients {
+    load: Load,
+    filling: Option<Filling>,
+}
+
+/// Whole objects that are being written.
+struct Filling {
+    pool: PoolId,
+    object_bytes: u32,
+    objects: u64,
+    sent: u64,
+    done: u64,
+}
+
 /// A simulated cluster.
 pub struct Simulated {
-    sim: Sim<Load>,
+    sim: Sim<Clients>,
+    is_paged: bool,
     link: Span,
     pool: PoolSpec,
     image: BlockImage,
@@ -39,12 +70,29 @@ pub struct Simulated {
 /// The published figures were read once a second; a short run needs it finer, and asking does not disturb a simulated cluster.
 const TICK: Span = Span::from_millis(100);
 
+/// A step that makes no headway for so long has failed.
+const PATIENCE: Span = Span::from_secs(60);
+
+/// A cluster whose disks had nothing to do for so long is at rest; one that never comes to rest is left alone after a time.
+const QUIET: Span = Span::from_secs(2);
+const QUIET_LIMIT: Span = Span::from_secs(60);
+
+/// What each store has for pages.
+const CACHE: Bytes = Bytes::from_mib(64);
+
+/// Whole objects under way while a pool is filled.
+const FILL_DEPTH: u64 = 16;
+
 const GONE: OsdState = OsdState { up: false, is_in: false };
+const EXPECTED: OsdState = OsdState { up: false, is_in: true };
 const BACK: OsdState = OsdState { up: true, is_in: true };
 
 impl Simulated {
     /// A cluster without pools.
-    pub fn new(spec: SimulatedSpec) -> Simulated {
+    ///
+    /// # Errors
+    /// [`Stop::Failed`] if no store can be made on its disks.
+    pub fn start(spec: SimulatedSpec) -> Result<Simulated, Stop> {
         let object_bytes = spec.object_size.get() as u32;
         let objects = spec.load.image.get() / u64::from(object_bytes);
         let image = BlockImage { pool: PoolId::new(0), objects, object_bytes };
@@ -60,12 +108,88 @@ impl Simulated {
             recovery_priority: 0,
         };
         let link = spec.world.delays.link;
-        Simulated { sim: Sim::new(spec.world, load), link, pool, image, returned: 0 }
+        let (is_paged, clients) = (spec.disks.is_some(), Clients { load, filling: None });
+        let sim = match spec.disks {
+            None => Sim::new(spec.world, clients),
+            Some(disk) => on_disks(&spec.world, disk, spec.seed, clients)?,
+        };
+        Ok(Simulated { sim, is_paged, link, pool, image, returned: 0 })
     }
 
     fn left(&mut self) -> u64 {
         let progress = self.sim.progress();
         progress.misplaced + progress.degraded
+    }
+}
+
+fn on_disks(
+    world: &SimConfig,
+    disk: SimulatedDisk,
+    seed: u64,
+    clients: Clients,
+) -> Result<Sim<Clients>, Stop> {
+    let SimulatedDisk { size, timing } = disk;
+    let stores = Options { cache: CACHE, ..Options::default() };
+    let spec = SimDiskSpec { size, sector: 4096, write_cache: false, timing };
+    let formatted = |osd| {
+        let id = seed ^ u64::from(osd) << 32;
+        let mut disks = StoreDisks { data: SimDisk::new(spec, id), log: None };
+        disks.format(&Format::of_disk(id, size), stores.protection).map(|()| disks.data)
+    };
+    let disks = (0..world.cluster.osds).map(formatted).collect::<Result<Vec<_>, _>>();
+    let disks = disks.map_err(|error| format!("no store fits a disk of {size}: {error:?}"))?;
+    let config = DisksConfig { cluster: &world.cluster, stores, disks, delays: world.delays };
+    let opened = Sim::opened(config, clients);
+    opened.map_err(|(error, _)| Stop::Failed(format!("the disks do not open: {error:?}")))
+}
+
+impl Filling {
+    fn send(&mut self, issue: &mut Vec<Issue>) {
+        while self.sent < self.objects && self.sent - self.done < FILL_DEPTH {
+            let target = Target {
+                client: ClientId::new(0),
+                kind: OpKind::Write,
+                traced: false,
+                background: false,
+                pool: self.pool,
+                object: ObjectNo(self.sent),
+                offset: 0,
+                length: self.object_bytes,
+            };
+            issue.push(Issue { target, token: self.sent });
+            self.sent += 1;
+        }
+    }
+}
+
+impl Workload for Clients {
+    fn start(&mut self, now: Time, issue: &mut Vec<Issue>) {
+        match &mut self.filling {
+            Some(filling) => filling.send(issue),
+            None => self.load.start(now, issue),
+        }
+    }
+
+    fn replied(&mut self, now: Time, done: &OpDone, issue: &mut Vec<Issue>) {
+        match &mut self.filling {
+            Some(filling) => {
+                filling.done += 1;
+                filling.send(issue);
+            }
+            None => self.load.replied(now, done, issue),
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.load.next_wake()
+    }
+
+    fn woke(&mut self, now: Time, issue: &mut Vec<Issue>) {
+        self.load.woke(now, issue);
+    }
+
+    fn stop(&mut self) {
+        self.load.stop();
     }
 }
 
@@ -93,8 +217,28 @@ impl Testbed for Simulated {
         Ok(self.sim.create_pool(PoolSpec { name: name.to_owned(), ..self.pool.clone() }))
     }
 
-    fn fill(&mut self, pool: PoolId, objects: u64, _heed: &mut Heed<'_>) -> Result<(), Stop> {
-        self.sim.prefill(pool, objects);
+    fn fill(&mut self, pool: PoolId, objects: u64, heed: &mut Heed<'_>) -> Result<(), Stop> {
+        if !self.is_paged {
+            self.sim.prefill(pool, objects);
+            return Ok(());
+        }
+        let object_bytes = self.image.object_bytes;
+        let filling = Filling { pool, object_bytes, objects, sent: 0, done: 0 };
+        self.sim.workload_mut().filling = Some(filling);
+        self.sim.start_load();
+        let (mut done, mut until) = (0, self.sim.now() + PATIENCE);
+        while done < objects {
+            self.sim.run_until(self.sim.now() + TICK);
+            let before = done;
+            done = self.sim.workload().filling.as_ref().map_or(0, |filling| filling.done);
+            if done > before {
+                until = self.sim.now() + PATIENCE;
+            } else if self.sim.now() > until {
+                return Err(Stop::Failed(format!("no object was written within {PATIENCE}")));
+            }
+            heed.at(done as f64 / objects as f64)?;
+        }
+        self.sim.workload_mut().filling = None;
         Ok(())
     }
 
@@ -104,13 +248,28 @@ impl Testbed for Simulated {
     }
 
     fn bring_back(&mut self, osd: OsdId) -> Result<(), Stop> {
-        self.sim.set_osd(osd, BACK);
+        if self.is_paged {
+            self.sim.set_osd(osd, EXPECTED);
+            self.sim.open(osd);
+            if !self.sim.wait_until(|sim| sim.map().osds()[osd].up) {
+                return Err(Stop::Failed(format!("{osd} did not come back")));
+            }
+        } else {
+            self.sim.set_osd(osd, BACK);
+        }
         self.returned = self.left();
         Ok(())
     }
 
-    /// What is filled here takes no requests.
-    fn settle(&mut self, _heed: &mut Heed<'_>) -> Result<(), Stop> {
+    /// What is filled at once takes no requests. What is written ends with the checkpoint that it began.
+    fn settle(&mut self, heed: &mut Heed<'_>) -> Result<(), Stop> {
+        let until = self.sim.now() + QUIET_LIMIT;
+        let mut before = 0;
+        while before != self.sim.device_requests() && self.is_paged && self.sim.now() < until {
+            before = self.sim.device_requests();
+            self.sim.run_until(self.sim.now() + QUIET);
+            heed.at(1.0)?;
+        }
         Ok(())
     }
 
@@ -121,13 +280,13 @@ impl Testbed for Simulated {
 
     fn start_load(&mut self, _heed: &mut Heed<'_>) -> Result<Time, Stop> {
         let now = self.sim.now();
-        self.sim.workload_mut().measure_from(now);
+        self.sim.workload_mut().load.measure_from(now);
         self.sim.start_load();
         Ok(now)
     }
 
     fn end_load(&mut self, _heed: &mut Heed<'_>) -> Result<Seen, Stop> {
-        let seen = self.sim.workload().record(self.sim.now());
+        let seen = self.sim.workload().load.record(self.sim.now());
         Ok(Seen {
             iops: seen.iops(),
             latency: (&seen.latency).into(),

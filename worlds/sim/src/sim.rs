@@ -1,8 +1,8 @@
 //! The simulated world: one node in virtual time, with links, drives and a load, and one loop that lets the next thing happen.
 //!
 //! What an OSD stands on is a part that is named: the direct store on modelled drives, as studies of another system's figures
-//! want it, or the paged store on disks with contents and faults. A load issues ops and hears of their replies; a test that
-//! issues its own has none ([`ByHand`]).
+//! want it, or the paged store on disks with contents and faults. A load issues ops and hears of their replies, and what it writes
+//! to a disk with contents is zeros; a test that issues its own ops has none ([`ByHand`]).
 //!
 //! Of what is due at one time, links come first, then workers and modelled drives, then disks, then timers.
 
@@ -13,12 +13,14 @@ use crate::lanes::{LaneId, Lanes};
 use crate::osd_drive::{DriveAnswer, OsdDrive, RunningDrive, Then};
 use crate::workload::{ByHand, Issue, OpDone, Workload};
 use loadline_base::{IdVec, Span, Time};
-use loadline_cluster::{Cluster, Config, OsdState, OwnerEffects, PoolId, PoolSpec, StartError};
+use loadline_cluster::{
+    Cluster, Config, Map, OsdState, OwnerEffects, PoolId, PoolSpec, StartError,
+};
 use loadline_device::Outcome;
 use loadline_node::{Delays, Lateness, Node};
 use loadline_osd::{
-    Data, Effect, Envelope, Event, Message, Osd, OsdId, OsdOptions, OsdSet, PgId, PgProgress,
-    Policy, Reply, TraceSpan, Waits,
+    Data, Effect, Envelope, Event, Message, OpKind, Osd, OsdId, OsdOptions, OsdSet, PgId,
+    PgProgress, Policy, Reply, TraceSpan, Waits,
 };
 use loadline_store::{RequestId, Submission, paged};
 
@@ -393,7 +395,11 @@ impl<W: Workload> Sim<W> {
     fn issue_ops(&mut self) {
         let mut issue = std::mem::take(&mut self.issue);
         for Issue { target, token } in issue.drain(..) {
-            let (op, envelope) = self.node.cluster_mut().issue(self.now, &target, Data::NONE);
+            let data = match target.kind {
+                OpKind::Write if self.has_disks => Data::new(vec![0; target.length as usize]),
+                _ => Data::NONE,
+            };
+            let (op, envelope) = self.node.cluster_mut().issue(self.now, &target, data);
             let index = usize::from(op.slot);
             if self.tokens.len() <= index {
                 self.tokens.resize(index + 1, 0);
@@ -473,6 +479,11 @@ impl<W: Workload> Sim<W> {
     /// The same drive, to spoil.
     pub fn hdd_mut(&mut self, osd: OsdId) -> Option<&mut Hdd> {
         self.drives[osd].mechanical_mut()
+    }
+
+    /// The map, as its owner has it.
+    pub fn map(&self) -> &Map {
+        self.node.cluster().map()
     }
 
     /// The load.

@@ -46,6 +46,24 @@ pub struct Format {
     pub page: PageSize,
 }
 
+impl Format {
+    /// How an OSD's disk is laid out: a sixteenth for the log and for images each, within bounds.
+    pub fn of_disk(store_id: u64, size: Bytes) -> Format {
+        let region = (size.get() / 16).clamp(4 << 20, 1 << 30) / (4 << 20) * (4 << 20);
+        let segment = (region / 16).next_power_of_two().clamp(256 << 10, 64 << 20);
+        Format {
+            store_id,
+            data_bytes: size,
+            log_device_bytes: None,
+            log_bytes: Bytes::new(region / segment * segment),
+            segment_bytes: Bytes::new(segment),
+            block_bytes: 4096,
+            recovery_bytes: Bytes::new(region),
+            page: PageSize::DEFAULT,
+        }
+    }
+}
+
 /// Why a store cannot be formatted like that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FormatError {

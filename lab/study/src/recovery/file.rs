@@ -8,6 +8,7 @@ use loadline_base::{Bytes, Span};
 use loadline_load::{LoadSpec, quantity};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::str::FromStr;
 use toml::Spanned;
 
 /// `studies/recovery-*.toml`
@@ -33,9 +34,34 @@ pub struct StudyFile {
     pub(crate) expectations: Vec<Spanned<Claim>>,
 }
 
+/// What the OSDs of a simulated cluster stand on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum StoreKind {
+    /// The direct store, whose drive's figures contain a whole OSD's overhead.
+    #[default]
+    Direct,
+    /// The paged store, on a disk with contents.
+    Paged,
+}
+
+impl FromStr for StoreKind {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<StoreKind, &'static str> {
+        match text {
+            "direct" => Ok(StoreKind::Direct),
+            "paged" => Ok(StoreKind::Paged),
+            _ => Err("takes `direct` or `paged`"),
+        }
+    }
+}
+
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClusterSection {
+    #[serde(default)]
+    pub(crate) store: StoreKind,
     pub(crate) osds: u32,
     pub(crate) copies: u32,
 }
@@ -104,6 +130,9 @@ pub const STUDY_KEYS: &[StudyKey<StudyFile>] = &[
     key("drive", "the drive under test", |file, text| put_name(&mut file.drive, text)),
     key("osds", "OSDs, one drive each", |file, text| put(&mut file.cluster.osds, text)),
     key("copies", "copies of each object", |file, text| put(&mut file.cluster.copies, text)),
+    key("store", "what a simulated OSD stands on: `direct` or `paged`", |file, text| {
+        put(&mut file.cluster.store, text)
+    }),
     key("objects", "objects written while an OSD is away", |file, text| {
         put(&mut file.recovery.objects, text)
     }),

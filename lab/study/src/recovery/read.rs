@@ -1,6 +1,6 @@
 //! Reads a study file of this kind, and refuses what cannot be used.
 
-use super::file::{STUDY_KEYS, StudyFile};
+use super::file::{STUDY_KEYS, StoreKind, StudyFile};
 use super::setup::ClusterShape;
 use super::setup::read_setups;
 use super::study::{RecoverySteps, RecoveryStudy};
@@ -89,6 +89,13 @@ impl RecoveryStudy {
             file.recovery.baseline = given.runtime.unwrap_or(file.recovery.baseline);
         }
         check(&file).map_err(|(field, reason)| inputs.refuse(field, reason))?;
+        if inputs.place != Place::Sim
+            && file.cluster.store == StoreKind::Direct
+            && inputs.is_set("store")
+        {
+            let reason = "real disks hold paged stores: leave `--set store` out".to_owned();
+            return Err(inputs.refuse("store", reason));
+        }
         let drive =
             Drive::parse(&inputs.drive.name, &inputs.drive.file, &inputs.drive.text).map_err(
                 |error| InputError { place: error.file, line: error.line, reason: error.reason },
@@ -99,6 +106,7 @@ impl RecoveryStudy {
             read_setups(&file, source, (&drive, shape), (&inputs.overrides, &inputs.place))?;
         let mut study = RecoveryStudy {
             cluster: shape,
+            store: cluster.store,
             steps: RecoverySteps {
                 scale,
                 objects: recovery.objects,
@@ -112,7 +120,7 @@ impl RecoveryStudy {
             setups,
             place: inputs.place.clone(),
         };
-        if let Place::Host(_) = inputs.place {
+        if inputs.place != Place::Sim || study.store == StoreKind::Paged {
             study = work::fitted(study, inputs);
         }
         let asked = StudyQuestion {

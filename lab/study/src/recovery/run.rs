@@ -4,6 +4,7 @@
 //! an image in another pool. It is counted how many objects are not where they should be. The run
 //! ends when none is; the baseline, in which nothing went away, after a fixed time.
 
+use super::file::StoreKind;
 use super::study::RecoveryStudy;
 use crate::figure::Figures;
 use crate::job::{Job, RunPurpose};
@@ -28,9 +29,13 @@ pub(super) fn run(
 ) -> Result<Option<RunRecord>, RunError> {
     let outcome = match &study.place {
         Place::Sim => {
-            // A simulated pool is filled at once.
-            let heed = Heed::until(tick, 0.0);
-            RecoveryRun { study, job, bed: Simulated::new(study.simulated(job)) }.make(heed, 0.0)
+            // A pool of the direct store is filled at once.
+            let (filled, prepared) =
+                if study.store == StoreKind::Direct { (0.0, 0.0) } else { (0.2, 0.4) };
+            let made = Simulated::start(study.simulated(job)).map_err(Halt::from);
+            made.and_then(|bed| {
+                RecoveryRun { study, job, bed }.make(Heed::until(tick, filled), prepared)
+            })
         }
         Place::Host(place) => {
             let spec = study.hosted(place, &study.setups[job.setup], job);

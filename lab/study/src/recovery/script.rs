@@ -1,6 +1,7 @@
 //! What this kind answers when a study is run and told of.
 
 use super::dry;
+use super::file::StoreKind;
 use super::run;
 use super::setup::ClusterShape;
 use super::stood;
@@ -21,7 +22,11 @@ impl Script for RecoveryStudy {
         let steps = RecoverySteps { scale: 1.0, ..self.steps };
         let place = self.place.identity().unwrap_or_default();
         let setup = self.setups[job.setup].identity();
-        format!("{:?} {:?} {steps:?} {:?}{place} {setup}", self.drive, self.cluster, self.load)
+        let store = if self.store == StoreKind::Paged { " paged" } else { "" };
+        format!(
+            "{:?} {:?}{store} {steps:?} {:?}{place} {setup}",
+            self.drive, self.cluster, self.load
+        )
     }
 
     fn companions(&self, setup: usize, seed: u64) -> Vec<Companion> {
@@ -118,8 +123,15 @@ impl Script for RecoveryStudy {
         let is_real = self.place != Place::Sim;
         let compares = setups.iter().any(|setup| !setup.published.is_empty());
         let mut warnings = if is_real { stood::warnings(records, compares) } else { Vec::new() };
+        if self.store == StoreKind::Paged && !is_real {
+            warnings.push(
+                "This ran on the paged store and on the drive's own times: the published figures contain another store, and \
+                 stand beside these for orientation; compare the setups with each other."
+                    .to_owned(),
+            );
+        }
         let scale = self.steps.scale;
-        if scale != 1.0 && !is_real {
+        if scale != 1.0 && !self.is_fitted() {
             warnings.push(format!(
                 "This is {scale} of the published amount of work: rates and latencies are comparable, \
                  times are not; leave out --quick and --set scale for the published scale."
@@ -193,6 +205,7 @@ impl RecoveryStudy {
 fn drive_summary(study: &RecoveryStudy) -> DriveSummary {
     let (drive, steps) = (&study.drive, &study.steps);
     let fact = |name: &str, value: String| NamedValue { name: name.to_owned(), value };
+    let is_paged = study.store == StoreKind::Paged;
     let layouts = study.setups.iter().map(|setup| {
         let options = setup.osds.options();
         format!(
@@ -202,34 +215,56 @@ fn drive_summary(study: &RecoveryStudy) -> DriveSummary {
     });
     let mut layouts: Vec<String> = layouts.collect();
     layouts.dedup();
+    let of_store = if is_paged {
+        vec![
+            fact("Store", "paged: log, pages and checkpoints on a disk with contents".to_owned()),
+            fact("Disk", study.disk_size().to_string()),
+            fact("Request, or flush, of the disk", drive.service.per_part.to_string()),
+        ]
+    } else {
+        vec![
+            fact("Store window", drive.window.to_string()),
+            fact("Write of 4 KiB", drive.service.per_request.to_string()),
+        ]
+    };
+    let calibration = if is_paged {
+        "The drive's own times, without the OSD's overhead that a calibrated drive contains: here the store itself is in its place."
+            .to_owned()
+    } else {
+        format!(
+            "Calibrated from {} IOPS of 4 KiB random writes at depth 64 ({}) and a peak of {}.",
+            drive.calibration.baseline_iops, drive.calibration.source, drive.calibration.peak
+        )
+    };
     DriveSummary {
         name: drive.name.clone(),
         model: drive.model.clone(),
-        calibration: format!(
-            "Calibrated from {} IOPS of 4 KiB random writes at depth 64 ({}) and a peak of {}.",
-            drive.calibration.baseline_iops, drive.calibration.source, drive.calibration.peak
-        ),
-        facts: vec![
-            fact("OSDs", study.cluster.osds.to_string()),
-            fact("Shards × threads of an OSD, by preset", layouts.join(", ")),
-            fact("Copies", study.cluster.copies.to_string()),
-            fact("Placement groups", format!("{} in each of two pools", drive.fitted.pgs)),
-            fact(
-                "Objects written without the OSD",
-                format!("{:.0} of {}", steps.objects as f64 * steps.scale, steps.object_size),
-            ),
-            fact("Image of the clients", study.load.image.to_string()),
-            fact("Store window", drive.window.to_string()),
-            fact("Write of 4 KiB", drive.service.per_request.to_string()),
-            fact("Transfer of 1 MiB", drive.service.per_mib.to_string()),
-            fact("Worker time per item", drive.worker_time.to_string()),
-            fact("One-way delay", drive.link_delay.to_string()),
-        ],
+        calibration,
+        facts: [
+            vec![
+                fact("OSDs", study.cluster.osds.to_string()),
+                fact("Shards × threads of an OSD, by preset", layouts.join(", ")),
+                fact("Copies", study.cluster.copies.to_string()),
+                fact("Placement groups", format!("{} in each of two pools", drive.fitted.pgs)),
+                fact(
+                    "Objects written without the OSD",
+                    format!("{:.0} of {}", steps.objects as f64 * steps.scale, steps.object_size),
+                ),
+                fact("Image of the clients", study.load.image.to_string()),
+            ],
+            of_store,
+            vec![
+                fact("Transfer of 1 MiB", drive.service.per_mib.to_string()),
+                fact("Worker time per item", drive.worker_time.to_string()),
+                fact("One-way delay", drive.link_delay.to_string()),
+            ],
+        ]
+        .concat(),
     }
 }
 
 fn fitted(study: &RecoveryStudy) -> Vec<FittedFigure> {
-    if study.place != Place::Sim {
+    if study.is_fitted() {
         return Vec::new();
     }
     let fitted = &study.drive.fitted;

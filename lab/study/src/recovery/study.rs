@@ -1,6 +1,6 @@
 //! A recovery study as it is meant.
 
-use super::file::Companions;
+use super::file::{Companions, StoreKind};
 use super::setup::ClusterShape;
 use super::setup::RecoverySetup;
 use crate::place::Place;
@@ -13,6 +13,8 @@ use loadline_sim::Drive;
 pub struct RecoveryStudy {
     pub(crate) drive: Drive,
     pub(crate) cluster: ClusterShape,
+    /// What a simulated OSD stands on.
+    pub(crate) store: StoreKind,
     pub(crate) steps: RecoverySteps,
     /// What the clients do.
     pub(crate) load: LoadSpec,

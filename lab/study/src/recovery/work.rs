@@ -1,6 +1,6 @@
 //! A study's work as a testbed takes it: how much a run does, on what, and how large its disks must be.
 
-use super::file::Companions;
+use super::file::{Companions, StoreKind};
 use super::setup::RecoverySetup;
 use super::study::RecoveryStudy;
 use crate::inputs::Inputs;
@@ -9,8 +9,9 @@ use crate::place::Place;
 use crate::trace::TRACED_OPS;
 use loadline_base::{Bytes, Span};
 use loadline_qos::preset;
+use loadline_sim::disk::Timing;
 use loadline_sim::{Delays, OsdDrive, SimConfig};
-use loadline_testbed::{HostPlace, HostedSpec, SimulatedSpec};
+use loadline_testbed::{HostPlace, HostedSpec, SimulatedDisk, SimulatedSpec};
 
 /// The clients' image shrinks with the work, but not below this: with fewer objects the depth of the load would meet on
 /// single objects.
@@ -28,10 +29,10 @@ impl RecoveryStudy {
         ((self.steps.objects as f64 * scale).round() as u64).max(1)
     }
 
-    /// Length of a run without recovery: whole ticks, so that the last one ends with it. On this machine the study has been
-    /// fitted already.
+    /// Length of a run without recovery: whole ticks, so that the last one ends with it. Where everything is written, the study
+    /// has been fitted already.
     pub(super) fn baseline(&self, job: &Job, tick: Span) -> Span {
-        if self.place != Place::Sim {
+        if self.is_fitted() {
             return self.steps.baseline;
         }
         let ticks = self.steps.baseline.as_secs_f64() * job.scale / tick.as_secs_f64();
@@ -47,7 +48,11 @@ impl RecoveryStudy {
                 drive: OsdDrive::Calibrated(drive.service),
                 delays: Delays {
                     link: drive.link_delay,
-                    push: drive.fitted.object_handling,
+                    // A disk with contents takes its own time to read an object.
+                    push: match self.store {
+                        StoreKind::Direct => drive.fitted.object_handling,
+                        StoreKind::Paged => Span::ZERO,
+                    },
                     worker: drive.worker_time,
                     ..Delays::default()
                 },
@@ -55,6 +60,7 @@ impl RecoveryStudy {
                     .software_stage
                     .filter(|_| job.purpose != RunPurpose::WithoutStage),
             },
+            disks: (self.store == StoreKind::Paged).then(|| self.disk()),
             pgs: drive.fitted.pgs,
             copies: self.cluster.copies,
             object_size: self.steps.object_size,
@@ -64,16 +70,34 @@ impl RecoveryStudy {
         }
     }
 
+    /// Whether everything is written before a run, at this scale.
+    pub(super) fn is_fitted(&self) -> bool {
+        self.place != Place::Sim || self.store == StoreKind::Paged
+    }
+
+    /// What an OSD's disk must hold: while one OSD is away, the others hold every copy.
+    pub(super) fn disk_size(&self) -> Bytes {
+        let (steps, shape) = (&self.steps, self.cluster);
+        let data = self.load.image.get() + self.objects(steps.scale) * steps.object_size.get();
+        disk_for(data * u64::from(shape.copies) / u64::from(shape.osds - 1))
+    }
+
+    /// The drive without the OSD's overhead: a request takes what one takes that nothing is committed with, and so does a flush.
+    fn disk(&self) -> SimulatedDisk {
+        let service = &self.drive.service;
+        let own = service.per_part;
+        let bytes_per_second = (1 << 20) * 1_000_000_000 / service.per_mib.nanos().max(1);
+        let timing = Timing { per_request: own, bytes_per_second, flush: own, channels: 1 };
+        SimulatedDisk { size: self.disk_size(), timing }
+    }
+
     /// The node of a run of a study that was [`fitted`] to this machine.
     pub(super) fn hosted(&self, place: &HostPlace, setup: &RecoverySetup, job: &Job) -> HostedSpec {
         let (steps, shape) = (&self.steps, self.cluster);
-        let data = self.load.image.get() + self.objects(steps.scale) * steps.object_size.get();
-        // While one OSD is away, the others hold every copy.
-        let held = data * u64::from(shape.copies) / u64::from(shape.osds - 1);
         HostedSpec {
             place: place.clone(),
             osds: shape.osds,
-            osd_size: disk_for(held),
+            osd_size: self.disk_size(),
             copies: shape.copies,
             pgs: self.drive.fitted.pgs,
             object_size: steps.object_size,
@@ -95,22 +119,25 @@ fn disk_for(held: u64) -> Bytes {
     Bytes::new(with_room.next_multiple_of(STEP))
 }
 
-/// The study as it runs on this machine: the image shrinks with the scale unless `--set image` says how large it is, a
-/// baseline lasts some seconds at any scale, and there are no companions.
+/// The study as it runs where everything is written, on this machine or on simulated disks with contents: the image shrinks with
+/// the scale unless `--set image` says how large it is, a baseline lasts some seconds at any scale, and there are no companions.
 pub(crate) fn fitted(mut study: RecoveryStudy, inputs: &Inputs) -> RecoveryStudy {
     let scale = study.steps.scale;
-    let is_set = |key: &str| inputs.overrides.iter().any(|change| change.key == key);
-    if !is_set("image") {
+    if !inputs.is_set("image") {
         let object = study.steps.object_size.get();
         let scaled = (study.load.image.get() as f64 * scale) as u64;
         let whole = scaled.max(IMAGE_MIN.get()).next_multiple_of(object);
         study.load.image = study.load.image.min(Bytes::new(whole));
     }
-    if !is_set("baseline") {
+    if !inputs.is_set("baseline") {
         let scaled = Span::from_nanos((study.steps.baseline.nanos() as f64 * scale) as u64);
         study.steps.baseline = study.steps.baseline.min(scaled.max(BASELINE_MIN));
     }
     study.companions = Companions { spread_placements: 0, ..study.companions };
+    for setup in &mut study.setups {
+        // It was fitted to runs on the direct store.
+        setup.software_stage = None;
+    }
     study
 }
 

@@ -22,7 +22,6 @@ use loadline_base::{Agenda, Bytes, Span};
 use loadline_cluster::settings::Refused;
 use loadline_cluster::{PoolSpec, StartError};
 use loadline_node::{Delays, Node};
-use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{Format, FormatError, Protection, format};
 use std::io;
 use std::path::PathBuf;
@@ -258,26 +257,10 @@ pub(super) fn write_store(
 ) -> Result<(), BootError> {
     let cannot = |error| BootError::Format(path.to_owned(), error);
     let id = random_u128().map_err(BootError::Random)? as u64;
-    let store = format(&shape(id, size), protection)
+    let store = format(&Format::of_disk(id, size), protection)
         .map_err(|_: FormatError| BootError::TooSmall(path.to_owned(), size))?;
     let file = std::fs::OpenOptions::new().write(true).open(path).map_err(cannot)?;
     write_new_store(&store, &file, None).map_err(cannot)
-}
-
-/// How an OSD's disk is laid out: a sixteenth for the log and for images each, within bounds.
-fn shape(store_id: u64, size: Bytes) -> Format {
-    let region = (size.get() / 16).clamp(4 << 20, 1 << 30) / (4 << 20) * (4 << 20);
-    let segment = (region / 16).next_power_of_two().clamp(256 << 10, 64 << 20);
-    Format {
-        store_id,
-        data_bytes: size,
-        log_device_bytes: None,
-        log_bytes: Bytes::new(region / segment * segment),
-        segment_bytes: Bytes::new(segment),
-        block_bytes: 4096,
-        recovery_bytes: Bytes::new(region),
-        page: PageSize::new(4096).expect("4 KiB is a page size"),
-    }
 }
 
 fn random_u128() -> io::Result<u128> {

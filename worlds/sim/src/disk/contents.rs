@@ -51,8 +51,11 @@ impl BlockVersion {
     ) -> impl Iterator<Item = BlockVersion> {
         pieces(offset, data.len()).map(move |(block, range, whole)| {
             let units = Units::of(&range);
-            let content = BlockPart { start: range.start, bytes: Arc::from(&data[whole]) };
-            BlockVersion { write, block, units, content: Some(content) }
+            let bytes = &data[whole];
+            let is_nothing = bytes.len() == BLOCK && bytes.iter().all(|byte| *byte == 0);
+            let content =
+                (!is_nothing).then(|| BlockPart { start: range.start, bytes: Arc::from(bytes) });
+            BlockVersion { write, block, units, content }
         })
     }
 
