@@ -31,7 +31,7 @@ Exit codes:
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
     /// Run a node: disks as OSDs, images over NBD
-    Serve(ServeCommand),
+    Serve(Box<ServeCommand>),
     /// How a running node is
     Status(node::StatusArgs),
     /// What of a running node needs attention

@@ -29,7 +29,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
-        CliCommand::Serve(command) => serve::carry_out(command),
+        CliCommand::Serve(command) => serve::carry_out(*command),
         CliCommand::Status(args) => node::status(&args),
         CliCommand::Health(args) => node::health(&args),
         CliCommand::Osd(args) => node::osd(args),

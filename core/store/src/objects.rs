@@ -63,11 +63,6 @@ impl Objects {
         self.metas.remove(&object).is_some()
     }
 
-    /// Removes the first `most` objects. Returns how many were removed.
-    pub fn remove_first(&mut self, most: usize) -> usize {
-        (0..most).take_while(|_| self.metas.pop_first().is_some()).count()
-    }
-
     /// What is known of an object, if it exists.
     pub fn meta(&self, object: ObjectNo) -> Option<ObjectMeta> {
         self.metas.get(&object).copied()

@@ -94,11 +94,6 @@ impl MeasureTarget {
         Ok(MeasureTarget { disk, region, writes: made.is_some() || order.write, made })
     }
 
-    /// Whether the file was made for the measurement.
-    pub fn was_made(&self) -> bool {
-        self.made.is_some()
-    }
-
     /// Whether it is written.
     pub fn is_written(&self) -> bool {
         self.writes

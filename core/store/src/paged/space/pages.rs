@@ -151,11 +151,6 @@ impl Pages {
         self.cache.make_room(frames)
     }
 
-    /// How many frames are free at once.
-    pub fn free_frames(&self) -> u32 {
-        self.cache.free()
-    }
-
     #[inline]
     pub(super) fn find(&self, number: PageNo) -> Option<FrameId> {
         self.cache.find_visible(number)
