@@ -7,6 +7,7 @@
 
 use loadline_base::{Span, Time, define_id};
 use std::fmt;
+use std::num::NonZeroU32;
 
 define_id! {
     /// A service class: an index into the class table that a scheduler was built with.
@@ -18,17 +19,18 @@ define_id! {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId {
     index: u32,
-    generation: u32,
+    /// Not 0, so that what holds a handle has room for one more state.
+    generation: NonZeroU32,
 }
 
 impl FlowId {
     /// The handle of this number, the first time that it is given out.
     pub const fn new(index: u32) -> FlowId {
-        FlowId::of_generation(index, 0)
+        FlowId::of_generation(index, NonZeroU32::MIN)
     }
 
-    /// The handle of this number after it was closed `generation` times.
-    pub(crate) const fn of_generation(index: u32, generation: u32) -> FlowId {
+    /// The handle of this number in its `generation`, which begins whenever one is closed.
+    pub(crate) const fn of_generation(index: u32, generation: NonZeroU32) -> FlowId {
         FlowId { index, generation }
     }
 
@@ -37,13 +39,16 @@ impl FlowId {
         self.index
     }
 
-    pub(crate) const fn generation(self) -> u32 {
+    pub(crate) const fn generation(self) -> NonZeroU32 {
         self.generation
     }
 
     /// The handle of the same number when this one is closed.
     pub(crate) const fn next_generation(self) -> FlowId {
-        FlowId::of_generation(self.index, self.generation.wrapping_add(1))
+        match self.generation.checked_add(1) {
+            Some(generation) => FlowId::of_generation(self.index, generation),
+            None => FlowId::new(self.index),
+        }
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! A slot with a payload of 8 bytes takes 32. What few requests have, a priority or counters, stands beside.
 
-use crate::{Distributed, Request};
+use crate::{Distributed, FlowId, Request};
 use loadline_base::Time;
+use std::num::NonZeroU32;
 
 const NONE: u32 = u32::MAX;
 
@@ -55,7 +56,7 @@ impl RequestCharge {
 #[derive(Clone, Debug)]
 enum RequestSlot<T> {
     Free { next: u32 },
-    Waits { arrival: Time, payload: T, flow: u32, cost: u32, next: u32 },
+    Waits { arrival: Time, payload: T, flow: u32, generation: NonZeroU32, cost: u32, next: u32 },
 }
 
 const _: () = assert!(size_of::<RequestSlot<u64>>() == 32);
@@ -82,8 +83,7 @@ pub(super) struct ShownRequest {
 #[derive(Debug)]
 pub(super) struct Departed<T> {
     pub(super) arrival: Time,
-    /// The flow's index.
-    pub(super) flow: u32,
+    pub(super) flow: FlowId,
     pub(super) cost: u32,
     pub(super) priority: u32,
     pub(super) payload: T,
@@ -134,8 +134,13 @@ impl<T> Requests<T> {
             RequestSlot::Waits { flow, cost, .. } if flow & HAS_MORE == 0 => {
                 Some(RequestCharge { cost: *cost, reserved: *cost })
             }
-            slot => self.shown(fifo.head, slot).map(|shown| shown.charge),
+            _ => self.dear_head_charge(fifo),
         }
+    }
+
+    #[cold]
+    fn dear_head_charge(&self, fifo: RequestList) -> Option<RequestCharge> {
+        self.head(fifo).map(|shown| shown.charge)
     }
 
     /// The oldest request.
@@ -224,8 +229,9 @@ impl<T> Requests<T> {
     fn fill(&mut self, now: Time, request: Request<T>, next: u32) -> u32 {
         let Request { flow, priority, cost, distributed, payload } = request;
         let plain = priority == 0 && distributed == Distributed::default();
+        let generation = flow.generation();
         let flow = flow.get() | if plain { 0 } else { HAS_MORE };
-        let filled = RequestSlot::Waits { arrival: now, payload, flow, cost, next };
+        let filled = RequestSlot::Waits { arrival: now, payload, flow, generation, cost, next };
         self.len += 1;
         let slot = self.free;
         match self.slots.get_mut(slot as usize) {
@@ -265,12 +271,13 @@ impl<T> Requests<T> {
             &mut self.slots[slot as usize],
             RequestSlot::Free { next: self.free },
         );
-        let RequestSlot::Waits { arrival, payload, flow, cost, next } = place else {
+        let RequestSlot::Waits { arrival, payload, flow, generation, cost, next } = place else {
             unreachable!("a listed slot holds a request")
         };
         self.free = slot;
         self.len -= 1;
         let priority = self.more_of(slot, flow).priority;
-        (Departed { arrival, flow: flow & !HAS_MORE, cost, priority, payload }, next)
+        let flow = FlowId::of_generation(flow & !HAS_MORE, generation);
+        (Departed { arrival, flow, cost, priority, payload }, next)
     }
 }

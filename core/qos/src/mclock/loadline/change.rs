@@ -81,7 +81,7 @@ impl<T> Loadline<T> {
             }
         }
         self.remove_from(index, &mut |_| true, removed);
-        let ClientFlow { class, tenant, member, generation, .. } = self.flows[index as usize];
+        let ClientFlow { class, tenant, member, .. } = self.flows[index as usize];
         let client = self.flows[index as usize].client();
         self.refresh(now, class, tenant);
         let party = self.party(class, tenant);
@@ -97,16 +97,17 @@ impl<T> Loadline<T> {
             }
             _ => Inside::Nobody,
         };
-        self.level_mut(class, tenant).set_inside(party, inside.encode());
+        self.level_mut(class, tenant).set_inside(party, inside);
         if tenant != NONE {
             let tenants = self.tenants_of(class);
             self.tenants[tenants].forget(tenant, client);
         } else if member != NONE {
             self.directory.remove(ClassId::new(class), client);
         }
+        let next = self.handle(index).next_generation();
         let flow = &mut self.flows[index as usize];
         flow.class = NONE;
-        flow.generation = generation.wrapping_add(1);
+        flow.generation = next.generation();
         self.closed.push(index);
     }
 
@@ -127,7 +128,7 @@ impl<T> Loadline<T> {
         if let Inside::Tenants(at) = Inside::decode(self.classes.inside(class.get())) {
             self.sleep(class.get(), None);
             self.tenants_free.push(at);
-            self.classes.set_inside(class.get(), Inside::NOBODY);
+            self.classes.set_inside(class.get(), Inside::Nobody);
         }
         self.classes.remove(class.get());
     }

@@ -35,7 +35,7 @@ impl Level {
         if let Some((index, tag)) = self.due_reservation(now.saturating_sub(self.lag)) {
             return Choice::Reservation(index, tag);
         }
-        if self.limited.peek().is_some_and(|top| top.key() <= now) {
+        if self.limited.first().key() <= now {
             self.release_limited(now);
         }
         if let Some(index) = self.least_weighted(now) {
@@ -47,9 +47,11 @@ impl Level {
     /// The party whose reservation is due first, if one is due in reservation time.
     #[inline(always)]
     fn due_reservation(&mut self, now: u64) -> Option<(u32, u64)> {
-        while let Some(top) = self.reserved.peek()
-            && top.key() <= now
-        {
+        loop {
+            let top = self.reserved.first();
+            if top.key() > now {
+                return None;
+            }
             let line = &mut self.lines[top.index() as usize];
             if line.reserved_key != top.key() {
                 self.reserved.pop();
@@ -65,10 +67,10 @@ impl Level {
                 self.reserved.replace_top(KeyedIndex::new(tag, top.index()));
             }
         }
-        None
     }
 
     /// Moves the parties whose limit has passed to the weighted. They keep what they are behind, up to the slack.
+    #[inline(never)]
     fn release_limited(&mut self, now: u64) {
         while let Some(top) = self.limited.peek()
             && top.key() <= now
@@ -123,6 +125,7 @@ impl Level {
     }
 
     /// Nobody is due or within the limit: somebody who may use the rest, or the time to come back.
+    #[inline(never)]
     fn choose_spare(&mut self, time: Time) -> Choice {
         while let Some(top) = self.spare.peek() {
             let line = &mut self.lines[top.index() as usize];
@@ -223,17 +226,11 @@ impl Level {
     ) {
         let virtual_time = self.virtual_time;
         self.write_off(now, index, tag);
-        let limit_base = self.holds(index).then(|| {
-            let line = self.line(index);
-            let is_far_ahead = line.limit_base > after(now, line.slack_of_limit());
-            if is_far_ahead {
-                line.limit_base
-            } else {
-                self.limit_base_after(now, index, line.limit_tag())
-            }
-        });
+        let line = self.line(index);
+        let within = line.holds_at_limit() && line.limit_base <= after(now, line.slack_of_limit());
+        let limit_base = if within { self.limit_base_after(now, index) } else { line.limit_base };
         let line = &mut self.lines[index as usize];
-        line.limit_base = limit_base.unwrap_or(line.limit_base);
+        line.limit_base = limit_base;
         line.reservation_base = tag;
         if line.has_weight() {
             let start = line.start.max(virtual_time);
@@ -264,11 +261,10 @@ impl Level {
     /// is: work done by weight does not consume the reservation.
     #[inline(always)]
     fn served_by_weight(&mut self, now: u64, index: u32, next: Option<RequestCharge>) {
-        let limit_base = self
-            .holds(index)
-            .then(|| self.limit_base_after(now, index, self.line(index).limit_tag()));
+        if self.line(index).holds_at_limit() {
+            self.lines[index as usize].limit_base = self.limit_base_after(now, index);
+        }
         let line = &mut self.lines[index as usize];
-        line.limit_base = limit_base.unwrap_or(line.limit_base);
         self.virtual_time = self.virtual_time.max(line.start);
         line.start = after(line.start, line.weight().ticks(line.cost));
         let was_reserved_at = line.reserved_cost;
@@ -322,10 +318,5 @@ impl Level {
             self.rebase_virtual();
         }
         self.sweep();
-    }
-
-    #[inline(always)]
-    fn holds(&self, index: u32) -> bool {
-        self.line(index).holds_at_limit()
     }
 }

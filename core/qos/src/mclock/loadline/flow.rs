@@ -5,6 +5,7 @@ use super::heap::{KeyedIndex, PlainHeap};
 use super::level::PARTY_BYTES;
 use crate::ClientKey;
 use crate::mclock::requests::RequestList;
+use std::num::NonZeroU32;
 
 /// No index.
 pub(super) const NONE: u32 = u32::MAX;
@@ -23,12 +24,17 @@ pub(super) struct ClientFlow {
     pub(super) tenant: u32,
     /// Its place among the clients of its party, or [`NONE`] while there has been no other.
     pub(super) member: u32,
-    /// How often the handle was closed.
-    pub(super) generation: u32,
+    /// Of the handle that is open, or of the next one.
+    pub(super) generation: NonZeroU32,
 }
 
 impl ClientFlow {
-    pub(super) fn new(class: u32, tenant: u32, client: ClientKey, generation: u32) -> ClientFlow {
+    pub(super) fn new(
+        class: u32,
+        tenant: u32,
+        client: ClientKey,
+        generation: NonZeroU32,
+    ) -> ClientFlow {
         ClientFlow { client: client.0, class, tenant, member: NONE, generation }
     }
 
@@ -57,7 +63,7 @@ const TURNS: u32 = 1 << 30;
 const TENANTS: u32 = 1 << 31;
 
 impl Inside {
-    pub(super) const NOBODY: u32 = u32::MAX;
+    const NOBODY: u32 = u32::MAX;
 
     pub(super) fn decode(word: u32) -> Inside {
         match word {

@@ -8,7 +8,8 @@ use std::hint::select_unpredictable;
 pub(super) struct KeyedIndex(u128);
 
 impl KeyedIndex {
-    const BLANK: KeyedIndex = KeyedIndex(u128::MAX);
+    /// After every entry.
+    pub(super) const BLANK: KeyedIndex = KeyedIndex(u128::MAX);
 
     #[inline(always)]
     pub(super) fn new(key: u64, index: u32) -> KeyedIndex {
@@ -31,34 +32,42 @@ impl KeyedIndex {
 #[repr(align(64))]
 struct Siblings([KeyedIndex; 4]);
 
-/// The root stands at place 3; the children of place `p` are the siblings `p - 2`.
-const ROOT: usize = 3;
-
+/// The first entry stands apart, so that to look at it is one load. Its children are row 0; those of place `p` of the rows
+/// are row `p + 1`.
 #[derive(Clone, Debug)]
 pub(super) struct PlainHeap {
+    first: KeyedIndex,
     rows: Vec<Siblings>,
-    /// One past the last place in use.
-    end: usize,
+    len: usize,
 }
 
 impl PlainHeap {
     pub(super) fn new() -> PlainHeap {
-        PlainHeap { rows: vec![Siblings([KeyedIndex::BLANK; 4])], end: ROOT }
+        PlainHeap { first: KeyedIndex::BLANK, rows: Vec::new(), len: 0 }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.end - ROOT
+        self.len
     }
 
-    /// The first entry.
+    /// The first entry; [`KeyedIndex::BLANK`] if there is none.
+    #[inline(always)]
+    pub(super) fn first(&self) -> KeyedIndex {
+        self.first
+    }
+
+    /// The first entry, if there is one.
     #[inline(always)]
     pub(super) fn peek(&self) -> Option<KeyedIndex> {
-        self.rows.first().map(|row| row.0[ROOT]).filter(|_| self.end > ROOT)
+        (self.len > 0).then_some(self.first)
     }
 
     pub(super) fn push(&mut self, entry: KeyedIndex) {
-        let place = self.end;
-        self.end += 1;
+        let Some(place) = self.len.checked_sub(1) else {
+            (self.first, self.len) = (entry, 1);
+            return;
+        };
+        self.len += 1;
         if place / 4 == self.rows.len() {
             self.rows.push(Siblings([KeyedIndex::BLANK; 4]));
         }
@@ -68,25 +77,29 @@ impl PlainHeap {
     /// Puts `entry` in the place of the first.
     #[inline(always)]
     pub(super) fn replace_top(&mut self, entry: KeyedIndex) {
-        debug_assert!(self.end > ROOT);
+        debug_assert!(self.len > 0);
         self.sift_down(entry);
     }
 
     /// Takes the first entry out.
     pub(super) fn pop(&mut self) -> Option<KeyedIndex> {
         let first = self.peek()?;
-        self.end -= 1;
-        let last =
-            std::mem::replace(&mut self.rows[self.end / 4].0[self.end % 4], KeyedIndex::BLANK);
-        if self.end > ROOT {
-            self.sift_down(last);
+        self.len -= 1;
+        match self.len.checked_sub(1) {
+            None => self.first = KeyedIndex::BLANK,
+            Some(last) => {
+                let place = &mut self.rows[last / 4].0[last % 4];
+                let last = std::mem::replace(place, KeyedIndex::BLANK);
+                self.sift_down(last);
+            }
         }
         Some(first)
     }
 
     /// The entries, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = KeyedIndex> {
-        (ROOT..self.end).map(|place| self.rows[place / 4].0[place % 4])
+        let others = (1..self.len).map(|at| self.rows[(at - 1) / 4].0[(at - 1) % 4]);
+        self.peek().into_iter().chain(others)
     }
 
     /// Replaces all entries by those that `keep` returns, in linear time and with memory for no more.
@@ -98,30 +111,42 @@ impl PlainHeap {
     }
 
     fn sift_up(&mut self, mut place: usize, entry: KeyedIndex) {
-        while place > ROOT {
-            let parent = place / 4 + 2;
+        while let Some(parent) = (place / 4).checked_sub(1) {
             let above = self.rows[parent / 4].0[parent % 4];
             if entry >= above {
-                break;
+                self.rows[place / 4].0[place % 4] = entry;
+                return;
             }
             self.rows[place / 4].0[place % 4] = above;
             place = parent;
         }
-        self.rows[place / 4].0[place % 4] = entry;
+        self.rows[0].0[place % 4] = self.first.max(entry);
+        self.first = self.first.min(entry);
     }
 
     #[inline(always)]
     fn sift_down(&mut self, entry: KeyedIndex) {
-        let mut place = ROOT;
-        while let Some(row) = self.rows.get(place - 2) {
-            let (child, least) = least_of_four(&row.0);
+        let mut row = 0;
+        // Where the entry would stand: a place of the rows, or the first.
+        let mut hole = None;
+        while let Some(siblings) = self.rows.get(row) {
+            let (child, least) = least_of_four(&siblings.0);
             if least >= entry {
                 break;
             }
-            self.rows[place / 4].0[place % 4] = least;
-            place = (place - 2) * 4 + child;
+            self.fill(hole, least);
+            let place = row * 4 + child;
+            (hole, row) = (Some(place), place + 1);
         }
-        self.rows[place / 4].0[place % 4] = entry;
+        self.fill(hole, entry);
+    }
+
+    #[inline(always)]
+    fn fill(&mut self, hole: Option<usize>, entry: KeyedIndex) {
+        match hole {
+            None => self.first = entry,
+            Some(place) => self.rows[place / 4].0[place % 4] = entry,
+        }
     }
 }
 

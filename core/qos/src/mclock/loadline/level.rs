@@ -5,6 +5,7 @@
 //! key is a lower bound of the tag, corrected when it reaches the top; a tag that moves earlier gets a second
 //! entry, and the one that is no longer the party's is dropped when it reaches the top.
 
+use super::flow::Inside;
 use super::heap::{KeyedIndex, PlainHeap};
 use super::line::{ABSENT, Line, after};
 use super::lineup::Lineup;
@@ -25,8 +26,9 @@ const LATE_TICKS: u64 = 100_000 << FRACTION_BITS;
 /// When virtual time has come this far, it is set back.
 const VIRTUAL_MAX: u64 = 1 << 62;
 
-/// How far before `now` tags reach after a rebase: 52 days. The clock is set back when it has come twice as far.
-pub(super) const PAST: u64 = 1 << (62 - FRACTION_BITS);
+/// How far before `now` tags reach after a rebase: 26 days. The clock is set back when it has come twice as far, so that
+/// half of the range is left for what lies ahead.
+pub(super) const PAST: u64 = 1 << (61 - FRACTION_BITS);
 
 /// What a party is worth, as the caller gave it: read when it is changed or shown.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +67,8 @@ pub(super) struct Level {
     pub(super) weight_exponent: Option<i32>,
     /// Where tag 0 stands on the caller's clock, perhaps before its start.
     pub(super) epoch: u64,
+    /// Whether a party has ever had a burst.
+    has_bursts: bool,
     /// How far reservation time is behind the clock: it stands still while reservations cannot be met.
     pub(super) lag: u64,
 }
@@ -88,14 +92,20 @@ impl Level {
             spare_time: 0,
             weight_exponent: None,
             epoch: 0u64.wrapping_sub(PAST),
+            has_bursts: false,
             lag: 0,
         }
     }
 
     /// Adds a party; without parameters it is a strict one. `inside` is the caller's.
-    pub(super) fn add(&mut self, params: Option<Params>, inside: u32) -> u32 {
-        let terms =
-            PartyTerms { reservation: 0.0, weight: 0.0, limit: 0.0, inside, burst_micros: 0 };
+    pub(super) fn add(&mut self, params: Option<Params>, inside: Inside) -> u32 {
+        let terms = PartyTerms {
+            reservation: 0.0,
+            weight: 0.0,
+            limit: 0.0,
+            inside: inside.encode(),
+            burst_micros: 0,
+        };
         let index = match self.free.front() {
             Some(index) if self.is_clean(*index) => {
                 let index = self.free.pop_front().expect("it was there");
@@ -111,6 +121,7 @@ impl Level {
                 u32::try_from(self.lines.len() - 1).expect("fewer than 2^32 parties")
             }
         };
+        self.set_inside(index, inside);
         if let Some(params) = params {
             self.set_terms(index, params);
         }
@@ -145,8 +156,10 @@ impl Level {
         self.terms[index as usize].inside
     }
 
-    pub(super) fn set_inside(&mut self, index: u32, inside: u32) {
-        self.terms[index as usize].inside = inside;
+    pub(super) fn set_inside(&mut self, index: u32, inside: Inside) {
+        self.terms[index as usize].inside = inside.encode();
+        let is_shared = matches!(inside, Inside::Turns(_) | Inside::Tenants(_));
+        self.line_mut(index).set_shared(is_shared);
     }
 
     pub(super) fn len(&self) -> usize {
@@ -174,6 +187,7 @@ impl Level {
             (params.reservation(), params.weight(), limit);
         let micros = params.burst().nanos() / 1_000;
         terms.burst_micros = u32::try_from(micros).unwrap_or(u32::MAX);
+        self.has_bursts |= micros > 0;
         self.weigh(params.weight());
         let weight = self.rate_of_weight(params.weight());
         let line = self.line_mut(index);
@@ -255,15 +269,16 @@ impl Level {
             line.reservation_base =
                 line.reservation_base.max(reservation_now.saturating_sub(charge));
             if charge > reservation_now && line.reservation_base == 0 {
-                (line.reservation_base, line.reserved_cost) =
-                    line.reservation().fit(u128::from(reservation_now));
+                line.fit_reservation(reservation_now);
             }
             Level::lower_reservation(&mut self.reserved, line, index);
         }
         if line.holds_at_limit() {
-            let within =
-                now.saturating_sub(line.limit().ticks(head.cost).max(burst(&self.terms, index)));
-            line.limit_base = line.limit_base.max(within);
+            let mut credit = line.limit().ticks(head.cost);
+            if self.has_bursts {
+                credit = credit.max(burst(&self.terms, index));
+            }
+            line.limit_base = line.limit_base.max(now.saturating_sub(credit));
         }
         if line.has_weight() {
             line.start = line.start.max(virtual_time);
@@ -394,15 +409,16 @@ impl Level {
         Ok(())
     }
 
-    /// The limit's tag of a request served now, `tag` late or not: lateness counts as credit up to the burst.
+    /// The limit's tag of a request served now, late or not: lateness counts as credit up to the slack or the burst.
     #[inline(always)]
-    pub(super) fn limit_base_after(&self, now: u64, index: u32, tag: u64) -> u64 {
-        let line = &self.lines[index as usize];
+    pub(super) fn limit_base_after(&self, now: u64, index: u32) -> u64 {
+        let line = self.line(index);
         let oldest = now.saturating_sub(line.slack_of_limit().max(LATE_TICKS));
-        if tag >= oldest {
-            tag
-        } else {
+        let tag = line.limit_tag();
+        if self.has_bursts && tag < oldest {
             tag.max(oldest.min(now.saturating_sub(burst(&self.terms, index))))
+        } else {
+            tag.max(oldest)
         }
     }
 }

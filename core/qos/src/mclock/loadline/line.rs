@@ -32,20 +32,27 @@ pub(super) struct Line {
     reservation_mantissa: u32,
     weight_mantissa: u32,
     limit_mantissa: u32,
-    /// The three shifts, the greatest cost's power of two, two flags and the limit policy.
-    bits: u32,
+    /// The shifts of reservation, weight and limit, each below a flag; the greatest cost's power of two, below the limit
+    /// policy.
+    bits: [u8; 4],
 }
 
 const _: () = assert!(size_of::<Line>() == 64);
 
-const SHIFT_MASK: u32 = (1 << SHIFT_BITS) - 1;
-const COST_AT: u32 = 3 * SHIFT_BITS;
-const COST_MASK: u32 = 0x3f << COST_AT;
-const IN_WEIGHTED: u32 = 1 << 27;
-const IN_SPARE: u32 = 1 << 28;
-const CONSERVES: u32 = 1 << 29;
-const REJECTS: u32 = 1 << 30;
-const STRICT: u32 = 1 << 31;
+/// Where the shifts and their flags stand.
+const RESERVATION: usize = 0;
+const WEIGHT: usize = 1;
+const LIMIT: usize = 2;
+/// Where the power and the policy stand.
+const COST: usize = 3;
+
+const FLAG: u8 = 1 << SHIFT_BITS;
+const POWER_MASK: u8 = 0x3f;
+const HARD: u8 = 0;
+const CONSERVES: u8 = 1 << 6;
+const REJECTS: u8 = 2 << 6;
+/// Not a limit policy: a strict party has no limit.
+const STRICT: u8 = 3 << 6;
 
 impl Line {
     /// A strict party, which has no rates.
@@ -61,7 +68,7 @@ impl Line {
             reservation_mantissa: 0,
             weight_mantissa: 0,
             limit_mantissa: 0,
-            bits: STRICT,
+            bits: [0, 0, 0, STRICT],
         }
     }
 
@@ -69,47 +76,46 @@ impl Line {
         self.reservation_mantissa = reservation.mantissa;
         self.weight_mantissa = weight.mantissa;
         self.limit_mantissa = limit.mantissa;
-        let shifts = u32::from(reservation.shift)
-            | u32::from(weight.shift) << SHIFT_BITS
-            | u32::from(limit.shift) << (2 * SHIFT_BITS);
-        self.bits = self.bits & !((1 << COST_AT) - 1) & !STRICT | shifts;
+        for (at, rate) in [(RESERVATION, reservation), (WEIGHT, weight), (LIMIT, limit)] {
+            self.bits[at] = self.bits[at] & FLAG | rate.shift;
+        }
     }
 
     pub(super) fn set_policy(&mut self, policy: LimitPolicy) {
-        self.bits &= !(CONSERVES | REJECTS);
-        self.bits |= match policy {
-            LimitPolicy::Hard => 0,
+        let policy = match policy {
+            LimitPolicy::Hard => HARD,
             LimitPolicy::WorkConserving => CONSERVES,
             LimitPolicy::Reject => REJECTS,
         };
+        self.bits[COST] = self.bits[COST] & POWER_MASK | policy;
     }
 
     pub(super) fn policy(&self) -> LimitPolicy {
-        match (self.conserves(), self.bits & REJECTS != 0) {
-            (true, _) => LimitPolicy::WorkConserving,
-            (_, true) => LimitPolicy::Reject,
+        match self.bits[COST] & !POWER_MASK {
+            CONSERVES => LimitPolicy::WorkConserving,
+            REJECTS => LimitPolicy::Reject,
             _ => LimitPolicy::Hard,
         }
     }
 
     #[inline(always)]
-    fn rate(&self, mantissa: u32, place: u32) -> TickRate {
-        TickRate { mantissa, shift: (self.bits >> (place * SHIFT_BITS) & SHIFT_MASK) as u8 }
+    fn rate(&self, mantissa: u32, at: usize) -> TickRate {
+        TickRate { mantissa, shift: self.bits[at] & !FLAG }
     }
 
     #[inline(always)]
     pub(super) fn reservation(&self) -> TickRate {
-        self.rate(self.reservation_mantissa, 0)
+        self.rate(self.reservation_mantissa, RESERVATION)
     }
 
     #[inline(always)]
     pub(super) fn weight(&self) -> TickRate {
-        self.rate(self.weight_mantissa, 1)
+        self.rate(self.weight_mantissa, WEIGHT)
     }
 
     #[inline(always)]
     pub(super) fn limit(&self) -> TickRate {
-        self.rate(self.limit_mantissa, 2)
+        self.rate(self.limit_mantissa, LIMIT)
     }
 
     #[inline(always)]
@@ -124,41 +130,62 @@ impl Line {
 
     #[inline(always)]
     pub(super) fn is_strict(&self) -> bool {
-        self.bits & STRICT != 0
+        self.bits[COST] >= STRICT
     }
 
     /// Whether it runs on what nobody else wants.
     #[inline(always)]
     pub(super) fn conserves(&self) -> bool {
-        self.bits & CONSERVES != 0
+        self.bits[COST] & !POWER_MASK == CONSERVES
     }
 
     pub(super) fn rejects(&self) -> bool {
-        self.limit_mantissa != 0 && self.bits & REJECTS != 0
+        self.limit_mantissa != 0 && self.bits[COST] >= REJECTS
     }
 
     /// Whether its heads may have to wait for their limit tag.
     #[inline(always)]
     pub(super) fn holds_at_limit(&self) -> bool {
-        self.limit_mantissa != 0 && self.bits & REJECTS == 0
+        self.limit_mantissa != 0 && self.bits[COST] < REJECTS
     }
 
     #[inline(always)]
     pub(super) fn in_weighted(&self) -> bool {
-        self.bits & IN_WEIGHTED != 0
+        self.bits[WEIGHT] & FLAG != 0
     }
 
     #[inline(always)]
     pub(super) fn set_in_weighted(&mut self, is_in: bool) {
-        self.bits = (self.bits & !IN_WEIGHTED) | (u32::from(is_in) * IN_WEIGHTED);
+        self.set_flag(WEIGHT, is_in);
     }
 
     pub(super) fn in_spare(&self) -> bool {
-        self.bits & IN_SPARE != 0
+        self.bits[RESERVATION] & FLAG != 0
     }
 
     pub(super) fn set_in_spare(&mut self, is_in: bool) {
-        self.bits = (self.bits & !IN_SPARE) | (u32::from(is_in) * IN_SPARE);
+        self.set_flag(RESERVATION, is_in);
+    }
+
+    /// Whether clients take turns in it, or tenants share it.
+    #[inline(always)]
+    pub(super) fn is_shared(&self) -> bool {
+        self.bits[LIMIT] & FLAG != 0
+    }
+
+    pub(super) fn set_shared(&mut self, is_shared: bool) {
+        self.set_flag(LIMIT, is_shared);
+    }
+
+    #[inline(always)]
+    fn set_flag(&mut self, at: usize, is_set: bool) {
+        self.bits[at] = self.bits[at] & !FLAG | u8::from(is_set) << SHIFT_BITS;
+    }
+
+    /// Whether a request only has to be appended: it is not strict, no policy looks at it, and its party has one client.
+    #[inline(always)]
+    pub(super) fn appends(&self) -> bool {
+        u32::from_le_bytes(self.bits) & u32::from_le_bytes([0, 0, FLAG, REJECTS]) == 0
     }
 
     /// Whether something waits.
@@ -173,22 +200,22 @@ impl Line {
         let head = head.unwrap_or(RequestCharge { cost: 0, reserved: 0 });
         self.cost = head.cost;
         self.reserved_cost = head.reserved;
-        let power = (32 - head.cost.leading_zeros()) << COST_AT;
-        if power > self.bits & COST_MASK {
-            self.bits = self.bits & !COST_MASK | power;
+        let power = (32 - head.cost.leading_zeros()) as u8;
+        if power > self.bits[COST] & POWER_MASK {
+            self.bits[COST] = self.bits[COST] & !POWER_MASK | power;
         }
     }
 
     /// Forgets how dear requests were, when a party becomes busy.
     #[inline(always)]
     pub(super) fn forget_costs(&mut self) {
-        self.bits &= !COST_MASK;
+        self.bits[COST] &= !POWER_MASK;
     }
 
     /// A few times the greatest cost since the party became busy.
     #[inline(always)]
     fn slack(&self) -> u32 {
-        let cost = 1u64 << ((self.bits & COST_MASK) >> COST_AT);
+        let cost = 1u64 << (self.bits[COST] & POWER_MASK);
         u32::try_from(cost * u64::from(SLACK)).unwrap_or(u32::MAX)
     }
 
@@ -207,6 +234,12 @@ impl Line {
     #[inline(always)]
     pub(super) fn slack_of_limit(&self) -> u64 {
         self.limit().ticks(self.slack())
+    }
+
+    /// Makes the head's reservation due at `tag`, when its charge is longer than the past before that.
+    #[cold]
+    pub(super) fn fit_reservation(&mut self, tag: u64) {
+        (self.reservation_base, self.reserved_cost) = self.reservation().fit(u128::from(tag));
     }
 
     /// When the reservation of the head is due, in reservation time.
@@ -250,7 +283,7 @@ impl Line {
             let base = u128::from(base) + u128::from(lag);
             let tag = base + rate.exact(cost);
             match base.checked_sub(ticks) {
-                Some(base) => (u64::try_from(base).unwrap_or(FAR), cost),
+                Some(base) => (u64::try_from(base).unwrap_or(FAR).min(FAR), cost),
                 None if tag > ticks => rate.fit(tag - ticks),
                 None => (0, cost),
             }
@@ -272,5 +305,5 @@ impl Line {
 /// The tag `ticks` later.
 #[inline(always)]
 pub(super) fn after(tag: u64, ticks: u64) -> u64 {
-    tag.saturating_add(ticks).min(FAR)
+    (tag + ticks).min(FAR)
 }

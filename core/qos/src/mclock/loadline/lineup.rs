@@ -4,37 +4,40 @@
 //! out at its front, in constant time and in the order of memory. Whatever is out of order goes to the heap.
 
 use super::heap::{KeyedIndex, PlainHeap};
-use std::collections::VecDeque;
 
 #[derive(Clone, Debug)]
 pub(super) struct Lineup {
-    line: VecDeque<KeyedIndex>,
+    /// The first in line; blank if the line is empty.
+    front: KeyedIndex,
+    /// The last that came into the line; before every entry if the line is empty.
+    back: KeyedIndex,
+    /// The line; its first stands at `at`, and those before have left.
+    line: Vec<KeyedIndex>,
+    at: usize,
     heap: PlainHeap,
 }
 
 impl Lineup {
     pub(super) fn new() -> Lineup {
-        Lineup { line: VecDeque::new(), heap: PlainHeap::new() }
+        let (front, back) = (KeyedIndex::BLANK, KeyedIndex::new(0, 0));
+        Lineup { front, back, line: Vec::new(), at: 0, heap: PlainHeap::new() }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.line.len() + self.heap.len()
+        self.line.len() - self.at + self.heap.len()
     }
 
     /// The first entry.
     #[inline(always)]
     pub(super) fn peek(&self) -> Option<KeyedIndex> {
-        match (self.line.front(), self.heap.peek()) {
-            (Some(front), Some(top)) if top < *front => Some(top),
-            (Some(front), _) => Some(*front),
-            (None, top) => top,
-        }
+        let first = self.front.min(self.heap.first());
+        (first.key() != KeyedIndex::BLANK.key()).then_some(first)
     }
 
     #[inline(always)]
     pub(super) fn push(&mut self, entry: KeyedIndex) {
-        if self.continues_line(entry) {
-            self.line.push_back(entry);
+        if self.back < entry {
+            self.append(entry);
         } else {
             self.heap.push(entry);
         }
@@ -43,8 +46,8 @@ impl Lineup {
     /// Takes the first entry out.
     #[inline(always)]
     pub(super) fn pop(&mut self) {
-        if self.line_is_first() {
-            self.line.pop_front();
+        if self.front < self.heap.first() {
+            self.leave();
         } else {
             self.heap.pop();
         }
@@ -53,7 +56,7 @@ impl Lineup {
     /// Puts `entry`, which is not before the first, in its place.
     #[inline(always)]
     pub(super) fn replace_top(&mut self, entry: KeyedIndex) {
-        if !self.line_is_first() && !self.continues_line(entry) {
+        if self.heap.first() < self.front && entry < self.back {
             self.heap.replace_top(entry);
         } else {
             self.pop();
@@ -63,27 +66,48 @@ impl Lineup {
 
     /// The entries, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = KeyedIndex> {
-        self.line.iter().copied().chain(self.heap.iter())
+        self.line[self.at..].iter().copied().chain(self.heap.iter())
     }
 
     /// Replaces all entries by those that `keep` returns: all of them stand in line then.
     pub(super) fn rebuild(&mut self, keep: impl FnMut(KeyedIndex) -> Option<KeyedIndex>) {
         let mut kept: Vec<KeyedIndex> = self.iter().filter_map(keep).collect();
         kept.sort_unstable();
-        *self = Lineup { line: kept.into(), heap: PlainHeap::new() };
+        *self = Lineup::new();
+        kept.into_iter().for_each(|entry| self.push(entry));
     }
 
     #[inline(always)]
-    fn line_is_first(&self) -> bool {
-        match (self.line.front(), self.heap.peek()) {
-            (Some(front), Some(top)) => *front < top,
-            (front, _) => front.is_some(),
+    fn append(&mut self, entry: KeyedIndex) {
+        self.back = entry;
+        self.front = self.front.min(entry);
+        if self.line.len() == self.line.capacity() {
+            self.make_room();
         }
+        self.line.push(entry);
+    }
+
+    /// Moves the line to the front of its memory, unless it would soon be full again.
+    #[cold]
+    fn make_room(&mut self) {
+        if 2 * self.at >= self.line.len() {
+            self.line.drain(..self.at);
+            self.at = 0;
+        }
+        self.line.reserve(1);
     }
 
     #[inline(always)]
-    fn continues_line(&self, entry: KeyedIndex) -> bool {
-        self.line.back().is_none_or(|back| *back < entry)
+    fn leave(&mut self) {
+        self.at += 1;
+        match self.line.get(self.at) {
+            Some(front) => self.front = *front,
+            None => {
+                (self.front, self.back) = (KeyedIndex::BLANK, KeyedIndex::new(0, 0));
+                self.line.clear();
+                self.at = 0;
+            }
+        }
     }
 }
 

@@ -85,7 +85,7 @@ impl<T> Loadline<T> {
             Lane::Strict => None,
             Lane::Shared(params) => Some(params),
         };
-        ClassId::new(self.classes.add(params, Inside::NOBODY))
+        ClassId::new(self.classes.add(params, Inside::Nobody))
     }
 
     pub(super) fn params(&self, class: ClassId) -> Option<Params> {
@@ -112,11 +112,11 @@ impl<T> Loadline<T> {
             || self.config.strict_priority.is_some_and(|cut_off| priority >= cut_off)
     }
 
-    /// The flow behind a handle that is open.
+    /// The flow behind a handle that is open; the generation of one that was closed is another.
     #[inline(always)]
-    fn open(&self, flow: FlowId) -> Option<ClientFlow> {
+    fn open(&self, flow: FlowId) -> Option<&ClientFlow> {
         let known = self.flows.get(flow.get() as usize)?;
-        (known.is_open() && known.generation == flow.generation()).then_some(*known)
+        (known.generation == flow.generation()).then_some(known)
     }
 
     fn handle(&self, flow: u32) -> FlowId {
@@ -132,7 +132,12 @@ impl<T> Loadline<T> {
                 index
             }
             None => {
-                self.flows.push(ClientFlow::new(class, tenant, client, 0));
+                self.flows.push(ClientFlow::new(
+                    class,
+                    tenant,
+                    client,
+                    FlowId::new(0).generation(),
+                ));
                 (self.flows.len() - 1) as u32
             }
         };
@@ -157,7 +162,7 @@ impl<T> Loadline<T> {
                 }
             };
         let party = self.party(class, tenant);
-        self.level_mut(class, tenant).set_inside(party, inside.encode());
+        self.level_mut(class, tenant).set_inside(party, inside);
         index
     }
 
@@ -212,9 +217,8 @@ impl<T> Loadline<T> {
     }
 
     /// Adds a request to a client beside others, or of a tenant.
-    #[inline(never)]
-    fn push_beside_others(&mut self, now: Time, index: u32, request: Request<T>) {
-        let ClientFlow { class, tenant, member, .. } = self.flows[index as usize];
+    fn push_beside_others(&mut self, now: Time, flow: ClientFlow, request: Request<T>) {
+        let ClientFlow { class, tenant, member, .. } = flow;
         let party = self.party(class, tenant);
         let charge = RequestCharge::new(request.cost, request.distributed);
         let inside = Inside::decode(self.level(class, tenant).inside(party));
@@ -282,7 +286,7 @@ impl<T> Loadline<T> {
             self.strict_run += 1;
         }
         let left = self.requests.pop_front(&mut self.strict).expect("strict work waits");
-        Take::Ready(self.taken(left, Phase::Strict))
+        self.taken_beside(left, Phase::Strict)
     }
 
     fn strict_run_is_over(&self) -> bool {
@@ -292,7 +296,7 @@ impl<T> Loadline<T> {
     #[cold]
     fn take_requeued_or_shared(&mut self, now: Time) -> Take<T> {
         match self.requests.pop_front(&mut self.requeued) {
-            Some(left) => Take::Ready(self.taken(left, Phase::Requeued)),
+            Some(left) => self.taken_beside(left, Phase::Requeued),
             None => self.take_shared(now),
         }
     }
@@ -300,58 +304,119 @@ impl<T> Loadline<T> {
     /// Who is next among the shared classes; a divided one only if one of its tenants may run.
     #[inline(always)]
     fn choose(&mut self, now: Time) -> Choice {
+        if !self.tenants.is_empty() {
+            return self.choose_among_divided(now);
+        }
+        let tick = self.classes.tick(now);
+        self.classes.choose(now, tick)
+    }
+
+    /// The same where classes are divided: those only if one of their tenants may run.
+    #[inline(never)]
+    fn choose_among_divided(&mut self, now: Time) -> Choice {
         if !self.asleep.is_empty() {
             self.wake_sleepers(now);
         }
         loop {
             let tick = self.classes.tick(now);
             let choice = self.classes.choose(now, tick);
-            if self.tenants.is_empty() {
-                return choice;
-            }
             if let Some(choice) = self.confirm(now, choice) {
                 return choice;
             }
         }
     }
 
+    /// The arms are alike, each compiled for its choice.
     #[inline(always)]
     fn take_shared(&mut self, now: Time) -> Take<T> {
-        let choice = self.choose(now);
-        let class = match choice {
-            Choice::Reservation(class, _) | Choice::Weight(class) | Choice::Spare(class) => class,
-            Choice::NotBefore(time) => return Take::NotBefore(time),
-            Choice::Nothing => return Take::Empty,
-        };
-        let line = self.classes.line_mut(class);
-        let Some(left) = self.requests.pop_front(&mut line.fifo) else {
-            return self.take_from_tenants(now, choice, class);
-        };
-        if self.flows[left.flow as usize].member != NONE {
-            let cost = line.cost;
-            let Inside::Turns(turns) = Inside::decode(self.classes.inside(class)) else {
-                unreachable!("a member takes turns")
-            };
-            self.turns[turns as usize].pass(cost, &mut self.classes.line_mut(class).fifo);
+        match self.choose(now) {
+            Choice::Reservation(class, tag) => {
+                self.take_chosen(now, class, Choice::Reservation(class, tag))
+            }
+            Choice::Weight(class) => self.take_chosen(now, class, Choice::Weight(class)),
+            Choice::Spare(class) => self.take_chosen(now, class, Choice::Spare(class)),
+            Choice::NotBefore(time) => Take::NotBefore(time),
+            Choice::Nothing => Take::Empty,
         }
-        let next = self.requests.head_charge(self.classes.line(class).fifo);
-        let tick = self.classes.tick_at(now);
-        let phase = self.classes.served(tick, choice, next);
-        Take::Ready(self.taken(left, phase))
     }
 
     #[inline(always)]
-    fn taken(&self, left: Departed<T>, phase: Phase) -> Taken<T> {
-        Taken {
-            flow: self.handle(left.flow),
-            class: ClassId::new(self.flows[left.flow as usize].class),
-            arrival: left.arrival,
-            cost: left.cost,
-            priority: left.priority,
-            phase,
-            payload: left.payload,
+    fn take_chosen(&mut self, now: Time, class: u32, choice: Choice) -> Take<T> {
+        let line = self.classes.line_mut(class);
+        if line.is_shared() {
+            return self.take_from_shared(now, choice, class);
+        }
+        let left = self.requests.pop_front(&mut line.fifo).expect("a chosen class has a head");
+        let next = self.requests.head_charge(line.fifo);
+        let tick = self.classes.tick_at(now);
+        let phase = self.classes.served(tick, choice, next);
+        Take::Ready(taken(class, left, phase))
+    }
+
+    /// Takes the next request of a class of several clients, or of tenants.
+    #[inline(never)]
+    fn take_from_shared(&mut self, now: Time, choice: Choice, class: u32) -> Take<T> {
+        let Inside::Turns(turns) = Inside::decode(self.classes.inside(class)) else {
+            return self.take_from_tenants(now, choice, class);
+        };
+        let line = self.classes.line_mut(class);
+        let left = self.requests.pop_front(&mut line.fifo).expect("a chosen class has a head");
+        self.turns[turns as usize].pass(line.cost, &mut line.fifo);
+        let next = self.requests.head_charge(line.fifo);
+        let tick = self.classes.tick_at(now);
+        let phase = self.classes.served(tick, choice, next);
+        Take::Ready(taken(class, left, phase))
+    }
+
+    /// What leaves a list beside the shared classes.
+    fn taken_beside(&self, left: Departed<T>, phase: Phase) -> Take<T> {
+        Take::Ready(taken(self.flows[left.flow.get() as usize].class, left, phase))
+    }
+
+    /// Adds a request that goes past the shared classes, that a policy looks at, or whose class has several clients.
+    #[inline(never)]
+    fn enqueue_with_care(
+        &mut self,
+        now: Time,
+        request: Request<T>,
+    ) -> Result<(), RefusedRequest<T>> {
+        let flow = self.flows[request.flow.get() as usize];
+        if self.is_strict(flow.class, request.priority) {
+            self.requests.push_back(&mut self.strict, now, request);
+            return Ok(());
+        }
+        if request.cost == 0 {
+            return Err(RefusedRequest { request, refusal: Refusal::NoCost });
+        }
+        if let Err(refusal) = self.admit(now, flow, &request) {
+            return Err(RefusedRequest { request, refusal });
+        }
+        if self.classes.line(flow.class).is_shared() {
+            self.push_beside_others(now, flow, request);
+        } else {
+            self.push_alone(now, flow.class, request);
+        }
+        Ok(())
+    }
+
+    /// Adds a request to a class with one client.
+    #[inline(always)]
+    fn push_alone(&mut self, now: Time, class: u32, request: Request<T>) {
+        let line = self.classes.line_mut(class);
+        let was_empty = line.fifo.is_empty();
+        let charge = RequestCharge::new(request.cost, request.distributed);
+        self.requests.push_back(&mut line.fifo, now, request);
+        if was_empty {
+            let tick = self.classes.tick(now);
+            self.classes.wakes(tick, class, charge);
         }
     }
+}
+
+#[inline(always)]
+fn taken<T>(class: u32, left: Departed<T>, phase: Phase) -> Taken<T> {
+    let Departed { flow, arrival, cost, priority, payload } = left;
+    Taken { flow, class: ClassId::new(class), arrival, cost, priority, phase, payload }
 }
 
 impl<T> Scheduler<T> for Loadline<T> {
@@ -377,35 +442,15 @@ impl<T> Scheduler<T> for Loadline<T> {
 
     #[inline(always)]
     fn enqueue(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
-        let index = request.flow.get();
         let Some(flow) = self.open(request.flow) else {
             return Err(RefusedRequest { request, refusal: Refusal::UnknownFlow });
         };
-        if self.is_strict(flow.class, request.priority) {
-            self.requests.push_back(&mut self.strict, now, request);
-            return Ok(());
+        let class = flow.class;
+        let line = self.classes.line(class);
+        if self.config.strict_priority.is_some() || request.cost == 0 || !line.appends() {
+            return self.enqueue_with_care(now, request);
         }
-        if request.cost == 0 {
-            return Err(RefusedRequest { request, refusal: Refusal::NoCost });
-        }
-        let line = self.classes.line(flow.class);
-        if (line.rejects() || flow.tenant != NONE)
-            && let Err(refusal) = self.admit(now, flow, &request)
-        {
-            return Err(RefusedRequest { request, refusal });
-        }
-        if flow.member != NONE || flow.tenant != NONE {
-            self.push_beside_others(now, index, request);
-            return Ok(());
-        }
-        let line = self.classes.line_mut(flow.class);
-        let was_empty = line.fifo.is_empty();
-        let charge = RequestCharge::new(request.cost, request.distributed);
-        self.requests.push_back(&mut line.fifo, now, request);
-        if was_empty {
-            let tick = self.classes.tick(now);
-            self.classes.wakes(tick, flow.class, charge);
-        }
+        self.push_alone(now, class, request);
         Ok(())
     }
 

@@ -4,10 +4,11 @@
 /// Fraction bits of a tick: 2^-10 ns.
 pub(super) const FRACTION_BITS: u32 = 10;
 
-/// The last tag: what lies beyond it is found by [`TickRate::exact`]. One below the key of a heap's blank places.
-pub(super) const FAR: u64 = u64::MAX - 1;
+/// The last tag: what lies beyond it is found by [`TickRate::exact`]. The sum of two is less than the key of a heap's blank
+/// places.
+pub(super) const FAR: u64 = (1 << 63) - 1;
 
-/// Shifts from here on are to the left: rates below one unit in four seconds.
+/// Shifts from here on are to the left, or none: rates below one unit in two milliseconds.
 const SLOW: u8 = 64;
 /// A shift, as a line packs it.
 pub(super) const SHIFT_BITS: u32 = 7;
@@ -55,8 +56,8 @@ impl TickRate {
         let (mantissa, exponent) = (mantissa.min(u64::from(u32::MAX)) as u32, exponent - 31);
         match exponent {
             ..=-64 => TickRate { mantissa: 1 << 31, shift: SLOW - 1 },
-            -63..=0 => TickRate { mantissa, shift: exponent.unsigned_abs() as u8 },
-            1..=63 => TickRate { mantissa, shift: SLOW + exponent as u8 },
+            -63..=-1 => TickRate { mantissa, shift: exponent.unsigned_abs() as u8 },
+            0..=63 => TickRate { mantissa, shift: SLOW + exponent as u8 },
             _ => TickRate { mantissa: u32::MAX, shift: SLOW + 63 },
         }
     }
@@ -65,12 +66,12 @@ impl TickRate {
     #[inline(always)]
     pub(super) fn ticks(self, cost: u32) -> u64 {
         let product = u64::from(self.mantissa) * u64::from(cost);
-        if self.shift < SLOW { product >> self.shift } else { self.slow(cost) }
-    }
-
-    #[cold]
-    fn slow(self, cost: u32) -> u64 {
-        u64::try_from(self.exact(cost)).unwrap_or(FAR).min(FAR)
+        match self.shift {
+            // By one at least, so that it is no more than FAR.
+            ..SLOW => product >> self.shift,
+            shift if product.leading_zeros() > u32::from(shift - SLOW) => product << (shift - SLOW),
+            _ => FAR,
+        }
     }
 
     /// A tag for a head whose charge is longer than the past before it: a base, and a part of the cost, that give the tag.
@@ -78,7 +79,7 @@ impl TickRate {
         let unit = self.exact(1 << 20).max(1);
         let cost = u32::try_from((tag << 20) / unit).unwrap_or(u32::MAX);
         let base = tag.saturating_sub(self.exact(cost));
-        (u64::try_from(base).unwrap_or(FAR), cost)
+        (u64::try_from(base).unwrap_or(FAR).min(FAR), cost)
     }
 
     /// The same without a bound.

@@ -7,7 +7,7 @@
 use super::choose::Choice;
 use super::flow::{Inside, NONE};
 use super::level::Level;
-use super::{ClientFlow, Loadline};
+use super::{ClientFlow, Loadline, taken};
 use crate::mclock::requests::{RequestCharge, RequestList};
 use crate::{ClassId, ClientKey, FlowId, Params, Refusal, Request, Take, TenantError, TenantKey};
 use loadline_base::Time;
@@ -81,7 +81,7 @@ impl<T> Loadline<T> {
                 tenants.level.changed(tick, tenant, head);
             }
             None => {
-                let tenant = tenants.level.add(Some(params), Inside::NOBODY);
+                let tenant = tenants.level.add(Some(params), Inside::Nobody);
                 tenants.by_key.insert(key, tenant);
             }
         }
@@ -163,9 +163,9 @@ impl<T> Loadline<T> {
     fn divide(&mut self, now: Time, class: u32) -> usize {
         let mut level = Level::new();
         let rest = Params::new(0.0, 1.0, 0.0).expect("a weight is enough");
-        let inside = self.classes.inside(class);
+        let inside = Inside::decode(self.classes.inside(class));
         assert_eq!(level.add(Some(rest), inside), REST);
-        let members = match Inside::decode(inside) {
+        let members = match inside {
             Inside::One(flow) => vec![flow],
             Inside::Turns(turns) => self.turns[turns as usize].flows().collect(),
             _ => Vec::new(),
@@ -205,12 +205,11 @@ impl<T> Loadline<T> {
                 (self.tenants.len() - 1) as u32
             }
         };
-        self.classes.set_inside(class, Inside::Tenants(at).encode());
+        self.classes.set_inside(class, Inside::Tenants(at));
         at as usize
     }
 
     /// Charges an arrival to its class and its tenant if they reject, or says when it would be within the limit.
-    #[inline(never)]
     pub(super) fn admit(
         &mut self,
         now: Time,
@@ -330,7 +329,6 @@ impl<T> Loadline<T> {
     }
 
     /// Takes the next request of a divided class that was confirmed.
-    #[inline(never)]
     pub(super) fn take_from_tenants(&mut self, now: Time, choice: Choice, class: u32) -> Take<T> {
         let at = self.tenants_of(class);
         let Loadline { tenants, requests, turns, classes, .. } = self;
@@ -361,6 +359,6 @@ impl<T> Loadline<T> {
         };
         let tick = classes.tick(now);
         let phase = classes.served(tick, choice, next);
-        Take::Ready(self.taken(left, phase))
+        Take::Ready(taken(class, left, phase))
     }
 }

@@ -242,7 +242,12 @@ impl<T> Scheduler<T> for Published<T> {
                 self.records[flow].flags.in_ledgers = in_ledgers;
                 flow
             }
-            None => self.records.push(ClientRecord::new(class, client, now, 0)),
+            None => self.records.push(ClientRecord::new(
+                class,
+                client,
+                now,
+                FlowId::new(0).generation(),
+            )),
         };
         self.directory.insert(class, client, flow);
         self.reserved.cover(self.records.len());

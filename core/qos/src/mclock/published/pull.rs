@@ -20,7 +20,7 @@ enum RecordChoice {
 impl<T> Published<T> {
     pub(super) fn pull(&mut self, now: Time) -> Take<T> {
         if let Some(left) = self.beside.pop(&mut self.requests) {
-            let class = self.records[FlowId::new(left.flow)].class;
+            let class = self.records[left.flow].class;
             let strict = self.goes_beside(class, left.priority);
             let phase = if strict { Phase::Strict } else { Phase::Requeued };
             return Take::Ready(self.taken(left, phase));
@@ -129,9 +129,9 @@ impl<T> Published<T> {
     }
 
     fn taken(&self, left: Departed<T>, phase: Phase) -> Taken<T> {
-        let record = &self.records[FlowId::new(left.flow)];
+        let record = &self.records[left.flow];
         Taken {
-            flow: FlowId::of_generation(left.flow, record.generation),
+            flow: left.flow,
             class: record.class,
             arrival: left.arrival,
             cost: left.cost,

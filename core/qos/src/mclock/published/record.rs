@@ -5,6 +5,7 @@ use super::super::requests::{RequestCharge, RequestList};
 use super::super::tick::{StoredTick, Tick};
 use crate::{ClassId, ClientKey, LimitPolicy, Params};
 use loadline_base::{Span, Time};
+use std::num::NonZeroU32;
 
 /// The class of a flow that is not open.
 pub(super) const CLOSED: ClassId = ClassId::new(u32::MAX);
@@ -79,7 +80,7 @@ pub(super) struct ClientRecord {
     /// When the last request came.
     pub(super) touched: Time,
     /// How often the handle was closed before.
-    pub(super) generation: u32,
+    pub(super) generation: NonZeroU32,
     pub(super) flags: Flags,
 }
 
@@ -88,7 +89,7 @@ impl ClientRecord {
         class: ClassId,
         client: ClientKey,
         now: Time,
-        generation: u32,
+        generation: NonZeroU32,
     ) -> ClientRecord {
         ClientRecord {
             client,
