@@ -1,8 +1,8 @@
 //! What is to happen at known times.
 
 use crate::Time;
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use alloc::collections::BinaryHeap;
+use core::cmp::{Ordering, Reverse};
 
 /// A heap of times with what they are for. Equal times come in the order in which they were scheduled.
 #[derive(Clone, Debug)]
@@ -86,6 +86,7 @@ impl<T> Agenda<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     #[test]
     fn things_come_by_time_and_equal_times_in_order() {
@@ -96,7 +97,7 @@ mod tests {
         }
         agenda.retain(|what| *what != 'b');
         assert_eq!(agenda.next(), at(1));
-        let due: Vec<_> = std::iter::from_fn(|| agenda.pop_until(at(3))).collect();
+        let due: Vec<_> = core::iter::from_fn(|| agenda.pop_until(at(3))).collect();
         assert_eq!(due, [(at(1), 'e'), (at(2), 'd'), (at(3), 'a'), (at(3), 'c')]);
         agenda.retain(|_| false);
         assert_eq!(agenda.next(), Time::MAX);

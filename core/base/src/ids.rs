@@ -1,8 +1,9 @@
 //! Typed indices: an id is not a number, and per-id data is indexed only by that id.
 
-use std::fmt;
-use std::marker::PhantomData;
-use std::ops::{Index, IndexMut};
+use alloc::vec::Vec;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::{Index, IndexMut};
 
 /// Defines a dense index type around `u32` with `new`, `get` and `From` for `usize`.
 #[macro_export]
@@ -36,15 +37,15 @@ macro_rules! define_id {
             }
         }
 
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 write!(f, concat!($prefix, "{}"), self.0)
             }
         }
 
-        impl std::fmt::Debug for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                std::fmt::Display::fmt(self, f)
+        impl core::fmt::Debug for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                core::fmt::Display::fmt(self, f)
             }
         }
     };
@@ -105,12 +106,12 @@ impl<I: From<usize> + Into<usize> + Copy, T> IdVec<I, T> {
     }
 
     /// The items in order, without their vector.
-    pub fn into_values(self) -> std::vec::IntoIter<T> {
+    pub fn into_values(self) -> alloc::vec::IntoIter<T> {
         self.items.into_iter()
     }
 
     /// The items, in order.
-    pub fn values(&self) -> std::slice::Iter<'_, T> {
+    pub fn values(&self) -> core::slice::Iter<'_, T> {
         self.items.iter()
     }
 }

@@ -3,6 +3,10 @@
 //! Everything here is a plain value. This crate may not know disks, classes, OSDs or worlds, may not
 //! read a clock, start a thread or draw ambient randomness, and depends on nothing.
 
+#![no_std]
+
+extern crate alloc;
+
 mod agenda;
 mod ids;
 mod random;
@@ -15,4 +19,9 @@ pub use ids::IdVec;
 pub use random::{Rng, mix64};
 pub use slots::{SlotId, Slots};
 pub use time::{Span, Time};
-pub use units::{Bytes, ParseUnitError};
+pub use units::{Bytes, ParseUnitError, round};
+
+/// The example of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

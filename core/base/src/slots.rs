@@ -1,5 +1,7 @@
 //! Fixed slots: things in flight are acquired and released, and keep their address meanwhile.
 
+use alloc::vec::Vec;
+
 crate::define_id! {
     /// Where an item of [`Slots`] stands until it is released.
     pub struct SlotId, "slot "

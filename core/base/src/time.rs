@@ -1,9 +1,9 @@
 //! Integer time: a point ([`Time`]) and a length ([`Span`]), both in whole nanoseconds.
 
-use crate::units::{ParseUnitError, split_number};
-use std::fmt;
-use std::ops::{Add, AddAssign, Div, Mul, Sub};
-use std::str::FromStr;
+use crate::units::{ParseUnitError, round, split_number};
+use core::fmt;
+use core::ops::{Add, AddAssign, Div, Mul, Sub};
+use core::str::FromStr;
 
 /// A point in time: nanoseconds since the start of the world that gave it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,7 +73,7 @@ impl Span {
 
     /// The nearest whole number of nanoseconds to `seconds`; negative and NaN become zero.
     pub fn from_secs_f64(seconds: f64) -> Span {
-        Span((seconds * 1e9).round() as u64)
+        Span(round(seconds * 1e9))
     }
 
     /// Whole nanoseconds.
@@ -184,13 +184,14 @@ impl FromStr for Span {
             "" if value == 0.0 => 1.0,
             _ => return Err(ParseUnitError { wanted }),
         };
-        Ok(Span((value * nanos).round() as u64))
+        Ok(Span(round(value * nanos)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     #[test]
     fn spans_read_and_print() {

@@ -1,8 +1,8 @@
 //! Sizes with units: parse and print.
 
-use std::fmt;
-use std::ops::{Add, AddAssign, Sub};
-use std::str::FromStr;
+use core::fmt;
+use core::ops::{Add, AddAssign, Sub};
+use core::str::FromStr;
 
 /// A number of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,7 +21,7 @@ impl fmt::Display for ParseUnitError {
     }
 }
 
-impl std::error::Error for ParseUnitError {}
+impl core::error::Error for ParseUnitError {}
 
 impl Bytes {
     /// No bytes.
@@ -81,7 +81,7 @@ impl fmt::Display for Bytes {
         for (unit, size) in BINARY_UNITS {
             if self.0 >= size {
                 let value = self.0 as f64 / size as f64;
-                let digits = if value.fract() == 0.0 { 0 } else { 2 };
+                let digits = if self.0.is_multiple_of(size) { 0 } else { 2 };
                 return write!(f, "{value:.digits$} {unit}");
             }
         }
@@ -107,8 +107,14 @@ impl FromStr for Bytes {
                 None => return Err(ParseUnitError { wanted }),
             },
         };
-        Ok(Bytes((value * size).round() as u64))
+        Ok(Bytes(round(value * size)))
     }
+}
+
+/// The nearest whole number, of halves the greater, of a value that is not negative; the standard library's is not in `core`.
+pub fn round(value: f64) -> u64 {
+    let whole = value as u64;
+    whole.saturating_add(u64::from(value - whole as f64 >= 0.5))
 }
 
 /// Splits `4 KiB` into `(4.0, "KiB")`; the number is finite and not negative.
@@ -122,6 +128,15 @@ pub(crate) fn split_number(text: &str) -> Option<(f64, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn numbers_are_rounded_as_the_standard_library_does() {
+        for value in [0.0, 0.25, 0.499_999_999_999_999_94, 0.5, 1.5, 2.5, 1e15 + 0.5, 9e18, 1e30] {
+            assert_eq!(round(value), f64::round(value) as u64, "{value}");
+        }
+        assert_eq!((round(f64::NAN), round(-3.0)), (0, 0));
+    }
 
     #[test]
     fn sizes_read_and_print() {

@@ -1,7 +1,7 @@
 //! The four service classes of an OSD.
 
 use crate::ClassId;
-use std::fmt;
+use core::fmt;
 
 /// What kind of service a piece of work gets (qos.md 1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

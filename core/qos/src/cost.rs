@@ -1,5 +1,6 @@
 //! From the bytes of a piece of work to the cost that mClock charges for it (qos.md 4).
 
+use loadline_base::round;
 use loadline_device::Medium;
 
 /// The options of the first eras' cost model, in microseconds.
@@ -100,9 +101,7 @@ impl CostModel {
     /// The cost of a request of this many bytes, at least 1; what exceeds 32 bits is charged the maximum.
     pub fn scaled(&self, bytes: u64) -> u32 {
         let cost = match *self {
-            CostModel::Time { per_io, per_byte } => {
-                (per_io + per_byte * bytes as f64).round() as u64
-            }
+            CostModel::Time { per_io, per_byte } => round(per_io + per_byte * bytes as f64),
             CostModel::Bytes { per_io, combine: Combine::Sum } => bytes.max(1) + per_io as u64,
             CostModel::Bytes { per_io, combine: Combine::Max } => bytes.max(per_io as u64),
         };

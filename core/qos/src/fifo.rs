@@ -5,8 +5,9 @@ use crate::{
     ClassId, ClientKey, FlowId, Lane, Params, Phase, Refusal, RefusedRequest, Request, Scheduler,
     Take, Taken, WaitCause, Waiting,
 };
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 use loadline_base::Time;
-use std::collections::{BTreeMap, VecDeque};
 
 /// A single line. Lanes and priorities are remembered, not obeyed: strict work waits like any other.
 #[derive(Clone, Debug)]
@@ -41,7 +42,7 @@ impl<T> Fifo<T> {
     }
 
     fn remove(&mut self, mut doomed: impl FnMut(&Request<T>) -> bool, removed: &mut Vec<T>) {
-        let line = std::mem::take(&mut self.line);
+        let line = core::mem::take(&mut self.line);
         for item in line {
             if doomed(&item.request) {
                 removed.push(item.request.payload);

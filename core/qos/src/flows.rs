@@ -1,9 +1,10 @@
 //! Flow handles of the schedulers that keep no state per flow beyond where its requests go.
 
 use crate::{ClassId, ClientKey, FlowId, Lane};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::ops::{Bound, RangeInclusive};
 use loadline_base::IdVec;
-use std::collections::BTreeMap;
-use std::ops::{Bound, RangeInclusive};
 
 /// One open flow.
 #[derive(Clone, Copy, Debug)]

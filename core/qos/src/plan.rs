@@ -5,6 +5,7 @@ use crate::{
     MClock, MclockForm, Params, ParamsError, Preset, ProfileValues, PublishedConfig, Queue,
     RecordOwner, ReplicaWrites, SchedulerKind, ServiceClass, Work, WorkOptions, WorkSize, Wpq,
 };
+use alloc::vec::Vec;
 
 /// A preset with the settings of one OSD filled in.
 ///

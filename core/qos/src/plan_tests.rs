@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{CostRule, PRESETS, Scheduler, Take, Urgency, preset, sharding};
+use alloc::vec;
 use loadline_base::Time;
 use loadline_device::Medium;
 

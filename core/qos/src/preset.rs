@@ -1,7 +1,8 @@
 //! Presets: which published behaviour, or Loadline's own, an OSD shows. A preset is data plus a few switches.
 
 use crate::{
-    Combine, Era, LOADLINE, ProfileTable, QUINCY, REEF, Sharding, TimeCostOptions, sharding,
+    Combine, Era, LOADLINE, ProfileTable, QUINCY, REEF, Sharding, SideQueue, TimeCostOptions,
+    sharding,
 };
 use loadline_device::Medium;
 
@@ -26,15 +27,6 @@ pub enum RecordOwner {
     PerOwner,
     /// Each class; all clients share one FIFO.
     PerClass,
-}
-
-/// The queue beside published mClock (qos.md 2.9).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SideQueue {
-    /// One list; re-queued work of any class goes to its front.
-    List,
-    /// A FIFO per priority, for work at or above the cut-off too; re-queued work comes last in it.
-    Priorities,
 }
 
 /// How a replica's part of a client write is treated.

@@ -1,6 +1,7 @@
 //! What a profile is: nine numbers as published, and what they mean on a given capacity.
 
 use crate::{Capacity, CostUnit, LimitPolicy, Params, ParamsError, ServiceClass};
+use loadline_base::round;
 
 /// A reservation or a limit as a profile states it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,7 +89,9 @@ impl Rate {
     /// The value as the options hold it (qos.md 5.1 and 5.3).
     pub fn value(self, unit: CostUnit, capacity: &Capacity) -> f64 {
         match (self, unit) {
-            (Rate::Fraction(part), CostUnit::Mixed) => (part * capacity.iops_per_shard()).round(),
+            (Rate::Fraction(part), CostUnit::Mixed) => {
+                round(part * capacity.iops_per_shard()) as f64
+            }
             (Rate::Fraction(part), CostUnit::Bytes) => part,
             (Rate::Units(units), CostUnit::Mixed) => f64::from(units),
             (Rate::Units(units), CostUnit::Bytes) => f64::from(units) / capacity.iops_per_shard(),

@@ -4,6 +4,7 @@ use crate::{
     ClassId, ClientKey, Fifo, FlowId, MClock, Params, RefusedRequest, Request, Scheduler, Take,
     Waiting, Wpq,
 };
+use alloc::vec::Vec;
 use loadline_base::Time;
 
 /// A scheduler whose kind a setting chose.
@@ -77,6 +78,10 @@ impl<T> Scheduler<T> for Queue<T> {
 
     fn waiting(&self, now: Time) -> Vec<Waiting> {
         dispatch!(self, queue => queue.waiting(now))
+    }
+
+    fn waiting_of(&self, now: Time, class: ClassId) -> Vec<Waiting> {
+        dispatch!(self, queue => queue.waiting_of(now, class))
     }
 
     fn len(&self) -> usize {

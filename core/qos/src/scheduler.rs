@@ -5,9 +5,10 @@
 //! its [`Params`]; what a request is worth, in its cost. Costs and rates share one unit that the caller
 //! chooses (operations, bytes, or the study era's mixed unit).
 
+use alloc::vec::Vec;
+use core::fmt;
+use core::num::NonZeroU32;
 use loadline_base::{Span, Time, define_id};
-use std::fmt;
-use std::num::NonZeroU32;
 
 define_id! {
     /// A service class: an index into the class table that a scheduler was built with.
@@ -149,7 +150,7 @@ impl fmt::Display for TenantError {
     }
 }
 
-impl std::error::Error for TenantError {}
+impl core::error::Error for TenantError {}
 
 /// Parameters that no schedule can obey.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -173,7 +174,7 @@ impl fmt::Display for ParamsError {
     }
 }
 
-impl std::error::Error for ParamsError {}
+impl core::error::Error for ParamsError {}
 
 impl Params {
     /// Reservation and limit in cost units per second, weight as a plain ratio.
@@ -456,6 +457,13 @@ pub trait Scheduler<T> {
 
     /// Every waiting request with its tags, its place and the reason why it is not served at `now`.
     fn waiting(&self, now: Time) -> Vec<Waiting>;
+
+    /// The same of one class.
+    fn waiting_of(&self, now: Time, class: ClassId) -> Vec<Waiting> {
+        let mut rows = self.waiting(now);
+        rows.retain(|row| row.class == class);
+        rows
+    }
 
     /// How many requests wait.
     fn len(&self) -> usize;

@@ -124,3 +124,27 @@ fn a_hundred_thousand_join_the_published_mode() {
     }
     assert_eq!(scheduler.occupancy().weighted, 100_000);
 }
+
+#[test]
+fn what_waits_of_one_class_is_what_waits_of_it_among_all() {
+    let lanes = [
+        Lane::Strict,
+        Lane::Shared(shared(10.0, 1.0, 0.0)),
+        Lane::Shared(shared(0.0, 2.0, 5.0)),
+        Lane::Shared(shared(0.0, 1.0, 0.0)),
+    ];
+    for mut scheduler in both(&lanes) {
+        for number in 0..40 {
+            let class = ClassId::new(number as u32 % 3);
+            let flow = scheduler.flow(START, class, ClientKey(number % 7));
+            scheduler.enqueue(START, Request::new(flow, 1, number)).unwrap();
+        }
+        let all = scheduler.waiting(START);
+        for class in (0..4).map(ClassId::new) {
+            let mut of_class = all.clone();
+            of_class.retain(|row| row.class == class);
+            assert_eq!(of_class.is_empty(), class.get() == 3);
+            assert_eq!(scheduler.waiting_of(START, class), of_class);
+        }
+    }
+}

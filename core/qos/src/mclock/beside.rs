@@ -2,6 +2,7 @@
 
 use super::requests::{Departed, RequestList, Requests};
 use crate::{Request, SideQueue};
+use alloc::vec::Vec;
 use loadline_base::Time;
 
 /// The level of immediate work.

@@ -1,7 +1,15 @@
 //! How the modes are set up, and what each tells of itself.
 
-use crate::SideQueue;
 use loadline_base::Span;
+
+/// The queue beside published mClock (qos.md 2.9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SideQueue {
+    /// One list; re-queued work of any class goes to its front.
+    List,
+    /// A FIFO per priority, for work at or above the cut-off too; re-queued work comes last in it.
+    Priorities,
+}
 
 /// How the published mode is set up; the default is what Ceph runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! Which flow is which client's: looked up when a flow is opened or closed, never on the hot path.
 
 use crate::{ClassId, ClientKey, FlowId};
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 /// The open flows by class and client.
 #[derive(Clone, Debug, Default)]

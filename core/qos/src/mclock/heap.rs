@@ -1,6 +1,8 @@
 //! A 4-ary minimum heap of records: key inline beside the index, the four children of a node in one cache line.
 
-use std::hint::select_unpredictable;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::hint::select_unpredictable;
 
 /// What a heap holds: a key and the index of its record.
 pub(super) trait HeapEntry: Copy {
@@ -283,8 +285,8 @@ fn least_of<E: HeapEntry>(siblings: &[E]) -> (usize, E) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::collections::BTreeMap;
     use loadline_base::Rng;
-    use std::collections::BTreeMap;
 
     /// Random operations against an ordered map of the same entries; keys wrap around 2^96 on the way.
     #[test]

@@ -20,7 +20,8 @@ use crate::{
     ClassId, ClientKey, FlowId, Lane, Params, RefusedRequest, Request, Scheduler, Take,
     TenantError, TenantKey, Waiting,
 };
-pub use config::{LoadlineConfig, Occupancy, PublishedConfig};
+use alloc::vec::Vec;
+pub use config::{LoadlineConfig, Occupancy, PublishedConfig, SideQueue};
 
 use loadline::Loadline;
 use loadline_base::Time;
@@ -202,6 +203,10 @@ impl<T> Scheduler<T> for MClock<T> {
 
     fn waiting(&self, now: Time) -> Vec<Waiting> {
         in_mode_ref!(self, mode => mode.waiting(now))
+    }
+
+    fn waiting_of(&self, now: Time, class: ClassId) -> Vec<Waiting> {
+        in_mode_ref!(self, mode => mode.waiting_of(now, class))
     }
 
     fn len(&self) -> usize {

@@ -3,8 +3,9 @@
 //! A slot with a payload of 8 bytes takes 32. What few requests have, a priority or counters, stands beside.
 
 use crate::{Distributed, FlowId, Request};
+use alloc::vec::Vec;
+use core::num::NonZeroU32;
 use loadline_base::Time;
-use std::num::NonZeroU32;
 
 const NONE: u32 = u32::MAX;
 
@@ -165,7 +166,7 @@ impl<T> Requests<T> {
     /// The requests of a list, oldest first.
     pub(super) fn iter(&self, fifo: RequestList) -> impl Iterator<Item = ShownRequest> {
         let mut at = fifo.head;
-        std::iter::from_fn(move || {
+        core::iter::from_fn(move || {
             let slot = self.slots.get(at as usize)?;
             let shown = self.shown(at, slot)?;
             if let RequestSlot::Waits { next, .. } = slot {
@@ -207,7 +208,7 @@ impl<T> Requests<T> {
             else {
                 unreachable!("a listed slot holds a request")
             };
-            rest = std::mem::replace(next, NONE);
+            rest = core::mem::replace(next, NONE);
             if doomed(*flow & !HAS_MORE, payload) {
                 removed.push(self.clear(slot).0.payload);
             } else {
@@ -267,7 +268,7 @@ impl<T> Requests<T> {
     /// Empties a slot; also returns the next one of its list.
     #[inline(always)]
     fn clear(&mut self, slot: u32) -> (Departed<T>, u32) {
-        let place = std::mem::replace(
+        let place = core::mem::replace(
             &mut self.slots[slot as usize],
             RequestSlot::Free { next: self.free },
         );

@@ -4,6 +4,7 @@ use super::Wpq;
 use super::level::PriorityLevel;
 use super::nodes::WaitingNode;
 use crate::{FlowId, Scheduler, WaitCause, Waiting};
+use alloc::vec::Vec;
 
 /// Every waiting request: strict ones first, by descending priority, owner by owner.
 pub(super) fn waiting<T>(queue: &Wpq<T>) -> Vec<Waiting> {

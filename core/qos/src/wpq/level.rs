@@ -3,6 +3,8 @@
 use super::nodes::{Chain, NodeIndex, Nodes, QueueEntry, WaitingNode};
 use super::owners::Move;
 use super::ranks::RankSet;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// One priority's sub-queue. Owners are known by rank, in the order of their numbers.
 ///
@@ -148,7 +150,7 @@ impl PriorityLevel {
     pub(super) fn relocate(&mut self, moves: &[Move]) {
         let mut carried = Vec::with_capacity(moves.len());
         for Move { from, .. } in moves {
-            carried.push(std::mem::replace(&mut self.chains[*from as usize], Chain::EMPTY));
+            carried.push(core::mem::replace(&mut self.chains[*from as usize], Chain::EMPTY));
         }
         for (Move { to, .. }, chain) in moves.iter().zip(carried) {
             self.chains[*to as usize] = chain;

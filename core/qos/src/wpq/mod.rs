@@ -21,6 +21,7 @@ use crate::{
     ClassId, ClientKey, FlowId, Lane, Params, Phase, Refusal, RefusedRequest, Request, Scheduler,
     Take, Taken, Waiting,
 };
+use alloc::vec::Vec;
 use level::PriorityLevel;
 use loadline_base::{Rng, Time};
 use nodes::{NodeIndex, Nodes, QueueEntry, WaitingNode};
@@ -226,7 +227,7 @@ impl<T> Scheduler<T> for Wpq<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::VecDeque;
+    use alloc::collections::VecDeque;
 
     /// Owners that come and go need no more places than those that are there at the same time.
     #[test]

@@ -1,8 +1,9 @@
 //! Waiting requests in a slab, linked into FIFOs.
 
 use crate::{ClassId, FlowId};
+use alloc::vec::Vec;
+use core::hint::select_unpredictable;
 use loadline_base::Time;
-use std::hint::select_unpredictable;
 
 /// A request's place in the slab.
 pub(super) type NodeIndex = u32;
@@ -107,7 +108,7 @@ impl<T> Nodes<T> {
     fn release(&mut self, index: NodeIndex) -> (QueueEntry<T>, NodeIndex) {
         let node = &mut self.nodes[index as usize];
         let payload = node.payload.take().expect("a node is released once");
-        let behind = std::mem::replace(&mut node.behind, self.free);
+        let behind = core::mem::replace(&mut node.behind, self.free);
         self.free = index;
         self.len -= 1;
         let WaitingNode { arrival, flow, class, cost, .. } = *node;
@@ -181,6 +182,6 @@ impl Chain {
         nodes: &'a Nodes<T>,
     ) -> impl Iterator<Item = &'a WaitingNode<T>> {
         let next = |node: &&'a WaitingNode<T>| nodes.nodes.get(node.behind as usize);
-        std::iter::successors(nodes.head(*self), next)
+        core::iter::successors(nodes.head(*self), next)
     }
 }

@@ -1,6 +1,7 @@
 //! The ranks of the owners: places in a sparse table, in the order of the owners' numbers.
 
 use crate::ClientKey;
+use alloc::vec::Vec;
 
 /// The smallest stretch of the table that is spread afresh, in places.
 const STRETCH_MIN: usize = 16;
@@ -131,8 +132,8 @@ impl Owners {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::collections::BTreeMap;
     use loadline_base::Rng;
-    use std::collections::BTreeMap;
 
     /// Owners join in the given order, and each one named in `leaves` leaves again at once. After each step the
     /// ranks stand in the order of the numbers. A newcomer may move at most `moves_max` others on average.

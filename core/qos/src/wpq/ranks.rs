@@ -1,6 +1,7 @@
 //! A set of owners by rank, which answers "who is next from here" in two steps.
 
-use std::hint::select_unpredictable;
+use alloc::vec::Vec;
+use core::hint::select_unpredictable;
 
 /// Bits per word.
 const WORD: usize = u64::BITS as usize;

@@ -3,6 +3,8 @@
 use super::level::PriorityLevel;
 use super::nodes::{Nodes, QueueEntry, WaitingNode};
 use super::owners::Move;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 /// Priorities below this are found by a table; Ceph's fit a byte.
 const TABLED: usize = 256;

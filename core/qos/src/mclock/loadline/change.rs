@@ -5,6 +5,8 @@ use super::tenants::LEAST;
 use super::{ClientFlow, Loadline};
 use crate::mclock::requests::RequestList;
 use crate::{ClassId, Params};
+use alloc::vec;
+use alloc::vec::Vec;
 use loadline_base::Time;
 
 impl<T> Loadline<T> {

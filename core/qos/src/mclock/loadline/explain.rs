@@ -6,24 +6,27 @@ use super::{ClientFlow, Loadline};
 use crate::mclock::explain::{Candidate, reason, winner};
 use crate::mclock::requests::{RequestList, ShownRequest};
 use crate::{ClassId, FlowId, Tags, WaitCause, Waiting};
+use alloc::vec::Vec;
 use loadline_base::Time;
 
 impl<T> Loadline<T> {
-    pub(super) fn explain(&self, now: Time) -> Vec<Waiting> {
+    /// What waits, of all classes or of one.
+    pub(super) fn explain(&self, now: Time, of: Option<ClassId>) -> Vec<Waiting> {
         let candidates = self.candidates(&self.classes, now, |class| self.head_flow(class, now));
         let next = winner(&candidates);
         let could_run = next.is_some() || !self.requeued.is_empty();
         let strict_goes = !(self.strict.is_empty() || (could_run && self.strict_run_is_over()));
-        let mut rows = Vec::with_capacity(self.requests.len());
+        let mut rows = Vec::new();
         self.explain_list(self.strict, !strict_goes, WaitCause::BehindOlder, &mut rows);
         let behind = |ahead| {
             if strict_goes { WaitCause::BehindStrict } else { WaitCause::BehindOlder(ahead) }
         };
         self.explain_list(self.requeued, strict_goes, behind, &mut rows);
         let requeued = self.requests.iter(self.requeued).count();
+        rows.retain(|row| of.is_none_or(|of| of == row.class));
         for index in 0..self.flows.len() as u32 {
             let ClientFlow { class, tenant, .. } = self.flows[index as usize];
-            if class == NONE {
+            if class == NONE || of.is_some_and(|of| of.get() != class) {
                 continue;
             }
             for (place, shown) in self.requests.iter(self.fifo(index)).enumerate() {

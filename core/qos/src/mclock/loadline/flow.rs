@@ -2,16 +2,14 @@
 //! client has none of this.
 
 use super::heap::{KeyedIndex, PlainHeap};
-use super::level::PARTY_BYTES;
 use crate::ClientKey;
 use crate::mclock::requests::RequestList;
-use std::num::NonZeroU32;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::num::NonZeroU32;
 
 /// No index.
 pub(super) const NONE: u32 = u32::MAX;
-
-// An idle record is a party with its one client.
-const _: () = assert!(PARTY_BYTES + size_of::<ClientFlow>() <= 128);
 
 /// One client inside a class, or inside a tenant of it.
 #[derive(Clone, Copy, Debug)]
@@ -221,8 +219,8 @@ impl Turns {
 
     /// Makes `next` the client whose turn it is; the list of the one before goes back to it.
     fn give(&mut self, next: u32, of_turn: &mut RequestList) {
-        let fifo = std::mem::replace(&mut self.members[next as usize].fifo, RequestList::EMPTY);
-        self.members[self.turn as usize].fifo = std::mem::replace(of_turn, fifo);
+        let fifo = core::mem::replace(&mut self.members[next as usize].fifo, RequestList::EMPTY);
+        self.members[self.turn as usize].fifo = core::mem::replace(of_turn, fifo);
         self.turn = next;
     }
 }

@@ -1,7 +1,8 @@
 //! A 4-ary minimum heap of lines: the key inline beside the index, four siblings in one cache line, blank places that
 //! lose every comparison, so that no level asks how many siblings there are.
 
-use std::hint::select_unpredictable;
+use alloc::vec::Vec;
+use core::hint::select_unpredictable;
 
 /// A key above an index. Equal keys come out in the order of their indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,7 +90,7 @@ impl PlainHeap {
             None => self.first = KeyedIndex::BLANK,
             Some(last) => {
                 let place = &mut self.rows[last / 4].0[last % 4];
-                let last = std::mem::replace(place, KeyedIndex::BLANK);
+                let last = core::mem::replace(place, KeyedIndex::BLANK);
                 self.sift_down(last);
             }
         }
@@ -167,8 +168,8 @@ fn least_of_four(row: &[KeyedIndex; 4]) -> (usize, KeyedIndex) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::collections::BTreeSet;
     use loadline_base::Rng;
-    use std::collections::BTreeSet;
 
     /// Random operations against an ordered set of the same entries.
     #[test]

@@ -9,11 +9,12 @@ use super::flow::Inside;
 use super::heap::{KeyedIndex, PlainHeap};
 use super::line::{ABSENT, Line, after};
 use super::lineup::Lineup;
-use super::rate::{FRACTION_BITS, TickRate};
+use super::rate::{FRACTION_BITS, TickRate, power_of_two};
 use crate::Params;
 use crate::mclock::requests::RequestCharge;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use loadline_base::{Span, Time};
-use std::collections::VecDeque;
 
 /// Virtual ticks per unit of cost at the heaviest weight's power of two: a weight's share is right to a millionth at every
 /// cost.
@@ -156,6 +157,18 @@ impl Level {
         self.terms[index as usize].inside
     }
 
+    /// The turns that clients take in a party, if they do. The party's terms are read only if it is shared.
+    #[inline(always)]
+    pub(super) fn turns(&self, index: u32) -> Option<u32> {
+        if !self.line(index).is_shared() {
+            return None;
+        }
+        match Inside::decode(self.inside(index)) {
+            Inside::Turns(turns) => Some(turns),
+            _ => None,
+        }
+    }
+
     pub(super) fn set_inside(&mut self, index: u32, inside: Inside) {
         self.terms[index as usize].inside = inside.encode();
         let is_shared = matches!(inside, Inside::Turns(_) | Inside::Tenants(_));
@@ -205,7 +218,7 @@ impl Level {
 
     /// A virtual tag as cost units at weight 1.
     pub(super) fn units(&self, start: u64) -> f64 {
-        start as f64 * 2f64.powi(-VIRTUAL_BITS - self.weight_exponent.unwrap_or(0))
+        start as f64 * power_of_two(-VIRTUAL_BITS - self.weight_exponent.unwrap_or(0))
     }
 
     /// The clock as a tag.

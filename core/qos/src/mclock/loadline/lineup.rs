@@ -4,6 +4,7 @@
 //! out at its front, in constant time and in the order of memory. Whatever is out of order goes to the heap.
 
 use super::heap::{KeyedIndex, PlainHeap};
+use alloc::vec::Vec;
 
 #[derive(Clone, Debug)]
 pub(super) struct Lineup {
@@ -114,8 +115,8 @@ impl Lineup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::collections::BTreeSet;
     use loadline_base::Rng;
-    use std::collections::BTreeSet;
 
     /// Random rising and falling keys against an ordered set of the same pairs.
     #[test]

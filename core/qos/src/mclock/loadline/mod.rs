@@ -24,12 +24,16 @@ use crate::{
     ClassId, ClientKey, FlowId, Lane, Params, Phase, Refusal, RefusedRequest, Request, Scheduler,
     Take, Taken, Waiting,
 };
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
 use choose::Choice;
 use flow::{ClientFlow, Inside, NONE, Turns};
-use level::Level;
+use level::{Level, PARTY_BYTES};
 use loadline_base::Time;
-use std::collections::BTreeSet;
 use tenants::Tenants;
+
+// An idle record is a party with its one client.
+const _: () = assert!(PARTY_BYTES + size_of::<ClientFlow>() <= 128);
 
 /// The scheduler; see the module.
 #[derive(Clone, Debug)]
@@ -221,21 +225,21 @@ impl<T> Loadline<T> {
         let ClientFlow { class, tenant, member, .. } = flow;
         let party = self.party(class, tenant);
         let charge = RequestCharge::new(request.cost, request.distributed);
-        let inside = Inside::decode(self.level(class, tenant).inside(party));
         let level = match Inside::decode(self.classes.inside(class)) {
             Inside::Tenants(tenants) => &mut self.tenants[tenants as usize].level,
             _ => &mut self.classes,
         };
+        let turns = level.turns(party);
         let line = level.line_mut(party);
-        let is_head = match inside {
-            Inside::Turns(turns) => {
+        let is_head = match turns {
+            Some(turns) => {
                 let turns = &mut self.turns[turns as usize];
                 let fifo = turns.fifo(member, &mut line.fifo);
                 let was_empty = fifo.is_empty();
                 self.requests.push_back(fifo, now, request);
                 was_empty && turns.wakes(member, line.is_busy(), &mut line.fifo)
             }
-            _ => {
+            None => {
                 let was_empty = line.fifo.is_empty();
                 self.requests.push_back(&mut line.fifo, now, request);
                 was_empty
@@ -491,7 +495,11 @@ impl<T> Scheduler<T> for Loadline<T> {
     }
 
     fn waiting(&self, now: Time) -> Vec<Waiting> {
-        self.explain(now)
+        self.explain(now, None)
+    }
+
+    fn waiting_of(&self, now: Time, class: ClassId) -> Vec<Waiting> {
+        self.explain(now, Some(class))
     }
 
     fn len(&self) -> usize {

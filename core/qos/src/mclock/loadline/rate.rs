@@ -91,10 +91,16 @@ impl TickRate {
 
 /// A finite positive number as a significand from 1 to 2 and a power of two.
 fn split(value: f64) -> (f64, i32) {
-    let lift = if value < f64::MIN_POSITIVE { 64 } else { 0 };
-    let bits = (value * f64::from(2u32).powi(lift)).to_bits();
+    let (lift, factor) =
+        if value < f64::MIN_POSITIVE { (64, (1u128 << 64) as f64) } else { (0, 1.0) };
+    let bits = (value * factor).to_bits();
     let significand = f64::from_bits((bits & ((1 << 52) - 1)) | (1023 << 52));
     (significand, (bits >> 52) as i32 - 1023 - lift)
+}
+
+/// A power of two, as near as a number with full precision comes to it.
+pub(super) fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(((exponent.clamp(-1022, 1023) + 1023) as u64) << 52)
 }
 
 /// The power of two at or below a positive finite number.
@@ -131,5 +137,6 @@ mod tests {
         assert_eq!(TickRate::of_weight(0.0, 20), TickRate::NONE);
         assert_eq!(TickRate::of_weight(0.25, 20).ticks(3), 12 << 20);
         assert_eq!(floor_log2(5e-324), -1074);
+        assert_eq!((power_of_two(-3), power_of_two(10)), (0.125, 1024.0));
     }
 }

@@ -15,7 +15,7 @@ impl Level {
         let passed = epoch.wrapping_sub(self.epoch);
         let ticks = u128::from(passed) << FRACTION_BITS;
         self.epoch = epoch;
-        let lag = std::mem::take(&mut self.lag);
+        let lag = core::mem::take(&mut self.lag);
         let lines = &mut self.lines;
         for line in lines.iter_mut() {
             line.set_back(ticks, lag);

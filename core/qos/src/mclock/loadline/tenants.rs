@@ -10,8 +10,10 @@ use super::level::Level;
 use super::{ClientFlow, Loadline, taken};
 use crate::mclock::requests::{RequestCharge, RequestList};
 use crate::{ClassId, ClientKey, FlowId, Params, Refusal, Request, Take, TenantError, TenantKey};
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
 use loadline_base::Time;
-use std::collections::BTreeMap;
 
 /// Of clients that belong to no tenant, in a class that is divided: weight 1, no more.
 const REST: u32 = 0;
@@ -181,7 +183,7 @@ impl<T> Loadline<T> {
             }
         }
         let line = self.classes.line_mut(class);
-        let fifo = std::mem::replace(&mut line.fifo, RequestList::EMPTY);
+        let fifo = core::mem::replace(&mut line.fifo, RequestList::EMPTY);
         level.line_mut(REST).fifo = fifo;
         if let Some(head) = self.requests.head_charge(fifo) {
             let tick = level.tick(now);
@@ -236,7 +238,7 @@ impl<T> Loadline<T> {
     /// The class sleeps until then, or no longer.
     pub(super) fn sleep(&mut self, class: u32, until: Option<Time>) {
         let at = self.tenants_of(class);
-        if let Some(before) = std::mem::replace(&mut self.tenants[at].asleep_until, until) {
+        if let Some(before) = core::mem::replace(&mut self.tenants[at].asleep_until, until) {
             self.asleep.remove(&(before, class));
         }
         if let Some(until) = until {
@@ -340,11 +342,11 @@ impl<T> Loadline<T> {
         else {
             unreachable!("the class was confirmed")
         };
-        let inside = level.inside(tenant);
+        let of_tenant = level.turns(tenant);
         let line = level.line_mut(tenant);
         let charge = RequestCharge { cost: line.cost, reserved: line.reserved_cost };
         let left = requests.pop_front(&mut line.fifo).expect("a chosen tenant has a head");
-        if let Inside::Turns(of_tenant) = Inside::decode(inside) {
+        if let Some(of_tenant) = of_tenant {
             turns[of_tenant as usize].pass(charge.cost, &mut line.fifo);
         }
         let of_tenant = requests.head_charge(line.fifo);

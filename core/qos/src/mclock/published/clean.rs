@@ -5,6 +5,7 @@ use super::super::tick::Tick;
 use super::Published;
 use super::record::{ClientRecord, UnalignedKey};
 use crate::FlowId;
+use alloc::vec;
 use loadline_base::Time;
 
 impl<T> Published<T> {
@@ -105,7 +106,7 @@ impl<T> Published<T> {
         let mut seen = vec![false; records.len()];
         self.ledgers.retain(|entry| {
             let known = records[FlowId::new(entry.index)].ledger();
-            known == Some(entry.key) && !std::mem::replace(&mut seen[entry.index as usize], true)
+            known == Some(entry.key) && !core::mem::replace(&mut seen[entry.index as usize], true)
         });
         for (flow, record) in records.iter_mut() {
             let ledger = record.ledger().filter(|_| record.is_open() && !record.flags.idle);

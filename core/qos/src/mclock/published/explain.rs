@@ -6,6 +6,7 @@ use super::super::tick::Tick;
 use super::Published;
 use super::record::ClientRecord;
 use crate::{FlowId, LimitPolicy, Tags, WaitCause, Waiting};
+use alloc::vec::Vec;
 use loadline_base::Time;
 
 impl<T> Published<T> {

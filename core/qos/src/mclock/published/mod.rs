@@ -20,6 +20,7 @@ use crate::{
     ClassId, ClientKey, FlowId, Lane, Params, Refusal, RefusedRequest, Request, Scheduler, Take,
     Waiting,
 };
+use alloc::vec::Vec;
 use loadline_base::{IdVec, Time};
 use record::{CLOSED, ClientRecord, TagRates};
 

@@ -4,8 +4,8 @@ use super::super::interval::{Interval, IntervalScale};
 use super::super::requests::{RequestCharge, RequestList};
 use super::super::tick::{StoredTick, Tick};
 use crate::{ClassId, ClientKey, LimitPolicy, Params};
+use core::num::NonZeroU32;
 use loadline_base::{Span, Time};
-use std::num::NonZeroU32;
 
 /// The class of a flow that is not open.
 pub(super) const CLOSED: ClassId = ClassId::new(u32::MAX);
