@@ -23,9 +23,8 @@ pub struct Load {
     addresses: Addresses,
     depth: Option<u32>,
     schedule: Option<Schedule>,
-    /// One stream for addresses and mixes, one for arrivals: neither shifts the other.
+    /// For addresses and mixes; arrivals have a stream of their own, so that neither shifts the other.
     rng: Rng,
-    arrivals_rng: Rng,
     background: bool,
     traced: Range<u64>,
     issued: u64,
@@ -43,9 +42,10 @@ impl Load {
             mix: Mix::new(spec),
             addresses: Addresses::new(image, spec.pattern),
             depth: spec.depth,
-            schedule: spec.rate.map(|rate| Schedule::new(rate, spec.arrivals)),
+            schedule: spec
+                .rate
+                .map(|rate| Schedule::new(rate, spec.arrivals, Rng::for_purpose(seed, 2))),
             rng: Rng::for_purpose(seed, 1),
-            arrivals_rng: Rng::for_purpose(seed, 2),
             background: false,
             traced: 0..0,
             issued: 0,
@@ -104,7 +104,7 @@ impl Load {
         while self.running && self.has_room() {
             let intended = match &mut self.schedule {
                 None => now,
-                Some(schedule) => match schedule.take_due(now, &mut self.arrivals_rng) {
+                Some(schedule) => match schedule.take_due(now) {
                     Some(intended) => intended,
                     None => return,
                 },
@@ -118,7 +118,7 @@ impl Workload for Load {
     fn start(&mut self, now: Time, issue: &mut Vec<Issue>) {
         self.running = true;
         if let Some(schedule) = &mut self.schedule {
-            schedule.begin(now, &mut self.arrivals_rng);
+            schedule.begin(now);
         }
         self.issue_due(now, issue);
     }

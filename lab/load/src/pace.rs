@@ -36,18 +36,19 @@ pub(crate) struct Schedule {
     interval: u64,
     /// The next intended start in 2^-16 ns.
     next: u128,
+    rng: Rng,
 }
 
 impl Schedule {
-    pub(crate) fn new(rate: f64, arrivals: Arrivals) -> Schedule {
+    pub(crate) fn new(rate: f64, arrivals: Arrivals, rng: Rng) -> Schedule {
         let interval = (1e9 * f64::from(1u32 << FRACTION_BITS) / rate).round() as u64;
-        Schedule { arrivals, interval, next: 0 }
+        Schedule { arrivals, interval, next: 0, rng }
     }
 
     /// The first op is due one interval after `now`.
-    pub(crate) fn begin(&mut self, now: Time, rng: &mut Rng) {
+    pub(crate) fn begin(&mut self, now: Time) {
         self.next = u128::from(now.nanos()) << FRACTION_BITS;
-        self.advance(rng);
+        self.advance();
     }
 
     /// When the next op is intended to start; a world that wakes then is never early.
@@ -56,18 +57,18 @@ impl Schedule {
     }
 
     /// When an op that is due by `now` was intended to start; the next one is due an interval after that.
-    pub(crate) fn take_due(&mut self, now: Time, rng: &mut Rng) -> Option<Time> {
+    pub(crate) fn take_due(&mut self, now: Time) -> Option<Time> {
         let intended = self.next();
         (intended <= now).then(|| {
-            self.advance(rng);
+            self.advance();
             intended
         })
     }
 
-    fn advance(&mut self, rng: &mut Rng) {
+    fn advance(&mut self) {
         self.next += match self.arrivals {
             Arrivals::Fixed => u128::from(self.interval),
-            Arrivals::Poisson => exponential(u128::from(self.interval), rng),
+            Arrivals::Poisson => exponential(u128::from(self.interval), &mut self.rng),
         };
     }
 }
@@ -117,10 +118,10 @@ mod tests {
 
     #[test]
     fn fixed_intervals_do_not_drift() {
-        let (mut schedule, mut rng) = (Schedule::new(3.0, Arrivals::Fixed), Rng::new(1));
-        schedule.begin(Time::from_secs(10), &mut rng);
+        let mut schedule = Schedule::new(3.0, Arrivals::Fixed, Rng::new(1));
+        schedule.begin(Time::from_secs(10));
         for _ in 1..3_000_000 {
-            schedule.advance(&mut rng);
+            schedule.advance();
         }
         // 3,000,000 intervals of a third of a second; each is rounded by at most half of 2^-16 ns: 23 ns in all.
         let at = schedule.next().nanos().abs_diff(1_000_010 * 1_000_000_000);

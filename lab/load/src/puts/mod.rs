@@ -27,9 +27,9 @@ pub struct PutLoad {
     schedule: Option<Schedule>,
     keys: Keys,
     values: ValueForm,
-    /// One stream for keys and values, one for arrivals: neither shifts the other.
+    /// For keys and values; arrivals have a stream of their own, so that neither shifts the other.
     rng: Rng,
-    arrivals_rng: Rng,
+    seed: u64,
     in_flight: u32,
     running: bool,
     /// Drawn, and not yet handed out.
@@ -52,7 +52,7 @@ impl PutLoad {
             keys: Keys::none(),
             values,
             rng: Rng::for_purpose(seed, 1),
-            arrivals_rng: Rng::for_purpose(seed, 2),
+            seed,
             in_flight: 0,
             running: false,
             due: Vec::new(),
@@ -69,7 +69,9 @@ impl PutLoad {
     /// Next, what `spec` says over random keys below `range`, without end.
     pub fn overwrite(&mut self, spec: &PutSpec, range: u64) {
         self.depth = spec.depth;
-        self.schedule = spec.rate.map(|rate| Schedule::new(rate, spec.arrivals));
+        self.schedule = spec
+            .rate
+            .map(|rate| Schedule::new(rate, spec.arrivals, Rng::for_purpose(self.seed, 2)));
         self.keys = Keys::new(KeyOrder::Random { range });
     }
 
@@ -108,7 +110,7 @@ impl PutLoad {
         while self.has_work() {
             let intended = match &mut self.schedule {
                 None => now,
-                Some(schedule) => match schedule.take_due(now, &mut self.arrivals_rng) {
+                Some(schedule) => match schedule.take_due(now) {
                     Some(intended) => intended,
                     None => return,
                 },
@@ -122,7 +124,7 @@ impl Workload for PutLoad {
     fn start(&mut self, now: Time, _: &mut Vec<Issue>) {
         self.running = true;
         if let Some(schedule) = &mut self.schedule {
-            schedule.begin(now, &mut self.arrivals_rng);
+            schedule.begin(now);
         }
         self.issue_due(now);
     }

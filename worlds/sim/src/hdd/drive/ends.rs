@@ -6,19 +6,15 @@ use crate::hdd::command::{Ending, FinishedCommand, HddCommand};
 use crate::hdd::faults::Finds;
 use crate::hdd::limits::Missed;
 use loadline_base::{Span, Time};
-use std::cmp::Reverse;
 
 impl Hdd {
     /// Hands answers to the host; each frees a tag.
     pub(super) fn deliver(&mut self, done: &mut Vec<FinishedCommand>) {
-        while let Some(Reverse((at, _, id, outcome))) = self.answers.peek().copied() {
-            if at > self.now {
-                return;
-            }
-            self.answers.pop();
-            self.tags -= 1;
-            done.push(FinishedCommand { id, at, outcome });
-            if let Some((id, request)) = self.backlog.pop_front() {
+        while let Some(finished) = self.answers.pop_until(self.now) {
+            self.tags.taken -= 1;
+            let at = finished.at;
+            done.push(finished);
+            if let Some((id, request)) = self.tags.backlog.pop_front() {
                 self.accept(at, id, &request);
             }
         }
@@ -29,10 +25,10 @@ impl Hdd {
             return;
         };
         let Current { command, begun, ends, ending, .. } = current;
-        self.position = Position::after(&command.place);
+        self.head.position = Position::after(&command.place);
         self.count_medium(&command, ends.since(begun), ending);
         if command.writes() && ending == Ending::Good {
-            self.faults.written(&command.sectors());
+            self.head.faults.written(&command.sectors());
         }
         let queued = begun.since(command.arrived);
         let missed = command.watch.missed(queued, ends.since(begun));
@@ -44,7 +40,7 @@ impl Hdd {
         medium.commands += 1;
         medium.busy_nanos += busy.nanos();
         medium.unreadable += u64::from(ending == Ending::MediaError);
-        let finds = self.faults.read(&command.sectors());
+        let finds = self.head.faults.read(&command.sectors());
         medium.recovered += u64::from(!command.writes() && matches!(finds, Finds::Slow(_)));
     }
 
@@ -58,7 +54,7 @@ impl Hdd {
         match command.id {
             Some(id) => self.answer(at, id, ending),
             None => {
-                self.cached -= 1;
+                self.cache.unwritten -= 1;
                 self.answer_flushes(at);
             }
         }
@@ -67,9 +63,9 @@ impl Hdd {
     fn answer_flushes(&mut self, at: Time) {
         let oldest = self.unwritten().map(|write| write.number).min();
         let over = |number| oldest.is_none_or(|oldest| oldest > number);
-        let (done, left) = self.flushes.iter().partition(|(_, number)| over(*number));
+        let (done, left) = self.cache.flushes.iter().partition(|(_, number)| over(*number));
         let done: Vec<(u64, u64)> = done;
-        self.flushes = left;
+        self.cache.flushes = left;
         for (id, _) in done {
             self.answer(at, id, Ending::Good);
         }
@@ -91,8 +87,6 @@ impl Hdd {
 
     /// Sends the answer of a command that ended inside the drive.
     pub(super) fn answer(&mut self, ended: Time, id: u64, ending: Ending) {
-        self.answered += 1;
-        let at = ended + self.spec.turnaround / 2;
-        self.answers.push(Reverse((at, self.answered, id, ending)));
+        self.answers.push(ended + self.spec.turnaround / 2, id, ending);
     }
 }

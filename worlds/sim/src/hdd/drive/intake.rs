@@ -11,13 +11,15 @@ use loadline_device::{PriorityClass, Request, RequestKind};
 impl Hdd {
     /// Takes a tag for a command.
     pub(super) fn accept(&mut self, now: Time, id: u64, request: &Request) {
-        self.tags += 1;
-        self.arrivals += 1;
+        self.tags.taken += 1;
+        self.tags.arrivals += 1;
         let arrived = now + self.spec.turnaround / 2;
         match request.kind {
             RequestKind::Read => self.take_read(arrived, id, request),
             RequestKind::Write => self.take_write(arrived, id, request),
-            RequestKind::Flush if self.cached > 0 => self.flushes.push((id, self.arrivals)),
+            RequestKind::Flush if self.cache.unwritten > 0 => {
+                self.cache.flushes.push((id, self.tags.arrivals))
+            }
             RequestKind::Flush | RequestKind::Discard => {
                 self.answer(arrived + self.spec.overhead, id, Ending::Good)
             }
@@ -27,7 +29,7 @@ impl Hdd {
     fn take_read(&mut self, arrived: Time, id: u64, request: &Request) {
         let command = self.command(arrived, Some(id), request);
         let sectors = command.sectors();
-        if self.cached > 0 && self.unwritten().any(|write| write.caches(&sectors)) {
+        if self.cache.unwritten > 0 && self.unwritten().any(|write| write.caches(&sectors)) {
             self.answer_from_cache(arrived, id, request);
         } else {
             self.waiting.push(command);
@@ -35,34 +37,35 @@ impl Hdd {
     }
 
     fn take_write(&mut self, arrived: Time, id: u64, request: &Request) {
-        let cached = self.cached < self.spec.cached_writes;
+        let cached = self.cache.unwritten < self.spec.cached_writes;
         let command = self.command(arrived, (!cached).then_some(id), request);
         self.waiting.push(command);
         if cached {
-            self.cached += 1;
+            self.cache.unwritten += 1;
             self.answer_from_cache(arrived, id, request);
         }
     }
 
     fn command(&self, arrived: Time, id: Option<u64>, request: &Request) -> HddCommand {
         let (sector, sectors) = (request.offset / SECTOR, request.length.get() / SECTOR);
-        let set = if request.kind == RequestKind::Write { &self.writes } else { &self.reads };
-        let limited = self.feature == Feature::DurationLimits && id.is_some();
+        let set =
+            if request.kind == RequestKind::Write { &self.terms.writes } else { &self.terms.reads };
+        let limited = self.terms.feature == Feature::DurationLimits && id.is_some();
         let index = if limited { request.priority.descriptor() } else { 0 };
         let watch = LimitWatch::new(set, index);
-        let prioritised = matches!(self.feature, Feature::NcqPriority { .. });
+        let prioritised = matches!(self.terms.feature, Feature::NcqPriority { .. });
         HddCommand {
             id,
             kind: request.kind,
             sector,
             sectors,
-            place: self.geometry.place(sector, sectors),
+            place: self.head.geometry.place(sector, sectors),
             arrived,
             high: prioritised && request.priority.class() == PriorityClass::RealTime,
-            steered: self.reads.allowed_loss.code() > 0,
+            steered: self.terms.reads.allowed_loss.code() > 0,
             expiry: watch.queued_expiry(arrived),
             watch,
-            number: self.arrivals,
+            number: self.tags.arrivals,
         }
     }
 

@@ -2,20 +2,19 @@
 
 mod ends;
 mod intake;
+mod parts;
 
 use crate::hdd::access::{Mechanics, Position};
 use crate::hdd::command::{Ending, FinishedCommand, HddCommand};
 use crate::hdd::faults::{Faults, Finds};
 use crate::hdd::geometry::Geometry;
-use crate::hdd::loss::Favours;
 use crate::hdd::order::ChoiceMoment;
 use crate::hdd::spec::{HddSpec, SECTOR};
 use crate::hdd::statistics::Statistics;
 use loadline_base::{Rng, Time};
 use loadline_device::Request;
 use loadline_device::cdl::Limits;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use parts::{Answers, Head, Tags, Terms, WriteCache};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -38,33 +37,17 @@ pub enum Feature {
 #[derive(Clone, Debug)]
 pub struct Hdd {
     spec: HddSpec,
-    geometry: Geometry,
-    mechanics: Mechanics,
-    faults: Faults,
-    feature: Feature,
-    /// What favours cost; the bound follows from the feature and the limits.
-    loss: Favours,
-    reads: Arc<Limits>,
-    writes: Arc<Limits>,
+    head: Head,
+    terms: Terms,
     now: Time,
-    position: Position,
-    /// Commands for which no tag is free.
-    backlog: VecDeque<(u64, Request)>,
+    tags: Tags,
+    cache: WriteCache,
     /// Commands that the firmware sees, or will see when they arrive.
     waiting: Vec<HddCommand>,
     /// Settled to be carried out next.
     next: Option<HddCommand>,
     current: Option<Current>,
-    /// Answers on their way to the host, in the order of their times and then of their making.
-    answers: BinaryHeap<Reverse<(Time, u64, u64, Ending)>>,
-    answered: u64,
-    arrivals: u64,
-    /// Commands of the host that hold a tag.
-    tags: u32,
-    /// Flushes, each with the number of its arrival.
-    flushes: Vec<(u64, u64)>,
-    /// Writes that were answered from the cache and are not on the medium.
-    cached: u32,
+    answers: Answers,
     statistics: Statistics,
 }
 
@@ -85,25 +68,20 @@ impl Hdd {
         let mechanics = Mechanics::new(&spec, &geometry);
         let rest = Rng::new(seed).below(spec.sectors);
         Hdd {
-            position: Position::after(&geometry.place(rest, 1)),
-            mechanics,
-            geometry,
-            faults: Faults::default(),
-            feature: Feature::None,
-            loss: Favours::allowing(0.0),
-            reads: Arc::default(),
-            writes: Arc::default(),
+            head: Head {
+                position: Position::after(&geometry.place(rest, 1)),
+                mechanics,
+                geometry,
+                faults: Faults::default(),
+            },
+            terms: Terms::none(),
             now: Time::ZERO,
-            backlog: VecDeque::new(),
+            tags: Tags::default(),
+            cache: WriteCache::default(),
             waiting: Vec::new(),
             next: None,
             current: None,
-            answers: BinaryHeap::new(),
-            answered: 0,
-            arrivals: 0,
-            tags: 0,
-            flushes: Vec::new(),
-            cached: 0,
+            answers: Answers::default(),
             statistics: Statistics::default(),
             spec,
         }
@@ -121,8 +99,8 @@ impl Hdd {
 
     /// Sets the descriptors of reads and of writes, for commands that arrive afterwards.
     pub fn set_limits(&mut self, reads: Limits, writes: Limits) {
-        (self.reads, self.writes) = (Arc::new(reads), Arc::new(writes));
-        self.bound_loss();
+        (self.terms.reads, self.terms.writes) = (Arc::new(reads), Arc::new(writes));
+        self.terms.bound_loss();
     }
 
     /// Sets what priority words mean, for commands that arrive afterwards.
@@ -132,26 +110,18 @@ impl Hdd {
     pub fn set_feature(&mut self, feature: Feature) {
         let limits = feature == Feature::DurationLimits;
         assert!(!limits || self.spec.limits.is_some(), "{} knows no limits", self.spec.name);
-        self.feature = feature;
-        self.bound_loss();
-    }
-
-    fn bound_loss(&mut self) {
-        self.loss = Favours::allowing(match self.feature {
-            Feature::None => 0.0,
-            Feature::DurationLimits => self.reads.allowed_loss.percent(),
-            Feature::NcqPriority { loss_percent } => f64::from(loss_percent),
-        });
+        self.terms.feature = feature;
+        self.terms.bound_loss();
     }
 
     /// Makes reads that touch these sectors take so many turns more.
     pub fn make_slow(&mut self, sectors: Range<u64>, turns: u32) {
-        self.faults.make_slow(sectors, turns);
+        self.head.faults.make_slow(sectors, turns);
     }
 
     /// Makes these sectors unreadable until they are written.
     pub fn make_unreadable(&mut self, sectors: Range<u64>) {
-        self.faults.make_unreadable(sectors);
+        self.head.faults.make_unreadable(sectors);
     }
 
     /// What it has counted since it was made.
@@ -170,8 +140,8 @@ impl Hdd {
         assert!(inside, "a request beyond the end of {}", self.spec.name);
         let whole = (request.offset | request.length.get()).is_multiple_of(SECTOR);
         assert!(whole, "a request of whole sectors");
-        if self.tags == self.spec.tags {
-            self.backlog.push_back((id, *request));
+        if self.tags.taken == self.spec.tags {
+            self.tags.backlog.push_back((id, *request));
         } else {
             self.accept(now, id, request);
         }
@@ -179,8 +149,7 @@ impl Hdd {
 
     /// The next time at which something happens inside; [`Hdd::advance`] is due then at the latest.
     pub fn next_event(&self) -> Option<Time> {
-        let answer = self.answers.peek().map(|Reverse((at, ..))| *at);
-        answer.into_iter().chain(self.next_step()).min()
+        self.answers.next().into_iter().chain(self.next_step()).min()
     }
 
     /// Brings the drive to `now` and adds every answer that the host has by then.
@@ -232,11 +201,15 @@ impl Hdd {
         }
         let (free, from) = match &self.current {
             Some(current) => (current.ends, Position::after(&current.command.place)),
-            None => (self.now, self.position),
+            None => (self.now, self.head.position),
         };
         let moment = ChoiceMoment { now: self.now, free, from };
-        let chosen =
-            self.spec.ordering.choose(&self.waiting, &self.mechanics, moment, &mut self.loss);
+        let chosen = self.spec.ordering.choose(
+            &self.waiting,
+            &self.head.mechanics,
+            moment,
+            &mut self.terms.loss,
+        );
         self.next = chosen.map(|index| self.waiting.swap_remove(index));
     }
 
@@ -244,13 +217,13 @@ impl Hdd {
     fn begin(&self, command: HddCommand) -> Current {
         let begun = self.now;
         let writes = command.writes();
-        let access = self.mechanics.access(begun, self.position, &command.place, writes);
+        let access = self.head.mechanics.access(begun, self.head.position, &command.place, writes);
         let first_pass = begun + access;
-        let finds = if writes { Finds::Good } else { self.faults.read(&command.sectors()) };
+        let finds = if writes { Finds::Good } else { self.head.faults.read(&command.sectors()) };
         let (ends, ending) = match finds {
             Finds::Good => (first_pass, Ending::Good),
             Finds::Slow(turns) => {
-                (first_pass + self.mechanics.turn() * u64::from(turns), Ending::Good)
+                (first_pass + self.head.mechanics.turn() * u64::from(turns), Ending::Good)
             }
             Finds::Unreadable => (first_pass + self.spec.recovery, Ending::MediaError),
         };
