@@ -31,7 +31,7 @@ impl Osd {
         let this = self.id;
         let Some(primary) = self.primary_mut(op.pg) else { return };
         // The router sends every op of the group again when the next interval begins.
-        if primary.handing_over {
+        if primary.ops.handing_over {
             return;
         }
         let WriteWay::To(others) = primary.way_of(this, &op) else {
@@ -72,7 +72,7 @@ impl Osd {
     fn begin_op(&mut self, op: ClientOp, stamps: Stamps, others: OsdSet) -> WriteTag {
         let mut pending = others;
         pending.insert(self.id);
-        self.primary_mut(op.pg).expect("it is the primary").in_flight += 1;
+        self.primary_mut(op.pg).expect("it is the primary").ops.in_flight += 1;
         self.ops.begin(op, stamps, pending)
     }
 
@@ -232,8 +232,8 @@ impl Osd {
 
     pub(crate) fn op_finished(&mut self, pg: PgId, fx: &mut Effects) {
         let primary = self.primary_mut(pg).expect("its ops end with its interval");
-        primary.in_flight -= 1;
-        if primary.handing_over {
+        primary.ops.in_flight -= 1;
+        if primary.ops.handing_over {
             self.hand_over_if_idle(pg, fx);
         }
     }

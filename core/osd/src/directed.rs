@@ -6,7 +6,7 @@ use crate::ids::PgId;
 use crate::item::Item;
 use crate::message::Activation;
 use crate::osd::Osd;
-use crate::pg::{CopyReport, Primary};
+use crate::pg::{CopyReport, Leaving, Primary};
 use loadline_base::Time;
 
 impl Osd {
@@ -83,10 +83,10 @@ impl Osd {
     fn retire(&mut self, now: Time, id: PgId, fx: &mut Effects) {
         self.deactivate(now, id, fx);
         if let Some(pg) = self.pg_mut(id)
-            && !pg.leaving
+            && pg.leaving.is_none()
         {
             // From the first deletion on, nothing may be concluded from what is still here.
-            (pg.leaving, pg.filling) = (true, true);
+            (pg.leaving, pg.filling) = (Some(Leaving::default()), true);
             self.enqueue(now, Item::Delete(id), fx);
         }
     }

@@ -269,7 +269,7 @@ impl Osd {
 
     /// What the owner needs to know of a copy to begin a new interval; `None` if there is none, or not for long.
     pub fn copy(&self, id: PgId) -> Option<CopyState<'_>> {
-        let pg = self.pg(id).filter(|pg| !pg.leaving)?;
+        let pg = self.pg(id).filter(|pg| pg.leaving.is_none())?;
         let Pg { ref log, ref lacks, gaps, filling, active_in, .. } = *pg;
         let asynchronous_above = self.options.asynchronous_above;
         Some(CopyState { log, lacks, gaps, filling, active_in, asynchronous_above })
@@ -277,7 +277,7 @@ impl Osd {
 
     /// The placement groups that this OSD has a copy of; those that it is deleting are none of them.
     pub fn copies(&self) -> impl Iterator<Item = PgId> {
-        self.groups.iter().filter(|(_, copy)| !copy.leaving).map(|(id, _)| id)
+        self.groups.iter().filter(|(_, copy)| copy.leaving.is_none()).map(|(id, _)| id)
     }
 
     /// The objects of a copy, for checkers.

@@ -32,14 +32,19 @@ pub(crate) struct Pg {
     pub gaps: bool,
     /// Whether only a comparison object by object can tell what is here: a new copy, until it is filled.
     pub filling: bool,
-    pub leaving: bool,
-    /// When the deletion of a leaving copy goes on, while it sleeps.
-    pub deletion_wake: Option<Time>,
+    pub leaving: Option<Leaving>,
     /// What it keeps of its objects' past.
     pub kept: ObjectHistories,
     /// What the disk holds of it.
     pub disk: GroupDisk,
     pub primary: Option<Box<Primary>>,
+}
+
+/// A copy that goes, object by object.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Leaving {
+    /// When its deletion goes on, while it sleeps.
+    pub wake: Option<Time>,
 }
 
 impl Pg {
@@ -54,8 +59,7 @@ impl Pg {
             unreadable: BTreeSet::new(),
             gaps: false,
             filling: true,
-            leaving: false,
-            deletion_wake: None,
+            leaving: None,
             kept: ObjectHistories::default(),
             disk: GroupDisk::default(),
             primary: None,
@@ -92,7 +96,7 @@ impl Pg {
 
     /// The copy leaves no more.
     pub(crate) fn stay(&mut self) {
-        (self.leaving, self.deletion_wake) = (false, None);
+        self.leaving = None;
     }
 }
 
@@ -171,11 +175,8 @@ impl CopyState<'_> {
 /// What only the primary knows.
 #[derive(Clone, Debug)]
 pub(crate) struct Primary {
-    /// The acting OSDs, this one included.
-    pub acting: OsdSet,
-    pub copies: u32,
-    pub recovery_priority: i8,
-    pub object_bytes: u64,
+    pub shape: PgShape,
+    pub ops: IntervalOps,
     /// What each acting OSD misses, and what of the part that was dealt with could not be brought to those that are
     /// filled; those that miss nothing are not named.
     pub missing: BTreeMap<OsdId, BTreeSet<ObjectNo>>,
@@ -183,8 +184,6 @@ pub(crate) struct Primary {
     pub unreadable: BTreeMap<ObjectNo, OsdSet>,
     /// Missing objects that nobody can give.
     pub unfound: Unfound,
-    /// Ops that wait until there is room for an object.
-    pub stalled: Vec<(ClientOp, Data)>,
     pub asynchronous: OsdSet,
     pub backfill: Option<Backfill>,
     pub recovering: BTreeMap<ObjectNo, Recovering>,
@@ -193,12 +192,29 @@ pub(crate) struct Primary {
     pub reservation: Reservation,
     /// Targets that were asked for a slot and not told that it is no longer needed.
     pub asked: OsdSet,
-    /// Ops that are being carried out.
-    pub in_flight: u32,
-    /// Everything is recovered: the interval ends as soon as nothing is in flight.
-    pub handing_over: bool,
     /// The interval began with every copy in its place, and none was changed by recovery since.
     pub untouched: bool,
+}
+
+/// What a placement group is in this interval.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PgShape {
+    /// The acting OSDs, this one included.
+    pub acting: OsdSet,
+    pub copies: u32,
+    pub recovery_priority: i8,
+    pub object_bytes: u64,
+}
+
+/// The ops of an interval.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct IntervalOps {
+    /// How many are being carried out.
+    pub in_flight: u32,
+    /// Those that wait until there is room for an object.
+    pub stalled: Vec<(ClientOp, Data)>,
+    /// Everything is recovered: the interval ends as soon as nothing is in flight.
+    pub handing_over: bool,
 }
 
 /// How far the reservations of a placement group have come.
@@ -319,22 +335,22 @@ impl Primary {
     pub(crate) fn new(activation: &Activation, objects: u64) -> Primary {
         let targets: OsdSet = activation.backfill.iter().copied().collect();
         Primary {
-            acting: activation.acting.iter().copied().collect(),
-            copies: activation.copies,
-            recovery_priority: activation.recovery_priority,
-            object_bytes: activation.object_bytes,
+            shape: PgShape {
+                acting: activation.acting.iter().copied().collect(),
+                copies: activation.copies,
+                recovery_priority: activation.recovery_priority,
+                object_bytes: activation.object_bytes,
+            },
+            ops: IntervalOps::default(),
             missing: activation.missing.iter().cloned().collect(),
             unreadable: BTreeMap::new(),
             unfound: Unfound::default(),
-            stalled: Vec::new(),
             asynchronous: activation.asynchronous,
             backfill: (!targets.is_empty()).then(|| Backfill::new(targets, objects)),
             recovering: BTreeMap::new(),
             read: Received::default(),
             reservation: Reservation::None,
             asked: OsdSet::EMPTY,
-            in_flight: 0,
-            handing_over: false,
             untouched: activation.missing.is_empty() && activation.backfill.is_empty(),
         }
     }
@@ -348,14 +364,16 @@ impl Primary {
     fn lacks_by_log(&self) -> bool {
         let may_come =
             |missing: &BTreeSet<ObjectNo>| missing.iter().any(|o| !self.unfound.is_hopeless(*o));
-        self.missing.iter().any(|(osd, missing)| self.acting.contains(*osd) && may_come(missing))
+        self.missing
+            .iter()
+            .any(|(osd, missing)| self.shape.acting.contains(*osd) && may_come(missing))
     }
 
     /// What an object holds that is to be pushed, as far as can be told before it is read: the mean of those that were, or
     /// else the pool's size.
     pub(crate) fn push_bytes(&self) -> u64 {
         let Received { objects, bytes } = self.read;
-        bytes.checked_div(objects).unwrap_or(self.object_bytes)
+        bytes.checked_div(objects).unwrap_or(self.shape.object_bytes)
     }
 
     /// An OSD misses `object`.
@@ -406,7 +424,7 @@ impl Primary {
 
     /// Who takes part in a write to `object` besides `this` OSD.
     pub(crate) fn write_way(&self, this: OsdId, object: ObjectNo) -> WriteWay {
-        let mut targets = self.acting;
+        let mut targets = self.shape.acting;
         targets.remove(this);
         if self.missing.is_empty() && self.backfill.is_none() {
             return WriteWay::To(targets);
@@ -464,7 +482,7 @@ impl std::ops::AddAssign for PgProgress {
 impl Primary {
     /// Why this placement group recovers, which in later eras decides the class of its recovery traffic.
     pub(crate) fn urgency(&self) -> Urgency {
-        if self.acting.len() < self.copies {
+        if self.shape.acting.len() < self.shape.copies {
             Urgency::Undersized
         } else if self.is_missing_any() {
             Urgency::Degraded
@@ -476,7 +494,7 @@ impl Primary {
     /// The counters of this placement group, given how many objects it has.
     pub(crate) fn progress(&self, objects: u64) -> PgProgress {
         let missing: u64 = self.missing.values().map(|missing| missing.len() as u64).sum();
-        let absent = u64::from(self.copies.saturating_sub(self.acting.len()));
+        let absent = u64::from(self.shape.copies.saturating_sub(self.shape.acting.len()));
         let waiting = self.backfill.as_ref().map_or(0, |b| b.left * u64::from(b.targets.len()));
         // A target that is filled in place of an absent copy lowers the degraded count, the others move copies.
         let filling = self.backfill.as_ref().map_or(0, |b| u64::from(b.targets.len()).min(absent));

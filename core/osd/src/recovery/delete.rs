@@ -8,6 +8,7 @@ use crate::event::{Effect, Effects, Timer};
 use crate::ids::PgId;
 use crate::item::Item;
 use crate::osd::Osd;
+use crate::pg::Leaving;
 use crate::snapshots::SnapshotNo;
 use loadline_base::{Span, Time};
 use loadline_store::ObjectNo;
@@ -21,7 +22,7 @@ const DELETION_BYTES: u64 = 4096;
 impl Osd {
     /// A worker carries out a deletion item.
     pub(crate) fn run_delete(&mut self, now: Time, pg: PgId) {
-        if self.pg(pg).is_some_and(|here| here.leaving) {
+        if self.pg(pg).is_some_and(|here| here.leaving.is_some()) {
             let edits = self.delete_some(pg);
             let place =
                 ObjectRange { pg, object: ObjectNo::default(), offset: 0, length: DELETION_BYTES };
@@ -54,7 +55,7 @@ impl Osd {
 
     /// The deletion is durable: the next objects, or the end of the placement group here.
     pub(crate) fn deleted(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
-        if self.pg(pg).is_none_or(|here| !here.leaving) {
+        if self.pg(pg).is_none_or(|here| here.leaving.is_none()) {
             return;
         }
         if self.count(pg) == 0 {
@@ -63,15 +64,15 @@ impl Osd {
             self.enqueue(now, Item::Delete(pg), fx);
         } else {
             let wake = now + self.options.delete_sleep;
-            self.pg_mut(pg).expect("it leaves").deletion_wake = Some(wake);
+            self.pg_mut(pg).expect("it leaves").leaving = Some(Leaving { wake: Some(wake) });
             fx.world.push(Effect::Timer(self.id, wake, Timer::DeletionWake(pg)));
         }
     }
 
     /// A deletion has slept and queues again, unless the copy has come back or left once more since.
     pub(crate) fn deletion_woke(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
-        let slept =
-            self.pg_mut(pg).and_then(|here| here.deletion_wake.take_if(|wake| *wake <= now));
+        let leaving = self.pg_mut(pg).and_then(|here| here.leaving.as_mut());
+        let slept = leaving.and_then(|leaving| leaving.wake.take_if(|wake| *wake <= now));
         if slept.is_some() {
             self.enqueue(now, Item::Delete(pg), fx);
         }

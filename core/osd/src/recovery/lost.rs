@@ -44,7 +44,7 @@ impl Osd {
         let primary = self.primary_mut(pg).expect("it leads");
         let unreadable = primary.unreadable.get(&object).copied().unwrap_or_default();
         let lacks = |osd: &OsdId| primary.misses(*osd, object) && !unreadable.contains(*osd);
-        let lacking: OsdSet = primary.acting.iter().filter(lacks).collect();
+        let lacking: OsdSet = primary.shape.acting.iter().filter(lacks).collect();
         if lacking.is_empty() {
             primary.unfound.keep(object);
             return false;
@@ -95,7 +95,7 @@ impl Osd {
         let Some(primary) = self.primary_mut(pg) else { return };
         primary.unfound.has_left(object, from, left);
         let Some(given_up) = primary.unfound.answered(object, from) else { return };
-        let acting = primary.acting;
+        let acting = primary.shape.acting;
         primary.unfound.ask(object, acting);
         let here = self.pg_mut(pg).expect("it leads");
         let interval = here.interval;
@@ -191,7 +191,7 @@ impl Osd {
         let primary = self.primary_mut(pg).expect("it leads");
         let was_unfound = primary.unfound.remove(object);
         primary.unreadable.remove(&object);
-        let all = primary.acting.with(recovering.pending).with(recovering.afterwards);
+        let all = primary.shape.acting.with(recovering.pending).with(recovering.afterwards);
         for osd in all.iter() {
             match given_up.holders.contains(osd) {
                 true => primary.found(osd, object),

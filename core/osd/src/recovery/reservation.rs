@@ -20,16 +20,16 @@ const BELOW_MINIMUM: (i32, i32) = (220, 253);
 impl Primary {
     /// How urgent this placement group's recovery of `kind` is.
     pub(crate) fn reservation_priority(&self, kind: RecoveryKind) -> ReservationPriority {
-        let absent = self.copies.saturating_sub(self.acting.len()) as i32;
+        let absent = self.shape.copies.saturating_sub(self.shape.acting.len()) as i32;
         // A pool's minimum size is the majority of its copies unless set otherwise.
-        let below_minimum = self.acting.len() < self.copies / 2 + 1;
+        let below_minimum = self.shape.acting.len() < self.shape.copies / 2 + 1;
         let (base, max) = match kind {
             _ if below_minimum => (BELOW_MINIMUM.0 + absent, BELOW_MINIMUM.1),
             RecoveryKind::Log => LOG_RECOVERY,
             RecoveryKind::Backfill if absent > 0 || self.is_missing_any() => BACKFILL_DEGRADED,
             RecoveryKind::Backfill => BACKFILL,
         };
-        (base + i32::from(self.recovery_priority)).clamp(0, max) as ReservationPriority
+        (base + i32::from(self.shape.recovery_priority)).clamp(0, max) as ReservationPriority
     }
 
     /// Who has to be written to for recovery of `kind`.

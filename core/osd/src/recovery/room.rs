@@ -64,7 +64,7 @@ impl Osd {
         if is_over {
             let mut recovering = self.end_object(pg, object);
             let primary = self.primary_mut(pg).expect("it was looked up");
-            primary.stalled.append(&mut recovering.parked);
+            primary.ops.stalled.append(&mut recovering.parked);
         }
         self.begin_repair(now, pg, fx);
         self.suspend_recovery(now, pg, Pause::TooFull, fx);

@@ -108,8 +108,8 @@ impl Osd {
         if primary.is_recovered() {
             primary.reservation = Reservation::None;
             // What was tried in vain has changed nothing that the owner would have to know.
-            primary.handing_over = !primary.untouched;
-            let hands_over = primary.handing_over;
+            primary.ops.handing_over = !primary.untouched;
+            let hands_over = primary.ops.handing_over;
             self.release_slots(now, pg, fx);
             if hands_over {
                 self.hand_over_if_idle(pg, fx);
@@ -146,7 +146,7 @@ impl Osd {
 impl Primary {
     /// Whether there is nothing left to do in this interval, as the owner of the map is told.
     pub(crate) fn has_recovered(&self) -> bool {
-        self.handing_over && self.in_flight == 0
+        self.ops.handing_over && self.ops.in_flight == 0
     }
 
     /// Whether every copy has every object.

@@ -29,7 +29,7 @@ impl Osd {
     ) {
         let pg = op.pg;
         let primary = self.primary_mut(pg).expect("its ops end with its interval");
-        primary.in_flight -= 1;
+        primary.ops.in_flight -= 1;
         self.note_unreadable(pg, self.id, object);
         self.park(now, object, (op, Data::NONE), fx);
         self.begin_repair(now, pg, fx);
@@ -128,7 +128,7 @@ impl Osd {
     /// Recovers what was found bad while the placement group was thought whole.
     pub(crate) fn begin_repair(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         let Some(primary) = self.primary(pg) else { return };
-        if primary.reservation == Reservation::None && !primary.handing_over {
+        if primary.reservation == Reservation::None && !primary.ops.handing_over {
             self.start_recovery(now, pg, fx);
         }
     }
@@ -193,7 +193,7 @@ impl Osd {
     pub(crate) fn try_all_again(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         let Some(primary) = self.primary_mut(pg) else { return };
         primary.unfound.look_again();
-        let stalled = std::mem::take(&mut primary.stalled);
+        let stalled = std::mem::take(&mut primary.ops.stalled);
         self.unpark(now, pg, stalled, fx);
     }
 }
@@ -290,11 +290,11 @@ impl Osd {
 impl Primary {
     /// An acting OSD that has `object`, other than this.
     pub(crate) fn holder_of(&self, this: OsdId, object: ObjectNo) -> Option<OsdId> {
-        self.acting.iter().find(|osd| *osd != this && !self.misses(*osd, object))
+        self.shape.acting.iter().find(|osd| *osd != this && !self.misses(*osd, object))
     }
 
     /// Whether some acting OSD has `object`.
     pub(crate) fn is_anywhere(&self, object: ObjectNo) -> bool {
-        self.missing.is_empty() || self.acting.iter().any(|osd| !self.misses(osd, object))
+        self.missing.is_empty() || self.shape.acting.iter().any(|osd| !self.misses(osd, object))
     }
 }

@@ -12,6 +12,17 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// What a disk does not answer.
+#[derive(Clone, Debug, Default)]
+struct Silence {
+    /// What is never answered.
+    hung: Vec<SlotId>,
+    /// The next request is never answered.
+    hangs_next: bool,
+    /// Nothing is answered before this time.
+    until: Time,
+}
+
 /// A disk in virtual time that holds bytes. The fault model stands at the head of [this module](super).
 #[derive(Clone)]
 pub struct SimDisk {
@@ -24,12 +35,7 @@ pub struct SimDisk {
     in_flight: Slots<InFlightRequest>,
     /// What is due when; equal times in random order.
     due: BinaryHeap<Reverse<(Time, u32, SlotId)>>,
-    /// What is never answered.
-    hung: Vec<SlotId>,
-    /// The next request is never answered.
-    hangs_next: bool,
-    /// Nothing is answered before this time.
-    held_until: Time,
+    silence: Silence,
     submitted: u64,
     /// Share of the requests with a duration limit that are ended for it.
     over_limit_percent: u8,
@@ -74,9 +80,7 @@ impl SimDisk {
             traffics: Traffics::default(),
             in_flight: Slots::new(),
             due: BinaryHeap::new(),
-            hung: Vec::new(),
-            hangs_next: false,
-            held_until: Time::ZERO,
+            silence: Silence::default(),
             submitted: 0,
             over_limit_percent: 0,
             written: None,
@@ -127,12 +131,12 @@ impl SimDisk {
             fate,
             covers_before: self.contents.next_write(),
         });
-        if std::mem::take(&mut self.hangs_next) {
+        if std::mem::take(&mut self.silence.hangs_next) {
             self.faults.counts.hung_requests += 1;
-            self.hung.push(slot);
+            self.silence.hung.push(slot);
             return;
         }
-        let due = self.station.due(now, request.kind, request.length).max(self.held_until);
+        let due = self.station.due(now, request.kind, request.length).max(self.silence.until);
         self.due.push(Reverse((due, self.rng.next_u64() as u32, slot)));
     }
 
@@ -295,12 +299,12 @@ impl SimDisk {
 
     /// Leaves the next request without an answer, for as long as the power is on and the process lives.
     pub fn hang(&mut self) {
-        self.hangs_next = true;
+        self.silence.hangs_next = true;
     }
 
     /// Answers nothing that is submitted from now on before this time.
     pub fn hold_until(&mut self, time: Time) {
-        self.held_until = time;
+        self.silence.until = time;
     }
 
     /// Whether writes from now on find no room: some of their sectors may be written all the same.
@@ -377,9 +381,9 @@ impl SimDisk {
     /// Takes everything out of flight, in the order of submission.
     fn drop_in_flight(&mut self) -> Vec<InFlightRequest> {
         let due = self.due.drain().map(|Reverse((.., slot))| slot);
-        let slots: Vec<SlotId> = due.chain(self.hung.drain(..)).collect();
-        self.hangs_next = false;
-        self.held_until = Time::ZERO;
+        let slots: Vec<SlotId> = due.chain(self.silence.hung.drain(..)).collect();
+        self.silence.hangs_next = false;
+        self.silence.until = Time::ZERO;
         let mut requests: Vec<InFlightRequest> =
             slots.into_iter().map(|slot| self.in_flight.release(slot)).collect();
         requests.sort_by_key(|request| request.number);

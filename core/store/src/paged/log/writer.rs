@@ -44,27 +44,46 @@ pub struct Log {
     start: Lsn,
     /// Where it went on.
     began: Lsn,
+    end: LogTip,
+    open: OpenBlocks,
+    /// Requests to be made: where each begins, up to where it holds whole records, and its blocks.
+    sealed: VecDeque<(Lsn, Lsn, Vec<u8>)>,
+    /// Requests in flight, in order.
+    writing: VecDeque<Writing>,
+    written: Lsn,
+    spare: Vec<Vec<u8>>,
+    pace: AppendPace,
+}
+
+/// Where the log ends.
+#[derive(Clone, Copy, Debug)]
+struct LogTip {
     /// Where the next record goes.
     head: Lsn,
     /// CRC of the newest record.
     chain: u32,
     /// Behind the last record that ends before the block of the head.
     whole: Lsn,
-    /// What has been appended and not yet been cut into a request; it begins with a block.
-    buffer: Vec<u8>,
-    buffer_start: Lsn,
-    /// Of the buffer's first block, what a request has held already.
-    sent: usize,
-    /// Requests to be made: where each begins, up to where it holds whole records, and its blocks.
-    sealed: VecDeque<(Lsn, Lsn, Vec<u8>)>,
-    /// Requests in flight, in order.
-    writing: VecDeque<Writing>,
-    written: Lsn,
     /// Behind the last record that says how far the log is durable.
     signed: Lsn,
-    spare: Vec<Vec<u8>>,
-    /// The head when everything was last put into requests, and how much that had been.
+}
+
+/// What has been appended and not yet been cut into a request.
+#[derive(Clone, Debug)]
+struct OpenBlocks {
+    /// Where it begins: with a block.
+    start: Lsn,
+    bytes: Vec<u8>,
+    /// Of its first block, what a request has held already.
+    sent: usize,
+}
+
+/// How fast the log grows.
+#[derive(Clone, Copy, Debug)]
+struct AppendPace {
+    /// The head when everything was last put into requests.
     sent_to: Lsn,
+    /// How much that had been.
     taken_before: u64,
 }
 
@@ -73,35 +92,29 @@ impl Log {
     /// it: that block is written once more, with the same bytes in front.
     pub fn resume(ring: LogRing, start: Lsn, head: Lsn, chain: u32, block_prefix: Vec<u8>) -> Log {
         assert_eq!(head.0 % ring.block, block_prefix.len() as u64, "the prefix ends at the head");
-        let buffer_start = Lsn(head.0 - block_prefix.len() as u64);
+        let open_from = Lsn(head.0 - block_prefix.len() as u64);
         Log {
             ring,
             start,
             began: head,
-            head,
-            chain,
-            whole: head,
-            sent: block_prefix.len(),
-            buffer: block_prefix,
-            buffer_start,
+            end: LogTip { head, chain, whole: head, signed: head },
+            open: OpenBlocks { start: open_from, sent: block_prefix.len(), bytes: block_prefix },
             sealed: VecDeque::new(),
             writing: VecDeque::new(),
             written: head,
-            signed: head,
             spare: Vec::new(),
-            sent_to: head,
-            taken_before: 0,
+            pace: AppendPace { sent_to: head, taken_before: 0 },
         }
     }
 
     /// Where the next record goes.
     pub fn head(&self) -> Lsn {
-        self.head
+        self.end.head
     }
 
     /// CRC of the newest record: what the next one will be chained to.
     pub fn chain(&self) -> u32 {
-        self.chain
+        self.end.chain
     }
 
     /// Everything before is on the device, flushed or not; a record ends there.
@@ -116,12 +129,12 @@ impl Log {
 
     /// Bytes of the ring taken since it went on, padding included.
     pub fn taken(&self) -> u64 {
-        self.head.0 - self.began.0
+        self.end.head.0 - self.began.0
     }
 
     /// Bytes in use: from the oldest needed position on.
     pub fn used(&self) -> u64 {
-        self.head.0 - self.start.0
+        self.end.head.0 - self.start.0
     }
 
     /// Bytes that may be appended, with the worst case of padding taken off.
@@ -132,7 +145,7 @@ impl Log {
 
     /// Gives everything before `start` back to the ring.
     pub fn release(&mut self, start: Lsn) {
-        assert!(start >= self.start && start <= self.head, "the log is released forwards");
+        assert!(start >= self.start && start <= self.end.head, "the log is released forwards");
         self.start = start;
     }
 
@@ -140,33 +153,33 @@ impl Log {
     pub fn append(&mut self, kind: RecordKind, body: &[u8]) -> Lsn {
         let total = (RECORD_HEADER + body.len()) as u64;
         assert!(body.len() <= self.ring.body_max(), "a record fits a segment");
-        self.zero_to(self.ring.record_start(self.head.0));
-        if !self.head.0.is_multiple_of(self.ring.segment)
-            && total > self.ring.segment_left(self.head.0)
+        self.zero_to(self.ring.record_start(self.end.head.0));
+        if !self.end.head.0.is_multiple_of(self.ring.segment)
+            && total > self.ring.segment_left(self.end.head.0)
         {
             self.end_segment();
         }
-        if self.head.0.is_multiple_of(self.ring.segment) {
+        if self.end.head.0.is_multiple_of(self.ring.segment) {
             self.seal();
             let mut segment = [0; 16];
             segment[..8].copy_from_slice(&self.ring.store_id.to_le_bytes());
-            segment[8..].copy_from_slice(&(self.head.0 / self.ring.segment).to_le_bytes());
+            segment[8..].copy_from_slice(&(self.end.head.0 / self.ring.segment).to_le_bytes());
             self.push(RecordKind::Segment, 16, &segment);
-            self.zero_to(self.ring.record_start(self.head.0));
+            self.zero_to(self.ring.record_start(self.end.head.0));
         }
         self.push(kind, body.len(), body);
         if kind == RecordKind::Durable {
-            self.signed = self.head;
+            self.end.signed = self.end.head;
         }
-        if self.buffer.len() >= WRITE_MAX {
+        if self.open.bytes.len() >= WRITE_MAX {
             self.seal_whole_blocks();
         }
-        self.head
+        self.end.head
     }
 
     /// Whether a record that says how far the log is durable must come before the next one.
     pub fn wants_sign(&self) -> bool {
-        self.head.0 - self.signed.0 >= SIGN_SPACING
+        self.end.head.0 - self.end.signed.0 >= SIGN_SPACING
     }
 
     /// Puts a record behind the buffer. A pad's body is left out of its checksum and out of the buffer.
@@ -175,67 +188,67 @@ impl Log {
         header[4..8].copy_from_slice(
             &u32::try_from(length).expect("a segment is below 4 GiB").to_le_bytes(),
         );
-        header[8..16].copy_from_slice(&self.head.0.to_le_bytes());
-        header[16..20].copy_from_slice(&self.chain.to_le_bytes());
+        header[8..16].copy_from_slice(&self.end.head.0.to_le_bytes());
+        header[16..20].copy_from_slice(&self.end.chain.to_le_bytes());
         header[20] = kind as u8;
-        let crc = self.ring.sum(self.head.0, &header, body);
+        let crc = self.ring.sum(self.end.head.0, &header, body);
         header[..4].copy_from_slice(&crc.to_le_bytes());
-        self.buffer.extend_from_slice(&header);
-        self.buffer.extend_from_slice(body);
-        self.chain = crc;
-        let began = self.head;
-        self.head = Lsn(began.0 + (RECORD_HEADER + body.len()) as u64);
-        let block = self.head.0 / self.ring.block * self.ring.block;
-        if block == self.head.0 {
-            self.whole = self.head;
+        self.open.bytes.extend_from_slice(&header);
+        self.open.bytes.extend_from_slice(body);
+        self.end.chain = crc;
+        let began = self.end.head;
+        self.end.head = Lsn(began.0 + (RECORD_HEADER + body.len()) as u64);
+        let block = self.end.head.0 / self.ring.block * self.ring.block;
+        if block == self.end.head.0 {
+            self.end.whole = self.end.head;
         } else if block >= began.0 {
-            self.whole = began;
+            self.end.whole = began;
         }
         assert!(kind == RecordKind::Pad || length == body.len(), "only a pad has no body");
     }
 
     fn zero_to(&mut self, position: u64) {
-        self.buffer.resize(self.buffer.len() + (position - self.head.0) as usize, 0);
-        self.head = Lsn(position);
+        self.open.bytes.resize(self.open.bytes.len() + (position - self.end.head.0) as usize, 0);
+        self.end.head = Lsn(position);
     }
 
     /// Pads to the end of the segment. Only the blocks that hold records are written.
     fn end_segment(&mut self) {
-        let left = self.ring.segment_left(self.head.0) as usize;
-        let end = self.head.0 + left as u64;
+        let left = self.ring.segment_left(self.end.head.0) as usize;
+        let end = self.end.head.0 + left as u64;
         self.push(RecordKind::Pad, left - RECORD_HEADER, &[]);
-        self.zero_to(self.ring.block_end(self.head.0));
+        self.zero_to(self.ring.block_end(self.end.head.0));
         self.seal();
-        self.head = Lsn(end);
-        self.buffer_start = self.head;
+        self.end.head = Lsn(end);
+        self.open.start = self.end.head;
     }
 
     /// Cuts the buffer, which ends with a block, into a request of its own, unless a request has held all of it.
     fn seal(&mut self) {
         if self.has_unsent() {
             let next = self.spare.pop().unwrap_or_default();
-            let data = std::mem::replace(&mut self.buffer, next);
-            let end = Lsn(self.buffer_start.0 + data.len() as u64);
-            self.sealed.push_back((self.buffer_start, end, data));
+            let data = std::mem::replace(&mut self.open.bytes, next);
+            let end = Lsn(self.open.start.0 + data.len() as u64);
+            self.sealed.push_back((self.open.start, end, data));
         }
-        self.buffer.clear();
-        (self.buffer_start, self.sent) = (self.head, 0);
+        self.open.bytes.clear();
+        (self.open.start, self.open.sent) = (self.end.head, 0);
     }
 
     /// Cuts the buffer's whole blocks into a request of their own.
     fn seal_whole_blocks(&mut self) {
-        let whole = self.buffer.len() / self.ring.block as usize * self.ring.block as usize;
+        let whole = self.open.bytes.len() / self.ring.block as usize * self.ring.block as usize;
         let mut rest = self.spare.pop().unwrap_or_default();
-        rest.extend_from_slice(&self.buffer[whole..]);
-        self.buffer.truncate(whole);
-        let data = std::mem::replace(&mut self.buffer, rest);
-        self.sealed.push_back((self.buffer_start, self.whole, data));
-        (self.buffer_start, self.sent) = (Lsn(self.buffer_start.0 + whole as u64), 0);
+        rest.extend_from_slice(&self.open.bytes[whole..]);
+        self.open.bytes.truncate(whole);
+        let data = std::mem::replace(&mut self.open.bytes, rest);
+        self.sealed.push_back((self.open.start, self.end.whole, data));
+        (self.open.start, self.open.sent) = (Lsn(self.open.start.0 + whole as u64), 0);
     }
 
     /// Whether the buffer has more than a request has held.
     fn has_unsent(&self) -> bool {
-        self.buffer.len() > self.sent
+        self.open.bytes.len() > self.open.sent
     }
 
     /// Whether something is appended that no request holds yet.
@@ -246,7 +259,7 @@ impl Log {
     /// Bytes that no request holds yet.
     pub fn unwritten(&self) -> u64 {
         let sealed: usize = self.sealed.iter().map(|(_, _, data)| data.len()).sum();
-        (sealed + self.buffer.len() - self.sent) as u64
+        (sealed + self.open.bytes.len() - self.open.sent) as u64
     }
 
     /// Whether a request from `start` on must wait, because one in flight holds the same block.
@@ -272,35 +285,35 @@ impl Log {
     /// A request with everything that is left, zeros behind it in the last block. Only after all full ones.
     pub fn next_last_write(&mut self) -> Option<LogWrite> {
         assert!(self.sealed.is_empty(), "full requests go first");
-        let start = self.buffer_start;
+        let start = self.open.start;
         if !self.has_unsent() || self.is_block_in_flight(start) {
             return None;
         }
         self.end_block();
-        let whole = self.buffer.len() / self.ring.block as usize * self.ring.block as usize;
+        let whole = self.open.bytes.len() / self.ring.block as usize * self.ring.block as usize;
         let mut open = self.spare.pop().unwrap_or_default();
-        open.extend_from_slice(&self.buffer[whole..]);
-        let mut data = std::mem::replace(&mut self.buffer, open);
+        open.extend_from_slice(&self.open.bytes[whole..]);
+        let mut data = std::mem::replace(&mut self.open.bytes, open);
         data.resize(data.len().next_multiple_of(self.ring.block as usize), 0);
-        (self.buffer_start, self.sent) = (Lsn(start.0 + whole as u64), self.buffer.len());
-        Some(self.begin_write(start, self.head, data))
+        (self.open.start, self.open.sent) = (Lsn(start.0 + whole as u64), self.open.bytes.len());
+        Some(self.begin_write(start, self.end.head, data))
     }
 
     /// Pads the open block to its end if what is written next would not fit behind it, going by what the last two writings took,
     /// and would fit a block of its own: a request then takes one block of the device's time and not two.
     fn end_block(&mut self) {
-        let taken = self.head.0 - self.sent_to.0;
-        let likely = taken.max(self.taken_before);
-        self.taken_before = taken;
-        let end = self.ring.block_end(self.head.0);
-        let left = end - self.head.0;
+        let taken = self.end.head.0 - self.pace.sent_to.0;
+        let likely = taken.max(self.pace.taken_before);
+        self.pace.taken_before = taken;
+        let end = self.ring.block_end(self.end.head.0);
+        let left = end - self.end.head.0;
         if left < likely && likely <= self.ring.block {
             if left >= RECORD_HEADER as u64 {
                 self.push(RecordKind::Pad, left as usize - RECORD_HEADER, &[]);
             }
             self.zero_to(end);
         }
-        self.sent_to = self.head;
+        self.pace.sent_to = self.end.head;
     }
 
     fn begin_write(&mut self, start: Lsn, end: Lsn, data: Vec<u8>) -> LogWrite {
@@ -320,7 +333,7 @@ impl Log {
         }
         // A segment's unwritten rest is as good as written once the blocks before it are.
         if self.writing.is_empty() && !self.has_unwritten() {
-            self.written = self.head;
+            self.written = self.end.head;
         }
     }
 }

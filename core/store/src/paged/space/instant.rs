@@ -12,8 +12,8 @@ impl Pages {
         assert_eq!(self.counts.in_checkpoint, 0, "one checkpoint at a time");
         assert_eq!(self.coming, id, "pages were promised to this checkpoint");
         self.coming = id.next();
-        self.kept.clear();
-        let mut pages = std::mem::take(&mut self.dirty);
+        self.touched.kept.clear();
+        let mut pages = std::mem::take(&mut self.touched.dirty);
         // A page that was given back and given out again within the interval stands there twice.
         pages.retain(|number| {
             let Some(frame) = self.find(*number) else { return false };
@@ -27,7 +27,7 @@ impl Pages {
         });
         self.counts.in_checkpoint = pages.len() as u32;
         for number in pages.iter().filter(|page| self.layout.is_map(**page)) {
-            self.map[(number.0 - self.layout.map_first.0) as usize] = PageStamp::of(id);
+            self.sums.map[(number.0 - self.layout.map_first.0) as usize] = PageStamp::of(id);
         }
         assert_eq!(
             self.counts.dirty, self.counts.in_checkpoint,
@@ -35,7 +35,7 @@ impl Pages {
         );
         self.counts.dirty = 0;
         self.allocator.instant();
-        let map = PageStamp::digest(self.map.iter().copied());
+        let map = PageStamp::digest(self.sums.map.iter().copied());
         (pages, map)
     }
 
@@ -61,7 +61,7 @@ impl Pages {
         out.extend_from_slice(bytes);
         if !raw {
             clear_gap(&mut out[at..]);
-            page::seal(&mut out[at..], self.seed, id);
+            page::seal(&mut out[at..], self.sums.seed, id);
         }
         let frame = self.find(number).expect("it was just read");
         let state = &mut self.states[frame];
@@ -82,7 +82,7 @@ impl Pages {
 
     /// A page of the running checkpoint whose old version is kept.
     pub fn next_old_version(&mut self) -> Option<PageNo> {
-        while let Some(number) = self.kept.pop() {
+        while let Some(number) = self.touched.kept.pop() {
             if self.is_in_checkpoint(number) {
                 return Some(number);
             }

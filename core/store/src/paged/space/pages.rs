@@ -62,22 +62,34 @@ pub enum EditOf {
     Checkpoint,
 }
 
+/// What pages are proved by.
+#[derive(Clone, Debug)]
+pub(super) struct PageSums {
+    /// What their checksums begin with.
+    pub seed: Seed,
+    /// Which writing of each page of the free map belongs to the last instant. They have no parent that could say it.
+    pub map: Vec<PageStamp>,
+}
+
+/// Pages that were changed, for the instants.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TouchedPages {
+    /// Those that became dirty since the last instant, in that order. Some may have been given back since.
+    pub dirty: Vec<PageNo>,
+    /// Those whose old version is or was kept in this checkpoint, the newest last.
+    pub kept: Vec<PageNo>,
+}
+
 /// The pages of a store.
 pub struct Pages {
     pub(super) layout: Layout,
-    /// What the checksums of pages begin with.
-    pub(super) seed: Seed,
+    pub(super) sums: PageSums,
     /// What the coming checkpoint will be.
     pub(super) coming: CheckpointId,
-    /// Which writing of each page of the free map belongs to the last instant. They have no parent that could say it.
-    pub(super) map: Vec<PageStamp>,
     pub(super) cache: Cache,
     pub(super) states: IdVec<FrameId, FrameState>,
     pub(super) old: OldVersions,
-    /// Pages that became dirty since the last instant, in that order. Some may have been given back since.
-    pub(super) dirty: Vec<PageNo>,
-    /// Pages whose old version is or was kept in this checkpoint, the newest last.
-    pub(super) kept: Vec<PageNo>,
+    pub(super) touched: TouchedPages,
     pub(super) counts: PageCounts,
     pub(super) op: u32,
     pub(super) draft: Draft,
@@ -91,14 +103,12 @@ impl Pages {
     /// No page resident, none free.
     pub fn new(layout: Layout, seed: Seed, cache_frames: u32, old_slots: u32) -> Pages {
         Pages {
-            seed,
+            sums: PageSums { seed, map: Vec::new() },
             coming: CheckpointId::FIRST,
-            map: Vec::new(),
             cache: Cache::new(cache_frames, layout.page),
             states: (0..cache_frames).map(|_| FrameState::default()).collect(),
             old: OldVersions::new(old_slots, layout.page),
-            dirty: Vec::new(),
-            kept: Vec::new(),
+            touched: TouchedPages::default(),
             counts: PageCounts::default(),
             op: 0,
             draft: Draft::default(),
@@ -122,8 +132,8 @@ impl Pages {
     /// The free map has been read. Answers the digest of what was found, page by page.
     pub fn take_map(&mut self) -> u32 {
         let numbers = (0..self.layout.map_pages).map(|at| self.layout.map_first.plus(at));
-        self.map = numbers.map(|number| page::stamp(self.current(number).0)).collect();
-        PageStamp::digest(self.map.iter().copied())
+        self.sums.map = numbers.map(|number| page::stamp(self.current(number).0)).collect();
+        PageStamp::digest(self.sums.map.iter().copied())
     }
 
     /// How many pages are in which state.
@@ -296,11 +306,11 @@ impl Pages {
         let state = &mut self.states[frame];
         if state.in_checkpoint && state.old.is_none() {
             state.old = Some(self.old.keep(self.cache.bytes(frame)));
-            self.kept.push(number);
+            self.touched.kept.push(number);
         }
         if !state.dirty {
             state.dirty = true;
-            self.dirty.push(number);
+            self.touched.dirty.push(number);
             self.counts.dirty += 1;
             self.journal.first_change(number);
             self.settle_hold(frame);

@@ -50,6 +50,24 @@ impl PageState {
     }
 }
 
+/// A checkpoint's way over its pages.
+#[derive(Clone, Copy, Debug, Default)]
+struct PageSweep {
+    /// Pages of the checkpoint that are not written.
+    unwritten: u64,
+    /// Pages below this number are written.
+    written_below: usize,
+}
+
+/// Who updates pages.
+#[derive(Clone, Debug)]
+struct Updaters {
+    /// When each goes on, and with which page.
+    asleep: BTreeSet<(Time, u64, u64)>,
+    /// Those that the store cannot serve now.
+    blocked: VecDeque<(u64, u64)>,
+}
+
 /// A store under load.
 struct Model {
     setup: Setup,
@@ -58,19 +76,13 @@ struct Model {
     rng: Rng,
     now: Time,
     state: Vec<PageState>,
-    /// Pages of the checkpoint that are not written.
-    unwritten: u64,
-    /// Pages below this number are written.
-    sweep: usize,
+    sweep: PageSweep,
     /// Pages with an old version, the oldest first; those that the sweep has written are still in it.
     kept: VecDeque<u64>,
     /// Work of the present phase that is owed, in pages.
     credit: f64,
     phase_began: Time,
-    /// When each updater goes on, and with which page.
-    asleep: BTreeSet<(Time, u64, u64)>,
-    /// Those that the store cannot serve now.
-    blocked: VecDeque<(u64, u64)>,
+    updaters: Updaters,
     seconds: Vec<u64>,
 }
 
@@ -90,13 +102,14 @@ impl Model {
             rng: Rng::new(1),
             now: Time::ZERO,
             state: vec![PageState::default(); setup.pages as usize],
-            unwritten: 0,
-            sweep: 0,
+            sweep: PageSweep::default(),
             kept: VecDeque::new(),
             credit: 0.0,
             phase_began: Time::ZERO,
-            asleep: (0..UPDATERS).map(|updater| (Time::ZERO, updater, updater)).collect(),
-            blocked: VecDeque::new(),
+            updaters: Updaters {
+                asleep: (0..UPDATERS).map(|updater| (Time::ZERO, updater, updater)).collect(),
+                blocked: VecDeque::new(),
+            },
             seconds: Vec::new(),
         }
     }
@@ -110,9 +123,9 @@ impl Model {
                 step += STEP;
                 self.advance();
             }
-            match self.asleep.first() {
+            match self.updaters.asleep.first() {
                 Some(&(at, updater, page)) if at <= self.now => {
-                    self.asleep.pop_first();
+                    self.updaters.asleep.pop_first();
                     self.update(updater, page);
                 }
                 next => self.now = next.map_or(step, |&(at, ..)| at.min(step)).max(self.now),
@@ -125,12 +138,12 @@ impl Model {
     fn update(&mut self, updater: u64, page: u64) {
         let touch = self.state[page as usize].touch();
         let pressure = &mut self.pressure;
-        let taken = self.unwritten + pressure.dirty - pressure.buffer_used;
+        let taken = self.sweep.unwritten + pressure.dirty - pressure.buffer_used;
         let no_slot = touch.in_checkpoint > 0 && pressure.buffer_used >= pressure.buffer_slots;
         let no_frame = touch.clean > 0 && taken >= FRAMES;
         let capped = touch != Dirtied::default() && pressure.dirty >= DIRTY_CAP;
         if no_slot || no_frame || capped {
-            self.blocked.push_back((updater, page));
+            self.updaters.blocked.push_back((updater, page));
             return;
         }
         if touch.in_checkpoint > 0 {
@@ -153,7 +166,7 @@ impl Model {
         let page = self.rng.below(if hot { self.setup.pages / 10 } else { self.setup.pages });
         let touch = self.state[page as usize].touch();
         let sleep = self.throttle.charge(self.now, &self.pressure, touch);
-        self.asleep.insert((self.now + sleep, updater, page));
+        self.updaters.asleep.insert((self.now + sleep, updater, page));
     }
 
     /// One step of the checkpoint.
@@ -176,11 +189,11 @@ impl Model {
             }
             CheckpointPhase::Pages => {
                 self.credit += self.setup.page_speed * seconds;
-                while self.credit >= 1.0 && self.unwritten > 0 {
+                while self.credit >= 1.0 && self.sweep.unwritten > 0 {
                     self.credit -= 1.0;
                     self.write_page();
                 }
-                if self.unwritten == 0 {
+                if self.sweep.unwritten == 0 {
                     self.enter(CheckpointPhase::Syncing);
                 }
             }
@@ -205,8 +218,8 @@ impl Model {
         self.pressure.pages_total = std::mem::take(&mut self.pressure.dirty);
         self.pressure.images_written = 0;
         self.pressure.pages_written = 0;
-        self.unwritten = self.pressure.pages_total;
-        self.sweep = 0;
+        self.sweep.unwritten = self.pressure.pages_total;
+        self.sweep.written_below = 0;
         self.throttle.checkpoint_began(self.now);
         self.enter(CheckpointPhase::Preparing);
     }
@@ -216,7 +229,7 @@ impl Model {
         let state = if drains { self.oldest_kept() } else { self.next_of_sweep() };
         state.unwritten = false;
         let was_kept = std::mem::take(&mut state.kept);
-        self.unwritten -= 1;
+        self.sweep.unwritten -= 1;
         self.pressure.pages_written += 1;
         self.pressure.buffer_used -= u64::from(was_kept);
         let (used, slots) = (self.pressure.buffer_used, self.pressure.buffer_slots);
@@ -235,10 +248,10 @@ impl Model {
     }
 
     fn next_of_sweep(&mut self) -> &mut PageState {
-        while !self.state[self.sweep].unwritten {
-            self.sweep += 1;
+        while !self.state[self.sweep.written_below].unwritten {
+            self.sweep.written_below += 1;
         }
-        &mut self.state[self.sweep]
+        &mut self.state[self.sweep.written_below]
     }
 
     fn end(&mut self) {
@@ -252,13 +265,14 @@ impl Model {
 
     fn wake_sleepers(&mut self) {
         let now = self.now;
-        let asleep = std::mem::take(&mut self.asleep);
-        self.asleep = asleep.into_iter().map(|(at, who, page)| (at.min(now), who, page)).collect();
+        let asleep = std::mem::take(&mut self.updaters.asleep);
+        self.updaters.asleep =
+            asleep.into_iter().map(|(at, who, page)| (at.min(now), who, page)).collect();
     }
 
     fn wake_blocked(&mut self) {
-        for (updater, page) in std::mem::take(&mut self.blocked) {
-            self.asleep.insert((self.now, updater, page));
+        for (updater, page) in std::mem::take(&mut self.updaters.blocked) {
+            self.updaters.asleep.insert((self.now, updater, page));
         }
     }
 }

@@ -4,6 +4,8 @@ mod ends;
 mod intake;
 mod parts;
 
+pub use parts::Feature;
+
 use crate::hdd::access::{Mechanics, Position};
 use crate::hdd::command::{Ending, FinishedCommand, HddCommand};
 use crate::hdd::faults::{Faults, Finds};
@@ -14,40 +16,25 @@ use crate::hdd::statistics::Statistics;
 use loadline_base::{Rng, Time};
 use loadline_device::Request;
 use loadline_device::cdl::Limits;
-use parts::{Answers, Head, Tags, Terms, WriteCache};
+use parts::{HddAnswers, HddCache, HddHead, HddTags, HddTerms};
 use std::ops::Range;
 use std::sync::Arc;
-
-/// What the drive makes of a command's priority word.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Feature {
-    /// Nothing.
-    #[default]
-    None,
-    /// It names a duration limit descriptor.
-    DurationLimits,
-    /// Commands of the real-time class have high NCQ priority.
-    NcqPriority {
-        /// How much of its throughput the drive may give up for them, in percent.
-        loss_percent: u32,
-    },
-}
 
 /// A mechanical hard disk in virtual time. Its model and its faults stand at the head of [this module](super).
 #[derive(Clone, Debug)]
 pub struct Hdd {
     spec: HddSpec,
-    head: Head,
-    terms: Terms,
+    head: HddHead,
+    terms: HddTerms,
     now: Time,
-    tags: Tags,
-    cache: WriteCache,
+    tags: HddTags,
+    cache: HddCache,
     /// Commands that the firmware sees, or will see when they arrive.
     waiting: Vec<HddCommand>,
     /// Settled to be carried out next.
     next: Option<HddCommand>,
     current: Option<Current>,
-    answers: Answers,
+    answers: HddAnswers,
     statistics: Statistics,
 }
 
@@ -68,20 +55,20 @@ impl Hdd {
         let mechanics = Mechanics::new(&spec, &geometry);
         let rest = Rng::new(seed).below(spec.sectors);
         Hdd {
-            head: Head {
+            head: HddHead {
                 position: Position::after(&geometry.place(rest, 1)),
                 mechanics,
                 geometry,
                 faults: Faults::default(),
             },
-            terms: Terms::none(),
+            terms: HddTerms::none(),
             now: Time::ZERO,
-            tags: Tags::default(),
-            cache: WriteCache::default(),
+            tags: HddTags::default(),
+            cache: HddCache::default(),
             waiting: Vec::new(),
             next: None,
             current: None,
-            answers: Answers::default(),
+            answers: HddAnswers::default(),
             statistics: Statistics::default(),
             spec,
         }

@@ -1,6 +1,5 @@
 //! What a drive is made of: the head over its medium, what priority words mean, tags, and answers on their way.
 
-use super::Feature;
 use crate::hdd::access::{Mechanics, Position};
 use crate::hdd::command::{Ending, FinishedCommand};
 use crate::hdd::faults::Faults;
@@ -13,9 +12,24 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
+/// What the drive makes of a command's priority word.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Feature {
+    /// Nothing.
+    #[default]
+    None,
+    /// It names a duration limit descriptor.
+    DurationLimits,
+    /// Commands of the real-time class have high NCQ priority.
+    NcqPriority {
+        /// How much of its throughput the drive may give up for them, in percent.
+        loss_percent: u32,
+    },
+}
+
 /// The arm with its head, and the medium below.
 #[derive(Clone, Debug)]
-pub(super) struct Head {
+pub(super) struct HddHead {
     pub geometry: Geometry,
     pub mechanics: Mechanics,
     pub faults: Faults,
@@ -24,7 +38,7 @@ pub(super) struct Head {
 
 /// What priority words mean, for commands that arrive from now on.
 #[derive(Clone, Debug)]
-pub(super) struct Terms {
+pub(super) struct HddTerms {
     pub feature: Feature,
     pub reads: Arc<Limits>,
     pub writes: Arc<Limits>,
@@ -32,9 +46,9 @@ pub(super) struct Terms {
     pub loss: Favours,
 }
 
-impl Terms {
-    pub(super) fn none() -> Terms {
-        Terms {
+impl HddTerms {
+    pub(super) fn none() -> HddTerms {
+        HddTerms {
             feature: Feature::None,
             reads: Arc::default(),
             writes: Arc::default(),
@@ -54,7 +68,7 @@ impl Terms {
 
 /// Commands of the host by their tags.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tags {
+pub(super) struct HddTags {
     /// How many are taken.
     pub taken: u32,
     /// How many commands have taken one so far.
@@ -65,21 +79,21 @@ pub(super) struct Tags {
 
 /// What waits for the write cache.
 #[derive(Clone, Debug, Default)]
-pub(super) struct WriteCache {
+pub(super) struct HddCache {
     /// Writes that were answered from it and are not on the medium.
     pub unwritten: u32,
     /// Flushes, each with the number of its arrival.
     pub flushes: Vec<(u64, u64)>,
 }
 
-/// Answers on their way to the host, in the order of their times and then of their making.
+/// HddAnswers on their way to the host, in the order of their times and then of their making.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Answers {
+pub(super) struct HddAnswers {
     pending: BinaryHeap<Reverse<(Time, u64, u64, Ending)>>,
     made: u64,
 }
 
-impl Answers {
+impl HddAnswers {
     /// A command is answered, and the host has it at `at`.
     pub(super) fn push(&mut self, at: Time, id: u64, ending: Ending) {
         self.made += 1;

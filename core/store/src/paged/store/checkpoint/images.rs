@@ -20,7 +20,7 @@ impl<T: Copy> PagedStore<T> {
                 return false;
             }
             let first = job.next;
-            while job.next < job.pages.len() && job.images.len() < IMAGE_WRITE {
+            while job.next < job.pages.len() && job.images.bytes.len() < IMAGE_WRITE {
                 let number = job.pages[job.next];
                 let (bytes, raw) = self.space.pages.as_of_instant(number);
                 job.report.data_pages += u64::from(raw);
@@ -30,24 +30,24 @@ impl<T: Copy> PagedStore<T> {
                     content,
                     bytes,
                     &mut self.checkpoint.compressor,
-                    &mut job.images,
+                    &mut job.images.bytes,
                 );
                 job.next += 1;
             }
             let is_last = job.next == job.pages.len();
             let whole = if is_last {
-                job.images.len().next_multiple_of(HEADER_BLOCK)
+                job.images.bytes.len().next_multiple_of(HEADER_BLOCK)
             } else {
-                job.images.len() / HEADER_BLOCK * HEADER_BLOCK
+                job.images.bytes.len() / HEADER_BLOCK * HEADER_BLOCK
             };
-            job.images.resize(job.images.len().max(whole), 0);
+            job.images.bytes.resize(job.images.bytes.len().max(whole), 0);
             if whole == 0 {
                 return self.images_written();
             }
-            let rest = job.images.split_off(whole);
-            let data = std::mem::replace(&mut job.images, rest);
-            let offset = self.superblock.layout.recovery_offset + job.images_offset;
-            job.images_offset += data.len() as u64;
+            let rest = job.images.bytes.split_off(whole);
+            let data = std::mem::replace(&mut job.images.bytes, rest);
+            let offset = self.superblock.layout.recovery_offset + job.images.offset;
+            job.images.offset += data.len() as u64;
             job.in_flight += 1;
             let images = (job.next - first) as u64;
             self.metrics.totals.recovery_data_bytes += data.len() as u64;

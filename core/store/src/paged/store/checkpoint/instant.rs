@@ -1,5 +1,6 @@
 //! When a checkpoint begins, and the moment at which it does.
 
+use super::job::ImagesOut;
 use super::{CheckpointJob, CheckpointStep};
 use crate::paged::ids::Lsn;
 use crate::paged::image_set::{HEADER_BLOCK, ImageSetEncoder};
@@ -87,9 +88,7 @@ impl<T: Copy> PagedStore<T> {
             pages,
             next: 0,
             encoder: ImageSetEncoder::new(self.superblock.seed(), id, self.superblock.layout.page),
-            images: Vec::new(),
-            images_offset: HEADER_BLOCK as u64,
-            images_done: 0,
+            images: ImagesOut { bytes: Vec::new(), offset: HEADER_BLOCK as u64, done: 0 },
             pages_done: 0,
             in_flight: 0,
             flushed: false,

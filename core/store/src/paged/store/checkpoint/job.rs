@@ -33,6 +33,16 @@ pub enum CheckpointStep {
     EndSync,
 }
 
+/// Images on their way to the recovery region.
+pub(in crate::paged::store) struct ImagesOut {
+    /// Those that no request holds yet.
+    pub(super) bytes: Vec<u8>,
+    /// Where they go inside the region.
+    pub(super) offset: u64,
+    /// How many have been written.
+    pub(super) done: u64,
+}
+
 /// A running checkpoint.
 pub(in crate::paged::store) struct CheckpointJob {
     pub(super) step: CheckpointStep,
@@ -44,9 +54,7 @@ pub(in crate::paged::store) struct CheckpointJob {
     /// The next page to make an image of, then the next to write home.
     pub(super) next: usize,
     pub(super) encoder: ImageSetEncoder,
-    pub(super) images: Vec<u8>,
-    pub(super) images_offset: u64,
-    pub(super) images_done: u64,
+    pub(super) images: ImagesOut,
     pub(super) pages_done: u64,
     pub(super) in_flight: u32,
     pub(super) flushed: bool,

@@ -154,7 +154,7 @@ impl<T: Copy> PagedStore<T> {
             return self.stop(fault);
         }
         match request {
-            CheckpointRequest::Images(images) => job.images_done += images,
+            CheckpointRequest::Images(images) => job.images.done += images,
             CheckpointRequest::Marker => {}
             CheckpointRequest::Flush => job.flushed = true,
             CheckpointRequest::Pages(pages) => {

@@ -36,7 +36,7 @@ impl<T: Copy> PagedStore<T> {
             };
             pressure.with_images = job.report.protection == Protection::Checkpoint;
             pressure.pages_total = job.pages.len() as u64;
-            pressure.images_written = job.images_done;
+            pressure.images_written = job.images.done;
             pressure.pages_written = job.pages_done;
             pressure.pages_synced =
                 if job.step > CheckpointStep::PagesSync { job.pages_done } else { 0 };
