@@ -1,7 +1,8 @@
 //! What one add and one take cost together under the loads that schedulers are compared by, in processor time.
 //!
 //!     cargo bench -p loadline-benches --bench versus                               every load, both modes
-//!     cargo bench -p loadline-benches --bench versus -- MODE LOAD RECORDS PAIRS    one figure, for scripts/bench-dmclock
+//!     cargo bench -p loadline-benches --bench versus -- MODE LOAD RECORDS PAIRS    one figure for each line of input, for
+//!                                                                                   scripts/bench-dmclock
 //!
 //! Each record starts with four requests of cost 1. *random*: a take is followed by an add to a random record, so that
 //! records run empty and come back; *closed*: to the record that was served. *mixed*: random weights from 1 to 100, half of the
@@ -124,8 +125,7 @@ fn processor_nanos() -> f64 {
     stat.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0.0)
 }
 
-fn measure(mode: &str, load: &str, records: usize, pairs: u64) -> f64 {
-    let mut run = Run::new(mode, load, records);
+fn measure(run: &mut Run, pairs: u64) -> f64 {
     let from = processor_nanos();
     (0..pairs).for_each(|_| run.pair());
     (processor_nanos() - from) / pairs as f64
@@ -136,7 +136,10 @@ fn main() {
         std::env::args().skip(1).filter(|word| word != "--bench").collect();
     if let [mode, load, records, pairs] = &arguments[..] {
         let number = |word: &str| word.parse().expect("RECORDS and PAIRS are numbers");
-        println!("{:.2}", measure(mode, load, number(records) as usize, number(pairs)));
+        let mut run = Run::new(mode, load, number(records) as usize);
+        for _ in std::io::stdin().lines() {
+            println!("{:.2}", measure(&mut run, number(pairs)));
+        }
         return;
     }
     println!("{:10} {:15} {}", "mode", "load", RECORDS.map(|n| format!("{n:>9}")).join(""));
@@ -144,7 +147,8 @@ fn main() {
         for load in
             LOADS.into_iter().filter(|load| mode == "loadline" || !load.starts_with("tenants"))
         {
-            let cell = |records| format!("{:9.1}", measure(mode, load, records, 2_000_000));
+            let cell =
+                |records| format!("{:9.1}", measure(&mut Run::new(mode, load, records), 2_000_000));
             println!("{mode:10} {load:15} {}", RECORDS.map(cell).join(""));
         }
     }
