@@ -55,6 +55,9 @@ impl Osd {
             (Commit::PushRead(interval, puller, base), Ok(data)) => {
                 self.push_read(now, pg, object, (interval, puller), (base, data), fx);
             }
+            (Commit::HeadRead(interval, puller), Ok(_)) => {
+                self.head_read(now, pg, object, (interval, puller), fx);
+            }
             (Commit::Pushed(asker, push), Ok(_)) => self.push_committed(now, asker, pg, push, fx),
             (Commit::StateRead(asker, label, base), Ok(data)) => {
                 self.state_read(now, asker, pg, (object, label), (base, data), fx);
@@ -95,7 +98,10 @@ impl Osd {
             (AccessFailure::Unreadable, Commit::Replica(primary, tag, _)) => {
                 self.update_missed(now, primary, (pg, object), tag, fx);
             }
-            (AccessFailure::Unreadable, Commit::PushRead(interval, puller, _)) => {
+            (
+                AccessFailure::Unreadable,
+                Commit::PushRead(interval, puller, _) | Commit::HeadRead(interval, puller),
+            ) => {
                 self.source_unreadable(now, pg, object, (interval, puller), fx);
             }
             (AccessFailure::Unreadable, Commit::StateRead(asker, ..)) => {

@@ -217,7 +217,7 @@ impl Osd {
             Message::HistoryStored(object, label) => {
                 self.push_after(now, asker, pg, (object, label));
             }
-            Message::Pull(object) => self.execute_pull(now, asker, pg, object, fx),
+            Message::Pull(object) => self.execute_pull(now, asker, pg, object),
             Message::Unreadable(object) => self.pull_failed(now, from, pg, object, fx),
             Message::WhatIsLeft(object) => self.tell_what_is_left(asker, pg, object, fx),
             Message::Left(object, left) => {

@@ -1,6 +1,9 @@
 //! The way of an object with a past to a copy that lacks it: a beginning, then one former state after the other, each
 //! confirmed before the next is read, then the object itself.
 //!
+//! The beginning takes away what the copy has of the object, so the object itself is read before: what cannot be given makes no room for
+//! itself.
+//!
 //! What has come of it counts for nothing until the last step is durable: the copy lists the object in no version, and
 //! the store has no key that tells of its states.
 
@@ -13,26 +16,60 @@ use crate::message::{Data, HistoryPush, Message, Push};
 use crate::osd::Osd;
 use crate::snapshots::{ObjectHistory, SnapshotNo};
 use loadline_base::Time;
+use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
 use loadline_store::paged::Edit;
 
 impl Osd {
-    /// Begins to push an object to a copy, if it has a past. Otherwise it is pushed in one step.
-    pub(crate) fn begin_history(
+    /// Whether an object has a past here, which goes before it.
+    pub(crate) fn is_with_past(&self, pg: PgId, object: ObjectNo) -> bool {
+        self.pg(pg).is_some_and(|here| here.kept.get(object).is_some())
+    }
+
+    /// Reads an object with a past, to see that it can be read.
+    pub(crate) fn read_head(
         &mut self,
-        to: RecoverySender,
+        now: Time,
+        (pg, urgency): (PgId, Urgency),
+        object: ObjectNo,
+        (interval, puller): (u32, Option<RecoverySender>),
+    ) {
+        let length = self.store.objects(pg).meta(object).map_or(0, |meta| meta.length);
+        let place = ObjectRange { pg, object, offset: 0, length: self.expected(pg, length) };
+        let touch = AccessKind::ReadWhole { label: SnapshotNo::HEAD, base: None };
+        let commit = Commit::HeadRead(interval, puller);
+        self.access(now, urgency, &place, Update::none(touch), commit);
+    }
+
+    /// An object with a past can be read: that goes ahead of it, unless it was found bad meanwhile.
+    pub(crate) fn head_read(
+        &mut self,
+        now: Time,
         pg: PgId,
         object: ObjectNo,
+        (interval, puller): (u32, Option<RecoverySender>),
         fx: &mut Effects,
-    ) -> bool {
-        let Some(history) = self.pg(pg).and_then(|here| here.kept.get(object)) else {
-            return false;
-        };
+    ) {
+        if !self.may_give(pg, object) {
+            return self.source_unreadable(now, pg, object, (interval, puller), fx);
+        }
+        let Some((targets, urgency)) = self.targets(pg, object, (interval, puller)) else { return };
+        if !self.is_with_past(pg, object) {
+            return self.read_to_push(now, (pg, urgency), object, (interval, puller));
+        }
+        for osd in targets.iter() {
+            self.begin_history(RecoverySender { osd, interval, urgency }, pg, object, fx);
+        }
+    }
+
+    /// Begins to push an object with a past to a copy.
+    fn begin_history(&mut self, to: RecoverySender, pg: PgId, object: ObjectNo, fx: &mut Effects) {
+        let history = self.pg(pg).and_then(|here| here.kept.get(object));
+        let history = history.expect("it has a past");
         let begin = HistoryPush::Begin { born: history.born, removed: history.removed };
         self.note_step(to.osd, pg, object, SnapshotNo::HEAD);
         let message = (Message::PushHistory(object, begin), Data::NONE);
         self.send_as(to.urgency, to.osd, pg, message, fx);
-        true
     }
 
     /// Notes which step of an object's way a target is to confirm next, where this OSD leads.

@@ -32,28 +32,27 @@ impl Osd {
         primary.recovering.insert(object, recovering);
         match targets.contains(this) {
             true => self.pull(now, pg, object, fx),
-            false => self.push_to(now, pg, object, targets, fx),
+            false => self.push_to(now, pg, object),
         }
     }
 
     /// Sends an object, which this primary has, to those who lack it.
-    fn push_to(
+    fn push_to(&mut self, now: Time, pg: PgId, object: ObjectNo) {
+        let interval = self.pg(pg).map_or(0, |pg| pg.interval);
+        self.begin_push(now, (pg, self.urgency(pg)), object, (interval, None));
+    }
+
+    /// Reads an object to push it, or to see that it can be read where a past goes before it.
+    fn begin_push(
         &mut self,
         now: Time,
-        pg: PgId,
+        place: (PgId, Urgency),
         object: ObjectNo,
-        targets: OsdSet,
-        fx: &mut Effects,
+        whose: (u32, Option<RecoverySender>),
     ) {
-        let interval = self.pg(pg).map_or(0, |pg| pg.interval);
-        let urgency = self.urgency(pg);
-        let mut with_past = false;
-        for osd in targets.iter() {
-            let to = RecoverySender { osd, interval, urgency };
-            with_past |= self.begin_history(to, pg, object, fx);
-        }
-        if !with_past {
-            self.read_to_push(now, (pg, urgency), object, (interval, None));
+        match self.is_with_past(place.0, object) {
+            true => self.read_head(now, place, object, whose),
+            false => self.read_to_push(now, place, object, whose),
         }
     }
 
@@ -100,12 +99,8 @@ impl Osd {
         asker: RecoverySender,
         pg: PgId,
         object: ObjectNo,
-        fx: &mut Effects,
     ) {
-        if self.begin_history(asker, pg, object, fx) {
-            return;
-        }
-        self.read_to_push(now, (pg, asker.urgency), object, (asker.interval, Some(asker)));
+        self.begin_push(now, (pg, asker.urgency), object, (asker.interval, Some(asker)));
     }
 
     /// The object is read: off it goes, unless it was found bad meanwhile.
@@ -121,20 +116,30 @@ impl Osd {
         if !self.may_give(pg, object) {
             return self.source_unreadable(now, pg, object, (interval, puller), fx);
         }
-        let Some(here) = self.pg(pg).filter(|here| here.interval == interval) else { return };
-        let pulled = here.primary.is_none();
-        let pending = here.primary.as_ref().and_then(|p| p.recovering.get(&object));
-        let (targets, urgency) = match (puller, pending) {
-            (Some(puller), _) => ([puller.osd].into_iter().collect(), puller.urgency),
-            (None, Some(recovering)) => (recovering.pending, self.urgency(pg)),
-            (None, None) => return,
-        };
+        let Some(to) = self.targets(pg, object, (interval, puller)) else { return };
+        let (targets, urgency) = to;
+        let pulled = self.primary(pg).is_none();
         let meta = self.store.objects(pg).meta(object);
         let bytes = self.carried(pg, meta.map_or(0, |meta| meta.length), &data);
         let push = Push { object, meta, base, bytes, pulled };
         for target in targets.iter() {
             self.send_as(urgency, target, pg, (Message::Push(push), data.clone()), fx);
         }
+    }
+
+    /// Who is to get an object that was read to be pushed, and how urgently; nobody, if the interval has ended.
+    pub(crate) fn targets(
+        &self,
+        pg: PgId,
+        object: ObjectNo,
+        (interval, puller): (u32, Option<RecoverySender>),
+    ) -> Option<(OsdSet, Urgency)> {
+        let here = self.pg(pg).filter(|here| here.interval == interval)?;
+        if let Some(puller) = puller {
+            return Some((OsdSet::one(puller.osd), puller.urgency));
+        }
+        let recovering = here.primary.as_ref()?.recovering.get(&object)?;
+        Some((recovering.pending, self.urgency(pg)))
     }
 
     /// A worker of the target carries out a push.
@@ -222,7 +227,7 @@ impl Osd {
         primary.arrived(from, object);
         match next {
             NextMove::Wait => {}
-            NextMove::Push(targets) => self.push_to(now, pg, object, targets, fx),
+            NextMove::Push => self.push_to(now, pg, object),
             NextMove::Over => self.object_recovered(now, pg, object, fx),
         }
     }
@@ -260,7 +265,7 @@ enum NextMove {
     /// The others' answers are to come.
     Wait,
     /// These get it too, now that the primary has it.
-    Push(OsdSet),
+    Push,
     /// All have it.
     Over,
 }
@@ -273,7 +278,7 @@ impl Recovering {
         self.pending = std::mem::take(&mut self.afterwards);
         match self.pending.is_empty() {
             true => NextMove::Over,
-            false => NextMove::Push(self.pending),
+            false => NextMove::Push,
         }
     }
 }

@@ -144,6 +144,19 @@ fn an_object_is_backfilled_with_its_past_one_state_at_a_time() {
     bench.check_copies(&[0, 1], &[OBJECT]);
 }
 
+/// The old object of a copy went before the new one was read: when it could not be read, nothing was left of either.
+#[test]
+fn a_copy_keeps_what_it_has_of_an_object_that_cannot_be_given() {
+    let mut bench = with_another(with_past());
+    bench.fill(1, &[OBJECT]);
+    // The drive of these tests has every object of an image in one place.
+    bench.spoil(0, OBJECT << 22 >> 22);
+    bench.activate(PG, missing(interval(2, &[0, 1]), 1, &[OBJECT]));
+    let seen = bench.run();
+    assert!(!seen.iter().any(|line| line.contains("push")), "{seen:?}");
+    assert!(bench.osds[1].objects(PG).meta(ObjectNo(OBJECT)).is_some(), "{seen:?}");
+}
+
 /// Only former states were left of an object, and comparisons of copies did not list it.
 #[test]
 fn an_object_that_only_snapshots_show_is_backfilled_too() {
