@@ -105,7 +105,10 @@ impl Cluster {
         }
         match notice {
             Notice::Opened(opened) => self.opened(osd, *opened, fx),
-            Notice::Stopped(fault) => self.stopped(osd, fault, fx),
+            Notice::Stopped(fault, store) => {
+                self.note_store(osd, store);
+                self.stopped(osd, fault, fx);
+            }
             Notice::Room(room) => self.osds[osd].note_room(room),
             Notice::Copy(pg, number, report) => self.copy_told(osd, (pg, number), report, fx),
             Notice::Joined(pg, interval) => self.joined(osd, (pg, interval), fx),

@@ -10,15 +10,14 @@ use crate::healing::Healing;
 use crate::images::Images;
 use crate::kept_images::KeptImages;
 use crate::map::OsdState;
+use crate::map_change::MapChange;
 use crate::quorum::{Holders, MapCommit, Summary, Term};
 use crate::settings::Scope;
+use crate::stores::Stores;
 use loadline_base::Bytes;
 use loadline_osd::{Data, Directive, DiskFault, Identity, IntervalId, Opened, OsdId, OsdSet, PgId};
+use loadline_store::paged::ids::StoreId;
 use std::collections::BTreeMap;
-
-/// A change of the map, by its number. A map that counts keeps all up to the one that it was written after.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct MapChange(u64);
 
 /// How far the changes of the map have come.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,6 +39,8 @@ pub(crate) struct Durable {
     pub promised: BTreeMap<OsdId, Term>,
     /// The drive that each OSD's capacity was measured on.
     pub measured_on: BTreeMap<OsdId, u64>,
+    /// Which store is whose.
+    pub stores: Stores,
     /// The images.
     pub images: Images,
     /// Those that clients and OSDs may know of.
@@ -87,6 +88,7 @@ impl Durable {
             sizes: BTreeMap::new(),
             promised: BTreeMap::new(),
             measured_on: BTreeMap::new(),
+            stores: Stores::default(),
             images: Images::default(),
             kept_images: KeptImages::default(),
             settings: BTreeMap::new(),
@@ -146,19 +148,21 @@ impl Cluster {
         let durable = self.durable();
         durable.found.remove(&osd);
         durable.faults.remove(&osd);
+        durable.stores.note_found(osd, None);
         durable.healing.is_over(osd);
         self.begin_to_open(osd, bytes, fx);
     }
 
     pub(crate) fn opened(&mut self, osd: OsdId, opened: Opened, fx: &mut OwnerEffects) {
         self.osds[osd].note_open();
+        self.note_store(osd, opened.store);
         let durable = self.durable();
         let Some(commit) = &durable.commit else {
             durable.found.insert(osd, Ok(opened));
             return;
         };
         let ours = Identity { cluster: durable.cluster, osd, term: commit.term().0 };
-        let may_lack = durable.fillable.contains(osd);
+        let may_lack = durable.fillable.contains(osd) || durable.stores.has_come(osd);
         let promised = durable.promised.get(&osd).copied().unwrap_or_default();
         let fault = match opened.identity {
             Some(found) if found.cluster != ours.cluster => Some(DiskFault::OtherCluster),
@@ -170,6 +174,9 @@ impl Cluster {
         };
         if let Some(fault) = fault {
             return self.stopped(osd, fault, fx);
+        }
+        if let Some(store) = opened.store.filter(|_| opened.identity.is_none()) {
+            self.expect_store(osd, store, fx);
         }
         self.map.give_number(osd);
         self.durable().fillable.remove(osd);
@@ -183,6 +190,12 @@ impl Cluster {
         }
         self.durable().found.insert(osd, Ok(opened));
         self.retire_orphans(osd, fx);
+    }
+
+    pub(crate) fn note_store(&mut self, osd: OsdId, store: Option<StoreId>) {
+        if let Some(durable) = &mut self.durable {
+            durable.stores.note_found(osd, store);
+        }
     }
 
     /// An OSD's disk has failed: it is down until somebody opens it again.
@@ -226,7 +239,7 @@ impl Cluster {
     pub(crate) fn save_map(&mut self, fx: &mut OwnerEffects) {
         let up = self.up_osds();
         let Some(durable) = &mut self.durable else { return };
-        durable.changes.made.0 += 1;
+        durable.changes.made = durable.changes.made.next();
         let Some(commit) = &durable.commit else { return };
         // A map that waits for an OSD that has gone, or that has forgotten it, will never count; the next one may.
         let waits_in_vain = durable.newest.is_some_and(|newest| !newest.holders.have_quorum(up));
@@ -271,6 +284,7 @@ impl Cluster {
             return;
         }
         let is_news = durable.promised.insert(osd, Term(term)) != Some(Term(term));
+        let is_news = durable.stores.learn(osd) || is_news;
         let might = commit.may_begin();
         match commit.promised(osd) && !might {
             true => self.write_map(fx),

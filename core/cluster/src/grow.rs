@@ -138,6 +138,7 @@ impl Cluster {
         durable.sizes.remove(&osd);
         durable.promised.remove(&osd);
         durable.measured_on.remove(&osd);
+        durable.stores.forget(osd);
         durable.faults.remove(&osd);
         durable.settings.retain(|(scope, _), _| *scope != Scope::Osd(osd));
         self.save_map(fx);

@@ -7,18 +7,32 @@
 //! filled: should another one die meanwhile, what it had is still on two. The empty disk holds no map and no copy, so it has no vote
 //! on either until it was given one.
 //!
+//! What lies in an OSD's place may be anybody's, and is not asked whose it is when it cannot be opened. So a disk is made empty only if it
+//! holds the store that the map knows as this OSD's ([`crate::stores`]), and the map tells beforehand which one comes next.
+//!
 //! What a second look may mend is looked at first: where something could not be read, or a page was bad that a transaction needed that had
 //! begun, the disk is opened once more. A passing error has passed then, and the transaction is brought to its end. If an OSD that was
-//! up meets it again in the same life of the node, its disk is taken for damaged.
+//! up meets it again in the same life of the node, or the same page of the tree still cannot be read, its disk is taken for damaged.
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, OwnerEffects};
+use crate::codec::OwnStores;
 use loadline_osd::{DiskFault, OsdId, OsdSet, PgId};
+use loadline_store::paged::ids::StoreId;
+use loadline_store::paged::superblock::SuperblockFault;
 use loadline_store::paged::{Fault, RestartFault};
 use std::fmt;
 
 /// Why a damaged disk is not made empty now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotHealed {
+    /// Nothing on it can be read that says which store it is.
+    Nameless(OsdId),
+    /// The map does not know yet which store is this OSD's: it was written by a program that did not ask.
+    Unknown(OsdId, StoreId),
+    /// It is the store of another OSD.
+    OtherOsd(OsdId, StoreId),
+    /// It is no store of this cluster's.
+    Foreign(OsdId, StoreId),
     /// Nobody serves this placement group, or not all of it: the damaged disk may have its only whole copy.
     OnlyCopy(PgId),
     /// This OSD's disk is being filled, and goes first.
@@ -31,7 +45,24 @@ pub enum NotHealed {
 
 impl fmt::Display for NotHealed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let says = "lets the others fill it, and what it holds is lost";
         match self {
+            NotHealed::Nameless(osd) => write!(
+                f,
+                "nothing on it says whose it is, so it is left as it is: `loadline osd replace {osd} PATH --overwrite` {says}"
+            ),
+            NotHealed::Unknown(osd, store) => write!(
+                f,
+                "it holds {store}, and which one is {osd}'s is not known yet, so it is left as it is: `loadline osd replace {osd} PATH --overwrite` {says}"
+            ),
+            NotHealed::OtherOsd(osd, store) => write!(
+                f,
+                "it holds {store}, which is {osd}'s, so it is left as it is: swap the disks, or correct the paths in node.toml"
+            ),
+            NotHealed::Foreign(osd, store) => write!(
+                f,
+                "it holds {store}, which is none of this cluster's, so it is left as it is: if it is to be {osd}'s all the same, `loadline osd replace {osd} PATH --overwrite` {says}"
+            ),
             NotHealed::OnlyCopy(pg) => {
                 write!(f, "it may have the only whole copy of {pg}, so it is left as it is")
             }
@@ -52,16 +83,29 @@ impl Cluster {
     /// [`NotHealed`] says what stands against it.
     pub fn may_heal(&self, osd: OsdId) -> Option<Result<(), NotHealed>> {
         let fault = self.stands_still_with(osd)?;
-        let happens_again = is_of_our_own(fault) && !self.may_open_again(osd);
-        let is_damaged = is_damage(fault) || happens_again;
-        is_damaged.then(|| self.find_no_obstacle(osd))
+        let stays = is_damage_if_it_stays(fault) && !self.may_open_again(osd);
+        match fault {
+            _ if is_damage(fault) || stays => {
+                Some(self.is_own(osd).and_then(|()| self.find_no_obstacle(osd)))
+            }
+            DiskFault::Store(Fault::Restart(RestartFault::Superblock(why)))
+                if !matches!(why, SuperblockFault::Version(_)) =>
+            {
+                Some(Err(NotHealed::Nameless(osd)))
+            }
+            _ => None,
+        }
     }
 
     /// Whether an OSD is down because of something that opening its disk once more may mend, and that was not tried yet.
     pub fn may_open_again(&self, osd: OsdId) -> bool {
-        let is_untried =
-            self.durable.as_ref().is_some_and(|it| !it.healing.opened_again.contains(osd));
-        self.stands_still_with(osd).is_some_and(may_pass) && is_untried
+        let Some(durable) = &self.durable else { return false };
+        let may_pass = |fault| match fault {
+            DiskFault::Empty => self.is_serving() && durable.stores.has_come(osd),
+            _ => may_pass(fault),
+        };
+        let is_untried = !durable.healing.opened_again.contains(osd);
+        is_untried && self.stands_still_with(osd).is_some_and(may_pass)
     }
 
     /// The disk of an OSD is opened once more.
@@ -71,6 +115,18 @@ impl Cluster {
     pub fn open_again(&mut self, osd: OsdId) {
         assert!(self.may_open_again(osd), "{osd}'s disk may be opened again");
         self.durable().healing.opened_again.insert(osd);
+    }
+
+    /// Whether what lies in an OSD's place is what it served from.
+    fn is_own(&self, osd: OsdId) -> Result<(), NotHealed> {
+        let stores = &self.durable.as_ref().expect("the OSDs have disks").stores;
+        let store = stores.found(osd).ok_or(NotHealed::Nameless(osd))?;
+        match stores.owner(store) {
+            Some(owner) if owner == osd => Ok(()),
+            Some(owner) => Err(NotHealed::OtherOsd(owner, store)),
+            None if stores.of(osd) == OwnStores::default() => Err(NotHealed::Unknown(osd, store)),
+            None => Err(NotHealed::Foreign(osd, store)),
+        }
     }
 
     /// Why an OSD is down, if its disk is the reason and is not being opened.
@@ -87,8 +143,9 @@ impl Cluster {
         }
         // What the others have without it must be on their disks; other changes may follow without end.
         let stopped_by = durable.stopped_by.get(&osd).copied().unwrap_or_default();
+        let told_by = durable.stores.expected(osd).map(|(_, change)| change).unwrap_or_default();
         let can_write = self.is_serving() && self.missing_holders() == OsdSet::EMPTY;
-        if !can_write || !self.is_kept(stopped_by) {
+        if !can_write || !self.is_kept(stopped_by.max(told_by)) {
             return Err(NotHealed::NoMap);
         }
         let is_first = |other: &OsdId| {
@@ -108,12 +165,27 @@ impl Cluster {
         }
     }
 
-    /// The disk of a damaged OSD is made empty now, and is filled when it is opened after that. Its copies and its map are gone.
+    /// The store that an OSD's disk is to hold when it has been made empty, if that was said.
+    pub fn expected_store(&self, osd: OsdId) -> Option<StoreId> {
+        self.durable.as_ref()?.stores.expected(osd).map(|(store, _)| store)
+    }
+
+    /// An OSD's disk is to hold this store next. [`Cluster::may_heal`] waits for the map that tells so.
+    pub fn expect_store(&mut self, osd: OsdId, store: StoreId, fx: &mut OwnerEffects) {
+        let next_change = self.last_change().next();
+        if self.durable().stores.expect(osd, store, next_change) {
+            self.save_map(fx);
+        }
+    }
+
+    /// The disk of a damaged OSD is made empty now, as the store that was said to be the next, and is filled when it is opened
+    /// after that. Its copies and its map are gone.
     ///
     /// # Panics
-    /// If it may not be.
+    /// If it may not be, or if nobody has said which store comes next.
     pub fn heal(&mut self, osd: OsdId) {
         assert_eq!(self.may_heal(osd), Some(Ok(())), "{osd}'s disk may be made empty");
+        assert!(self.expected_store(osd).is_some(), "{osd}'s next store is known");
         let healing = &mut self.durable().healing;
         healing.emptied.insert(osd);
         healing.emptying = Some(osd);
@@ -137,12 +209,17 @@ impl Cluster {
 /// Whether opening the disk once more may find it good, or else says what is damaged.
 fn may_pass(fault: DiskFault) -> bool {
     let at_start = matches!(fault, DiskFault::Store(Fault::Restart(RestartFault::Unreadable(_))));
-    at_start || is_of_our_own(fault)
+    at_start || is_damage_if_it_stays(fault)
 }
 
-/// Whether it was met by an OSD that was up. A disk that cannot be read when it is opened may be anybody's, and is left as it is.
-fn is_of_our_own(fault: DiskFault) -> bool {
-    matches!(fault, DiskFault::Unreadable | DiskFault::Store(Fault::Unfinished))
+/// Whether it is damage if a second look finds it again: it was met by an OSD that was up, or one page of a store cannot be read that can be
+/// opened otherwise. A disk of which more cannot be read is left as it is.
+fn is_damage_if_it_stays(fault: DiskFault) -> bool {
+    matches!(
+        fault,
+        DiskFault::Unreadable
+            | DiskFault::Store(Fault::Unfinished | Fault::Restart(RestartFault::UnreadablePage(_)))
+    )
 }
 
 fn is_damage(fault: DiskFault) -> bool {

@@ -247,6 +247,7 @@ impl Cluster {
             record.osds.iter().map(|(osd, record)| (*osd, record.promised)).collect();
         durable.measured_on =
             record.osds.iter().map(|(osd, record)| (*osd, record.measured_on)).collect();
+        durable.stores.begin(&record.osds);
         durable.settings = record.settings;
         durable.kept_images.begin(record.images.clone());
         durable.images = record.images;
@@ -306,8 +307,9 @@ impl Cluster {
             let OsdState { up, is_in } = *state;
             let promised = durable.promised.get(&osd).copied().unwrap_or_default();
             let measured_on = durable.measured_on.get(&osd).copied().unwrap_or(0);
-            let (lost, size) = (self.map.is_removed(osd), size(osd));
-            (osd, OsdRecord { up, is_in, lost, size, promised, measured_on })
+            let (lost, size, stores) =
+                (self.map.is_removed(osd), size(osd), durable.stores.of(osd));
+            (osd, OsdRecord { up, is_in, lost, size, promised, measured_on, stores })
         };
         let pools = self.map.pools();
         let pool = |(id, pool): (&PoolId, &Pool)| {

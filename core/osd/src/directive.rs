@@ -14,6 +14,7 @@ use crate::policy::{OsdOptions, Policy};
 use crate::snapshots::Views;
 use loadline_base::Bytes;
 use loadline_store::ObjectNo;
+use loadline_store::paged::ids::StoreId;
 use loadline_store::paged::{Exceeded, Fault};
 use std::sync::Arc;
 
@@ -61,8 +62,8 @@ pub enum Directive {
 pub enum Notice {
     /// The disk is open and read.
     Opened(Box<Opened>),
-    /// The disk is of no use any more.
-    Stopped(DiskFault),
+    /// The disk is of no use any more. Which store it holds is told where that could be read.
+    Stopped(DiskFault, Option<StoreId>),
     /// How much room the disk has now.
     Room(DiskRoom),
     /// The copy of a placement group, if there is one, as it stands still since this question.
@@ -86,6 +87,8 @@ pub enum Notice {
 /// What a disk told when it was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
+    /// Which store it holds.
+    pub store: Option<StoreId>,
     /// Who it is; `None` if nobody has said so yet.
     pub identity: Option<Identity>,
     /// The map that it keeps.

@@ -340,9 +340,10 @@ impl Osd {
 
     /// The disk is of no use any more. The owner is told, and this OSD does nothing until it is opened again.
     pub(crate) fn stop(&mut self, fault: DiskFault, fx: &mut Effects) {
+        let store = self.store.id();
         self.crash_disk();
         self.life.takes_part = false;
-        fx.owner.push(Notice::Stopped(fault));
+        fx.owner.push(Notice::Stopped(fault, store));
     }
 
     /// The same, because of an access that nobody else can help with. A store that has stopped itself says why.
@@ -369,7 +370,8 @@ impl Osd {
                 self.tell_room(fx);
                 let copy = |id| Some((id, CopyReport::of(self.copy(id)?, false)));
                 let copies = self.copies().filter_map(copy).collect();
-                let opened = Opened { identity: load.identity, map: load.map, copies };
+                let store = self.store.id();
+                let opened = Opened { store, identity: load.identity, map: load.map, copies };
                 fx.owner.push(Notice::Opened(Box::new(opened)));
             }
         }

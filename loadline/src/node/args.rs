@@ -109,6 +109,9 @@ pub(crate) struct DiskArgs {
     /// Size of a file that does not exist yet
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<Bytes>,
+    /// Write an empty store there, whatever it holds, which is lost
+    #[arg(long)]
+    pub(crate) overwrite: bool,
 }
 
 #[derive(Debug, Args)]

@@ -69,7 +69,8 @@ fn asked(disk: DiskArgs) -> Result<OsdAsked, Failure> {
     let whole = std::path::absolute(&disk.path)
         .map_err(|error| Failure::Input(format!("{}: {error}", disk.path)))?;
     let path = whole.to_str().expect("a typed text stays one").to_owned();
-    Ok(OsdAsked { path, size_bytes: disk.size.map(|size| size.get()) })
+    let size_bytes = disk.size.map(|size| size.get());
+    Ok(OsdAsked { path, size_bytes, overwrite: disk.overwrite })
 }
 
 /// The OSDs, one in each row, and below them why those that failed did.

@@ -12,6 +12,9 @@ use loadline_node::{Delays, Lateness};
 use loadline_osd::{Data, OpId, OsdId, OsdSet, PgId};
 use loadline_store::ObjectNo;
 use loadline_store::paged::Options;
+use loadline_store::paged::ids::StoreId;
+use loadline_store::paged::layout::SUPERBLOCK;
+use loadline_store::paged::superblock::Superblock;
 
 /// A world in which only the disks take time.
 fn by_hand(now: Time, cluster: &Config, stores: Options, disks: Vec<SimDisk>) -> Sim {
@@ -101,8 +104,13 @@ impl Sim<ByHand> {
 
     /// Puts another disk in the place of an OSD's, which is down.
     pub fn replace(&mut self, osd: OsdId, disk: SimDisk) {
-        self.drives_mut()[osd] = RunningDrive::on_disk(disk);
+        self.put_disk(osd, disk);
         self.cluster().expect_new_disk(osd);
+    }
+
+    /// The same, where nobody says so.
+    pub fn put_disk(&mut self, osd: OsdId, disk: SimDisk) {
+        self.drives_mut()[osd] = RunningDrive::on_disk(disk);
     }
 
     /// Whether an OSD is down because its store is damaged, and may be filled again.
@@ -128,15 +136,32 @@ impl Sim<ByHand> {
     pub fn heal_damaged(&mut self, mut empty: impl FnMut(OsdId) -> SimDisk) -> Vec<OsdId> {
         let mut healed = Vec::new();
         for osd in self.drives().ids().collect::<Vec<_>>() {
-            let is_idle = self.waits_for_disk(osd) == (0, false);
-            if is_idle && self.may_heal(osd) == Some(Ok(())) {
-                self.cluster().heal(osd);
-                self.replace(osd, empty(osd));
+            if self.is_to_be_emptied(osd) && self.make_empty(osd, empty(osd)) {
                 self.open(osd);
                 healed.push(osd);
             }
         }
         healed
+    }
+
+    fn is_to_be_emptied(&self, osd: OsdId) -> bool {
+        self.waits_for_disk(osd) == (0, false) && self.may_heal(osd) == Some(Ok(()))
+    }
+
+    /// Makes a damaged disk this empty one, as soon as the map tells which store that is. It is not opened yet. Answers whether it
+    /// still may be when the map does.
+    pub fn make_empty(&mut self, osd: OsdId, empty: SimDisk) -> bool {
+        let superblock = Superblock::decode(&empty.peek(0..SUPERBLOCK)).expect("it holds a store");
+        let store = StoreId::new(superblock.store_id).expect("it has a number");
+        self.change(|cluster, fx| cluster.expect_store(osd, store, fx));
+        let told = self.cluster().last_change();
+        self.wait_until(|sim| sim.node().cluster().is_kept(told));
+        let may = self.is_to_be_emptied(osd);
+        if may {
+            self.cluster().heal(osd);
+            self.put_disk(osd, empty);
+        }
+        may
     }
 
     /// The objects of a placement group that nobody can give, and whether they may be given up.

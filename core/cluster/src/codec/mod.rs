@@ -3,7 +3,7 @@
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 8 | `LOADLMAP` |
-//! | 8 | 4 | format version: 3; 1 and 2 are read |
+//! | 8 | 4 | format version: 4; 1 to 3 are read |
 //! | 12 | 4 | bytes of the whole record |
 //! | 16 | 16 | cluster id |
 //! | 32 | 8 | term of the owner that wrote it |
@@ -27,7 +27,7 @@ mod record;
 mod types;
 
 pub use error::MapError;
-pub use types::{MapRecord, OsdRecord, PgRecord, PoolRecord};
+pub use types::{MapRecord, OsdRecord, OwnStores, PgRecord, PoolRecord};
 
 use crate::quorum::{Stamp, Summary};
 use loadline_osd::OsdId;

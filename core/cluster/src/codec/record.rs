@@ -2,26 +2,30 @@
 //!
 //! | list of | entry |
 //! |---|---|
-//! | OSDs | number (4), 1 up + 2 in + 4 lost (1), disk bytes (8), last term promised to the disk (8; all ones: the disk was given up), the disk that its capacity was measured on (8) |
+//! | OSDs | number (4), 1 up + 2 in + 4 lost (1), disk bytes (8), last term promised to the disk (8; all ones: the disk was given up), the disk that its capacity was measured on (8), its store (8), and the one that takes its place (8; 0: none is known) |
 //! | pools | number (4), name, placement groups (4), copies (4), object bytes (8), recovery priority (1), first placement group (4), then each placement group |
 //! | settings | 0 everything, 1 every OSD, or 2 and the OSD (4); option's name; value |
 //!
 //! A placement group is acting OSDs, OSDs being filled (each a count and the numbers, one byte each), interval (4), last
 //! interval in which it was served (4), and the term of the owner that began that one (8). Format 1 had no such terms; its
 //! owners left room between their epochs instead, so that 0 tells its intervals apart well enough. Format 2 did not tell
-//! what was promised to disks (none of them is older than 0), nor what was measured.
+//! what was promised to disks (none of them is older than 0), nor what was measured, and format 3 nothing of stores: each is learnt
+//! when its OSD serves.
 
 use super::error::MapError;
 use super::fields::{put_list, put_u32, put_u64, read_list, read_text};
 use super::images;
-use super::types::{MapRecord, OsdRecord, PgRecord, PoolRecord, VERSION};
+use super::types::{MapRecord, OsdRecord, OwnStores, PgRecord, PoolRecord, VERSION};
 use crate::map::{PoolId, PoolSpec};
 use crate::quorum::{Holders, Term};
 use crate::settings::Scope;
 use loadline_base::Bytes;
 use loadline_osd::{IntervalId, OsdId, OsdSet, PgId};
 use loadline_store::paged::codec::{Reader, put_bytes};
+use loadline_store::paged::ids::StoreId;
 
+/// The last one without the stores of OSDs.
+const WITHOUT_STORES: u32 = 3;
 /// The last one without the promises to disks, and without what was measured.
 const WITHOUT_PROMISES: u32 = 2;
 /// The oldest one that it reads, without the terms of intervals.
@@ -74,13 +78,18 @@ impl MapRecord {
 }
 
 fn put_osd(out: &mut Vec<u8>, osd: OsdId, record: &OsdRecord, version: u32) {
-    let OsdRecord { up, is_in, lost, size, promised, measured_on } = *record;
+    let OsdRecord { up, is_in, lost, size, promised, measured_on, stores } = *record;
     put_u32(out, osd.get());
     out.push(u8::from(up) * UP + u8::from(is_in) * IN + u8::from(lost) * LOST);
     put_u64(out, size.get());
     if version > WITHOUT_PROMISES {
         put_u64(out, promised.0);
         put_u64(out, measured_on);
+    }
+    if version > WITHOUT_STORES {
+        for store in [stores.now, stores.next] {
+            put_u64(out, store.map_or(0, StoreId::get));
+        }
     }
 }
 
@@ -186,7 +195,11 @@ fn read_osd(from: &mut Reader<'_>, version: u32) -> Option<(OsdId, OsdRecord)> {
         true => (Term(from.u64()?), from.u64()?),
         false => (Term::default(), 0),
     };
-    Some((osd, OsdRecord { up, is_in, lost, size, promised, measured_on }))
+    let stores = match version > WITHOUT_STORES {
+        true => OwnStores { now: StoreId::new(from.u64()?), next: StoreId::new(from.u64()?) },
+        false => OwnStores::default(),
+    };
+    Some((osd, OsdRecord { up, is_in, lost, size, promised, measured_on, stores }))
 }
 
 fn read_pool(from: &mut Reader<'_>, version: u32) -> Option<(PoolId, PoolRecord)> {

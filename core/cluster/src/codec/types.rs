@@ -6,10 +6,11 @@ use crate::quorum::{Holders, Term};
 use crate::settings::Scope;
 use loadline_base::Bytes;
 use loadline_osd::{IntervalId, OsdId, PgId};
+use loadline_store::paged::ids::StoreId;
 use std::collections::BTreeMap;
 
 /// The format that this program writes.
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
 
 /// Everything about a cluster that must survive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +54,24 @@ pub struct OsdRecord {
     pub promised: Term,
     /// A number for the drive that its capacity was measured on, given by the world; 0 if none was, or none is known.
     pub measured_on: u64,
+    /// The stores that its disk may hold.
+    pub stores: OwnStores,
+}
+
+/// The stores that an OSD's disk may hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnStores {
+    /// The last one that was told that it is this OSD's; not known of an OSD that has not served since its map has told of stores.
+    pub now: Option<StoreId>,
+    /// The one that takes its place, while a disk is being replaced or healed.
+    pub next: Option<StoreId>,
+}
+
+impl OwnStores {
+    /// Whether this is one of them.
+    pub(crate) fn contains(&self, store: StoreId) -> bool {
+        [self.now, self.next].contains(&Some(store))
+    }
 }
 
 /// A pool of the map.

@@ -1,7 +1,7 @@
 //! Damage, strangers and newer formats.
 
 use crate::{feed, sample};
-use loadline_cluster::codec::{MapError, MapRecord};
+use loadline_cluster::codec::{MapError, MapRecord, OwnStores};
 use loadline_cluster::quorum::Term;
 use loadline_osd::IntervalId;
 
@@ -40,7 +40,7 @@ fn a_record_that_ends_early_or_late_is_refused() {
 #[test]
 fn the_head_stands_where_the_table_says() {
     let (record, bytes) = record();
-    assert_eq!(&bytes[..12], b"LOADLMAP\x03\0\0\0");
+    assert_eq!(&bytes[..12], b"LOADLMAP\x04\0\0\0");
     assert_eq!(bytes[12..16], (bytes.len() as u32).to_le_bytes());
     assert_eq!(bytes[16..32], record.cluster_id.to_le_bytes());
     assert_eq!(bytes[32..40], record.term.0.to_le_bytes());
@@ -62,18 +62,18 @@ fn what_is_wrong_is_said_in_one_sentence() {
     };
     check(b"LOADLINE........", "this is not a cluster map");
     check(
-        &feed::framed(4, b"whatever it is"),
-        "the cluster map has format 4 and this program knows 3: use a newer program",
+        &feed::framed(5, b"whatever it is"),
+        "the cluster map has format 5 and this program knows 4: use a newer program",
     );
     check(&feed::framed(0, body), "the cluster map is not valid: byte 8 means nothing there");
     check(
-        &feed::framed(3, &body[..20]),
+        &feed::framed(4, &body[..20]),
         "the cluster map is not valid: byte 32 means nothing there",
     );
     let longer = [body, &[0]].concat();
     let at = 16 + body.len();
     check(
-        &feed::framed(3, &longer),
+        &feed::framed(4, &longer),
         &format!("the cluster map is not valid: byte {at} means nothing there"),
     );
     let mut damaged = bytes.clone();
@@ -82,7 +82,7 @@ fn what_is_wrong_is_said_in_one_sentence() {
     let mut no_pools_given = body.to_vec();
     no_pools_given[52..56].fill(0);
     check(
-        &feed::framed(3, &no_pools_given),
+        &feed::framed(4, &no_pools_given),
         "the cluster map is not valid: its parts contradict each other",
     );
 }
@@ -103,7 +103,7 @@ fn the_first_format_is_read_and_written_as_the_present_one() {
     let pg = &record.pools.values().next().expect("a pool").pgs[0];
     assert_eq!((pg.interval, pg.active_in), (7, IntervalId { term: 0, epoch: 5 }));
     let again = record.encode();
-    assert_eq!(again[8], 3);
+    assert_eq!(again[8], 4);
     assert_eq!(MapRecord::decode(&again), Ok(record));
 }
 
@@ -120,7 +120,25 @@ fn the_second_format_is_read_and_written_as_the_present_one() {
     let record = MapRecord::decode(&feed::framed(2, &body)).expect("the second format is read");
     assert_eq!(record.osds.values().next().expect("an OSD").promised, Term(0));
     let again = record.encode();
-    assert_eq!(again[8], 3);
+    assert_eq!(again[8], 4);
+    assert_eq!(MapRecord::decode(&again), Ok(record));
+}
+
+/// The third format told nothing of stores: none is known by it.
+#[test]
+fn the_third_format_is_read_and_written_as_the_present_one() {
+    let le = |number: u32| number.to_le_bytes();
+    let long = |number: u64| number.to_le_bytes();
+    let osd = [&le(0)[..], &[3], &long(1 << 30), &long(6), &long(8)].concat();
+    let images = [&[1, 0][..], &long(1), &le(0), &le(0), &le(0)].concat();
+    let head = [&[9; 16][..], &long(2), &le(7), &long(1), &long(1), &long(4), &le(1), &le(1)];
+    let lists = [&le(1)[..], &osd, &le(0), &le(0), &images];
+    let body = [head.concat(), lists.concat()].concat();
+    let record = MapRecord::decode(&feed::framed(3, &body)).expect("the third format is read");
+    let osd = record.osds.values().next().expect("an OSD");
+    assert_eq!((osd.promised, osd.measured_on, osd.stores), (Term(6), 8, OwnStores::default()));
+    let again = record.encode();
+    assert_eq!(again[8], 4);
     assert_eq!(MapRecord::decode(&again), Ok(record));
 }
 

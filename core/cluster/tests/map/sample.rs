@@ -2,12 +2,13 @@
 
 use crate::feed;
 use loadline_base::{Bytes, Rng};
-use loadline_cluster::codec::{MapRecord, OsdRecord, PgRecord, PoolRecord};
+use loadline_cluster::codec::{MapRecord, OsdRecord, OwnStores, PgRecord, PoolRecord};
 use loadline_cluster::images::{Images, OBJECT_BYTES_MIN};
 use loadline_cluster::quorum::{Holders, Term};
 use loadline_cluster::settings::Scope;
 use loadline_cluster::{PoolId, PoolSpec};
 use loadline_osd::{IntervalId, OsdId, PgId};
+use loadline_store::paged::ids::StoreId;
 use proptest::prelude::*;
 
 /// A map with something of everything.
@@ -46,7 +47,11 @@ fn some_osd(rng: &mut Rng) -> OsdRecord {
     let [up, is_in, lost] = [0, 1, 2].map(|_| rng.below(2) == 0);
     let size = Bytes::new(rng.next_u64());
     let (promised, measured_on) = (Term(rng.next_u64()), rng.next_u64());
-    OsdRecord { up, is_in, lost, size, promised, measured_on }
+    let stores = OwnStores {
+        now: StoreId::new(rng.next_u64()),
+        next: StoreId::new(rng.next_u64() * rng.below(2)),
+    };
+    OsdRecord { up, is_in, lost, size, promised, measured_on, stores }
 }
 
 fn some_pool(rng: &mut Rng, pool: u32, pgs: u32, first_pg: PgId, osds: u32) -> PoolRecord {
@@ -120,7 +125,7 @@ proptest! {
         let at = at.index(body.len());
         body[at] = byte;
         feed::map(&body);
-        if let Ok(other) = MapRecord::decode(&feed::framed(3, &body)) {
+        if let Ok(other) = MapRecord::decode(&feed::framed(4, &body)) {
             prop_assert_eq!(other == record, bytes[16 + at] == byte);
         }
     }

@@ -1,7 +1,7 @@
 //! The largest cluster of one host fits a bound that is stated.
 
 use loadline_base::Bytes;
-use loadline_cluster::codec::{MapRecord, OsdRecord, PgRecord, PoolRecord};
+use loadline_cluster::codec::{MapRecord, OsdRecord, OwnStores, PgRecord, PoolRecord};
 use loadline_cluster::images::{Images, OBJECT_BYTES_DEFAULT};
 use loadline_cluster::quorum::{Holders, Term};
 use loadline_cluster::{PoolId, PoolSpec};
@@ -46,6 +46,7 @@ fn the_largest_host_fits_one_mib() {
         size: Bytes::new(1 << 44),
         promised: Term(9),
         measured_on: 9,
+        stores: OwnStores::default(),
     };
     let members = |pg: u32| (0..3).map(|copy| OsdId::new((pg + copy) % 64)).collect();
     let pgs = (0..PGS).map(|pg| PgRecord { acting: members(pg), ..PgRecord::default() });
@@ -72,8 +73,8 @@ fn the_largest_host_fits_one_mib() {
     };
     let bytes = record.encode();
     // 10,000 snapshots of 85 bytes, 1000 images of 95 and every second one's parent of 16, 500 families of 12, 4096
-    // placement groups of 21, 64 OSDs of 29, the pool of 90, and 76 + 6 lists + next family and job + checksum.
-    let expected = 850_000 + 95_000 + 8_000 + 6_000 + 4096 * 21 + 1856 + 90 + 76 + 24 + 10 + 4;
+    // placement groups of 21, 64 OSDs of 45, the pool of 90, and 76 + 6 lists + next family and job + checksum.
+    let expected = 850_000 + 95_000 + 8_000 + 6_000 + 4096 * 21 + 2880 + 90 + 76 + 24 + 10 + 4;
     assert_eq!(bytes.len(), expected);
     assert!(bytes.len() <= 1 << 20, "{} bytes", bytes.len());
     assert_eq!(MapRecord::decode(&bytes), Ok(record));

@@ -9,6 +9,7 @@ use loadline_base::{Bytes, Time};
 use loadline_device::RequestKind;
 use loadline_qos::Work;
 use loadline_store::paged::Fault;
+use loadline_store::paged::ids::StoreId;
 use loadline_store::{
     AccessCompletion, DirectAccess, DirectStore, ObjectNo, Objects, RequestId, Submission,
     WindowBounds,
@@ -53,6 +54,14 @@ impl StoreBackend {
     pub(crate) fn fault(&self) -> Option<Fault> {
         match self {
             StoreBackend::Paged(paged) => paged.store()?.fault(),
+            StoreBackend::Direct(..) => None,
+        }
+    }
+
+    /// Which paged store it is, once that has been read.
+    pub(crate) fn id(&self) -> Option<StoreId> {
+        match self {
+            StoreBackend::Paged(paged) => paged.store()?.id(),
             StoreBackend::Direct(..) => None,
         }
     }

@@ -311,7 +311,7 @@ impl Bench {
 
     fn told(&mut self, osd: OsdId, notice: &Notice) {
         self.seen.push(match notice {
-            Notice::Stopped(fault) => format!("{osd} stopped: {fault}"),
+            Notice::Stopped(fault, _) => format!("{osd} stopped: {fault}"),
             Notice::Recovered(pg, interval) => format!("{pg} recovered in {interval}"),
             Notice::Joined(..) | Notice::Unfound(..) | Notice::Copy(..) => return,
             other => unreachable!("not of a direct store: {other:?}"),

@@ -1,6 +1,32 @@
 //! The numbers of a paged store: pages, log positions, checkpoints.
 
 use std::fmt;
+use std::num::NonZeroU64;
+
+/// A store's own number: random, given when it is formatted, and never given again. Zero is nobody's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StoreId(NonZeroU64);
+
+impl StoreId {
+    /// The store of this number.
+    pub const fn new(number: u64) -> Option<StoreId> {
+        match NonZeroU64::new(number) {
+            Some(number) => Some(StoreId(number)),
+            None => None,
+        }
+    }
+
+    /// Its number.
+    pub const fn get(self) -> u64 {
+        self.0.get()
+    }
+}
+
+impl fmt::Display for StoreId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "store {:016x}", self.0)
+    }
+}
 
 /// A page's place on the data device, counted in pages from its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -86,6 +86,55 @@ fn a_damaged_disk_is_filled_again_by_itself() {
     assert_eq!(client.read(2 << 20, pattern.len()), pattern);
 }
 
+/// Whatever lay in an OSD's place and was damaged was made empty: another node's disk as well.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a node that would do harm does so by its own clock")]
+fn a_damaged_disk_of_another_node_is_left_as_it_is() {
+    let mut other = Node::with_osds(3);
+    other.says(&["image", "create", "theirs", "--size", "16MiB"]);
+    other.await_clean();
+    let (stranger, own) = (other.file("osd.1"), |node: &Node| node.file("osd.1"));
+    other.stop();
+    spoil(&stranger);
+    let mut node = Node::with_osds(3);
+    node.says(&["image", "create", "vol0", "--size", "16MiB"]);
+    let mut client = Client::connect(&node.file("nbd.sock"), "vol0");
+    let pattern: Vec<u8> = (0..4 << 20).map(|at: u32| (at / 514) as u8).collect();
+    client.write(2 << 20, &pattern);
+    drop(client);
+    node.await_clean();
+    node.stop();
+    fs::copy(&stranger, own(&node)).unwrap();
+    node.start(&[]);
+    let why = "which is none of this cluster's, so it is left as it is";
+    node.await_ok(&["health"], |text| text.contains("osd.1 is down: ") && text.contains(why));
+    let contents = |path: &Path| fs::read(path).unwrap()[8192..60 << 20].to_vec();
+    // The node looks every second what it may mend.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    assert!(contents(&own(&node)) == contents(&stranger), "nothing of it is written");
+    // Neither is one of which nothing says whose it is, until somebody says that it may be lost.
+    node.stop();
+    let disk = File::options().write(true).open(own(&node)).unwrap();
+    let size = disk.metadata().unwrap().len();
+    for superblock in [0, 4096, size - 8192, size - 4096] {
+        disk.write_all_at(&[0x5a; 4096], superblock).unwrap();
+    }
+    let before = fs::read(own(&node)).unwrap();
+    node.start(&[]);
+    let why = "nothing on it says whose it is, so it is left as it is";
+    node.await_ok(&["health"], |text| text.contains("osd.1 is down: ") && text.contains(why));
+    assert!(fs::read(own(&node)).unwrap() == before, "nothing of it is written");
+    let replace = ["osd", "replace", "1", "node/osd.1"];
+    node.refuses(&replace, 2, "--overwrite if what it holds may be lost");
+    let overwrite = [&replace[..], &["--overwrite"]].concat();
+    node.done(&overwrite, "osd.1 begins anew on node/osd.1");
+    node.await_clean();
+    let mut client = Client::connect(&node.file("nbd.sock"), "vol0");
+    node.says(&["osd", "down", "0"]);
+    node.says(&["osd", "down", "2"]);
+    assert_eq!(client.read(2 << 20, pattern.len()), pattern);
+}
+
 #[test]
 fn a_disk_with_data_of_another_osd_is_refused() {
     let node = Node::with_osds(3);

@@ -22,6 +22,7 @@ use loadline_base::{Agenda, Bytes, Span};
 use loadline_cluster::settings::Refused;
 use loadline_cluster::{PoolSpec, StartError};
 use loadline_node::{Delays, Node};
+use loadline_store::paged::ids::StoreId;
 use loadline_store::paged::{Format, FormatError, Protection, format};
 use std::io;
 use std::path::PathBuf;
@@ -249,15 +250,30 @@ pub fn write_empty_store(path: &std::path::Path, protection: Protection) -> Resu
     write_store(path, held.size(), protection)
 }
 
-/// Writes an empty store.
+/// Writes an empty store that nobody has seen before.
 pub(super) fn write_store(
     path: &std::path::Path,
     size: Bytes,
     protection: Protection,
 ) -> Result<(), BootError> {
+    write_store_as(new_store_id()?, path, size, protection)
+}
+
+/// A number for a store that is to be written.
+pub(super) fn new_store_id() -> Result<StoreId, BootError> {
+    let drawn = random_u128().map_err(BootError::Random)?;
+    Ok(StoreId::new(drawn as u64).expect("64 random bits are not all zero"))
+}
+
+/// Writes this store, empty.
+pub(super) fn write_store_as(
+    id: StoreId,
+    path: &std::path::Path,
+    size: Bytes,
+    protection: Protection,
+) -> Result<(), BootError> {
     let cannot = |error| BootError::Format(path.to_owned(), error);
-    let id = random_u128().map_err(BootError::Random)? as u64;
-    let store = format(&Format::of_disk(id, size), protection)
+    let store = format(&Format::of_disk(id.get(), size), protection)
         .map_err(|_: FormatError| BootError::TooSmall(path.to_owned(), size))?;
     let file = std::fs::OpenOptions::new().write(true).open(path).map_err(cannot)?;
     write_new_store(&store, &file, None).map_err(cannot)

@@ -1,7 +1,7 @@
 //! OSDs whose stores have stopped: a disk that may be good at a second look is opened once more. Those whose stores are damaged are made
 //! empty and filled again, where the others have all that they had.
 
-use super::boot::write_store;
+use super::boot::{new_store_id, write_store_as};
 use super::host_node::HostNode;
 use super::mail::{DiskEmptied, Mail};
 use crate::DiskOpen;
@@ -43,25 +43,41 @@ impl HostNode {
         let Some(osd) = self.disks.of.ids().find(may_begin) else { return };
         let why = self.node.cluster().fault(osd).map(|fault| fault.to_string()).unwrap_or_default();
         let path = self.disks.of[osd].path.clone();
+        let Some(store) = self.node.cluster().expected_store(osd) else {
+            // The next look finds that the map tells of it.
+            return self.say_which_comes(osd);
+        };
         tracing::warn!(
             %osd, path = %path.display(),
             "{why}: the other OSDs have all that it had, so its disk is made empty and filled again"
         );
         self.node.cluster_mut().heal(osd);
-        if let Some(disk) = self.disks.of[osd].disk.take() {
-            self.world.remove_disk(disk);
-        }
+        let disk = self.disks.of[osd].disk.take().expect("it is idle, and so it is open");
+        let identity = self.world.disk(disk).identity();
+        self.world.remove_disk(disk);
         let (direct, protection) = (self.config.direct, self.config.protection);
         let mailbox = self.world.mailbox();
         std::thread::spawn(move || {
             let opened = DiskOpen { direct, ..DiskOpen::existing(&path) }.open();
             let disk = opened.map_err(|error| error.to_string()).and_then(|disk| {
-                let written = write_store(&path, disk.size(), protection);
+                if disk.identity() != identity {
+                    return Err("its path leads to something else by now".to_owned());
+                }
+                let written = write_store_as(store, &path, disk.size(), protection);
                 written.map(|()| disk).map_err(|error| error.to_string())
             });
             // A node that has ended meanwhile needs no disk.
             let _ = mailbox.post(Mail::Emptied(Box::new(DiskEmptied { osd, disk })));
         });
+    }
+
+    fn say_which_comes(&mut self, osd: OsdId) {
+        match new_store_id() {
+            Ok(store) => {
+                self.node.change(self.now, |cluster, fx| cluster.expect_store(osd, store, fx));
+            }
+            Err(error) => tracing::error!(%osd, "the disk cannot be made empty: {error}"),
+        }
     }
 
     /// A disk is empty, or could not be made so.

@@ -248,8 +248,10 @@ impl SwarmRun {
 
     fn stopped(&mut self, life: &Life<'_>, fault: Fault) -> Result<End, SoakFailure> {
         let excuses = life.ledger.excuses;
-        let unreadable =
-            matches!(fault, Fault::Restart(RestartFault::Unreadable(_) | RestartFault::Page(_)));
+        let unreadable = matches!(
+            fault,
+            Fault::Restart(RestartFault::Unreadable(_) | RestartFault::UnreadablePage(_))
+        );
         let excused = match fault {
             Fault::Restart(RestartFault::Unwritable) => excuses.stop,
             Fault::Restart(_) if unreadable && excuses.passing && !excuses.damage => true,

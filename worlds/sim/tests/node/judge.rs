@@ -69,6 +69,8 @@ pub(crate) struct Judged {
     under_way: BTreeMap<(u32, u32), UnderWay>,
     stamp: u64,
     pub(crate) acknowledged: u64,
+    /// How often an operator had to say that an empty disk is to be filled.
+    pub(crate) told_to_fill: u32,
     /// Every stamp that was ever issued for a block.
     issued: BTreeMap<Block, BTreeSet<u64>>,
 }
@@ -96,7 +98,8 @@ pub(crate) fn fresh_disk(seed: u64) -> SimDisk {
 /// One of this size.
 pub(crate) fn disk_of(size: Bytes, seed: u64) -> SimDisk {
     let shape = Format {
-        store_id: seed,
+        // Zero is nobody's, and two seeds differ in their low bits.
+        store_id: seed | 1 << 63,
         data_bytes: size,
         log_device_bytes: None,
         log_bytes: LOG,
@@ -195,6 +198,7 @@ impl Judged {
             under_way: BTreeMap::new(),
             stamp: 0,
             acknowledged: 0,
+            told_to_fill: 0,
             issued: BTreeMap::new(),
         };
         let disks = (0..OSDS).map(|osd| judged.fresh_disk(seed ^ u64::from(osd + 1))).collect();
@@ -235,9 +239,11 @@ impl Judged {
         };
         self.node = Some(node.unwrap_or_else(|(error, _)| panic!("no start: {error}")));
         self.down.clear();
-        // Replaced, and then the node died before the disk knew who it is: the operator says it once more.
+        self.node().open_again();
+        // Replaced, and then the node died before the map told which disk that is: the operator says it once more.
         for osd in (0..OSDS).map(OsdId::new) {
             if self.node().cluster().fault(osd) == Some(DiskFault::Empty) {
+                self.told_to_fill += 1;
                 self.node().cluster().expect_new_disk(osd);
                 self.node().open(osd);
             }
@@ -410,7 +416,8 @@ impl Judged {
     /// What keeps the node from being clean.
     pub(crate) fn state(&mut self) -> String {
         let node = self.node();
-        let mut text = format!("committed: {}", node.is_map_committed());
+        let held = node.cluster().held_writes();
+        let mut text = format!("committed: {}, {held} writes are held", node.is_map_committed());
         let osds: Vec<OsdId> = node.cluster().map().osds().ids().collect();
         for osd in osds {
             let unfinished = node.osd(osd).unfinished();

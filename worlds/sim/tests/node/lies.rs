@@ -1,12 +1,17 @@
-//! Histories in which one disk at a time is not what it should be: put back from the past, another OSD's copy, rotten, with writes
-//! lost or gone astray, without room, slow. Nothing that was flushed is lost, nothing wrong is read, and the node comes back to
+//! Histories in which one disk at a time is not what it should be: put back from the past, another OSD's copy, another cluster's
+//! and damaged, without superblocks, made empty by a node that then died, rotten, with writes lost or gone astray, without room, slow. Nothing that was flushed is lost, nothing wrong is read, and the node comes back to
 //! three good copies by itself, or when an operator does what the fault asks for.
 
 use crate::judge::{BLOCK, Judged, OSDS, first_page, fresh_disk, is_whole};
 use loadline_base::{Rng, Span};
+use loadline_cluster::NotHealed;
 use loadline_osd::{DiskFault, OsdId};
+use loadline_sim::Sim;
 use loadline_sim::disk::{CutStyle, SimDisk};
 use loadline_store::paged::LogMode;
+use loadline_store::paged::ids::StoreId;
+use loadline_store::paged::layout::{Layout, SUPERBLOCK, superblock_offsets};
+use loadline_store::paged::superblock::Superblock;
 
 const ROUNDS: u64 = 5;
 
@@ -17,6 +22,12 @@ enum Lie {
     Stale,
     /// Another OSD's disk was copied onto it.
     Copied,
+    /// A damaged disk stands in its place that is another cluster's, or another OSD's.
+    Anothers,
+    /// Nothing of its superblocks is left.
+    Nameless,
+    /// It is damaged, and the node dies while it heals it.
+    DiedHealing,
     /// Bits of the live log have rotted while it was at rest.
     RottenLog,
     /// So have pages.
@@ -32,9 +43,12 @@ enum Lie {
 }
 
 impl Lie {
-    const ALL: [Lie; 8] = [
+    const ALL: [Lie; 11] = [
         Lie::Stale,
         Lie::Copied,
+        Lie::Anothers,
+        Lie::Nameless,
+        Lie::DiedHealing,
         Lie::RottenLog,
         Lie::RottenPages,
         Lie::LostWrites,
@@ -54,6 +68,7 @@ impl Lie {
 struct Done {
     healed: u32,
     replaced: u32,
+    died_healing: u32,
 }
 
 /// One history.
@@ -112,6 +127,14 @@ impl History {
                 let seed = self.judged.rng.next_u64();
                 self.reboot(|disks, _| disks[copy] = fresh_disk(seed));
             }
+            Lie::Anothers => self.stand_in(victim),
+            Lie::Nameless => {
+                self.reboot(|disks, _| spoil_superblocks(&mut disks[at]));
+                let image = self.judged.node().disk(victim).image();
+                assert_eq!(self.try_to_heal(victim), Some(Err(NotHealed::Nameless(victim))));
+                assert!(self.judged.node().disk(victim).image() == image, "it is left as it is");
+            }
+            Lie::DiedHealing => self.die_healing(victim),
             Lie::RottenLog => self.reboot(|disks, rng| {
                 for _ in 0..3 {
                     let place = 16384 + rng.below(first_page() - 16384);
@@ -159,6 +182,82 @@ impl History {
         }
     }
 
+    /// A damaged disk that is not the victim's stands in its place for a life, and must come out of it as it was.
+    fn stand_in(&mut self, victim: OsdId) {
+        let at = victim.get() as usize;
+        let seed = self.judged.rng.next_u64();
+        let other = OsdId::new((victim.get() + 1) % OSDS);
+        let foreign = seed.is_multiple_of(2).then(|| foreign_disk(seed));
+        let mut own = None;
+        self.reboot(|disks, _| {
+            let mut stranger = foreign.unwrap_or_else(|| disks[other.get() as usize].clone());
+            spoil_free_map(&mut stranger);
+            own = Some(std::mem::replace(&mut disks[at], stranger));
+        });
+        let id = store_of(self.judged.node().disk(victim));
+        let image = self.judged.node().disk(victim).image();
+        self.load(20);
+        let refused = match seed.is_multiple_of(2) {
+            true => NotHealed::Foreign(victim, id),
+            false => NotHealed::OtherOsd(other, id),
+        };
+        assert_eq!(self.try_to_heal(victim), Some(Err(refused)));
+        let after = self.judged.node().disk(victim).image();
+        // Opening confirms its superblocks, and nothing else is written.
+        let rest = 8192..image.len() - 8192;
+        assert!(after[rest.clone()] == image[rest], "it is left as it is");
+        self.judged.flush();
+        self.reboot(|disks, _| disks[at] = own.expect("it was taken away"));
+    }
+
+    /// The victim is damaged, and the node dies at some point of its healing: nobody must say again what is to become of the disk.
+    fn die_healing(&mut self, victim: OsdId) {
+        let at = victim.get() as usize;
+        self.reboot(|disks, _| spoil_free_map(&mut disks[at]));
+        let limit = self.judged.node().now() + Span::from_secs(60);
+        let may = |node: &Sim| node.may_heal(victim) == Some(Ok(()));
+        self.judged.node().wait_until(|node| may(node) || node.now() > limit);
+        if !may(self.judged.node()) {
+            // A checkpoint that had begun had what was spoiled.
+            return;
+        }
+        let seed = self.judged.rng.next_u64();
+        let emptied = match self.judged.rng.below(3) {
+            0 => {
+                let next = StoreId::new(seed).expect("it is not zero");
+                self.judged.node().change(|cluster, fx| cluster.expect_store(victim, next, fx));
+                false
+            }
+            _ => self.judged.node().make_empty(victim, fresh_disk(seed)),
+        };
+        if emptied && self.judged.rng.below(2) == 0 {
+            self.judged.node().open(victim);
+        }
+        let steps = self.judged.rng.below(60);
+        self.judged.steps(steps);
+        let told = self.judged.told_to_fill;
+        self.reboot(|_, _| {});
+        assert_eq!(
+            self.judged.told_to_fill, told,
+            "the map knows that the empty disk is {victim}'s"
+        );
+        self.done.died_healing += u32::from(emptied);
+    }
+
+    /// What a node does every second with a disk that it must leave alone. Answers why it does.
+    fn try_to_heal(&mut self, victim: OsdId) -> Option<Result<(), NotHealed>> {
+        for _ in 0..5 {
+            let second = self.judged.node().now() + Span::from_secs(1);
+            self.judged.node().wait_until(|node| node.now() > second);
+            self.judged.node().check_fullness();
+            self.judged.take_replies();
+            let empty = |osd| panic!("{osd} is made empty");
+            assert!(self.judged.node().heal_damaged(empty).is_empty());
+            assert!(self.judged.node().open_again().is_empty());
+        }
+        self.judged.node().may_heal(victim)
+    }
+
     /// Lets the node heal itself; where it asks for an operator, gives it a new disk.
     fn mend(&mut self, victim: OsdId) {
         for _ in 0..12 {
@@ -174,6 +273,7 @@ impl History {
                 return;
             }
             let seed = self.judged.rng.next_u64();
+            self.judged.node().open_again();
             let healed = self.judged.node().heal_damaged(|_| fresh_disk(seed));
             self.done.healed += healed.len() as u32;
             if healed.is_empty() && held == 0 && !self.replace_faulty() && self.has_unfound() {
@@ -217,6 +317,40 @@ impl History {
     }
 }
 
+fn spoil_superblocks(disk: &mut SimDisk) {
+    for place in superblock_offsets(disk.spec().size.get()) {
+        disk.rot(place..place + SUPERBLOCK);
+    }
+}
+
+/// Damages what every restart needs, and what may have made it whole.
+fn spoil_free_map(disk: &mut SimDisk) {
+    let Layout { page, map_first, recovery_offset, recovery_bytes, .. } =
+        superblock_of(disk).layout;
+    let map = page.offset(map_first);
+    disk.rot(map..map + u64::from(BLOCK));
+    disk.rot(recovery_offset..recovery_offset + recovery_bytes);
+}
+
+fn superblock_of(disk: &SimDisk) -> Superblock {
+    let places = superblock_offsets(disk.spec().size.get());
+    let found = places.map(|place| Superblock::decode(&disk.peek(place..place + SUPERBLOCK)));
+    Superblock::newest(found).expect("it holds a store")
+}
+
+fn store_of(disk: &SimDisk) -> StoreId {
+    StoreId::new(superblock_of(disk).store_id).expect("it has a number")
+}
+
+/// A disk of another cluster.
+fn foreign_disk(seed: u64) -> SimDisk {
+    let mut other = History::new(seed);
+    other.load(20);
+    other.judged.flush();
+    let node = other.judged.node.take().expect("it runs");
+    node.crash(None, &mut other.judged.rng).swap_remove(0)
+}
+
 fn history(seed: u64) -> (Done, Vec<Lie>) {
     let mut history = History::new(seed);
     let mut told = Vec::new();
@@ -248,16 +382,18 @@ fn history(seed: u64) -> (Done, Vec<Lie>) {
 #[test]
 fn nothing_is_lost_when_one_disk_at_a_time_lies() {
     let mut told = Vec::new();
-    let mut healed = 0;
-    for seed in 0..40 {
+    let (mut healed, mut died_healing) = (0, 0);
+    for seed in 0..60 {
         let (done, lies) = history(seed);
         told.extend(lies);
         healed += done.healed;
+        died_healing += done.died_healing;
     }
     for lie in Lie::ALL {
         let times = told.iter().filter(|it| **it == lie).count();
         assert!(times > 5, "{lie:?} was told {times} times");
     }
+    assert!(died_healing > 5, "nodes die while they heal: {died_healing}");
     assert!(healed > 3, "damaged disks are healed: {healed}");
 }
 

@@ -23,7 +23,7 @@ pub use restart::{RestartFault, RestartProgress};
 
 use super::api::{Ask, Cause, IoDone, IoId, Op, OpError, Outbox, Stages};
 use super::bounds::{Room, StoreLimits, limits};
-use super::ids::Child;
+use super::ids::{Child, StoreId};
 use super::layout::Layout;
 use super::metrics::Metrics;
 use super::options::Options;
@@ -196,6 +196,11 @@ impl<T: Copy> PagedStore<T> {
     /// The last marker.
     pub fn superblock(&self) -> &Superblock {
         &self.superblock
+    }
+
+    /// Which store it is, once that has been read.
+    pub fn id(&self) -> Option<StoreId> {
+        StoreId::new(self.superblock.store_id)
     }
 
     /// Pages and tree, to look into.

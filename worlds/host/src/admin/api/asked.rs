@@ -119,6 +119,9 @@ pub struct OsdAsked {
     /// Size of a file that does not exist yet; by default what the path has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
+    /// Whether an empty store is written there, whatever it holds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overwrite: bool,
 }
 
 /// A pool that is to be made.

@@ -17,9 +17,9 @@ verbs! {
     /// Takes one `down` or `out`, or brings it back `up` or `in`.
     OsdMove { osd: OsdId, step: OsdMove }: Put ["osd" osd step] -> Done, "`{}`", "osd down";
     /// Makes one on a file or a device that holds none.
-    OsdAdd { disk: OsdAsked }: Post ["osd"] <= disk "`path` [`size_bytes`]" -> Added, "`osd`, its number", "osd add";
+    OsdAdd { disk: OsdAsked }: Post ["osd"] <= disk "`path` [`size_bytes`] [`overwrite`]" -> Added, "`osd`, its number", "osd add";
     /// Gives one an empty disk in place of its own, to be filled by backfill.
-    OsdReplace { osd: OsdId, disk: OsdAsked }: Post ["osd" osd "replace"] <= disk "`path` [`size_bytes`]"
+    OsdReplace { osd: OsdId, disk: OsdAsked }: Post ["osd" osd "replace"] <= disk "`path` [`size_bytes`] [`overwrite`]"
         -> Done, "`{}`", "osd replace";
     /// Forgets one that is down and out.
     OsdRemove { osd: OsdId }: Delete ["osd" osd] -> Done, "`{}`", "osd remove";

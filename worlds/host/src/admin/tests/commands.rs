@@ -16,8 +16,8 @@ fn check(command: &Command) {
 
 fn osd_commands() -> Vec<Command> {
     let osd = OsdId::new(63);
-    let disk = OsdAsked { path: "/srv/a disk".into(), size_bytes: None };
-    let sized = OsdAsked { size_bytes: Some(10 << 30), ..disk.clone() };
+    let disk = OsdAsked { path: "/srv/a disk".into(), size_bytes: None, overwrite: false };
+    let sized = OsdAsked { size_bytes: Some(10 << 30), overwrite: true, ..disk.clone() };
     let bench = BenchAsked { total_bytes: Some(1), block_bytes: Some(2), store: true };
     let mut commands = vec![
         Command::OsdList,

@@ -93,8 +93,9 @@ pub(in crate::engine) fn now(answer: AdminAnswer) -> Executed {
 pub(in crate::engine) enum Wanted {
     /// It is there, and holds what its OSD left on it.
     Own,
-    /// A store, or nothing: then a new store is written. A missing file is made if its size is known.
-    New { size: Option<Bytes> },
+    /// A store, or nothing: then a new store is written, or whatever it holds if that may be lost. A missing file is made if its
+    /// size is known.
+    New { size: Option<Bytes>, overwrite: bool },
 }
 
 /// A disk that is ready, or why it is not; by mail of the thread that opened it.

@@ -103,7 +103,7 @@ impl HostNode {
 
 impl Engine {
     pub(super) fn osd_add(&mut self, ticket: Ticket, asked: OsdAsked) -> Executed {
-        let OsdAsked { path, size_bytes } = asked;
+        let OsdAsked { path, size_bytes, overwrite } = asked;
         let size = size_of(size_bytes)?;
         self.host.take_changes()?;
         self.host
@@ -116,12 +116,12 @@ impl Engine {
         if let Some(owner) = self.host.owner_of(Path::new(&path)) {
             return Err(AdminRefusal::conflict(format!("{path} is {owner}'s disk already")));
         }
-        Ok(self.prepare_disk(None, path.into(), Wanted::New { size }, ticket))
+        Ok(self.prepare_disk(None, path.into(), Wanted::New { size, overwrite }, ticket))
     }
 
     pub(super) fn osd_replace(&mut self, ticket: Ticket, osd: OsdId, asked: OsdAsked) -> Executed {
         self.host.known_number(osd)?;
-        let OsdAsked { path, size_bytes } = asked;
+        let OsdAsked { path, size_bytes, overwrite } = asked;
         let size = size_of(size_bytes)?;
         if self.host.node.cluster().map().osds()[osd].up
             || self.host.node.cluster().is_opening_disk(osd)
@@ -142,7 +142,7 @@ impl Engine {
             }
             None => {}
         }
-        Ok(self.prepare_disk(Some(osd), path.into(), Wanted::New { size }, ticket))
+        Ok(self.prepare_disk(Some(osd), path.into(), Wanted::New { size, overwrite }, ticket))
     }
 
     /// Has a disk opened by a thread.
@@ -242,21 +242,16 @@ impl Engine {
 
 /// Opens a disk and makes sure that it holds a store.
 fn open(how: DiskOpen, wanted: Wanted, protection: Protection) -> Result<OpenedDisk, AdminRefusal> {
-    let create = match wanted {
-        Wanted::Own => None,
-        Wanted::New { size } => size,
-    };
+    let Wanted::New { size: create, overwrite } = wanted else { return Ok(how.open()?) };
     let how = DiskOpen { create, ..how };
     let (disk, path) = (how.open()?, how.path.as_path());
-    if matches!(wanted, Wanted::New { .. }) {
-        let is_empty = disk.was_created() || is_empty(path)?;
-        if is_empty && let Err(error) = write_store(path, disk.size(), protection) {
-            if disk.was_created() {
-                // What cannot be written is better not there at all than half a disk.
-                let _ = std::fs::remove_file(path);
-            }
-            return Err(AdminRefusal::bad(error.to_string()));
+    let writes = overwrite || disk.was_created() || is_empty(path)?;
+    if writes && let Err(error) = write_store(path, disk.size(), protection) {
+        if disk.was_created() {
+            // What cannot be written is better not there at all than half a disk.
+            let _ = std::fs::remove_file(path);
         }
+        return Err(AdminRefusal::bad(error.to_string()));
     }
     Ok(disk)
 }
@@ -268,9 +263,9 @@ fn is_empty(path: &Path) -> Result<bool, AdminRefusal> {
         Ok(Holding::Nothing) => Ok(true),
         Ok(Holding::Store) => Ok(false),
         Ok(other) => Err(AdminRefusal::conflict(format!("{shown} holds {other}, and is left alone"))
-            .wants(format!(
-                "a path where nothing is, or a disk whose first and last MiB are zeros; `loadline store format --force {shown}` writes over it"
-            ))),
+            .wants(
+                "a path where nothing is, or a disk whose first and last MiB are zeros; --overwrite if what it holds may be lost"
+            )),
         Err(error) => Err(AdminRefusal::bad(format!("{shown}: cannot be read: {error}"))),
     }
 }

@@ -3,12 +3,15 @@
 //! A page went bad between the look that a transaction in steps takes at all that it needs and the step that needed it. The store
 //! stopped, as it must, and the OSD stayed down until an operator opened its disk again.
 
-use crate::judge::{self, BLOCK, OSDS, config, first_page, is_whole, settings, stores, sync};
+use crate::judge::{
+    self, BLOCK, OSDS, config, first_page, fresh_disk, is_whole, settings, stores, sync,
+};
 use loadline_base::{Bytes, Rng, Time};
 use loadline_cluster::{PoolSpec, Target};
 use loadline_osd::{Data, DiskFault, OpKind, OsdId};
 use loadline_sim::Sim;
 use loadline_sim::disk::{SimDisk, Trouble};
+use loadline_store::paged::superblock::Superblock;
 use loadline_store::paged::{Fault, LogMode, Options, RestartFault};
 
 /// Every second block of one object is written, so that each is an extent of its own.
@@ -124,6 +127,32 @@ fn a_transaction_that_cannot_go_on_is_brought_to_its_end_or_healed_from_the_othe
     assert_eq!(node.heal_damaged(empty), [VICTIM]);
     assert!(node.wait_until(is_whole));
     check(&mut node);
+}
+
+/// A page of the tree that could not be read counted as damaged, and the disk was made empty for what passes.
+#[test]
+fn a_page_that_the_replay_cannot_read_is_looked_at_twice_before_its_disk_is_made_empty() {
+    for (trouble, passes) in [(Trouble::Times(1), true), (Trouble::Always, false)] {
+        let (at, mut disks) = super::written(3);
+        let superblock = Superblock::decode(&disks[1].peek(0..4096)).expect("it holds a store");
+        let map = superblock.layout.page.offset(superblock.layout.map_first);
+        disks[1].fail_reads(map..map + u64::from(BLOCK), trouble);
+        let mut node = super::start(at, disks).expect("the others are enough");
+        let fault = node.cluster().fault(VICTIM);
+        let is_page = |fault| matches!(fault, RestartFault::UnreadablePage(_));
+        assert!(
+            matches!(fault, Some(DiskFault::Store(Fault::Restart(fault))) if is_page(fault)),
+            "{fault:?}"
+        );
+        assert_eq!(node.may_heal(VICTIM), None, "it is looked at again first");
+        assert_eq!(node.open_again(), [VICTIM]);
+        if !passes {
+            assert!(node.wait_until(|node| node.may_heal(VICTIM) == Some(Ok(()))));
+            assert_eq!(node.heal_damaged(|_| fresh_disk(101)), [VICTIM]);
+        }
+        assert!(node.wait_until(is_whole), "{trouble:?}");
+        super::check_all(&mut node);
+    }
 }
 
 /// A log that cannot be read at the start: a passing error passes, and a disk that stays so may be anybody's.

@@ -47,6 +47,8 @@ pub enum RestartFault {
     Record(Lsn),
     /// A page of the tree or the free map is damaged.
     Page(PageNo),
+    /// A page of the tree or the free map could not be read.
+    UnreadablePage(PageNo),
     /// The pages of the free map are whole, and not those of the last completed checkpoint: a write was lost.
     FreeMap,
     /// A transaction of the log takes more pages than the device has. It had them when it was carried out first.
@@ -72,6 +74,7 @@ impl RestartFault {
             | RestartFault::LogDevice
             | RestartFault::ForeignLog
             | RestartFault::Unreadable(_)
+            | RestartFault::UnreadablePage(_)
             | RestartFault::Unwritable
             | RestartFault::CacheTooSmall { .. }
             | RestartFault::NoSpace(_)
@@ -142,6 +145,9 @@ impl fmt::Display for RestartFault {
                 write!(f, "the record at {position} is whole and means nothing")
             }
             RestartFault::Page(page) => write!(f, "{page} is damaged and needed for the replay"),
+            RestartFault::UnreadablePage(page) => {
+                write!(f, "{page} cannot be read and is needed for the replay")
+            }
             RestartFault::NoSpace(position) => {
                 write!(f, "the transaction that ends at {position} of the log finds no free pages")
             }

@@ -125,8 +125,8 @@ impl<T: Copy> PagedStore<T> {
 
     /// One phase's turn. Answers whether the next phase has begun.
     fn restart_step(&mut self) -> bool {
-        if let Some(page) = self.restarting().failed_load {
-            self.give_up(RestartFault::Page(page));
+        if let Some(fault) = self.restarting().failed_load {
+            self.give_up(fault);
             return false;
         }
         match &self.restarting().phase {

@@ -1,6 +1,6 @@
 //! How far a restart is.
 
-use super::fault::RestartProgress;
+use super::fault::{RestartFault, RestartProgress};
 use super::physical::Physical;
 use super::replay::Replay;
 use crate::paged::api::OpError;
@@ -47,7 +47,7 @@ pub(in crate::paged::store) struct Restart {
     /// Up to where the log is durable, as its witness says.
     pub(super) witnessed: Lsn,
     pub(super) pins: Vec<PageNo>,
-    pub(super) failed_load: Option<PageNo>,
+    pub(super) failed_load: Option<RestartFault>,
     pub(super) loads_done: u64,
 }
 
@@ -63,8 +63,11 @@ impl Restart {
         page: PageNo,
         error: Option<&OpError>,
     ) -> bool {
-        if error.is_some() {
-            self.failed_load.get_or_insert(page);
+        if let Some(error) = error {
+            self.failed_load.get_or_insert(match error {
+                OpError::Unreadable => RestartFault::UnreadablePage(page),
+                _ => RestartFault::Page(page),
+            });
             return false;
         }
         self.loads_done += 1;
