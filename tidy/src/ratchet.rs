@@ -8,14 +8,14 @@ use syn::visit::Visit;
 use syn::{Expr, ImplItem, Item, Member};
 
 /// Files of the largest circle, and of all circles together.
-const CIRCLE_MAX: usize = 6;
-const FILES_IN_CIRCLES: usize = 69;
+const CIRCLE_MAX: usize = 3;
+const FILES_IN_CIRCLES: usize = 67;
 /// Names of types that are defined more than once.
 const NAMES_WITH_TWO_MEANINGS: usize = 1;
 /// Fields of an owner at most.
 const FIELDS_MAX: usize = 12;
 /// Owners that have more.
-const LARGE_OWNERS: usize = 7;
+const LARGE_OWNERS: usize = 6;
 /// Fields of owners that four files or more touch.
 const FIELDS_OF_MANY_FILES: usize = 44;
 

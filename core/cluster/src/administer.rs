@@ -89,12 +89,12 @@ impl Cluster {
     /// A number for the drive that an OSD's capacity was measured on; 0 if none was, or none is known.
     pub fn measured_on(&self, osd: OsdId) -> u64 {
         let durable = self.durable.as_ref().expect("the OSDs have disks");
-        durable.measured_on.get(&osd).copied().unwrap_or(0)
+        durable.disks.measured_on.get(&osd).copied().unwrap_or(0)
     }
 
     /// Keeps on which drive an OSD's capacity was measured.
     pub fn note_measured_on(&mut self, osd: OsdId, drive: u64, fx: &mut OwnerEffects) {
-        self.durable().measured_on.insert(osd, drive);
+        self.durable().disks.measured_on.insert(osd, drive);
         self.save_map(fx);
     }
 

@@ -11,29 +11,12 @@
 
 use crate::cluster::{Cluster, OwnerEffects};
 use crate::codec::MapRecord;
+use crate::loss::Loss;
 use crate::peering::Copies;
 use crate::quorum::Term;
 use crate::start::StartError;
 use loadline_osd::{CopyReport, CopyState, Directive, DiskFault, IntervalId, OsdId, OsdSet, PgId};
 use std::collections::BTreeMap;
-
-/// What may be lost with disks that were given up in this life of a node.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Loss {
-    /// Whose.
-    pub given_up: OsdSet,
-    /// The epoch of the map that the node went on from.
-    pub epoch: u32,
-    /// Whether that map was known to be the last. If not, the lost disks may have had later ones, and later writes to any placement group.
-    pub is_last: bool,
-    /// Placement groups whose last interval nobody who is left took part in with a whole copy: they are as older copies have them.
-    pub older: Vec<PgId>,
-    /// Those of which no copy with everything is left, but one that was being filled or caught up: objects that had not arrived, and
-    /// that no other copy has, read as before, or as zeros.
-    pub unfinished: Vec<PgId>,
-    /// Those of which no copy is left: they begin empty.
-    pub empty: Vec<PgId>,
-}
 
 /// Whether every OSD of the map is either `present` or given up, and none both.
 ///
@@ -76,7 +59,7 @@ impl Cluster {
     pub(crate) fn give_up(&mut self, mut loss: Loss, term: Term, fx: &mut OwnerEffects) {
         let left: OsdSet = self.up_osds();
         let durable = self.durable();
-        durable.promised.extend(loss.given_up.iter().map(|osd| (osd, Term::GIVEN_UP)));
+        durable.disks.promised.extend(loss.given_up.iter().map(|osd| (osd, Term::GIVEN_UP)));
         // The lost disks may have shown clients numbers that this map has not given yet, and the others keep objects under them.
         durable.images.skip_numbers();
         durable.kept_images.begin(durable.images.clone());
@@ -98,7 +81,7 @@ impl Cluster {
 
     /// What the disks of these OSDs said of each placement group when they were opened.
     fn copies_found(&self, left: OsdSet) -> BTreeMap<PgId, BTreeMap<OsdId, CopyReport>> {
-        let found = &self.durable.as_ref().expect("the OSDs have disks").found;
+        let found = &self.durable.as_ref().expect("the OSDs have disks").disks.found;
         let mut copies: BTreeMap<PgId, BTreeMap<OsdId, CopyReport>> = BTreeMap::new();
         for osd in left.iter() {
             let opened = found.get(&osd).and_then(|found| found.as_ref().ok());
@@ -209,13 +192,16 @@ impl Cluster {
     /// Whether an OSD's disk was given up, and no other one has taken its place.
     pub fn is_given_up(&self, osd: OsdId) -> bool {
         let durable = self.durable.as_ref();
-        durable.is_some_and(|durable| durable.promised.get(&osd) == Some(&Term::GIVEN_UP))
+        durable.is_some_and(|durable| durable.disks.promised.get(&osd) == Some(&Term::GIVEN_UP))
     }
 
     /// The faults of the OSDs that the map says were given up, here or not.
     pub(crate) fn tell_given_up(&mut self) {
         let all = self.osds.ids().filter(|osd| self.is_given_up(*osd)).collect::<Vec<_>>();
-        self.durable().faults.extend(all.into_iter().map(|osd| (osd, DiskFault::GivenUp(osd))));
+        self.durable()
+            .disks
+            .faults
+            .extend(all.into_iter().map(|osd| (osd, DiskFault::GivenUp(osd))));
     }
 }
 

@@ -54,18 +54,18 @@ impl Cluster {
 
     /// The OSD whose disk is opened next takes no part until it is let: its world has something to do with the disk before.
     pub fn hold_osd(&mut self, osd: OsdId) {
-        self.durable().held.insert(osd);
+        self.durable().disks.held.insert(osd);
     }
 
     /// Whether an OSD was held and its disk is open.
     pub fn is_held_open(&self, osd: OsdId) -> bool {
         let durable = self.durable.as_ref().expect("the OSDs have disks");
-        durable.held.contains(osd) && self.osds[osd].is_open()
+        durable.disks.held.contains(osd) && self.osds[osd].is_open()
     }
 
     /// Lets an OSD take part that was held; one whose disk is not open is held no longer.
     pub fn let_osd(&mut self, osd: OsdId, fx: &mut OwnerEffects) {
-        if self.durable().held.remove(osd) && self.osds[osd].is_open() {
+        if self.durable().disks.held.remove(osd) && self.osds[osd].is_open() {
             let state = OsdState { up: true, ..self.map.osds()[osd] };
             self.set_osd(osd, state, fx);
             self.retire_orphans(osd, fx);
@@ -117,7 +117,7 @@ impl Cluster {
     pub fn take_back_osd(&mut self, osd: OsdId, fx: &mut OwnerEffects) -> bool {
         let OsdState { up, is_in } = self.map.osds()[osd];
         let is_last = self.map.osds().ids().next_back() == Some(osd);
-        let was_never_up = !up && !is_in && self.durable().fillable.contains(osd);
+        let was_never_up = !up && !is_in && self.durable().disks.fillable.contains(osd);
         let can = is_last && was_never_up && !self.osds[osd].is_opening();
         if can {
             self.forget_osd(osd, fx);
@@ -134,12 +134,12 @@ impl Cluster {
         }
         let durable = self.durable();
         durable.forget_disk(osd);
-        durable.fillable.remove(osd);
-        durable.sizes.remove(&osd);
-        durable.promised.remove(&osd);
-        durable.measured_on.remove(&osd);
-        durable.stores.forget(osd);
-        durable.faults.remove(&osd);
+        durable.disks.fillable.remove(osd);
+        durable.disks.sizes.remove(&osd);
+        durable.disks.promised.remove(&osd);
+        durable.disks.measured_on.remove(&osd);
+        durable.disks.stores.forget(osd);
+        durable.disks.faults.remove(&osd);
         durable.settings.retain(|(scope, _), _| *scope != Scope::Osd(osd));
         self.save_map(fx);
     }

@@ -101,10 +101,10 @@ impl Cluster {
     pub fn may_open_again(&self, osd: OsdId) -> bool {
         let Some(durable) = &self.durable else { return false };
         let may_pass = |fault| match fault {
-            DiskFault::Empty => self.is_serving() && durable.stores.has_come(osd),
+            DiskFault::Empty => self.is_serving() && durable.disks.stores.has_come(osd),
             _ => may_pass(fault),
         };
-        let is_untried = !durable.healing.opened_again.contains(osd);
+        let is_untried = !durable.disks.healing.opened_again.contains(osd);
         is_untried && self.stands_still_with(osd).is_some_and(may_pass)
     }
 
@@ -114,12 +114,12 @@ impl Cluster {
     /// If it may not be.
     pub fn open_again(&mut self, osd: OsdId) {
         assert!(self.may_open_again(osd), "{osd}'s disk may be opened again");
-        self.durable().healing.opened_again.insert(osd);
+        self.durable().disks.healing.opened_again.insert(osd);
     }
 
     /// Whether what lies in an OSD's place is what it served from.
     fn is_own(&self, osd: OsdId) -> Result<(), NotHealed> {
-        let stores = &self.durable.as_ref().expect("the OSDs have disks").stores;
+        let stores = &self.durable.as_ref().expect("the OSDs have disks").disks.stores;
         let store = stores.found(osd).ok_or(NotHealed::Nameless(osd))?;
         match stores.owner(store) {
             Some(owner) if owner == osd => Ok(()),
@@ -137,13 +137,14 @@ impl Cluster {
 
     fn find_no_obstacle(&self, osd: OsdId) -> Result<(), NotHealed> {
         let durable = self.durable.as_ref().expect("the OSDs have disks");
-        let healing = &durable.healing;
+        let healing = &durable.disks.healing;
         if healing.emptied.contains(osd) {
             return Err(NotHealed::Again);
         }
         // What the others have without it must be on their disks; other changes may follow without end.
-        let stopped_by = durable.stopped_by.get(&osd).copied().unwrap_or_default();
-        let told_by = durable.stores.expected(osd).map(|(_, change)| change).unwrap_or_default();
+        let stopped_by = durable.disks.stopped_by.get(&osd).copied().unwrap_or_default();
+        let told_by =
+            durable.disks.stores.expected(osd).map(|(_, change)| change).unwrap_or_default();
         let can_write = self.is_serving() && self.missing_holders() == OsdSet::EMPTY;
         if !can_write || !self.is_kept(stopped_by.max(told_by)) {
             return Err(NotHealed::NoMap);
@@ -167,13 +168,13 @@ impl Cluster {
 
     /// The store that an OSD's disk is to hold when it has been made empty, if that was said.
     pub fn expected_store(&self, osd: OsdId) -> Option<StoreId> {
-        self.durable.as_ref()?.stores.expected(osd).map(|(store, _)| store)
+        self.durable.as_ref()?.disks.stores.expected(osd).map(|(store, _)| store)
     }
 
     /// An OSD's disk is to hold this store next. [`Cluster::may_heal`] waits for the map that tells so.
     pub fn expect_store(&mut self, osd: OsdId, store: StoreId, fx: &mut OwnerEffects) {
         let next_change = self.last_change().next();
-        if self.durable().stores.expect(osd, store, next_change) {
+        if self.durable().disks.stores.expect(osd, store, next_change) {
             self.save_map(fx);
         }
     }
@@ -186,7 +187,7 @@ impl Cluster {
     pub fn heal(&mut self, osd: OsdId) {
         assert_eq!(self.may_heal(osd), Some(Ok(())), "{osd}'s disk may be made empty");
         assert!(self.expected_store(osd).is_some(), "{osd}'s next store is known");
-        let healing = &mut self.durable().healing;
+        let healing = &mut self.durable().disks.healing;
         healing.emptied.insert(osd);
         healing.emptying = Some(osd);
         self.expect_new_disk(osd);
@@ -194,15 +195,16 @@ impl Cluster {
 
     /// The disk that was to be made empty could not be.
     pub fn heal_failed(&mut self, osd: OsdId) {
-        self.durable().healing.is_over(osd);
+        self.durable().disks.healing.is_over(osd);
     }
 
     /// The OSDs that were found damaged, and whose disks are being filled again.
     pub fn healing(&self) -> OsdSet {
         let Some(durable) = &self.durable else { return OsdSet::EMPTY };
         let is_filled = |osd: &OsdId| self.map.pgs().any(|(_, pg)| pg.backfill.contains(osd));
-        let is_healing = |osd: &OsdId| durable.healing.emptying == Some(*osd) || is_filled(osd);
-        durable.healing.emptied.iter().filter(is_healing).collect()
+        let is_healing =
+            |osd: &OsdId| durable.disks.healing.emptying == Some(*osd) || is_filled(osd);
+        durable.disks.healing.emptied.iter().filter(is_healing).collect()
     }
 }
 

@@ -71,7 +71,7 @@ impl Cluster {
     }
 
     fn keeps_maps_without(&self, osds: OsdSet) -> bool {
-        let commit = self.durable.as_ref().and_then(|durable| durable.commit.as_ref());
+        let commit = self.durable.as_ref().and_then(|durable| durable.saving.commit.as_ref());
         let Some(kept) = commit.and_then(|commit| commit.committed()) else { return true };
         let left = self.up_osds().iter().filter(|osd| !osds.contains(*osd)).collect();
         is_quorum(kept.holders.now, left)

@@ -106,7 +106,7 @@ impl Cluster {
         if !self.is_serving() || !self.map.osds()[osd].up {
             return;
         }
-        let Some(Ok(opened)) = self.durable().found.remove(&osd) else { return };
+        let Some(Ok(opened)) = self.durable().disks.found.remove(&osd) else { return };
         let removed = &self.durable().removed_pgs;
         let gone: Vec<PgId> = opened
             .copies

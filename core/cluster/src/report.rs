@@ -19,7 +19,7 @@ impl Cluster {
 
     /// The OSDs of which some must come back before any change of the map can be kept; none if a quorum runs.
     pub fn missing_holders(&self) -> OsdSet {
-        let commit = self.durable.as_ref().and_then(|durable| durable.commit.as_ref());
+        let commit = self.durable.as_ref().and_then(|durable| durable.saving.commit.as_ref());
         let Some(kept) = commit.and_then(|commit| commit.committed()) else { return OsdSet::EMPTY };
         let (holders, up) = (kept.holders.now, self.up_osds());
         match is_quorum(holders, up) {

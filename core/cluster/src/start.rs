@@ -3,7 +3,8 @@
 use crate::cluster::{Cluster, Config, OwnerEffects};
 use crate::codec::{MapRecord, OsdRecord, PgRecord, PoolRecord};
 use crate::durable::Durable;
-use crate::give_up::{Loss, check, in_words, not_here};
+use crate::give_up::{check, in_words, not_here};
+use crate::loss::Loss;
 use crate::map::{Map, OsdState, Pool, PoolId};
 use crate::quorum::{
     Chosen, FoundDisk, MapCommit, NoQuorum, Summary, Term, choose, choose_what_is_left,
@@ -100,19 +101,19 @@ impl Cluster {
         for osd in cluster.osds.ids() {
             cluster.map.set_osd(osd, OsdState { up: false, is_in: true });
         }
-        cluster.durable = Some(Durable::new());
+        cluster.durable = Some(Durable::default());
         cluster
     }
 
     /// Whether the disks that were opened say that there is no cluster yet.
     pub fn is_new(&self) -> bool {
-        let found = &self.durable.as_ref().expect("the OSDs have disks").found;
+        let found = &self.durable.as_ref().expect("the OSDs have disks").disks.found;
         found.len() == self.osds.len() && self.holds_nothing()
     }
 
     /// Whether none of the disks that were opened belongs to a cluster.
     pub fn holds_nothing(&self) -> bool {
-        let found = &self.durable.as_ref().expect("the OSDs have disks").found;
+        let found = &self.durable.as_ref().expect("the OSDs have disks").disks.found;
         found.values().all(|found| matches!(found, Ok(Opened { identity: None, .. })))
     }
 
@@ -145,9 +146,9 @@ impl Cluster {
     pub fn close_osd(&mut self, osd: OsdId, fx: &mut OwnerEffects) {
         self.crash(osd, fx);
         let durable = self.durable();
-        assert!(durable.commit.is_none(), "the cluster has started");
-        durable.found.remove(&osd);
-        durable.faults.remove(&osd);
+        assert!(durable.saving.commit.is_none(), "the cluster has started");
+        durable.disks.found.remove(&osd);
+        durable.disks.faults.remove(&osd);
     }
 
     /// Goes on from the map that counts. OSDs whose disks are not there, empty, another's or a copy are down, and
@@ -180,7 +181,7 @@ impl Cluster {
         }));
         for (osd, fault) in faults {
             self.crash(osd, fx);
-            self.durable().faults.insert(osd, fault);
+            self.durable().disks.faults.insert(osd, fault);
         }
         let votes: Vec<FoundDisk> = disks.iter().map(OwnDisk::vote).collect();
         let present: OsdSet = votes.iter().map(|vote| vote.osd).collect();
@@ -205,7 +206,7 @@ impl Cluster {
 
     /// The disks of the cluster that most of them belong to, and why the others are of no use.
     fn readable(&self) -> (Vec<OwnDisk>, BTreeMap<OsdId, DiskFault>) {
-        let found = &self.durable.as_ref().expect("the OSDs have disks").found;
+        let found = &self.durable.as_ref().expect("the OSDs have disks").disks.found;
         let (mut disks, mut faults) = (Vec::new(), BTreeMap::new());
         for (seat, found) in found {
             match read(*seat, found) {
@@ -220,7 +221,7 @@ impl Cluster {
     }
 
     fn nothing_found(&self) -> StartError {
-        let faults = &self.durable.as_ref().expect("the OSDs have disks").faults;
+        let faults = &self.durable.as_ref().expect("the OSDs have disks").disks.faults;
         let worst = faults.iter().find(|(_, fault)| **fault != DiskFault::Empty);
         worst.map_or(StartError::NoMap, |(osd, fault)| StartError::NoDisk(*osd, *fault))
     }
@@ -242,12 +243,12 @@ impl Cluster {
         self.map = Map::restore(&record);
         let durable = self.durable();
         durable.cluster = record.cluster_id;
-        durable.sizes = record.osds.iter().map(|(osd, record)| (*osd, record.size)).collect();
-        durable.promised =
+        durable.disks.sizes = record.osds.iter().map(|(osd, record)| (*osd, record.size)).collect();
+        durable.disks.promised =
             record.osds.iter().map(|(osd, record)| (*osd, record.promised)).collect();
-        durable.measured_on =
+        durable.disks.measured_on =
             record.osds.iter().map(|(osd, record)| (*osd, record.measured_on)).collect();
-        durable.stores.begin(&record.osds);
+        durable.disks.stores.begin(&record.osds);
         durable.settings = record.settings;
         durable.kept_images.begin(record.images.clone());
         durable.images = record.images;
@@ -272,7 +273,7 @@ impl Cluster {
     /// map written, from which on the cluster serves.
     pub fn take_over(&mut self, fx: &mut OwnerEffects) {
         let durable = self.durable();
-        let commit = durable.commit.as_ref().expect("the start has chosen a map");
+        let commit = durable.saving.commit.as_ref().expect("the start has chosen a map");
         let (cluster, term) = (durable.cluster, commit.term().0);
         for osd in self.up_osds().iter() {
             fx.direct(osd, Directive::Identify(Identity { cluster, osd, term }));
@@ -296,19 +297,19 @@ impl Cluster {
     /// Whether the map of this owner counts, so that pools and images may be changed.
     pub fn is_serving(&self) -> bool {
         let Some(durable) = &self.durable else { return true };
-        durable.commit.as_ref().is_some_and(|commit| commit.committed().is_some())
+        durable.saving.commit.as_ref().is_some_and(|commit| commit.committed().is_some())
     }
 
     /// Everything that must survive, as it is now.
     pub(crate) fn record(&self, summary: Summary) -> MapRecord {
         let durable = self.durable.as_ref().expect("the OSDs have disks");
-        let size = |osd| durable.sizes.get(&osd).copied().unwrap_or(Bytes::ZERO);
+        let size = |osd| durable.disks.sizes.get(&osd).copied().unwrap_or(Bytes::ZERO);
         let osd = |(osd, state): (OsdId, &OsdState)| {
             let OsdState { up, is_in } = *state;
-            let promised = durable.promised.get(&osd).copied().unwrap_or_default();
-            let measured_on = durable.measured_on.get(&osd).copied().unwrap_or(0);
+            let promised = durable.disks.promised.get(&osd).copied().unwrap_or_default();
+            let measured_on = durable.disks.measured_on.get(&osd).copied().unwrap_or(0);
             let (lost, size, stores) =
-                (self.map.is_removed(osd), size(osd), durable.stores.of(osd));
+                (self.map.is_removed(osd), size(osd), durable.disks.stores.of(osd));
             (osd, OsdRecord { up, is_in, lost, size, promised, measured_on, stores })
         };
         let pools = self.map.pools();
