@@ -50,6 +50,35 @@ pub struct DisksConfig<'a> {
     pub delays: Delays,
 }
 
+/// Where events of one kind go, which come in the order of their times.
+#[derive(Clone, Debug)]
+struct SimLanes {
+    links: LaneId,
+    pushes: LaneId,
+    workers: LaneId,
+    stage: LaneId,
+    drives: IdVec<OsdId, LaneId>,
+}
+
+/// The software stage of the study's era.
+#[derive(Clone, Copy, Debug, Default)]
+struct SoftwareStage {
+    /// Time per client op, if there is one.
+    time: Option<Span>,
+    free_at: Time,
+    /// Whether recovery is pending: as of which map epoch, and the answer.
+    recovery_pending: (u32, bool),
+}
+
+/// What the load is about to do.
+#[derive(Debug, Default)]
+struct LoadDue {
+    /// Ops to be issued.
+    issue: Vec<Issue>,
+    /// When it is to be woken.
+    wake: Option<Time>,
+}
+
 /// A node in virtual time under a load.
 pub struct Sim<W = ByHand> {
     now: Time,
@@ -58,19 +87,11 @@ pub struct Sim<W = ByHand> {
     drives: IdVec<OsdId, RunningDrive>,
     /// Whether the drives are disks with contents, which know themselves when they answer.
     has_disks: bool,
-    links: LaneId,
-    pushes: LaneId,
-    workers: LaneId,
-    stage: LaneId,
-    drive_lanes: IdVec<OsdId, LaneId>,
-    software_stage: Option<Span>,
-    stage_free_at: Time,
-    /// As of which map epoch, and the answer.
-    recovery_pending: (u32, bool),
+    lanes: SimLanes,
+    stage: SoftwareStage,
     load: W,
     tokens: Vec<u64>,
-    issue: Vec<Issue>,
-    wake: Option<Time>,
+    due: LoadDue,
     trace: Vec<TraceSpan>,
     /// Bytes of images and edits in each store's log that a worker has paid for.
     logged: IdVec<OsdId, u64>,
@@ -82,7 +103,8 @@ impl<W: Workload> Sim<W> {
         let SimConfig { cluster, drive, delays, software_stage } = config;
         let drives = (0..cluster.osds).map(|osd| RunningDrive::new(&drive, osd)).collect();
         let node = Node::new(&cluster, delays);
-        Sim { software_stage, ..Sim::around(Time::ZERO, node, drives, load) }
+        let stage = SoftwareStage { time: software_stage, ..SoftwareStage::default() };
+        Sim { stage, ..Sim::around(Time::ZERO, node, drives, load) }
     }
 
     /// A world of paged stores on disks, none of which is open yet.
@@ -125,21 +147,20 @@ impl<W: Workload> Sim<W> {
         Sim {
             now,
             node,
-            links: events.add_lane(),
-            pushes: events.add_lane(),
-            workers: events.add_lane(),
-            stage: events.add_lane(),
-            drive_lanes: drives.ids().map(|_| events.add_lane()).collect(),
+            lanes: SimLanes {
+                links: events.add_lane(),
+                pushes: events.add_lane(),
+                workers: events.add_lane(),
+                stage: events.add_lane(),
+                drives: drives.ids().map(|_| events.add_lane()).collect(),
+            },
             logged: drives.ids().map(|_| 0).collect(),
             drives,
             has_disks: false,
-            software_stage: None,
-            stage_free_at: Time::ZERO,
-            recovery_pending: (0, false),
+            stage: SoftwareStage::default(),
             load,
             tokens: Vec::new(),
-            issue: Vec::new(),
-            wake: None,
+            due: LoadDue::default(),
             trace: Vec::new(),
             events,
         }
@@ -179,7 +200,7 @@ impl<W: Workload> Sim<W> {
 
     /// Lets the load begin.
     pub fn start_load(&mut self) {
-        self.load.start(self.now, &mut self.issue);
+        self.load.start(self.now, &mut self.due.issue);
         self.issue_ops();
         self.carry_out();
     }
@@ -257,9 +278,9 @@ impl<W: Workload> Sim<W> {
             SimEvent::Staged(envelope) => self.carry(envelope),
             SimEvent::Replied(reply) => self.replied(reply),
             SimEvent::LoadWake(at) => {
-                if self.wake == Some(at) {
-                    self.wake = None;
-                    self.load.woke(self.now, &mut self.issue);
+                if self.due.wake == Some(at) {
+                    self.due.wake = None;
+                    self.load.woke(self.now, &mut self.due.issue);
                     self.issue_ops();
                 }
             }
@@ -283,7 +304,7 @@ impl<W: Workload> Sim<W> {
                     let (at, event) =
                         (self.now + self.node.delays().worker, SimEvent::Computed(osd, run));
                     match self.node.delays().logged_kib {
-                        Span::ZERO => self.events.push_lane(self.workers, at, event),
+                        Span::ZERO => self.events.push_lane(self.lanes.workers, at, event),
                         kib => {
                             let at = at + kib * self.newly_logged(osd) / 1024;
                             self.events.push(at, event);
@@ -298,7 +319,7 @@ impl<W: Workload> Sim<W> {
                     Span::ZERO => self.replied(reply),
                     link => {
                         self.events.push_lane(
-                            self.links,
+                            self.lanes.links,
                             self.now + link,
                             SimEvent::Replied(reply),
                         );
@@ -369,7 +390,7 @@ impl<W: Workload> Sim<W> {
     }
 
     fn schedule_drive(&mut self, osd: OsdId, at: Time, request: RequestId) {
-        self.events.push_lane(self.drive_lanes[osd], at, SimEvent::DriveDone(osd, request));
+        self.events.push_lane(self.lanes.drives[osd], at, SimEvent::DriveDone(osd, request));
     }
 
     /// Takes a message over its link.
@@ -379,8 +400,11 @@ impl<W: Workload> Sim<W> {
         if delay == Span::ZERO {
             return self.node.send(envelope);
         }
-        let lane =
-            if matches!(envelope.message, Message::Push(_)) { self.pushes } else { self.links };
+        let lane = if matches!(envelope.message, Message::Push(_)) {
+            self.lanes.pushes
+        } else {
+            self.lanes.links
+        };
         self.events.push_lane(lane, self.now + delay, SimEvent::Arrive(envelope));
     }
 
@@ -388,12 +412,12 @@ impl<W: Workload> Sim<W> {
         let Some(issued) = self.cluster().finish(reply.op) else { return };
         let token = self.tokens.get(usize::from(reply.op.slot)).copied().unwrap_or_default();
         let done = OpDone { token, issued: issued.issued, reply };
-        self.load.replied(self.now, &done, &mut self.issue);
+        self.load.replied(self.now, &done, &mut self.due.issue);
         self.issue_ops();
     }
 
     fn issue_ops(&mut self) {
-        let mut issue = std::mem::take(&mut self.issue);
+        let mut issue = std::mem::take(&mut self.due.issue);
         for Issue { target, token } in issue.drain(..) {
             let data = match target.kind {
                 OpKind::Write if self.has_disks => Data::new(vec![0; target.length as usize]),
@@ -405,17 +429,17 @@ impl<W: Workload> Sim<W> {
                 self.tokens.resize(index + 1, 0);
             }
             self.tokens[index] = token;
-            match (envelope, self.software_stage) {
+            match (envelope, self.stage.time) {
                 (Some(envelope), Some(stage)) if self.recovery_is_pending() => {
-                    self.stage_free_at = self.stage_free_at.max(self.now) + stage;
+                    self.stage.free_at = self.stage.free_at.max(self.now) + stage;
                     let staged = SimEvent::Staged(envelope);
-                    self.events.push_lane(self.stage, self.stage_free_at, staged);
+                    self.events.push_lane(self.lanes.stage, self.stage.free_at, staged);
                 }
                 (Some(envelope), _) => self.carry(envelope),
                 (None, _) => {}
             }
         }
-        self.issue = issue;
+        self.due.issue = issue;
         for (osd, put) in self.load.puts() {
             self.node.happened(osd, Event::Put(put));
         }
@@ -424,9 +448,9 @@ impl<W: Workload> Sim<W> {
 
     fn schedule_wake(&mut self) {
         if let Some(at) = self.load.next_wake()
-            && self.wake.is_none_or(|scheduled| at < scheduled)
+            && self.due.wake.is_none_or(|scheduled| at < scheduled)
         {
-            self.wake = Some(at);
+            self.due.wake = Some(at);
             self.events.push(at, SimEvent::LoadWake(at));
         }
     }
@@ -434,10 +458,10 @@ impl<W: Workload> Sim<W> {
     /// Whether some copy is not where it should be; looked up again only when the map has changed.
     fn recovery_is_pending(&mut self) -> bool {
         let epoch = self.node.cluster().map().epoch();
-        if self.recovery_pending.0 != epoch {
-            self.recovery_pending = (epoch, !self.node.cluster().is_clean());
+        if self.stage.recovery_pending.0 != epoch {
+            self.stage.recovery_pending = (epoch, !self.node.cluster().is_clean());
         }
-        self.recovery_pending.1
+        self.stage.recovery_pending.1
     }
 
     /// The present time.

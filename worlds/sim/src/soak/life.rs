@@ -52,13 +52,25 @@ pub(super) struct Life<'a> {
     /// The checkpoint's step before the last event.
     before: Option<CheckpointStep>,
     judged: Option<Result<Answer, OpError>>,
-    /// Every flush of this number is answered and not carried out.
-    lies: Option<u64>,
-    flushes: u64,
+    lies: FlushLies,
     mute: bool,
-    pub(super) struck: FaultsByKind,
-    /// One of the faults of this life may have damaged the log.
-    pub(super) struck_log: bool,
+    pub(super) struck: Struck,
+}
+
+/// Flushes that are answered and not carried out.
+#[derive(Clone, Copy, Debug, Default)]
+struct FlushLies {
+    /// Every one of this number.
+    nth: Option<u64>,
+    flushes: u64,
+}
+
+/// The faults that have struck.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Struck {
+    pub(super) faults: FaultsByKind,
+    /// One of them may have damaged the log.
+    pub(super) log: bool,
 }
 
 impl<'a> Life<'a> {
@@ -81,11 +93,9 @@ impl<'a> Life<'a> {
             progress: (0, Time::ZERO),
             before: None,
             judged: None,
-            lies: None,
-            flushes: 0,
+            lies: FlushLies::default(),
             mute: false,
-            struck: FaultsByKind::default(),
-            struck_log: false,
+            struck: Struck::default(),
         }
     }
 
@@ -103,7 +113,7 @@ impl<'a> Life<'a> {
 
     /// Lets every `nth` flush be answered without being carried out.
     pub(super) fn with_lies(mut self, nth: Option<u64>) -> Life<'a> {
-        self.lies = nth;
+        self.lies.nth = nth;
         self
     }
 
@@ -145,11 +155,11 @@ impl<'a> Life<'a> {
             }
             !strikes
         });
-        self.struck.add(&struck);
-        self.struck_log |= log_damaged;
+        self.struck.faults.add(&struck);
+        self.struck.log |= log_damaged;
         let is_flush = host.next_request().is_some_and(|io| io.request.kind == RequestKind::Flush);
-        self.flushes += u64::from(is_flush);
-        if is_flush && self.lies.is_some_and(|nth| self.flushes.is_multiple_of(nth)) {
+        self.lies.flushes += u64::from(is_flush);
+        if is_flush && self.lies.nth.is_some_and(|nth| self.lies.flushes.is_multiple_of(nth)) {
             self.host.lose();
         } else {
             self.host.send();

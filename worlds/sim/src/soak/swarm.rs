@@ -131,7 +131,7 @@ impl SwarmRun {
         if !matches!(end, Ok(End::Refused(_))) {
             self.counts.rows.hit(life.row());
         }
-        self.counts.faults.add(&life.struck);
+        self.counts.faults.add(&life.struck.faults);
         self.counts.events += life.events;
         let left = life.host.into_disks();
         self.ledger = ledger;
@@ -293,7 +293,7 @@ impl SwarmRun {
         }
         self.was_cut = false;
         // What damaged the log before this life is behind it.
-        life.ledger.excuses.log = life.struck_log;
+        life.ledger.excuses.log = life.struck.log;
         Ok(whole)
     }
 

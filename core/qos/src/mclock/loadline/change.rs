@@ -27,7 +27,7 @@ impl<T> Loadline<T> {
         removed: &mut Vec<T>,
     ) {
         let flows = &self.flows;
-        for fifo in [&mut self.strict, &mut self.requeued] {
+        for fifo in [&mut self.first.strict, &mut self.first.requeued] {
             let doomed = |flow: u32, payload: &T| doomed(flows[flow as usize].class, payload);
             self.requests.remove_where(fifo, doomed, removed);
         }
@@ -77,7 +77,7 @@ impl<T> Loadline<T> {
 
     /// Closes a flow that is open and removes what waits in it.
     pub(super) fn close(&mut self, now: Time, index: u32, removed: &mut Vec<T>) {
-        for fifo in [&mut self.requeued, &mut self.strict] {
+        for fifo in [&mut self.first.requeued, &mut self.first.strict] {
             if !fifo.is_empty() {
                 self.requests.remove_where(fifo, |owner, _| owner == index, removed);
             }

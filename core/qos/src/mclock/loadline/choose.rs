@@ -32,7 +32,7 @@ impl Level {
     /// Brings the first entries of the heaps up to date and chooses.
     #[inline(always)]
     pub(super) fn choose(&mut self, time: Time, now: u64) -> Choice {
-        if let Some((index, tag)) = self.due_reservation(now.saturating_sub(self.lag)) {
+        if let Some((index, tag)) = self.due_reservation(now.saturating_sub(self.time.lag)) {
             return Choice::Reservation(index, tag);
         }
         if self.limited.first().key() <= now {
@@ -149,12 +149,13 @@ impl Level {
 
     /// The first tag at which a party may run again, on the clock, when none may run now.
     fn next_tag(&mut self) -> Option<u128> {
-        let mut reservation =
-            self.due_reservation(FAR - 1).map(|(_, tag)| u128::from(tag) + u128::from(self.lag));
+        let mut reservation = self
+            .due_reservation(FAR - 1)
+            .map(|(_, tag)| u128::from(tag) + u128::from(self.time.lag));
         let mut limit = self.first_limit().map(u128::from);
         if reservation.is_none() {
             let exact =
-                |line: &super::line::Line| line.reservation_tag_exact() + u128::from(self.lag);
+                |line: &super::line::Line| line.reservation_tag_exact() + u128::from(self.time.lag);
             let far = self.reserved.iter().map(|entry| &self.lines[entry.index() as usize]);
             reservation =
                 far.filter(|line| line.is_busy() && line.has_reservation()).map(exact).min();
@@ -249,11 +250,11 @@ impl Level {
     /// Reservation time stands still while reservations are met late.
     #[inline(always)]
     fn write_off(&mut self, now: u64, index: u32, tag: u64) {
-        let late = now.saturating_sub(self.lag).saturating_sub(tag);
+        let late = now.saturating_sub(self.time.lag).saturating_sub(tag);
         if late > OWED_TICKS {
             let line = &self.lines[index as usize];
             let owed = OWED_TICKS.saturating_add(line.slack_of_reservation());
-            self.lag = self.lag.saturating_add(late.saturating_sub(owed));
+            self.time.lag = self.time.lag.saturating_add(late.saturating_sub(owed));
         }
     }
 
@@ -299,8 +300,8 @@ impl Level {
             line.start = after(self.virtual_time, line.weight().ticks(line.cost));
         } else {
             // Parties without weight share it in the ratio of their reservations.
-            self.spare_time = self.spare_time.max(line.start);
-            line.start = after(self.spare_time, line.reservation().ticks(line.reserved_cost));
+            self.time.spare = self.time.spare.max(line.start);
+            line.start = after(self.time.spare, line.reservation().ticks(line.reserved_cost));
         }
         line.set_head(next);
         let entry = spare_entry(line, index);
@@ -314,7 +315,7 @@ impl Level {
                 self.hold(index, tag);
             }
         }
-        if is_far(self.virtual_time.max(self.spare_time)) {
+        if is_far(self.virtual_time.max(self.time.spare)) {
             self.rebase_virtual();
         }
         self.sweep();

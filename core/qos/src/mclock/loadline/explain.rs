@@ -14,15 +14,16 @@ impl<T> Loadline<T> {
     pub(super) fn explain(&self, now: Time, of: Option<ClassId>) -> Vec<Waiting> {
         let candidates = self.candidates(&self.classes, now, |class| self.head_flow(class, now));
         let next = winner(&candidates);
-        let could_run = next.is_some() || !self.requeued.is_empty();
-        let strict_goes = !(self.strict.is_empty() || (could_run && self.strict_run_is_over()));
+        let could_run = next.is_some() || !self.first.requeued.is_empty();
+        let strict_goes =
+            !(self.first.strict.is_empty() || (could_run && self.strict_run_is_over()));
         let mut rows = Vec::new();
-        self.explain_list(self.strict, !strict_goes, WaitCause::BehindOlder, &mut rows);
+        self.explain_list(self.first.strict, !strict_goes, WaitCause::BehindOlder, &mut rows);
         let behind = |ahead| {
             if strict_goes { WaitCause::BehindStrict } else { WaitCause::BehindOlder(ahead) }
         };
-        self.explain_list(self.requeued, strict_goes, behind, &mut rows);
-        let requeued = self.requests.iter(self.requeued).count();
+        self.explain_list(self.first.requeued, strict_goes, behind, &mut rows);
+        let requeued = self.requests.iter(self.first.requeued).count();
         rows.retain(|row| of.is_none_or(|of| of == row.class));
         for index in 0..self.flows.len() as u32 {
             let ClientFlow { class, tenant, .. } = self.flows[index as usize];
@@ -145,7 +146,7 @@ impl Level {
     fn candidate(&self, now: Time, index: u32, flow: FlowId) -> Candidate {
         let line = self.line(index);
         let tick = self.tick_at(now);
-        let tag = line.reservation_tag_exact() + u128::from(self.lag);
+        let tag = line.reservation_tag_exact() + u128::from(self.time.lag);
         let held = line.holds_at_limit() && line.limit_tag() > tick;
         let start = i128::from(if held { line.start } else { self.start_if_released(index) });
         let spare = match line.has_weight() {
@@ -166,7 +167,7 @@ impl Level {
 
     fn tags(&self, now: Time, index: u32) -> Tags {
         let line = self.line(index);
-        let reservation = line.reservation_tag_exact() + u128::from(self.lag);
+        let reservation = line.reservation_tag_exact() + u128::from(self.time.lag);
         Tags {
             reservation: line.has_reservation().then(|| self.time_of_past(now, reservation)),
             proportion: line.has_weight().then(|| self.units(line.start)),

@@ -43,6 +43,17 @@ pub(super) struct PartyTerms {
     burst_micros: u32,
 }
 
+/// How the times of a level stand to the caller's clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LevelTime {
+    /// Where tag 0 stands on it, perhaps before its start.
+    pub(super) epoch: u64,
+    /// How far reservation time is behind it: it stands still while reservations cannot be met.
+    pub(super) lag: u64,
+    /// Start tag of the last service among parties without weight that use what nobody else wants.
+    pub(super) spare: u64,
+}
+
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct Level {
@@ -62,16 +73,11 @@ pub(super) struct Level {
     pub(super) spare: PlainHeap,
     /// Start tag of the last service by weight.
     pub(super) virtual_time: u64,
-    /// The same among parties without weight that use what nobody else wants.
-    pub(super) spare_time: u64,
     /// The power of two of the heaviest weight; only ratios of weights count.
     pub(super) weight_exponent: Option<i32>,
-    /// Where tag 0 stands on the caller's clock, perhaps before its start.
-    pub(super) epoch: u64,
+    pub(super) time: LevelTime,
     /// Whether a party has ever had a burst.
     has_bursts: bool,
-    /// How far reservation time is behind the clock: it stands still while reservations cannot be met.
-    pub(super) lag: u64,
 }
 
 // A record is a party with its one client: the line, its terms, a key, and the flow (see `flow`).
@@ -90,11 +96,9 @@ impl Level {
             limited: PlainHeap::new(),
             spare: PlainHeap::new(),
             virtual_time: 0,
-            spare_time: 0,
             weight_exponent: None,
-            epoch: 0u64.wrapping_sub(PAST),
+            time: LevelTime { epoch: 0u64.wrapping_sub(PAST), lag: 0, spare: 0 },
             has_bursts: false,
-            lag: 0,
         }
     }
 
@@ -224,7 +228,7 @@ impl Level {
     /// The clock as a tag.
     #[inline(always)]
     pub(super) fn tick(&mut self, now: Time) -> u64 {
-        if now.nanos().wrapping_sub(self.epoch) >= 2 * PAST {
+        if now.nanos().wrapping_sub(self.time.epoch) >= 2 * PAST {
             self.rebase(now);
         }
         self.tick_at(now)
@@ -233,7 +237,7 @@ impl Level {
     /// The same for a time to which the clock has come.
     #[inline(always)]
     pub(super) fn tick_at(&self, now: Time) -> u64 {
-        now.nanos().wrapping_sub(self.epoch) << FRACTION_BITS
+        now.nanos().wrapping_sub(self.time.epoch) << FRACTION_BITS
     }
 
     /// The first whole nanosecond that is not before a tag, given that the clock shows `now`.
@@ -272,7 +276,7 @@ impl Level {
     pub(super) fn wakes(&mut self, now: u64, index: u32, head: RequestCharge) {
         self.catch_up();
         let virtual_time = self.virtual_time;
-        let reservation_now = now.saturating_sub(self.lag);
+        let reservation_now = now.saturating_sub(self.time.lag);
         let line = &mut self.lines[index as usize];
         line.forget_costs();
         line.set_head(Some(head));
@@ -297,7 +301,7 @@ impl Level {
             line.start = line.start.max(virtual_time);
             self.enter(now, index);
         } else if line.conserves() {
-            line.start = line.start.max(self.spare_time);
+            line.start = line.start.max(self.time.spare);
             self.enter_spare(index);
         }
     }

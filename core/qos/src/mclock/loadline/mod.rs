@@ -54,10 +54,16 @@ pub(super) struct Loadline<T> {
     /// The flows of classes that have had several; the only flow of a class stands in its party.
     directory: Directory,
     requests: Requests<T>,
+    first: StrictLine,
+}
+
+/// What goes before everything that has tags.
+#[derive(Clone, Debug)]
+pub(super) struct StrictLine {
     strict: RequestList,
     requeued: RequestList,
     /// Strict services in a row while another request could have run.
-    strict_run: u32,
+    run: u32,
 }
 
 impl<T> Loadline<T> {
@@ -74,9 +80,7 @@ impl<T> Loadline<T> {
             asleep: BTreeSet::new(),
             directory: Directory::default(),
             requests: Requests::new(),
-            strict: RequestList::EMPTY,
-            requeued: RequestList::EMPTY,
-            strict_run: 0,
+            first: StrictLine { strict: RequestList::EMPTY, requeued: RequestList::EMPTY, run: 0 },
         };
         for lane in lanes {
             scheduler.add_class(*lane);
@@ -98,7 +102,7 @@ impl<T> Loadline<T> {
 
     pub(super) fn occupancy(&self) -> Occupancy {
         let count = |fifo| self.requests.iter(fifo).count();
-        let (strict, requeued) = (count(self.strict), count(self.requeued));
+        let (strict, requeued) = (count(self.first.strict), count(self.first.requeued));
         Occupancy {
             strict,
             requeued,
@@ -257,18 +261,18 @@ impl<T> Loadline<T> {
     /// Takes the next request: strict work, then what was put back, then the shared classes.
     #[inline(always)]
     fn take_next(&mut self, now: Time) -> Take<T> {
-        if !self.strict.is_empty() {
+        if !self.first.strict.is_empty() {
             return self.take_beside_strict(now);
         }
-        self.strict_run = 0;
-        if !self.requeued.is_empty() {
+        self.first.run = 0;
+        if !self.first.requeued.is_empty() {
             return self.take_requeued_or_shared(now);
         }
         self.take_shared(now)
     }
 
     fn next_time_without_strict(&mut self, now: Time) -> Option<Time> {
-        if !self.requeued.is_empty() {
+        if !self.first.requeued.is_empty() {
             return Some(now);
         }
         match self.choose(now) {
@@ -284,22 +288,22 @@ impl<T> Loadline<T> {
     fn take_beside_strict(&mut self, now: Time) -> Take<T> {
         if self.config.strict_run_max.is_some() && self.next_time_without_strict(now) == Some(now) {
             if self.strict_run_is_over() {
-                self.strict_run = 0;
+                self.first.run = 0;
                 return self.take_requeued_or_shared(now);
             }
-            self.strict_run += 1;
+            self.first.run += 1;
         }
-        let left = self.requests.pop_front(&mut self.strict).expect("strict work waits");
+        let left = self.requests.pop_front(&mut self.first.strict).expect("strict work waits");
         self.taken_beside(left, Phase::Strict)
     }
 
     fn strict_run_is_over(&self) -> bool {
-        self.config.strict_run_max.is_some_and(|most| self.strict_run >= most)
+        self.config.strict_run_max.is_some_and(|most| self.first.run >= most)
     }
 
     #[cold]
     fn take_requeued_or_shared(&mut self, now: Time) -> Take<T> {
-        match self.requests.pop_front(&mut self.requeued) {
+        match self.requests.pop_front(&mut self.first.requeued) {
             Some(left) => self.taken_beside(left, Phase::Requeued),
             None => self.take_shared(now),
         }
@@ -386,7 +390,7 @@ impl<T> Loadline<T> {
     ) -> Result<(), RefusedRequest<T>> {
         let flow = self.flows[request.flow.get() as usize];
         if self.is_strict(flow.class, request.priority) {
-            self.requests.push_back(&mut self.strict, now, request);
+            self.requests.push_back(&mut self.first.strict, now, request);
             return Ok(());
         }
         if request.cost == 0 {
@@ -463,7 +467,7 @@ impl<T> Scheduler<T> for Loadline<T> {
             return Err(RefusedRequest { request, refusal: Refusal::UnknownFlow });
         };
         let strict = self.is_strict(flow.class, request.priority);
-        let fifo = if strict { &mut self.strict } else { &mut self.requeued };
+        let fifo = if strict { &mut self.first.strict } else { &mut self.first.requeued };
         self.requests.push_front(fifo, now, request);
         Ok(())
     }
@@ -474,7 +478,7 @@ impl<T> Scheduler<T> for Loadline<T> {
     }
 
     fn earliest(&mut self, now: Time) -> Option<Time> {
-        if self.strict.is_empty() { self.next_time_without_strict(now) } else { Some(now) }
+        if self.first.strict.is_empty() { self.next_time_without_strict(now) } else { Some(now) }
     }
 
     fn remove_class(&mut self, now: Time, class: ClassId, removed: &mut Vec<T>) {

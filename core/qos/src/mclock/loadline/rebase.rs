@@ -12,10 +12,10 @@ impl Level {
     #[cold]
     pub(super) fn rebase(&mut self, now: Time) {
         let epoch = now.nanos().wrapping_sub(PAST);
-        let passed = epoch.wrapping_sub(self.epoch);
+        let passed = epoch.wrapping_sub(self.time.epoch);
         let ticks = u128::from(passed) << FRACTION_BITS;
-        self.epoch = epoch;
-        let lag = core::mem::take(&mut self.lag);
+        self.time.epoch = epoch;
+        let lag = core::mem::take(&mut self.time.lag);
         let lines = &mut self.lines;
         for line in lines.iter_mut() {
             line.set_back(ticks, lag);
@@ -41,12 +41,12 @@ impl Level {
     /// Sets virtual time back. Called before it can overflow.
     #[cold]
     pub(super) fn rebase_virtual(&mut self) {
-        let (weighted, spare) = (self.virtual_time, self.spare_time);
+        let (weighted, spare) = (self.virtual_time, self.time.spare);
         for line in &mut self.lines {
             let passed = if line.has_weight() { weighted } else { spare };
             line.start = line.start.saturating_sub(passed);
         }
-        (self.virtual_time, self.spare_time) = (0, 0);
+        (self.virtual_time, self.time.spare) = (0, 0);
         self.rebuild_by_start();
     }
 

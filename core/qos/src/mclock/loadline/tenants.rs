@@ -303,7 +303,7 @@ impl<T> Loadline<T> {
         let ready = |(time, class): &(Time, u32)| {
             let mut line = self.classes.line(*class).clone();
             line.set_head(Some(LEAST));
-            self.classes.time_of(now, line.ready_at(self.classes.lag)).max(*time)
+            self.classes.time_of(now, line.ready_at(self.classes.time.lag)).max(*time)
         };
         let first = self.asleep.iter().map(ready).min();
         Some(match (choice, first) {

@@ -24,6 +24,15 @@ use alloc::vec::Vec;
 use loadline_base::{IdVec, Time};
 use record::{CLOSED, ClientRecord, TagRates};
 
+/// What may be given out again.
+#[derive(Clone, Debug, Default)]
+struct FreeRows {
+    /// Rows of closed classes.
+    classes: Vec<ClassId>,
+    /// Handles of closed flows.
+    flows: Vec<FlowId>,
+}
+
 /// The scheduler; see the module.
 #[derive(Clone, Debug)]
 pub(super) struct Published<T> {
@@ -42,10 +51,7 @@ pub(super) struct Published<T> {
     limited: Heap<Packed, true>,
     /// Records that are not idle by their ledgers: lower bounds, for the least of them when one joins.
     ledgers: Heap<Wide, false>,
-    /// Rows of closed classes.
-    free: Vec<ClassId>,
-    /// Handles that may be given out again.
-    closed: Vec<FlowId>,
+    free: FreeRows,
     /// When the next cleaning pass is due; none before the first call.
     next_clean: Option<Time>,
 }
@@ -63,8 +69,7 @@ impl<T> Published<T> {
             ready: Heap::new(),
             limited: Heap::new(),
             ledgers: Heap::new(),
-            free: Vec::new(),
-            closed: Vec::new(),
+            free: FreeRows::default(),
             next_clean: None,
         };
         for lane in lanes {
@@ -74,7 +79,7 @@ impl<T> Published<T> {
     }
 
     pub(super) fn add_class(&mut self, lane: Lane) -> ClassId {
-        match self.free.pop() {
+        match self.free.classes.pop() {
             Some(class) => {
                 self.classes[class] = rates_of(lane);
                 class
@@ -89,7 +94,7 @@ impl<T> Published<T> {
             self.close_flow(now, flow, removed);
         }
         self.classes[class] = None;
-        self.free.push(class);
+        self.free.classes.push(class);
     }
 
     pub(super) fn params(&self, class: ClassId) -> Option<Params> {
@@ -236,7 +241,7 @@ impl<T> Scheduler<T> for Published<T> {
         if let Some(flow) = self.directory.find(class, client) {
             return flow;
         }
-        let flow = match self.closed.pop() {
+        let flow = match self.free.flows.pop() {
             Some(flow) => {
                 let in_ledgers = self.records[flow].flags.in_ledgers;
                 self.records[flow] = ClientRecord::new(class, client, now, flow.generation());
@@ -265,7 +270,7 @@ impl<T> Scheduler<T> for Published<T> {
         record.class = CLOSED;
         let client = record.client;
         self.directory.remove(class, client);
-        self.closed.push(flow.next_generation());
+        self.free.flows.push(flow.next_generation());
         self.leave_heaps(flow);
     }
 

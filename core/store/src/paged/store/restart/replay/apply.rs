@@ -24,7 +24,7 @@ impl<T: Copy> PagedStore<T> {
         let RestartPhase::Replay(replay) = &mut self.restarting().phase else {
             unreachable!("it runs")
         };
-        let (ring, end) = (replay.ring, replay.end);
+        let (ring, end) = (replay.ring, replay.marks.end);
         let mut stream = std::mem::replace(&mut replay.stream, Stream::new(ring, 0, Lsn(0), 0));
         // The log may have been found to end before a record that is there.
         let mut is_cut = false;
@@ -184,9 +184,9 @@ impl<T: Copy> PagedStore<T> {
         let scan = replay.stream.scan();
         let head = scan.position();
         let prefix = replay.stream.block_prefix(head);
-        let last_commit = replay.last_commit.min(head);
-        let next = Lsn(replay.durable.0 / replay.ring.block * replay.ring.block);
-        replay.end = head;
+        let last_commit = replay.marks.last_commit.min(head);
+        let next = Lsn(replay.marks.durable.0 / replay.ring.block * replay.ring.block);
+        replay.marks.end = head;
         replay.stage = ReplayStage::Rewrite { next };
         self.restarting().replayed = (head, scan.chain());
         self.resume_log(head, scan.chain(), prefix, last_commit);

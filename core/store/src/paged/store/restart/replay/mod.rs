@@ -55,11 +55,10 @@ struct Placed {
     run: FilledRun,
 }
 
-/// The logical part of a restart.
-pub(super) struct Replay {
-    stage: ReplayStage,
-    ring: LogRing,
-    stream: Stream,
+/// Positions of the log that a restart goes by.
+#[derive(Clone, Copy, Debug)]
+struct LogMarks {
+    /// Where the replay begins.
     start: Lsn,
     /// The last position of which the log's witness says that it is durable.
     witnessed: Lsn,
@@ -69,6 +68,14 @@ pub(super) struct Replay {
     end: Lsn,
     /// Behind the last record that says anything but how far the log is durable.
     last_commit: Lsn,
+}
+
+/// The logical part of a restart.
+pub(super) struct Replay {
+    stage: ReplayStage,
+    ring: LogRing,
+    stream: Stream,
+    marks: LogMarks,
     /// What ends it is being looked at: rot or a torn write.
     search: Option<ProofSearch>,
     /// Runs that transactions placed, in the order of their records.
@@ -91,11 +98,13 @@ impl Replay {
             stage: ReplayStage::Scan,
             ring,
             stream: Stream::new(ring, 1, start, chain),
-            start,
-            witnessed,
-            durable: start.max(witnessed),
-            end: start,
-            last_commit: start,
+            marks: LogMarks {
+                start,
+                witnessed,
+                durable: start.max(witnessed),
+                end: start,
+                last_commit: start,
+            },
             search: None,
             placed: Vec::new(),
             first: None,
@@ -111,14 +120,14 @@ impl Replay {
         let (phase, at) = match self.stage {
             ReplayStage::Scan => ("finding the end of the log", self.stream.scan().position()),
             ReplayStage::Carried | ReplayStage::Verify { .. } => {
-                ("checking data beside the log", self.end)
+                ("checking data beside the log", self.marks.end)
             }
             ReplayStage::Apply => ("replaying the log", self.scan.position()),
             ReplayStage::Rewrite { next } => ("writing the log's tail again", next),
-            ReplayStage::Done => ("replaying the log", self.end),
+            ReplayStage::Done => ("replaying the log", self.marks.end),
         };
-        let total = self.end.0.max(at.0) - self.start.0;
-        RestartProgress { phase, done: at.0.saturating_sub(self.start.0), total }
+        let total = self.marks.end.0.max(at.0) - self.marks.start.0;
+        RestartProgress { phase, done: at.0.saturating_sub(self.marks.start.0), total }
     }
 
     pub(super) fn answered(
@@ -168,7 +177,7 @@ impl Replay {
         if is_whole {
             self.write_back.push((StoreDevice::Data, run.first.0 * page as u64, data));
         } else {
-            self.end = self.end.min(*record);
+            self.marks.end = self.marks.end.min(*record);
         }
     }
 
@@ -180,12 +189,12 @@ impl Replay {
     ) -> Result<(), RestartFault> {
         let fault = RestartFault::Record(record.position);
         if !matches!(record.kind, RecordKind::Durable | RecordKind::Segment) {
-            self.last_commit = record.end;
+            self.marks.last_commit = record.end;
         }
         match record.kind {
             RecordKind::Durable => {
                 let through = record.body.try_into().map_err(|_| fault)?;
-                self.durable = self.durable.max(Lsn(u64::from_le_bytes(through)));
+                self.marks.durable = self.marks.durable.max(Lsn(u64::from_le_bytes(through)));
             }
             RecordKind::Transaction | RecordKind::Again => {
                 let is_again = record.kind == RecordKind::Again;

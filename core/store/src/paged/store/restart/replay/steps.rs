@@ -92,7 +92,7 @@ impl<T: Copy> PagedStore<T> {
         }
         let replay = self.replay();
         let end = replay.stream.scan().position();
-        if replay.witnessed > ring.next_record(end) {
+        if replay.marks.witnessed > ring.next_record(end) {
             return self.replay_failed(RestartFault::LogDamaged(end));
         }
         replay.search = Some(ProofSearch::new(&ring, end));
@@ -107,7 +107,7 @@ impl<T: Copy> PagedStore<T> {
         match replay.stream.is_damaged(search) {
             Some(true) => self.replay_failed(RestartFault::LogDamaged(end)),
             Some(false) => {
-                replay.end = end;
+                replay.marks.end = end;
                 replay.stage = ReplayStage::Carried;
                 true
             }
@@ -128,8 +128,8 @@ impl<T: Copy> PagedStore<T> {
         };
         let replay = self.replay();
         let first = replay.first;
-        if progress.is_some() && first.is_none_or(|(position, _)| position >= replay.end) {
-            let end = replay.end;
+        if progress.is_some() && first.is_none_or(|(position, _)| position >= replay.marks.end) {
+            let end = replay.marks.end;
             return self.replay_failed(RestartFault::LogEnds(end));
         }
         replay.progress = progress;

@@ -34,7 +34,7 @@ impl<T: Copy> PagedStore<T> {
             let Some(Placed { record, run, .. }) = replay.placed.get(next) else { break };
             let at = next;
             next += 1;
-            if *record >= replay.durable {
+            if *record >= replay.marks.durable {
                 let place = (page.offset(run.first), (run.sums.len() * page.bytes()) as u64);
                 replay.in_flight += 1;
                 let purpose = RequestPurpose::Restart(RestartRequest::Own(at));
@@ -51,7 +51,7 @@ impl<T: Copy> PagedStore<T> {
 
     /// Takes the pages that the log speaks of, so that the replay gives them to nobody else, and begins to apply.
     fn claim_placed(&mut self) -> bool {
-        let end = self.replay().end;
+        let end = self.replay().marks.end;
         for Placed { record, run, .. } in std::mem::take(&mut self.replay().placed) {
             let pages = PageRun { first: run.first, count: run.sums.len() as u64 };
             if record < end && !self.space.pages.allocator.claim(pages) {
@@ -70,7 +70,7 @@ impl<T: Copy> PagedStore<T> {
         let class = self.options.classes.restart;
         let target = self.superblock.layout.log_target;
         let ring = self.replay().ring;
-        let end = self.replay().end.0.next_multiple_of(ring.block);
+        let end = self.replay().marks.end.0.next_multiple_of(ring.block);
         while next.0 < end && self.replay().in_flight < IN_FLIGHT_MAX {
             let offset = ring.place(next);
             let length = PIECE.min(end - next.0).min(ring.offset + ring.bytes - offset);
