@@ -5,7 +5,8 @@ use crate::palette::{Look, looks};
 use crate::repeats;
 use crate::sheet::{Course, FigurePart, PlannedChart, Sheet};
 use crate::svg::{
-    Bar, BarChart, DotChart, DotRow, LineChart, Mark, SetupLine, StackChart, StackRow,
+    Bar, BarChart, DotChart, DotRow, FrontierChart, LineChart, Mark, SetupLine, StackChart,
+    StackRow,
 };
 use crate::terminal::print;
 use loadline_study::{Better, ClassWaits, Figure, PERCENTILES, Print, SetupResult, StudyResult};
@@ -24,6 +25,7 @@ pub(crate) struct Chart {
 pub(crate) enum Drawing {
     Bars(BarChart),
     Dots(DotChart),
+    Frontier(FrontierChart),
     Lines(LineChart),
     /// The same, half the page wide: a course of one setup.
     Course(LineChart),
@@ -36,6 +38,7 @@ impl Chart {
         match &self.drawing {
             Drawing::Bars(chart) => chart.svg(width),
             Drawing::Dots(chart) => chart.svg(width),
+            Drawing::Frontier(chart) => chart.svg(width),
             Drawing::Lines(chart) | Drawing::Course(chart) => chart.svg(width),
             Drawing::Stacks(chart) => chart.svg(width),
         }

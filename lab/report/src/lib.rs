@@ -7,6 +7,7 @@
 mod admission;
 mod charts;
 mod csv;
+mod frontier;
 mod page;
 mod palette;
 mod repeats;

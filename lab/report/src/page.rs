@@ -3,6 +3,7 @@
 
 use crate::admission::admission;
 use crate::charts::{Chart, study_charts, wait_charts};
+use crate::frontier::frontier_chart;
 use crate::palette::{self, looks};
 use crate::repeats::{self, PairRow};
 use crate::reservation::{self, ReservationRow};
@@ -30,6 +31,7 @@ struct Page<'a> {
     style: Style,
     sentences: Vec<String>,
     verdicts: Vec<Verdict>,
+    frontier: Vec<ChartView>,
     setups: Vec<SetupView<'a>>,
     columns: Vec<&'static Figure>,
     /// Figures that the table has no room for.
@@ -138,6 +140,7 @@ pub(crate) fn page(result: &StudyResult, facts: &RunFacts) -> Result<String, ask
         style: Style::new(),
         sentences: (sheet.sentences)(result),
         verdicts: (sheet.verdicts)(result),
+        frontier: views(frontier_chart(result).into_iter().collect()),
         setups: setup_views(result),
         columns: columns(result, ShownIn::Table),
         more: columns(result, ShownIn::Page),

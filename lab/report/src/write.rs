@@ -2,6 +2,7 @@
 
 use crate::charts::{study_charts, wait_charts};
 use crate::csv::files;
+use crate::frontier::frontier_chart;
 use crate::page::page;
 use crate::reservation::reservation_charts;
 use crate::svg::standalone;
@@ -39,7 +40,7 @@ pub fn write_report(
         fs::create_dir_all(part).map_err(|source| unwritable(part, source))?;
     }
     let charts = [study_charts(result), reservation_charts(result), wait_charts(result)];
-    for chart in charts.iter().flatten() {
+    for chart in charts.iter().flatten().chain(&frontier_chart(result)) {
         let svg = standalone(&chart.svg(FILE_WIDTH));
         write(&plots.join(format!("{}.svg", chart.id)), &svg)?;
     }

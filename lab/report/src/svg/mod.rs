@@ -7,6 +7,7 @@ mod alone;
 mod bars;
 mod dots;
 mod frame;
+mod frontier;
 mod labels;
 mod lines;
 mod stacks;
@@ -14,6 +15,7 @@ mod stacks;
 pub(crate) use alone::{SHAPES, standalone};
 pub(crate) use bars::{Bar, BarChart, Mark};
 pub(crate) use dots::{DotChart, DotRow};
+pub(crate) use frontier::{FrontierChart, FrontierPoint};
 pub(crate) use lines::{LineChart, SetupLine};
 pub(crate) use stacks::{StackChart, StackRow};
 
