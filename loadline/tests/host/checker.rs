@@ -29,6 +29,29 @@ fn kills_while_an_osd_is_away_lose_nothing() {
     campaign.close();
 }
 
+/// What is answered is kept by two log modes, what is flushed by all.
+const MODES: [&str; 4] = ["fsync", "log-only", "background", "none"];
+
+fn kills_in_each_log_mode(rounds: u64, troubles: &[Trouble]) {
+    for (mode, number) in MODES.into_iter().zip(6..) {
+        println!("{mode}");
+        let mut campaign = Campaign::in_mode(seed(number), mode);
+        campaign.rounds(rounds, troubles);
+        campaign.close();
+    }
+}
+
+#[test]
+fn kills_lose_no_more_than_the_log_mode_says() {
+    kills_in_each_log_mode(2, &[Trouble::None]);
+}
+
+#[test]
+#[ignore = "a hundred rounds take minutes; `make soak` runs them"]
+fn a_hundred_kills_lose_no_more_than_the_log_mode_says() {
+    kills_in_each_log_mode(25, &[Trouble::None, Trouble::Down, Trouble::Out]);
+}
+
 #[test]
 #[ignore = "a hundred rounds take minutes; `make soak` runs them"]
 fn a_hundred_kills_lose_nothing() {

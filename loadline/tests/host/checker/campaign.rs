@@ -46,6 +46,17 @@ pub(crate) struct Campaign {
 
 impl Campaign {
     pub(crate) fn new(seed: u64, flags: &[&'static str]) -> Campaign {
+        Campaign::promising(true, seed, flags)
+    }
+
+    /// One of a node in this log mode. Two of the four keep what was answered, and the others what was flushed.
+    pub(crate) fn in_mode(seed: u64, mode: &'static str) -> Campaign {
+        let answers_promise = ["fsync", "log-only"].contains(&mode);
+        Campaign::promising(answers_promise, seed, &["--log-mode", mode])
+    }
+
+    fn promising(answers_promise: bool, seed: u64, flags: &[&'static str]) -> Campaign {
+        let blocks = IMAGE_BYTES / super::block::BLOCK_BYTES as u64;
         let mut folder = tempfile::tempdir().unwrap();
         // It stays for whoever looks for the cause, unless the campaign comes to its end.
         folder.disable_cleanup(true);
@@ -55,7 +66,7 @@ impl Campaign {
             random: Rng::new(seed),
             folder,
             flags: [&SMALL[..], flags].concat(),
-            ledger: Mutex::new(Ledger::new(IMAGE_BYTES / super::block::BLOCK_BYTES as u64)),
+            ledger: Mutex::new(Ledger::new(blocks, answers_promise)),
             undo: None,
             rounds: 0,
             kills_at_start: 0,

@@ -2,6 +2,9 @@
 //! sent to just after its answer was seen. A content may be read unless a write that began after that content's own answer
 //! was itself answered before the read began. A write without an answer may come into force at any time, or never, until the
 //! node that it was sent to is gone and the block has been read: from then on the block keeps what was read.
+//!
+//! Where the log mode promises nothing before a flush, a kill makes a write of an answered one that no answered flush has
+//! followed; until then what it has covered is remembered.
 
 use super::block::{BLOCK_BYTES, Content, decode};
 use std::collections::BTreeSet;
@@ -15,6 +18,8 @@ struct Write {
     content: Content,
     sent: Stamp,
     acknowledged: Option<Stamp>,
+    /// Whether the node's death does not take it.
+    is_kept: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -22,7 +27,7 @@ struct History(Vec<Write>);
 
 impl History {
     fn settled(content: Content) -> History {
-        History(vec![Write { content, sent: 0, acknowledged: Some(0) }])
+        History(vec![Write { content, sent: 0, acknowledged: Some(0), is_kept: true }])
     }
 
     /// Whether a read that began at `from` can no longer meet this write.
@@ -39,6 +44,13 @@ impl History {
     fn allowed(&self, from: Stamp) -> impl Iterator<Item = &Write> {
         self.0.iter().filter(move |write| !self.is_superseded(write, from))
     }
+
+    /// Forgets what can be read no more by a read that begins at `from`, even if the node dies before.
+    fn forget_covered(&mut self, from: Stamp) {
+        let is_kept = |write: &&Write| write.is_kept;
+        let kept = History(self.0.iter().filter(is_kept).copied().collect());
+        self.0.retain(|write| !kept.is_superseded(write, from));
+    }
 }
 
 /// A request that has not been answered.
@@ -54,6 +66,8 @@ pub(crate) struct Ledger {
     now: Stamp,
     blocks: Vec<History>,
     open: BTreeSet<Stamp>,
+    /// Whether an answer is a promise that a kill keeps; else a flush is.
+    answers_promise: bool,
     /// Writes and zeroings that were answered.
     pub(crate) acknowledged: u64,
     /// A sentence for each block that held what it may not.
@@ -61,10 +75,11 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// An image of zeroes.
-    pub(crate) fn new(blocks: u64) -> Ledger {
+    /// An image of zeroes, of which a kill may take nothing that was answered, or else nothing that was flushed.
+    pub(crate) fn new(blocks: u64, answers_promise: bool) -> Ledger {
         let blocks = (0..blocks).map(|_| History::settled(Content::Zeroes)).collect();
-        Ledger { now: 0, blocks, open: BTreeSet::new(), acknowledged: 0, losses: Vec::new() }
+        let (open, losses) = Default::default();
+        Ledger { now: 0, blocks, open, answers_promise, acknowledged: 0, losses }
     }
 
     pub(crate) fn blocks(&self) -> u64 {
@@ -94,7 +109,7 @@ impl Ledger {
 
     fn change(&mut self, blocks: Range<u64>, content: Content) -> Open {
         let open = self.begin(blocks);
-        let write = Write { content, sent: open.sent, acknowledged: None };
+        let write = Write { content, sent: open.sent, acknowledged: None, is_kept: false };
         self.histories(&open).for_each(|history| history.0.push(write));
         open
     }
@@ -112,11 +127,24 @@ impl Ledger {
         self.acknowledged += 1;
         // Reads in flight may still meet what this write covers.
         let oldest = self.open.first().copied().unwrap_or(now + 1);
+        let is_kept = self.answers_promise;
         for history in self.histories(open) {
             let own = history.0.iter_mut().find(|write| write.sent == open.sent);
-            own.expect("an open write is in its blocks' histories").acknowledged = Some(now);
-            let kept = history.allowed(oldest).copied().collect();
-            history.0 = kept;
+            let own = own.expect("an open write is in its blocks' histories");
+            (own.acknowledged, own.is_kept) = (Some(now), is_kept);
+            history.forget_covered(oldest);
+        }
+    }
+
+    /// A flush's answer: what was answered before it was sent is kept.
+    pub(crate) fn flushed(&mut self, flush: &Open) {
+        self.open.remove(&flush.sent);
+        let oldest = self.open.first().copied().unwrap_or(self.now + 1);
+        for history in self.blocks.iter_mut().filter(|history| history.0.len() > 1) {
+            for write in &mut history.0 {
+                write.is_kept |= write.acknowledged.is_some_and(|answered| answered < flush.sent);
+            }
+            history.forget_covered(oldest);
         }
     }
 
@@ -142,6 +170,9 @@ impl Ledger {
     /// The node is gone; its open requests will not be answered.
     pub(crate) fn abandon(&mut self) {
         self.open.clear();
+        for write in self.blocks.iter_mut().flat_map(|history| &mut history.0) {
+            write.acknowledged = write.acknowledged.filter(|_| write.is_kept);
+        }
     }
 
     fn judge(&mut self, block: u64, bytes: &[u8], from: Stamp) {
@@ -169,7 +200,7 @@ mod tests {
 
     #[test]
     fn what_was_acknowledged_must_be_read() {
-        let mut ledger = Ledger::new(1);
+        let mut ledger = Ledger::new(1, true);
         let (write, first) = ledger.begin_write(0..1);
         let early = ledger.begin_read(0..1);
         ledger.acknowledge(&write);
@@ -182,7 +213,7 @@ mod tests {
 
     #[test]
     fn writes_at_once_leave_either() {
-        let mut ledger = Ledger::new(1);
+        let mut ledger = Ledger::new(1, true);
         let (one, first) = ledger.begin_write(0..1);
         let (two, second) = ledger.begin_write(0..1);
         ledger.acknowledge(&one);
@@ -198,8 +229,28 @@ mod tests {
     }
 
     #[test]
+    fn a_kill_takes_what_was_not_flushed_where_answers_promise_nothing() {
+        let mut ledger = Ledger::new(1, false);
+        let (write, first) = ledger.begin_write(0..1);
+        ledger.acknowledge(&write);
+        let flush = ledger.begin_read(0..0);
+        ledger.flushed(&flush);
+        let early = ledger.begin_read(0..0);
+        let (write, second) = ledger.begin_write(0..1);
+        ledger.acknowledge(&write);
+        ledger.flushed(&early);
+        let read = ledger.begin_read(0..1);
+        assert!(!reads(&mut ledger, &read, first), "the node lives");
+        ledger.abandon();
+        for (content, may_be) in [(first, true), (second, true), (Content::Zeroes, false)] {
+            let read = ledger.begin_read(0..1);
+            assert_eq!(reads(&mut ledger, &read, content), may_be, "{content:?}");
+        }
+    }
+
+    #[test]
     fn what_was_never_answered_is_decided_by_the_first_look() {
-        let mut ledger = Ledger::new(1);
+        let mut ledger = Ledger::new(1, true);
         let (_, open) = ledger.begin_write(0..1);
         ledger.abandon();
         let look = ledger.begin_read(0..1);

@@ -99,7 +99,8 @@ impl Client<'_> {
         let mut ledger = self.ledger.lock().unwrap();
         match kind {
             Kind::Change => ledger.acknowledge(&open),
-            Kind::Read | Kind::Flush => ledger.finish_read(&open, &reply.data),
+            Kind::Read => ledger.finish_read(&open, &reply.data),
+            Kind::Flush => ledger.flushed(&open),
         }
         Ok(())
     }
