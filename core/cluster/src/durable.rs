@@ -2,8 +2,7 @@
 //! durable.
 
 use crate::healing::Healing;
-use crate::images::Images;
-use crate::kept::KeptImages;
+use crate::images::{Images, KeptImages};
 use crate::loss::Loss;
 use crate::map_change::MapChange;
 use crate::quorum::{MapCommit, Summary, Term};

@@ -14,7 +14,6 @@ mod heal;
 mod healing;
 pub mod images;
 mod intervals;
-mod kept;
 mod kept_images;
 mod loss;
 mod lost;

@@ -6,8 +6,9 @@ use crate::svg::{FrontierChart, FrontierPoint};
 use loadline_draw::number::percent;
 use loadline_study::{SetupResult, StudyResult};
 
-/// Clients' IOPS and objects recovered per second.
-const FIGURES: (&str, &str) = ("client/iops", "recovery/objects_per_s");
+/// What recovery wants, and what clients want.
+const OBJECTS_PER_S: &str = "recovery/objects_per_s";
+const IOPS: &str = "client/iops";
 /// The preset whose setups the frontier goes through.
 const OWN: &str = "loadline";
 /// Who lies beyond it by more lies beyond it; less is within what another seed moves a setup by.
@@ -18,7 +19,7 @@ type Traded = (f64, f64);
 
 /// The chart, where at least two of Loadline's setups recovered something; its caption names who lies beyond.
 pub(crate) fn frontier_chart(result: &StudyResult) -> Option<Chart> {
-    let pair = |setup: &SetupResult| Some((setup.figure(FIGURES.1)?, setup.figure(FIGURES.0)?));
+    let pair = |setup: &SetupResult| Some((setup.figure(OBJECTS_PER_S)?, setup.figure(IOPS)?));
     let points: Vec<FrontierPoint> = result
         .setups
         .iter()

@@ -27,6 +27,7 @@ mod error;
 mod ids;
 mod image;
 mod jobs;
+mod kept;
 mod lineages;
 mod name;
 mod queries;
@@ -39,6 +40,7 @@ pub use image::{
     Image, OBJECT_BYTES_DEFAULT, OBJECT_BYTES_MAX, OBJECT_BYTES_MIN, Parent, Snapshot,
 };
 pub use jobs::{JobWork, PendingJob};
+pub(crate) use kept::KeptImages;
 pub use name::{NAME_CHARS_MAX, may_be_named};
 pub use table::{Family, Images};
 pub use view::{AncestorObject, ImageAncestor, Piece, View, split};

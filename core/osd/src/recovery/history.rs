@@ -30,15 +30,11 @@ impl Osd {
     pub(crate) fn read_head(
         &mut self,
         now: Time,
-        (pg, urgency): (PgId, Urgency),
+        place: (PgId, Urgency),
         object: ObjectNo,
         (interval, puller): (u32, Option<RecoverySender>),
     ) {
-        let length = self.store.objects(pg).meta(object).map_or(0, |meta| meta.length);
-        let place = ObjectRange { pg, object, offset: 0, length: self.expected(pg, length) };
-        let touch = AccessKind::ReadWhole { label: SnapshotNo::HEAD, base: None };
-        let commit = Commit::HeadRead(interval, puller);
-        self.access(now, urgency, &place, Update::none(touch), commit);
+        self.read_present(now, place, object, None, Commit::HeadRead(interval, puller));
     }
 
     /// An object with a past can be read: that goes ahead of it, unless it was found bad meanwhile.

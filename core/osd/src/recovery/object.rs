@@ -61,16 +61,28 @@ impl Osd {
     pub(crate) fn read_to_push(
         &mut self,
         now: Time,
-        (pg, urgency): (PgId, Urgency),
+        place: (PgId, Urgency),
         object: ObjectNo,
         (interval, puller): (u32, Option<RecoverySender>),
     ) {
+        let history = self.pg(place.0).and_then(|here| here.kept.get(object));
+        let base = history.and_then(|history| history.before(None));
+        let commit = Commit::PushRead(interval, puller, base);
+        self.read_present(now, place, object, base, commit);
+    }
+
+    /// Reads an object as it is now, whole or in what it differs from this former state.
+    pub(crate) fn read_present(
+        &mut self,
+        now: Time,
+        (pg, urgency): (PgId, Urgency),
+        object: ObjectNo,
+        base: Option<SnapshotNo>,
+        commit: Commit,
+    ) {
         let length = self.store.objects(pg).meta(object).map_or(0, |meta| meta.length);
         let place = ObjectRange { pg, object, offset: 0, length: self.expected(pg, length) };
-        let history = self.pg(pg).and_then(|here| here.kept.get(object));
-        let base = history.and_then(|history| history.before(None));
         let touch = AccessKind::ReadWhole { label: SnapshotNo::HEAD, base };
-        let commit = Commit::PushRead(interval, puller, base);
         self.access(now, urgency, &place, Update::none(touch), commit);
     }
 

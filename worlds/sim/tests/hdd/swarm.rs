@@ -32,18 +32,12 @@ fn drive(rng: &mut Rng) -> Hdd {
 }
 
 fn random_limits(rng: &mut Rng) -> Limits {
-    const POLICIES: [TimeoutPolicy; 6] = [
-        TimeoutPolicy::CompleteEarliest,
-        TimeoutPolicy::ContinueNextLimit,
-        TimeoutPolicy::ContinueNoLimit,
-        TimeoutPolicy::CompleteUnavailable,
-        TimeoutPolicy::AbortRecovery,
-        TimeoutPolicy::Abort,
-    ];
     let mut limits = benchmark_limits();
     for descriptor in &mut limits.descriptors {
-        let mut limit =
-            || Limit { time: rng.below(20) as u16, policy: POLICIES[rng.below(6) as usize] };
+        let mut limit = || Limit {
+            time: rng.below(20) as u16,
+            policy: TimeoutPolicy::ALL[rng.below(6) as usize],
+        };
         descriptor.unit = Unit::TenMilliseconds;
         (descriptor.inactive, descriptor.active, descriptor.guideline) =
             (limit(), limit(), limit());

@@ -1,6 +1,6 @@
 //! The images that are kept, and those that will be.
 
-use crate::images::Images;
+use super::Images;
 use loadline_osd::Views;
 use std::sync::Arc;
 
