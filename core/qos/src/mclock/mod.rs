@@ -34,6 +34,7 @@ pub struct MClock<T> {
 }
 
 // Both variants live in place: a scheduler is built once and its mode is looked at for each request.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 enum Algorithm<T> {
     Published(Published<T>),

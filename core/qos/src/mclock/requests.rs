@@ -44,6 +44,15 @@ pub(super) struct RequestCharge {
 }
 
 impl RequestCharge {
+    /// Of no request: those that wait cost 1 at least.
+    pub(super) const NOTHING: RequestCharge = RequestCharge { cost: 0, reserved: 0 };
+
+    /// Whether it is that of a request.
+    #[inline(always)]
+    pub(super) fn exists(self) -> bool {
+        self.cost != 0
+    }
+
     #[inline(always)]
     pub(super) fn new(cost: u32, distributed: Distributed) -> RequestCharge {
         RequestCharge {
@@ -128,20 +137,21 @@ impl<T> Requests<T> {
         fifo.head = slot;
     }
 
-    /// What the oldest request is charged.
+    /// What the oldest request is charged; [`RequestCharge::NOTHING`] if there is none.
     #[inline(always)]
-    pub(super) fn head_charge(&self, fifo: RequestList) -> Option<RequestCharge> {
-        match self.slots.get(fifo.head as usize)? {
-            RequestSlot::Waits { flow, cost, .. } if flow & HAS_MORE == 0 => {
-                Some(RequestCharge { cost: *cost, reserved: *cost })
+    pub(super) fn head_charge(&self, fifo: RequestList) -> RequestCharge {
+        match self.slots.get(fifo.head as usize) {
+            Some(RequestSlot::Waits { flow, cost, .. }) if flow & HAS_MORE == 0 => {
+                RequestCharge { cost: *cost, reserved: *cost }
             }
-            _ => self.dear_head_charge(fifo),
+            Some(_) => self.dear_head_charge(fifo),
+            None => RequestCharge::NOTHING,
         }
     }
 
     #[cold]
-    fn dear_head_charge(&self, fifo: RequestList) -> Option<RequestCharge> {
-        self.head(fifo).map(|shown| shown.charge)
+    fn dear_head_charge(&self, fifo: RequestList) -> RequestCharge {
+        self.head(fifo).map_or(RequestCharge::NOTHING, |shown| shown.charge)
     }
 
     /// The oldest request.

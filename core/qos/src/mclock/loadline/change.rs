@@ -3,7 +3,7 @@
 use super::flow::{Inside, NONE};
 use super::tenants::LEAST;
 use super::{ClientFlow, Loadline};
-use crate::mclock::requests::RequestList;
+use crate::mclock::requests::{RequestCharge, RequestList};
 use crate::{ClassId, Params};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -147,7 +147,7 @@ impl<T> Loadline<T> {
             self.refresh_divided(now, class);
             let tick = self.classes.tick(now);
             let line = self.classes.line(class);
-            let head = line.is_busy().then_some(LEAST);
+            let head = if line.is_busy() { LEAST } else { RequestCharge::NOTHING };
             return self.classes.changed(tick, class, head);
         }
         let party = self.party(class, tenant);

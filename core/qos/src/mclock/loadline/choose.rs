@@ -1,10 +1,10 @@
 //! Who is next on a level: reservations that are due, then weights within their limits, then what nobody else wants. And what
 //! the one that went is charged.
 
-use super::heap::KeyedIndex;
 use super::level::{Level, is_far, spare_entry};
 use super::line::{ABSENT, after};
 use super::rate::{FAR, FRACTION_BITS};
+use super::tournament::KeyedIndex;
 use crate::Phase;
 use crate::mclock::requests::RequestCharge;
 use loadline_base::Time;
@@ -191,12 +191,7 @@ impl Level {
 
     /// Charges the party that was chosen for its head and tells of the next one.
     #[inline(always)]
-    pub(super) fn served(
-        &mut self,
-        now: u64,
-        choice: Choice,
-        next: Option<RequestCharge>,
-    ) -> Phase {
+    pub(super) fn served(&mut self, now: u64, choice: Choice, next: RequestCharge) -> Phase {
         match choice {
             Choice::Reservation(index, tag) => {
                 self.served_by_reservation(now, index, tag, next);
@@ -218,29 +213,25 @@ impl Level {
     /// ahead than the slack; what it gets beyond its share is forgotten, or it would starve when the reservation
     /// goes. The same against the limit, which a reservation may pass.
     #[inline(always)]
-    fn served_by_reservation(
-        &mut self,
-        now: u64,
-        index: u32,
-        tag: u64,
-        next: Option<RequestCharge>,
-    ) {
-        let virtual_time = self.virtual_time;
+    fn served_by_reservation(&mut self, now: u64, index: u32, tag: u64, next: RequestCharge) {
         self.write_off(now, index, tag);
-        let line = self.line(index);
-        let within = line.holds_at_limit() && line.limit_base <= after(now, line.slack_of_limit());
-        let limit_base = if within { self.limit_base_after(now, index) } else { line.limit_base };
+        let burst = self.burst(index);
         let line = &mut self.lines[index as usize];
-        line.limit_base = limit_base;
+        if line.holds_at_limit() {
+            let slack = line.slack_of_limit();
+            if line.limit_base <= after(now, slack) {
+                line.charge_limit(now, slack.max(burst));
+            }
+        }
         line.reservation_base = tag;
         if line.has_weight() {
-            let start = line.start.max(virtual_time);
-            let is_far_ahead = start > after(virtual_time, line.slack_of_weight());
+            let start = line.start.max(self.virtual_time);
+            let is_far_ahead = start > after(self.virtual_time, line.slack_of_weight());
             let charge = if is_far_ahead { 0 } else { line.weight().ticks(line.cost) };
             line.start = after(start, charge);
         }
         line.set_head(next);
-        if next.is_some() {
+        if next.exists() {
             let tag = line.reservation_tag();
             line.reserved_key = tag;
             self.reserved.replace_top(KeyedIndex::new(tag, index));
@@ -261,28 +252,28 @@ impl Level {
     /// The weight pays, and virtual time comes to where this service starts. The reservation's base stays where it
     /// is: work done by weight does not consume the reservation.
     #[inline(always)]
-    fn served_by_weight(&mut self, now: u64, index: u32, next: Option<RequestCharge>) {
-        if self.line(index).holds_at_limit() {
-            self.lines[index as usize].limit_base = self.limit_base_after(now, index);
-        }
+    fn served_by_weight(&mut self, now: u64, index: u32, next: RequestCharge) {
+        let burst = self.burst(index);
         let line = &mut self.lines[index as usize];
+        if line.holds_at_limit() {
+            line.charge_limit(now, line.slack_of_limit().max(burst));
+        }
         self.virtual_time = self.virtual_time.max(line.start);
         line.start = after(line.start, line.weight().ticks(line.cost));
-        let was_reserved_at = line.reserved_cost;
+        let is_cheaper = next.reserved < line.reserved_cost;
         line.set_head(next);
-        let start = line.start;
-        if next.is_some() {
-            if line.has_reservation() && line.reserved_cost < was_reserved_at {
-                // A cheaper successor is due earlier.
-                Level::lower_reservation(&mut self.reserved, line, index);
-            }
-            let tag = line.held_until();
+        if next.exists() {
+            let (start, tag, is_due_earlier) =
+                (line.start, line.held_until(), is_cheaper && line.has_reservation());
             if tag > now {
                 line.set_in_weighted(false);
                 self.weighted.pop();
                 self.hold(index, tag);
             } else {
                 self.weighted.replace_top(KeyedIndex::new(start, index));
+            }
+            if is_due_earlier {
+                self.lower_reservation(index);
             }
         }
         if is_far(self.virtual_time) {
@@ -292,7 +283,7 @@ impl Level {
 
     /// As by weight, but the limit starts again from now: what nobody else wanted is not held against the party.
     #[cold]
-    fn served_spare(&mut self, now: u64, index: u32, next: Option<RequestCharge>) {
+    fn served_spare(&mut self, now: u64, index: u32, next: RequestCharge) {
         let line = &mut self.lines[index as usize];
         line.limit_base = now;
         if line.has_weight() {
@@ -305,11 +296,11 @@ impl Level {
         }
         line.set_head(next);
         let entry = spare_entry(line, index);
-        if next.is_some() {
+        if next.exists() {
             if line.has_reservation() {
-                Level::lower_reservation(&mut self.reserved, line, index);
+                self.lower_reservation(index);
             }
-            let tag = line.held_until();
+            let tag = self.lines[index as usize].held_until();
             self.spare.replace_top(entry);
             if self.lines[index as usize].has_weight() {
                 self.hold(index, tag);

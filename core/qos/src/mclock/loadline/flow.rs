@@ -1,7 +1,7 @@
 //! A client's handle, and the clients of one party: they take turns, fair by virtual time in cost units. A party with one
 //! client has none of this.
 
-use super::heap::{KeyedIndex, PlainHeap};
+use super::tournament::{KeyedIndex, Tournament};
 use crate::ClientKey;
 use crate::mclock::requests::RequestList;
 use alloc::vec;
@@ -100,7 +100,7 @@ pub(super) struct Turns {
     /// Whose turn it is; what waits of it is in the party's line.
     turn: u32,
     /// Start tags of the members with requests, except the one whose turn it is.
-    waiting: PlainHeap,
+    waiting: Tournament,
     /// Start tag of the last service.
     virtual_time: u64,
 }
@@ -113,7 +113,7 @@ impl Turns {
             members: vec![member],
             free: Vec::new(),
             turn: 0,
-            waiting: PlainHeap::new(),
+            waiting: Tournament::new(),
             virtual_time: 0,
         }
     }

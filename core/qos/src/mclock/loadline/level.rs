@@ -6,10 +6,10 @@
 //! entry, and the one that is no longer the party's is dropped when it reaches the top.
 
 use super::flow::Inside;
-use super::heap::{KeyedIndex, PlainHeap};
 use super::line::{ABSENT, Line, after};
 use super::lineup::Lineup;
 use super::rate::{FRACTION_BITS, TickRate, power_of_two};
+use super::tournament::{KeyedIndex, Tournament};
 use crate::Params;
 use crate::mclock::requests::RequestCharge;
 use alloc::collections::VecDeque;
@@ -19,10 +19,6 @@ use loadline_base::{Span, Time};
 /// Virtual ticks per unit of cost at the heaviest weight's power of two: a weight's share is right to a millionth at every
 /// cost.
 const VIRTUAL_BITS: i32 = 20;
-
-/// A caller may come back this much late to a class at its limit, by a coarse timer or since nothing could be begun, and
-/// the limit is still reached: 0.1 ms.
-const LATE_TICKS: u64 = 100_000 << FRACTION_BITS;
 
 /// When virtual time has come this far, it is set back.
 const VIRTUAL_MAX: u64 = 1 << 62;
@@ -64,13 +60,13 @@ pub(super) struct Level {
     /// Rows of removed parties.
     free: VecDeque<u32>,
     /// Parties with a reservation, by reservation tag.
-    pub(super) reserved: PlainHeap,
+    pub(super) reserved: Lineup,
     /// Parties with a weight that were within their limit when last looked at, by start tag.
     pub(super) weighted: Lineup,
     /// Parties with a weight that are at their limit, by limit tag.
-    pub(super) limited: PlainHeap,
+    pub(super) limited: Tournament,
     /// Those at their limit, or without weight, that may use what nobody else wants.
-    pub(super) spare: PlainHeap,
+    pub(super) spare: Tournament,
     /// Start tag of the last service by weight.
     pub(super) virtual_time: u64,
     /// The power of two of the heaviest weight; only ratios of weights count.
@@ -91,10 +87,10 @@ impl Level {
             terms: Vec::new(),
             limited_keys: Vec::new(),
             free: VecDeque::new(),
-            reserved: PlainHeap::new(),
+            reserved: Lineup::new(),
             weighted: Lineup::new(),
-            limited: PlainHeap::new(),
-            spare: PlainHeap::new(),
+            limited: Tournament::new(),
+            spare: Tournament::new(),
             virtual_time: 0,
             weight_exponent: None,
             time: LevelTime { epoch: 0u64.wrapping_sub(PAST), lag: 0, spare: 0 },
@@ -275,11 +271,12 @@ impl Level {
     #[inline(always)]
     pub(super) fn wakes(&mut self, now: u64, index: u32, head: RequestCharge) {
         self.catch_up();
+        let burst = self.burst(index);
         let virtual_time = self.virtual_time;
         let reservation_now = now.saturating_sub(self.time.lag);
         let line = &mut self.lines[index as usize];
         line.forget_costs();
-        line.set_head(Some(head));
+        line.set_head(head);
         if line.has_reservation() {
             // Due on arrival, or when the last one's interval is over.
             let charge = line.reservation().ticks(head.reserved);
@@ -288,13 +285,11 @@ impl Level {
             if charge > reservation_now && line.reservation_base == 0 {
                 line.fit_reservation(reservation_now);
             }
-            Level::lower_reservation(&mut self.reserved, line, index);
+            self.lower_reservation(index);
         }
+        let line = &mut self.lines[index as usize];
         if line.holds_at_limit() {
-            let mut credit = line.limit().ticks(head.cost);
-            if self.has_bursts {
-                credit = credit.max(burst(&self.terms, index));
-            }
+            let credit = line.limit().ticks(head.cost).max(burst);
             line.limit_base = line.limit_base.max(now.saturating_sub(credit));
         }
         if line.has_weight() {
@@ -363,7 +358,7 @@ impl Level {
     }
 
     /// A party's head has changed without a service, or its terms have.
-    pub(super) fn changed(&mut self, now: u64, index: u32, head: Option<RequestCharge>) {
+    pub(super) fn changed(&mut self, now: u64, index: u32, head: RequestCharge) {
         self.catch_up();
         let virtual_time = self.virtual_time;
         let line = &mut self.lines[index as usize];
@@ -372,8 +367,9 @@ impl Level {
             return;
         }
         if line.has_reservation() {
-            Level::lower_reservation(&mut self.reserved, line, index);
+            self.lower_reservation(index);
         }
+        let line = &mut self.lines[index as usize];
         if line.has_weight() {
             let is_new = !line.in_weighted() && self.limited_keys[index as usize] == ABSENT;
             if is_new {
@@ -386,13 +382,24 @@ impl Level {
         self.sweep();
     }
 
-    /// Makes sure that an entry stands in the heap that is not later than the tag.
+    /// Makes sure that an entry stands in the queue that is not later than the tag. It takes the place of the first if that is
+    /// of a party in which nothing waits: a server with time to spare empties one party while another wakes.
     #[inline(always)]
-    pub(super) fn lower_reservation(reserved: &mut PlainHeap, line: &mut Line, index: u32) {
-        let tag = line.reservation_tag();
-        if tag < line.reserved_key {
-            line.reserved_key = tag;
-            reserved.push(KeyedIndex::new(tag, index));
+    pub(super) fn lower_reservation(&mut self, index: u32) {
+        let tag = self.lines[index as usize].reservation_tag();
+        if tag >= self.lines[index as usize].reserved_key {
+            return;
+        }
+        self.lines[index as usize].reserved_key = tag;
+        let first = self.reserved.first();
+        match self.lines.get_mut(first.index() as usize) {
+            Some(line) if !line.is_busy() => {
+                if line.reserved_key == first.key() {
+                    line.reserved_key = ABSENT;
+                }
+                self.reserved.replace_top(KeyedIndex::new(tag, index));
+            }
+            _ => self.reserved.push(KeyedIndex::new(tag, index)),
         }
     }
 
@@ -415,7 +422,7 @@ impl Level {
 
     /// Charges an arrival to a party that rejects, or says when it would be within the limit.
     pub(super) fn admit(&mut self, now: u64, index: u32, cost: u32) -> Result<(), u128> {
-        let burst = burst(&self.terms, index);
+        let burst = self.burst(index);
         let line = &mut self.lines[index as usize];
         let charge = line.limit().ticks(cost);
         let base = line.limit_base.max(now.saturating_sub(charge.max(burst)));
@@ -426,23 +433,14 @@ impl Level {
         Ok(())
     }
 
-    /// The limit's tag of a request served now, late or not: lateness counts as credit up to the slack or the burst.
+    /// The burst of a party in ticks.
     #[inline(always)]
-    pub(super) fn limit_base_after(&self, now: u64, index: u32) -> u64 {
-        let line = self.line(index);
-        let oldest = now.saturating_sub(line.slack_of_limit().max(LATE_TICKS));
-        let tag = line.limit_tag();
-        if self.has_bursts && tag < oldest {
-            tag.max(oldest.min(now.saturating_sub(burst(&self.terms, index))))
-        } else {
-            tag.max(oldest)
+    pub(super) fn burst(&self, index: u32) -> u64 {
+        if !self.has_bursts {
+            return 0;
         }
+        (u64::from(self.terms[index as usize].burst_micros) * 1_000) << FRACTION_BITS
     }
-}
-
-/// The burst of a party in ticks.
-fn burst(terms: &[PartyTerms], index: u32) -> u64 {
-    (u64::from(terms[index as usize].burst_micros) * 1_000) << FRACTION_BITS
 }
 
 /// Where a party stands among those that may use what nobody else wants: those with a weight first, by start tag.

@@ -1,12 +1,16 @@
 //! One party of a level, a class among classes or a tenant among the tenants of its class, in one cache line: what is
 //! remembered of its past, what its tags are computed from, and what waits.
 
-use super::rate::{FAR, SHIFT_BITS, TickRate};
+use super::rate::{FAR, FRACTION_BITS, SHIFT_BITS, TickRate};
 use crate::LimitPolicy;
 use crate::mclock::requests::{RequestCharge, RequestList};
 
 /// Largest requests by which a party may be ahead of its turn, or behind its limit, before more of it is forgotten.
 const SLACK: u32 = 4;
+
+/// A caller may come back this much late to a class at its limit, by a coarse timer or since nothing could be begun, and
+/// the limit is still reached: 0.1 ms.
+const LATE_TICKS: u64 = 100_000 << FRACTION_BITS;
 
 /// Not in the heap.
 pub(super) const ABSENT: u64 = u64::MAX;
@@ -194,14 +198,13 @@ impl Line {
         self.cost != 0
     }
 
-    /// What waits at the head from now on; `None` if nothing does.
+    /// What waits at the head from now on, if anything does.
     #[inline(always)]
-    pub(super) fn set_head(&mut self, head: Option<RequestCharge>) {
-        let head = head.unwrap_or(RequestCharge { cost: 0, reserved: 0 });
+    pub(super) fn set_head(&mut self, head: RequestCharge) {
         self.cost = head.cost;
         self.reserved_cost = head.reserved;
-        let power = (32 - head.cost.leading_zeros()) as u8;
-        if power > self.bits[COST] & POWER_MASK {
+        if u64::from(head.cost) >> (self.bits[COST] & POWER_MASK) != 0 {
+            let power = (32 - head.cost.leading_zeros()) as u8;
             self.bits[COST] = self.bits[COST] & !POWER_MASK | power;
         }
     }
@@ -274,6 +277,13 @@ impl Line {
             (true, false) => due,
             _ => within,
         }
+    }
+
+    /// The limit's tag of the head, which is served now, late or not: lateness counts as credit, up to this one.
+    #[inline(always)]
+    pub(super) fn charge_limit(&mut self, now: u64, credit: u64) {
+        let oldest = now.saturating_sub(credit.max(LATE_TICKS));
+        self.limit_base = self.limit_tag().max(oldest);
     }
 
     /// The clock is set back by `ticks`, and reservation time comes to it again after it was `lag` behind. A tag keeps its

@@ -1,73 +1,98 @@
-//! A minimum queue for keys that mostly come in order: a sorted line in front of a heap.
+//! A minimum queue for keys that mostly come in order: a sorted line in front of a tournament.
 //!
-//! Classes of equal weight and cost get their start tags in rising order, so each goes to the end of the line and comes
-//! out at its front, in constant time and in the order of memory. Whatever is out of order goes to the heap.
+//! Classes of equal weight and cost get their start tags in rising order, and those of equal reservations their due times, so
+//! each goes to the end of the line and comes out at its front, in constant time and in the order of memory. Whoever is
+//! before the front, as one that wakes mostly is, goes there. The others play in the tournament.
 
-use super::heap::{KeyedIndex, PlainHeap};
+use super::tournament::{KeyedIndex, Tournament};
 use alloc::vec::Vec;
 
 #[derive(Clone, Debug)]
 pub(super) struct Lineup {
+    /// The first of all entries; blank if there are none.
+    first: KeyedIndex,
     /// The first in line; blank if the line is empty.
     front: KeyedIndex,
-    /// The last that came into the line; before every entry if the line is empty.
+    /// The last that came into the line at its end; before every entry if the line is empty.
     back: KeyedIndex,
     /// The line; its first stands at `at`, and those before have left.
     line: Vec<KeyedIndex>,
     at: usize,
-    heap: PlainHeap,
+    others: Tournament,
 }
+
+/// Before every entry.
+const NOBODY: KeyedIndex = KeyedIndex::new(0, 0);
+
+/// The fewest places that a line has once it has had an entry, so that it seldom moves in its memory.
+const PLACES_MIN: usize = 32;
 
 impl Lineup {
     pub(super) fn new() -> Lineup {
-        let (front, back) = (KeyedIndex::BLANK, KeyedIndex::new(0, 0));
-        Lineup { front, back, line: Vec::new(), at: 0, heap: PlainHeap::new() }
+        let blank = KeyedIndex::BLANK;
+        let (line, others) = (Vec::new(), Tournament::new());
+        Lineup { first: blank, front: blank, back: NOBODY, line, at: 0, others }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.line.len() - self.at + self.heap.len()
+        self.line.len() - self.at + self.others.len()
     }
 
-    /// The first entry.
+    /// The first entry; [`KeyedIndex::BLANK`] if there is none.
+    #[inline(always)]
+    pub(super) fn first(&self) -> KeyedIndex {
+        self.first
+    }
+
+    /// The first entry, if there is one.
     #[inline(always)]
     pub(super) fn peek(&self) -> Option<KeyedIndex> {
-        let first = self.front.min(self.heap.first());
-        (first.key() != KeyedIndex::BLANK.key()).then_some(first)
+        (!self.first.is_blank()).then_some(self.first)
     }
 
     #[inline(always)]
     pub(super) fn push(&mut self, entry: KeyedIndex) {
-        if self.back < entry {
+        if self.back.is_before(entry) {
             self.append(entry);
+        } else if self.at > 0 && entry.is_before(self.front) {
+            self.at -= 1;
+            self.line[self.at] = entry;
+            self.front = entry;
         } else {
-            self.heap.push(entry);
+            self.others.push(entry);
         }
+        self.first = self.front.first_of(self.others.first());
     }
 
     /// Takes the first entry out.
     #[inline(always)]
     pub(super) fn pop(&mut self) {
-        if self.front < self.heap.first() {
+        if self.front.is_before(self.others.first()) {
             self.leave();
         } else {
-            self.heap.pop();
+            self.others.pop();
         }
+        self.first = self.front.first_of(self.others.first());
     }
 
     /// Puts `entry`, which is not before the first, in its place.
     #[inline(always)]
     pub(super) fn replace_top(&mut self, entry: KeyedIndex) {
-        if self.heap.first() < self.front && entry < self.back {
-            self.heap.replace_top(entry);
+        if self.front.is_before(self.others.first()) {
+            self.leave();
+            self.push(entry);
+        } else if entry.is_before(self.back) {
+            self.others.replace_top(entry);
+            self.first = self.front.first_of(self.others.first());
         } else {
-            self.pop();
+            self.others.pop();
             self.push(entry);
         }
     }
 
     /// The entries, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = KeyedIndex> {
-        self.line[self.at..].iter().copied().chain(self.heap.iter())
+        self.line[self.at..].iter().copied().chain(self.others.iter())
     }
 
     /// Replaces all entries by those that `keep` returns: all of them stand in line then.
@@ -81,7 +106,7 @@ impl Lineup {
     #[inline(always)]
     fn append(&mut self, entry: KeyedIndex) {
         self.back = entry;
-        self.front = self.front.min(entry);
+        self.front = self.front.first_of(entry);
         if self.line.len() == self.line.capacity() {
             self.make_room();
         }
@@ -95,7 +120,7 @@ impl Lineup {
             self.line.drain(..self.at);
             self.at = 0;
         }
-        self.line.reserve(1);
+        self.line.reserve(PLACES_MIN);
     }
 
     #[inline(always)]
@@ -103,11 +128,7 @@ impl Lineup {
         self.at += 1;
         match self.line.get(self.at) {
             Some(front) => self.front = *front,
-            None => {
-                (self.front, self.back) = (KeyedIndex::BLANK, KeyedIndex::new(0, 0));
-                self.line.clear();
-                self.at = 0;
-            }
+            None => (self.front, self.back) = (KeyedIndex::BLANK, NOBODY),
         }
     }
 }

@@ -9,13 +9,13 @@ mod change;
 mod choose;
 mod explain;
 mod flow;
-mod heap;
 mod level;
 mod line;
 mod lineup;
 mod rate;
 mod rebase;
 mod tenants;
+mod tournament;
 
 use super::directory::Directory;
 use super::requests::{Departed, RequestCharge, RequestList, Requests};

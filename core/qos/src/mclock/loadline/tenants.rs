@@ -185,7 +185,8 @@ impl<T> Loadline<T> {
         let line = self.classes.line_mut(class);
         let fifo = core::mem::replace(&mut line.fifo, RequestList::EMPTY);
         level.line_mut(REST).fifo = fifo;
-        if let Some(head) = self.requests.head_charge(fifo) {
+        let head = self.requests.head_charge(fifo);
+        if head.exists() {
             let tick = level.tick(now);
             level.wakes(tick, REST, head);
         }
@@ -262,7 +263,7 @@ impl<T> Loadline<T> {
             self.class_wakes(now, class);
         } else {
             self.sleep(class, None);
-            self.classes.line_mut(class).set_head(None);
+            self.classes.line_mut(class).set_head(RequestCharge::NOTHING);
         }
     }
 
@@ -302,7 +303,7 @@ impl<T> Loadline<T> {
         }
         let ready = |(time, class): &(Time, u32)| {
             let mut line = self.classes.line(*class).clone();
-            line.set_head(Some(LEAST));
+            line.set_head(LEAST);
             self.classes.time_of(now, line.ready_at(self.classes.time.lag)).max(*time)
         };
         let first = self.asleep.iter().map(ready).min();
@@ -326,7 +327,7 @@ impl<T> Loadline<T> {
             Choice::Nothing => {}
             _ => return false,
         }
-        self.classes.line_mut(class).set_head(None);
+        self.classes.line_mut(class).set_head(RequestCharge::NOTHING);
         true
     }
 
@@ -351,8 +352,8 @@ impl<T> Loadline<T> {
         }
         let of_tenant = requests.head_charge(line.fifo);
         level.served(tick, inner, of_tenant);
-        let next = level.is_busy().then_some(LEAST);
-        classes.line_mut(class).set_head(Some(charge));
+        let next = if level.is_busy() { LEAST } else { RequestCharge::NOTHING };
+        classes.line_mut(class).set_head(charge);
         let choice = match choice {
             Choice::Reservation(class, _) => {
                 Choice::Reservation(class, classes.line(class).reservation_tag())

@@ -104,7 +104,7 @@ impl<T> Published<T> {
 
     fn serve(&mut self, now: Time, flow: FlowId, phase: Phase, compensated: bool) -> Taken<T> {
         let record = &mut self.records[flow];
-        let head = self.requests.head_charge(record.fifo).expect("a chosen record has a head");
+        let head = self.requests.head_charge(record.fifo);
         let charge = u64::from(head.reserved);
         let left = self.requests.pop_front(&mut record.fifo).expect("the head just seen");
         self.tag_head(now, flow);
