@@ -2,7 +2,7 @@
 //!
 //! *As published* is the algorithm of the field with its idle records, its ledger of the past and its queue beside;
 //! *Loadline's own* serves weights by virtual time and treats the clients of a class fairly. Both keep integer
-//! tags (`tick`, `interval`), 4-ary heaps of active records (`heap`) and one slab of requests (`requests`).
+//! tags (`tick`, `interval`), queues of the records that are busy (`heap`, `lineup`) and one slab of requests (`requests`).
 //! `docs/mclock.md` tells both in words.
 
 mod beside;

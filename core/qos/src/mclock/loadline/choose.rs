@@ -16,7 +16,7 @@ const OWED_TICKS: u64 = 1_000_000_000 << FRACTION_BITS;
 /// What a look at a level finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// This party, since its reservation has been due since this tag; it is first in the heap.
+    /// This party, since its reservation has been due since this tag; it is first among those.
     Reservation(u32, u64),
     /// This party, the first among the weighted.
     Weight(u32),
@@ -29,7 +29,7 @@ pub(super) enum Choice {
 }
 
 impl Level {
-    /// Brings the first entries of the heaps up to date and chooses.
+    /// Brings the first entries of the queues up to date and chooses.
     #[inline(always)]
     pub(super) fn choose(&mut self, time: Time, now: u64) -> Choice {
         if let Some((index, tag)) = self.due_reservation(now.saturating_sub(self.time.lag)) {
@@ -241,12 +241,13 @@ impl Level {
     /// Reservation time stands still while reservations are met late.
     #[inline(always)]
     fn write_off(&mut self, now: u64, index: u32, tag: u64) {
-        let late = now.saturating_sub(self.time.lag).saturating_sub(tag);
-        if late > OWED_TICKS {
-            let line = &self.lines[index as usize];
-            let owed = OWED_TICKS.saturating_add(line.slack_of_reservation());
-            self.time.lag = self.time.lag.saturating_add(late.saturating_sub(owed));
+        if self.time.lag + tag + OWED_TICKS >= now {
+            return;
         }
+        let late = now.saturating_sub(self.time.lag).saturating_sub(tag);
+        let line = &self.lines[index as usize];
+        let owed = OWED_TICKS.saturating_add(line.slack_of_reservation());
+        self.time.lag = self.time.lag.saturating_add(late.saturating_sub(owed));
     }
 
     /// The weight pays, and virtual time comes to where this service starts. The reservation's base stays where it

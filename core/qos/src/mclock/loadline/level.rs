@@ -1,7 +1,7 @@
 //! A level: parties that share what is given to all of them by reservation, weight and limit. The classes of a scheduler
 //! are one; the tenants of a class are one. It knows neither requests nor clients, only what a head costs.
 //!
-//! Busy parties stand in up to four heaps by the tags of their heads. Nothing knows where in a heap a party stands: the
+//! Busy parties stand in up to four queues by the tags of their heads. Nothing knows where in a queue a party stands: the
 //! key is a lower bound of the tag, corrected when it reaches the top; a tag that moves earlier gets a second
 //! entry, and the one that is no longer the party's is dropped when it reaches the top.
 

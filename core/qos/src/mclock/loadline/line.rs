@@ -12,7 +12,7 @@ const SLACK: u32 = 4;
 /// the limit is still reached: 0.1 ms.
 const LATE_TICKS: u64 = 100_000 << FRACTION_BITS;
 
-/// Not in the heap.
+/// Not in the queue.
 pub(super) const ABSENT: u64 = u64::MAX;
 
 /// The line; see the module. Tags are functions of it, not state: new parameters and a new head show at once.
@@ -25,7 +25,7 @@ pub(super) struct Line {
     pub(super) reservation_base: u64,
     /// Limit tag of the last request served (under [`LimitPolicy::Reject`]: admitted).
     pub(super) limit_base: u64,
-    /// The key of the valid entry in the heap of reservations, a lower bound of the tag; or [`ABSENT`].
+    /// The key of the valid entry in the queue of reservations, a lower bound of the tag; or [`ABSENT`].
     pub(super) reserved_key: u64,
     /// What waits, of the client whose turn it is.
     pub(super) fifo: RequestList,

@@ -11,6 +11,10 @@ use alloc::vec::Vec;
 pub(super) struct Lineup {
     /// The first of all entries; blank if there are none.
     first: KeyedIndex,
+    /// The others in order, and blanks, while there are few.
+    few: [KeyedIndex; 3],
+    /// Whether there have been more since nobody was left: all stand in the line and in the tournament then.
+    is_crowd: bool,
     /// The first in line; blank if the line is empty.
     front: KeyedIndex,
     /// The last that came into the line at its end; before every entry if the line is empty.
@@ -31,11 +35,20 @@ impl Lineup {
     pub(super) fn new() -> Lineup {
         let blank = KeyedIndex::BLANK;
         let (line, others) = (Vec::new(), Tournament::new());
-        Lineup { first: blank, front: blank, back: NOBODY, line, at: 0, others }
+        Lineup {
+            first: blank,
+            few: [blank; 3],
+            is_crowd: false,
+            front: blank,
+            back: NOBODY,
+            line,
+            at: 0,
+            others,
+        }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.line.len() - self.at + self.others.len()
+        self.iter_few().count() + self.line.len() - self.at + self.others.len()
     }
 
     /// The first entry; [`KeyedIndex::BLANK`] if there is none.
@@ -52,6 +65,54 @@ impl Lineup {
 
     #[inline(always)]
     pub(super) fn push(&mut self, entry: KeyedIndex) {
+        if self.is_crowd {
+            self.push_to_crowd(entry);
+        } else if self.few[2].is_blank() {
+            let [second, third, _] = self.few;
+            let (first, entry) = in_order(self.first, entry);
+            let (second, entry) = in_order(second, entry);
+            let (third, entry) = in_order(third, entry);
+            (self.first, self.few) = (first, [second, third, entry]);
+        } else {
+            self.become_crowd(entry);
+        }
+    }
+
+    /// Takes the first entry out.
+    #[inline(always)]
+    pub(super) fn pop(&mut self) {
+        if self.is_crowd {
+            self.pop_from_crowd();
+        } else {
+            let [second, third, last] = self.few;
+            (self.first, self.few) = (second, [third, last, KeyedIndex::BLANK]);
+        }
+    }
+
+    /// Puts `entry`, which is not before the first, in its place.
+    #[inline(always)]
+    pub(super) fn replace_top(&mut self, entry: KeyedIndex) {
+        if self.is_crowd {
+            self.replace_in_crowd(entry);
+        } else {
+            let [second, third, last] = self.few;
+            let (first, entry) = in_order(second, entry);
+            let (second, entry) = in_order(third, entry);
+            let (third, last) = in_order(last, entry);
+            (self.first, self.few) = (first, [second, third, last]);
+        }
+    }
+
+    #[cold]
+    fn become_crowd(&mut self, entry: KeyedIndex) {
+        let few: Vec<KeyedIndex> = self.iter_few().collect();
+        self.few = [KeyedIndex::BLANK; 3];
+        self.is_crowd = true;
+        few.into_iter().chain([entry]).for_each(|entry| self.push_to_crowd(entry));
+    }
+
+    #[inline(always)]
+    fn push_to_crowd(&mut self, entry: KeyedIndex) {
         if self.back.is_before(entry) {
             self.append(entry);
         } else if self.at > 0 && entry.is_before(self.front) {
@@ -64,35 +125,41 @@ impl Lineup {
         self.first = self.front.first_of(self.others.first());
     }
 
-    /// Takes the first entry out.
     #[inline(always)]
-    pub(super) fn pop(&mut self) {
+    fn pop_from_crowd(&mut self) {
         if self.front.is_before(self.others.first()) {
             self.leave();
         } else {
             self.others.pop();
         }
         self.first = self.front.first_of(self.others.first());
+        self.is_crowd = !self.first.is_blank();
     }
 
-    /// Puts `entry`, which is not before the first, in its place.
     #[inline(always)]
-    pub(super) fn replace_top(&mut self, entry: KeyedIndex) {
+    fn replace_in_crowd(&mut self, entry: KeyedIndex) {
         if self.front.is_before(self.others.first()) {
             self.leave();
-            self.push(entry);
+            self.push_to_crowd(entry);
         } else if entry.is_before(self.back) {
             self.others.replace_top(entry);
             self.first = self.front.first_of(self.others.first());
         } else {
             self.others.pop();
-            self.push(entry);
+            self.push_to_crowd(entry);
         }
+    }
+
+    fn iter_few(&self) -> impl Iterator<Item = KeyedIndex> {
+        let [second, third, last] = self.few;
+        let few =
+            if self.is_crowd { [KeyedIndex::BLANK; 4] } else { [self.first, second, third, last] };
+        few.into_iter().filter(|entry| !entry.is_blank())
     }
 
     /// The entries, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = KeyedIndex> {
-        self.line[self.at..].iter().copied().chain(self.others.iter())
+        self.iter_few().chain(self.line[self.at..].iter().copied()).chain(self.others.iter())
     }
 
     /// Replaces all entries by those that `keep` returns: all of them stand in line then.
@@ -131,6 +198,12 @@ impl Lineup {
             None => (self.front, self.back) = (KeyedIndex::BLANK, NOBODY),
         }
     }
+}
+
+/// The two, the one that comes first before the other.
+#[inline(always)]
+fn in_order(one: KeyedIndex, other: KeyedIndex) -> (KeyedIndex, KeyedIndex) {
+    (one.first_of(other), one.last_of(other))
 }
 
 #[cfg(test)]

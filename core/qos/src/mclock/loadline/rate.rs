@@ -4,7 +4,7 @@
 /// Fraction bits of a tick: 2^-10 ns.
 pub(super) const FRACTION_BITS: u32 = 10;
 
-/// The last tag: what lies beyond it is found by [`TickRate::exact`]. The sum of two is less than the key of a heap's blank
+/// The last tag: what lies beyond it is found by [`TickRate::exact`]. The sum of two is less than the key of a queue's blank
 /// places.
 pub(super) const FAR: u64 = (1 << 63) - 1;
 
@@ -66,12 +66,17 @@ impl TickRate {
     #[inline(always)]
     pub(super) fn ticks(self, cost: u32) -> u64 {
         let product = u64::from(self.mantissa) * u64::from(cost);
-        match self.shift {
-            // By one at least, so that it is no more than FAR.
-            ..SLOW => product >> self.shift,
-            shift if product.leading_zeros() > u32::from(shift - SLOW) => product << (shift - SLOW),
-            _ => FAR,
+        if self.shift & SLOW != 0 {
+            return self.ticks_if_slow(product);
         }
+        // By one at least, so that it is no more than FAR.
+        product >> (self.shift & (SLOW - 1))
+    }
+
+    #[cold]
+    fn ticks_if_slow(self, product: u64) -> u64 {
+        let places = self.shift - SLOW;
+        if product.leading_zeros() > u32::from(places) { product << places } else { FAR }
     }
 
     /// A tag for a head whose charge is longer than the past before it: a base, and a part of the cost, that give the tag.
