@@ -1,27 +1,38 @@
 //! What one add and one take cost together under the loads that schedulers are compared by, in processor time.
 //!
-//!     cargo bench -p loadline-benches --bench versus                               every load, both modes
+//!     cargo bench -p loadline-benches --bench versus                               every load, all modes
 //!     cargo bench -p loadline-benches --bench versus -- MODE LOAD RECORDS PAIRS    one figure for each line of input, for
 //!                                                                                   scripts/bench-dmclock
 //!
 //! Each record starts with four requests of cost 1. *random*: a take is followed by an add to a random record, so that
 //! records run empty and come back; *closed*: to the record that was served. *mixed*: random weights from 1 to 100, half of the
 //! capacity reserved in equal parts, limits at 2 to 10 times the fair share; *equal*: equal weights only. *tenants*:
-//! the mixed records are tenants of one class. `reference.cc` does the same to the reference library.
+//! the mixed records are tenants of one class. `reference.cc` does the same to the reference library. MODE `wpq` knows the
+//! loads *wpq-one* (one priority) and *wpq-lottery*, with six requests of each owner, as `reference_wpq.cc` does.
+
+mod wpq_load;
 
 use loadline_base::{Span, Time};
 use loadline_qos::{
     ClassId, ClientKey, FlowId, Lane, LoadlineConfig, MClock, Params, PublishedConfig, Request,
     Scheduler, Take, TenantKey,
 };
+use wpq_load::{MIX, cycle, filled};
 
 /// Requests of cost 1 per second.
 const CAPACITY: f64 = 1e6;
 const SERVICE: Span = Span::from_nanos(1_000);
 const DEPTH: usize = 4;
-const MODES: [&str; 2] = ["loadline", "published"];
-const LOADS: [&str; 5] =
-    ["mixed-random", "mixed-closed", "equal-random", "equal-closed", "tenants-random"];
+const MODES: [&str; 3] = ["loadline", "published", "wpq"];
+const LOADS: [&str; 7] = [
+    "mixed-random",
+    "mixed-closed",
+    "equal-random",
+    "equal-closed",
+    "tenants-random",
+    "wpq-one",
+    "wpq-lottery",
+];
 const RECORDS: [usize; 5] = [3, 10, 100, 10_000, 100_000];
 
 /// SplitMix64, the same in `reference.cc`.
@@ -125,10 +136,31 @@ fn processor_nanos() -> f64 {
     stat.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0.0)
 }
 
-fn measure(run: &mut Run, pairs: u64) -> f64 {
+fn measure(pair: &mut dyn FnMut(u64), pairs: u64) -> f64 {
     let from = processor_nanos();
-    (0..pairs).for_each(|_| run.pair());
+    pair(pairs);
     (processor_nanos() - from) / pairs as f64
+}
+
+/// What a mode does in a load: as many pairs as it is asked for.
+fn runner(mode: &str, load: &str, records: usize) -> Box<dyn FnMut(u64)> {
+    if mode != "wpq" {
+        let mut run = Run::new(mode, load, records);
+        return Box::new(move |pairs| (0..pairs).for_each(|_| run.pair()));
+    }
+    let mix = if load.ends_with("one") { &MIX[..1] } else { &MIX };
+    let mut queue = filled(records as u64, 6, mix);
+    (0..4 * records.max(1_000)).for_each(|_| cycle(&mut queue));
+    Box::new(move |pairs| (0..pairs).for_each(|_| cycle(&mut queue)))
+}
+
+/// Whether a mode knows a load.
+fn knows(mode: &str, load: &str) -> bool {
+    match mode {
+        "wpq" => load.starts_with("wpq"),
+        "published" => !load.starts_with("wpq") && !load.starts_with("tenants"),
+        _ => !load.starts_with("wpq"),
+    }
 }
 
 fn main() {
@@ -136,7 +168,7 @@ fn main() {
         std::env::args().skip(1).filter(|word| word != "--bench").collect();
     if let [mode, load, records, pairs] = &arguments[..] {
         let number = |word: &str| word.parse().expect("RECORDS and PAIRS are numbers");
-        let mut run = Run::new(mode, load, number(records) as usize);
+        let mut run = runner(mode, load, number(records) as usize);
         for _ in std::io::stdin().lines() {
             println!("{:.2}", measure(&mut run, number(pairs)));
         }
@@ -144,11 +176,9 @@ fn main() {
     }
     println!("{:10} {:15} {}", "mode", "load", RECORDS.map(|n| format!("{n:>9}")).join(""));
     for mode in MODES {
-        for load in
-            LOADS.into_iter().filter(|load| mode == "loadline" || !load.starts_with("tenants"))
-        {
+        for load in LOADS.into_iter().filter(|load| knows(mode, load)) {
             let cell =
-                |records| format!("{:9.1}", measure(&mut Run::new(mode, load, records), 2_000_000));
+                |records| format!("{:9.1}", measure(&mut runner(mode, load, records), 2_000_000));
             println!("{mode:10} {load:15} {}", RECORDS.map(cell).join(""));
         }
     }

@@ -1,36 +1,13 @@
 //! WPQ: nanoseconds per add and take, by the number of owners, with the priorities of a busy OSD; and per
 //! opened flow, by the order in which the owners come.
 
+mod wpq_load;
+
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use loadline_base::Time;
-use loadline_qos::{ClassId, ClientKey, Lane, Params, Request, Scheduler, Take, Wpq};
+use loadline_qos::{ClassId, ClientKey, Scheduler};
 use std::hint::black_box;
-
-/// Client operations (as often as all others together), replica writes, recovery items, pushes.
-const MIX: [(u32, u32); 6] =
-    [(63, 4_096), (63, 4_096), (63, 4_096), (127, 4_096), (5, 20 << 20), (3, 4 << 20)];
-
-/// A queue with `owners` owners and `depth` requests of each. A served request is added again at once.
-fn filled(owners: u64, depth: u64, mix: &[(u32, u32)]) -> Wpq<u32> {
-    let lanes = [Lane::Shared(Params::new(1.0, 1.0, 0.0).expect("valid"))];
-    let mut queue = Wpq::new(&lanes, 196, 1);
-    for owner in 0..owners {
-        let flow = queue.flow(Time::ZERO, ClassId::new(0), ClientKey(owner));
-        for index in owner..owner + depth {
-            let (priority, cost) = mix[index as usize % mix.len()];
-            let request = Request { priority, ..Request::new(flow, cost, 0) };
-            queue.enqueue(Time::ZERO, request).expect("the flow is open");
-        }
-    }
-    queue
-}
-
-fn cycle(queue: &mut Wpq<u32>) {
-    let Take::Ready(taken) = queue.take(Time::ZERO) else { unreachable!("it is never empty") };
-    let request =
-        Request { priority: taken.priority, ..Request::new(taken.flow, taken.cost, taken.payload) };
-    black_box(queue.enqueue(Time::ZERO, request)).expect("the flow is open");
-}
+use wpq_load::{MIX, cycle, filled};
 
 fn add_and_take(criterion: &mut Criterion) {
     let mixes: [(&str, &[(u32, u32)]); 2] = [("one priority", &MIX[..1]), ("lottery", &MIX)];
