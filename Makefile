@@ -8,7 +8,7 @@ export PATH
 # Files of about 5 GiB for as long as it runs; `make study-real DISK=/mnt/disk` for another place.
 DISK ?= runs/disk
 
-.PHONY: study study-full study-real test soak bench bench-qos bench-ceph setup setup-tests fuzz mutate
+.PHONY: study study-full study-real test soak bench bench-qos bench-ceph setup setup-tests fuzz bare mutate
 
 # A first report in two and a half minutes from the clone: the profile `study` is built sooner than a release and simulates more
 # slowly, and a tenth of the published amount of work gives the same rates and latencies.
@@ -65,6 +65,11 @@ bench-ceph: setup
 fuzz: setup
 	cd fuzz && for target in $$($(CARGO) +nightly fuzz list); do \
 		$(CARGO) +nightly fuzz run $$target -- -max_total_time=60 || exit 1; done
+
+# The schedulers build where there is no operating system.
+bare:
+	rustup target add thumbv7em-none-eabi
+	$(CARGO) build --locked --package loadline-qos --no-default-features --target thumbv7em-none-eabi
 
 # Puts known faults into a copy of the tree and runs each crate's own tests; `make mutate CRATES=loadline-osd` for some.
 mutate: setup-tests

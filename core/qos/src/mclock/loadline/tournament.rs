@@ -234,6 +234,18 @@ mod tests {
     use alloc::collections::BTreeSet;
     use loadline_base::Rng;
 
+    /// A class without weight that uses what nobody else wants, with the last start tag that there is, has the
+    /// greatest key: it was taken for a blank place, and lost.
+    #[test]
+    fn the_greatest_key_is_not_a_blank() {
+        let mut queue = Tournament::new();
+        queue.push(KeyedIndex::new(u64::MAX, 7));
+        queue.push(KeyedIndex::new(3, 8));
+        assert_eq!(queue.pop().map(KeyedIndex::index), Some(8));
+        assert_eq!(queue.pop().map(KeyedIndex::index), Some(7));
+        assert_eq!(queue.pop(), None);
+    }
+
     /// Random operations against an ordered set of the same entries.
     #[test]
     fn the_tournament_agrees_with_an_ordered_set() {
