@@ -71,8 +71,10 @@ impl Lineup {
             let [second, third, _] = self.few;
             let (first, entry) = in_order(self.first, entry);
             let (second, entry) = in_order(second, entry);
-            let (third, entry) = in_order(third, entry);
-            (self.first, self.few) = (first, [second, third, entry]);
+            (self.first, self.few[0], self.few[1]) = (first, second, entry);
+            if !third.is_blank() {
+                (self.few[1], self.few[2]) = in_order(third, entry);
+            }
         } else {
             self.become_crowd(entry);
         }
@@ -98,8 +100,10 @@ impl Lineup {
             let [second, third, last] = self.few;
             let (first, entry) = in_order(second, entry);
             let (second, entry) = in_order(third, entry);
-            let (third, last) = in_order(last, entry);
-            (self.first, self.few) = (first, [second, third, last]);
+            (self.first, self.few[0], self.few[1]) = (first, second, entry);
+            if !last.is_blank() {
+                (self.few[1], self.few[2]) = in_order(last, entry);
+            }
         }
     }
 
