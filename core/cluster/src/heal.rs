@@ -158,7 +158,7 @@ impl Cluster {
         }
         let is_whole = |id: PgId| {
             let pg = self.map.pg(id);
-            pg.ready && pg.unfound.is_empty()
+            pg.ready && pg.unfound.is_empty() && !pg.had_unfound
         };
         match self.map.pgs().map(|(id, _)| id).find(|id| !is_whole(*id)) {
             Some(pg) => Err(NotHealed::OnlyCopy(pg)),

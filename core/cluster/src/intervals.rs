@@ -42,7 +42,7 @@ impl Cluster {
         state.interval = interval;
         (state.ready, state.clean) = (false, false);
         state.activated = OsdSet::EMPTY;
-        state.unfound.clear();
+        state.had_unfound |= !std::mem::take(&mut state.unfound).is_empty();
         for osd in asked.iter() {
             fx.direct(osd, Directive::Query(pg, interval));
         }
@@ -93,6 +93,7 @@ impl Cluster {
         let copies_wanted = self.map.pool_of(pg).1.spec.copies as usize;
         let running = self.running(&self.map.pg(pg).up);
         let state = self.map.pg_mut(pg);
+        state.had_unfound &= peered.acting.is_empty() || !peered.missing.is_empty();
         state.running = running;
         state.acting = peered.acting.clone();
         state.backfill = peered.backfill.clone();
@@ -346,6 +347,48 @@ mod tests {
         }
         assert_eq!(talk.told(), []);
         assert!(!talk.cluster.map.pg(PG).ready);
+    }
+
+    /// Whoever was to say what is left had not said it yet, and another stop was judged by nothing.
+    #[test]
+    fn what_others_are_still_to_say_settles_before_a_stop_is_judged() {
+        let osds = |osds: &[u32]| osds.iter().copied().map(OsdId::new).collect::<OsdSet>();
+        let mut talk = Talk::new();
+        talk.answer(0, 2);
+        assert!(talk.cluster.is_settling_without(osds(&[1])), "osd.2 is to answer too");
+        talk.answer(1, 2);
+        assert!(talk.cluster.is_settling_without(osds(&[1])));
+        // Whoever is to go may hang.
+        assert!(!talk.cluster.is_settling_without(osds(&[2])));
+        let outage = |talk: &Talk, gone: &[u32]| talk.cluster.outage(osds(gone), |_, _| None);
+        let last = outage(&talk, &[0, 1, 2]);
+        assert_eq!((last.become_inactive, last.already_inactive), (vec![PG], vec![]));
+        talk.answer(2, 2);
+        let primary = talk.cluster.map.pg(PG).acting[0].get();
+        assert!(talk.cluster.is_settling_without(osds(&[primary])), "the others are to join");
+        for osd in [0, 1, 2].into_iter().filter(|osd| *osd != primary) {
+            talk.hear(osd, Notice::Joined(PG, 2));
+        }
+        talk.hear(primary, Notice::Joined(PG, 2));
+        assert!(!talk.cluster.is_settling_without(osds(&[])));
+    }
+
+    /// Whoever took an OSD's disk away while its group was between two intervals was not told that it may have what nobody found.
+    #[test]
+    fn what_was_unfound_counts_until_somebody_serves_and_misses_nothing() {
+        let mut talk = Talk::new();
+        (0..3).for_each(|osd| talk.answer(osd, 2));
+        let acting: Vec<u32> = talk.cluster.map.pg(PG).acting.iter().map(|osd| osd.get()).collect();
+        acting.iter().rev().for_each(|osd| talk.hear(*osd, Notice::Joined(PG, 2)));
+        talk.hear(acting[0], Notice::Unfound(PG, 2, vec![ObjectNo(1)]));
+        talk.set_up(acting[2], false);
+        let gone = OsdId::new(acting[2]);
+        assert_eq!(talk.cluster.may_hold_last_copy(gone), [PG]);
+        assert_eq!(talk.cluster.unfound_objects(PG), []);
+        // Nobody serves without a copy, and so nobody has looked.
+        talk.answer(acting[0], 3);
+        talk.answer(acting[1], 3);
+        assert!(talk.cluster.map.pg(PG).had_unfound);
     }
 
     /// An OSD had answered, and crashed. In its next life it has not been asked yet.

@@ -70,6 +70,9 @@ pub struct PgState {
     pub clean: bool,
     /// Objects that some OSD should get and that can be read on no other, as the primary says.
     pub unfound: Vec<ObjectNo>,
+    /// Whether there were some in an earlier interval, and something is missing still: the present primary may not have looked for it
+    /// yet.
+    pub had_unfound: bool,
 }
 
 /// The map of one host's OSDs.

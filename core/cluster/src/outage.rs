@@ -3,6 +3,7 @@
 
 use crate::cluster::Cluster;
 use crate::map::PgState;
+use crate::peering::Peering;
 use crate::quorum::is_quorum;
 use loadline_osd::{CopyState, OsdId, OsdSet, PgId};
 
@@ -13,9 +14,9 @@ pub struct Outage {
     pub become_degraded: Vec<PgId>,
     /// The same, and they had too few before.
     pub become_more_degraded: Vec<PgId>,
-    /// Nobody serves them now, so nobody knows.
+    /// Nobody serves them now. Those that would be served in a moment are among them if they would be without the OSDs too.
     pub already_inactive: Vec<PgId>,
-    /// Nobody would serve them: the OSDs have their last whole copies, or too few would be left to keep a map.
+    /// Nobody would serve them, now or in a moment: the OSDs have their last whole copies, or too few would be left to keep a map.
     pub become_inactive: Vec<PgId>,
 }
 
@@ -37,21 +38,56 @@ impl Cluster {
         let mut outage = Outage::default();
         let keeps_maps = self.keeps_maps_without(osds);
         for (pg, state) in self.map.pgs() {
-            if !state.acting.iter().any(|osd| osds.contains(*osd)) {
+            let comes = self.waits_for(pg).is_some();
+            if !comes && !state.acting.iter().any(|osd| osds.contains(*osd)) {
                 continue;
             }
-            let PgState { ready, clean, .. } = state;
+            let PgState { ready, clean, .. } = *state;
             let copies = left.iter().map(|osd| (*osd, copy(*osd, pg))).collect();
             let goes_on = keeps_maps && !self.peer_with(pg, copies).acting.is_empty();
-            let group = match (ready, goes_on, clean) {
-                (false, ..) => &mut outage.already_inactive,
-                (true, false, _) => &mut outage.become_inactive,
-                (true, true, true) => &mut outage.become_degraded,
-                (true, true, false) => &mut outage.become_more_degraded,
+            let group = match (ready || comes, goes_on, ready, clean) {
+                (true, false, ..) => &mut outage.become_inactive,
+                (false, ..) | (true, true, false, _) => &mut outage.already_inactive,
+                (true, true, true, true) => &mut outage.become_degraded,
+                (true, true, true, false) => &mut outage.become_more_degraded,
             };
             group.push(pg);
         }
         outage
+    }
+
+    /// Whether a moment tells more of what a stop of these OSDs would cost: others have the next word about a placement group, or
+    /// about the map. An OSD that went down a millisecond ago has left both in motion.
+    pub fn is_settling_without(&self, osds: OsdSet) -> bool {
+        let others_move = |pg| {
+            let waits_for = self.waits_for(pg);
+            waits_for.is_some_and(|awaited| awaited.iter().any(|osd| !osds.contains(osd)))
+        };
+        self.missing_holders() == OsdSet::EMPTY
+            && (!self.is_map_held_without(osds) || self.map.pgs().any(|(pg, _)| others_move(pg)))
+    }
+
+    /// Whether the map that counts names all others that run, and nobody else.
+    fn is_map_held_without(&self, osds: OsdSet) -> bool {
+        let but_these =
+            |of: OsdSet| -> OsdSet { of.iter().filter(|osd| !osds.contains(*osd)).collect() };
+        let commit = self.durable.as_ref().and_then(|durable| durable.saving.commit.as_ref());
+        let Some(kept) = commit.and_then(|commit| commit.committed()) else { return true };
+        but_these(kept.holders.now) == but_these(self.up_osds())
+    }
+
+    /// The OSDs that have the next word about a placement group which comes to be served if nothing else happens; none of them, if it
+    /// waits for the map.
+    fn waits_for(&self, pg: PgId) -> Option<OsdSet> {
+        let state = self.map.pg(pg);
+        match self.peering.get(&pg) {
+            Some(Peering::Asking { left, .. } | Peering::Joining { left, .. }) => Some(*left),
+            None if state.ready || state.acting.is_empty() => None,
+            None => {
+                let members = state.acting.iter().chain(&state.backfill).copied();
+                Some(members.filter(|osd| !state.activated.contains(*osd)).collect())
+            }
+        }
     }
 
     /// The placement groups of which an OSD that is down may have what no other has: nobody serves them, or objects
@@ -60,8 +96,8 @@ impl Cluster {
         if self.map.osds()[osd].up || self.map.is_removed(osd) || self.is_given_up(osd) {
             return Vec::new();
         }
-        let lacking =
-            self.map.pgs().filter(|(_, pg)| pg.acting.is_empty() || !pg.unfound.is_empty());
+        let lacks = |pg: &PgState| pg.acting.is_empty() || !pg.unfound.is_empty() || pg.had_unfound;
+        let lacking = self.map.pgs().filter(|(_, pg)| lacks(pg));
         lacking.map(|(id, _)| id).collect()
     }
 

@@ -4,7 +4,9 @@ use super::clients::Client;
 use super::node::Node;
 use serde_json::json;
 use std::fs::{self, File};
+use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 #[test]
@@ -39,9 +41,32 @@ fn a_disk_is_replaced_and_filled_again() {
 fn osd_1_has(node: &Node, client: &mut Client, pattern: &[u8]) {
     for away in ["0", "2"] {
         node.says(&["osd", "down", away]);
-        // Only a map that asks for nobody who is down lets the next one go.
         assert_eq!(client.read(2 << 20, pattern.len()), pattern);
     }
+}
+
+/// The second was not refused, as nobody served while the map without the first was on its way. It took along the last
+/// quorum that could have kept that map, and reads waited until one of the two came back.
+#[test]
+fn osds_that_are_taken_down_at_once_go_one_after_the_other() {
+    let node = Node::with_osds(3);
+    node.says(&["image", "create", "vol0", "--size", "16MiB"]);
+    let mut client = Client::connect(&node.file("nbd.sock"), "vol0");
+    let pattern: Vec<u8> = (0..4 << 20).map(|at: u32| (at / 515) as u8).collect();
+    client.write(2 << 20, &pattern);
+    node.await_clean();
+    let mut admin = UnixStream::connect(node.file("admin.sock")).unwrap();
+    let down = |osd| format!("PUT /osd/{osd}/down HTTP/1.1\r\nHost: node\r\n\r\n");
+    admin.write_all([down(0), down(2), down(1)].concat().as_bytes()).unwrap();
+    let mut answers = String::new();
+    while answers.matches("HTTP/1.1 ").count() < 3 {
+        let mut bytes = [0; 4096];
+        let got = admin.read(&mut bytes).unwrap();
+        answers.push_str(std::str::from_utf8(&bytes[..got]).unwrap());
+    }
+    assert_eq!(answers.matches("HTTP/1.1 200").count(), 2, "{answers}");
+    assert!(answers.contains("without osd.1 nobody would serve PGs"), "{answers}");
+    assert_eq!(client.read(2 << 20, pattern.len()), pattern);
 }
 
 /// Flips a bit in the first record of the log that the next start needs.

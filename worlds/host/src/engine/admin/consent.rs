@@ -11,6 +11,21 @@ use loadline_osd::{OsdId, OsdSet, PgId};
 const NAMED_MAX: usize = 16;
 
 impl HostNode {
+    /// What is to settle before it is known what a command would cost; that passes by itself.
+    pub(super) fn unsettled(&self, command: &Command) -> Option<String> {
+        let (Command::OsdMove { osd, step: OsdMove::Down }
+        | Command::OsdReplace { osd, .. }
+        | Command::OsdRemove { osd }) = command
+        else {
+            return None;
+        };
+        self.known_osd(*osd).ok()?;
+        let is_settling = self.node.cluster().is_settling_without(OsdSet::one(*osd));
+        is_settling.then(|| {
+            format!("an earlier change is not settled, so nobody knows what is left without {osd} (--force does not ask)")
+        })
+    }
+
     /// Why a command is not carried out before somebody has said that it is meant. What does not exist, or cannot be done
     /// anyway, costs nothing: whoever carries the command out says so.
     pub(super) fn cost(&mut self, command: &Command) -> Option<AdminRefusal> {

@@ -1,6 +1,6 @@
 //! Which command is carried out where.
 
-use super::desk::{DONE, Executed, Ticket, now};
+use super::desk::{CommandOutcome, DONE, Executed, Ticket, now};
 use crate::admin::api::{AdminRefusal, Command, SnapshotName};
 use crate::engine::Engine;
 use crate::engine::host_node::HostNode;
@@ -47,12 +47,15 @@ impl HostNode {
 impl Engine {
     /// Carries a command out, or begins to.
     pub(super) fn execute(&mut self, ticket: Ticket, command: &Command) -> Executed {
-        match command {
-            Command::Meant(meant) => self.carry_command_out(ticket, (**meant).clone()),
-            _ => match self.host.cost(command) {
-                Some(refusal) => Err(refusal),
-                None => self.carry_command_out(ticket, command.clone()),
-            },
+        if let Command::Meant(meant) = command {
+            return self.carry_command_out(ticket, (**meant).clone());
+        }
+        if let Some(why) = self.host.unsettled(command) {
+            return Ok(CommandOutcome::Busy(why));
+        }
+        match self.host.cost(command) {
+            Some(refusal) => Err(refusal),
+            None => self.carry_command_out(ticket, command.clone()),
         }
     }
 
