@@ -49,7 +49,7 @@ fn refuse_used(path: &Path) -> Result<(), Failure> {
     }
     let shown = path.display();
     match Holding::of(path) {
-        Ok(Holding::Nothing) => Ok(()),
+        Ok(Holding::Nothing | Holding::Unfinished) => Ok(()),
         Ok(other) => Err(Failure::Input(format!("{shown}: holds {other}; --force overwrites it"))),
         Err(error) => Err(Failure::Environment(format!("{shown}: cannot be read: {error}"))),
     }

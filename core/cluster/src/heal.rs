@@ -166,9 +166,13 @@ impl Cluster {
         }
     }
 
-    /// The store that an OSD's disk is to hold when it has been made empty, if that was said.
+    /// The store that an OSD's disk is to hold when it has been made empty, if that was said: in this life, or in an earlier one that
+    /// had begun to make it. Another one in its place would leave the half of it without an owner.
     pub fn expected_store(&self, osd: OsdId) -> Option<StoreId> {
-        self.durable.as_ref()?.disks.stores.expected(osd).map(|(store, _)| store)
+        let stores = &self.durable.as_ref()?.disks.stores;
+        let begun = self.fault(osd).and_then(unfinished);
+        let begun = begun.filter(|store| stores.of(osd).next == Some(*store));
+        stores.expected(osd).map(|(store, _)| store).or(begun)
     }
 
     /// An OSD's disk is to hold this store next. [`Cluster::may_heal`] waits for the map that tells so.
@@ -222,6 +226,16 @@ fn is_damage_if_it_stays(fault: DiskFault) -> bool {
         DiskFault::Unreadable
             | DiskFault::Store(Fault::Unfinished | Fault::Restart(RestartFault::UnreadablePage(_)))
     )
+}
+
+/// The store of which only the making was begun.
+fn unfinished(fault: DiskFault) -> Option<StoreId> {
+    match fault {
+        DiskFault::Store(Fault::Restart(RestartFault::Superblock(
+            SuperblockFault::Unfinished(store),
+        ))) => Some(store),
+        _ => None,
+    }
 }
 
 fn is_damage(fault: DiskFault) -> bool {

@@ -83,7 +83,11 @@ fn failure(args: &InspectArgs, trouble: InspectTrouble) -> Failure {
             Failure::Input(text + "; name it with --log-device")
         }
         InspectTrouble::NoStore(
-            Finding::NoSuperblock(SuperblockFault::Foreign | SuperblockFault::Version(_))
+            Finding::NoSuperblock(
+                SuperblockFault::Foreign
+                | SuperblockFault::Unfinished(_)
+                | SuperblockFault::Version(_),
+            )
             | Finding::UselessLogDevice
             | Finding::ForeignLog,
         )

@@ -151,8 +151,11 @@ impl Sim<ByHand> {
     /// Makes a damaged disk this empty one, as soon as the map tells which store that is. It is not opened yet. Answers whether it
     /// still may be when the map does.
     pub fn make_empty(&mut self, osd: OsdId, empty: SimDisk) -> bool {
-        let superblock = Superblock::decode(&empty.peek(0..SUPERBLOCK)).expect("it holds a store");
-        let store = StoreId::new(superblock.store_id).expect("it has a number");
+        let store = match Superblock::decode(&empty.peek(0..SUPERBLOCK)) {
+            Ok(superblock) => StoreId::new(superblock.store_id),
+            Err(fault) => fault.store(),
+        };
+        let store = store.expect("it holds a store, or will");
         self.change(|cluster, fx| cluster.expect_store(osd, store, fx));
         let told = self.cluster().last_change();
         self.wait_until(|sim| sim.node().cluster().is_kept(told));

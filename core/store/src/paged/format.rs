@@ -2,9 +2,7 @@
 
 use super::api::StoreDevice;
 use super::ids::{CheckpointId, Child, Lsn, PageNo, PageVersion};
-use super::layout::{
-    Format, FormatError, LOG_HEADER, SUPERBLOCK, bits_per_map_page, superblock_offsets,
-};
+use super::layout::{Format, FormatError, LOG_HEADER, bits_per_map_page, superblock_offsets};
 use super::options::Protection;
 use super::page::{self, HEADER, PageKind, PageStamp};
 use super::seed::Seed;
@@ -18,7 +16,7 @@ pub type FormatPiece = (StoreDevice, u64, Vec<u8>);
 /// device before the next begins, so that a crash leaves what was there before, or nothing, or the new store, and never
 /// parts of two:
 ///
-/// 1. no superblock stands there any more, and no log header;
+/// 1. no superblock stands there any more, but a mark that says which store is being made, and no log header;
 /// 2. the free map, the empty root and the log header are there;
 /// 3. the superblocks are there: with them the store exists.
 #[derive(Clone, Debug)]
@@ -74,7 +72,7 @@ pub fn format(format: &Format, protection: Protection) -> Result<Formatting, For
     let places = superblock_offsets(layout.data_bytes);
     let all =
         |bytes: Vec<u8>| places.map(|offset| (StoreDevice::Data, offset, bytes.clone())).to_vec();
-    let mut before = all(vec![0; SUPERBLOCK as usize]);
+    let mut before = all(Superblock::mark_of_making(format.store_id));
     if layout.log_target == StoreDevice::Log {
         before.push((StoreDevice::Log, 0, vec![0; LOG_HEADER as usize]));
         contents.push((StoreDevice::Log, 0, superblock.encode_log_header()));

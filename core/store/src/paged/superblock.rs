@@ -33,13 +33,15 @@
 
 use super::api::StoreDevice;
 use super::codec::{u32_at, u64_at};
-use super::ids::{CheckpointId, Child, Lsn, PageNo, PageSize};
+use super::ids::{CheckpointId, Child, Lsn, PageNo, PageSize, StoreId};
 use super::layout::{Layout, SUPERBLOCK};
 use super::options::Protection;
 use super::seed::Seed;
 
 /// First bytes of every superblock.
 pub const MAGIC: [u8; 8] = *b"LOADLINE";
+/// First bytes of what stands in a superblock's place while a store is being made.
+pub const MARK_MAGIC: [u8; 8] = *b"LOADLFMT";
 /// Version of the whole format.
 pub const VERSION: u32 = 2;
 /// The version before, whose stores are restored by its rules and go on as stores of this one.
@@ -117,8 +119,10 @@ pub struct Superblock {
 pub enum SuperblockFault {
     /// It does not begin as a superblock does.
     Foreign,
-    /// The checksum does not fit.
-    Checksum,
+    /// The checksum does not fit. Of one superblock: the store that it names; of a device: the one that at least two places name.
+    Checksum(Option<StoreId>),
+    /// There is none yet: the making of this store was begun, and not ended.
+    Unfinished(StoreId),
     /// A newer format.
     Version(u32),
     /// Whole, but with impossible places.
@@ -178,19 +182,24 @@ impl Superblock {
         out.extend_from_slice(&[0; 4]);
         out.extend_from_slice(&self.seeded_from.0.to_le_bytes());
         out.resize(SUPERBLOCK as usize, 0);
-        let crc = crc32c::crc32c(&out[12..]);
-        out[8..12].copy_from_slice(&crc.to_le_bytes());
+        seal(&mut out);
         out
     }
 
     /// Reads a superblock. Never panics.
     pub fn decode(bytes: &[u8]) -> Result<Superblock, SuperblockFault> {
-        if bytes.len() < SUPERBLOCK as usize || bytes[..8] != MAGIC {
+        let Some(bytes) = bytes.get(..SUPERBLOCK as usize) else {
             return Err(SuperblockFault::Foreign);
-        }
-        let bytes = &bytes[..SUPERBLOCK as usize];
-        if u32_at(bytes, 8) != crc32c::crc32c(&bytes[12..]) {
-            return Err(SuperblockFault::Checksum);
+        };
+        let is_whole = u32_at(bytes, 8) == crc32c::crc32c(&bytes[12..]);
+        let named = StoreId::new(u64_at(bytes, 16));
+        match (bytes.starts_with(&MAGIC), named) {
+            (true, _) if is_whole => {}
+            (true, named) => return Err(SuperblockFault::Checksum(named)),
+            (false, Some(store)) if is_whole && bytes.starts_with(&MARK_MAGIC) => {
+                return Err(SuperblockFault::Unfinished(store));
+            }
+            (false, _) => return Err(SuperblockFault::Foreign),
         }
         let seeded_from = match u32_at(bytes, 12) {
             VERSION => Lsn(u64_at(bytes, 240)),
@@ -218,12 +227,25 @@ impl Superblock {
         })
     }
 
+    /// What stands in the places of a store's superblocks until the rest of it is there: made by nobody else, and with no
+    /// superblock beside it, it says that nothing of worth is on the device.
+    pub fn mark_of_making(store_id: u64) -> Vec<u8> {
+        let mut out = Vec::with_capacity(SUPERBLOCK as usize);
+        out.extend_from_slice(&MARK_MAGIC);
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&store_id.to_le_bytes());
+        out.resize(SUPERBLOCK as usize, 0);
+        seal(&mut out);
+        out
+    }
+
     /// The newest of a device's superblocks, or the best reason why there is none.
     pub fn newest(
         found: impl IntoIterator<Item = Result<Superblock, SuperblockFault>>,
     ) -> Result<Superblock, SuperblockFault> {
-        let mut fault = SuperblockFault::Foreign;
         let mut newest: Option<Superblock> = None;
+        let mut faults = Vec::new();
         for found in found {
             match (found, newest) {
                 (Ok(found), Some(other)) if found.store_id != other.store_id => {
@@ -231,11 +253,10 @@ impl Superblock {
                 }
                 (Ok(found), Some(other)) if found.sequence <= other.sequence => {}
                 (Ok(found), _) => newest = Some(found),
-                (Err(SuperblockFault::Foreign), _) => {}
-                (Err(other), _) => fault = other,
+                (Err(fault), _) => faults.push(fault),
             }
         }
-        newest.ok_or(fault)
+        newest.ok_or_else(|| SuperblockFault::of_device(&faults))
     }
 
     /// The first block of a log device of its own: it names the store that it belongs to.
@@ -254,6 +275,45 @@ impl Superblock {
     pub fn owns_log(&self, header: &[u8]) -> bool {
         header == self.encode_log_header()
     }
+}
+
+impl SuperblockFault {
+    /// Why a device has no superblock. Whose store it was, or was to be, is believed where two places say the same and no other says
+    /// otherwise: one place may be what is left of an earlier life. That a store was only being made is believed where nothing but marks
+    /// of it is left.
+    fn of_device(faults: &[SuperblockFault]) -> SuperblockFault {
+        use SuperblockFault::{Checksum, Foreign, Unfinished};
+        let unreadable =
+            |fault: &&SuperblockFault| !matches!(fault, Foreign | Checksum(_) | Unfinished(_));
+        if let Some(fault) = faults.iter().rev().find(unreadable) {
+            return *fault;
+        }
+        let named = || faults.iter().filter_map(|fault| fault.store());
+        let agreed = named()
+            .next()
+            .filter(|first| named().count() > 1 && named().all(|named| named == *first));
+        let is_damaged = faults.iter().any(|fault| matches!(fault, Checksum(_)));
+        match agreed {
+            Some(store) if !is_damaged => Unfinished(store),
+            None if !is_damaged && named().next().is_none() => Foreign,
+            agreed => Checksum(agreed),
+        }
+    }
+
+    /// The store that is named all the same.
+    pub fn store(self) -> Option<StoreId> {
+        match self {
+            SuperblockFault::Checksum(store) => store,
+            SuperblockFault::Unfinished(store) => Some(store),
+            _ => None,
+        }
+    }
+}
+
+/// Writes the checksum of a superblock, or of what stands in its place.
+fn seal(bytes: &mut [u8]) {
+    let crc = crc32c::crc32c(&bytes[12..]);
+    bytes[8..12].copy_from_slice(&crc.to_le_bytes());
 }
 
 fn places(layout: &Layout) -> [u64; 9] {
@@ -405,12 +465,13 @@ mod tests {
         assert_eq!(Superblock::decode(&newer.encode()), Ok(newer));
         let mut torn = newer.encode();
         torn[200] ^= 1;
-        assert_eq!(Superblock::decode(&torn), Err(SuperblockFault::Checksum));
+        let damaged = SuperblockFault::Checksum(StoreId::new(77));
+        assert_eq!(Superblock::decode(&torn), Err(damaged));
         let newest =
             |read: &[Vec<u8>]| Superblock::newest(read.iter().map(|b| Superblock::decode(b)));
         assert_eq!(newest(&[older.encode(), newer.encode()]), Ok(newer));
         assert_eq!(newest(&[older.encode(), torn.clone()]), Ok(older));
-        assert_eq!(newest(&[vec![0; 4096], torn]), Err(SuperblockFault::Checksum));
+        assert_eq!(newest(&[vec![0; 4096], torn]), Err(SuperblockFault::Checksum(None)));
         let stranger = Superblock { store_id: 78, sequence: 900, ..newer };
         let both = [newer.encode(), stranger.encode()];
         assert_eq!(
@@ -420,14 +481,44 @@ mod tests {
         );
     }
 
+    #[test]
+    fn whose_store_it_was_is_believed_where_two_places_agree() {
+        let store = |id| StoreId::new(id).expect("not zero");
+        let whole = superblock().encode();
+        let damaged = |id: u64| {
+            let mut bytes = Superblock { store_id: id, ..superblock() }.encode();
+            bytes[300] ^= 1;
+            bytes
+        };
+        let (mark, zeros) = (Superblock::mark_of_making, vec![0; SUPERBLOCK as usize]);
+        let check = |read: &[&[u8]], wanted: Result<(), SuperblockFault>| {
+            let found = Superblock::newest(read.iter().map(|bytes| Superblock::decode(bytes)));
+            assert_eq!(found.map(|_| ()), wanted);
+        };
+        let unknown = Err(SuperblockFault::Checksum(None));
+        let lost = |id| Err(SuperblockFault::Checksum(Some(store(id))));
+        check(&[&mark(5), &mark(5), &whole, &zeros], Ok(()));
+        check(&[&mark(5), &mark(5), &zeros, &zeros], Err(SuperblockFault::Unfinished(store(5))));
+        check(&[&mark(5), &zeros, &zeros, &zeros], unknown);
+        check(&[&mark(5), &mark(6), &mark(5), &mark(5)], unknown);
+        check(&[&damaged(5), &damaged(5), &zeros, &zeros], lost(5));
+        check(&[&damaged(5), &damaged(6), &zeros, &zeros], unknown);
+        // It may be a store that lived, with a write that was lost long ago.
+        check(&[&damaged(5), &mark(5), &mark(5), &mark(5)], lost(5));
+        check(&[&damaged(7), &mark(5), &mark(5), &mark(5)], unknown);
+        check(&[&zeros, &zeros, &zeros, &zeros], Err(SuperblockFault::Foreign));
+        let mut spoiled = mark(5);
+        spoiled[1000] ^= 1;
+        check(&[&spoiled, &spoiled, &spoiled, &spoiled], Err(SuperblockFault::Foreign));
+    }
+
     proptest! {
         /// Also with a checksum that fits, no bytes lead to a panic or to places that overlap.
         #[test]
         fn spoiled_superblocks_are_refused_or_sound(at in 12usize..240, value: [u8; 8]) {
             let mut bytes = superblock().encode();
             bytes[at..at + 8].copy_from_slice(&value);
-            let crc = crc32c::crc32c(&bytes[12..]);
-            bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+            seal(&mut bytes);
             if let Ok(read) = Superblock::decode(&bytes) {
                 prop_assert!(read.layout.pages().end.0 <= read.layout.data_bytes / read.layout.page.bytes() as u64);
             }

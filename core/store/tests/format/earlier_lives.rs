@@ -81,7 +81,8 @@ fn look(disks: Disks, when: &str) -> Left {
     let mut store = Sample::begin(disks, Protection::Checkpoint);
     while !store.store.is_open() {
         match store.store.fault() {
-            Some(Fault::Restart(RestartFault::Superblock(SuperblockFault::Foreign))) => {
+            Some(Fault::Restart(RestartFault::Superblock(SuperblockFault::Unfinished(store)))) => {
+                assert_eq!(store.get(), 78, "{when}");
                 return Left::Nothing;
             }
             Some(fault) => panic!("{when}: {fault}"),

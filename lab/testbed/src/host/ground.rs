@@ -118,7 +118,7 @@ fn check_device(device: &Path, spec: &HostedSpec, overwrite: bool) -> Result<(),
         return Err(format!("{shown} has {size} and an OSD of this study needs {wanted}"));
     }
     let holding = Holding::of(device).map_err(cannot)?;
-    if !overwrite && holding != Holding::Nothing {
+    if !overwrite && !matches!(holding, Holding::Nothing | Holding::Unfinished) {
         return Err(format!("{shown} holds {holding}; --overwrite lets the study destroy it"));
     }
     Ok(())

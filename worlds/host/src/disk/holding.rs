@@ -2,11 +2,12 @@
 //! known.
 //!
 //! A disk holds nothing if its first and its last mebibyte are zeros: partition tables, file systems, volume managers and RAID
-//! keep their marks there, and so does a store. The marks below are those that `blkid` (util-linux) looks for first; what
+//! keep their marks there, and so does a store. So does one that holds what somebody who died was making a store of, and nothing
+//! more. The marks below are those that `blkid` (util-linux) looks for first; what
 //! bears another one is not empty either, it only goes without a name.
 
 use loadline_store::paged::layout::{SUPERBLOCK, superblock_offsets};
-use loadline_store::paged::superblock::{LOG_MAGIC, MAGIC};
+use loadline_store::paged::superblock::{LOG_MAGIC, MAGIC, Superblock, SuperblockFault};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -21,7 +22,9 @@ const ENDS: u64 = 1 << 20;
 pub enum Holding {
     /// Nothing: zeros at both ends.
     Nothing,
-    /// A store of Loadline's, or what is left of one: a superblock.
+    /// Nothing of worth: a store was being made, and is not finished.
+    Unfinished,
+    /// A store of Loadline's, or what is left of one: a superblock, whole or not.
     Store,
     /// Something else, which has this name if its mark is known.
     Other(Option<&'static str>),
@@ -72,13 +75,20 @@ impl Holding {
 /// What a disk of this size holds that begins and ends so.
 fn judge(size: u64, front: &[u8], back: &[u8]) -> Holding {
     let back_from = size - back.len() as u64;
-    let is_superblock = |at: u64| {
+    let place = |at: u64| {
         let (bytes, from) = if at < ENDS { (front, 0) } else { (back, back_from) };
         let start = at.checked_sub(from).and_then(|start| usize::try_from(start).ok());
-        start.and_then(|start| bytes.get(start..)).is_some_and(|rest| rest.starts_with(&MAGIC))
+        start.and_then(|start| bytes.get(start..)).unwrap_or_default()
     };
-    if size >= 4 * SUPERBLOCK && superblock_offsets(size).into_iter().any(is_superblock) {
-        return Holding::Store;
+    if size >= 4 * SUPERBLOCK {
+        let places = superblock_offsets(size).map(place);
+        if places.iter().any(|bytes| bytes.starts_with(&MAGIC)) {
+            return Holding::Store;
+        }
+        let found = Superblock::newest(places.map(Superblock::decode));
+        if let Err(SuperblockFault::Unfinished(_)) = found {
+            return Holding::Unfinished;
+        }
     }
     if front.iter().chain(back).all(|byte| *byte == 0) {
         return Holding::Nothing;
@@ -108,6 +118,7 @@ impl fmt::Display for Holding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Holding::Nothing => f.write_str("nothing"),
+            Holding::Unfinished => f.write_str("a store that is not finished"),
             Holding::Store => f.write_str("a store"),
             Holding::Other(Some(name)) => f.write_str(name),
             Holding::Other(None) => f.write_str("something that is no store"),
@@ -145,6 +156,25 @@ mod tests {
         for (at, bytes, name) in MARKS {
             check(at, bytes, name);
         }
+    }
+
+    #[test]
+    fn what_was_to_become_a_store_is_told_from_what_was_one() {
+        let mark = Superblock::mark_of_making(7);
+        let file = tempfile::NamedTempFile::new().expect("a file can be made");
+        file.as_file().set_len(SIZE as u64).expect("it grows");
+        // Remains of what was there before.
+        file.as_file().write_all_at(&[5; 9000], 100_000).expect("it is written");
+        let write = |place: usize, bytes: &[u8]| {
+            file.as_file().write_all_at(bytes, superblock_offsets(SIZE as u64)[place])
+        };
+        let found = || Holding::of(file.path()).expect("it can be read");
+        write(0, &mark).expect("it is written");
+        assert_eq!(found(), Holding::Other(None), "one alone may be old");
+        write(3, &mark).expect("it is written");
+        assert_eq!(found(), Holding::Unfinished);
+        write(1, b"LOADLINE").expect("it is written");
+        assert_eq!(found(), Holding::Store);
     }
 
     #[test]

@@ -41,16 +41,21 @@ impl HostNode {
         if makes && !self.config.format_empty {
             return Err(BootError::Empty(spec.path.display().to_string()));
         }
-        let opened = self.open_existing(spec);
         if makes {
-            let disk = opened?;
-            write_store(&spec.path, disk.size(), self.config.protection)?;
-            self.use_disk(osd, Ok(disk));
-        } else {
-            let path = spec.path.display();
-            tracing::warn!(%osd, %path, "the disk holds nothing: `loadline osd replace {osd} {path}` lets the others fill it");
-            self.use_disk(osd, opened);
+            return self.make_store(osd, spec);
         }
+        let path = spec.path.display();
+        tracing::warn!(%osd, %path, "the disk holds nothing: `loadline osd replace {osd} {path}` lets the others fill it");
+        let opened = self.open_existing(spec);
+        self.use_disk(osd, opened);
+        Ok(())
+    }
+
+    /// Writes an empty store onto a disk of a new node that holds nothing of worth.
+    fn make_store(&mut self, osd: OsdId, spec: &DiskSpec) -> Result<(), BootError> {
+        let disk = self.open_existing(spec)?;
+        write_store(&spec.path, disk.size(), self.config.protection)?;
+        self.use_disk(osd, Ok(disk));
         Ok(())
     }
 
@@ -137,7 +142,7 @@ impl Engine {
         for (number, spec) in specs.iter().enumerate() {
             let (osd, path) = (OsdId::from(number), spec.path.display());
             match holdings[number] {
-                Some(Holding::Nothing) => continue,
+                Some(Holding::Nothing | Holding::Unfinished) => continue,
                 Some(other @ Holding::Other(_)) if !has_store => {
                     return Err(BootError::Holds(path.to_string(), other));
                 }
@@ -158,8 +163,16 @@ impl Engine {
             self.host.refuse_what_cannot_be_opened()?;
         }
         for (number, spec) in specs.iter().enumerate() {
-            if holdings[number] == Some(Holding::Nothing) {
-                self.host.use_empty(OsdId::from(number), spec, makes)?;
+            let osd = OsdId::from(number);
+            match holdings[number] {
+                Some(Holding::Nothing) => self.host.use_empty(osd, spec, makes)?,
+                // Whoever began to make it had been asked to.
+                Some(Holding::Unfinished) if makes => self.host.make_store(osd, spec)?,
+                Some(Holding::Unfinished) => {
+                    let opened = self.host.open_existing(spec);
+                    self.host.use_disk(osd, opened);
+                }
+                Some(Holding::Store | Holding::Other(_)) | None => {}
             }
         }
         if makes {

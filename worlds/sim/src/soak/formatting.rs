@@ -14,6 +14,7 @@ use crate::disk::{CutStyle, SimDisk};
 use loadline_base::{Bytes, Rng, Time};
 use loadline_device::{ClassTag, Outcome, Priority, Request, RequestKind};
 use loadline_store::paged::bounds::cache_least;
+use loadline_store::paged::ids::StoreId;
 use loadline_store::paged::superblock::SuperblockFault;
 use loadline_store::paged::{
     Fault, FormatPiece, Options, Protection, RestartFault, StoreDevice, format,
@@ -35,7 +36,7 @@ struct Making<'a> {
 enum FormatRemains {
     /// The superblocks of before may be gone in part.
     Begun,
-    /// They are gone, and the new ones may be there in part.
+    /// They are gone, and the new ones may be there in part; if none is, marks say which store was being made.
     Between,
     /// The new store exists.
     Whole,
@@ -83,7 +84,7 @@ pub(super) fn carry_out(
 /// Another store for the same devices: with the same places, or with another log.
 fn other(scenario: &Scenario, rng: &mut Rng) -> Scenario {
     let mut new = scenario.clone();
-    new.format.store_id ^= 0xf0;
+    new.format.store_id = (new.format.store_id ^ 0xf0).max(1);
     if rng.one_in(2) {
         new.format.segment_bytes = Bytes::from_kib(64);
         if new.log.is_none() {
@@ -170,11 +171,14 @@ fn look(
     // A superblock of the former store that is not its newest leads to pages that are newer: that is found, not silent.
     reading.excuses.damage = left == FormatRemains::Begun;
     let mut life = Life::open(new, options, disks, &mut reading, Rng::new(scenario.seed));
+    let unfinished = |fault| {
+        let mark = StoreId::new(new.format.store_id).map(SuperblockFault::Unfinished);
+        matches!(fault, RestartFault::Superblock(found) if Some(found) == mark)
+    };
     while !life.host.store().is_open() {
         match life.fault() {
-            Some(Fault::Restart(fault))
-                if left == FormatRemains::Begun || is_no_store(fault, left) =>
-            {
+            Some(Fault::Restart(_)) if left == FormatRemains::Begun => return Ok(()),
+            Some(Fault::Restart(fault)) if left == FormatRemains::Between && unfinished(fault) => {
                 return Ok(());
             }
             Some(fault) => return Err(fault.to_string()),
@@ -197,15 +201,4 @@ fn look(
         history.judge(&found, 0).map_err(|wrong| format!("lane {lane}: {wrong:?}"))?;
     }
     Ok(())
-}
-
-/// Whether a refusal says that there is no store.
-fn is_no_store(fault: RestartFault, left: FormatRemains) -> bool {
-    left == FormatRemains::Between
-        && matches!(
-            fault,
-            RestartFault::Superblock(SuperblockFault::Foreign | SuperblockFault::Checksum)
-                | RestartFault::ForeignLog
-                | RestartFault::LogDevice
-        )
 }

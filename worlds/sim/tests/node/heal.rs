@@ -13,6 +13,8 @@ use loadline_cluster::{NotHealed, PoolId, PoolSpec, StartError};
 use loadline_osd::{Data, DiskFault, OpKind, OsdId};
 use loadline_sim::Sim;
 use loadline_sim::disk::SimDisk;
+use loadline_store::paged::ids::StoreId;
+use loadline_store::paged::layout::{SUPERBLOCK, superblock_offsets};
 use loadline_store::paged::superblock::Superblock;
 use loadline_store::paged::{Fault, LogMode, Options, RestartFault};
 
@@ -89,7 +91,9 @@ fn heal(node: &mut Sim) -> Vec<OsdId> {
         assert!(begun.len() <= 1, "one at a time: {begun:?}");
         healed.extend(begun);
     }
-    assert!(node.wait_until(is_whole), "all is in its place again");
+    let is_mended = node.wait_until(is_whole);
+    let left: Vec<_> = (0..OSDS).map(|osd| node.may_heal(OsdId::new(osd))).collect();
+    assert!(is_mended, "all is in its place again: {healed:?} were healed, {left:?}");
     healed
 }
 
@@ -118,6 +122,66 @@ fn a_damaged_log_is_healed_from_the_other_copies() {
         assert_eq!(node.cluster().fault(victim), None);
         check_all(&mut node);
     }
+}
+
+/// What every one of them still named was not believed, and an operator had to say that the disk may be lost.
+#[test]
+fn damaged_superblocks_that_name_their_store_are_healed_as_other_damage_is() {
+    for victim in 0..OSDS {
+        let (at, mut disks) = written(3);
+        let disk = &mut disks[victim as usize];
+        for place in superblock_offsets(disk.spec().size.get()) {
+            disk.rot(place + 24..place + SUPERBLOCK);
+        }
+        let mut node = start(at, disks).expect("the others are enough");
+        assert_eq!(heal(&mut node), [OsdId::new(victim)]);
+        check_all(&mut node);
+    }
+}
+
+/// The node died in the middle of making a damaged disk empty. There was no superblock any more, and so nobody knew whose disk it was.
+#[test]
+fn a_disk_that_was_being_made_empty_when_the_node_died_is_made_empty_again() {
+    let (at, disks) = with_damage(3, &[2]);
+    let mut node = start(at, disks).expect("the others are enough");
+    let victim = OsdId::new(2);
+    assert!(node.wait_until(|node| node.may_heal(victim) == Some(Ok(()))));
+    assert!(node.make_empty(victim, half_made(77)));
+    let at = node.now();
+    let mut node = start(at, node.crash(None, &mut Rng::new(6))).expect("the others are enough");
+    assert!(node.wait_until(|node| node.may_heal(victim) == Some(Ok(()))));
+    assert_eq!(node.cluster().expected_store(victim), Some(store_id(77)));
+    assert!(node.make_empty(victim, fresh_disk(77)));
+    node.open(victim);
+    assert!(node.wait_until(is_whole));
+    check_all(&mut node);
+}
+
+/// Half of another's store is left as it is.
+#[test]
+fn what_somebody_else_was_making_is_left_alone() {
+    let (at, mut disks) = written(3);
+    disks[2] = half_made(78);
+    let mut node = start(at, disks).expect("the others are enough");
+    let victim = OsdId::new(2);
+    let refused = Some(Err(NotHealed::Foreign(victim, store_id(78))));
+    assert!(node.wait_until(|node| node.may_heal(victim) == refused));
+    assert!(node.heal_damaged(|osd| panic!("{osd} is made empty")).is_empty());
+}
+
+/// A disk on which the making of this store ended behind its second stage.
+fn half_made(seed: u64) -> SimDisk {
+    let mut disk = fresh_disk(seed);
+    for place in superblock_offsets(disk.spec().size.get()) {
+        disk.poke(place, &Superblock::mark_of_making(store_id(seed).get()));
+    }
+    disk
+}
+
+/// The store on a fresh disk.
+fn store_id(seed: u64) -> StoreId {
+    let superblock = Superblock::decode(&fresh_disk(seed).peek(0..SUPERBLOCK));
+    StoreId::new(superblock.expect("it holds a store").store_id).expect("it has a number")
 }
 
 /// A quorum of the map's holders is two of four with the lowest number.

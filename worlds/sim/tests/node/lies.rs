@@ -320,6 +320,8 @@ impl History {
 fn spoil_superblocks(disk: &mut SimDisk) {
     for place in superblock_offsets(disk.spec().size.get()) {
         disk.rot(place..place + SUPERBLOCK);
+        // Of what is only damaged the rest says whose it is.
+        disk.poke(place, &[0; 24]);
     }
 }
 

@@ -182,7 +182,8 @@ fn superblock_words(fault: SuperblockFault) -> &'static str {
     match fault {
         SuperblockFault::TwoStores => "superblocks of two different stores stand there",
         SuperblockFault::Foreign => "there is no store",
-        SuperblockFault::Checksum => "the superblock is damaged",
+        SuperblockFault::Checksum(_) => "the superblock is damaged",
+        SuperblockFault::Unfinished(_) => "a store was being made there, and is not finished",
         SuperblockFault::Version(_) => {
             "the superblock is of a format that this program cannot read"
         }

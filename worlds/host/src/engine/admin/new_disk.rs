@@ -260,7 +260,7 @@ fn open(how: DiskOpen, wanted: Wanted, protection: Protection) -> Result<OpenedD
 fn is_empty(path: &Path) -> Result<bool, AdminRefusal> {
     let shown = path.display();
     match Holding::of(path) {
-        Ok(Holding::Nothing) => Ok(true),
+        Ok(Holding::Nothing | Holding::Unfinished) => Ok(true),
         Ok(Holding::Store) => Ok(false),
         Ok(other) => Err(AdminRefusal::conflict(format!("{shown} holds {other}, and is left alone"))
             .wants(

@@ -58,8 +58,8 @@ pub enum RestartFault {
 }
 
 impl RestartFault {
-    /// Whether what was written is no longer what is there: the device can be used, and the store on it cannot. Without a whole
-    /// superblock nobody can say that it was a store of ours.
+    /// Whether what was written is no longer what is there: the device can be used, and the store on it cannot. Where no superblock is
+    /// whole, something must say which store it was.
     pub fn is_damage(&self) -> bool {
         match self {
             RestartFault::Images(_)
@@ -69,8 +69,8 @@ impl RestartFault {
             | RestartFault::Record(_)
             | RestartFault::Page(_)
             | RestartFault::FreeMap => true,
-            RestartFault::Superblock(_)
-            | RestartFault::Size { .. }
+            RestartFault::Superblock(fault) => fault.store().is_some(),
+            RestartFault::Size { .. }
             | RestartFault::LogDevice
             | RestartFault::ForeignLog
             | RestartFault::Unreadable(_)
@@ -100,8 +100,14 @@ impl fmt::Display for RestartFault {
             RestartFault::Superblock(SuperblockFault::Foreign) => {
                 f.write_str("there is no store here: none of the four superblocks is one")
             }
-            RestartFault::Superblock(SuperblockFault::Checksum) => {
+            RestartFault::Superblock(SuperblockFault::Checksum(None)) => {
                 f.write_str("every superblock is damaged")
+            }
+            RestartFault::Superblock(SuperblockFault::Checksum(Some(store))) => {
+                write!(f, "every superblock of {store} is damaged")
+            }
+            RestartFault::Superblock(SuperblockFault::Unfinished(store)) => {
+                write!(f, "there is nothing here yet: the making of {store} was begun and not ended")
             }
             RestartFault::Superblock(SuperblockFault::Version(version)) => {
                 write!(

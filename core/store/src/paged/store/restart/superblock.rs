@@ -5,6 +5,7 @@ use super::state::RestartPhase;
 use crate::paged::api::StoreDevice;
 use crate::paged::bounds::{self, Room};
 use crate::paged::cache_frames;
+use crate::paged::ids::StoreId;
 use crate::paged::layout::LOG_HEADER;
 use crate::paged::space::{Pages, Space};
 use crate::paged::store::PagedStore;
@@ -28,6 +29,7 @@ impl<T: Copy> PagedStore<T> {
         let superblock = match Superblock::newest(found) {
             Ok(superblock) => superblock,
             Err(fault) => {
+                self.superblock.store_id = fault.store().map_or(0, StoreId::get);
                 self.give_up(RestartFault::Superblock(fault));
                 return false;
             }
