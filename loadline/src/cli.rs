@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use loadline_base::Bytes;
 use loadline_device::Medium;
 use loadline_sim::soak::SeedReplay;
-use loadline_store::paged::ObjectId;
+use loadline_store::paged::{LogMode, ObjectId};
 use loadline_store::{CollectionId, ObjectNo};
 use loadline_study::{ClientKind, Override, RealDisks};
 use std::path::PathBuf;
@@ -394,6 +394,9 @@ pub(crate) struct SoakArgs {
     /// Seeds, or damaged copies, at the same time; by default one per core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) jobs: Option<u32>,
+    /// The log mode of every random life: fsync, log-only, background or none; by default each draws its own
+    #[arg(long, value_name = "MODE", conflicts_with_all = ["replay", "damaged"])]
+    pub(crate) log_mode: Option<LogMode>,
     /// Run this seed again, or the part of it that a failure was shrunk to, and tell what happens
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seconds", "seed", "jobs"])]
     pub(crate) replay: Option<SeedReplay>,

@@ -10,6 +10,7 @@ use loadline_sim::StoreDisks;
 use loadline_sim::soak::{
     FaultKind, SeedOutcome, SeedReplay, SoakCounts, SoakRow, run, shrink, tell,
 };
+use loadline_store::paged::LogMode;
 use loadline_study::Stopwatch;
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -36,6 +37,7 @@ struct Soak {
     stop: Arc<AtomicBool>,
     watch: Stopwatch,
     seconds: u64,
+    log_mode: Option<LogMode>,
     state: Mutex<SoakState>,
 }
 
@@ -60,6 +62,7 @@ pub(crate) fn carry_out(args: &SoakArgs) -> Result<(), Failure> {
         stop: interruptible()?,
         watch: Stopwatch::start(),
         seconds: args.seconds.unwrap_or(SECONDS),
+        log_mode: args.log_mode,
         state: Mutex::new(SoakState::default()),
     };
     std::thread::scope(|scope| {
@@ -107,7 +110,8 @@ fn run_named(replay: &SeedReplay) -> SeedOutcome {
 impl Soak {
     fn work(&self) {
         while !self.is_over() {
-            let replay = SeedReplay::whole(self.next.fetch_add(1, Ordering::Relaxed));
+            let whole = SeedReplay::whole(self.next.fetch_add(1, Ordering::Relaxed));
+            let replay = SeedReplay { log_mode: self.log_mode, ..whole };
             let outcome = run_named(&replay);
             let mut state = self.state.lock().expect("no thread of a soak panics and goes on");
             state.counts.add(&outcome.counts);

@@ -6,7 +6,7 @@ use super::probes::Probe;
 use super::scenario::Scenario;
 use crate::disk::CutStyle;
 use loadline_base::Rng;
-use loadline_store::paged::Options;
+use loadline_store::paged::{LogMode, Options};
 use std::fmt;
 use std::str::FromStr;
 
@@ -51,7 +51,7 @@ pub(super) struct StorePlan {
 
 /// A seed, and how much of what it leads to is carried out: what a failure is shrunk to.
 ///
-/// Written `SEED` or `SEED:lives=2,ops=40,faults=5`; `faults` has one bit for each fault of the whole plan.
+/// Written `SEED` or `SEED:lives=2,ops=40,faults=5,log_mode=fsync`; `faults` has one bit for each fault of the whole plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeedReplay {
     /// Where everything comes from.
@@ -62,6 +62,8 @@ pub struct SeedReplay {
     pub ops: u64,
     /// Which faults happen.
     pub faults: u64,
+    /// The log mode of every life; else each draws its own.
+    pub log_mode: Option<LogMode>,
 }
 
 impl StorePlan {
@@ -113,6 +115,9 @@ impl StorePlan {
             });
         }
         lives.truncate(replay.lives as usize);
+        for life in &mut lives {
+            life.options.log_mode = replay.log_mode.unwrap_or(life.options.log_mode);
+        }
         StorePlan { lives }
     }
 
@@ -195,7 +200,7 @@ impl LifePlan {
 impl SeedReplay {
     /// All of what a seed leads to.
     pub const fn whole(seed: u64) -> SeedReplay {
-        SeedReplay { seed, lives: u64::MAX, ops: u64::MAX, faults: u64::MAX }
+        SeedReplay { seed, lives: u64::MAX, ops: u64::MAX, faults: u64::MAX, log_mode: None }
     }
 }
 
@@ -203,12 +208,11 @@ impl fmt::Display for SeedReplay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.seed)?;
         let parts = [("lives", self.lives), ("ops", self.ops), ("faults", self.faults)];
-        let mut before = ':';
-        for (name, value) in parts.into_iter().filter(|(_, value)| *value != u64::MAX) {
-            write!(f, "{before}{name}={value}")?;
-            before = ',';
-        }
-        Ok(())
+        let parts = parts.into_iter().filter(|(_, value)| *value != u64::MAX);
+        let parts = parts.map(|(name, value)| format!("{name}={value}"));
+        let mode = self.log_mode.map(|mode| format!("log_mode={mode}"));
+        let parts: Vec<String> = parts.chain(mode).collect();
+        if parts.is_empty() { Ok(()) } else { write!(f, ":{}", parts.join(",")) }
     }
 }
 
@@ -236,6 +240,9 @@ impl FromStr for SeedReplay {
                 ("lives", value) => replay.lives = number(value)?,
                 ("ops", value) => replay.ops = number(value)?,
                 ("faults", value) => replay.faults = number(value)?,
+                ("log_mode", value) => {
+                    replay.log_mode = Some(value.parse().map_err(|_| ParseReplayError)?);
+                }
                 _ => return Err(ParseReplayError),
             }
         }
@@ -246,14 +253,31 @@ impl FromStr for SeedReplay {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn a_replay_is_read_as_it_is_written() {
-        for text in ["17", "17:ops=3", "0:lives=2,ops=40,faults=5"] {
+        for text in
+            ["17", "17:ops=3", "3:log_mode=none", "0:lives=2,ops=40,faults=5,log_mode=fsync"]
+        {
             assert_eq!(text.parse::<SeedReplay>().expect("it is one").to_string(), text);
         }
-        for text in ["", "x", "1:ops", "1:ops=", "1:depth=3"] {
+        for text in ["", "x", "1:ops", "1:ops=", "1:depth=3", "1:log_mode=fast"] {
             assert_eq!(text.parse::<SeedReplay>(), Err(ParseReplayError), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_log_mode_that_is_asked_for_is_that_of_every_life() {
+        let modes = |seed, log_mode| {
+            let replay = SeedReplay { log_mode, ..SeedReplay::whole(seed) };
+            let plan = StorePlan::new(&Scenario::new(seed), &replay);
+            plan.lives.into_iter().map(|life| life.options.log_mode).collect::<BTreeSet<_>>()
+        };
+        let drawn: BTreeSet<LogMode> = (0..20).flat_map(|seed| modes(seed, None)).collect();
+        assert_eq!(drawn.len(), 4);
+        for mode in LogMode::ALL {
+            assert!((0..20).all(|seed| modes(seed, Some(mode)) == BTreeSet::from([mode])));
         }
     }
 }
