@@ -21,8 +21,9 @@ pub(crate) enum Commit {
     /// An object read to be pushed, in this interval; to its targets, or to the primary that pulls it. What was read is in
     /// what it differs from this state, if from any.
     PushRead(u32, Option<RecoverySender>, Option<SnapshotNo>),
-    /// An object with a past, read before anything of it goes, in this interval; to its targets, or to the primary that pulls it.
-    HeadRead(u32, Option<RecoverySender>),
+    /// This state of an object with a past, read before anything of it goes, in this interval; to its targets, or to the primary
+    /// that pulls it.
+    PastRead(u32, Option<RecoverySender>, SnapshotNo),
     /// A pushed object, to be confirmed to its sender.
     Pushed(RecoverySender, Push),
     /// A former state of an object, read to be pushed, and what it was compared with.
@@ -74,7 +75,7 @@ impl Commit {
             Commit::Op(_, work, traced) | Commit::Read(_, work, traced) => (*work, *traced),
             Commit::Replica(_, _, traced) => (Work::ReplicaWrite, *traced),
             Commit::Missed(..) | Commit::Settled(_) => (Work::ReplicaWrite, None),
-            Commit::PushRead(..) | Commit::HeadRead(..) | Commit::StateRead(..) => {
+            Commit::PushRead(..) | Commit::PastRead(..) | Commit::StateRead(..) => {
                 (Work::RecoveryItem, None)
             }
             Commit::Pushed(..) | Commit::HistoryStored(..) => (Work::Push, None),

@@ -55,8 +55,8 @@ impl Osd {
             (Commit::PushRead(interval, puller, base), Ok(data)) => {
                 self.push_read(now, pg, object, (interval, puller), (base, data), fx);
             }
-            (Commit::HeadRead(interval, puller), Ok(_)) => {
-                self.head_read(now, pg, object, (interval, puller), fx);
+            (Commit::PastRead(interval, puller, label), Ok(_)) => {
+                self.past_read(now, pg, (object, label), (interval, puller), fx);
             }
             (Commit::Pushed(asker, push), Ok(_)) => self.push_committed(now, asker, pg, push, fx),
             (Commit::StateRead(asker, label, base), Ok(data)) => {
@@ -100,7 +100,7 @@ impl Osd {
             }
             (
                 AccessFailure::Unreadable,
-                Commit::PushRead(interval, puller, _) | Commit::HeadRead(interval, puller),
+                Commit::PushRead(interval, puller, _) | Commit::PastRead(interval, puller, _),
             ) => {
                 self.source_unreadable(now, pg, object, (interval, puller), fx);
             }

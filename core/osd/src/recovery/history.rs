@@ -1,8 +1,8 @@
 //! The way of an object with a past to a copy that lacks it: a beginning, then one former state after the other, each
 //! confirmed before the next is read, then the object itself.
 //!
-//! The beginning takes away what the copy has of the object, so the object itself is read before: what cannot be given makes no room for
-//! itself.
+//! The beginning takes away what the copy has of the object, so the object and all of its former states are read before: what cannot be
+//! given makes no room for itself. It costs one read more of each.
 //!
 //! What has come of it counts for nothing until the last step is durable: the copy lists the object in no version, and
 //! the store has no key that tells of its states.
@@ -26,23 +26,28 @@ impl Osd {
         self.pg(pg).is_some_and(|here| here.kept.get(object).is_some())
     }
 
-    /// Reads an object with a past, to see that it can be read.
-    pub(crate) fn read_head(
+    /// Reads one state of an object with a past, to see that all of them can be read. The present one is the first.
+    pub(crate) fn read_past(
         &mut self,
         now: Time,
         place: (PgId, Urgency),
-        object: ObjectNo,
+        (object, label): (ObjectNo, SnapshotNo),
         (interval, puller): (u32, Option<RecoverySender>),
     ) {
-        self.read_present(now, place, object, None, Commit::HeadRead(interval, puller));
+        let commit = Commit::PastRead(interval, puller, label);
+        match label {
+            SnapshotNo::HEAD => self.read_present(now, place, object, None, commit),
+            label => self.read_former(now, place, (object, label), |_| commit),
+        }
     }
 
-    /// An object with a past can be read: that goes ahead of it, unless it was found bad meanwhile.
-    pub(crate) fn head_read(
+    /// A state of an object with a past can be read. When all of them can, they go ahead of the object, unless it was found bad
+    /// meanwhile.
+    pub(crate) fn past_read(
         &mut self,
         now: Time,
         pg: PgId,
-        object: ObjectNo,
+        (object, label): (ObjectNo, SnapshotNo),
         (interval, puller): (u32, Option<RecoverySender>),
         fx: &mut Effects,
     ) {
@@ -50,12 +55,31 @@ impl Osd {
             return self.source_unreadable(now, pg, object, (interval, puller), fx);
         }
         let Some((targets, urgency)) = self.targets(pg, object, (interval, puller)) else { return };
-        if !self.is_with_past(pg, object) {
+        let Some(history) = self.pg(pg).and_then(|here| here.kept.get(object)) else {
             return self.read_to_push(now, (pg, urgency), object, (interval, puller));
+        };
+        if let Some(next) = history.after(label).map(|state| state.label) {
+            return self.read_past(now, (pg, urgency), (object, next), (interval, puller));
         }
         for osd in targets.iter() {
             self.begin_history(RecoverySender { osd, interval, urgency }, pg, object, fx);
         }
+    }
+
+    /// Reads a former state that is there, in what it differs from the one before it, if from any.
+    fn read_former(
+        &mut self,
+        now: Time,
+        (pg, urgency): (PgId, Urgency),
+        (object, label): (ObjectNo, SnapshotNo),
+        commit: impl FnOnce(Option<SnapshotNo>) -> Commit,
+    ) {
+        let history = self.pg(pg).and_then(|here| here.kept.get(object)).expect("it has a past");
+        let state = history.labelled(label).expect("it was found");
+        let (length, base) = (state.meta.length, history.before(Some(label)));
+        let place = ObjectRange { pg, object, offset: 0, length: self.expected(pg, length) };
+        let update = Update::none(AccessKind::ReadWhole { label, base });
+        self.access(now, urgency, &place, update, commit(base));
     }
 
     /// Begins to push an object with a past to a copy.
@@ -93,16 +117,13 @@ impl Osd {
                 return;
             }
         }
-        let history = here.kept.get(object);
-        let Some(next) = history.and_then(|history| history.after(label)).copied() else {
+        let next = here.kept.get(object).and_then(|history| history.after(label));
+        let Some(label) = next.map(|state| state.label) else {
             return self.read_to_push(now, (pg, to.urgency), object, (to.interval, Some(to)));
         };
-        let (label, base) = (next.label, history.and_then(|h| h.before(Some(next.label))));
         self.note_step(to.osd, pg, object, label);
-        let place =
-            ObjectRange { pg, object, offset: 0, length: self.expected(pg, next.meta.length) };
-        let update = Update::none(AccessKind::ReadWhole { label, base });
-        self.access(now, to.urgency, &place, update, Commit::StateRead(to, label, base));
+        let commit = |base| Commit::StateRead(to, label, base);
+        self.read_former(now, (pg, to.urgency), (object, label), commit);
     }
 
     /// A former state is read: off it goes, unless the object was found bad meanwhile.

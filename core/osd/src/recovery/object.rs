@@ -51,7 +51,7 @@ impl Osd {
         whose: (u32, Option<RecoverySender>),
     ) {
         match self.is_with_past(place.0, object) {
-            true => self.read_head(now, place, object, whose),
+            true => self.read_past(now, place, (object, SnapshotNo::HEAD), whose),
             false => self.read_to_push(now, place, object, whose),
         }
     }

@@ -262,6 +262,11 @@ impl Bench {
         self.held.iter().filter_map(run).collect()
     }
 
+    /// Answers what was held back, and goes on holding back.
+    pub(crate) fn answer_held(&mut self) {
+        std::mem::take(&mut self.held).into_iter().for_each(|effect| self.answer(effect));
+    }
+
     /// Answers what was held back.
     pub(crate) fn release(&mut self) {
         self.holds = |_| false;

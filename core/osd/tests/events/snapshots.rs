@@ -157,6 +157,27 @@ fn a_copy_keeps_what_it_has_of_an_object_that_cannot_be_given() {
     assert!(bench.osds[1].objects(PG).meta(ObjectNo(OBJECT)).is_some(), "{seen:?}");
 }
 
+/// The object itself could be read, and a former state could not: the copy's own was gone by then.
+#[test]
+fn a_copy_keeps_what_it_has_of_an_object_whose_past_cannot_be_given() {
+    for readable in 0..3 {
+        let mut bench = with_another(with_past());
+        bench.fill(1, &[OBJECT]);
+        bench.hold(|effect| matches!(effect, Effect::Device(..)));
+        bench.activate(PG, missing(interval(2, &[0, 1]), 1, &[OBJECT]));
+        let mut seen = bench.run();
+        for _ in 0..readable {
+            bench.answer_held();
+            seen.extend(bench.run());
+        }
+        bench.spoil(0, OBJECT << 22 >> 22);
+        bench.release();
+        seen.extend(bench.run());
+        assert!(!seen.iter().any(|line| line.contains("push")), "{readable}: {seen:?}");
+        assert!(bench.osds[1].objects(PG).meta(ObjectNo(OBJECT)).is_some(), "{readable}: {seen:?}");
+    }
+}
+
 /// Only former states were left of an object, and comparisons of copies did not list it.
 #[test]
 fn an_object_that_only_snapshots_show_is_backfilled_too() {
