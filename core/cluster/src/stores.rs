@@ -80,5 +80,23 @@ impl Stores {
     pub(crate) fn forget(&mut self, osd: OsdId) {
         self.known.remove(&osd);
         self.found.remove(&osd);
+        self.told_by.remove(&osd);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A number that was given anew had the change that told of its former OSD's next store.
+    #[test]
+    fn an_osd_that_is_none_any_more_leaves_nothing() {
+        let (osd, store) = (OsdId::new(3), StoreId::new(7).expect("not zero"));
+        let mut stores = Stores::default();
+        stores.note_found(osd, Some(store));
+        assert!(stores.expect(osd, store, MapChange::default().next()));
+        stores.forget(osd);
+        assert_eq!((stores.found(osd), stores.expected(osd)), (None, None));
+        assert!(stores.known.is_empty() && stores.told_by.is_empty());
     }
 }
