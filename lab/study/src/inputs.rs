@@ -61,9 +61,9 @@ impl Inputs {
 
     /// The scale that was asked for. Without `--set scale` it is the whole published work in the simulated world, and what a
     /// laptop's disk does in minutes in the real one, or where a simulated one holds every byte.
-    pub(crate) fn scale(&self) -> Result<f64, InputError> {
-        let is_paged = self.overrides.iter().any(|set| set.key == "store" && set.value == "paged");
-        let whole = if is_paged || self.place != Place::Sim { HOST_SCALE } else { 1.0 };
+    pub(crate) fn scale(&self, holds_every_byte: bool) -> Result<f64, InputError> {
+        let is_small = holds_every_byte || self.place != Place::Sim;
+        let whole = if is_small { HOST_SCALE } else { 1.0 };
         Ok(scale_of(&self.overrides)?.unwrap_or(whole))
     }
 

@@ -75,8 +75,9 @@ impl RecoveryStudy {
     }
 
     fn asked(inputs: &Inputs) -> Result<(RecoveryStudy, StudyQuestion), InputError> {
-        let (source, scale) = (&inputs.study, inputs.scale()?);
+        let source = &inputs.study;
         let mut file = read_file(source, &inputs.overrides)?;
+        let scale = inputs.scale(file.cluster.store == StoreKind::Paged)?;
         if let Some(load) = &inputs.load {
             let object = file.recovery.object_size;
             let given = given_load::read(load, &inputs.overrides, file.load.image, object)?;
@@ -133,5 +134,28 @@ impl RecoveryStudy {
             expectations: file.expectations,
         };
         Ok((study, asked))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::library::Library;
+
+    /// A study whose file had the paged store began with the whole published work, two terabytes that a simulated disk holds.
+    #[test]
+    fn what_holds_every_byte_is_small_whoever_says_so() {
+        let scale = |file: &str, set: &[&str]| {
+            let set = set.iter().map(|text| text.parse().expect("an override")).collect();
+            let mut inputs = Library::built_in().inputs("recovery-nvme", set).expect("it is there");
+            inputs.study.text = inputs.study.text.replace("[cluster]\n", file);
+            RecoveryStudy::new(&inputs).expect("it can be used").steps.scale
+        };
+        let (direct, paged) = ("[cluster]\n", "[cluster]\nstore = \"paged\"\n");
+        let small = scale(direct, &["store=paged"]);
+        assert!(scale(direct, &[]) > 100.0 * small);
+        assert_eq!(scale(paged, &[]), small);
+        assert_eq!(scale(paged, &["scale=0.5"]), 0.5);
+        assert!(scale(paged, &["store=direct"]) > 100.0 * small);
     }
 }
