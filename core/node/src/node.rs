@@ -274,7 +274,9 @@ impl Node {
     /// An OSD's queues are replaced by new ones, which have asked for nothing yet.
     fn forget_queues(&mut self, osd: OsdId) {
         self.due.retain(|(of, event)| *of != osd || !matches!(event, Event::Computed(_)));
-        self.timers.retain(|(of, timer)| *of != osd || !matches!(timer, Timer::Shard(_)));
+        self.timers.retain(|(of, timer)| {
+            *of != osd || !matches!(timer, Timer::Shard(_) | Timer::Background)
+        });
     }
 
     /// An OSD is none any more.

@@ -18,8 +18,9 @@ pub(crate) enum AccessKind {
     Read,
     /// Read a state of the object after all writes of the placement group that were handed in before.
     ReadInOrder(SnapshotNo),
-    /// Read what a state of the object holds, or in what it is other than another one, in the same order.
-    ReadWhole { label: SnapshotNo, base: Option<SnapshotNo> },
+    /// Read what a state of the object, of so many bytes, holds, or in what it is other than another one, in the same order as far as
+    /// its beginning goes.
+    ReadWhole { label: SnapshotNo, base: Option<SnapshotNo>, bytes: u64 },
     /// Tell where a state of the object holds data, in the same order.
     Look(SnapshotNo),
     /// Write them.

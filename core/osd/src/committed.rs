@@ -26,11 +26,12 @@ impl Osd {
     ) {
         let (work, _) = token.work();
         let class = self.queue.class_tag(work, urgency);
+        let part = self.gate().part_most();
         let ObjectRange { pg, object, offset, length } = *place;
         let Update { touch, version, first, edits } = update;
         let access =
             Access { pg, object, offset, length, touch, version, first, edits, class, token };
-        self.store.access(now, access);
+        self.store.access(now, access, part);
     }
 
     /// The store carried an access out, or could not.

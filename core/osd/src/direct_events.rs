@@ -39,7 +39,14 @@ impl Osd {
     }
 
     /// A part's turn has come.
-    pub(crate) fn send_part(&mut self, now: Time, slot: SlotId, fx: &mut Effects) {
+    pub(crate) fn go_on(&mut self, now: Time, slot: SlotId, fx: &mut Effects) {
+        match self.is_durable() {
+            true => self.store.paged().go_on(now, slot),
+            false => self.send_part(now, slot, fx),
+        }
+    }
+
+    fn send_part(&mut self, now: Time, slot: SlotId, fx: &mut Effects) {
         let (part, next) = self.gate().send(slot);
         let request = self.options.device.apply(part.request);
         fx.world.push(Effect::Device(self.id, Submission { request, ..part }));

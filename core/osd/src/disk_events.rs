@@ -5,7 +5,7 @@ use crate::commit::{Commit, Kept};
 use crate::device_terms::without_limit;
 use crate::directive::{DiskFault, DiskRoom, Notice, Opened};
 use crate::disk::{
-    Identity, LoadNext, LoadedGroup, OpeningPhase, Paged, Sent, StoreBackend, StoreToken,
+    Identity, LoadNext, LoadedGroup, OpEnded, OpeningPhase, Paged, Sent, StoreBackend, StoreToken,
     transactions,
 };
 use crate::event::{Effect, Effects, Timer};
@@ -13,6 +13,7 @@ use crate::ids::PgId;
 use crate::item::Item;
 use crate::message::Data;
 use crate::osd::Osd;
+use crate::parts::NextPart;
 use crate::pg::{CopyReport, Pg};
 use loadline_base::{Bytes, SlotId, Time};
 use loadline_device::{Outcome, RequestKind};
@@ -227,6 +228,7 @@ impl Osd {
         loop {
             self.take_completions(now, fx);
             self.go_on_benching(now, fx);
+            self.count_background();
             self.take_by_window(now, fx);
             if self.store.paged().out.completions.is_empty() {
                 break;
@@ -262,7 +264,14 @@ impl Osd {
                 if paged.life != life {
                     return;
                 }
-                let Some((done, answer)) = paged.ended(now, completion) else { continue };
+                let (done, answer) = match paged.ended(now, completion) {
+                    OpEnded::Access(done, answer) => (done, answer),
+                    OpEnded::Turn(NextPart { transfer, bytes, class, work }) => {
+                        self.enqueue(now, Item::Part { transfer, bytes, class, work }, fx);
+                        continue;
+                    }
+                    OpEnded::Nothing => continue,
+                };
                 match (done.token, answer) {
                     (Commit::Loaded, Some(answer)) => self.loaded(now, answer, fx),
                     (Commit::Loaded, None) => {
@@ -276,6 +285,13 @@ impl Osd {
                 }
             }
         }
+    }
+
+    /// The gate goes by what the store has of background work.
+    fn count_background(&mut self) {
+        let (ops, bytes) = self.store.paged().background();
+        self.gate().settle();
+        self.gate().set_background_at_disk(ops, bytes);
     }
 
     /// Lets the shards take while the window has room.

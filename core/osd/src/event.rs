@@ -48,6 +48,8 @@ pub struct WorkerRun {
 pub enum Timer {
     /// A shard's scheduler said that nothing may run before now.
     Shard(ShardId),
+    /// More background work may begin.
+    Background,
     /// A recovery item has slept.
     RecoveryWake(SleepingItem),
     /// The deletion of a placement group has slept.

@@ -10,15 +10,19 @@
 //! A large transfer is cut into parts of at most half the goal. The first goes with the item, each later one waits in the queue
 //! as an item of its own and is charged there, so that whatever arrives meanwhile is at most one part behind.
 //!
+//! On a disk of bytes, whose log commits what clients write in groups and whose speed nobody has told, clients pass as long as the
+//! store takes more, and background work alone is held back ([`BackgroundPace`]).
+//!
 //! Presets of other systems have no goal. There the gate is what those systems have, the store's throttle, behind which work waits
 //! in the order of its arrival; the gate only tells the queues whether the store takes more, where they ask.
 
 use crate::demand::Demand;
 use crate::item::Item;
 use crate::message::{Message, OpKind};
+use crate::pace::{BackgroundPace, PaceTerms};
 use crate::parts::{NextPart, Transfers};
-use loadline_base::{Bytes, SlotId, Span};
-use loadline_qos::{CostModel, ServiceClass, ShardPlan, Work};
+use loadline_base::{Bytes, SlotId, Span, Time};
+use loadline_qos::{ClassId, CostModel, ServiceClass, ShardPlan, Work};
 use loadline_store::{Submission, WindowBounds};
 
 /// The least part that a transfer is cut into: below it the requests' own cost would eat the bandwidth.
@@ -35,8 +39,17 @@ pub struct Pacing {
     pub part_max: Bytes,
 }
 
-/// What is set: a bound on ops and bytes, and how the dequeue is held back, if it is.
-pub(crate) type Within = (WindowBounds, Option<Pacing>);
+/// Who is held back by a latency goal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HeldBack {
+    /// Everything that asks the disk for something: on a direct store, whose drive is known.
+    All,
+    /// Background work: on a disk of bytes.
+    Background,
+}
+
+/// What is set: a bound on ops and bytes, and how and for whom the dequeue is held back, if it is.
+pub(crate) type Within = (WindowBounds, Option<(Pacing, HeldBack)>);
 
 /// What may be in flight at a time.
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +64,10 @@ struct GateBounds {
 /// The gate of one OSD.
 pub(crate) struct DiskGate {
     cost_model: CostModel,
-    /// `None` under presets of other systems.
+    /// What all together may have in flight, where all are held back.
     bounds: Option<GateBounds>,
+    /// How background work is held back, where it alone is.
+    pace: Option<BackgroundPace>,
     /// Taken from the queues and not yet carried out by a worker.
     taken: Demand,
     /// Of that, what has been carried out in this step: what it asks of the disk is about to be counted there.
@@ -70,6 +85,7 @@ impl DiskGate {
         DiskGate {
             cost_model: plan.cost_model,
             bounds: GateBounds::of(plan, within),
+            pace: pace_terms(plan, within).map(BackgroundPace::new),
             taken: Demand::default(),
             leaving: Demand::default(),
             at_disk: Demand::default(),
@@ -82,6 +98,10 @@ impl DiskGate {
     pub(crate) fn retune(&mut self, plan: &ShardPlan, within: Within) {
         self.cost_model = plan.cost_model;
         self.bounds = GateBounds::of(plan, within);
+        self.pace = pace_terms(plan, within).map(|terms| match self.pace.take() {
+            Some(pace) => pace.on(terms),
+            None => BackgroundPace::new(terms),
+        });
     }
 
     /// Forgets what was in flight, as a crash does.
@@ -93,9 +113,62 @@ impl DiskGate {
         self.transfers.clear();
     }
 
-    /// Whether it holds back the dequeue by what the disk can begin soon.
+    /// Whether it holds back the dequeue of all by what the disk can begin soon.
     pub(crate) fn paces(&self) -> bool {
         self.bounds.is_some()
+    }
+
+    /// Until when it holds background work back; [`Time::MAX`] if until the disk has answered some of that.
+    pub(crate) fn holds_background(&mut self, now: Time) -> Option<Time> {
+        let in_flight = self.taken.bytes + self.at_disk.bytes;
+        self.pace.as_mut()?.holds_until(now, in_flight)
+    }
+
+    /// Whether an item waits outside of the queues until background work may begin: what starts a transfer or goes on with one.
+    pub(crate) fn keeps_outside(&self, item: &Item) -> bool {
+        self.pace.is_some()
+            && match item {
+                Item::Part { .. } | Item::Recovery(..) => true,
+                Item::Message(envelope) => {
+                    matches!(envelope.message, Message::Push(_) | Message::PushHistory(..))
+                }
+                _ => false,
+            }
+    }
+
+    /// An item that waited outside begins. The answer is what it has in flight until it is carried out.
+    pub(crate) fn let_in(&mut self, now: Time, item: &Item, object_bytes: u64) -> Demand {
+        let load = self.demand_of(item, object_bytes);
+        if let Some(pace) = &mut self.pace {
+            pace.begin(now, load.bytes);
+        }
+        self.taken.add(load);
+        load
+    }
+
+    /// An item came to the queues.
+    pub(crate) fn came(&mut self, now: Time, class: ClassId) {
+        if class == ServiceClass::Client.id()
+            && let Some(pace) = &mut self.pace
+        {
+            pace.client_asked(now);
+        }
+    }
+
+    /// The store has carried out an access of this work, which was handed in then.
+    pub(crate) fn accessed(&mut self, now: Time, work: Work, entered: Time) {
+        if matches!(work, Work::ClientOp | Work::ReplicaWrite)
+            && let Some(pace) = &mut self.pace
+        {
+            pace.client_ended(now, entered);
+        }
+    }
+
+    /// So much background work is at the disk of a paged store.
+    pub(crate) fn set_background_at_disk(&mut self, ops: u32, bytes: u64) {
+        if self.pace.is_some() {
+            self.at_disk = Demand { ops, bytes, cost: 0 };
+        }
     }
 
     /// Whether one more item may be taken. With nothing in flight one always may, however large it is.
@@ -114,8 +187,15 @@ impl DiskGate {
         self.store_is_full = is_full;
     }
 
-    /// What an item will ask of the disk, as far as can be told before it is carried out.
+    /// What an item will have in flight from its taking on, as far as can be told before it is carried out.
     pub(crate) fn load_of(&self, item: &Item, object_bytes: u64) -> Demand {
+        match self.paces() {
+            true => self.demand_of(item, object_bytes),
+            false => Demand::default(),
+        }
+    }
+
+    fn demand_of(&self, item: &Item, object_bytes: u64) -> Demand {
         let requests = |count: u32, bytes: u64| self.load(count, bytes);
         match item {
             Item::Part { bytes, .. } | Item::StoreIo(_, bytes) => requests(1, u64::from(*bytes)),
@@ -139,18 +219,15 @@ impl DiskGate {
     }
 
     fn load(&self, ops: u32, bytes: u64) -> Demand {
-        match self.paces() {
-            true => {
-                let (bytes, cost) = (bytes * u64::from(ops), self.cost(bytes) * u64::from(ops));
-                Demand { ops, bytes, cost }
-            }
-            false => Demand::default(),
-        }
+        let (bytes, cost) = (bytes * u64::from(ops), self.cost(bytes) * u64::from(ops));
+        Demand { ops, bytes, cost }
     }
 
-    /// An item was taken.
+    /// An item was taken. What waited outside counts since it was let in.
     pub(crate) fn take(&mut self, load: Demand) {
-        self.taken.add(load);
+        if self.paces() {
+            self.taken.add(load);
+        }
     }
 
     /// A worker has carried it out. It counts until [`DiskGate::settle`].
@@ -193,12 +270,18 @@ impl DiskGate {
 
     /// The size of the parts that a transfer of this size is cut into: equal ones, but for the last.
     pub(crate) fn part_of(&self, bytes: u64) -> u64 {
-        let Some(bounds) = &self.bounds else { return bytes };
-        if bytes <= bounds.part {
+        let Some(part) = self.part_most() else { return bytes };
+        if bytes <= part {
             return bytes;
         }
-        let parts = bytes.div_ceil(bounds.part);
+        let parts = bytes.div_ceil(part);
         bytes.div_ceil(parts).next_multiple_of(PART_STEP)
+    }
+
+    /// Bytes of the largest part, where transfers enter the disk in parts.
+    pub(crate) fn part_most(&self) -> Option<u64> {
+        let of_all = self.bounds.as_ref().map(|bounds| bounds.part);
+        of_all.or_else(|| self.pace.as_ref().map(BackgroundPace::part))
     }
 
     fn cost(&self, bytes: u64) -> u64 {
@@ -208,10 +291,27 @@ impl DiskGate {
 
 impl GateBounds {
     fn of(plan: &ShardPlan, (window, pacing): Within) -> Option<GateBounds> {
-        let Pacing { goal, part_max } = pacing?;
-        let rate = plan.capacity.sequential_bandwidth;
-        let cost = ((rate * goal.as_secs_f64()) as u64).max(1);
-        let part = (cost / 2 / PART_STEP * PART_STEP).clamp(PART_LEAST, part_max.get());
+        let (pacing, _) = pacing.filter(|(_, paced)| *paced == HeldBack::All)?;
+        let (cost, part) = (pacing.cost(plan), pacing.part(plan));
         Some(GateBounds { ops: window.ops, bytes: window.bytes.get(), cost, part })
     }
+}
+
+impl Pacing {
+    /// The cost units that the disk serves within the goal.
+    fn cost(&self, plan: &ShardPlan) -> u64 {
+        ((plan.capacity.sequential_bandwidth * self.goal.as_secs_f64()) as u64).max(1)
+    }
+
+    /// Bytes of the largest part.
+    fn part(&self, plan: &ShardPlan) -> u64 {
+        (self.cost(plan) / 2 / PART_STEP * PART_STEP).clamp(PART_LEAST, self.part_max.get())
+    }
+}
+
+/// On what terms background work is paced, where it alone is held back. Other schedulers than mClock promise clients nothing.
+fn pace_terms(plan: &ShardPlan, (_, pacing): Within) -> Option<PaceTerms> {
+    let (pacing, _) = pacing.filter(|(_, paced)| *paced == HeldBack::Background)?;
+    let share = plan.client_share()?;
+    Some(PaceTerms { share, goal: pacing.goal, part: pacing.part(plan) })
 }

@@ -62,8 +62,7 @@ impl Osd {
         options: OsdOptions,
         store: loadline_store::paged::Options,
     ) -> Osd {
-        let options = OsdOptions { pacing: None, ..options };
-        let paged = Paged::new(store, options.throttle());
+        let paged = Paged::new(store, options.window);
         Osd::on(StoreBackend::Paged(Box::new(paged)), false, id, policy, options)
     }
 
@@ -76,7 +75,7 @@ impl Osd {
     ) -> Osd {
         Osd {
             id,
-            queue: WorkQueue::new(id, policy, &options),
+            queue: WorkQueue::new(id, policy, &options, store.paced()),
             groups: Groups::default(),
             views: Arc::default(),
             store,
@@ -190,7 +189,7 @@ impl Osd {
             Item::Delete(pg) => return self.run_delete(now, pg),
             Item::Put(put) => return self.execute_put(now, put),
             Item::StoreIo(slot, _) => return self.send_queued_io(slot, fx),
-            Item::Part { transfer, .. } => return self.send_part(now, transfer, fx),
+            Item::Part { transfer, .. } => return self.go_on(now, transfer, fx),
             Item::Message(envelope) => envelope,
         };
         // What was sent in an earlier interval is void: recovery starts anew, and the router has sent its ops again.
@@ -234,6 +233,7 @@ impl Osd {
     /// Counts an access's time before the window and after it.
     pub(crate) fn account_done(&mut self, now: Time, done: &AccessDone, fx: &mut Effects) {
         let (work, traced) = done.token.work();
+        self.gate().accessed(now, work, done.entered);
         self.waits.record(work, Stage::Window, done.submitted.since(done.entered));
         self.waits.record(work, Stage::Device, now.since(done.submitted));
         if let Some(op) = traced {
@@ -245,6 +245,7 @@ impl Osd {
     fn timer(&mut self, now: Time, timer: Timer, fx: &mut Effects) {
         match timer {
             Timer::Shard(shard) => self.queue.wake(now, shard, fx),
+            Timer::Background => self.queue.wake_background(now, fx),
             Timer::RecoveryWake(item) => self.recovery_woke(now, item, fx),
             Timer::DeletionWake(pg) => self.deletion_woke(now, pg, fx),
             Timer::ReservationRetry(pg, interval) => self.retry_reservation(now, pg, interval, fx),
@@ -336,11 +337,10 @@ impl Osd {
     ) {
         let fixed = |options: &OsdOptions| (options.shards, options.windowed);
         assert_eq!(fixed(&options), fixed(&self.options), "fixed while an OSD runs");
-        let options = self.suited(options);
         self.options = options;
         self.queue.retune(now, policy, &options, fx);
         self.recovery.set_bounds(&options);
-        self.store.set_window(now, options.throttle());
+        self.store.set_window(now, &options);
         self.resize_reservers(now, fx);
         self.admit_recovery(now, fx);
     }
@@ -355,19 +355,11 @@ impl Osd {
         fx: &mut Effects,
     ) {
         assert!(self.groups.iter().all(|(_, copy)| copy.interval == 0), "{} runs", self.id);
-        let options = self.suited(options);
-        self.queue = WorkQueue::new(self.id, policy, &options);
+        self.queue = WorkQueue::new(self.id, policy, &options, self.store.paced());
         self.options = options;
         self.recovery = Recovery::new(&options);
-        self.store.set_window(now, options.throttle());
+        self.store.set_window(now, &options);
         self.enqueue_waiting_io(now, fx);
-    }
-
-    fn suited(&self, options: OsdOptions) -> OsdOptions {
-        match self.is_durable() {
-            true => OsdOptions { pacing: None, ..options },
-            false => options,
-        }
     }
 
     /// What leaves the queues for the disk, and how it enters there.

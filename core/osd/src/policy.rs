@@ -1,7 +1,7 @@
 //! How an OSD's work enters its queues, and the bounds it works within: both come from the settings.
 
 use crate::device_terms::DeviceTerms;
-use crate::gate::{DiskGate, Pacing, Within};
+use crate::gate::{DiskGate, HeldBack, Pacing, Within};
 use crate::item::{Item, LOCAL};
 use crate::message::{Message, OpKind};
 use crate::recovery::AdmissionBounds;
@@ -72,7 +72,7 @@ pub enum Windowed {
 }
 
 impl OsdOptions {
-    /// What the store itself lets in: anything, where the gate decides what leaves the queues for it.
+    /// What a direct store itself lets in: anything, where the gate decides what leaves the queues for it.
     pub(crate) fn throttle(&self) -> WindowBounds {
         match self.pacing {
             Some(_) => WindowBounds { bytes: Bytes::new(u64::MAX), ops: u32::MAX },
@@ -81,8 +81,8 @@ impl OsdOptions {
     }
 
     /// What the gate works within.
-    pub(crate) fn within(&self) -> Within {
-        (self.window, self.pacing)
+    pub(crate) fn within(&self, paced: HeldBack) -> Within {
+        (self.window, self.pacing.map(|pacing| (pacing, paced)))
     }
 
     pub(crate) fn admission(&self) -> AdmissionBounds {

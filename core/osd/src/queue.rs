@@ -1,9 +1,10 @@
 //! What waits for a worker of the OSD: the shards, each with its scheduler, and how an item is charged there.
 
-use crate::event::{Effects, WorkerRun};
-use crate::gate::DiskGate;
+use crate::event::{Effect, Effects, Timer, WorkerRun};
+use crate::gate::{DiskGate, HeldBack};
 use crate::ids::{OsdId, ShardId};
 use crate::item::Item;
+use crate::outside::{KeptOut, OutsideWork};
 use crate::policy::{Charges, OsdOptions, Policy, Weight};
 use crate::service::OsdService;
 use crate::shard::{Computed, Shard};
@@ -15,12 +16,24 @@ use loadline_qos::{Scheduler, Urgency, Waiting, Work};
 pub(crate) struct WorkQueue {
     policy: Policy,
     charges: Charges,
+    /// Whom the gate holds back, where it does.
+    paced: HeldBack,
     gate: DiskGate,
+    /// Background work that the gate keeps outside of the queues.
+    outside: OutsideWork,
+    /// When some of that is looked at again.
+    wake_at: Time,
+    osd: OsdId,
     shards: IdVec<ShardId, Shard>,
 }
 
 impl WorkQueue {
-    pub(crate) fn new(osd: OsdId, policy: Policy, options: &OsdOptions) -> WorkQueue {
+    pub(crate) fn new(
+        osd: OsdId,
+        policy: Policy,
+        options: &OsdOptions,
+        paced: HeldBack,
+    ) -> WorkQueue {
         let shard = |index| {
             let id = ShardId::new(index);
             Shard::new((osd, id), policy.build_queue(u64::from(index)), options.threads_per_shard)
@@ -28,8 +41,12 @@ impl WorkQueue {
         let shards = (0..options.shards).map(shard).collect();
         WorkQueue {
             charges: Charges::new(&policy),
-            gate: DiskGate::new(&policy.plan, options.within()),
+            gate: DiskGate::new(&policy.plan, options.within(paced)),
+            paced,
             policy,
+            outside: OutsideWork::default(),
+            wake_at: Time::MAX,
+            osd,
             shards,
         }
     }
@@ -44,8 +61,39 @@ impl WorkQueue {
         fx: &mut Effects,
     ) {
         let charge = self.charges.of(&self.policy, &self.gate, &item, weight);
+        self.gate.came(now, charge.class);
+        if self.gate.keeps_outside(&item) {
+            self.outside.push(charge.class, KeptOut { shard, weight, item });
+            return self.let_in(now, fx);
+        }
         let load = self.gate.load_of(&item, weight.object_bytes);
         self.shards[shard].enqueue(now, charge, (item, load), &mut self.gate, fx);
+    }
+
+    /// Lets in what background work may begin, and asks to be woken when more may.
+    fn let_in(&mut self, now: Time, fx: &mut Effects) {
+        while !self.outside.is_empty() {
+            if let Some(at) = self.gate.holds_background(now) {
+                if at < self.wake_at {
+                    self.wake_at = at;
+                    fx.world.push(Effect::Timer(self.osd, at, Timer::Background));
+                }
+                return;
+            }
+            let KeptOut { shard, weight, item } =
+                self.outside.pop(&self.policy.plan).expect("something waits");
+            let charge = self.charges.of(&self.policy, &self.gate, &item, weight);
+            let load = self.gate.let_in(now, &item, weight.object_bytes);
+            self.shards[shard].enqueue(now, charge, (item, load), &mut self.gate, fx);
+        }
+    }
+
+    /// More background work may begin; a wake-up that was overtaken by an earlier one does nothing.
+    pub(crate) fn wake_background(&mut self, now: Time, fx: &mut Effects) {
+        if self.wake_at <= now {
+            self.wake_at = Time::MAX;
+            self.let_in(now, fx);
+        }
     }
 
     /// Queues an item before those that wait, because it was taken once already. The caller pumps when all are in.
@@ -77,8 +125,9 @@ impl WorkQueue {
         &mut self.gate
     }
 
-    /// Lets all workers look.
+    /// Lets all workers look, and lets in what background work may begin.
     pub(crate) fn pump_all(&mut self, now: Time, fx: &mut Effects) {
+        self.let_in(now, fx);
         for (_, shard) in self.shards.iter_mut() {
             shard.pump(now, &mut self.gate, fx);
         }
@@ -92,9 +141,10 @@ impl WorkQueue {
         options: &OsdOptions,
         fx: &mut Effects,
     ) {
-        self.gate.retune(&policy.plan, options.within());
+        self.gate.retune(&policy.plan, options.within(self.paced));
         self.charges = Charges::new(&policy);
         self.policy = policy;
+        self.let_in(now, fx);
         for (_, shard) in self.shards.iter_mut() {
             self.policy.retune(now, shard.queue());
             shard.pump(now, &mut self.gate, fx);
@@ -107,11 +157,13 @@ impl WorkQueue {
             shard.clear(now);
         }
         self.gate.clear();
+        self.outside.clear();
+        self.wake_at = Time::MAX;
     }
 
     /// How many items wait or run.
     pub(crate) fn len(&self) -> usize {
-        self.shards.values().map(Shard::len).sum()
+        self.outside.len() + self.shards.values().map(Shard::len).sum::<usize>()
     }
 
     /// Every item that waits, with its tags and the reason why it is not served now.

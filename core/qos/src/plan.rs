@@ -165,6 +165,19 @@ impl ShardPlan {
         }
     }
 
+    /// The share of what they have alone that clients are promised: the reserved part of the capacity, or where nothing is reserved
+    /// the part that their weight gives them beside all others. `None` under a scheduler that promises nothing.
+    pub fn client_share(&self) -> Option<f64> {
+        if self.scheduler != SchedulerKind::Mclock {
+            return None;
+        }
+        let figures = self.figures().ok()?;
+        let client = figures.iter().find(|class| class.class == ServiceClass::Client)?;
+        let weights: f64 = figures.iter().map(|class| class.weight).sum();
+        let by_weight = if weights > 0.0 { client.weight / weights } else { 0.0 };
+        Some(client.reservation.map_or(by_weight, |reserved| reserved.part.min(1.0)))
+    }
+
     /// What each class is promised and allowed, per shard and per OSD.
     ///
     /// # Errors

@@ -3,8 +3,10 @@
 use super::paged::Paged;
 use crate::access::{Access, AccessDone, AccessFailure, AccessKind};
 use crate::commit::Commit;
+use crate::gate::HeldBack;
 use crate::ids::PgId;
 use crate::message::Data;
+use crate::policy::OsdOptions;
 use loadline_base::{Bytes, Time};
 use loadline_device::RequestKind;
 use loadline_qos::Work;
@@ -12,7 +14,6 @@ use loadline_store::paged::Fault;
 use loadline_store::paged::ids::StoreId;
 use loadline_store::{
     AccessCompletion, DirectAccess, DirectStore, ObjectNo, Objects, RequestId, Submission,
-    WindowBounds,
 };
 
 /// The store under an OSD.
@@ -32,11 +33,11 @@ impl StoreBackend {
         }
     }
 
-    /// Takes an access.
-    pub(crate) fn access(&mut self, now: Time, access: Access) {
+    /// Takes an access. A paged store carries a transfer of background work out in parts of so many bytes.
+    pub(crate) fn access(&mut self, now: Time, access: Access, part: Option<u64>) {
         match self {
             StoreBackend::Direct(store, out) => store.access(now, direct(&access), out),
-            StoreBackend::Paged(paged) => paged.access(now, access),
+            StoreBackend::Paged(paged) => paged.access(now, access, part),
         }
     }
 
@@ -115,10 +116,18 @@ impl StoreBackend {
     }
 
     /// What may be under way at a time from now on.
-    pub(crate) fn set_window(&mut self, now: Time, bounds: WindowBounds) {
+    pub(crate) fn set_window(&mut self, now: Time, options: &OsdOptions) {
         match self {
-            StoreBackend::Direct(store, out) => store.set_window(now, bounds, out),
-            StoreBackend::Paged(paged) => paged.set_window(bounds),
+            StoreBackend::Direct(store, out) => store.set_window(now, options.throttle(), out),
+            StoreBackend::Paged(paged) => paged.set_window(options.window),
+        }
+    }
+
+    /// Whom a gate in front of it holds back.
+    pub(crate) fn paced(&self) -> HeldBack {
+        match self {
+            StoreBackend::Direct(..) => HeldBack::All,
+            StoreBackend::Paged(_) => HeldBack::Background,
         }
     }
 

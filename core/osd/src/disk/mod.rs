@@ -13,6 +13,7 @@ mod persist;
 mod requests;
 mod room;
 mod steps;
+mod transfers;
 
 pub(crate) use backend::StoreBackend;
 pub(crate) use group_disk::GroupDisk;
@@ -20,7 +21,7 @@ pub use keys::Identity;
 pub(crate) use keys::{keep_history, map_edit, object_id, own_key};
 pub(crate) use load::{LoadedGroup, NextLoad as LoadNext};
 pub use paged::StoreToken;
-pub(crate) use paged::{OpeningPhase, Paged};
+pub(crate) use paged::{OpEnded, OpeningPhase, Paged};
 pub(crate) use persist::transactions;
 pub(crate) use requests::Sent;
 pub(crate) use steps::Whole;

@@ -3,20 +3,21 @@
 use super::keys::object_id;
 use super::load::DiskLoad;
 use super::requests::DiskRequests;
-use super::steps::{TransactionStep, steps_of};
+use super::steps::steps_of;
+use super::transfers::{NextOp, ReadInParts, Rest, StoreTransfer, StoreTransfers};
 use crate::access::{Access, AccessDone, AccessFailure, AccessKind};
 use crate::commit::Commit;
 use crate::ids::PgId;
 use crate::message::Data;
+use crate::parts::NextPart;
 use crate::snapshots::SnapshotNo;
-use loadline_base::{Bytes, IdVec, Time};
-use loadline_device::ClassTag;
+use loadline_base::{Bytes, IdVec, SlotId, Time};
+use loadline_qos::ServiceClass;
 use loadline_store::paged::{
     Answer, Ask, Cause, Completion, Edit, Io, IoDone, IoId, Op, OpError, OpLane, Options, Outbox,
     PagedStore,
 };
 use loadline_store::{CollectionId, ObjectNo, Objects, Window, WindowBounds};
-use std::collections::{BTreeMap, VecDeque};
 
 /// What comes back with an op of the store; the OSD's own affair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,33 +27,20 @@ pub struct StoreToken {
     /// What it takes of the window.
     length: Bytes,
     commit: Commit,
-    /// It is a step of this put, and the next one follows.
-    put: Option<u32>,
+    /// It is a part of this transfer.
+    transfer: Option<u32>,
+    /// It is background work whose disk is paced.
+    is_paced: bool,
 }
 
-/// An object that is being put: what is still to be done of it.
-struct Putting {
-    pg: PgId,
-    object: ObjectNo,
-    lane: Option<OpLane>,
-    class: ClassTag,
-    commit: Commit,
-    steps: VecDeque<TransactionStep>,
-}
-
-/// Puts under way by number. Those of an earlier life are forgotten, and their numbers are not given again.
-#[derive(Default)]
-struct Puts {
-    under_way: BTreeMap<u32, Putting>,
-    begun: u32,
-}
-
-impl Puts {
-    fn begin(&mut self, putting: Putting) -> u32 {
-        self.begun = self.begun.wrapping_add(1);
-        self.under_way.insert(self.begun, putting);
-        self.begun
-    }
+/// What the end of an op means.
+pub(crate) enum OpEnded {
+    /// The end of an access, with what the store answers to a question of the loading.
+    Access(AccessDone, Option<Answer>),
+    /// More of the access is to come, when it is its turn.
+    Turn(NextPart),
+    /// More of the access is under way, or it was given up.
+    Nothing,
 }
 
 /// How far the OSD's disk is.
@@ -73,9 +61,11 @@ pub(crate) struct Paged {
     pub(crate) phase: OpeningPhase,
     objects: IdVec<CollectionId, Objects>,
     window: Window,
-    puts: Puts,
-    /// Accesses without an end yet.
+    transfers: StoreTransfers,
+    /// Ops without an end yet.
     under_way: u32,
+    /// Of these what is background work whose disk is paced, and its bytes.
+    background: (u32, u64),
     /// Counts openings: an answer of a device to an earlier one means nothing.
     pub(crate) life: u32,
     pub(crate) requests: DiskRequests,
@@ -92,8 +82,9 @@ impl Paged {
             phase: OpeningPhase::Closed,
             objects: IdVec::new(),
             window: Window::new(bounds),
-            puts: Puts::default(),
+            transfers: StoreTransfers::default(),
             under_way: 0,
+            background: (0, 0),
             life: 0,
             requests: DiskRequests::default(),
             tick_at: Time::MAX,
@@ -116,8 +107,9 @@ impl Paged {
         self.phase = OpeningPhase::Closed;
         self.objects = IdVec::new();
         self.window = Window::new(self.window.bounds());
-        self.puts.under_way.clear();
+        self.transfers.clear();
         self.under_way = 0;
+        self.background = (0, 0);
         self.life = self.life.wrapping_add(1);
         self.requests = DiskRequests::default();
         self.tick_at = Time::MAX;
@@ -202,15 +194,26 @@ impl Paged {
             object: ObjectNo(0),
             length: Bytes::ZERO,
             commit: Commit::Loaded,
-            put: None,
+            transfer: None,
+            is_paced: false,
         };
         self.submit(now, Op { ask, lane: None, class: self.options.classes.restart, token });
     }
 
-    /// Takes an access.
-    pub(crate) fn access(&mut self, now: Time, access: Access) {
+    /// Takes an access. Transfers of background work are carried out in parts of so many bytes, if that is said.
+    pub(crate) fn access(&mut self, now: Time, access: Access, part: Option<u64>) {
         let Access { pg, object, offset, length, touch, version, first, class, token, .. } = access;
         let mut edits = access.edits;
+        let transfer = |rest| StoreTransfer {
+            pg,
+            object,
+            class,
+            commit: token,
+            entered: now,
+            takes_turns: part.is_some(),
+            begun: 0,
+            rest,
+        };
         let id = object_id(pg, object, SnapshotNo::HEAD);
         let in_order = !matches!(touch, AccessKind::Read | AccessKind::Sync | AccessKind::OwnKey);
         let ask = match touch {
@@ -218,13 +221,10 @@ impl Paged {
             AccessKind::ReadInOrder(label) => {
                 Ask::Read { object: object_id(pg, object, label), offset, length }
             }
-            AccessKind::ReadWhole { label, base } => Ask::Sparse {
-                object: object_id(pg, object, label),
-                base: base.map(|base| object_id(pg, object, base)),
-                offset: 0,
-                length: u64::MAX,
-                with_bytes: true,
-            },
+            AccessKind::ReadWhole { label, base, bytes } => {
+                let read = ReadInParts::new((label, base), (bytes, length), part);
+                return self.begin_transfer(now, transfer(Rest::Read(read)));
+            }
             AccessKind::Look(label) => {
                 let (object, base) = (object_id(pg, object, label), None);
                 Ask::Sparse { object, base, offset, length, with_bytes: false }
@@ -250,43 +250,46 @@ impl Paged {
             }
             AccessKind::Put(whole) => {
                 let direct = self.options.direct_write.get();
-                let steps = steps_of((pg, object), whole, version, (first, edits), direct);
-                let lane = Some(OpLane(pg.get()));
-                let putting = Putting { pg, object, lane, class, commit: token, steps };
-                let number = self.puts.begin(putting);
-                return self.go_on_putting(now, number);
+                let steps = steps_of((pg, object), whole, version, (first, edits), (direct, part));
+                return self.begin_transfer(now, transfer(Rest::Put(steps)));
             }
         };
         let lane = in_order.then_some(OpLane(pg.get()));
         if !first.is_empty() {
             let commit = Commit::Nothing;
-            let token = StoreToken { pg, object, length: Bytes::ZERO, commit, put: None };
+            let length = Bytes::ZERO;
+            let token = StoreToken { pg, object, length, commit, transfer: None, is_paced: false };
             self.submit(now, Op { ask: Ask::Transaction(first), lane, class, token });
         }
-        let token = StoreToken { pg, object, length: Bytes::new(length), commit: token, put: None };
+        let (length, commit) = (Bytes::new(length), token);
+        let token = StoreToken { pg, object, length, commit, transfer: None, is_paced: false };
         self.submit(now, Op { ask, lane, class, token });
     }
 
-    /// The next step of a put. Nothing, if it was given up.
-    fn go_on_putting(&mut self, now: Time, number: u32) {
-        let Some(putting) = self.puts.under_way.get_mut(&number) else { return };
-        let Putting { pg, object, lane, class, commit, .. } = *putting;
-        let TransactionStep { edits, bytes } =
-            putting.steps.pop_front().expect("each put ends with a step");
-        let is_last = putting.steps.is_empty();
-        if is_last {
-            self.puts.under_way.remove(&number);
-        }
-        let put = (!is_last).then_some(number);
-        let token = StoreToken { pg, object, length: Bytes::new(bytes), commit, put };
-        self.submit(now, Op { ask: Ask::Transaction(edits), lane, class, token });
+    fn begin_transfer(&mut self, now: Time, transfer: StoreTransfer) {
+        let number = self.transfers.begin(transfer);
+        self.go_on(now, SlotId::new(number));
+    }
+
+    /// The next part of a transfer. Nothing, if that was given up.
+    pub(crate) fn go_on(&mut self, now: Time, number: SlotId) {
+        let number = number.get();
+        let Some(transfer) = self.transfers.get_mut(number) else { return };
+        let NextOp { ask, lane, bytes } = transfer.next();
+        let StoreTransfer { pg, object, class, commit, takes_turns: is_paced, .. } = *transfer;
+        let length = Bytes::new(bytes);
+        let token = StoreToken { pg, object, length, commit, transfer: Some(number), is_paced };
+        self.submit(now, Op { ask, lane, class, token });
+    }
+
+    /// How much background work whose disk is paced is under way: ops and their bytes.
+    pub(crate) fn background(&self) -> (u32, u64) {
+        self.background
     }
 
     /// See [`super::StoreBackend::give_up_puts`].
     pub(crate) fn give_up_puts(&mut self, pg: PgId, object: Option<ObjectNo>) {
-        let is_meant =
-            |put: &Putting| put.pg == pg && object.is_none_or(|object| put.object == object);
-        self.puts.under_way.retain(|_, put| !is_meant(put));
+        self.transfers.give_up_puts(pg, object);
     }
 
     fn submit(&mut self, now: Time, op: Op<StoreToken>) {
@@ -294,43 +297,103 @@ impl Paged {
         let Some(store) = self.store.as_mut() else { return };
         self.window.enter(op.token.length);
         self.under_way += 1;
+        if op.token.is_paced {
+            self.background.0 += 1;
+            self.background.1 += op.token.length.get();
+        }
         store.submit(now, op, &mut self.out);
     }
 
-    /// An op has ended: what it answers, and the access if it was one. Nothing, if more of the access is to come, or if
-    /// that was given up.
-    pub(crate) fn ended(
-        &mut self,
-        now: Time,
-        completion: Completion<StoreToken>,
-    ) -> Option<(AccessDone, Option<Answer>)> {
+    /// An op has ended.
+    pub(crate) fn ended(&mut self, now: Time, completion: Completion<StoreToken>) -> OpEnded {
         let Completion { token, result, stages } = completion;
         self.window.leave(token.length);
         self.under_way -= 1;
-        let StoreToken { pg, object, commit, put, .. } = token;
-        if let Some(number) = put {
-            if result.is_ok() {
-                self.go_on_putting(now, number);
-                return None;
-            }
-            self.puts.under_way.remove(&number)?;
+        if token.is_paced {
+            self.background.0 -= 1;
+            self.background.1 -= token.length.get();
         }
-        let (result, answer) = match result {
-            Ok(Answer::Bytes(bytes)) => (Ok(Data::new(bytes.unwrap_or_default())), None),
-            Ok(Answer::Sparse(found)) => {
-                let (ranges, bytes) = found.unwrap_or_default();
-                (Ok(Data::sparse(ranges, bytes)), None)
-            }
-            Ok(answer) => (Ok(Data::NONE), Some(answer)),
-            Err(OpError::Damaged(_) | OpError::Unreadable) => {
-                (Err(AccessFailure::Unreadable), None)
-            }
-            Err(OpError::NoSpace) => (Err(AccessFailure::NoSpace), None),
-            Err(OpError::Unwritable | OpError::Stopped) => (Err(AccessFailure::Stopped), None),
-            Err(OpError::Exceeds(exceeded)) => (Err(AccessFailure::Exceeds(exceeded)), None),
+        let StoreToken { pg, object, commit, .. } = token;
+        let mut entered = stages.submitted;
+        let (result, answer) = match token.transfer {
+            None => of_result(result),
+            Some(number) => match self.part_ended(number, result) {
+                PartEnd::GivenUp => return OpEnded::Nothing,
+                PartEnd::Next => return self.next_turn(now, number),
+                PartEnd::Over(result, began) => {
+                    entered = began;
+                    (result, None)
+                }
+            },
         };
-        let (entered, submitted) = (stages.submitted, stages.planned);
-        Some((AccessDone { pg, object, token: commit, result, entered, submitted }, answer))
+        let submitted = stages.planned;
+        OpEnded::Access(
+            AccessDone { pg, object, token: commit, result, entered, submitted },
+            answer,
+        )
+    }
+
+    /// A part of a transfer has ended.
+    fn part_ended(&mut self, number: u32, result: Result<Answer, OpError>) -> PartEnd {
+        let Some(transfer) = self.transfers.get_mut(number) else { return PartEnd::GivenUp };
+        let is_last = transfer.next_bytes().is_none();
+        let (result, is_there) = match (result, &mut transfer.rest) {
+            (Ok(Answer::Sparse(found)), Rest::Read(read)) => {
+                let is_there = found.is_some();
+                let (ranges, bytes) = found.unwrap_or_default();
+                read.found(ranges, bytes);
+                (Ok(Data::NONE), is_there)
+            }
+            (result, _) => (of_result(result).0, true),
+        };
+        if result.is_ok() && is_there && !is_last {
+            return PartEnd::Next;
+        }
+        let StoreTransfer { rest, entered, .. } =
+            self.transfers.end(number).expect("it is under way");
+        let result = result.map(|_| match rest {
+            Rest::Read(read) => Data::sparse(read.ranges, read.bytes),
+            Rest::Put(_) => Data::NONE,
+        });
+        PartEnd::Over(result, entered)
+    }
+
+    /// A transfer has more parts: the next one goes at once, or when it is its turn. What begins a put writes nothing, so what it
+    /// writes first goes with it.
+    fn next_turn(&mut self, now: Time, number: u32) -> OpEnded {
+        let transfer = self.transfers.get_mut(number).expect("it has a next part");
+        let bytes = transfer.next_bytes().expect("it has a next part");
+        let slot = SlotId::new(number);
+        if !transfer.takes_turns || transfer.is_at_beginning() {
+            self.go_on(now, slot);
+            return OpEnded::Nothing;
+        }
+        let (work, _) = transfer.commit.work();
+        let class = ServiceClass::ALL[usize::from(transfer.class.0)];
+        OpEnded::Turn(NextPart { transfer: slot, bytes: bytes as u32, class, work })
+    }
+}
+
+/// How a part of a transfer has ended.
+enum PartEnd {
+    GivenUp,
+    Next,
+    /// It was the last, or none follows it; and when the transfer was handed in.
+    Over(Result<Data, AccessFailure>, Time),
+}
+
+fn of_result(result: Result<Answer, OpError>) -> (Result<Data, AccessFailure>, Option<Answer>) {
+    match result {
+        Ok(Answer::Bytes(bytes)) => (Ok(Data::new(bytes.unwrap_or_default())), None),
+        Ok(Answer::Sparse(found)) => {
+            let (ranges, bytes) = found.unwrap_or_default();
+            (Ok(Data::sparse(ranges, bytes)), None)
+        }
+        Ok(answer) => (Ok(Data::NONE), Some(answer)),
+        Err(OpError::Damaged(_) | OpError::Unreadable) => (Err(AccessFailure::Unreadable), None),
+        Err(OpError::NoSpace) => (Err(AccessFailure::NoSpace), None),
+        Err(OpError::Unwritable | OpError::Stopped) => (Err(AccessFailure::Stopped), None),
+        Err(OpError::Exceeds(exceeded)) => (Err(AccessFailure::Exceeds(exceeded)), None),
     }
 }
 

@@ -23,6 +23,10 @@ struct Rig {
     disk: Vec<u8>,
     now: Time,
     ended: Vec<(AccessDone, Option<Answer>)>,
+    /// Transfers are carried out in parts of so many bytes.
+    part: Option<u64>,
+    /// Parts that wait for their turn.
+    turns: Vec<NextPart>,
 }
 
 impl Rig {
@@ -51,7 +55,8 @@ impl Rig {
         let bounds = WindowBounds { bytes: Bytes::from_mib(64), ops: 64 };
         let paged = Paged::new(options, bounds);
         let size = Bytes::new(disk.len() as u64);
-        let mut rig = Rig { paged, disk, now: Time::ZERO, ended: Vec::new() };
+        let mut rig =
+            Rig { paged, disk, now: Time::ZERO, ended: Vec::new(), part: None, turns: Vec::new() };
         rig.paged.open(rig.now, size);
         rig.run();
         rig.paged.phase = OpeningPhase::Open;
@@ -64,7 +69,11 @@ impl Rig {
         let completions = std::mem::take(&mut self.paged.out.completions);
         let is_some = !completions.is_empty();
         for completion in completions {
-            self.ended.extend(self.paged.ended(self.now, completion));
+            match self.paged.ended(self.now, completion) {
+                OpEnded::Access(done, answer) => self.ended.push((done, answer)),
+                OpEnded::Turn(next) => self.turns.push(next),
+                OpEnded::Nothing => {}
+            }
         }
         let requests = self.paged.take_io();
         let moves = is_some || !requests.is_empty();
@@ -114,14 +123,16 @@ impl Rig {
                 pg: PG,
                 object,
                 offset: 0,
-                length: 0,
+                // About what an object of these tests holds.
+                length: LENGTH / 4,
                 touch,
                 version: Version(version),
                 first: Vec::new(),
                 edits,
-                class: ClassTag(1),
+                class: loadline_device::ClassTag(ServiceClass::Recovery as u8),
                 token: Commit::Nothing,
             },
+            self.part,
         );
     }
 
@@ -189,8 +200,43 @@ fn a_put_ends_once_and_as_a_whole() {
     rig.run();
     assert_eq!(rig.results(), [Ok(()), Ok(())]);
     assert_eq!((rig.version(OBJECT), rig.version(OTHER)), (Some(5), Some(6)));
-    rig.access(OBJECT, AccessKind::ReadWhole { label: SnapshotNo::HEAD, base: None }, 0);
+    rig.access(
+        OBJECT,
+        AccessKind::ReadWhole { label: SnapshotNo::HEAD, base: None, bytes: LENGTH },
+        0,
+    );
     rig.run();
+    let (done, _) = rig.ended.pop().expect("it was read");
+    let data = done.result.expect("it can be read");
+    assert_eq!(data.ranges().map(|ranges| ranges.data.len()), Some(256));
+    assert!(data.into_vec() == [5; 256 * 4096]);
+}
+
+/// Between two parts other work has its turn; what comes out is the same.
+#[test]
+fn a_transfer_in_parts_waits_for_its_turns_and_ends_as_a_whole() {
+    let mut rig = Rig::new(16);
+    rig.part = Some(256 << 10);
+    rig.put(OBJECT, 5);
+    let mut sizes = Vec::new();
+    loop {
+        rig.run();
+        let Some(next) = rig.turns.pop() else { break };
+        assert!(rig.ended.is_empty() && rig.turns.is_empty() && rig.paged.background() == (0, 0));
+        sizes.push(next.bytes);
+        rig.paged.go_on(rig.now, next.transfer);
+        assert_eq!(rig.paged.background(), (1, u64::from(next.bytes)));
+    }
+    // The first 64 KiB go with the beginning.
+    assert_eq!((sizes, rig.results()), (vec![64 << 10; 15], vec![Ok(())]));
+    let whole = AccessKind::ReadWhole { label: SnapshotNo::HEAD, base: None, bytes: LENGTH };
+    rig.access(OBJECT, whole, 0);
+    for part in 1..=4 {
+        rig.run();
+        let next = rig.turns.pop();
+        assert_eq!(next.map(|next| next.bytes), (part < 4).then_some(256 << 10));
+        next.into_iter().for_each(|next| rig.paged.go_on(rig.now, next.transfer));
+    }
     let (done, _) = rig.ended.pop().expect("it was read");
     let data = done.result.expect("it can be read");
     assert_eq!(data.ranges().map(|ranges| ranges.data.len()), Some(256));

@@ -37,13 +37,13 @@ pub(super) struct TransactionStep {
 }
 
 /// The transactions, in order. `first` goes with the first of them, `edits` with the last, which gives the object its version.
-/// Writes of at least `direct` bytes go beside the log.
+/// Writes of at least `direct` bytes go beside the log, `part` bytes at a time if that is said.
 pub(super) fn steps_of(
     (pg, object): (PgId, ObjectNo),
     whole: Whole,
     version: Version,
     (mut first, mut edits): (Vec<Edit>, Vec<Edit>),
-    direct: u64,
+    (direct, part): (u64, Option<u64>),
 ) -> VecDeque<TransactionStep> {
     let Whole { label, length, base, data } = whole;
     let id = object_id(pg, object, label);
@@ -53,7 +53,7 @@ pub(super) fn steps_of(
     });
     first.push(Edit::Truncate { object: id, length, version: Version::default() });
     let mut steps = VecDeque::from([TransactionStep { edits: first, bytes: 0 }]);
-    let mut changes = changes_of(id, &data, direct).into_iter().peekable();
+    let mut changes = changes_of(id, &data, (direct, part)).into_iter().peekable();
     while changes.peek().is_some() {
         let mut step = TransactionStep { edits: Vec::new(), bytes: 0 };
         while let Some((_, bytes)) = changes.peek()
@@ -85,14 +85,14 @@ fn set_version(edit: &mut Edit, to: Version) {
 }
 
 /// The writes and the holes, each with the bytes that it writes.
-fn changes_of(id: ObjectId, data: &Data, direct: u64) -> Vec<(Edit, u64)> {
+fn changes_of(id: ObjectId, data: &Data, sizes: (u64, Option<u64>)) -> Vec<(Edit, u64)> {
     let version = Version::default();
     let ranges = data.ranges().cloned().unwrap_or_default();
     let punch = |range: Range<u64>| (Edit::Punch { object: id, range, version }, 0);
     let mut changes: Vec<(Edit, u64)> = ranges.zeros.iter().cloned().map(punch).collect();
     let mut at = 0;
     for range in &ranges.data {
-        for piece in pieces(range, direct) {
+        for piece in pieces(range, sizes) {
             let bytes = piece.end - piece.start;
             let data = data.part(at..at + bytes);
             changes.push((Edit::Write { object: id, offset: piece.start, data, version }, bytes));
@@ -102,10 +102,14 @@ fn changes_of(id: ObjectId, data: &Data, direct: u64) -> Vec<(Edit, u64)> {
     changes
 }
 
-/// A range as it is written: whole if it goes beside the log, which its ragged ends do not, or in pieces.
-fn pieces(range: &Range<u64>, direct: u64) -> impl Iterator<Item = Range<u64>> {
+/// A range as it is written: whole or in parts if it goes beside the log, which its ragged ends do not, or in pieces.
+fn pieces(
+    range: &Range<u64>,
+    (direct, part): (u64, Option<u64>),
+) -> impl Iterator<Item = Range<u64>> {
     let (start, end) = (range.start, range.end);
-    let most = if end - start >= direct + STEP_BYTES { end - start } else { STEP_BYTES };
+    let is_direct = end - start >= direct + STEP_BYTES;
+    let most = if is_direct { part.unwrap_or(end - start).max(direct) } else { STEP_BYTES };
     (start..end).step_by(most as usize).map(move |at| at..(at + most).min(end))
 }
 
@@ -135,12 +139,20 @@ mod tests {
 
     /// The steps of an object with this data in these ranges.
     fn steps(data: Vec<Range<u64>>, zeros: Vec<Range<u64>>) -> Vec<TransactionStep> {
+        steps_in_parts(data, zeros, None)
+    }
+
+    fn steps_in_parts(
+        data: Vec<Range<u64>>,
+        zeros: Vec<Range<u64>>,
+        part: Option<u64>,
+    ) -> Vec<TransactionStep> {
         let ranges = Ranges { data, zeros };
         let bytes = (0..ranges.data_bytes()).map(|at| (at / 4096) as u8).collect();
         let data = Data::sparse(ranges, bytes);
         let whole = Whole { label: SnapshotNo::HEAD, length: 4 << 20, base: None, data };
         let edits = (vec![key(b'f')], vec![key(b'l')]);
-        steps_of((PG, OBJECT), whole, Version(9), edits, DIRECT).into()
+        steps_of((PG, OBJECT), whole, Version(9), edits, (DIRECT, part)).into()
     }
 
     #[test]
@@ -190,6 +202,17 @@ mod tests {
         };
         assert_eq!(sizes(0..DIRECT + STEP_BYTES), [DIRECT + STEP_BYTES]);
         assert_eq!(sizes(100..100_000), [STEP_BYTES, 99_900 - STEP_BYTES]);
+    }
+
+    #[test]
+    fn what_is_paced_is_written_in_parts() {
+        let sizes = |range, part| -> Vec<u64> {
+            let steps = steps_in_parts(vec![range], Vec::new(), Some(part));
+            steps[1..].iter().map(|step| step.bytes).collect()
+        };
+        assert_eq!(sizes(0..1 << 20, 256 << 10), [256 << 10; 4]);
+        assert_eq!(sizes(0..1_000_000, 512 << 10), [512 << 10, 1_000_000 - (512 << 10)]);
+        assert_eq!(sizes(0..200_000, 4096), [DIRECT, DIRECT, DIRECT, 200_000 - 3 * DIRECT]);
     }
 
     #[test]

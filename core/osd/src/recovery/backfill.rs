@@ -107,7 +107,9 @@ impl Backfill {
     fn compared(&mut self, mine: &Listing) {
         let differing = mine.keys().filter(|object| self.batch.contains_key(object)).count();
         let (equal, surplus) = (mine.len() - differing, self.batch.len() - differing);
-        self.left = self.left + surplus as u64 - equal as u64;
+        // An object that ops waited for may have come while its range was compared, and counts twice then: this is how much is left to
+        // do, for people.
+        self.left = (self.left + surplus as u64).saturating_sub(equal as u64);
         self.scan = None;
         if self.batch.is_empty() {
             self.advance();

@@ -78,7 +78,7 @@ impl Osd {
         let state = history.labelled(label).expect("it was found");
         let (length, base) = (state.meta.length, history.before(Some(label)));
         let place = ObjectRange { pg, object, offset: 0, length: self.expected(pg, length) };
-        let update = Update::none(AccessKind::ReadWhole { label, base });
+        let update = Update::none(AccessKind::ReadWhole { label, base, bytes: length });
         self.access(now, urgency, &place, update, commit(base));
     }
 

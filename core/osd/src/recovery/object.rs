@@ -82,7 +82,7 @@ impl Osd {
     ) {
         let length = self.store.objects(pg).meta(object).map_or(0, |meta| meta.length);
         let place = ObjectRange { pg, object, offset: 0, length: self.expected(pg, length) };
-        let touch = AccessKind::ReadWhole { label: SnapshotNo::HEAD, base };
+        let touch = AccessKind::ReadWhole { label: SnapshotNo::HEAD, base, bytes: length };
         self.access(now, urgency, &place, Update::none(touch), commit);
     }
 

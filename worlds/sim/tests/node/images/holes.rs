@@ -134,7 +134,7 @@ fn a_crash_in_the_middle_of_a_push_leaves_nothing_half_done() {
         judged.scatter(20, false);
         judged.scatter(30, true);
         judged.open_what_is_down();
-        judged.steps(10 + steps * 9);
+        judged.steps(10 + steps * 40);
         cut += u32::from(judged.node().osd(OsdId::new(1)).received().objects > 0);
         judged.crash();
         judged.heal();

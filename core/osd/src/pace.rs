@@ -1,0 +1,231 @@
+//! How much background work enters a disk of bytes beside clients: as much as leaves them what they are promised, which is found by
+//! looking.
+//!
+//! What a disk with its file system, its log and the processor above it can do is known to nobody beforehand, and where a log commits
+//! in groups clients held back at the gate get less than the disk could give them. So clients pass here, and background work alone
+//! is held back, by three things:
+//!
+//! - **Parts in flight.** Two of them, so that what a client asks meanwhile is behind as much as the disk does in the latency goal.
+//! - **A rate.** Clients that are promised a share of what they have alone are behind, in a slot of time, if less than that share of it
+//!   ended in the slot *and* what ended took longer than it takes alone. Who asks for little is never behind by the
+//!   first, and who is held up at another disk not by the second. The rate falls while clients are behind and grows while they
+//!   are not.
+//! - **Probes.** What clients have alone is seen in one slot of twenty, in which no background work begins. Slots are cut by the clock
+//!   alone, so the probes of OSDs that share a processor or a disk fall together. The middle one of the last three counts.
+//!
+//! While no client asks for anything the rate and the probes hold nothing back.
+
+use loadline_base::{Span, Time};
+
+/// Slots are this long at least, and one long enough for some requests of a slow disk.
+const SLOT_LEAST: Span = Span::from_millis(50);
+const SLOT_MOST: Span = Span::from_millis(250);
+/// One slot of so many is a probe.
+const SLOTS_PER_PROBE: u64 = 20;
+/// This part of a probe passes before what it sees counts, in tenths: what had begun before must end.
+const SETTLING_TENTHS: u64 = 3;
+/// Clients count as gone when none has asked for anything for this many slots.
+const SLOTS_TO_IDLE: u64 = 4;
+/// Parts that the disk may have at a time.
+const PARTS_IN_FLIGHT: u64 = 2;
+/// What is promised is kept in the mean of seconds that vary, so the aim is higher.
+const MARGIN: f64 = 1.2;
+/// Clients are slow here if their accesses take so many times as long as alone.
+const SLOWER: f64 = 1.2;
+/// Bytes per second before anything was seen.
+const RATE_FIRST: f64 = (32 << 20) as f64;
+/// One part may begin in so many slots, whatever was seen.
+const SLOTS_PER_PART: f64 = 4.0;
+/// In a slot the rate grows by this factor, and falls by at most that.
+const GROWTH: f64 = 1.1;
+const FALL: f64 = 0.6;
+/// What ended lately is a mean in which a new slot counts this much.
+const NEW_SLOT: f64 = 0.4;
+
+/// What a pace is told of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PaceTerms {
+    /// The share of what they have alone that clients are promised.
+    pub(crate) share: f64,
+    /// How long the disk may take for what is in flight of background work.
+    pub(crate) goal: Span,
+    /// Bytes of the largest part.
+    pub(crate) part: u64,
+}
+
+/// The pace of one disk's background work.
+#[derive(Clone, Debug)]
+pub(crate) struct BackgroundPace {
+    terms: PaceTerms,
+    slot: Slot,
+    /// What clients have alone, as the last three probes saw it.
+    probes: [Option<ClientFare>; 3],
+    /// What they had lately beside background work.
+    beside: Option<ClientFare>,
+    /// Bytes per second that may begin.
+    rate: f64,
+    /// When the next part may begin.
+    next: Time,
+    /// When a client last asked for something.
+    asked: Option<Time>,
+}
+
+/// How clients fare.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct ClientFare {
+    /// Accesses that end in a second.
+    rate: f64,
+    /// Nanoseconds that one takes.
+    takes: f64,
+}
+
+/// What was counted in a slot.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    number: u64,
+    /// Of accesses of clients that ended in it: how long all took together, and how many there were.
+    waited: u64,
+    ended: u64,
+    /// Bytes of background work that began in it.
+    begun: u64,
+}
+
+impl BackgroundPace {
+    pub(crate) fn new(terms: PaceTerms) -> BackgroundPace {
+        BackgroundPace {
+            terms,
+            slot: Slot::default(),
+            probes: [None; 3],
+            beside: None,
+            rate: RATE_FIRST,
+            next: Time::ZERO,
+            asked: None,
+        }
+    }
+
+    /// On new terms; what was seen stays.
+    pub(crate) fn on(self, terms: PaceTerms) -> BackgroundPace {
+        BackgroundPace { terms, ..self }
+    }
+
+    /// Bytes of the largest part.
+    pub(crate) fn part(&self) -> u64 {
+        self.terms.part
+    }
+
+    /// A client asks for something.
+    pub(crate) fn client_asked(&mut self, now: Time) {
+        self.asked = Some(now);
+    }
+
+    /// An access of a client has ended that began then.
+    pub(crate) fn client_ended(&mut self, now: Time, began: Time) {
+        self.look(now);
+        let settled = self.slot_start() + self.slot_length() * SETTLING_TENTHS / 10;
+        if !self.is_probe() || now >= settled {
+            self.slot.waited += now.since(began).nanos();
+            self.slot.ended += 1;
+        }
+    }
+
+    /// Background work of so many bytes begins.
+    pub(crate) fn begin(&mut self, now: Time, bytes: u64) {
+        self.look(now);
+        self.slot.begun += bytes;
+        let takes = Span::from_secs_f64(bytes as f64 / self.rate);
+        self.next = self.next.max(now) + takes;
+    }
+
+    /// Until when no background work may begin while so many bytes of it are in flight; [`Time::MAX`] if until some of that has
+    /// ended.
+    pub(crate) fn holds_until(&mut self, now: Time, in_flight: u64) -> Option<Time> {
+        self.look(now);
+        if in_flight > 0 && in_flight + self.terms.part > PARTS_IN_FLIGHT * self.terms.part {
+            return Some(Time::MAX);
+        }
+        if !self.has_clients(now) {
+            return None;
+        }
+        if self.is_probe() {
+            return Some(self.slot_start() + self.slot_length());
+        }
+        (self.next > now).then_some(self.next)
+    }
+
+    fn has_clients(&self, now: Time) -> bool {
+        self.asked.is_some_and(|asked| now.since(asked) < self.slot_length() * SLOTS_TO_IDLE)
+    }
+
+    fn slot_length(&self) -> Span {
+        (self.terms.goal * 50).clamp(SLOT_LEAST, SLOT_MOST)
+    }
+
+    fn slot_start(&self) -> Time {
+        Time::from_nanos(self.slot.number * self.slot_length().nanos())
+    }
+
+    fn is_probe(&self) -> bool {
+        self.slot.number.is_multiple_of(SLOTS_PER_PROBE)
+    }
+
+    /// Draws its conclusions from the last slot, if it has ended.
+    fn look(&mut self, now: Time) {
+        let number = now.nanos() / self.slot_length().nanos();
+        if number == self.slot.number {
+            return;
+        }
+        if let Some(seen) = self.seen() {
+            match self.is_probe() {
+                true => self.probes = [Some(seen), self.probes[0], self.probes[1]],
+                false => self.follow(seen),
+            }
+        }
+        self.slot = Slot { number, ..Slot::default() };
+    }
+
+    /// How clients fared in the slot, if any of their accesses ended in it.
+    fn seen(&self) -> Option<ClientFare> {
+        let Slot { ended, waited, .. } = self.slot;
+        let counted = match self.is_probe() {
+            true => self.slot_length() * (10 - SETTLING_TENTHS) / 10,
+            false => self.slot_length(),
+        };
+        (ended > 0).then(|| ClientFare {
+            rate: ended as f64 / counted.as_secs_f64(),
+            takes: waited as f64 / ended as f64,
+        })
+    }
+
+    /// What clients have alone.
+    fn alone(&self) -> Option<ClientFare> {
+        let mut probes: Vec<ClientFare> = self.probes.iter().copied().flatten().collect();
+        probes.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+        probes.get(probes.len() / 2).copied()
+    }
+
+    /// The rate follows how clients fare beside background work.
+    fn follow(&mut self, seen: ClientFare) {
+        let mix = |old: f64, new: f64| old + NEW_SLOT * (new - old);
+        let beside = self.beside.map_or(seen, |old| ClientFare {
+            rate: mix(old.rate, seen.rate),
+            takes: mix(old.takes, seen.takes),
+        });
+        self.beside = Some(beside);
+        let Some(alone) = self.alone() else { return };
+        let promised = alone.rate * (self.terms.share * MARGIN).min(1.0);
+        let is_slow = beside.takes > alone.takes * SLOWER;
+        let slot = self.slot_length().as_secs_f64();
+        let was_used = (self.slot.begun + self.terms.part) as f64 >= self.rate * slot;
+        let factor = match (beside.rate < promised, is_slow) {
+            (true, true) => (beside.rate / promised).max(FALL),
+            (false, _) if was_used => GROWTH,
+            _ => 1.0,
+        };
+        let least = self.terms.part as f64 / slot / SLOTS_PER_PART;
+        self.rate = (self.rate * factor).max(least);
+    }
+}
+
+#[cfg(test)]
+#[path = "pace_tests.rs"]
+mod tests;
