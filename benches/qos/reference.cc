@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 #include "dmclock_server.h"
+#include "turns.h"
 
 namespace dmc = crimson::dmclock;
 
@@ -87,15 +88,6 @@ int main(int argc, char** argv) {
   };
   uint64_t warm = 4ull * (records > 1000 ? records : 1000);
   for (uint64_t i = 0; i < warm; i++) pair();
-  for (int byte; (byte = getchar()) != EOF;) {
-    if (byte != '\n') continue;
-    timespec from, to;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
-    for (uint64_t i = 0; i < pairs; i++) pair();
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
-    double nanos = (to.tv_sec - from.tv_sec) * 1e9 + (to.tv_nsec - from.tv_nsec);
-    printf("%.2f\n", nanos / pairs);
-    fflush(stdout);
-  }
+  measure_in_turns(pairs, pair);
   if (sum == 42) return 3;
 }

@@ -28,7 +28,7 @@ use loadline_store::{Submission, WindowBounds};
 /// The least part that a transfer is cut into: below it the requests' own cost would eat the bandwidth.
 const PART_LEAST: u64 = 128 << 10;
 /// Places of parts are multiples of a page.
-const PART_STEP: u64 = 4 << 10;
+pub(crate) const PART_STEP: u64 = 4 << 10;
 
 /// How the gate holds back the dequeue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -33,6 +33,14 @@ pub struct StoreToken {
     is_paced: bool,
 }
 
+impl StoreToken {
+    /// Of an op that is all of its access.
+    fn whole(pg: PgId, object: ObjectNo, length: u64, commit: Commit) -> StoreToken {
+        let length = Bytes::new(length);
+        StoreToken { pg, object, length, commit, transfer: None, is_paced: false }
+    }
+}
+
 /// What the end of an op means.
 pub(crate) enum OpEnded {
     /// The end of an access, with what the store answers to a question of the loading.
@@ -189,14 +197,7 @@ impl Paged {
 
     /// A question of the loading.
     pub(crate) fn ask(&mut self, now: Time, ask: Ask) {
-        let token = StoreToken {
-            pg: PgId::new(0),
-            object: ObjectNo(0),
-            length: Bytes::ZERO,
-            commit: Commit::Loaded,
-            transfer: None,
-            is_paced: false,
-        };
+        let token = StoreToken::whole(PgId::new(0), ObjectNo(0), 0, Commit::Loaded);
         self.submit(now, Op { ask, lane: None, class: self.options.classes.restart, token });
     }
 
@@ -256,13 +257,10 @@ impl Paged {
         };
         let lane = in_order.then_some(OpLane(pg.get()));
         if !first.is_empty() {
-            let commit = Commit::Nothing;
-            let length = Bytes::ZERO;
-            let token = StoreToken { pg, object, length, commit, transfer: None, is_paced: false };
+            let token = StoreToken::whole(pg, object, 0, Commit::Nothing);
             self.submit(now, Op { ask: Ask::Transaction(first), lane, class, token });
         }
-        let (length, commit) = (Bytes::new(length), token);
-        let token = StoreToken { pg, object, length, commit, transfer: None, is_paced: false };
+        let token = StoreToken::whole(pg, object, length, token);
         self.submit(now, Op { ask, lane, class, token });
     }
 

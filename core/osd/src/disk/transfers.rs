@@ -5,6 +5,7 @@
 use super::keys::object_id;
 use super::steps::TransactionStep;
 use crate::commit::Commit;
+use crate::gate::PART_STEP;
 use crate::ids::PgId;
 use crate::snapshots::SnapshotNo;
 use loadline_base::Time;
@@ -13,9 +14,6 @@ use loadline_store::ObjectNo;
 use loadline_store::paged::{Ask, OpLane, Ranges};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
-
-/// Parts of reads begin at pages.
-const PAGE: u64 = 4096;
 
 /// An access under way.
 pub(super) struct StoreTransfer {
@@ -69,7 +67,8 @@ impl ReadInParts {
         let parts = part.map_or(1, |part| expected.div_ceil(part).max(1));
         // One that is read at once is read to its end, however long it is by then.
         let left = 0..if parts == 1 { u64::MAX } else { length };
-        let span = (left.end.div_ceil(parts)).checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
+        let span =
+            (left.end.div_ceil(parts)).checked_next_multiple_of(PART_STEP).unwrap_or(u64::MAX);
         let (ranges, bytes) = (Ranges::default(), Vec::new());
         ReadInParts { label, base, left, span, expected: expected.div_ceil(parts), ranges, bytes }
     }
@@ -92,8 +91,7 @@ impl ReadInParts {
 
     /// A part has been read.
     pub(super) fn found(&mut self, ranges: Ranges, mut bytes: Vec<u8>) {
-        ranges.data.into_iter().for_each(|range| add_range(&mut self.ranges.data, range));
-        ranges.zeros.into_iter().for_each(|range| add_range(&mut self.ranges.zeros, range));
+        self.ranges.append(ranges);
         match self.bytes.is_empty() {
             true => self.bytes = bytes,
             false => self.bytes.append(&mut bytes),
@@ -163,13 +161,5 @@ impl StoreTransfers {
 
     pub(super) fn clear(&mut self) {
         self.under_way.clear();
-    }
-}
-
-/// Adds a range behind others, as part of the last one if it touches that.
-fn add_range(ranges: &mut Vec<Range<u64>>, next: Range<u64>) {
-    match ranges.last_mut() {
-        Some(last) if last.end == next.start => last.end = next.end,
-        _ => ranges.push(next),
     }
 }

@@ -191,6 +191,12 @@ impl Ranges {
     pub fn data_bytes(&self) -> u64 {
         self.data.iter().map(|range| range.end - range.start).sum()
     }
+
+    /// Adds what was found behind all of these.
+    pub fn append(&mut self, next: Ranges) {
+        next.data.into_iter().for_each(|range| push_range(&mut self.data, range));
+        next.zeros.into_iter().for_each(|range| push_range(&mut self.zeros, range));
+    }
 }
 
 /// Adds a range behind others, as part of the last one if it touches that.
