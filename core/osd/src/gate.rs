@@ -17,8 +17,8 @@
 //! in the order of its arrival; the gate only tells the queues whether the store takes more, where they ask.
 
 use crate::demand::Demand;
-use crate::item::Item;
-use crate::message::{Message, OpKind};
+use crate::item::{Item, TransferStage};
+use crate::message::{Envelope, Message, OpKind};
 use crate::pace::{BackgroundPace, PaceTerms};
 use crate::parts::{NextPart, Transfers};
 use loadline_base::{Bytes, SlotId, Span, Time};
@@ -118,30 +118,39 @@ impl DiskGate {
         self.bounds.is_some()
     }
 
-    /// Until when it holds background work back; [`Time::MAX`] if until the disk has answered some of that.
-    pub(crate) fn holds_background(&mut self, now: Time) -> Option<Time> {
+    /// Until when it holds back background work that has come so far; [`Time::MAX`] if until the disk has answered some of what it
+    /// has.
+    pub(crate) fn holds_background(&mut self, now: Time, stage: TransferStage) -> Option<Time> {
         let in_flight = self.taken.bytes + self.at_disk.bytes;
-        self.pace.as_mut()?.holds_until(now, in_flight)
+        let pace = self.pace.as_mut()?;
+        match stage {
+            _ if pace.holds_parts(in_flight) => Some(Time::MAX),
+            TransferStage::Begun => None,
+            TransferStage::New => pace.holds_until(now),
+        }
     }
 
-    /// Whether an item waits outside of the queues until background work may begin: what starts a transfer or goes on with one.
-    pub(crate) fn keeps_outside(&self, item: &Item) -> bool {
+    /// Whether background work alone is held back.
+    pub(crate) fn holds_background_alone(&self) -> bool {
         self.pace.is_some()
-            && match item {
-                Item::Part { .. } | Item::Recovery(..) => true,
-                Item::Message(envelope) => {
-                    matches!(envelope.message, Message::Push(_) | Message::PushHistory(..))
-                }
-                _ => false,
-            }
+    }
+
+    /// Whether an item waits outside of the queues until it may begin.
+    pub(crate) fn keeps_outside(&self, item: &Item) -> bool {
+        self.pace.is_some() && item.transfer_stage().is_some()
     }
 
     /// An item that waited outside begins. The answer is what it has in flight until it is carried out.
     pub(crate) fn let_in(&mut self, now: Time, item: &Item, object_bytes: u64) -> Demand {
-        let load = self.demand_of(item, object_bytes);
+        let begins = match item {
+            Item::Recovery(_, pushes) => u64::from(*pushes) * object_bytes,
+            Item::Message(Envelope { message: Message::PushAsked(bytes), .. }) => *bytes,
+            _ => 0,
+        };
         if let Some(pace) = &mut self.pace {
-            pace.begin(now, load.bytes);
+            pace.begin(now, begins);
         }
+        let load = self.demand_of(item, object_bytes);
         self.taken.add(load);
         load
     }

@@ -31,7 +31,30 @@ pub enum Item {
     },
 }
 
+/// How far a transfer has come that an item is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TransferStage {
+    /// It has begun, here or where it comes from.
+    Begun,
+    /// It begins when the item is carried out.
+    New,
+}
+
 impl Item {
+    /// How far the transfer has come that it is of, if it is of one.
+    pub(crate) fn transfer_stage(&self) -> Option<TransferStage> {
+        match self {
+            Item::Part { .. } => Some(TransferStage::Begun),
+            Item::Recovery(..) => Some(TransferStage::New),
+            Item::Message(envelope) => match envelope.message {
+                Message::Push(_) | Message::PushHistory(..) => Some(TransferStage::Begun),
+                Message::PushAsked(_) => Some(TransferStage::New),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The placement group, whose items are carried out one at a time. What concerns the disk alone has none.
     pub fn pg(&self) -> Option<PgId> {
         match self {
@@ -64,7 +87,9 @@ impl Item {
                 | Message::Unreadable(_) => Work::PushReply,
                 Message::Pull(_) | Message::WhatIsLeft(_) => Work::Pull,
                 Message::Scan(_) | Message::ScanReply(_) => Work::BackfillScan,
-                Message::Reserve(..)
+                Message::PushAsked(_)
+                | Message::PushAllowed
+                | Message::Reserve(..)
                 | Message::ReserveGranted
                 | Message::ReserveRevoked
                 | Message::ReserveTooFull

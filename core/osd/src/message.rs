@@ -332,6 +332,11 @@ pub enum Message {
     /// A replica could not carry the write out, because the bytes around it cannot be read there. It has noted durably that
     /// it lacks the object.
     WriteMissed(WriteTag, ObjectNo),
+    /// May objects of about so many bytes together be pushed to you? Writes wait for an object that is on its way, so who paces its
+    /// disk is asked before.
+    PushAsked(u64),
+    /// Yes, now.
+    PushAllowed,
     /// An object for a copy that lacks it.
     Push(Push),
     /// The pushed object is durable.

@@ -207,6 +207,10 @@ impl Osd {
             Message::WriteMissed(tag, object) => {
                 self.write_missed(now, from, (pg, object), tag, fx)
             }
+            Message::PushAsked(_) => {
+                self.send_as(urgency, from, pg, (Message::PushAllowed, Data::NONE), fx);
+            }
+            Message::PushAllowed => self.push_allowed(now, from, pg, fx),
             Message::Push(push) => self.execute_push(now, asker, pg, (push, data), fx),
             Message::PushReply(object) => self.object_pushed(now, from, pg, object, fx),
             Message::NoRoom(object) => self.no_room(now, from, pg, object, fx),

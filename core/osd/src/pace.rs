@@ -6,12 +6,15 @@
 //! is held back, by three things:
 //!
 //! - **Parts in flight.** Two of them, so that what a client asks meanwhile is behind as much as the disk does in the latency goal.
-//! - **A rate.** Clients that are promised a share of what they have alone are behind, in a slot of time, if less than that share of it
-//!   ended in the slot *and* what ended took longer than it takes alone. Who asks for little is never behind by the
+//!   This alone holds back what has begun: writes wait for an object that is on its way, so it ends as soon as the disk can.
+//! - **A rate** of beginnings. Clients that are promised a share of what they have alone are behind, in a slot of time, if less than
+//!   that share of it ended in the slot *and* what ended took longer than it takes alone. Who asks for little is never behind by the
 //!   first, and who is held up at another disk not by the second. The rate falls while clients are behind and grows while they
-//!   are not.
+//!   are not. A transfer that has begun is owed, and nothing begins before what is owed is paid at the rate.
 //! - **Probes.** What clients have alone is seen in one slot of twenty, in which no background work begins. Slots are cut by the clock
-//!   alone, so the probes of OSDs that share a processor or a disk fall together. The middle one of the last three counts.
+//!   alone, so the probes of OSDs that share a processor or a disk fall together. The middle one of the last three counts. Where clients
+//!   have clearly more than that beside background work, they ask for other things than at those: the next probe comes
+//!   sooner, and it alone counts.
 //!
 //! While no client asks for anything the rate and the probes hold nothing back.
 
@@ -20,8 +23,9 @@ use loadline_base::{Span, Time};
 /// Slots are this long at least, and one long enough for some requests of a slow disk.
 const SLOT_LEAST: Span = Span::from_millis(50);
 const SLOT_MOST: Span = Span::from_millis(250);
-/// One slot of so many is a probe.
+/// One slot of so many is a probe, or while it is not known what clients have alone.
 const SLOTS_PER_PROBE: u64 = 20;
+const SLOTS_TO_KNOW: u64 = 5;
 /// This part of a probe passes before what it sees counts, in tenths: what had begun before must end.
 const SETTLING_TENTHS: u64 = 3;
 /// Clients count as gone when none has asked for anything for this many slots.
@@ -64,8 +68,10 @@ pub(crate) struct BackgroundPace {
     beside: Option<ClientFare>,
     /// Bytes per second that may begin.
     rate: f64,
-    /// When the next part may begin.
-    next: Time,
+    /// Bytes that have begun beyond what the rate allowed until then.
+    owed: (f64, Time),
+    /// Until when something was held back by the rate.
+    held: Time,
     /// When a client last asked for something.
     asked: Option<Time>,
 }
@@ -86,8 +92,6 @@ struct Slot {
     /// Of accesses of clients that ended in it: how long all took together, and how many there were.
     waited: u64,
     ended: u64,
-    /// Bytes of background work that began in it.
-    begun: u64,
 }
 
 impl BackgroundPace {
@@ -98,7 +102,8 @@ impl BackgroundPace {
             probes: [None; 3],
             beside: None,
             rate: RATE_FIRST,
-            next: Time::ZERO,
+            owed: (0.0, Time::ZERO),
+            held: Time::ZERO,
             asked: None,
         }
     }
@@ -128,28 +133,42 @@ impl BackgroundPace {
         }
     }
 
-    /// Background work of so many bytes begins.
+    /// A transfer of so many bytes begins.
     pub(crate) fn begin(&mut self, now: Time, bytes: u64) {
         self.look(now);
-        self.slot.begun += bytes;
-        let takes = Span::from_secs_f64(bytes as f64 / self.rate);
-        self.next = self.next.max(now) + takes;
+        // What begins while no client asks is owed to nobody.
+        let owed = if self.has_clients(now) { self.still_owed(now) + bytes as f64 } else { 0.0 };
+        self.owed = (owed, now);
     }
 
-    /// Until when no background work may begin while so many bytes of it are in flight; [`Time::MAX`] if until some of that has
-    /// ended.
-    pub(crate) fn holds_until(&mut self, now: Time, in_flight: u64) -> Option<Time> {
+    /// Whether parts have to wait until some of what is in flight has ended.
+    pub(crate) fn holds_parts(&self, in_flight: u64) -> bool {
+        in_flight > 0 && in_flight + self.terms.part > PARTS_IN_FLIGHT * self.terms.part
+    }
+
+    /// Until when no transfer may begin; it is looked at again then.
+    pub(crate) fn holds_until(&mut self, now: Time) -> Option<Time> {
         self.look(now);
-        if in_flight > 0 && in_flight + self.terms.part > PARTS_IN_FLIGHT * self.terms.part {
-            return Some(Time::MAX);
-        }
         if !self.has_clients(now) {
             return None;
         }
+        let slot_end = self.slot_start() + self.slot_length();
         if self.is_probe() {
-            return Some(self.slot_start() + self.slot_length());
+            return Some(slot_end);
         }
-        (self.next > now).then_some(self.next)
+        let owed = self.still_owed(now);
+        if owed < 1.0 {
+            return None;
+        }
+        let paid = now + Span::from_secs_f64(owed / self.rate).max(Span::from_micros(1));
+        self.held = paid;
+        // The rate may have changed by the end of the slot.
+        Some(paid.min(slot_end))
+    }
+
+    fn still_owed(&self, now: Time) -> f64 {
+        let (owed, at) = self.owed;
+        (owed - self.rate * now.since(at).as_secs_f64()).max(0.0)
     }
 
     fn has_clients(&self, now: Time) -> bool {
@@ -165,7 +184,15 @@ impl BackgroundPace {
     }
 
     fn is_probe(&self) -> bool {
-        self.slot.number.is_multiple_of(SLOTS_PER_PROBE)
+        let every = if self.is_known() { SLOTS_PER_PROBE } else { SLOTS_TO_KNOW };
+        self.slot.number.is_multiple_of(every)
+    }
+
+    /// Whether the probes tell what clients have alone who ask for what they ask now.
+    fn is_known(&self) -> bool {
+        let alone = self.alone();
+        alone
+            .is_some_and(|alone| self.beside.is_none_or(|beside| beside.rate < alone.rate * SLOWER))
     }
 
     /// Draws its conclusions from the last slot, if it has ended.
@@ -174,9 +201,14 @@ impl BackgroundPace {
         if number == self.slot.number {
             return;
         }
+        // What was paid until now was paid at the rate until now.
+        self.owed = (self.still_owed(now), now);
         if let Some(seen) = self.seen() {
             match self.is_probe() {
-                true => self.probes = [Some(seen), self.probes[0], self.probes[1]],
+                true if self.is_known() => {
+                    self.probes = [Some(seen), self.probes[0], self.probes[1]];
+                }
+                true => self.probes = [Some(seen), None, None],
                 false => self.follow(seen),
             }
         }
@@ -215,10 +247,10 @@ impl BackgroundPace {
         let promised = alone.rate * (self.terms.share * MARGIN).min(1.0);
         let is_slow = beside.takes > alone.takes * SLOWER;
         let slot = self.slot_length().as_secs_f64();
-        let was_used = (self.slot.begun + self.terms.part) as f64 >= self.rate * slot;
+        let was_held = self.held > self.slot_start();
         let factor = match (beside.rate < promised, is_slow) {
             (true, true) => (beside.rate / promised).max(FALL),
-            (false, _) if was_used => GROWTH,
+            (false, _) if was_held && self.is_known() => GROWTH,
             _ => 1.0,
         };
         let least = self.terms.part as f64 / slot / SLOTS_PER_PART;

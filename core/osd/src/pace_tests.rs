@@ -106,7 +106,10 @@ impl World {
             }
         }
         loop {
-            match self.pace.holds_until(self.now, self.in_flight) {
+            if self.pace.holds_parts(self.in_flight) {
+                return Time::MAX;
+            }
+            match self.pace.holds_until(self.now) {
                 Some(until) => return until,
                 None if !self.has_background => return Time::MAX,
                 None => {

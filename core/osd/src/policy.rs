@@ -189,8 +189,25 @@ impl Charges {
 
     /// The class that a device request of `work` carries.
     pub(crate) fn class_tag(&mut self, policy: &Policy, work: Work, urgency: Urgency) -> ClassTag {
+        ClassTag(self.class_of(policy, work, urgency) as u8)
+    }
+
+    /// The class by whose weight an item goes that is kept outside of the queues: who asks for leave to push goes as the push will.
+    pub(crate) fn class_outside(
+        &mut self,
+        policy: &Policy,
+        item: &Item,
+        weight: Weight,
+    ) -> ServiceClass {
+        match item {
+            Item::Message(asked) => self.class_of(policy, Work::Push, asked.urgency),
+            item => self.class_of(policy, item.work(), weight.urgency),
+        }
+    }
+
+    fn class_of(&mut self, policy: &Policy, work: Work, urgency: Urgency) -> ServiceClass {
         let size = WorkSize { urgency, ..self.last[work as usize].0 };
-        ClassTag(self.admission(policy, work, size).class as u8)
+        self.admission(policy, work, size).class
     }
 }
 

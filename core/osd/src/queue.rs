@@ -63,7 +63,8 @@ impl WorkQueue {
         let charge = self.charges.of(&self.policy, &self.gate, &item, weight);
         self.gate.came(now, charge.class);
         if self.gate.keeps_outside(&item) {
-            self.outside.push(charge.class, KeptOut { shard, weight, item });
+            let class = self.charges.class_outside(&self.policy, &item, weight);
+            self.outside.push(class, KeptOut { shard, weight, item });
             return self.let_in(now, fx);
         }
         let load = self.gate.load_of(&item, weight.object_bytes);
@@ -72,8 +73,8 @@ impl WorkQueue {
 
     /// Lets in what background work may begin, and asks to be woken when more may.
     fn let_in(&mut self, now: Time, fx: &mut Effects) {
-        while !self.outside.is_empty() {
-            if let Some(at) = self.gate.holds_background(now) {
+        while let Some(stage) = self.outside.next() {
+            if let Some(at) = self.gate.holds_background(now, stage) {
                 if at < self.wake_at {
                     self.wake_at = at;
                     fx.world.push(Effect::Timer(self.osd, at, Timer::Background));

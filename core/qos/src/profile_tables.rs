@@ -167,8 +167,9 @@ pub const REEF: ProfileTable = ProfileTable {
 /// - Background limits say what a class gets *against others*, so they conserve work: recovery's is its
 ///   reservation plus the spare half of the client's, best effort's is Reef's. `high_recovery_ops` limits
 ///   recovery no more than Reef does.
-/// - `high_client_ops` keeps Reef's limit on best effort hard: who chooses it wants headroom for the next
-///   client operation, not a device that scrub keeps busy.
+/// - No limit on best effort is hard, not that of `high_client_ops` either: a store's checkpoint is of this class, and
+///   where the told capacity is below the disk's clients wait for what a hard limit holds back. What keeps
+///   headroom for the next client operation is the gate's latency goal.
 pub const LOADLINE: ProfileTable = ProfileTable {
     name: "loadline",
     source: "derived from Reef's fractions",
@@ -185,7 +186,7 @@ pub const LOADLINE: ProfileTable = ProfileTable {
             name: "high_client_ops",
             client: class(Fraction(0.6), 2.0, Max),
             recovery: conserving(Fraction(0.35), 1.0, Fraction(0.65)),
-            best_effort: class(Fraction(0.05), 1.0, Fraction(0.7)),
+            best_effort: conserving(Fraction(0.05), 1.0, Fraction(0.7)),
         },
         Profile {
             name: "high_recovery_ops",

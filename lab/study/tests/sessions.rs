@@ -106,6 +106,26 @@ fn on_the_paged_store_a_study_recovers_what_was_missed_and_repeats_itself() {
     assert!(result.fitted.is_empty(), "nothing is fitted to this store");
 }
 
+/// A checkpoint waited in its class, whose limit is a part of the capacity that was told, behind thousands of discards: with a capacity
+/// told too low clients, who wait for checkpoints, had a two-hundredth of what they have alone under `high_client_ops`.
+#[test]
+fn a_capacity_told_wrong_takes_nothing_from_the_clients_of_a_paged_store() {
+    for capacity in ["100", "4000000"] {
+        let folder = tempfile::tempdir().unwrap();
+        let capacity = format!("osd_mclock_max_capacity_iops_ssd={capacity}");
+        let set = ["store=paged", "image=64 MiB", "baseline=1 s", "scale=0.0005", &capacity];
+        let setups = "baseline,high_client_ops (loadline)";
+        run(folder.path(), Order { inputs: inputs(&set), ..order(setups) }, 2);
+        let result = open(folder.path(), Order { inputs: inputs(&set), ..order(setups) })
+            .unwrap()
+            .conclude()
+            .unwrap();
+        let iops: Vec<f64> =
+            result.setups.iter().map(|setup| setup.figure("client/iops").unwrap()).collect();
+        assert!(iops[1] >= 0.6 * iops[0], "{capacity}: {iops:?}");
+    }
+}
+
 #[test]
 fn an_interrupted_study_says_so_and_keeps_what_is_done() {
     let folder = tempfile::tempdir().unwrap();

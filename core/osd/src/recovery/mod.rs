@@ -4,6 +4,7 @@ mod admission;
 mod backfill;
 mod delete;
 mod history;
+mod leave;
 mod listing;
 mod lost;
 mod object;
@@ -11,6 +12,7 @@ mod reservation;
 mod reserver;
 mod room;
 mod start;
+mod turns;
 mod unreadable;
 
 pub use admission::AdmissionBounds;
@@ -21,6 +23,7 @@ use crate::message::RecoveryKind;
 use crate::policy::OsdOptions;
 use admission::RecoveryAdmission;
 use std::collections::BTreeMap;
+use turns::AskedTurns;
 
 /// What an OSD has of recovery: slots for the groups that it leads, slots that it gives to other primaries, and what may be queued
 /// at a time.
@@ -32,6 +35,7 @@ pub(crate) struct Recovery {
     /// Its disk has no room for backfills.
     is_backfill_full: bool,
     admission: RecoveryAdmission,
+    turns: AskedTurns,
 }
 
 impl Recovery {
@@ -43,7 +47,14 @@ impl Recovery {
             remote_askers: BTreeMap::new(),
             is_backfill_full: false,
             admission: RecoveryAdmission::new(options.admission()),
+            turns: AskedTurns::default(),
         }
+    }
+
+    /// Forgets what leave was asked for by a group whose interval has ended.
+    fn forget_turns(&mut self, pg: PgId) {
+        let promised = self.turns.forget(pg);
+        self.admission.item_ran(promised, 0);
     }
 
     /// New bounds of what may be queued.
@@ -53,8 +64,9 @@ impl Recovery {
 
     /// What it waits for or has, for checkers of what must end; `None` if there is nothing.
     pub(crate) fn unfinished(&self) -> Option<String> {
-        let Recovery { local, remote, admission, .. } = self;
-        let is_idle = local.is_idle() && remote.is_idle() && admission.is_idle();
-        (!is_idle).then(|| format!("{admission:?}, {local:?}, {remote:?}"))
+        let Recovery { local, remote, admission, turns, .. } = self;
+        let is_idle =
+            local.is_idle() && remote.is_idle() && admission.is_idle() && turns.is_empty();
+        (!is_idle).then(|| format!("{admission:?}, {turns:?}, {local:?}, {remote:?}"))
     }
 }

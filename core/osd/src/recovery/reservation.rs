@@ -33,7 +33,7 @@ impl Primary {
     }
 
     /// Who has to be written to for recovery of `kind`.
-    fn recovery_targets(&self, kind: RecoveryKind, this: OsdId) -> OsdSet {
+    pub(super) fn recovery_targets(&self, kind: RecoveryKind, this: OsdId) -> OsdSet {
         let mut targets: OsdSet = match kind {
             RecoveryKind::Log => self.missing.keys().copied().collect(),
             RecoveryKind::Backfill => {
@@ -249,6 +249,7 @@ impl Osd {
     pub(crate) fn end_interval(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         self.release_remote(pg, fx);
         self.recovery.admission.forget(pg);
+        self.recovery.forget_turns(pg);
         self.release_slots(now, pg, fx);
         // What is put comes behind what the next interval does, and would be taken for that.
         self.store.give_up_puts(pg, None);

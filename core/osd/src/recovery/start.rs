@@ -18,7 +18,7 @@ impl Osd {
                 self.recovery.admission.item_ran(turn.pushes, 0);
                 continue;
             }
-            self.enqueue(now, Item::Recovery(turn.pg, turn.pushes), fx);
+            self.take_turn(now, turn, fx);
         }
     }
 

@@ -371,6 +371,8 @@ fn message_name(message: &Message) -> String {
         }
         Message::HistoryStored(object, label) => format!("stored {} at {}", object.0, label.0),
         Message::PushReply(object) => format!("push reply {}", object.0),
+        Message::PushAsked(bytes) => format!("asked to push {bytes}"),
+        Message::PushAllowed => "allowed to push".to_owned(),
         Message::Pull(object) => format!("pull {}", object.0),
         Message::Scan(range) => format!("scan after {:?}", range.after.map(|object| object.0)),
         Message::ScanReply(reply) => format!("scan reply with {}", reply.objects.len()),

@@ -5,6 +5,11 @@ use crate::paged::ids::{Lsn, PageNo};
 use crate::paged::space::PageRun;
 use loadline_base::{Bytes, SlotId, Slots};
 use loadline_device::{ClassTag, Priority, Request, RequestKind};
+use std::collections::VecDeque;
+
+/// Discards that the device has at a time: as many as a checkpoint has writes by default. After a checkpoint there may be thousands,
+/// and what comes next of it, for which updates may have to wait, would be behind them.
+const DISCARDS_MAX: u32 = 4;
 
 /// What a request is for.
 #[derive(Clone, Debug)]
@@ -58,6 +63,13 @@ pub(super) enum RestartRequest {
 pub(super) struct DeviceRequests {
     unanswered: Slots<RequestPurpose>,
     out: Vec<Io>,
+    discards: DeviceDiscards,
+}
+
+#[derive(Default)]
+struct DeviceDiscards {
+    at_device: u32,
+    waiting: VecDeque<(PageRun, (u64, u64), ClassTag)>,
 }
 
 impl DeviceRequests {
@@ -88,16 +100,20 @@ impl DeviceRequests {
         self.push(purpose, target, RequestKind::Flush, (0, 0), class, Vec::new());
     }
 
-    /// Tells the data device that a run of pages holds nothing.
+    /// Tells the data device that a run of pages holds nothing, as soon as it has few of these.
     pub(super) fn discard(&mut self, run: PageRun, place: (u64, u64), class: ClassTag) {
-        self.push(
-            RequestPurpose::Discard(run),
-            StoreDevice::Data,
-            RequestKind::Discard,
-            place,
-            class,
-            Vec::new(),
-        );
+        self.discards.waiting.push_back((run, place, class));
+        self.send_discards();
+    }
+
+    fn send_discards(&mut self) {
+        while self.discards.at_device < DISCARDS_MAX
+            && let Some((run, place, class)) = self.discards.waiting.pop_front()
+        {
+            self.discards.at_device += 1;
+            let (purpose, kind) = (RequestPurpose::Discard(run), RequestKind::Discard);
+            self.push(purpose, StoreDevice::Data, kind, place, class, Vec::new());
+        }
     }
 
     fn push(
@@ -123,7 +139,12 @@ impl DeviceRequests {
 
     /// A request is answered: what it was for.
     pub(super) fn answered(&mut self, id: IoId) -> RequestPurpose {
-        self.unanswered.release(id.0)
+        let purpose = self.unanswered.release(id.0);
+        if matches!(purpose, RequestPurpose::Discard(_)) {
+            self.discards.at_device -= 1;
+            self.send_discards();
+        }
+        purpose
     }
 
     /// On whose behalf a request goes that has not been answered.
@@ -148,5 +169,31 @@ impl DeviceRequests {
     /// The world gets nothing more.
     pub(super) fn withdraw(&mut self) {
         self.out.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After a checkpoint that freed much, thousands of discards stood before the next checkpoint's writes.
+    #[test]
+    fn few_discards_are_at_the_device_and_all_are_sent_in_their_order() {
+        let mut requests = DeviceRequests::default();
+        for first in 0..10 {
+            let run = PageRun { first: PageNo(first * 100), count: 16 };
+            requests.discard(run, (first * 100 * 4096, 16 * 4096), ClassTag(3));
+        }
+        let (mut at_device, mut sent) = (VecDeque::new(), Vec::new());
+        loop {
+            let mut out = Vec::new();
+            requests.hand_over(&mut out);
+            sent.extend(out.iter().map(|io| io.request.offset / 4096 / 100));
+            at_device.extend(out.iter().map(|io| io.id));
+            assert!(at_device.len() <= DISCARDS_MAX as usize);
+            let Some(id) = at_device.pop_front() else { break };
+            assert!(matches!(requests.answered(id), RequestPurpose::Discard(_)));
+        }
+        assert_eq!(sent, (0..10).collect::<Vec<u64>>());
     }
 }

@@ -1,0 +1,52 @@
+//! Leave to push.
+//!
+//! From the moment that an object is on its way writes wait for it. So where background work is paced it is not begun before the disks
+//! that it goes to may begin with it: their OSDs are asked, and answer when it is its turn there. What ops wait for
+//! is begun without being asked for.
+
+use super::admission::Turn;
+use crate::event::Effects;
+use crate::ids::{OsdId, OsdSet, PgId};
+use crate::item::Item;
+use crate::message::Message;
+use crate::osd::Osd;
+use crate::pg::{Primary, Reservation};
+use loadline_base::Time;
+
+impl Osd {
+    /// Queues a placement group's turn, after those were asked to whom its next objects go.
+    pub(super) fn take_turn(&mut self, now: Time, turn: Turn, fx: &mut Effects) {
+        let Turn { pg, pushes } = turn;
+        let targets = match self.gate().holds_background_alone() {
+            true => self.primary(pg).map_or(OsdSet::EMPTY, |primary| primary.pushed_to(self.id)),
+            false => OsdSet::EMPTY,
+        };
+        if targets.is_empty() {
+            return self.enqueue(now, Item::Recovery(pg, pushes), fx);
+        }
+        let bytes = self.primary(pg).map_or(0, Primary::push_bytes) * u64::from(pushes);
+        self.recovery.turns.ask(turn, targets);
+        for target in targets.iter() {
+            self.send(target, pg, Message::PushAsked(bytes), fx);
+        }
+    }
+
+    /// One of those who were asked may begin.
+    pub(crate) fn push_allowed(&mut self, now: Time, from: OsdId, pg: PgId, fx: &mut Effects) {
+        if let Some(Turn { pg, pushes }) = self.recovery.turns.allowed(pg, from) {
+            self.enqueue(now, Item::Recovery(pg, pushes), fx);
+        }
+    }
+}
+
+impl Primary {
+    /// To whom the next objects go; nobody else while this OSD itself lacks some.
+    fn pushed_to(&self, this: OsdId) -> OsdSet {
+        match &self.reservation {
+            Reservation::Held(kind) if !self.missing.contains_key(&this) => {
+                self.recovery_targets(*kind, this)
+            }
+            _ => OsdSet::EMPTY,
+        }
+    }
+}
