@@ -1,14 +1,15 @@
 //! Loadline's mode against the closed form: the total is shared by weight, with the reservation as floor and the limit as
 //! cap. The closed form knows no tags, no queues and no time; it is a level that rises until the capacity is used.
 
+use core::ops::RangeInclusive;
 use loadline_base::{Rng, Span, Time};
 use loadline_qos::{
     ClassId, ClientKey, FlowId, Lane, LoadlineConfig, MClock, Params, Request, Scheduler, Take,
 };
 
 const START: Time = Time::from_secs(1_000);
-/// Costs are drawn from 1 to this.
-const COST_MAX: u64 = 64;
+/// No request costs more.
+const COST_MAX: u32 = 64;
 /// Requests that each client keeps waiting.
 const DEPTH: usize = 4;
 
@@ -57,7 +58,8 @@ struct Server {
     capacity: f64,
     /// Service times are spread evenly by this part of the mean to either side.
     jitter: f64,
-    cost_max: u64,
+    /// What the requests of each class cost, drawn anew for each.
+    costs: Vec<RangeInclusive<u32>>,
     clients: Vec<Client>,
 }
 
@@ -80,13 +82,15 @@ impl Server {
             }
         }
         let rng = Rng::new(seed);
-        let cost_max = COST_MAX;
-        Server { scheduler, rng, now: START, capacity, jitter: 0.5, cost_max, clients }
+        let costs = vec![1..=COST_MAX; classes.len()];
+        Server { scheduler, rng, now: START, capacity, jitter: 0.5, costs, clients }
     }
 
     fn add(&mut self, client: usize) {
-        let cost = 1 + self.rng.below(self.cost_max) as u32;
-        let request = Request::new(self.clients[client].flow, cost, ());
+        let Client { class, flow, .. } = self.clients[client];
+        let (least, most) = (*self.costs[class].start(), *self.costs[class].end());
+        let cost = least + self.rng.below(u64::from(most - least) + 1) as u32;
+        let request = Request::new(flow, cost, ());
         self.scheduler.enqueue(self.now, request).unwrap();
     }
 
@@ -167,7 +171,42 @@ fn random_classes(rng: &mut Rng, capacity: f64) -> Vec<Params> {
 
 /// How far `got` may be from `expected` cost units: one in a hundred, and whole requests.
 fn is_near(got: f64, expected: f64, requests: f64) -> bool {
-    (got - expected).abs() <= 0.01 * expected + requests * COST_MAX as f64
+    (got - expected).abs() <= 0.01 * expected + requests * f64::from(COST_MAX)
+}
+
+/// Has classes come and go, and compares what each gets in `services` with the closed form; `whole` tells how many cost units
+/// beside the hundredth a class may have more or less, by the phase, its dearest request and its part of the capacity.
+fn check_water_filling(
+    mut server: Server,
+    classes: &[Params],
+    rng: &mut Rng,
+    services: u64,
+    whole: impl Fn(usize, f64, f64) -> f64,
+) {
+    let mut here = vec![true; classes.len()];
+    for phase in 0..4 {
+        server.here(&here);
+        // What was left is served out.
+        server.serve(services / 10);
+        let (from, capacity) = (server.now, server.serve(services));
+        let seconds = server.now.since(from).as_secs_f64();
+        let there: Vec<usize> = (0..classes.len()).filter(|class| here[*class]).collect();
+        let params: Vec<Params> = there.iter().map(|class| classes[*class]).collect();
+        let expected = water_filling(&params, capacity);
+        let got = server.rates(classes.len(), from);
+        for (class, expected) in there.into_iter().zip(expected) {
+            let dearest = f64::from(*server.costs[class].end());
+            let most = 0.01 * expected * seconds + whole(phase, dearest, expected / capacity);
+            assert!(
+                ((got[class] - expected) * seconds).abs() <= most,
+                "phase {phase}, {:?} at {dearest}: {} of {capacity} per second, expected {expected}",
+                classes[class],
+                got[class],
+            );
+        }
+        here = (0..classes.len()).map(|_| rng.below(3) > 0).collect();
+        here[0] = true;
+    }
 }
 
 /// Random sets of classes that all stay, then come and go.
@@ -178,33 +217,42 @@ fn is_near(got: f64, expected: f64, requests: f64) -> bool {
 #[test]
 fn every_class_gets_what_water_filling_gives_it() {
     for seed in 0..200 {
+        println!("seed {seed}");
         let mut rng = Rng::new(seed);
         let capacity = 10f64.powf(3.0 + 4.0 * rng.unit_f64());
         let classes = random_classes(&mut rng, capacity);
+        let server = Server::new(&classes, 1, capacity, seed);
+        check_water_filling(server, &classes, &mut rng, 10_000, |phase, dearest, _| {
+            dearest * if phase == 0 { 2.0 } else { 8.0 }
+        });
+    }
+}
+
+/// The same where all requests of a class cost the same, 1, 8 or 64: those of one class are much dearer than another's, and
+/// classes of equal costs and weights come round together. Most requests are small, so that it takes ten times as many for
+/// as much work.
+///
+/// Whole requests: those of the class itself as above, and its part of as many of others, since it is cut off before or after
+/// their turn. It may be ahead by its part of 16 more. Without limits: a class of small requests that
+/// waits for several large ones is later than a limit makes up for, and stays below it.
+#[test]
+fn it_does_so_where_others_requests_are_much_dearer() {
+    for seed in 0..60 {
+        println!("seed {seed}");
+        let mut rng = Rng::new(seed);
+        let capacity = 10f64.powf(3.0 + 4.0 * rng.unit_f64());
+        let unlimited = |class: &Params| Params::new(class.reservation(), class.weight(), 0.0);
+        let classes = random_classes(&mut rng, capacity);
+        let classes: Vec<Params> = classes.iter().map(|class| unlimited(class).unwrap()).collect();
         let mut server = Server::new(&classes, 1, capacity, seed);
-        let mut here = vec![true; classes.len()];
-        for phase in 0..4 {
-            server.here(&here);
-            // What was left is served out.
-            server.serve(1_000);
-            let (from, capacity) = (server.now, server.serve(10_000));
-            let seconds = server.now.since(from).as_secs_f64();
-            let there: Vec<usize> = (0..classes.len()).filter(|class| here[*class]).collect();
-            let params: Vec<Params> = there.iter().map(|class| classes[*class]).collect();
-            let expected = water_filling(&params, capacity);
-            let got = server.rates(classes.len(), from);
-            let requests = if phase == 0 { 2.0 } else { 8.0 };
-            for (class, expected) in there.into_iter().zip(expected) {
-                assert!(
-                    is_near(got[class] * seconds, expected * seconds, requests),
-                    "seed {seed}, phase {phase}, {:?}: {} of {capacity} per second, expected {expected}",
-                    classes[class],
-                    got[class],
-                );
-            }
-            here = (0..classes.len()).map(|_| rng.below(3) > 0).collect();
-            here[0] = true;
+        for costs in &mut server.costs {
+            let cost = [1, 8, 64][rng.below(3) as usize];
+            *costs = cost..=cost;
         }
+        check_water_filling(server, &classes, &mut rng, 100_000, |phase, dearest, part| {
+            let (own, others) = if phase == 0 { (2.0, 2.0) } else { (8.0, 8.0 + 16.0) };
+            own * dearest + others * part * f64::from(COST_MAX)
+        });
     }
 }
 
@@ -232,14 +280,22 @@ fn clients_of_a_class_get_the_same() {
     }
 }
 
-/// Runs requests of cost 1 at a fixed service time and compares the rates with `expected`, to 1 %.
+/// Runs requests of cost 1 and compares the rates with `expected`, to 1 %.
 fn check_scenario(classes: &[(f64, f64, f64)], capacity: f64, expected: &[f64]) {
+    check_costs(classes, &vec![1; classes.len()], capacity, expected);
+}
+
+/// The same where each class's requests cost something else. The service times are fixed.
+fn check_costs(classes: &[(f64, f64, f64)], costs: &[u32], capacity: f64, expected: &[f64]) {
     let mut server = Server::new(&params(classes), 1, capacity, 1);
-    (server.jitter, server.cost_max) = (0.0, 1);
+    server.costs = costs.iter().map(|cost| *cost..=*cost).collect();
+    server.jitter = 0.0;
     server.here(&vec![true; classes.len()]);
-    server.serve(1_000);
+    let (least, most) = (costs.iter().min().unwrap(), costs.iter().max().unwrap());
+    let large = u64::from(most / least);
+    server.serve(1_000 * large);
     let from = server.now;
-    server.serve(10_000);
+    server.serve(10_000 * large);
     let got = server.rates(classes.len(), from);
     let near =
         got.iter().zip(expected).all(|(got, expected)| (got - expected).abs() <= 0.01 * expected);
@@ -279,7 +335,7 @@ fn a_reservation_above_the_fair_share_is_the_floor() {
 fn service_beyond_the_share_is_no_debt() {
     let classes = params(&[(900.0, 1.0, 0.0), (0.0, 1.0, 0.0)]);
     let mut server = Server::new(&classes, 1, 1_000.0, 1);
-    (server.jitter, server.cost_max) = (0.0, 1);
+    (server.jitter, server.costs) = (0.0, vec![1..=1; 2]);
     server.here(&[true, true]);
     server.serve(100_000);
     server.capacity = 3_000.0;
@@ -294,7 +350,7 @@ fn service_beyond_the_share_is_no_debt() {
 fn what_could_not_be_met_is_written_off() {
     let classes = params(&[(900.0, 1.0, 0.0), (0.0, 1.0, 0.0)]);
     let mut server = Server::new(&classes, 1, 450.0, 1);
-    (server.jitter, server.cost_max) = (0.0, 1);
+    (server.jitter, server.costs) = (0.0, vec![1..=1; 2]);
     server.here(&[true, true]);
     // 1,000 s at half of what is reserved.
     server.serve(450_000);
@@ -303,4 +359,17 @@ fn what_could_not_be_met_is_written_off() {
     let served: Vec<u64> = server.clients.iter().map(|client| client.served).collect();
     // Ten seconds, the first of which make up for one second of 900.
     assert!(served[0].abs_diff(10_000) <= 900, "{served:?}");
+}
+
+/// A class that is served by reservation beyond its share is not among those that share by weight. What it was ahead was
+/// forgotten but for four of its own requests, and one large request of another moved virtual time further
+/// than that: 734 / 376 was observed in the first.
+#[test]
+fn small_requests_by_reservation_get_no_more_beside_large_ones() {
+    check_costs(&[(629.0, 1.0, 0.0), (63.0, 1.0, 0.0)], &[58, 524], 1_111.0, &[629.0, 482.0]);
+    check_costs(&[(629.0, 1.0, 0.0), (63.0, 2.0, 0.0)], &[58, 524], 1_111.0, &[629.0, 482.0]);
+    check_costs(&[(629.0, 1.0, 0.0), (434.0, 1.0, 0.0)], &[58, 524], 1_111.0, &[629.0, 482.0]);
+    let three = [(600.0, 1.0, 0.0), (0.0, 2.0, 0.0), (0.0, 1.0, 0.0)];
+    check_costs(&three, &[100, 1, 100], 1_000.0, &[600.0, 266.7, 133.3]);
+    check_costs(&three, &[1, 100, 100], 1_000.0, &[600.0, 266.7, 133.3]);
 }

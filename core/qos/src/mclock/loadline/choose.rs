@@ -90,7 +90,7 @@ impl Level {
             self.limited_keys[index] = ABSENT;
             self.limited.pop();
             if line.is_busy() && line.has_weight() && !line.in_weighted() {
-                let oldest = self.virtual_time.saturating_sub(line.slack_of_weight());
+                let oldest = self.race.virtual_time().saturating_sub(line.slack_of_weight());
                 line.start = line.start.max(oldest);
                 line.set_in_weighted(true);
                 self.weighted.push(KeyedIndex::new(line.start, top.index()));
@@ -105,6 +105,7 @@ impl Level {
             let line = &mut self.lines[top.index() as usize];
             if !line.is_busy() || !line.has_weight() {
                 line.set_in_weighted(false);
+                self.race.leave(line);
                 self.weighted.pop();
                 continue;
             }
@@ -118,6 +119,7 @@ impl Level {
                 return Some(top.index());
             }
             line.set_in_weighted(false);
+            self.race.leave(line);
             self.weighted.pop();
             self.hold(top.index(), tag);
         }
@@ -215,20 +217,19 @@ impl Level {
     #[inline(always)]
     fn served_by_reservation(&mut self, now: u64, index: u32, tag: u64, next: RequestCharge) {
         self.write_off(now, index, tag);
-        let burst = self.burst(index);
         let line = &mut self.lines[index as usize];
         if line.holds_at_limit() {
             let slack = line.slack_of_limit();
-            if line.limit_base <= after(now, slack) {
-                line.charge_limit(now, slack.max(burst));
+            if line.limit_base <= now + slack {
+                line.charge_limit(now, slack.max(self.bursts.of(&self.terms, index)));
             }
         }
         line.reservation_base = tag;
         if line.has_weight() {
-            let start = line.start.max(self.virtual_time);
-            let is_far_ahead = start > after(self.virtual_time, line.slack_of_weight());
-            let charge = if is_far_ahead { 0 } else { line.weight().ticks(line.cost) };
-            line.start = after(start, charge);
+            self.race.bring_up(line);
+            if !self.race.is_behind(line) {
+                self.race.served_beside(line);
+            }
         }
         line.set_head(next);
         if next.exists() {
@@ -254,20 +255,19 @@ impl Level {
     /// is: work done by weight does not consume the reservation.
     #[inline(always)]
     fn served_by_weight(&mut self, now: u64, index: u32, next: RequestCharge) {
-        let burst = self.burst(index);
         let line = &mut self.lines[index as usize];
         if line.holds_at_limit() {
+            let burst = self.bursts.of(&self.terms, index);
             line.charge_limit(now, line.slack_of_limit().max(burst));
         }
-        self.virtual_time = self.virtual_time.max(line.start);
-        line.start = after(line.start, line.weight().ticks(line.cost));
-        let is_cheaper = next.reserved < line.reserved_cost;
+        self.race.served(line);
+        let is_due_earlier = line.has_reservation() && next.reserved < line.reserved_cost;
         line.set_head(next);
         if next.exists() {
-            let (start, tag, is_due_earlier) =
-                (line.start, line.held_until(), is_cheaper && line.has_reservation());
+            let (start, tag) = (line.start, line.held_until());
             if tag > now {
                 line.set_in_weighted(false);
+                self.race.leave(line);
                 self.weighted.pop();
                 self.hold(index, tag);
             } else {
@@ -277,7 +277,7 @@ impl Level {
                 self.lower_reservation(index);
             }
         }
-        if is_far(self.virtual_time) {
+        if is_far(self.race.virtual_time()) {
             self.rebase_virtual();
         }
     }
@@ -288,8 +288,9 @@ impl Level {
         let line = &mut self.lines[index as usize];
         line.limit_base = now;
         if line.has_weight() {
-            self.virtual_time = self.virtual_time.max(line.start);
-            line.start = after(self.virtual_time, line.weight().ticks(line.cost));
+            self.race.come_to(line.start);
+            self.race.bring_up(line);
+            self.race.served_beside(line);
         } else {
             // Parties without weight share it in the ratio of their reservations.
             self.time.spare = self.time.spare.max(line.start);
@@ -307,7 +308,7 @@ impl Level {
                 self.hold(index, tag);
             }
         }
-        if is_far(self.virtual_time.max(self.time.spare)) {
+        if is_far(self.race.virtual_time().max(self.time.spare)) {
             self.rebase_virtual();
         }
         self.sweep();

@@ -8,6 +8,7 @@
 use super::flow::Inside;
 use super::line::{ABSENT, Line, after};
 use super::lineup::Lineup;
+use super::race::Race;
 use super::rate::{FRACTION_BITS, TickRate, power_of_two};
 use super::tournament::{KeyedIndex, Tournament};
 use crate::Params;
@@ -67,13 +68,27 @@ pub(super) struct Level {
     pub(super) limited: Tournament,
     /// Those at their limit, or without weight, that may use what nobody else wants.
     pub(super) spare: Tournament,
-    /// Start tag of the last service by weight.
-    pub(super) virtual_time: u64,
+    /// How far those in `weighted` have come.
+    pub(super) race: Race,
     /// The power of two of the heaviest weight; only ratios of weights count.
     pub(super) weight_exponent: Option<i32>,
     pub(super) time: LevelTime,
-    /// Whether a party has ever had a burst.
-    has_bursts: bool,
+    pub(super) bursts: Bursts,
+}
+
+/// Whether a party has ever had a burst: only then is it looked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bursts(bool);
+
+impl Bursts {
+    /// The burst of a party in ticks.
+    #[inline(always)]
+    pub(super) fn of(self, terms: &[PartyTerms], index: u32) -> u64 {
+        if !self.0 {
+            return 0;
+        }
+        (u64::from(terms[index as usize].burst_micros) * 1_000) << FRACTION_BITS
+    }
 }
 
 // A record is a party with its one client: the line, its terms, a key, and the flow (see `flow`).
@@ -91,10 +106,10 @@ impl Level {
             weighted: Lineup::new(),
             limited: Tournament::new(),
             spare: Tournament::new(),
-            virtual_time: 0,
+            race: Race::new(),
             weight_exponent: None,
             time: LevelTime { epoch: 0u64.wrapping_sub(PAST), lag: 0, spare: 0 },
-            has_bursts: false,
+            bursts: Bursts(false),
         }
     }
 
@@ -200,15 +215,15 @@ impl Level {
             (params.reservation(), params.weight(), limit);
         let micros = params.burst().nanos() / 1_000;
         terms.burst_micros = u32::try_from(micros).unwrap_or(u32::MAX);
-        self.has_bursts |= micros > 0;
+        self.bursts.0 |= micros > 0;
         self.weigh(params.weight());
         let weight = self.rate_of_weight(params.weight());
-        let line = self.line_mut(index);
-        line.set_rates(
-            TickRate::per_second(params.reservation()),
-            weight,
-            TickRate::per_second(limit),
-        );
+        let reservation = TickRate::per_second(params.reservation());
+        let Level { lines, race, .. } = self;
+        let line = &mut lines[index as usize];
+        race.reweigh(line, |line| {
+            line.set_rates(reservation, weight, TickRate::per_second(limit));
+        });
         line.set_policy(params.limit_policy());
     }
 
@@ -256,7 +271,7 @@ impl Level {
         if line.in_weighted() {
             return line.start;
         }
-        line.start.max(self.virtual_time.saturating_sub(line.slack_of_weight()))
+        line.start.max(self.race.virtual_time().saturating_sub(line.slack_of_weight()))
     }
 
     /// Whether something waits of any party.
@@ -271,30 +286,38 @@ impl Level {
     #[inline(always)]
     pub(super) fn wakes(&mut self, now: u64, index: u32, head: RequestCharge) {
         self.catch_up();
-        let burst = self.burst(index);
-        let virtual_time = self.virtual_time;
         let reservation_now = now.saturating_sub(self.time.lag);
         let line = &mut self.lines[index as usize];
         line.forget_costs();
         line.set_head(head);
+        let mut held_until = 0;
+        if line.holds_at_limit() {
+            let charge = line.limit().ticks(head.cost);
+            let burst = self.bursts.of(&self.terms, index);
+            line.limit_base = line.limit_base.max(now.saturating_sub(charge.max(burst)));
+            held_until = after(line.limit_base, charge);
+        }
         if line.has_reservation() {
             // Due on arrival, or when the last one's interval is over.
             let charge = line.reservation().ticks(head.reserved);
-            line.reservation_base =
-                line.reservation_base.max(reservation_now.saturating_sub(charge));
-            if charge > reservation_now && line.reservation_base == 0 {
+            let due = line.reservation_base.max(reservation_now.saturating_sub(charge));
+            line.reservation_base = due;
+            let mut tag = after(due, charge);
+            if charge > reservation_now && due == 0 {
                 line.fit_reservation(reservation_now);
+                tag = line.reservation_tag();
             }
-            self.lower_reservation(index);
+            if tag < line.reserved_key {
+                line.reserved_key = tag;
+                self.push_reservation(tag, index);
+            }
         }
         let line = &mut self.lines[index as usize];
-        if line.holds_at_limit() {
-            let credit = line.limit().ticks(head.cost).max(burst);
-            line.limit_base = line.limit_base.max(now.saturating_sub(credit));
-        }
         if line.has_weight() {
-            line.start = line.start.max(virtual_time);
-            self.enter(now, index);
+            self.race.bring_up(line);
+            if !line.in_weighted() {
+                self.enter(now, index, held_until);
+            }
         } else if line.conserves() {
             line.start = line.start.max(self.time.spare);
             self.enter_spare(index);
@@ -309,9 +332,10 @@ impl Level {
             let line = &mut self.lines[top.index() as usize];
             if !line.is_busy() || !line.has_weight() {
                 line.set_in_weighted(false);
+                self.race.leave(line);
                 self.weighted.pop();
             } else if line.start == top.key() {
-                self.virtual_time = self.virtual_time.max(top.key());
+                self.race.come_to(top.key());
                 return;
             } else {
                 let start = line.start;
@@ -322,15 +346,11 @@ impl Level {
 
     /// Puts a busy party with a weight among those within their limit, or aside until it is.
     #[inline(always)]
-    pub(super) fn enter(&mut self, now: u64, index: u32) {
-        let line = &mut self.lines[index as usize];
-        if line.in_weighted() {
-            return;
-        }
-        let tag = line.held_until();
+    fn enter(&mut self, now: u64, index: u32, tag: u64) {
         if tag > now || self.limited_keys[index as usize] != ABSENT {
             return self.hold(index, tag);
         }
+        let line = &mut self.lines[index as usize];
         line.set_in_weighted(true);
         self.weighted.push(KeyedIndex::new(line.start, index));
     }
@@ -360,7 +380,6 @@ impl Level {
     /// A party's head has changed without a service, or its terms have.
     pub(super) fn changed(&mut self, now: u64, index: u32, head: RequestCharge) {
         self.catch_up();
-        let virtual_time = self.virtual_time;
         let line = &mut self.lines[index as usize];
         line.set_head(head);
         if !line.is_busy() {
@@ -373,9 +392,12 @@ impl Level {
         if line.has_weight() {
             let is_new = !line.in_weighted() && self.limited_keys[index as usize] == ABSENT;
             if is_new {
-                line.start = line.start.max(virtual_time);
+                self.race.bring_up(line);
             }
-            self.enter(now, index);
+            if !line.in_weighted() {
+                let tag = line.held_until();
+                self.enter(now, index, tag);
+            }
         } else if line.conserves() {
             self.enter_spare(index);
         }
@@ -391,6 +413,11 @@ impl Level {
             return;
         }
         self.lines[index as usize].reserved_key = tag;
+        self.push_reservation(tag, index);
+    }
+
+    #[inline(always)]
+    fn push_reservation(&mut self, tag: u64, index: u32) {
         let first = self.reserved.first();
         match self.lines.get_mut(first.index() as usize) {
             Some(line) if !line.is_busy() => {
@@ -422,7 +449,7 @@ impl Level {
 
     /// Charges an arrival to a party that rejects, or says when it would be within the limit.
     pub(super) fn admit(&mut self, now: u64, index: u32, cost: u32) -> Result<(), u128> {
-        let burst = self.burst(index);
+        let burst = self.bursts.of(&self.terms, index);
         let line = &mut self.lines[index as usize];
         let charge = line.limit().ticks(cost);
         let base = line.limit_base.max(now.saturating_sub(charge.max(burst)));
@@ -431,15 +458,6 @@ impl Level {
         }
         line.limit_base = after(base, charge);
         Ok(())
-    }
-
-    /// The burst of a party in ticks.
-    #[inline(always)]
-    pub(super) fn burst(&self, index: u32) -> u64 {
-        if !self.has_bursts {
-            return 0;
-        }
-        (u64::from(self.terms[index as usize].burst_micros) * 1_000) << FRACTION_BITS
     }
 }
 

@@ -51,7 +51,11 @@ const LIMIT: usize = 2;
 const COST: usize = 3;
 
 const FLAG: u8 = 1 << SHIFT_BITS;
-const POWER_MASK: u8 = 0x3f;
+const POWER_MASK: u8 = 0x1f;
+/// Of what costs more the slack has fewer.
+const POWER_MAX: u8 = 29;
+const COUNTED: u8 = 1 << 5;
+const POLICY_MASK: u8 = 3 << 6;
 const HARD: u8 = 0;
 const CONSERVES: u8 = 1 << 6;
 const REJECTS: u8 = 2 << 6;
@@ -91,11 +95,11 @@ impl Line {
             LimitPolicy::WorkConserving => CONSERVES,
             LimitPolicy::Reject => REJECTS,
         };
-        self.bits[COST] = self.bits[COST] & POWER_MASK | policy;
+        self.bits[COST] = self.bits[COST] & !POLICY_MASK | policy;
     }
 
     pub(super) fn policy(&self) -> LimitPolicy {
-        match self.bits[COST] & !POWER_MASK {
+        match self.bits[COST] & POLICY_MASK {
             CONSERVES => LimitPolicy::WorkConserving,
             REJECTS => LimitPolicy::Reject,
             _ => LimitPolicy::Hard,
@@ -140,7 +144,7 @@ impl Line {
     /// Whether it runs on what nobody else wants.
     #[inline(always)]
     pub(super) fn conserves(&self) -> bool {
-        self.bits[COST] & !POWER_MASK == CONSERVES
+        self.bits[COST] & POLICY_MASK == CONSERVES
     }
 
     pub(super) fn rejects(&self) -> bool {
@@ -161,6 +165,17 @@ impl Line {
     #[inline(always)]
     pub(super) fn set_in_weighted(&mut self, is_in: bool) {
         self.set_flag(WEIGHT, is_in);
+    }
+
+    /// Whether it counts among those that share by weight.
+    #[inline(always)]
+    pub(super) fn is_counted(&self) -> bool {
+        self.bits[COST] & COUNTED != 0
+    }
+
+    #[inline(always)]
+    pub(super) fn set_counted(&mut self, is_counted: bool) {
+        self.bits[COST] = self.bits[COST] & !COUNTED | if is_counted { COUNTED } else { 0 };
     }
 
     pub(super) fn in_spare(&self) -> bool {
@@ -204,7 +219,7 @@ impl Line {
         self.cost = head.cost;
         self.reserved_cost = head.reserved;
         if u64::from(head.cost) >> (self.bits[COST] & POWER_MASK) != 0 {
-            let power = (32 - head.cost.leading_zeros()) as u8;
+            let power = (32 - head.cost.leading_zeros() as u8).min(POWER_MAX);
             self.bits[COST] = self.bits[COST] & !POWER_MASK | power;
         }
     }
@@ -218,8 +233,7 @@ impl Line {
     /// A few times the greatest cost since the party became busy.
     #[inline(always)]
     fn slack(&self) -> u32 {
-        let cost = 1u64 << (self.bits[COST] & POWER_MASK);
-        u32::try_from(cost * u64::from(SLACK)).unwrap_or(u32::MAX)
+        SLACK << (self.bits[COST] & POWER_MASK)
     }
 
     /// The slack against the reservation.

@@ -12,6 +12,7 @@ mod flow;
 mod level;
 mod line;
 mod lineup;
+mod race;
 mod rate;
 mod rebase;
 mod tenants;

@@ -21,6 +21,14 @@ pub(super) struct TickRate {
     pub(super) shift: u8,
 }
 
+/// What is added to a tag.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WeightCharge {
+    pub(super) ticks: u64,
+    /// The same times the power of the rate.
+    pub(super) weighed: u64,
+}
+
 impl TickRate {
     /// No rate; it is never charged.
     pub(super) const NONE: TickRate = TickRate { mantissa: 0, shift: 0 };
@@ -62,6 +70,12 @@ impl TickRate {
         }
     }
 
+    /// Units of cost in 2^32 ticks, as a power of two; 1 if there are fewer.
+    #[inline(always)]
+    pub(super) fn power(self) -> u64 {
+        if self.shift & SLOW == 0 { 1 << self.shift } else { 1 }
+    }
+
     /// Ticks of `cost` units, at most [`FAR`].
     #[inline(always)]
     pub(super) fn ticks(self, cost: u32) -> u64 {
@@ -71,6 +85,18 @@ impl TickRate {
         }
         // By one at least, so that it is no more than FAR.
         product >> (self.shift & (SLOW - 1))
+    }
+
+    /// The charge to a tag, which stays at most [`FAR`].
+    #[inline(always)]
+    pub(super) fn charge(self, cost: u32, tag: u64) -> WeightCharge {
+        let product = u64::from(self.mantissa) * u64::from(cost);
+        if self.shift & SLOW != 0 {
+            let ticks = self.ticks_if_slow(product).min(FAR - tag);
+            return WeightCharge { ticks, weighed: ticks };
+        }
+        let ticks = (product >> (self.shift & (SLOW - 1))).min(FAR - tag);
+        WeightCharge { ticks, weighed: ticks << (self.shift & (SLOW - 1)) }
     }
 
     #[cold]

@@ -41,18 +41,19 @@ impl Level {
     /// Sets virtual time back. Called before it can overflow.
     #[cold]
     pub(super) fn rebase_virtual(&mut self) {
-        let (weighted, spare) = (self.virtual_time, self.time.spare);
+        let (weighted, spare) = (self.race.virtual_time(), self.time.spare);
         for line in &mut self.lines {
             let passed = if line.has_weight() { weighted } else { spare };
             line.start = line.start.saturating_sub(passed);
         }
-        (self.virtual_time, self.time.spare) = (0, 0);
-        self.rebuild_by_start();
+        self.time.spare = 0;
+        self.rebuild_by_start(0);
     }
 
-    /// After start tags changed beneath their entries.
-    fn rebuild_by_start(&mut self) {
-        let Level { lines, weighted, spare, .. } = self;
+    /// After virtual time was set, and start tags changed beneath their entries.
+    fn rebuild_by_start(&mut self, virtual_time: u64) {
+        let Level { lines, weighted, spare, race, .. } = self;
+        race.recount(virtual_time, lines);
         weighted.rebuild(|entry| {
             Some(KeyedIndex::new(lines[entry.index() as usize].start, entry.index()))
         });
@@ -71,7 +72,6 @@ impl Level {
         }
         self.weight_exponent = Some(exponent);
         let fewer = |ticks: u64| ticks.checked_shr((exponent - known).unsigned_abs()).unwrap_or(0);
-        self.virtual_time = fewer(self.virtual_time);
         for index in 0..self.lines.len() {
             let weight = self.rate_of_weight(self.terms[index].weight);
             let line = &mut self.lines[index];
@@ -80,6 +80,6 @@ impl Level {
                 line.set_rates(line.reservation(), weight, line.limit());
             }
         }
-        self.rebuild_by_start();
+        self.rebuild_by_start(fewer(self.race.virtual_time()));
     }
 }
