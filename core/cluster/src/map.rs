@@ -91,10 +91,10 @@ pub struct Map {
 }
 
 impl PgState {
-    /// Whether everybody who takes part in the present interval has it on its disk.
+    /// Whether everybody who takes part in the present interval has it on its disk. While it is not known who does, nobody has.
     pub(crate) fn is_activated(&self) -> bool {
         let mut members = self.acting.iter().chain(&self.backfill);
-        members.all(|osd| self.activated.contains(*osd))
+        !self.acting.is_empty() && members.all(|osd| self.activated.contains(*osd))
     }
 }
 

@@ -335,7 +335,7 @@ impl Cluster {
     /// An interval counts as served as soon as a map that tells of it is written: who reads that map must believe it.
     fn pg_record(&self, pg: PgId) -> PgRecord {
         let state = self.map.pg(pg);
-        let served = state.is_activated() && !state.acting.is_empty();
+        let served = state.is_activated();
         PgRecord {
             acting: state.acting.clone(),
             backfill: state.backfill.clone(),

@@ -387,8 +387,13 @@ impl Judged {
     /// Ends the load and lets everything heal; then every block is read, and copies must be alike.
     pub(crate) fn settle_and_check(&mut self) {
         self.open_all();
-        for osd in std::mem::take(&mut self.out) {
-            self.node().set_in(OsdId::new(osd), true);
+        self.out.clear();
+        // Those of the map: that one is in again may have been forgotten with a map that was on no disk yet.
+        let osds = self.node().cluster().map().osds();
+        let out: Vec<OsdId> =
+            osds.iter().filter(|(_, state)| !state.is_in).map(|(osd, _)| osd).collect();
+        for osd in out {
+            self.node().set_in(osd, true);
         }
         self.heal();
         self.finish_ops();

@@ -117,6 +117,16 @@ fn nothing_acknowledged_is_lost_where_the_owner_and_osds_hear_each_other_late() 
     assert!(acknowledged > 8_000, "the load reaches the disks: {acknowledged} blocks");
 }
 
+/// A map was written while the members of an interval were being asked, and nobody was known to take part in it: nobody was missing
+/// among those that had it on their disks. When the map counted, the primary was sent ops before it had heard of the
+/// interval, and dropped them.
+#[test]
+fn an_interval_without_members_is_on_nobody_s_disk() {
+    for seed in [509, 1160] {
+        late_history(seed);
+    }
+}
+
 #[test]
 #[ignore = "a long search; make soak runs it"]
 #[expect(clippy::disallowed_methods, reason = "a long search begins where somebody says")]
