@@ -4,6 +4,8 @@
 //! requests for the devices, and completions of ops. The world carries each request out and hands its answer
 //! back with `done`; it calls `tick` when the time of `next_tick` has come.
 
+pub use super::ids::ObjectId;
+
 use super::bounds::Exceeded;
 use super::ids::CheckpointId;
 use crate::objects::{CollectionId, ObjectNo, Version};
@@ -12,17 +14,6 @@ use loadline_device::{ClassTag, Outcome, Request};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// An object of this store. The snapshot is 0 for the object as clients write it; clones have others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ObjectId {
-    /// The collection that it belongs to.
-    pub collection: CollectionId,
-    /// Its number in there.
-    pub object: ObjectNo,
-    /// Which of its states.
-    pub snapshot: u64,
-}
 
 /// The data of a write: given bytes, or a pattern that costs no memory before it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]

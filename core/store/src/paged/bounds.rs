@@ -20,6 +20,25 @@
 //! **A query has no bound.** One that needs more pages than may be kept for it goes in parts, each of which finds at least one cell more:
 //! ways to few leaves, far less than what a step needs.
 //!
+//! **What a tree grows by.** A transaction in steps must come to its end once it has begun, so before its first step its growth is bounded
+//! ([`TreeGrowth`]). Say that nodes hold `N` bytes and a transaction puts cells of `b` bytes, with their entries, into them, in whatever order, while
+//! others go. A node that holds `u` of them counts as `1 + 4/3 (2u/N - 1)`, or as 1 while it is not half full. Then a byte that is put is worth `8/3N`,
+//! and nothing else is worth anything:
+//! - A split comes when a node and the new cell together exceed `N`, and leaves halves that differ by one cell at most, which is a quarter of
+//!   a node. What the full node counted beyond 1 is then at least what the second half counts.
+//! - A merge leaves a third of its node free, so what that counts beyond 1 is less than the node that is given back.
+//! - Behind the tree's last key a cell goes alone and the full node stays. The last node of a level therefore counts up to 1 more, for
+//!   its first half.
+//!
+//! So the nodes of a level never are more than they were by more than what was put is worth and what those counted beyond 1 that are put
+//! into. A node that inherits the keys of one that became empty was not looked at; what it may count beyond 1 stands for both in
+//! what is given back and in the least that each node that is put into counts. Each split puts a cell into the level above: with `E` bytes in it
+//! a split costs not 1 but, all levels together, `3N / (3N - 8E)`.
+//!
+//! Checksums of pages are not put again when an extent is cut: they count where their page's index belongs, whichever leaf has
+//! them. A leaf may thus hold one extent's more or less than it counts. Where two of those and an extent's cell are no more than a
+//! quarter of a node, which is so from pages of 4 KiB on, the above holds with that; with smaller pages they are put each time.
+//!
 //! **The cache.** [`cache_least`] is twice the free map, which stays in memory, and twice what a step needs. So three quarters of it, the
 //! most that may be dirty, hold a step when nothing else is, and the rest the pages that it only reads.
 //!
@@ -28,11 +47,14 @@
 //! `log` protection adds is no bound: an interval whose edits find no room goes on without them, and its checkpoint writes the images.
 
 use super::api::Edit;
-use super::ids::PageSize;
+use super::extent;
+use super::ids::{PageNo, PageSize};
+use super::keys;
 use super::layout::Layout;
-use super::node::{cell_max, entry_bytes, key_max};
+use super::node::{CHILD, cell_max, entry_bytes, key_max};
 use super::page::HEADER;
 use loadline_base::Bytes;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The largest things that a store takes. They follow from its layout.
@@ -179,6 +201,87 @@ pub fn levels(layout: &Layout) -> u32 {
         leaves *= fan_out;
     }
     levels
+}
+
+/// Bytes that a node's cells and their entries may take.
+const fn node_bytes(page: PageSize) -> u64 {
+    (page.bytes() - HEADER) as u64
+}
+
+/// Nodes that a tree may grow by beside what is put: per level the last node's, one that it was merged with, and the root.
+const NODES_PER_LEVEL: u64 = 3;
+/// The same for the leaves in which cells of objects stand beside longer ones of other kinds: a few splits between those.
+const NODES_BETWEEN_KINDS: u64 = 8;
+
+/// Bytes that a leaf may hold beyond what counts there, and bytes that count each time when the end of an extent is put again, both for
+/// [checksums](self).
+const fn sums_elsewhere_and_again(page: PageSize) -> (u64, u64) {
+    let sums = 4 * extent::pages_max(page);
+    let extent = entry_bytes(keys::EXTENT_KEY, extent::HEADER) as u64 + sums;
+    if extent + 2 * sums <= node_bytes(page) / 4 { (sums, 0) } else { (0, sums) }
+}
+
+/// What counts when an extent is cut so that this many pages behind get a cell of their own.
+pub(crate) fn cut_bytes(page: PageSize, pages_behind: u64) -> usize {
+    let (_, again) = sums_elsewhere_and_again(page);
+    entry_bytes(keys::EXTENT_KEY, extent::HEADER)
+        + again.min(pages_behind.saturating_mul(4)) as usize
+}
+
+/// What a transaction may take of the device, [derived](self) from what it puts and where.
+#[derive(Clone, Debug, Default)]
+pub struct TreeGrowth {
+    /// Bytes that are put, with their entries.
+    bytes: u64,
+    /// Nodes on the way to what is put, and the bytes that they hold.
+    nodes: BTreeMap<PageNo, u64>,
+    /// Nodes on the way to what is put one knows not where: all of them may be full.
+    unknown_nodes: u64,
+    /// Whether keys are put that users have made: they may be long, and so what stands for them above.
+    has_users_keys: bool,
+    /// Pages of object data.
+    data_pages: u64,
+}
+
+impl TreeGrowth {
+    /// A cell is put into the last of these nodes.
+    pub fn put(&mut self, path: &[(PageNo, usize)], bytes: usize) {
+        self.nodes.extend(path.iter().map(|(page, used)| (*page, *used as u64)));
+        self.bytes += bytes as u64;
+    }
+
+    /// A cell is put into a tree of that height, one knows not where.
+    pub fn put_somewhere(&mut self, height: u8, bytes: usize) {
+        self.unknown_nodes += u64::from(height);
+        self.bytes += bytes as u64;
+    }
+
+    /// Keys of users, or names of attributes, are put.
+    pub fn put_users_keys(&mut self) {
+        self.has_users_keys = true;
+    }
+
+    /// Pages of an object are written.
+    pub fn write(&mut self, data_pages: u64) {
+        self.data_pages += data_pages;
+    }
+
+    /// The most pages that it takes before any that it gives back is free again.
+    pub fn pages(&self, page: PageSize, levels: u32) -> u64 {
+        let (node, levels) = (node_bytes(page), u64::from(levels));
+        let (elsewhere, _) = sums_elsewhere_and_again(page);
+        let key = match self.has_users_keys {
+            true => key_max(page).min(cell_max(page) / 2 + keys::EXTENT_KEY),
+            false => keys::EXTENT_KEY,
+        };
+        let separator = entry_bytes(key, CHILD) as u64;
+        let inherited = node / 4 + 2 * elsewhere + 2 * separator;
+        let beyond_half = |used: &u64| (2 * (used + elsewhere)).saturating_sub(node).max(inherited);
+        let known = self.nodes.values().map(beyond_half).sum::<u64>();
+        let unknown = self.unknown_nodes * (node + 2 * elsewhere);
+        let grown = (4 * (2 * self.bytes + known + unknown)).div_ceil(3 * node - 8 * separator);
+        self.data_pages + grown + NODES_PER_LEVEL * levels + NODES_BETWEEN_KINDS
+    }
 }
 
 /// Most pages that a transaction changes between two marks, in a tree of so many levels.

@@ -32,9 +32,10 @@ pub struct Extent {
 }
 
 /// The most pages of one extent, so that its cell is never more than a quarter of a node.
-pub fn pages_max(page: PageSize) -> u64 {
+pub const fn pages_max(page: PageSize) -> u64 {
     let room = node::cell_max(page) - keys::EXTENT_KEY - HEADER;
-    (room as u64 / 4 - 1).min(64)
+    let pages = room as u64 / 4 - 1;
+    if pages < 64 { pages } else { 64 }
 }
 
 impl Extent {

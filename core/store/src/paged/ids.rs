@@ -1,5 +1,6 @@
-//! The numbers of a paged store: pages, log positions, checkpoints.
+//! The numbers of a paged store: pages, log positions, checkpoints, objects.
 
+use crate::objects::{CollectionId, ObjectNo};
 use std::fmt;
 use std::num::NonZeroU64;
 
@@ -177,6 +178,17 @@ impl fmt::Display for Child {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, version {}", self.page, self.version)
     }
+}
+
+/// An object of this store. The snapshot is 0 for the object as clients write it; clones have others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectId {
+    /// The collection that it belongs to.
+    pub collection: CollectionId,
+    /// Its number in there.
+    pub object: ObjectNo,
+    /// Which of its states.
+    pub snapshot: u64,
 }
 
 #[cfg(test)]

@@ -14,14 +14,17 @@
 //! Integers inside keys are big-endian, so that bytes sort as numbers. An object is collection (4), number (8),
 //! snapshot (8).
 
-use super::api::ObjectId;
-use super::ids::PageNo;
+use super::ids::{ObjectId, PageNo};
 use crate::objects::{CollectionId, ObjectNo};
 
 /// Bytes of an object inside a key.
 const OBJECT: usize = 20;
 /// Bytes of an extent's key.
 pub const EXTENT_KEY: usize = 1 + OBJECT + 8;
+/// Bytes of an object's own key.
+pub const OBJECT_KEY: usize = 1 + OBJECT;
+/// Bytes of a shared range's key.
+pub const SHARED_KEY: usize = 1 + 8;
 /// First byte of attribute keys.
 pub const ATTRIBUTE: u8 = b'a';
 /// First byte of extent keys.
@@ -88,6 +91,11 @@ fn object_key(kind: u8, object: ObjectId, more: usize) -> Vec<u8> {
     key.extend_from_slice(&object.object.0.to_be_bytes());
     key.extend_from_slice(&object.snapshot.to_be_bytes());
     key
+}
+
+/// Whether a key is short: all but those that have a user's key or an attribute's name in them.
+pub fn is_short(key: &[u8]) -> bool {
+    !matches!(key.first(), Some(&(ATTRIBUTE | USER | PIECE)))
 }
 
 /// The key of an object.

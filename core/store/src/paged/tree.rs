@@ -150,6 +150,24 @@ impl Tree {
         Ok(leaf.page)
     }
 
+    /// The nodes from the root to the leaf of `key`, each with the bytes that it holds.
+    pub fn path<P: TreePages>(
+        &self,
+        pages: &P,
+        key: &[u8],
+    ) -> Result<Vec<(PageNo, usize)>, Missing> {
+        let mut path = Vec::with_capacity(usize::from(self.height));
+        let mut child = self.root;
+        loop {
+            let node = node(pages, child)?;
+            path.push((child.page, node.used()));
+            if path.len() == usize::from(self.height) {
+                return Ok(path);
+            }
+            child = node.child(node.route(key));
+        }
+    }
+
     /// The place that a value of this length may be put into as it is: nothing has to be split for it. `is_like` judges the present
     /// value. No place is found in a tree that is higher than any that one knows.
     pub fn place_with_room<P: TreePages>(

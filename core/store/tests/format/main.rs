@@ -8,6 +8,7 @@ mod feed;
 mod inspect;
 mod lost_writes;
 mod parsers;
+mod room;
 mod sample;
 mod store;
 mod upgrade;

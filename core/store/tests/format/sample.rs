@@ -37,9 +37,14 @@ impl Disks {
             recovery_bytes: Bytes::from_mib(1),
             page: PageSize::DEFAULT,
         };
-        let log = with_log_device.then(|| vec![0; LOG as usize]);
-        let mut disks = Disks { data: vec![0; DATA as usize], log };
-        for (target, offset, bytes) in format(&format_of, protection).expect("it fits") {
+        Disks::made(&format_of, protection)
+    }
+
+    /// Devices with an empty store of this format.
+    pub(crate) fn made(of: &Format, protection: Protection) -> Disks {
+        let log = of.log_device_bytes.map(|bytes| vec![0; bytes.get() as usize]);
+        let mut disks = Disks { data: vec![0; of.data_bytes.get() as usize], log };
+        for (target, offset, bytes) in format(of, protection).expect("it fits") {
             disks.of(target)[offset as usize..][..bytes.len()].copy_from_slice(&bytes);
         }
         disks
@@ -75,17 +80,26 @@ pub(crate) struct Sample {
 impl Sample {
     /// Opens the store on these devices.
     pub(crate) fn open(disks: Disks, protection: Protection) -> Sample {
-        let mut sample = Sample::begin(disks, protection);
+        Sample::begin(disks, protection).opened()
+    }
+
+    /// The same store when it is open.
+    pub(crate) fn opened(mut self) -> Sample {
+        let sample = &mut self;
         while !sample.store.is_open() {
             assert_eq!(sample.store.fault(), None, "it opens");
             sample.step();
         }
-        sample
+        self
     }
 
     /// Begins to open the store on these devices.
     pub(crate) fn begin(disks: Disks, protection: Protection) -> Sample {
-        let options = Options {
+        Sample::begin_with(disks, Sample::options(protection))
+    }
+
+    pub(crate) fn options(protection: Protection) -> Options {
+        Options {
             log_mode: LogMode::Fsync,
             protection,
             cache: Bytes::from_mib(16),
@@ -93,7 +107,10 @@ impl Sample {
             direct_write: Bytes::from_kib(32),
             throttle: ThrottlePolicy::None,
             ..Options::default()
-        };
+        }
+    }
+
+    pub(crate) fn begin_with(disks: Disks, options: Options) -> Sample {
         let mut out = Outbox::new();
         let log = disks.log.as_ref().map(|log| Bytes::new(log.len() as u64));
         let data = Bytes::new(disks.data.len() as u64);
@@ -171,6 +188,22 @@ impl Sample {
             self.step();
         }
         self.out.completions.remove(0).result
+    }
+
+    /// Lets everything that was given back be free.
+    pub(crate) fn settle(&mut self) {
+        while self.store.space().pages.allocator.returning() > 0 || !self.is_idle() {
+            self.ask(Ask::Checkpoint);
+            while !self.is_idle() {
+                self.step();
+            }
+        }
+    }
+
+    /// Pages that are free, now or behind a checkpoint.
+    pub(crate) fn free_or_returning(&self) -> u64 {
+        let allocator = &self.store.space().pages.allocator;
+        allocator.free() + allocator.returning()
     }
 
     /// Whether everything that was asked is answered.

@@ -21,11 +21,12 @@ fn whole_max(page: PageSize, key: &[u8]) -> usize {
 }
 
 /// Bytes of a piece.
-fn piece_bytes(page: PageSize, key: &[u8]) -> usize {
+pub(super) fn piece_bytes(page: PageSize, key: &[u8]) -> usize {
     cell_max(page) - 7 - key.len()
 }
 
-fn pieces(page: PageSize, key: &[u8], value_len: usize) -> usize {
+/// How many pieces a value of this length stands in.
+pub(super) fn pieces(page: PageSize, key: &[u8], value_len: usize) -> usize {
     if value_len <= whole_max(page, key) { 0 } else { value_len.div_ceil(piece_bytes(page, key)) }
 }
 

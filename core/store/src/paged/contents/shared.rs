@@ -12,6 +12,9 @@ use crate::paged::space::{PageRun, Space};
 use crate::paged::tree::Missing;
 use std::ops::Range;
 
+/// Bytes of a range's value.
+pub(super) const RANGE: usize = 12;
+
 /// A range of pages with more than one owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::paged) struct SharedRange {
@@ -25,8 +28,13 @@ impl SharedRange {
         self.first.0..self.first.0 + self.pages
     }
 
-    fn encode(&self) -> [u8; 12] {
-        let mut out = [0; 12];
+    /// Whether its pages are shared still when one owner is gone.
+    fn outlives_an_owner(&self) -> bool {
+        self.owners > 2
+    }
+
+    fn encode(&self) -> [u8; RANGE] {
+        let mut out = [0; RANGE];
         out[..8].copy_from_slice(&self.pages.to_le_bytes());
         out[8..].copy_from_slice(&self.owners.to_le_bytes());
         out
@@ -101,7 +109,7 @@ pub(super) fn release(
         return Ok(());
     };
     split(space, stretch)?;
-    if range.owners > 2 {
+    if range.outlives_an_owner() {
         put_if_any(space, stretch.pages(), range.owners - 1)
     } else if range.first == stretch.run.first {
         remove_key(space, &keys::shared(range.first), step)
@@ -114,6 +122,26 @@ impl Stretch {
     /// Whether somebody else owns them as well.
     pub(super) fn is_shared(&self) -> bool {
         self.range.is_some()
+    }
+
+    /// The first pages of the ranges that [`share`] makes: the stretch's own, and what is behind it of the one it stood in.
+    pub(super) fn ranges_when_shared(&self) -> Vec<PageNo> {
+        let own = self.range.is_none_or(|range| range.first != self.run.first);
+        let behind = self.range.is_some_and(|range| range.range().end > self.pages().end);
+        self.first_pages(own, behind)
+    }
+
+    /// The same of those that [`release`] makes. Where the transaction itself has made copies there may be more owners than one sees.
+    pub(super) fn ranges_when_released(&self, has_copies: bool) -> Vec<PageNo> {
+        let stays = |range: SharedRange| range.outlives_an_owner() && range.first != self.run.first;
+        let behind = self.range.is_some_and(|range| range.range().end > self.pages().end);
+        self.first_pages(has_copies || self.range.is_some_and(stays), has_copies || behind)
+    }
+
+    fn first_pages(&self, own: bool, behind: bool) -> Vec<PageNo> {
+        let Range { start, end } = self.pages();
+        let pages = [own.then_some(PageNo(start)), behind.then_some(PageNo(end))];
+        pages.into_iter().flatten().collect()
     }
 
     fn pages(&self) -> Range<u64> {

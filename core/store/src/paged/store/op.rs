@@ -103,6 +103,8 @@ pub(super) struct Journey {
     pub progress: Carried,
     /// Pages kept for it.
     pub pins: Vec<PageNo>,
+    /// They are what the way to its next mark needs, and nothing that comes behind.
+    pub pins_are_nearest: bool,
     /// Requests that it waits for.
     pub left: u32,
     /// One of them failed so.
@@ -124,6 +126,21 @@ pub(super) struct Journey {
     pub replans: u32,
     /// Of a digest.
     pub digested: Digested,
+}
+
+/// What is kept in memory for an op.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct KeptPages {
+    pub count: usize,
+    /// No pages are asked for ahead.
+    pub are_nearest: bool,
+}
+
+impl Journey {
+    /// What is kept for it.
+    pub(super) fn kept(&self) -> KeptPages {
+        KeptPages { count: self.pins.len(), are_nearest: self.pins_are_nearest }
+    }
 }
 
 /// Whether an update that goes in steps was looked through.

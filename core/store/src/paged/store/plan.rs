@@ -1,7 +1,7 @@
 //! What a transaction's next step takes, and whether it is there: pages of the device, frames, room in the log.
 
 use super::PagedStore;
-use super::op::{Looking, Wait};
+use super::op::{KeptPages, Looking, Wait};
 use crate::paged::api::OpError;
 use crate::paged::bounds::{self, Bound, Exceeded};
 use crate::paged::change::Change;
@@ -45,13 +45,13 @@ impl<T: Copy> PagedStore<T> {
         &mut self,
         changes: &[Change<'_>],
         from: Carried,
-        pins: usize,
+        kept: KeptPages,
         survey: Looking,
     ) -> UpdateVerdict {
         self.space.pages.next_op();
         let plan = match contents::place_for(&self.space, changes) {
             Some(place) => self.plan_for(place),
-            None => match self.draft(changes, from, pins) {
+            None => match self.draft(changes, from, kept) {
                 Ok(plan) => plan,
                 Err(misses) => return UpdateVerdict::Load(misses),
             },
@@ -83,7 +83,7 @@ impl<T: Copy> PagedStore<T> {
         &mut self,
         changes: &[Change<'_>],
         from: Carried,
-        pins: usize,
+        kept: KeptPages,
     ) -> Result<Plan, Vec<Miss>> {
         let (pages_max, pins_max) =
             (self.memory.room().step_max() as usize, self.memory.room().pins_max() as usize);
@@ -100,11 +100,13 @@ impl<T: Copy> PagedStore<T> {
             }
             self.space.drop_draft();
             let may_end_before = step.marks() > 0 && step.marks() < marks_max;
-            if misses.is_empty() || (pins >= pins_max && may_end_before) {
+            let is_enough = kept.count >= pins_max || kept.are_nearest;
+            if misses.is_empty() || (is_enough && may_end_before) {
                 marks_max = step.marks();
             } else {
                 // What later changes miss takes half of what may be kept, the other half is the next one's.
-                let most = (pins_max / 2).saturating_sub(pins).clamp(1, misses.len());
+                let ahead = if kept.are_nearest { 0 } else { pins_max / 2 };
+                let most = ahead.saturating_sub(kept.count).clamp(1, misses.len());
                 return Err(misses[..most].to_vec());
             }
         }

@@ -1,12 +1,12 @@
 //! One op's turn: [plan](super::plan) a step, pass the throttle, keep it, append to the log.
 
 use super::PagedStore;
-use super::op::{Looking, OpWork, RunningOp, Wait};
+use super::op::{KeptPages, Looking, OpWork, RunningOp, Wait};
 use super::plan::{Plan, UpdateVerdict};
 use crate::paged::api::{Answer, Ask, Damage, OpError};
 use crate::paged::bounds::{Bound, Exceeded};
 use crate::paged::change::Change;
-use crate::paged::contents;
+use crate::paged::contents::{self, Miss};
 use crate::paged::metrics::CheckpointReason;
 use crate::paged::options::LogMode;
 use crate::paged::space::Takes;
@@ -75,12 +75,12 @@ impl<T: Copy> PagedStore<T> {
             unreachable!("an update has changes");
         };
         loop {
-            let (from, pins) = running
+            let (from, kept) = running
                 .journey
                 .as_ref()
-                .map_or_else(Default::default, |journey| (journey.progress, journey.pins.len()));
+                .map_or_else(Default::default, |journey| (journey.progress, journey.kept()));
             let survey = running.survey();
-            let verdict = self.judge(&changes, from, pins, survey);
+            let verdict = self.judge(&changes, from, kept, survey);
             if let UpdateVerdict::Go(plan) = verdict
                 && plan.next.is_some()
                 && survey == Looking::NotYet
@@ -101,16 +101,25 @@ impl<T: Copy> PagedStore<T> {
             let first = first || running.is_begun() || running.holds_updates();
             return match verdict {
                 UpdateVerdict::Go(plan) => self.sleep(running, plan),
-                UpdateVerdict::Load(misses) => {
-                    let (asked, most) = (pins + misses.len(), self.memory.room().pins_max());
-                    match Exceeded::check(Bound::StepPages, asked as u64, most.into()) {
-                        Ok(()) => self.load_for(running, &misses),
-                        Err(exceeded) => self.fail(running, OpError::Exceeds(exceeded)),
-                    }
-                }
+                UpdateVerdict::Load(misses) => self.load_for_step(running, kept, &misses),
                 UpdateVerdict::Wait(wait) => self.park(running, wait, first),
                 UpdateVerdict::Fail(error) => self.fail(running, error),
             };
+        }
+    }
+
+    /// Pages that the next step misses. What was asked for ahead may have pushed out what the way to the next mark needs and nobody
+    /// had to keep: then that alone is asked for.
+    fn load_for_step(&mut self, mut running: RunningOp<T>, kept: KeptPages, misses: &[Miss]) {
+        let (asked, most) = (kept.count + misses.len(), self.memory.room().pins_max());
+        match Exceeded::check(Bound::StepPages, asked as u64, most.into()) {
+            Ok(()) => self.load_for(running, misses),
+            Err(_) if !kept.are_nearest => {
+                self.release_pins(&mut running);
+                running.journey().pins_are_nearest = true;
+                self.load_for(running, &misses[..1]);
+            }
+            Err(exceeded) => self.fail(running, OpError::Exceeds(exceeded)),
         }
     }
 
@@ -183,6 +192,7 @@ impl<T: Copy> PagedStore<T> {
     ) -> bool {
         self.keep(changes, plan);
         self.release_pins(running);
+        running.journey.iter_mut().for_each(|journey| journey.pins_are_nearest = false);
         let is_first = !running.is_begun();
         if is_first {
             running.stages.admitted = self.now;

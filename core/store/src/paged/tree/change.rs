@@ -1,4 +1,7 @@
 //! Edits of what was reached, so nothing is missing here.
+//!
+//! How nodes are split and merged is what [`bounds`](crate::paged::bounds) counts on: a split leaves two halves that differ by one cell at
+//! most, but behind the tree's last key; a merge leaves a third of its node free.
 
 use super::{Child, PageNo, Tree, TreePages, ValuePlace};
 use crate::paged::edit::PageEdit;
@@ -21,6 +24,15 @@ struct Cell<'a> {
     value: &'a [u8],
 }
 
+/// A node on the way to a key.
+#[derive(Clone, Copy)]
+struct WayNode {
+    number: PageNo,
+    levels: u8,
+    /// Whether there is nothing behind it: it is the last one of its level.
+    is_last: bool,
+}
+
 impl Tree {
     /// Sets the value of `key`. If there was one before, answers what `look` makes of it.
     pub fn put<P: TreePages, R>(
@@ -31,7 +43,8 @@ impl Tree {
         look: impl FnOnce(&[u8]) -> R,
     ) -> Option<R> {
         self.root.version = pages.coming();
-        let (old, split) = put_below(pages, self.root.page, self.height, (key, value), look);
+        let root = WayNode { number: self.root.page, levels: self.height, is_last: true };
+        let (old, split) = put_below(pages, root, (key, value), look);
         if let Some(split) = split {
             self.grow(pages, &split);
         }
@@ -135,33 +148,36 @@ fn claim_child<P: TreePages>(pages: &mut P, number: PageNo, at: u16) -> PageNo {
     child.page
 }
 
-/// Puts into the leaf below a node of that many levels, and hands splits upwards.
+/// Puts into the leaf below a node, and hands splits upwards.
 fn put_below<P: TreePages, R>(
     pages: &mut P,
-    number: PageNo,
-    levels: u8,
+    node: WayNode,
     (key, value): (&[u8], &[u8]),
     look: impl FnOnce(&[u8]) -> R,
 ) -> (Option<R>, Option<Split>) {
-    if levels == 1 {
-        return put_in_leaf(pages, number, (key, value), look);
+    if node.levels == 1 {
+        return put_in_leaf(pages, node, (key, value), look);
     }
-    let at = resident(pages, number).route(key);
-    let child = claim_child(pages, number, at);
-    let (old, split) = put_below(pages, child, levels - 1, (key, value), look);
+    let inner = resident(pages, node.number);
+    let at = inner.route(key);
+    let is_last = node.is_last && at + 1 == inner.count();
+    let number = claim_child(pages, node.number, at);
+    let child = WayNode { number, levels: node.levels - 1, is_last };
+    let (old, split) = put_below(pages, child, (key, value), look);
     let split = split.and_then(|split| {
         let child = split.right.bits().to_le_bytes();
-        insert(pages, number, Cell { at: at + 1, key: &split.separator, value: &child })
+        insert(pages, node, Cell { at: at + 1, key: &split.separator, value: &child })
     });
     (old, split)
 }
 
 fn put_in_leaf<P: TreePages, R>(
     pages: &mut P,
-    number: PageNo,
+    node: WayNode,
     (key, value): (&[u8], &[u8]),
     look: impl FnOnce(&[u8]) -> R,
 ) -> (Option<R>, Option<Split>) {
+    let number = node.number;
     let leaf = resident(pages, number);
     let found = leaf.search(key);
     let old = found.ok().map(|at| look(leaf.value(at)));
@@ -172,25 +188,26 @@ fn put_in_leaf<P: TreePages, R>(
         }
         Ok(at) => {
             pages.edit(number, PageEdit::Remove { at });
-            insert(pages, number, Cell { at, key, value })
+            insert(pages, node, Cell { at, key, value })
         }
-        Err(at) => insert(pages, number, Cell { at, key, value }),
+        Err(at) => insert(pages, node, Cell { at, key, value }),
     };
     (old, split)
 }
 
 /// Inserts a cell into a node that may have to be split for it.
-fn insert<P: TreePages>(pages: &mut P, number: PageNo, cell: Cell<'_>) -> Option<Split> {
+fn insert<P: TreePages>(pages: &mut P, node: WayNode, cell: Cell<'_>) -> Option<Split> {
     let Cell { at, key, value } = cell;
-    if entry_bytes(key.len(), value.len()) <= resident(pages, number).free() {
-        pages.edit(number, PageEdit::Insert { at, key, value });
+    if entry_bytes(key.len(), value.len()) <= resident(pages, node.number).free() {
+        pages.edit(node.number, PageEdit::Insert { at, key, value });
         return None;
     }
-    Some(split(pages, number, cell))
+    Some(split(pages, node, cell))
 }
 
 /// Splits a full node and puts the new cell where it belongs.
-fn split<P: TreePages>(pages: &mut P, number: PageNo, new: Cell<'_>) -> Split {
+fn split<P: TreePages>(pages: &mut P, node: WayNode, new: Cell<'_>) -> Split {
+    let number = node.number;
     let old = pages.page(number).expect("the page was reached").to_vec();
     let old = TreeNode::new(&old);
     let cell = |at: u16| match at.cmp(&new.at) {
@@ -198,14 +215,17 @@ fn split<P: TreePages>(pages: &mut P, number: PageNo, new: Cell<'_>) -> Split {
         std::cmp::Ordering::Equal => (new.key, new.value),
         std::cmp::Ordering::Greater => (old.key(at - 1), old.value(at - 1)),
     };
-    let from = split_point(old, new.at, cell);
+    let count = old.count();
+    // Behind the tree's last key the new one goes alone, so that ascending keys leave full pages behind.
+    let is_behind_all = node.is_last && new.at == count;
+    let from = if is_behind_all { count } else { middle(count, cell) };
     let first = cell(from).0;
     let separator =
         if old.is_leaf() { &first[..shared(cell(from - 1).0, first) + 1] } else { first };
     let kind = if old.is_leaf() { PageKind::Leaf } else { PageKind::Inner };
     let right = pages.allocate();
     pages.edit(right, PageEdit::Init { kind });
-    for (from, at) in (from..=old.count()).zip(0..) {
+    for (from, at) in (from..=count).zip(0..) {
         let (key, value) = cell(from);
         let key = if at == 0 && !old.is_leaf() { &[] } else { key };
         pages.edit(right, PageEdit::Insert { at, key, value });
@@ -213,7 +233,7 @@ fn split<P: TreePages>(pages: &mut P, number: PageNo, new: Cell<'_>) -> Split {
     let is_left = new.at < from;
     let kept = from - u16::from(is_left);
     // A leaf that stays as it is was promised to the coming checkpoint by its parent, and is written by it.
-    if kept < old.count() || !pages.is_dirty(number) {
+    if kept < count || !pages.is_dirty(number) {
         pages.edit(number, PageEdit::Truncate { from: kept });
     }
     if is_left {
@@ -224,25 +244,16 @@ fn split<P: TreePages>(pages: &mut P, number: PageNo, new: Cell<'_>) -> Split {
     Split { separator: separator.to_vec(), right }
 }
 
-/// The first cell of the right half, counted with the new one. Behind the last cell the new one goes alone, so that
-/// ascending keys leave full pages behind; otherwise the halves get about the same bytes.
-fn split_point<'a>(
-    old: TreeNode<'_>,
-    new_at: u16,
-    cell: impl Fn(u16) -> (&'a [u8], &'a [u8]),
-) -> u16 {
-    let count = old.count();
-    if new_at == count {
-        return count;
-    }
+/// The first of the cells up to `last` that belongs into the right half: none leaves the halves' bytes nearer to each other.
+fn middle<'a>(last: u16, cell: impl Fn(u16) -> (&'a [u8], &'a [u8])) -> u16 {
     let bytes = |at| entry_bytes(cell(at).0.len(), cell(at).1.len());
-    let half = (0..=count).map(bytes).sum::<usize>() / 2;
-    let mut left = 0;
-    let below_half = |&at: &u16| {
+    let all = (0..=last).map(bytes).sum::<usize>();
+    let (mut at, mut left) = (0, 0);
+    while 2 * left + bytes(at) < all {
         left += bytes(at);
-        left <= half
-    };
-    (0..=count).take_while(below_half).count().max(1) as u16
+        at += 1;
+    }
+    at
 }
 
 /// Settles what is below a node of that many levels, from the leaf upwards. Where a neighbour has inherited the keys of
@@ -308,7 +319,8 @@ fn drop_child<P: TreePages>(pages: &mut P, number: PageNo, at: u16) {
     free_hollow(pages, child);
 }
 
-/// Moves the cells of child `at + 1` into child `at`, if there is such a pair, both may be touched and all fit in one.
+/// Moves the cells of child `at + 1` into child `at`, if there is such a pair, both may be touched and all leave a third of one free: one
+/// that is nearly full would be split again by what comes next.
 fn merge<P: TreePages>(pages: &mut P, number: PageNo, at: u16) -> bool {
     let node = resident(pages, number);
     if at + 1 >= node.count() {
@@ -320,7 +332,8 @@ fn merge<P: TreePages>(pages: &mut P, number: PageNo, at: u16) -> bool {
     }
     let (into, from) = (resident(pages, left), resident(pages, right));
     let first_key = if from.is_leaf() { &[] } else { node.key(at + 1) };
-    if from.used() + first_key.len() > into.free() {
+    let third = (into.used() + into.free()) / 3;
+    if from.used() + first_key.len() + third > into.free() {
         return false;
     }
     let (first_key, count) = (first_key.to_vec(), into.count());

@@ -1,6 +1,7 @@
 //! The tree against a sorted map, what it edits against what was reached, and its edits repeated on a copy.
 
 use super::*;
+use crate::paged::bounds::TreeGrowth;
 use crate::paged::ids::{CheckpointId, PageSize};
 use crate::paged::node::{cell_max, entry_bytes, key_max};
 use crate::paged::page::PageKind;
@@ -326,6 +327,125 @@ fn ascending_keys_leave_full_pages() {
     let leaves = 10_000_usize.div_ceil(per_leaf);
     let nodes = pages.in_use();
     assert!(nodes < leaves + leaves / 50 + 3, "{nodes} nodes for {leaves} full leaves");
+}
+
+/// In which order the keys of a batch are put.
+#[derive(Clone, Copy, Debug)]
+enum Order {
+    Ascending,
+    Descending,
+    /// The lower half ascending and the upper one descending, in turn.
+    Inwards,
+    Random,
+}
+
+impl Order {
+    fn apply(self, mut keys: Vec<u32>, rng: &mut Rng) -> Vec<u32> {
+        match self {
+            Order::Ascending => {}
+            Order::Descending => keys.reverse(),
+            Order::Inwards => {
+                let (low, high) = keys.split_at(keys.len() / 2);
+                let turns = low.iter().zip(high.iter().rev());
+                keys = turns.flat_map(|(low, high)| [*low, *high]).collect();
+            }
+            Order::Random => {
+                for at in (1..keys.len()).rev() {
+                    keys.swap(at, rng.below(at as u64 + 1) as usize);
+                }
+            }
+        }
+        keys
+    }
+}
+
+/// A batch of puts into a tree, with removals in between that are settled now and then.
+#[derive(Clone, Copy, Debug)]
+struct Batch {
+    page_bytes: u32,
+    order: Order,
+    /// Whether all of them go behind the last keys of leaves, which are full, or behind any.
+    is_behind_leaves: bool,
+    /// In a hundred puts.
+    removals: u64,
+}
+
+/// The key of an extent.
+fn extent_key(number: u32) -> Vec<u8> {
+    [&b"e of some object in the s"[..], &number.to_be_bytes()].concat()
+}
+
+/// Leaves that ascending keys, a hundred apart, have filled.
+fn filled(pages: &mut Pages, count: u32) -> Tree {
+    let mut tree = Tree::create(pages);
+    for number in (0..count).map(|at| at * 100).chain([u32::MAX]) {
+        tree.put(pages, &extent_key(number), &[1; 16], |_| ());
+    }
+    tree
+}
+
+impl Batch {
+    /// The numbers that are put: all are new.
+    fn numbers(&self, tree: &Tree, pages: &Pages, rng: &mut Rng) -> Vec<u32> {
+        let leaf = |number: u32| tree.leaf(pages, &extent_key(number)).expect("all is resident");
+        let first = rng.below(1000) as u32;
+        let mut old = (first..4000).map(|at| at * 100);
+        let numbers: Vec<u32> = if self.is_behind_leaves {
+            let last = old.filter(|old| leaf(*old) != leaf(old + 100));
+            last.take(10).flat_map(|old| old + 1..old + 96).collect()
+        } else {
+            old.by_ref().take(120).flat_map(|old| old + 1..old + 9).collect()
+        };
+        self.order.apply(numbers, rng)
+    }
+
+    /// How many pages it took at any time, and the bound on it that was known before.
+    fn grows(&self, rng: &mut Rng) -> (u64, u64) {
+        let page = PageSize::new(self.page_bytes).expect("allowed");
+        let mut pages = Pages::new(page.bytes(), true);
+        let mut tree = filled(&mut pages, 4000);
+        let numbers = self.numbers(&tree, &pages, rng);
+        let length = |rng: &mut Rng| if rng.below(4) == 0 { rng.below(150) as usize } else { 12 };
+        let puts: Vec<(u32, usize)> = numbers.into_iter().map(|at| (at, length(rng))).collect();
+        let mut growth = TreeGrowth::default();
+        for (number, length) in &puts {
+            let path = tree.path(&pages, &extent_key(*number)).expect("everything is resident");
+            growth.put(&path, entry_bytes(29, *length));
+        }
+        let (before, mut most, mut removed) = (pages.in_use(), 0, Vec::new());
+        for (number, length) in puts {
+            tree.put(&mut pages, &extent_key(number), &vec![2; length], |_| ());
+            most = most.max(pages.in_use());
+            if rng.below(100) < self.removals {
+                let old = rng.below(4000) as u32 * 100;
+                let gone = extent_key(if rng.below(2) == 0 { number } else { old });
+                tree.remove(&mut pages, &gone);
+                removed.push(gone);
+            }
+            if removed.len() > 40 {
+                removed.drain(..).for_each(|key| tree.settle(&mut pages, &key));
+            }
+        }
+        ((most - before) as u64, growth.pages(page, u32::from(tree.height) + 1))
+    }
+}
+
+/// Descending keys behind the last one of a full leaf took a page each, and nothing that was said before of what a transaction in steps
+/// may take was a bound.
+#[test]
+fn no_order_of_puts_takes_more_pages_than_the_bound() {
+    let mut rng = Rng::new(1);
+    for page_bytes in [1024, 4096, 16384] {
+        for order in [Order::Ascending, Order::Descending, Order::Inwards, Order::Random] {
+            for (is_behind_leaves, removals) in
+                [(false, 0), (false, 30), (false, 90), (true, 0), (true, 30), (true, 90)]
+            {
+                let batch = Batch { page_bytes, order, is_behind_leaves, removals };
+                let (grown, bound) = batch.grows(&mut rng);
+                assert!(grown <= bound, "{batch:?}: {grown} pages, and the bound was {bound}");
+            }
+        }
+    }
 }
 
 #[test]

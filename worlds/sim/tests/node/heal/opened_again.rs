@@ -15,7 +15,7 @@ use loadline_store::paged::superblock::Superblock;
 use loadline_store::paged::{Fault, LogMode, Options, RestartFault};
 
 /// Every second block of one object is written, so that each is an extent of its own.
-const EXTENTS: u32 = 3000;
+const EXTENTS: u32 = 4500;
 /// And these of another one.
 const OTHERS: u32 = 20;
 const DISK: Bytes = Bytes::from_mib(32);

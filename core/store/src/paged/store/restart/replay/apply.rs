@@ -8,7 +8,7 @@ use crate::paged::ids::Lsn;
 use crate::paged::log::{Record, RecordKind};
 use crate::paged::metrics::CheckpointReason;
 use crate::paged::store::PagedStore;
-use crate::paged::store::op::Looking;
+use crate::paged::store::op::{KeptPages, Looking};
 use crate::paged::store::plan::{Plan, UpdateVerdict};
 use crate::paged::store::restart::RestartFault;
 use crate::paged::store::restart::state::RestartPhase;
@@ -79,7 +79,7 @@ impl<T: Copy> PagedStore<T> {
             if contents::place_for(&self.space, changes).is_some() {
                 return;
             }
-            match self.draft(changes, Carried::default(), 0) {
+            match self.draft(changes, Carried::default(), KeptPages::default()) {
                 Ok(plan) => self.forget(plan),
                 Err(misses) => self.load_for_replay(&misses),
             }
@@ -124,8 +124,8 @@ impl<T: Copy> PagedStore<T> {
         end: (Lsn, u32),
     ) -> bool {
         loop {
-            let pins = self.restarting().pins.len();
-            match self.judge(changes, *progress, pins, Looking::NotYet) {
+            let kept = KeptPages { count: self.restarting().pins.len(), ..KeptPages::default() };
+            match self.judge(changes, *progress, kept, Looking::NotYet) {
                 UpdateVerdict::Go(plan) => {
                     self.apply_replayed(changes, plan, end);
                     match plan.next {
