@@ -3,7 +3,7 @@
 //!
 //! A disk holds nothing if its first and its last mebibyte are zeros: partition tables, file systems, volume managers and RAID
 //! keep their marks there, and so does a store. So does one that holds what somebody who died was making a store of, and nothing
-//! more. The marks below are those that `blkid` (util-linux) looks for first; what
+//! more: two of its marks, or one in the midst of zeros. The marks below are those that `blkid` (util-linux) looks for first; what
 //! bears another one is not empty either, it only goes without a name.
 
 use loadline_store::paged::layout::{SUPERBLOCK, superblock_offsets};
@@ -20,7 +20,7 @@ const ENDS: u64 = 1 << 20;
 /// What a disk holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holding {
-    /// Nothing: zeros at both ends.
+    /// Nothing: zeros at both ends, or one mark of a store that was being made and zeros.
     Nothing,
     /// Nothing of worth: a store was being made, and is not finished.
     Unfinished,
@@ -90,13 +90,30 @@ fn judge(size: u64, front: &[u8], back: &[u8]) -> Holding {
             return Holding::Unfinished;
         }
     }
-    if front.iter().chain(back).all(|byte| *byte == 0) {
+    // One mark alone may be old, but beside nothing else there is nothing that it could be the remains of.
+    if is_empty(size, front, 0) && is_empty(size, back, back_from) {
         return Holding::Nothing;
     }
     let mark = MARKS
         .iter()
         .find(|(at, bytes, _)| front.get(*at..).is_some_and(|rest| rest.starts_with(bytes)));
     Holding::Other(mark.map(|(.., name)| *name))
+}
+
+/// Whether these bytes of a disk, which begin there, are zeros but for marks of a store that was being made.
+fn is_empty(size: u64, bytes: &[u8], from: u64) -> bool {
+    let is_mark = |at: u64, block: &[u8]| {
+        size >= 4 * SUPERBLOCK
+            && superblock_offsets(size).contains(&at)
+            && matches!(Superblock::decode(block), Err(SuperblockFault::Unfinished(_)))
+    };
+    let is_zero = |block: &[u8]| block.iter().all(|byte| *byte == 0);
+    // Marks stand at multiples of their size, and the last bytes of a disk may be no whole one.
+    let lead = (from.next_multiple_of(SUPERBLOCK) - from).min(bytes.len() as u64) as usize;
+    let (lead, blocks) = bytes.split_at(lead);
+    let first = from + lead.len() as u64;
+    let mut places = blocks.chunks(SUPERBLOCK as usize).zip((first..).step_by(SUPERBLOCK as usize));
+    is_zero(lead) && places.all(|(block, at)| is_zero(block) || is_mark(at, block))
 }
 
 /// Makes a disk one that holds nothing, whatever it held: both ends become zeros.
@@ -169,12 +186,37 @@ mod tests {
             file.as_file().write_all_at(bytes, superblock_offsets(SIZE as u64)[place])
         };
         let found = || Holding::of(file.path()).expect("it can be read");
-        write(0, &mark).expect("it is written");
+        write(2, &mark).expect("it is written");
         assert_eq!(found(), Holding::Other(None), "one alone may be old");
         write(3, &mark).expect("it is written");
         assert_eq!(found(), Holding::Unfinished);
         write(1, b"LOADLINE").expect("it is written");
         assert_eq!(found(), Holding::Store);
+    }
+
+    /// Of four marks only one had reached the disk when the making of a store was cut short, and an empty disk was taken for something that is
+    /// no store.
+    #[test]
+    fn an_empty_disk_with_one_mark_holds_nothing() {
+        let mark = Superblock::mark_of_making(7);
+        for size in [SIZE, SIZE + 700, 3 * SUPERBLOCK as usize] {
+            for place in 0..4 {
+                let file = tempfile::NamedTempFile::new().expect("a file can be made");
+                file.as_file().set_len(size as u64).expect("it grows");
+                let at = superblock_offsets(size as u64)[place];
+                let write = |bytes: &[u8], at| file.as_file().write_all_at(bytes, at);
+                let found = || Holding::of(file.path()).expect("it can be read");
+                write(&mark, at).expect("it is written");
+                let beside = (at + 5000) % size as u64;
+                let is_large = size >= 4 * SUPERBLOCK as usize;
+                assert_eq!(found() == Holding::Nothing, is_large, "{place} of {size} bytes");
+                write(&[1], beside).expect("it is written");
+                assert_eq!(found(), Holding::Other(None), "place {place} of {size} bytes");
+                write(&[0], beside).expect("it is written");
+                write(&[0xff], at + 100).expect("it is written");
+                assert_eq!(found(), Holding::Other(None), "a torn mark is none");
+            }
+        }
     }
 
     #[test]
