@@ -130,11 +130,6 @@ impl DiskGate {
         }
     }
 
-    /// Whether background work alone is held back.
-    pub(crate) fn holds_background_alone(&self) -> bool {
-        self.pace.is_some()
-    }
-
     /// Whether an item waits outside of the queues until it may begin.
     pub(crate) fn keeps_outside(&self, item: &Item) -> bool {
         self.pace.is_some() && item.transfer_stage().is_some()

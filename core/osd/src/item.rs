@@ -36,7 +36,7 @@ pub enum Item {
 pub(crate) enum TransferStage {
     /// It has begun, here or where it comes from.
     Begun,
-    /// It begins when the item is carried out.
+    /// It begins when the item is carried out, or soon after leave is given.
     New,
 }
 

@@ -3,8 +3,9 @@
 //! What was begun goes before what is new, so that few objects are on their way at a time, each for a short time: ops that need one
 //! wait for it. What is new goes by the weights of the classes, as it would inside.
 
-use crate::ids::ShardId;
+use crate::ids::{PgId, ShardId};
 use crate::item::{Item, TransferStage};
+use crate::message::Message;
 use crate::policy::Weight;
 use loadline_qos::{ServiceClass, ShardPlan};
 use std::collections::VecDeque;
@@ -83,6 +84,17 @@ impl OutsideWork {
     pub(crate) fn len(&self) -> usize {
         let new: usize = self.new.iter().map(|class| class.waiting.len()).sum();
         self.parts.len() + self.pushes.len() + new
+    }
+
+    /// Drops what asks for leave to push to this placement group.
+    pub(crate) fn forget_asked(&mut self, pg: PgId) {
+        let is_meant = |item: &Item| match item {
+            Item::Message(it) => it.pg == pg && matches!(it.message, Message::PushAsked(_)),
+            _ => false,
+        };
+        for class in &mut self.new {
+            class.waiting.retain(|outside| !is_meant(&outside.item));
+        }
     }
 
     /// Drops everything, as a crash does.

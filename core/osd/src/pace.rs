@@ -11,8 +11,8 @@
 //!   that share of it ended in the slot *and* what ended took longer than it takes alone. Who asks for little is never behind by the
 //!   first, and who is held up at another disk not by the second. The rate falls while clients are behind and grows while they
 //!   are not. A transfer that has begun is owed, and nothing begins before what is owed is paid at the rate.
-//! - **Probes.** What clients have alone is seen in one slot of twenty, in which no background work begins. Slots are cut by the clock
-//!   alone, so the probes of OSDs that share a processor or a disk fall together. The middle one of the last three counts. Where clients
+//! - **Probes.** What clients have alone is seen in one slot of twenty. In it and in the slot before, in which what has begun ends, no
+//!   background work begins. Slots are cut by the clock alone, so the probes of OSDs that share a processor or a disk fall together. The middle one of the last three counts. Where clients
 //!   have clearly more than that beside background work, they ask for other things than at those: the next probe comes
 //!   sooner, and it alone counts.
 //!
@@ -26,7 +26,7 @@ const SLOT_MOST: Span = Span::from_millis(250);
 /// One slot of so many is a probe, or while it is not known what clients have alone.
 const SLOTS_PER_PROBE: u64 = 20;
 const SLOTS_TO_KNOW: u64 = 5;
-/// This part of a probe passes before what it sees counts, in tenths: what had begun before must end.
+/// This part of a probe passes before what it sees counts, in tenths: clients' accesses that stood behind background work end.
 const SETTLING_TENTHS: u64 = 3;
 /// Clients count as gone when none has asked for anything for this many slots.
 const SLOTS_TO_IDLE: u64 = 4;
@@ -70,8 +70,8 @@ pub(crate) struct BackgroundPace {
     rate: f64,
     /// Bytes that have begun beyond what the rate allowed until then.
     owed: (f64, Time),
-    /// Until when something was held back by the rate.
-    held: Time,
+    /// Until when it is known that something is held back by the rate.
+    held_to: Time,
     /// When a client last asked for something.
     asked: Option<Time>,
 }
@@ -92,6 +92,8 @@ struct Slot {
     /// Of accesses of clients that ended in it: how long all took together, and how many there were.
     waited: u64,
     ended: u64,
+    /// How long something was held back by the rate.
+    held: Span,
 }
 
 impl BackgroundPace {
@@ -103,7 +105,7 @@ impl BackgroundPace {
             beside: None,
             rate: RATE_FIRST,
             owed: (0.0, Time::ZERO),
-            held: Time::ZERO,
+            held_to: Time::ZERO,
             asked: None,
         }
     }
@@ -153,7 +155,7 @@ impl BackgroundPace {
             return None;
         }
         let slot_end = self.slot_start() + self.slot_length();
-        if self.is_probe() {
+        if self.is_quiet() {
             return Some(slot_end);
         }
         let owed = self.still_owed(now);
@@ -161,9 +163,11 @@ impl BackgroundPace {
             return None;
         }
         let paid = now + Span::from_secs_f64(owed / self.rate).max(Span::from_micros(1));
-        self.held = paid;
         // The rate may have changed by the end of the slot.
-        Some(paid.min(slot_end))
+        let until = paid.min(slot_end);
+        self.slot.held += until.since(self.held_to.max(now).min(until));
+        self.held_to = self.held_to.max(until);
+        Some(until)
     }
 
     fn still_owed(&self, now: Time) -> f64 {
@@ -184,8 +188,16 @@ impl BackgroundPace {
     }
 
     fn is_probe(&self) -> bool {
-        let every = if self.is_known() { SLOTS_PER_PROBE } else { SLOTS_TO_KNOW };
-        self.slot.number.is_multiple_of(every)
+        self.slot.number.is_multiple_of(self.slots_per_probe())
+    }
+
+    /// Whether the slot is a probe or the one before.
+    fn is_quiet(&self) -> bool {
+        self.is_probe() || (self.slot.number + 1).is_multiple_of(self.slots_per_probe())
+    }
+
+    fn slots_per_probe(&self) -> u64 {
+        if self.is_known() { SLOTS_PER_PROBE } else { SLOTS_TO_KNOW }
     }
 
     /// Whether the probes tell what clients have alone who ask for what they ask now.
@@ -247,7 +259,8 @@ impl BackgroundPace {
         let promised = alone.rate * (self.terms.share * MARGIN).min(1.0);
         let is_slow = beside.takes > alone.takes * SLOWER;
         let slot = self.slot_length().as_secs_f64();
-        let was_held = self.held > self.slot_start();
+        // Where parts in flight are the limit, or nothing waits, the rate holds nothing back for long.
+        let was_held = self.slot.held * 2 >= self.slot_length();
         let factor = match (beside.rate < promised, is_slow) {
             (true, true) => (beside.rate / promised).max(FALL),
             (false, _) if was_held && self.is_known() => GROWTH,

@@ -2,7 +2,7 @@
 
 use crate::event::{Effect, Effects, Timer, WorkerRun};
 use crate::gate::{DiskGate, HeldBack};
-use crate::ids::{OsdId, ShardId};
+use crate::ids::{OsdId, PgId, ShardId};
 use crate::item::Item;
 use crate::outside::{KeptOut, OutsideWork};
 use crate::policy::{Charges, OsdOptions, Policy, Weight};
@@ -87,6 +87,11 @@ impl WorkQueue {
             let load = self.gate.let_in(now, &item, weight.object_bytes);
             self.shards[shard].enqueue(now, charge, (item, load), &mut self.gate, fx);
         }
+    }
+
+    /// Who asked for leave to push to this placement group asks anew, or never again.
+    pub(crate) fn forget_asked(&mut self, pg: PgId) {
+        self.outside.forget_asked(pg);
     }
 
     /// More background work may begin; a wake-up that was overtaken by an earlier one does nothing.

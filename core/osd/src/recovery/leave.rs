@@ -1,8 +1,8 @@
 //! Leave to push.
 //!
-//! From the moment that an object is on its way writes wait for it. So where background work is paced it is not begun before the disks
-//! that it goes to may begin with it: their OSDs are asked, and answer when it is its turn there. What ops wait for
-//! is begun without being asked for.
+//! From the moment that an object is on its way writes wait for it. So on disks of bytes it is not begun before the disks that it goes to
+//! may begin with it: their OSDs are asked, and answer when it is its turn there, at once where nothing is paced.
+//! What ops wait for is begun without leave.
 
 use super::admission::Turn;
 use crate::event::Effects;
@@ -17,7 +17,7 @@ impl Osd {
     /// Queues a placement group's turn, after those were asked to whom its next objects go.
     pub(super) fn take_turn(&mut self, now: Time, turn: Turn, fx: &mut Effects) {
         let Turn { pg, pushes } = turn;
-        let targets = match self.gate().holds_background_alone() {
+        let targets = match self.is_durable() {
             true => self.primary(pg).map_or(OsdSet::EMPTY, |primary| primary.pushed_to(self.id)),
             false => OsdSet::EMPTY,
         };
@@ -40,12 +40,10 @@ impl Osd {
 }
 
 impl Primary {
-    /// To whom the next objects go; nobody else while this OSD itself lacks some.
+    /// To whom the next objects may go. Which object is the next, and whether this OSD gets it first, is known when its turn has come.
     fn pushed_to(&self, this: OsdId) -> OsdSet {
         match &self.reservation {
-            Reservation::Held(kind) if !self.missing.contains_key(&this) => {
-                self.recovery_targets(*kind, this)
-            }
+            Reservation::Held(kind) => self.recovery_targets(*kind, this),
             _ => OsdSet::EMPTY,
         }
     }

@@ -51,7 +51,7 @@ impl Recovery {
         }
     }
 
-    /// Forgets what leave was asked for by a group whose interval has ended.
+    /// Forgets that a group has asked for leave.
     fn forget_turns(&mut self, pg: PgId) {
         let promised = self.turns.forget(pg);
         self.admission.item_ran(promised, 0);

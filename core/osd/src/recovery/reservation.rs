@@ -162,6 +162,7 @@ impl Osd {
 
     fn release_remote(&mut self, pg: PgId, fx: &mut Effects) {
         let mut changes = Vec::new();
+        self.queue.forget_asked(pg);
         self.recovery.remote_askers.remove(&pg);
         self.recovery.remote.release(pg, &mut changes);
         self.remote_changed(&changes, fx);
@@ -193,6 +194,8 @@ impl Osd {
         let interval = self.pg(pg).map_or(0, |pg| pg.interval);
         let retry = now + self.retry_interval(pg);
         fx.world.push(Effect::Timer(self.id, retry, Timer::ReservationRetry(pg, interval)));
+        // What was promised to its turns is free for others.
+        self.admit_recovery(now, fx);
     }
 
     fn retry_interval(&self, pg: PgId) -> Span {
@@ -226,8 +229,9 @@ impl Osd {
         self.local_changed(now, &changes, fx);
     }
 
-    /// Gives back the targets' slots.
+    /// Gives back the targets' slots, which forget that leave was asked of them.
     pub(crate) fn release_target_slots(&mut self, pg: PgId, fx: &mut Effects) {
+        self.recovery.forget_turns(pg);
         let Some(primary) = self.primary_mut(pg) else { return };
         for target in std::mem::take(&mut primary.asked).iter() {
             self.send(target, pg, Message::ReserveReleased, fx);
@@ -249,7 +253,6 @@ impl Osd {
     pub(crate) fn end_interval(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         self.release_remote(pg, fx);
         self.recovery.admission.forget(pg);
-        self.recovery.forget_turns(pg);
         self.release_slots(now, pg, fx);
         // What is put comes behind what the next interval does, and would be taken for that.
         self.store.give_up_puts(pg, None);

@@ -59,9 +59,10 @@ impl Run {
     fn of(sample: &mut Sample, edits: Vec<Edit>) -> Run {
         let free = sample.store.space().pages.allocator.free();
         let before = sample.free_or_returning();
+        let steps_before = sample.store.metrics().totals.steps;
         let result = sample.answer(Ask::Transaction(edits));
         assert_eq!(sample.store.fault(), None, "{free} were free: {result:?}");
-        let steps = sample.store.metrics().totals.steps;
+        let steps = sample.store.metrics().totals.steps - steps_before;
         let grown = before as i64 - sample.free_or_returning() as i64;
         Run { result, free, grown, steps }
     }

@@ -18,7 +18,7 @@ pub(super) struct Race {
     weight: u64,
     /// Sum of the start tags, each times its weight.
     starts: u128,
-    /// Cost of the dearest request; it fades with every service by reservation beyond the mean.
+    /// Cost of the dearest request; it fades with every service by reservation beyond the mean, as long as it is 256 or more.
     dearest: u32,
 }
 
@@ -137,7 +137,7 @@ impl Race {
         let was_counted = line.is_counted();
         self.leave(line);
         change(line);
-        if was_counted {
+        if was_counted && line.has_weight() {
             self.count(line);
         }
     }
