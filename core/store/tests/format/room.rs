@@ -171,11 +171,13 @@ impl Case {
         sample
     }
 
-    /// Makes the holes with so many of those removed.
+    /// Makes the holes with so many of those removed. A restart finds them, which has no more room and the same cache.
     fn run(&self, disks: &Disks, removed: u64) -> Run {
         let mut sample = self.with_room(disks, removed);
         let run = Run::of(&mut sample, self.holes());
+        let crashed = sample.disks.clone();
         self.assert_seen(&mut sample, run.result.is_ok());
+        self.assert_seen(&mut self.open(crashed), run.result.is_ok());
         run
     }
 
