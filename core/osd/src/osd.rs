@@ -174,6 +174,11 @@ impl Osd {
         self.queue.pump(now, shard, fx);
     }
 
+    /// Who asked for leave to push to this placement group asks anew, or never again.
+    pub(crate) fn forget_asked(&mut self, pg: PgId) {
+        self.queue.forget_asked(pg);
+    }
+
     fn weight(&self, item: &Item) -> Weight {
         let Item::Recovery(pg, _) = item else { return Weight::default() };
         self.primary(*pg).map_or_else(Weight::default, |primary| Weight {

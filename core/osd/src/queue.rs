@@ -89,7 +89,7 @@ impl WorkQueue {
         }
     }
 
-    /// Who asked for leave to push to this placement group asks anew, or never again.
+    /// Drops what asks for leave to push to this placement group.
     pub(crate) fn forget_asked(&mut self, pg: PgId) {
         self.outside.forget_asked(pg);
     }

@@ -162,7 +162,7 @@ impl Osd {
 
     fn release_remote(&mut self, pg: PgId, fx: &mut Effects) {
         let mut changes = Vec::new();
-        self.queue.forget_asked(pg);
+        self.forget_asked(pg);
         self.recovery.remote_askers.remove(&pg);
         self.recovery.remote.release(pg, &mut changes);
         self.remote_changed(&changes, fx);
