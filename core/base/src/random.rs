@@ -38,6 +38,13 @@ impl Rng {
         result
     }
 
+    /// Puts a slice into an order in which all are equally likely.
+    pub fn shuffle<T>(&mut self, all: &mut [T]) {
+        for at in (1..all.len()).rev() {
+            all.swap(at, self.below(at as u64 + 1) as usize);
+        }
+    }
+
     /// A uniform integer in `0..bound`, without bias (Lemire 2019). `bound` must not be zero.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {

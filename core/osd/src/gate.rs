@@ -125,7 +125,7 @@ impl DiskGate {
         let pace = self.pace.as_mut()?;
         match stage {
             _ if pace.holds_parts(in_flight) => Some(Time::MAX),
-            TransferStage::Begun => None,
+            TransferStage::Part | TransferStage::Pushed => None,
             TransferStage::New => pace.holds_until(now),
         }
     }

@@ -34,8 +34,10 @@ pub enum Item {
 /// How far a transfer has come that an item is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TransferStage {
-    /// It has begun, here or where it comes from.
-    Begun,
+    /// A part of it is here; the next one is to follow.
+    Part,
+    /// It has begun where it comes from.
+    Pushed,
     /// It begins when the item is carried out, or soon after leave is given.
     New,
 }
@@ -44,10 +46,10 @@ impl Item {
     /// How far the transfer has come that it is of, if it is of one.
     pub(crate) fn transfer_stage(&self) -> Option<TransferStage> {
         match self {
-            Item::Part { .. } => Some(TransferStage::Begun),
+            Item::Part { .. } => Some(TransferStage::Part),
             Item::Recovery(..) => Some(TransferStage::New),
             Item::Message(envelope) => match envelope.message {
-                Message::Push(_) | Message::PushHistory(..) => Some(TransferStage::Begun),
+                Message::Push(_) | Message::PushHistory(..) => Some(TransferStage::Pushed),
                 Message::PushAsked(_) => Some(TransferStage::New),
                 _ => None,
             },

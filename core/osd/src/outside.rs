@@ -38,10 +38,10 @@ struct OfClass {
 
 impl OutsideWork {
     pub(crate) fn push(&mut self, class: ServiceClass, outside: KeptOut) {
-        match (outside.item.transfer_stage(), &outside.item) {
-            (Some(TransferStage::Begun), Item::Part { .. }) => self.parts.push_back(outside),
-            (Some(TransferStage::Begun), _) => self.pushes.push_back(outside),
-            _ => self.push_new(class, outside),
+        match outside.item.transfer_stage() {
+            Some(TransferStage::Part) => self.parts.push_back(outside),
+            Some(TransferStage::Pushed) => self.pushes.push_back(outside),
+            Some(TransferStage::New) | None => self.push_new(class, outside),
         }
     }
 
@@ -60,11 +60,12 @@ impl OutsideWork {
 
     /// How far that has come which goes next.
     pub(crate) fn next(&self) -> Option<TransferStage> {
-        if !(self.parts.is_empty() && self.pushes.is_empty()) {
-            return Some(TransferStage::Begun);
-        }
         let has_new = self.new.iter().any(|class| !class.waiting.is_empty());
-        has_new.then_some(TransferStage::New)
+        match (self.parts.is_empty(), self.pushes.is_empty()) {
+            (false, _) => Some(TransferStage::Part),
+            (true, false) => Some(TransferStage::Pushed),
+            (true, true) => has_new.then_some(TransferStage::New),
+        }
     }
 
     /// The item that goes next.

@@ -12,9 +12,9 @@
 //!   first, and who is held up at another disk not by the second. The rate falls while clients are behind and grows while they
 //!   are not. A transfer that has begun is owed, and nothing begins before what is owed is paid at the rate.
 //! - **Probes.** What clients have alone is seen in one slot of twenty. In it and in the slot before, in which what has begun ends, no
-//!   background work begins. Slots are cut by the clock alone, so the probes of OSDs that share a processor or a disk fall together. The middle one of the last three counts. Where clients
-//!   have clearly more than that beside background work, they ask for other things than at those: the next probe comes
-//!   sooner, and it alone counts.
+//!   background work begins. Slots are cut by the clock alone, so the probes of OSDs that share a processor or a disk fall together.
+//!   The middle one of the last three counts. Where clients have clearly more than that beside background work, they ask for
+//!   other things than at those: the next probe comes sooner, and it alone counts.
 //!
 //! While no client asks for anything the rate and the probes hold nothing back.
 
@@ -85,10 +85,12 @@ struct ClientFare {
     takes: f64,
 }
 
-/// What was counted in a slot.
+/// A slot, and what was counted in it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     number: u64,
+    /// One slot of so many is a probe.
+    per_probe: u64,
     /// Of accesses of clients that ended in it: how long all took together, and how many there were.
     waited: u64,
     ended: u64,
@@ -100,7 +102,7 @@ impl BackgroundPace {
     pub(crate) fn new(terms: PaceTerms) -> BackgroundPace {
         BackgroundPace {
             terms,
-            slot: Slot::default(),
+            slot: Slot { per_probe: SLOTS_TO_KNOW, ..Slot::default() },
             probes: [None; 3],
             beside: None,
             rate: RATE_FIRST,
@@ -129,7 +131,7 @@ impl BackgroundPace {
     pub(crate) fn client_ended(&mut self, now: Time, began: Time) {
         self.look(now);
         let settled = self.slot_start() + self.slot_length() * SETTLING_TENTHS / 10;
-        if !self.is_probe() || now >= settled {
+        if !self.slot.is_probe() || now >= settled {
             self.slot.waited += now.since(began).nanos();
             self.slot.ended += 1;
         }
@@ -155,7 +157,7 @@ impl BackgroundPace {
             return None;
         }
         let slot_end = self.slot_start() + self.slot_length();
-        if self.is_quiet() {
+        if self.slot.is_quiet() {
             return Some(slot_end);
         }
         let owed = self.still_owed(now);
@@ -187,19 +189,6 @@ impl BackgroundPace {
         Time::from_nanos(self.slot.number * self.slot_length().nanos())
     }
 
-    fn is_probe(&self) -> bool {
-        self.slot.number.is_multiple_of(self.slots_per_probe())
-    }
-
-    /// Whether the slot is a probe or the one before.
-    fn is_quiet(&self) -> bool {
-        self.is_probe() || (self.slot.number + 1).is_multiple_of(self.slots_per_probe())
-    }
-
-    fn slots_per_probe(&self) -> u64 {
-        if self.is_known() { SLOTS_PER_PROBE } else { SLOTS_TO_KNOW }
-    }
-
     /// Whether the probes tell what clients have alone who ask for what they ask now.
     fn is_known(&self) -> bool {
         let alone = self.alone();
@@ -216,7 +205,7 @@ impl BackgroundPace {
         // What was paid until now was paid at the rate until now.
         self.owed = (self.still_owed(now), now);
         if let Some(seen) = self.seen() {
-            match self.is_probe() {
+            match self.slot.is_probe() {
                 true if self.is_known() => {
                     self.probes = [Some(seen), self.probes[0], self.probes[1]];
                 }
@@ -224,13 +213,14 @@ impl BackgroundPace {
                 false => self.follow(seen),
             }
         }
-        self.slot = Slot { number, ..Slot::default() };
+        let per_probe = if self.is_known() { SLOTS_PER_PROBE } else { SLOTS_TO_KNOW };
+        self.slot = Slot { number, per_probe, ..Slot::default() };
     }
 
     /// How clients fared in the slot, if any of their accesses ended in it.
     fn seen(&self) -> Option<ClientFare> {
         let Slot { ended, waited, .. } = self.slot;
-        let counted = match self.is_probe() {
+        let counted = match self.slot.is_probe() {
             true => self.slot_length() * (10 - SETTLING_TENTHS) / 10,
             false => self.slot_length(),
         };
@@ -268,6 +258,17 @@ impl BackgroundPace {
         };
         let least = self.terms.part as f64 / slot / SLOTS_PER_PART;
         self.rate = (self.rate * factor).max(least);
+    }
+}
+
+impl Slot {
+    fn is_probe(&self) -> bool {
+        self.number.is_multiple_of(self.per_probe)
+    }
+
+    /// Whether it is a probe or the one before.
+    fn is_quiet(&self) -> bool {
+        self.is_probe() || (self.number + 1).is_multiple_of(self.per_probe)
     }
 }
 

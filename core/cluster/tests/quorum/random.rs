@@ -29,9 +29,7 @@ impl History {
 
     fn shuffled(&mut self, of: OsdSet) -> Vec<OsdId> {
         let mut list: Vec<OsdId> = of.iter().collect();
-        for at in (1..list.len()).rev() {
-            list.swap(at, self.rng.below(at as u64 + 1) as usize);
-        }
+        self.rng.shuffle(&mut list);
         list
     }
 

@@ -7,6 +7,7 @@ mod earlier_lives;
 mod feed;
 mod inspect;
 mod lost_writes;
+mod order;
 mod parsers;
 mod room;
 mod sample;

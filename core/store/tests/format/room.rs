@@ -1,6 +1,7 @@
 //! Transactions in steps on a device that is nearly full: they are refused before their first step or come to their end, and what they
 //! are refused for is not far from what they take.
 
+use crate::order::Order;
 use crate::sample::{Disks, Sample, object};
 use loadline_base::{Bytes, Rng};
 use loadline_store::Version;
@@ -13,15 +14,6 @@ use std::ops::Range;
 const EVERY: u64 = 3;
 /// Objects of a page that fill the device have numbers from here on.
 const FILLERS: u64 = 100;
-
-/// In which order the holes stand in the transaction.
-#[derive(Clone, Copy, Debug)]
-enum Order {
-    Ascending,
-    Descending,
-    Inwards,
-    Random,
-}
 
 /// What the object is that holes are made in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,20 +126,7 @@ impl Case {
     }
 
     fn holes(&self) -> Vec<Edit> {
-        let mut at: Vec<u64> = (0..self.holes).collect();
-        match self.order {
-            Order::Ascending => {}
-            Order::Descending => at.reverse(),
-            Order::Inwards => {
-                at = (0..self.holes)
-                    .map(|at| if at % 2 == 0 { at } else { self.holes - at })
-                    .collect();
-            }
-            Order::Random => {
-                let mut rng = Rng::new(7);
-                (1..at.len()).for_each(|last| at.swap(last, rng.below(last as u64 + 1) as usize));
-            }
-        }
+        let at = self.order.apply((0..self.holes).collect(), &mut Rng::new(7));
         let page = u64::from(self.page_bytes);
         let hole = |at: u64| {
             let (first, last) = ((at * EVERY + 1) * page, (at * EVERY + 2) * page);

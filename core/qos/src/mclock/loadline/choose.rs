@@ -227,7 +227,7 @@ impl Level {
         line.reservation_base = tag;
         if line.has_weight() {
             self.race.bring_up(line);
-            if !self.race.is_behind(line) {
+            if !self.race.is_out_of_reach(line) {
                 self.race.served_beside(line);
             }
         }

@@ -22,7 +22,7 @@ pub(super) struct Race {
     dearest: u32,
 }
 
-/// A party may be as far before the mean as this many of the dearest requests move it: service times vary, and with them what
+/// A party may be as far ahead of the mean as this many of the dearest requests move it: service times vary, and with them what
 /// is due by reservation meanwhile.
 const STEPS: u128 = 16;
 
@@ -46,7 +46,7 @@ impl Race {
         self.virtual_time = self.virtual_time.max(start);
     }
 
-    /// A party that was behind virtual time has no claim for that.
+    /// A party whose start tag is below virtual time has no claim for that.
     #[inline(always)]
     pub(super) fn bring_up(&mut self, line: &mut Line) {
         if line.start < self.virtual_time {
@@ -110,16 +110,17 @@ impl Race {
         weighed
     }
 
-    /// Whether a party has come so far beyond the others, by its reservation, that it does not share by weight at all.
+    /// Whether a party is so far ahead of the others, by its reservation, that it does not share by weight at all. It is no longer
+    /// counted as soon as it is, but for the slack that one request more or less makes.
     #[inline(always)]
-    pub(super) fn is_behind(&mut self, line: &mut Line) -> bool {
-        let is_before = self.weight != 0 && weighed(line.start, self.weight) <= self.starts;
-        !is_before && self.is_far_behind(line)
+    pub(super) fn is_out_of_reach(&mut self, line: &mut Line) -> bool {
+        let is_below_mean = self.weight != 0 && weighed(line.start, self.weight) <= self.starts;
+        !is_below_mean && self.is_far_above_mean(line)
     }
 
-    /// The same for one that is beyond the mean.
+    /// The same for one that is above the mean.
     #[inline(always)]
-    fn is_far_behind(&mut self, line: &mut Line) -> bool {
+    fn is_far_above_mean(&mut self, line: &mut Line) -> bool {
         let before = line.start.saturating_sub(line.slack_of_weight());
         if self.weight == 0 {
             return before > self.virtual_time;

@@ -1,11 +1,15 @@
 //! The tree against a sorted map, what it edits against what was reached, and its edits repeated on a copy.
 
+#[path = "../../../tests/format/order.rs"]
+mod order;
+
 use super::*;
 use crate::paged::bounds::TreeGrowth;
 use crate::paged::ids::{CheckpointId, PageSize};
 use crate::paged::node::{cell_max, entry_bytes, key_max};
 use crate::paged::page::PageKind;
 use loadline_base::Rng;
+use order::Order;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Pages in memory, with a second set that gets every edit through the log's encoding.
@@ -327,36 +331,6 @@ fn ascending_keys_leave_full_pages() {
     let leaves = 10_000_usize.div_ceil(per_leaf);
     let nodes = pages.in_use();
     assert!(nodes < leaves + leaves / 50 + 3, "{nodes} nodes for {leaves} full leaves");
-}
-
-/// In which order the keys of a batch are put.
-#[derive(Clone, Copy, Debug)]
-enum Order {
-    Ascending,
-    Descending,
-    /// The lower half ascending and the upper one descending, in turn.
-    Inwards,
-    Random,
-}
-
-impl Order {
-    fn apply(self, mut keys: Vec<u32>, rng: &mut Rng) -> Vec<u32> {
-        match self {
-            Order::Ascending => {}
-            Order::Descending => keys.reverse(),
-            Order::Inwards => {
-                let (low, high) = keys.split_at(keys.len() / 2);
-                let turns = low.iter().zip(high.iter().rev());
-                keys = turns.flat_map(|(low, high)| [*low, *high]).collect();
-            }
-            Order::Random => {
-                for at in (1..keys.len()).rev() {
-                    keys.swap(at, rng.below(at as u64 + 1) as usize);
-                }
-            }
-        }
-        keys
-    }
 }
 
 /// A batch of puts into a tree, with removals in between that are settled now and then.
