@@ -17,6 +17,7 @@ use loadline_qos::{
     ClassId, ClientKey, FlowId, Lane, LoadlineConfig, MClock, Params, PublishedConfig, Request,
     Scheduler, Take, TenantKey,
 };
+use std::num::NonZeroU32;
 use wpq_load::{MIX, cycle, filled};
 
 /// Requests of cost 1 per second.
@@ -92,7 +93,10 @@ impl Run {
         let mut flow = |index: usize| match load.starts_with("tenants") {
             true => {
                 let (class, key) = (ClassId::new(0), TenantKey(index as u64));
-                scheduler.set_tenant(now, class, key, params[index]).expect("half is reserved");
+                let here = NonZeroU32::MIN;
+                scheduler
+                    .set_tenant(now, class, key, params[index], here)
+                    .expect("half is reserved");
                 scheduler.tenant_flow(class, key, ClientKey(0)).expect("it was just added")
             }
             false => scheduler.flow(now, index.into(), ClientKey(0)),

@@ -94,9 +94,19 @@ impl Osd {
     ) -> Update {
         let pg = self.pg_mut(op.pg).expect("the primary has the placement group");
         let version = pg.log.append(pg.interval, op.object, op.id);
-        let ClientOp { id, traced, kind, object, offset, length, .. } = op;
-        let write =
-            ReplicaWrite { tag, op: id, traced, kind, before, object, offset, length, version };
+        let ClientOp { id: op_id, client, traced, kind, object, offset, length, .. } = op;
+        let write = ReplicaWrite {
+            tag,
+            op: op_id,
+            client,
+            traced,
+            kind,
+            before,
+            object,
+            offset,
+            length,
+            version,
+        };
         let (created, update) = self.update(op.pg, &write);
         let primary = self.primary_mut(op.pg).expect("only the primary replicates");
         primary.note_write(object, created);

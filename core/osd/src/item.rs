@@ -66,6 +66,16 @@ impl Item {
         }
     }
 
+    /// The placement group in whose log this is an entry that its primary has numbered.
+    pub(crate) fn log_entry(&self) -> Option<PgId> {
+        match self {
+            Item::Message(Envelope {
+                message: Message::Write(_) | Message::Settle(_), pg, ..
+            }) => Some(*pg),
+            _ => None,
+        }
+    }
+
     /// Which kind of work this is.
     pub fn work(&self) -> Work {
         match self {
@@ -132,10 +142,20 @@ impl Item {
         }
     }
 
+    /// Whose it is if it is an entry of the log that its primary has made: the client's, or local work where there is none.
+    pub(crate) fn client_owner(&self) -> Option<u32> {
+        match self {
+            Item::Message(Envelope { message: Message::Write(write), .. }) => {
+                Some(owner_of_client(write.client))
+            }
+            Item::Message(Envelope { message: Message::Settle(_), .. }) => Some(LOCAL),
+            _ => None,
+        }
+    }
+
     /// Whose work it is: local work 0, then the OSDs, then the clients (qos.md 1.2, owner numbers).
     ///
-    /// A replica write is its primary's: the primary has been fair between the clients already, and what it sends
-    /// must be carried out in its order, which every scheduler keeps for one owner only.
+    /// A replica write is its primary's: the primary has been fair between the clients already.
     pub(crate) fn owner(&self) -> u32 {
         match self {
             Item::Message(Envelope { message: Message::Op(op), .. }) => owner_of_client(op.client),
@@ -147,7 +167,7 @@ impl Item {
 }
 
 /// The owner of what no client and no other OSD has asked for.
-pub(crate) const LOCAL: u32 = 0;
+const LOCAL: u32 = 0;
 
 fn owner_of_osd(osd: OsdId) -> u32 {
     1 + osd.get()

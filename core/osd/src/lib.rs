@@ -26,6 +26,7 @@ mod ids;
 mod in_flight;
 mod item;
 mod life;
+mod log_order;
 mod message;
 mod osd;
 mod outside;

@@ -212,6 +212,8 @@ pub struct ReplicaWrite {
     pub tag: WriteTag,
     /// The client's op, for the log and the trace.
     pub op: OpId,
+    /// Whose op it is.
+    pub client: ClientId,
     /// Whether the op is traced.
     pub traced: bool,
     /// What to do; never a read.

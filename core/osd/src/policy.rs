@@ -2,7 +2,7 @@
 
 use crate::device_terms::DeviceTerms;
 use crate::gate::{DiskGate, HeldBack, Pacing, Within};
-use crate::item::{Item, LOCAL};
+use crate::item::Item;
 use crate::message::{Message, OpKind};
 use crate::recovery::AdmissionBounds;
 use loadline_base::{Bytes, SlotId, Span, Time, mix64};
@@ -233,14 +233,12 @@ fn size_of(item: &Item, urgency: Urgency, object_bytes: u64) -> WorkSize {
     }
 }
 
-/// Whose an item is in its class. Where replica writes are charged as client work, those of all primaries are one client: each primary
-/// has been fair between the clients already, and turns among primaries would only hold up the one that has more groups
-/// here.
+/// Whose an item is in its class. Where replica writes are charged as client work, they are their clients': a client's op has to wait
+/// here for both, and waits for neither longer if they have one line.
 fn owner_in(policy: &Policy, item: &Item) -> u32 {
-    let is_charged = policy.plan.preset.replica_writes == ReplicaWrites::AsClientWork;
-    match item.work() {
-        Work::ReplicaWrite if is_charged => LOCAL,
-        _ => item.owner(),
+    match policy.plan.preset.replica_writes {
+        ReplicaWrites::AsClientWork => item.client_owner().unwrap_or_else(|| item.owner()),
+        ReplicaWrites::Strict => item.owner(),
     }
 }
 

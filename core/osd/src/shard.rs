@@ -5,6 +5,7 @@ use crate::event::{Effect, Effects, Timer, WorkerRun};
 use crate::gate::DiskGate;
 use crate::ids::{OsdId, PgId, ShardId, ThreadId};
 use crate::item::Item;
+use crate::log_order::LogOrder;
 use crate::policy::ItemCharge;
 use crate::service::Meter;
 use loadline_base::{IdVec, SlotId, Slots, Time};
@@ -56,6 +57,7 @@ pub(crate) struct Shard {
     /// What waits or runs; the scheduler moves handles only.
     items: Slots<(Item, Demand)>,
     queue: Queue<SlotId>,
+    order: LogOrder,
     /// Strict work that needs nothing of the disk, which the gate does not hold back.
     passing: VecDeque<(SlotId, Time)>,
     workers: IdVec<ThreadId, Worker>,
@@ -72,10 +74,10 @@ impl Shard {
         let worker = || Worker { state: WorkerState::Idle, run: 0 };
         let workers: IdVec<ThreadId, Worker> = (0..threads).map(|_| worker()).collect();
         let idle = workers.len();
-        let (items, passing) = (Slots::new(), VecDeque::new());
+        let (items, passing, order) = (Slots::new(), VecDeque::new(), LogOrder::default());
         let (wake_at, turns, flows) = (Time::MAX, 0, Vec::new());
         let meter = Meter::default();
-        Shard { osd, id, items, queue, passing, workers, idle, wake_at, turns, flows, meter }
+        Shard { osd, id, items, queue, order, passing, workers, idle, wake_at, turns, flows, meter }
     }
 
     /// Queues an item and lets the workers look. `owner` is a small number (see [`Item::owner`]).
@@ -109,7 +111,11 @@ impl Shard {
     fn request(&mut self, now: Time, charge: ItemCharge, item: (Item, Demand)) -> Request<SlotId> {
         let flow = self.flow(now, charge.class, charge.owner);
         self.meter.queued(now, charge.class);
+        let entry = item.0.log_entry();
         let item = self.items.acquire(item);
+        if let Some(pg) = entry {
+            self.order.came(pg, item);
+        }
         Request { priority: charge.priority, ..Request::new(flow, charge.cost, item) }
     }
 
@@ -137,6 +143,7 @@ impl Shard {
             match self.queue.take(now) {
                 Take::Ready(taken) => {
                     self.meter.taken(now, &taken);
+                    self.give_turn(taken.payload);
                     gate.take(self.items.at(taken.payload).1);
                     self.start(now, taken.payload, taken.arrival, fx);
                 }
@@ -149,6 +156,16 @@ impl Shard {
                 }
                 Take::Empty => return,
             }
+        }
+    }
+
+    /// Puts the entry of a log that must go first where the one stands whose turn it is.
+    #[inline]
+    fn give_turn(&mut self, slot: SlotId) {
+        if let Some(pg) = self.items.at(slot).0.log_entry()
+            && let Some(first) = self.order.go(pg, slot)
+        {
+            self.items.swap(first, slot);
         }
     }
 
@@ -243,6 +260,7 @@ impl Shard {
         self.items = Slots::new();
         self.idle = self.workers.len();
         self.passing.clear();
+        self.order.clear();
         self.wake_at = Time::MAX;
     }
 

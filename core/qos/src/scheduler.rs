@@ -244,7 +244,8 @@ impl Params {
 pub struct Distributed {
     /// Completions of either phase, in cost units.
     pub delta: u32,
-    /// Completions of the reservation phase, in cost units.
+    /// Completions of the reservation phase, in cost units. In Loadline's own mode all completions may be told by it alone: then
+    /// reservation and limit are of the whole, and the weight is of this server.
     pub rho: u32,
 }
 

@@ -5,9 +5,12 @@ use loadline_qos::{
     ClassId, ClientKey, FlowId, Lane, LoadlineConfig, MClock, Params, PublishedConfig, Refusal,
     Request, Scheduler, Take, TenantError, TenantKey,
 };
+use std::num::NonZeroU32;
 
 const START: Time = Time::from_secs(1_000);
 const CLASS: ClassId = ClassId::new(0);
+/// Its requests go to this server alone.
+const HERE: NonZeroU32 = NonZeroU32::MIN;
 
 fn params(r: f64, w: f64, l: f64) -> Params {
     Params::new(r, w, l).unwrap()
@@ -19,7 +22,7 @@ fn scheduler(lanes: &[Params]) -> MClock<u64> {
 }
 
 fn tenant(scheduler: &mut MClock<u64>, key: u64, params: Params) -> FlowId {
-    scheduler.set_tenant(START, CLASS, TenantKey(key), params).unwrap();
+    scheduler.set_tenant(START, CLASS, TenantKey(key), params, HERE).unwrap();
     scheduler.tenant_flow(CLASS, TenantKey(key), ClientKey(0)).unwrap()
 }
 
@@ -118,7 +121,8 @@ fn a_burst_is_used_after_less_than_the_limit() {
 #[test]
 fn reservations_beyond_the_class_are_refused() {
     let mut scheduler = scheduler(&[params(1_000.0, 1.0, 0.0)]);
-    let mut set = |key, r| scheduler.set_tenant(START, CLASS, TenantKey(key), params(r, 1.0, 0.0));
+    let mut set =
+        |key, r| scheduler.set_tenant(START, CLASS, TenantKey(key), params(r, 1.0, 0.0), HERE);
     assert_eq!(set(1, 600.0), Ok(()));
     let error = TenantError::ReservationsExceedClass { wanted: 500.0, left: 400.0 };
     assert_eq!(set(2, 500.0), Err(error));
@@ -126,11 +130,11 @@ fn reservations_beyond_the_class_are_refused() {
     assert_eq!(set(1, 500.0), Ok(()), "its own reservation is replaced, not added to");
     assert_eq!(set(2, 500.0), Ok(()));
     let mut strict: MClock<u64> = MClock::loadline(LoadlineConfig::default(), &[Lane::Strict]);
-    let refused = strict.set_tenant(START, CLASS, TenantKey(1), params(0.0, 1.0, 0.0));
+    let refused = strict.set_tenant(START, CLASS, TenantKey(1), params(0.0, 1.0, 0.0), HERE);
     assert_eq!(refused, Err(TenantError::StrictClass));
     let lanes = [Lane::Shared(params(0.0, 1.0, 0.0))];
     let mut published: MClock<u64> = MClock::as_published(PublishedConfig::default(), &lanes);
-    let refused = published.set_tenant(START, CLASS, TenantKey(1), params(0.0, 1.0, 0.0));
+    let refused = published.set_tenant(START, CLASS, TenantKey(1), params(0.0, 1.0, 0.0), HERE);
     assert_eq!(refused, Err(TenantError::NotInThisMode));
 }
 
@@ -153,4 +157,47 @@ fn a_tenant_leaves_with_its_requests_and_its_reservation() {
     }
     assert_eq!(scheduler.occupancy().records, 0);
     assert_eq!(scheduler.take(START), Take::Empty);
+}
+
+/// A tenant whose requests go to four servers in turns, beside another that is always there: it gets its reservation of all
+/// together, no more than its limit, and the class is charged what it costs here.
+#[test]
+fn a_tenant_of_several_servers_has_its_terms_as_a_whole() {
+    const SERVERS: usize = 4;
+    let run = |terms: Params, beside: Params| {
+        let servers = NonZeroU32::new(SERVERS as u32).unwrap();
+        let mut each: Vec<_> = (0..SERVERS)
+            .map(|_| {
+                let lanes = [params(300.0, 1.0, 0.0), params(0.0, 1.0, 0.0)];
+                let mut scheduler = scheduler(&lanes);
+                scheduler.set_tenant(START, CLASS, TenantKey(1), terms, servers).unwrap();
+                let own = scheduler.tenant_flow(CLASS, TenantKey(1), ClientKey(0)).unwrap();
+                let flows = [own, tenant(&mut scheduler, 2, beside)];
+                let other = scheduler.flow(START, ClassId::new(1), ClientKey(0));
+                flows.iter().for_each(|flow| add(&mut scheduler, START, *flow, 8));
+                add(&mut scheduler, START, other, 8);
+                (scheduler, flows[0], 0)
+            })
+            .collect();
+        let (mut served, mut whole) = ([0, 0, 0], 0);
+        for step in 0..10_000 * SERVERS {
+            // A thousand a second each.
+            let now = START + Span::from_micros(1_000 * (step / SERVERS) as u64);
+            let (scheduler, own, told) = &mut each[step % SERVERS];
+            let Take::Ready(taken) = scheduler.take(now) else { continue };
+            let mut next = Request::new(taken.flow, 1, 0);
+            if taken.flow == *own {
+                whole += 1;
+                next.distributed.rho = whole - 1 - *told;
+                *told = whole;
+            }
+            let party = usize::from(taken.class != CLASS) * 2;
+            served[party.max(usize::from(party == 0 && taken.flow != *own))] += 1;
+            scheduler.enqueue(now, next).unwrap();
+        }
+        served
+    };
+    // 4,000 a second, half of it the class's.
+    check(&run(params(1_000.0, 1.0, 0.0), params(0.0, 99.0, 0.0)), &[10_000, 10_000, 20_000]);
+    check(&run(params(0.0, 99.0, 400.0), params(0.0, 1.0, 0.0)), &[4_000, 16_000, 20_000]);
 }

@@ -184,6 +184,7 @@ mod tests {
             let sizes = ["default", "all"].map(|set| study.choose(set).map_or(0, |of| of.len()));
             let (default, all) = match (study.kind, name.as_str()) {
                 (StudyKind::Recovery, "reservation") => (5, 8),
+                (StudyKind::Recovery, "recovery-nvme") => (10, 13),
                 (StudyKind::Recovery, _) => (9, 12),
                 (StudyKind::Limits, _) => (4, 6),
                 // What runs by itself is all that was published, or all there is.

@@ -161,17 +161,14 @@ fn a_folder_suffices_to_read_the_study_again() {
 /// With backfill limits lifted, Loadline's own profiles left clients 14 % of their IOPS at 37 ms, as WPQ did: whatever waited was
 /// taken from the queue and stood behind the store's throttle. Clients keep what is reserved for them, and recovery, which
 /// is all that is left to do, the rest of the returning disk: together they take 100 % of its time, 59 microseconds a write
-/// and 2.87 ms an object. No client waits much longer than another: replica writes came by turns of the primaries, and those of
-/// the one with the most groups waited twice as long.
+/// and 2.87 ms an object. No op waits much longer than another, wherever its copies are: as long as replica writes were one client
+/// on the returning disk beside those for whom it is the primary, p99 over the mean was up to twice what it is alone with seed 7.
 #[test]
 fn with_limits_lifted_clients_keep_their_reservation() {
-    // How far p99 over the mean may be beyond what it is alone goes with the placement. The aim is 1.5 under each.
-    for (seed, spread_max) in [(1, 1.5), (7, 2.0)] {
-        limits_lifted(seed, spread_max);
-    }
+    [1, 7].into_iter().for_each(limits_lifted);
 }
 
-fn limits_lifted(seed: u64, spread_max: f64) {
+fn limits_lifted(seed: u64) {
     let folder = tempfile::tempdir().unwrap();
     let lifted = [
         "scale=0.006",
@@ -198,7 +195,7 @@ fn limits_lifted(seed: u64, spread_max: f64) {
         };
         let (alone, beside) = (spread(result.setup("baseline").unwrap()), spread(setup));
         assert!(
-            beside <= spread_max * alone,
+            beside <= 1.25 * alone,
             "{name}, seed {seed}: p99 is {beside} x the mean, alone {alone}"
         );
         assert!(busy >= 0.95, "{name}, seed {seed}: {busy} at {iops} IOPS and {objects} objects/s");

@@ -22,6 +22,7 @@ use crate::{
 };
 use alloc::vec::Vec;
 pub use config::{LoadlineConfig, Occupancy, PublishedConfig, SideQueue};
+use core::num::NonZeroU32;
 
 use loadline::Loadline;
 use loadline_base::Time;
@@ -90,6 +91,10 @@ impl<T> MClock<T> {
     /// is among classes: by weight, with the tenant's reservation as floor and its limit as cap. The clients that
     /// [`Scheduler::flow`] opens in it are together one more tenant, of weight 1.
     ///
+    /// A tenant whose requests go to several servers has its terms as a whole if each request tells by
+    /// [`rho`](crate::Distributed::rho) what it got elsewhere; of the class's reservation here it takes a part, by the
+    /// number of `servers`.
+    ///
     /// # Errors
     /// [`TenantError`] if the reservations of all tenants would exceed that of the class, if the class is strict, or if
     /// the scheduler is in the published mode.
@@ -102,10 +107,11 @@ impl<T> MClock<T> {
         class: ClassId,
         tenant: TenantKey,
         params: Params,
+        servers: NonZeroU32,
     ) -> Result<(), TenantError> {
         match &mut self.mode {
             Algorithm::Published(_) => Err(TenantError::NotInThisMode),
-            Algorithm::Loadline(mode) => mode.set_tenant(now, class, tenant, params),
+            Algorithm::Loadline(mode) => mode.set_tenant(now, class, tenant, params, servers),
         }
     }
 

@@ -37,7 +37,7 @@ impl RequestList {
 /// What a request is charged; at most 2^32 - 1 units, counters included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RequestCharge {
-    /// Against the weight and the limit.
+    /// Against the weight.
     pub(super) cost: u32,
     /// Against the reservation.
     pub(super) reserved: u32,
@@ -51,6 +51,12 @@ impl RequestCharge {
     #[inline(always)]
     pub(super) fn exists(self) -> bool {
         self.cost != 0
+    }
+
+    /// Against the limit: what counts for the reservation, a floor of the whole, counts for its cap as well.
+    #[inline(always)]
+    pub(super) fn of_limit(self) -> u32 {
+        self.cost.max(self.reserved)
     }
 
     #[inline(always)]

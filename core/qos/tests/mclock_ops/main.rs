@@ -9,6 +9,7 @@ use loadline_qos::{
 };
 use proptest::prelude::*;
 use script::run;
+use std::num::NonZeroU32;
 
 fn lanes() -> [Lane; 4] {
     let shared = |r, w, l| Lane::Shared(Params::new(r, w, l).unwrap());
@@ -59,7 +60,8 @@ fn divided() -> Altered {
         for key in 0..3 {
             let limit = [0.0, 20.0, 7.0][key as usize];
             let params = Params::new(0.0, 1.0 + key as f64, limit).unwrap();
-            kept.set_tenant(Time::ZERO, ClassId::new(class), TenantKey(key), params).unwrap();
+            let (class, key) = (ClassId::new(class), TenantKey(key));
+            kept.set_tenant(Time::ZERO, class, key, params, NonZeroU32::MIN).unwrap();
         }
     }
     Altered { kept, loses_after: u32::MAX }

@@ -292,7 +292,7 @@ impl Level {
         line.set_head(head);
         let mut held_until = 0;
         if line.holds_at_limit() {
-            let charge = line.limit().ticks(head.cost);
+            let charge = line.limit().ticks(head.of_limit());
             let burst = self.bursts.of(&self.terms, index);
             line.limit_base = line.limit_base.max(now.saturating_sub(charge.max(burst)));
             held_until = after(line.limit_base, charge);

@@ -29,9 +29,9 @@ pub(super) struct Line {
     pub(super) reserved_key: u64,
     /// What waits, of the client whose turn it is.
     pub(super) fifo: RequestList,
-    /// What the weight and the limit are charged for the head; 0 while nothing waits.
+    /// What the weight is charged for the head; 0 while nothing waits.
     pub(super) cost: u32,
-    /// What the reservation is charged for it.
+    /// What the reservation is charged for it; the limit, the more of the two.
     pub(super) reserved_cost: u32,
     reservation_mantissa: u32,
     weight_mantissa: u32,
@@ -218,8 +218,9 @@ impl Line {
     pub(super) fn set_head(&mut self, head: RequestCharge) {
         self.cost = head.cost;
         self.reserved_cost = head.reserved;
-        if u64::from(head.cost) >> (self.bits[COST] & POWER_MASK) != 0 {
-            let power = (32 - head.cost.leading_zeros() as u8).min(POWER_MAX);
+        let most = head.of_limit();
+        if u64::from(most) >> (self.bits[COST] & POWER_MASK) != 0 {
+            let power = (32 - most.leading_zeros() as u8).min(POWER_MAX);
             self.bits[COST] = self.bits[COST] & !POWER_MASK | power;
         }
     }
@@ -265,10 +266,15 @@ impl Line {
         after(self.reservation_base, self.reservation().ticks(self.reserved_cost))
     }
 
+    #[inline(always)]
+    fn limited_cost(&self) -> u32 {
+        self.cost.max(self.reserved_cost)
+    }
+
     /// When the head is within the limit.
     #[inline(always)]
     pub(super) fn limit_tag(&self) -> u64 {
-        after(self.limit_base, self.limit().ticks(self.cost))
+        after(self.limit_base, self.limit().ticks(self.limited_cost()))
     }
 
     /// The tags that lie beyond the range of a tag, in full.
@@ -278,7 +284,7 @@ impl Line {
 
     /// See [`Line::reservation_tag_exact`].
     pub(super) fn limit_tag_exact(&self) -> u128 {
-        u128::from(self.limit_base) + self.limit().exact(self.cost)
+        u128::from(self.limit_base) + self.limit().exact(self.limited_cost())
     }
 
     /// From when on the head may go, if nobody else wants to; `lag` is how far reservation time is behind.
@@ -312,11 +318,15 @@ impl Line {
                 None => (0, cost),
             }
         };
+        let (was_busy, whole) = (u32::from(self.is_busy()), self.limited_cost());
         (self.reservation_base, self.reserved_cost) =
             moved(self.reservation_base, lag, self.reservation(), self.reserved_cost);
-        let was_busy = self.is_busy();
-        (self.limit_base, self.cost) = moved(self.limit_base, 0, self.limit(), self.cost);
-        self.cost = self.cost.max(u32::from(was_busy));
+        let limited;
+        (self.limit_base, limited) = moved(self.limit_base, 0, self.limit(), whole);
+        if limited < whole {
+            self.cost = self.cost.min(limited).max(was_busy);
+            self.reserved_cost = self.reserved_cost.min(limited).max(was_busy);
+        }
     }
 
     /// When the limit lets the head go; always, without one that holds it.

@@ -2,7 +2,8 @@
 //!
 //! To the level of classes, a divided class is a party like any other, but what its head costs is not known before: which
 //! tenant goes is decided when the class does. So it may go when a request of the least cost might, and is charged what went.
-//! While all tenants of a class are at their limits it sleeps.
+//! While all tenants of a class are at their limits it sleeps. What a tenant gets elsewhere counts against its own terms
+//! ([`Distributed`](crate::Distributed)); the class is of this server alone, and is charged the bare cost.
 
 use super::choose::Choice;
 use super::flow::{Inside, NONE};
@@ -13,6 +14,7 @@ use crate::{ClassId, ClientKey, FlowId, Params, Refusal, Request, Take, TenantEr
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::num::NonZeroU32;
 use loadline_base::Time;
 
 /// Of clients that belong to no tenant, in a class that is divided: weight 1, no more.
@@ -22,18 +24,30 @@ const REST: u32 = 0;
 #[derive(Clone, Debug)]
 pub(super) struct Tenants {
     pub(super) level: Level,
-    by_key: BTreeMap<TenantKey, u32>,
+    by_key: BTreeMap<TenantKey, KnownTenant>,
     /// The flows of each tenant.
     flows: BTreeMap<(u32, ClientKey), u32>,
-    /// Reserved by all of them together, in cost units per second.
-    reserved: f64,
     /// The class that is divided.
     class: u32,
     /// Until when it sleeps, if it does.
     asleep_until: Option<Time>,
 }
 
+/// A tenant by its key.
+#[derive(Clone, Copy, Debug)]
+struct KnownTenant {
+    row: u32,
+    /// What it takes of the class's reservation, in cost units per second.
+    reserved: f64,
+}
+
 impl Tenants {
+    /// What is reserved by all but one, in cost units per second.
+    fn reserved_beside(&self, key: TenantKey) -> f64 {
+        let others = self.by_key.iter().filter(|(other, _)| **other != key);
+        others.map(|(_, tenant)| tenant.reserved).sum()
+    }
+
     /// The flows of all tenants, or of one.
     pub(super) fn flows(&self, tenant: Option<u32>) -> Vec<u32> {
         let of = |key: &(u32, ClientKey)| tenant.is_none_or(|tenant| tenant == key.0);
@@ -56,35 +70,32 @@ impl<T> Loadline<T> {
         class: ClassId,
         key: TenantKey,
         params: Params,
+        servers: NonZeroU32,
     ) -> Result<(), TenantError> {
         let of_class = self.params(class).ok_or(TenantError::StrictClass)?;
-        let known = self.tenant_params(class, key).map_or(0.0, |params| params.reservation());
-        let reserved = self.divided(class).map_or(0.0, |tenants| tenants.reserved) - known;
-        let wanted = reserved.max(0.0) + params.reservation();
-        if wanted > of_class.reservation() * (1.0 + 1e-9) {
-            let left = (of_class.reservation() - reserved).max(0.0);
-            return Err(TenantError::ReservationsExceedClass {
-                wanted: params.reservation(),
-                left,
-            });
+        let wanted = params.reservation() / f64::from(servers.get());
+        let others = self.divided(class).map_or(0.0, |tenants| tenants.reserved_beside(key));
+        if wanted > 0.0 && others + wanted > of_class.reservation() * (1.0 + 1e-9) {
+            let left = (of_class.reservation() - others).max(0.0);
+            return Err(TenantError::ReservationsExceedClass { wanted, left });
         }
         let at = match Inside::decode(self.classes.inside(class.get())) {
             Inside::Tenants(at) => at as usize,
             _ => self.divide(now, class.get()),
         };
         let tenants = &mut self.tenants[at];
-        tenants.reserved = wanted;
-        match tenants.by_key.get(&key) {
-            Some(tenant) => {
-                let tenant = *tenant;
+        match tenants.by_key.get_mut(&key) {
+            Some(known) => {
+                known.reserved = wanted;
+                let tenant = known.row;
                 let head = self.requests.head_charge(tenants.level.line(tenant).fifo);
                 tenants.level.set_terms(tenant, params);
                 let tick = tenants.level.tick(now);
                 tenants.level.changed(tick, tenant, head);
             }
             None => {
-                let tenant = tenants.level.add(Some(params), Inside::Nobody);
-                tenants.by_key.insert(key, tenant);
+                let row = tenants.level.add(Some(params), Inside::Nobody);
+                tenants.by_key.insert(key, KnownTenant { row, reserved: wanted });
             }
         }
         self.refresh_divided(now, class.get());
@@ -100,13 +111,11 @@ impl<T> Loadline<T> {
         removed: &mut Vec<T>,
     ) {
         let Some(at) = self.divided_at(class) else { return };
-        let Some(tenant) = self.tenants[at].by_key.get(&key).copied() else { return };
+        let Some(tenant) = self.tenants[at].by_key.get(&key).map(|known| known.row) else { return };
         for flow in self.tenants[at].flows(Some(tenant)) {
             self.close(now, flow, removed);
         }
         let tenants = &mut self.tenants[at];
-        let params = tenants.level.params(tenant).expect("a tenant is not strict");
-        tenants.reserved = (tenants.reserved - params.reservation()).max(0.0);
         tenants.by_key.remove(&key);
         tenants.level.remove(tenant);
     }
@@ -118,7 +127,7 @@ impl<T> Loadline<T> {
         key: TenantKey,
     ) -> Option<Params> {
         let tenants = self.divided(class)?;
-        tenants.level.params(*tenants.by_key.get(&key)?)
+        tenants.level.params(tenants.by_key.get(&key)?.row)
     }
 
     /// The handle of a client of a tenant.
@@ -128,7 +137,7 @@ impl<T> Loadline<T> {
         key: TenantKey,
         client: ClientKey,
     ) -> Option<FlowId> {
-        let tenant = *self.divided(class)?.by_key.get(&key)?;
+        let tenant = self.divided(class)?.by_key.get(&key)?.row;
         Some(self.flow_in(class, tenant, client))
     }
 
@@ -190,14 +199,7 @@ impl<T> Loadline<T> {
             let tick = level.tick(now);
             level.wakes(tick, REST, head);
         }
-        let tenants = Tenants {
-            level,
-            by_key: BTreeMap::new(),
-            flows,
-            reserved: 0.0,
-            class,
-            asleep_until: None,
-        };
+        let tenants = Tenants { level, by_key: BTreeMap::new(), flows, class, asleep_until: None };
         let at = match self.tenants_free.pop() {
             Some(at) => {
                 self.tenants[at as usize] = tenants;
@@ -219,15 +221,16 @@ impl<T> Loadline<T> {
         flow: ClientFlow,
         request: &Request<T>,
     ) -> Result<(), Refusal> {
-        let cost = RequestCharge::new(request.cost, request.distributed).cost;
+        let whole = RequestCharge::new(request.cost, request.distributed).of_limit();
         if flow.tenant != NONE {
             let level = self.level_mut(flow.class, flow.tenant);
             if level.line(flow.tenant).rejects() {
                 let tick = level.tick(now);
-                let admitted = level.admit(tick, flow.tenant, cost);
+                let admitted = level.admit(tick, flow.tenant, whole);
                 admitted.map_err(|tag| Refusal::OverLimit(level.time_of(now, tag)))?;
             }
         }
+        let cost = if flow.tenant == NONE { whole } else { request.cost };
         if self.classes.line(flow.class).rejects() {
             let tick = self.classes.tick(now);
             let admitted = self.classes.admit(tick, flow.class, cost);
@@ -345,15 +348,15 @@ impl<T> Loadline<T> {
         };
         let of_tenant = level.turns(tenant);
         let line = level.line_mut(tenant);
-        let charge = RequestCharge { cost: line.cost, reserved: line.reserved_cost };
+        let cost = line.cost;
         let left = requests.pop_front(&mut line.fifo).expect("a chosen tenant has a head");
         if let Some(of_tenant) = of_tenant {
-            turns[of_tenant as usize].pass(charge.cost, &mut line.fifo);
+            turns[of_tenant as usize].pass(cost, &mut line.fifo);
         }
         let of_tenant = requests.head_charge(line.fifo);
         level.served(tick, inner, of_tenant);
         let next = if level.is_busy() { LEAST } else { RequestCharge::NOTHING };
-        classes.line_mut(class).set_head(charge);
+        classes.line_mut(class).set_head(RequestCharge { cost: left.cost, reserved: left.cost });
         let choice = match choice {
             Choice::Reservation(class, _) => {
                 Choice::Reservation(class, classes.line(class).reservation_tag())
