@@ -51,11 +51,6 @@ impl<T> Slots<T> {
         self.slots[usize::from(id)].as_mut().expect("the slot is in use")
     }
 
-    /// Two items change places.
-    pub fn swap(&mut self, one: SlotId, other: SlotId) {
-        self.slots.swap(usize::from(one), usize::from(other));
-    }
-
     /// The item in `id`, if the slot is in use.
     pub fn get(&self, id: SlotId) -> Option<&T> {
         self.slots.get(usize::from(id)).and_then(Option::as_ref)
@@ -99,7 +94,5 @@ mod tests {
         assert_eq!(slots.acquire("c"), first);
         assert_eq!((slots.len(), *slots.at(second)), (2, "b"));
         assert_eq!(slots.get(SlotId::new(9)), None);
-        slots.swap(first, second);
-        assert_eq!((*slots.at(first), *slots.at(second)), ("b", "c"));
     }
 }

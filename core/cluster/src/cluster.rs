@@ -8,8 +8,11 @@ use crate::osds::KnownOsd;
 use crate::peering::Peering;
 use crate::router::{IssuedOp, Router, Target};
 use loadline_base::{Bytes, IdVec, Time};
-use loadline_osd::{Data, Directive, Envelope, Notice, OpId, OsdId, OsdOptions, PgId, Policy};
+use loadline_osd::{
+    Data, Directive, Envelope, Notice, OpId, OsdId, OsdOptions, PgId, Policy, TenantTable,
+};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What a cluster is built from. Every OSD starts with the same settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -144,6 +147,7 @@ impl Cluster {
                 self.retire_stray(pg, osd, fx);
             }
         }
+        self.share_kept_images(fx);
         self.save_map(fx);
     }
 
@@ -151,6 +155,14 @@ impl Cluster {
     pub fn configure(&mut self, policy: &Policy, options: OsdOptions, fx: &mut OwnerEffects) {
         for osd in self.osds.ids() {
             fx.direct(osd, Directive::Configure(Box::new((policy.clone(), options))));
+        }
+    }
+
+    /// Lets images share what clients get by these terms.
+    pub fn share_images(&mut self, tenants: Arc<TenantTable>, fx: &mut OwnerEffects) {
+        self.router.count(&tenants);
+        for osd in self.osds.ids().collect::<Vec<_>>() {
+            fx.direct(osd, Directive::ShareImages(tenants.clone()));
         }
     }
 

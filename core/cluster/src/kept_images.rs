@@ -3,8 +3,9 @@
 //! removal is kept.
 
 use crate::cluster::{Cluster, OwnerEffects};
-use crate::images::{Images, PendingJob};
+use crate::images::{Images, KeptImages, PendingJob};
 use loadline_osd::{Directive, OsdId};
+use std::sync::Arc;
 
 impl Cluster {
     /// The images as clients may see them.
@@ -23,14 +24,29 @@ impl Cluster {
     pub(crate) fn images_are_kept(&mut self, fx: &mut OwnerEffects) {
         if self.durable().kept_images.take_next() {
             for osd in self.osds.ids().collect::<Vec<_>>() {
-                self.show_images(osd, fx);
+                let views = self.durable().kept_images.views.clone();
+                fx.direct(osd, Directive::ShowImages(views));
             }
+            self.share_kept_images(fx);
         }
     }
 
     /// Tells an OSD of the images.
     pub(crate) fn show_images(&mut self, osd: OsdId, fx: &mut OwnerEffects) {
-        let views = self.durable().kept_images.views.clone();
+        let KeptImages { views, tenants, .. } = &self.durable().kept_images;
+        let (views, tenants) = (views.clone(), tenants.clone());
         fx.direct(osd, Directive::ShowImages(views));
+        fx.direct(osd, Directive::ShareImages(tenants));
+    }
+
+    /// Lets the images share what clients get as they are promised and allowed, if that has changed.
+    pub(crate) fn share_kept_images(&mut self, fx: &mut OwnerEffects) {
+        let Some(durable) = &self.durable else { return };
+        let tenants = durable.kept_images.now.tenants(&self.map);
+        if tenants != *durable.kept_images.tenants {
+            let tenants = Arc::new(tenants);
+            self.durable().kept_images.tenants = tenants.clone();
+            self.share_images(tenants, fx);
+        }
     }
 }

@@ -1,10 +1,15 @@
 //! Client routing: image or object to placement group to primary, and again when the map changes.
 
+use crate::images::ImageId;
 use crate::map::{Map, PoolId};
 use loadline_base::{SlotId, Slots, Time};
-use loadline_osd::{ClientId, ClientOp, Data, Envelope, Message, OpId, OpKind, PgId};
+use loadline_osd::{
+    ClientId, ClientOp, Data, Envelope, GivenOps, Message, OpId, OpKind, PgId, TenantTable,
+    TenantTerms,
+};
 use loadline_qos::Urgency;
 use loadline_store::ObjectNo;
+use std::collections::BTreeMap;
 
 /// What a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +48,12 @@ pub struct IssuedOp {
 pub(crate) struct Router {
     ops: Slots<IssuedOp>,
     issued: u32,
+    /// What images with a reservation or a limit were given.
+    given: BTreeMap<u32, GivenOps>,
+}
+
+fn image_of(op: &ClientOp) -> u32 {
+    ImageId::of(op.object).0.get()
 }
 
 impl Router {
@@ -52,9 +63,20 @@ impl Router {
         let Target { client, kind, traced, background, object, offset, length, .. } = *target;
         self.issued = self.issued.wrapping_add(1);
         let id = OpId { slot: SlotId::new(0), number: self.issued };
-        let resent = false;
-        let op =
-            ClientOp { id, client, kind, traced, background, resent, pg, object, offset, length };
+        let (resent, given) = (false, GivenOps::default());
+        let op = ClientOp {
+            id,
+            client,
+            kind,
+            traced,
+            background,
+            resent,
+            pg,
+            object,
+            offset,
+            length,
+            given,
+        };
         let slot = self.ops.acquire(IssuedOp { op, data, issued: now });
         let op = &mut self.ops.at_mut(slot).op;
         op.id.slot = slot;
@@ -65,10 +87,13 @@ impl Router {
     /// group begins its next interval, it is due again.
     pub(crate) fn route(&mut self, map: &Map, id: OpId) -> Option<Envelope> {
         let issued = self.ops.at_mut(id.slot);
-        let op = issued.op;
+        let mut op = issued.op;
         let state = map.pg(op.pg);
         let to = state.acting.first().copied().filter(|_| state.ready)?;
         issued.op.resent = true;
+        if let Some(given) = self.given.get(&image_of(&op)) {
+            op.given = *given;
+        }
         let data = issued.data.clone();
         let (pg, interval, urgency) = (op.pg, state.interval, Urgency::default());
         let message = Message::Op(op);
@@ -89,7 +114,19 @@ impl Router {
     /// Ends an op; `None` if it has ended already.
     pub(crate) fn close(&mut self, id: OpId) -> Option<IssuedOp> {
         self.ops.get(id.slot).filter(|issued| issued.op.id == id)?;
-        Some(self.ops.release(id.slot))
+        let issued = self.ops.release(id.slot);
+        if let Some(given) = self.given.get_mut(&image_of(&issued.op)) {
+            given.add(issued.op.length);
+        }
+        Some(issued)
+    }
+
+    /// What these images are given is counted from now on, and told with their ops.
+    pub(crate) fn count(&mut self, tenants: &TenantTable) {
+        self.given.retain(|image, _| tenants.images.get(image).is_some_and(TenantTerms::is_bound));
+        for (image, _) in tenants.images.iter().filter(|(_, terms)| terms.is_bound()) {
+            self.given.entry(*image).or_default();
+        }
     }
 
     /// The ops of a placement group that have no reply yet, in the order of issue.

@@ -25,6 +25,7 @@ impl Osd {
                 self.renew(now, policy, options, fx);
             }
             Directive::ShowImages(views) => self.views = views,
+            Directive::ShareImages(tenants) => self.share_images(now, tenants, fx),
             Directive::SetBackfillFull(is_full) => self.set_backfill_full(is_full, fx),
             directive if self.is_alive() => self.directed_alive(now, directive, fx),
             _ => {}

@@ -12,6 +12,7 @@ use crate::message::{Activation, Data};
 use crate::pg::CopyReport;
 use crate::policy::{OsdOptions, Policy};
 use crate::snapshots::Views;
+use crate::tenants::TenantTable;
 use loadline_base::Bytes;
 use loadline_store::ObjectNo;
 use loadline_store::paged::ids::StoreId;
@@ -33,6 +34,8 @@ pub enum Directive {
     Renew(Box<(Policy, OsdOptions)>),
     /// Show ops the images like this.
     ShowImages(Arc<Views>),
+    /// Let the images share what clients get by these terms.
+    ShareImages(Arc<TenantTable>),
     /// Whether to refuse backfills, for want of room.
     SetBackfillFull(bool),
     /// Keep who this disk is.

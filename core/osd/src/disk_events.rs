@@ -296,8 +296,8 @@ impl Osd {
 
     /// Lets the shards take while the window has room.
     pub(crate) fn take_by_window(&mut self, now: Time, fx: &mut Effects) {
-        let is_full = !self.store.admits();
-        self.gate().set_store_is_full(is_full);
+        let (is_full, ops) = (!self.store.admits(), self.store.in_window());
+        self.gate().set_store(now, is_full, ops);
         self.queue.pump_all(now, fx);
     }
 
@@ -323,8 +323,7 @@ impl Osd {
     }
 
     fn may_pass_full_window(&mut self) -> bool {
-        let paged = self.store.paged();
-        !paged.admits() && paged.requests.at_device() < PAST_FULL_WINDOW
+        !self.gate().admits() && self.store.paged().requests.at_device() < PAST_FULL_WINDOW
     }
 
     /// Queues what waits for its turn anew, in queues that are new.

@@ -11,11 +11,13 @@
 //! as an item of its own and is charged there, so that whatever arrives meanwhile is at most one part behind.
 //!
 //! On a disk of bytes, whose log commits what clients write in groups and whose speed nobody has told, clients pass as long as the
-//! store takes more, and background work alone is held back ([`BackgroundPace`]).
+//! store takes more, and background work alone is held back ([`BackgroundPace`]). Where one of the clients' images is promised ops, the
+//! others are held back too ([`ClientWindow`]).
 //!
 //! Presets of other systems have no goal. There the gate is what those systems have, the store's throttle, behind which work waits
 //! in the order of its arrival; the gate only tells the queues whether the store takes more, where they ask.
 
+use crate::client_window::ClientWindow;
 use crate::demand::Demand;
 use crate::item::{Item, TransferStage};
 use crate::message::{Envelope, Message, OpKind};
@@ -68,6 +70,10 @@ pub(crate) struct DiskGate {
     bounds: Option<GateBounds>,
     /// How background work is held back, where it alone is.
     pace: Option<BackgroundPace>,
+    /// How much clients may have in flight there, where one of them is promised something.
+    clients: Option<ClientWindow>,
+    /// Whether one of them is promised something, on any disk.
+    is_promised: bool,
     /// Taken from the queues and not yet carried out by a worker.
     taken: Demand,
     /// Of that, what has been carried out in this step: what it asks of the disk is about to be counted there.
@@ -86,6 +92,8 @@ impl DiskGate {
             cost_model: plan.cost_model,
             bounds: GateBounds::of(plan, within),
             pace: pace_terms(plan, within).map(BackgroundPace::new),
+            clients: None,
+            is_promised: false,
             taken: Demand::default(),
             leaving: Demand::default(),
             at_disk: Demand::default(),
@@ -101,6 +109,18 @@ impl DiskGate {
         self.pace = pace_terms(plan, within).map(|terms| match self.pace.take() {
             Some(pace) => pace.on(terms),
             None => BackgroundPace::new(terms),
+        });
+        let goal = self.pace.as_ref().map(BackgroundPace::goal);
+        self.clients = self.clients.take().zip(goal).map(|(window, goal)| window.with_goal(goal));
+    }
+
+    /// Whether some of the clients are promised something that others are not.
+    pub(crate) fn promise(&mut self, is_promised: bool) {
+        self.is_promised = is_promised;
+        let goal = self.pace.as_ref().filter(|_| is_promised).map(BackgroundPace::goal);
+        self.clients = goal.map(|goal| match self.clients.take() {
+            Some(window) => window.with_goal(goal),
+            None => ClientWindow::new(goal),
         });
     }
 
@@ -165,6 +185,9 @@ impl DiskGate {
             && let Some(pace) = &mut self.pace
         {
             pace.client_ended(now, entered);
+            if let Some(clients) = &mut self.clients {
+                clients.ended(now, entered);
+            }
         }
     }
 
@@ -177,18 +200,23 @@ impl DiskGate {
 
     /// Whether one more item may be taken. With nothing in flight one always may, however large it is.
     pub(crate) fn admits(&self) -> bool {
-        let Some(bounds) = &self.bounds else { return !self.store_is_full };
+        let Some(bounds) = &self.bounds else {
+            return !self.store_is_full && self.clients.as_ref().is_none_or(ClientWindow::admits);
+        };
         let mut all = self.taken;
         all.add(self.at_disk);
         let has_room = all.ops < bounds.ops
             && all.bytes < bounds.bytes
-            && all.cost + self.cost(bounds.part) <= bounds.cost;
+            && all.cost + self.cost(bounds.part) <= bounds.cost_most(self.is_promised);
         all.is_none() || has_room
     }
 
-    /// Whether the store's throttle is full, where the throttle is what counts.
-    pub(crate) fn set_store_is_full(&mut self, is_full: bool) {
+    /// Whether the store's throttle is full, where the throttle is what counts, and how many ops it has.
+    pub(crate) fn set_store(&mut self, now: Time, is_full: bool, ops: u32) {
         self.store_is_full = is_full;
+        if let Some(clients) = &mut self.clients {
+            clients.set_in_flight(now, ops);
+        }
     }
 
     /// What an item will have in flight from its taking on, as far as can be told before it is carried out.
@@ -294,6 +322,11 @@ impl DiskGate {
 }
 
 impl GateBounds {
+    /// The cost units that may be in flight. What one client is promised passes a full gate, and is to find the goal kept for all that.
+    fn cost_most(&self, is_promised: bool) -> u64 {
+        if is_promised { self.cost / 4 * 3 } else { self.cost }
+    }
+
     fn of(plan: &ShardPlan, (window, pacing): Within) -> Option<GateBounds> {
         let (pacing, _) = pacing.filter(|(_, paced)| *paced == HeldBack::All)?;
         let (cost, part) = (pacing.cost(plan), pacing.part(plan));

@@ -2,6 +2,8 @@
 
 use crate::ids::{ClientId, OpId, OsdId, OsdSet, PgId};
 use crate::message::{Envelope, KeyPut, Message, OpKind};
+use crate::shard_flows::TenantItem;
+use crate::snapshots::image_of;
 use loadline_base::{Bytes, SlotId};
 use loadline_qos::{ServiceClass, Work};
 
@@ -149,6 +151,20 @@ impl Item {
                 Some(owner_of_client(write.client))
             }
             Item::Message(Envelope { message: Message::Settle(_), .. }) => Some(LOCAL),
+            _ => None,
+        }
+    }
+
+    /// What of an image it is, where that may be a tenant.
+    pub(crate) fn tenant(&self) -> Option<TenantItem> {
+        let Item::Message(envelope) = self else { return None };
+        match &envelope.message {
+            Message::Op(op) => Some(TenantItem::Op {
+                image: image_of(op.object),
+                given: op.given,
+                bytes: op.length,
+            }),
+            Message::Write(write) => Some(TenantItem::Copy { image: image_of(write.object) }),
             _ => None,
         }
     }

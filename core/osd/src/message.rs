@@ -3,6 +3,7 @@
 use crate::ids::{ClientId, IntervalId, OpId, OsdId, OsdSet, PgId};
 use crate::pg_log::PgLog;
 use crate::snapshots::{FormerState, SnapshotNo};
+use crate::tenants::GivenOps;
 use loadline_base::{Bytes, SlotId};
 use loadline_qos::{Urgency, Work};
 use loadline_store::paged::{Payload, Ranges};
@@ -126,6 +127,8 @@ pub struct ClientOp {
     pub offset: u32,
     /// How many bytes.
     pub length: u32,
+    /// What its image was given until it was sent, where that counts.
+    pub given: GivenOps,
 }
 
 impl ClientOp {

@@ -20,6 +20,7 @@ use crate::recovery::Recovery;
 use crate::service::OsdService;
 use crate::shard::Computed;
 use crate::snapshots::Views;
+use crate::tenants::TenantTable;
 use crate::waits::{Stage, Waits};
 use loadline_base::Time;
 use loadline_qos::{Urgency, Waiting};
@@ -364,11 +365,18 @@ impl Osd {
         fx: &mut Effects,
     ) {
         assert!(self.groups.iter().all(|(_, copy)| copy.interval == 0), "{} runs", self.id);
+        let tenants = self.queue.tenants();
         self.queue = WorkQueue::new(self.id, policy, &options, self.store.paced());
+        self.queue.share(now, tenants, fx);
         self.options = options;
         self.recovery = Recovery::new(&options);
         self.store.set_window(now, &options);
         self.enqueue_waiting_io(now, fx);
+    }
+
+    /// Images share what clients get by this table from now on.
+    pub(crate) fn share_images(&mut self, now: Time, table: Arc<TenantTable>, fx: &mut Effects) {
+        self.queue.share(now, table, fx);
     }
 
     /// What leaves the queues for the disk, and how it enters there.

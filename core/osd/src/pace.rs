@@ -122,6 +122,11 @@ impl BackgroundPace {
         self.terms.part
     }
 
+    /// How long the disk may take for what is in flight.
+    pub(crate) fn goal(&self) -> Span {
+        self.terms.goal
+    }
+
     /// A client asks for something.
     pub(crate) fn client_asked(&mut self, now: Time) {
         self.asked = Some(now);

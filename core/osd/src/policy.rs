@@ -5,11 +5,12 @@ use crate::gate::{DiskGate, HeldBack, Pacing, Within};
 use crate::item::Item;
 use crate::message::{Message, OpKind};
 use crate::recovery::AdmissionBounds;
+use crate::shard_flows::ItemOwner;
 use loadline_base::{Bytes, SlotId, Span, Time, mix64};
 use loadline_device::ClassTag;
 use loadline_qos::{
-    Admission, ClassId, Queue, ReplicaWrites, Scheduler, SchedulerKind, ServiceClass, ShardPlan,
-    Urgency, Work, WorkSize,
+    Admission, Queue, ReplicaWrites, Scheduler, SchedulerKind, ServiceClass, ShardPlan, Urgency,
+    Work, WorkSize,
 };
 use loadline_store::WindowBounds;
 
@@ -135,8 +136,7 @@ pub(crate) struct Weight {
 /// What a scheduler is told about an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ItemCharge {
-    pub class: ClassId,
-    pub owner: u32,
+    pub owner: ItemOwner,
     pub priority: u32,
     pub cost: u32,
 }
@@ -179,9 +179,12 @@ impl Charges {
             size.payload = gate.part_of(size.payload);
         }
         let admission = self.admission(policy, item.work(), size);
+        let class = admission.class.id();
+        let client = policy.plan.client(u64::from(owner_in(policy, item))).0 as u32;
+        let is_client = admission.class == ServiceClass::Client;
+        let tenant = if is_client { item.tenant() } else { None };
         ItemCharge {
-            class: admission.class.id(),
-            owner: policy.plan.client(u64::from(owner_in(policy, item))).0 as u32,
+            owner: ItemOwner { class, client, tenant },
             priority: admission.priority,
             cost: admission.cost,
         }
@@ -253,10 +256,9 @@ fn part_charge(policy: &Policy, class: ServiceClass, bytes: u32) -> ItemCharge {
         SchedulerKind::Mclock => policy.plan.cost_model.scaled(u64::from(bytes)),
         SchedulerKind::Wpq | SchedulerKind::Fifo => bytes,
     };
-    let owner = policy.plan.client(0).0 as u32;
+    let client = policy.plan.client(0).0 as u32;
     ItemCharge {
-        class: class.id(),
-        owner,
+        owner: ItemOwner { class: class.id(), client, tenant: None },
         priority: policy.plan.work_options.recovery_priority,
         cost,
     }

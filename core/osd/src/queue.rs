@@ -8,9 +8,11 @@ use crate::outside::{KeptOut, OutsideWork};
 use crate::policy::{Charges, OsdOptions, Policy, Weight};
 use crate::service::OsdService;
 use crate::shard::{Computed, Shard};
+use crate::tenants::TenantTable;
 use loadline_base::{IdVec, Time};
 use loadline_device::ClassTag;
 use loadline_qos::{Scheduler, Urgency, Waiting, Work};
+use std::sync::Arc;
 
 /// The queues of one OSD.
 pub(crate) struct WorkQueue {
@@ -25,6 +27,7 @@ pub(crate) struct WorkQueue {
     wake_at: Time,
     osd: OsdId,
     shards: IdVec<ShardId, Shard>,
+    tenants: Arc<TenantTable>,
 }
 
 impl WorkQueue {
@@ -48,6 +51,29 @@ impl WorkQueue {
             wake_at: Time::MAX,
             osd,
             shards,
+            tenants: Arc::default(),
+        }
+    }
+
+    /// The images that are tenants.
+    pub(crate) fn tenants(&self) -> Arc<TenantTable> {
+        self.tenants.clone()
+    }
+
+    /// Images are tenants by this table from now on.
+    pub(crate) fn share(&mut self, now: Time, tenants: Arc<TenantTable>, fx: &mut Effects) {
+        let is_promised = tenants.images.values().any(|terms| terms.reservation > 0.0);
+        self.gate.promise(is_promised);
+        self.tenants = tenants;
+        self.share_shards(now);
+        self.pump_all(now, fx);
+    }
+
+    fn share_shards(&mut self, now: Time) {
+        let WorkQueue { policy, charges, gate, shards, tenants, .. } = self;
+        for (_, shard) in shards.iter_mut() {
+            let charge_of = |item: &Item| charges.of(policy, gate, item, Weight::default());
+            shard.share(now, &policy.plan, tenants, charge_of);
         }
     }
 
@@ -61,7 +87,7 @@ impl WorkQueue {
         fx: &mut Effects,
     ) {
         let charge = self.charges.of(&self.policy, &self.gate, &item, weight);
-        self.gate.came(now, charge.class);
+        self.gate.came(now, charge.owner.class);
         if self.gate.keeps_outside(&item) {
             let class = self.charges.class_outside(&self.policy, &item, weight);
             self.outside.push(class, KeptOut { shard, weight, item });
@@ -153,6 +179,9 @@ impl WorkQueue {
         self.let_in(now, fx);
         for (_, shard) in self.shards.iter_mut() {
             self.policy.retune(now, shard.queue());
+        }
+        self.share_shards(now);
+        for (_, shard) in self.shards.iter_mut() {
             shard.pump(now, &mut self.gate, fx);
         }
     }

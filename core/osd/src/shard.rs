@@ -8,8 +8,10 @@ use crate::item::Item;
 use crate::log_order::LogOrder;
 use crate::policy::ItemCharge;
 use crate::service::Meter;
+use crate::shard_flows::ShardFlows;
+use crate::tenants::TenantTable;
 use loadline_base::{IdVec, SlotId, Slots, Time};
-use loadline_qos::{ClassId, ClientKey, FlowId, Queue, Request, Scheduler, ServiceClass, Take};
+use loadline_qos::{Queue, Request, Scheduler, ServiceClass, ShardPlan, Take};
 use std::collections::VecDeque;
 
 /// An item that a worker has carried through its processor time.
@@ -22,14 +24,20 @@ pub(crate) struct Computed {
     pub load: Demand,
 }
 
+/// An item that waits or runs.
+#[derive(Debug)]
+struct HeldItem {
+    item: Item,
+    load: Demand,
+    arrived: Time,
+}
+
 /// An item on a worker.
 #[derive(Clone, Copy, Debug)]
 struct RunningItem {
     item: SlotId,
     pg: Option<PgId>,
-    arrived: Time,
     taken: Time,
-    load: Demand,
     /// Its place among all that were taken: items taken at one time keep their order.
     turn: u64,
 }
@@ -54,18 +62,19 @@ struct Worker {
 pub(crate) struct Shard {
     osd: OsdId,
     id: ShardId,
-    /// What waits or runs; the scheduler moves handles only.
-    items: Slots<(Item, Demand)>,
+    /// What waits or runs; the scheduler moves handles only. Nothing stands where a turn is still to come of what has gone with
+    /// another's.
+    items: Slots<Option<HeldItem>>,
     queue: Queue<SlotId>,
     order: LogOrder,
-    /// Strict work that needs nothing of the disk, which the gate does not hold back.
-    passing: VecDeque<(SlotId, Time)>,
+    /// What the gate does not hold back: strict work that needs nothing of the disk, and entries of logs that go because one
+    /// behind them has the turn, with that one.
+    passing: VecDeque<SlotId>,
     workers: IdVec<ThreadId, Worker>,
     idle: usize,
     wake_at: Time,
     turns: u64,
-    /// Handles by class and owner, so that enqueueing looks nothing up.
-    flows: Vec<Vec<Option<FlowId>>>,
+    flows: ShardFlows,
     meter: Meter,
 }
 
@@ -75,12 +84,12 @@ impl Shard {
         let workers: IdVec<ThreadId, Worker> = (0..threads).map(|_| worker()).collect();
         let idle = workers.len();
         let (items, passing, order) = (Slots::new(), VecDeque::new(), LogOrder::default());
-        let (wake_at, turns, flows) = (Time::MAX, 0, Vec::new());
+        let (wake_at, turns, flows) = (Time::MAX, 0, ShardFlows::default());
         let meter = Meter::default();
         Shard { osd, id, items, queue, order, passing, workers, idle, wake_at, turns, flows, meter }
     }
 
-    /// Queues an item and lets the workers look. `owner` is a small number (see [`Item::owner`]).
+    /// Queues an item and lets the workers look.
     pub(crate) fn enqueue(
         &mut self,
         now: Time,
@@ -89,10 +98,11 @@ impl Shard {
         gate: &mut DiskGate,
         fx: &mut Effects,
     ) {
-        if gate.paces() && item.1.is_none() && charge.class == ServiceClass::Immediate.id() {
-            self.meter.passed(charge.class);
-            let item = self.items.acquire(item);
-            self.passing.push_back((item, now));
+        if gate.paces() && item.1.is_none() && charge.owner.class == ServiceClass::Immediate.id() {
+            self.meter.passed(charge.owner.class);
+            let (item, load) = item;
+            let item = self.items.acquire(Some(HeldItem { item, load, arrived: now }));
+            self.passing.push_back(item);
         } else {
             let request = self.request(now, charge, item);
             let refused = self.queue.enqueue(now, request);
@@ -109,43 +119,56 @@ impl Shard {
     }
 
     fn request(&mut self, now: Time, charge: ItemCharge, item: (Item, Demand)) -> Request<SlotId> {
-        let flow = self.flow(now, charge.class, charge.owner);
-        self.meter.queued(now, charge.class);
-        let entry = item.0.log_entry();
-        let item = self.items.acquire(item);
+        self.meter.queued(now, charge.owner.class);
+        let (item, load) = item;
+        let entry = item.log_entry();
+        let slot = self.items.acquire(Some(HeldItem { item, load, arrived: now }));
         if let Some(pg) = entry {
-            self.order.came(pg, item);
+            self.order.came(pg, slot);
         }
-        Request { priority: charge.priority, ..Request::new(flow, charge.cost, item) }
+        self.request_of(now, charge, slot)
     }
 
-    fn flow(&mut self, now: Time, class: ClassId, owner: u32) -> FlowId {
-        let (class_index, owner_index) = (usize::from(class), owner as usize);
-        if self.flows.len() <= class_index {
-            self.flows.resize(class_index + 1, Vec::new());
-        }
-        let owners = &mut self.flows[class_index];
-        if owners.len() <= owner_index {
-            owners.resize(owner_index + 1, None);
-        }
-        *owners[owner_index]
-            .get_or_insert_with(|| self.queue.flow(now, class, ClientKey(u64::from(owner))))
+    fn request_of(&mut self, now: Time, charge: ItemCharge, item: SlotId) -> Request<SlotId> {
+        let ItemCharge { owner, priority, cost } = charge;
+        let (flow, distributed) = self.flows.of(now, &mut self.queue, owner);
+        Request { flow, priority, cost, distributed, payload: item }
     }
 
-    /// Gives idle workers what the scheduler lets them have.
+    /// Images are tenants by this table from now on. What waits is charged by `charge_of` where it has to be queued anew.
+    pub(crate) fn share(
+        &mut self,
+        now: Time,
+        plan: &ShardPlan,
+        table: &TenantTable,
+        mut charge_of: impl FnMut(&Item) -> ItemCharge,
+    ) {
+        for slot in self.flows.share(now, &mut self.queue, plan, table) {
+            let Some(queued) = self.items.at(slot) else {
+                self.items.release(slot);
+                continue;
+            };
+            let request = self.request_of(now, charge_of(&queued.item), slot);
+            let refused = self.queue.enqueue(now, request);
+            assert!(refused.is_ok(), "an OSD's classes wait, they do not reject");
+        }
+    }
+
+    /// Gives idle workers what the scheduler lets them have. While the gate is closed that is what an image is promised: as much as it
+    /// was told to expect, and so little.
     pub(crate) fn pump(&mut self, now: Time, gate: &mut DiskGate, fx: &mut Effects) {
-        while self.idle > 0
-            && let Some((item, arrived)) = self.passing.pop_front()
-        {
-            self.start(now, item, arrived, fx);
-        }
-        while self.idle > 0 && gate.admits() {
+        while self.idle > 0 {
+            if let Some(item) = self.passing.pop_front() {
+                self.start(now, item, gate, fx);
+                continue;
+            }
+            if !gate.admits() && !self.flows.promise_is_due(now, &mut self.queue) {
+                return;
+            }
             match self.queue.take(now) {
                 Take::Ready(taken) => {
                     self.meter.taken(now, &taken);
-                    self.give_turn(taken.payload);
-                    gate.take(self.items.at(taken.payload).1);
-                    self.start(now, taken.payload, taken.arrival, fx);
+                    self.has_turn(now, taken.payload, gate, fx);
                 }
                 Take::NotBefore(at) => {
                     if at < self.wake_at {
@@ -159,13 +182,24 @@ impl Shard {
         }
     }
 
-    /// Puts the entry of a log that must go first where the one stands whose turn it is.
+    /// The item in this slot has its turn: it begins, behind the entries of its log that have to go before it.
     #[inline]
-    fn give_turn(&mut self, slot: SlotId) {
-        if let Some(pg) = self.items.at(slot).0.log_entry()
-            && let Some(first) = self.order.go(pg, slot)
-        {
-            self.items.swap(first, slot);
+    fn has_turn(&mut self, now: Time, slot: SlotId, gate: &mut DiskGate, fx: &mut Effects) {
+        let Some(queued) = self.items.at(slot) else {
+            self.items.release(slot);
+            return;
+        };
+        if let Some(pg) = queued.item.log_entry() {
+            while let Some(before) = self.order.next_before(pg, slot) {
+                let goes = self.items.at_mut(before).take();
+                let goes = self.items.acquire(goes);
+                self.passing.push_back(goes);
+            }
+        }
+        if self.passing.is_empty() {
+            self.start(now, slot, gate, fx);
+        } else {
+            self.passing.push_back(slot);
         }
     }
 
@@ -177,13 +211,11 @@ impl Shard {
         }
     }
 
-    fn start(&mut self, now: Time, item: SlotId, arrived: Time, fx: &mut Effects) {
-        let (pg, load) = {
-            let (item, load) = self.items.at(item);
-            (item.pg(), *load)
-        };
+    fn start(&mut self, now: Time, item: SlotId, gate: &mut DiskGate, fx: &mut Effects) {
+        let queued = self.items.at(item).as_ref().expect("what starts waited");
+        gate.take(queued.load);
         self.turns += 1;
-        let running = RunningItem { item, pg, arrived, taken: now, load, turn: self.turns };
+        let running = RunningItem { item, pg: queued.item.pg(), taken: now, turn: self.turns };
         let thread = self.idle_worker();
         let busy = running.pg.is_some_and(|pg| self.is_busy(pg));
         let worker = &mut self.workers[thread];
@@ -227,8 +259,9 @@ impl Shard {
         {
             self.unblock(pg, fx);
         }
-        let RunningItem { item, arrived, taken, load, .. } = running;
-        let (item, _) = self.items.release(item);
+        let RunningItem { item, taken, .. } = running;
+        let queued = self.items.release(item).expect("what runs waited");
+        let HeldItem { item, load, arrived } = queued;
         Some(Computed { item, arrived, taken, load })
     }
 

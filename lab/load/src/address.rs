@@ -10,10 +10,18 @@ use loadline_store::ObjectNo;
 pub struct BlockImage {
     /// The pool.
     pub pool: PoolId,
-    /// How many objects, numbered from 0.
+    /// Its first object; the others have the numbers behind it.
+    pub first: ObjectNo,
+    /// How many objects.
     pub objects: u64,
     /// Size of each object in bytes.
     pub object_bytes: u32,
+}
+
+impl BlockImage {
+    fn object(&self, index: u64) -> ObjectNo {
+        ObjectNo(self.first.0 + index)
+    }
 }
 
 /// Draws addresses.
@@ -42,14 +50,14 @@ impl Addresses {
                 let blocks_per_object = u64::from(self.image.object_bytes / length);
                 let block = rng.below(self.image.objects * blocks_per_object);
                 let offset = (block % blocks_per_object) as u32 * length;
-                (ObjectNo(block / blocks_per_object), offset)
+                (self.image.object(block / blocks_per_object), offset)
             }
             Pattern::Sequential => {
                 let object_bytes = u64::from(self.image.object_bytes);
                 let at = self.cursor.next_multiple_of(u64::from(length));
                 let at = at % (self.image.objects * object_bytes);
                 self.cursor = at + u64::from(length);
-                (ObjectNo(at / object_bytes), (at % object_bytes) as u32)
+                (self.image.object(at / object_bytes), (at % object_bytes) as u32)
             }
         }
     }
@@ -60,7 +68,8 @@ mod tests {
     use super::*;
 
     fn addresses(pattern: Pattern) -> Addresses {
-        let image = BlockImage { pool: PoolId::new(0), objects: 2, object_bytes: 16 };
+        let image =
+            BlockImage { pool: PoolId::new(0), first: ObjectNo(0), objects: 2, object_bytes: 16 };
         Addresses::new(image, pattern)
     }
 

@@ -95,7 +95,7 @@ impl Simulated {
     pub fn start(spec: SimulatedSpec) -> Result<Simulated, Stop> {
         let object_bytes = spec.object_size.get() as u32;
         let objects = spec.load.image.get() / u64::from(object_bytes);
-        let image = BlockImage { pool: PoolId::new(0), objects, object_bytes };
+        let image = BlockImage { pool: PoolId::new(0), first: ObjectNo(0), objects, object_bytes };
         let mut load = Load::new(&spec.load, image, ClientId::new(1), spec.seed);
         if let Some(traced) = spec.traced {
             load.trace(traced);

@@ -2,7 +2,7 @@
 
 use super::reach::NodeArgs;
 use clap::{Args, Subcommand, ValueEnum};
-use loadline_base::Bytes;
+use loadline_base::{Bytes, Span};
 use loadline_host::admin::api::{OsdMove, SnapshotName, Who};
 use loadline_osd::OsdId;
 use std::str::FromStr;
@@ -218,6 +218,23 @@ pub(crate) enum ImageSubcommand {
         #[arg(long)]
         yes: bool,
     },
+    /// What an image is promised and allowed beside others; without options, show it
+    Qos {
+        /// The image
+        name: String,
+        /// It has at least so many ops of 4 KiB per second, such as `2000iops`; `0` for none
+        #[arg(long, value_name = "IOPS")]
+        reservation: Option<Iops>,
+        /// It has at most so many; `0` for no limit
+        #[arg(long, value_name = "IOPS")]
+        limit: Option<Iops>,
+        /// After less than its limit it may have at once what the limit gives in this time, such as `2s`
+        #[arg(long, value_name = "TIME")]
+        burst: Option<Span>,
+        /// Its share of what is left, beside 1 of other images; 0.01 to 1000
+        #[arg(long)]
+        weight: Option<f64>,
+    },
     /// Remove an image without snapshots and clones
     Remove {
         /// The image
@@ -369,4 +386,17 @@ pub(crate) enum TellSubcommand {
         #[arg(long)]
         store: bool,
     },
+}
+
+/// Ops per second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Iops(pub(crate) u32);
+
+impl FromStr for Iops {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Iops, &'static str> {
+        let digits = text.strip_suffix("iops").unwrap_or(text).trim_end();
+        digits.parse().map(Iops).map_err(|_| "expected ops per second, such as `2000iops`")
+    }
 }

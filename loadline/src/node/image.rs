@@ -1,13 +1,14 @@
 //! `loadline image`, with its snapshots.
 
-use super::args::{ImageArgs, ImageSubcommand, SnapshotSubcommand};
+use super::args::{ImageArgs, ImageSubcommand, Iops, SnapshotSubcommand};
 use super::reach::NodeArgs;
 use super::size;
 use crate::failure::Failure;
 use crate::show;
+use loadline_base::Span;
 use loadline_host::admin::api::{
-    Command, ImageAsked, ImageRow, ImageRows, NameAsked, SizeAsked, SnapshotName, SnapshotRow,
-    Snapshots,
+    Command, ImageAsked, ImageRow, ImageRows, ImageUse, NameAsked, QosAsked, QosRow, SizeAsked,
+    SnapshotName, SnapshotRow, Snapshots,
 };
 
 pub(crate) fn carry_out(args: ImageArgs) -> Result<(), Failure> {
@@ -28,6 +29,25 @@ pub(crate) fn carry_out(args: ImageArgs) -> Result<(), Failure> {
             let says = format!("image {name} has {size}");
             let to = SizeAsked { size_bytes: size.get() };
             node.order_if(yes, Command::ImageResize { image: name, to }, &says)
+        }
+        ImageSubcommand::Qos {
+            name,
+            reservation: None,
+            limit: None,
+            burst: None,
+            weight: None,
+        } => node.show(&Command::ImageInfo { image: name }, |image: &ImageRow| {
+            format!("{}: {}\n", image.name, qos_in_words(image.qos.as_ref()))
+        }),
+        ImageSubcommand::Qos { name, reservation, limit, burst, weight } => {
+            let says = format!("image {name} is promised and allowed that");
+            let to = QosAsked {
+                reservation_iops: reservation.map(|Iops(iops)| iops),
+                limit_iops: limit.map(|Iops(iops)| iops),
+                burst_ns: burst.map(Span::nanos),
+                weight,
+            };
+            order(Command::ImageQos { image: name, to }, says)
         }
         ImageSubcommand::Remove { name, yes } => {
             let says = format!("image {name} is removed");
@@ -92,10 +112,50 @@ fn in_words(image: &ImageRow) -> String {
     if let Some(parent) = &image.parent {
         text += &format!("began as {parent}\n");
     }
+    if let Some(qos) = &image.qos {
+        text += &format!("{}\n", qos_in_words(Some(qos)));
+    }
     if !image.snapshots.is_empty() {
         text += &format!("\n{}", snapshot_table(&image.snapshots));
     }
     text
+}
+
+/// What an image is promised and allowed.
+fn qos_in_words(qos: Option<&QosRow>) -> String {
+    let Some(QosRow { reservation_iops, limit_iops, burst_ns, weight }) = qos else {
+        return "no reservation, no limit, weight 1".to_owned();
+    };
+    let some = |what: &str, iops: u32| match iops {
+        0 => format!("no {what}"),
+        iops => format!("{what} {iops} IOPS"),
+    };
+    let burst = match burst_ns {
+        0 => String::new(),
+        nanos => format!(" (burst {})", Span::from_nanos(*nanos)),
+    };
+    let (reservation, limit) = (some("reservation", *reservation_iops), some("limit", *limit_iops));
+    format!("{reservation}, {limit}{burst}, weight {weight}")
+}
+
+/// The images that are promised or allowed something.
+pub(super) fn in_use(images: &[ImageUse]) -> String {
+    if images.is_empty() {
+        return String::new();
+    }
+    let millis = |nanos: u64| format!("{:.2}", nanos as f64 / 1e6);
+    let row = |image: &ImageUse| {
+        [
+            image.name.clone(),
+            format!("{:.0}", image.ops_per_s),
+            millis(image.mean_ns),
+            millis(image.longest_ns),
+            qos_in_words(Some(&image.qos)),
+        ]
+    };
+    let rows: Vec<[String; 5]> = images.iter().map(row).collect();
+    let columns = ["image", "ops/s", "mean ms", "longest ms", "promised and allowed"];
+    format!("\n{}", show::table(columns, &[4], &rows))
 }
 
 fn snapshot_table(snapshots: &[SnapshotRow]) -> String {

@@ -43,3 +43,14 @@ fn size(bytes: u64) -> String {
 fn bandwidth(bytes_per_s: f64) -> String {
     format!("{}/s", Bytes::new(bytes_per_s.round() as u64))
 }
+
+/// A length of time to the second, in its two largest units.
+fn duration(nanos: u64) -> String {
+    let seconds = nanos / 1_000_000_000;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        3_600..86_400 => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
+        _ => format!("{} d {} h", seconds / 86_400, seconds / 3_600 % 24),
+    }
+}

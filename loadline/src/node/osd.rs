@@ -1,8 +1,7 @@
 //! `loadline osd`
 
 use super::args::{DiskArgs, OsdArgs, OsdSubcommand};
-use super::size;
-use super::status::duration;
+use super::{duration, size};
 use crate::failure::Failure;
 use crate::show;
 use loadline_host::admin::api::{Added, Command, OkToStop, OsdAsked, OsdRow, Osds};

@@ -2,7 +2,7 @@
 
 use super::args::StatusArgs;
 use super::reach::NodeArgs;
-use super::{bandwidth, osd};
+use super::{bandwidth, duration, image, osd};
 use crate::failure::Failure;
 use crate::show;
 use loadline_base::Bytes;
@@ -93,7 +93,8 @@ fn in_words(status: &Status) -> String {
         ("memory", memory_in_words(memory)),
     ];
     let lines = lines.map(|(name, text)| format!("{:<10}{text}\n", format!("{name}:"))).concat();
-    format!("{}\n{lines}\n{}", health_in_words(&status.health), osd::table(&status.osds))
+    let (health, osds) = (health_in_words(&status.health), osd::table(&status.osds));
+    format!("{health}\n{lines}\n{osds}{}", image::in_use(&status.images))
 }
 
 fn sockets(connections: &ConnectionCounts) -> String {
@@ -129,15 +130,4 @@ fn copies(objects: &ObjectCounts) -> String {
         share(objects.degraded),
         objects.recovering
     )
-}
-
-/// A length of time to the second, in its two largest units.
-pub(super) fn duration(nanos: u64) -> String {
-    let seconds = nanos / 1_000_000_000;
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3_600 => format!("{} min {} s", seconds / 60, seconds % 60),
-        3_600..86_400 => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
-        _ => format!("{} d {} h", seconds / 86_400, seconds / 3_600 % 24),
-    }
 }

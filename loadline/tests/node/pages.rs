@@ -34,6 +34,12 @@ const STATUS: &str = r#"{
     "recovery": { "objects_per_s": 17.25, "bytes_per_s": 72351744.0 },
     "client": { "window_ns": 5000000000, "reads_per_s": 1200.4, "writes_per_s": 800.0,
                 "read_bytes_per_s": 4916838.4, "written_bytes_per_s": 3276800.0 },
+    "images": [
+        { "name": "vol0", "qos": { "reservation_iops": 2000, "limit_iops": 5000, "burst_ns": 2000000000, "weight": 1.0 },
+          "ops_per_s": 1950.2, "mean_ns": 812000, "longest_ns": 4210000 },
+        { "name": "vol1", "qos": { "reservation_iops": 0, "limit_iops": 0, "burst_ns": 0, "weight": 0.5 },
+          "ops_per_s": 0.0, "mean_ns": 0, "longest_ns": 0 }
+    ],
     "memory": { "budget_bytes": 4294967296, "resident_bytes": 805306368, "caches_bytes": 536870912,
                 "old_versions_bytes": 536870912, "osd_work_bytes": 100663296, "node_bytes": 100663296,
                 "connections_bytes": 3019898880, "connections_held_bytes": 1572864,

@@ -73,7 +73,7 @@ impl MapRecord {
             put_bytes(out, option.as_bytes());
             put_bytes(out, value.as_bytes());
         });
-        images::put(out, &self.images);
+        images::put(out, &self.images, version);
     }
 }
 
@@ -182,7 +182,7 @@ fn read_body(from: &mut Reader<'_>, version: u32) -> Option<MapRecord> {
         settings: read_list(from, |from| {
             Some(((read_scope(from)?, read_text(from)?), read_text(from)?))
         })?,
-        images: images::read(from)?,
+        images: images::read(from, version)?,
     })
 }
 

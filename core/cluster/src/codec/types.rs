@@ -10,7 +10,7 @@ use loadline_store::paged::ids::StoreId;
 use std::collections::BTreeMap;
 
 /// The format that this program writes.
-pub(super) const VERSION: u32 = 4;
+pub(super) const VERSION: u32 = 5;
 
 /// Everything about a cluster that must survive.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -32,6 +32,7 @@ impl Images {
             && (1..=image.reach).contains(&image.size)
             && image.reach <= Image::size_max(image.object_bytes)
             && overlap <= image.size
+            && image.qos.check().is_ok()
             && self.are_sound_snapshots(image, overlap)
             && image.parent.is_none_or(|parent| self.is_sound_parent(image, parent))
     }

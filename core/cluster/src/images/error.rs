@@ -46,6 +46,8 @@ pub enum ImageError {
         /// The clones' names.
         clones: Vec<String>,
     },
+    /// What an image was to be promised or allowed makes no sense, for this reason.
+    BadQos(String),
     /// What was cut off the image has not been removed yet.
     BeingCut(String),
     /// All numbers of a kind are in use.
@@ -97,6 +99,7 @@ impl fmt::Display for ImageError {
             ImageError::HasClones { snapshot, clones } => {
                 write!(f, "snapshot {snapshot} has clones: remove {} first", listed(clones))
             }
+            ImageError::BadQos(what) => f.write_str(what),
             ImageError::BeingCut(name) => write!(
                 f,
                 "what was cut off image {name} is still being removed, and it cannot grow before"

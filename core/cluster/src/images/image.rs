@@ -1,6 +1,7 @@
 //! One image: what it is, its snapshots, and what it was cloned from.
 
 use super::ids::{ImageId, SnapshotId};
+use super::qos::ImageQos;
 use crate::map::PoolId;
 use std::ops::RangeInclusive;
 
@@ -30,6 +31,8 @@ pub struct Image {
     pub snapshots: Vec<Snapshot>,
     /// What it was cloned from. A clone keeps its parent for life: there is no flattening.
     pub parent: Option<Parent>,
+    /// What it is promised and allowed beside other images.
+    pub qos: ImageQos,
 }
 
 /// An image as it was.

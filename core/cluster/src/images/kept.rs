@@ -1,7 +1,7 @@
 //! The images that are kept, and those that will be.
 
 use super::Images;
-use loadline_osd::Views;
+use loadline_osd::{TenantTable, Views};
 use std::sync::Arc;
 
 /// The images that are kept, and those that will be.
@@ -10,6 +10,8 @@ pub(crate) struct KeptImages {
     pub now: Images,
     /// What OSDs need to know of them.
     pub views: Arc<Views>,
+    /// How they share what clients get.
+    pub tenants: Arc<TenantTable>,
     /// As the map that is being written has them, if they are others.
     next: Option<Images>,
     /// Whether the table has changed since the last map was written.

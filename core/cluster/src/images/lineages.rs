@@ -1,8 +1,11 @@
 //! What OSDs need to know of images.
 
+use super::image::Image;
+use super::qos::ImageQos;
 use super::table::Images;
 use super::view::View;
-use loadline_osd::{Ancestor, Lineage, SnapshotNo, Views};
+use crate::map::Map;
+use loadline_osd::{Ancestor, Lineage, SnapshotNo, TenantTable, Views};
 
 impl Images {
     /// The images with snapshots or parents, and their snapshots, as OSDs need them.
@@ -21,6 +24,21 @@ impl Images {
             }
         }
         views
+    }
+}
+
+impl Images {
+    /// How images share what clients get: none is a tenant as long as nothing is said of any.
+    pub(crate) fn tenants(&self, map: &Map) -> TenantTable {
+        let osds = map.osds().values().filter(|osd| osd.is_in).count() as u32;
+        let nothing = ImageQos::default();
+        let is_shared = self.list().any(|image| image.qos != nothing);
+        let terms = |image: &Image| {
+            let copies = map.pools().get(&image.pool).map_or(1, |pool| pool.spec.copies);
+            (image.id.get(), image.qos.terms(copies))
+        };
+        let images = self.list().filter(|_| is_shared).map(terms).collect();
+        TenantTable { osds: if is_shared { osds } else { 0 }, images }
     }
 }
 

@@ -30,6 +30,7 @@ mod jobs;
 mod kept;
 mod lineages;
 mod name;
+mod qos;
 mod queries;
 mod table;
 mod view;
@@ -42,6 +43,7 @@ pub use image::{
 pub use jobs::{JobWork, PendingJob};
 pub(crate) use kept::KeptImages;
 pub use name::{NAME_CHARS_MAX, may_be_named};
+pub use qos::ImageQos;
 pub use table::{Family, Images};
 pub use view::{AncestorObject, ImageAncestor, Piece, View, split};
 

@@ -5,6 +5,7 @@ use super::ids::{ImageId, JobId, SnapshotId};
 use super::image::{Image, OBJECT_BYTES_MAX, OBJECT_BYTES_MIN, Parent, Snapshot};
 use super::jobs::{JobWork, PendingJob};
 use super::name;
+use super::qos::ImageQos;
 use crate::map::PoolId;
 use std::collections::BTreeMap;
 
@@ -66,8 +67,17 @@ impl Images {
         self.families.insert(family, Family { pool, next_member: 1, next_snapshot });
         let id = ImageId { family, member: 0 };
         let (name, snapshots) = (name.to_owned(), Vec::new());
-        let image =
-            Image { id, name, pool, size, reach: size, object_bytes, snapshots, parent: None };
+        let image = Image {
+            id,
+            name,
+            pool,
+            size,
+            reach: size,
+            object_bytes,
+            snapshots,
+            parent: None,
+            qos: ImageQos::default(),
+        };
         self.insert(image);
         Ok(id)
     }
@@ -170,8 +180,20 @@ impl Images {
             object_bytes: source.object_bytes,
             snapshots: Vec::new(),
             parent: Some(Parent { image: parent, snapshot, overlap: size }),
+            qos: ImageQos::default(),
         });
         Ok(id)
+    }
+
+    /// Says what an image is promised and allowed. A clone has nothing of its parent's.
+    ///
+    /// # Errors
+    /// No such image, or terms that make no sense.
+    pub fn set_qos(&mut self, name: &str, qos: ImageQos) -> Result<(), ImageError> {
+        qos.check().map_err(ImageError::BadQos)?;
+        let id = self.id(name)?;
+        self.images.get_mut(&id).expect("a named image exists").qos = qos;
+        Ok(())
     }
 
     /// Removes an image. Its objects go by a [`JobWork::Remove`], which takes the place of its other jobs.

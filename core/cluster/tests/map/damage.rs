@@ -2,6 +2,7 @@
 
 use crate::{feed, sample};
 use loadline_cluster::codec::{MapError, MapRecord, OwnStores};
+use loadline_cluster::images::ImageQos;
 use loadline_cluster::quorum::Term;
 use loadline_osd::IntervalId;
 
@@ -40,7 +41,7 @@ fn a_record_that_ends_early_or_late_is_refused() {
 #[test]
 fn the_head_stands_where_the_table_says() {
     let (record, bytes) = record();
-    assert_eq!(&bytes[..12], b"LOADLMAP\x04\0\0\0");
+    assert_eq!(&bytes[..12], b"LOADLMAP\x05\0\0\0");
     assert_eq!(bytes[12..16], (bytes.len() as u32).to_le_bytes());
     assert_eq!(bytes[16..32], record.cluster_id.to_le_bytes());
     assert_eq!(bytes[32..40], record.term.0.to_le_bytes());
@@ -62,18 +63,18 @@ fn what_is_wrong_is_said_in_one_sentence() {
     };
     check(b"LOADLINE........", "this is not a cluster map");
     check(
-        &feed::framed(5, b"whatever it is"),
-        "the cluster map has format 5 and this program knows 4: use a newer program",
+        &feed::framed(6, b"whatever it is"),
+        "the cluster map has format 6 and this program knows 5: use a newer program",
     );
     check(&feed::framed(0, body), "the cluster map is not valid: byte 8 means nothing there");
     check(
-        &feed::framed(4, &body[..20]),
+        &feed::framed(5, &body[..20]),
         "the cluster map is not valid: byte 32 means nothing there",
     );
     let longer = [body, &[0]].concat();
     let at = 16 + body.len();
     check(
-        &feed::framed(4, &longer),
+        &feed::framed(5, &longer),
         &format!("the cluster map is not valid: byte {at} means nothing there"),
     );
     let mut damaged = bytes.clone();
@@ -82,7 +83,7 @@ fn what_is_wrong_is_said_in_one_sentence() {
     let mut no_pools_given = body.to_vec();
     no_pools_given[52..56].fill(0);
     check(
-        &feed::framed(4, &no_pools_given),
+        &feed::framed(5, &no_pools_given),
         "the cluster map is not valid: its parts contradict each other",
     );
 }
@@ -103,7 +104,7 @@ fn the_first_format_is_read_and_written_as_the_present_one() {
     let pg = &record.pools.values().next().expect("a pool").pgs[0];
     assert_eq!((pg.interval, pg.active_in), (7, IntervalId { term: 0, epoch: 5 }));
     let again = record.encode();
-    assert_eq!(again[8], 4);
+    assert_eq!(again[8], 5);
     assert_eq!(MapRecord::decode(&again), Ok(record));
 }
 
@@ -120,7 +121,7 @@ fn the_second_format_is_read_and_written_as_the_present_one() {
     let record = MapRecord::decode(&feed::framed(2, &body)).expect("the second format is read");
     assert_eq!(record.osds.values().next().expect("an OSD").promised, Term(0));
     let again = record.encode();
-    assert_eq!(again[8], 4);
+    assert_eq!(again[8], 5);
     assert_eq!(MapRecord::decode(&again), Ok(record));
 }
 
@@ -138,8 +139,22 @@ fn the_third_format_is_read_and_written_as_the_present_one() {
     let osd = record.osds.values().next().expect("an OSD");
     assert_eq!((osd.promised, osd.measured_on, osd.stores), (Term(6), 8, OwnStores::default()));
     let again = record.encode();
-    assert_eq!(again[8], 4);
+    assert_eq!(again[8], 5);
     assert_eq!(MapRecord::decode(&again), Ok(record));
+}
+
+/// The fourth format told nothing of what images are promised: nothing, by it.
+#[test]
+fn the_fourth_format_is_read_and_written_as_the_present_one() {
+    let (mut record, _) = record();
+    let names: Vec<String> = record.images.list().map(|image| image.name.clone()).collect();
+    for name in &names {
+        record.images.set_qos(name, ImageQos::default()).expect("the image exists");
+    }
+    // So the formats differ in the number alone.
+    let bytes = record.encode();
+    let body = bytes[16..bytes.len() - 4].to_vec();
+    assert_eq!(MapRecord::decode(&feed::framed(4, &body)), Ok(record));
 }
 
 /// Lengths and counts that promise more than there is cost nothing.

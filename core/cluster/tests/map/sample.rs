@@ -1,9 +1,9 @@
 //! Maps of any kind: by a seed, and the same bytes for equal ones.
 
 use crate::feed;
-use loadline_base::{Bytes, Rng};
+use loadline_base::{Bytes, Rng, Span};
 use loadline_cluster::codec::{MapRecord, OsdRecord, OwnStores, PgRecord, PoolRecord};
-use loadline_cluster::images::{Images, OBJECT_BYTES_MIN};
+use loadline_cluster::images::{ImageQos, Images, OBJECT_BYTES_MIN};
 use loadline_cluster::quorum::{Holders, Term};
 use loadline_cluster::settings::Scope;
 use loadline_cluster::{PoolId, PoolSpec};
@@ -75,6 +75,12 @@ fn some_pg(rng: &mut Rng, osds: u32) -> PgRecord {
 }
 
 /// A table that some ops have led to; those that are refused are part of it.
+fn qos(rng: &mut Rng) -> ImageQos {
+    let reservation = rng.below(1_000) as u32;
+    let limit = reservation + rng.below(1_000) as u32;
+    ImageQos { reservation, limit, burst: Span::from_millis(rng.below(3)), weight_percent: 50 }
+}
+
 fn images(rng: &mut Rng, pools: u32) -> Images {
     let mut images = Images::default();
     for _ in 0..rng.below(40) {
@@ -82,13 +88,14 @@ fn images(rng: &mut Rng, pools: u32) -> Images {
         let [a, b] = [0, 1].map(|_| format!("image {}", rng.below(5)));
         let s = format!("s{}", rng.below(3));
         let size = 1 + rng.below(9 * OBJECT_BYTES_MIN);
-        match rng.below(8) {
+        match rng.below(9) {
             0 | 1 => drop(images.create(&a, pool, size, OBJECT_BYTES_MIN << rng.below(10))),
             2 => drop(images.resize(&a, size)),
             3 => drop(images.snapshot_create(&a, &s)),
             4 => drop(images.snapshot_remove(&a, &s)),
             5 => drop(images.clone_image(&format!("{a}@{s}"), &b)),
             6 => drop(images.remove(&a)),
+            7 => drop(images.set_qos(&a, qos(rng))),
             _ => {
                 let due: Vec<_> = images.due().map(|job| job.id).collect();
                 for job in due {

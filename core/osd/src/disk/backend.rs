@@ -168,6 +168,14 @@ impl StoreBackend {
         }
     }
 
+    /// How many ops the window of a paged store has let in.
+    pub(crate) fn in_window(&self) -> u32 {
+        match self {
+            StoreBackend::Direct(..) => 0,
+            StoreBackend::Paged(paged) => paged.in_window(),
+        }
+    }
+
     /// What waits in the store, and for what.
     pub(crate) fn waits(&self) -> String {
         match self {

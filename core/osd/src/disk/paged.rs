@@ -177,6 +177,11 @@ impl Paged {
         self.window.admits(Bytes::new(1)) || self.requests.waits_for_room() > 0
     }
 
+    /// How many ops the window has let in.
+    pub(crate) fn in_window(&self) -> u32 {
+        self.window.in_flight().1
+    }
+
     pub(crate) fn set_window(&mut self, bounds: WindowBounds) {
         self.window.set_bounds(bounds);
     }

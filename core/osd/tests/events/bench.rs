@@ -180,6 +180,7 @@ impl Bench {
             object: ObjectNo(object),
             offset: 0,
             length: 4096,
+            given: loadline_osd::GivenOps::default(),
         };
         self.message(None, 0, pg, interval, Message::Op(op));
     }

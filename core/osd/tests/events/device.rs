@@ -98,6 +98,7 @@ fn reads_wait_in_the_queue_while_the_window_is_full() {
         object: ObjectNo(1),
         offset: 0,
         length: 8192,
+        given: loadline_osd::GivenOps::default(),
     };
     bench.message(None, 0, PG, 2, Message::Op(background));
     bench.op(3, OpKind::Read, 1, 2);

@@ -212,6 +212,7 @@ fn a_clone_waits_until_every_copy_has_what_it_is_made_from() {
         object: ObjectNo(CHILD),
         offset: 4096,
         length: 4096,
+        given: loadline_osd::GivenOps::default(),
     };
     bench.message(None, 0, PG, 2, Message::Op(op));
     bench.run();

@@ -142,6 +142,15 @@ impl<T> MClock<T> {
         }
     }
 
+    /// Whether a tenant of this class has a request whose reservation is due: it is the next one of its class. A server that takes
+    /// no more than it can begin soon may take this one beyond that, since what is promised is little.
+    pub fn promise_is_due(&mut self, now: Time, class: ClassId) -> bool {
+        match &mut self.mode {
+            Algorithm::Published(_) => false,
+            Algorithm::Loadline(mode) => mode.promise_is_due(now, class),
+        }
+    }
+
     /// The parameters of a tenant; `None` if the class has none of this key.
     pub fn tenant_params(&self, class: ClassId, tenant: TenantKey) -> Option<Params> {
         match &self.mode {

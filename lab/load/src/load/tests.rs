@@ -4,12 +4,14 @@ use super::*;
 use loadline_base::{SlotId, Span};
 use loadline_cluster::PoolId;
 use loadline_osd::{OpId, Reply};
+use loadline_store::ObjectNo;
 
 const MS: u64 = 1_000_000;
 
 fn load(text: &str) -> Load {
     let spec: LoadSpec = toml::from_str(text).expect("the text is a load");
-    let image = BlockImage { pool: PoolId::new(0), objects: 4, object_bytes: 1 << 20 };
+    let image =
+        BlockImage { pool: PoolId::new(0), first: ObjectNo(0), objects: 4, object_bytes: 1 << 20 };
     Load::new(&spec, image, ClientId::new(0), 1)
 }
 

@@ -16,6 +16,7 @@ use loadline_load::{Beside, BlockImage, Load, LoadSpec};
 use loadline_osd::{ClientId, OsdId};
 use loadline_sim::hdd::Feature;
 use loadline_sim::{Delays, Mechanical, OsdDrive, Sim, SimConfig};
+use loadline_store::ObjectNo;
 use loadline_testbed::Outside;
 
 /// Placement groups of the pool: enough that none of them is a bottleneck.
@@ -78,7 +79,7 @@ fn world(study: &LimitsStudy, setup: &LimitsSetup, job: &Job) -> Sim<Beside> {
     let load = |spec: &LoadSpec, client: u32| {
         let object_bytes = OBJECT.get() as u32;
         let objects = spec.image.get() / OBJECT.get();
-        let image = BlockImage { pool: PoolId::new(0), objects, object_bytes };
+        let image = BlockImage { pool: PoolId::new(0), first: ObjectNo(0), objects, object_bytes };
         Load::new(spec, image, ClientId::new(client), seed.wrapping_add(u64::from(client) << 32))
     };
     let background = load(&study.background, 2).in_background();

@@ -19,6 +19,7 @@ use loadline_device::Medium;
 use loadline_host::{DirectAnswer, DirectAsk, DirectCounts};
 use loadline_load::{BlockImage, Load};
 use loadline_osd::{ClientId, OsdId, OsdService, Waits};
+use loadline_store::ObjectNo;
 use node::RunningNode;
 use spec::TICK;
 
@@ -108,7 +109,7 @@ impl Hosted {
     fn image(&self) -> BlockImage {
         let object_bytes = self.spec.object_size.get() as u32;
         let objects = self.spec.load.image.get() / u64::from(object_bytes);
-        BlockImage { pool: IMAGE_POOL, objects, object_bytes }
+        BlockImage { pool: IMAGE_POOL, first: ObjectNo(0), objects, object_bytes }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::clients::Client;
 use super::node::Node;
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 
 #[test]
 fn pools_are_made_and_stay() {
@@ -101,4 +102,41 @@ fn images_and_snapshots_are_made_changed_and_removed() {
     node.done(&remove, "snapshot vol1@monday is removed");
     node.done(&["image", "remove", "vol1", "--yes"], "image vol1 is removed");
     assert_eq!(node.json(&["image", "list"]), json!({ "images": [] }));
+}
+
+/// What an image is promised and allowed is shown, kept, refused where it cannot be kept, and holds.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a limit is of real time")]
+fn images_are_promised_and_allowed_what_can_be_kept() {
+    let mut node = Node::with_osds(3);
+    node.says(&["image", "create", "vol0", "--size", "8MiB"]);
+    let qos = |more: &[&'static str]| [&["image", "qos", "vol0"], more].concat();
+    node.done(&qos(&[]), "vol0: no reservation, no limit, weight 1");
+    let done = "image vol0 is promised and allowed that";
+    node.done(&qos(&["--reservation", "20iops", "--limit", "40", "--burst", "2s"]), done);
+    node.done(&qos(&["--weight", "2.5"]), done);
+    node.refuses(
+        &qos(&["--reservation", "50"]),
+        2,
+        "a limit of 40 IOPS is below the reservation of 50",
+    );
+    node.refuses(&qos(&["--weight", "0"]), 2, "a weight must be 0.01 to 1000");
+    node.refuses(&qos(&["--burst", "2h"]), 2, "a burst lasts an hour at most");
+    let most = ["--limit", "0", "--burst", "0s", "--reservation", "4000000000"];
+    node.refuses(&qos(&most), 2, "each takes 3 writes of what is reserved for clients");
+    node.refuses(&["image", "qos", "vol1", "--limit", "9"], 2, "there is no image `vol1`");
+    let kept = json!({ "reservation_iops": 20, "limit_iops": 40, "burst_ns": 2_000_000_000u64, "weight": 2.5 });
+    assert_eq!(node.json(&["image", "info", "vol0"])["qos"], kept);
+    node.stop();
+    node.start(&[]);
+    node.await_clean();
+    assert_eq!(node.json(&["status"])["images"][0]["qos"], kept);
+    node.done(&qos(&["--reservation", "0", "--limit", "20", "--burst", "0s"]), done);
+    let mut client = Client::connect(&node.file("nbd.sock"), "vol0");
+    let begin = Instant::now();
+    (0..25).for_each(|_| client.write(0, &[6; 4096]));
+    // The first goes at once, and at most four more of the past.
+    assert!(begin.elapsed() >= Duration::from_millis(950), "{:?}", begin.elapsed());
+    node.done(&qos(&["--limit", "0", "--weight", "1"]), done);
+    assert_eq!(node.json(&["status"])["images"], json!([]));
 }

@@ -2,8 +2,9 @@
 
 use loadline_base::{Span, Time};
 use loadline_cluster::IssuedOp;
+use loadline_cluster::images::ImageId;
 use loadline_osd::{OpKind, Received, Reply};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Seconds over which rates are averaged.
 const SECONDS: usize = 5;
@@ -21,6 +22,15 @@ pub(super) struct SecondCounts {
     pub written_bytes: u64,
     pub recovered: Received,
     pub over_limit: u64,
+}
+
+/// What one image was served.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ImageServed {
+    pub ops: u64,
+    /// From arrival to reply, of all of them.
+    pub took: Span,
+    pub longest: Span,
 }
 
 /// The last whole seconds.
@@ -56,6 +66,8 @@ impl Past {
 pub(super) struct HealthMeter {
     present: SecondCounts,
     past: VecDeque<SecondCounts>,
+    /// The present second and the past ones, the oldest first.
+    images: VecDeque<BTreeMap<ImageId, ImageServed>>,
     /// All that recovery had brought when the present second began.
     received: Received,
     /// All that the disks had ended for time then.
@@ -82,6 +94,7 @@ impl HealthMeter {
             OpKind::Ranges(_) => {}
         }
         let took = reply.replied.since(issued.issued);
+        self.note_image(ImageId::of(issued.op.object).0, took);
         let fastest = self.slowest.last().map(Past::took);
         if self.slowest.len() < SLOWEST || fastest.is_some_and(|fastest| took > fastest) {
             let reply = Reply { result: Ok(loadline_osd::Data::NONE), ..reply.clone() };
@@ -90,6 +103,29 @@ impl HealthMeter {
             self.slowest.insert(at, Past { issued, reply });
             self.slowest.truncate(SLOWEST);
         }
+    }
+
+    fn note_image(&mut self, image: ImageId, took: Span) {
+        if self.images.is_empty() {
+            self.images.push_back(BTreeMap::new());
+        }
+        let present = self.images.back_mut().expect("there is one");
+        let served = present.entry(image).or_default();
+        served.ops += 1;
+        served.took += took;
+        served.longest = served.longest.max(took);
+    }
+
+    /// What an image was served in the last whole seconds, and how many they are.
+    pub(super) fn of_image(&self, image: ImageId) -> (ImageServed, u64) {
+        let past = self.images.len().saturating_sub(1);
+        let mut sum = ImageServed::default();
+        for served in self.images.iter().take(past).filter_map(|second| second.get(&image)) {
+            sum.ops += served.ops;
+            sum.took += served.took;
+            sum.longest = sum.longest.max(served.longest);
+        }
+        (sum, past.max(1) as u64)
     }
 
     /// The slowest ops of late, the slowest first.
@@ -121,6 +157,10 @@ impl HealthMeter {
         self.past.push_back(std::mem::take(&mut self.present));
         if self.past.len() > SECONDS {
             self.past.pop_front();
+        }
+        self.images.push_back(BTreeMap::new());
+        if self.images.len() > SECONDS + 1 {
+            self.images.pop_front();
         }
         self.slowest.retain(|past| now.since(past.reply.replied) < REMEMBERED);
     }

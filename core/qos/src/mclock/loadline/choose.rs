@@ -44,6 +44,11 @@ impl Level {
         self.choose_spare(time)
     }
 
+    /// Whether a reservation is due.
+    pub(super) fn has_due_reservation(&mut self, now: u64) -> bool {
+        self.due_reservation(now.saturating_sub(self.time.lag)).is_some()
+    }
+
     /// The party whose reservation is due first, if one is due in reservation time.
     #[inline(always)]
     fn due_reservation(&mut self, now: u64) -> Option<(u32, u64)> {

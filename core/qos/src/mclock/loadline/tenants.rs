@@ -214,6 +214,14 @@ impl<T> Loadline<T> {
         at as usize
     }
 
+    /// Whether a tenant of this class has a request whose reservation is due.
+    pub(in crate::mclock) fn promise_is_due(&mut self, now: Time, class: ClassId) -> bool {
+        let Some(at) = self.divided_at(class) else { return false };
+        let level = &mut self.tenants[at].level;
+        let tick = level.tick(now);
+        level.has_due_reservation(tick)
+    }
+
     /// Charges an arrival to its class and its tenant if they reject, or says when it would be within the limit.
     pub(super) fn admit(
         &mut self,

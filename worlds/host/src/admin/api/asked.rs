@@ -162,6 +162,24 @@ pub struct SizeAsked {
     pub size_bytes: u64,
 }
 
+/// What an image is to be promised and allowed; what is left out stays as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QosAsked {
+    /// Ops of 4 KiB per second that it has at least; 0 for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation_iops: Option<u32>,
+    /// Ops of 4 KiB per second that it has at most; 0 for no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_iops: Option<u32>,
+    /// After less than the limit it may have at once what the limit gives in this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst_ns: Option<u64>,
+    /// Its share of what is left, beside 1 of an image for which nothing was said; to a hundredth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+}
+
 /// The name that an image is to have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,8 +1,8 @@
 //! What can be asked of a running node: every verb, once.
 
 use super::{
-    BenchAsked, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, SizeAsked, ValueAsked,
-    ValueLevel, Who,
+    BenchAsked, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, QosAsked, SizeAsked,
+    ValueAsked, ValueLevel, Who,
 };
 use crate::admin::route::verbs;
 use loadline_osd::OsdId;
@@ -60,6 +60,9 @@ verbs! {
     /// Gives an image another size; what is cut off is gone.
     ImageResize { image: String, to: SizeAsked }: Put ["image" image "size"] <= to "`size_bytes`"
         -> Done, "`{}`", "image resize";
+    /// Says what an image is promised and allowed beside others.
+    ImageQos { image: String, to: QosAsked }: Put ["image" image "qos"] <= to "[`reservation_iops` `limit_iops` `burst_ns` `weight`]"
+        -> Done, "`{}`", "image qos";
     /// Gives an image another name.
     ImageRename { image: String, to: NameAsked }: Put ["image" image "name"] <= to "`name`"
         -> Done, "`{}`", "image rename";

@@ -11,8 +11,8 @@ mod status;
 mod tables;
 
 pub use asked::{
-    BenchAsked, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, SizeAsked, SnapshotName,
-    ValueAsked, ValueLevel, Who,
+    BenchAsked, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, QosAsked, SizeAsked,
+    SnapshotName, ValueAsked, ValueLevel, Who,
 };
 pub use command::Command;
 #[cfg(test)]
@@ -22,12 +22,12 @@ pub use dump::{
 };
 pub use refusal::{AdminRefusal, RefusalKind};
 pub use status::{
-    ClientRates, ConnectionCounts, Health, HealthLevel, MemoryUse, ObjectCounts, OsdCounts,
-    PgCount, RecoveryRates, Status,
+    ClientRates, ConnectionCounts, Health, HealthLevel, ImageUse, MemoryUse, ObjectCounts,
+    OsdCounts, PgCount, RecoveryRates, Status,
 };
 pub use tables::{
     Added, AlteredValue, ConfigChanged, ConfigRow, ConfigRows, Done, Explained, ExplainedLevel,
-    ImageRow, ImageRows, OkToStop, OsdRow, Osds, PoolRow, Pools, SnapshotRow, Snapshots,
+    ImageRow, ImageRows, OkToStop, OsdRow, Osds, PoolRow, Pools, QosRow, SnapshotRow, Snapshots,
     UnfoundObject, UnfoundObjects,
 };
 

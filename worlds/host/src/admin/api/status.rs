@@ -1,6 +1,6 @@
 //! How a node is.
 
-use super::OsdRow;
+use super::{OsdRow, QosRow};
 use serde::{Deserialize, Serialize};
 
 /// How a node is, at one instant.
@@ -26,6 +26,9 @@ pub struct Status {
     pub recovery: RecoveryRates,
     /// What clients do.
     pub client: ClientRates,
+    /// The images that are promised or allowed something, by name.
+    #[serde(default)]
+    pub images: Vec<ImageUse>,
     /// Who holds what of the memory.
     pub memory: MemoryUse,
     /// Who is connected.
@@ -120,6 +123,21 @@ pub struct ClientRates {
     pub read_bytes_per_s: f64,
     /// Data written.
     pub written_bytes_per_s: f64,
+}
+
+/// What an image is promised, and what it was served, averaged over the last seconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ImageUse {
+    /// The image.
+    pub name: String,
+    /// What it is promised and allowed.
+    pub qos: QosRow,
+    /// Ops answered.
+    pub ops_per_s: f64,
+    /// From arrival to reply, on average; 0 without ops.
+    pub mean_ns: u64,
+    /// The same of the slowest.
+    pub longest_ns: u64,
 }
 
 /// Who holds what of the node's memory. The parts of the stores and of the node itself are set aside, whether they are used or not.

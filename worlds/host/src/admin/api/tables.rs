@@ -75,14 +75,14 @@ pub struct PoolRow {
 }
 
 /// The images.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ImageRows {
     /// By name.
     pub images: Vec<ImageRow>,
 }
 
 /// One image. Its name is also its export's.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ImageRow {
     /// Its name.
     pub name: String,
@@ -95,8 +95,24 @@ pub struct ImageRow {
     /// The snapshot that it began as, `image@snapshot`, if it is a clone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// What it is promised and allowed, if anything was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qos: Option<QosRow>,
     /// Its snapshots, the oldest first.
     pub snapshots: Vec<SnapshotRow>,
+}
+
+/// What an image is promised and allowed over all OSDs, in ops of 4 KiB per second.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QosRow {
+    /// It has at least so many; 0 for none.
+    pub reservation_iops: u32,
+    /// It has at most so many; 0 for no limit.
+    pub limit_iops: u32,
+    /// After less than the limit it may have at once what the limit gives in this time.
+    pub burst_ns: u64,
+    /// Its share of what is left, beside 1 of an image for which nothing was said.
+    pub weight: f64,
 }
 
 /// Whether OSDs could stop, in the field's words. Placement groups are named as `2.1f`: the pool's number and, in

@@ -1,8 +1,8 @@
 //! Answers as JSON: what programs rely on.
 
 use crate::admin::api::{
-    AdminAnswer, AdminRefusal, ClientRates, ConnectionCounts, Health, HealthLevel, MemoryUse,
-    ObjectCounts, OsdCounts, OsdRow, PgCount, RecoveryRates, Status,
+    AdminAnswer, AdminRefusal, ClientRates, ConnectionCounts, Health, HealthLevel, ImageUse,
+    MemoryUse, ObjectCounts, OsdCounts, OsdRow, PgCount, QosRow, RecoveryRates, Status,
 };
 
 fn status() -> Status {
@@ -45,6 +45,18 @@ fn status() -> Status {
             read_bytes_per_s: 51_200.0,
             written_bytes_per_s: 4_096_000.0,
         },
+        images: vec![ImageUse {
+            name: "vol0".into(),
+            qos: QosRow {
+                reservation_iops: 2_000,
+                limit_iops: 5_000,
+                burst_ns: 2_000_000_000,
+                weight: 1.5,
+            },
+            ops_per_s: 1_900.5,
+            mean_ns: 800_000,
+            longest_ns: 9_000_000,
+        }],
         memory: MemoryUse {
             budget_bytes: 6 << 30,
             resident_bytes: 1 << 30,

@@ -2,8 +2,8 @@
 
 use super::{asked, received};
 use crate::admin::api::{
-    BenchAsked, Command, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, SizeAsked, VERBS,
-    ValueAsked, ValueLevel, Who,
+    BenchAsked, Command, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, QosAsked, SizeAsked,
+    VERBS, ValueAsked, ValueLevel, Who,
 };
 use loadline_osd::OsdId;
 use proptest::prelude::*;
@@ -55,6 +55,12 @@ fn pg_commands(pg: &str) -> Vec<Command> {
 fn image_commands(name: &str, other: &str) -> Vec<Command> {
     let (image, snapshot) = (|| name.to_owned(), || other.to_owned());
     let to = || NameAsked { name: other.into() };
+    let qos = QosAsked {
+        reservation_iops: Some(0),
+        limit_iops: Some(u32::MAX),
+        burst_ns: Some(2_000_000_000),
+        weight: Some(0.5),
+    };
     let plain =
         ImageAsked { name: name.into(), pool: None, size_bytes: u64::MAX, object_bytes: None };
     let full =
@@ -65,6 +71,8 @@ fn image_commands(name: &str, other: &str) -> Vec<Command> {
         Command::ImageCreate { asked: plain },
         Command::ImageCreate { asked: full },
         Command::ImageResize { image: image(), to: SizeAsked { size_bytes: 0 } },
+        Command::ImageQos { image: image(), to: QosAsked::default() },
+        Command::ImageQos { image: image(), to: qos },
         Command::ImageRename { image: image(), to: to() },
         Command::ImageRemove { image: image() },
         Command::ImageClone { image: image(), snapshot: snapshot(), to: to() },

@@ -6,6 +6,7 @@ use crate::admin::change;
 use crate::engine::Engine;
 use crate::engine::host_node::HostNode;
 use loadline_base::Bytes;
+use loadline_cluster::images::ImageQos;
 use loadline_osd::OsdId;
 
 impl HostNode {
@@ -33,6 +34,15 @@ impl HostNode {
             true => Bytes::new(image.size).to_string(),
             false => format!("{}, snapshots {}", Bytes::new(image.size), snapshots.join(", ")),
         }
+    }
+
+    fn qos_state(&self, name: &str) -> String {
+        let Ok(image) = self.node.cluster().images().image(name) else { return NONE.to_owned() };
+        let ImageQos { reservation, limit, burst, weight_percent } = image.qos;
+        let weight = f64::from(weight_percent) / 100.0;
+        format!(
+            "reservation {reservation} IOPS, limit {limit} IOPS, burst {burst}, weight {weight}"
+        )
     }
 
     fn option_state(&self, who: Who, option: &str) -> String {
@@ -89,6 +99,7 @@ impl Engine {
             Command::PgMarkUnfoundLost { pg } => self.host.unfound_state(pg),
             Command::ImageCreate { asked } => self.host.image_state(&asked.name),
             Command::ImageClone { to, .. } => self.host.image_state(&to.name),
+            Command::ImageQos { image, .. } => self.host.qos_state(image),
             Command::ImageResize { image, .. }
             | Command::ImageRemove { image }
             | Command::SnapshotCreate { image, .. }

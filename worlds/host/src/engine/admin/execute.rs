@@ -86,6 +86,7 @@ impl Engine {
             Command::ImageResize { image, to } => {
                 self.host.image_change(|images| images.resize(&image, to.size_bytes).map(drop))
             }
+            Command::ImageQos { image, to } => self.host.image_qos(&image, &to),
             Command::ImageRename { image, to } => {
                 self.host.image_change(|images| images.rename(&image, &to.name))
             }

@@ -40,6 +40,7 @@ impl Findings {
         for osd in osds.iter().filter(|osd| osd.up) {
             host.capacity_misfit(OsdId::new(osd.osd)).into_iter().for_each(|it| findings.warn(it));
         }
+        findings.promises(host);
         findings.epochs(host);
         findings
     }
@@ -107,6 +108,16 @@ impl Findings {
             self.warn(format!(
                 "{}'s disk goes through the page cache: its file system has no direct I/O",
                 OsdId::new(osd.osd)
+            ));
+        }
+    }
+
+    fn promises(&mut self, host: &HostNode) {
+        let (promised, reserved) = (host.promised_to_images(|_| true), host.reserved_for_clients());
+        if promised > reserved {
+            self.warn(format!(
+                "images are promised {promised:.0} writes per second with all copies, and OSDs reserve {reserved:.0} for clients: promises may be broken until \
+                 some are smaller (`image qos`) or the profile reserves more"
             ));
         }
     }

@@ -3,11 +3,15 @@
 use super::desk::CommandOutcome;
 use super::desk::{DONE, Executed};
 use crate::admin::api::{
-    AdminAnswer, AdminRefusal, ImageAsked, ImageRow, ImageRows, RefusalKind, SnapshotRow, Snapshots,
+    AdminAnswer, AdminRefusal, ImageAsked, ImageRow, ImageRows, ImageUse, QosAsked, QosRow,
+    RefusalKind, SnapshotRow, Snapshots,
 };
 use crate::engine::host_node::HostNode;
+use loadline_base::Span;
 use loadline_cluster::PoolId;
-use loadline_cluster::images::{self, ImageError, Parent};
+use loadline_cluster::images::{self, ImageError, ImageId, ImageQos, Parent};
+use loadline_osd::OsdId;
+use loadline_qos::{MclockForm, SchedulerKind, ServiceClass};
 
 impl HostNode {
     pub(super) fn image_list(&self) -> AdminAnswer {
@@ -38,8 +42,96 @@ impl HostNode {
             size_bytes: image.size,
             object_bytes: image.object_bytes,
             parent: image.parent.and_then(|parent| self.shown_parent(parent)),
+            qos: shown_qos(&image.qos),
             snapshots: image.snapshots.iter().map(snapshot).collect(),
         }
+    }
+
+    /// The images that are promised or allowed something, with what they were served lately.
+    pub(super) fn image_uses(&self) -> Vec<ImageUse> {
+        let shown = |image: &images::Image| {
+            let qos = shown_qos(&image.qos)?;
+            let (served, seconds) = self.health.of_image(image.id);
+            let mean_ns = served.took.nanos().checked_div(served.ops).unwrap_or(0);
+            Some(ImageUse {
+                name: image.name.clone(),
+                qos,
+                ops_per_s: served.ops as f64 / seconds as f64,
+                mean_ns,
+                longest_ns: served.longest.nanos(),
+            })
+        };
+        self.node.cluster().images().list().filter_map(shown).collect()
+    }
+
+    /// Says what an image is promised and allowed, if it can be kept.
+    pub(super) fn image_qos(&mut self, name: &str, asked: &QosAsked) -> Executed {
+        if let Some(refusal) = self.without_tenants() {
+            return Err(refusal);
+        }
+        let image = self.node.cluster().images().image(name)?;
+        let weight = |weight: f64| (weight * 100.0).round().clamp(0.0, f64::from(u32::MAX)) as u32;
+        let before = image.qos;
+        let qos = ImageQos {
+            reservation: asked.reservation_iops.unwrap_or(before.reservation),
+            limit: asked.limit_iops.unwrap_or(before.limit),
+            burst: asked.burst_ns.map_or(before.burst, Span::from_nanos),
+            weight_percent: asked.weight.map_or(before.weight_percent, weight),
+        };
+        let (pool, id) = (image.pool, image.id);
+        if qos.reservation > before.reservation {
+            let copies = self.copies_in(pool);
+            let left = self.reserved_for_clients() - self.promised_to_images(|other| other != id);
+            if f64::from(qos.reservation) * copies > left {
+                let most = (left / copies).max(0.0).floor();
+                return Err(AdminRefusal::conflict(format!(
+                    "image {name} cannot be promised {} IOPS: each takes {copies} writes of what is reserved for clients, and {:.0} of these are left",
+                    qos.reservation,
+                    left.max(0.0)
+                ))
+                .wants(format!("at most {most:.0} IOPS")));
+            }
+        }
+        self.image_change(|images| images.set_qos(name, qos))
+    }
+
+    /// Why images cannot share as they are promised and allowed, if they cannot.
+    fn without_tenants(&self) -> Option<AdminRefusal> {
+        let lacks = |osd: OsdId| {
+            let plan = self.settings.levels.plan(osd);
+            plan.scheduler != SchedulerKind::Mclock || plan.preset.mclock != MclockForm::Loadline
+        };
+        let osd = self.disks.of.ids().find(|osd| lacks(*osd))?;
+        Some(
+            AdminRefusal::conflict(format!(
+                "{osd} has no scheduler that knows images: preset {} with {} serves classes only",
+                self.settings.levels.preset().name,
+                self.settings.levels.plan(osd).scheduler.name()
+            ))
+            .wants("a node with preset loadline and osd_op_queue mclock_scheduler"),
+        )
+    }
+
+    fn copies_in(&self, pool: PoolId) -> f64 {
+        f64::from(self.node.cluster().map().pools()[&pool].spec.copies)
+    }
+
+    /// Small ops per second that the OSDs in the map together reserve for clients.
+    pub(super) fn reserved_for_clients(&self) -> f64 {
+        let map = self.node.cluster().map();
+        let of = |osd: OsdId| {
+            let figures = self.settings.levels.plan(osd).figures().ok()?;
+            let client = figures.iter().find(|figures| figures.class == ServiceClass::Client)?;
+            Some(client.reservation?.iops_per_osd)
+        };
+        let osds = map.osds().iter().filter(|(_, state)| state.is_in);
+        osds.filter_map(|(osd, _)| of(osd)).sum()
+    }
+
+    /// What images are promised, in writes of all their copies.
+    pub(super) fn promised_to_images(&self, counts: impl Fn(ImageId) -> bool) -> f64 {
+        let images = self.node.cluster().images().list().filter(|image| counts(image.id));
+        images.map(|image| f64::from(image.qos.reservation) * self.copies_in(image.pool)).sum()
     }
 
     fn shown_parent(&self, parent: Parent) -> Option<String> {
@@ -83,12 +175,22 @@ impl HostNode {
     }
 }
 
+fn shown_qos(qos: &ImageQos) -> Option<QosRow> {
+    (*qos != ImageQos::default()).then(|| QosRow {
+        reservation_iops: qos.reservation,
+        limit_iops: qos.limit,
+        burst_ns: qos.burst.nanos(),
+        weight: f64::from(qos.weight_percent) / 100.0,
+    })
+}
+
 impl From<ImageError> for AdminRefusal {
     fn from(error: ImageError) -> AdminRefusal {
         let kind = match &error {
             ImageError::BadName(_)
             | ImageError::BadObjectBytes(_)
             | ImageError::BadSize { .. }
+            | ImageError::BadQos(_)
             | ImageError::NotASnapshot(_) => RefusalKind::Bad,
             ImageError::NoImage(_) | ImageError::NoSnapshot { .. } => RefusalKind::NotFound,
             ImageError::Exists(_)

@@ -42,6 +42,7 @@ impl Engine {
                 read_bytes_per_s: rates.per_second(|counts| counts.read_bytes),
                 written_bytes_per_s: rates.per_second(|counts| counts.written_bytes),
             },
+            images: self.host.image_uses(),
             memory: self.host.memory_use(self.nbd.held(), waiting),
             connections: ConnectionCounts {
                 nbd: self.doors.counts().0,

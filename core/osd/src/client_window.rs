@@ -1,0 +1,155 @@
+//! How much of clients' work a disk of bytes has at a time where somebody among them was promised something.
+//!
+//! A promise is worth what the scheduler can do for it, and it orders only what waits. Where clients are alike, the store's window is as wide as
+//! the log's groups are good for, and who asks for much makes the accesses of all long. So beside an image that is promised ops, the
+//! window is as wide as leaves accesses about as long as they are through the narrowest one: an op passes two disks, its primary's and
+//! another copy's, and may wait as long before each of them as in it, so that a quarter of the latency goal more than that for each is
+//! the goal for the op. What is promised passes a full window ([`Shard::pump`](crate::shard::Shard::pump)).
+//!
+//! What an access takes through the narrowest window is seen in one slot of two hundred. Slots are cut by the clock alone, as those of
+//! [`BackgroundPace`](crate::pace::BackgroundPace).
+
+use loadline_base::{Span, Time};
+
+/// The narrowest window: one op at the device and one that is being made ready.
+const LEAST: u32 = 2;
+/// Length of a slot, and every which shows what accesses take at least.
+const SLOT: Span = Span::from_millis(50);
+const SLOTS_PER_PROBE: u64 = 200;
+/// In a slot the window falls by at most this factor, and grows by this one.
+const FALL: f64 = 0.7;
+const GROWTH: f64 = 1.1;
+
+/// The window of one disk.
+#[derive(Clone, Debug)]
+pub(crate) struct ClientWindow {
+    goal: Span,
+    ops: f64,
+    /// What an access takes through the narrowest window, in nanoseconds.
+    least_takes: Option<f64>,
+    slot: u64,
+    /// Of accesses that ended in it: how long all took together, and how many there were.
+    waited: u64,
+    ended: u64,
+    /// Whether work waited for the window in it.
+    was_full: bool,
+    in_flight: u32,
+}
+
+impl ClientWindow {
+    pub(crate) fn new(goal: Span) -> ClientWindow {
+        ClientWindow {
+            goal,
+            ops: f64::from(LEAST),
+            least_takes: None,
+            slot: 0,
+            waited: 0,
+            ended: 0,
+            was_full: false,
+            in_flight: 0,
+        }
+    }
+
+    /// With another goal; what was seen stays.
+    pub(crate) fn with_goal(self, goal: Span) -> ClientWindow {
+        ClientWindow { goal, ..self }
+    }
+
+    /// So many ops are in the store.
+    pub(crate) fn set_in_flight(&mut self, now: Time, ops: u32) {
+        self.look(now);
+        self.in_flight = ops;
+        self.was_full |= !self.admits();
+    }
+
+    /// Whether the store gets more.
+    pub(crate) fn admits(&self) -> bool {
+        self.in_flight < if self.is_probe() { LEAST } else { self.ops as u32 }
+    }
+
+    /// An access of a client has ended that began then.
+    pub(crate) fn ended(&mut self, now: Time, began: Time) {
+        self.look(now);
+        // What began before a probe went through a wider window.
+        if !self.is_probe() || began.nanos() / SLOT.nanos() == self.slot {
+            self.waited += now.since(began).nanos();
+            self.ended += 1;
+        }
+    }
+
+    /// Until it is known what accesses take at least, every slot is one that shows it.
+    fn is_probe(&self) -> bool {
+        self.least_takes.is_none() || self.slot.is_multiple_of(SLOTS_PER_PROBE)
+    }
+
+    /// Draws its conclusions from the last slot, if it has ended.
+    fn look(&mut self, now: Time) {
+        let slot = now.nanos() / SLOT.nanos();
+        if slot == self.slot {
+            return;
+        }
+        if self.ended > 0 {
+            self.follow(self.waited as f64 / self.ended as f64);
+        }
+        (self.slot, self.waited, self.ended, self.was_full) = (slot, 0, 0, false);
+    }
+
+    fn follow(&mut self, takes: f64) {
+        let least = match self.least_takes {
+            Some(least) if !self.is_probe() => least.min(takes),
+            _ => takes,
+        };
+        let was_probe = self.is_probe();
+        self.least_takes = Some(least);
+        let wanted = least + self.goal.nanos() as f64 / 4.0;
+        if was_probe {
+            return;
+        }
+        if takes > wanted {
+            self.ops = (self.ops * (wanted / takes).max(FALL)).max(f64::from(LEAST));
+        } else if self.was_full {
+            // The store's own window is far below where this one would leave the range.
+            self.ops = (self.ops * GROWTH).min(f64::from(u16::MAX));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A disk that takes `base` and `each` for every op that it has, with work waiting always.
+    fn settle(base: Span, each: Span, goal: Span) -> (u32, Span) {
+        let mut window = ClientWindow::new(goal);
+        let (mut now, mut most) = (Time::from_secs(1), 0);
+        let mut takes = Span::ZERO;
+        for _ in 0..20_000 {
+            window.set_in_flight(now, 0);
+            let mut ops = 0;
+            while window.admits() {
+                ops += 1;
+                window.set_in_flight(now, ops);
+            }
+            takes = base + each * u64::from(ops);
+            let began = now;
+            now += takes;
+            (0..ops).for_each(|_| window.ended(now, began));
+            most = ops;
+        }
+        (most, takes)
+    }
+
+    #[test]
+    fn accesses_take_a_quarter_of_the_goal_longer_than_at_least() {
+        let micros = Span::from_micros;
+        // At least 100 + 2 x 50, so 100 + n x 50 is to be about 450.
+        let (ops, takes) = settle(micros(100), micros(50), micros(1_000));
+        assert!((5..=8).contains(&ops), "{ops} ops take {takes}");
+        // A log that commits in groups: what one op more costs is little.
+        let (ops, _) = settle(micros(2_000), micros(5), micros(1_000));
+        assert!((40..=60).contains(&ops), "{ops}");
+        // Nothing but ops that wait for each other: never less than two.
+        let (ops, _) = settle(micros(0), micros(5_000), micros(1_000));
+        assert_eq!(ops, 2);
+    }
+}

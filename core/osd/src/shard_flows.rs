@@ -1,0 +1,238 @@
+//! The handles of a shard's flows, so that enqueueing looks nothing up, and the images among them that are tenants.
+//! It knows the scheduler, but nothing of items.
+
+use crate::tenants::{GivenOps, OwnPart, TenantTable, TenantTerms, cost_of, small_op};
+use loadline_base::{SlotId, Time};
+use loadline_qos::{
+    ClassId, ClientKey, CostModel, Distributed, FlowId, MClock, Params, Queue, Scheduler,
+    ServiceClass, ShardPlan, TenantError, TenantKey,
+};
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+/// What of an image an item is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TenantItem {
+    /// An op, here on its primary, that was told so much and has so many bytes.
+    Op { image: u32, given: GivenOps, bytes: u32 },
+    /// A write on one of the other copies.
+    Copy { image: u32 },
+}
+
+/// Who asks a shard for something: a client in a class, perhaps by an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ItemOwner {
+    pub class: ClassId,
+    /// A small number (see [`Item::owner`](crate::item::Item::owner)).
+    pub client: u32,
+    pub tenant: Option<TenantItem>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct ShardFlows {
+    /// By class and client.
+    plain: Vec<Vec<Option<FlowId>>>,
+    images: BTreeMap<u32, ImageFlows>,
+    cost_model: Option<CostModel>,
+}
+
+/// An image in a shard.
+#[derive(Debug)]
+struct ImageFlows {
+    terms: TenantTerms,
+    part: OwnPart,
+    /// When its last op came.
+    came: Time,
+    /// What was promised of it since, and not counted as given elsewhere, in cost units; of the last second at most.
+    promised: f64,
+    ops: BTreeMap<u32, FlowId>,
+    copies: BTreeMap<u32, FlowId>,
+}
+
+impl ShardFlows {
+    /// The flow of an item, and what its image was given on other servers.
+    #[inline]
+    pub(crate) fn of(
+        &mut self,
+        now: Time,
+        queue: &mut Queue<SlotId>,
+        owner: ItemOwner,
+    ) -> (FlowId, Distributed) {
+        if let Some(item) = owner.tenant
+            && !self.images.is_empty()
+            && let Some(found) = self.of_image(now, queue, owner, item)
+        {
+            return found;
+        }
+        let (class_index, client_index) = (usize::from(owner.class), owner.client as usize);
+        if self.plain.len() <= class_index {
+            self.plain.resize(class_index + 1, Vec::new());
+        }
+        let clients = &mut self.plain[class_index];
+        if clients.len() <= client_index {
+            clients.resize(client_index + 1, None);
+        }
+        let key = ClientKey(u64::from(owner.client));
+        let flow = clients[client_index].get_or_insert_with(|| queue.flow(now, owner.class, key));
+        (*flow, Distributed::default())
+    }
+
+    #[inline(never)]
+    fn of_image(
+        &mut self,
+        now: Time,
+        queue: &mut Queue<SlotId>,
+        owner: ItemOwner,
+        item: TenantItem,
+    ) -> Option<(FlowId, Distributed)> {
+        let Queue::MClock(scheduler) = queue else { return None };
+        let (TenantItem::Op { image, .. } | TenantItem::Copy { image }) = item;
+        let of_image = self.images.get_mut(&image)?;
+        let (flows, key) = match item {
+            TenantItem::Op { .. } => (&mut of_image.ops, key_of_ops(image)),
+            TenantItem::Copy { .. } => (&mut of_image.copies, key_of_copies(image)),
+        };
+        let flow = *flows.entry(owner.client).or_insert_with(|| {
+            let flow = scheduler.tenant_flow(owner.class, key, ClientKey(u64::from(owner.client)));
+            flow.expect("an image of the table is a tenant")
+        });
+        let model = self.cost_model.as_ref()?;
+        let rho = match item {
+            TenantItem::Op { given, bytes, .. } => {
+                of_image.given_elsewhere(now, model, given, bytes)
+            }
+            TenantItem::Copy { .. } => 0,
+        };
+        Some((flow, Distributed { delta: 0, rho }))
+    }
+
+    /// Whether an image waits for what it is promised now.
+    #[inline]
+    pub(crate) fn promise_is_due(&self, now: Time, queue: &mut Queue<SlotId>) -> bool {
+        match queue {
+            Queue::MClock(scheduler) if !self.images.is_empty() => {
+                scheduler.promise_is_due(now, CLIENT)
+            }
+            _ => false,
+        }
+    }
+
+    /// Images are tenants by this table from now on. What waits of those that are none any more comes back, in no flow.
+    pub(crate) fn share(
+        &mut self,
+        now: Time,
+        queue: &mut Queue<SlotId>,
+        plan: &ShardPlan,
+        table: &TenantTable,
+    ) -> Vec<SlotId> {
+        let mut removed = Vec::new();
+        let Queue::MClock(scheduler) = queue else { return removed };
+        if table.images.is_empty() && self.images.is_empty() {
+            return removed;
+        }
+        self.cost_model = Some(plan.cost_model);
+        self.images.retain(|image, _| {
+            let stays = table.images.contains_key(image);
+            if !stays {
+                for key in [key_of_ops(*image), key_of_copies(*image)] {
+                    scheduler.close_tenant(now, CLIENT, key, &mut removed);
+                }
+            }
+            stays
+        });
+        let servers = table.osds.max(1).saturating_mul(plan.capacity.shards.max(1));
+        let servers = NonZeroU32::new(servers).expect("one at least");
+        let small_op = small_op(&plan.cost_model);
+        // Those that are promised less make room for those that are promised more.
+        let grows = |image: &u32, terms: &TenantTerms| {
+            self.images.get(image).is_none_or(|of| of.terms.reservation < terms.reservation)
+        };
+        let (more, less): (Vec<_>, Vec<_>) =
+            table.images.iter().partition(|(image, terms)| grows(image, terms));
+        for (image, terms) in less.into_iter().chain(more) {
+            let of_both = [
+                (key_of_ops(*image), terms.params(small_op)),
+                (key_of_copies(*image), terms.params_of_copies(small_op)),
+            ];
+            let is_one = of_both
+                .iter()
+                .all(|(key, params)| set_tenant(scheduler, now, *key, *params, servers));
+            if is_one {
+                let new = || ImageFlows::new(*terms, now);
+                self.images.entry(*image).or_insert_with(new).rebind(*terms);
+            }
+        }
+        removed
+    }
+}
+
+impl ImageFlows {
+    fn new(terms: TenantTerms, now: Time) -> ImageFlows {
+        let (part, ops, copies) = (OwnPart::default(), BTreeMap::new(), BTreeMap::new());
+        ImageFlows { terms, part, came: now, promised: 0.0, ops, copies }
+    }
+
+    /// What it was given is told from the time on at which it is bound to something.
+    fn rebind(&mut self, terms: TenantTerms) {
+        if !self.terms.is_bound() {
+            self.part = OwnPart::default();
+        }
+        self.terms = terms;
+    }
+
+    /// What the image was given elsewhere since its last op here, in this shard's cost units. Without a limit it is no more than it is
+    /// promised: what it got beyond that, because nobody else wanted it, is not held against it later.
+    fn given_elsewhere(
+        &mut self,
+        now: Time,
+        model: &CostModel,
+        given: GivenOps,
+        bytes: u32,
+    ) -> u32 {
+        if !self.terms.is_bound() {
+            return 0;
+        }
+        let elsewhere = cost_of(model, self.part.came(given, bytes));
+        if self.terms.limit > 0.0 {
+            return elsewhere;
+        }
+        let rate = self.terms.reservation * small_op(model);
+        let passed = now.since(std::mem::replace(&mut self.came, now)).as_secs_f64();
+        self.promised = (self.promised + rate * passed).min(rate);
+        let counted = f64::from(elsewhere).min(self.promised);
+        self.promised -= counted;
+        counted as u32
+    }
+}
+
+/// Makes a tenant, with as much of its reservation as the class has. Whether the scheduler knows tenants.
+fn set_tenant(
+    scheduler: &mut MClock<SlotId>,
+    now: Time,
+    key: TenantKey,
+    params: Params,
+    servers: NonZeroU32,
+) -> bool {
+    match scheduler.set_tenant(now, CLIENT, key, params, servers) {
+        Ok(()) => true,
+        Err(TenantError::ReservationsExceedClass { left, .. }) => {
+            let reservation = left * f64::from(servers.get()) * (1.0 - 1e-6);
+            let limit = params.limit().unwrap_or(0.0);
+            let less = Params::new(reservation, params.weight(), limit);
+            let less = less.expect("only the reservation is smaller").with_burst(params.burst());
+            scheduler.set_tenant(now, CLIENT, key, less, servers).is_ok()
+        }
+        Err(TenantError::NotInThisMode | TenantError::StrictClass) => false,
+    }
+}
+
+const CLIENT: ClassId = ServiceClass::Client.id();
+
+fn key_of_ops(image: u32) -> TenantKey {
+    TenantKey(u64::from(image))
+}
+
+fn key_of_copies(image: u32) -> TenantKey {
+    TenantKey(1 << 32 | u64::from(image))
+}
