@@ -34,7 +34,17 @@ pub(crate) struct ShardFlows {
     /// By class and client.
     plain: Vec<Vec<Option<FlowId>>>,
     images: BTreeMap<u32, ImageFlows>,
-    cost_model: Option<CostModel>,
+    /// By what the terms of images are read here.
+    ground: Option<TermsGround>,
+}
+
+/// What an op costs, over how many shards an image's ops go, and what there is to be promised.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct TermsGround {
+    cost_model: CostModel,
+    servers: NonZeroU32,
+    /// Reserved for all clients.
+    reserved: f64,
 }
 
 /// An image in a shard.
@@ -97,7 +107,7 @@ impl ShardFlows {
             let flow = scheduler.tenant_flow(owner.class, key, ClientKey(u64::from(owner.client)));
             flow.expect("an image of the table is a tenant")
         });
-        let model = self.cost_model.as_ref()?;
+        let model = &self.ground.as_ref()?.cost_model;
         let rho = match item {
             TenantItem::Op { given, bytes, .. } => {
                 of_image.given_elsewhere(now, model, given, bytes)
@@ -131,7 +141,11 @@ impl ShardFlows {
         if table.images.is_empty() && self.images.is_empty() {
             return removed;
         }
-        self.cost_model = Some(plan.cost_model);
+        let servers = table.osds.max(1).saturating_mul(plan.capacity.shards.max(1));
+        let servers = NonZeroU32::new(servers).expect("one at least");
+        let reserved = scheduler.params(CLIENT).map_or(0.0, |params| params.reservation());
+        let ground = TermsGround { cost_model: plan.cost_model, servers, reserved };
+        let is_same_ground = self.ground.replace(ground) == Some(ground);
         self.images.retain(|image, _| {
             let stays = table.images.contains_key(image);
             if !stays {
@@ -141,15 +155,17 @@ impl ShardFlows {
             }
             stays
         });
-        let servers = table.osds.max(1).saturating_mul(plan.capacity.shards.max(1));
-        let servers = NonZeroU32::new(servers).expect("one at least");
         let small_op = small_op(&plan.cost_model);
         // Those that are promised less make room for those that are promised more.
         let grows = |image: &u32, terms: &TenantTerms| {
             self.images.get(image).is_none_or(|of| of.terms.reservation < terms.reservation)
         };
+        let is_new = |image: &u32, terms: &TenantTerms| {
+            !is_same_ground || self.images.get(image).is_none_or(|of| of.terms != *terms)
+        };
+        let changed = table.images.iter().filter(|(image, terms)| is_new(image, terms));
         let (more, less): (Vec<_>, Vec<_>) =
-            table.images.iter().partition(|(image, terms)| grows(image, terms));
+            changed.partition(|(image, terms)| grows(image, terms));
         for (image, terms) in less.into_iter().chain(more) {
             let of_both = [
                 (key_of_ops(*image), terms.params(small_op)),

@@ -177,9 +177,9 @@ impl Paged {
         self.window.admits(Bytes::new(1)) || self.requests.waits_for_room() > 0
     }
 
-    /// How many ops the window has let in.
+    /// How many ops the window has let in; none as long as it is open for writes that the device has no room for.
     pub(crate) fn in_window(&self) -> u32 {
-        self.window.in_flight().1
+        if self.requests.waits_for_room() > 0 { 0 } else { self.window.in_flight().1 }
     }
 
     pub(crate) fn set_window(&mut self, bounds: WindowBounds) {

@@ -169,9 +169,22 @@ impl Bench {
         interval: u32,
         resent: bool,
     ) {
+        self.op_of(1, pg, number, kind, (object, interval), resent);
+    }
+
+    /// The same for a client.
+    pub(crate) fn op_of(
+        &mut self,
+        client: u32,
+        pg: PgId,
+        number: u32,
+        kind: OpKind,
+        (object, interval): (u64, u32),
+        resent: bool,
+    ) {
         let op = ClientOp {
             id: OpId { slot: SlotId::new(number), number },
-            client: ClientId::new(1),
+            client: ClientId::new(client),
             kind,
             traced: false,
             background: false,

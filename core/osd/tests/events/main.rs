@@ -8,6 +8,7 @@ mod classes;
 mod damage;
 mod device;
 mod gate;
+mod log_order;
 mod lost;
 mod ops;
 mod recovery;

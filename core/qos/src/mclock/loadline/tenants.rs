@@ -25,6 +25,8 @@ const REST: u32 = 0;
 pub(super) struct Tenants {
     pub(super) level: Level,
     by_key: BTreeMap<TenantKey, KnownTenant>,
+    /// What they take of the class's reservation together, in cost units per second.
+    reserved: f64,
     /// The flows of each tenant.
     flows: BTreeMap<(u32, ClientKey), u32>,
     /// The class that is divided.
@@ -42,10 +44,9 @@ struct KnownTenant {
 }
 
 impl Tenants {
-    /// What is reserved by all but one, in cost units per second.
+    /// What all but one take of the class's reservation, in cost units per second.
     fn reserved_beside(&self, key: TenantKey) -> f64 {
-        let others = self.by_key.iter().filter(|(other, _)| **other != key);
-        others.map(|(_, tenant)| tenant.reserved).sum()
+        (self.reserved - self.by_key.get(&key).map_or(0.0, |tenant| tenant.reserved)).max(0.0)
     }
 
     /// The flows of all tenants, or of one.
@@ -84,6 +85,7 @@ impl<T> Loadline<T> {
             _ => self.divide(now, class.get()),
         };
         let tenants = &mut self.tenants[at];
+        tenants.reserved = others + wanted;
         match tenants.by_key.get_mut(&key) {
             Some(known) => {
                 known.reserved = wanted;
@@ -116,6 +118,7 @@ impl<T> Loadline<T> {
             self.close(now, flow, removed);
         }
         let tenants = &mut self.tenants[at];
+        tenants.reserved = tenants.reserved_beside(key);
         tenants.by_key.remove(&key);
         tenants.level.remove(tenant);
     }
@@ -199,7 +202,14 @@ impl<T> Loadline<T> {
             let tick = level.tick(now);
             level.wakes(tick, REST, head);
         }
-        let tenants = Tenants { level, by_key: BTreeMap::new(), flows, class, asleep_until: None };
+        let tenants = Tenants {
+            level,
+            by_key: BTreeMap::new(),
+            reserved: 0.0,
+            flows,
+            class,
+            asleep_until: None,
+        };
         let at = match self.tenants_free.pop() {
             Some(at) => {
                 self.tenants[at as usize] = tenants;

@@ -1,0 +1,102 @@
+//! Entries of a log on a copy, of several clients and images: carried out in the order of their numbers, whoever has the turn.
+
+use crate::bench::{Bench, PG, interval, options, plan};
+use loadline_base::Span;
+use loadline_osd::{Directive, Effect, OpKind, OsdId, OsdOptions, TenantTable, TenantTerms};
+use loadline_qos::SchedulerKind;
+use std::sync::Arc;
+
+const FIRST_IMAGE: u64 = 1 << 48;
+const SECOND_IMAGE: u64 = 2 << 48;
+
+/// A primary and a copy whose worker is busy until [`Bench::release`].
+fn bench(threads_per_shard: u32) -> Bench {
+    let options = OsdOptions { threads_per_shard, ..options() };
+    let mut bench = Bench::new(2, plan("loadline", SchedulerKind::Mclock), options);
+    bench.fill(0, &[]);
+    bench.fill(1, &[]);
+    bench.activate(PG, interval(2, &[0, 1]));
+    bench.run();
+    bench.hold(|effect| matches!(effect, Effect::Compute(osd, _) if *osd == OsdId::new(1)));
+    bench
+}
+
+/// Ten writes of one client and two of another, who comes last and has every second turn. A log that got an entry before the one in front of
+/// it would panic.
+fn write(bench: &mut Bench) {
+    for number in 0..12 {
+        let (client, image) = if number < 10 { (1, FIRST_IMAGE) } else { (2, SECOND_IMAGE) };
+        let object = image + u64::from(number);
+        bench.op_of(client, PG, number, OpKind::Write, (object, 2), false);
+        // The primary numbers it before the next one comes.
+        bench.run();
+    }
+}
+
+fn replies(bench: &mut Bench) -> usize {
+    bench.release();
+    bench.run().iter().filter(|line| line.starts_with("reply ")).count()
+}
+
+fn share(bench: &mut Bench, images: &[u64]) {
+    let terms =
+        TenantTerms { reservation: 100.0, weight: 1.0, limit: 0.0, burst: Span::ZERO, copies: 2 };
+    let images = images.iter().map(|first| ((first >> 32) as u32, terms)).collect();
+    let table = Arc::new(TenantTable { osds: 2, images });
+    for osd in [0, 1].map(OsdId::new) {
+        bench.direct(osd, Directive::ShareImages(table.clone()));
+    }
+}
+
+#[test]
+fn a_later_clients_turn_takes_what_came_before_along() {
+    for threads in [1, 2] {
+        let mut bench = bench(threads);
+        write(&mut bench);
+        assert_eq!(replies(&mut bench), 12);
+        assert_eq!(bench.osds[1].queued(), 0, "no turn is left over");
+    }
+}
+
+#[test]
+fn images_turns_do_so_too() {
+    let mut bench = bench(1);
+    share(&mut bench, &[FIRST_IMAGE, SECOND_IMAGE]);
+    write(&mut bench);
+    assert_eq!(replies(&mut bench), 12);
+    assert_eq!(bench.osds[1].queued(), 0);
+}
+
+/// Images become tenants, one of them ceases to be one, and none is one any more, all while their writes wait.
+#[test]
+fn what_waits_stays_in_order_when_tenants_come_and_go() {
+    let mut bench = bench(1);
+    write(&mut bench);
+    share(&mut bench, &[FIRST_IMAGE, SECOND_IMAGE]);
+    for number in 12..16 {
+        let object = SECOND_IMAGE + u64::from(number);
+        bench.op_of(2, PG, number, OpKind::Write, (object, 2), false);
+    }
+    bench.run();
+    share(&mut bench, &[FIRST_IMAGE]);
+    bench.run();
+    share(&mut bench, &[]);
+    assert_eq!(replies(&mut bench), 16);
+    assert_eq!(bench.osds[1].queued(), 0);
+}
+
+/// A crash forgets what waits with its order.
+#[test]
+fn a_restart_begins_anew() {
+    let mut bench = bench(1);
+    write(&mut bench);
+    bench.restart(1);
+    bench.activate(PG, interval(3, &[0, 1]));
+    bench.release();
+    bench.run();
+    for number in 20..24 {
+        let client = number % 2;
+        bench.op_of(client, PG, number, OpKind::Write, (FIRST_IMAGE, 3), false);
+    }
+    assert_eq!(replies(&mut bench), 4);
+}
