@@ -115,8 +115,10 @@ impl Router {
     pub(crate) fn close(&mut self, id: OpId) -> Option<IssuedOp> {
         self.ops.get(id.slot).filter(|issued| issued.op.id == id)?;
         let issued = self.ops.release(id.slot);
-        if let Some(given) = self.given.get_mut(&image_of(&issued.op)) {
-            given.add(issued.op.length);
+        if issued.op.is_clients()
+            && let Some(given) = self.given.get_mut(&image_of(&issued.op))
+        {
+            given.add(issued.op.charged_bytes());
         }
         Some(issued)
     }

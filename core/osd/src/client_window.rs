@@ -13,8 +13,9 @@ use loadline_base::{Span, Time};
 
 /// The narrowest window: one op at the device and one that is being made ready.
 const LEAST: u32 = 2;
-/// Length of a slot, and every which shows what accesses take at least.
-const SLOT: Span = Span::from_millis(50);
+/// Length of a slot, longer ones for slow disks, and every which shows what accesses take at least.
+const SLOT_LEAST: Span = Span::from_millis(50);
+const SLOT_MOST: Span = Span::from_millis(250);
 const SLOTS_PER_PROBE: u64 = 200;
 /// In a slot the window falls by at most this factor, and grows by this one.
 const FALL: f64 = 0.7;
@@ -34,6 +35,8 @@ pub(crate) struct ClientWindow {
     /// Whether work waited for the window in it.
     was_full: bool,
     in_flight: u32,
+    /// What workers have, and has not reached the store.
+    on_workers: u32,
 }
 
 impl ClientWindow {
@@ -47,6 +50,7 @@ impl ClientWindow {
             ended: 0,
             was_full: false,
             in_flight: 0,
+            on_workers: 0,
         }
     }
 
@@ -64,17 +68,37 @@ impl ClientWindow {
 
     /// Whether the store gets more.
     pub(crate) fn admits(&self) -> bool {
-        self.in_flight < if self.is_probe() { LEAST } else { self.ops as u32 }
+        self.in_flight + self.on_workers < if self.is_probe() { LEAST } else { self.ops as u32 }
+    }
+
+    /// Nothing is in flight any more.
+    pub(crate) fn clear(&mut self) {
+        (self.in_flight, self.on_workers) = (0, 0);
+    }
+
+    /// A worker begins an item.
+    pub(crate) fn begun(&mut self) {
+        self.on_workers += 1;
+    }
+
+    /// A worker has carried an item out. It may have begun before the window was there.
+    pub(crate) fn carried_out(&mut self) {
+        self.on_workers = self.on_workers.saturating_sub(1);
     }
 
     /// An access of a client has ended that began then.
     pub(crate) fn ended(&mut self, now: Time, began: Time) {
         self.look(now);
         // What began before a probe went through a wider window.
-        if !self.is_probe() || began.nanos() / SLOT.nanos() == self.slot {
+        let length = self.slot_length().nanos();
+        if self.least_takes.is_none() || !self.is_probe() || began.nanos() / length == self.slot {
             self.waited += now.since(began).nanos();
             self.ended += 1;
         }
+    }
+
+    fn slot_length(&self) -> Span {
+        (self.goal * 50).clamp(SLOT_LEAST, SLOT_MOST)
     }
 
     /// Until it is known what accesses take at least, every slot is one that shows it.
@@ -84,7 +108,7 @@ impl ClientWindow {
 
     /// Draws its conclusions from the last slot, if it has ended.
     fn look(&mut self, now: Time) {
-        let slot = now.nanos() / SLOT.nanos();
+        let slot = now.nanos() / self.slot_length().nanos();
         if slot == self.slot {
             return;
         }

@@ -110,8 +110,7 @@ impl DiskGate {
             Some(pace) => pace.on(terms),
             None => BackgroundPace::new(terms),
         });
-        let goal = self.pace.as_ref().map(BackgroundPace::goal);
-        self.clients = self.clients.take().zip(goal).map(|(window, goal)| window.with_goal(goal));
+        self.promise(self.is_promised);
     }
 
     /// Whether some of the clients are promised something that others are not.
@@ -131,6 +130,9 @@ impl DiskGate {
         self.at_disk = Demand::default();
         self.store_is_full = false;
         self.transfers.clear();
+        if let Some(clients) = &mut self.clients {
+            clients.clear();
+        }
     }
 
     /// Whether it holds back the dequeue of all by what the disk can begin soon.
@@ -211,6 +213,13 @@ impl DiskGate {
         all.is_none() || has_room
     }
 
+    /// Whether what is promised may pass the gate though it is closed: never beyond the bounds in ops and bytes.
+    pub(crate) fn admits_promised(&self) -> bool {
+        let Some(bounds) = &self.bounds else { return !self.store_is_full };
+        self.taken.ops + self.at_disk.ops < bounds.ops
+            && self.taken.bytes + self.at_disk.bytes < bounds.bytes
+    }
+
     /// Whether the store's throttle is full, where the throttle is what counts, and how many ops it has.
     pub(crate) fn set_store(&mut self, now: Time, is_full: bool, ops: u32) {
         self.store_is_full = is_full;
@@ -257,6 +266,9 @@ impl DiskGate {
 
     /// An item was taken. What waited outside counts since it was let in.
     pub(crate) fn take(&mut self, load: Demand) {
+        if let Some(clients) = &mut self.clients {
+            clients.begun();
+        }
         if self.paces() {
             self.taken.add(load);
         }
@@ -264,6 +276,9 @@ impl DiskGate {
 
     /// A worker has carried it out. It counts until [`DiskGate::settle`].
     pub(crate) fn carried_out(&mut self, load: Demand) {
+        if let Some(clients) = &mut self.clients {
+            clients.carried_out();
+        }
         self.leaving.add(load);
     }
 

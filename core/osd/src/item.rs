@@ -162,7 +162,7 @@ impl Item {
             Message::Op(op) => Some(TenantItem::Op {
                 image: image_of(op.object),
                 given: op.given,
-                bytes: op.length,
+                bytes: op.charged_bytes(),
             }),
             Message::Write(write) => Some(TenantItem::Copy { image: image_of(write.object) }),
             _ => None,
@@ -171,7 +171,7 @@ impl Item {
 
     /// Whose work it is: local work 0, then the OSDs, then the clients (qos.md 1.2, owner numbers).
     ///
-    /// A replica write is its primary's: the primary has been fair between the clients already.
+    /// A replica write is its primary's here, where it is strict; see [`Item::client_owner`].
     pub(crate) fn owner(&self) -> u32 {
         match self {
             Item::Message(Envelope { message: Message::Op(op), .. }) => owner_of_client(op.client),

@@ -132,6 +132,19 @@ pub struct ClientOp {
 }
 
 impl ClientOp {
+    /// The bytes that it counts for beside its being an op.
+    pub const fn charged_bytes(&self) -> u32 {
+        match self.kind {
+            OpKind::Read | OpKind::ReadAt(_) | OpKind::Write => self.length,
+            _ => 0,
+        }
+    }
+
+    /// Whether it counts for what its image is promised and allowed.
+    pub const fn is_clients(&self) -> bool {
+        !self.background && !self.kind.is_cleanup()
+    }
+
     /// Which kind of work it is on its primary.
     pub(crate) fn work(&self) -> Work {
         match self.background {

@@ -56,11 +56,8 @@ impl Meter {
     /// An item was taken. One that had been put back was counted when it was taken first.
     #[inline]
     pub(crate) fn taken<T>(&mut self, now: Time, taken: &Taken<T>) {
+        self.dropped(now, taken.class);
         let class = &mut self.classes[usize::from(taken.class)];
-        class.waiting -= 1;
-        if class.waiting == 0 {
-            class.given.waited += now.since(class.since);
-        }
         match taken.phase {
             Phase::Requeued => {}
             Phase::Strict => class.given.items += 1,
@@ -68,6 +65,15 @@ impl Meter {
                 class.given.items += 1;
                 class.given.cost += u64::from(taken.cost);
             }
+        }
+    }
+
+    /// An item that was queued was taken out.
+    pub(crate) fn dropped(&mut self, now: Time, class: ClassId) {
+        let class = &mut self.classes[usize::from(class)];
+        class.waiting -= 1;
+        if class.waiting == 0 {
+            class.given.waited += now.since(class.since);
         }
     }
 

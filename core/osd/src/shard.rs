@@ -113,12 +113,20 @@ impl Shard {
 
     /// Queues an item before those that wait, because it was taken once already. The caller pumps when all are in.
     pub(crate) fn enqueue_front(&mut self, now: Time, charge: ItemCharge, item: (Item, Demand)) {
-        let request = self.request(now, charge, item);
+        let slot = self.hold(now, charge, item);
+        let request = self.request_again(now, charge, slot);
         let refused = self.queue.enqueue_front(now, request);
         assert!(refused.is_ok(), "an OSD's classes wait, they do not reject");
     }
 
     fn request(&mut self, now: Time, charge: ItemCharge, item: (Item, Demand)) -> Request<SlotId> {
+        let payload = self.hold(now, charge, item);
+        let ItemCharge { owner, priority, cost } = charge;
+        let (flow, distributed) = self.flows.of_new(now, &mut self.queue, owner);
+        Request { flow, priority, cost, distributed, payload }
+    }
+
+    fn hold(&mut self, now: Time, charge: ItemCharge, item: (Item, Demand)) -> SlotId {
         self.meter.queued(now, charge.owner.class);
         let (item, load) = item;
         let entry = item.log_entry();
@@ -126,13 +134,13 @@ impl Shard {
         if let Some(pg) = entry {
             self.order.came(pg, slot);
         }
-        self.request_of(now, charge, slot)
+        slot
     }
 
-    fn request_of(&mut self, now: Time, charge: ItemCharge, item: SlotId) -> Request<SlotId> {
-        let ItemCharge { owner, priority, cost } = charge;
-        let (flow, distributed) = self.flows.of(now, &mut self.queue, owner);
-        Request { flow, priority, cost, distributed, payload: item }
+    /// For what has come before: what its image was given elsewhere was charged then.
+    fn request_again(&mut self, now: Time, charge: ItemCharge, item: SlotId) -> Request<SlotId> {
+        let flow = self.flows.of(now, &mut self.queue, charge.owner);
+        Request { priority: charge.priority, ..Request::new(flow, charge.cost, item) }
     }
 
     /// Images are tenants by this table from now on. What waits is charged by `charge_of` where it has to be queued anew.
@@ -146,24 +154,30 @@ impl Shard {
         for slot in self.flows.share(now, &mut self.queue, plan, table) {
             let Some(queued) = self.items.at(slot) else {
                 self.items.release(slot);
+                self.meter.dropped(now, ServiceClass::Client.id());
                 continue;
             };
-            let request = self.request_of(now, charge_of(&queued.item), slot);
+            let charge = charge_of(&queued.item);
+            let request = self.request_again(now, charge, slot);
             let refused = self.queue.enqueue(now, request);
             assert!(refused.is_ok(), "an OSD's classes wait, they do not reject");
         }
     }
 
-    /// Gives idle workers what the scheduler lets them have. While the gate is closed that is what an image is promised: as much as it
-    /// was told to expect, and so little.
+    /// Gives idle workers what the scheduler lets them have. While the gate is closed for the sake of latency, one item passes as long as
+    /// what an image is promised is due.
     pub(crate) fn pump(&mut self, now: Time, gate: &mut DiskGate, fx: &mut Effects) {
+        let mut may_pass = true;
         while self.idle > 0 {
             if let Some(item) = self.passing.pop_front() {
                 self.start(now, item, gate, fx);
                 continue;
             }
-            if !gate.admits() && !self.flows.promise_is_due(now, &mut self.queue) {
-                return;
+            if !gate.admits() {
+                let mut is_due = || self.flows.promise_is_due(now, &mut self.queue);
+                if !std::mem::take(&mut may_pass) || !gate.admits_promised() || !is_due() {
+                    return;
+                }
             }
             match self.queue.take(now) {
                 Take::Ready(taken) => {

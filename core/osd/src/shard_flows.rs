@@ -51,6 +51,8 @@ struct TermsGround {
 #[derive(Debug)]
 struct ImageFlows {
     terms: TenantTerms,
+    /// Whether there was less to be promised than they say.
+    is_cut: bool,
     part: OwnPart,
     /// When its last op came.
     came: Time,
@@ -61,17 +63,30 @@ struct ImageFlows {
 }
 
 impl ShardFlows {
-    /// The flow of an item, and what its image was given on other servers.
+    /// The flow of an item that comes, and what its image was given on other servers.
     #[inline]
-    pub(crate) fn of(
+    pub(crate) fn of_new(
         &mut self,
         now: Time,
         queue: &mut Queue<SlotId>,
         owner: ItemOwner,
     ) -> (FlowId, Distributed) {
+        let flow = self.of(now, queue, owner);
+        let rho = match owner.tenant {
+            Some(TenantItem::Op { image, given, bytes }) if !self.images.is_empty() => {
+                self.given_elsewhere(now, image, given, bytes)
+            }
+            _ => 0,
+        };
+        (flow, Distributed { delta: 0, rho })
+    }
+
+    /// The flow of an item.
+    #[inline]
+    pub(crate) fn of(&mut self, now: Time, queue: &mut Queue<SlotId>, owner: ItemOwner) -> FlowId {
         if let Some(item) = owner.tenant
             && !self.images.is_empty()
-            && let Some(found) = self.of_image(now, queue, owner, item)
+            && let Some(found) = self.of_image(queue, owner, item)
         {
             return found;
         }
@@ -84,18 +99,24 @@ impl ShardFlows {
             clients.resize(client_index + 1, None);
         }
         let key = ClientKey(u64::from(owner.client));
-        let flow = clients[client_index].get_or_insert_with(|| queue.flow(now, owner.class, key));
-        (*flow, Distributed::default())
+        *clients[client_index].get_or_insert_with(|| queue.flow(now, owner.class, key))
+    }
+
+    #[inline(never)]
+    fn given_elsewhere(&mut self, now: Time, image: u32, given: GivenOps, bytes: u32) -> u32 {
+        let Some((ground, of_image)) = self.ground.as_ref().zip(self.images.get_mut(&image)) else {
+            return 0;
+        };
+        of_image.given_elsewhere(now, &ground.cost_model, given, bytes)
     }
 
     #[inline(never)]
     fn of_image(
         &mut self,
-        now: Time,
         queue: &mut Queue<SlotId>,
         owner: ItemOwner,
         item: TenantItem,
-    ) -> Option<(FlowId, Distributed)> {
+    ) -> Option<FlowId> {
         let Queue::MClock(scheduler) = queue else { return None };
         let (TenantItem::Op { image, .. } | TenantItem::Copy { image }) = item;
         let of_image = self.images.get_mut(&image)?;
@@ -107,14 +128,7 @@ impl ShardFlows {
             let flow = scheduler.tenant_flow(owner.class, key, ClientKey(u64::from(owner.client)));
             flow.expect("an image of the table is a tenant")
         });
-        let model = &self.ground.as_ref()?.cost_model;
-        let rho = match item {
-            TenantItem::Op { given, bytes, .. } => {
-                of_image.given_elsewhere(now, model, given, bytes)
-            }
-            TenantItem::Copy { .. } => 0,
-        };
-        Some((flow, Distributed { delta: 0, rho }))
+        Some(flow)
     }
 
     /// Whether an image waits for what it is promised now.
@@ -161,7 +175,8 @@ impl ShardFlows {
             self.images.get(image).is_none_or(|of| of.terms.reservation < terms.reservation)
         };
         let is_new = |image: &u32, terms: &TenantTerms| {
-            !is_same_ground || self.images.get(image).is_none_or(|of| of.terms != *terms)
+            !is_same_ground
+                || self.images.get(image).is_none_or(|of| of.is_cut || of.terms != *terms)
         };
         let changed = table.images.iter().filter(|(image, terms)| is_new(image, terms));
         let (more, less): (Vec<_>, Vec<_>) =
@@ -171,13 +186,13 @@ impl ShardFlows {
                 (key_of_ops(*image), terms.params(small_op)),
                 (key_of_copies(*image), terms.params_of_copies(small_op)),
             ];
-            let is_one = of_both
-                .iter()
-                .all(|(key, params)| set_tenant(scheduler, now, *key, *params, servers));
-            if is_one {
-                let new = || ImageFlows::new(*terms, now);
-                self.images.entry(*image).or_insert_with(new).rebind(*terms);
-            }
+            let told =
+                of_both.map(|(key, params)| set_tenant(scheduler, now, key, params, servers));
+            let [Some(ops_are_cut), Some(copies_are_cut)] = told else { continue };
+            let new = || ImageFlows::new(*terms, now);
+            let of_image = self.images.entry(*image).or_insert_with(new);
+            of_image.rebind(*terms);
+            of_image.is_cut = ops_are_cut || copies_are_cut;
         }
         removed
     }
@@ -186,7 +201,7 @@ impl ShardFlows {
 impl ImageFlows {
     fn new(terms: TenantTerms, now: Time) -> ImageFlows {
         let (part, ops, copies) = (OwnPart::default(), BTreeMap::new(), BTreeMap::new());
-        ImageFlows { terms, part, came: now, promised: 0.0, ops, copies }
+        ImageFlows { terms, is_cut: false, part, came: now, promised: 0.0, ops, copies }
     }
 
     /// What it was given is told from the time on at which it is bound to something.
@@ -222,24 +237,25 @@ impl ImageFlows {
     }
 }
 
-/// Makes a tenant, with as much of its reservation as the class has. Whether the scheduler knows tenants.
+/// Makes a tenant, with as much of its reservation as the class has. Whether that is less than all; `None` if the scheduler knows no
+/// tenants.
 fn set_tenant(
     scheduler: &mut MClock<SlotId>,
     now: Time,
     key: TenantKey,
     params: Params,
     servers: NonZeroU32,
-) -> bool {
+) -> Option<bool> {
     match scheduler.set_tenant(now, CLIENT, key, params, servers) {
-        Ok(()) => true,
+        Ok(()) => Some(false),
         Err(TenantError::ReservationsExceedClass { left, .. }) => {
             let reservation = left * f64::from(servers.get()) * (1.0 - 1e-6);
             let limit = params.limit().unwrap_or(0.0);
             let less = Params::new(reservation, params.weight(), limit);
             let less = less.expect("only the reservation is smaller").with_burst(params.burst());
-            scheduler.set_tenant(now, CLIENT, key, less, servers).is_ok()
+            scheduler.set_tenant(now, CLIENT, key, less, servers).ok().map(|()| true)
         }
-        Err(TenantError::NotInThisMode | TenantError::StrictClass) => false,
+        Err(TenantError::NotInThisMode | TenantError::StrictClass) => None,
     }
 }
 

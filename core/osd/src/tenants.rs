@@ -73,9 +73,12 @@ pub(crate) struct OwnPart {
 impl OwnPart {
     /// An op came that was told so much. What the image was given elsewhere since the last one.
     pub(crate) fn came(&mut self, told: GivenOps, bytes: u32) -> GivenOps {
-        let before = self.told.replace(told).unwrap_or(told);
-        // Counting begins anew where an image is bound anew.
+        let before = *self.told.get_or_insert(told);
+        // Nothing is new in what an op tells that was overtaken.
         let new = told.since(before).unwrap_or_default();
+        if new != GivenOps::default() {
+            self.told = Some(told);
+        }
         let elsewhere = new.without(self.own);
         self.own = self.own.without(new);
         self.own.add(bytes);
@@ -99,7 +102,7 @@ impl TenantTerms {
     /// The same for the copies of its writes. They go by a reservation of their own, since the promise is kept when the last
     /// copy is, and no limit holds them: it has let their ops go.
     pub(crate) fn params_of_copies(&self, small_op: f64) -> Params {
-        let others = f64::from(self.copies.saturating_sub(1).max(1));
+        let others = f64::from(self.copies.saturating_sub(1));
         let params = Params::new(self.reservation * small_op * others, self.weight, 0.0);
         params.expect("terms are checked where they are set")
     }
@@ -137,8 +140,8 @@ mod tests {
         assert_eq!(came(5), 3, "both are done, and three elsewhere");
         assert_eq!(came(7), 1);
         assert_eq!(came(8), 0, "the last one here is done");
-        assert_eq!(came(3), 0, "counted anew");
-        assert_eq!(came(9), 4, "the last two here are done");
+        assert_eq!(came(3), 0, "one that was overtaken");
+        assert_eq!(came(11), 1, "the last two here are done");
     }
 
     #[test]

@@ -232,7 +232,7 @@ pub(crate) enum ImageSubcommand {
         #[arg(long, value_name = "TIME")]
         burst: Option<Span>,
         /// Its share of what is left, beside 1 of other images; 0.01 to 1000
-        #[arg(long)]
+        #[arg(long, value_parser = weight)]
         weight: Option<f64>,
     },
     /// Remove an image without snapshots and clones
@@ -386,6 +386,11 @@ pub(crate) enum TellSubcommand {
         #[arg(long)]
         store: bool,
     },
+}
+
+fn weight(text: &str) -> Result<f64, &'static str> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+    number.ok_or("expected a number, such as `2` or `0.5`")
 }
 
 /// Ops per second.

@@ -75,12 +75,6 @@ fn some_pg(rng: &mut Rng, osds: u32) -> PgRecord {
 }
 
 /// A table that some ops have led to; those that are refused are part of it.
-fn qos(rng: &mut Rng) -> ImageQos {
-    let reservation = rng.below(1_000) as u32;
-    let limit = reservation + rng.below(1_000) as u32;
-    ImageQos { reservation, limit, burst: Span::from_millis(rng.below(3)), weight_percent: 50 }
-}
-
 fn images(rng: &mut Rng, pools: u32) -> Images {
     let mut images = Images::default();
     for _ in 0..rng.below(40) {
@@ -105,6 +99,12 @@ fn images(rng: &mut Rng, pools: u32) -> Images {
         }
     }
     images
+}
+
+fn qos(rng: &mut Rng) -> ImageQos {
+    let reservation = rng.below(1_000) as u32;
+    let limit = reservation + rng.below(1_000) as u32;
+    ImageQos { reservation, limit, burst: Span::from_millis(rng.below(3)), weight_percent: 50 }
 }
 
 proptest! {
