@@ -1,6 +1,5 @@
 //! Client routing: image or object to placement group to primary, and again when the map changes.
 
-use crate::images::ImageId;
 use crate::map::{Map, PoolId};
 use loadline_base::{SlotId, Slots, Time};
 use loadline_osd::{
@@ -52,10 +51,6 @@ pub(crate) struct Router {
     given: BTreeMap<u32, GivenOps>,
 }
 
-fn image_of(op: &ClientOp) -> u32 {
-    ImageId::of(op.object).0.get()
-}
-
 impl Router {
     /// Numbers a new op.
     pub(crate) fn open(&mut self, now: Time, map: &Map, target: &Target, data: Data) -> OpId {
@@ -91,7 +86,7 @@ impl Router {
         let state = map.pg(op.pg);
         let to = state.acting.first().copied().filter(|_| state.ready)?;
         issued.op.resent = true;
-        if let Some(given) = self.given.get(&image_of(&op)) {
+        if let Some(given) = self.given.get(&op.image()) {
             op.given = *given;
         }
         let data = issued.data.clone();
@@ -116,7 +111,7 @@ impl Router {
         self.ops.get(id.slot).filter(|issued| issued.op.id == id)?;
         let issued = self.ops.release(id.slot);
         if issued.op.is_clients()
-            && let Some(given) = self.given.get_mut(&image_of(&issued.op))
+            && let Some(given) = self.given.get_mut(&issued.op.image())
         {
             given.add(issued.op.charged_bytes());
         }

@@ -9,13 +9,12 @@
 //! What an access takes through the narrowest window is seen in one slot of two hundred. Slots are cut by the clock alone, as those of
 //! [`BackgroundPace`](crate::pace::BackgroundPace).
 
+use crate::pace::slot_length;
 use loadline_base::{Span, Time};
 
 /// The narrowest window: one op at the device and one that is being made ready.
 const LEAST: u32 = 2;
-/// Length of a slot, longer ones for slow disks, and every which shows what accesses take at least.
-const SLOT_LEAST: Span = Span::from_millis(50);
-const SLOT_MOST: Span = Span::from_millis(250);
+/// One slot of so many shows what accesses take at least.
 const SLOTS_PER_PROBE: u64 = 200;
 /// In a slot the window falls by at most this factor, and grows by this one.
 const FALL: f64 = 0.7;
@@ -90,15 +89,14 @@ impl ClientWindow {
     pub(crate) fn ended(&mut self, now: Time, began: Time) {
         self.look(now);
         // What began before a probe went through a wider window.
-        let length = self.slot_length().nanos();
-        if self.least_takes.is_none() || !self.is_probe() || began.nanos() / length == self.slot {
+        if self.least_takes.is_none() || !self.is_probe() || self.slot_at(began) == self.slot {
             self.waited += now.since(began).nanos();
             self.ended += 1;
         }
     }
 
-    fn slot_length(&self) -> Span {
-        (self.goal * 50).clamp(SLOT_LEAST, SLOT_MOST)
+    fn slot_at(&self, now: Time) -> u64 {
+        now.nanos() / slot_length(self.goal).nanos()
     }
 
     /// Until it is known what accesses take at least, every slot is one that shows it.
@@ -108,7 +106,7 @@ impl ClientWindow {
 
     /// Draws its conclusions from the last slot, if it has ended.
     fn look(&mut self, now: Time) {
-        let slot = now.nanos() / self.slot_length().nanos();
+        let slot = self.slot_at(now);
         if slot == self.slot {
             return;
         }
@@ -121,14 +119,13 @@ impl ClientWindow {
     fn follow(&mut self, takes: f64) {
         let least = match self.least_takes {
             Some(least) if !self.is_probe() => least.min(takes),
-            _ => takes,
+            _ => {
+                self.least_takes = Some(takes);
+                return;
+            }
         };
-        let was_probe = self.is_probe();
         self.least_takes = Some(least);
         let wanted = least + self.goal.nanos() as f64 / 4.0;
-        if was_probe {
-            return;
-        }
         if takes > wanted {
             self.ops = (self.ops * (wanted / takes).max(FALL)).max(f64::from(LEAST));
         } else if self.was_full {

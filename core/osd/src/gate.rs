@@ -203,14 +203,13 @@ impl DiskGate {
     /// Whether one more item may be taken. With nothing in flight one always may, however large it is.
     pub(crate) fn admits(&self) -> bool {
         let Some(bounds) = &self.bounds else {
-            return !self.store_is_full && self.clients.as_ref().is_none_or(ClientWindow::admits);
+            return self.admits_promised()
+                && self.clients.as_ref().is_none_or(ClientWindow::admits);
         };
         let mut all = self.taken;
         all.add(self.at_disk);
-        let has_room = all.ops < bounds.ops
-            && all.bytes < bounds.bytes
-            && all.cost + self.cost(bounds.part) <= bounds.cost_most(self.is_promised);
-        all.is_none() || has_room
+        let is_soon = all.cost + self.cost(bounds.part) <= bounds.cost_most(self.is_promised);
+        all.is_none() || self.admits_promised() && is_soon
     }
 
     /// Whether what is promised may pass the gate though it is closed: never beyond the bounds in ops and bytes.

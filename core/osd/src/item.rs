@@ -5,7 +5,7 @@ use crate::message::{Envelope, KeyPut, Message, OpKind};
 use crate::shard_flows::TenantItem;
 use crate::snapshots::image_of;
 use loadline_base::{Bytes, SlotId};
-use loadline_qos::{ServiceClass, Work};
+use loadline_qos::{ReplicaWrites, ServiceClass, Work};
 
 /// One item of a shard's queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -144,23 +144,12 @@ impl Item {
         }
     }
 
-    /// Whose it is if it is an entry of the log that its primary has made: the client's, or local work where there is none.
-    pub(crate) fn client_owner(&self) -> Option<u32> {
-        match self {
-            Item::Message(Envelope { message: Message::Write(write), .. }) => {
-                Some(owner_of_client(write.client))
-            }
-            Item::Message(Envelope { message: Message::Settle(_), .. }) => Some(LOCAL),
-            _ => None,
-        }
-    }
-
     /// What of an image it is, where that may be a tenant.
     pub(crate) fn tenant(&self) -> Option<TenantItem> {
         let Item::Message(envelope) = self else { return None };
         match &envelope.message {
             Message::Op(op) => Some(TenantItem::Op {
-                image: image_of(op.object),
+                image: op.image(),
                 given: op.given,
                 bytes: op.charged_bytes(),
             }),
@@ -171,11 +160,18 @@ impl Item {
 
     /// Whose work it is: local work 0, then the OSDs, then the clients (qos.md 1.2, owner numbers).
     ///
-    /// A replica write is its primary's here, where it is strict; see [`Item::client_owner`].
-    pub(crate) fn owner(&self) -> u32 {
+    /// A strict replica write is its primary's. One that is charged as client work is its client's: a client's op has to wait here for both,
+    /// and waits for neither longer if they have one line.
+    pub(crate) fn owner(&self, replica_writes: ReplicaWrites) -> u32 {
         match self {
-            Item::Message(Envelope { message: Message::Op(op), .. }) => owner_of_client(op.client),
-            Item::Message(envelope) => envelope.from.map_or(LOCAL, owner_of_osd),
+            Item::Message(envelope) => match (&envelope.message, replica_writes) {
+                (Message::Op(op), _) => owner_of_client(op.client),
+                (Message::Write(write), ReplicaWrites::AsClientWork) => {
+                    owner_of_client(write.client)
+                }
+                (Message::Settle(_), ReplicaWrites::AsClientWork) => LOCAL,
+                _ => envelope.from.map_or(LOCAL, owner_of_osd),
+            },
             Item::Put(put) => owner_of_client(put.client),
             _ => LOCAL,
         }

@@ -2,7 +2,7 @@
 
 use crate::ids::{ClientId, IntervalId, OpId, OsdId, OsdSet, PgId};
 use crate::pg_log::PgLog;
-use crate::snapshots::{FormerState, SnapshotNo};
+use crate::snapshots::{FormerState, SnapshotNo, image_of};
 use crate::tenants::GivenOps;
 use loadline_base::{Bytes, SlotId};
 use loadline_qos::{Urgency, Work};
@@ -132,6 +132,11 @@ pub struct ClientOp {
 }
 
 impl ClientOp {
+    /// The number of the image that its object belongs to.
+    pub fn image(&self) -> u32 {
+        image_of(self.object)
+    }
+
     /// The bytes that it counts for beside its being an op.
     pub const fn charged_bytes(&self) -> u32 {
         match self.kind {

@@ -187,7 +187,7 @@ impl BackgroundPace {
     }
 
     fn slot_length(&self) -> Span {
-        (self.terms.goal * 50).clamp(SLOT_LEAST, SLOT_MOST)
+        slot_length(self.terms.goal)
     }
 
     fn slot_start(&self) -> Time {
@@ -264,6 +264,11 @@ impl BackgroundPace {
         let least = self.terms.part as f64 / slot / SLOTS_PER_PART;
         self.rate = (self.rate * factor).max(least);
     }
+}
+
+/// The length of a slot, by the latency goal.
+pub(crate) fn slot_length(goal: Span) -> Span {
+    (goal * 50).clamp(SLOT_LEAST, SLOT_MOST)
 }
 
 impl Slot {

@@ -9,8 +9,7 @@ use crate::shard_flows::ItemOwner;
 use loadline_base::{Bytes, SlotId, Span, Time, mix64};
 use loadline_device::ClassTag;
 use loadline_qos::{
-    Admission, Queue, ReplicaWrites, Scheduler, SchedulerKind, ServiceClass, ShardPlan, Urgency,
-    Work, WorkSize,
+    Admission, Queue, Scheduler, SchedulerKind, ServiceClass, ShardPlan, Urgency, Work, WorkSize,
 };
 use loadline_store::WindowBounds;
 
@@ -180,7 +179,8 @@ impl Charges {
         }
         let admission = self.admission(policy, item.work(), size);
         let class = admission.class.id();
-        let client = policy.plan.client(u64::from(owner_in(policy, item))).0 as u32;
+        let owner = item.owner(policy.plan.preset.replica_writes);
+        let client = policy.plan.client(u64::from(owner)).0 as u32;
         let is_client = admission.class == ServiceClass::Client;
         let tenant = if is_client { item.tenant() } else { None };
         ItemCharge {
@@ -233,15 +233,6 @@ fn size_of(item: &Item, urgency: Urgency, object_bytes: u64) -> WorkSize {
                 _ => size,
             }
         }
-    }
-}
-
-/// Whose an item is in its class. Where replica writes are charged as client work, they are their clients': a client's op has to wait
-/// here for both, and waits for neither longer if they have one line.
-fn owner_in(policy: &Policy, item: &Item) -> u32 {
-    match policy.plan.preset.replica_writes {
-        ReplicaWrites::AsClientWork => item.client_owner().unwrap_or_else(|| item.owner()),
-        ReplicaWrites::Strict => item.owner(),
     }
 }
 

@@ -25,9 +25,7 @@ impl Images {
         }
         views
     }
-}
 
-impl Images {
     /// How images share what clients get: none is a tenant as long as nothing is said of any.
     pub(crate) fn tenants(&self, map: &Map) -> TenantTable {
         let osds = map.osds().values().filter(|osd| osd.is_in).count() as u32;

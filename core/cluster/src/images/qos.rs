@@ -52,11 +52,16 @@ impl ImageQos {
         Ok(())
     }
 
+    /// Its share of what is left, beside 1 of an image for which nothing was said.
+    pub fn weight(&self) -> f64 {
+        f64::from(self.weight_percent) / 100.0
+    }
+
     /// The same as OSDs are told it, where objects have so many copies.
     pub(crate) fn terms(&self, copies: u32) -> TenantTerms {
         TenantTerms {
             reservation: f64::from(self.reservation),
-            weight: f64::from(self.weight_percent) / 100.0,
+            weight: self.weight(),
             limit: f64::from(self.limit),
             burst: self.burst,
             copies,

@@ -4,6 +4,7 @@ use crate::bench::{Bench, PG, interval, options, plan};
 use loadline_base::Span;
 use loadline_osd::{Directive, Effect, OpKind, OsdId, OsdOptions, TenantTable, TenantTerms};
 use loadline_qos::SchedulerKind;
+use std::ops::Range;
 use std::sync::Arc;
 
 const FIRST_IMAGE: u64 = 1 << 48;
@@ -24,11 +25,17 @@ fn bench(threads_per_shard: u32) -> Bench {
 /// Ten writes of one client and two of another, who comes last and has every second turn. A log that got an entry before the one in front of
 /// it would panic.
 fn write(bench: &mut Bench) {
-    for number in 0..12 {
-        let (client, image) = if number < 10 { (1, FIRST_IMAGE) } else { (2, SECOND_IMAGE) };
-        let object = image + u64::from(number);
+    let first = |number: u32| (1, FIRST_IMAGE + u64::from(number));
+    let second = |number: u32| (2, SECOND_IMAGE + u64::from(number));
+    write_of(bench, 0..10, first);
+    write_of(bench, 10..12, second);
+}
+
+/// Writes of the client, to the object, that `whose` says. The primary numbers each before the next one comes.
+fn write_of(bench: &mut Bench, numbers: Range<u32>, whose: fn(u32) -> (u32, u64)) {
+    for number in numbers {
+        let (client, object) = whose(number);
         bench.op_of(client, PG, number, OpKind::Write, (object, 2), false);
-        // The primary numbers it before the next one comes.
         bench.run();
     }
 }
@@ -73,11 +80,7 @@ fn what_waits_stays_in_order_when_tenants_come_and_go() {
     let mut bench = bench(1);
     write(&mut bench);
     share(&mut bench, &[FIRST_IMAGE, SECOND_IMAGE]);
-    for number in 12..16 {
-        let object = SECOND_IMAGE + u64::from(number);
-        bench.op_of(2, PG, number, OpKind::Write, (object, 2), false);
-    }
-    bench.run();
+    write_of(&mut bench, 12..16, |number| (2, SECOND_IMAGE + u64::from(number)));
     share(&mut bench, &[FIRST_IMAGE]);
     bench.run();
     share(&mut bench, &[]);
@@ -94,9 +97,9 @@ fn a_restart_begins_anew() {
     bench.activate(PG, interval(3, &[0, 1]));
     bench.release();
     bench.run();
+    // The disk answers at once now: the replies are counted below.
     for number in 20..24 {
-        let client = number % 2;
-        bench.op_of(client, PG, number, OpKind::Write, (FIRST_IMAGE, 3), false);
+        bench.op_of(number % 2, PG, number, OpKind::Write, (FIRST_IMAGE, 3), false);
     }
     assert_eq!(replies(&mut bench), 4);
 }

@@ -33,6 +33,13 @@ pub(super) struct ImageServed {
     pub longest: Span,
 }
 
+/// One second, of all images together and of each.
+#[derive(Debug, Default)]
+struct CountedSecond {
+    counts: SecondCounts,
+    images: BTreeMap<ImageId, ImageServed>,
+}
+
 /// The last whole seconds.
 #[derive(Clone, Debug)]
 pub(super) struct SecondRates {
@@ -64,10 +71,9 @@ impl Past {
 /// The counters.
 #[derive(Debug, Default)]
 pub(super) struct HealthMeter {
-    present: SecondCounts,
-    past: VecDeque<SecondCounts>,
-    /// The present second and the past ones, the oldest first.
-    images: VecDeque<BTreeMap<ImageId, ImageServed>>,
+    present: CountedSecond,
+    /// The oldest first.
+    past: VecDeque<CountedSecond>,
     /// All that recovery had brought when the present second began.
     received: Received,
     /// All that the disks had ended for time then.
@@ -81,12 +87,12 @@ impl HealthMeter {
         let length = u64::from(issued.op.length);
         match issued.op.kind {
             OpKind::Read | OpKind::ReadAt(_) => {
-                self.present.reads += 1;
-                self.present.read_bytes += length;
+                self.present.counts.reads += 1;
+                self.present.counts.read_bytes += length;
             }
             OpKind::Write | OpKind::Zero => {
-                self.present.writes += 1;
-                self.present.written_bytes += length;
+                self.present.counts.writes += 1;
+                self.present.counts.written_bytes += length;
             }
             // The node's own, for images that are gone.
             OpKind::Remove | OpKind::Purge | OpKind::Trim { .. } => {}
@@ -106,11 +112,7 @@ impl HealthMeter {
     }
 
     fn note_image(&mut self, image: ImageId, took: Span) {
-        if self.images.is_empty() {
-            self.images.push_back(BTreeMap::new());
-        }
-        let present = self.images.back_mut().expect("there is one");
-        let served = present.entry(image).or_default();
+        let served = self.present.images.entry(image).or_default();
         served.ops += 1;
         served.took += took;
         served.longest = served.longest.max(took);
@@ -118,14 +120,13 @@ impl HealthMeter {
 
     /// What an image was served in the last whole seconds, and how many they are.
     pub(super) fn of_image(&self, image: ImageId) -> (ImageServed, u64) {
-        let past = self.images.len().saturating_sub(1);
         let mut sum = ImageServed::default();
-        for served in self.images.iter().take(past).filter_map(|second| second.get(&image)) {
+        for served in self.past.iter().filter_map(|second| second.images.get(&image)) {
             sum.ops += served.ops;
             sum.took += served.took;
             sum.longest = sum.longest.max(served.longest);
         }
-        (sum, past.max(1) as u64)
+        (sum, self.past.len().max(1) as u64)
     }
 
     /// The slowest ops of late, the slowest first.
@@ -135,7 +136,7 @@ impl HealthMeter {
 
     /// What the last seconds counted.
     pub(super) fn rates(&self) -> SecondRates {
-        let counts: Vec<SecondCounts> = self.past.iter().copied().collect();
+        let counts: Vec<SecondCounts> = self.past.iter().map(|second| second.counts).collect();
         SecondRates { seconds: counts.len().max(1) as u64, counts }
     }
 
@@ -146,10 +147,10 @@ impl HealthMeter {
 
     pub(super) fn second_passed(&mut self, now: Time, received: Received, over_limit: u64) {
         let Received { objects, bytes } = received;
-        self.present.over_limit = over_limit.saturating_sub(self.over_limit);
+        self.present.counts.over_limit = over_limit.saturating_sub(self.over_limit);
         self.over_limit = over_limit;
         // An OSD that was removed takes its count with it.
-        self.present.recovered = Received {
+        self.present.counts.recovered = Received {
             objects: objects.saturating_sub(self.received.objects),
             bytes: bytes.saturating_sub(self.received.bytes),
         };
@@ -157,10 +158,6 @@ impl HealthMeter {
         self.past.push_back(std::mem::take(&mut self.present));
         if self.past.len() > SECONDS {
             self.past.pop_front();
-        }
-        self.images.push_back(BTreeMap::new());
-        if self.images.len() > SECONDS + 1 {
-            self.images.pop_front();
         }
         self.slowest.retain(|past| now.since(past.reply.replied) < REMEMBERED);
     }

@@ -38,8 +38,8 @@ impl HostNode {
 
     fn qos_state(&self, name: &str) -> String {
         let Ok(image) = self.node.cluster().images().image(name) else { return NONE.to_owned() };
-        let ImageQos { reservation, limit, burst, weight_percent } = image.qos;
-        let weight = f64::from(weight_percent) / 100.0;
+        let ImageQos { reservation, limit, burst, .. } = image.qos;
+        let weight = image.qos.weight();
         format!(
             "reservation {reservation} IOPS, limit {limit} IOPS, burst {burst}, weight {weight}"
         )

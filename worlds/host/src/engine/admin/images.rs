@@ -180,7 +180,7 @@ fn shown_qos(qos: &ImageQos) -> Option<QosRow> {
         reservation_iops: qos.reservation,
         limit_iops: qos.limit,
         burst_ns: qos.burst.nanos(),
-        weight: f64::from(qos.weight_percent) / 100.0,
+        weight: qos.weight(),
     })
 }
 
