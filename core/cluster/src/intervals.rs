@@ -233,10 +233,10 @@ impl Cluster {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Config;
     use crate::map::{OsdState, PoolSpec};
     use crate::router::tests::{READ, spec};
     use crate::settings::{Enforcement, Settings};
+    use crate::{Config, NotLost};
     use loadline_base::Time;
     use loadline_device::Medium;
     use loadline_osd::{Data, Notice, OpId, Policy};
@@ -385,10 +385,14 @@ mod tests {
         let gone = OsdId::new(acting[2]);
         assert_eq!(talk.cluster.may_hold_last_copy(gone), [PG]);
         assert_eq!(talk.cluster.unfound_objects(PG), []);
+        let may_come_back = Err(NotLost::MayComeBack(OsdSet::one(gone)));
+        assert_eq!(talk.cluster.may_give_up_unfound(PG), may_come_back);
         // Nobody serves without a copy, and so nobody has looked.
         talk.answer(acting[0], 3);
         talk.answer(acting[1], 3);
         assert!(talk.cluster.map.pg(PG).had_unfound);
+        talk.set_up(acting[2], true);
+        assert_eq!(talk.cluster.may_give_up_unfound(PG), Err(NotLost::LookedFor));
     }
 
     /// An OSD had answered, and crashed. In its next life it has not been asked yet.

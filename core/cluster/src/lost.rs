@@ -12,12 +12,15 @@ pub enum NotLost {
     NoneUnfound,
     /// These are down, and may have them.
     MayComeBack(OsdSet),
+    /// Some were when the last interval ended, and its primary looks for them: a moment, and it is known.
+    LookedFor,
 }
 
 impl fmt::Display for NotLost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NotLost::NoneUnfound => f.write_str("no object of it is unfound"),
+            NotLost::LookedFor => f.write_str("what was unfound is looked for once more"),
             NotLost::MayComeBack(osds) => {
                 let osds: Vec<String> = osds.iter().map(|osd| osd.to_string()).collect();
                 write!(
@@ -41,14 +44,19 @@ impl Cluster {
     /// # Errors
     /// [`NotLost`].
     pub fn may_give_up_unfound(&self, pg: PgId) -> Result<(), NotLost> {
-        if self.unfound_objects(pg).is_empty() {
+        let is_known = !self.unfound_objects(pg).is_empty();
+        if !is_known && !self.map.pg(pg).had_unfound {
             return Err(NotLost::NoneUnfound);
         }
         let may_come_back = |osd: &OsdId| {
             !self.map.is_removed(*osd) && !self.map.osds()[*osd].up && !self.is_given_up(*osd)
         };
         let away: OsdSet = self.osds.ids().filter(may_come_back).collect();
-        if away.is_empty() { Ok(()) } else { Err(NotLost::MayComeBack(away)) }
+        match away.is_empty() {
+            false => Err(NotLost::MayComeBack(away)),
+            true if is_known => Ok(()),
+            true => Err(NotLost::LookedFor),
+        }
     }
 
     /// Gives up the unfound objects of a placement group: each is looked for once more, and becomes the newest that is left of it if

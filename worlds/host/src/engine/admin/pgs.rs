@@ -5,6 +5,7 @@ use super::desk::{DONE, Executed, now};
 use crate::admin::api::{AdminAnswer, AdminRefusal, UnfoundObject, UnfoundObjects};
 use crate::engine::host_node::HostNode;
 use loadline_base::Bytes;
+use loadline_cluster::NotLost;
 use loadline_cluster::images::ImageId;
 use loadline_osd::PgId;
 use loadline_store::ObjectNo;
@@ -25,6 +26,9 @@ impl HostNode {
 
     pub(super) fn pg_list_unfound(&self, name: &str) -> Executed {
         let pg = self.pg_of(name)?;
+        if let Err(why @ NotLost::LookedFor) = self.node.cluster().may_give_up_unfound(pg) {
+            return Ok(CommandOutcome::Busy(format!("PG {name}: {why}")));
+        }
         let objects = self.node.cluster().unfound_objects(pg).iter();
         let objects = objects.map(|object| self.shown_object(*object)).collect();
         now(AdminAnswer::Unfound(UnfoundObjects { pg: name.to_owned(), objects }))
@@ -53,8 +57,11 @@ impl HostNode {
     pub(super) fn pg_mark_unfound_lost(&mut self, name: &str) -> Executed {
         let pg = self.pg_of(name)?;
         let given_up = self.node.change(self.now, |cluster, fx| cluster.give_up_unfound(pg, fx));
-        given_up.map_err(|why| AdminRefusal::conflict(format!("PG {name}: {why}")))?;
-        Ok(CommandOutcome::Now(Ok(DONE)))
+        match given_up {
+            Ok(()) => Ok(CommandOutcome::Now(Ok(DONE))),
+            Err(why @ NotLost::LookedFor) => Ok(CommandOutcome::Busy(format!("PG {name}: {why}"))),
+            Err(why) => Err(AdminRefusal::conflict(format!("PG {name}: {why}"))),
+        }
     }
 
     /// What of a placement group nobody can give, for the log.
