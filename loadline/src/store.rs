@@ -4,7 +4,7 @@ use crate::cli::{FormatArgs, ProtectionArg, StoreCommand};
 use crate::failure::Failure;
 use crate::show;
 use loadline_base::Bytes;
-use loadline_host::{Holding, write_new_store};
+use loadline_host::{DiskClaim, Holding, write_new_store};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::layout::LOG_HEADER;
 use loadline_store::paged::{Format, FormatError, Protection, format};
@@ -32,12 +32,12 @@ fn make(args: &FormatArgs) -> Result<(), Failure> {
         ProtectionArg::Checkpoint => Protection::Checkpoint,
     };
     let store = format(&wanted, protection).map_err(|error| refused(error, &wanted))?;
-    let data = create(&args.file, data)?;
+    let (data, _claim) = create(&args.file, data)?;
     let log = match (&args.log_device, log) {
         (Some(path), Some(size)) => Some(create(path, size)?),
         _ => None,
     };
-    write_new_store(&store, &data, log.as_ref())
+    write_new_store(&store, &data, log.as_ref().map(|(file, _)| file))
         .map_err(|error| cannot_write(&args.file, error))?;
     report(args, &wanted)
 }
@@ -119,20 +119,22 @@ fn refused(error: FormatError, format: &Format) -> Failure {
     Failure::Input(text.to_owned())
 }
 
-/// Opens a file of this size; what was there is kept, the superblocks go last.
-fn create(path: &Path, size: Bytes) -> Result<File, Failure> {
+/// Opens a file of this size, which is nobody else's meanwhile; what was there is kept, the superblocks go last.
+fn create(path: &Path, size: Bytes) -> Result<(File, DiskClaim), Failure> {
     let cannot = |error| cannot_write(path, error);
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false).open(path);
     let mut file = file.map_err(cannot)?;
     let is_regular = file.metadata().map_err(cannot)?.is_file();
+    let claim = DiskClaim::new(path)
+        .map_err(|problem| Failure::Input(format!("{}: {problem}", path.display())))?;
     if is_regular {
         file.set_len(size.get()).map_err(cannot)?;
     } else if file.seek(SeekFrom::End(0)).map_err(cannot)? != size.get() {
         let text = format!("{}: a device has the size that it has", path.display());
         return Err(Failure::Input(text));
     }
-    Ok(file)
+    Ok((file, claim))
 }
 
 fn cannot_write(path: &Path, error: io::Error) -> Failure {

@@ -75,6 +75,12 @@ fn a_disk_has_one_owner() {
     let done = output(PROGRAM, &["serve", "--log", "error", "--config", text(&file)]);
     assert_eq!(done.status.code(), Some(1), "{}", done.stderr);
     assert!(done.stderr.contains("another process uses it"), "{}", done.stderr);
+    let done = output(PROGRAM, &["store", "format", text(&stopped.disk(2)), "--force"]);
+    assert_eq!(done.status.code(), Some(2), "{}", done.stderr);
+    assert!(done.stderr.contains("osd.2: another process uses it"), "{}", done.stderr);
+    succeed("qemu-io", &["-f", "raw", "-c", "read -P 77 0 32M", &node.uri("vol0")]);
+    node.stop();
+    let node = Node::start(&stopped.dir(), &SMALL);
     succeed("qemu-io", &["-f", "raw", "-c", "read -P 77 0 32M", &node.uri("vol0")]);
     node.stop();
 }

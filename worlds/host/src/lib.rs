@@ -15,8 +15,8 @@ mod new_store;
 
 pub use clock::Clock;
 pub use disk::{
-    Direct, Discards, DiskKind, DiskMode, DiskOpen, DiskOpenError, DiskProblem, DriveFacts,
-    Holding, OpenedDisk, wipe_ends,
+    Direct, Discards, DiskClaim, DiskKind, DiskMode, DiskOpen, DiskOpenError, DiskProblem,
+    DriveFacts, Holding, OpenedDisk, wipe_ends,
 };
 pub use engine::{
     BootError, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectModes,

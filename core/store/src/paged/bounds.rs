@@ -44,7 +44,8 @@
 //!
 //! **The log.** A record fits half a segment, a sixteenth of the log, and so three of them fit what is left of a log of four segments when
 //! two are taken off for padding: the transaction, and twice its repetition behind a checkpoint's instant while it goes in steps. What
-//! `log` protection adds is no bound: an interval whose edits find no room goes on without them, and its checkpoint writes the images.
+//! `log` protection adds is no bound: an interval whose edits find no room, or would be a larger record than any other may be, goes on
+//! without them, and its checkpoint writes the images ([`physical_bytes_max`]).
 
 use super::api::Edit;
 use super::extent;
@@ -352,10 +353,19 @@ pub const fn log_room_max(layout: &Layout) -> u64 {
     layout.log_bytes - 2 * layout.segment_bytes
 }
 
-/// Bytes that an image of a page takes in the log at most, with its header and what padding it may cause.
-pub const fn image_bytes_max(page: PageSize) -> u64 {
-    page.bytes() as u64 + 128
+/// Bytes of the log that so many images of pages and a record of their edits take at most, with the padding that they may cause: less than
+/// an image where a segment has no room for the next one, and less than the edits where it has none for those.
+///
+/// `None` if the edits are no record: none is larger than a transaction's may be.
+pub fn physical_bytes_max(layout: &Layout, images: u64, edits: u64) -> Option<u64> {
+    let image = layout.page.bytes() as u64 + RECORD_SLACK;
+    let images_per_segment = layout.segment_bytes / image - 1;
+    let is_record = edits <= limits(layout).transaction_bytes as u64;
+    is_record.then(|| (images + images / images_per_segment + 1) * image + 2 * edits)
 }
+
+/// More than what a record of an image takes beside the page: headers, its place, a proof that may come before it.
+const RECORD_SLACK: u64 = 128;
 
 #[cfg(test)]
 mod tests {

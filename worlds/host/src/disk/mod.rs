@@ -8,6 +8,7 @@ mod problem;
 pub use facts::DriveFacts;
 pub use holding::{Holding, wipe_ends};
 use loadline_base::Bytes;
+pub use open::DiskClaim;
 pub use problem::{DiskOpenError, DiskProblem};
 use rustix::fs::{FlockOperation, flock};
 use std::fmt;

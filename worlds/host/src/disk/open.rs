@@ -34,13 +34,7 @@ fn look_at(fd: OwnedFd, created: bool, how: &DiskOpen) -> Result<OpenedDisk, Dis
     let facts = statx(&fd, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS | StatxFlags::DIOALIGN)
         .map_err(system)?;
     let kind = kind_of(&facts)?;
-    let fd = match kind {
-        DiskKind::BlockDevice if how.exclusive => patiently(|| claim_device(&how.path))?,
-        _ => fd,
-    };
-    if how.exclusive {
-        patiently(|| lock(&fd))?;
-    }
+    let fd = if how.exclusive { take(fd, kind, &how.path)? } else { fd };
     if created {
         allocate(&fd, how)?;
     }
@@ -70,6 +64,33 @@ fn open_or_create(how: &DiskOpen) -> Result<(OwnedFd, bool), DiskProblem> {
             open_file(&how.path, new, Mode::RUSR | Mode::WUSR).map(|fd| (fd, true)).map_err(refused)
         }
         Err(errno) => Err(refused(errno)),
+    }
+}
+
+/// Has a disk for itself: nobody else opens it as a disk, and a block device is neither mounted nor claimed.
+fn take(fd: OwnedFd, kind: DiskKind, path: &Path) -> Result<OwnedFd, DiskProblem> {
+    let fd = match kind {
+        DiskKind::BlockDevice => patiently(|| claim_device(path))?,
+        DiskKind::File => fd,
+    };
+    patiently(|| lock(&fd))?;
+    Ok(fd)
+}
+
+/// A disk that is nobody else's as long as this lives.
+#[derive(Debug)]
+pub struct DiskClaim(#[expect(dead_code, reason = "it is the lock")] OwnedFd);
+
+impl DiskClaim {
+    /// Claims what is at this path, as a node does that opens it for itself.
+    ///
+    /// # Errors
+    /// [`DiskProblem::InUse`] where a node or a mount has it, and what else keeps it from being opened.
+    pub fn new(path: &Path) -> Result<DiskClaim, DiskProblem> {
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let fd = open_file(path, flags, Mode::empty()).map_err(refused)?;
+        let facts = statx(&fd, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS).map_err(system)?;
+        take(fd, kind_of(&facts)?, path).map(DiskClaim)
     }
 }
 

@@ -229,14 +229,15 @@ impl<'a> Life<'a> {
     pub(super) fn ask(&mut self, ask: Ask) -> Result<Result<Answer, OpError>, SoakFailure> {
         self.host.submit(Op { ask, lane: None, class: CLIENT, token: JUDGE });
         self.absorb()?;
-        loop {
+        for _ in 0..EVENTS_MAX {
             if let Some(result) = self.judged.take() {
                 return Ok(result);
             }
             if self.advance()? == LifeEvent::Nothing {
-                return Err(self.stuck());
+                break;
             }
         }
+        Err(self.stuck())
     }
 
     /// Asks for something whose answer is nobody's.

@@ -110,6 +110,12 @@ fn seeds_that_once_failed_lose_nothing() {
     check("a page that a replay had read ahead was kept", "350:lives=3,ops=196,faults=0");
     check("a damaged page was told of behind the end of its object", "900877");
     check("a device that costs nothing left the other no turn", "900728");
+    check("a step's edits were a larger record than a segment takes", "90001297:lives=2,faults=0");
+    check("what waited for frames woke itself by what it let go", "5550432:lives=5,ops=400");
+    check("the same, where pages come at once", "123454179:lives=3,faults=0");
+    let story =
+        "a device from the past whose log has gone round since passed for all that there was";
+    check(story, "771204159:lives=3,ops=1225,faults=0");
     check(
         "a write's two ragged ends take all of a small log's transaction",
         "424303:ops=573,faults=0",

@@ -113,16 +113,19 @@ fn bytes_before_kind(bytes: &[u8]) -> usize {
     at + rest.iter().position(|byte| *byte == KIND).unwrap_or(rest.len())
 }
 
-/// What a [`RecordKind::Durable`] record at `position` says, if there is one at the beginning of `bytes`. Nothing is asked about
-/// what it is chained to: its own checksum and position show that this store wrote it there.
+/// What a [`RecordKind::Durable`] record at `position` says, or at the same place in a later round of the ring, if there is one at the beginning
+/// of `bytes`. Nothing is asked about what it is chained to: its own checksum and position show that this store wrote it there. That of a
+/// later round stands only on the log of a store whose other device is from the past.
 fn durable_at(ring: &LogRing, position: Lsn, bytes: &[u8]) -> Option<Lsn> {
     if bytes.get(KIND_AT) != Some(&(RecordKind::Durable as u8)) {
         return None;
     }
     let (header, rest) = bytes.split_first_chunk::<RECORD_HEADER>()?;
     let body = rest.get(..8)?;
-    let is_one = header[4..8] == 8u32.to_le_bytes() && header[8..16] == position.0.to_le_bytes();
-    let is_whole = is_one && ring.sum(position.0, header, body).to_le_bytes() == header[..4];
+    let own = u64::from_le_bytes(header[8..16].try_into().expect("eight bytes"));
+    let rounds = own.checked_sub(position.0)?;
+    let is_one = header[4..8] == 8u32.to_le_bytes() && rounds.is_multiple_of(ring.bytes);
+    let is_whole = is_one && ring.sum(own, header, body).to_le_bytes() == header[..4];
     is_whole.then(|| Lsn(u64::from_le_bytes(body.try_into().expect("eight bytes"))))
 }
 

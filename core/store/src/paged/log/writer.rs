@@ -171,6 +171,8 @@ impl Log {
         if kind == RecordKind::Durable {
             self.end.signed = self.end.head;
         }
+        let end = self.end.head.0.next_multiple_of(self.ring.block);
+        assert!(end - self.start.0 <= self.ring.bytes, "the log does not run into its beginning");
         if self.open.bytes.len() >= WRITE_MAX {
             self.seal_whole_blocks();
         }

@@ -79,6 +79,7 @@ impl<T: Copy> PagedStore<T> {
                     u64::from(matches!(error, OpError::Damaged(_)));
             }
         }
+        let is_anybodys = !load.waiters.is_empty();
         for slot in load.waiters {
             self.load_answered(slot, number, verdict.as_ref().err());
         }
@@ -89,6 +90,9 @@ impl<T: Copy> PagedStore<T> {
         }
         if verdict.is_ok() {
             self.space.pages.unpin(number);
+        }
+        // A page that is kept for an op frees no frame. Two that want more than there are would wake each other with every page that comes.
+        if !is_anybodys {
             self.ops.note_change();
         }
     }
@@ -115,14 +119,20 @@ impl<T: Copy> PagedStore<T> {
         }
     }
 
-    /// Lets go the pages that were kept for an op.
+    /// Lets go the pages that were kept for an op, which those that wait may need.
     pub(super) fn release_pins(&mut self, running: &mut RunningOp<T>) {
-        let Some(journey) = &mut running.journey else { return };
-        for page in journey.pins.drain(..) {
-            self.space.pages.unpin(page);
-            self.memory.pinned -= 1;
+        if self.let_pins_go(running) > 0 {
             self.ops.note_change();
         }
+    }
+
+    /// Lets go the pages that were kept for an op. Answers how many.
+    pub(super) fn let_pins_go(&mut self, running: &mut RunningOp<T>) -> usize {
+        let pins = running.journey.as_mut().map(|journey| std::mem::take(&mut journey.pins));
+        let pins = pins.unwrap_or_default();
+        pins.iter().for_each(|page| self.space.pages.unpin(*page));
+        self.memory.pinned -= pins.len() as u32;
+        pins.len()
     }
 }
 

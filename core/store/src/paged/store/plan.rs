@@ -209,14 +209,16 @@ impl<T: Copy> PagedStore<T> {
         let journal = &self.space.pages.journal;
         if journal.is_on() {
             let Takes { in_checkpoint, clean, .. } = plan.takes;
-            let image = bounds::image_bytes_max(self.superblock.layout.page);
             let edits = record.max(journal.edits().len() as u64);
-            let physical = u64::from(in_checkpoint + clean) * image + edits + LOG_SLACK;
-            if wanted + physical > bounds::log_room_max(&self.superblock.layout) / 2 {
+            let layout = &self.superblock.layout;
+            let images = u64::from(in_checkpoint + clean);
+            let physical = bounds::physical_bytes_max(layout, images, edits)
+                .map(|bytes| wanted + bytes + LOG_SLACK)
+                .filter(|all| *all <= bounds::log_room_max(layout) / 2);
+            match physical {
+                Some(all) => wanted = all,
                 // It would take most of a small log. This interval's checkpoint writes images of its own.
-                self.log_pages(false);
-            } else {
-                wanted += physical;
+                None => self.log_pages(false),
             }
         }
         match wanted > self.log.room() {

@@ -49,7 +49,13 @@ impl<T: Copy> PagedStore<T> {
     /// It keeps no pages meanwhile: ops that wait for what the others keep would wait for ever.
     pub(super) fn park(&mut self, mut running: RunningOp<T>, wait: Wait, first: bool) {
         running.wait = wait;
-        self.release_pins(&mut running);
+        let let_go = self.let_pins_go(&mut running) > 0;
+        // Where pages are dirty or on their way home, a checkpoint is what those that want frames wait for. Woken before, they would read their
+        // pages, find out what this one did, and wake it in turn, for as long as that takes.
+        let is_for_pins = !self.checkpoint.is_running() && self.space.pages.counts().dirty == 0;
+        if let_go && is_for_pins {
+            self.ops.note_change();
+        }
         match wait {
             Wait::LogRoom => self.checkpoint.want(CheckpointReason::LogSize),
             Wait::FreePages => self.checkpoint.want(CheckpointReason::Space),
