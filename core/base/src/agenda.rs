@@ -103,4 +103,23 @@ mod tests {
         assert_eq!(agenda.next(), Time::MAX);
         assert_eq!(agenda.pop_until(Time::MAX), None);
     }
+
+    #[test]
+    fn the_next_is_the_earliest_whenever_it_was_scheduled() {
+        let at = Time::from_nanos;
+        let mut agenda = Agenda::default();
+        for (time, next) in [(5, 5), (3, 3), (9, 3)] {
+            agenda.push(at(time), time);
+            assert_eq!(agenda.next(), at(next));
+        }
+    }
+
+    /// More than a heap keeps in order by chance.
+    #[test]
+    fn a_hundred_equal_times_come_as_they_were_scheduled() {
+        let mut agenda = Agenda::default();
+        (0..100).for_each(|number| agenda.push(Time::ZERO, number));
+        let due = core::iter::from_fn(|| agenda.pop_until(Time::ZERO)).map(|(_, number)| number);
+        assert!(due.eq(0..100));
+    }
 }

@@ -148,3 +148,19 @@ impl<I, T: fmt::Debug> fmt::Debug for IdVec<I, T> {
         self.items.fmt(f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SlotId;
+
+    #[test]
+    fn an_item_is_found_under_the_id_that_it_was_given() {
+        let mut letters: IdVec<SlotId, char> = IdVec::new();
+        let (first, second) = (letters.push('a'), letters.push('b'));
+        letters[first] = 'c';
+        assert_eq!((letters[first], letters.get(second)), ('c', Some(&'b')));
+        assert!(letters.ids().eq([first, second]));
+        assert_eq!(letters.get(SlotId::new(2)), None);
+    }
+}

@@ -87,4 +87,44 @@ mod tests {
         }
         assert!(counts.iter().all(|count| (count - 10_000).abs() < 468), "{counts:?}");
     }
+
+    /// Below three quarters of 2^64, four draws of 64 bits fall on three values: without rejection every third value would come
+    /// twice as often as the others. 30,000 draws over three remainders: a standard deviation of sqrt(30000 * 1/3 * 2/3) = 81.6;
+    /// five of them is 408.
+    #[test]
+    fn below_is_uniform_where_the_range_does_not_divide_the_draws() {
+        let mut rng = Rng::new(1);
+        let mut counts = [0i64; 3];
+        for _ in 0..30_000 {
+            counts[(rng.below(3 << 62) % 3) as usize] += 1;
+        }
+        assert!(counts.iter().all(|count| (count - 10_000).abs() < 408), "{counts:?}");
+    }
+
+    /// 24,000 shuffles over the six orders of three: a standard deviation of sqrt(24000 * 1/6 * 5/6) = 57.7; five of them is 289.
+    #[test]
+    fn a_shuffle_gives_every_order_alike_and_leaves_nothing_out() {
+        let mut rng = Rng::new(1);
+        let mut counts = [0i64; 27];
+        for _ in 0..24_000 {
+            let mut all = [0, 1, 2];
+            rng.shuffle(&mut all);
+            counts[all[0] * 9 + all[1] * 3 + all[2]] += 1;
+        }
+        let orders = [5, 7, 11, 15, 19, 21];
+        assert!(orders.iter().all(|order| (counts[*order] - 4_000).abs() < 289), "{counts:?}");
+        assert_eq!(orders.iter().map(|order| counts[*order]).sum::<i64>(), 24_000);
+    }
+
+    /// 80,000 draws of mean 1/2: the sample mean has a standard deviation of sqrt(1/12 / 80000) = 0.00102; five of them is 0.0052.
+    #[test]
+    fn a_unit_is_below_one_and_a_half_on_average() {
+        let mut rng = Rng::new(1);
+        let drawn = || rng.unit_f64();
+        let sum = core::iter::repeat_with(drawn)
+            .take(80_000)
+            .inspect(|unit| assert!((0.0..1.0).contains(unit), "{unit}"))
+            .sum::<f64>();
+        assert!((sum / 80_000.0 - 0.5).abs() < 0.0052, "{sum}");
+    }
 }

@@ -94,5 +94,10 @@ mod tests {
         assert_eq!(slots.acquire("c"), first);
         assert_eq!((slots.len(), *slots.at(second)), (2, "b"));
         assert_eq!(slots.get(SlotId::new(9)), None);
+        slots.release(first);
+        assert_eq!((slots.len(), slots.get(first)), (1, None));
+        assert!(slots.iter().eq([(second, &"b")]));
+        slots.release(second);
+        assert!(slots.is_empty());
     }
 }

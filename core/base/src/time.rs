@@ -205,4 +205,14 @@ mod tests {
         assert!("-1 s".parse::<Span>().is_err());
         assert_eq!(Span::from_micros(2_790).to_string(), "2.79 ms");
     }
+
+    #[test]
+    fn time_stops_at_its_ends() {
+        let last = Span::from_nanos(u64::MAX - 1);
+        assert_eq!(Time::MAX + Span(1), Time::MAX);
+        assert_eq!(Time::ZERO - Span(1), Time::ZERO);
+        assert_eq!(last + Span(5), Span::MAX);
+        assert_eq!(last * 2, Span::MAX);
+        assert_eq!(Span(1) - Span(2), Span::ZERO);
+    }
 }

@@ -151,5 +151,7 @@ mod tests {
         assert_eq!(Bytes::from_mib(4).to_string(), "4 MiB");
         assert_eq!(Bytes::new(1_610_612_736).to_string(), "1.50 GiB");
         assert_eq!(Bytes::new(100).to_string(), "100 B");
+        assert_eq!(Bytes::new(1023).to_string(), "1023 B");
+        assert_eq!(Bytes::new(1024).to_string(), "1 KiB");
     }
 }

@@ -105,6 +105,9 @@ mod tests {
         for percent in [0.0, 20.0, 40.0, 60.0, 80.0, 100.0] {
             assert_eq!(odd.percentile_ns(percent), whole.percentile_ns(percent));
         }
+        let mut longer = of([1_000]);
+        longer.merge(&of([7_000]));
+        assert_eq!(longer.max_ns(), 7_000);
     }
 
     #[test]

@@ -180,6 +180,33 @@ mod tests {
         assert!((990_000_000..=990_000_000 * 65 / 64).contains(&p99), "{p99}");
     }
 
+    /// Latencies below 64 ns have a bucket each, so the rank is seen exactly: of 100 one may be above, of 199 one as well.
+    #[test]
+    fn a_99th_percentile_has_at_most_one_in_a_hundred_above_it() {
+        let check = |latencies: &[(u64, usize)], wanted: u64| {
+            let mut series = LatencySeries::new();
+            let all = latencies.iter().flat_map(|(ns, count)| std::iter::repeat_n(*ns, *count));
+            all.for_each(|ns| series.record(0, ns));
+            assert_eq!(series.finish(1)[0].p99_ns, Some(wanted), "{latencies:?}");
+        };
+        check(&[(10, 99), (60, 1)], 10);
+        check(&[(10, 98), (60, 1)], 60);
+        check(&[(10, 98), (60, 2)], 60);
+        check(&[(10, 198), (60, 1)], 10);
+        check(&[(10, 197), (60, 2)], 60);
+        check(&[(1_000_000, 1)], 1_000_000);
+    }
+
+    #[test]
+    fn a_second_knows_nothing_of_the_ones_before() {
+        let mut series = LatencySeries::new();
+        [50, 50].iter().for_each(|ns| series.record(0, *ns));
+        (0..99).for_each(|_| series.record(1_000_000_000, 7));
+        series.record(1_000_000_000, 60);
+        let second = series.finish(2)[1];
+        assert_eq!(second, LatencySecond { count: 100, mean_ns: Some(7.53), p99_ns: Some(7) });
+    }
+
     #[test]
     fn empty_seconds_stay_empty_and_late_ones_are_left_out() {
         let mut series = LatencySeries::new();
