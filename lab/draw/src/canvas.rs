@@ -123,3 +123,36 @@ pub fn with_style(svg: &str, rules: &str) -> String {
     let head_end = svg.find('>').expect("a drawing starts with its element") + 1;
     format!("{}\n<style>{rules}</style>{}", &svg[..head_end], &svg[head_end..])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_people_wrote_is_text_and_no_markup() {
+        let mut canvas = Canvas::new(10.0, "a < b & \"c\"");
+        canvas.text("t", 1.0, 2.0, Anchor::End, "<&>");
+        let svg = canvas.finish(5.0);
+        assert!(svg.contains(r#"aria-label="a &lt; b &amp; &quot;c&quot;""#), "{svg}");
+        assert!(svg.contains(r#"text-anchor="end">&lt;&amp;&gt;</text>"#), "{svg}");
+    }
+
+    #[test]
+    fn no_rectangle_is_narrower_than_nothing() {
+        let mut canvas = Canvas::new(10.0, "");
+        canvas.rect("bar", 1.0, 2.0, -3.0, 4.0);
+        let bar = r#"<rect class="bar" x="1.0" y="2.0" width="0.0" height="4.0"/>"#;
+        assert!(canvas.finish(5.0).contains(bar));
+    }
+
+    #[test]
+    fn rules_stand_right_behind_the_head() {
+        let styled = with_style("<svg a=\"1\"><g/></svg>", "r{}");
+        assert_eq!(styled, "<svg a=\"1\">\n<style>r{}</style><g/></svg>");
+    }
+
+    #[test]
+    fn a_width_goes_by_characters() {
+        assert_eq!(text_width("±0.0 %"), text_width("+0.0 %"));
+    }
+}

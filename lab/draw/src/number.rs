@@ -80,10 +80,12 @@ mod tests {
         check(plain(0.0312), "0.031");
         check(plain(-1234.0), "-1,234");
         check(plain(0.0), "0");
+        check(plain(0.996), "1.00");
         check(tick(20_000.0), "20,000");
         check(tick(0.5), "0.5");
         check(percent(0.857), "86 %");
         check(percent(0.0123), "1.2 %");
+        check(percent(0.0996), "10 %");
         check(difference(11_326.0, 11_209.0), "+1.0 %");
         check(difference(2_200.0, 2_544.0), "−14 %");
         check(difference(100.0, 100.01), "±0.0 %");
@@ -91,6 +93,7 @@ mod tests {
         check(seconds(1409.0), "1,409 s");
         check(duration(966.2), "16\u{a0}min\u{a0}6\u{a0}s");
         check(duration(45.0), "45\u{a0}s");
+        check(duration(59.6), "1\u{a0}min\u{a0}0\u{a0}s");
         check(duration(7_500.0), "2\u{a0}h\u{a0}5\u{a0}min");
     }
 }

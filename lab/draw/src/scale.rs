@@ -116,6 +116,13 @@ mod tests {
         check(Scale::exact(966.0), 5, &["0", "200", "400", "600", "800"]);
         check(Scale::log(2.5, 24.0), 4, &["2", "5", "10", "20", "50"]);
         check(Scale::log(0.4, 900.0), 4, &["1", "10", "100", "1,000"]);
+        // The last tick is there although 1.2 / 0.2 is a little less than 6.
+        check(Scale::exact(1.2), 6, &["0", "0.2", "0.4", "0.6", "0.8", "1", "1.2"]);
+        // Too many for powers of ten alone, of which there is one.
+        check(Scale::log(2.0, 50.0), 1, &["2", "5", "10", "20", "50"]);
+        check(Scale::log(1.0, 100.0), 4, &["1", "2", "5", "10", "20", "50", "100"]);
+        // One value alone still has an axis with two ends.
+        check(Scale::log(10.0, 10.0), 4, &["10", "20", "50", "100"]);
         // Nothing to show still has an axis.
         check(Scale::linear(0.0, 4), 4, &["0", "0.25", "0.5", "0.75", "1"]);
     }

@@ -166,3 +166,38 @@ impl ReadJob {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The second read ended before the first one: logs of several jobs are read one after the other.
+    #[test]
+    fn a_job_counts_reads_in_any_order() {
+        let mut job = ReadJob { block_bytes: 4096, ..ReadJob::default() };
+        job.count(Priority::default(), 10, 90, 1_700);
+        job.count(Priority::default(), 20, 100, 1_200);
+        assert_eq!((job.runtime_ms, job.half_seconds.as_slice()), (1_700, &[0, 0, 1, 1][..]));
+        assert_eq!((job.bytes(), job.iops()), (8_192, 2_000.0 / 1_700.0));
+        let whole = job.lat.extremes();
+        assert_eq!((whole.min, whole.max, job.clat.extremes().max), (100, 120, 100));
+    }
+
+    #[test]
+    fn a_depth_counts_for_the_highest_level_that_it_reaches() {
+        let check = |depth: u32, wanted: &str| {
+            let levels = ReadJob { depth, ..ReadJob::default() }.depth_levels();
+            let all: Vec<&str> = levels
+                .iter()
+                .filter(|(_, share)| *share == 100.0)
+                .map(|(name, _)| name.as_str())
+                .collect();
+            assert_eq!(all, [wanted], "depth {depth}");
+        };
+        check(1, "1");
+        check(3, "2");
+        check(32, "32");
+        check(63, "32");
+        check(256, ">=64");
+    }
+}

@@ -99,6 +99,14 @@ fn what_is_no_log_is_refused() {
     assert_eq!(AtaLimits::from_log(&[0; 511]), Err(AtaError::Length { found: 511 }));
 }
 
+#[test]
+fn reserved_bits_are_not_looked_at() {
+    let mut log = AtaLimits::default().to_log();
+    (log[0], log[64 + 1], log[64 + 2]) = (0xfc, 0xf0, 0xff);
+    let read = AtaLimits::from_log(&log).unwrap();
+    assert_eq!((read.allowed_loss.code(), read.reads), (0xc, AtaLimits::default().reads));
+}
+
 proptest! {
     /// Whatever fits a log means the same times there.
     #[test]

@@ -48,6 +48,8 @@ fn what_is_wrong_is_named_with_its_line() {
     check("max-inactive-time-policy: 0x0", abort_recovery, FieldError::Policy { column });
     let long = format!("cdlp: T2A{}", " ".repeat(503));
     check("cdlp: T2A", &long, FieldError::Long);
+    let longest = file.replacen("cdlp: T2A", &long[..511], 1);
+    assert!(DescriptorPage::parse(&longest).is_ok(), "511 characters are not too many");
     let lines = file.lines().count();
     let surplus = FileError { line: lines + 1, error: FieldError::Surplus };
     assert_eq!(DescriptorPage::parse(&format!("{file}more: 1\n")), Err(surplus));
