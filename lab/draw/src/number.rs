@@ -3,8 +3,8 @@
 /// Three to four significant digits, thousands apart: `18,404`, `97.2`, `5.69`, `0.031`.
 pub fn plain(value: f64) -> String {
     let digits = match value.abs() {
-        size if size >= 100.0 || size == 0.0 => 0,
-        size if size >= 10.0 => 1,
+        size if size >= 99.95 || size == 0.0 => 0,
+        size if size >= 9.995 => 1,
         size if size >= 0.995 => 2,
         _ => 3,
     };
@@ -81,6 +81,8 @@ mod tests {
         check(plain(-1234.0), "-1,234");
         check(plain(0.0), "0");
         check(plain(0.996), "1.00");
+        check(plain(9.996), "10.0");
+        check(plain(99.96), "100");
         check(tick(20_000.0), "20,000");
         check(tick(0.5), "0.5");
         check(percent(0.857), "86 %");
