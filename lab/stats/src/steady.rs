@@ -11,8 +11,10 @@ const BATCHES_MIN: usize = 6;
 /// The values are averaged in batches of five. Leaving out the first `d` of `n` batches gives the
 /// mean of the rest a squared standard error `Σ (x - mean)² / (n - d)²`; the `d` with the smallest
 /// error wins. A minimum in the second half of the run means that it never became steady: then,
-/// and when there are fewer than 30 values, the answer is `None`. The rule is meant for loads that
-/// settle; a run whose middle differs from its ends by design has no warm-up to cut.
+/// and when there are fewer than 30 values, the answer is `None`. The last five batches are never
+/// left out, so fewer than 55 values have no minimum there and always look settled. The rule is
+/// meant for loads that settle; a run whose middle differs from its ends by design has no warm-up
+/// to cut.
 pub fn warm_up_len(values: &[f64]) -> Option<usize> {
     let batches: Vec<f64> =
         values.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
@@ -63,5 +65,7 @@ mod tests {
         assert_eq!(warm_up_len(&step_late), None);
         assert_eq!(warm_up_len(&[1.0; 29]), None);
         assert_eq!(warm_up_len(&[1.0; 30]), Some(0));
+        let rising = |count: u32| (0..count).map(f64::from).collect::<Vec<_>>();
+        assert_eq!((warm_up_len(&rising(54)), warm_up_len(&rising(55))), (Some(25), None));
     }
 }
