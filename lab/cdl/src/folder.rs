@@ -212,3 +212,22 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), BenchFolderErro
 pub(crate) fn unusable(path: &Path, source: io::Error) -> BenchFolderError {
     BenchFolderError::Unusable { path: path.to_owned(), source }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run that is ended while it repeats a step must not leave the earlier end beside new latencies.
+    #[test]
+    fn a_step_that_begins_again_is_not_finished() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = BenchFolder::begin(&place.path().join("run"), "{}").unwrap();
+        let step = folder.begin_step("baseline", 4).unwrap();
+        assert!(!folder.is_finished("baseline", 4));
+        fs::write(step.join(LAT_LOG), "1, 1, 0, 1, 0x0000\n").unwrap();
+        fs::write(step.join(FIO_LOG), format!("{READ_LINE}5\n")).unwrap();
+        assert!(folder.is_finished("baseline", 4));
+        folder.begin_step("baseline", 4).unwrap();
+        assert!(!folder.is_finished("baseline", 4));
+    }
+}

@@ -116,6 +116,16 @@ mod tests {
         assert!((tail - (-1.0f64).exp()).abs() < 0.0054, "{tail} above the mean");
     }
 
+    /// A third of a second is no whole number of nanoseconds.
+    #[test]
+    fn who_wakes_when_told_to_is_not_early() {
+        let mut schedule = Schedule::new(3.0, Arrivals::Fixed, Rng::new(1));
+        schedule.begin(Time::ZERO);
+        assert_eq!(schedule.take_due(Time::from_nanos(333_333_333)), None);
+        let due = Time::from_nanos(333_333_334);
+        assert_eq!((schedule.next(), schedule.take_due(due)), (due, Some(due)));
+    }
+
     #[test]
     fn fixed_intervals_do_not_drift() {
         let mut schedule = Schedule::new(3.0, Arrivals::Fixed, Rng::new(1));

@@ -183,9 +183,21 @@ mod tests {
         check("block = '4 KiB'\nimage = '1 GiB'", "depth");
         check("depth = 0\nblock = '4 KiB'\nimage = '1 GiB'", "depth");
         check("rate = 0.0\nblock = '4 KiB'\nimage = '1 GiB'", "rate");
+        check("rate = 1.1e9\nblock = '4 KiB'\nimage = '1 GiB'", "rate");
         check("depth = 1\nreads = 1.5\nblock = '4 KiB'\nimage = '1 GiB'", "reads");
         check("depth = 1\nblock = '3 KiB'\nimage = '1 GiB'", "block");
         check("depth = 1\nblock = []\nimage = '1 GiB'", "block");
         check("depth = 1\nblock = '4 KiB'\nimage = '6 MiB'", "image");
+        check("depth = 1\nblock = '4 KiB'\nimage = '0'", "image");
+    }
+
+    /// Three of four ops have 4 KiB and one has 64 KiB: 19 KiB.
+    #[test]
+    fn a_mean_size_goes_by_the_weights() {
+        let spec = read(
+            "depth = 1\nimage = '4 MiB'\n\
+             block = [{ size = '4 KiB', weight = 3 }, { size = '64 KiB', weight = 1 }]",
+        );
+        assert_eq!(spec.mean_block_bytes(), 19.0 * 1024.0);
     }
 }

@@ -226,6 +226,16 @@ mod tests {
     /// Small transfers that cost less per byte than large ones leave nothing for the request itself: 100 ms for 4 MiB are
     /// 97.7 us for 4 KiB, and 10 us were measured.
     #[test]
+    fn a_cluster_of_four_with_three_copies_does_four_thirds_of_a_drive() {
+        let (name, when) = ("mine".to_owned(), "2026-01-01T00:00:00Z".to_owned());
+        let (command, host) = ("loadline drive measure".to_owned(), "a machine".to_owned());
+        let from = Provenance { name, when, command, host, medium: None };
+        let text = drive_file(&measured(30_000.0, 250.0), &from).unwrap();
+        let has = |line: &str| text.lines().any(|found| found.starts_with(line));
+        assert!(has("capacity_iops = 30000 ") && has("baseline_iops = 40000"), "{text}");
+    }
+
+    #[test]
     fn no_time_is_negative() {
         let figures = ModelFigures::of(&measured(100_000.0, 10.0), None).unwrap();
         assert_eq!(figures.per_request, Span::from_nanos(1));

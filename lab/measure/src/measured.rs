@@ -164,3 +164,68 @@ impl Measured {
         self.drive.rotational == Some(true) && slow
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::points;
+
+    fn run(iops: f64, mean_ns: u64, steady: bool) -> MeasureRun {
+        let mut latency = LatencyHistogram::new();
+        latency.record(mean_ns);
+        MeasureRun { iops, latency, cpu_us: 1.0, steady }
+    }
+
+    /// All points at 100 IOPS for each in flight and 1 ms, of a drive that says this of itself.
+    fn measured(rotational: Option<bool>, read_ns: u64) -> Measured {
+        let result = |point: &Point| {
+            let latency_ns = if point.does == Does::Read { read_ns } else { 1_000_000 };
+            let run = run(100.0 * f64::from(point.depth), latency_ns, true);
+            PointResult::new(point, &[run.clone(), run])
+        };
+        let drive = MeasuredDrive {
+            path: "disk".into(),
+            region_bytes: 64 << 20,
+            device: None,
+            model: None,
+            rotational,
+            scheduler: None,
+            file_system: None,
+            mode: "direct".into(),
+            event_loop: "io_uring".into(),
+        };
+        let points = points(true).iter().map(result).collect();
+        Measured { drive, seconds: 1.0, repeats: 2, points, warnings: Vec::new() }
+    }
+
+    #[test]
+    fn a_point_is_told_from_all_of_its_repeats() {
+        let point = points(false)[0];
+        let runs = [run(90.0, 1_000, true), run(110.0, 3_000, false), run(100.0, 5_000, false)];
+        let found = PointResult::new(&point, &runs);
+        assert_eq!((found.iops.mean, found.unsteady), (100.0, 2));
+        assert_eq!(found.bytes_per_s, 409_600.0);
+        assert_eq!((found.latency_ns.mean, found.latency_ns.max), (3_000.0, 5_000));
+    }
+
+    #[test]
+    fn the_best_rate_is_that_of_the_depths_that_a_store_has() {
+        let measured = measured(None, 1_000_000);
+        let best = measured.best(Does::Write, SMALL, 64).map(|point| point.depth);
+        assert_eq!(best, Some(64));
+        assert_eq!(measured.alone(Does::Write, SMALL), Some(Span::from_millis(1)));
+        assert_eq!(
+            measured.best(Does::Write, Bytes::from_mib(2), 64).map(|point| point.depth),
+            None
+        );
+    }
+
+    /// Virtual disks often say that they rotate; one that answers sooner than a head moves does not.
+    #[test]
+    fn a_drive_rotates_if_it_says_so_and_is_as_slow() {
+        assert!(measured(Some(true), 830_000).is_rotating());
+        assert!(!measured(Some(true), 200_000).is_rotating());
+        assert!(!measured(Some(false), 5_000_000).is_rotating());
+        assert!(!measured(None, 5_000_000).is_rotating());
+    }
+}

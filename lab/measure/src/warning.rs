@@ -206,3 +206,81 @@ fn drift(points: &[PointResult], does: Does) -> Option<Warning> {
     let shown = change.mean.abs() > DRIFT && !change.contains(0.0);
     shown.then_some(Warning::Drift { does, change: change.mean })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::{Estimate, Latencies};
+    use crate::plan::points;
+
+    const GIB: u64 = 1024;
+
+    /// What is warned of a direct measurement of a device of 8 GiB on a machine with 16 GiB, but for what `change` changes.
+    fn check(change: impl FnOnce(&mut DriveFacts, &mut Circumstances<'_>), wanted: &[Warning]) {
+        let (mut changed, facts, mode) =
+            (DriveFacts::default(), DriveFacts::default(), Mode::Uring { unregistered: None });
+        let mut at = Circumstances {
+            facts: &facts,
+            direct: true,
+            mode: &mode,
+            region: Bytes::from_mib(8 * GIB),
+            writes: true,
+            memory: Some(Bytes::from_mib(16 * GIB)),
+        };
+        change(&mut changed, &mut at);
+        assert_eq!(of_circumstances(&Circumstances { facts: &changed, ..at }), wanted);
+    }
+
+    #[test]
+    fn each_circumstance_has_its_warning() {
+        let (small, large) = (Bytes::from_mib(GIB), Bytes::from_mib(8 * GIB));
+        let memory = Bytes::from_mib(16 * GIB);
+        check(|_, _| {}, &[]);
+        check(|_, at| at.region = small, &[Warning::FitsDriveCache(small)]);
+        let buffered = [Warning::Buffered, Warning::FitsMemory(large, memory)];
+        check(|_, at| at.direct = false, &buffered);
+        check(|_, at| (at.direct, at.region) = (false, memory), &[Warning::Buffered]);
+        check(|facts, _| facts.volatile_cache = Some(true), &[Warning::VolatileCache]);
+        check(|facts, at| (facts.volatile_cache, at.writes) = (Some(true), false), &[]);
+        check(|facts, _| facts.allocated = Some(large), &[]);
+        check(
+            |facts, _| facts.allocated = Some(small),
+            &[Warning::Holes { region: large, allocated: small }],
+        );
+        check(
+            |facts, _| (facts.is_virtual, facts.device) = (true, Some("vda".into())),
+            &[Warning::Virtual("vda".into())],
+        );
+    }
+
+    /// Random reads of one depth with these rates, so many of which did not settle.
+    fn point(repeats: &[f64], half_width: f64, unsteady: u32) -> PointResult {
+        let point = points(false)[0];
+        PointResult {
+            does: point.does,
+            pattern: point.pattern,
+            block_bytes: point.block.get(),
+            depth: point.depth,
+            iops: Estimate { mean: repeats[0], half_width },
+            bytes_per_s: 1.0,
+            latency_ns: Latencies { mean: 1.0, p50: 1, p95: 1, p99: 1, p99_9: 1, max: 1 },
+            cpu_us: 1.0,
+            repeats: repeats.to_vec(),
+            unsteady,
+        }
+    }
+
+    #[test]
+    fn figures_that_are_wide_unsteady_or_drift_are_named() {
+        let kinds = |points: &[PointResult]| -> Vec<&str> {
+            of_points(points).iter().map(Warning::kind).collect()
+        };
+        let name = "4 KiB random read at depth 1".to_owned();
+        assert_eq!(of_points(&[point(&[100.0; 3], 11.0, 0)]), [Warning::Wide(vec![name])]);
+        assert!(of_points(&[point(&[100.0; 3], 9.0, 1)]).is_empty(), "one of three is unsteady");
+        assert_eq!(kinds(&[point(&[100.0; 3], 0.0, 2)]), ["unsteady"]);
+        assert_eq!(kinds(&[point(&[90.0, 100.0, 110.0], 0.0, 0)]), ["drift"]);
+        let by_chance = point(&[90.0, 120.0, 105.0], 0.0, 0);
+        assert!(kinds(&[by_chance]).is_empty(), "a change that chance explains is none");
+    }
+}

@@ -136,3 +136,24 @@ fn holes_are_told() {
     let told = measured.warnings.iter().any(|warning| warning.to_string().contains("holes"));
     assert!(told, "{:?}", measured.warnings);
 }
+
+#[test]
+fn a_file_that_is_to_be_kept_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new");
+    carry_out(&MeasureOrder { keep: true, ..order(&path) }).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().len(), SIZE.get());
+}
+
+/// Reads behind the end of a file that has become shorter bring nothing, which must not count as a rate.
+#[test]
+fn a_transfer_that_fails_ends_the_measurement() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine");
+    filled(&path);
+    let order = order(&path);
+    let target = MeasureTarget::open(&order).unwrap();
+    fs::File::options().write(true).open(&path).unwrap().set_len(4 << 20).unwrap();
+    let ended = measure(target, &order, &mut |_| true);
+    assert!(matches!(ended, Err(MeasureError::Transfer(_))), "{ended:?}");
+}

@@ -33,6 +33,8 @@ fn a_run_leaves_the_tree_of_the_scripts_and_the_same_bytes_on_any_number_of_core
     let (one, two) = (place.path().join("one"), place.path().join("two"));
     let heard = run(&asked(), drive(), &one, 1).unwrap();
     assert_eq!(heard[..3], ["Running baseline workload", "QD=1 kept=false", "QD=16 kept=false"]);
+    let begun = |line: &&String| line.starts_with("Running");
+    assert_eq!(heard.iter().filter(begun).count(), 4, "each workload is told once: {heard:?}");
     assert_eq!(run(&asked(), drive(), &two, 3).unwrap(), heard);
     let found = files(&one);
     assert!(found == files(&two), "the same seed gives the same bytes");
@@ -119,7 +121,14 @@ fn finished_steps_are_kept_and_other_options_refused() {
     run(&asked, drive(), &root, 2).unwrap();
     let before = files(&root);
     fs::remove_file(root.join("cdlsingle/1/fio.log")).unwrap();
+    let touched = |path: &str| fs::metadata(root.join(path)).unwrap().modified().unwrap();
+    let kept = touched("baseline/16/randread.log_lat.log");
     let heard = run(&asked, drive(), &root, 2).unwrap();
+    assert_eq!(
+        touched("baseline/16/randread.log_lat.log"),
+        kept,
+        "what is finished does not run again"
+    );
     let depths: Vec<_> = heard.iter().filter(|line| line.starts_with("QD=")).collect();
     assert_eq!(depths, ["QD=1 kept=true", "QD=16 kept=true", "QD=1 kept=false", "QD=16 kept=true"]);
     assert!(files(&root) == before, "what is run again is the same");

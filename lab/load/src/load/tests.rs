@@ -1,6 +1,7 @@
 //! Loads against a made-up server that answers when the test says.
 
 use super::*;
+use crate::Beside;
 use loadline_base::{SlotId, Span};
 use loadline_cluster::PoolId;
 use loadline_osd::{OpId, Reply};
@@ -19,7 +20,7 @@ fn at(ms: u64) -> Time {
     Time::from_nanos(ms * MS)
 }
 
-fn reply(load: &mut Load, now: Time, issued: Issue, out: &mut Vec<Issue>) {
+fn reply(load: &mut impl Workload, now: Time, issued: Issue, out: &mut Vec<Issue>) {
     let zero = Time::ZERO;
     let op = OpId { slot: SlotId::new(0), number: 0 };
     let reply = Reply {
@@ -35,7 +36,7 @@ fn reply(load: &mut Load, now: Time, issued: Issue, out: &mut Vec<Issue>) {
 }
 
 /// Wakes the load whenever it asks, until `end`; returns what it issued.
-fn run_until(load: &mut Load, end: Time) -> Vec<Issue> {
+fn run_until(load: &mut impl Workload, end: Time) -> Vec<Issue> {
     let mut issued = Vec::new();
     while let Some(now) = load.next_wake().filter(|now| *now <= end) {
         load.woke(now, &mut issued);
@@ -123,4 +124,42 @@ fn a_warm_up_is_forgotten_and_the_traced_ops_are_marked() {
     assert_eq!(traced, [false, false, true, true, false, false]);
     let record = load.record(at(5));
     assert_eq!((record.latency.count(), record.window), (2, Span::from_millis(2)));
+}
+
+/// Both ops take 5 ms, of which the primary has 2 ms of the first and, by its own clock, 6 ms of the second. Of the 1.5 s until the
+/// record is taken, one second is whole.
+#[test]
+fn a_record_tells_what_was_outside_the_primary_by_whole_seconds() {
+    let mut load = load("depth = 2\nblock = '4 KiB'\nimage = '4 MiB'");
+    load.start(Time::ZERO, &mut Vec::new());
+    for inside in [2, 6] {
+        load.completed(at(5), 0, Span::from_millis(inside), &mut Vec::new());
+    }
+    let record = load.record(at(1500));
+    assert_eq!((record.latency.mean_ns(), record.outside.mean_ns()), (5e6, 1.5e6));
+    assert_eq!((record.outside.max_ns(), record.seconds.len()), (3 * MS, 1));
+}
+
+/// 1000 ops per second of a client beside 100 per second in the background, for 10 ms: ten ops and one. The client is answered at once
+/// in the end, the other one 20 ms later.
+#[test]
+fn two_loads_beside_each_other_are_told_apart() {
+    let open = |rate: u32| {
+        load(&format!("rate = {rate}.0\narrivals = 'fixed'\nblock = '4 KiB'\nimage = '4 MiB'"))
+    };
+    let mut both = Beside::new(open(1000), open(100).in_background());
+    let mut out = Vec::new();
+    both.start(Time::ZERO, &mut out);
+    assert_eq!(both.next_wake(), Some(at(1)), "the client is first");
+    let issued = run_until(&mut both, at(10));
+    both.stop();
+    assert_eq!((out.len(), both.next_wake()), (0, None));
+    let (background, client): (Vec<Issue>, Vec<Issue>) =
+        issued.into_iter().partition(|issue| issue.target.background);
+    assert_eq!((client.len(), background.len()), (10, 1));
+    client.into_iter().for_each(|issue| reply(&mut both, at(10), issue, &mut out));
+    background.into_iter().for_each(|issue| reply(&mut both, at(30), issue, &mut out));
+    let (client, background) = both.records(at(30));
+    assert_eq!((client.latency.count(), client.latency.max_ns()), (10, 9 * MS));
+    assert_eq!((background.latency.count(), background.latency.max_ns()), (1, 20 * MS));
 }

@@ -80,6 +80,15 @@ fn what_is_wrong_is_said_in_the_words_of_the_script() {
 }
 
 #[test]
+fn a_split_may_take_all_reads() {
+    let dldsplit = Some("2/60,4/40".to_owned());
+    let order = BenchOrder::new(&BenchOptions { cdl_multi: true, dldsplit, ..asked() });
+    let part = |descriptor, percentage| ReadPart { descriptor, percentage };
+    let split = vec![part(2, 60), part(4, 40)];
+    assert_eq!(order.unwrap().workloads[1], ReadWorkload::CdlMulti { split });
+}
+
+#[test]
 fn steps_go_through_the_depths_of_one_workload_after_the_other() {
     let asked = BenchOptions { qds: "32 1".into(), ncq_prio: true, percentage: Some(5), ..asked() };
     let order = BenchOrder::new(&asked).expect("the order is right");
