@@ -102,6 +102,10 @@ mod tests {
         let (a, b) = (with(a, ACTIVE, "1000"), with(b, ACTIVE, "1000"));
         let unlike = "Not like with like: osd_recovery_max_active is 1000 under a; 3 under b.";
         check(&[a.clone(), few], Some(unlike));
+        // Both tell the same setups apart: one difference, told once.
+        let (c, d) = (with(setup("c", "3"), ACTIVE, "3"), with(setup("d", "3"), ACTIVE, "3"));
+        let unlike = "Not like with like: osd_max_backfills is 1000 under a; 3 under c, d.";
+        check(&[a.clone(), c, d], Some(unlike));
         // What stands for it by medium counts only where it is 0.
         check(&[a.clone(), with(b, "osd_recovery_max_active_ssd", "10")], Some(all));
         let by_medium =

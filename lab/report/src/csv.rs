@@ -89,11 +89,32 @@ pub(crate) fn file_stem(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use loadline_study::{Configuration, Figures};
 
     #[test]
     fn names_become_file_names() {
         assert_eq!(file_stem("WPQ(Def)"), "wpq-def");
         assert_eq!(file_stem("high_client_ops / reef"), "high_client_ops-reef");
+    }
+
+    #[test]
+    fn a_table_has_two_columns_for_each_figure_that_people_see() {
+        let setup = SetupResult {
+            setup: Configuration {
+                name: "a, \"b\"".into(),
+                preset: "reef".into(),
+                ..Default::default()
+            },
+            figures: Figures::default().with([("client/iops", 5.0), ("client/clat_ms/max", 9.0)]),
+            ..Default::default()
+        };
+        let text = results_csv(&StudyResult { setups: vec![setup], ..Default::default() });
+        let [head, row] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
+        assert!(head.starts_with("setup,preset,client_IOPS,client_IOPS_published,"), "{head}");
+        assert!(head.ends_with(",recovery_time_published"), "{head}");
+        assert!(row.starts_with("\"a, \"\"b\"\"\",reef,5,,,,"), "{row}");
+        let heads = head.split(',').count();
+        assert_eq!(row.split(',').count() - 1, heads, "the name has a comma of its own");
     }
 
     #[test]

@@ -98,6 +98,7 @@ fn caption(frontier: &[Traded], points: &[FrontierPoint]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use loadline_study::{Configuration, Figures};
 
     const OURS: [Traded; 3] = [(50.0, 20_000.0), (90.0, 17_000.0), (120.0, 15_000.0)];
 
@@ -121,6 +122,20 @@ mod tests {
         OURS.into_iter().for_each(check);
         check((70.0, 18_500.0));
         check((120.0, 400.0));
+    }
+
+    #[test]
+    fn one_setup_makes_no_frontier() {
+        let setup = |place: f64| SetupResult {
+            setup: Configuration { preset: OWN.into(), ..Default::default() },
+            figures: Figures::default()
+                .with([(OBJECTS_PER_S, 10.0 * place), (IOPS, 100.0 / place)]),
+            ..Default::default()
+        };
+        let of =
+            |setups: &[SetupResult]| StudyResult { setups: setups.into(), ..Default::default() };
+        assert!(frontier_chart(&of(&[setup(1.0)])).is_none());
+        assert!(frontier_chart(&of(&[setup(1.0), setup(2.0)])).is_some());
     }
 
     #[test]

@@ -50,3 +50,41 @@ fn pair_row(
         verdict: figure.verdict(found.verdict),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loadline_study::{Configuration, Figures, Repeat};
+
+    fn setup(name: &str, iops: [f64; 2]) -> SetupResult {
+        let repeat = |iops: f64| {
+            let figures =
+                Figures::default().with([("client/iops", iops), ("recovery/seconds", 1.0)]);
+            Repeat { seed: 1, figures }
+        };
+        SetupResult {
+            setup: Configuration { name: name.into(), ..Default::default() },
+            figures: Figures::default()
+                .with([("recovery/seconds", 1.0), ("recovery/objects_per_s", 1.0)]),
+            repeats: iops.map(repeat).into(),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn each_setup_is_compared_with_those_behind_it() {
+        let setups = vec![setup("a", [10.0; 2]), setup("b", [12.0; 2]), setup("c", [9.0; 2])];
+        let rows = pairs(&StudyResult { setups, ..Default::default() });
+        let told: Vec<(&str, &str, &str)> = rows
+            .iter()
+            .filter(|row| row.figure == "client IOPS")
+            .map(|row| (row.pair.as_str(), row.difference.as_str(), row.verdict))
+            .collect();
+        let wanted = [
+            ("a → b", "+2.00 ± 0", "higher, better"),
+            ("a → c", "-1.00 ± 0", "lower, worse"),
+            ("b → c", "-3.00 ± 0", "lower, worse"),
+        ];
+        assert_eq!(told, wanted);
+    }
+}

@@ -244,4 +244,17 @@ mod tests {
             ["0,client,1,10,20.5,100,50,25,4", "0,background_recovery,1,10,20.5,,,,"]
         );
     }
+
+    #[test]
+    fn a_worst_second_that_lacks_nothing_is_not_named() {
+        let worst = |shortfall: f64| {
+            let worst = WorstSecond { shortfall, second: 20, osd: 2, seed: 1 };
+            let reservation = Some(ReservationResult { worst, ..Default::default() });
+            let setups = vec![SetupResult { reservation, ..Default::default() }];
+            let rows = reservation_rows(&StudyResult { setups, ..Default::default() });
+            rows[0].figures.last().cloned().unwrap()
+        };
+        assert_eq!(worst(0.0), "none short");
+        assert_eq!(worst(0.31), "−31 % (osd.2, second 20)");
+    }
 }

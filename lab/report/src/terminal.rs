@@ -128,3 +128,25 @@ fn ratios(ratios: &[ComparedRatio]) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loadline_study::{Configuration, StudyKind};
+
+    #[test]
+    fn a_setup_is_not_compared_with_itself() {
+        let setup = |name: &str, puts: f64| SetupResult {
+            setup: Configuration { name: name.into(), ..Default::default() },
+            figures: Figures::default().with([("client/puts_per_s", puts)]),
+            ..Default::default()
+        };
+        let setups = vec![setup("a", 100.0), setup("b", 150.0)];
+        let result = StudyResult { kind: StudyKind::Checkpoint, setups, ..Default::default() };
+        let puts = result.kind.figure("client/puts_per_s").unwrap();
+        let cells: Vec<_> = result.setups.iter().map(|setup| cell(&result, setup, puts)).collect();
+        let wanted = [("100", ""), ("150", "+50 %")];
+        assert_eq!(cells, wanted.map(|(ours, below)| (ours.to_owned(), below.to_owned())));
+        assert!(legend(&result).ends_with("its difference from a."));
+    }
+}

@@ -27,5 +27,6 @@ mod tests {
     fn lines_are_wrapped_between_words() {
         assert_eq!(wrapped("one two three", 80), "one two three\n");
         assert_eq!(wrapped("one two three", 7), "one two\n  three\n");
+        assert_eq!(wrapped("one two three", 6), "one\n  two\n  three\n");
     }
 }

@@ -291,4 +291,27 @@ mod tests {
         assert!(free > most / 200, "{free} of {most} are free");
         assert!(held.iter().all(|held| *held <= free + MIB));
     }
+
+    #[test]
+    fn a_connection_may_hold_half_of_what_it_leaves() {
+        let mut held = HeldMemory::default();
+        let charge = |data| ConnectionCharge { states: CONNECTION, data };
+        held.change(ConnectionCharge::default(), charge(600));
+        assert_eq!([0, 100, 400, 600].map(|own| held.room(1000, own)), [200, 150, 0, 0]);
+        held.change(charge(600), charge(0));
+        assert_eq!((held.room(1000, 0), held.peak), (500, CONNECTION + 600));
+    }
+
+    #[test]
+    fn a_connection_comes_in_if_it_could_choose_an_export() {
+        let mut held = HeldMemory::default();
+        let first = CONNECTION + OPTION_MAX as u64;
+        assert!(held.takes_one_more(first) && !held.takes_one_more(first - 1));
+        held.change(
+            ConnectionCharge::default(),
+            ConnectionCharge { states: CONNECTION, data: 1 << 30 },
+        );
+        let second = CONNECTION + first;
+        assert!(held.takes_one_more(second) && !held.takes_one_more(second - 1));
+    }
 }

@@ -76,6 +76,11 @@ fn what_is_not_on_the_disk_fails_and_nothing_else_does() {
             driven.submit(1, &wrong, Vec::new());
             assert_eq!(driven.wait(), (1, Outcome::Failed, Vec::new()), "{wrong:?}");
         }
+        // A file would grow by it.
+        driven.submit(1, &request(RequestKind::Write, end, 4096), bytes(1, 4096));
+        assert_eq!(driven.wait().1, Outcome::Failed);
+        let length = std::fs::metadata(folder.path().join("disk")).expect("it is there").len();
+        assert_eq!(length, end);
         driven.submit(2, &request(RequestKind::Read, end - 4096, 4096), Vec::new());
         assert_eq!(driven.wait().1, Outcome::Done);
     }

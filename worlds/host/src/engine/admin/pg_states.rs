@@ -80,7 +80,7 @@ fn in_words(pg: &PgReport) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::in_words;
+    use super::{PgStates, in_words};
     use loadline_node::PgReport;
     use loadline_osd::{PgProgress, RecoveryKind, RecoveryState};
 
@@ -131,5 +131,17 @@ mod tests {
             PgReport { progress: degraded, recovery: log, ..unclean },
             "active+degraded+recovering",
         );
+    }
+
+    #[test]
+    fn a_group_that_nobody_serves_is_down_and_nothing_else() {
+        let down = PgReport { down: true, active: false, clean: false, undersized: true, ..CLEAN };
+        let peering = PgReport { active: false, clean: false, ..CLEAN };
+        let mut states = PgStates::default();
+        [down, CLEAN, peering, CLEAN].iter().for_each(|pg| states.add(pg));
+        assert_eq!((states.down, states.inactive, states.undersized), (1, 1, 0));
+        let counts = states.counts();
+        assert_eq!((counts[0].state.as_str(), counts[0].pgs, states.all), ("active+clean", 2, 4));
+        assert_eq!(states.objects.copies, 12);
     }
 }
