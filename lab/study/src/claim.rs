@@ -173,6 +173,7 @@ mod tests {
         check(&[setup("a", 400.0), setup("b", 500.0), setup("slow", 100.0)], Some(true));
         check(&[setup("a", 399.0), setup("b", 500.0), setup("slow", 100.0)], Some(false));
         check(&[setup("a", 400.0), setup("slow", 100.0)], None);
+        check(&[setup("a", 400.0), setup("b", 500.0), setup("slow", 0.0)], None);
         let detail =
             test(&claim, &[setup("a", 400.0), setup("b", 500.0), setup("slow", 100.0)]).detail;
         assert_eq!(detail, "a is 4.00 × slow, b is 5.00 × slow; stated: at least 4 ×");

@@ -83,3 +83,56 @@ impl SetupResult {
         self.repeats.iter().filter_map(|repeat| repeat.figures.get(figure.key)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::Figures;
+    use crate::kind::StudyKind;
+    use crate::result::{Configuration, Repeat};
+
+    fn result(iops: &[f64]) -> StudyResult {
+        let repeat = |iops: &f64| Repeat {
+            seed: 1,
+            figures: Figures::default().with([("client/iops", *iops)]),
+        };
+        let setup = Configuration { name: "a".to_owned(), ..Default::default() };
+        let repeats = iops.iter().map(repeat).collect();
+        let setups = vec![SetupResult { setup, repeats, ..Default::default() }];
+        StudyResult { kind: StudyKind::Recovery, setups, ..Default::default() }
+    }
+
+    #[test]
+    fn a_change_is_a_share_of_the_old_value() {
+        let (old, new) = (result(&[99.0, 100.0, 101.0]), result(&[149.0, 150.0, 151.0]));
+        let found = compare_results(&old, &new);
+        assert_eq!(found.len(), 1, "no other figure is in both");
+        assert_eq!((found[0].old, found[0].new, found[0].change), (100.0, 150.0, 0.5));
+        assert_eq!(found[0].verdict, "higher, better");
+        let (low, high) = found[0].difference.unwrap();
+        assert!(low < 50.0 && 50.0 < high, "{low} to {high}");
+    }
+
+    #[test]
+    fn one_run_tells_no_difference() {
+        let found = compare_results(&result(&[100.0]), &result(&[200.0]));
+        assert_eq!(
+            (found[0].change, found[0].difference, found[0].old_half_width),
+            (1.0, None, None)
+        );
+        assert!(found[0].verdict.contains("--repeat 3"), "{}", found[0].verdict);
+    }
+
+    #[test]
+    fn which_way_is_better_is_each_figures_own() {
+        use CompareVerdict::{Higher, Lower, NoDifferenceShown};
+        let check = |key: &str, verdicts: [&str; 3]| {
+            let figure = StudyKind::Recovery.figure(key).unwrap();
+            assert_eq!([Higher, Lower, NoDifferenceShown].map(|v| figure.verdict(v)), verdicts);
+        };
+        let none = "no difference shown";
+        check("client/iops", ["higher, better", "lower, worse", none]);
+        check("client/clat_ms/p99", ["higher, worse", "lower, better", none]);
+        check("reservation/demand", ["higher", "lower", none]);
+    }
+}

@@ -230,3 +230,19 @@ impl PublishedFigures {
         self.0.retain(|key, _| keep(key));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::StudyKind;
+    use loadline_stats::mean;
+
+    #[test]
+    fn over_runs_a_count_stays_whole_and_who_lacks_a_figure_is_left_out() {
+        let run = |objects: f64| Figures::default().with([("recovery/objects", objects)]);
+        let runs = [run(10.0).with([("client/iops", 4.5)]), run(11.0)];
+        let found = Figures::over(StudyKind::Recovery.figures(), &runs, mean);
+        let wanted = Figures::default().with([("recovery/objects", 11.0), ("client/iops", 4.5)]);
+        assert_eq!(found, wanted);
+    }
+}

@@ -206,3 +206,25 @@ fn read_if_there(path: &Path) -> Result<Option<String>, FolderError> {
         Err(source) => Err(FolderError::Unreadable { path: path.to_owned(), source }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A kill leaves a part of a line, and the next record must not be written behind it.
+    #[test]
+    fn a_record_that_was_cut_short_is_taken_out() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = RunFolder::at(place.path());
+        let record = |seed| RunRecord { seed, ..RunRecord::default() };
+        folder.append(&record(1)).unwrap();
+        let file = place.path().join("runs.jsonl");
+        let whole = fs::read_to_string(&file).unwrap();
+        fs::write(&file, format!("{whole}{}", &whole[..whole.len() / 2])).unwrap();
+        let seeds =
+            || -> Vec<u64> { folder.records().unwrap().iter().map(|record| record.seed).collect() };
+        assert_eq!(seeds(), [1]);
+        folder.append(&record(2)).unwrap();
+        assert_eq!(seeds(), [1, 2]);
+    }
+}

@@ -111,3 +111,22 @@ pub(crate) fn scale_of(overrides: &[Override]) -> Result<Option<f64>, InputError
     let sensible = scale > 0.0 && scale <= 10.0;
     if sensible { Ok(Some(scale)) } else { Err(InputError::new(change.to_string(), wanted)) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_scale_counts_and_is_more_than_0_and_at_most_10() {
+        let scale = |typed: &[&str]| {
+            let overrides: Vec<Override> = typed.iter().map(|text| text.parse().unwrap()).collect();
+            scale_of(&overrides).map_err(|error| error.to_string())
+        };
+        assert_eq!(scale(&["osds=5"]), Ok(None));
+        assert_eq!(scale(&["scale=0.5", "osds=5", "scale=10"]), Ok(Some(10.0)));
+        for wrong in ["scale=0", "scale=10.5", "scale=nan", "scale=much"] {
+            let error = scale(&[wrong]).expect_err(wrong);
+            assert!(error.contains("more than 0 and at most 10"), "{error}");
+        }
+    }
+}

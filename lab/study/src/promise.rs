@@ -163,6 +163,7 @@ mod tests {
     fn an_open_loop_is_owed_no_more_than_it_asks_for() {
         let slow = ClientPromise { offered_iops: Some(900.0), ..CLOSED };
         assert_eq!(judged(slow, &[900.0, 880.0]).0, Some(true));
+        assert_eq!(judged(slow, &[900.0, 770.0]).0, Some(true), "arrivals vary by as much");
         assert_eq!(judged(slow, &[900.0, 760.0]).0, Some(false));
         let fast = ClientPromise { offered_iops: Some(15_000.0), ..CLOSED };
         assert_eq!(judged(fast, &[9_600.0]).0, Some(true), "half is promised");

@@ -199,6 +199,15 @@ mod tests {
     }
 
     #[test]
+    fn a_second_that_lacks_two_percent_is_not_short() {
+        let seconds = |short: f64| {
+            let service = vec![on_osd(0, &[[100.0, 100.0, 100.0 - short, short]])];
+            ReservationResult::of(&[&record(7, service)]).unwrap().seconds_short
+        };
+        assert_eq!((seconds(2.0), seconds(2.5)), (0, 1));
+    }
+
+    #[test]
     fn without_a_reservation_there_is_nothing_to_keep() {
         let free = ClassService { reserved: None, ..on_osd(0, &[[100.0, 1.0, 1.0, 0.0]]) };
         assert_eq!(ReservationResult::of(&[&record(7, vec![free])]), None);

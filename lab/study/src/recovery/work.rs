@@ -144,11 +144,38 @@ pub(crate) fn fitted(mut study: RecoveryStudy, inputs: &Inputs) -> RecoveryStudy
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::library::Library;
 
     /// 100 MiB held: (100 + 50 + 64) x 8 / 7 = 244.6 MiB, in steps of 4 MiB.
     #[test]
     fn a_disk_has_room_to_spare() {
         assert_eq!(disk_for(100 << 20), Bytes::from_mib(248));
         assert!(disk_for(0) >= OSD_MIN);
+    }
+
+    fn study(set: &[&str]) -> RecoveryStudy {
+        let set = set.iter().map(|text| text.parse().expect("an override")).collect();
+        let inputs = Library::built_in().inputs("recovery-nvme", set).expect("it is there");
+        fitted(RecoveryStudy::new(&inputs).expect("it can be used"), &inputs)
+    }
+
+    /// While one of four OSDs is away three hold all copies: with three copies each of them holds everything once.
+    #[test]
+    fn a_disk_holds_its_share_while_an_osd_is_away() {
+        let study = study(&["image=1 GiB", "scale=0.001"]);
+        let data = (1 << 30) + study.objects(0.001) * (4 << 20);
+        assert_eq!((study.cluster.osds, study.cluster.copies), (4, 3));
+        assert_eq!(study.disk_size(), disk_for(data));
+    }
+
+    #[test]
+    fn a_small_study_still_has_an_image_for_its_depth_and_time_for_a_checkpoint() {
+        let small = study(&["scale=0.0001"]);
+        assert_eq!((small.load.image, small.steps.baseline), (IMAGE_MIN, BASELINE_MIN));
+        let said = study(&["scale=0.0001", "image=64 MiB", "baseline=2 s"]);
+        assert_eq!(said.load.image, Bytes::from_mib(64));
+        assert_eq!(said.steps.baseline, Span::from_secs(2));
+        assert!(small.setups.iter().all(|setup| setup.software_stage.is_none()));
+        assert_eq!(small.companions.spread_placements, 0);
     }
 }
