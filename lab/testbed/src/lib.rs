@@ -238,3 +238,23 @@ impl<'a> Heed<'a> {
         if (self.tick)(share) { Ok(()) } else { Err(Stop::Interrupted) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_tells_its_part_of_the_whole_until_somebody_interrupts() {
+        let mut told = Vec::new();
+        let mut tick = |share| {
+            told.push(share);
+            share < 0.8
+        };
+        let mut heed = Heed::until(&mut tick, 0.5);
+        assert!([0.5, 7.0].iter().all(|share| heed.at(*share).is_ok()));
+        heed.next(1.0);
+        assert!([0.0, 0.5].iter().all(|share| heed.at(*share).is_ok()));
+        assert!(matches!(heed.at(1.0), Err(Stop::Interrupted)));
+        assert_eq!(told, [0.25, 0.5, 0.5, 0.75, 1.0]);
+    }
+}

@@ -256,6 +256,25 @@ mod tests {
     }
 
     /// A second of a write log, as fio 3.33 writes it; reads and writes of one second have a line each.
+    /// fio calls the interruption that ends every run an error; any other one is.
+    #[test]
+    fn a_run_that_failed_has_no_result() {
+        let found = |error: i64| {
+            let clat =
+                serde_json::json!({ "mean": 2e6, "max": 9e6, "percentile": { "99.000000": 4e6 } });
+            let mixed = serde_json::json!({ "iops": 500.0, "clat_ns": clat });
+            let jobs = [serde_json::json!({ "error": error, "mixed": mixed })];
+            read(&serde_json::json!({ "fio version": "fio-3.33", "jobs": jobs }))
+        };
+        for ended in [0, 4] {
+            let (version, seen) = found(ended).expect("it is a result");
+            assert_eq!((version.as_str(), seen.iops), ("fio-3.33", 500.0));
+            assert_eq!((seen.latency.mean_ms, seen.latency.max_ms), (2.0, 9.0));
+            assert_eq!(seen.latency.percentiles_ms, [0.0, 0.0, 4.0, 0.0, 0.0]);
+        }
+        assert!(found(5).is_none());
+    }
+
     #[test]
     fn logs_become_seconds() {
         let iops = "1000, 700, 0, 0, 0\n1000, 300, 1, 0, 0\n2001, 500, 1, 0, 0\n";

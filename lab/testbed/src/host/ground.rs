@@ -194,3 +194,67 @@ impl Drop for RunDisks {
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::place::{ClientKind, HostPlace};
+    use loadline_cluster::settings::SettingsChange;
+    use loadline_device::Medium;
+    use loadline_qos::LOADLINE_PRESET;
+
+    /// What speaks against four OSDs of this size there.
+    fn checked(disks: RealDisks, osd_size: Bytes) -> Result<(), String> {
+        let client = ClientKind::Own;
+        let load = "depth = 1\nblock = '4 KiB'\nimage = '64 MiB'";
+        check(&HostedSpec {
+            place: HostPlace { disks, client, keep_files: false, overwrite: false },
+            osds: 4,
+            osd_size,
+            copies: 3,
+            pgs: 16,
+            object_size: Bytes::from_mib(4),
+            load: toml::from_str(load).expect("the text is a load"),
+            medium: Medium::Ssd,
+            preset: &LOADLINE_PRESET,
+            settings: SettingsChange::default(),
+            placement_seed: 1,
+            seed: 1,
+        })
+    }
+
+    const TIB: u64 = 1 << 20;
+
+    #[test]
+    fn room_is_what_is_free_and_what_an_earlier_run_left() {
+        let place = tempfile::tempdir().unwrap();
+        let check = |mib| checked(RealDisks::Files(place.path().into()), Bytes::from_mib(mib));
+        assert_eq!(check(1), Ok(()));
+        let refused = check(1024 * TIB).unwrap_err();
+        assert!(
+            refused.contains("the study needs 4194304.2 GiB (4 OSDs of 1024 TiB)"),
+            "{refused}"
+        );
+        let own = place.path().join(FOLDER);
+        fs::create_dir(&own).unwrap();
+        fs::write(own.join(MARK), "").unwrap();
+        // Sparse: it counts as long as it is, and takes nothing.
+        File::create(own.join("osd.0")).unwrap().set_len(8 << 40).unwrap();
+        assert_eq!(check(TIB), Ok(()));
+    }
+
+    #[test]
+    fn files_that_no_study_made_are_left_alone() {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir(place.path().join(FOLDER)).unwrap();
+        let refused = checked(RealDisks::Files(place.path().into()), Bytes::from_mib(1));
+        assert!(refused.unwrap_err().contains("holds files that no study made"));
+    }
+
+    #[test]
+    fn each_osd_needs_a_device() {
+        let devices = RealDisks::Devices(vec!["a".into(), "b".into()]);
+        let refused = checked(devices, Bytes::from_mib(1)).unwrap_err();
+        assert!(refused.contains("4 OSDs and 2 devices are named"), "{refused}");
+    }
+}

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// and not only at pages.
 #[test]
 fn a_torn_write_is_there_in_part() {
-    let mut inside_a_page = 0;
+    let (mut inside_a_page, mut first_parts) = (0, 0);
     for seed in 0..50 {
         let mut disk = Driven::new(spec(), 1);
         disk.send(&write(0, 65536), vec![1; 65536]);
@@ -20,10 +20,31 @@ fn a_torn_write_is_there_in_part() {
         assert_eq!(edges.len(), 1, "one edge between old and new: {edges:?}");
         assert!(edges[0].is_multiple_of(512));
         inside_a_page += u32::from(!edges[0].is_multiple_of(4096));
+        first_parts += u32::from(bytes[0] == 1);
         assert_eq!(disk.disk.in_flight(), 0, "no request answers after a cut");
     }
     // Seven of eight edges are inside a page of 4 KiB: 43.75 of 50, standard deviation 2.3.
     assert!(inside_a_page > 32, "{inside_a_page}");
+    // Half of them: 25 of 50, standard deviation 3.5.
+    assert!((8..=42).contains(&first_parts), "{first_parts}");
+}
+
+/// Of seven writes of a sector and one of eight only that one can be torn, so it is.
+#[test]
+fn a_write_that_can_be_torn_is_torn() {
+    for seed in 0..20 {
+        let mut disk = Driven::new(spec(), 1);
+        for block in 0..8u64 {
+            let length = if block == 3 { 4096 } else { 512 };
+            disk.write(block * 4096, &vec![1; length]);
+        }
+        disk.disk.power_cut(CutStyle::Torn, &mut Rng::new(seed));
+        let bytes = disk.disk.peek(0..32768);
+        let ones = |block: usize| bytes[block * 4096..][..4096].iter().map(|one| *one as u32).sum();
+        let ones: Vec<u32> = (0..8).map(ones).collect();
+        assert!((512..4096).contains(&ones[3]), "{ones:?}");
+        assert_eq!((&ones[..3], &ones[4..]), (&[512; 3][..], &[0; 4][..]));
+    }
 }
 
 /// A torn cut keeps what was answered before the torn write and nothing that came after it.

@@ -8,7 +8,7 @@ mod speed;
 
 use driven::{Driven, discard, flush, read, spec, write};
 use loadline_base::{Bytes, Rng, Span};
-use loadline_device::{ClassTag, Request, contract};
+use loadline_device::{ClassTag, Outcome, Request, contract};
 use loadline_sim::disk::{CutStyle, SimDisk, SimDiskSpec, Timing, Traffic};
 
 const SLOW: Timing = Timing {
@@ -67,6 +67,15 @@ fn equal_seeds_give_equal_answers_and_bytes() {
     let first = run(1);
     assert_eq!(first, run(1));
     assert_ne!(first.0, run(2).0, "another seed answers in another order");
+}
+
+#[test]
+fn nothing_is_answered_before_its_time() {
+    let mut disk = Driven::new(SimDiskSpec { timing: SLOW, ..spec() }, 1);
+    disk.send(&write(0, 4096), vec![1; 4096]);
+    let due = disk.disk.next_done().expect("it is in flight");
+    assert!(disk.disk.finish(due - Span::from_nanos(1)).is_none());
+    assert_eq!(disk.disk.finish(due).map(|done| done.outcome), Some(Outcome::Done));
 }
 
 #[test]

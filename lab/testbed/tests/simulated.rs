@@ -1,0 +1,80 @@
+//! The steps of a study on the simulated testbed, one after the other: what they do, and what is seen of them.
+
+use loadline_base::{Bytes, Span};
+use loadline_cluster::Config;
+use loadline_cluster::settings::{Enforcement, Settings};
+use loadline_device::Medium;
+use loadline_osd::{OsdId, Policy};
+use loadline_qos::preset;
+use loadline_sim::{Delays, Drive, OsdDrive, SimConfig};
+use loadline_testbed::{Heed, Simulated, SimulatedSpec, Testbed};
+
+/// Four OSDs on the drive of the published recovery study, three copies, and clients at depth 8.
+fn testbed() -> Simulated {
+    let text = include_str!("../../../drives/nvme-p3700.toml");
+    let drive = Drive::parse("nvme-p3700", "drives/nvme-p3700.toml", text).expect("it is sound");
+    let loadline = preset("loadline").expect("it is there");
+    let settings = Settings::new(*loadline, &[Medium::Ssd; 4], Enforcement::Refuse);
+    let osd = OsdId::new(0);
+    let cluster = Config {
+        osds: 4,
+        placement_seed: 1,
+        policy: Policy { plan: settings.plan(osd), seed: 1 },
+        options: settings.osd_options(osd),
+    };
+    let delays = Delays { link: drive.link_delay, worker: drive.worker_time, ..Delays::default() };
+    let service = OsdDrive::Calibrated(drive.service);
+    let load = "depth = 8\nblock = '4 KiB'\nimage = '64 MiB'";
+    let started = Simulated::start(SimulatedSpec {
+        world: SimConfig { cluster, drive: service, delays, software_stage: None },
+        disks: None,
+        pgs: 16,
+        copies: 3,
+        object_size: Bytes::from_mib(1),
+        load: toml::from_str(load).expect("the text is a load"),
+        seed: 1,
+        traced: None,
+    });
+    started.expect("nothing is opened")
+}
+
+/// Objects are missed while an OSD is away. What was never away has not been recovered, and what comes back has everything to do.
+#[test]
+fn recovery_is_over_when_what_was_missed_is_there() {
+    let (mut bed, mut tick) = (testbed(), |_| true);
+    let mut heed = Heed::until(&mut tick, 1.0);
+    bed.make_image(&mut heed).unwrap();
+    let pool = bed.make_pool("data").unwrap();
+    let whole = bed.progress().unwrap();
+    assert_eq!((whole.left, whole.moved, whole.recovered), (0, 0, false));
+    let osd = OsdId::new(3);
+    bed.take_out(osd).unwrap();
+    assert!(bed.progress().unwrap().left > 0, "copies of the image are missing");
+    bed.pass(bed.now() + Span::from_secs(1)).unwrap();
+    bed.fill(pool, 100, &mut heed).unwrap();
+    bed.bring_back(osd).unwrap();
+    let back = bed.progress().unwrap();
+    assert!(back.left > 0 && back.moved == 0 && !back.recovered && !back.clean, "{back:?}");
+    while !bed.progress().unwrap().recovered {
+        assert!(bed.now().as_secs_f64() < 600.0, "{:?}", bed.progress());
+        bed.pass(bed.now() + Span::from_millis(100)).unwrap();
+    }
+    let over = bed.progress().unwrap();
+    assert_eq!((over.left, over.moved), (0, back.left));
+}
+
+#[test]
+fn what_is_counted_begins_when_somebody_says_so() {
+    let (mut bed, mut tick) = (testbed(), |_| true);
+    let mut heed = Heed::until(&mut tick, 1.0);
+    bed.make_image(&mut heed).unwrap();
+    bed.pass(bed.now() + Span::from_secs(3)).unwrap();
+    let begun = bed.start_load(&mut heed).unwrap();
+    bed.pass(begun + Span::from_secs(1)).unwrap();
+    let seen = bed.end_load(&mut heed).unwrap();
+    assert_eq!((seen.seconds.len(), seen.seconds[0].count as f64), (1, seen.iops));
+    let waited = |bed: &mut Simulated| bed.waits().unwrap().iter().count();
+    assert!(waited(&mut bed) > 0);
+    bed.count_from_now().unwrap();
+    assert_eq!(waited(&mut bed), 0);
+}
