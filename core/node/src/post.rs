@@ -97,3 +97,70 @@ impl Late {
         self.letters.push(due, letter);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directive(osd: u32, number: u32) -> Letter {
+        Letter::Directive(OsdId::new(osd), Directive::Sync(number))
+    }
+
+    fn notice(osd: u32, number: u32) -> Letter {
+        Letter::Notice(OsdId::new(osd), 1, Notice::Synced(number))
+    }
+
+    /// The OSDs, whether they are told something, and what, in the order in which it arrives by then.
+    fn arrived(post: &mut Post, by: Time) -> Vec<(u32, bool, u32)> {
+        let letters = std::iter::from_fn(|| post.arrived(by));
+        let told = |letter| match letter {
+            Letter::Directive(osd, Directive::Sync(number)) => (osd.get(), true, number),
+            Letter::Notice(osd, _, Notice::Synced(number)) => (osd.get(), false, number),
+            _ => unreachable!("nothing else was sent"),
+        };
+        letters.map(told).collect()
+    }
+
+    #[test]
+    fn what_osds_tell_is_heard_before_one_of_them_is_told_something() {
+        let mut post = Post::default();
+        for letter in [directive(0, 1), notice(1, 2), directive(0, 3), notice(0, 4)] {
+            post.send(Time::ZERO, letter);
+        }
+        assert_eq!(post.next(), Time::MAX, "it is due at once");
+        let wanted = [(1, false, 2), (0, false, 4), (0, true, 1), (0, true, 3)];
+        assert_eq!(arrived(&mut post, Time::ZERO), wanted);
+    }
+
+    #[test]
+    fn late_letters_overtake_each_other_on_different_ways_only() {
+        let mut post = Post::default();
+        post.be_late(Lateness { seed: 1, most: Span::from_nanos(1000) });
+        for number in 0..100 {
+            post.send(Time::ZERO, directive(0, number));
+            post.send(Time::ZERO, directive(1, number));
+            post.send(Time::ZERO, notice(0, number));
+        }
+        let first = post.next();
+        assert!(Time::ZERO < first && first <= Time::from_nanos(1000));
+        assert!(arrived(&mut post, first - Span::from_nanos(1)).is_empty());
+        let all = arrived(&mut post, Time::from_nanos(1000));
+        assert_eq!((all.len(), post.next()), (300, Time::MAX));
+        for way in [(0, true), (1, true), (0, false)] {
+            let numbers = all.iter().filter(|(osd, told, _)| (*osd, *told) == way);
+            assert!(numbers.map(|(.., number)| *number).eq(0..100), "{way:?}");
+        }
+        assert!(!all.is_sorted_by_key(|(.., number)| *number), "the ways are independent");
+    }
+
+    #[test]
+    fn nothing_arrives_for_an_osd_that_is_none_any_more() {
+        let mut post = Post::default();
+        post.be_late(Lateness { seed: 1, most: Span::from_nanos(1000) });
+        for letter in [directive(0, 1), directive(1, 2), notice(1, 3)] {
+            post.send(Time::ZERO, letter);
+        }
+        post.forget(OsdId::new(1));
+        assert_eq!(arrived(&mut post, Time::from_nanos(1000)), [(0, true, 1)]);
+    }
+}

@@ -1,20 +1,25 @@
 //! What leaves a node, and what does not, by what takes time.
 
-use super::{Delays, Node};
+use super::{Delays, Lateness, Node, PgReport};
 use loadline_base::{Span, Time};
 use loadline_cluster::settings::{Enforcement, Settings};
-use loadline_cluster::{Config, PoolId, PoolSpec, Target};
+use loadline_cluster::{Config, OsdState, PoolId, PoolSpec, Target};
 use loadline_device::{Medium, Outcome};
-use loadline_osd::{ClientId, Data, Effect, Event, OpKind, OsdId, Policy};
+use loadline_osd::{ClientId, Data, Effect, Envelope, Event, Message, OpKind, OsdId, Policy, Push};
 use loadline_qos::LOADLINE_PRESET;
 use loadline_store::ObjectNo;
 
-/// What the world sees of one write of two copies: drives answer at once, and so does all that takes time.
-fn seen(delays: Delays) -> Vec<&'static str> {
+/// Two OSDs on direct stores with one pool of one group and two copies.
+fn node(delays: Delays) -> Node {
+    node_of(2, delays)
+}
+
+/// The same of so many OSDs.
+fn node_of(osds: u32, delays: Delays) -> Node {
     let osd = OsdId::new(0);
     let settings = Settings::new(LOADLINE_PRESET, &[Medium::Ssd], Enforcement::Refuse);
     let config = Config {
-        osds: 2,
+        osds,
         placement_seed: 1,
         policy: Policy { plan: settings.plan(osd), seed: 1 },
         options: settings.osd_options(osd),
@@ -23,16 +28,26 @@ fn seen(delays: Delays) -> Vec<&'static str> {
     let (name, object_bytes) = ("pool".to_owned(), 1 << 20);
     let spec = PoolSpec { name, pgs: 1, copies: 2, object_bytes, recovery_priority: 0 };
     node.change(Time::ZERO, |cluster, fx| cluster.create_pool(spec, fx));
-    let target = Target {
+    node
+}
+
+/// A client's write of an object.
+fn write(object: u64) -> Target {
+    Target {
         client: ClientId::new(0),
         kind: OpKind::Write,
         traced: false,
         background: false,
         pool: PoolId::new(0),
-        object: ObjectNo(1),
+        object: ObjectNo(object),
         offset: 0,
         length: 4096,
-    };
+    }
+}
+
+/// What the world sees of one write of two copies: drives answer at once, and so does all that takes time.
+fn seen(delays: Delays) -> Vec<&'static str> {
+    let (mut node, target) = (node(delays), write(1));
     let (_, envelope) = node.cluster_mut().issue(Time::ZERO, &target, Data::NONE);
     node.send(envelope.expect("the group is served"));
     assert!(!node.is_settled());
@@ -71,4 +86,91 @@ fn what_takes_no_time_never_leaves_the_node() {
     assert_eq!(seen(link), ["message", "message", "message", "reply", "request", "request"]);
     let worker = Delays { worker: Span::from_nanos(1), ..Delays::default() };
     assert_eq!(seen(worker), ["reply", "request", "request", "work", "work", "work"]);
+}
+
+#[test]
+fn a_push_takes_longer_than_other_messages() {
+    let (link, push) = (Span::from_micros(5), Span::from_micros(70));
+    let delays = Delays { link, push, ..Delays::default() };
+    let object = ObjectNo(1);
+    let pushed = Push { object, meta: None, base: None, bytes: 0, pulled: false };
+    assert_eq!(delays.of(&Message::Push(pushed)), link + push);
+    assert_eq!(delays.of(&Message::PushReply(object)), link);
+}
+
+/// Without a link a write arrives at once, and a push still takes the time for reading its object.
+#[test]
+fn a_push_leaves_the_node_though_the_link_takes_no_time() {
+    let mut node = node(Delays { push: Span::from_micros(70), ..Delays::default() });
+    let (_, issued) = node.cluster_mut().issue(Time::ZERO, &write(1), Data::NONE);
+    let object = ObjectNo(1);
+    let pushed = Push { object, meta: None, base: None, bytes: 0, pulled: false };
+    let issued = issued.expect("the group is served");
+    node.send(Envelope { message: Message::Push(pushed), ..issued });
+    let leaves = matches!(node.next(Time::ZERO), Some(Effect::Send(_)));
+    assert!(leaves && node.is_settled());
+}
+
+#[test]
+fn what_is_sent_leaves_in_its_order() {
+    let mut node = node(Delays { link: Span::from_nanos(1), ..Delays::default() });
+    for object in 0..5 {
+        let issued = node.cluster_mut().issue(Time::ZERO, &write(object), Data::NONE);
+        node.send(issued.1.expect("the group is served"));
+    }
+    let sent = std::iter::from_fn(|| node.next(Time::ZERO)).map(|effect| match effect {
+        Effect::Send(envelope) => format!("{:?}", envelope.message),
+        effect => unreachable!("nothing has arrived yet: {effect:?}"),
+    });
+    let sent: Vec<String> = sent.collect();
+    assert_eq!(sent.len(), 5);
+    let names = |at: usize| sent[at].contains(&format!("{:?}", ObjectNo(at as u64)));
+    assert!((0..5).all(names), "{sent:?}");
+}
+
+/// The owner takes an OSD down, and what it tells the others about it is on its way for a while.
+#[test]
+fn a_letter_on_its_way_is_waited_for() {
+    let mut node = node(Delays::default());
+    node.be_late(Lateness { seed: 1, most: Span::from_millis(5) });
+    let state = OsdState { up: false, is_in: true };
+    node.change(Time::ZERO, |cluster, fx| cluster.set_osd(OsdId::new(1), state, fx));
+    let due = node.next_timer();
+    assert!(Time::ZERO < due && due <= Time::ZERO + Span::from_millis(5), "{due}");
+    assert!(!node.fire(due - Span::from_nanos(1)));
+    assert!(node.fire(due));
+}
+
+#[test]
+fn a_group_is_told_by_who_serves_it() {
+    let mut node = node(Delays::default());
+    let pg = node.cluster().map().pg_of(PoolId::new(0), ObjectNo(1));
+    let told = |node: &mut Node| {
+        let PgReport { down, active, clean, undersized, .. } = node.pg_report(pg);
+        (down, active, clean, undersized)
+    };
+    assert_eq!(told(&mut node), (false, true, true, false));
+    node.prefill(PoolId::new(0), 3);
+    assert_eq!((node.pg_report(pg).copies, node.copies_that_differ()), (6, Vec::new()));
+    let replica = node.cluster().map().pg(pg).acting[1];
+    node.osd(replica).prefill(pg, ObjectNo(9), 4096);
+    assert_eq!(node.copies_that_differ(), [(pg, replica)]);
+    let state = OsdState { up: false, is_in: true };
+    node.change(Time::ZERO, |cluster, fx| cluster.set_osd(replica, state, fx));
+    assert_eq!(told(&mut node), (false, true, false, true));
+}
+
+/// Of three OSDs the two that hold a group serve it until the third, which is to take one's place, has its objects.
+#[test]
+fn a_group_that_moves_is_remapped() {
+    let mut node = node_of(3, Delays::default());
+    let pool = PoolId::new(0);
+    let pg = node.cluster().map().pg_of(pool, ObjectNo(1));
+    node.prefill(pool, 3);
+    assert!(!node.pg_report(pg).remapped);
+    let replica = node.cluster().map().pg(pg).acting[1];
+    let state = OsdState { up: true, is_in: false };
+    node.change(Time::ZERO, |cluster, fx| cluster.set_osd(replica, state, fx));
+    let PgReport { active, remapped, undersized, .. } = node.pg_report(pg);
+    assert_eq!((active, remapped, undersized), (true, true, false));
 }
