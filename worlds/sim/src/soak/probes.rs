@@ -3,6 +3,7 @@
 
 use super::draw::Draw;
 use super::faults::FaultKind;
+use super::history::LaneHistory;
 use super::ledger::Ledger;
 use super::life::{Life, LifeEvent};
 use super::outcome::SoakFailure;
@@ -27,10 +28,10 @@ pub(super) enum Probe {
     Upgrade(u64),
 }
 
-/// The disks after an earlier crash, and what of each lane had been promised by then.
+/// The disks after an earlier crash, and the lanes as they were then: what had been promised, and what a later crash took back.
 pub(super) struct Earlier {
     pub(super) disks: StoreDisks,
-    pub(super) promised: Vec<u64>,
+    pub(super) lanes: Vec<LaneHistory>,
 }
 
 impl Probe {
@@ -110,8 +111,7 @@ impl Probe {
                 if log {
                     disks.log = earlier.disks.log.clone();
                 }
-                let promised = Some(&earlier.promised[..]);
-                return Some(look(scenario, options, disks, ledger, promised));
+                return Some(look(scenario, options, disks, ledger, Some(&earlier.lanes)));
             }
             Probe::Format(_) | Probe::Upgrade(_) => unreachable!("tried above"),
         }
@@ -119,17 +119,18 @@ impl Probe {
     }
 }
 
-/// Opens the disks. With `promised`, everything is read and judged; without, they must be refused.
+/// Opens the disks. With the lanes of an earlier time, everything is read and judged by those and by what they have become; without, they must
+/// be refused.
 fn look(
     scenario: &Scenario,
     options: Options,
     disks: StoreDisks,
     ledger: &Ledger,
-    promised: Option<&[u64]>,
+    earlier: Option<&[LaneHistory]>,
 ) -> Result<(), SoakFailure> {
     let mut reading = Ledger::new(0);
     // Pages that a log of another time speaks of are not what it says: that is found, not silent.
-    reading.excuses.damage = promised.is_some();
+    reading.excuses.damage = earlier.is_some();
     let mut life = Life::open(scenario, options, disks, &mut reading, Rng::new(scenario.seed));
     while !life.host.store().is_open() {
         match life.fault() {
@@ -141,12 +142,13 @@ fn look(
             return Err(life.stuck());
         }
     }
-    let Some(promised) = promised else {
+    let Some(earlier) = earlier else {
         return Err(SoakFailure::Answer("it opened on devices that are not its own".to_owned()));
     };
-    for ((lane, history), promised) in (0..).zip(&ledger.lanes).zip(promised) {
+    for ((lane, history), then) in (0..).zip(&ledger.lanes).zip(earlier) {
         let found = life.read_back(lane)?;
-        let judged = history.judge(&found, *promised);
+        let promised = then.promise.cut;
+        let judged = history.judge(&found, promised).or_else(|_| then.judge(&found, promised));
         judged.map_err(|wrong| SoakFailure::Restart { lane, wrong })?;
     }
     Ok(())

@@ -169,8 +169,7 @@ impl SwarmRun {
             Some((*probe, result))
         };
         let tried: Vec<_> = plan.probes.iter().filter_map(try_one).collect();
-        let promised = self.ledger.lanes.iter().map(|history| history.promise.cut).collect();
-        self.earlier = Some(Earlier { disks: disks.clone(), promised });
+        self.earlier = Some(Earlier { disks: disks.clone(), lanes: self.ledger.lanes.clone() });
         for (probe, result) in tried {
             self.story.push(format!("tried on copies: {probe:?}"));
             self.counts.faults.hit(probe.kind());
