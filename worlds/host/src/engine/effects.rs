@@ -38,6 +38,7 @@ impl Engine {
     fn second_passed(&mut self) {
         self.host.second_passed();
         self.end_idle();
+        self.nbd_end_gone();
         self.doors.tell_more(self.host.now);
         give_back_memory();
     }

@@ -6,6 +6,7 @@
 use super::events::{CallPurpose, ConnId, Disconnect, LoopEvent};
 use crate::backend::{Backend, Call, SEND_BUFFERS_MAX};
 use loadline_base::Slots;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 use std::collections::VecDeque;
@@ -67,6 +68,23 @@ impl Connections {
         let used = self.conns.get(id.slot).is_some_and(|conn| conn.serial == id.serial);
         let conn = used.then(|| self.conns.at_mut(id.slot))?;
         conn.closing.is_none().then_some(conn)
+    }
+
+    /// Of these connections, those whose peer has gone: nothing that is sent would reach it. One that has only shut its own direction down
+    /// still listens.
+    pub(super) fn hung_up(&self, ids: &[ConnId]) -> Vec<ConnId> {
+        let of = |id: &ConnId| {
+            let conn = self.conns.get(id.slot).filter(|conn| conn.serial == id.serial)?;
+            Some((*id, &conn.socket))
+        };
+        let open: Vec<(ConnId, &Arc<OwnedFd>)> = ids.iter().filter_map(of).collect();
+        let ends = PollFlags::HUP | PollFlags::ERR;
+        let mut looks: Vec<PollFd<'_>> =
+            open.iter().map(|(_, socket)| PollFd::new(*socket, PollFlags::empty())).collect();
+        // Without an answer nothing is known, and it is asked again.
+        let found = poll(&mut looks, Some(&Timespec::default())).unwrap_or(0);
+        let looked = open.into_iter().zip(looks).filter(|_| found > 0);
+        looked.filter(|(_, look)| look.revents().intersects(ends)).map(|((id, _), _)| id).collect()
     }
 
     pub(super) fn want(&mut self, id: ConnId, bytes: usize, backend: &mut Backend<CallPurpose>) {

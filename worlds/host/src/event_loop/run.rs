@@ -145,6 +145,12 @@ impl<M> Loop<M> {
         self.connections.queued(conn)
     }
 
+    /// Of these connections, those whose peer has gone. One that is not asked for anything learns of it in no other way; what one asks of all
+    /// costs one call.
+    pub fn hung_up(&self, conns: &[ConnId]) -> Vec<ConnId> {
+        self.connections.hung_up(conns)
+    }
+
     /// Closes at once; what is queued is lost.
     pub fn close(&mut self, conn: ConnId) {
         self.connections.close(conn, Disconnect::Asked, &mut self.happened);

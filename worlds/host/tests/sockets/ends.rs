@@ -4,6 +4,7 @@ use crate::server::{Way, backends, echo, listen, new_loop};
 use loadline_host::{ListenAt, LoopEvent};
 use std::fs;
 use std::io::{Read, Write};
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread;
 
@@ -60,6 +61,31 @@ fn the_end_of_listening_leaves_connections_alone() {
             echo(&mut turns, 1);
             talk.join().expect("the talk went on");
         }
+    }
+}
+
+/// Who waits for memory is not received from: a thousand that had been killed kept their places until each had had its turn.
+#[test]
+fn a_peer_that_has_gone_is_noticed_without_asking_it_for_anything() {
+    for backend in backends() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut turns = new_loop::<()>(backend);
+        let path = folder.path().join("socket");
+        turns.listen(&ListenAt::Unix(path.clone())).expect("the path is free");
+        let connect = || UnixStream::connect(&path).expect("it listens");
+        let (_stays, half, gone) = (connect(), connect(), connect());
+        half.shutdown(Shutdown::Write).expect("it is open");
+        let (mut conns, mut happened) = (Vec::new(), Vec::new());
+        while conns.len() < 3 {
+            turns.turn(None, &mut happened);
+            conns.extend(happened.drain(..).filter_map(|event| match event {
+                LoopEvent::Accepted { conn, .. } => Some(conn),
+                _ => None,
+            }));
+        }
+        assert_eq!(turns.hung_up(&conns), [], "one listens, the other still does");
+        drop(gone);
+        assert_eq!(turns.hung_up(&conns), [conns[2]]);
     }
 }
 

@@ -46,6 +46,15 @@ impl Engine {
         }
     }
 
+    /// Ends those that wait for memory and whose peer has gone: nothing is received from them meanwhile, so nobody else would notice. To be
+    /// called every second or so.
+    pub(in crate::engine) fn nbd_end_gone(&mut self) {
+        let waiting: Vec<ConnId> = self.nbd.waiting.iter().map(|(conn, _)| *conn).collect();
+        for conn in self.host.world.hung_up(&waiting) {
+            self.host.world.close(conn);
+        }
+    }
+
     /// Looks whether some of those that wait for memory can go on, if some was given back or a second has passed. Whose peer
     /// holds least goes first, so that a crowd of one peer holds up nobody but itself.
     pub(super) fn nbd_give_memory(&mut self) {
