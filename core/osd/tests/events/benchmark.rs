@@ -5,8 +5,8 @@ use crate::bench::{options, plan};
 use loadline_base::{Bytes, Span, Time};
 use loadline_device::{Outcome, Request, RequestKind};
 use loadline_osd::{
-    BenchShape, BenchStep, DeviceTerms, Directive, Effect, Effects, Event, NoRoom, Notice, Osd,
-    OsdId, Policy, Timer,
+    BenchShape, BenchStep, DeviceTerms, Directive, Effect, Effects, Event, NoRoom, Osd, OsdId,
+    Policy, Timer,
 };
 use loadline_qos::SchedulerKind;
 use loadline_store::WindowBounds;
@@ -30,14 +30,12 @@ pub(crate) struct Rig {
     tick: Option<Time>,
     /// What the disk was asked for.
     pub(crate) asked: Vec<Request>,
-    /// What the owner of the map was told.
-    pub(crate) told: Vec<Notice>,
     /// Items that had a turn in the queue.
     pub(crate) turns: u32,
 }
 
 impl Rig {
-    pub(crate) fn new() -> Rig {
+    fn new() -> Rig {
         Rig::with(options().device, paged::Options::default().classes)
     }
 
@@ -70,7 +68,6 @@ impl Rig {
             ended: Vec::new(),
             tick: None,
             asked: Vec::new(),
-            told: Vec::new(),
             turns: 0,
         };
         rig.step(Event::Directive(Directive::Open(SIZE)));
@@ -79,7 +76,6 @@ impl Rig {
     }
 
     fn take(&mut self, effects: Effects) {
-        self.told.extend(effects.owner);
         for effect in effects.world {
             match effect {
                 Effect::Io(_, life, io) => {

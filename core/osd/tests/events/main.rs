@@ -15,4 +15,3 @@ mod recovery;
 mod service;
 mod snapshots;
 mod terms;
-mod told;
