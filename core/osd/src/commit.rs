@@ -52,6 +52,8 @@ pub(crate) enum Commit {
 /// told, whatever the log mode answers for clients' writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
+    /// All that a copy was when it was asked under this number, and whether it had led its interval to its end.
+    Copy { number: u32, recovered: bool },
     /// The state with which a copy takes part in this interval.
     Interval(u32),
     /// Who the disk is, and that it has seen this term.

@@ -68,15 +68,23 @@ impl Osd {
             }
             (Commit::Deleted, Ok(_)) => self.deleted(now, pg, fx),
             (Commit::Keeping(kept), Ok(_)) => self.make_durable(now, pg, Commit::Kept(kept)),
-            (Commit::Kept(kept), Ok(_)) => fx.owner.push(match kept {
-                Kept::Interval(interval) => Notice::Activated(pg, interval),
-                Kept::Term(term) => Notice::Identified(term),
-                Kept::Map(epoch) => Notice::MapSaved(epoch),
-            }),
+            (Commit::Kept(kept), Ok(_)) => self.tell_kept(pg, kept, fx),
             (Commit::Synced(number), Ok(_)) => fx.owner.push(Notice::Synced(number)),
             (Commit::Loaded, Ok(_)) => unreachable!("answers while loading are taken before"),
             (Commit::Nothing, Ok(_)) => {}
         }
+    }
+
+    /// What the owner of the map waits for is durable.
+    fn tell_kept(&self, pg: PgId, kept: Kept, fx: &mut Effects) {
+        fx.owner.push(match kept {
+            Kept::Copy { number, recovered } => {
+                return self.tell_copy(pg, number, recovered, fx);
+            }
+            Kept::Interval(interval) => Notice::Activated(pg, interval),
+            Kept::Term(term) => Notice::Identified(term),
+            Kept::Map(epoch) => Notice::MapSaved(epoch),
+        });
     }
 
     /// The store could not carry an access out. Where another copy can help, or room will, the OSD goes on.

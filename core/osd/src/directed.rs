@@ -1,5 +1,6 @@
 //! What the owner of the map tells an OSD, carried out.
 
+use crate::commit::Kept;
 use crate::directive::{Directive, Notice};
 use crate::event::Effects;
 use crate::ids::PgId;
@@ -37,7 +38,7 @@ impl Osd {
             Directive::Identify(identity) => self.identify(now, identity),
             Directive::SaveMap(epoch, map) => self.save_map(now, epoch, map),
             Directive::Sync(number) => self.sync(now, number),
-            Directive::Query(pg, number) => self.tell_copy(now, pg, number, fx),
+            Directive::Query(pg, number) => self.end_and_tell_copy(now, pg, number, fx),
             Directive::Activate(pg, activation) => self.activate(now, pg, &activation, fx),
             Directive::Deactivate(pg) => self.deactivate(now, pg, fx),
             Directive::Retire(pg) => self.retire(now, pg, fx),
@@ -48,10 +49,19 @@ impl Osd {
         }
     }
 
-    /// The interval ends here, and the copy stands still until the next one.
-    fn tell_copy(&mut self, now: Time, id: PgId, number: u32, fx: &mut Effects) {
+    /// The interval ends here, and the copy stands still until the next one. The owner decides by it what others lack, and writes that
+    /// to their disks: nothing is told that a loss of power could still take away.
+    fn end_and_tell_copy(&mut self, now: Time, id: PgId, number: u32, fx: &mut Effects) {
         let recovered = self.primary(id).is_some_and(Primary::has_recovered);
         self.deactivate(now, id, fx);
+        match self.is_durable() && self.copy(id).is_some() {
+            true => self.keep(now, id, Vec::new(), Kept::Copy { number, recovered }),
+            false => self.tell_copy(id, number, recovered, fx),
+        }
+    }
+
+    /// Tells the copy as it stands still since this question.
+    pub(crate) fn tell_copy(&self, id: PgId, number: u32, recovered: bool, fx: &mut Effects) {
         let report = self.copy(id).map(|state| Box::new(CopyReport::of(state, recovered)));
         fx.owner.push(Notice::Copy(id, number, report));
     }

@@ -69,7 +69,7 @@ pub enum Notice {
     Stopped(DiskFault, Option<StoreId>),
     /// How much room the disk has now.
     Room(DiskRoom),
-    /// The copy of a placement group, if there is one, as it stands still since this question.
+    /// The copy of a placement group, if there is one, as it stands still since this question, and durable.
     Copy(PgId, u32, Option<Box<CopyReport>>),
     /// The copy takes part in this interval.
     Joined(PgId, u32),

@@ -143,7 +143,8 @@ impl Osd {
         }
     }
 
-    fn keep(&mut self, now: Time, pg: PgId, edits: Vec<Edit>, kept: Kept) {
+    /// Keeps edits after all that the group's copy was told before. What counts is durable when the owner of the map hears of it.
+    pub(crate) fn keep(&mut self, now: Time, pg: PgId, edits: Vec<Edit>, kept: Kept) {
         let update = Update { edits, ..Update::none(AccessKind::Nothing) };
         self.access(
             now,

@@ -251,7 +251,9 @@ impl Testbed for Simulated {
         if self.is_paged {
             self.sim.set_osd(osd, EXPECTED);
             self.sim.open(osd);
-            if !self.sim.wait_until(|sim| sim.map().osds()[osd].up) {
+            // Before every group is served again, nobody has said what is missing.
+            let is_served = |sim: &Sim<Clients>| sim.map().pgs().all(|(_, group)| group.ready);
+            if !self.sim.wait_until(|sim| sim.map().osds()[osd].up && is_served(sim)) {
                 return Err(Stop::Failed(format!("{osd} did not come back")));
             }
         } else {

@@ -5,8 +5,8 @@ use crate::bench::{options, plan};
 use loadline_base::{Bytes, Span, Time};
 use loadline_device::{Outcome, Request, RequestKind};
 use loadline_osd::{
-    BenchShape, BenchStep, DeviceTerms, Directive, Effect, Effects, Event, NoRoom, Osd, OsdId,
-    Policy, Timer,
+    BenchShape, BenchStep, DeviceTerms, Directive, Effect, Effects, Event, NoRoom, Notice, Osd,
+    OsdId, Policy, Timer,
 };
 use loadline_qos::SchedulerKind;
 use loadline_store::WindowBounds;
@@ -30,12 +30,14 @@ pub(crate) struct Rig {
     tick: Option<Time>,
     /// What the disk was asked for.
     pub(crate) asked: Vec<Request>,
+    /// What the owner of the map was told.
+    pub(crate) told: Vec<Notice>,
     /// Items that had a turn in the queue.
     pub(crate) turns: u32,
 }
 
 impl Rig {
-    fn new() -> Rig {
+    pub(crate) fn new() -> Rig {
         Rig::with(options().device, paged::Options::default().classes)
     }
 
@@ -68,6 +70,7 @@ impl Rig {
             ended: Vec::new(),
             tick: None,
             asked: Vec::new(),
+            told: Vec::new(),
             turns: 0,
         };
         rig.step(Event::Directive(Directive::Open(SIZE)));
@@ -76,6 +79,7 @@ impl Rig {
     }
 
     fn take(&mut self, effects: Effects) {
+        self.told.extend(effects.owner);
         for effect in effects.world {
             match effect {
                 Effect::Io(_, life, io) => {

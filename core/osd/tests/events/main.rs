@@ -15,3 +15,4 @@ mod recovery;
 mod service;
 mod snapshots;
 mod terms;
+mod told;
