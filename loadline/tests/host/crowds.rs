@@ -8,6 +8,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const FLAGS: [&str; 10] = [
@@ -89,6 +90,66 @@ fn a_crowd_of_one_peer_keeps_nobody_out() {
     wait_until(&node, "who chooses nothing goes", |node| status(node)["connections"]["nbd"] == 0);
     assert!(node.log().contains("chose no export within 2 s"));
     drop(crowd);
+    node.stop();
+}
+
+/// A process that opens as many connections as are asked for, chooses an export on each, and keeps them until it is ended.
+const HOLDER: &str = r#"
+    use IO::Socket::UNIX;
+    my ($path, $count) = @ARGV;
+    $SIG{PIPE} = 'IGNORE';
+    for (1..$count) {
+        my $socket = IO::Socket::UNIX->new(Peer => $path) or next;
+        syswrite($socket, pack('N', 3) . 'IHAVEOPT' . pack('NN', 1, 4) . 'vol0');
+        push @held, $socket;
+    }
+    print "done\n"; close(STDOUT); <STDIN>;
+"#;
+
+/// Who holds connections.
+struct Holder(Child);
+
+impl Holder {
+    fn start(socket: &Path, count: u32) -> Holder {
+        let mut perl = Command::new("perl");
+        perl.args(["-e", HOLDER, text(socket), &count.to_string()]);
+        let mut holder =
+            perl.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("Debian has perl");
+        let mut said = String::new();
+        holder.stdout.take().expect("it is a pipe").read_to_string(&mut said).unwrap();
+        assert_eq!(said, "done\n");
+        Holder(holder)
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// With little memory there are few places. A bound per peer that did not follow from them let six peers keep everybody out, and 2,000
+/// connections to the admin socket kept operators out.
+#[test]
+fn crowds_of_several_peers_keep_nobody_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let flags = [&FLAGS[..], &["--memory", "512MiB"]].concat();
+    let node = Node::start(&folder.path().join("node"), &flags);
+    let crowds: Vec<_> = (0..6).map(|_| Holder::start(&node.socket(), 400)).collect();
+    wait_until(&node, "all are let in or refused", |node| {
+        let counts = &status(node)["connections"];
+        counts["nbd"].as_u64().unwrap() + counts["refused"].as_u64().unwrap() >= 2_400
+    });
+    are_served(&node);
+    let counts = status(&node)["connections"].clone();
+    assert!(counts["nbd"].as_u64() > Some(600), "most places are used: {counts}");
+    let admin = node.socket().with_file_name("admin.sock");
+    let operators: Vec<_> = (0..3).map(|_| Holder::start(&admin, 700)).collect();
+    are_served(&node);
+    assert!(node.tell(&["health"]).contains("ok"), "{}", node.log());
+    drop((crowds, operators));
+    wait_until(&node, "they have left", |node| status(node)["connections"]["nbd"] == 0);
     node.stop();
 }
 

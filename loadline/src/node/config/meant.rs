@@ -297,9 +297,9 @@ fn copies(typed: Option<u32>, osds: u32) -> Result<u32, FieldFault> {
 /// Bounds of connections; each lets something in.
 fn doors(typed: &NbdTyped) -> Result<DoorLimits, FieldFault> {
     let standard = DoorLimits::default();
-    let at_least_one = |field, given: Option<u32>, standard| match given {
+    let at_least_one = |field, given: Option<u32>| match given {
         Some(0) => Err(FieldFault::new(field, "takes a number of at least 1")),
-        given => Ok(given.unwrap_or(standard)),
+        given => Ok(given),
     };
     let long_enough = |field, given: Option<Span>| match given {
         Some(span) if span < SHORTEST => {
@@ -308,12 +308,9 @@ fn doors(typed: &NbdTyped) -> Result<DoorLimits, FieldFault> {
         given => Ok(given),
     };
     Ok(DoorLimits {
-        connections: at_least_one("connections", typed.connections, standard.connections)?,
-        per_peer: at_least_one(
-            "connections_per_peer",
-            typed.connections_per_peer,
-            standard.per_peer,
-        )?,
+        connections: at_least_one("connections", typed.connections)?
+            .unwrap_or(standard.connections),
+        per_peer: at_least_one("connections_per_peer", typed.connections_per_peer)?,
         negotiation: long_enough("negotiation", typed.negotiation)?.unwrap_or(standard.negotiation),
         idle: long_enough("idle", typed.idle)?,
     })

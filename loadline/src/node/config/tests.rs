@@ -82,7 +82,10 @@ fn every_field_of_a_file_is_meant() {
     assert_eq!((config.memory, config.socket_mode), (Some(Bytes::from_mib(8 << 10)), 0o660));
     assert_eq!(config.discards, Discards::GiveBack);
     let (negotiation, idle) = (Span::from_secs(5), Some(Span::from_secs(60)));
-    assert_eq!(config.doors, DoorLimits { connections: 100, per_peer: 10, negotiation, idle });
+    assert_eq!(
+        config.doors,
+        DoorLimits { connections: 100, per_peer: Some(10), negotiation, idle }
+    );
     assert_eq!((config.log_mode, config.protection), (LogMode::Fsync, Protection::Log));
     assert_eq!((config.direct, config.backend), (Direct::Yes, BackendChoice::Threads));
     assert_eq!(config.preset.name, "reef");

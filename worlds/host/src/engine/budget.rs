@@ -172,9 +172,10 @@ impl HeldMemory {
         most.saturating_sub(self.data).saturating_sub(held) / 2
     }
 
-    /// Whether one more connection may come, with so much for all without requests.
-    pub(super) fn takes_one_more(&self, states_most: u64) -> bool {
-        self.states + CONNECTION + OPTION_MAX as u64 <= states_most
+    /// How many more connections may come, with so much for all without requests: each could choose an export after the others.
+    pub(super) fn more_connections(&self, states_most: u64) -> u32 {
+        let free = states_most.saturating_sub(self.states + OPTION_MAX as u64);
+        u32::try_from(free / CONNECTION).unwrap_or(u32::MAX)
     }
 }
 
@@ -306,12 +307,13 @@ mod tests {
     fn a_connection_comes_in_if_it_could_choose_an_export() {
         let mut held = HeldMemory::default();
         let first = CONNECTION + OPTION_MAX as u64;
-        assert!(held.takes_one_more(first) && !held.takes_one_more(first - 1));
+        assert_eq!([first - 1, first].map(|most| held.more_connections(most)), [0, 1]);
         held.change(
             ConnectionCharge::default(),
             ConnectionCharge { states: CONNECTION, data: 1 << 30 },
         );
         let second = CONNECTION + first;
-        assert!(held.takes_one_more(second) && !held.takes_one_more(second - 1));
+        assert_eq!([second - 1, second].map(|most| held.more_connections(most)), [0, 1]);
+        assert_eq!(held.more_connections(second + 6 * CONNECTION), 7);
     }
 }

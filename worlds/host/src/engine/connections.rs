@@ -1,7 +1,7 @@
 //! Connections that come and go: who is let in, and who is ended for being silent.
 
 use super::Engine;
-use super::doors::{Complaint, Speaks};
+use super::doors::{Complaint, Speaks, TurnedAway};
 use crate::{ConnId, Disconnect, ListenerId, Peer};
 use loadline_base::Span;
 
@@ -20,14 +20,12 @@ impl Engine {
 
     /// Lets a connection in, or sends it away. Answers whether it is in.
     fn let_in(&mut self, conn: ConnId, speaks: Speaks, peer: Peer) -> bool {
-        let limit = self.host.config.doors.per_peer;
-        let has_memory = || self.nbd.held().takes_one_more(self.host.states_most());
-        let refused = match self.doors.enter(conn, speaks, peer, limit) {
-            Ok(()) if speaks == Speaks::Nbd && !has_memory() => {
-                self.doors.leave(conn);
-                "the memory for connections is used up".to_owned()
-            }
+        let memory = self.nbd.held().more_connections(self.host.states_most());
+        let refused = match self.doors.enter(conn, speaks, peer, memory) {
             Ok(()) => return true,
+            Err(TurnedAway::Full(_)) if speaks == Speaks::Admin && self.end_idlest() => {
+                return self.let_in(conn, speaks, peer);
+            }
             Err(refused) => refused,
         };
         self.doors.refused += 1;
@@ -37,6 +35,18 @@ impl Engine {
             format!("an {what} connection of {peer} was refused: {refused}")
         });
         false
+    }
+
+    /// Ends an admin connection that has nothing under way, for one that may have: the longest silent one of who has most. Answers
+    /// whether there was one.
+    fn end_idlest(&mut self) -> bool {
+        let idle = self.admin.idle_since(self.host.now, Span::ZERO);
+        // They come in order of their silence, and of equals the last counts.
+        let idlest = idle.into_iter().rev().max_by_key(|conn| self.doors.of_same_peer(*conn));
+        let Some(conn) = idlest else { return false };
+        self.host.world.close(conn);
+        self.closed(conn, Disconnect::Asked);
+        true
     }
 
     pub(super) fn closed(&mut self, conn: ConnId, reason: Disconnect) {

@@ -1,18 +1,23 @@
 //! Who may come in: how many connections in all and of one peer, and how long one may keep a place without using it. What the
 //! node needs for itself, its admin socket above all, stays free of them.
+//!
+//! **Nobody takes all.** A peer may have as many places as it leaves free, where an operator says nothing else: with N peers that
+//! take what they can, each has 1/(N+1) of them, and as many are left for the next one, however few there are.
 
 use crate::{ConnId, ListenerId, Peer};
 use loadline_base::{Span, Time};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Bounds of the node's connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DoorLimits {
     /// NBD connections in all. Fewer, where the system gives too few descriptors.
     pub connections: u32,
-    /// NBD connections of one process by Unix socket, or of one address by TCP.
-    pub per_peer: u32,
+    /// NBD connections of one process by Unix socket, or of one address by TCP. Without it 512, and no more than as many again
+    /// find a place.
+    pub per_peer: Option<u32>,
     /// How long a client may take to choose an export.
     pub negotiation: Span,
     /// How long an NBD connection may be silent with nothing under way, if there is a limit.
@@ -20,18 +25,20 @@ pub struct DoorLimits {
 }
 
 impl Default for DoorLimits {
-    /// A kernel's client opens up to 16 connections to an image, qemu one, nbdcopy four: 4,096 serve some hundred guests, and 512
-    /// no single client needs. Whoever has not chosen an export after ten seconds will not.
+    /// A kernel's client opens up to 16 connections to an image, qemu one, nbdcopy four: 4,096 serve some hundred guests. Whoever
+    /// has not chosen an export after ten seconds will not.
     fn default() -> DoorLimits {
         DoorLimits {
             connections: 4096,
-            per_peer: 512,
+            per_peer: None,
             negotiation: Span::from_secs(10),
             idle: None,
         }
     }
 }
 
+/// NBD connections that no single client needs more of.
+const PER_PEER: u32 = 512;
 /// Admin connections at a time.
 const ADMIN: u32 = 32;
 /// Descriptors for everything else: disks, listeners, the ring, threads' bells, files that are opened and closed.
@@ -71,6 +78,29 @@ pub(super) enum Complaint {
     Stalled,
 }
 
+/// Why a connection is not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TurnedAway {
+    /// There are as many as there may be.
+    Full(u32),
+    /// There is no memory for one more.
+    Memory,
+    /// Its peer has what it may have, with so many places free.
+    Share { has: u32, free: u32 },
+}
+
+impl fmt::Display for TurnedAway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TurnedAway::Full(most) => write!(f, "there are {most} already"),
+            TurnedAway::Memory => write!(f, "the memory for connections is used up"),
+            TurnedAway::Share { has, free } => {
+                write!(f, "it has {has} already, and {free} are left for all")
+            }
+        }
+    }
+}
+
 /// When a kind of complaint may be told again, and how many were not.
 #[derive(Clone, Copy, Debug, Default)]
 struct Untold {
@@ -82,11 +112,12 @@ struct Untold {
 #[derive(Debug, Default)]
 pub(super) struct Doors {
     nbd_max: u32,
+    nbd_per_peer: Option<u32>,
     listeners: BTreeMap<ListenerId, Speaks>,
     peers: BTreeMap<ConnId, (Speaks, Peer)>,
     nbd: u32,
     admin: u32,
-    per_peer: BTreeMap<Peer, u32>,
+    of_peer: BTreeMap<(Speaks, Peer), u32>,
     /// Connections that were refused since the start.
     pub refused: u64,
     untold: BTreeMap<Complaint, Untold>,
@@ -99,7 +130,7 @@ impl Doors {
         if nbd_max < limits.connections {
             tracing::warn!(descriptors, "the system gives descriptors for {nbd_max} connections");
         }
-        Doors { nbd_max, ..Doors::default() }
+        Doors { nbd_max, nbd_per_peer: limits.per_peer, ..Doors::default() }
     }
 
     /// Connections that the loop may have to know at a time.
@@ -143,47 +174,52 @@ impl Doors {
         self.peers.get(&conn).map_or(Peer::Unknown, |(_, peer)| *peer)
     }
 
-    /// Lets a connection in, or says why not.
+    /// Lets a connection in, or says why not. There is memory for `memory` more NBD connections.
     pub(super) fn enter(
         &mut self,
         conn: ConnId,
         speaks: Speaks,
         peer: Peer,
-        per_peer_max: u32,
-    ) -> Result<(), String> {
-        let (count, most) = match speaks {
-            Speaks::Nbd => (&mut self.nbd, self.nbd_max),
-            Speaks::Admin => (&mut self.admin, ADMIN),
+        memory: u32,
+    ) -> Result<(), TurnedAway> {
+        let (count, most, memory) = match speaks {
+            Speaks::Nbd => (&mut self.nbd, self.nbd_max, memory),
+            Speaks::Admin => (&mut self.admin, ADMIN, ADMIN),
         };
-        if *count >= most {
-            return Err(format!("there are {most} already"));
+        let free = most.saturating_sub(*count).min(memory);
+        if free == 0 {
+            return Err(if memory == 0 { TurnedAway::Memory } else { TurnedAway::Full(most) });
         }
-        if speaks == Speaks::Nbd {
-            let of_peer = self.per_peer.entry(peer).or_default();
-            if *of_peer >= per_peer_max {
-                return Err(format!("{peer} has {per_peer_max} already"));
-            }
-            *of_peer += 1;
+        let has = self.of_peer.get(&(speaks, peer)).copied().unwrap_or(0);
+        let told = self.nbd_per_peer.filter(|_| speaks == Speaks::Nbd);
+        if has >= told.unwrap_or(PER_PEER.min(free)) {
+            return Err(TurnedAway::Share { has, free });
         }
+        self.of_peer.insert((speaks, peer), has + 1);
         *count += 1;
         self.peers.insert(conn, (speaks, peer));
         Ok(())
     }
 
+    /// How many connections of its kind the peer of this one has.
+    pub(super) fn of_same_peer(&self, conn: ConnId) -> u32 {
+        let of = self.peers.get(&conn).and_then(|who| self.of_peer.get(who));
+        of.copied().unwrap_or(0)
+    }
+
     /// A connection is gone. Answers what it spoke, if it was in.
     pub(super) fn leave(&mut self, conn: ConnId) -> Option<Speaks> {
-        let (speaks, peer) = self.peers.remove(&conn)?;
-        if speaks == Speaks::Admin {
-            self.admin -= 1;
-            return Some(speaks);
+        let who = self.peers.remove(&conn)?;
+        match who.0 {
+            Speaks::Nbd => self.nbd -= 1,
+            Speaks::Admin => self.admin -= 1,
         }
-        self.nbd -= 1;
-        let of_peer = self.per_peer.get_mut(&peer).expect("it was counted");
+        let of_peer = self.of_peer.get_mut(&who).expect("it was counted");
         *of_peer -= 1;
         if *of_peer == 0 {
-            self.per_peer.remove(&peer);
+            self.of_peer.remove(&who);
         }
-        Some(speaks)
+        Some(who.0)
     }
 
     /// Warns, unless the same kind was warned of just now: then it is counted, and told by [`tell_more`](Self::tell_more).
@@ -226,27 +262,58 @@ impl Complaint {
 mod tests {
     use super::*;
 
+    const PLENTY: u32 = 10_000;
+
+    fn peer(process: i32) -> Peer {
+        Peer::Process { user: 7, process }
+    }
+
     #[test]
     fn one_peer_never_takes_all_places_and_nobody_takes_those_of_admin() {
-        let limits = DoorLimits { connections: 4, per_peer: 3, ..DoorLimits::default() };
+        let limits = DoorLimits { connections: 4, per_peer: Some(3), ..DoorLimits::default() };
         let mut doors = Doors::new(&limits, 10_000);
-        let peer = |process| Peer::Process { user: 7, process };
         let enter = |doors: &mut Doors, number, speaks, process| {
-            doors.enter(ConnId::numbered(number), speaks, peer(process), limits.per_peer)
+            doors.enter(ConnId::numbered(number), speaks, peer(process), PLENTY)
         };
         for number in 0..3 {
             assert_eq!(enter(&mut doors, number, Speaks::Nbd, 1), Ok(()));
         }
-        let full = "uid 7, pid 1 has 3 already";
-        assert_eq!(enter(&mut doors, 3, Speaks::Nbd, 1), Err(full.to_owned()));
+        let more = enter(&mut doors, 3, Speaks::Nbd, 1);
+        assert_eq!(more, Err(TurnedAway::Share { has: 3, free: 1 }));
         assert_eq!(enter(&mut doors, 4, Speaks::Nbd, 2), Ok(()));
-        let full = "there are 4 already";
-        assert_eq!(enter(&mut doors, 5, Speaks::Nbd, 3), Err(full.to_owned()));
+        assert_eq!(enter(&mut doors, 5, Speaks::Nbd, 3), Err(TurnedAway::Full(4)));
         assert_eq!(enter(&mut doors, 6, Speaks::Admin, 1), Ok(()), "admin has places of its own");
         doors.leave(ConnId::numbered(0));
         doors.leave(ConnId::numbered(5));
         assert_eq!(doors.counts(), (3, 1));
         assert_eq!(enter(&mut doors, 7, Speaks::Nbd, 1), Ok(()));
+    }
+
+    /// A node with little memory has few places: a bound per peer that did not follow from them let six peers take all.
+    #[test]
+    fn peers_that_take_what_they_can_leave_as_much_for_the_next_one() {
+        const PLACES: u32 = 700;
+        let crowd = |speaks, peers: i32, places: u32| {
+            let mut doors = Doors::new(&DoorLimits::default(), 10_000);
+            let mut numbers = 0..;
+            let mut let_in = |process, memory| {
+                let conn = ConnId::numbered(numbers.next().expect("there are more"));
+                doors.enter(conn, speaks, peer(process), memory).is_ok()
+            };
+            let mut left = places;
+            for process in (0..400).flat_map(|_| 0..peers) {
+                left -= u32::from(let_in(process, left));
+            }
+            let mut next = 0;
+            while let_in(peers, left) {
+                (next, left) = (next + 1, left - 1);
+            }
+            next
+        };
+        assert_eq!(crowd(Speaks::Nbd, 6, PLACES), PLACES / 7 / 2);
+        assert!(crowd(Speaks::Nbd, 100, PLACES) >= 3);
+        assert_eq!(crowd(Speaks::Admin, 1, ADMIN), ADMIN / 2 / 2);
+        assert!(crowd(Speaks::Nbd, 1, PLENTY) == PER_PEER, "no more than that has places to spare");
     }
 
     #[test]

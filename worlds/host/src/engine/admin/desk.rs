@@ -65,12 +65,15 @@ pub(in crate::engine) struct AdminConnections {
 }
 
 impl AdminConnections {
-    /// Connections without anything under way on which nothing has moved for so long.
+    /// Connections without anything under way on which nothing has moved for so long, the longest silent first.
     pub(in crate::engine) fn idle_since(&self, now: Time, long: Span) -> Vec<ConnId> {
         let is_idle = |connection: &AdminConnection| {
             connection.session.is_idle() && now.since(connection.moved) >= long
         };
-        self.connections.iter().filter(|(_, one)| is_idle(one)).map(|(conn, _)| *conn).collect()
+        let idle = self.connections.iter().filter(|(_, one)| is_idle(one));
+        let mut idle: Vec<_> = idle.map(|(conn, one)| (one.moved, *conn)).collect();
+        idle.sort_unstable();
+        idle.into_iter().map(|(_, conn)| conn).collect()
     }
 
     /// Whether every change that was made has its answer.
