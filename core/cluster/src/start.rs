@@ -12,6 +12,7 @@ use crate::quorum::{
 use crate::seats::{SeatClaim, owners};
 use loadline_base::Bytes;
 use loadline_osd::{Directive, DiskFault, Identity, Opened, OsdId, OsdSet, PgId};
+use loadline_store::paged::ids::StoreId;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -348,6 +349,8 @@ impl Cluster {
 /// A disk that can be read.
 struct OwnDisk {
     seat: OsdId,
+    store: Option<StoreId>,
+    logged: u64,
     identity: Identity,
     map: MapRecord,
 }
@@ -360,19 +363,20 @@ impl OwnDisk {
 
 fn claims(disks: &[OwnDisk]) -> Vec<SeatClaim> {
     let claim = |disk: &OwnDisk| {
-        let OwnDisk { seat, identity, map } = disk;
-        SeatClaim { seat: *seat, identity: *identity, map: map.summary().stamp }
+        let OwnDisk { seat, store, logged, identity, map } = disk;
+        let map = map.summary().stamp;
+        SeatClaim { seat: *seat, identity: *identity, map, store: *store, logged: *logged }
     };
     disks.iter().map(claim).collect()
 }
 
 /// What a disk says of itself, if it can be used by anybody.
 fn read(seat: OsdId, found: &Result<Opened, DiskFault>) -> Result<OwnDisk, DiskFault> {
-    let Opened { identity, map, .. } = found.as_ref().map_err(|fault| *fault)?;
+    let Opened { store, logged, identity, map, .. } = found.as_ref().map_err(|fault| *fault)?;
     let (Some(identity), Some(map)) = (identity, map) else { return Err(DiskFault::Empty) };
     let map = MapRecord::decode(map).map_err(|_| DiskFault::Contents)?;
     match identity.cluster == map.cluster_id {
-        true => Ok(OwnDisk { seat, identity: *identity, map }),
+        true => Ok(OwnDisk { seat, store: *store, logged: *logged, identity: *identity, map }),
         false => Err(DiskFault::Contents),
     }
 }

@@ -92,6 +92,8 @@ pub enum Notice {
 pub struct Opened {
     /// Which store it holds.
     pub store: Option<StoreId>,
+    /// Behind the last record of its log, in bytes since the store was made: of two copies of one store the newer is further.
+    pub logged: u64,
     /// Who it is; `None` if nobody has said so yet.
     pub identity: Option<Identity>,
     /// The map that it keeps.
@@ -135,6 +137,8 @@ pub enum DiskFault {
     /// The disk is this OSD's, which an operator gave up as lost; the others have gone on without it, and what it says has no place in
     /// their history.
     GivenUp(OsdId),
+    /// The disk is a copy of this OSD's, to the last byte of the log, and the OSD has the other one.
+    Copy(OsdId),
     /// The disk says that it is this OSD's, and so does another one, and nothing tells which of them it last served from.
     Twice(OsdId),
     /// The device could not write.
@@ -166,6 +170,10 @@ impl std::fmt::Display for DiskFault {
             DiskFault::GivenUp(osd) => write!(
                 f,
                 "{osd}'s disk was given up as lost, and what it held is not believed any more: `loadline osd replace` lets the others fill an empty disk"
+            ),
+            DiskFault::Copy(osd) => write!(
+                f,
+                "the disk is a copy of {osd}'s, which serves from another one: bring back the one that was here, or fill one with `loadline osd replace`"
             ),
             DiskFault::Twice(osd) => write!(
                 f,

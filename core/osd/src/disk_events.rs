@@ -386,8 +386,9 @@ impl Osd {
                 self.tell_room(fx);
                 let copy = |id| Some((id, CopyReport::of(self.copy(id)?, false)));
                 let copies = self.copies().filter_map(copy).collect();
-                let store = self.store.id();
-                let opened = Opened { store, identity: load.identity, map: load.map, copies };
+                let (store, logged) = (self.store.id(), self.store.logged());
+                let opened =
+                    Opened { store, logged, identity: load.identity, map: load.map, copies };
                 fx.owner.push(Notice::Opened(Box::new(opened)));
             }
         }

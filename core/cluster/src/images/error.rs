@@ -70,7 +70,7 @@ impl fmt::Display for ImageError {
         match self {
             ImageError::BadName(name) => write!(
                 f,
-                "`{}` is not a name: it takes 1 to {NAME_CHARS_MAX} characters without `@`, `/` and control characters, and neither `.` nor `..`",
+                "`{}` is not a name: it takes 1 to {NAME_CHARS_MAX} characters without `@`, `/` and control characters, no space at its ends, and neither `.` nor `..`",
                 name.escape_debug()
             ),
             ImageError::BadObjectBytes(bytes) => write!(

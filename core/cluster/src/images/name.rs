@@ -5,9 +5,10 @@ use super::error::ImageError;
 /// Most characters of a name.
 pub const NAME_CHARS_MAX: usize = 64;
 
-/// Whether `name` may be given to an image or a snapshot. `.` and `..` are folders to whoever makes a path of a name.
+/// Whether `name` may be given to an image or a snapshot. `.` and `..` are folders to whoever makes a path of a name, and nobody
+/// sees in a table where a name with spaces at its ends begins.
 pub fn may_be_named(name: &str) -> bool {
-    is_name(name) && !matches!(name, "." | "..")
+    is_name(name) && !matches!(name, "." | "..") && name.trim() == name
 }
 
 /// Whether `name` may be an image's or a snapshot's in a table: earlier versions gave out the names of folders too.

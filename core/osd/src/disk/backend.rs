@@ -67,6 +67,14 @@ impl StoreBackend {
         }
     }
 
+    /// How far a paged store has come; of two copies of one the newer is further.
+    pub(crate) fn logged(&self) -> u64 {
+        match self {
+            StoreBackend::Paged(paged) => paged.store().map_or(0, |store| store.last_commit().0),
+            StoreBackend::Direct(..) => 0,
+        }
+    }
+
     /// The paged store.
     ///
     /// # Panics

@@ -401,4 +401,16 @@ mod tests {
             assert!(4 * limits.value_bytes <= limits.transaction_bytes, "{limits:?}");
         }
     }
+
+    #[test]
+    fn the_documentation_tells_the_least_cache_of_a_disk() {
+        let text = include_str!("../../../../docs/disk-format.md");
+        for gib in [1u64, 64, 1024] {
+            let size = Bytes::from_mib(gib << 10);
+            let layout = Format::of_disk(1, size).layout().expect("it fits");
+            let (levels, map, least) = (levels(&layout), layout.map_pages, cache_least(&layout));
+            let row = format!("| {size} | {levels} | {map} pages | {least} |");
+            assert!(text.contains(&row), "there is no line {row}");
+        }
+    }
 }

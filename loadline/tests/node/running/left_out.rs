@@ -190,30 +190,45 @@ fn swapped_disks_are_put_right() {
     reads(&node, 8);
 }
 
-/// A disk and its copy: neither is taken while nobody knows which was last in use, and never both.
+/// A disk and its copy: both are the same to the last byte, and the one in its own place serves. Both were left out once, and a node
+/// of three stood still.
 #[test]
 fn a_copied_disk_is_never_taken_twice() {
-    let mut node = stopped(4, 7);
-    fs::copy(node.file("osd.2"), node.file("osd.3")).unwrap();
+    let mut node = stopped(3, 7);
+    fs::copy(node.file("osd.2"), node.file("osd.1")).unwrap();
     node.start(&[]);
-    let says = "two disks say that they are osd.2's";
-    is_left_out(&node, "osd.2", says);
-    is_left_out(&node, "osd.3", says);
-    node.refuses(&["osd", "up", "3"], 2, "the disk is osd.2's");
-    // The operator decides: this one it is.
-    node.done(&["osd", "up", "2"], "osd.2 is up");
+    is_left_out(&node, "osd.1", "the disk is a copy of osd.2's, which serves from another one");
+    assert!(node.osd(2)["up"].as_bool().unwrap(), "osd.2 has its own disk");
+    node.refuses(&["osd", "up", "1"], 2, "the disk is osd.2's");
     reads(&node, 7);
     node.stop();
     // From now on the copy is the older one, also where the other stands elsewhere.
     node.start(&[]);
-    is_left_out(&node, "osd.3", "the disk is an old copy of osd.2's");
+    is_left_out(&node, "osd.1", "the disk is an old copy of osd.2's");
     node.stop();
-    fs::rename(node.file("osd.3"), node.file("aside")).unwrap();
-    fs::rename(node.file("osd.2"), node.file("osd.3")).unwrap();
+    fs::rename(node.file("osd.1"), node.file("aside")).unwrap();
+    fs::rename(node.file("osd.2"), node.file("osd.1")).unwrap();
     fs::rename(node.file("aside"), node.file("osd.2")).unwrap();
     node.start(&[]);
-    is_left_out(&node, "osd.3", "the disk is an old copy of osd.2's");
+    is_left_out(&node, "osd.1", "the disk is an old copy of osd.2's");
     assert!(node.osd(2)["up"].as_bool().unwrap(), "osd.2 has its own disk");
+    reads(&node, 7);
+}
+
+/// Two copies of one disk, and neither in its own place: one is taken, and never both.
+#[test]
+fn of_copies_in_others_places_one_is_taken() {
+    let mut node = stopped(4, 7);
+    fs::copy(node.file("osd.2"), node.file("osd.3")).unwrap();
+    fs::rename(node.file("osd.1"), node.file("aside")).unwrap();
+    fs::rename(node.file("osd.2"), node.file("osd.1")).unwrap();
+    fs::rename(node.file("aside"), node.file("osd.2")).unwrap();
+    node.start(&[]);
+    assert_eq!(
+        [0, 1, 2, 3].map(|osd| node.osd(osd)["up"].as_bool().unwrap()),
+        [true, true, true, false]
+    );
+    assert!(node.says(&["health"]).contains("copy of osd.2's"));
     reads(&node, 7);
 }
 

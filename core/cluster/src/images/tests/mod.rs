@@ -32,7 +32,7 @@ fn what_is_refused_says_why() {
     let create = |name: &'static str, size, object_bytes| {
         move |images: &mut Images| images.create(name, pool(), size, object_bytes).map(drop)
     };
-    let rule = "it takes 1 to 64 characters without `@`, `/` and control characters, and neither `.` nor `..`";
+    let rule = "it takes 1 to 64 characters without `@`, `/` and control characters, no space at its ends, and neither `.` nor `..`";
     check(&create("", MIB, 4 * MIB), &format!("`` is not a name: {rule}"));
     check(&create("a@b", MIB, 4 * MIB), &format!("`a@b` is not a name: {rule}"));
     check(&create("a/b", MIB, 4 * MIB), &format!("`a/b` is not a name: {rule}"));

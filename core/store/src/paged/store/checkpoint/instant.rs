@@ -99,8 +99,8 @@ impl<T: Copy> PagedStore<T> {
         true
     }
 
-    /// Behind the last record of the log that the pages in memory contain.
-    fn last_commit(&self) -> Lsn {
+    /// Behind the last record of the log that the pages in memory contain. Of two copies of one store the one that went on has more.
+    pub fn last_commit(&self) -> Lsn {
         match &self.restart {
             Some(restart) => restart.replayed().0,
             None => self.log.last_commit(),
