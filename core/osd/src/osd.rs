@@ -107,7 +107,11 @@ impl Osd {
             Event::Computed(run) => {
                 if let Some(running) = self.queue.computed(run, fx) {
                     self.account_computed(now, &running, fx);
+                    let promised = running.item.pg().filter(|_| running.is_promised);
                     self.execute(now, running, fx);
+                    if let Some(pg) = promised {
+                        self.store.hurry(now, pg);
+                    }
                 }
                 self.queue.pump(now, run.shard, fx);
             }

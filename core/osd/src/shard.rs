@@ -22,6 +22,8 @@ pub(crate) struct Computed {
     pub taken: Time,
     /// What it takes of the gate until it is carried out.
     pub load: Demand,
+    /// Whether it went because its image is promised so much.
+    pub is_promised: bool,
 }
 
 /// An item that waits or runs.
@@ -30,6 +32,7 @@ struct HeldItem {
     item: Item,
     load: Demand,
     arrived: Time,
+    is_promised: bool,
 }
 
 /// An item on a worker.
@@ -101,7 +104,8 @@ impl Shard {
         if gate.paces() && item.1.is_none() && charge.owner.class == ServiceClass::Immediate.id() {
             self.meter.passed(charge.owner.class);
             let (item, load) = item;
-            let item = self.items.acquire(Some(HeldItem { item, load, arrived: now }));
+            let held = HeldItem { item, load, arrived: now, is_promised: false };
+            let item = self.items.acquire(Some(held));
             self.passing.push_back(item);
         } else {
             let request = self.request(now, charge, item);
@@ -130,7 +134,8 @@ impl Shard {
         self.meter.queued(now, charge.owner.class);
         let (item, load) = item;
         let entry = item.log_entry();
-        let slot = self.items.acquire(Some(HeldItem { item, load, arrived: now }));
+        let held = HeldItem { item, load, arrived: now, is_promised: false };
+        let slot = self.items.acquire(Some(held));
         if let Some(pg) = entry {
             self.order.came(pg, slot);
         }
@@ -173,16 +178,19 @@ impl Shard {
                 self.start(now, item, gate, fx);
                 continue;
             }
+            let is_due = self.flows.promise_is_due(now, &mut self.queue);
             if !gate.admits() {
-                let mut is_due = || self.flows.promise_is_due(now, &mut self.queue);
-                if !std::mem::take(&mut may_pass) || !gate.admits_promised() || !is_due() {
+                let passes = std::mem::take(&mut may_pass) && gate.admits_promised() && is_due;
+                if !passes {
                     return;
                 }
             }
             match self.queue.take(now) {
                 Take::Ready(taken) => {
                     self.meter.taken(now, &taken);
-                    self.has_turn(now, taken.payload, gate, fx);
+                    // Of a class whose tenants wait for what they are promised one of them goes.
+                    let is_promised = is_due && taken.class == ServiceClass::Client.id();
+                    self.has_turn(now, (taken.payload, is_promised), gate, fx);
                 }
                 Take::NotBefore(at) => {
                     if at < self.wake_at {
@@ -198,15 +206,24 @@ impl Shard {
 
     /// The item in this slot has its turn: it begins, behind the entries of its log that have to go before it.
     #[inline]
-    fn has_turn(&mut self, now: Time, slot: SlotId, gate: &mut DiskGate, fx: &mut Effects) {
-        let Some(queued) = self.items.at(slot) else {
+    fn has_turn(
+        &mut self,
+        now: Time,
+        (slot, is_promised): (SlotId, bool),
+        gate: &mut DiskGate,
+        fx: &mut Effects,
+    ) {
+        let Some(queued) = self.items.at_mut(slot) else {
             self.items.release(slot);
             return;
         };
+        queued.is_promised = is_promised;
         if let Some(pg) = queued.item.log_entry() {
             while let Some(before) = self.order.next_before(pg, slot) {
-                let goes = self.items.at_mut(before).take();
-                let goes = self.items.acquire(goes);
+                let mut goes = self.items.at_mut(before).take().expect("it waited for its turn");
+                // Its own turn, which is void, is charged for the promise.
+                goes.is_promised = self.flows.is_promised(goes.item.tenant());
+                let goes = self.items.acquire(Some(goes));
                 self.passing.push_back(goes);
             }
         }
@@ -275,8 +292,8 @@ impl Shard {
         }
         let RunningItem { item, taken, .. } = running;
         let queued = self.items.release(item).expect("what runs waited");
-        let HeldItem { item, load, arrived } = queued;
-        Some(Computed { item, arrived, taken, load })
+        let HeldItem { item, load, arrived, is_promised } = queued;
+        Some(Computed { item, arrived, taken, load, is_promised })
     }
 
     /// Starts the item that has waited longest for `pg`.

@@ -131,6 +131,14 @@ impl ShardFlows {
         Some(flow)
     }
 
+    /// Whether something of an image is promised anything.
+    pub(crate) fn is_promised(&self, item: Option<TenantItem>) -> bool {
+        let Some(TenantItem::Op { image, .. } | TenantItem::Copy { image }) = item else {
+            return false;
+        };
+        self.images.get(&image).is_some_and(|of_image| of_image.terms.reservation > 0.0)
+    }
+
     /// Whether an image waits for what it is promised now.
     #[inline]
     pub(crate) fn promise_is_due(&self, now: Time, queue: &mut Queue<SlotId>) -> bool {

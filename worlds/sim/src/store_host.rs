@@ -4,8 +4,8 @@ use crate::disk::{RequestDone, SimDisk};
 use loadline_base::{Span, Time};
 use loadline_device::{Outcome, Request, RequestKind};
 use loadline_store::paged::{
-    Completion, Format, FormatError, Io, IoDone, IoId, Op, Options, Outbox, PagedStore, Protection,
-    StoreDevice, format,
+    Completion, Format, FormatError, Io, IoDone, IoId, Op, OpLane, Options, Outbox, PagedStore,
+    Protection, StoreDevice, format,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -117,6 +117,12 @@ impl StoreHost {
     /// Hands an op to the store.
     pub fn submit(&mut self, op: Op<u64>) {
         self.store.submit(self.now, op, &mut self.out);
+        self.carry_out();
+    }
+
+    /// Lets nothing in this lane sleep for the throttle (see [`PagedStore::hurry`]).
+    pub fn hurry(&mut self, lane: OpLane) {
+        self.store.hurry(self.now, lane, &mut self.out);
         self.carry_out();
     }
 

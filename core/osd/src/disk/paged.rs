@@ -135,6 +135,13 @@ impl Paged {
         self.store.as_ref()
     }
 
+    /// Nothing of a placement group that is in the store now sleeps for the throttle.
+    pub(crate) fn hurry(&mut self, now: Time, pg: PgId) {
+        if let Some(store) = &mut self.store {
+            store.hurry(now, OpLane(pg.get()), &mut self.out);
+        }
+    }
+
     /// Takes a device's answer.
     pub(crate) fn done(&mut self, now: Time, done: IoDone) {
         self.requests.ended(done.id);

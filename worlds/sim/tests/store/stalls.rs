@@ -11,7 +11,7 @@ use loadline_sim::disk::{SimDisk, SimDiskSpec, Timing};
 use loadline_sim::{StoreDisks, StoreHost};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{
-    Ask, Edit, Format, LogMode, ObjectId, Op, Options, Payload, Protection, Wait,
+    Ask, Edit, Format, LogMode, ObjectId, Op, OpLane, Options, Payload, Protection, Wait,
 };
 use loadline_store::{CollectionId, ObjectNo, Version};
 use std::collections::BTreeMap;
@@ -132,4 +132,51 @@ fn no_write_waits_for_a_whole_checkpoint() {
         assert!(log_only < fsync + fsync, "{log_only} without flushes, {fsync} with them");
         assert!(log_room < Span::from_micros(10), "{log_room} for room in the log");
     }
+}
+
+/// One write of two hundred is somebody's who was promised it, in one of four lanes full of others' writes. Answers its mean time,
+/// and that of the others.
+fn promised(is_hurried: bool) -> [Span; 2] {
+    let timing = Timing {
+        per_request: Span::from_micros(100),
+        bytes_per_second: 400 << 20,
+        flush: Span::from_millis(1),
+        channels: 8,
+    };
+    let log_mode = LogMode::LogOnly;
+    let options = Options { log_mode, cache: Bytes::from_mib(256), ..Options::default() };
+    let mut host = StoreHost::open(Time::ZERO, options, disks(timing));
+    assert!(host.run_until(|host| host.store().is_open()));
+    let (mut rng, mut begun) = (Rng::new(3), BTreeMap::new());
+    let (mut next, mut took, mut count) = (0, [Span::ZERO; 2], [0; 2]);
+    while count[0] + count[1] < WRITES {
+        while next < WRITES && begun.len() < DEPTH {
+            let (is_promised, lane) = (next % 200 == 0, OpLane(next as u32 % 4));
+            begun.insert(next, host.now());
+            let ask = write(rng.below(OBJECTS * OBJECT_BYTES / 4096) * 4096, 4096);
+            host.submit(Op { ask, lane: Some(lane), class: ClassTag(9), token: next });
+            if is_promised && is_hurried {
+                host.hurry(lane);
+            }
+            next += 1;
+        }
+        assert!(host.step());
+        let now = host.now();
+        for done in std::mem::take(&mut host.completions) {
+            let whose = usize::from(done.token % 200 != 0);
+            took[whose] += now.since(begun.remove(&done.token).expect("it was under way"));
+            count[whose] += 1;
+        }
+    }
+    [took[0] / count[0], took[1] / count[1]]
+}
+
+/// The throttle slowed every write down in its lane's order, whatever the scheduler had let go first: one that was promised slept as
+/// long as all before it.
+#[test]
+fn what_was_promised_does_not_sleep_with_the_others() {
+    let [slept, others] = promised(false);
+    let [hurried, others_beside] = promised(true);
+    assert!(hurried < slept - slept / 4, "{hurried}, and {slept} if it sleeps");
+    assert!(others_beside < others + others / 20, "{others_beside} beside it, and {others}");
 }

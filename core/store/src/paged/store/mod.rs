@@ -21,7 +21,7 @@ pub use fault::Fault;
 pub use op::Wait;
 pub use restart::{RestartFault, RestartProgress};
 
-use super::api::{Ask, Cause, IoDone, IoId, Op, OpError, Outbox, Stages};
+use super::api::{Ask, Cause, IoDone, IoId, Op, OpError, OpLane, Outbox, Stages};
 use super::bounds::{Room, StoreLimits, limits};
 use super::ids::{Child, StoreId};
 use super::layout::Layout;
@@ -107,6 +107,17 @@ impl<T: Copy> PagedStore<T> {
             self.ops.end(running.token, running.stages, Err(OpError::Stopped));
         } else {
             self.ops.enter(running);
+            self.upkeep();
+        }
+        self.hand_over(out);
+    }
+
+    /// Lets no op that is in this lane now sleep for the throttle, whose charge stands: those after it sleep for what they make dirty. It
+    /// is for an op that was promised to go now, and for those that have to go before it.
+    pub fn hurry(&mut self, now: Time, lane: OpLane, out: &mut Outbox<T>) {
+        self.now = now;
+        if let Some(running) = self.ops.hurry(lane) {
+            self.wake(running);
             self.upkeep();
         }
         self.hand_over(out);

@@ -10,8 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub(super) struct Ops<T> {
     /// Those that may go on.
     ready: VecDeque<RunningOp<T>>,
-    /// Behind the op of each lane that is under way, those that follow it.
-    lanes: BTreeMap<OpLane, VecDeque<RunningOp<T>>>,
+    lanes: BTreeMap<OpLane, BusyLane<T>>,
     /// Those that wait for requests of their own.
     suspended: Slots<RunningOp<T>>,
     /// Those that wait for room, or for others. The oldest is asked first.
@@ -27,6 +26,14 @@ pub(super) struct Ops<T> {
     updates_held: bool,
     /// Those that have ended and whose callers have not been told.
     ended: Vec<Completion<T>>,
+}
+
+/// A lane in which an op is under way.
+struct BusyLane<T> {
+    /// Those that follow it.
+    next: VecDeque<RunningOp<T>>,
+    /// So many, from the one under way on, sleep no more.
+    hurried: usize,
 }
 
 impl<T> Default for Ops<T> {
@@ -49,13 +56,13 @@ impl<T> Default for Ops<T> {
 impl<T: Copy> Ops<T> {
     /// Lets an op into its lane's queue, or on at once.
     pub(super) fn enter(&mut self, mut running: RunningOp<T>) {
-        if let Some(queue) = running.lane.and_then(|lane| self.lanes.get_mut(&lane)) {
+        if let Some(lane) = running.lane.and_then(|lane| self.lanes.get_mut(&lane)) {
             running.wait = Wait::Lane;
-            queue.push_back(running);
+            lane.next.push_back(running);
             return;
         }
         if let Some(lane) = running.lane {
-            self.lanes.insert(lane, VecDeque::new());
+            self.lanes.insert(lane, BusyLane { next: VecDeque::new(), hurried: 0 });
         }
         self.ready.push_back(running);
     }
@@ -63,13 +70,28 @@ impl<T: Copy> Ops<T> {
     /// An op is carried out, or has failed: the next of its lane may go.
     pub(super) fn leave_lane(&mut self, lane: Option<OpLane>) {
         let Some(lane) = lane else { return };
-        let queue = self.lanes.get_mut(&lane).expect("an op that runs keeps its lane");
-        match queue.pop_front() {
+        let of_lane = self.lanes.get_mut(&lane).expect("an op that runs keeps its lane");
+        of_lane.hurried = of_lane.hurried.saturating_sub(1);
+        match of_lane.next.pop_front() {
             Some(next) => self.ready.push_back(next),
             None => {
                 self.lanes.remove(&lane);
             }
         }
+    }
+
+    /// Lets no op that is in this lane now sleep any more. Answers the one that does.
+    pub(super) fn hurry(&mut self, lane: OpLane) -> Option<RunningOp<T>> {
+        let of_lane = self.lanes.get_mut(&lane)?;
+        of_lane.hurried = 1 + of_lane.next.len();
+        let sleeps = self.sleeping.iter().find(|(_, sleeper)| sleeper.lane == Some(lane));
+        let place = *sleeps?.0;
+        self.sleeping.remove(&place)
+    }
+
+    /// Whether the op of this lane that is under way is not to sleep.
+    pub(super) fn is_hurried(&self, lane: Option<OpLane>) -> bool {
+        lane.and_then(|lane| self.lanes.get(&lane)).is_some_and(|of_lane| of_lane.hurried > 0)
     }
 
     /// Whether an op of this lane is under way.
@@ -221,7 +243,7 @@ impl<T: Copy> Ops<T> {
         let mut all: Vec<RunningOp<T>> =
             self.ready.drain(..).chain(self.parked.drain(..)).collect();
         all.extend(std::mem::take(&mut self.sleeping).into_values());
-        all.extend(std::mem::take(&mut self.lanes).into_values().flatten());
+        all.extend(std::mem::take(&mut self.lanes).into_values().flat_map(|lane| lane.next));
         all
     }
 
@@ -234,7 +256,7 @@ impl<T: Copy> Ops<T> {
     /// How many wait, by what they wait for.
     pub(super) fn waits(&self) -> BTreeMap<Wait, usize> {
         let mut counts = BTreeMap::new();
-        let queued = self.lanes.values().flatten();
+        let queued = self.lanes.values().flat_map(|lane| &lane.next);
         let all = self.suspended.iter().map(|(_, running)| running).chain(&self.parked);
         for running in all.chain(self.sleeping.values()).chain(queued) {
             *counts.entry(running.wait).or_default() += 1;

@@ -177,8 +177,11 @@ impl<T: Copy> PagedStore<T> {
         let log_bytes = u32::try_from(self.log.record().len()).unwrap_or(u32::MAX);
         let touch = Dirtied { in_checkpoint, clean, log_bytes };
         let sleep = self.checkpoint.throttle(self.now, &pressure, touch);
+        if sleep == Span::ZERO || self.ops.is_hurried(running.lane) {
+            return true;
+        }
         running.stages.throttled = sleep;
-        sleep == Span::ZERO
+        false
     }
 
     /// Makes a step what the pages are.

@@ -35,7 +35,7 @@ impl<T: Copy> PagedStore<T> {
     }
 
     /// A sleep is over, at its time or before.
-    fn wake(&mut self, mut running: RunningOp<T>) {
+    pub(super) fn wake(&mut self, mut running: RunningOp<T>) {
         let slept = self.now.since(running.stages.planned);
         running.stages.throttled = slept;
         self.metrics.throttled(slept, self.checkpoint.report());
