@@ -118,6 +118,32 @@ fn a_burst_is_used_after_less_than_the_limit() {
     assert_eq!(scheduler.take(START), Take::NotBefore(START + Span::from_millis(10)));
 }
 
+/// At half of what it is promised, but two at a time: the second waits for its promise, unless the first half was saved.
+#[test]
+fn what_is_saved_of_a_reservation_is_due_at_once() {
+    let due_at_once = |saved: u64| {
+        let mut scheduler = scheduler(&[params(1_000.0, 1.0, 0.0)]);
+        let flow = tenant(&mut scheduler, 1, params(1_000.0, 1.0, 0.0));
+        scheduler.save_reservations(CLASS, Span::from_millis(saved));
+        let mut served = Vec::new();
+        for time in [START, START + Span::from_millis(50)] {
+            add(&mut scheduler, time, flow, 8);
+            let before = served.len();
+            while scheduler.promise_is_due(time, CLASS) {
+                assert!(matches!(scheduler.take(time), Take::Ready(_)));
+                served.push(());
+            }
+            let count = served.len() - before;
+            // The rest goes by weight.
+            while scheduler.take(time) != Take::Empty {}
+            assert_eq!(count as u64, saved.max(1), "at {time}, {saved} ms saved");
+        }
+    };
+    due_at_once(0);
+    due_at_once(1);
+    due_at_once(3);
+}
+
 #[test]
 fn reservations_beyond_the_class_are_refused() {
     let mut scheduler = scheduler(&[params(1_000.0, 1.0, 0.0)]);

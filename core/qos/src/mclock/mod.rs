@@ -25,7 +25,7 @@ pub use config::{LoadlineConfig, Occupancy, PublishedConfig, SideQueue};
 use core::num::NonZeroU32;
 
 use loadline::Loadline;
-use loadline_base::Time;
+use loadline_base::{Span, Time};
 use published::Published;
 
 /// An mClock scheduler.
@@ -125,6 +125,15 @@ impl<T> MClock<T> {
     ) {
         if let Algorithm::Loadline(mode) = &mut self.mode {
             mode.close_tenant(now, class, tenant, removed);
+        }
+    }
+
+    /// From now on a tenant of this class may have at once what its reservation gives in this time, if it has asked for less before: one
+    /// that asks at random, for less than it is promised, then seldom waits for its promise. It is for milliseconds: while one makes up for
+    /// seconds, the others wait. Without tenants, and in the published mode, it has no effect.
+    pub fn save_reservations(&mut self, class: ClassId, saved: Span) {
+        if let Algorithm::Loadline(mode) = &mut self.mode {
+            mode.save_reservations(class, saved);
         }
     }
 

@@ -49,6 +49,8 @@ pub(super) struct LevelTime {
     pub(super) lag: u64,
     /// Start tag of the last service among parties without weight that use what nobody else wants.
     pub(super) spare: u64,
+    /// After less than its reservation a party may have at once what that gives in this time.
+    saved: u64,
 }
 
 /// See the module.
@@ -108,7 +110,7 @@ impl Level {
             spare: Tournament::new(),
             race: Race::new(),
             weight_exponent: None,
-            time: LevelTime { epoch: 0u64.wrapping_sub(PAST), lag: 0, spare: 0 },
+            time: LevelTime { epoch: 0u64.wrapping_sub(PAST), lag: 0, spare: 0, saved: 0 },
             bursts: Bursts(false),
         }
     }
@@ -207,6 +209,11 @@ impl Level {
         })
     }
 
+    /// From now on parties may have at once what their reservations give in this time, after less than that.
+    pub(super) fn save(&mut self, saved: Span) {
+        self.time.saved = saved.nanos() << FRACTION_BITS;
+    }
+
     /// Changes what a party is worth. The caller tells of the head again ([`Level::changed`]).
     pub(super) fn set_terms(&mut self, index: u32, params: Params) {
         let limit = params.limit().unwrap_or(0.0);
@@ -298,9 +305,10 @@ impl Level {
             held_until = after(line.limit_base, charge);
         }
         if line.has_reservation() {
-            // Due on arrival, or when the last one's interval is over.
+            // Due on arrival, or when the last one's interval is over; before that for what was saved.
             let charge = line.reservation().ticks(head.reserved);
-            let due = line.reservation_base.max(reservation_now.saturating_sub(charge));
+            let earliest = reservation_now.saturating_sub(charge.max(self.time.saved));
+            let due = line.reservation_base.max(earliest);
             line.reservation_base = due;
             let mut tag = after(due, charge);
             if charge > reservation_now && due == 0 {

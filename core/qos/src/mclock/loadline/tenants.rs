@@ -15,7 +15,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
-use loadline_base::Time;
+use loadline_base::{Span, Time};
 
 /// Of clients that belong to no tenant, in a class that is divided: weight 1, no more.
 const REST: u32 = 0;
@@ -102,6 +102,13 @@ impl<T> Loadline<T> {
         }
         self.refresh_divided(now, class.get());
         Ok(())
+    }
+
+    /// See [`MClock::save_reservations`](crate::MClock::save_reservations).
+    pub(in crate::mclock) fn save_reservations(&mut self, class: ClassId, saved: Span) {
+        if let Some(at) = self.divided_at(class) {
+            self.tenants[at].level.save(saved);
+        }
     }
 
     /// Takes a tenant out with all that waits of it.
