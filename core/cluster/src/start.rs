@@ -12,7 +12,6 @@ use crate::quorum::{
 use crate::seats::{SeatClaim, owners};
 use loadline_base::Bytes;
 use loadline_osd::{Directive, DiskFault, Identity, Opened, OsdId, OsdSet, PgId};
-use loadline_store::paged::ids::StoreId;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -163,19 +162,19 @@ impl Cluster {
     pub fn start(&mut self, given_up: OsdSet, fx: &mut OwnerEffects) -> Result<(), StartError> {
         let (mut disks, mut faults) = self.readable();
         let owners = owners(&claims(&disks));
-        let misfit = |disk: &mut OwnDisk| match owners[&disk.seat] {
-            Ok(osd) if osd == disk.seat => false,
-            Ok(osd) => faults.insert(disk.seat, DiskFault::OtherOsd(osd)).is_none(),
-            Err(fault) => faults.insert(disk.seat, fault).is_none(),
+        let misfit = |disk: &mut OwnDisk| match owners[&disk.claim.seat] {
+            Ok(osd) if osd == disk.claim.seat => false,
+            Ok(osd) => faults.insert(disk.claim.seat, DiskFault::OtherOsd(osd)).is_none(),
+            Err(fault) => faults.insert(disk.claim.seat, fault).is_none(),
         };
         disks.extract_if(.., misfit).for_each(drop);
         let newest = disks.iter().map(|disk| &disk.map).max_by_key(|map| map.summary().stamp);
         let promised = newest.map(|map| map.osds.clone()).unwrap_or_default();
         let stale = |disk: &mut OwnDisk| {
-            let knows = Term(disk.identity.term);
-            promised.get(&disk.seat).is_some_and(|osd| knows < osd.promised)
+            let knows = Term(disk.claim.identity.term);
+            promised.get(&disk.claim.seat).is_some_and(|osd| knows < osd.promised)
         };
-        let stale = disks.extract_if(.., stale).map(|disk| disk.seat);
+        let stale = disks.extract_if(.., stale).map(|disk| disk.claim.seat);
         faults.extend(stale.map(|osd| match promised[&osd].promised {
             Term::GIVEN_UP => (osd, DiskFault::GivenUp(osd)),
             _ => (osd, DiskFault::Stale(osd)),
@@ -216,8 +215,8 @@ impl Cluster {
             }
         }
         let ours = cluster_of_most(&disks);
-        let others = disks.extract_if(.., |disk| Some(disk.identity.cluster) != ours);
-        faults.extend(others.map(|disk| (disk.seat, DiskFault::OtherCluster)));
+        let others = disks.extract_if(.., |disk| Some(disk.claim.identity.cluster) != ours);
+        faults.extend(others.map(|disk| (disk.claim.seat, DiskFault::OtherCluster)));
         (disks, faults)
     }
 
@@ -348,26 +347,19 @@ impl Cluster {
 
 /// A disk that can be read.
 struct OwnDisk {
-    seat: OsdId,
-    store: Option<StoreId>,
-    logged: u64,
-    identity: Identity,
+    claim: SeatClaim,
     map: MapRecord,
 }
 
 impl OwnDisk {
     fn vote(&self) -> FoundDisk {
-        FoundDisk { osd: self.seat, promised: Term(self.identity.term), map: self.map.summary() }
+        let SeatClaim { seat, identity, .. } = self.claim;
+        FoundDisk { osd: seat, promised: Term(identity.term), map: self.map.summary() }
     }
 }
 
 fn claims(disks: &[OwnDisk]) -> Vec<SeatClaim> {
-    let claim = |disk: &OwnDisk| {
-        let OwnDisk { seat, store, logged, identity, map } = disk;
-        let map = map.summary().stamp;
-        SeatClaim { seat: *seat, identity: *identity, map, store: *store, logged: *logged }
-    };
-    disks.iter().map(claim).collect()
+    disks.iter().map(|disk| disk.claim).collect()
 }
 
 /// What a disk says of itself, if it can be used by anybody.
@@ -375,8 +367,10 @@ fn read(seat: OsdId, found: &Result<Opened, DiskFault>) -> Result<OwnDisk, DiskF
     let Opened { store, logged, identity, map, .. } = found.as_ref().map_err(|fault| *fault)?;
     let (Some(identity), Some(map)) = (identity, map) else { return Err(DiskFault::Empty) };
     let map = MapRecord::decode(map).map_err(|_| DiskFault::Contents)?;
+    let (identity, store, logged) = (*identity, *store, *logged);
+    let claim = SeatClaim { seat, identity, map: map.summary().stamp, store, logged };
     match identity.cluster == map.cluster_id {
-        true => Ok(OwnDisk { seat, store: *store, logged: *logged, identity: *identity, map }),
+        true => Ok(OwnDisk { claim, map }),
         false => Err(DiskFault::Contents),
     }
 }
@@ -384,7 +378,8 @@ fn read(seat: OsdId, found: &Result<Opened, DiskFault>) -> Result<OwnDisk, DiskF
 /// The cluster that most disks belong to; of two with as many, that of the lowest numbered disk. A disk of another one
 /// was put here by mistake, and its map has no vote however new it is.
 fn cluster_of_most(disks: &[OwnDisk]) -> Option<u128> {
-    let count = |cluster| disks.iter().filter(|disk| disk.identity.cluster == cluster).count();
-    let clusters = disks.iter().rev().map(|disk| disk.identity.cluster);
+    let count =
+        |cluster| disks.iter().filter(|disk| disk.claim.identity.cluster == cluster).count();
+    let clusters = disks.iter().rev().map(|disk| disk.claim.identity.cluster);
     clusters.max_by_key(|cluster| count(*cluster))
 }
