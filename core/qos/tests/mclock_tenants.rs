@@ -125,18 +125,16 @@ fn what_is_saved_of_a_reservation_is_due_at_once() {
         let mut scheduler = scheduler(&[params(1_000.0, 1.0, 0.0)]);
         let flow = tenant(&mut scheduler, 1, params(1_000.0, 1.0, 0.0));
         scheduler.save_reservations(CLASS, Span::from_millis(saved));
-        let mut served = Vec::new();
         for time in [START, START + Span::from_millis(50)] {
             add(&mut scheduler, time, flow, 8);
-            let before = served.len();
+            let mut count = 0;
             while scheduler.promise_is_due(time, CLASS) {
                 assert!(matches!(scheduler.take(time), Take::Ready(_)));
-                served.push(());
+                count += 1;
             }
-            let count = served.len() - before;
             // The rest goes by weight.
             while scheduler.take(time) != Take::Empty {}
-            assert_eq!(count as u64, saved.max(1), "at {time}, {saved} ms saved");
+            assert_eq!(count, saved.max(1), "at {time}, {saved} ms saved");
         }
     };
     due_at_once(0);

@@ -81,6 +81,23 @@ pub(crate) struct Bench {
     seen: Vec<String>,
 }
 
+/// A client's write to the first 4 KiB of an object.
+pub(crate) fn write_of(number: u32, object: u64) -> ClientOp {
+    ClientOp {
+        id: OpId { slot: SlotId::new(number), number },
+        client: ClientId::new(1),
+        kind: OpKind::Write,
+        traced: false,
+        background: false,
+        resent: false,
+        pg: PG,
+        object: ObjectNo(object),
+        offset: 0,
+        length: 4096,
+        given: loadline_osd::GivenOps::default(),
+    }
+}
+
 impl Bench {
     pub(crate) fn new(osds: u32, plan: ShardPlan, options: OsdOptions) -> Bench {
         let osd = |id| Osd::new(OsdId::new(id), Policy { plan: plan.clone(), seed: 1 }, options);
@@ -182,19 +199,8 @@ impl Bench {
         (object, interval): (u64, u32),
         resent: bool,
     ) {
-        let op = ClientOp {
-            id: OpId { slot: SlotId::new(number), number },
-            client: ClientId::new(client),
-            kind,
-            traced: false,
-            background: false,
-            resent,
-            pg,
-            object: ObjectNo(object),
-            offset: 0,
-            length: 4096,
-            given: loadline_osd::GivenOps::default(),
-        };
+        let client = ClientId::new(client);
+        let op = ClientOp { client, kind, resent, pg, ..write_of(number, object) };
         self.message(None, 0, pg, interval, Message::Op(op));
     }
 

@@ -1,10 +1,8 @@
 //! Objects with a past: what is kept before a write, what a snapshot reads, and how such objects are recovered.
 
-use crate::bench::{Bench, PG, filling, interval, missing, options, plan};
-use loadline_base::SlotId;
+use crate::bench::{Bench, PG, filling, interval, missing, options, plan, write_of};
 use loadline_osd::{
-    Ancestor, ClientId, ClientOp, Directive, Effect, Lineage, Message, OpId, OpKind, OsdId,
-    SnapshotNo, Views,
+    Ancestor, ClientOp, Directive, Effect, Lineage, Message, OpKind, OsdId, SnapshotNo, Views,
 };
 use loadline_qos::SchedulerKind;
 use loadline_store::ObjectNo;
@@ -201,19 +199,7 @@ fn a_clone_waits_until_every_copy_has_what_it_is_made_from() {
     });
     bench.activate(PG, missing(interval(2, &[0, 1]), 1, &[OBJECT, OTHER]));
     bench.run();
-    let op = ClientOp {
-        id: OpId { slot: SlotId::new(30), number: 30 },
-        client: ClientId::new(1),
-        kind: OpKind::Write,
-        traced: false,
-        background: false,
-        resent: false,
-        pg: PG,
-        object: ObjectNo(CHILD),
-        offset: 4096,
-        length: 4096,
-        given: loadline_osd::GivenOps::default(),
-    };
+    let op = ClientOp { offset: 4096, ..write_of(30, CHILD) };
     bench.message(None, 0, PG, 2, Message::Op(op));
     bench.run();
     assert!(bench.osds[0].objects(PG).meta(ObjectNo(CHILD)).is_none(), "it waits");

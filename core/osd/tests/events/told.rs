@@ -1,31 +1,15 @@
 //! What an OSD with a disk tells the owner of the map.
 
-use crate::bench::{PG, interval};
+use crate::bench::{PG, interval, write_of};
 use crate::benchmark::Rig;
-use loadline_base::SlotId;
 use loadline_device::RequestKind;
-use loadline_osd::{
-    ClientId, ClientOp, Data, Directive, Envelope, Event, GivenOps, Message, Notice, OpId, OpKind,
-    OsdId,
-};
+use loadline_osd::{Data, Directive, Envelope, Event, Message, Notice, OsdId};
 use loadline_qos::Urgency;
-use loadline_store::{ObjectNo, Version};
+use loadline_store::Version;
 
 fn write() -> Event {
-    let op = ClientOp {
-        id: OpId { slot: SlotId::new(1), number: 1 },
-        client: ClientId::new(1),
-        kind: OpKind::Write,
-        traced: false,
-        background: false,
-        resent: false,
-        pg: PG,
-        object: ObjectNo(1),
-        offset: 0,
-        length: 4096,
-        given: GivenOps::default(),
-    };
-    let (message, data) = (Message::Op(op), Data::new(vec![1; 4096]));
+    let message = Message::Op(write_of(1, 1));
+    let data = Data::new(vec![1; 4096]);
     let (to, urgency) = (OsdId::new(0), Urgency::default());
     Event::Message(Envelope { from: None, to, pg: PG, interval: 2, urgency, message, data })
 }
