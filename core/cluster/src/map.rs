@@ -75,6 +75,13 @@ pub struct PgState {
     pub had_unfound: bool,
 }
 
+impl PgState {
+    /// The primary that ops go to now. Nobody, before the present interval has begun on all who take part.
+    pub fn serving(&self) -> Option<OsdId> {
+        self.acting.first().copied().filter(|_| self.ready)
+    }
+}
+
 /// The map of one host's OSDs.
 #[derive(Clone, Debug)]
 pub struct Map {

@@ -84,7 +84,7 @@ impl Router {
         let issued = self.ops.at_mut(id.slot);
         let mut op = issued.op;
         let state = map.pg(op.pg);
-        let to = state.acting.first().copied().filter(|_| state.ready)?;
+        let to = state.serving()?;
         issued.op.resent = true;
         if let Some(given) = self.given.get(&op.image()) {
             op.given = *given;

@@ -3,12 +3,14 @@
 //!
 //! This crate may not know worlds, loads or sockets: `now` is an argument, and what takes time is said once ([`Delays`]).
 
+mod images;
 mod node;
 mod post;
 mod report;
 #[cfg(test)]
 mod tests;
 
+pub use images::JobOp;
 pub use node::{Delays, Node};
 pub use post::Lateness;
 pub use report::PgReport;

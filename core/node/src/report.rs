@@ -2,11 +2,9 @@
 //! decides anything; who does goes by what they have told each other.
 
 use crate::Node;
-use loadline_cluster::images::{ImageId, Piece, View};
+use loadline_cluster::images::ImageId;
 use loadline_cluster::{Outage, PgState, PoolId};
-use loadline_osd::{
-    DamageCounts, Osd, OsdId, OsdSet, PgId, PgProgress, Received, RecoveryState, SnapshotNo, Waits,
-};
+use loadline_osd::{DamageCounts, OsdId, OsdSet, PgId, PgProgress, Received, RecoveryState, Waits};
 use loadline_store::ObjectNo;
 
 /// A placement group as an operator sees it.
@@ -129,29 +127,6 @@ impl Node {
                 self.osd(osd).prefill(pg, object, bytes);
             }
         }
-    }
-
-    /// Whether a part of an image, or of a snapshot, may hold data, as far as its primary knows; without a primary it may.
-    pub fn may_hold_data(&mut self, view: &View, piece: &Piece) -> bool {
-        let (object, read_at) = (piece.object, SnapshotNo(view.read_at.0));
-        match self.primary_of(view.pool, object) {
-            Some((pg, primary)) => primary.may_hold_data(pg, object, read_at, piece.offset),
-            None => true,
-        }
-    }
-
-    /// Whether anything may be kept of an object, now or for a snapshot.
-    pub fn may_hold_any(&mut self, pool: PoolId, object: ObjectNo) -> bool {
-        let primary = self.primary_of(pool, object);
-        primary.is_none_or(|(pg, primary)| primary.may_hold_any(pg, object))
-    }
-
-    /// The primary of an object that serves it.
-    fn primary_of(&mut self, pool: PoolId, object: ObjectNo) -> Option<(PgId, &mut Osd)> {
-        let pg = self.cluster().map().pg_of(pool, object);
-        let state = self.cluster().map().pg(pg);
-        let primary = *state.acting.first()?;
-        Some((pg, self.osd(primary)))
     }
 
     /// Bytes of an image from `from` on that were ever written and not removed, at most: what the objects reach to, as far as

@@ -396,6 +396,11 @@ impl Osd {
         self.groups.get_mut(id)
     }
 
+    /// Whether it is the primary of a placement group, in an interval that has not ended here.
+    pub fn leads(&self, pg: PgId) -> bool {
+        self.primary(pg).is_some()
+    }
+
     pub(crate) fn primary(&self, id: PgId) -> Option<&Primary> {
         self.pg(id)?.primary.as_deref()
     }

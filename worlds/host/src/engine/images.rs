@@ -2,62 +2,13 @@
 
 use super::Engine;
 use super::client_ops::{Ended, NewOp, Waiter};
-use super::host_node::HostNode;
-use loadline_base::Bytes;
-use loadline_cluster::images::{ImageId, JobWork, PendingJob};
-use loadline_osd::{ClientId, Data, OpKind, OsdSet, SnapshotNo};
-use loadline_store::ObjectNo;
+use loadline_cluster::PoolId;
+use loadline_node::JobOp;
+use loadline_osd::{ClientId, Data, OsdSet};
 
-/// Objects under way at a time.
-const OBJECTS: usize = 16;
-/// Blocks looked at in one round; most of a sparse image's do not exist.
-const LOOKED_AT: u64 = 4096;
-
-impl HostNode {
-    /// The next ops of a job, and the block that comes after them.
-    fn part_of(&mut self, job: &PendingJob) -> (Vec<NewOp>, u64) {
-        let mut ops = Vec::new();
-        let first = u64::from(job.next);
-        let mut block = first;
-        while block <= u64::from(job.last) && ops.len() < OBJECTS && block - first < LOOKED_AT {
-            let object = job.image.object(block as u32);
-            if self.node.may_hold_any(job.pool, object) {
-                ops.push(self.work_on(job, object));
-            }
-            block += 1;
-        }
-        (ops, block)
-    }
-
-    fn work_on(&self, job: &PendingJob, object: ObjectNo) -> NewOp {
-        let (_, block) = ImageId::of(object);
-        let op = |kind, offset, length| NewOp {
-            kind,
-            pool: job.pool,
-            object,
-            offset,
-            length,
-            at: 0,
-            data: Data::NONE,
-        };
-        match job.work {
-            JobWork::Cut { first, offset, .. } if block == first && offset > 0 => {
-                let length = self.object_bytes(job) as u32 - offset;
-                op(OpKind::Zero, offset, length)
-            }
-            JobWork::Cut { .. } => op(OpKind::Remove, 0, 0),
-            JobWork::Remove => op(OpKind::Purge, 0, 0),
-            JobWork::Trim { snapshot, keep } => {
-                let (snapshot, keep) = (SnapshotNo(snapshot.0), SnapshotNo(keep.0));
-                op(OpKind::Trim { snapshot, keep }, 0, 0)
-            }
-        }
-    }
-
-    fn object_bytes(&self, job: &PendingJob) -> u64 {
-        let image = self.node.cluster().images().get(job.image);
-        image.map_or(Bytes::from_mib(4).get(), |image| image.object_bytes)
-    }
+fn of_job(pool: PoolId, op: JobOp) -> NewOp {
+    let JobOp { kind, object, offset, length } = op;
+    NewOp { kind, pool, object, offset, length, at: 0, data: Data::NONE }
 }
 
 impl Engine {
@@ -68,7 +19,8 @@ impl Engine {
             return;
         }
         let Some(job) = self.host.node.cluster().due_image_job() else { return };
-        let (ops, next) = self.host.part_of(&job);
+        let (ops, next) = self.host.node.part_of_job(&job);
+        let ops = ops.into_iter().map(|op| of_job(job.pool, op)).collect();
         self.image_work = Some((job.id, next));
         self.begin_command(Waiter::Image, BACKGROUND, ops, false);
     }

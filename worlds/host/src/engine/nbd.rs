@@ -36,6 +36,11 @@ fn read_of(view: &View) -> OpKind {
     }
 }
 
+fn op_on(view: &View, kind: OpKind, piece: Piece, data: Data) -> NewOp {
+    let Piece { object, offset, length, at } = piece;
+    NewOp { kind, pool: view.pool, object, offset, length, at, data }
+}
+
 /// Owners of work inside the client class are small numbers, used again in turn.
 const CLIENTS: u32 = 4096;
 
@@ -49,45 +54,31 @@ impl HostNode {
         bytes: Vec<u8>,
     ) -> Vec<NewOp> {
         let mut whole = Some(bytes);
-        let op = |piece: Piece| NewOp {
-            kind,
-            pool: view.pool,
-            object: piece.object,
-            offset: piece.offset,
-            length: piece.length,
-            at: piece.at,
-            data: match kind {
-                OpKind::Write => Data::new(part(&mut whole, &piece, length)),
-                _ => Data::NONE,
-            },
+        let mut data = |piece: &Piece| match kind {
+            OpKind::Write => Data::new(part(&mut whole, piece, length)),
+            _ => Data::NONE,
         };
-        split(view, offset, length).map(op).collect()
+        split(view, offset, length).map(|piece| op_on(view, kind, piece, data(&piece))).collect()
     }
 
     /// The ops that make a range zeros: none for objects that hold nothing.
     fn zeros_of(&mut self, view: &View, range: (u64, u64)) -> Vec<NewOp> {
-        let mut ops = self.ops_of(view, range, OpKind::Zero, Vec::new());
-        ops.retain(|op| {
-            let NewOp { object, offset, length, at, .. } = *op;
-            self.node.may_hold_data(view, &Piece { object, offset, length, at })
-        });
-        ops
+        let pieces = self.node.pieces_with_data(view, range);
+        pieces.into_iter().map(|piece| op_on(view, OpKind::Zero, piece, Data::NONE)).collect()
     }
 
     /// The ops that tell where a range holds data, and how far they tell it: objects that hold nothing need none.
     fn status_of(&mut self, view: &View, (offset, length): (u64, u64)) -> (Vec<NewOp>, u32) {
         let (mut ops, mut covered) = (Vec::new(), 0);
         for piece in split(view, offset, length) {
-            let Piece { object, offset, length, at } = piece;
             if self.node.may_hold_data(view, &piece) {
                 if ops.len() == STATUS_OBJECTS_MAX {
                     break;
                 }
                 let kind = OpKind::Ranges(SnapshotNo(view.read_at.0));
-                let (pool, data) = (view.pool, Data::NONE);
-                ops.push(NewOp { kind, pool, object, offset, length, at, data });
+                ops.push(op_on(view, kind, piece, Data::NONE));
             }
-            covered = at as u32 + length;
+            covered = piece.at as u32 + piece.length;
         }
         (ops, covered)
     }

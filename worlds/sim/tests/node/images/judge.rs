@@ -2,8 +2,9 @@
 
 use crate::judge::{OSDS, config, fresh_disk, is_whole, settings, stores};
 use loadline_base::{Rng, Time};
-use loadline_cluster::images::{JobWork, OBJECT_BYTES_MIN, PendingJob, View, split};
+use loadline_cluster::images::{JobId, OBJECT_BYTES_MIN, View, split};
 use loadline_cluster::{PoolId, PoolSpec, Target};
+use loadline_node::JobOp;
 use loadline_osd::{ClientId, Data, DiskFault, OpId, OpKind, OsdId, SnapshotNo};
 use loadline_sim::Sim;
 use loadline_sim::disk::SimDisk;
@@ -23,8 +24,8 @@ enum UnderWay {
     Read(u64),
     /// Where a part holds data: its place and length.
     Ranges(u64, u32),
-    /// A block of a job.
-    Job(PendingJob),
+    /// A part of a job.
+    Job,
 }
 
 /// A node with its judge.
@@ -37,6 +38,8 @@ pub(super) struct Judged {
     /// Cells of images under a write, as they will be.
     writing: BTreeMap<String, Vec<u64>>,
     under_way: BTreeMap<(u32, u32), UnderWay>,
+    /// The job of which a part is under way, the block after that part, and its ops without an answer.
+    job: Option<(JobId, u64, usize)>,
     bytes: Vec<u8>,
     /// Whether each cell of what is read holds data, as the node says.
     held: Vec<bool>,
@@ -70,6 +73,7 @@ impl Judged {
             copies: BTreeMap::new(),
             writing: BTreeMap::new(),
             under_way: BTreeMap::new(),
+            job: None,
             bytes: Vec::new(),
             held: Vec::new(),
             stamp: 0,
@@ -146,7 +150,12 @@ impl Judged {
             cells[cell as usize] = stamp;
             data.extend(contents(stamp));
         }
-        for piece in split(&view, from * CELL, count * CELL) {
+        let range = (from * CELL, count * CELL);
+        let pieces = match zero {
+            true => self.node().node_mut().pieces_with_data(&view, range),
+            false => split(&view, range.0, range.1).collect(),
+        };
+        for piece in pieces {
             let at = piece.at as usize;
             let data = match zero {
                 true => Data::NONE,
@@ -182,25 +191,26 @@ impl Judged {
         self.take_replies();
     }
 
-    /// Begins the next block of a job, unless one is under way.
+    /// Begins the next part of a job, unless one is under way.
     pub(super) fn work(&mut self) {
-        if self.under_way.values().any(|what| matches!(what, UnderWay::Job(_))) {
+        if self.job.is_some() {
             return;
         }
         let Some(job) = self.node().cluster().due_image_job() else { return };
-        let object = job.next_object();
-        let (kind, range) = match job.work {
-            JobWork::Remove => (OpKind::Purge, (0, 0)),
-            JobWork::Cut { first, offset, .. } if first == job.next && offset > 0 => {
-                (OpKind::Zero, (offset, OBJECT_BYTES_MIN as u32 - offset))
-            }
-            JobWork::Cut { .. } => (OpKind::Remove, (0, 0)),
-            JobWork::Trim { snapshot, keep } => {
-                let (snapshot, keep) = (SnapshotNo(snapshot.0), SnapshotNo(keep.0));
-                (OpKind::Trim { snapshot, keep }, (0, 0))
-            }
-        };
-        self.issue(UnderWay::Job(job), kind, object, range, Data::NONE);
+        let (ops, next) = self.node().node_mut().part_of_job(&job);
+        self.job = Some((job.id, next, ops.len()));
+        for JobOp { kind, object, offset, length } in ops {
+            self.issue(UnderWay::Job, kind, object, (offset, length), Data::NONE);
+        }
+        self.end_part();
+    }
+
+    /// Reports the part of a job that is under way, if all of it is done.
+    fn end_part(&mut self) {
+        if let Some((id, next, 0)) = self.job {
+            self.job = None;
+            self.node().job_advanced(id, next);
+        }
     }
 
     pub(super) fn steps(&mut self, steps: u64) {
@@ -239,8 +249,9 @@ impl Judged {
                     let data = data.into_vec();
                     self.bytes[at as usize..at as usize + data.len()].copy_from_slice(&data);
                 }
-                UnderWay::Job(job) => {
-                    self.node().job_advanced(job.id, u64::from(job.next) + 1);
+                UnderWay::Job => {
+                    self.job.as_mut().expect("a part of it is under way").2 -= 1;
+                    self.end_part();
                 }
             }
         }
@@ -262,6 +273,7 @@ impl Judged {
         let now = node.now();
         let disks = node.crash(None, &mut self.rng);
         self.under_way.clear();
+        self.job = None;
         self.boot(now, disks);
         for (name, new) in std::mem::take(&mut self.writing) {
             let found = self.read(&name);

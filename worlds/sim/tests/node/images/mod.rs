@@ -22,6 +22,8 @@ fn history(seed: u64) -> usize {
         }
         judged.load();
         happen(&mut judged);
+        // Also while it is not settled yet who serves what.
+        judged.load();
         judged.drain();
         read += judged.check_some();
     }
@@ -53,6 +55,9 @@ fn happen(judged: &mut Judged) {
     }
 }
 
+/// Three seeds in ten of a campaign of kills with an OSD away lost a zeroing that was acknowledged: it was sent to nobody, because the
+/// copy that was to be asked held nothing, and that copy had missed what was written meanwhile. The histories had no such seed, for
+/// they began nothing new before all was settled, and asked every object.
 #[test]
 fn every_image_and_snapshot_reads_as_it_was_written() {
     let read: usize = (0..16).inspect(|seed| println!("seed {seed}")).map(history).sum();
