@@ -120,6 +120,12 @@ fn seeds_that_once_failed_lose_nothing() {
         "a write's two ragged ends take all of a small log's transaction",
         "424303:ops=573,faults=0",
     );
+    // The second reading of the log went by what it found itself, and took for a torn end what the first had read whole.
+    let story = "the log went bad between the two readings of a restart";
+    check(story, "20264384:lives=2,ops=32,faults=18302908165882117638");
+    let story =
+        "a commit in steps that was durable already was to be flushed at a time for ever past";
+    check(story, "20270498:ops=889");
 }
 
 /// The canary: disks that answer every fiftieth flush without carrying it out are found out.

@@ -94,14 +94,16 @@ impl CommitGroups {
         }
     }
 
-    /// A commit was appended up to `position`.
+    /// A commit was appended up to `position`: just now, or a while ago if it is one that has gone in steps.
     pub fn committed(&mut self, now: Time, position: Lsn) {
         if self.commits == 0 {
             self.gather(now);
         }
         self.commits += 1;
-        self.committed = position;
-        self.unflushed_since.get_or_insert(now);
+        self.committed = self.committed.max(position);
+        if position > self.flushed {
+            self.unflushed_since.get_or_insert(now);
+        }
     }
 
     /// Waits for as many commits as the last group had, if it had several.
@@ -187,6 +189,9 @@ impl CommitGroups {
     pub fn flush_done(&mut self, now: Time) {
         let (position, since) = self.flushing.take().expect("a flush is under way");
         self.flushed = position;
+        if self.committed <= position {
+            self.unflushed_since = None;
+        }
         let time = now.since(since).nanos();
         self.flush_time = Span::from_nanos((self.flush_time.nanos() * 7 + time) / 8);
     }

@@ -85,3 +85,29 @@ fn a_flush_covers_what_was_written_when_it_began_and_no_more() {
         assert_eq!(group.answered(&log), promised);
     }
 }
+
+/// A transaction that goes in steps is committed when the log is durable beyond its record already, or is about to be. A time at which
+/// that was to be flushed, and at which nothing could be done, let the store ask for the time again without end.
+#[test]
+fn what_is_durable_when_it_is_committed_is_due_at_no_time() {
+    for mode in [LogMode::LogOnly, LogMode::Background] {
+        for is_flushing in [false, true] {
+            let (mut log, mut group) = (log(), group(mode));
+            let record = log.append(RecordKind::Transaction, &[1; 100]);
+            let behind = log.append(RecordKind::Edits, &[2; 100]);
+            group.demand(behind);
+            let write = log.next_last_write();
+            finish(&mut log, write);
+            group.flush_began(NOW, &log);
+            if is_flushing {
+                group.committed(NOW, record);
+                group.flush_done(NOW);
+            } else {
+                group.flush_done(NOW);
+                group.committed(NOW, record);
+            }
+            assert_eq!(group.last_commit(), behind, "{mode:?}: what comes behind is demanded too");
+            assert_eq!(group.deadline(&log), None, "{mode:?} {is_flushing}");
+        }
+    }
+}

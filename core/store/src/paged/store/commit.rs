@@ -67,8 +67,8 @@ impl<T: Copy> CommitLog<T> {
         }
     }
 
-    /// The log goes on behind `head`, whose last commit ends at `last_commit`. All of that is durable, and the proof is the
-    /// first that is appended.
+    /// The log goes on behind `head`, whose last commit ends at `last_commit`. All of that is durable, which the witness is made to
+    /// say; a proof is the first that is appended, where anything is.
     pub(super) fn resume(
         &mut self,
         now: Time,
@@ -82,10 +82,12 @@ impl<T: Copy> CommitLog<T> {
         self.log = Log::resume(LogRing::new(superblock), start, head, chain, prefix);
         self.group = CommitGroups::new(group_settings(options), head, last_commit);
         self.witness = Witness::new(superblock.layout.witness_offsets(), witness_lag(options));
-        if self.mode != LogMode::None {
-            self.append_proof(now);
-            self.witness.demand(head);
+        match self.mode {
+            // Nothing of this log will be written before a checkpoint, but what it held already is durable all the same.
+            LogMode::None => self.witness.durable(now, self.group.flushed()),
+            _ => self.append_proof(now),
         }
+        self.witness.demand(head);
     }
 
     /// Encodes a transaction as it will stand in the log. Answers how many bytes it is.

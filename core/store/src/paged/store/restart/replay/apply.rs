@@ -34,6 +34,11 @@ impl<T: Copy> PagedStore<T> {
         });
         self.replay().stream = stream;
         let is_over = match progress {
+            // The first reading has been further: what it has read has gone bad since, and is no torn end.
+            Some(StreamProgress::End) if self.replay().stream.scan().position() < end => {
+                let end = self.replay().stream.scan().position();
+                return self.replay_failed(RestartFault::LogDamaged(end));
+            }
             Some(StreamProgress::End) => true,
             Some(StreamProgress::Wait) => return self.replay().stream.wants_reads(),
             None => is_cut && self.fault.is_none(),
