@@ -6,6 +6,7 @@ use loadline_cluster::images::ImageId;
 use loadline_cluster::{Outage, PgState, PoolId};
 use loadline_osd::{DamageCounts, OsdId, OsdSet, PgId, PgProgress, Received, RecoveryState, Waits};
 use loadline_store::ObjectNo;
+use std::collections::BTreeMap;
 
 /// A placement group as an operator sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,15 @@ pub struct PgReport {
     pub copies: u64,
     /// Objects that some OSD should get and that can be read on no other.
     pub unfound: u64,
+}
+
+/// What is known of how much of an image was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WrittenBytes {
+    /// So many bytes at most, as far as the copies that run know.
+    pub bytes: u64,
+    /// Copies that do not run, or that nobody has asked yet, may know of more.
+    pub may_be_more: bool,
 }
 
 impl Node {
@@ -130,22 +140,29 @@ impl Node {
     }
 
     /// Bytes of an image from `from` on that were ever written and not removed, at most: what the objects reach to, as far as
-    /// the primaries that run know.
-    pub fn written_bytes(&mut self, image: ImageId, from: u64) -> u64 {
-        let Some(found) = self.cluster().images().get(image) else { return 0 };
+    /// the copies that run know. Any of them may have missed what others have.
+    pub fn written(&mut self, image: ImageId, from: u64) -> WrittenBytes {
+        let mut told = WrittenBytes::default();
+        let Some(found) = self.cluster().images().get(image) else { return told };
         let (pool, object_bytes) = (found.pool, found.object_bytes);
-        let mut sum = 0;
+        let first = image.object((from / object_bytes) as u32);
+        let last = image.object(u32::MAX);
+        let mut lengths: BTreeMap<ObjectNo, u64> = BTreeMap::new();
         for pg in self.cluster().map().pgs_of(pool) {
-            let Some(&primary) = self.cluster().map().pg(pg).acting.first() else { continue };
-            let objects = self.osd(primary).objects(pg);
-            let first = image.object((from / object_bytes) as u32);
-            let last = image.object(u32::MAX);
-            for (object, meta) in objects.range(first..=last) {
-                let (_, block) = ImageId::of(object);
-                let begin = u64::from(block) * object_bytes;
-                sum += (begin + meta.length).saturating_sub(from.max(begin));
+            let state = self.cluster().map().pg(pg);
+            told.may_be_more |= state.serving().is_none() || !state.unfound.is_empty();
+            for member in state.acting.clone() {
+                for (object, meta) in self.osd(member).objects(pg).range(first..=last) {
+                    let length = lengths.entry(object).or_default();
+                    *length = meta.length.max(*length);
+                }
             }
         }
-        sum
+        let behind = |(object, length): (ObjectNo, u64)| {
+            let begin = u64::from(ImageId::of(object).1) * object_bytes;
+            (begin + length).saturating_sub(from.max(begin))
+        };
+        told.bytes = lengths.into_iter().map(behind).sum();
+        told
     }
 }

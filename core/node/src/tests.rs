@@ -2,6 +2,7 @@
 
 use super::{Delays, Lateness, Node, PgReport};
 use loadline_base::{Span, Time};
+use loadline_cluster::images::{ImageId, SnapshotId, View};
 use loadline_cluster::settings::{Enforcement, Settings};
 use loadline_cluster::{Config, OsdState, PoolId, PoolSpec, Target};
 use loadline_device::{Medium, Outcome};
@@ -173,4 +174,35 @@ fn a_group_that_moves_is_remapped() {
     node.change(Time::ZERO, |cluster, fx| cluster.set_osd(replica, state, fx));
     let PgReport { active, remapped, undersized, .. } = node.pg_report(pg);
     assert_eq!((active, remapped, undersized), (true, true, false));
+}
+
+/// What the first of a group's copies says that an object holds nothing counts when it serves the group, and no sooner: it may have
+/// missed what was written. An op that was left away for it was an acknowledged zeroing that never happened.
+#[test]
+fn that_an_object_holds_nothing_only_who_serves_it_says() {
+    let mut node = node_of(3, Delays::default());
+    let pool = PoolId::new(0);
+    let view = View {
+        image: ImageId { family: 1, member: 0 },
+        pool,
+        size: 4 << 20,
+        object_bytes: 1 << 20,
+        read_at: SnapshotId::HEAD,
+        newest: SnapshotId::HEAD,
+        ancestors: Vec::new(),
+    };
+    let asked = |node: &mut Node| node.pieces_with_data(&view, (0, view.size)).len();
+    assert_eq!(asked(&mut node), 0, "nothing was written");
+    node.be_late(Lateness { seed: 1, most: Span::from_millis(5) });
+    let pg = node.cluster().map().pg_of(pool, ObjectNo(1));
+    let primary = node.cluster().map().pg(pg).acting[0];
+    let state = OsdState { up: false, is_in: true };
+    node.change(Time::ZERO, |cluster, fx| cluster.set_osd(primary, state, fx));
+    assert_eq!(asked(&mut node), 4, "nobody serves them yet");
+    while node.next_timer() < Time::MAX {
+        let due = node.next_timer();
+        assert!(node.fire(due));
+        while node.next(due).is_some() {}
+    }
+    assert_eq!(asked(&mut node), 0, "another one does");
 }

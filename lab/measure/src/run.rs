@@ -123,15 +123,9 @@ pub(crate) fn fill(
         while world.in_flight(disk) > 3 || number + 1 == pieces && world.in_flight(disk) > 0 {
             world.turn(None, &mut happened);
         }
-        for happening in happened.drain(..) {
-            let without_success = |outcome| matches!(outcome, Outcome::Failed | Outcome::NoSpace);
-            if let LoopEvent::DiskDone { outcome, error, .. } = happening
-                && without_success(outcome)
-            {
-                drain(world, disk);
-                let error = std::io::Error::from_raw_os_error(error.unwrap_or_default());
-                return Err(MeasureError::Transfer(error));
-            }
+        if let Some(error) = failure(&mut happened) {
+            drain(world, disk);
+            return Err(error);
         }
         if !tell((number + 1) as f64 / pieces as f64) {
             drain(world, disk);
@@ -139,8 +133,21 @@ pub(crate) fn fill(
         }
     }
     world.submit(disk, 0, &request(RequestKind::Flush, 0, 0), Vec::new());
-    drain(world, disk);
-    Ok(())
+    while world.in_flight(disk) > 0 {
+        world.turn(None, &mut happened);
+    }
+    failure(&mut happened).map_or(Ok(()), Err)
+}
+
+/// The first transfer that was not carried out, of those that have ended.
+fn failure(happened: &mut Vec<LoopEvent<()>>) -> Option<MeasureError> {
+    happened.drain(..).find_map(|happening| match happening {
+        LoopEvent::DiskDone { outcome: Outcome::Failed | Outcome::NoSpace, error, .. } => {
+            let error = std::io::Error::from_raw_os_error(error.unwrap_or_default());
+            Some(MeasureError::Transfer(error))
+        }
+        _ => None,
+    })
 }
 
 impl<'a> PointTransfers<'a> {

@@ -7,6 +7,7 @@ mod ledger;
 mod load;
 
 use campaign::{Campaign, Trouble};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A seed for rounds that nobody has seen yet: `LOADLINE_SEED=7 cargo test … kills`.
 fn seed(otherwise: u64) -> u64 {
@@ -69,6 +70,38 @@ fn a_hundred_kills_among_failing_osds_lose_nothing() {
     campaign.rounds(100, &troubles);
     campaign.each_osd_is_dispensable();
     campaign.close();
+}
+
+/// Short campaigns while many others want the processors: what needs an unlucky moment comes to it when everything takes longer.
+#[test]
+#[ignore = "a hundred rounds take minutes; `make soak` runs them"]
+fn a_hundred_kills_on_a_busy_machine_lose_nothing() {
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                while !ends.load(Ordering::Relaxed) {
+                    std::hint::spin_loop()
+                }
+            });
+        }
+        let _ended = Ended(&ends);
+        for number in 0..25 {
+            let mut campaign = Campaign::new(seed(1_000) + number, &[]);
+            campaign.rounds(4, &[Trouble::Down, Trouble::Out]);
+            campaign.each_osd_is_dispensable();
+            campaign.close();
+        }
+    });
+}
+
+/// Says so when it is dropped, also by a panic: a scope waits for its threads.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 #[test]

@@ -63,7 +63,7 @@ pub(super) fn load(spec: &LoadSpec) -> Result<String, String> {
     if direction == "rw" {
         writeln!(job, "rwmixread={:.0}", spec.reads * 100.0).expect("writing to a string");
     }
-    job += &sizes(spec);
+    job += &sizes(spec)?;
     writeln!(job, "iodepth={}", spec.depth.unwrap_or(1)).expect("writing to a string");
     job += "norandommap=1\nrandrepeat=0\nrefill_buffers=1\ntime_based=1\nruntime=24h\n";
     job += "unified_rw_reporting=mixed\npercentile_list=50:95:99:99.5:99.9\n";
@@ -71,18 +71,32 @@ pub(super) fn load(spec: &LoadSpec) -> Result<String, String> {
     Ok(job)
 }
 
-fn sizes(spec: &LoadSpec) -> String {
+/// fio takes whole percents: they are rounded so that they make 100, the largest remainders up.
+fn sizes(spec: &LoadSpec) -> Result<String, String> {
     if let [only] = spec.block.as_slice() {
-        return format!("bs={}\n", only.size.get());
+        return Ok(format!("bs={}\n", only.size.get()));
     }
-    let all: u32 = spec.block.iter().map(|block| block.weight).sum();
-    let share = |weight: u32| weight * 100 / all.max(1);
-    let parts: Vec<String> = spec
+    let all: u64 = spec.block.iter().map(|block| u64::from(block.weight)).sum::<u64>().max(1);
+    let mut parts: Vec<(u64, u64, u64)> = spec
         .block
         .iter()
-        .map(|block| format!("{}/{}", block.size.get(), share(block.weight)))
+        .map(|block| {
+            let percent = u64::from(block.weight) * 100;
+            (block.size.get(), percent / all, percent % all)
+        })
         .collect();
-    format!("bssplit={}\n", parts.join(":"))
+    let left = 100 - parts.iter().map(|(_, share, _)| share).sum::<u64>();
+    parts.sort_by_key(|(_, _, rest)| std::cmp::Reverse(*rest));
+    parts.iter_mut().take(left as usize).for_each(|(_, share, _)| *share += 1);
+    parts.sort_unstable();
+    if let Some((size, ..)) = parts.iter().find(|(_, share, _)| *share == 0) {
+        return Err(format!(
+            "fio takes whole percents, and blocks of {size} bytes would be none: give them a larger weight"
+        ));
+    }
+    let parts: Vec<String> =
+        parts.iter().map(|(size, share, _)| format!("{size}/{share}")).collect();
+    Ok(format!("bssplit={}\n", parts.join(":")))
 }
 
 /// The whole file of a job against a node's socket.
@@ -251,6 +265,15 @@ mod tests {
                      { size = '64 KiB', weight = 1 }]";
         let job = load(&spec(mixed)).unwrap();
         assert!(job.contains("rwmixread=70\nbssplit=4096/75:65536/25\n"), "{job}");
+        let sizes = |weights: [u32; 3]| {
+            let [a, b, c] = weights;
+            load(&spec(&format!(
+                "depth = 8\nimage = '1 GiB'\nblock = [{{ size = '4 KiB', weight = {a} }}, \
+                 {{ size = '8 KiB', weight = {b} }}, {{ size = '64 KiB', weight = {c} }}]"
+            )))
+        };
+        assert!(sizes([1, 1, 1]).unwrap().contains("bssplit=4096/34:8192/33:65536/33\n"));
+        assert!(sizes([200, 1, 1]).unwrap_err().contains("blocks of 65536 bytes would be none"));
         let open = load(&spec("rate = 5.0\nblock = '4 KiB'\nimage = '1 GiB'"));
         assert!(open.unwrap_err().contains("closed loops only"));
     }

@@ -113,8 +113,10 @@ pub struct OpenedDisk {
     kind: DiskKind,
     created: bool,
     discards: Discards,
-    /// What its file lacks of its size in blocks, because the file system has no room for them.
+    /// What its file lacks of its size in blocks, because the file system had no room for them.
     lacks: Bytes,
+    /// Up to where they were set aside since.
+    set_aside: u64,
 }
 
 impl OpenedDisk {
@@ -148,8 +150,8 @@ impl OpenedDisk {
         self.created
     }
 
-    /// How many bytes of it have no blocks although its file is to keep them, because its file system had no room when it was
-    /// opened. Writes there may have to wait for room.
+    /// How many bytes of it had no blocks when it was opened although its file is to keep them, because its file system had no room, as
+    /// long as not all were set aside since. Writes there may have to wait for room.
     pub fn lacks(&self) -> Bytes {
         self.lacks
     }

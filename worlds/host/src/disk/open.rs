@@ -9,6 +9,7 @@ use rustix::fs::{
     unlink,
 };
 use rustix::io::Errno;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
@@ -52,6 +53,7 @@ fn look_at(fd: OwnedFd, created: bool, how: &DiskOpen) -> Result<OpenedDisk, Dis
         created,
         discards: how.discards,
         lacks,
+        set_aside: 0,
     })
 }
 
@@ -178,15 +180,46 @@ fn fill_holes(fd: &OwnedFd, size: Bytes) -> Result<Bytes, DiskProblem> {
         Ok(size.get().saturating_sub(blocks as u64 * BLOCK))
     };
     let lacks = lacking()?;
-    let room = rustix::fs::fstatvfs(fd).map_err(system)?;
-    if lacks == 0 || room.f_bavail.saturating_mul(room.f_frsize) < lacks {
+    if lacks == 0 || room_beside(fd).map_err(system)? < lacks {
         return Ok(Bytes::new(lacks));
     }
-    match retry(|| fallocate(fd, FallocateFlags::KEEP_SIZE, 0, size.get())) {
+    match set_aside(fd, 0..size.get()) {
         Ok(()) => Ok(Bytes::ZERO),
         Err(Errno::NOSPC | Errno::DQUOT) => lacking().map(Bytes::new),
         // A file system that cannot allocate beforehand keeps no blocks in any case.
         Err(_) => Ok(Bytes::ZERO),
+    }
+}
+
+/// Bytes that are free on the file system of a file.
+fn room_beside(fd: &OwnedFd) -> Result<u64, Errno> {
+    rustix::fs::fstatvfs(fd).map(|room| room.f_bavail.saturating_mul(room.f_frsize))
+}
+
+/// Gives a range of a file the blocks that it lacks; what it holds stays.
+fn set_aside(fd: &OwnedFd, range: Range<u64>) -> Result<(), Errno> {
+    let length = range.end - range.start;
+    retry(|| fallocate(fd, FallocateFlags::KEEP_SIZE, range.start, length))
+}
+
+impl OpenedDisk {
+    /// Sets aside some more of the blocks that its file lacked when it was opened, in order, `step` at most, if the file system has room
+    /// for all of them by now. Answers whether it lacks none any more.
+    pub(crate) fn set_more_aside(&mut self, step: Bytes) -> bool {
+        if self.lacks == Bytes::ZERO {
+            return true;
+        }
+        let end = (self.set_aside + step.get()).min(self.size.get());
+        // What was set aside is no longer among what the file system has, and what of the rest the file lacks nobody knows.
+        let wanted = if self.set_aside == 0 { self.lacks.get() } else { end - self.set_aside };
+        let has_room = room_beside(&self.fd).is_ok_and(|room| room >= wanted);
+        if has_room && set_aside(&self.fd, self.set_aside..end).is_ok() {
+            self.set_aside = end;
+        }
+        if self.set_aside == self.size.get() {
+            self.lacks = Bytes::ZERO;
+        }
+        self.lacks == Bytes::ZERO
     }
 }
 

@@ -57,6 +57,7 @@ impl HostNode {
         self.take_out_the_absent();
         self.tell_terms();
         self.tell_room();
+        self.set_blocks_aside();
         self.alarms.push(self.now + Span::from_millis(1000), Alarm::Second);
     }
 }

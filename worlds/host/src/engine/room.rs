@@ -8,6 +8,9 @@ use loadline_osd::OsdId;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+/// What a file that lacks blocks is given of them in a second: little enough that nobody waits for it.
+const SET_ASIDE_STEP: Bytes = Bytes::from_mib(256);
+
 impl HostNode {
     /// A write of an OSD has found no room.
     pub(super) fn found_no_room(&mut self, osd: OsdId) {
@@ -25,6 +28,16 @@ impl HostNode {
             if waited && self.node.cluster().waits_for_room(osd) == 0 {
                 self.disks.of[osd].waits_for_room = false;
                 tracing::info!(%osd, "{} has room again: writes go on", self.place_of(osd));
+            }
+        }
+    }
+
+    /// Sets aside what files lack of their blocks where there is room for it by now. To be called every second or so.
+    pub(super) fn set_blocks_aside(&mut self) {
+        for (osd, lacked) in self.lacking_blocks() {
+            let disk = self.disks.of[osd].disk.expect("it is open");
+            if self.world.disk_mut(disk).set_more_aside(SET_ASIDE_STEP) {
+                tracing::info!(%osd, "the {lacked} of its blocks that its file lacked are set aside");
             }
         }
     }

@@ -70,6 +70,10 @@ impl LoopDisks {
         &self.at(id).opened
     }
 
+    pub(super) fn opened_mut(&mut self, id: DiskId) -> &mut OpenedDisk {
+        &mut self.disks.at_mut(slot(id)).opened
+    }
+
     pub(super) fn unanswered(&self, id: DiskId) -> usize {
         self.at(id).unanswered
     }

@@ -99,6 +99,11 @@ impl<M> Loop<M> {
         self.disks.opened(disk)
     }
 
+    /// The same, to be changed.
+    pub(crate) fn disk_mut(&mut self, disk: DiskId) -> &mut OpenedDisk {
+        self.disks.opened_mut(disk)
+    }
+
     /// How many requests of a disk are not answered yet.
     pub fn in_flight(&self, disk: DiskId) -> usize {
         self.disks.unanswered(disk)

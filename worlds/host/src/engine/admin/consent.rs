@@ -5,6 +5,7 @@ use crate::admin::api::{AdminRefusal, Command, OsdMove};
 use crate::engine::host_node::HostNode;
 use loadline_base::Bytes;
 use loadline_cluster::RemoveError;
+use loadline_node::WrittenBytes;
 use loadline_osd::{OsdId, OsdSet, PgId};
 
 /// So many placement groups are named; the rest is counted.
@@ -72,11 +73,9 @@ impl HostNode {
         }
         let (id, size) = (image.id, image.size);
         // What was cut off before may still be there.
-        let written = Bytes::new(self.node.written_bytes(id, 0).min(size));
+        let written = in_words(self.node.written(id, 0), size);
         let size = Bytes::new(size);
-        Some(format!(
-            "image {name} of {size} would be removed for good, with up to {written} written to it"
-        ))
+        Some(format!("image {name} of {size} would be removed for good, with {written} to it"))
     }
 
     fn cost_of_cut(&mut self, name: &str, size: u64) -> Option<String> {
@@ -90,9 +89,9 @@ impl HostNode {
             true => String::new(),
             false => format!(" (snapshots keep what they show: {})", kept.join(", ")),
         };
-        let written = Bytes::new(self.node.written_bytes(id, size).min(cut));
+        let written = in_words(self.node.written(id, size), cut);
         let cut = Bytes::new(cut);
-        Some(format!("image {name} would lose its last {cut}, with up to {written} written{kept}"))
+        Some(format!("image {name} would lose its last {cut}, with {written}{kept}"))
     }
 
     fn cost_of_stop(&self, osd: OsdId) -> Option<String> {
@@ -131,5 +130,14 @@ impl HostNode {
             count if count <= NAMED_MAX => Some(format!("PGs {shown}")),
             count => Some(format!("PGs {shown} and {} more", count - NAMED_MAX)),
         }
+    }
+}
+
+/// How much of so many bytes was written.
+fn in_words(written: WrittenBytes, of: u64) -> String {
+    let bytes = Bytes::new(written.bytes.min(of));
+    match written.may_be_more {
+        false => format!("up to {bytes} written"),
+        true => format!("{bytes} that the OSDs which run know of, and maybe more, written"),
     }
 }

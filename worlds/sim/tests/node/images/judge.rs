@@ -346,6 +346,25 @@ impl Judged {
         }
     }
 
+    /// What would be lost with an image is told at any time, and never less than it holds. Those that show an ancestor's data are left
+    /// out: what they hold themselves nobody here knows.
+    pub(super) fn check_written(&mut self) {
+        let is_settled = |name: &&String| !self.writing.contains_key(*name);
+        let names: Vec<String> = self.copies.keys().filter(is_settled).cloned().collect();
+        for name in names {
+            let images = self.node().cluster().images();
+            let Ok(image) = images.image(&name) else { continue };
+            let (id, is_clone) = (image.id, image.parent.is_some());
+            let ends = |object: &[u64]| {
+                object.iter().rposition(|stamp| *stamp > 0).map_or(0, |at| at as u64 + 1)
+            };
+            let least = self.copies[&name].chunks(16).map(ends).sum::<u64>() * CELL;
+            let told = self.node().node_mut().written(id, 0);
+            let is_enough = is_clone || told.may_be_more || told.bytes >= least;
+            assert!(is_enough, "{name} holds {least} bytes, and {told:?} are told of");
+        }
+    }
+
     fn check(&mut self, name: &str) {
         let found = self.read(name);
         assert_eq!(found, self.copies[name], "{name}");

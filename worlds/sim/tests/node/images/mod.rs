@@ -22,6 +22,7 @@ fn history(seed: u64) -> usize {
         }
         judged.load();
         happen(&mut judged);
+        judged.check_written();
         // Also while it is not settled yet who serves what.
         judged.load();
         judged.drain();
