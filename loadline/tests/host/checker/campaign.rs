@@ -2,7 +2,7 @@
 
 use super::ledger::Ledger;
 use super::load;
-use crate::node::{IMAGE_BYTES, Node, SMALL};
+use crate::node::{IMAGE_BYTES, Node, PATIENCE, SMALL};
 use crate::tools::{succeed, text};
 use loadline_base::Rng;
 use std::io;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Connections that load the node at once.
 const CLIENTS: u64 = 3;
@@ -222,14 +222,25 @@ fn make_trouble(
         Trouble::Out => ("out", "in"),
         Trouble::Replace => return replace(node, &osd),
     };
-    node.tell(&command(step).each_ref().map(String::as_str));
+    take_away(node, &command(step).each_ref().map(String::as_str));
     Some(command(back))
+}
+
+/// Has the node do without an OSD. It refuses that while the others do not hold everything yet, as after disks were replaced in
+/// two rounds that followed each other: then it is asked again.
+fn take_away(node: &Node, command: &[&str]) {
+    let until = Instant::now() + PATIENCE;
+    while let Err(error) = node.try_tell(command) {
+        let is_too_soon = error.contains("nobody would serve");
+        assert!(is_too_soon && Instant::now() < until, "{command:?}: {error}\n{}", node.log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// Its file vanishes and an empty one takes its place.
 fn replace(node: &Node, osd: &str) -> Option<[String; 3]> {
     let file = node.disk(osd);
-    node.tell(&["osd", "down", osd]);
+    take_away(node, &["osd", "down", osd]);
     std::fs::remove_file(&file).expect("the disk is a file of the node's folder");
     node.tell(&["osd", "replace", osd, text(&file), "--size", "128MiB"]);
     None
