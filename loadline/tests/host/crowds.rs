@@ -40,10 +40,6 @@ fn saying(socket: &Path, bytes: &[u8]) -> Option<UnixStream> {
     Some(stream)
 }
 
-fn status(node: &Node) -> serde_json::Value {
-    serde_json::from_str(&node.tell(&["status", "--json"])).expect("it is JSON")
-}
-
 fn open_files(node: &Node) -> usize {
     std::fs::read_dir(format!("/proc/{}/fd", node.process_id())).expect("the node runs").count()
 }
@@ -53,14 +49,6 @@ fn resident(node: &Node) -> u64 {
     let facts = facts.expect("the node runs");
     let line = facts.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("Linux tells it");
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
-}
-
-fn wait_until(node: &Node, what: &str, is_so: impl Fn(&Node) -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !is_so(node) {
-        assert!(Instant::now() < until, "{what}: {}\n{}", status(node), node.log());
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }
 
 /// A client of another process, and the admin socket.
@@ -79,15 +67,15 @@ fn a_crowd_of_one_peer_keeps_nobody_out() {
     let before = open_files(&node);
     let crowd: Vec<_> = (0..1_200).map(|_| UnixStream::connect(node.socket()).unwrap()).collect();
     are_served(&node);
-    let counts = status(&node)["connections"].clone();
+    let counts = node.status()["connections"].clone();
     assert!(counts["refused"].as_u64() >= Some(1_000), "{counts}");
     assert!(open_files(&node) <= before + 110, "{} files", open_files(&node));
     let log = node.log();
     let says = format!("pid {} was refused", std::process::id());
     let told = log.lines().filter(|line| line.contains(&says)).count();
     assert!((1..10).contains(&told), "told once in a while:\n{log}");
-    wait_until(&node, "the rest is told of", |node| node.log().contains("more in the last 10 s"));
-    wait_until(&node, "who chooses nothing goes", |node| status(node)["connections"]["nbd"] == 0);
+    node.wait_until("the rest is told of", |node| node.log().contains("more in the last 10 s"));
+    node.wait_until("who chooses nothing goes", |node| node.status()["connections"]["nbd"] == 0);
     assert!(node.log().contains("chose no export within 2 s"));
     drop(crowd);
     node.stop();
@@ -137,19 +125,19 @@ fn crowds_of_several_peers_keep_nobody_out() {
     let flags = [&FLAGS[..], &["--memory", "512MiB"]].concat();
     let node = Node::start(&folder.path().join("node"), &flags);
     let crowds: Vec<_> = (0..6).map(|_| Holder::start(&node.socket(), 400)).collect();
-    wait_until(&node, "all are let in or refused", |node| {
-        let counts = &status(node)["connections"];
+    node.wait_until("all are let in or refused", |node| {
+        let counts = &node.status()["connections"];
         counts["nbd"].as_u64().unwrap() + counts["refused"].as_u64().unwrap() >= 2_400
     });
     are_served(&node);
-    let counts = status(&node)["connections"].clone();
+    let counts = node.status()["connections"].clone();
     assert!(counts["nbd"].as_u64() > Some(600), "most places are used: {counts}");
     let admin = node.socket().with_file_name("admin.sock");
     let operators: Vec<_> = (0..3).map(|_| Holder::start(&admin, 700)).collect();
     are_served(&node);
     assert!(node.tell(&["health"]).contains("ok"), "{}", node.log());
     drop((crowds, operators));
-    wait_until(&node, "they have left", |node| status(node)["connections"]["nbd"] == 0);
+    node.wait_until("they have left", |node| node.status()["connections"]["nbd"] == 0);
     node.stop();
 }
 
@@ -163,16 +151,16 @@ fn descriptors_suffice_for_as_many_as_are_let_in() {
         let node = Node::start_under(&["prlimit", limits], &folder.path().join("node"), &flags);
         let crowd: Vec<_> =
             (0..1_200).map(|_| UnixStream::connect(node.socket()).unwrap()).collect();
-        wait_until(&node, "all are let in", |node| {
-            let connections = &status(node)["connections"];
+        node.wait_until("all are let in", |node| {
+            let connections = &node.status()["connections"];
             connections["nbd"].as_u64().unwrap() + connections["refused"].as_u64().unwrap() >= 1_200
         });
-        assert_eq!(status(&node)["connections"]["nbd"], admitted, "{limits}");
+        assert_eq!(node.status()["connections"]["nbd"], admitted, "{limits}");
         if admitted == 1_200 {
             are_served(&node);
         }
         drop(crowd);
-        wait_until(&node, "they have left", |node| status(node)["connections"]["nbd"] == 0);
+        node.wait_until("they have left", |node| node.status()["connections"]["nbd"] == 0);
         are_served(&node);
         node.stop();
     }
@@ -223,8 +211,8 @@ fn memory_stays_within_its_budget_and_comes_back() {
             std::thread::sleep(Duration::from_millis(20));
         }
         let crowd = crowd.join().unwrap();
-        wait_until(&node, "nobody waits for memory", |node| {
-            status(node)["memory"]["connections_waiting"].as_u64() > Some(0)
+        node.wait_until("nobody waits for memory", |node| {
+            node.status()["memory"]["connections_waiting"].as_u64() > Some(0)
         });
         are_served(&node);
         let until = Instant::now() + Duration::from_secs(3);
@@ -232,18 +220,17 @@ fn memory_stays_within_its_budget_and_comes_back() {
             most = most.max(resident(&node));
             std::thread::sleep(Duration::from_millis(20));
         }
-        let memory = status(&node)["memory"].clone();
+        let memory = node.status()["memory"].clone();
         assert!(most < budget, "{most} bytes are resident: {memory}");
         let (held, part) = (&memory["connections_peak_bytes"], &memory["connections_bytes"]);
         assert!(held.as_u64() <= part.as_u64(), "{memory}");
         drop(crowd);
     });
-    wait_until(&node, "they have left", |node| status(node)["connections"]["nbd"] == 0);
-    let left = Instant::now();
-    while resident(&node) > quiet + 64 * MIB {
-        assert!(left.elapsed() < PATIENCE, "{} bytes stay", resident(&node));
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    node.wait_until("they have left", |node| node.status()["connections"]["nbd"] == 0);
+    node.wait_for(|| match resident(&node) {
+        bytes if bytes > quiet + 64 * MIB => Err(format!("{bytes} bytes stay")),
+        _ => Ok(()),
+    });
     are_served(&node);
     node.stop();
 }

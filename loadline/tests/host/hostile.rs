@@ -10,7 +10,7 @@ use loadline_base::Rng;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Clients that ask and never read.
 const STALLED: u64 = 4;
@@ -164,16 +164,10 @@ fn open_files(node: &Node) -> usize {
 
 /// Closing a connection waits for its requests in flight, so it takes a moment.
 fn wait_for_files(node: &Node, most: usize) {
-    let until = Instant::now() + PATIENCE;
-    while open_files(node) > most {
-        let left = open_files(node);
-        assert!(
-            Instant::now() < until,
-            "{left} files are open, {most} were before:\n{}",
-            node.log()
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    node.wait_for(|| match open_files(node) {
+        left if left > most => Err(format!("{left} files are open, {most} were before")),
+        _ => Ok(()),
+    });
 }
 
 fn memory_peak_kib(node: &Node) -> u64 {

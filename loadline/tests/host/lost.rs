@@ -1,10 +1,10 @@
 //! What is on one disk alone and cannot be read there: `loadline pg mark-unfound-lost`.
 
 use crate::client::{Connection, Request};
-use crate::node::{Node, PATIENCE};
+use crate::node::Node;
 use crate::tools::output;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const FLAGS: [&str; 8] =
     ["--osds", "3", "--size", "128MiB", "--image", "vol0=16MiB", "--cache", "8MiB"];
@@ -63,15 +63,10 @@ fn the_last_write_of_an_object_is_given_up() {
     assert_eq!(spoil(&alone, 2), BYTES as usize / 4096, "it has the write");
 
     let node = Node::start(&dir, &FLAGS);
-    let until = Instant::now() + PATIENCE;
-    let health = loop {
+    let health = node.wait_for(|| {
         let health = node.tell(&["health"]);
-        if health.contains("unfound") {
-            break health;
-        }
-        assert!(Instant::now() < until, "{health}\n{}", node.log());
-        std::thread::sleep(Duration::from_millis(50));
-    };
+        if health.contains("unfound") { Ok(health) } else { Err(health) }
+    });
     let says =
         "1 object is unfound, a copy is missing and no other can be read: image vol0 at 0 B (PG ";
     let at = health.find(says).unwrap_or_else(|| panic!("{health}")) + says.len();
@@ -90,12 +85,8 @@ fn the_last_write_of_an_object_is_given_up() {
     let refused = node.try_tell(&["pg", "mark-unfound-lost", "7.7", "revert", "--yes"]);
     assert!(refused.expect_err("there is none").contains("there is no PG 7.7"));
 
-    let until = Instant::now() + PATIENCE;
-    while let Err(why) = node.try_tell(&["pg", "mark-unfound-lost", pg, "revert", "--yes"]) {
-        // The OSD must be up, and the primary must have looked for the object once more.
-        assert!(Instant::now() < until, "{why}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    // The OSD must be up, and the primary must have looked for the object once more.
+    node.wait_for(|| node.try_tell(&["pg", "mark-unfound-lost", pg, "revert", "--yes"]));
     node.wait_until_clean();
     assert!(reads(&node, 1), "it is what it was before:\n{}", node.log());
     let line = format!("POST /pg/{pg}/revert-unfound");

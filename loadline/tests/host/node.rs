@@ -1,6 +1,7 @@
 //! A node in a process of its own, as an operator starts, asks, stops and kills it.
 
 use crate::tools::output;
+use std::fmt::Display;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -112,17 +113,36 @@ impl Node {
 
     /// Waits until every placement group is clean again.
     pub(crate) fn wait_until_clean(&self) {
+        self.wait_until("not clean for long", |node| {
+            let status = node.status();
+            let groups = status["pgs"].as_array().expect("the placement groups by state");
+            groups.iter().all(|group| group["state"] == "active+clean")
+        });
+    }
+
+    /// Waits until something is so; `what` says what is the matter if it never is.
+    pub(crate) fn wait_until(&self, what: &str, is_so: impl Fn(&Node) -> bool) {
+        self.wait_for(|| if is_so(self) { Ok(()) } else { Err(what) });
+    }
+
+    /// Tries until it succeeds, and returns what that gave. The last error, the node's status and its log are told of what does not
+    /// within [`PATIENCE`].
+    pub(crate) fn wait_for<T, E: Display>(&self, attempt: impl Fn() -> Result<T, E>) -> T {
         let until = Instant::now() + PATIENCE;
         loop {
-            let status = self.tell(&["status", "--json"]);
-            let status: serde_json::Value = serde_json::from_str(&status).expect("it is JSON");
-            let groups = status["pgs"].as_array().expect("the placement groups by state");
-            if groups.iter().all(|group| group["state"] == "active+clean") {
-                return;
+            match attempt() {
+                Ok(found) => return found,
+                Err(error) if Instant::now() >= until => {
+                    let status = self.try_tell(&["status", "--json"]).unwrap_or_else(|it| it);
+                    panic!("{error}\n{status}\n{}", self.log());
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(50)),
             }
-            assert!(Instant::now() < until, "not clean for long: {status}\n{}", self.log());
-            std::thread::sleep(Duration::from_millis(50));
         }
+    }
+
+    pub(crate) fn status(&self) -> serde_json::Value {
+        serde_json::from_str(&self.tell(&["status", "--json"])).expect("it is JSON")
     }
 
     /// Ends it as the power switch would, but for what the kernel already has: SIGKILL.

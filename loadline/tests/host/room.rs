@@ -3,13 +3,12 @@
 
 use crate::client::{Connection, Request};
 use crate::fio::verified;
-use crate::node::{Node, PATIENCE};
+use crate::node::Node;
 use crate::tools::{output, succeed, text};
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 const FLAGS: [&str; 8] =
     ["--osds", "2", "--size", "64MiB", "--image", "vol0=32MiB", "--cache", "8MiB"];
@@ -107,20 +106,8 @@ fn check_block(reader: &mut Connection, block: u64) {
     assert!(found.iter().all(|byte| *byte == pattern(block)), "block {block} is not as written");
 }
 
-fn status(node: &Node) -> serde_json::Value {
-    serde_json::from_str(&node.tell(&["status", "--json"])).expect("it is JSON")
-}
-
 fn findings(node: &Node) -> String {
-    status(node)["health"]["findings"].to_string()
-}
-
-fn wait_until(node: &Node, what: &str, is_so: impl Fn(&Node) -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !is_so(node) {
-        assert!(Instant::now() < until, "{what}: {}\n{}", findings(node), node.log());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    node.status()["health"]["findings"].to_string()
 }
 
 /// Every write that met a full file system was taken for the death of its disk: all OSDs went down, clients hung, and room alone
@@ -137,21 +124,19 @@ fn writes_wait_for_room(log_mode: &str, backend: &str) {
     }
     mounted.fill();
     send_large(&mut writer);
-    wait_until(&node, "nobody tells of the full file system", |node| {
+    node.wait_until("nobody tells of the full file system", |node| {
         findings(node)
             .contains(&format!("the file system at {} has no room", mounted.at().display()))
     });
     for block in 0..50 {
         check_block(&mut reader, block);
     }
-    assert_eq!(status(&node)["osd_counts"]["up"], 2, "no OSD goes down");
+    assert_eq!(node.status()["osd_counts"]["up"], 2, "no OSD goes down");
     mounted.make_room();
     while writer.in_flight() > 0 {
         writer.receive().unwrap();
     }
-    wait_until(&node, "nobody tells of the room", |node| {
-        status(node)["health"]["level"] != "error"
-    });
+    node.wait_until("nobody tells of the room", |node| node.status()["health"]["level"] != "error");
     writer.ask(&Request::Flush).unwrap();
     node.kill();
     let node = Node::start(&dir, &flags);
@@ -188,7 +173,7 @@ fn a_start_waits_for_room() {
     }
     mounted.fill();
     send_large(&mut writer);
-    wait_until(&node, "nobody tells", |node| findings(node).contains("has no room"));
+    node.wait_until("nobody tells", |node| findings(node).contains("has no room"));
     node.kill();
     mounted.fill();
     let node = Node::start_watched(&dir, &flags, |line| {
@@ -256,7 +241,7 @@ fn blocks_that_cannot_be_set_aside_are_told_of() {
         }
     });
     mounted.make_room();
-    wait_until(&node, "one has its blocks", |node| {
+    node.wait_until("one has its blocks", |node| {
         let lack = |osd: &&str| findings(node).contains(&format!("osd.{osd}'s file lacks"));
         let (has, lacks) = if lack(&"0") { ("1", "0") } else { ("0", "1") };
         lack(&lacks) && !lack(&has) && allocated(&node.disk(has)) == 64 << 20

@@ -2,7 +2,7 @@
 //! late, and what was answered is there after the next start.
 
 use crate::client::{Connection, Request};
-use crate::node::{IMAGE_BYTES, Node, PATIENCE, SMALL};
+use crate::node::{IMAGE_BYTES, Node, SMALL};
 use std::collections::BTreeSet;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -113,12 +113,7 @@ fn a_client_that_reads_late_gets_its_answers() {
     for _ in 0..READS {
         client.send(&Request::Read { offset: 0, length: LENGTH }).unwrap();
     }
-    let open = || node.tell(&["dump", "ops"]) != "none\n";
-    let until = std::time::Instant::now() + PATIENCE;
-    while open() {
-        assert!(std::time::Instant::now() < until, "reads take a moment");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    node.wait_until("reads take a moment", |node| node.tell(&["dump", "ops"]) == "none\n");
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || {
             std::thread::sleep(Duration::from_millis(300));

@@ -2,7 +2,7 @@
 
 use super::ledger::Ledger;
 use super::load;
-use crate::node::{IMAGE_BYTES, Node, PATIENCE, SMALL};
+use crate::node::{IMAGE_BYTES, Node, SMALL};
 use crate::tools::{succeed, text};
 use loadline_base::Rng;
 use std::io;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Connections that load the node at once.
 const CLIENTS: u64 = 3;
@@ -229,12 +229,12 @@ fn make_trouble(
 /// Has the node do without an OSD. It refuses that while the others do not hold everything yet, as after disks were replaced in
 /// two rounds that followed each other: then it is asked again.
 fn take_away(node: &Node, command: &[&str]) {
-    let until = Instant::now() + PATIENCE;
-    while let Err(error) = node.try_tell(command) {
-        let is_too_soon = error.contains("nobody would serve");
-        assert!(is_too_soon && Instant::now() < until, "{command:?}: {error}\n{}", node.log());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    node.wait_for(|| {
+        node.try_tell(command).inspect_err(|error| {
+            let is_too_soon = error.contains("nobody would serve");
+            assert!(is_too_soon, "{command:?}: {error}\n{}", node.log());
+        })
+    });
 }
 
 /// Its file vanishes and an empty one takes its place.
