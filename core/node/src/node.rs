@@ -289,3 +289,70 @@ impl Node {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::node;
+    use loadline_cluster::OsdState;
+    use loadline_cluster::settings::{Enforcement, Settings};
+    use loadline_device::Medium;
+    use loadline_osd::{ShardId, ThreadId, WorkerRun};
+    use loadline_qos::LOADLINE_PRESET;
+
+    /// What is due for a node's OSDs and when, by OSD: the events in their order, then the timers in theirs.
+    fn awaited(node: &mut Node) -> Vec<(u32, String)> {
+        let mut awaited: Vec<_> =
+            node.due.drain(..).map(|(osd, due)| (osd.get(), format!("{due:?}"))).collect();
+        while let Some((_, (osd, timer))) = node.timers.pop_until(Time::from_nanos(u64::MAX - 1)) {
+            awaited.push((osd.get(), format!("{timer:?}")));
+        }
+        awaited
+    }
+
+    /// Has both OSDs of a node of two wait for the end of a computation, for room, and for timers of a queue and of a store. Only one that
+    /// is down can be renewed.
+    fn with_awaited(renewed: Option<OsdId>) -> Node {
+        let mut node = node(Delays::default());
+        if let Some(osd) = renewed {
+            let state = OsdState { up: false, is_in: true };
+            node.change(Time::ZERO, |cluster, fx| cluster.set_osd(osd, state, fx));
+        }
+        for osd in [0, 1].map(OsdId::new) {
+            let run = WorkerRun { shard: ShardId::new(0), thread: ThreadId::new(0), run: 1 };
+            node.happened(osd, Event::Computed(run));
+            node.happened(osd, Event::Timer(Timer::Room));
+            let timers = [Timer::Shard(ShardId::new(0)), Timer::Background, Timer::Store];
+            for (at, timer) in timers.into_iter().enumerate() {
+                node.timers.push(Time::from_nanos(1 + at as u64), (osd, timer));
+            }
+        }
+        node
+    }
+
+    /// New queues have asked for nothing: what the old ones had asked for does not come to them. The store stays, and gets what is its.
+    #[test]
+    fn what_replaced_queues_waited_for_does_not_come() {
+        let renewed = OsdId::new(1);
+        let mut node = with_awaited(Some(renewed));
+        let settings = Settings::new(LOADLINE_PRESET, &[Medium::Ssd], Enforcement::Refuse);
+        let policy = Policy { plan: settings.plan(OsdId::new(0)), seed: 1 };
+        let options = settings.osd_options(OsdId::new(0));
+        node.change(Time::ZERO, |cluster, fx| cluster.renew_osd(renewed, policy, options, fx));
+        let awaited = awaited(&mut node);
+        let of_renewed: Vec<_> =
+            awaited.iter().filter(|(osd, _)| *osd == 1).map(|(_, what)| what).collect();
+        assert_eq!(of_renewed, ["Timer(Room)", "Store"]);
+        assert_eq!(awaited.len(), 5 + 2, "the other OSD's stay: {awaited:?}");
+    }
+
+    /// An OSD whose number is given anew gets nothing that was meant for the one before, and one that is none any more is not asked.
+    #[test]
+    fn what_a_forgotten_osd_waited_for_does_not_come() {
+        let mut node = with_awaited(None);
+        node.forget_osd(OsdId::new(1));
+        let awaited = awaited(&mut node);
+        assert!(awaited.iter().all(|(osd, _)| *osd == 0), "{awaited:?}");
+        assert_eq!(awaited.len(), 5);
+    }
+}

@@ -11,7 +11,7 @@ use loadline_qos::LOADLINE_PRESET;
 use loadline_store::ObjectNo;
 
 /// Two OSDs on direct stores with one pool of one group and two copies.
-fn node(delays: Delays) -> Node {
+pub(crate) fn node(delays: Delays) -> Node {
     node_of(2, delays)
 }
 

@@ -13,6 +13,15 @@ use loadline_store::ObjectNo;
 /// So many objects are named in a sentence; the rest is counted.
 const NAMED_MAX: usize = 8;
 
+/// Why a group's objects are not given up: who looks for them still is asked again, anything else is for the operator.
+fn not_lost(pg: &str, why: NotLost) -> Executed {
+    let says = format!("PG {pg}: {why}");
+    match why {
+        NotLost::LookedFor => Ok(CommandOutcome::Busy(says)),
+        _ => Err(AdminRefusal::conflict(says)),
+    }
+}
+
 impl HostNode {
     /// The placement group of this name, such as `0.1f`.
     fn pg_of(&self, name: &str) -> Result<PgId, AdminRefusal> {
@@ -27,7 +36,7 @@ impl HostNode {
     pub(super) fn pg_list_unfound(&self, name: &str) -> Executed {
         let pg = self.pg_of(name)?;
         if let Err(why @ NotLost::LookedFor) = self.node.cluster().may_give_up_unfound(pg) {
-            return Ok(CommandOutcome::Busy(format!("PG {name}: {why}")));
+            return not_lost(name, why);
         }
         let objects = self.node.cluster().unfound_objects(pg).iter();
         let objects = objects.map(|object| self.shown_object(*object)).collect();
@@ -58,9 +67,8 @@ impl HostNode {
         let pg = self.pg_of(name)?;
         let given_up = self.node.change(self.now, |cluster, fx| cluster.give_up_unfound(pg, fx));
         match given_up {
-            Ok(()) => Ok(CommandOutcome::Now(Ok(DONE))),
-            Err(why @ NotLost::LookedFor) => Ok(CommandOutcome::Busy(format!("PG {name}: {why}"))),
-            Err(why) => Err(AdminRefusal::conflict(format!("PG {name}: {why}"))),
+            Ok(()) => now(DONE),
+            Err(why) => not_lost(name, why),
         }
     }
 
