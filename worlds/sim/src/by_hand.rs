@@ -4,6 +4,7 @@
 use crate::disk::{CutStyle, SimDisk};
 use crate::osd_drive::RunningDrive;
 use crate::sim::{DisksConfig, Sim};
+use crate::store_disks::StoreDisks;
 use crate::workload::ByHand;
 use loadline_base::{Rng, Time};
 use loadline_cluster::images::{ImageError, Images, JobId};
@@ -87,7 +88,7 @@ impl Sim<ByHand> {
         let now = self.now();
         let (id, envelope) = self.cluster().issue(now, target, data);
         if let Some(envelope) = envelope {
-            self.send(envelope);
+            self.send_message(envelope);
         }
         id
     }
@@ -110,7 +111,7 @@ impl Sim<ByHand> {
 
     /// The same, where nobody says so.
     pub fn put_disk(&mut self, osd: OsdId, disk: SimDisk) {
-        self.drives_mut()[osd] = RunningDrive::on_disk(disk);
+        self.drives.of[osd] = RunningDrive::on_disks(StoreDisks { data: disk, log: None });
     }
 
     /// Whether an OSD is down because its store is damaged, and may be filled again.
@@ -123,7 +124,7 @@ impl Sim<ByHand> {
         let may_pass = |osd: &OsdId| {
             self.waits_for_disk(*osd) == (0, false) && self.node().cluster().may_open_again(*osd)
         };
-        let all: Vec<OsdId> = self.drives().ids().filter(may_pass).collect();
+        let all: Vec<OsdId> = self.osds().filter(may_pass).collect();
         for osd in &all {
             self.cluster().open_again(*osd);
             self.open(*osd);
@@ -135,7 +136,7 @@ impl Sim<ByHand> {
     /// second. Answers whose.
     pub fn heal_damaged(&mut self, mut empty: impl FnMut(OsdId) -> SimDisk) -> Vec<OsdId> {
         let mut healed = Vec::new();
-        for osd in self.drives().ids().collect::<Vec<_>>() {
+        for osd in self.osds() {
             if self.is_to_be_emptied(osd) && self.make_empty(osd, empty(osd)) {
                 self.open(osd);
                 healed.push(osd);
@@ -197,11 +198,6 @@ impl Sim<ByHand> {
         self.change(|cluster, fx| cluster.check_fullness(fx));
     }
 
-    /// Lets the next thing happen. False if nothing ever will.
-    pub fn step(&mut self) -> bool {
-        self.step_until(Time::MAX)
-    }
-
     /// The process dies, and perhaps the power goes: the disks as they are then.
     pub fn crash(self, power: Option<CutStyle>, rng: &mut Rng) -> Vec<SimDisk> {
         let mut disks = self.into_disks();
@@ -221,7 +217,7 @@ impl Sim<ByHand> {
 
     /// What an OSD's disk has not answered, and whether it is to be opened then: for messages of failed tests.
     pub fn waits_for_disk(&self, osd: OsdId) -> (usize, bool) {
-        let drive = self.drives()[osd].disk();
-        (drive.disk.in_flight(), drive.reopen)
+        let drive = self.drives.of[osd].disk();
+        (drive.disks.data.in_flight(), drive.reopen)
     }
 }

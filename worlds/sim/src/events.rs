@@ -3,10 +3,11 @@
 use loadline_base::Time;
 use loadline_osd::{Envelope, OsdId, Reply, WorkerRun};
 use loadline_store::RequestId;
+use loadline_store::paged::Io;
 
 /// An event of virtual time.
 #[derive(Debug)]
-pub(crate) enum SimEvent {
+pub enum SimEvent {
     /// A message reaches its OSD.
     Arrive(Envelope),
     /// A client's op leaves the software stage.
@@ -19,6 +20,10 @@ pub(crate) enum SimEvent {
     ReadDone(OsdId, RequestId),
     /// Something happens inside a mechanical drive.
     DriveStep(OsdId, Time),
+    /// A request of a life of a store that no disk ever sees is answered as if it had been carried out.
+    Lost(OsdId, u32, Io),
+    /// A write of a life of a store that found no room is asked for again.
+    NoRoom(OsdId, u32, Io),
     /// A reply reaches its client.
     Replied(Reply),
     /// The load wanted to be woken.

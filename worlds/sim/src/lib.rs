@@ -1,4 +1,5 @@
-//! The simulated world: virtual time, links and calibrated drives around the same engine that runs on the host.
+//! The simulated world: virtual time, links and drives around the same engine that runs on the host. `world.rs` is the one loop
+//! in which time passes; what it turns is a node under a load (`sim.rs`) or a store alone (`store_alone.rs`).
 //!
 //! Equal seeds give equal events. This crate may not know studies, statistics or reports, and reads no clock:
 //! a simulated second takes as long as its events do.
@@ -14,13 +15,17 @@ mod osd_drive;
 pub mod rot;
 mod sim;
 pub mod soak;
-mod store_host;
+mod store_alone;
+mod store_disks;
 mod workload;
+mod world;
 
 pub use drive::{DriveModel, ReadService, ServiceTime, Slices, Started};
 pub use drive_file::{AnyDrive, Calibration, Drive, DriveError, Fitted};
 pub use loadline_node::Delays;
 pub use osd_drive::{Mechanical, OsdDrive};
-pub use sim::{DisksConfig, Sim, SimConfig};
-pub use store_host::{SentRequest, StoreDisks, StoreHost};
+pub use sim::{DisksConfig, LoadedNode, Sim, SimConfig};
+pub use store_alone::{LoneStore, SimStore};
+pub use store_disks::StoreDisks;
 pub use workload::{ByHand, Issue, OpDone, Workload};
+pub use world::World;

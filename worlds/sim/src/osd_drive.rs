@@ -1,13 +1,12 @@
 //! The drive under an OSD of the simulated world: a calibrated one, whose figures contain the OSD's own overhead, a mechanical
 //! one, which is a disk and nothing else, or a disk with contents and faults, which alone can hold a paged store.
 
-use crate::disk::SimDisk;
 use crate::drive::{DriveModel, ServiceTime, Started};
 use crate::hdd::{Feature, FinishedCommand, Hdd, HddSpec, SECTOR};
-use loadline_base::{Bytes, SlotId, Time};
+use crate::store_disks::{OsdDisk, StoreDisks, packed, unpacked};
+use loadline_base::{Bytes, Time};
 use loadline_device::cdl::Limits;
 use loadline_device::{Outcome, Request, RequestKind};
-use loadline_store::paged::{IoDone, IoId};
 use loadline_store::{RequestId, Submission};
 
 /// What the drives under direct stores are.
@@ -59,14 +58,6 @@ pub(crate) enum RunningDrive {
     Disk(Box<OsdDisk>),
 }
 
-/// A disk with contents.
-pub(crate) struct OsdDisk {
-    pub(crate) disk: SimDisk,
-    requests: u64,
-    /// To be opened when the last request of the earlier life has been answered.
-    pub(crate) reopen: bool,
-}
-
 /// A mechanical drive with the steps that are scheduled for it.
 pub(crate) struct Arm {
     hdd: Hdd,
@@ -96,13 +87,13 @@ impl RunningDrive {
         }
     }
 
-    pub(crate) fn on_disk(disk: SimDisk) -> RunningDrive {
-        RunningDrive::Disk(Box::new(OsdDisk { disk, requests: 0, reopen: false }))
+    pub(crate) fn on_disks(disks: StoreDisks) -> RunningDrive {
+        RunningDrive::Disk(Box::new(OsdDisk::new(disks)))
     }
 
-    /// Takes a request, with what a write writes where the drive has contents.
+    /// Takes a request of a direct store.
     #[inline]
-    pub(crate) fn submit(&mut self, now: Time, submission: &Submission, data: Vec<u8>) -> Then {
+    pub(crate) fn submit(&mut self, now: Time, submission: &Submission) -> Then {
         let Submission { id, ref request, .. } = *submission;
         match self {
             RunningDrive::Calibrated(drive) => match drive.submit(now, submission) {
@@ -115,11 +106,7 @@ impl RunningDrive {
                 arm.hdd.submit(now, packed(id), &in_sectors(request));
                 arm.new_step().map_or(Then::Nothing, Then::Step)
             }
-            RunningDrive::Disk(on) => {
-                on.requests += 1;
-                on.disk.submit(now, packed(id), request, data);
-                Then::Nothing
-            }
+            RunningDrive::Disk(_) => unreachable!("a direct store stands on modelled drives"),
         }
     }
 
@@ -177,7 +164,7 @@ impl RunningDrive {
     /// When a disk with contents answers next.
     pub(crate) fn next_done(&self) -> Option<Time> {
         match self {
-            RunningDrive::Disk(on) => on.disk.next_done(),
+            RunningDrive::Disk(on) => on.next_done(),
             _ => None,
         }
     }
@@ -196,20 +183,11 @@ impl RunningDrive {
         }
     }
 
-    pub(crate) fn into_disk(self) -> SimDisk {
+    pub(crate) fn into_disks(self) -> StoreDisks {
         match self {
-            RunningDrive::Disk(on) => on.disk,
+            RunningDrive::Disk(on) => on.into_disks(),
             _ => unreachable!("a world of disks has no other drives"),
         }
-    }
-}
-
-impl OsdDisk {
-    /// The answer that is due, and of which life of the store.
-    pub(crate) fn answer(&mut self, now: Time) -> (u32, IoDone) {
-        let done = self.disk.finish(now).expect("an answer is due");
-        let id = unpacked(done.id);
-        (id.life(), IoDone { id: IoId(id.slot()), outcome: done.outcome, data: done.data })
     }
 }
 
@@ -223,15 +201,6 @@ impl Arm {
             next
         })
     }
-}
-
-/// The store's number for a request as the drive's.
-fn packed(id: RequestId) -> u64 {
-    u64::from(id.life()) << 32 | u64::from(id.slot().get())
-}
-
-fn unpacked(id: u64) -> RequestId {
-    RequestId::new(SlotId::new(id as u32), (id >> 32) as u32)
 }
 
 /// The request in whole sectors: the direct store asks for as many bytes as an object has, and for one of an empty one.

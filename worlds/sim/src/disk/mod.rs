@@ -73,7 +73,7 @@ pub use timing::Timing;
 pub use traffic::Traffic;
 
 use loadline_base::Bytes;
-use loadline_device::Outcome;
+use loadline_device::{Outcome, Request};
 
 /// What a simulated disk is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +93,8 @@ pub struct SimDiskSpec {
 pub struct RequestDone {
     /// The number under which it was submitted.
     pub id: u64,
+    /// What was asked.
+    pub request: Request,
     /// How it ended.
     pub outcome: Outcome,
     /// The bytes of a read that succeeded; otherwise the buffer that was submitted.

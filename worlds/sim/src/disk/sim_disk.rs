@@ -57,7 +57,7 @@ struct InFlightRequest {
     id: u64,
     /// Its place in the order of submission.
     number: u64,
-    kind: RequestKind,
+    asked: Request,
     /// Where it really goes.
     range: Range<u64>,
     data: Vec<u8>,
@@ -125,7 +125,7 @@ impl SimDisk {
         let slot = self.in_flight.acquire(InFlightRequest {
             id,
             number: self.submitted,
-            kind: request.kind,
+            asked: *request,
             range,
             data,
             fate,
@@ -153,7 +153,8 @@ impl SimDisk {
         let Reverse((.., slot)) = self.due.pop()?;
         let mut request = self.in_flight.release(slot);
         let outcome = self.carry_out(&mut request);
-        Some(RequestDone { id: request.id, outcome, data: request.data })
+        let InFlightRequest { id, asked, data, .. } = request;
+        Some(RequestDone { id, request: asked, outcome, data })
     }
 
     /// How many requests are in flight.
@@ -161,12 +162,17 @@ impl SimDisk {
         self.in_flight.len()
     }
 
+    /// The requests in flight, as they were asked.
+    pub fn requests(&self) -> impl Iterator<Item = &Request> {
+        self.in_flight.iter().map(|(_, request)| &request.asked)
+    }
+
     /// Cuts the power and turns it on again: what is there afterwards is durable.
     pub fn power_cut(&mut self, style: CutStyle, rng: &mut Rng) {
         let mut in_flight = Vec::new();
         for request in self.drop_in_flight() {
             let write = self.contents.next_write() + request.number;
-            match request.kind {
+            match request.asked.kind {
                 _ if request.fate == Fate::Lost => {}
                 RequestKind::Write => {
                     in_flight.extend(BlockVersion::of_write(
@@ -188,7 +194,7 @@ impl SimDisk {
     /// The process dies and the disk stays powered.
     pub fn kill(&mut self, rng: &mut Rng) {
         for mut request in self.drop_in_flight() {
-            let changes = matches!(request.kind, RequestKind::Write | RequestKind::Discard);
+            let changes = matches!(request.asked.kind, RequestKind::Write | RequestKind::Discard);
             if changes && rng.below(2) == 0 && request.fate != Fate::Lost {
                 request.fate = Fate::Sound;
                 self.carry_out(&mut request);
@@ -330,7 +336,7 @@ impl SimDisk {
             return Outcome::Done;
         }
         let failed = *fate != Fate::Sound;
-        match request.kind {
+        match request.asked.kind {
             RequestKind::Read if !failed => {
                 data.resize((range.end - range.start) as usize, 0);
                 self.contents.read(range.start, data);

@@ -1,6 +1,6 @@
 //! A store read as a whole, in the simulated world: every key, attribute and byte, as sums.
 
-use crate::{StoreDisks, StoreHost};
+use crate::{SimStore, StoreDisks};
 use loadline_base::Time;
 use loadline_device::ClassTag;
 use loadline_store::paged::{Answer, Ask, Fault, ObjectId, Op, OpError, Options};
@@ -51,7 +51,7 @@ pub(super) enum ReadStop {
 
 /// A store that is read.
 pub(super) struct StoreReader {
-    host: StoreHost,
+    host: SimStore,
     /// Steps so far, and how many there may be.
     pub(super) steps: u64,
     steps_max: u64,
@@ -64,7 +64,7 @@ impl StoreReader {
         options: Options,
         steps_max: u64,
     ) -> Result<StoreReader, ReadStop> {
-        let host = StoreHost::open(Time::ZERO, options, disks);
+        let host = SimStore::open(Time::ZERO, options, disks);
         let mut reader = StoreReader { host, steps: 0, steps_max };
         while !reader.host.store().is_open() {
             reader.step()?;
@@ -91,7 +91,7 @@ impl StoreReader {
     pub(super) fn ask(&mut self, ask: Ask) -> Result<Result<Answer, OpError>, ReadStop> {
         self.host.submit(Op { ask, lane: None, class: ClassTag(9), token: 0 });
         loop {
-            if let Some(done) = self.host.completions.pop() {
+            if let Some(done) = self.host.ended_mut().pop() {
                 return match done.result {
                     Err(OpError::Stopped) => {
                         let fault = self.host.store().fault();

@@ -3,7 +3,7 @@
 use super::draw::Draw;
 use super::ledger::Excuses;
 use super::place::StoreRegion;
-use crate::StoreHost;
+use crate::SimStore;
 use crate::disk::Trouble;
 use loadline_base::{Rng, Span};
 use loadline_device::RequestKind;
@@ -264,7 +264,7 @@ impl PlannedFault {
     }
 
     /// Strikes, if the moment is right: before the request that waits is sent.
-    pub(super) fn strike(self, host: &mut StoreHost, layout: &Layout, rng: &mut Rng) -> bool {
+    pub(super) fn strike(self, host: &mut SimStore, layout: &Layout, rng: &mut Rng) -> bool {
         let Some(io) = host.next_request() else { return false };
         let (target, request) = (io.target, io.request);
         let place = StoreRegion::of_request(layout, target, &request);
@@ -274,30 +274,32 @@ impl PlannedFault {
             return false;
         }
         match (self, request.kind) {
-            (PlannedFault::FlushFails, RequestKind::Flush) => host.disks().of(target).fail_flush(1),
+            (PlannedFault::FlushFails, RequestKind::Flush) => {
+                host.disks_mut().of(target).fail_flush(1)
+            }
             (PlannedFault::WriteFails(wanted), RequestKind::Write) if wanted == place => {
-                host.disks().of(target).fail_write(1);
+                host.disks_mut().of(target).fail_write(1);
             }
             (PlannedFault::WriteAstray(wanted), RequestKind::Write) if wanted == place => {
-                let disk = host.disks().of(target);
+                let disk = host.disks_mut().of(target);
                 let sector = u64::from(disk.spec().sector);
                 let room = (disk.spec().size.get() - request.length.get()) / sector;
                 disk.misdirect_write(1, rng.below(room + 1) * sector);
             }
             (PlannedFault::WriteLost(wanted), RequestKind::Write) if wanted == place => {
-                host.disks().of(target).lose_write(1);
+                host.disks_mut().of(target).lose_write(1);
             }
             (PlannedFault::Slow(seconds), _) => {
                 let until = host.now() + Span::from_secs(seconds);
-                host.disks().of(target).hold_until(until);
+                host.disks_mut().of(target).hold_until(until);
             }
             (PlannedFault::Full(milliseconds), RequestKind::Write) => {
                 host.fill(target, host.now() + Span::from_millis(milliseconds));
             }
-            (PlannedFault::Hang, _) => host.disks().of(target).hang(),
+            (PlannedFault::Hang, _) => host.disks_mut().of(target).hang(),
             (PlannedFault::ReadFails(times), RequestKind::Read) => {
                 let trouble = times.map_or(Trouble::Always, Trouble::Times);
-                host.disks().of(target).fail_reads(range, trouble);
+                host.disks_mut().of(target).fail_reads(range, trouble);
             }
             (PlannedFault::Rot(place), _) => rot(host, place, layout, rng),
             _ => return false,
@@ -310,12 +312,12 @@ impl PlannedFault {
 const LIVE_LOG: u64 = 16 << 10;
 
 /// Flips bits in one sector of a place; in the log, half of the time in what a restart reads.
-pub(super) fn rot(host: &mut StoreHost, place: StoreRegion, layout: &Layout, rng: &mut Rng) {
+pub(super) fn rot(host: &mut SimStore, place: StoreRegion, layout: &Layout, rng: &mut Rng) {
     let (target, range) = place.range(layout);
     let mut at = range.start + rng.below(range.end - range.start);
     if place == StoreRegion::Log && rng.one_in(2) {
         let from = host.store().superblock().completed.position.0 + rng.below(LIVE_LOG);
         at = layout.log_offset + from % layout.log_bytes;
     }
-    host.disks().of(target).rot(at..at + 1);
+    host.disks_mut().of(target).rot(at..at + 1);
 }

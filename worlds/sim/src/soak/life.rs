@@ -9,7 +9,7 @@ use super::outcome::SoakFailure;
 use super::recovered::Recovered;
 use super::rows::row_of;
 use super::scenario::Scenario;
-use crate::{StoreDisks, StoreHost};
+use crate::{SimStore, StoreDisks};
 use loadline_base::{Rng, Time};
 use loadline_device::{ClassTag, RequestKind};
 use loadline_store::ObjectNo;
@@ -40,7 +40,7 @@ pub(super) enum LifeEvent {
 
 /// A store at work.
 pub(super) struct Life<'a> {
-    pub(super) host: StoreHost,
+    pub(super) host: SimStore,
     pub(super) ledger: &'a mut Ledger,
     layout: Layout,
     /// Faults that wait for their moment.
@@ -84,7 +84,7 @@ impl<'a> Life<'a> {
     ) -> Life<'a> {
         ledger.mode = options.log_mode;
         Life {
-            host: StoreHost::open_held(Time::ZERO, options, disks),
+            host: SimStore::open_held(Time::ZERO, options, disks),
             ledger,
             layout: scenario.layout(),
             faults: Vec::new(),
@@ -168,7 +168,7 @@ impl<'a> Life<'a> {
 
     /// Takes the answers that have come.
     fn absorb(&mut self) -> Result<(), SoakFailure> {
-        for done in std::mem::take(&mut self.host.completions) {
+        for done in std::mem::take(self.host.ended_mut()) {
             self.progress = (self.events, self.host.now());
             if done.token == JUDGE {
                 self.judged = Some(done.result);
@@ -243,7 +243,7 @@ impl<'a> Life<'a> {
     /// Asks for something whose answer is nobody's.
     pub(super) fn ask_unheard(&mut self, ask: Ask) {
         self.host.submit(Op { ask, lane: None, class: CLIENT, token: JUDGE });
-        self.host.completions.clear();
+        self.host.ended_mut().clear();
     }
 
     /// Takes a checkpoint and waits for its end.

@@ -1,7 +1,7 @@
 //! The rows of checkpoint.md 9 as they exist in this store, and how each is recognised at the moment of a crash.
 
 use super::place::StoreRegion;
-use crate::StoreHost;
+use crate::SimStore;
 use loadline_device::RequestKind;
 use loadline_store::paged::image_set::{HEADER_BLOCK, ImageSetHeader};
 use loadline_store::paged::layout::{SUPERBLOCK, superblock_offsets};
@@ -143,15 +143,14 @@ impl RowCounts {
 }
 
 /// The row in which a crash at this moment falls. `before` is the checkpoint's step one event earlier.
-pub(super) fn row_of(host: &StoreHost, before: Option<CheckpointStep>) -> SoakRow {
+pub(super) fn row_of(host: &SimStore, before: Option<CheckpointStep>) -> SoakRow {
     let store = host.store();
     let layout = &store.superblock().layout;
     let in_flight = |kind: RequestKind, place: Option<StoreRegion>| {
-        host.in_flight().any(|sent| {
-            sent.request.kind == kind
-                && place.is_none_or(|place| {
-                    StoreRegion::of_request(layout, sent.target, &sent.request) == place
-                })
+        host.in_flight().any(|(target, request)| {
+            request.kind == kind
+                && place
+                    .is_none_or(|place| StoreRegion::of_request(layout, target, request) == place)
         })
     };
     let step = store.checkpoint_step();
@@ -207,10 +206,10 @@ fn failure_row(fault: Option<Fault>, step: CheckpointStep) -> Option<SoakRow> {
 }
 
 /// Whether the images of an earlier checkpoint are still the ones that the header speaks of.
-fn has_old_images(host: &StoreHost) -> bool {
+fn has_old_images(host: &SimStore) -> bool {
     let superblock = host.store().superblock();
     let from = superblock.layout.recovery_offset;
-    let header = host.data().peek(from..from + HEADER_BLOCK as u64);
+    let header = host.disks().data.peek(from..from + HEADER_BLOCK as u64);
     ImageSetHeader::decode(&header, superblock.seed()).is_ok()
 }
 

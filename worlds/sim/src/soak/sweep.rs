@@ -142,7 +142,7 @@ impl Sweeping {
     fn cut(&mut self, life: &Life<'_>) -> Result<(), SweepFailure> {
         let row = life.row();
         self.counts.rows.hit(row);
-        let mut disks = life.host.disks_copy();
+        let mut disks = life.host.disks().clone();
         let depth = u32::from(self.counts.cuts.is_multiple_of(RESTARTS_TOO));
         // What a killed process leaves unflushed the cut of its next life's restart may take.
         if depth > 0 && self.counts.kills * RESTARTS_TOO * 2 < self.counts.cuts {
@@ -238,7 +238,7 @@ impl Sweeping {
             let again = depth == 1 || (depth == 2 && life.events.is_multiple_of(THEIRS_TOO));
             if again && !life.host.store().is_open() {
                 self.counts.rows.hit(life.row());
-                let mut disks = life.host.disks_copy();
+                let mut disks = life.host.disks().clone();
                 self.power_cut(&mut disks, life.events);
                 let deeper = depth == 1 && life.events.is_multiple_of(THEIRS_TOO);
                 let depth = if deeper { 2 } else { 0 };
@@ -258,7 +258,7 @@ impl Sweeping {
         }
         if self.counts.restarts.is_multiple_of(CHECKPOINTS_TOO) {
             life.checkpoint()?;
-            let text = findings(&life.host.disks_copy());
+            let text = findings(&life.host.disks().clone());
             return text.map_or(Ok(()), |text| Err(SoakFailure::Check(text)));
         }
         Ok(())
@@ -342,7 +342,7 @@ impl Sweeping {
         }
         self.counts.faults.hit(FaultKind::WriteFails);
         self.counts.rows.hit(life.row());
-        let mut disks = life.host.disks_copy();
+        let mut disks = life.host.disks().clone();
         self.power_cut(&mut disks, life.events);
         self.restart(disks, &ledger, 0).map_err(|(_, failure)| failure)
     }

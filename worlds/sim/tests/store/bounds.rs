@@ -4,7 +4,7 @@
 use loadline_base::{Bytes, Rng, Time};
 use loadline_device::ClassTag;
 use loadline_sim::disk::{CutStyle, SimDisk, SimDiskSpec, Timing};
-use loadline_sim::{StoreDisks, StoreHost};
+use loadline_sim::{SimStore, StoreDisks};
 use loadline_store::paged::api::pattern;
 use loadline_store::paged::bounds::{cache_least, limits};
 use loadline_store::paged::ids::PageSize;
@@ -41,35 +41,35 @@ pub(super) fn options(cache: Bytes, protection: Protection, log_mode: LogMode) -
     Options { cache, protection, log_mode, old_versions, direct_write, ..Options::default() }
 }
 
-pub(super) fn open(options: Options, format: &Format) -> StoreHost {
+pub(super) fn open(options: Options, format: &Format) -> SimStore {
     let timing = Timing::FREE;
     let spec = SimDiskSpec { size: format.data_bytes, sector: 512, write_cache: true, timing };
     let mut disks = StoreDisks { data: SimDisk::new(spec, 1), log: None };
     disks.format(format, options.protection).expect("it fits");
-    StoreHost::open(Time::ZERO, options, disks)
+    SimStore::open(Time::ZERO, options, disks)
 }
 
-pub(super) fn crash(host: StoreHost, options: Options, rng: &mut Rng) -> StoreHost {
+pub(super) fn crash(host: SimStore, options: Options, rng: &mut Rng) -> SimStore {
     let mut disks = host.into_disks();
     disks.data.power_cut(CutStyle::Random, rng);
-    let mut host = StoreHost::open(Time::ZERO, options, disks);
-    host.run_until(|host| host.store().is_open() || host.store().fault().is_some());
+    let mut host = SimStore::open(Time::ZERO, options, disks);
+    host.wait_until(|host| host.store().is_open() || host.store().fault().is_some());
     assert_eq!(host.store().fault(), None, "{options:?}");
     host
 }
 
-pub(super) fn submit(host: &mut StoreHost, ask: Ask) {
+pub(super) fn submit(host: &mut SimStore, ask: Ask) {
     host.submit(Op { ask, lane: Some(OpLane(1)), class: ClassTag(1), token: 0 });
 }
 
-pub(super) fn ask(host: &mut StoreHost, what: Ask) -> Result<Answer, OpError> {
+pub(super) fn ask(host: &mut SimStore, what: Ask) -> Result<Answer, OpError> {
     submit(host, what.clone());
-    let is_done = host.run_until(|host| !host.completions.is_empty());
+    let is_done = host.wait_until(|host| !host.ended().is_empty());
     assert!(is_done, "stuck at {what:?}: {:?}", host.store().waits());
-    host.completions.pop().expect("it was there").result
+    host.ended_mut().pop().expect("it was there").result
 }
 
-pub(super) fn transact(host: &mut StoreHost, edits: Vec<Edit>) -> Result<Answer, OpError> {
+pub(super) fn transact(host: &mut SimStore, edits: Vec<Edit>) -> Result<Answer, OpError> {
     ask(host, Ask::Transaction(edits))
 }
 
@@ -83,7 +83,7 @@ pub(super) fn write(number: u64, offset: u64, data: Vec<u8>) -> Edit {
 }
 
 /// All bytes of an object.
-pub(super) fn read(host: &mut StoreHost, number: u64) -> Option<Vec<u8>> {
+pub(super) fn read(host: &mut SimStore, number: u64) -> Option<Vec<u8>> {
     match ask(host, Ask::Read { object: object(number), offset: 0, length: u64::MAX }) {
         Ok(Answer::Bytes(bytes)) => bytes,
         other => panic!("object {number}: {other:?}"),
@@ -95,7 +95,7 @@ fn page_of(seed: u64, index: u64) -> Vec<u8> {
 }
 
 /// Two objects whose pages take turns on the device, so that each page is an extent of its own.
-pub(super) fn scatter(host: &mut StoreHost, pages: u64) {
+pub(super) fn scatter(host: &mut SimStore, pages: u64) {
     for index in 0..pages {
         let edits = (1..=2).map(|number| write(number, index * PAGE, page_of(number, index)));
         assert_eq!(transact(host, edits.collect()), Ok(Answer::Done));
@@ -180,13 +180,13 @@ fn a_transaction_in_steps_is_whole_or_not_there_wherever_it_is_cut() {
         let mut after = 0;
         while after < 200 && host.step() {
             event += 1;
-            after += u32::from(!host.completions.is_empty());
+            after += u32::from(!host.ended().is_empty());
             if event > 8 && event % 40 > 0 {
                 continue;
             }
-            let mut disks = host.disks_copy();
+            let mut disks = host.disks().clone();
             disks.data.power_cut(CutStyle::Random, &mut rng);
-            let mut again = StoreHost::open(Time::ZERO, options, disks);
+            let mut again = SimStore::open(Time::ZERO, options, disks);
             let third = read(&mut again, 3);
             let is_done = third.is_some();
             seen[usize::from(is_done)] += 1;
@@ -252,7 +252,7 @@ fn a_cache_below_the_floor_is_refused_with_the_figure() {
     let below = Bytes::new(floor().get() - PAGE);
     let host = open(options(below, Protection::Checkpoint, LogMode::Fsync), &format());
     let mut host = host;
-    host.run_until(|host| host.store().fault().is_some());
+    host.wait_until(|host| host.store().fault().is_some());
     let (least, found) = (floor(), below);
     let fault = Fault::Restart(RestartFault::CacheTooSmall { least, found });
     assert_eq!(host.store().fault(), Some(fault));

@@ -4,13 +4,13 @@
 use loadline_base::{Bytes, Rng, Time};
 use loadline_device::ClassTag;
 use loadline_sim::disk::{CutStyle, SimDisk, SimDiskSpec, Timing};
-use loadline_sim::{StoreDisks, StoreHost};
+use loadline_sim::{SimStore, StoreDisks};
 use loadline_store::contract::{ContractWorld, check};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{Answer, Format, LogMode, Op, OpError, Options, Protection};
 
 pub(crate) struct Simulated {
-    host: Option<StoreHost>,
+    host: Option<SimStore>,
     options: Options,
     rng: Rng,
 }
@@ -31,12 +31,12 @@ pub(crate) fn fresh(options: Options, own_log: bool, page: u32) -> Simulated {
         page: PageSize::new(page).expect("a legal size"),
     };
     disks.format(&format, options.protection).expect("it fits");
-    let host = StoreHost::open(Time::ZERO, options, disks);
+    let host = SimStore::open(Time::ZERO, options, disks);
     Simulated { host: Some(host), options, rng: Rng::new(5) }
 }
 
 impl Simulated {
-    pub(crate) fn host(&mut self) -> &mut StoreHost {
+    pub(crate) fn host(&mut self) -> &mut SimStore {
         self.host.as_mut().expect("a store runs")
     }
 }
@@ -48,7 +48,7 @@ impl ContractWorld for Simulated {
 
     fn run(&mut self) -> Vec<(u64, Result<Answer, OpError>)> {
         while self.host().step() {}
-        let ended = std::mem::take(&mut self.host().completions);
+        let ended = std::mem::take(self.host().ended_mut());
         ended.into_iter().map(|done| (done.token, done.result)).collect()
     }
 
@@ -60,12 +60,12 @@ impl ContractWorld for Simulated {
                 _ => disk.kill(&mut self.rng),
             }
         }
-        self.host = Some(StoreHost::open(Time::ZERO, self.options, disks));
+        self.host = Some(SimStore::open(Time::ZERO, self.options, disks));
     }
 
     fn classes(&self) -> Vec<ClassTag> {
         let host = self.host.as_ref().expect("a store runs");
-        let disks = host.disks_copy();
+        let disks = host.disks().clone();
         (0..=u8::MAX)
             .map(ClassTag)
             .filter(|class| {

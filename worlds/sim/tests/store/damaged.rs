@@ -2,7 +2,7 @@
 
 use loadline_base::Time;
 use loadline_device::ClassTag;
-use loadline_sim::StoreHost;
+use loadline_sim::SimStore;
 use loadline_sim::rot::{Case, CaseVerdict, DamageKind, OwnStore, Sound};
 use loadline_store::paged::{Ask, Edit, LogMode, Op, Options, Protection};
 use std::collections::BTreeMap;
@@ -60,11 +60,11 @@ fn equal_cases_have_equal_outcomes() {
 fn another_value_in_a_sound_copy_is_found_out() {
     let own = OwnStore { log_mode: LogMode::Fsync, protection: Protection::Checkpoint, seed: 1 };
     let verdict = make(own).spoiled(|disks| {
-        let mut host = StoreHost::open(Time::ZERO, Options::default(), disks.clone());
+        let mut host = SimStore::open(Time::ZERO, Options::default(), disks.clone());
         let edit = Edit::Put { key: b"00k0001".to_vec(), value: b"another".to_vec() };
         let ask = Ask::Transaction(vec![edit]);
         host.submit(Op { ask, lane: None, class: ClassTag(9), token: 1 });
-        assert!(host.run_until(|host| !host.completions.is_empty()), "the write is answered");
+        assert!(host.wait_until(|host| !host.ended().is_empty()), "the write is answered");
         *disks = host.into_disks();
     });
     assert!(matches!(verdict, CaseVerdict::Wrong(_)), "{verdict:?}");

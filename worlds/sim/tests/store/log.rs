@@ -8,7 +8,7 @@
 use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_device::ClassTag;
 use loadline_sim::disk::{SimDisk, SimDiskSpec, Timing};
-use loadline_sim::{StoreDisks, StoreHost};
+use loadline_sim::{SimStore, StoreDisks};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{Ask, Edit, Format, LogMode, Op, Options, Protection};
 use std::collections::BTreeMap;
@@ -76,8 +76,8 @@ enum Load {
 /// Puts random keys in a closed loop.
 fn puts(log_mode: LogMode, load: Load, depth: u64) -> Taken {
     let options = Options { log_mode, ..Options::default() };
-    let mut host = StoreHost::open(Time::ZERO, options, disks());
-    assert!(host.run_until(|host| host.store().is_open()));
+    let mut host = SimStore::open(Time::ZERO, options, disks());
+    assert!(host.wait_until(|host| host.store().is_open()));
     let before = host.store().metrics().totals;
     let mut rng = Rng::new(3);
     let (mut begun, mut times) = (BTreeMap::new(), Vec::new());
@@ -91,9 +91,9 @@ fn puts(log_mode: LogMode, load: Load, depth: u64) -> Taken {
             host.submit(Op { ask, lane: None, class: ClassTag(9), token: next });
             next += 1;
         }
-        assert!(host.run_until(|host| !host.completions.is_empty()));
+        assert!(host.wait_until(|host| !host.ended().is_empty()));
         let now = host.now();
-        for done in std::mem::take(&mut host.completions) {
+        for done in std::mem::take(host.ended_mut()) {
             if load == Load::Synced && done.token < PUTS {
                 let token = done.token + PUTS;
                 host.submit(Op { ask: Ask::Sync, lane: None, class: ClassTag(9), token });

@@ -6,7 +6,7 @@ use crate::bounds::{
 };
 use loadline_base::{Bytes, Rng, Time};
 use loadline_device::ClassTag;
-use loadline_sim::StoreHost;
+use loadline_sim::SimStore;
 use loadline_store::paged::api::pattern;
 use loadline_store::paged::bounds::limits;
 use loadline_store::paged::{
@@ -88,7 +88,7 @@ fn a_query_in_parts_is_answered_with_one_state() {
         submit(&mut host, update(round + 1));
         let answer = loop {
             assert!(host.step(), "stuck at {query:?}: {:?}", host.store().waits());
-            let Some(done) = host.completions.pop() else { continue };
+            let Some(done) = host.ended_mut().pop() else { continue };
             match (done.token, done.result) {
                 (0, Ok(Answer::Done)) => {
                     round += 1;
@@ -102,8 +102,8 @@ fn a_query_in_parts_is_answered_with_one_state() {
         // The last update may be carried out and not answered yet.
         let is_one = (before..=round + 1).any(|round| first % 256 == round % 256);
         assert!(first == last && is_one, "{first} and {last}: {query:?}");
-        assert!(host.run_until(|host| !host.completions.is_empty()), "updates go on");
-        assert_eq!(host.completions.pop().expect("it was there").result, Ok(Answer::Done));
+        assert!(host.wait_until(|host| !host.ended().is_empty()), "updates go on");
+        assert_eq!(host.ended_mut().pop().expect("it was there").result, Ok(Answer::Done));
         round += 1;
     }
 }
@@ -149,8 +149,8 @@ fn a_damaged_page_fails_a_transaction_before_its_first_step() {
         let mut damaged = disks.clone();
         let at = layout.page.offset(layout.pages_first.plus(page));
         damaged.data.rot(at..at + PAGE);
-        let mut host = StoreHost::open(Time::ZERO, options, damaged);
-        host.run_until(|host| host.store().is_open() || host.store().fault().is_some());
+        let mut host = SimStore::open(Time::ZERO, options, damaged);
+        host.wait_until(|host| host.store().is_open() || host.store().fault().is_some());
         if matches!(host.store().fault(), Some(Fault::Restart(_))) {
             continue;
         }
@@ -161,8 +161,7 @@ fn a_damaged_page_fails_a_transaction_before_its_first_step() {
         ];
         let result = transact(&mut host, edits);
         assert_eq!(host.store().fault(), None, "page {page}: {result:?}");
-        let exists = |host: &mut StoreHost, number: u64| match ask(host, Ask::Stat(object(number)))
-        {
+        let exists = |host: &mut SimStore, number: u64| match ask(host, Ask::Stat(object(number))) {
             Ok(Answer::Meta(meta)) => Some(meta.is_some()),
             _ => None,
         };

@@ -55,7 +55,7 @@ fn check(protection: Protection) {
     let mut rng = Rng::new(1);
     for at in [0, 50_000, LENGTH - 1, rng.below(LENGTH)] {
         let page = place_of(bad, at);
-        bad.host().disks().data.rot(page + 10..page + 20);
+        bad.host().disks_mut().data.rot(page + 10..page + 20);
         bad.crash();
         let Err(OpError::Damaged(Damage::Object(id, range))) = ask(bad, read_all()) else {
             panic!("byte {at} is damaged");

@@ -3,7 +3,7 @@
 use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_device::ClassTag;
 use loadline_sim::disk::{CutStyle, SimDisk, SimDiskSpec, Timing};
-use loadline_sim::{StoreDisks, StoreHost};
+use loadline_sim::{SimStore, StoreDisks};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::throttle::ThrottlePolicy;
 use loadline_store::paged::{Ask, Edit, Format, LogMode, Op, Options, Protection};
@@ -47,7 +47,7 @@ fn options(settled: bool) -> Options {
     }
 }
 
-fn put(host: &mut StoreHost, key: u64) {
+fn put(host: &mut SimStore, key: u64) {
     let edit = Edit::Put { key: key.to_be_bytes().to_vec(), value: vec![key as u8; 100] };
     let ask = Ask::Transaction(vec![edit]);
     host.submit(Op { ask, lane: None, class: ClassTag(1), token: key });
@@ -56,24 +56,24 @@ fn put(host: &mut StoreHost, key: u64) {
 /// Fills a log of that size, cuts the power, and measures how long the store takes to open.
 fn check(log: Bytes) {
     let mut rng = Rng::new(2);
-    let mut host = StoreHost::open(Time::ZERO, options(false), disks(log));
-    assert!(host.run_until(|host| host.store().is_open()));
+    let mut host = SimStore::open(Time::ZERO, options(false), disks(log));
+    assert!(host.wait_until(|host| host.store().is_open()));
     let mut puts = 0;
     while host.store().metrics().totals.log_bytes < log.get() {
         for _ in 0..1024 {
             put(&mut host, rng.below(KEYS));
         }
         puts += 1024;
-        assert!(host.run_until(|host| host.completions.len() == 1024));
-        host.completions.clear();
+        assert!(host.wait_until(|host| host.ended().len() == 1024));
+        host.ended_mut().clear();
     }
     let store = host.store();
     let untouched = store.metrics().totals.checkpoints == 0 && store.checkpoint_step().is_none();
     assert!(untouched, "everything is in the log");
     let mut disks = host.into_disks();
     disks.data.power_cut(CutStyle::AllKept, &mut rng);
-    let mut host = StoreHost::open(Time::ZERO, options(true), disks);
-    assert!(host.run_until(|host| host.store().is_open()));
+    let mut host = SimStore::open(Time::ZERO, options(true), disks);
+    assert!(host.wait_until(|host| host.store().is_open()));
     assert_eq!(host.store().metrics().totals.replayed, puts);
     let bound = 5.0 * log.get() as f64 / (1u64 << 30) as f64;
     let took = host.now().as_secs_f64();

@@ -8,7 +8,7 @@
 use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_device::ClassTag;
 use loadline_sim::disk::{SimDisk, SimDiskSpec, Timing};
-use loadline_sim::{StoreDisks, StoreHost};
+use loadline_sim::{SimStore, StoreDisks};
 use loadline_store::paged::check::{ReadAt, check as check_store};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{
@@ -79,8 +79,8 @@ impl Case {
     }
 
     /// Everything is written and promised, and the log takes so many bytes.
-    fn promised(&self) -> (StoreHost, u64) {
-        let mut host = StoreHost::open(Time::ZERO, self.options(), disks());
+    fn promised(&self) -> (SimStore, u64) {
+        let mut host = SimStore::open(Time::ZERO, self.options(), disks());
         let edit = |edit| Ask::Transaction(vec![edit]);
         for at in 0..self.puts {
             let key = at.to_be_bytes().to_vec();
@@ -102,7 +102,7 @@ impl Case {
             }
             Promise::Idle => {
                 let flushes = host.store().metrics().totals.log_flushes;
-                assert!(host.run_until(|host| {
+                assert!(host.wait_until(|host| {
                     host.store().metrics().totals.log_flushes > flushes
                         && host.in_flight().next().is_none()
                 }));
@@ -112,12 +112,10 @@ impl Case {
         if self.promise == Promise::Restart {
             let mut disks = host.into_disks();
             disks.data.kill(&mut Rng::new(3));
-            host = StoreHost::open(Time::ZERO, self.options(), disks);
-            assert!(
-                host.run_until(|host| {
-                    host.store().is_open() && host.in_flight().next().is_none()
-                })
-            );
+            host = SimStore::open(Time::ZERO, self.options(), disks);
+            assert!(host.wait_until(|host| {
+                host.store().is_open() && host.in_flight().next().is_none()
+            }));
         }
         assert_eq!(host.store().metrics().totals.checkpoints, 0, "everything is in the log");
         (host, log_bytes)
@@ -126,8 +124,8 @@ impl Case {
     /// Opens damaged disks. True if the store was refused; else everything that was promised is there.
     fn is_refused(&self, mut disks: StoreDisks) -> bool {
         disks.data.kill(&mut Rng::new(3));
-        let mut host = StoreHost::open(Time::ZERO, self.options(), disks);
-        host.run_until(|host| host.store().is_open() || host.store().fault().is_some());
+        let mut host = SimStore::open(Time::ZERO, self.options(), disks);
+        host.wait_until(|host| host.store().is_open() || host.store().fault().is_some());
         if let Some(fault) = host.store().fault() {
             assert!(matches!(fault, Fault::Restart(RestartFault::LogDamaged(_))), "{fault:?}");
             return true;
@@ -155,7 +153,7 @@ impl Case {
         let (mut flips, mut refused) = (0, 0);
         let mut at = live.start + step(&mut rng) - 1;
         while at < live.end {
-            let mut disks = host.disks_copy();
+            let mut disks = host.disks().clone();
             disks.data.rot(at..at + 1);
             let says = check_store(&Devices(&disks.data)).findings;
             flips += 1;
@@ -178,12 +176,14 @@ impl Case {
         let (mut host, log_bytes) = self.promised();
         if self.promise == Promise::Puts {
             let witnesses = host.store().metrics().totals.log_witnesses;
-            assert!(host.run_until(|host| host.store().metrics().totals.log_witnesses > witnesses
-                && host.in_flight().next().is_none()));
+            assert!(
+                host.wait_until(|host| host.store().metrics().totals.log_witnesses > witnesses
+                    && host.in_flight().next().is_none())
+            );
         }
         let start = host.store().superblock().layout.log_offset;
         for at in (start + 1..start + log_bytes).step_by(97) {
-            let mut disks = host.disks_copy();
+            let mut disks = host.disks().clone();
             disks.data.poke(at, &[0xa5; 16 << 10]);
             let says = check_store(&Devices(&disks.data)).findings;
             let is_refused = self.is_refused(disks);
@@ -195,10 +195,10 @@ impl Case {
     }
 }
 
-fn ask(host: &mut StoreHost, ask: Ask) -> Result<Answer, OpError> {
+fn ask(host: &mut SimStore, ask: Ask) -> Result<Answer, OpError> {
     host.submit(Op { ask, lane: None, class: ClassTag(9), token: 0 });
-    assert!(host.run_until(|host| !host.completions.is_empty()));
-    host.completions.pop().expect("it has ended").result
+    assert!(host.wait_until(|host| !host.ended().is_empty()));
+    host.ended_mut().pop().expect("it has ended").result
 }
 
 struct Devices<'a>(&'a SimDisk);

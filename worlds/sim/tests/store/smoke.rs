@@ -3,7 +3,7 @@
 use loadline_base::{Bytes, Rng, Time};
 use loadline_device::ClassTag;
 use loadline_sim::disk::{CutStyle, SimDisk, SimDiskSpec, Timing};
-use loadline_sim::{StoreDisks, StoreHost};
+use loadline_sim::{SimStore, StoreDisks};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{Answer, Ask, Edit, Format, LogMode, Op, Options, Protection};
 use std::collections::BTreeMap;
@@ -44,21 +44,21 @@ fn op(token: u64, ask: Ask) -> Op<u64> {
     Op { ask, lane: None, class: ClassTag(1), token }
 }
 
-fn ask(host: &mut StoreHost, what: Ask) -> Answer {
+fn ask(host: &mut SimStore, what: Ask) -> Answer {
     host.submit(op(0, what.clone()));
     assert!(
-        host.run_until(|host| !host.completions.is_empty()),
+        host.wait_until(|host| !host.ended().is_empty()),
         "{what:?}: {:?}",
         host.store().waits()
     );
-    let done = host.completions.pop().expect("it was there");
+    let done = host.ended_mut().pop().expect("it was there");
     done.result.unwrap_or_else(|error| panic!("{what:?}: {error:?}"))
 }
 
 fn check(protection: Protection) {
     let mut rng = Rng::new(3);
     let mut model: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
-    let mut host = StoreHost::open(Time::ZERO, options(protection), disks());
+    let mut host = SimStore::open(Time::ZERO, options(protection), disks());
     for round in 0..6 {
         for _ in 0..2000 {
             let key = format!("key{}", rng.below(3000)).into_bytes();
@@ -78,7 +78,7 @@ fn check(protection: Protection) {
         assert!(host.store().metrics().totals.checkpoints > 0 || round == 0);
         let mut disks = host.into_disks();
         disks.data.power_cut(CutStyle::Random, &mut rng);
-        host = StoreHost::open(Time::ZERO, options(protection), disks);
+        host = SimStore::open(Time::ZERO, options(protection), disks);
         for (key, value) in &model {
             assert_eq!(
                 ask(&mut host, Ask::Get(key.clone())),

@@ -8,7 +8,7 @@
 use loadline_base::{Bytes, Rng, Span, Time};
 use loadline_device::ClassTag;
 use loadline_sim::disk::{SimDisk, SimDiskSpec, Timing};
-use loadline_sim::{StoreDisks, StoreHost};
+use loadline_sim::{SimStore, StoreDisks};
 use loadline_store::paged::ids::PageSize;
 use loadline_store::paged::{
     Ask, Edit, Format, LogMode, ObjectId, Op, OpLane, Options, Payload, Protection, Wait,
@@ -56,8 +56,8 @@ fn run(log_mode: LogMode, flush_ms: u64) -> (Span, Span) {
         channels: 8,
     };
     let options = Options { log_mode, cache: Bytes::from_mib(256), ..Options::default() };
-    let mut host = StoreHost::open(Time::ZERO, options, disks(timing));
-    assert!(host.run_until(|host| host.store().is_open()));
+    let mut host = SimStore::open(Time::ZERO, options, disks(timing));
+    assert!(host.wait_until(|host| host.store().is_open()));
     for object in 0..OBJECTS {
         host.submit(Op {
             ask: write(object * OBJECT_BYTES, OBJECT_BYTES),
@@ -65,8 +65,8 @@ fn run(log_mode: LogMode, flush_ms: u64) -> (Span, Span) {
             class: ClassTag(9),
             token: 0,
         });
-        assert!(host.run_until(|host| !host.completions.is_empty()));
-        host.completions.clear();
+        assert!(host.wait_until(|host| !host.ended().is_empty()));
+        host.ended_mut().clear();
     }
     let began = host.now();
     let mut rng = Rng::new(3);
@@ -92,7 +92,7 @@ fn run(log_mode: LogMode, flush_ms: u64) -> (Span, Span) {
             *waits.entry(wait).or_default() += passed * count as u64;
         }
         let now = host.now();
-        for done in std::mem::take(&mut host.completions) {
+        for done in std::mem::take(host.ended_mut()) {
             throttled += done.stages.throttled;
             times.push(now.since(begun.remove(&done.token).expect("it was under way")));
         }
@@ -145,8 +145,8 @@ fn promised(is_hurried: bool) -> [Span; 2] {
     };
     let log_mode = LogMode::LogOnly;
     let options = Options { log_mode, cache: Bytes::from_mib(256), ..Options::default() };
-    let mut host = StoreHost::open(Time::ZERO, options, disks(timing));
-    assert!(host.run_until(|host| host.store().is_open()));
+    let mut host = SimStore::open(Time::ZERO, options, disks(timing));
+    assert!(host.wait_until(|host| host.store().is_open()));
     let (mut rng, mut begun) = (Rng::new(3), BTreeMap::new());
     let (mut next, mut took, mut count) = (0, [Span::ZERO; 2], [0; 2]);
     while count[0] + count[1] < WRITES {
@@ -162,7 +162,7 @@ fn promised(is_hurried: bool) -> [Span; 2] {
         }
         assert!(host.step());
         let now = host.now();
-        for done in std::mem::take(&mut host.completions) {
+        for done in std::mem::take(host.ended_mut()) {
             let whose = usize::from(done.token % 200 != 0);
             took[whose] += now.since(begun.remove(&done.token).expect("it was under way"));
             count[whose] += 1;

@@ -1,0 +1,302 @@
+//! The simulated world: the one place where virtual time passes. It turns a machine (a node under a load, or a store alone) and the
+//! drives under it, and one loop lets the next thing happen.
+//!
+//! What the drives are is a part that is named: modelled ones, as studies of another system's figures want them, or disks with
+//! contents and faults.
+//!
+//! Of what is due at one time, links come first, then workers and modelled drives, then disks, then timers.
+
+use crate::events::SimEvent;
+use crate::lanes::{LaneId, Lanes};
+use crate::osd_drive::{DriveAnswer, RunningDrive, Then};
+use crate::store_disks::{StoreAnswer, StoreDisks};
+use loadline_base::{IdVec, Span, Time};
+use loadline_device::{Outcome, RequestKind};
+use loadline_osd::{Effect, OsdId};
+use loadline_store::RequestId;
+use loadline_store::paged::{Io, IoDone};
+use std::collections::VecDeque;
+
+/// After so long the world asks again for a write that found no room, where the machine does not do so itself.
+const ROOM_PAUSE: Span = Span::from_millis(50);
+
+/// Virtual time, and what is going to happen in it.
+pub struct VirtualTime {
+    now: Time,
+    events: Lanes<SimEvent>,
+}
+
+impl VirtualTime {
+    pub(crate) fn new(now: Time) -> VirtualTime {
+        VirtualTime { now, events: Lanes::new() }
+    }
+
+    /// The present time.
+    #[inline]
+    pub(crate) fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Opens a lane, for events that come in the order of their times.
+    pub(crate) fn add_lane(&mut self) -> LaneId {
+        self.events.add_lane()
+    }
+
+    /// Lets an event of a lane happen then.
+    #[inline]
+    pub(crate) fn push_lane(&mut self, lane: LaneId, at: Time, event: SimEvent) {
+        self.events.push_lane(lane, at, event);
+    }
+
+    /// Lets an event happen then.
+    pub(crate) fn push(&mut self, at: Time, event: SimEvent) {
+        self.events.push(at, event);
+    }
+}
+
+/// The drives of a world, with what it has scheduled of each.
+pub struct Drives {
+    pub(crate) of: IdVec<OsdId, RunningDrive>,
+    lanes: IdVec<OsdId, LaneId>,
+    /// Whether they are disks with contents, which know themselves when they answer.
+    pub(crate) has_disks: bool,
+}
+
+/// What a world turns. All that passes between it and the world are these calls.
+pub trait Machine {
+    /// Whether it keeps what found no room on a disk until there is some, as an OSD does below its store.
+    const WAITS_FOR_ROOM: bool;
+
+    /// When something is due here by itself; [`Time::MAX`] if nothing is.
+    fn next_timer(&self) -> Time;
+
+    /// That time has come.
+    fn fire(&mut self, now: Time);
+
+    /// What is to be done next, until nothing is.
+    fn next(&mut self, now: Time) -> Option<Effect>;
+
+    /// Does what is not the drives'.
+    fn carry_out(&mut self, effect: Effect, clock: &mut VirtualTime);
+
+    /// What it has scheduled happens.
+    fn happened(&mut self, event: SimEvent, clock: &mut VirtualTime);
+
+    /// A modelled drive answers.
+    fn device_done(&mut self, now: Time, osd: OsdId, request: RequestId, outcome: Outcome);
+
+    /// A disk with contents answers a life of a store.
+    fn io_done(&mut self, now: Time, osd: OsdId, life: u32, done: IoDone);
+
+    /// Opens disks that were to be at rest first, as soon as they are: the one that has answered, or any of them.
+    fn open_resting(&mut self, _: Time, _answered: Option<OsdId>, _: &mut Drives) {}
+}
+
+/// A machine on its drives in virtual time.
+pub struct World<M> {
+    pub(crate) clock: VirtualTime,
+    pub(crate) machine: M,
+    pub(crate) drives: Drives,
+    /// Requests of stores that wait to be looked at before they go to their disks, in a world where they do.
+    held: Option<VecDeque<(OsdId, u32, Io)>>,
+}
+
+impl<M: Machine> World<M> {
+    pub(crate) fn around(
+        mut clock: VirtualTime,
+        machine: M,
+        drives: impl Iterator<Item = RunningDrive>,
+    ) -> World<M> {
+        let of: IdVec<OsdId, RunningDrive> = drives.collect();
+        let lanes = of.ids().map(|_| clock.add_lane()).collect();
+        let has_disks = of.values().any(|drive| matches!(drive, RunningDrive::Disk(_)));
+        World { clock, machine, drives: Drives { of, lanes, has_disks }, held: None }
+    }
+
+    /// The present time.
+    pub fn now(&self) -> Time {
+        self.clock.now
+    }
+
+    /// Lets time pass.
+    pub fn run_until(&mut self, until: Time) {
+        while self.step_until(until) {}
+        self.clock.now = until;
+    }
+
+    /// Lets things happen until `ready` says so. False if nothing ever will before that.
+    pub fn wait_until(&mut self, mut ready: impl FnMut(&World<M>) -> bool) -> bool {
+        while !ready(self) {
+            if !self.step() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Lets the next thing happen. False if nothing ever will.
+    pub fn step(&mut self) -> bool {
+        self.step_until(Time::MAX)
+    }
+
+    /// Lets the next thing happen, if it is due by `until`.
+    #[inline]
+    fn step_until(&mut self, until: Time) -> bool {
+        assert!(self.next_request().is_none(), "requests are sent before time goes on");
+        let disk = if self.drives.has_disks { self.next_disk() } else { None };
+        let timer = self.machine.next_timer();
+        let others = disk.map_or(timer, |(at, _)| at.min(timer));
+        if let Some((at, event)) = self.clock.events.pop_until(others.min(until)) {
+            self.clock.now = at;
+            self.happened(event);
+        } else if others > until || others == Time::MAX {
+            return false;
+        } else {
+            // A disk that was made to wait may be late.
+            self.clock.now = self.clock.now.max(others);
+            let answered = disk.filter(|(at, _)| *at <= self.clock.now).map(|(_, osd)| osd);
+            match answered {
+                Some(osd) => self.disk_answers(osd),
+                None => self.machine.fire(self.clock.now),
+            }
+            if self.drives.has_disks {
+                self.carry_out();
+                self.machine.open_resting(self.clock.now, answered, &mut self.drives);
+            }
+        }
+        self.carry_out();
+        true
+    }
+
+    fn next_disk(&self) -> Option<(Time, OsdId)> {
+        let answers = self.drives.of.iter().map(|(osd, drive)| Some((drive.next_done()?, osd)));
+        answers.flatten().min()
+    }
+
+    #[inline]
+    fn happened(&mut self, event: SimEvent) {
+        let now = self.clock.now;
+        match event {
+            SimEvent::DriveDone(osd, request) => {
+                if let Some((at, next)) = self.drives.of[osd].calibrated().finish(now) {
+                    self.schedule_drive(osd, at, next);
+                }
+                self.machine.device_done(now, osd, request, Outcome::Done);
+            }
+            SimEvent::ReadDone(osd, request) => {
+                self.machine.device_done(now, osd, request, Outcome::Done);
+            }
+            SimEvent::DriveStep(osd, at) => self.drive_stepped(osd, at),
+            SimEvent::Lost(osd, life, io) => {
+                let done = IoDone { id: io.id, outcome: Outcome::Done, data: io.data };
+                self.machine.io_done(now, osd, life, done);
+            }
+            SimEvent::NoRoom(osd, life, io) => {
+                self.drives.of[osd].disk_mut().look_for_room(now);
+                self.submit_to_disk(osd, life, io);
+            }
+            event => self.machine.happened(event, &mut self.clock),
+        }
+    }
+
+    /// Lets the machine go on, and does what it asks for, until it is at rest.
+    #[inline]
+    pub(crate) fn carry_out(&mut self) {
+        while let Some(effect) = self.machine.next(self.clock.now) {
+            match effect {
+                Effect::Device(osd, submission) => {
+                    match self.drives.of[osd].submit(self.clock.now, &submission) {
+                        Then::Done(at, id) => self.schedule_drive(osd, at, id),
+                        Then::ReadDone(at, id) => {
+                            self.clock.push(at, SimEvent::ReadDone(osd, id));
+                        }
+                        Then::Step(at) => self.clock.push(at, SimEvent::DriveStep(osd, at)),
+                        Then::Nothing => {}
+                    }
+                }
+                Effect::Io(osd, life, io) => match &mut self.held {
+                    Some(held) => held.push_back((osd, life, io)),
+                    None => self.submit_to_disk(osd, life, io),
+                },
+                effect => self.machine.carry_out(effect, &mut self.clock),
+            }
+        }
+    }
+
+    /// The request that waits to be looked at, in a world where they do.
+    pub fn next_request(&self) -> Option<&Io> {
+        self.held.as_ref()?.front().map(|(.., io)| io)
+    }
+
+    /// Sends the request that waits. False if none does.
+    pub fn send(&mut self) -> bool {
+        let Some((osd, life, io)) = self.take_held() else { return false };
+        self.submit_to_disk(osd, life, io);
+        true
+    }
+
+    /// Answers the write or flush that waits as if it had been carried out, and carries nothing out.
+    pub fn lose(&mut self) {
+        let (osd, life, io) = self.take_held().expect("a request waits");
+        assert!(io.request.kind != RequestKind::Read, "what a lost read returns nobody knows");
+        self.clock.push(self.clock.now, SimEvent::Lost(osd, life, io));
+    }
+
+    /// Lets requests of stores wait to be looked at: each goes to its disk with [`World::send`].
+    pub(crate) fn hold(&mut self) {
+        self.held = Some(VecDeque::new());
+    }
+
+    /// Sends what waits, and lets nothing wait any more.
+    pub(crate) fn let_go(&mut self) {
+        while self.send() {}
+        self.held = None;
+    }
+
+    fn take_held(&mut self) -> Option<(OsdId, u32, Io)> {
+        self.held.as_mut()?.pop_front()
+    }
+
+    fn submit_to_disk(&mut self, osd: OsdId, life: u32, io: Io) {
+        self.drives.of[osd].disk_mut().submit(self.clock.now, life, io);
+    }
+
+    fn disk_answers(&mut self, osd: OsdId) {
+        let now = self.clock.now;
+        let StoreAnswer { life, outcome, io } = self.drives.of[osd].disk_mut().answer(now);
+        if outcome == Outcome::NoSpace && !M::WAITS_FOR_ROOM {
+            return self.clock.push(now + ROOM_PAUSE, SimEvent::NoRoom(osd, life, io));
+        }
+        self.machine.io_done(now, osd, life, IoDone { id: io.id, outcome, data: io.data });
+    }
+
+    /// A mechanical drive has come to a moment at which something happens inside.
+    fn drive_stepped(&mut self, osd: OsdId, at: Time) {
+        let mut answers = Vec::new();
+        if let Some(next) = self.drives.of[osd].advance(at, &mut answers) {
+            self.clock.push(next, SimEvent::DriveStep(osd, next));
+        }
+        for DriveAnswer { request, outcome } in answers {
+            self.machine.device_done(self.clock.now, osd, request, outcome);
+        }
+    }
+
+    fn schedule_drive(&mut self, osd: OsdId, at: Time, request: RequestId) {
+        self.clock.push_lane(self.drives.lanes[osd], at, SimEvent::DriveDone(osd, request));
+    }
+
+    /// Device requests submitted so far, over all drives.
+    pub fn device_requests(&self) -> u64 {
+        self.drives.of.values().map(RunningDrive::requests).sum()
+    }
+
+    /// An OSD's disks with contents, to look into.
+    pub(crate) fn disks_of(&self, osd: OsdId) -> &StoreDisks {
+        &self.drives.of[osd].disk().disks
+    }
+
+    /// The same, to spoil.
+    pub(crate) fn disks_of_mut(&mut self, osd: OsdId) -> &mut StoreDisks {
+        &mut self.drives.of[osd].disk_mut().disks
+    }
+}
