@@ -20,18 +20,21 @@ macro_rules! define_id {
             }
 
             /// The index behind the id.
+            #[inline]
             pub const fn get(self) -> u32 {
                 self.0
             }
         }
 
         impl From<usize> for $name {
+            #[inline]
             fn from(index: usize) -> $name {
                 $name(u32::try_from(index).expect("an id fits 32 bits"))
             }
         }
 
         impl From<$name> for usize {
+            #[inline]
             fn from(id: $name) -> usize {
                 id.0 as usize
             }
@@ -76,6 +79,7 @@ impl<I: From<usize> + Into<usize> + Copy, T> IdVec<I, T> {
     }
 
     /// How many items there are.
+    #[inline]
     pub fn len(&self) -> usize {
         self.items.len()
     }
@@ -86,6 +90,7 @@ impl<I: From<usize> + Into<usize> + Copy, T> IdVec<I, T> {
     }
 
     /// The item of `id`, if there is one.
+    #[inline]
     pub fn get(&self, id: I) -> Option<&T> {
         self.items.get(id.into())
     }
@@ -96,6 +101,7 @@ impl<I: From<usize> + Into<usize> + Copy, T> IdVec<I, T> {
     }
 
     /// Ids and items, in order.
+    #[inline]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (I, &T)> + ExactSizeIterator {
         self.items.iter().enumerate().map(|(index, item)| (I::from(index), item))
     }

@@ -7,6 +7,7 @@ pub struct Rng {
 }
 
 /// The SplitMix64 finaliser: a bijection that spreads every input bit over the output.
+#[inline]
 pub const fn mix64(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -21,6 +21,7 @@ impl<T> Slots<T> {
     }
 
     /// Puts `item` into a free slot.
+    #[inline]
     pub fn acquire(&mut self, item: T) -> SlotId {
         match self.free.pop() {
             Some(id) => {
@@ -35,6 +36,7 @@ impl<T> Slots<T> {
     }
 
     /// Takes the item out of its slot. Releasing an empty slot is a bug of the caller.
+    #[inline]
     pub fn release(&mut self, id: SlotId) -> T {
         let item = self.slots[usize::from(id)].take().expect("a slot is released once");
         self.free.push(id);
@@ -42,16 +44,19 @@ impl<T> Slots<T> {
     }
 
     /// The item in `id`. Asking for an empty slot is a bug of the caller.
+    #[inline]
     pub fn at(&self, id: SlotId) -> &T {
         self.slots[usize::from(id)].as_ref().expect("the slot is in use")
     }
 
     /// The item in `id`, to change. Asking for an empty slot is a bug of the caller.
+    #[inline]
     pub fn at_mut(&mut self, id: SlotId) -> &mut T {
         self.slots[usize::from(id)].as_mut().expect("the slot is in use")
     }
 
     /// The item in `id`, if the slot is in use.
+    #[inline]
     pub fn get(&self, id: SlotId) -> Option<&T> {
         self.slots.get(usize::from(id)).and_then(Option::as_ref)
     }

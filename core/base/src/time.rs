@@ -20,6 +20,7 @@ impl Time {
     pub const MAX: Time = Time(u64::MAX);
 
     /// The point `nanos` after the start of the world.
+    #[inline]
     pub const fn from_nanos(nanos: u64) -> Time {
         Time(nanos)
     }
@@ -30,6 +31,7 @@ impl Time {
     }
 
     /// Nanoseconds since the start of the world.
+    #[inline]
     pub const fn nanos(self) -> u64 {
         self.0
     }
@@ -40,6 +42,7 @@ impl Time {
     }
 
     /// Time passed since `earlier`; zero if `earlier` is the later one.
+    #[inline]
     pub const fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
@@ -52,6 +55,7 @@ impl Span {
     pub const MAX: Span = Span(u64::MAX);
 
     /// A span of `n` nanoseconds.
+    #[inline]
     pub const fn from_nanos(n: u64) -> Span {
         Span(n)
     }
@@ -77,6 +81,7 @@ impl Span {
     }
 
     /// Whole nanoseconds.
+    #[inline]
     pub const fn nanos(self) -> u64 {
         self.0
     }
@@ -94,12 +99,14 @@ impl Span {
 
 impl Add<Span> for Time {
     type Output = Time;
+    #[inline]
     fn add(self, span: Span) -> Time {
         Time(self.0.saturating_add(span.0))
     }
 }
 
 impl AddAssign<Span> for Time {
+    #[inline]
     fn add_assign(&mut self, span: Span) {
         *self = *self + span;
     }
@@ -107,6 +114,7 @@ impl AddAssign<Span> for Time {
 
 impl Sub<Span> for Time {
     type Output = Time;
+    #[inline]
     fn sub(self, span: Span) -> Time {
         Time(self.0.saturating_sub(span.0))
     }
@@ -114,12 +122,14 @@ impl Sub<Span> for Time {
 
 impl Add for Span {
     type Output = Span;
+    #[inline]
     fn add(self, other: Span) -> Span {
         Span(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for Span {
+    #[inline]
     fn add_assign(&mut self, other: Span) {
         *self = *self + other;
     }
@@ -127,6 +137,7 @@ impl AddAssign for Span {
 
 impl Sub for Span {
     type Output = Span;
+    #[inline]
     fn sub(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
     }
@@ -134,6 +145,7 @@ impl Sub for Span {
 
 impl Mul<u64> for Span {
     type Output = Span;
+    #[inline]
     fn mul(self, n: u64) -> Span {
         Span(self.0.saturating_mul(n))
     }
@@ -141,6 +153,7 @@ impl Mul<u64> for Span {
 
 impl Div<u64> for Span {
     type Output = Span;
+    #[inline]
     fn div(self, n: u64) -> Span {
         Span(self.0 / n)
     }

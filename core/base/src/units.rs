@@ -28,6 +28,7 @@ impl Bytes {
     pub const ZERO: Bytes = Bytes(0);
 
     /// `n` bytes.
+    #[inline]
     pub const fn new(n: u64) -> Bytes {
         Bytes(n)
     }
@@ -43,6 +44,7 @@ impl Bytes {
     }
 
     /// The number of bytes.
+    #[inline]
     pub const fn get(self) -> u64 {
         self.0
     }
@@ -55,12 +57,14 @@ impl Bytes {
 
 impl Add for Bytes {
     type Output = Bytes;
+    #[inline]
     fn add(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for Bytes {
+    #[inline]
     fn add_assign(&mut self, other: Bytes) {
         *self = *self + other;
     }
@@ -68,6 +72,7 @@ impl AddAssign for Bytes {
 
 impl Sub for Bytes {
     type Output = Bytes;
+    #[inline]
     fn sub(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_sub(other.0))
     }

@@ -231,6 +231,7 @@ impl Node {
     }
 
     /// Whether nothing is due and nothing is asked for at this moment.
+    #[inline]
     pub fn is_settled(&self) -> bool {
         self.due.is_empty() && self.asked.is_empty() && self.effects.world.is_empty()
     }

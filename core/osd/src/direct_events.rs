@@ -14,12 +14,14 @@ impl Osd {
     /// Hands the store's requests out, on the terms of their classes, and lets the queues take what the gate admits then.
     pub(crate) fn send_submissions(&mut self, now: Time, fx: &mut Effects) {
         if self.gate().paces() {
-            let all: Vec<Submission> = self.store.take_submissions().collect();
-            for whole in all {
-                self.begin_transfer(now, whole, fx);
+            if self.store.has_submissions() {
+                let all: Vec<Submission> = self.store.take_submissions().collect();
+                for whole in all {
+                    self.begin_transfer(now, whole, fx);
+                }
             }
             self.gate().settle();
-        } else {
+        } else if self.store.has_submissions() {
             let (osd, terms) = (self.id, &self.options.device);
             fx.world.extend(self.store.take_submissions().map(|submission| {
                 let request = terms.apply(submission.request);

@@ -136,6 +136,7 @@ impl DiskGate {
     }
 
     /// Whether it holds back the dequeue of all by what the disk can begin soon.
+    #[inline]
     pub(crate) fn paces(&self) -> bool {
         self.bounds.is_some()
     }
@@ -153,6 +154,7 @@ impl DiskGate {
     }
 
     /// Whether an item waits outside of the queues until it may begin.
+    #[inline]
     pub(crate) fn keeps_outside(&self, item: &Item) -> bool {
         self.pace.is_some() && item.transfer_stage().is_some()
     }
@@ -173,6 +175,7 @@ impl DiskGate {
     }
 
     /// An item came to the queues.
+    #[inline]
     pub(crate) fn came(&mut self, now: Time, class: ClassId) {
         if class == ServiceClass::Client.id()
             && let Some(pace) = &mut self.pace
@@ -182,6 +185,7 @@ impl DiskGate {
     }
 
     /// The store has carried out an access of this work, which was handed in then.
+    #[inline]
     pub(crate) fn accessed(&mut self, now: Time, work: Work, entered: Time) {
         if matches!(work, Work::ClientOp | Work::ReplicaWrite)
             && let Some(pace) = &mut self.pace
@@ -201,6 +205,7 @@ impl DiskGate {
     }
 
     /// Whether one more item may be taken. With nothing in flight one always may, however large it is.
+    #[inline]
     pub(crate) fn admits(&self) -> bool {
         let Some(bounds) = &self.bounds else {
             return self.admits_promised()
@@ -213,6 +218,7 @@ impl DiskGate {
     }
 
     /// Whether what is promised may pass the gate though it is closed: never beyond the bounds in ops and bytes.
+    #[inline]
     pub(crate) fn admits_promised(&self) -> bool {
         let Some(bounds) = &self.bounds else { return !self.store_is_full };
         self.taken.ops + self.at_disk.ops < bounds.ops
@@ -228,6 +234,7 @@ impl DiskGate {
     }
 
     /// What an item will have in flight from its taking on, as far as can be told before it is carried out.
+    #[inline]
     pub(crate) fn load_of(&self, item: &Item, object_bytes: u64) -> Demand {
         match self.paces() {
             true => self.demand_of(item, object_bytes),
@@ -264,6 +271,7 @@ impl DiskGate {
     }
 
     /// An item was taken. What waited outside counts since it was let in.
+    #[inline]
     pub(crate) fn take(&mut self, load: Demand) {
         if let Some(clients) = &mut self.clients {
             clients.begun();
@@ -274,6 +282,7 @@ impl DiskGate {
     }
 
     /// A worker has carried it out. It counts until [`DiskGate::settle`].
+    #[inline]
     pub(crate) fn carried_out(&mut self, load: Demand) {
         if let Some(clients) = &mut self.clients {
             clients.carried_out();
@@ -315,6 +324,7 @@ impl DiskGate {
     }
 
     /// The size of the parts that a transfer of this size is cut into: equal ones, but for the last.
+    #[inline]
     pub(crate) fn part_of(&self, bytes: u64) -> u64 {
         let Some(part) = self.part_most() else { return bytes };
         if bytes <= part {

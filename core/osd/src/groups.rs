@@ -11,10 +11,12 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
+    #[inline]
     pub(crate) fn get(&self, id: PgId) -> Option<&Pg> {
         self.copies.get(id)?.as_deref()
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, id: PgId) -> Option<&mut Pg> {
         (usize::from(id) < self.copies.len()).then(|| self.copies[id].as_deref_mut()).flatten()
     }

@@ -58,6 +58,7 @@ impl InFlightOps {
     }
 
     /// The op of this tag, unless it has ended.
+    #[inline]
     pub(crate) fn get_mut(&mut self, tag: WriteTag) -> Option<&mut InFlight> {
         let same = self.ops.get(tag.slot).is_some_and(|op| op.sequence == tag.sequence);
         same.then(|| self.ops.at_mut(tag.slot))

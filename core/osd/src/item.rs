@@ -60,6 +60,7 @@ impl Item {
     }
 
     /// The placement group, whose items are carried out one at a time. What concerns the disk alone has none.
+    #[inline]
     pub fn pg(&self) -> Option<PgId> {
         match self {
             Item::Message(envelope) => Some(envelope.pg),
@@ -69,6 +70,7 @@ impl Item {
     }
 
     /// The placement group in whose log this is an entry that its primary has numbered.
+    #[inline]
     pub(crate) fn log_entry(&self) -> Option<PgId> {
         match self {
             Item::Message(Envelope {
@@ -79,6 +81,7 @@ impl Item {
     }
 
     /// Which kind of work this is.
+    #[inline]
     pub fn work(&self) -> Work {
         match self {
             Item::Recovery(..) => Work::RecoveryItem,
@@ -113,6 +116,7 @@ impl Item {
     }
 
     /// The client's op that this is part of, if its stages are traced.
+    #[inline]
     pub(crate) fn traced_op(&self) -> Option<OpId> {
         let Item::Message(envelope) = self else { return None };
         match &envelope.message {
@@ -123,6 +127,7 @@ impl Item {
     }
 
     /// Payload that the item carries.
+    #[inline]
     pub fn payload(&self) -> Bytes {
         let envelope = match self {
             Item::Message(envelope) => envelope,
@@ -145,6 +150,7 @@ impl Item {
     }
 
     /// What of an image it is, where that may be a tenant.
+    #[inline]
     pub(crate) fn tenant(&self) -> Option<TenantItem> {
         let Item::Message(envelope) = self else { return None };
         match &envelope.message {
@@ -162,6 +168,7 @@ impl Item {
     ///
     /// A strict replica write is its primary's. One that is charged as client work is its client's: a client's op has to wait here for both,
     /// and waits for neither longer if they have one line.
+    #[inline]
     pub(crate) fn owner(&self, replica_writes: ReplicaWrites) -> u32 {
         match self {
             Item::Message(envelope) => match (&envelope.message, replica_writes) {

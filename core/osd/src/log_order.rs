@@ -3,34 +3,36 @@
 //! they come. It may not know schedulers, nor what an entry does.
 
 use crate::ids::PgId;
-use loadline_base::SlotId;
-use std::collections::{BTreeMap, VecDeque};
+use loadline_base::{IdVec, SlotId};
+use std::collections::VecDeque;
 
 /// The entries of logs that wait in a shard, by placement group in the order of their arrival.
 #[derive(Debug, Default)]
 pub(crate) struct LogOrder {
-    waiting: BTreeMap<PgId, VecDeque<SlotId>>,
+    waiting: IdVec<PgId, VecDeque<SlotId>>,
 }
 
 impl LogOrder {
     /// An entry waits in this slot, behind those of its placement group that wait already.
     #[inline]
     pub(crate) fn came(&mut self, pg: PgId, slot: SlotId) {
-        self.waiting.entry(pg).or_default().push_back(slot);
+        while self.waiting.len() <= usize::from(pg) {
+            self.waiting.push(VecDeque::new());
+        }
+        self.waiting[pg].push_back(slot);
     }
 
     /// The entry in this slot has the turn. The answer is the next one that has to go before it, until there is none: then it
     /// waits no more itself.
     #[inline]
     pub(crate) fn next_before(&mut self, pg: PgId, slot: SlotId) -> Option<SlotId> {
-        let waiting = self.waiting.get_mut(&pg);
-        let first = waiting.and_then(VecDeque::pop_front).expect("what has the turn waits");
+        let first = self.waiting[pg].pop_front().expect("what has the turn waits");
         (first != slot).then_some(first)
     }
 
     /// Nothing waits any more.
     pub(crate) fn clear(&mut self) {
-        self.waiting.clear();
+        self.waiting = IdVec::new();
     }
 }
 

@@ -153,6 +153,7 @@ impl Charges {
         Charges { last: Work::ALL.into_iter().map(first).collect() }
     }
 
+    #[inline]
     fn admission(&mut self, policy: &Policy, work: Work, size: WorkSize) -> Admission {
         let last = &mut self.last[work as usize];
         if last.0 != size {
@@ -173,11 +174,12 @@ impl Charges {
         if let Item::Part { bytes, class, .. } = item {
             return part_charge(policy, *class, *bytes);
         }
+        let work = item.work();
         let mut size = size_of(item, weight.urgency, gate.part_of(weight.object_bytes));
-        if is_cut(item.work()) {
+        if is_cut(work) {
             size.payload = gate.part_of(size.payload);
         }
-        let admission = self.admission(policy, item.work(), size);
+        let admission = self.admission(policy, work, size);
         let class = admission.class.id();
         let owner = item.owner(policy.plan.preset.replica_writes);
         let client = policy.plan.client(u64::from(owner)).0 as u32;

@@ -78,6 +78,7 @@ impl WorkQueue {
     }
 
     /// Queues an item and lets the shard's workers look.
+    #[inline]
     pub(crate) fn push(
         &mut self,
         now: Time,
@@ -141,6 +142,7 @@ impl WorkQueue {
     }
 
     /// A worker has spent its item's processor time. `None` if that was before a restart.
+    #[inline]
     pub(crate) fn computed(&mut self, run: WorkerRun, fx: &mut Effects) -> Option<Computed> {
         let computed = self.shards[run.shard].computed(run, fx)?;
         self.gate.carried_out(computed.load);
@@ -153,6 +155,7 @@ impl WorkQueue {
     }
 
     /// What leaves the queues and how it enters the disk.
+    #[inline]
     pub(crate) fn gate(&mut self) -> &mut DiskGate {
         &mut self.gate
     }

@@ -93,6 +93,7 @@ impl Shard {
     }
 
     /// Queues an item and lets the workers look.
+    #[inline]
     pub(crate) fn enqueue(
         &mut self,
         now: Time,
@@ -123,6 +124,7 @@ impl Shard {
         assert!(refused.is_ok(), "an OSD's classes wait, they do not reject");
     }
 
+    #[inline]
     fn request(&mut self, now: Time, charge: ItemCharge, item: (Item, Demand)) -> Request<SlotId> {
         let payload = self.hold(now, charge, item);
         let ItemCharge { owner, priority, cost } = charge;
@@ -130,6 +132,7 @@ impl Shard {
         Request { flow, priority, cost, distributed, payload }
     }
 
+    #[inline]
     fn hold(&mut self, now: Time, charge: ItemCharge, item: (Item, Demand)) -> SlotId {
         self.meter.queued(now, charge.owner.class);
         let (item, load) = item;
@@ -274,6 +277,7 @@ impl Shard {
 
     /// Takes the item of a run that has computed, frees the worker and starts the item that waited for the same
     /// placement group. `None` for a run of before a restart. The caller pumps after carrying the item out.
+    #[inline]
     pub(crate) fn computed(&mut self, run: WorkerRun, fx: &mut Effects) -> Option<Computed> {
         let worker = &mut self.workers[run.thread];
         if worker.run != run.run {

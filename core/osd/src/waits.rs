@@ -55,6 +55,7 @@ impl Default for WaitHistogram {
 }
 
 impl WaitHistogram {
+    #[inline]
     fn record(&mut self, wait: Span) {
         self.count += 1;
         self.sum_ns += wait.nanos();
@@ -148,11 +149,13 @@ impl WorkWaits {
 
 impl Waits {
     /// Counts one piece of work through one stage.
+    #[inline]
     pub fn record(&mut self, work: Work, stage: Stage, wait: Span) {
         self.per_work[work as usize].stages[stage as usize].record(wait);
     }
 
     /// Counts payload.
+    #[inline]
     pub fn add_bytes(&mut self, work: Work, bytes: Bytes) {
         self.per_work[work as usize].bytes += bytes;
     }

@@ -39,6 +39,7 @@ impl Window {
     }
 
     /// Whether a write of `length` may enter now.
+    #[inline]
     pub fn admits(&self, length: Bytes) -> bool {
         let bytes_admit = if length >= self.bounds.bytes {
             self.bytes <= self.bounds.bytes
@@ -55,6 +56,7 @@ impl Window {
     }
 
     /// Counts a write out.
+    #[inline]
     pub fn leave(&mut self, length: Bytes) {
         assert!(self.ops > 0 && self.bytes >= length, "only what entered the window can leave it");
         self.bytes = self.bytes - length;

@@ -11,7 +11,7 @@ use crate::lanes::LaneId;
 use crate::osd_drive::{OsdDrive, RunningDrive};
 use crate::store_disks::StoreDisks;
 use crate::workload::{ByHand, Issue, OpDone, Workload};
-use crate::world::{Drives, Machine, VirtualTime, World};
+use crate::world::{DriveAsked, Drives, Machine, VirtualTime, World};
 use loadline_base::{IdVec, Span, Time};
 use loadline_cluster::{
     Cluster, Config, Map, OsdState, OwnerEffects, PoolId, PoolSpec, StartError,
@@ -111,36 +111,38 @@ impl<W: Workload> Machine for LoadedNode<W> {
 
     // An effect is large: inlined, it is looked at where it lies instead of being handed over.
     #[inline(always)]
-    fn next(&mut self, now: Time) -> Option<Effect> {
-        self.node.next(now)
-    }
-
-    #[inline(always)]
-    fn carry_out(&mut self, effect: Effect, clock: &mut VirtualTime) {
-        match effect {
-            Effect::Send(envelope) => self.carry(envelope, clock),
-            Effect::Compute(osd, run) => {
-                let (at, event) =
-                    (clock.now() + self.node.delays().worker, SimEvent::Computed(osd, run));
-                match self.node.delays().logged_kib {
-                    Span::ZERO => clock.push_lane(self.lanes.workers, at, event),
-                    kib => clock.push(at + kib * self.newly_logged(osd) / 1024, event),
+    fn next(&mut self, clock: &mut VirtualTime) -> Option<DriveAsked> {
+        while let Some(effect) = self.node.next(clock.now()) {
+            match effect {
+                Effect::Device(osd, submission) => {
+                    return Some(DriveAsked::Device(osd, submission));
                 }
-            }
-            Effect::PutEnded(_, end) => {
-                self.load.put_ended(clock.now(), &end);
-                self.issue_ops(clock);
-            }
-            Effect::Reply(reply) => match self.node.delays().link {
-                Span::ZERO => self.replied(reply, clock),
-                link => {
-                    let at = clock.now() + link;
-                    clock.push_lane(self.lanes.links, at, SimEvent::Replied(reply));
+                Effect::Io(osd, life, io) => return Some(DriveAsked::Io(osd, life, io)),
+                Effect::Send(envelope) => self.carry(envelope, clock),
+                Effect::Compute(osd, run) => {
+                    let (at, event) =
+                        (clock.now() + self.node.delays().worker, SimEvent::Computed(osd, run));
+                    match self.node.delays().logged_kib {
+                        Span::ZERO => clock.push_lane(self.lanes.workers, at, event),
+                        kib => clock.push(at + kib * self.newly_logged(osd) / 1024, event),
+                    }
                 }
-            },
-            Effect::Trace(span) => self.trace.push(span),
-            effect => unreachable!("neither asked for nor left by the node: {effect:?}"),
+                Effect::PutEnded(_, end) => {
+                    self.load.put_ended(clock.now(), &end);
+                    self.issue_ops(clock);
+                }
+                Effect::Reply(reply) => match self.node.delays().link {
+                    Span::ZERO => self.replied(reply, clock),
+                    link => {
+                        let at = clock.now() + link;
+                        clock.push_lane(self.lanes.links, at, SimEvent::Replied(reply));
+                    }
+                },
+                Effect::Trace(span) => self.trace.push(span),
+                effect => unreachable!("neither asked for nor left by the node: {effect:?}"),
+            }
         }
+        None
     }
 
     #[inline]

@@ -3,10 +3,10 @@
 use crate::events::SimEvent;
 use crate::osd_drive::RunningDrive;
 use crate::store_disks::StoreDisks;
-use crate::world::{Machine, VirtualTime, World};
+use crate::world::{DriveAsked, Machine, VirtualTime, World};
 use loadline_base::Time;
 use loadline_device::{Outcome, Request};
-use loadline_osd::{Effect, OsdId};
+use loadline_osd::OsdId;
 use loadline_store::RequestId;
 use loadline_store::paged::{
     Completion, Io, IoDone, Op, OpLane, Options, Outbox, PagedStore, StoreDevice,
@@ -39,14 +39,10 @@ impl Machine for LoneStore {
         self.store.tick(now, &mut self.out);
     }
 
-    fn next(&mut self, _: Time) -> Option<Effect> {
+    fn next(&mut self, _: &mut VirtualTime) -> Option<DriveAsked> {
         self.ended.append(&mut self.out.completions);
         self.asked.extend(self.out.io.drain(..));
-        self.asked.pop_front().map(|io| Effect::Io(OSD, 0, io))
-    }
-
-    fn carry_out(&mut self, effect: Effect, _: &mut VirtualTime) {
-        unreachable!("a store asks for nothing but its disks: {effect:?}");
+        self.asked.pop_front().map(|io| DriveAsked::Io(OSD, 0, io))
     }
 
     fn happened(&mut self, event: SimEvent, _: &mut VirtualTime) {

@@ -12,9 +12,9 @@ use crate::osd_drive::{DriveAnswer, RunningDrive, Then};
 use crate::store_disks::{StoreAnswer, StoreDisks};
 use loadline_base::{IdVec, Span, Time};
 use loadline_device::{Outcome, RequestKind};
-use loadline_osd::{Effect, OsdId};
-use loadline_store::RequestId;
+use loadline_osd::OsdId;
 use loadline_store::paged::{Io, IoDone};
+use loadline_store::{RequestId, Submission};
 use std::collections::VecDeque;
 
 /// After so long the world asks again for a write that found no room, where the machine does not do so itself.
@@ -62,6 +62,14 @@ pub struct Drives {
     pub(crate) has_disks: bool,
 }
 
+/// What a machine asks of a drive.
+pub enum DriveAsked {
+    /// A request of a direct store.
+    Device(OsdId, Submission),
+    /// A request of a life of a paged store.
+    Io(OsdId, u32, Io),
+}
+
 /// What a world turns. All that passes between it and the world are these calls.
 pub trait Machine {
     /// Whether it keeps what found no room on a disk until there is some, as an OSD does below its store.
@@ -73,11 +81,8 @@ pub trait Machine {
     /// That time has come.
     fn fire(&mut self, now: Time);
 
-    /// What is to be done next, until nothing is.
-    fn next(&mut self, now: Time) -> Option<Effect>;
-
-    /// Does what is not the drives'.
-    fn carry_out(&mut self, effect: Effect, clock: &mut VirtualTime);
+    /// Goes on until it asks something of a drive, or is at rest.
+    fn next(&mut self, clock: &mut VirtualTime) -> Option<DriveAsked>;
 
     /// What it has scheduled happens.
     fn happened(&mut self, event: SimEvent, clock: &mut VirtualTime);
@@ -202,9 +207,9 @@ impl<M: Machine> World<M> {
     /// Lets the machine go on, and does what it asks for, until it is at rest.
     #[inline]
     pub(crate) fn carry_out(&mut self) {
-        while let Some(effect) = self.machine.next(self.clock.now) {
-            match effect {
-                Effect::Device(osd, submission) => {
+        while let Some(asked) = self.machine.next(&mut self.clock) {
+            match asked {
+                DriveAsked::Device(osd, submission) => {
                     match self.drives.of[osd].submit(self.clock.now, &submission) {
                         Then::Done(at, id) => self.schedule_drive(osd, at, id),
                         Then::ReadDone(at, id) => {
@@ -214,11 +219,10 @@ impl<M: Machine> World<M> {
                         Then::Nothing => {}
                     }
                 }
-                Effect::Io(osd, life, io) => match &mut self.held {
+                DriveAsked::Io(osd, life, io) => match &mut self.held {
                     Some(held) => held.push_back((osd, life, io)),
                     None => self.submit_to_disk(osd, life, io),
                 },
-                effect => self.machine.carry_out(effect, &mut self.clock),
             }
         }
     }

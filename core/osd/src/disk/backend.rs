@@ -122,6 +122,12 @@ impl StoreBackend {
         Some(AccessDone { pg, object, token, result, entered, submitted })
     }
 
+    /// Whether a direct store has requests to hand out. Asked first: after most events it has none.
+    #[inline]
+    pub(crate) fn has_submissions(&self) -> bool {
+        matches!(self, StoreBackend::Direct(_, out) if !out.is_empty())
+    }
+
     /// Hands out the requests of a direct store.
     pub(crate) fn take_submissions(&mut self) -> std::vec::Drain<'_, Submission> {
         match self {
