@@ -198,7 +198,7 @@ pub(crate) struct CompareArgs {
 pub(crate) enum ProfileCommand {
     /// The presets with their profiles
     List(JsonArg),
-    /// What a profile promises and allows each class
+    /// What a profile promises and allows each class; of a running node its own, with its images
     Show(ProfileArgs),
     /// Switch a running node to a profile
     Switch(node::SwitchArgs),
@@ -206,25 +206,25 @@ pub(crate) enum ProfileCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ProfileArgs {
-    /// The profile, e.g. high_client_ops
-    pub(crate) profile: String,
+    /// The profile, e.g. high_client_ops; without one, what a running node promises
+    pub(crate) profile: Option<String>,
     /// The behaviour: quincy, reef or loadline
-    #[arg(long, default_value = "quincy")]
+    #[arg(long, default_value = "quincy", requires = "profile")]
     pub(crate) preset: String,
     /// Take the capacity from a drive
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["iops", "bandwidth", "medium"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["iops", "bandwidth", "medium"], requires = "profile")]
     pub(crate) drive: Option<String>,
     /// Random 4 KiB writes per second of one OSD
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", requires = "profile")]
     pub(crate) iops: Option<f64>,
     /// Sequential bandwidth of one OSD per second, e.g. "1200 MiB"
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", requires = "profile")]
     pub(crate) bandwidth: Option<Bytes>,
     /// What kind of device
-    #[arg(long)]
+    #[arg(long, requires = "profile")]
     pub(crate) medium: Option<MediumArg>,
     #[command(flatten)]
-    pub(crate) json: JsonArg,
+    pub(crate) node: node::NodeArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -55,16 +55,16 @@ struct Question {
 }
 
 impl Question {
-    fn of(args: &ProfileArgs) -> Result<Question, Failure> {
+    fn of(args: &ProfileArgs, profile: &str) -> Result<Question, Failure> {
         let preset = preset(&args.preset).ok_or_else(|| {
             let known: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
             Failure::Input(unknown("preset", &args.preset, known))
         })?;
         let known: Vec<&str> = preset.profiles.names().collect();
-        if !known.contains(&args.profile.as_str()) {
-            return Err(Failure::Input(unknown("profile", &args.profile, known)));
+        if !known.contains(&profile) {
+            return Err(Failure::Input(unknown("profile", profile, known)));
         }
-        let profile = args.profile.clone();
+        let profile = profile.to_owned();
         if let Some(name) = &args.drive {
             let drive = drive(name)?;
             let (iops, bandwidth) = (Some(drive.capacity_iops), Some(drive.bandwidth));
@@ -105,10 +105,15 @@ fn drive(name: &str) -> Result<Drive, Failure> {
 }
 
 fn show_one(args: &ProfileArgs) -> Result<(), Failure> {
-    let question = Question::of(args)?;
+    let Some(profile) = &args.profile else { return node::profile(&args.node) };
+    if args.node.is_named() {
+        let reason = "a node shows the profile in force: leave the profile out, or the node";
+        return Err(Failure::Input(reason.to_owned()));
+    }
+    let question = Question::of(args, profile)?;
     let plan = question.plan()?;
     let figures = plan.figures().map_err(|error| Failure::Input(format!("{error:?}")))?;
-    if args.json.json {
+    if args.node.json() {
         return show::json(&profile_json(&question, &plan, &figures));
     }
     let capacity = &plan.capacity;

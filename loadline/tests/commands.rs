@@ -76,6 +76,8 @@ fn what_cannot_be_used_is_refused_in_one_sentence() {
     check(&["study", "report", "."], "holds no study");
     check(&["profile", "show", "balancd"], "did you mean `balanced`?");
     check(&["profile", "show", "balanced", "--preset", "reif"], "did you mean `reef`?");
+    check(&["profile", "show", "balanced", "--dir", "."], "a node shows the profile in force");
+    check(&["profile", "show", "--iops", "100"], "<PROFILE>");
     check(&["drive", "show", "nvme"], "there is no drive `nvme`");
     check(&["study", "frobnicate"], "unrecognized subcommand");
     assert!(!folder.path().join("runs").exists(), "nothing was begun");

@@ -2,9 +2,13 @@
 //! decides anything; who does goes by what they have told each other.
 
 use crate::Node;
+use loadline_base::Time;
 use loadline_cluster::images::ImageId;
 use loadline_cluster::{Outage, PgState, PoolId};
-use loadline_osd::{DamageCounts, OsdId, OsdSet, PgId, PgProgress, Received, RecoveryState, Waits};
+use loadline_osd::{
+    DamageCounts, GateReport, OsdId, OsdSet, PgId, PgProgress, Received, RecoveryState,
+    TrackedCapacity, Waits,
+};
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
 
@@ -79,6 +83,16 @@ impl Node {
     /// What an OSD's disk could not read.
     pub fn damage(&self, osd: OsdId) -> DamageCounts {
         self.osds()[osd].damage()
+    }
+
+    /// What an OSD is believed to be able to do.
+    pub fn capacity(&self, osd: OsdId) -> TrackedCapacity {
+        self.osds()[osd].capacity()
+    }
+
+    /// How the gate before an OSD's disk stands.
+    pub fn gate(&self, now: Time, osd: OsdId) -> GateReport {
+        self.osds()[osd].gate_report(now)
     }
 
     /// What recovery and backfill have brought to all OSDs.

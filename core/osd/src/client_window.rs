@@ -6,7 +6,8 @@
 //! another copy's, and may wait as long before each of them as in it, so that a quarter of the latency goal more than that for each is
 //! the goal for the op. What is promised passes a full window ([`Shard::pump`](crate::shard::Shard::pump)).
 //!
-//! What an access takes through the narrowest window is seen in one slot of two hundred. Slots are cut by the clock alone, as those of
+//! What an access takes through the narrowest window is seen in one slot of two hundred, of reads and of updates apart: a read may come from
+//! memory, and an update waits for the log. The kind that is longest beyond its wanted time decides. Slots are cut by the clock alone, as those of
 //! [`BackgroundPace`](crate::pace::BackgroundPace).
 
 use crate::pace::slot_length;
@@ -20,17 +21,24 @@ const SLOTS_PER_PROBE: u64 = 200;
 const FALL: f64 = 0.7;
 const GROWTH: f64 = 1.1;
 
+/// How long accesses of one kind take.
+#[derive(Clone, Copy, Debug, Default)]
+struct AccessTimes {
+    /// One through the narrowest window, in nanoseconds.
+    least: Option<f64>,
+    /// Of those that ended in the slot: how long all took together, and how many there were.
+    waited: u64,
+    ended: u64,
+}
+
 /// The window of one disk.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientWindow {
     goal: Span,
     ops: f64,
-    /// What an access takes through the narrowest window, in nanoseconds.
-    least_takes: Option<f64>,
+    /// Reads and updates.
+    of: [AccessTimes; 2],
     slot: u64,
-    /// Of accesses that ended in it: how long all took together, and how many there were.
-    waited: u64,
-    ended: u64,
     /// Whether work waited for the window in it.
     was_full: bool,
     in_flight: u32,
@@ -43,10 +51,8 @@ impl ClientWindow {
         ClientWindow {
             goal,
             ops: f64::from(LEAST),
-            least_takes: None,
+            of: [AccessTimes::default(); 2],
             slot: 0,
-            waited: 0,
-            ended: 0,
             was_full: false,
             in_flight: 0,
             on_workers: 0,
@@ -67,7 +73,7 @@ impl ClientWindow {
 
     /// Whether the store gets more.
     pub(crate) fn admits(&self) -> bool {
-        self.in_flight + self.on_workers < if self.is_probe() { LEAST } else { self.ops as u32 }
+        self.in_flight + self.on_workers < self.ops()
     }
 
     /// Nothing is in flight any more.
@@ -86,13 +92,20 @@ impl ClientWindow {
     }
 
     /// An access of a client has ended that began then.
-    pub(crate) fn ended(&mut self, now: Time, began: Time) {
+    pub(crate) fn ended(&mut self, now: Time, began: Time, is_read: bool) {
         self.look(now);
         // What began before a probe went through a wider window.
-        if self.least_takes.is_none() || !self.is_probe() || self.slot_at(began) == self.slot {
-            self.waited += now.since(began).nanos();
-            self.ended += 1;
+        let counts = !self.is_known() || !self.is_probe() || self.slot_at(began) == self.slot;
+        if counts {
+            let of = &mut self.of[usize::from(!is_read)];
+            of.waited += now.since(began).nanos();
+            of.ended += 1;
         }
+    }
+
+    /// How many ops clients may have in the store.
+    pub(crate) fn ops(&self) -> u32 {
+        if self.is_probe() { LEAST } else { self.ops as u32 }
     }
 
     fn slot_at(&self, now: Time) -> u64 {
@@ -101,7 +114,11 @@ impl ClientWindow {
 
     /// Until it is known what accesses take at least, every slot is one that shows it.
     fn is_probe(&self) -> bool {
-        self.least_takes.is_none() || self.slot.is_multiple_of(SLOTS_PER_PROBE)
+        !self.is_known() || self.slot.is_multiple_of(SLOTS_PER_PROBE)
+    }
+
+    fn is_known(&self) -> bool {
+        self.of.iter().any(|of| of.least.is_some())
     }
 
     /// Draws its conclusions from the last slot, if it has ended.
@@ -110,28 +127,35 @@ impl ClientWindow {
         if slot == self.slot {
             return;
         }
-        if self.ended > 0 {
-            self.follow(self.waited as f64 / self.ended as f64);
+        let (was_probe, more) = (self.is_probe(), self.goal.nanos() as f64 / 4.0);
+        let found = self.of.iter_mut().filter_map(|of| of.slot_ended(was_probe, more));
+        if let Some(wanted) = found.reduce(f64::min) {
+            self.follow(wanted);
         }
-        (self.slot, self.waited, self.ended, self.was_full) = (slot, 0, 0, false);
+        (self.slot, self.was_full) = (slot, false);
     }
 
-    fn follow(&mut self, takes: f64) {
-        let least = match self.least_takes {
-            Some(least) if !self.is_probe() => least.min(takes),
-            _ => {
-                self.least_takes = Some(takes);
-                return;
-            }
-        };
-        self.least_takes = Some(least);
-        let wanted = least + self.goal.nanos() as f64 / 4.0;
-        if takes > wanted {
-            self.ops = (self.ops * (wanted / takes).max(FALL)).max(f64::from(LEAST));
+    /// Accesses took this part of the time that they may, or so many times as long.
+    fn follow(&mut self, wanted: f64) {
+        if wanted < 1.0 {
+            self.ops = (self.ops * wanted.max(FALL)).max(f64::from(LEAST));
         } else if self.was_full {
             // The store's own window is far below where this one would leave the range.
             self.ops = (self.ops * GROWTH).min(f64::from(u16::MAX));
         }
+    }
+}
+
+impl AccessTimes {
+    /// A slot has ended. What those that ended in it may take, as a multiple of what they took; nothing if there were none, or if it was
+    /// to show what they take at least.
+    fn slot_ended(&mut self, was_probe: bool, more: f64) -> Option<f64> {
+        let AccessTimes { least, waited, ended } = *self;
+        (self.waited, self.ended) = (0, 0);
+        let takes = (ended > 0).then(|| waited as f64 / ended as f64)?;
+        // A kind that comes for the first time beside others shows it in a window that may be wide, and better at the next probe.
+        self.least = Some(least.filter(|_| !was_probe).map_or(takes, |least| least.min(takes)));
+        (!was_probe).then(|| (self.least.unwrap_or(takes) + more) / takes)
     }
 }
 
@@ -154,7 +178,7 @@ mod tests {
             takes = base + each * u64::from(ops);
             let began = now;
             now += takes;
-            (0..ops).for_each(|_| window.ended(now, began));
+            (0..ops).for_each(|_| window.ended(now, began, false));
             most = ops;
         }
         (most, takes)

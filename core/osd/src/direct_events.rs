@@ -75,7 +75,9 @@ impl Osd {
         }
         let mut is_good = outcome == Outcome::Done;
         if self.gate().paces() && self.store.is_of_this_life(id) {
-            match self.gate().answered(id.slot(), is_good) {
+            let (ended, all_good) = self.gate().answered(id.slot(), is_good);
+            self.served(now, ended, fx);
+            match all_good {
                 Some(all_good) => is_good = all_good,
                 None => return,
             }

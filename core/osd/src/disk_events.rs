@@ -265,7 +265,10 @@ impl Osd {
                 if paged.life != life {
                     return;
                 }
-                let (done, answer) = match paged.ended(now, completion) {
+                if let Some(ended) = completion.token.ended_work() {
+                    self.served(now, ended, fx);
+                }
+                let (done, answer) = match self.store.paged().ended(now, completion) {
                     OpEnded::Access(done, answer) => (done, answer),
                     OpEnded::Turn(NextPart { transfer, bytes, class, work }) => {
                         self.enqueue(now, Item::Part { transfer, bytes, class, work }, fx);
@@ -300,6 +303,14 @@ impl Osd {
         let (is_full, ops) = (!self.store.admits(), self.store.in_window());
         self.gate().set_store(now, is_full, ops);
         self.queue.pump_all(now, fx);
+        let (has_work, ops) = match &self.store {
+            StoreBackend::Direct(..) => {
+                let ops = self.gate().ops_at_disk();
+                (ops > 0, ops)
+            }
+            StoreBackend::Paged(paged) => (paged.requests.at_device() > 0, self.store.in_window()),
+        };
+        self.queue.note_load(now, has_work, ops);
     }
 
     /// Hands the store's requests out; those of a checkpoint wait their turn like any other work.

@@ -17,11 +17,13 @@
 //! Presets of other systems have no goal. There the gate is what those systems have, the store's throttle, behind which work waits
 //! in the order of its arrival; the gate only tells the queues whether the store takes more, where they ask.
 
+use crate::capacity::EndedWork;
 use crate::client_window::ClientWindow;
+use crate::commit::Commit;
 use crate::demand::Demand;
 use crate::item::{Item, TransferStage};
 use crate::message::{Envelope, Message, OpKind};
-use crate::pace::{BackgroundPace, PaceTerms};
+use crate::pace::{BackgroundPace, PaceReport, PaceTerms};
 use crate::parts::{NextPart, Transfers};
 use loadline_base::{Bytes, SlotId, Span, Time};
 use loadline_qos::{ClassId, CostModel, ServiceClass, ShardPlan, Work};
@@ -63,9 +65,32 @@ struct GateBounds {
     part: u64,
 }
 
+/// How a gate stands at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct GateReport {
+    /// How long the disk may take for what is in flight; `None` under presets of other systems.
+    pub goal: Option<Span>,
+    /// Bytes of the largest part that a transfer of background work enters the disk in.
+    pub part: Option<u64>,
+    /// Whether nothing more leaves the queues until the disk has answered some of what it has.
+    pub is_closed: bool,
+    /// What the gate counts in flight: everything on a direct store, and of a paged one what background work has at the disk.
+    pub ops: u32,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Ops that clients may have in the store while one of their images is promised something.
+    pub client_window: Option<u32>,
+    /// How background work is paced, where it alone is held back.
+    pub background: Option<PaceReport>,
+    /// Items of background work that are kept out of the queues.
+    pub kept_out: u64,
+}
+
 /// The gate of one OSD.
 pub(crate) struct DiskGate {
     cost_model: CostModel,
+    /// How long the disk may take for what is in flight, where anything is held back.
+    goal: Option<Span>,
     /// What all together may have in flight, where all are held back.
     bounds: Option<GateBounds>,
     /// How background work is held back, where it alone is.
@@ -90,6 +115,7 @@ impl DiskGate {
     pub(crate) fn new(plan: &ShardPlan, within: Within) -> DiskGate {
         DiskGate {
             cost_model: plan.cost_model,
+            goal: within.1.map(|(pacing, _)| pacing.goal),
             bounds: GateBounds::of(plan, within),
             pace: pace_terms(plan, within).map(BackgroundPace::new),
             clients: None,
@@ -105,6 +131,7 @@ impl DiskGate {
     /// New settings; what is in flight stays.
     pub(crate) fn retune(&mut self, plan: &ShardPlan, within: Within) {
         self.cost_model = plan.cost_model;
+        self.goal = within.1.map(|(pacing, _)| pacing.goal);
         self.bounds = GateBounds::of(plan, within);
         self.pace = pace_terms(plan, within).map(|terms| match self.pace.take() {
             Some(pace) => pace.on(terms),
@@ -121,6 +148,20 @@ impl DiskGate {
             Some(window) => window.with_goal(goal),
             None => ClientWindow::new(goal),
         });
+    }
+
+    /// How it stands. What is kept out of the queues others know.
+    pub(crate) fn report(&self, now: Time) -> GateReport {
+        GateReport {
+            goal: self.goal,
+            part: self.part_most(),
+            is_closed: !self.admits(),
+            ops: self.taken.ops + self.at_disk.ops,
+            bytes: self.taken.bytes + self.at_disk.bytes,
+            client_window: self.clients.as_ref().map(ClientWindow::ops),
+            background: self.pace.as_ref().map(|pace| pace.report(now)),
+            kept_out: 0,
+        }
     }
 
     /// Forgets what was in flight, as a crash does.
@@ -184,15 +225,15 @@ impl DiskGate {
         }
     }
 
-    /// The store has carried out an access of this work, which was handed in then.
+    /// The store has carried out an access, which was handed in then.
     #[inline]
-    pub(crate) fn accessed(&mut self, now: Time, work: Work, entered: Time) {
-        if matches!(work, Work::ClientOp | Work::ReplicaWrite)
+    pub(crate) fn accessed(&mut self, now: Time, token: &Commit, entered: Time) {
+        if matches!(token.work().0, Work::ClientOp | Work::ReplicaWrite)
             && let Some(pace) = &mut self.pace
         {
             pace.client_ended(now, entered);
             if let Some(clients) = &mut self.clients {
-                clients.ended(now, entered);
+                clients.ended(now, entered, matches!(token, Commit::Read(..)));
             }
         }
     }
@@ -215,6 +256,16 @@ impl DiskGate {
         all.add(self.at_disk);
         let is_soon = all.cost + self.cost(bounds.part) <= bounds.cost_most(self.is_promised);
         all.is_none() || self.admits_promised() && is_soon
+    }
+
+    /// Whether the disk has as much as it may. A window that is narrow for the sake of somebody's promise is not the disk's.
+    pub(crate) fn is_full(&self) -> bool {
+        if self.bounds.is_some() { !self.admits() } else { self.store_is_full }
+    }
+
+    /// How many requests the disk has, as far as the gate counts them.
+    pub(crate) fn ops_at_disk(&self) -> u32 {
+        self.at_disk.ops
     }
 
     /// Whether what is promised may pass the gate though it is closed: never beyond the bounds in ops and bytes.
@@ -311,11 +362,12 @@ impl DiskGate {
         self.transfers.send(slot, demand)
     }
 
-    /// The disk has answered a part of a request, well or not. After the last one, whether all went well.
-    pub(crate) fn answered(&mut self, slot: SlotId, is_good: bool) -> Option<bool> {
+    /// The disk has answered a part of a request, well or not. What that was, and after the last one, whether all went well.
+    pub(crate) fn answered(&mut self, slot: SlotId, is_good: bool) -> (EndedWork, Option<bool>) {
+        let is_update = self.transfers.is_update(slot);
         let (demand, all_good) = self.transfers.answered(slot, is_good);
         self.at_disk.remove(demand);
-        all_good
+        (EndedWork { bytes: demand.bytes, is_update }, all_good)
     }
 
     /// A part that the disk ended for time, to be asked again; `None` if each was asked again already.

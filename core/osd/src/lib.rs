@@ -7,6 +7,7 @@
 mod access;
 mod bench;
 mod benching;
+mod capacity;
 mod client_io;
 mod client_window;
 mod commit;
@@ -49,6 +50,7 @@ mod unfound;
 mod waits;
 
 pub use bench::{BenchShape, BenchStep, NoRoom};
+pub use capacity::TrackedCapacity;
 pub use counters::{DamageCounts, Received};
 pub use device_terms::{ChosenLimit, ClassTerms, DeviceTerms, descriptor_for, guidelines};
 pub use directive::{Directive, DiskFault, DiskRoom, Notice, Opened};
@@ -57,7 +59,7 @@ pub use disk_events::DiskSpace;
 pub use event::{
     Effect, Effects, Event, Reply, SleepingItem, Timer, TraceSpan, Unreadable, WorkerRun,
 };
-pub use gate::Pacing;
+pub use gate::{GateReport, Pacing};
 pub use ids::{ClientId, IntervalId, OpId, OsdId, OsdSet, PgId, ShardId, ThreadId};
 pub use item::Item;
 pub use message::{
@@ -66,12 +68,14 @@ pub use message::{
     WriteTag,
 };
 pub use osd::Osd;
+pub use outside::KeptOutItem;
+pub use pace::{ClientFare, PaceReport};
 pub use pg::{CopyReport, CopyState, PgProgress, shard_of};
 pub use pg_log::{LogEntry, PgLog};
 pub use policy::{OsdOptions, Policy, Windowed};
 pub use recovery::{AdmissionBounds, Reserver};
 pub use report::{OpProgress, RecoveryState};
 pub use service::{OsdService, ServedClass};
-pub use snapshots::{Ancestor, FormerState, Lineage, SnapshotNo, Views};
+pub use snapshots::{Ancestor, FormerState, Lineage, SnapshotNo, Views, image_of};
 pub use tenants::{GivenOps, TenantTable, TenantTerms};
 pub use waits::{Stage, WaitHistogram, Waits, WorkWaits};

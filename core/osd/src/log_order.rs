@@ -10,6 +10,8 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub(crate) struct LogOrder {
     waiting: IdVec<PgId, VecDeque<SlotId>>,
+    /// Turns that are still to come of what has gone with another's.
+    void_turns: usize,
 }
 
 impl LogOrder {
@@ -27,12 +29,24 @@ impl LogOrder {
     #[inline]
     pub(crate) fn next_before(&mut self, pg: PgId, slot: SlotId) -> Option<SlotId> {
         let first = self.waiting[pg].pop_front().expect("what has the turn waits");
+        self.void_turns += usize::from(first != slot);
         (first != slot).then_some(first)
+    }
+
+    /// A turn has come of what had gone with another's.
+    pub(crate) fn void_turn_came(&mut self) {
+        self.void_turns -= 1;
+    }
+
+    /// How many such turns are still to come.
+    pub(crate) fn void_turns(&self) -> usize {
+        self.void_turns
     }
 
     /// Nothing waits any more.
     pub(crate) fn clear(&mut self) {
         self.waiting = IdVec::new();
+        self.void_turns = 0;
     }
 }
 

@@ -2,17 +2,19 @@
 
 use crate::access::AccessDone;
 use crate::bench::BenchUnderWay;
+use crate::capacity::{EndedWork, TrackedCapacity};
 use crate::commit::RecoverySender;
 use crate::counters::Counters;
 use crate::disk::{Paged, StoreBackend};
 use crate::event::{Effect, Effects, Event, Timer};
-use crate::gate::DiskGate;
+use crate::gate::{DiskGate, GateReport};
 use crate::groups::Groups;
 use crate::ids::{OsdId, PgId, ShardId};
 use crate::in_flight::InFlightOps;
 use crate::item::Item;
 use crate::life::OsdLife;
 use crate::message::{Data, Envelope, Message};
+use crate::outside::KeptOutItem;
 use crate::pg::{CopyState, Pg, Primary};
 use crate::policy::{OsdOptions, Policy, Weight, Windowed};
 use crate::queue::WorkQueue;
@@ -244,10 +246,15 @@ impl Osd {
         }
     }
 
+    /// Work has ended at the disk, which shows what that can do.
+    pub(crate) fn served(&mut self, now: Time, ended: EndedWork, fx: &mut Effects) {
+        self.queue.served(now, ended, &self.options, fx);
+    }
+
     /// Counts an access's time before the window and after it.
     pub(crate) fn account_done(&mut self, now: Time, done: &AccessDone, fx: &mut Effects) {
         let (work, traced) = done.token.work();
-        self.gate().accessed(now, work, done.entered);
+        self.gate().accessed(now, &done.token, done.entered);
         self.waits.record(work, Stage::Window, done.submitted.since(done.entered));
         self.waits.record(work, Stage::Device, now.since(done.submitted));
         if let Some(op) = traced {
@@ -332,13 +339,29 @@ impl Osd {
     }
 
     /// Every item that waits in a shard, with its tags and the reason why it is not served now.
-    pub fn waiting(&mut self, now: Time) -> Vec<(ShardId, Vec<Waiting>)> {
+    pub fn waiting(&self, now: Time) -> Vec<(ShardId, Vec<Waiting>)> {
         self.queue.waiting(now)
+    }
+
+    /// The background work that is kept out of the queues, and until when what goes first of it is held back: [`Time::MAX`] until the
+    /// disk has answered some of what it has, nothing if it goes next.
+    pub fn kept_out(&mut self, now: Time) -> (Vec<KeptOutItem>, Option<Time>) {
+        self.queue.kept_out(now)
+    }
+
+    /// How the gate before the disk stands.
+    pub fn gate_report(&self, now: Time) -> GateReport {
+        self.queue.gate_report(now)
     }
 
     /// What the shards have given to each class, and what is reserved for it.
     pub fn service(&self, now: Time) -> OsdService {
         self.queue.service(now)
+    }
+
+    /// What it is believed to be able to do.
+    pub fn capacity(&self) -> TrackedCapacity {
+        self.queue.capacity()
     }
 
     /// Applies new settings to every shard and to the admission of recovery, between two events.

@@ -7,7 +7,8 @@ use crate::ids::{PgId, ShardId};
 use crate::item::{Item, TransferStage};
 use crate::message::Message;
 use crate::policy::Weight;
-use loadline_qos::{ServiceClass, ShardPlan};
+use loadline_base::Time;
+use loadline_qos::{ServiceClass, ShardPlan, Work};
 use std::collections::VecDeque;
 
 /// The classes of background work; what has none of them counts as the last.
@@ -18,6 +19,25 @@ pub(crate) struct KeptOut {
     pub shard: ShardId,
     pub weight: Weight,
     pub item: Item,
+    /// The class by whose weight it goes.
+    pub class: ServiceClass,
+    /// When it came.
+    pub since: Time,
+}
+
+/// What is told of an item that is kept out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptOutItem {
+    /// The queue that it is kept out of.
+    pub shard: ShardId,
+    /// The class by whose weight it goes.
+    pub class: ServiceClass,
+    /// Which kind of work it is.
+    pub work: Work,
+    /// Whether it belongs to a transfer that has begun.
+    pub has_begun: bool,
+    /// When it came.
+    pub since: Time,
 }
 
 /// All that waits.
@@ -37,16 +57,17 @@ struct OfClass {
 }
 
 impl OutsideWork {
-    pub(crate) fn push(&mut self, class: ServiceClass, outside: KeptOut) {
+    pub(crate) fn push(&mut self, outside: KeptOut) {
         match outside.item.transfer_stage() {
             Some(TransferStage::Part) => self.parts.push_back(outside),
             Some(TransferStage::Pushed) => self.pushes.push_back(outside),
-            Some(TransferStage::New) | None => self.push_new(class, outside),
+            Some(TransferStage::New) | None => self.push_new(outside),
         }
     }
 
-    fn push_new(&mut self, class: ServiceClass, outside: KeptOut) {
-        let at = CLASSES.iter().position(|known| *known == class).unwrap_or(CLASSES.len() - 1);
+    fn push_new(&mut self, outside: KeptOut) {
+        let at =
+            CLASSES.iter().position(|known| *known == outside.class).unwrap_or(CLASSES.len() - 1);
         if self.new[at].waiting.is_empty() {
             // Who wanted nothing has saved nothing.
             let others = self.new.iter().filter(|class| !class.waiting.is_empty());
@@ -80,6 +101,16 @@ impl OutsideWork {
         let class = &mut self.new[at];
         class.given += 1.0 / weight.max(f64::MIN_POSITIVE);
         class.waiting.pop_front()
+    }
+
+    /// All that waits: what has begun in the order in which it goes, then what is new of each class.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = KeptOutItem> {
+        let begun = self.parts.iter().chain(&self.pushes).map(|it| (true, it));
+        let new = self.new.iter().flat_map(|class| &class.waiting).map(|it| (false, it));
+        begun.chain(new).map(|(has_begun, it)| {
+            let KeptOut { shard, class, since, ref item, .. } = *it;
+            KeptOutItem { shard, class, work: item.work(), has_begun, since }
+        })
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -78,11 +78,24 @@ pub(crate) struct BackgroundPace {
 
 /// How clients fare.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct ClientFare {
+pub struct ClientFare {
     /// Accesses that end in a second.
-    rate: f64,
+    pub rate: f64,
     /// Nanoseconds that one takes.
-    takes: f64,
+    pub takes: f64,
+}
+
+/// How a pace stands at one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PaceReport {
+    /// The share of what they have alone that clients are promised.
+    pub share: f64,
+    /// Bytes of background work that may begin in a second; `None` while no client asks for anything, and nothing is held back.
+    pub rate: Option<f64>,
+    /// What clients have alone, as the probes saw it, and lately beside background work.
+    pub alone: Option<ClientFare>,
+    /// See `alone`.
+    pub beside: Option<ClientFare>,
 }
 
 /// A slot, and what was counted in it.
@@ -125,6 +138,16 @@ impl BackgroundPace {
     /// How long the disk may take for what is in flight.
     pub(crate) fn goal(&self) -> Span {
         self.terms.goal
+    }
+
+    /// How it stands.
+    pub(crate) fn report(&self, now: Time) -> PaceReport {
+        PaceReport {
+            share: self.terms.share,
+            rate: self.has_clients(now).then_some(self.rate),
+            alone: self.alone(),
+            beside: self.beside,
+        }
     }
 
     /// A client asks for something.

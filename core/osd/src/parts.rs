@@ -5,7 +5,7 @@
 
 use crate::demand::Demand;
 use loadline_base::{Bytes, SlotId};
-use loadline_device::Request;
+use loadline_device::{Request, RequestKind};
 use loadline_qos::{ServiceClass, Work};
 use loadline_store::Submission;
 
@@ -62,6 +62,11 @@ impl Transfers {
     /// How many bytes the part has whose turn it is.
     pub(crate) fn next_bytes(&self, slot: SlotId) -> Bytes {
         Bytes::new(self.at(slot).next_bytes())
+    }
+
+    /// Whether it changes what the disk holds.
+    pub(crate) fn is_update(&self, slot: SlotId) -> bool {
+        self.at(slot).whole.request.kind != RequestKind::Read
     }
 
     /// The part whose turn it is, and the one after it.
@@ -135,7 +140,7 @@ impl PartedTransfer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loadline_device::{ClassTag, Priority, RequestKind};
+    use loadline_device::{ClassTag, Priority};
     use loadline_store::RequestId;
 
     fn begun(length: u64, part: u64) -> (Transfers, SlotId) {

@@ -1,17 +1,18 @@
 //! What waits for a worker of the OSD: the shards, each with its scheduler, and how an item is charged there.
 
+use crate::capacity::{CapacityTracker, DiskBacklog, EndedWork, TrackedCapacity};
 use crate::event::{Effect, Effects, Timer, WorkerRun};
-use crate::gate::{DiskGate, HeldBack};
+use crate::gate::{DiskGate, GateReport, HeldBack};
 use crate::ids::{OsdId, PgId, ShardId};
 use crate::item::Item;
-use crate::outside::{KeptOut, OutsideWork};
+use crate::outside::{KeptOut, KeptOutItem, OutsideWork};
 use crate::policy::{Charges, OsdOptions, Policy, Weight};
 use crate::service::OsdService;
 use crate::shard::{Computed, Shard};
 use crate::tenants::TenantTable;
 use loadline_base::{IdVec, Time};
 use loadline_device::ClassTag;
-use loadline_qos::{Scheduler, Urgency, Waiting, Work};
+use loadline_qos::{ShardPlan, Urgency, Waiting, Work};
 use std::sync::Arc;
 
 /// The queues of one OSD.
@@ -28,6 +29,7 @@ pub(crate) struct WorkQueue {
     osd: OsdId,
     shards: IdVec<ShardId, Shard>,
     tenants: Arc<TenantTable>,
+    capacity: CapacityTracker,
 }
 
 impl WorkQueue {
@@ -43,6 +45,7 @@ impl WorkQueue {
         };
         let shards = (0..options.shards).map(shard).collect();
         WorkQueue {
+            capacity: CapacityTracker::new(policy.plan.capacity, options.pacing.is_some()),
             charges: Charges::new(&policy),
             gate: DiskGate::new(&policy.plan, options.within(paced)),
             paced,
@@ -91,7 +94,7 @@ impl WorkQueue {
         self.gate.came(now, charge.owner.class);
         if self.gate.keeps_outside(&item) {
             let class = self.charges.class_outside(&self.policy, &item, weight);
-            self.outside.push(class, KeptOut { shard, weight, item });
+            self.outside.push(KeptOut { shard, weight, item, class, since: now });
             return self.let_in(now, fx);
         }
         let load = self.gate.load_of(&item, weight.object_bytes);
@@ -108,7 +111,7 @@ impl WorkQueue {
                 }
                 return;
             }
-            let KeptOut { shard, weight, item } =
+            let KeptOut { shard, weight, item, .. } =
                 self.outside.pop(&self.policy.plan).expect("something waits");
             let charge = self.charges.of(&self.policy, &self.gate, &item, weight);
             let load = self.gate.let_in(now, &item, weight.object_bytes);
@@ -172,10 +175,16 @@ impl WorkQueue {
     pub(crate) fn retune(
         &mut self,
         now: Time,
-        policy: Policy,
+        told: Policy,
         options: &OsdOptions,
         fx: &mut Effects,
     ) {
+        self.capacity.tell(told.plan.capacity, options.pacing.is_some());
+        let policy = self.by_capacity(told);
+        self.put_in_force(now, policy, options, fx);
+    }
+
+    fn put_in_force(&mut self, now: Time, policy: Policy, options: &OsdOptions, fx: &mut Effects) {
         self.gate.retune(&policy.plan, options.within(self.paced));
         self.charges = Charges::new(&policy);
         self.policy = policy;
@@ -189,8 +198,41 @@ impl WorkQueue {
         }
     }
 
+    /// The same policy with the capacity that promises go by.
+    fn by_capacity(&self, policy: Policy) -> Policy {
+        let capacity = self.capacity.capacity().in_force();
+        Policy { plan: ShardPlan { capacity, ..policy.plan }, ..policy }
+    }
+
+    /// Work has ended at the disk. Where that shows another capacity than was believed, promises go by it from now on.
+    pub(crate) fn served(
+        &mut self,
+        now: Time,
+        work: EndedWork,
+        options: &OsdOptions,
+        fx: &mut Effects,
+    ) {
+        if self.capacity.ended(now, work) {
+            let policy = self.by_capacity(self.policy.clone());
+            self.put_in_force(now, policy, options, fx);
+        }
+    }
+
+    /// What the disk has after all that followed from an event.
+    pub(crate) fn note_load(&mut self, now: Time, has_work: bool, ops: u32) {
+        let queued = || self.shards.values().any(Shard::has_queued);
+        let waits = has_work && self.gate.is_full() && queued();
+        self.capacity.loaded(now, DiskBacklog { has_work, ops, waits });
+    }
+
+    /// What this OSD is believed to be able to do.
+    pub(crate) fn capacity(&self) -> TrackedCapacity {
+        self.capacity.capacity()
+    }
+
     /// Drops everything, as a crash does.
     pub(crate) fn clear(&mut self, now: Time) {
+        self.capacity.clear();
         for (_, shard) in self.shards.iter_mut() {
             shard.clear(now);
         }
@@ -204,9 +246,22 @@ impl WorkQueue {
         self.outside.len() + self.shards.values().map(Shard::len).sum::<usize>()
     }
 
+    /// The background work that is kept out of the queues, and until when what goes first of it is held back: [`Time::MAX`] until the
+    /// disk has answered some of what it has.
+    pub(crate) fn kept_out(&mut self, now: Time) -> (Vec<KeptOutItem>, Option<Time>) {
+        let first = self.outside.next();
+        let until = first.and_then(|stage| self.gate.holds_background(now, stage));
+        (self.outside.waiting().collect(), until)
+    }
+
+    /// How the gate stands.
+    pub(crate) fn gate_report(&self, now: Time) -> GateReport {
+        GateReport { kept_out: self.outside.len() as u64, ..self.gate.report(now) }
+    }
+
     /// Every item that waits, with its tags and the reason why it is not served now.
-    pub(crate) fn waiting(&mut self, now: Time) -> Vec<(ShardId, Vec<Waiting>)> {
-        self.shards.iter_mut().map(|(id, shard)| (id, shard.queue().waiting(now))).collect()
+    pub(crate) fn waiting(&self, now: Time) -> Vec<(ShardId, Vec<Waiting>)> {
+        self.shards.iter().map(|(id, shard)| (id, shard.waiting(now))).collect()
     }
 
     /// What the shards have given to each class, and what is reserved for it.

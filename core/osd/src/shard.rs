@@ -11,7 +11,7 @@ use crate::service::Meter;
 use crate::shard_flows::ShardFlows;
 use crate::tenants::TenantTable;
 use loadline_base::{IdVec, SlotId, Slots, Time};
-use loadline_qos::{Queue, Request, Scheduler, ServiceClass, ShardPlan, Take};
+use loadline_qos::{Queue, Request, Scheduler, ServiceClass, ShardPlan, Take, Waiting};
 use std::collections::VecDeque;
 
 /// An item that a worker has carried through its processor time.
@@ -162,6 +162,7 @@ impl Shard {
         for slot in self.flows.share(now, &mut self.queue, plan, table) {
             let Some(queued) = self.items.at(slot) else {
                 self.items.release(slot);
+                self.order.void_turn_came();
                 self.meter.dropped(now, ServiceClass::Client.id());
                 continue;
             };
@@ -181,10 +182,14 @@ impl Shard {
                 self.start(now, item, gate, fx);
                 continue;
             }
-            let is_due = self.flows.promise_is_due(now, &mut self.queue);
+            let due = self.flows.promise_due_at(now, &mut self.queue);
+            let is_due = due.is_some_and(|at| at <= now);
             if !gate.admits() {
-                let passes = std::mem::take(&mut may_pass) && gate.admits_promised() && is_due;
-                if !passes {
+                let admits_promised = gate.admits_promised();
+                if !(std::mem::take(&mut may_pass) && admits_promised && is_due) {
+                    if let Some(at) = due.filter(|at| *at > now && admits_promised) {
+                        self.wake_at(at, fx);
+                    }
                     return;
                 }
             }
@@ -195,15 +200,17 @@ impl Shard {
                     let is_promised = is_due && taken.class == ServiceClass::Client.id();
                     self.has_turn(now, (taken.payload, is_promised), gate, fx);
                 }
-                Take::NotBefore(at) => {
-                    if at < self.wake_at {
-                        self.wake_at = at;
-                        fx.world.push(Effect::Timer(self.osd, at, Timer::Shard(self.id)));
-                    }
-                    return;
-                }
+                Take::NotBefore(at) => return self.wake_at(at, fx),
                 Take::Empty => return,
             }
+        }
+    }
+
+    /// Asks to be woken then, if not before that already.
+    fn wake_at(&mut self, at: Time, fx: &mut Effects) {
+        if at < self.wake_at {
+            self.wake_at = at;
+            fx.world.push(Effect::Timer(self.osd, at, Timer::Shard(self.id)));
         }
     }
 
@@ -218,6 +225,7 @@ impl Shard {
     ) {
         let Some(queued) = self.items.at_mut(slot) else {
             self.items.release(slot);
+            self.order.void_turn_came();
             return;
         };
         queued.is_promised = is_promised;
@@ -337,9 +345,25 @@ impl Shard {
         &self.meter
     }
 
+    /// Every item that waits, with its tags and the reason why it is not served now. Turns of what has gone are not shown.
+    pub(crate) fn waiting(&self, now: Time) -> Vec<Waiting> {
+        if self.order.void_turns() == 0 {
+            return self.queue.waiting(now);
+        }
+        let mut shown = self.queue.clone();
+        let is_void = &mut |slot: &SlotId| self.items.at(*slot).is_none();
+        shown.remove_where(now, is_void, &mut Vec::new());
+        shown.waiting(now)
+    }
+
+    /// Whether something waits in the scheduler.
+    pub(crate) fn has_queued(&self) -> bool {
+        self.queue.len() > self.order.void_turns()
+    }
+
     /// How many items wait or run.
     pub(crate) fn len(&self) -> usize {
-        self.items.len()
+        self.items.len() - self.order.void_turns()
     }
 
     /// The scheduler, to look at or to change its parameters; pump afterwards.

@@ -74,7 +74,7 @@ impl ShardFlows {
         let flow = self.of(now, queue, owner);
         let rho = match owner.tenant {
             Some(TenantItem::Op { image, given, bytes }) if !self.images.is_empty() => {
-                self.given_elsewhere(now, image, given, bytes)
+                self.given_elsewhere(now, queue, image, (given, bytes))
             }
             _ => 0,
         };
@@ -103,11 +103,23 @@ impl ShardFlows {
     }
 
     #[inline(never)]
-    fn given_elsewhere(&mut self, now: Time, image: u32, given: GivenOps, bytes: u32) -> u32 {
+    fn given_elsewhere(
+        &mut self,
+        now: Time,
+        queue: &mut Queue<SlotId>,
+        image: u32,
+        told: (GivenOps, u32),
+    ) -> u32 {
         let Some((ground, of_image)) = self.ground.as_ref().zip(self.images.get_mut(&image)) else {
             return 0;
         };
-        of_image.given_elsewhere(now, &ground.cost_model, given, bytes)
+        let Elsewhere { counted, beyond } = of_image.given_elsewhere(now, &ground.cost_model, told);
+        if beyond > 0
+            && let Queue::MClock(scheduler) = queue
+        {
+            scheduler.served_elsewhere(now, CLIENT, key_of_ops(image), beyond);
+        }
+        counted
     }
 
     #[inline(never)]
@@ -139,14 +151,14 @@ impl ShardFlows {
         self.images.get(&image).is_some_and(|of_image| of_image.terms.reservation > 0.0)
     }
 
-    /// Whether an image waits for what it is promised now.
+    /// When an image that waits gets what it is promised, at the earliest; nothing if none does.
     #[inline]
-    pub(crate) fn promise_is_due(&self, now: Time, queue: &mut Queue<SlotId>) -> bool {
+    pub(crate) fn promise_due_at(&self, now: Time, queue: &mut Queue<SlotId>) -> Option<Time> {
         match queue {
             Queue::MClock(scheduler) if !self.images.is_empty() => {
-                scheduler.promise_is_due(now, CLIENT)
+                scheduler.promise_due_at(now, CLIENT)
             }
-            _ => false,
+            _ => None,
         }
     }
 
@@ -221,29 +233,38 @@ impl ImageFlows {
         self.terms = terms;
     }
 
-    /// What the image was given elsewhere since its last op here, in this shard's cost units. Without a limit it is no more than it is
-    /// promised: what it got beyond that, because nobody else wanted it, is not held against it later.
+    /// What the image was given elsewhere since its last op here.
     fn given_elsewhere(
         &mut self,
         now: Time,
         model: &CostModel,
-        given: GivenOps,
-        bytes: u32,
-    ) -> u32 {
+        (given, bytes): (GivenOps, u32),
+    ) -> Elsewhere {
         if !self.terms.is_bound() {
-            return 0;
+            return Elsewhere { counted: 0, beyond: 0 };
         }
         let elsewhere = cost_of(model, self.part.came(given, bytes));
-        if self.terms.limit > 0.0 {
-            return elsewhere;
+        let is_limited = self.terms.limit > 0.0;
+        if is_limited && self.terms.reservation <= 0.0 {
+            return Elsewhere { counted: elsewhere, beyond: 0 };
         }
         let rate = self.terms.reservation * small_op(model);
         let passed = now.since(std::mem::replace(&mut self.came, now)).as_secs_f64();
         self.promised = (self.promised + rate * passed).min(rate);
         let counted = f64::from(elsewhere).min(self.promised);
         self.promised -= counted;
-        counted as u32
+        let counted = counted as u32;
+        Elsewhere { counted, beyond: if is_limited { elsewhere - counted } else { 0 } }
     }
+}
+
+/// What an image was given elsewhere, in a shard's cost units.
+struct Elsewhere {
+    /// What counts against its reservation and its limit: no more than it is promised, since what it got beyond that, because nobody else
+    /// wanted it, is not held against its promise later.
+    counted: u32,
+    /// What counts against its limit alone.
+    beyond: u32,
 }
 
 /// Makes a tenant, with as much of its reservation as the class has. Whether that is less than all; `None` if the scheduler knows no

@@ -10,7 +10,7 @@ use loadline_base::Time;
 /// A scheduler whose kind a setting chose.
 // All live in place: a queue is built once, and looked at for each request.
 #[allow(clippy::large_enum_variant)]
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Queue<T> {
     /// mClock.
     MClock(MClock<T>),

@@ -84,6 +84,32 @@ impl Work {
         Work::PgDelete,
         Work::Checkpoint,
     ];
+
+    /// What people call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Work::ClientOp => "client op",
+            Work::BackgroundOp => "background op",
+            Work::ReplicaWrite => "replica write",
+            Work::ReplicaAck => "replica ack",
+            Work::PeeringEvent => "peering event",
+            Work::RecoveryItem => "recovery item",
+            Work::RecoveryContinuation => "recovery continuation",
+            Work::Push => "push",
+            Work::PushReply => "push reply",
+            Work::Pull => "pull",
+            Work::BackfillScan => "backfill scan",
+            Work::BackfillProgress => "backfill progress",
+            Work::BackfillRemove => "backfill remove",
+            Work::ScrubEvent => "scrub event",
+            Work::RequestedScrubEvent => "requested scrub event",
+            Work::BlockingScrubEvent => "blocking scrub event",
+            Work::ReplicaScanRequest => "replica scan request",
+            Work::SnapTrim => "snapshot trim",
+            Work::PgDelete => "PG delete",
+            Work::Checkpoint => "checkpoint",
+        }
+    }
 }
 
 /// What a piece of work needs recovery for; from E2 on it decides the class (qos.md 1.3).

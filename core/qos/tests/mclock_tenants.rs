@@ -128,7 +128,7 @@ fn what_is_saved_of_a_reservation_is_due_at_once() {
         for time in [START, START + Span::from_millis(50)] {
             add(&mut scheduler, time, flow, 8);
             let mut count = 0;
-            while scheduler.promise_is_due(time, CLASS) {
+            while scheduler.promise_due_at(time, CLASS) == Some(time) {
                 assert!(matches!(scheduler.take(time), Take::Ready(_)));
                 count += 1;
             }
@@ -224,4 +224,75 @@ fn a_tenant_of_several_servers_has_its_terms_as_a_whole() {
     // 4,000 a second, half of it the class's.
     check(&run(params(1_000.0, 1.0, 0.0), params(0.0, 99.0, 0.0)), &[10_000, 10_000, 20_000]);
     check(&run(params(0.0, 99.0, 400.0), params(0.0, 1.0, 0.0)), &[4_000, 16_000, 20_000]);
+}
+
+/// When the last tenant has gone the class is as it was: whoever is left in it keeps handle and place, and gets what the class gets.
+#[test]
+fn a_class_is_whole_again_when_its_last_tenant_goes() {
+    let mut scheduler = scheduler(&[params(0.0, 3.0, 0.0), params(0.0, 1.0, 0.0)]);
+    let rest = [0, 1].map(|key| scheduler.flow(START, CLASS, ClientKey(key)));
+    let other = scheduler.flow(START, ClassId::new(1), ClientKey(0));
+    let late = {
+        tenant(&mut scheduler, 7, params(0.0, 9.0, 0.0));
+        scheduler.flow(START, CLASS, ClientKey(2))
+    };
+    add(&mut scheduler, START, rest[1], 2);
+    add(&mut scheduler, START, late, 1);
+    let gone = scheduler.tenant_flow(CLASS, TenantKey(7), ClientKey(0)).unwrap();
+    add(&mut scheduler, START, gone, 3);
+    let mut removed = Vec::new();
+    scheduler.close_tenant(START, CLASS, TenantKey(7), &mut removed);
+    assert_eq!(removed.len(), 3);
+    assert_eq!(scheduler.len(), 3);
+    assert_eq!(scheduler.tenant_flow(CLASS, TenantKey(7), ClientKey(0)), None);
+    let again = [0, 1, 2].map(|key| scheduler.flow(START, CLASS, ClientKey(key)));
+    assert_eq!(again, [rest[0], rest[1], late]);
+    let flows = [rest[0], rest[1], late, other];
+    let served = serve(&mut scheduler, &flows, 1_200, 10);
+    check(&served, &[3_000, 3_000, 3_000, 3_000]);
+    // And divided once more.
+    let first = tenant(&mut scheduler, 8, params(0.0, 1.0, 0.0));
+    assert!(scheduler.enqueue(START, Request::new(first, 1, 0)).is_ok());
+}
+
+/// Many tenants that were busy once and are not now: nobody looks at them for each request of another. It took as long for one request as for
+/// all of them together.
+#[test]
+fn idle_tenants_cost_nothing() {
+    const TENANTS: u64 = 20_000;
+    let mut scheduler = scheduler(&[params(1e6, 1.0, 0.0)]);
+    let flows: Vec<FlowId> =
+        (0..TENANTS).map(|key| tenant(&mut scheduler, key, params(1.0, 1.0, 0.0))).collect();
+    let mut now = START;
+    for round in 0..20 {
+        for flow in &flows {
+            add(&mut scheduler, now, *flow, 1);
+            assert!(matches!(scheduler.take(now), Take::Ready(_)), "round {round}");
+            now += Span::from_micros(1);
+        }
+    }
+    let mut removed = Vec::new();
+    (0..TENANTS).for_each(|key| scheduler.close_tenant(now, CLASS, TenantKey(key), &mut removed));
+}
+
+/// What counts against the limit alone leaves the promise as it is.
+#[test]
+fn what_was_served_elsewhere_beyond_the_promise_is_the_limits() {
+    let mut scheduler = scheduler(&[params(500.0, 1.0, 0.0)]);
+    let flow = tenant(&mut scheduler, 1, params(100.0, 1.0, 200.0));
+    add(&mut scheduler, START, flow, 1);
+    assert!(matches!(scheduler.take(START), Take::Ready(_)));
+    // 300 elsewhere in a second: 100 of them were promised, and the limit is passed for half a second.
+    let later = START + Span::from_secs(1);
+    scheduler.served_elsewhere(later, CLASS, TenantKey(1), 200);
+    let mut next = Request::new(flow, 1, 0);
+    next.distributed.rho = 99;
+    scheduler.enqueue(later, next).unwrap();
+    assert_eq!(scheduler.promise_due_at(later, CLASS), Some(later));
+    assert!(matches!(scheduler.take(later), Take::Ready(_)), "by its promise");
+    add(&mut scheduler, later, flow, 2);
+    let due = scheduler.promise_due_at(later, CLASS).expect("one waits");
+    assert!(due > later && due <= later + Span::from_millis(11), "{due}");
+    let soon = later + Span::from_millis(300);
+    assert!(matches!(scheduler.take(soon), Take::Ready(_)), "the next by its promise, too");
 }

@@ -2,7 +2,6 @@
 
 use crate::job::{Job, RunPurpose};
 use crate::record::{RunRecord, TracedStage};
-use crate::waits::work_name;
 use loadline_osd::TraceSpan;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -14,7 +13,7 @@ pub(crate) fn traced_stage(span: &TraceSpan) -> TracedStage {
     TracedStage {
         op: span.op.get(),
         osd: span.osd.get(),
-        work: work_name(span.work).to_owned(),
+        work: span.work.name().to_owned(),
         stage: span.stage.name().to_owned(),
         start_ns: span.start.nanos(),
         end_ns: span.end.nanos(),

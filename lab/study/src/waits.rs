@@ -96,32 +96,6 @@ fn per_item(stage: &WaitHistogram, items: u64) -> StageTime {
     }
 }
 
-/// What people call a kind of work.
-pub(crate) fn work_name(work: Work) -> &'static str {
-    match work {
-        Work::ClientOp => "client op",
-        Work::BackgroundOp => "background op",
-        Work::ReplicaWrite => "replica write",
-        Work::ReplicaAck => "replica ack",
-        Work::PeeringEvent => "peering event",
-        Work::RecoveryItem => "recovery item",
-        Work::RecoveryContinuation => "recovery continuation",
-        Work::Push => "push",
-        Work::PushReply => "push reply",
-        Work::Pull => "pull",
-        Work::BackfillScan => "backfill scan",
-        Work::BackfillProgress => "backfill progress",
-        Work::BackfillRemove => "backfill remove",
-        Work::ScrubEvent => "scrub event",
-        Work::RequestedScrubEvent => "requested scrub event",
-        Work::BlockingScrubEvent => "blocking scrub event",
-        Work::ReplicaScanRequest => "replica scan request",
-        Work::SnapTrim => "snapshot trim",
-        Work::PgDelete => "PG delete",
-        Work::Checkpoint => "checkpoint",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::show;
 use loadline_base::Span;
 use loadline_host::admin::api::{
-    BenchAsked, BenchResult, Command, OpDump, OpRow, QueueDump, QueueTags, QueuedItem,
+    BenchAsked, BenchResult, Command, KeptOutRow, OpDump, OpRow, QueueDump, QueueTags, QueuedItem,
 };
 
 pub(crate) fn carry_out(args: DumpArgs) -> Result<(), Failure> {
@@ -46,11 +46,30 @@ fn queues(dump: &QueueDump) -> String {
         .iter()
         .flat_map(|shard| shard.waiting.iter().map(|item| item_row(shard.shard, item)))
         .collect();
+    let kept_out = kept_out(dump);
     if rows.is_empty() {
-        return head;
+        return head + &kept_out;
     }
     let columns = ["shard", "class", "client", "place", "age", "cost", "tags", "why"];
-    format!("{head}\n{}", show::table(columns, &[1, 6, 7], &rows))
+    format!("{head}\n{}{kept_out}", show::table(columns, &[1, 6, 7], &rows))
+}
+
+/// What of recovery and backfill waits before the queues.
+fn kept_out(dump: &QueueDump) -> String {
+    if dump.kept_out.is_empty() {
+        return String::new();
+    }
+    let row = |row: &KeptOutRow| {
+        let (work, class) = (row.work.clone(), row.class.clone());
+        let why = match row.reason.at_least_ns {
+            Some(nanos) => format!("{}, for {}", row.reason.text, milliseconds(nanos)),
+            None => row.reason.text.clone(),
+        };
+        [row.shard.to_string(), class, work, milliseconds(row.age_ns), why]
+    };
+    let rows: Vec<[String; 5]> = dump.kept_out.iter().map(row).collect();
+    let table = show::table(["shard", "class", "work", "age", "why"], &[1, 2, 4], &rows);
+    format!("\nkept out of the queues until it may begin: {}\n\n{table}", rows.len())
 }
 
 fn item_row(shard: u32, item: &QueuedItem) -> [String; 8] {

@@ -138,6 +138,15 @@ fn qos_in_words(qos: Option<&QosRow>) -> String {
     format!("{reservation}, {limit}{burst}, weight {weight}")
 }
 
+/// Whether an image got what it is promised, as far as it asked for it, in each of the last seconds.
+fn kept(image: &ImageUse) -> String {
+    match (image.qos.reservation_iops, image.seconds_short) {
+        (0, _) => "–".to_owned(),
+        (_, 0) => "kept".to_owned(),
+        (_, short) => format!("short in {short} of {} s", image.seconds),
+    }
+}
+
 /// The images that are promised or allowed something.
 pub(super) fn in_use(images: &[ImageUse]) -> String {
     if images.is_empty() {
@@ -150,12 +159,13 @@ pub(super) fn in_use(images: &[ImageUse]) -> String {
             format!("{:.0}", image.ops_per_s),
             millis(image.mean_ns),
             millis(image.longest_ns),
+            kept(image),
             qos_in_words(Some(&image.qos)),
         ]
     };
-    let rows: Vec<[String; 5]> = images.iter().map(row).collect();
-    let columns = ["image", "ops/s", "mean ms", "longest ms", "promised and allowed"];
-    format!("\n{}", show::table(columns, &[4], &rows))
+    let rows: Vec<[String; 6]> = images.iter().map(row).collect();
+    let columns = ["image", "ops/s", "mean ms", "longest ms", "promise", "promised and allowed"];
+    format!("\n{}", show::table(columns, &[4, 5], &rows))
 }
 
 fn snapshot_table(snapshots: &[SnapshotRow]) -> String {

@@ -37,8 +37,13 @@ impl NodeArgs {
         Ok(Client::connect(&socket)?)
     }
 
+    /// Whether it was said which node is meant.
+    pub(crate) fn is_named(&self) -> bool {
+        self.dir.is_some() || self.socket.is_some()
+    }
+
     /// Whether a program reads the output.
-    pub(super) fn json(&self) -> bool {
+    pub(crate) fn json(&self) -> bool {
         self.json
     }
 

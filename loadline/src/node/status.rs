@@ -5,9 +5,10 @@ use super::reach::NodeArgs;
 use super::{bandwidth, duration, image, osd};
 use crate::failure::Failure;
 use crate::show;
-use loadline_base::Bytes;
+use loadline_base::{Bytes, Span};
 use loadline_host::admin::api::{
-    Command, ConnectionCounts, Health, MemoryUse, ObjectCounts, Status,
+    BackgroundRow, Command, ConnectionCounts, FareRow, GateRow, Health, MemoryUse, ObjectCounts,
+    Status,
 };
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal};
@@ -94,7 +95,61 @@ fn in_words(status: &Status) -> String {
     ];
     let lines = lines.map(|(name, text)| format!("{:<10}{text}\n", format!("{name}:"))).concat();
     let (health, osds) = (health_in_words(&status.health), osd::table(&status.osds));
-    format!("{health}\n{lines}\n{osds}{}", image::in_use(&status.images))
+    let gates = gates(&status.gates);
+    format!("{health}\n{lines}\n{osds}{gates}{}", image::in_use(&status.images))
+}
+
+/// How the gate before each disk stands: what promises go by, what recovery may do, and what clients get.
+fn gates(gates: &[GateRow]) -> String {
+    let rows: Vec<[String; 8]> = gates.iter().map(gate_row).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let columns = [
+        "gate",
+        "promises by",
+        "goal",
+        "client window",
+        "background may begin",
+        "at the disk",
+        "kept out",
+        "clients lately, of alone",
+    ];
+    format!("\n{}", show::table(columns, &[3, 4, 7], &rows))
+}
+
+fn gate_row(gate: &GateRow) -> [String; 8] {
+    let none = || "–".to_owned();
+    let found = if gate.found_iops.is_some() { " IOPS (found)" } else { " IOPS" };
+    let window = match (gate.is_closed, gate.client_window_ops) {
+        (false, None) => "open".to_owned(),
+        (true, None) => "full".to_owned(),
+        (_, Some(ops)) => format!("{ops} ops"),
+    };
+    let background = gate.background.as_ref();
+    let of = |text: fn(&BackgroundRow) -> String| background.map_or_else(none, text);
+    [
+        format!("osd.{}", gate.osd),
+        format!("{:.0}{found}", gate.capacity_iops),
+        gate.latency_goal_ns.map_or_else(none, |goal| Span::from_nanos(goal).to_string()),
+        window,
+        of(|row| row.may_begin_bytes_per_s.map_or("what the disk can".to_owned(), bandwidth)),
+        of(|row| format!("{} of {}", row.ops, Bytes::new(row.bytes))),
+        of(|row| row.kept_out.to_string()),
+        of(fares),
+    ]
+}
+
+/// `3120/s at 1.90 ms, of 5100/s at 1.20 ms; 50 % promised`
+fn fares(row: &BackgroundRow) -> String {
+    let fare = |fare: Option<FareRow>| match fare {
+        Some(FareRow { accesses_per_s, mean_ns }) => {
+            format!("{accesses_per_s:.0}/s at {:.2} ms", mean_ns / 1e6)
+        }
+        None => "unknown".to_owned(),
+    };
+    let (lately, alone) = (fare(row.clients_lately), fare(row.clients_alone));
+    format!("{lately}, of {alone}; {:.0} % promised", row.client_share * 100.0)
 }
 
 fn sockets(connections: &ConnectionCounts) -> String {

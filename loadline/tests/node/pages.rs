@@ -36,9 +36,17 @@ const STATUS: &str = r#"{
                 "read_bytes_per_s": 4916838.4, "written_bytes_per_s": 3276800.0 },
     "images": [
         { "name": "vol0", "qos": { "reservation_iops": 2000, "limit_iops": 5000, "burst_ns": 2000000000, "weight": 1.0 },
-          "ops_per_s": 1950.2, "mean_ns": 812000, "longest_ns": 4210000 },
+          "ops_per_s": 1950.2, "mean_ns": 812000, "longest_ns": 4210000, "seconds": 5, "seconds_short": 1 },
         { "name": "vol1", "qos": { "reservation_iops": 0, "limit_iops": 0, "burst_ns": 0, "weight": 0.5 },
           "ops_per_s": 0.0, "mean_ns": 0, "longest_ns": 0 }
+    ],
+    "gates": [
+        { "osd": 0, "capacity_iops": 612.4, "found_iops": 612.4, "latency_goal_ns": 1000000, "part_bytes": 524288,
+          "is_closed": false, "client_window_ops": 9,
+          "background": { "may_begin_bytes_per_s": 33554432.0, "ops": 2, "bytes": 1048576, "kept_out": 31,
+            "client_share": 0.5, "clients_alone": { "accesses_per_s": 5100.0, "mean_ns": 1200000.0 },
+            "clients_lately": { "accesses_per_s": 3120.0, "mean_ns": 1900000.0 } } },
+        { "osd": 1, "capacity_iops": 21500.0, "is_closed": true }
     ],
     "memory": { "budget_bytes": 4294967296, "resident_bytes": 805306368, "caches_bytes": 536870912,
                 "old_versions_bytes": 536870912, "osd_work_bytes": 100663296, "node_bytes": 100663296,
@@ -114,6 +122,20 @@ fn settings_and_what_a_change_altered() {
 }
 
 #[test]
+fn what_a_node_promises() {
+    let profile = r#"{"osds":[
+        {"osd":0,"preset":"loadline","scheduler":"mclock","profile":"balanced","capacity_iops":21500.0,"classes":[
+            {"class":"client","reservation_iops":10750.0,"weight":1.0},
+            {"class":"background_recovery","reservation_iops":10750.0,"weight":1.0},
+            {"class":"background_best_effort","weight":1.0,"limit_iops":19350.0}]},
+        {"osd":1,"preset":"quincy","scheduler":"wpq","profile":"balanced","capacity_iops":315.0,"classes":[]}],
+        "images":[{"name":"vol0","qos":{"reservation_iops":2000,"limit_iops":0,"burst_ns":0,"weight":1.0},
+            "ops_per_s":1000.0,"mean_ns":800000,"longest_ns":2100000,"seconds":5,"seconds_short":0}],
+        "promised_writes_per_s":6000.0,"reserved_writes_per_s":43000.0}"#;
+    check("node-profile.txt", &["profile", "show"], "GET /profile", profile);
+}
+
+#[test]
 fn what_waits_and_what_was_slow() {
     let queues = r#"{"osd":0,"scheduler":"mclock","shards":[
         {"shard":0,"waiting":[
@@ -122,7 +144,12 @@ fn what_waits_and_what_was_slow() {
              "reason":{"text":"a due reservation of background_recovery is ahead"}},
             {"class":"background_recovery","client":0,"place":1,"age_ns":82000000,"cost":4194304,
              "priority":5,"reason":{"text":"1 of its own flow before it","at_least_ns":40000000}}]},
-        {"shard":1,"waiting":[]}]}"#;
+        {"shard":1,"waiting":[]}],
+        "kept_out":[
+        {"shard":1,"class":"background_recovery","work":"push","age_ns":9000000,
+         "reason":{"text":"background work begins at the rate that leaves clients their share","at_least_ns":3000000}},
+        {"shard":1,"class":"background_best_effort","work":"recovery item","age_ns":82000000,
+         "reason":{"text":"1 of background work before it"}}]}"#;
     check("node-queues.txt", &["dump", "queues", "0"], "GET /osd/0/queues", queues);
     let idle = r#"{"osd":0,"scheduler":"wpq","shards":[{"shard":0,"waiting":[]}]}"#;
     check("node-queues-idle.txt", &["dump", "queues", "osd.0"], "GET /osd/0/queues", idle);

@@ -94,6 +94,11 @@ impl DriveModel {
         }
     }
 
+    /// Requests that come from now on take this long.
+    pub(crate) fn set_service(&mut self, service: ServiceTime) {
+        self.service = service;
+    }
+
     /// Takes a request. `None` if it has to wait for others.
     #[inline]
     pub fn submit(&mut self, now: Time, submission: &Submission) -> Option<Started> {

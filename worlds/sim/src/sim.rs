@@ -5,6 +5,7 @@
 //! to a disk with contents is zeros; a test that issues its own ops has none ([`ByHand`]).
 
 use crate::disk::SimDisk;
+use crate::drive::ServiceTime;
 use crate::events::SimEvent;
 use crate::hdd::Hdd;
 use crate::lanes::LaneId;
@@ -418,6 +419,14 @@ impl<W: Workload> Sim<W> {
     /// The same drive, to spoil.
     pub fn hdd_mut(&mut self, osd: OsdId) -> Option<&mut Hdd> {
         self.drives.of[osd].mechanical_mut()
+    }
+
+    /// An OSD's calibrated drive is so fast from now on.
+    ///
+    /// # Panics
+    /// If the OSD stands on another one.
+    pub fn set_service(&mut self, osd: OsdId, service: ServiceTime) {
+        self.drives.of[osd].calibrated().set_service(service);
     }
 
     /// The map, as its owner has it.

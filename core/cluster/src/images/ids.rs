@@ -1,5 +1,6 @@
 //! The numbers of images, snapshots and jobs, and how an object's number is made of them.
 
+use loadline_osd::image_of;
 use loadline_store::ObjectNo;
 use std::fmt;
 
@@ -27,8 +28,8 @@ impl ImageId {
 
     /// The image that an object belongs to, and which block it holds.
     pub const fn of(object: ObjectNo) -> (ImageId, u32) {
-        let member = (object.0 >> 32) as u16;
-        (ImageId { family: (object.0 >> 48) as u16, member }, object.0 as u32)
+        let image = image_of(object);
+        (ImageId { family: (image >> 16) as u16, member: image as u16 }, object.0 as u32)
     }
 
     /// Family and member as one number, which no other image has at the same time.

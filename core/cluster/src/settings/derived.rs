@@ -26,6 +26,12 @@ fn throttle_of(medium: Medium, preset: &Preset) -> Bytes {
 }
 
 impl Settings {
+    /// The name of the profile in force on an OSD; `custom` is one too.
+    pub fn profile(&self, osd: OsdId) -> String {
+        let option = self.named("osd_mclock_profile");
+        self.effective(osd, option).0.to_string()
+    }
+
     /// What the shards of an OSD are built from.
     pub fn plan(&self, osd: OsdId) -> ShardPlan {
         let view = self.view();

@@ -6,6 +6,7 @@ use super::requests::DiskRequests;
 use super::steps::steps_of;
 use super::transfers::{NextOp, ReadInParts, Rest, StoreTransfer, StoreTransfers};
 use crate::access::{Access, AccessDone, AccessFailure, AccessKind};
+use crate::capacity::EndedWork;
 use crate::commit::Commit;
 use crate::ids::PgId;
 use crate::message::Data;
@@ -38,6 +39,25 @@ impl StoreToken {
     fn whole(pg: PgId, object: ObjectNo, length: u64, commit: Commit) -> StoreToken {
         let length = Bytes::new(length);
         StoreToken { pg, object, length, commit, transfer: None, is_paced: false }
+    }
+}
+
+impl StoreToken {
+    /// What its op has done of the work that a capacity counts; nothing, if that was the OSD's own bookkeeping.
+    pub(crate) fn ended_work(&self) -> Option<EndedWork> {
+        let is_update = match self.commit {
+            Commit::Op(..)
+            | Commit::Replica(..)
+            | Commit::Pushed(..)
+            | Commit::HistoryStored(..)
+            | Commit::Put(_) => true,
+            Commit::Read(..)
+            | Commit::PushRead(..)
+            | Commit::PastRead(..)
+            | Commit::StateRead(..) => false,
+            _ => return None,
+        };
+        Some(EndedWork { bytes: self.length.get(), is_update })
     }
 }
 

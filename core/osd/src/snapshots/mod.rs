@@ -20,5 +20,4 @@ pub(crate) use before::Decision;
 pub(crate) use change::{Changed, ObjectChange};
 pub use kept::FormerState;
 pub(crate) use kept::{ObjectHistories, ObjectHistory};
-pub(crate) use view::image_of;
-pub use view::{Ancestor, Lineage, SnapshotNo, Views};
+pub use view::{Ancestor, Lineage, SnapshotNo, Views, image_of};

@@ -14,7 +14,7 @@ impl SnapshotNo {
 }
 
 /// The image that an object belongs to: the upper half of its number. The lower half is the block.
-pub(crate) fn image_of(object: ObjectNo) -> u32 {
+pub const fn image_of(object: ObjectNo) -> u32 {
     (object.0 >> 32) as u32
 }
 

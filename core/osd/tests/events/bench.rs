@@ -293,6 +293,13 @@ impl Bench {
         self.todo.extend(self.held.drain(..).map(Asked::World));
     }
 
+    /// Lets the first of the effects that are held happen.
+    pub(crate) fn release_one(&mut self) {
+        let first = self.held.remove(0);
+        self.answer(first);
+        self.run();
+    }
+
     /// Answers effects until none is left but timers later than `until`; returns what was seen.
     pub(crate) fn run_until(&mut self, until: Time) -> Vec<String> {
         loop {

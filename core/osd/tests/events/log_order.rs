@@ -74,6 +74,26 @@ fn images_turns_do_so_too() {
     assert_eq!(bench.osds[1].queued(), 0);
 }
 
+/// A turn that is still to come of what has gone with another's waits for nothing: it is neither counted nor shown.
+#[test]
+fn turns_of_what_has_gone_are_not_shown() {
+    let mut bench = bench(1);
+    write(&mut bench);
+    let shown = |bench: &Bench| {
+        let shards = bench.osds[1].waiting(bench.now);
+        shards.iter().map(|(_, waiting)| waiting.len()).sum::<usize>()
+    };
+    // One of twelve is on the worker.
+    assert_eq!((shown(&bench), bench.osds[1].queued()), (11, 12));
+    let mut least = 11;
+    while bench.osds[1].queued() > 0 {
+        bench.release_one();
+        let (shown, queued) = (shown(&bench), bench.osds[1].queued());
+        assert!(shown <= queued && shown <= least, "{shown} shown, {queued} there");
+        least = shown;
+    }
+}
+
 /// Images become tenants, one of them ceases to be one, and none is one any more, all while their writes wait.
 #[test]
 fn what_waits_stays_in_order_when_tenants_come_and_go() {

@@ -151,12 +151,21 @@ impl<T> MClock<T> {
         }
     }
 
-    /// Whether a tenant of this class has a request whose reservation is due: it is the next one of its class. A server that takes
-    /// no more than it can begin soon may take this one beyond that, since what is promised is little.
-    pub fn promise_is_due(&mut self, now: Time, class: ClassId) -> bool {
+    /// When a tenant of this class has a request whose reservation is due, at the earliest: `now` if it is, and then it is the next one of
+    /// its class; nothing if none waits for that. A server that takes no more than it can begin soon may take this one beyond that, since
+    /// what is promised is little, and look again at that time.
+    pub fn promise_due_at(&mut self, now: Time, class: ClassId) -> Option<Time> {
         match &mut self.mode {
-            Algorithm::Published(_) => false,
-            Algorithm::Loadline(mode) => mode.promise_is_due(now, class),
+            Algorithm::Published(_) => None,
+            Algorithm::Loadline(mode) => mode.promise_due_at(now, class),
+        }
+    }
+
+    /// A tenant was served so much elsewhere, in cost units, which counts against its limit alone: what its requests tell by *rho* counts
+    /// against reservation and limit. Nothing happens without such a tenant.
+    pub fn served_elsewhere(&mut self, now: Time, class: ClassId, tenant: TenantKey, cost: u32) {
+        if let Algorithm::Loadline(mode) = &mut self.mode {
+            mode.served_elsewhere(now, class, tenant, cost);
         }
     }
 

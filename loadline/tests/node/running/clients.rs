@@ -154,10 +154,16 @@ fn a_capacity_that_was_far_exceeded_is_told() {
     node.says(&["config", "set", "osd.0", capacity, "1"]);
     let mut client = Client::connect(&node.file("nbd.sock"), "vol0");
     node.await_ok(&["health"], |health| {
-        client.write(0, &[7; 4096]);
-        health.contains("osd.0's capacity of 1 IOPS is too little: it has served")
+        (0..20).for_each(|_| client.write(0, &[7; 4096]));
+        health.contains("osd.0's capacity of 1 IOPS is too little: it serves")
     });
     let health = node.says(&["health"]);
+    assert!(health.contains("promises go by that until it is told right"), "{health}");
+    let status = node.json(&["status"]);
+    let gate = &status["gates"][0];
+    assert!(gate["found_iops"].as_f64() > Some(2.0), "{status}");
+    assert_eq!(gate["capacity_iops"], gate["found_iops"]);
+    assert!(node.says(&["status"]).contains("IOPS (found)"));
     assert!(health.contains("measure it by `loadline tell osd.0 bench --store`"), "{health}");
     node.says(&["config", "set", "osd.0", capacity, "20000"]);
     assert!(!node.says(&["health"]).contains("capacity"), "{}", node.says(&["health"]));

@@ -131,6 +131,12 @@ fn images_are_promised_and_allowed_what_can_be_kept() {
     node.start(&[]);
     node.await_clean();
     assert_eq!(node.json(&["status"])["images"][0]["qos"], kept);
+    let profile = node.json(&["profile", "show"]);
+    assert_eq!(
+        (profile["images"][0]["qos"].clone(), &profile["promised_writes_per_s"]),
+        (kept, &json!(60.0))
+    );
+    assert_eq!(profile["osds"][2]["classes"][0]["class"], json!("client"));
     node.done(&qos(&["--reservation", "0", "--limit", "20", "--burst", "0s"]), done);
     let mut client = Client::connect(&node.file("nbd.sock"), "vol0");
     let begin = Instant::now();

@@ -1,7 +1,6 @@
 //! What becomes of a measured capacity (qos.md 6.1): it is believed within the thresholds, and kept for its OSD.
 
 use super::host_node::HostNode;
-use super::served::{Misfit, Served};
 use crate::admin::api::BenchResult;
 use loadline_base::Span;
 use loadline_cluster::settings::{LevelTarget, Refused, Scope, SettingsChange};
@@ -102,37 +101,48 @@ impl HostNode {
             self.node
                 .change(self.now, |cluster, fx| cluster.store_setting(scope, option, value, fx));
         }
-        let disk = &mut self.disks.of[osd];
-        disk.served = Served::default();
+        let disk = &self.disks.of[osd];
         self.node.change(self.now, |cluster, fx| cluster.note_measured_on(osd, disk.drive, fx));
         self.configure_osds();
         Ok(())
     }
 
-    /// A second of every OSD's disk is over.
-    pub(super) fn count_served(&mut self, second: Span) {
+    /// Writes into the log what OSDs have found of their capacities.
+    pub(super) fn tell_capacities(&mut self) {
         for osd in self.disks.of.ids().collect::<Vec<_>>() {
-            let work_waits = self.node.osd(osd).queued() > 0;
-            self.disks.of[osd].served.second_passed(self.now, second, work_waits);
+            let found = self.node.capacity(osd).found_iops();
+            if std::mem::replace(&mut self.disks.of[osd].capacity_found, found) == found {
+                continue;
+            }
+            match self.capacity_misfit(osd) {
+                Some(sentence) => tracing::warn!("{sentence}"),
+                None => tracing::info!(%osd, "serves as its capacity says"),
+            }
         }
     }
 
     /// What is wrong with an OSD's capacity, in one sentence with the remedy.
     pub(super) fn capacity_misfit(&self, osd: OsdId) -> Option<String> {
-        let (disk, capacity) =
-            (&self.disks.of[osd], self.settings.levels.benchmark(osd).current_iops);
+        let capacity = self.settings.levels.benchmark(osd).current_iops;
         let measured_on = self.node.cluster().measured_on(osd);
-        let is_elsewhere = is_another(measured_on, disk.drive);
-        let what = match disk.served.misfit(capacity) {
-            _ if is_elsewhere => {
+        let tracked = self.node.capacity(osd);
+        let what = match tracked.found_iops() {
+            _ if is_another(measured_on, self.disks.of[osd].drive) => {
                 "was measured on another drive than the one that it stands on".to_owned()
             }
-            Some(Misfit::FarMore(writes)) => {
-                format!("is too little: it has served {writes} writes in one second")
+            Some(found) => {
+                let is = if found > capacity {
+                    "little: it serves"
+                } else {
+                    "much: it serves no more than"
+                };
+                let goes_by = if tracked.is_followed {
+                    "promises go by that until it is told right"
+                } else {
+                    "what is promised means something else than it says"
+                };
+                format!("is too {is} {found:.0} writes of 4 KiB per second, and {goes_by}")
             }
-            Some(Misfit::FarLess(blocks)) => format!(
-                "is too much: with its disk always busy and work waiting it has never served more than {blocks} blocks of 4 KiB in a second"
-            ),
             None => return None,
         };
         Some(format!(

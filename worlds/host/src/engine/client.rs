@@ -4,7 +4,8 @@ use super::Engine;
 use super::client_ops::{NewOp, Waiter};
 use super::host_node::HostNode;
 use loadline_base::SlotId;
-use loadline_cluster::{IssuedOp, Target};
+use loadline_cluster::Target;
+use loadline_cluster::images::ImageId;
 use loadline_osd::{ClientId, Reply};
 
 impl Engine {
@@ -29,7 +30,8 @@ impl Engine {
         let NewOp { kind, pool, object, offset, length, at, data } = op;
         let target =
             Target { client, kind, traced: false, background: false, pool, object, offset, length };
-        let HostNode { node, now, .. } = &mut self.host;
+        let HostNode { node, now, health, .. } = &mut self.host;
+        health.issued(ImageId::of(object).0);
         let (id, envelope) = node.cluster_mut().issue(*now, &target, data);
         self.clients.issued(id.slot, command, at, length);
         if let Some(envelope) = envelope {
@@ -41,7 +43,6 @@ impl Engine {
     pub(super) fn replied(&mut self, reply: Reply) {
         let Some(issued) = self.host.node.cluster_mut().finish(reply.op) else { return };
         self.host.health.replied(&issued, &reply);
-        self.host.note_served(&issued);
         if let Some(command) = self.clients.replied(&issued, reply) {
             self.command_over(command);
         }
@@ -63,18 +64,6 @@ impl Engine {
     pub(super) fn client_synced(&mut self, number: u32) {
         for command in self.clients.synced(number) {
             self.command_over(command);
-        }
-    }
-}
-
-impl HostNode {
-    /// Every copy has carried an update out, the primary alone a read.
-    fn note_served(&mut self, issued: &IssuedOp) {
-        let (is_update, bytes) = (issued.op.kind.is_update(), u64::from(issued.op.length));
-        let acting = &self.node.cluster().map().pg(issued.op.pg).acting;
-        let copies = if is_update { acting.len() } else { 1 };
-        for osd in acting.iter().take(copies) {
-            self.disks.of[*osd].served.note_op(is_update, bytes);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! What is known of each OSD's disk, and which requests the disks have.
 
-use super::served::Served;
 use crate::{DiskId, DiskProblem, OpenedDisk};
 use loadline_base::{Bytes, IdVec, SlotId, Slots, Time};
 use loadline_osd::OsdId;
@@ -36,8 +35,8 @@ pub(super) struct EngineDisk {
     pub was_up: bool,
     /// A number for the drive that it stands on; 0 if the system does not tell.
     pub drive: u64,
-    /// What it has served while it was busy.
-    pub served: Served,
+    /// What the log has been told of its capacity: operations per second that are far from what was stored.
+    pub capacity_found: Option<f64>,
     /// Whether the log has told that there is no room for its writes.
     pub waits_for_room: bool,
     /// It was taken out because it was down for long, and is used again as soon as it is up.
@@ -55,21 +54,19 @@ pub(super) struct EngineDisks {
 
 impl EngineDisks {
     /// A request goes to its disk, under this token.
-    pub(super) fn sends(&mut self, now: Time, request: LoopRequest) -> u64 {
+    pub(super) fn sends(&mut self, request: LoopRequest) -> u64 {
         let of = &mut self.of[request.osd];
         of.in_flight += 1;
-        of.served.note_busy(now, true);
         self.requests += 1;
         u64::from(self.sent.acquire(request).get())
     }
 
     /// A disk has answered the request of this token.
-    pub(super) fn answered(&mut self, now: Time, token: u64) -> LoopRequest {
+    pub(super) fn answered(&mut self, token: u64) -> LoopRequest {
         let token = SlotId::new(u32::try_from(token).expect("the token is a slot"));
         let request = self.sent.release(token);
         let of = &mut self.of[request.osd];
         of.in_flight -= 1;
-        of.served.note_busy(now, of.in_flight > 0);
         request
     }
 }

@@ -2,7 +2,6 @@
 
 use super::disk_table::LoopRequest;
 use super::host_node::HostNode;
-use super::served::Served;
 use crate::{DiskId, DiskProblem, DriveFacts, OpenedDisk};
 use loadline_device::Outcome;
 use loadline_osd::{Event, OsdId};
@@ -17,7 +16,7 @@ impl HostNode {
             self.node.happened(osd, Event::IoDone(life, done));
             return;
         };
-        let token = self.disks.sends(self.now, LoopRequest { osd, life, id });
+        let token = self.disks.sends(LoopRequest { osd, life, id });
         self.world.submit(disk, token, &request, data);
     }
 
@@ -30,7 +29,7 @@ impl HostNode {
         data: Vec<u8>,
         error: Option<i32>,
     ) {
-        let LoopRequest { osd, life, id } = self.disks.answered(self.now, token);
+        let LoopRequest { osd, life, id } = self.disks.answered(token);
         if outcome == Outcome::NoSpace {
             self.found_no_room(osd);
         } else if let Some(number) = error {
@@ -71,7 +70,7 @@ impl HostNode {
         if let Some(before) = of.disk.take() {
             self.world.remove_disk(before);
         }
-        (of.path, of.bytes, of.served) = (next.path().to_owned(), next.size(), Served::default());
+        (of.path, of.bytes) = (next.path().to_owned(), next.size());
         of.drive = DriveFacts::number_of(next.path());
         tracing::info!(%osd, path = %of.path.display(), size = %of.bytes, mode = %next.mode(), "disk");
         match self.world.add_disk(next) {

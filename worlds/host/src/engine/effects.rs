@@ -47,8 +47,7 @@ impl Engine {
 impl HostNode {
     /// What is due once a second, whoever is served.
     fn second_passed(&mut self) {
-        let second = self.health.next_second(self.now);
-        self.count_served(second);
+        self.tell_capacities();
         let (received, over_limit) = (self.node.received(), self.over_limit());
         self.health.second_passed(self.now, received, over_limit);
         self.node.change(self.now, |cluster, fx| cluster.check_fullness(fx));

@@ -28,9 +28,24 @@ pub(super) struct SecondCounts {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ImageServed {
     pub ops: u64,
+    /// Ops that were open when the second began, and those that came in it.
+    pub asked: u64,
     /// From arrival to reply, of all of them.
     pub took: Span,
     pub longest: Span,
+}
+
+impl ImageServed {
+    /// Whether it got less in a second than the lesser of what it asked for and what it is promised, but for 5 %, and for what a twentieth
+    /// of a second may leave open at its end.
+    fn is_short(&self, promised: f64) -> bool {
+        let owed = promised.min(self.asked as f64);
+        (self.ops as f64) < owed * 0.95 - promised * 0.05
+    }
+
+    fn open(&self) -> u64 {
+        self.asked.saturating_sub(self.ops)
+    }
 }
 
 /// One second, of all images together and of each.
@@ -79,7 +94,6 @@ pub(super) struct HealthMeter {
     /// All that the disks had ended for time then.
     over_limit: u64,
     slowest: Vec<Past>,
-    second_began: Time,
 }
 
 impl HealthMeter {
@@ -111,6 +125,17 @@ impl HealthMeter {
         }
     }
 
+    /// An op of an image has come.
+    pub(super) fn issued(&mut self, image: ImageId) {
+        self.present.images.entry(image).or_default().asked += 1;
+    }
+
+    /// In how many of the last whole seconds an image got less than it asked for and is promised, in ops per second.
+    pub(super) fn seconds_short(&self, image: ImageId, promised: u32) -> u64 {
+        let seconds = self.past.iter().filter_map(|second| second.images.get(&image));
+        seconds.filter(|served| served.is_short(f64::from(promised))).count() as u64
+    }
+
     fn note_image(&mut self, image: ImageId, took: Span) {
         let served = self.present.images.entry(image).or_default();
         served.ops += 1;
@@ -129,6 +154,11 @@ impl HealthMeter {
         (sum, self.past.len().max(1) as u64)
     }
 
+    /// How many whole seconds are remembered.
+    pub(super) fn seconds(&self) -> u64 {
+        self.past.len() as u64
+    }
+
     /// The slowest ops of late, the slowest first.
     pub(super) fn slowest(&self) -> &[Past] {
         &self.slowest
@@ -138,11 +168,6 @@ impl HealthMeter {
     pub(super) fn rates(&self) -> SecondRates {
         let counts: Vec<SecondCounts> = self.past.iter().map(|second| second.counts).collect();
         SecondRates { seconds: counts.len().max(1) as u64, counts }
-    }
-
-    /// How long the present second has lasted when the next one begins.
-    pub(super) fn next_second(&mut self, now: Time) -> Span {
-        now.since(std::mem::replace(&mut self.second_began, now))
     }
 
     pub(super) fn second_passed(&mut self, now: Time, received: Received, over_limit: u64) {
@@ -155,7 +180,13 @@ impl HealthMeter {
             bytes: bytes.saturating_sub(self.received.bytes),
         };
         self.received = received;
-        self.past.push_back(std::mem::take(&mut self.present));
+        let open = |(image, served): (&ImageId, &ImageServed)| {
+            let asked = served.open();
+            (asked > 0).then(|| (*image, ImageServed { asked, ..ImageServed::default() }))
+        };
+        let images = self.present.images.iter().filter_map(open).collect();
+        let next = CountedSecond { images, ..CountedSecond::default() };
+        self.past.push_back(std::mem::replace(&mut self.present, next));
         if self.past.len() > SECONDS {
             self.past.pop_front();
         }

@@ -29,7 +29,6 @@ mod mail;
 mod nbd;
 mod opening;
 mod room;
-mod served;
 mod settings;
 mod stop;
 mod terms;

@@ -2,7 +2,7 @@
 
 use super::contents::{BlockVersion, DiskContents};
 use super::faults::{Fate, FaultPlan};
-use super::timing::Station;
+use super::timing::{Station, Timing};
 use super::traffic::Traffics;
 use super::{BaseImage, CutStyle, FaultCounts, RequestDone, SimDiskSpec, Traffic, Trouble};
 use loadline_base::{Bytes, Rng, SlotId, Slots, Time};
@@ -99,6 +99,12 @@ impl SimDisk {
         disk.contents.write(0, image);
         disk.contents.flush(disk.contents.next_write());
         disk
+    }
+
+    /// The disk is so fast from now on, as one that has begun to fail or to throttle itself; its channels stay as many.
+    pub fn set_timing(&mut self, timing: Timing) {
+        self.spec.timing = Timing { channels: self.spec.timing.channels, ..timing };
+        self.station.set_timing(timing);
     }
 
     /// What the disk is made of.

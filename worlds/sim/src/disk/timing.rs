@@ -51,6 +51,11 @@ impl Station {
         Station { timing, channels, link: Time::ZERO }
     }
 
+    /// Requests that come from now on take this long. The channels stay as many as they are.
+    pub(super) fn set_timing(&mut self, timing: Timing) {
+        self.timing = Timing { channels: self.timing.channels, ..timing };
+    }
+
     /// When a request that is submitted now will be answered.
     pub(super) fn due(&mut self, now: Time, kind: RequestKind, length: Bytes) -> Time {
         if kind == RequestKind::Flush {

@@ -50,7 +50,12 @@ impl<T> Loadline<T> {
         removed: &mut Vec<T>,
     ) {
         let (mut fifo, of_flow) = (self.fifo(index), self.flows[index as usize]);
+        let before = removed.len();
         self.requests.remove_where(&mut fifo, |_, payload| doomed(payload), removed);
+        if of_flow.tenant != NONE {
+            let at = self.tenants_of(of_flow.class);
+            self.tenants[at].waiting -= removed.len() - before;
+        }
         let party = self.party(of_flow.class, of_flow.tenant);
         let inside = self.level(of_flow.class, of_flow.tenant).inside(party);
         let mut of_turn = self.level(of_flow.class, of_flow.tenant).line(party).fifo;

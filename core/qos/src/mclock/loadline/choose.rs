@@ -44,9 +44,14 @@ impl Level {
         self.choose_spare(time)
     }
 
-    /// Whether a reservation is due.
-    pub(super) fn has_due_reservation(&mut self, now: u64) -> bool {
-        self.due_reservation(now.saturating_sub(self.time.lag)).is_some()
+    /// When a reservation is due, at the earliest: `now` if one is, and nothing if none waits for that.
+    pub(super) fn reservation_due_at(&mut self, now: Time) -> Option<Time> {
+        let (tick, lag) = (self.tick(now), self.time.lag);
+        if self.due_reservation(tick.saturating_sub(lag)).is_some() {
+            return Some(now);
+        }
+        let first = self.reserved.first().key();
+        (first != ABSENT).then(|| self.time_of(now, u128::from(first) + u128::from(lag)))
     }
 
     /// The party whose reservation is due first, if one is due in reservation time.

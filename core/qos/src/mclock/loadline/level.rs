@@ -281,14 +281,6 @@ impl Level {
         line.start.max(self.race.virtual_time().saturating_sub(line.slack_of_weight()))
     }
 
-    /// Whether something waits of any party.
-    pub(super) fn is_busy(&self) -> bool {
-        let busy = |entry: &KeyedIndex| self.line(entry.index()).is_busy();
-        let first = [self.reserved.peek(), self.weighted.peek(), self.limited.peek()];
-        let all = || self.reserved.iter().chain(self.weighted.iter()).chain(self.limited.iter());
-        first.iter().flatten().any(busy) || all().any(|entry| busy(&entry))
-    }
-
     /// A party in which nothing waited has a head.
     #[inline(always)]
     pub(super) fn wakes(&mut self, now: u64, index: u32, head: RequestCharge) {

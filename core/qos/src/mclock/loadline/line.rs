@@ -299,6 +299,12 @@ impl Line {
         }
     }
 
+    /// So much was served elsewhere, which counts against the limit.
+    #[cold]
+    pub(super) fn limit_elsewhere(&mut self, cost: u32) {
+        self.limit_base = after(self.limit_base, self.limit().ticks(cost));
+    }
+
     /// The limit's tag of the head, which is served now, late or not: lateness counts as credit, up to this one.
     #[inline(always)]
     pub(super) fn charge_limit(&mut self, now: u64, credit: u64) {

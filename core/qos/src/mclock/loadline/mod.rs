@@ -231,7 +231,11 @@ impl<T> Loadline<T> {
         let party = self.party(class, tenant);
         let charge = RequestCharge::new(request.cost, request.distributed);
         let level = match Inside::decode(self.classes.inside(class)) {
-            Inside::Tenants(tenants) => &mut self.tenants[tenants as usize].level,
+            Inside::Tenants(tenants) => {
+                let tenants = &mut self.tenants[tenants as usize];
+                tenants.waiting += 1;
+                &mut tenants.level
+            }
             _ => &mut self.classes,
         };
         let turns = level.turns(party);

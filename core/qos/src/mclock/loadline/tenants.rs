@@ -31,6 +31,8 @@ pub(super) struct Tenants {
     flows: BTreeMap<(u32, ClientKey), u32>,
     /// The class that is divided.
     class: u32,
+    /// Requests that wait in it. Its level knows who is busy only by looking at all that were.
+    pub(super) waiting: usize,
     /// Until when it sleeps, if it does.
     asleep_until: Option<Time>,
 }
@@ -94,13 +96,13 @@ impl<T> Loadline<T> {
                 tenants.level.set_terms(tenant, params);
                 let tick = tenants.level.tick(now);
                 tenants.level.changed(tick, tenant, head);
+                self.refresh_divided(now, class.get());
             }
             None => {
                 let row = tenants.level.add(Some(params), Inside::Nobody);
                 tenants.by_key.insert(key, KnownTenant { row, reserved: wanted });
             }
         }
-        self.refresh_divided(now, class.get());
         Ok(())
     }
 
@@ -111,7 +113,25 @@ impl<T> Loadline<T> {
         }
     }
 
-    /// Takes a tenant out with all that waits of it.
+    /// See [`MClock::served_elsewhere`](crate::MClock::served_elsewhere).
+    pub(in crate::mclock) fn served_elsewhere(
+        &mut self,
+        now: Time,
+        class: ClassId,
+        key: TenantKey,
+        cost: u32,
+    ) {
+        let Some(at) = self.divided_at(class) else { return };
+        let tenants = &mut self.tenants[at];
+        let Some(tenant) = tenants.by_key.get(&key).map(|known| known.row) else { return };
+        tenants.level.line_mut(tenant).limit_elsewhere(cost);
+        let head = self.requests.head_charge(tenants.level.line(tenant).fifo);
+        let tick = tenants.level.tick(now);
+        tenants.level.changed(tick, tenant, head);
+        self.refresh_divided(now, class.get());
+    }
+
+    /// Takes a tenant out with all that waits of it. When the last one goes the class is divided no more.
     pub(in crate::mclock) fn close_tenant(
         &mut self,
         now: Time,
@@ -128,6 +148,9 @@ impl<T> Loadline<T> {
         tenants.reserved = tenants.reserved_beside(key);
         tenants.by_key.remove(&key);
         tenants.level.remove(tenant);
+        if tenants.by_key.is_empty() {
+            self.unite(now, class.get(), at);
+        }
     }
 
     /// What a tenant is worth, if there is one of this key.
@@ -192,6 +215,7 @@ impl<T> Loadline<T> {
             _ => Vec::new(),
         };
         let mut flows = BTreeMap::new();
+        let waiting = members.iter().map(|flow| self.requests.iter(self.fifo(*flow)).count()).sum();
         for index in members {
             let flow = &mut self.flows[index as usize];
             flow.tenant = REST;
@@ -209,14 +233,8 @@ impl<T> Loadline<T> {
             let tick = level.tick(now);
             level.wakes(tick, REST, head);
         }
-        let tenants = Tenants {
-            level,
-            by_key: BTreeMap::new(),
-            reserved: 0.0,
-            flows,
-            class,
-            asleep_until: None,
-        };
+        let (by_key, reserved, asleep_until) = (BTreeMap::new(), 0.0, None);
+        let tenants = Tenants { level, by_key, reserved, flows, class, waiting, asleep_until };
         let at = match self.tenants_free.pop() {
             Some(at) => {
                 self.tenants[at as usize] = tenants;
@@ -228,15 +246,35 @@ impl<T> Loadline<T> {
             }
         };
         self.classes.set_inside(class, Inside::Tenants(at));
+        self.refresh_divided(now, class);
         at as usize
     }
 
-    /// Whether a tenant of this class has a request whose reservation is due.
-    pub(in crate::mclock) fn promise_is_due(&mut self, now: Time, class: ClassId) -> bool {
-        let Some(at) = self.divided_at(class) else { return false };
-        let level = &mut self.tenants[at].level;
-        let tick = level.tick(now);
-        level.has_due_reservation(tick)
+    /// The last tenant has gone: whoever is left is in the class itself again, under the same handles.
+    fn unite(&mut self, now: Time, class: u32, at: usize) {
+        self.sleep(class, None);
+        let tenants = &mut self.tenants[at];
+        let inside = Inside::decode(tenants.level.inside(REST));
+        let fifo = core::mem::replace(&mut tenants.level.line_mut(REST).fifo, RequestList::EMPTY);
+        for index in core::mem::take(&mut tenants.flows).into_values() {
+            let flow = &mut self.flows[index as usize];
+            flow.tenant = NONE;
+            if flow.member != NONE {
+                self.list(index);
+            }
+        }
+        self.tenants_free.push(at as u32);
+        self.classes.set_inside(class, inside);
+        self.classes.line_mut(class).fifo = fifo;
+        let head = self.requests.head_charge(fifo);
+        let tick = self.classes.tick(now);
+        self.classes.changed(tick, class, head);
+    }
+
+    /// When a tenant of this class has a request whose reservation is due, at the earliest.
+    pub(in crate::mclock) fn promise_due_at(&mut self, now: Time, class: ClassId) -> Option<Time> {
+        let at = self.divided_at(class)?;
+        self.tenants[at].level.reservation_due_at(now)
     }
 
     /// Charges an arrival to its class and its tenant if they reject, or says when it would be within the limit.
@@ -287,7 +325,7 @@ impl<T> Loadline<T> {
     /// After a change inside a divided class: it is busy if one of its tenants is.
     pub(super) fn refresh_divided(&mut self, now: Time, class: u32) {
         let at = self.tenants_of(class);
-        if self.tenants[at].level.is_busy() {
+        if self.tenants[at].waiting > 0 {
             self.class_wakes(now, class);
         } else {
             self.sleep(class, None);
@@ -363,6 +401,8 @@ impl<T> Loadline<T> {
     pub(super) fn take_from_tenants(&mut self, now: Time, choice: Choice, class: u32) -> Take<T> {
         let at = self.tenants_of(class);
         let Loadline { tenants, requests, turns, classes, .. } = self;
+        tenants[at].waiting -= 1;
+        let is_busy = tenants[at].waiting > 0;
         let level = &mut tenants[at].level;
         let tick = level.tick(now);
         let inner = level.choose(now, tick);
@@ -380,7 +420,7 @@ impl<T> Loadline<T> {
         }
         let of_tenant = requests.head_charge(line.fifo);
         level.served(tick, inner, of_tenant);
-        let next = if level.is_busy() { LEAST } else { RequestCharge::NOTHING };
+        let next = if is_busy { LEAST } else { RequestCharge::NOTHING };
         classes.line_mut(class).set_head(RequestCharge { cost: left.cost, reserved: left.cost });
         let choice = match choice {
             Choice::Reservation(class, _) => {

@@ -33,6 +33,10 @@ verbs! {
     OsdQueues { osd: OsdId }: Get ["osd" osd "queues"]
         -> QueueDump, "what waits in each shard, with tags and reason", "dump queues";
 
+    /// What the profile in force promises and allows: each OSD's classes, and the images.
+    Profile: Get ["profile"]
+        -> ProfileInForce, "`osds` with their classes, `images`, what is promised and what could be", "profile show";
+
     /// The ops in flight, the oldest first.
     Ops: Get ["ops"] -> OpDump, "`ops`", "dump ops";
     /// The slowest of the ops that ended lately, the slowest first.

@@ -11,6 +11,24 @@ pub struct QueueDump {
     pub scheduler: String,
     /// Its shards in order, the idle ones too.
     pub shards: Vec<ShardQueue>,
+    /// Background work that is kept out of the queues until it may begin, in the order in which it goes inside its class.
+    #[serde(default)]
+    pub kept_out: Vec<KeptOutRow>,
+}
+
+/// One piece of background work that is kept out of the queues.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeptOutRow {
+    /// The shard that it is kept out of.
+    pub shard: u32,
+    /// The service class by whose weight it goes.
+    pub class: String,
+    /// What it is, e.g. `recovery item`.
+    pub work: String,
+    /// How long it has waited.
+    pub age_ns: u64,
+    /// Why it is held back.
+    pub reason: WaitReason,
 }
 
 /// What waits in one shard's queue.

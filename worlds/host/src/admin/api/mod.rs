@@ -6,6 +6,7 @@
 mod asked;
 mod command;
 mod dump;
+mod profile;
 mod refusal;
 mod status;
 mod tables;
@@ -18,12 +19,14 @@ pub use command::Command;
 #[cfg(test)]
 pub(super) use command::VERBS;
 pub use dump::{
-    BenchResult, OpDump, OpRow, OpStage, QueueDump, QueueTags, QueuedItem, ShardQueue, WaitReason,
+    BenchResult, KeptOutRow, OpDump, OpRow, OpStage, QueueDump, QueueTags, QueuedItem, ShardQueue,
+    WaitReason,
 };
+pub use profile::{ClassRow, OsdPromises, ProfileInForce};
 pub use refusal::{AdminRefusal, RefusalKind};
 pub use status::{
-    ClientRates, ConnectionCounts, Health, HealthLevel, ImageUse, MemoryUse, ObjectCounts,
-    OsdCounts, PgCount, RecoveryRates, Status,
+    BackgroundRow, ClientRates, ConnectionCounts, FareRow, GateRow, Health, HealthLevel, ImageUse,
+    MemoryUse, ObjectCounts, OsdCounts, PgCount, RecoveryRates, Status,
 };
 pub use tables::{
     Added, AlteredValue, ConfigChanged, ConfigRow, ConfigRows, Done, Explained, ExplainedLevel,
@@ -61,6 +64,8 @@ pub enum AdminAnswer {
     Explained(Explained),
     /// What a change of the settings altered.
     Changed(ConfigChanged),
+    /// What is promised.
+    Profile(ProfileInForce),
     /// What waits in an OSD's queues.
     Queues(QueueDump),
     /// Ops.

@@ -29,6 +29,9 @@ pub struct Status {
     /// The images that are promised or allowed something, by name.
     #[serde(default)]
     pub images: Vec<ImageUse>,
+    /// How the gate before each OSD's disk stands, of those that are up.
+    #[serde(default)]
+    pub gates: Vec<GateRow>,
     /// Who holds what of the memory.
     pub memory: MemoryUse,
     /// Who is connected.
@@ -65,6 +68,63 @@ impl HealthLevel {
             HealthLevel::Error => "error",
         }
     }
+}
+
+/// How the gate before an OSD's disk stands.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GateRow {
+    /// The OSD.
+    pub osd: u32,
+    /// 4 KiB writes per second by which its promises go: as told, or as found where that is far from it.
+    pub capacity_iops: f64,
+    /// What was found, if it is far from what was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found_iops: Option<f64>,
+    /// How long its disk may take for what is in flight; none under presets of other systems.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_goal_ns: Option<u64>,
+    /// The largest part that a transfer of background work enters the disk in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_bytes: Option<u64>,
+    /// Whether nothing more leaves its queues until the disk has answered some of what it has.
+    pub is_closed: bool,
+    /// Ops that clients may have in the store, while one of the images is promised something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_window_ops: Option<u32>,
+    /// How recovery and backfill are paced beside clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<BackgroundRow>,
+}
+
+/// How recovery and backfill are paced on an OSD.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BackgroundRow {
+    /// What may begin in a second; none while no client asks for anything, and the disk alone decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub may_begin_bytes_per_s: Option<f64>,
+    /// At the disk now.
+    pub ops: u32,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Items that are kept out of the queues until they may begin.
+    pub kept_out: u64,
+    /// The share of what they have alone that clients are promised.
+    pub client_share: f64,
+    /// What clients have alone, as looks at the disk without background work have shown it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients_alone: Option<FareRow>,
+    /// What they had lately.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients_lately: Option<FareRow>,
+}
+
+/// How clients fare at one disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FareRow {
+    /// Reads and writes, those for other copies among them, that end in a second.
+    pub accesses_per_s: f64,
+    /// How long one takes.
+    pub mean_ns: f64,
 }
 
 /// How many OSDs.
@@ -138,6 +198,12 @@ pub struct ImageUse {
     pub mean_ns: u64,
     /// The same of the slowest.
     pub longest_ns: u64,
+    /// Whole seconds that are remembered.
+    #[serde(default)]
+    pub seconds: u64,
+    /// Those in which it got less than 95 % of the lesser of what it asked for and what it is promised, from arrival to reply.
+    #[serde(default)]
+    pub seconds_short: u64,
 }
 
 /// Who holds what of the node's memory. The parts of the stores and of the node itself are set aside, whether they are used or not.

@@ -1,8 +1,9 @@
 //! Answers as JSON: what programs rely on.
 
 use crate::admin::api::{
-    AdminAnswer, AdminRefusal, ClientRates, ConnectionCounts, Health, HealthLevel, ImageUse,
-    MemoryUse, ObjectCounts, OsdCounts, OsdRow, PgCount, QosRow, RecoveryRates, Status,
+    AdminAnswer, AdminRefusal, BackgroundRow, ClientRates, ConnectionCounts, FareRow, GateRow,
+    Health, HealthLevel, ImageUse, MemoryUse, ObjectCounts, OsdCounts, OsdRow, PgCount, QosRow,
+    RecoveryRates, Status,
 };
 
 fn status() -> Status {
@@ -56,6 +57,26 @@ fn status() -> Status {
             ops_per_s: 1_900.5,
             mean_ns: 800_000,
             longest_ns: 9_000_000,
+            seconds: 5,
+            seconds_short: 1,
+        }],
+        gates: vec![GateRow {
+            osd: 0,
+            capacity_iops: 18_250.0,
+            found_iops: None,
+            latency_goal_ns: Some(1_000_000),
+            part_bytes: Some(512 << 10),
+            is_closed: false,
+            client_window_ops: Some(9),
+            background: Some(BackgroundRow {
+                may_begin_bytes_per_s: Some(33_554_432.5),
+                ops: 2,
+                bytes: 1 << 20,
+                kept_out: 31,
+                client_share: 0.5,
+                clients_alone: Some(FareRow { accesses_per_s: 5_100.5, mean_ns: 1_200_000.5 }),
+                clients_lately: None,
+            }),
         }],
         memory: MemoryUse {
             budget_bytes: 6 << 30,

@@ -99,7 +99,13 @@ fn config_commands(option: &str) -> Vec<Command> {
 
 /// Every command; `name` and `other` stand wherever a name may.
 pub(super) fn every_command(name: &str, other: &str) -> Vec<Command> {
-    let mut commands = vec![Command::Status, Command::Ops, Command::OpHistory, Command::Shutdown];
+    let mut commands = vec![
+        Command::Status,
+        Command::Profile,
+        Command::Ops,
+        Command::OpHistory,
+        Command::Shutdown,
+    ];
     commands.extend(osd_commands());
     commands.extend(pool_commands(name));
     commands.extend(pg_commands(name));

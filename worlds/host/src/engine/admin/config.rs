@@ -218,7 +218,6 @@ impl HostNode {
             && option == self.settings.levels.capacity_options(osd).0
         {
             // Whoever sets it knows which drive it is for, and the node does not.
-            self.disks.of[osd].served = Default::default();
             self.node.change(self.now, |cluster, fx| cluster.note_measured_on(osd, 0, fx));
         }
         Ok(CommandOutcome::WhenKept(answer))

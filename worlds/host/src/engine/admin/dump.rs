@@ -2,14 +2,15 @@
 
 use super::desk::{Executed, now};
 use crate::admin::api::{
-    AdminAnswer, OpDump, OpRow, OpStage, QueueDump, QueueTags, QueuedItem, ShardQueue, WaitReason,
+    AdminAnswer, KeptOutRow, OpDump, OpRow, OpStage, QueueDump, QueueTags, QueuedItem, ShardQueue,
+    WaitReason,
 };
 use crate::engine::health::Past;
 use crate::engine::host_node::HostNode;
 use loadline_base::Time;
 use loadline_cluster::IssuedOp;
 use loadline_cluster::images::ImageId;
-use loadline_osd::{OpKind, OsdId, SnapshotNo};
+use loadline_osd::{KeptOutItem, OpKind, OsdId, SnapshotNo};
 use loadline_qos::{ClassId, FlowId, ServiceClass, Tags, WaitCause, Waiting};
 
 impl HostNode {
@@ -21,8 +22,12 @@ impl HostNode {
             ShardQueue { shard: shard.get(), waiting: waiting.iter().map(item).collect() }
         });
         let shards = shards.collect();
+        let (items, until) = self.node.osd(osd).kept_out(at);
+        let kept_out = items.iter().enumerate();
+        let kept_out = kept_out.map(|(place, item)| shown_kept_out(at, (place, item), until));
+        let kept_out = kept_out.collect();
         let scheduler = self.settings.levels.plan(osd).scheduler.name().to_owned();
-        now(AdminAnswer::Queues(QueueDump { osd: osd.get(), scheduler, shards }))
+        now(AdminAnswer::Queues(QueueDump { osd: osd.get(), scheduler, shards, kept_out }))
     }
 
     pub(super) fn ops_in_flight(&mut self) -> AdminAnswer {
@@ -117,6 +122,32 @@ fn shown_item(now: Time, item: &Waiting, all: &[Waiting]) -> QueuedItem {
         priority: item.priority,
         tags: item.tags.map(|tags| shown_tags(now, tags)),
         reason: shown_reason(now, item.reason, all),
+    }
+}
+
+fn shown_kept_out(
+    now: Time,
+    (place, item): (usize, &KeptOutItem),
+    until: Option<Time>,
+) -> KeptOutRow {
+    let reason = match (place, until) {
+        (0, None) => ("it is the next one".to_owned(), None),
+        (0, Some(Time::MAX)) => {
+            ("the disk has as many parts of background work as it may".to_owned(), None)
+        }
+        (0, Some(at)) => (
+            "background work begins at the rate that leaves clients their share".to_owned(),
+            Some(at.since(now).nanos()),
+        ),
+        (before, _) => (format!("{before} of background work before it"), None),
+    };
+    let (text, at_least_ns) = reason;
+    KeptOutRow {
+        shard: item.shard.get(),
+        class: item.class.name().to_owned(),
+        work: item.work.name().to_owned(),
+        age_ns: now.since(item.since).nanos(),
+        reason: WaitReason { text, at_least_ns },
     }
 }
 

@@ -73,6 +73,7 @@ impl Engine {
                 self.begin_osd_bench(ticket, osd, &shape)
             }
             Command::OsdQueues { osd } => self.host.queues(osd),
+            Command::Profile => now(self.host.profile()),
             Command::Ops => now(self.host.ops_in_flight()),
             Command::OpHistory => now(self.host.op_history()),
             Command::PoolList => now(self.host.pool_list()),

@@ -41,6 +41,7 @@ impl Findings {
             host.capacity_misfit(OsdId::new(osd.osd)).into_iter().for_each(|it| findings.warn(it));
         }
         findings.promises(host);
+        findings.broken_promises(host);
         findings.epochs(host);
         findings
     }
@@ -118,6 +119,20 @@ impl Findings {
             self.warn(format!(
                 "images are promised {promised:.0} writes per second with all copies, and OSDs reserve {reserved:.0} for clients: promises may be broken until \
                  some are smaller (`image qos`) or the profile reserves more"
+            ));
+        }
+    }
+
+    /// One second may be a pause of the machine's.
+    fn broken_promises(&mut self, host: &HostNode) {
+        for image in host.image_uses().iter().filter(|image| image.seconds_short > 1) {
+            self.warn(format!(
+                "image {} got less than it is promised and asked for in {} of the last {} seconds: {:.0} ops/s of {}",
+                image.name,
+                image.seconds_short,
+                image.seconds,
+                image.ops_per_s,
+                image.qos.reservation_iops
             ));
         }
     }

@@ -3,15 +3,15 @@
 use super::desk::CommandOutcome;
 use super::desk::{DONE, Executed};
 use crate::admin::api::{
-    AdminAnswer, AdminRefusal, ImageAsked, ImageRow, ImageRows, ImageUse, QosAsked, QosRow,
-    RefusalKind, SnapshotRow, Snapshots,
+    AdminAnswer, AdminRefusal, ClassRow, ImageAsked, ImageRow, ImageRows, ImageUse, OsdPromises,
+    ProfileInForce, QosAsked, QosRow, RefusalKind, SnapshotRow, Snapshots,
 };
 use crate::engine::host_node::HostNode;
 use loadline_base::Span;
 use loadline_cluster::PoolId;
 use loadline_cluster::images::{self, ImageError, ImageId, ImageQos, Parent};
 use loadline_osd::OsdId;
-use loadline_qos::{MclockForm, SchedulerKind, ServiceClass};
+use loadline_qos::{ClassFigures, MclockForm, SchedulerKind, ServiceClass, ShardPlan};
 
 impl HostNode {
     pub(super) fn image_list(&self) -> AdminAnswer {
@@ -59,6 +59,8 @@ impl HostNode {
                 ops_per_s: served.ops as f64 / seconds as f64,
                 mean_ns,
                 longest_ns: served.longest.nanos(),
+                seconds: self.health.seconds(),
+                seconds_short: self.health.seconds_short(image.id, image.qos.reservation),
             })
         };
         self.node.cluster().images().list().filter_map(shown).collect()
@@ -116,16 +118,56 @@ impl HostNode {
         f64::from(self.node.cluster().map().pools()[&pool].spec.copies)
     }
 
-    /// Small ops per second that the OSDs in the map together reserve for clients.
+    /// What is promised: to each OSD's classes, and to images.
+    pub(super) fn profile(&self) -> AdminAnswer {
+        let osds = self.node.cluster().map().osds().iter().filter(|(_, state)| state.up);
+        AdminAnswer::Profile(ProfileInForce {
+            osds: osds.map(|(osd, _)| self.osd_promises(osd)).collect(),
+            images: self.image_uses(),
+            promised_writes_per_s: self.promised_to_images(|_| true),
+            reserved_writes_per_s: self.reserved_for_clients(),
+        })
+    }
+
+    fn osd_promises(&self, osd: OsdId) -> OsdPromises {
+        let plan = self.plan_in_force(osd);
+        let class = |of: ClassFigures| ClassRow {
+            class: of.class.name().to_owned(),
+            reservation_iops: of.reservation.map(|rate| rate.iops_per_osd),
+            weight: of.weight,
+            limit_iops: of.limit.map(|rate| rate.iops_per_osd),
+        };
+        let is_shared = plan.scheduler == SchedulerKind::Mclock;
+        let figures = if is_shared { plan.figures().unwrap_or_default() } else { Vec::new() };
+        OsdPromises {
+            osd: osd.get(),
+            preset: plan.preset.name.to_owned(),
+            scheduler: plan.scheduler.name().to_owned(),
+            profile: self.settings.levels.profile(osd),
+            capacity_iops: plan.capacity.iops,
+            classes: figures.into_iter().map(class).collect(),
+        }
+    }
+
+    /// What an OSD's promises go by, with the capacity that is believed.
+    fn plan_in_force(&self, osd: OsdId) -> ShardPlan {
+        let capacity = self.node.capacity(osd).in_force();
+        ShardPlan { capacity, ..self.settings.levels.plan(osd) }
+    }
+
+    /// Small ops per second that the OSDs in the map together can promise to images. An image's objects are on all of them alike, and so is
+    /// its promise, so each counts as the one that reserves least for clients.
     pub(super) fn reserved_for_clients(&self) -> f64 {
         let map = self.node.cluster().map();
         let of = |osd: OsdId| {
-            let figures = self.settings.levels.plan(osd).figures().ok()?;
+            let figures = self.plan_in_force(osd).figures().ok()?;
             let client = figures.iter().find(|figures| figures.class == ServiceClass::Client)?;
             Some(client.reservation?.iops_per_osd)
         };
         let osds = map.osds().iter().filter(|(_, state)| state.is_in);
-        osds.filter_map(|(osd, _)| of(osd)).sum()
+        let each: Vec<f64> = osds.map(|(osd, _)| of(osd).unwrap_or(0.0)).collect();
+        let least = each.iter().copied().reduce(f64::min);
+        least.map_or(0.0, |least| least * each.len() as f64)
     }
 
     /// What images are promised, in writes of all their copies.

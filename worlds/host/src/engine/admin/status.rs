@@ -3,10 +3,13 @@
 use super::findings::Findings;
 use super::pg_states::PgStates;
 use crate::admin::api::{
-    AdminAnswer, ClientRates, ConnectionCounts, OsdCounts, RecoveryRates, Status,
+    AdminAnswer, BackgroundRow, ClientRates, ConnectionCounts, FareRow, GateRow, OsdCounts,
+    RecoveryRates, Status,
 };
 use crate::engine::Engine;
+use crate::engine::host_node::HostNode;
 use loadline_base::{Span, Time};
+use loadline_osd::{ClientFare, GateReport, OsdId};
 
 impl Engine {
     pub(super) fn status(&mut self) -> AdminAnswer {
@@ -43,6 +46,7 @@ impl Engine {
                 written_bytes_per_s: rates.per_second(|counts| counts.written_bytes),
             },
             images: self.host.image_uses(),
+            gates: self.host.shown_gates(),
             memory: self.host.memory_use(self.nbd.held(), waiting),
             connections: ConnectionCounts {
                 nbd: self.doors.counts().0,
@@ -51,4 +55,40 @@ impl Engine {
             },
         }))
     }
+}
+
+impl HostNode {
+    fn shown_gates(&self) -> Vec<GateRow> {
+        let osds = self.node.cluster().map().osds().iter();
+        osds.filter(|(_, state)| state.up).map(|(osd, _)| self.shown_gate(osd)).collect()
+    }
+
+    fn shown_gate(&self, osd: OsdId) -> GateRow {
+        let capacity = self.node.capacity(osd);
+        let gate = self.node.gate(self.now, osd);
+        GateRow {
+            osd: osd.get(),
+            capacity_iops: capacity.in_force().iops,
+            found_iops: capacity.found_iops(),
+            latency_goal_ns: gate.goal.map(Span::nanos),
+            part_bytes: gate.part,
+            is_closed: gate.is_closed,
+            client_window_ops: gate.client_window,
+            background: shown_background(&gate),
+        }
+    }
+}
+
+fn shown_background(gate: &GateReport) -> Option<BackgroundRow> {
+    let pace = gate.background?;
+    let fare = |of: ClientFare| FareRow { accesses_per_s: of.rate, mean_ns: of.takes };
+    Some(BackgroundRow {
+        may_begin_bytes_per_s: pace.rate,
+        ops: gate.ops,
+        bytes: gate.bytes,
+        kept_out: gate.kept_out,
+        client_share: pace.share,
+        clients_alone: pace.alone.map(fare),
+        clients_lately: pace.beside.map(fare),
+    })
 }
