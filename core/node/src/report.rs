@@ -142,10 +142,10 @@ impl Node {
         differing
     }
 
-    /// Fills a pool with full objects at once, outside time: how a study prepares what it does not measure.
-    pub fn prefill(&mut self, pool: PoolId, objects: u64) {
+    /// Fills a pool with so many full objects at once, from this one on, outside time: how a study prepares what it does not measure.
+    pub fn prefill(&mut self, pool: PoolId, first: ObjectNo, objects: u64) {
         let bytes = self.cluster().map().pools()[&pool].spec.object_bytes;
-        for object in (0..objects).map(ObjectNo) {
+        for object in (first.0..first.0 + objects).map(ObjectNo) {
             let pg = self.cluster().map().pg_of(pool, object);
             for osd in self.cluster().map().pg(pg).acting.clone() {
                 self.osd(osd).prefill(pg, object, bytes);

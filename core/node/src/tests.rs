@@ -151,7 +151,7 @@ fn a_group_is_told_by_who_serves_it() {
         (down, active, clean, undersized)
     };
     assert_eq!(told(&mut node), (false, true, true, false));
-    node.prefill(PoolId::new(0), 3);
+    node.prefill(PoolId::new(0), ObjectNo(0), 3);
     assert_eq!((node.pg_report(pg).copies, node.copies_that_differ()), (6, Vec::new()));
     let replica = node.cluster().map().pg(pg).acting[1];
     node.osd(replica).prefill(pg, ObjectNo(9), 4096);
@@ -167,7 +167,7 @@ fn a_group_that_moves_is_remapped() {
     let mut node = node_of(3, Delays::default());
     let pool = PoolId::new(0);
     let pg = node.cluster().map().pg_of(pool, ObjectNo(1));
-    node.prefill(pool, 3);
+    node.prefill(pool, ObjectNo(0), 3);
     assert!(!node.pg_report(pg).remapped);
     let replica = node.cluster().map().pg(pg).acting[1];
     let state = OsdState { up: true, is_in: false };

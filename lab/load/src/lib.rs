@@ -6,8 +6,8 @@
 //! reports, reads no clock, and draws all its randomness from the seed that it is given.
 
 mod address;
-mod beside;
 mod load;
+mod loads;
 mod mix;
 mod pace;
 pub mod puts;
@@ -16,8 +16,8 @@ mod recorder;
 mod spec;
 
 pub use address::BlockImage;
-pub use beside::Beside;
 pub use load::Load;
+pub use loads::Loads;
 pub use pace::Arrivals;
 pub use recorder::LoadRecord;
 pub use spec::{Block, LoadSpec, Pattern, SpecProblem};

@@ -8,8 +8,8 @@ use crate::svg::{LineChart, SetupLine};
 use crate::wrap::wrapped;
 use loadline_draw::number::{percent, plain};
 use loadline_study::{
-    ClassService, PromiseResult, ReservationResult, Reserved, Series, SetupResult, StudyResult,
-    WorstSecond,
+    ClassService, ImageResult, PromiseResult, ReservationResult, Reserved, Series, SetupResult,
+    StudyResult, WorstSecond,
 };
 use std::fmt::Write;
 
@@ -25,7 +25,43 @@ pub(crate) fn reservation_sentences(result: &StudyResult) -> Vec<String> {
         )),
         _ => None,
     });
-    told.collect()
+    told.chain(result.setups.iter().flat_map(image_sentences)).collect()
+}
+
+/// One sentence for each image of a setup that has several, or promises one something.
+fn image_sentences(setup: &SetupResult) -> impl Iterator<Item = String> {
+    setup.images.iter().map(|image| image_sentence(setup.name(), image))
+}
+
+fn image_sentence(setup: &str, of: &ImageResult) -> String {
+    let ImageResult { image, load, iops, mean_ms, p99_ms, .. } = of;
+    let got = format!(
+        "{} IOPS, {} ms mean, {} ms p99 ({load})",
+        plain(*iops),
+        plain(*mean_ms),
+        plain(*p99_ms)
+    );
+    let limit = match of.limit_iops > 0.0 {
+        true => format!(", at most {} IOPS", plain(of.limit_iops)),
+        false => String::new(),
+    };
+    let Some(promise) = &of.promise else {
+        return format!("image {image} under {setup}: nothing promised{limit}; {got}");
+    };
+    let worst = format!(
+        "{} IOPS owed, {} in the worst of {} s",
+        plain(promise.owed_iops),
+        plain(promise.worst_iops),
+        promise.seconds
+    );
+    let verdict = match promise.seconds_short {
+        0 => "kept".to_owned(),
+        short => format!("NOT kept in {short} s"),
+    };
+    let promised = plain(of.reservation_iops);
+    format!(
+        "image {image} under {setup}: {promised} IOPS promised{limit}, {verdict}, {worst}; {got}"
+    )
 }
 
 const P99: &str = "client/clat_ms/p99";

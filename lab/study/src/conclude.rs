@@ -110,6 +110,7 @@ fn conclude_setup(study: &Study, setup: usize, runs: &[(Job, &RunRecord)]) -> Se
         spread: spread(study, &placements),
         series: answers[0].series.clone(),
         waits: answers[0].waits.clone(),
+        images: Vec::new(),
         promise: None,
         reservation,
     }

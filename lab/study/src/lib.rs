@@ -73,9 +73,9 @@ pub use loadline_testbed::{
 pub use overrides::{Override, StudyKey};
 pub use place::Place;
 pub use plan::{StudyRequest, plan};
-pub use promise::{KEPT_FROM, PromiseResult};
+pub use promise::{ImageResult, KEPT_FROM, PromiseResult};
 pub use published::PublishedSet;
-pub use record::{RunRecord, TracedStage};
+pub use record::{ImageRecord, RunRecord, TracedStage};
 pub use recovery::{Calibrated, RecoveryStudy, STUDY_KEYS, calibrate};
 pub use reservation::{ReservationResult, SHORT_ABOVE, WorstSecond};
 pub use result::{

@@ -14,6 +14,7 @@ const BUILT_IN: &[(Shelf, &str, &str)] = &[
     (Shelf::Studies, "recovery-hdd-wal", include_str!("../../../studies/recovery-hdd-wal.toml")),
     (Shelf::Studies, "recovery-hdd", include_str!("../../../studies/recovery-hdd.toml")),
     (Shelf::Studies, "reservation", include_str!("../../../studies/reservation.toml")),
+    (Shelf::Studies, "noisy-neighbour", include_str!("../../../studies/noisy-neighbour.toml")),
     (Shelf::Drives, "nvme-p3700", include_str!("../../../drives/nvme-p3700.toml")),
     (
         Shelf::Drives,
@@ -184,6 +185,7 @@ mod tests {
             let sizes = ["default", "all"].map(|set| study.choose(set).map_or(0, |of| of.len()));
             let (default, all) = match (study.kind, name.as_str()) {
                 (StudyKind::Recovery, "reservation") => (5, 8),
+                (StudyKind::Recovery, "noisy-neighbour") => (6, 6),
                 (StudyKind::Recovery, "recovery-nvme") => (10, 13),
                 (StudyKind::Recovery, _) => (9, 12),
                 (StudyKind::Limits, _) => (4, 6),

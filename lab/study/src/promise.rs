@@ -18,9 +18,9 @@ const DEVIATIONS: f64 = 3.0;
 /// What clients were promised and what they got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PromiseResult {
-    /// Part of every disk that is reserved for clients; 0 where nothing is.
+    /// Part of every disk that is reserved for clients; 0 where nothing is, and 1 where operations are promised as such.
     pub share: f64,
-    /// Operations per second that clients complete alone.
+    /// Operations per second that clients complete alone, or that are promised as such.
     pub alone_iops: f64,
     /// Operations per second that clients are owed.
     pub owed_iops: f64,
@@ -34,6 +34,28 @@ pub struct PromiseResult {
     pub worst_second: u64,
     /// The seed of that repeat.
     pub worst_seed: u64,
+}
+
+/// How an image fared beside the others of its setup.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ImageResult {
+    /// Its name.
+    pub image: String,
+    /// What its clients do, in words.
+    pub load: String,
+    /// Operations per second that it is promised; 0 for none.
+    pub reservation_iops: f64,
+    /// Operations per second that it may have at most; 0 for no limit.
+    pub limit_iops: f64,
+    /// Operations per second that its clients completed, the mean over the repeats.
+    pub iops: f64,
+    /// Their latency.
+    pub mean_ms: f64,
+    /// See `mean_ms`.
+    pub p99_ms: f64,
+    /// How its promise was kept, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promise: Option<PromiseResult>,
 }
 
 /// What is promised.
@@ -60,8 +82,22 @@ impl ClientPromise {
         KEPT_FROM * owed - chance
     }
 
+    /// Of an image that is promised so many operations per second, as such.
+    pub(crate) fn of_image(reservation: f64, offered_iops: Option<f64>) -> ClientPromise {
+        ClientPromise { share: Some(1.0), alone_iops: reservation, offered_iops }
+    }
+
     /// How it was kept in the runs of a setup; `None` if there are none.
     pub(crate) fn judge(&self, runs: &[&RunRecord]) -> Option<PromiseResult> {
+        self.judge_seconds(runs, seconds)
+    }
+
+    /// The same of what `seconds` tells of each run.
+    pub(crate) fn judge_seconds(
+        &self,
+        runs: &[&RunRecord],
+        seconds: impl Fn(&RunRecord) -> Vec<f64>,
+    ) -> Option<PromiseResult> {
         let seconds: Vec<(u64, u64, f64)> = runs
             .iter()
             .flat_map(|run| {
@@ -98,8 +134,15 @@ impl PromiseResult {
     }
 }
 
-/// What clients completed in each whole second of a run, or its mean where it took less than one.
+/// What clients completed in each whole second of a run, or its mean where it took less than one. Of several images it is the sum.
 fn seconds(run: &RunRecord) -> Vec<f64> {
+    if let Some((first, others)) = run.images.split_first() {
+        let mut sums = first.seconds.clone();
+        for other in others {
+            sums.iter_mut().zip(&other.seconds).for_each(|(sum, iops)| *sum += iops);
+        }
+        return sums;
+    }
     let lasted = run.counted.get("recovery/seconds").unwrap_or(0.0) as usize;
     let all = run.series.column("client_iops");
     let whole: Vec<f64> = all.iter().take(lasted).map(|iops| iops.unwrap_or(0.0)).collect();

@@ -30,6 +30,9 @@ pub struct RunRecord {
     /// Where work spent its time; empty for companions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<ClassWaits>,
+    /// What was seen of each image, where there are several or one is promised something; empty for companions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<ImageRecord>,
     /// Stages of traced ops.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trace: Vec<TracedStage>,
@@ -51,6 +54,21 @@ impl RunRecord {
             ..RunRecord::default()
         }
     }
+}
+
+/// What was seen of an image in a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ImageRecord {
+    /// Its name.
+    pub image: String,
+    /// Operations that its clients completed, per second.
+    pub iops: f64,
+    /// Their latency.
+    pub mean_ms: f64,
+    /// See `mean_ms`.
+    pub p99_ms: f64,
+    /// Operations completed in each second.
+    pub seconds: Vec<f64>,
 }
 
 /// One stage of a traced op on one OSD.

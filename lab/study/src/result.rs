@@ -7,7 +7,7 @@
 use crate::figure::Figures;
 use crate::figure::PublishedFigures;
 use crate::kind::StudyKind;
-use crate::promise::PromiseResult;
+use crate::promise::{ImageResult, PromiseResult};
 use crate::reservation::ReservationResult;
 use crate::series::{ClassWaits, Series};
 use loadline_stats::quantile;
@@ -127,6 +127,9 @@ pub struct SetupResult {
     /// How clients fared beside what they were promised, where it is known what they have alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<PromiseResult>,
+    /// How each image fared, where there are several or one is promised something.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<ImageResult>,
     /// What the queues served of the clients' reservation, where they have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<ReservationResult>,
@@ -136,6 +139,13 @@ impl SetupResult {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.setup.name
+    }
+
+    /// Whether everybody got what was promised, in every second: the clients as a class, and each image. `None` where nothing was.
+    pub fn is_kept(&self) -> Option<bool> {
+        let class = self.promise.as_ref().and_then(PromiseResult::is_kept);
+        let images = self.images.iter().filter_map(|image| image.promise.as_ref()?.is_kept());
+        class.into_iter().chain(images).reduce(|all, one| all && one)
     }
 
     /// A figure by its key, where the setup has it.

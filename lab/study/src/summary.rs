@@ -56,6 +56,9 @@ fn setup_json(figures: &[Figure], setup: &SetupResult) -> Value {
     if let Some(promise) = &setup.promise {
         object.insert("promise".to_owned(), json!(promise));
     }
+    if !setup.images.is_empty() {
+        object.insert("images".to_owned(), json!(setup.images));
+    }
     if let Some(reservation) = &setup.reservation {
         object.insert("reservation".to_owned(), json!(reservation));
     }

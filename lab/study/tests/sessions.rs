@@ -202,6 +202,29 @@ fn limits_lifted(seed: u64) {
     }
 }
 
+/// With no clients recovery has the whole returning disk, whatever a profile reserves for them.
+#[test]
+fn without_clients_recovery_runs_at_the_disks_speed() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = [
+        "scale=0.01",
+        "rate=0.001",
+        "osd_mclock_override_recovery_settings=true",
+        "osd_max_backfills=1000",
+        "osd_recovery_max_active=1000",
+        "osd_async_recovery_min_cost=1",
+    ];
+    let names = ["high_client_ops", "balanced", "high_recovery_ops"];
+    let setups = names.map(|name| format!("{name} (loadline)")).join(",");
+    run(folder.path(), Order { inputs: inputs(&set), ..order(&setups) }, 2);
+    let result = Session::reopen(RunFolder::at(folder.path())).unwrap().conclude().unwrap();
+    for setup in &result.setups {
+        let objects = setup.figure("recovery/objects_per_s").unwrap();
+        let busy = objects * 2.868e-3;
+        assert!(busy >= 0.95, "{}: {objects} objects/s, {busy} of the disk", setup.name());
+    }
+}
+
 /// 100 objects take some seconds under a profile that reserves half of 21,500 IOPS for clients. Each whole second has its
 /// figures, class by class and OSD by OSD, and what clients were served adds up to what they saw completed, but for the ops
 /// that are under way at its ends.

@@ -9,15 +9,36 @@ mod host;
 mod place;
 mod sim;
 
-pub use host::{Hosted, HostedSpec, IMAGE, check, fio_jobs};
+pub use host::{Hosted, HostedSpec, check, fio_jobs};
 pub use place::{ClientKind, HostPlace, NoPlace, RealDisks};
 pub use sim::{Simulated, SimulatedDisk, SimulatedSpec};
 
 use loadline_base::{Span, Time};
 use loadline_cluster::PoolId;
+use loadline_cluster::images::ImageQos;
+use loadline_load::LoadSpec;
 use loadline_osd::{OsdId, OsdService, TraceSpan, Waits};
 use loadline_stats::{LatencyHistogram, LatencySecond};
 use serde::{Deserialize, Serialize};
+
+/// An image with its clients.
+#[derive(Clone, Debug)]
+pub struct TestImage {
+    /// Its name.
+    pub name: String,
+    /// What its clients do; it is made of whole objects.
+    pub load: LoadSpec,
+    /// What it is promised and allowed beside the others.
+    pub qos: ImageQos,
+}
+
+/// The name of the image whose clients a study is about.
+pub const IMAGE: &str = "clients";
+
+/// Whether images are told apart: where there is one alone, of which nothing is said, objects of a pool are enough.
+fn has_images(images: &[TestImage]) -> bool {
+    images.len() > 1 || images.iter().any(|image| image.qos != ImageQos::default())
+}
 
 /// A system under test.
 pub trait Testbed {
@@ -30,8 +51,8 @@ pub trait Testbed {
     /// Lets time pass until then; the load goes on.
     fn pass(&mut self, until: Time) -> Result<(), Stop>;
 
-    /// Makes the image that the load goes to, written once in full.
-    fn make_image(&mut self, heed: &mut Heed<'_>) -> Result<(), Stop>;
+    /// Makes the images that loads go to, each written once in full, with what they are promised and allowed.
+    fn make_images(&mut self, heed: &mut Heed<'_>) -> Result<(), Stop>;
 
     /// Makes a pool.
     fn make_pool(&mut self, name: &str) -> Result<PoolId, Stop>;
@@ -54,8 +75,8 @@ pub trait Testbed {
     /// Lets the clients begin; the answer is when what they see begins to count.
     fn start_load(&mut self, heed: &mut Heed<'_>) -> Result<Time, Stop>;
 
-    /// What the clients have seen until now. The load is over.
-    fn end_load(&mut self, heed: &mut Heed<'_>) -> Result<Seen, Stop>;
+    /// What the clients of each image have seen until now. The loads are over.
+    fn end_load(&mut self, heed: &mut Heed<'_>) -> Result<Vec<Seen>, Stop>;
 
     /// How far recovery is.
     fn progress(&mut self) -> Result<RecoveryProgress, Stop>;
@@ -131,6 +152,17 @@ pub struct Latency {
 /// The percentiles that latencies are told by.
 pub const PERCENTILES: [(&str, f64); 5] =
     [("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("p99.5", 99.5), ("p99.9", 99.9)];
+
+impl Latency {
+    /// One of the percentiles that latencies are told by.
+    ///
+    /// # Panics
+    /// If it is none of [`PERCENTILES`].
+    pub fn percentile_ms(&self, percent: f64) -> f64 {
+        let at = PERCENTILES.iter().position(|(_, known)| *known == percent);
+        self.percentiles_ms[at.expect("latencies are told by this percentile")]
+    }
+}
 
 impl From<&LatencyHistogram> for Latency {
     fn from(of: &LatencyHistogram) -> Latency {

@@ -1,16 +1,18 @@
 //! A simulated cluster: virtual time, modelled drives, the study's own load. It stands on the direct store, whose pools are filled at
 //! once, or on the paged one, into which everything is written.
 
-use crate::{Heed, Outside, Pace, RecoveryProgress, Seen, Stop, Testbed};
+use crate::{Heed, Outside, Pace, RecoveryProgress, Seen, Stop, TestImage, Testbed, has_images};
 use loadline_base::{Bytes, Span, Time};
+use loadline_cluster::images::{ImageId, ImageQos};
 use loadline_cluster::{OsdState, PoolId, PoolSpec, Target};
-use loadline_load::{BlockImage, Load, LoadSpec};
-use loadline_osd::{ClientId, OpKind, OsdId, OsdService, TraceSpan, Waits};
+use loadline_load::{BlockImage, Load, LoadRecord, Loads};
+use loadline_osd::{ClientId, OpKind, OsdId, OsdService, TenantTable, TraceSpan, Waits};
 use loadline_sim::disk::{SimDisk, SimDiskSpec, Timing};
 use loadline_sim::{DisksConfig, Issue, OpDone, Sim, SimConfig, StoreDisks, Workload};
 use loadline_store::ObjectNo;
 use loadline_store::paged::{Format, Options};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What a simulated cluster is made of.
 pub struct SimulatedSpec {
@@ -24,11 +26,11 @@ pub struct SimulatedSpec {
     pub copies: u32,
     /// Size of each object.
     pub object_size: Bytes,
-    /// What the clients do.
-    pub load: LoadSpec,
-    /// Of the load.
+    /// The images with their clients.
+    pub images: Vec<TestImage>,
+    /// Of the loads.
     pub seed: u64,
-    /// Client ops whose stages are kept.
+    /// Ops of the first image's clients whose stages are kept.
     pub traced: Option<Range<u64>>,
 }
 
@@ -43,13 +45,14 @@ pub struct SimulatedDisk {
 
 /// Who sends ops: the study's load, and before it whoever fills pools.
 struct Clients {
-    load: Load,
+    loads: Loads,
     filling: Option<Filling>,
 }
 
 /// Whole objects that are being written.
 struct Filling {
     pool: PoolId,
+    first: ObjectNo,
     object_bytes: u32,
     objects: u64,
     sent: u64,
@@ -62,7 +65,8 @@ pub struct Simulated {
     is_paged: bool,
     link: Span,
     pool: PoolSpec,
-    image: BlockImage,
+    images: Vec<TestImage>,
+    places: Vec<BlockImage>,
     /// Objects that were not in their places when an OSD had returned.
     returned: u64,
 }
@@ -87,6 +91,11 @@ const GONE: OsdState = OsdState { up: false, is_in: false };
 const EXPECTED: OsdState = OsdState { up: false, is_in: true };
 const BACK: OsdState = OsdState { up: true, is_in: true };
 
+/// The number of the image that stands there.
+fn number(at: usize) -> ImageId {
+    ImageId { family: at as u16 + 1, member: 0 }
+}
+
 impl Simulated {
     /// A cluster without pools.
     ///
@@ -94,10 +103,22 @@ impl Simulated {
     /// [`Stop::Failed`] if no store can be made on its disks.
     pub fn start(spec: SimulatedSpec) -> Result<Simulated, Stop> {
         let object_bytes = spec.object_size.get() as u32;
-        let objects = spec.load.image.get() / u64::from(object_bytes);
-        let image = BlockImage { pool: PoolId::new(0), first: ObjectNo(0), objects, object_bytes };
-        let mut load = Load::new(&spec.load, image, ClientId::new(1), spec.seed);
-        if let Some(traced) = spec.traced {
+        let is_divided = has_images(&spec.images);
+        let place = |(at, image): (usize, &TestImage)| {
+            let id = number(at);
+            let first = if is_divided { id.object(0) } else { ObjectNo(0) };
+            let objects = image.load.image.get() / u64::from(object_bytes);
+            BlockImage { pool: PoolId::new(0), first, objects, object_bytes }
+        };
+        let places: Vec<BlockImage> = spec.images.iter().enumerate().map(place).collect();
+        let clients = spec.images.iter().zip(&places).zip(1..);
+        let mut loads: Vec<Load> = clients
+            .map(|((image, place), client)| {
+                let seed = spec.seed.wrapping_add(u64::from(client - 1) << 32);
+                Load::new(&image.load, *place, ClientId::new(client), seed)
+            })
+            .collect();
+        if let Some((traced, load)) = spec.traced.zip(loads.first_mut()) {
             load.trace(traced);
         }
         let pool = PoolSpec {
@@ -108,12 +129,53 @@ impl Simulated {
             recovery_priority: 0,
         };
         let link = spec.world.delays.link;
-        let (is_paged, clients) = (spec.disks.is_some(), Clients { load, filling: None });
+        let clients = Clients { loads: Loads::new(loads), filling: None };
+        let is_paged = spec.disks.is_some();
         let sim = match spec.disks {
             None => Sim::new(spec.world, clients),
             Some(disk) => on_disks(&spec.world, disk, spec.seed, clients)?,
         };
-        Ok(Simulated { sim, is_paged, link, pool, image, returned: 0 })
+        Ok(Simulated { sim, is_paged, link, pool, images: spec.images, places, returned: 0 })
+    }
+
+    /// The images share what clients get by their terms.
+    fn share(&mut self) {
+        let (osds, copies) = (self.sim.map().osds().len() as u32, self.pool.copies);
+        let terms = |(at, image): (usize, &TestImage)| (number(at).get(), image.qos.terms(copies));
+        let images = self.images.iter().enumerate().map(terms).collect();
+        let table = Arc::new(TenantTable { osds, images });
+        self.sim.change(|cluster, fx| cluster.share_images(table, fx));
+    }
+
+    /// Whole objects of a pool from this one on.
+    fn fill_from(
+        &mut self,
+        pool: PoolId,
+        (first, objects): (ObjectNo, u64),
+        heed: &mut Heed<'_>,
+    ) -> Result<(), Stop> {
+        if !self.is_paged {
+            self.sim.prefill(pool, first, objects);
+            return Ok(());
+        }
+        let object_bytes = self.pool.object_bytes as u32;
+        let filling = Filling { pool, first, object_bytes, objects, sent: 0, done: 0 };
+        self.sim.workload_mut().filling = Some(filling);
+        self.sim.start_load();
+        let (mut done, mut until) = (0, self.sim.now() + PATIENCE);
+        while done < objects {
+            self.sim.run_until(self.sim.now() + TICK);
+            let before = done;
+            done = self.sim.workload().filling.as_ref().map_or(0, |filling| filling.done);
+            if done > before {
+                until = self.sim.now() + PATIENCE;
+            } else if self.sim.now() > until {
+                return Err(Stop::Failed(format!("no object was written within {PATIENCE}")));
+            }
+            heed.at(done as f64 / objects as f64)?;
+        }
+        self.sim.workload_mut().filling = None;
+        Ok(())
     }
 
     fn left(&mut self) -> u64 {
@@ -152,7 +214,7 @@ impl Filling {
                 traced: false,
                 background: false,
                 pool: self.pool,
-                object: ObjectNo(self.sent),
+                object: ObjectNo(self.first.0 + self.sent),
                 offset: 0,
                 length: self.object_bytes,
             };
@@ -166,7 +228,7 @@ impl Workload for Clients {
     fn start(&mut self, now: Time, issue: &mut Vec<Issue>) {
         match &mut self.filling {
             Some(filling) => filling.send(issue),
-            None => self.load.start(now, issue),
+            None => self.loads.start(now, issue),
         }
     }
 
@@ -176,20 +238,20 @@ impl Workload for Clients {
                 filling.done += 1;
                 filling.send(issue);
             }
-            None => self.load.replied(now, done, issue),
+            None => self.loads.replied(now, done, issue),
         }
     }
 
     fn next_wake(&self) -> Option<Time> {
-        self.load.next_wake()
+        self.loads.next_wake()
     }
 
     fn woke(&mut self, now: Time, issue: &mut Vec<Issue>) {
-        self.load.woke(now, issue);
+        self.loads.woke(now, issue);
     }
 
     fn stop(&mut self) {
-        self.load.stop();
+        self.loads.stop();
     }
 }
 
@@ -207,10 +269,16 @@ impl Testbed for Simulated {
         Ok(())
     }
 
-    fn make_image(&mut self, heed: &mut Heed<'_>) -> Result<(), Stop> {
+    fn make_images(&mut self, heed: &mut Heed<'_>) -> Result<(), Stop> {
         let pool = self.make_pool("image")?;
-        assert_eq!(pool, self.image.pool, "the image's pool is the first");
-        self.fill(pool, self.image.objects, heed)
+        for place in self.places.clone() {
+            assert_eq!(pool, place.pool, "the images' pool is the first");
+            self.fill_from(pool, (place.first, place.objects), heed)?;
+        }
+        if self.images.iter().any(|image| image.qos != ImageQos::default()) {
+            self.share();
+        }
+        Ok(())
     }
 
     fn make_pool(&mut self, name: &str) -> Result<PoolId, Stop> {
@@ -218,28 +286,7 @@ impl Testbed for Simulated {
     }
 
     fn fill(&mut self, pool: PoolId, objects: u64, heed: &mut Heed<'_>) -> Result<(), Stop> {
-        if !self.is_paged {
-            self.sim.prefill(pool, objects);
-            return Ok(());
-        }
-        let object_bytes = self.image.object_bytes;
-        let filling = Filling { pool, object_bytes, objects, sent: 0, done: 0 };
-        self.sim.workload_mut().filling = Some(filling);
-        self.sim.start_load();
-        let (mut done, mut until) = (0, self.sim.now() + PATIENCE);
-        while done < objects {
-            self.sim.run_until(self.sim.now() + TICK);
-            let before = done;
-            done = self.sim.workload().filling.as_ref().map_or(0, |filling| filling.done);
-            if done > before {
-                until = self.sim.now() + PATIENCE;
-            } else if self.sim.now() > until {
-                return Err(Stop::Failed(format!("no object was written within {PATIENCE}")));
-            }
-            heed.at(done as f64 / objects as f64)?;
-        }
-        self.sim.workload_mut().filling = None;
-        Ok(())
+        self.fill_from(pool, (ObjectNo(0), objects), heed)
     }
 
     fn take_out(&mut self, osd: OsdId) -> Result<(), Stop> {
@@ -282,19 +329,21 @@ impl Testbed for Simulated {
 
     fn start_load(&mut self, _heed: &mut Heed<'_>) -> Result<Time, Stop> {
         let now = self.sim.now();
-        self.sim.workload_mut().load.measure_from(now);
+        self.sim.workload_mut().loads.measure_from(now);
         self.sim.start_load();
         Ok(now)
     }
 
-    fn end_load(&mut self, _heed: &mut Heed<'_>) -> Result<Seen, Stop> {
-        let seen = self.sim.workload().load.record(self.sim.now());
-        Ok(Seen {
+    fn end_load(&mut self, _heed: &mut Heed<'_>) -> Result<Vec<Seen>, Stop> {
+        let link = self.link;
+        let seen = |seen: LoadRecord| Seen {
             iops: seen.iops(),
             latency: (&seen.latency).into(),
             seconds: seen.seconds,
-            outside: Outside::Links { link: self.link, all: seen.outside },
-        })
+            outside: Outside::Links { link, all: seen.outside },
+        };
+        let records = self.sim.workload().loads.records(self.sim.now());
+        Ok(records.into_iter().map(seen).collect())
     }
 
     fn progress(&mut self) -> Result<RecoveryProgress, Stop> {

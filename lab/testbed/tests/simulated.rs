@@ -2,12 +2,13 @@
 
 use loadline_base::{Bytes, Span};
 use loadline_cluster::Config;
+use loadline_cluster::images::ImageQos;
 use loadline_cluster::settings::{Enforcement, Settings};
 use loadline_device::Medium;
 use loadline_osd::{OsdId, Policy};
 use loadline_qos::preset;
 use loadline_sim::{Delays, Drive, OsdDrive, SimConfig};
-use loadline_testbed::{Heed, Simulated, SimulatedSpec, Testbed};
+use loadline_testbed::{Heed, IMAGE, Simulated, SimulatedSpec, TestImage, Testbed};
 
 /// Four OSDs on the drive of the published recovery study, three copies, and clients at depth 8.
 fn testbed() -> Simulated {
@@ -31,7 +32,11 @@ fn testbed() -> Simulated {
         pgs: 16,
         copies: 3,
         object_size: Bytes::from_mib(1),
-        load: toml::from_str(load).expect("the text is a load"),
+        images: vec![TestImage {
+            name: IMAGE.to_owned(),
+            load: toml::from_str(load).expect("the text is a load"),
+            qos: ImageQos::default(),
+        }],
         seed: 1,
         traced: None,
     });
@@ -43,7 +48,7 @@ fn testbed() -> Simulated {
 fn recovery_is_over_when_what_was_missed_is_there() {
     let (mut bed, mut tick) = (testbed(), |_| true);
     let mut heed = Heed::until(&mut tick, 1.0);
-    bed.make_image(&mut heed).unwrap();
+    bed.make_images(&mut heed).unwrap();
     let pool = bed.make_pool("data").unwrap();
     let whole = bed.progress().unwrap();
     assert_eq!((whole.left, whole.moved, whole.recovered), (0, 0, false));
@@ -67,11 +72,11 @@ fn recovery_is_over_when_what_was_missed_is_there() {
 fn what_is_counted_begins_when_somebody_says_so() {
     let (mut bed, mut tick) = (testbed(), |_| true);
     let mut heed = Heed::until(&mut tick, 1.0);
-    bed.make_image(&mut heed).unwrap();
+    bed.make_images(&mut heed).unwrap();
     bed.pass(bed.now() + Span::from_secs(3)).unwrap();
     let begun = bed.start_load(&mut heed).unwrap();
     bed.pass(begun + Span::from_secs(1)).unwrap();
-    let seen = bed.end_load(&mut heed).unwrap();
+    let seen = bed.end_load(&mut heed).unwrap().remove(0);
     assert_eq!((seen.seconds.len(), seen.seconds[0].count as f64), (1, seen.iops));
     let waited = |bed: &mut Simulated| bed.waits().unwrap().iter().count();
     assert!(waited(&mut bed) > 0);

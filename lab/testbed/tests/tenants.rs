@@ -5,7 +5,7 @@ use loadline_cluster::images::ImageId;
 use loadline_cluster::settings::{Enforcement, LevelTarget, Scope, Settings, SettingsChange};
 use loadline_cluster::{Config, PoolId, PoolSpec};
 use loadline_device::Medium;
-use loadline_load::{Beside, BlockImage, Load, LoadRecord, LoadSpec};
+use loadline_load::{BlockImage, Load, LoadRecord, LoadSpec, Loads};
 use loadline_osd::{ClientId, OsdId, Policy, TenantTable, TenantTerms};
 use loadline_qos::preset;
 use loadline_sim::disk::{SimDisk, SimDiskSpec, Timing};
@@ -67,13 +67,13 @@ fn nothing() -> TenantTerms {
 /// What image 1 and image 2 see in ten seconds, on these terms, on modelled drives.
 fn run(loads: [&str; 2], terms: [TenantTerms; 2]) -> (LoadRecord, LoadRecord) {
     let drive = drive();
-    let both = Beside::new(load(1, loads[0]), load(2, loads[1]));
+    let both = Loads::new([load(1, loads[0]), load(2, loads[1])]);
     seen(Sim::new(world(&drive), both), COPIES, terms, Span::from_secs(10))
 }
 
 /// The same in four seconds with two copies on disks of bytes, which write a log and checkpoints.
 fn run_on_disks(loads: [&str; 2], terms: [TenantTerms; 2]) -> (LoadRecord, LoadRecord) {
-    let both = Beside::new(load(1, loads[0]), load(2, loads[1]));
+    let both = Loads::new([load(1, loads[0]), load(2, loads[1])]);
     let SimConfig { cluster, delays, .. } = world(&drive());
     let stores = Options { checkpoint_writes: 8, cache: Bytes::from_mib(64), ..Options::default() };
     let disks = (1..=u64::from(OSDS)).map(disk).collect();
@@ -100,7 +100,7 @@ fn disk(number: u64) -> SimDisk {
 }
 
 fn seen(
-    mut sim: Sim<Beside>,
+    mut sim: Sim<Loads>,
     copies: u32,
     terms: [TenantTerms; 2],
     length: Span,
@@ -121,7 +121,9 @@ fn seen(
     sim.workload_mut().measure_from(begin);
     let end: Time = begin + length;
     sim.run_until(end);
-    sim.workload().records(end)
+    let records = sim.workload().records(end);
+    let [first, second] = records.try_into().expect("two loads have two records");
+    (first, second)
 }
 
 fn p99_ms(seen: &LoadRecord) -> f64 {

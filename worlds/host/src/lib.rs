@@ -19,9 +19,9 @@ pub use disk::{
     DriveFacts, Holding, OpenedDisk, wipe_ends,
 };
 pub use engine::{
-    BootError, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectModes,
-    DirectOp, DiskSpec, DoorLimits, Engine, EngineConfig, ImageSpec, Mail, MemoryPlan, NodeGone,
-    TooLittleMemory, write_empty_store,
+    BootError, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectImage,
+    DirectModes, DirectOp, DiskSpec, DoorLimits, Engine, EngineConfig, ImageSpec, Mail, MemoryPlan,
+    NodeGone, TooLittleMemory, write_empty_store,
 };
 pub use event_loop::{
     BackendChoice, ConnId, Disconnect, DiskId, ListenAt, ListenError, ListenerId, Loop, LoopError,

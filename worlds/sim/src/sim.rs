@@ -23,8 +23,8 @@ use loadline_osd::{
     Data, Effect, Envelope, Event, Message, OpKind, Osd, OsdId, OsdOptions, OsdSet, PgId,
     PgProgress, Policy, Reply, TraceSpan, Waits,
 };
-use loadline_store::RequestId;
 use loadline_store::paged::{self, IoDone};
+use loadline_store::{ObjectNo, RequestId};
 
 /// What a simulated world of modelled drives is built from.
 #[derive(Clone, Debug, PartialEq)]
@@ -352,8 +352,8 @@ impl<W: Workload> Sim<W> {
     }
 
     /// Fills a pool with full objects in no time.
-    pub fn prefill(&mut self, pool: PoolId, objects: u64) {
-        self.machine.node.prefill(pool, objects);
+    pub fn prefill(&mut self, pool: PoolId, first: ObjectNo, objects: u64) {
+        self.machine.node.prefill(pool, first, objects);
     }
 
     /// Marks an OSD up or down, in or out.

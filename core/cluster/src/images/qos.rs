@@ -58,7 +58,7 @@ impl ImageQos {
     }
 
     /// The same as OSDs are told it, where objects have so many copies.
-    pub(crate) fn terms(&self, copies: u32) -> TenantTerms {
+    pub fn terms(&self, copies: u32) -> TenantTerms {
         TenantTerms {
             reservation: f64::from(self.reservation),
             weight: self.weight(),

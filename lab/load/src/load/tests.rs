@@ -1,7 +1,7 @@
 //! Loads against a made-up server that answers when the test says.
 
 use super::*;
-use crate::Beside;
+use crate::Loads;
 use loadline_base::{SlotId, Span};
 use loadline_cluster::PoolId;
 use loadline_osd::{OpId, Reply};
@@ -147,7 +147,7 @@ fn two_loads_beside_each_other_are_told_apart() {
     let open = |rate: u32| {
         load(&format!("rate = {rate}.0\narrivals = 'fixed'\nblock = '4 KiB'\nimage = '4 MiB'"))
     };
-    let mut both = Beside::new(open(1000), open(100).in_background());
+    let mut both = Loads::new([open(1000), open(100).in_background()]);
     let mut out = Vec::new();
     both.start(Time::ZERO, &mut out);
     assert_eq!(both.next_wake(), Some(at(1)), "the client is first");
@@ -159,7 +159,8 @@ fn two_loads_beside_each_other_are_told_apart() {
     assert_eq!((client.len(), background.len()), (10, 1));
     client.into_iter().for_each(|issue| reply(&mut both, at(10), issue, &mut out));
     background.into_iter().for_each(|issue| reply(&mut both, at(30), issue, &mut out));
-    let (client, background) = both.records(at(30));
+    let records = both.records(at(30));
+    let [client, background] = records.as_slice() else { panic!("two loads have two records") };
     assert_eq!((client.latency.count(), client.latency.max_ns()), (10, 9 * MS));
     assert_eq!((background.latency.count(), background.latency.max_ns()), (1, 20 * MS));
 }

@@ -3,7 +3,7 @@
 use super::parts::{Course, PlannedChart, Sheet, Verdict};
 use loadline_draw::number::{duration, percent, plain};
 use loadline_stats::{mean, quantile};
-use loadline_study::{ClassWaits, PromiseResult, SetupResult, StudyResult};
+use loadline_study::{ClassWaits, ImageResult, PromiseResult, SetupResult, StudyResult};
 
 pub(super) const SHEET: Sheet = Sheet {
     charts: &CHARTS,
@@ -104,7 +104,7 @@ fn sentences(result: &StudyResult) -> Vec<String> {
     };
     let by_iops = by(|(setup, _)| iops(setup));
     let by_seconds = by(|(_, seconds)| *seconds);
-    let mut sentences = Vec::new();
+    let mut sentences = neighbour_sentences(result);
     if let (Some((worst, _)), Some((best, _))) = (by_iops.first(), by_iops.last()) {
         sentences.push(range_sentence(worst, best));
     }
@@ -161,6 +161,27 @@ fn kept(setup: &SetupResult) -> String {
         Some(share) => format!("{} of their throughput", percent(share)),
         None => format!("{} IOPS", plain(iops(setup))),
     }
+}
+
+/// What neighbours do to the clients' own image, setup by setup.
+fn neighbour_sentences(result: &StudyResult) -> Vec<String> {
+    let beside = result.setups.iter().filter(|setup| setup.images.len() > 1);
+    let sentence = |setup: &SetupResult| {
+        let (own, others) = setup.images.split_first()?;
+        let names: Vec<&str> = others.iter().map(|other| other.image.as_str()).collect();
+        let beyond = setup.figure("p99_beyond_alone_ms");
+        let beyond =
+            beyond.map_or_else(String::new, |ms| format!(", {} more than alone", plain(ms)));
+        Some(format!(
+            "Beside {} under {}, {} has {} IOPS and a p99 of {} ms{beyond}.",
+            names.join(" and "),
+            setup.name(),
+            own.image,
+            plain(own.iops),
+            plain(own.p99_ms)
+        ))
+    };
+    beside.filter_map(sentence).collect()
 }
 
 fn range_sentence(worst: &SetupResult, best: &SetupResult) -> String {
@@ -245,7 +266,10 @@ fn verdicts(result: &StudyResult) -> Vec<Verdict> {
 }
 
 fn verdict(place: usize, setup: &SetupResult) -> Option<Verdict> {
-    let seconds = setup.figure(SECONDS)?;
+    let seconds = setup.figure(SECONDS);
+    if seconds.is_none() && setup.images.len() < 2 {
+        return None;
+    }
     let of = |figure| plain(setup.figure(figure).unwrap_or(0.0));
     let iops = format!("{} IOPS", plain(iops(setup)));
     let (keeps, kept_of) = match setup.figure(SHARE) {
@@ -268,13 +292,23 @@ fn verdict(place: usize, setup: &SetupResult) -> Option<Verdict> {
             of("client/clat_ms/mean"),
             of("client/clat_ms/p99")
         ),
-        recovery: format!("{} at {} objects/s", duration(seconds), of(RATE)),
+        recovery: seconds.map_or_else(String::new, |seconds| {
+            format!("{} at {} objects/s", duration(seconds), of(RATE))
+        }),
         wait: wait.unwrap_or_default(),
-        promise: setup.promise.as_ref().map_or_else(String::new, promise),
+        promise: promises(setup),
     })
 }
 
-/// Whether clients got what they were promised, beside what that was.
+/// Whether the clients got what they were promised as a class, and each image.
+fn promises(setup: &SetupResult) -> String {
+    let class = setup.promise.as_ref().map(promise);
+    let image = |of: &ImageResult| Some(format!("{}: {}", of.image, promise(of.promise.as_ref()?)));
+    let all = class.into_iter().chain(setup.images.iter().filter_map(image));
+    all.collect::<Vec<_>>().join("; ")
+}
+
+/// Whether somebody got what was promised, beside what that was.
 fn promise(promise: &PromiseResult) -> String {
     let (owed, worst) = (plain(promise.owed_iops), plain(promise.worst_iops));
     match promise.is_kept() {

@@ -12,7 +12,7 @@ use crate::waits::class_waits;
 use loadline_base::{Span, Time};
 use loadline_cluster::{PoolId, PoolSpec};
 use loadline_device::cdl::Limits;
-use loadline_load::{Beside, BlockImage, Load, LoadSpec};
+use loadline_load::{BlockImage, Load, LoadSpec, Loads};
 use loadline_osd::{ClientId, OsdId};
 use loadline_sim::hdd::Feature;
 use loadline_sim::{Delays, Mechanical, OsdDrive, Sim, SimConfig};
@@ -33,7 +33,7 @@ pub(super) fn run(study: &LimitsStudy, job: &Job, tick: OnProgress<'_>) -> Optio
     let mut sim = world(study, setup, job);
     let (ramp, measured) = (study.steps.ramp, study.steps.measured);
     let all = (ramp + measured).as_secs_f64();
-    let mut until = |sim: &mut Sim<Beside>, end: Time| {
+    let mut until = |sim: &mut Sim<Loads>, end: Time| {
         while sim.now() < end {
             sim.run_until(end.min(sim.now() + TICK));
             if !tick(sim.now().since(Time::ZERO).as_secs_f64() / all) {
@@ -57,11 +57,11 @@ pub(super) fn run(study: &LimitsStudy, job: &Job, tick: OnProgress<'_>) -> Optio
     Some(record(study, setup, job, &mut sim, ended))
 }
 
-fn over_limit(sim: &mut Sim<Beside>) -> u64 {
+fn over_limit(sim: &mut Sim<Loads>) -> u64 {
     sim.osd(OsdId::new(0)).over_limit()
 }
 
-fn world(study: &LimitsStudy, setup: &LimitsSetup, job: &Job) -> Sim<Beside> {
+fn world(study: &LimitsStudy, setup: &LimitsSetup, job: &Job) -> Sim<Loads> {
     let seed = job.seed;
     let drive = Mechanical {
         spec: study.drive.clone(),
@@ -87,7 +87,7 @@ fn world(study: &LimitsStudy, setup: &LimitsSetup, job: &Job) -> Sim<Beside> {
     if let Some(first) = job.trace {
         client.trace(first..first + TRACED_OPS);
     }
-    let mut sim = Sim::new(config, Beside::new(client, background));
+    let mut sim = Sim::new(config, Loads::new([client, background]));
     sim.create_pool(PoolSpec {
         name: "image".to_owned(),
         pgs: PGS,
@@ -102,11 +102,12 @@ fn record(
     study: &LimitsStudy,
     setup: &LimitsSetup,
     job: &Job,
-    sim: &mut Sim<Beside>,
+    sim: &mut Sim<Loads>,
     ended: u64,
 ) -> RunRecord {
     let now = sim.now();
-    let (client, background) = sim.workload().records(now);
+    let [client, background] =
+        sim.workload().records(now).try_into().expect("two loads have two records");
     let mut counted = Figures::default();
     for (who, spec, seen) in
         [("client", &study.client, &client), ("background", &study.background, &background)]

@@ -3,8 +3,13 @@
 use super::study::RecoveryStudy;
 use crate::job::Job;
 use loadline_base::Bytes;
-use loadline_testbed::{ClientKind, HostPlace, IMAGE, fio_jobs};
+use loadline_testbed::{ClientKind, HostPlace, HostedSpec, fio_jobs};
 use std::fmt::Write;
+
+fn images(spec: &HostedSpec) -> String {
+    let sizes: Vec<String> = spec.images.iter().map(|image| image.load.image.to_string()).collect();
+    sizes.join(" and ")
+}
 
 /// The runs, their disks and steps, and fio's jobs if it is the client.
 pub(super) fn describe(study: &RecoveryStudy, place: &HostPlace, jobs: &[Job]) -> String {
@@ -18,14 +23,14 @@ pub(super) fn describe(study: &RecoveryStudy, place: &HostPlace, jobs: &[Job]) -
         ("disks", format!("{} ({} each, {all} in all)", place.disks, spec.osd_size)),
         (
             "image",
-            format!("{}, {} copies, written once before the run", spec.load.image, spec.copies),
+            format!("{}, {} copies, written once before the run", images(&spec), spec.copies),
         ),
         (
             "recovery",
             format!("{objects} objects of {} written while an OSD is out", spec.object_size),
         ),
         ("baseline", format!("{} of load without recovery", study.steps.baseline)),
-        ("load", study.load.to_string()),
+        ("load", study.loads()),
         ("clients", place.client.to_string()),
     ];
     let mut text = String::new();
@@ -36,7 +41,7 @@ pub(super) fn describe(study: &RecoveryStudy, place: &HostPlace, jobs: &[Job]) -
         let [filling, load] = fio_jobs(&spec);
         write!(
             text,
-            "\nfio writes image {IMAGE} once:\n{filling}\nand is the load until recovery has ended:\n{load}"
+            "\nfio writes each image once:\n{filling}\nand is the load until recovery has ended:\n{load}"
         )
         .expect("writing to a string");
     }

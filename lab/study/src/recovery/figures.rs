@@ -8,7 +8,7 @@ pub(crate) const CHIEF: [&str; 4] =
     ["client/iops", "client/clat_ms/mean", "recovery/objects_per_s", "recovery/seconds"];
 
 /// Every figure, in the order of the tables.
-pub(crate) const FIGURES: [Figure; 15] = [
+pub(crate) const FIGURES: [Figure; 18] = [
     Figure::new(
         "client/iops",
         ("client", "IOPS"),
@@ -64,11 +64,18 @@ pub(crate) const FIGURES: [Figure; 15] = [
     Figure::data("client/clat_ms/p50", "the same as p95 for half of the operations"),
     Figure::data("client/clat_ms/p99.9", "the same for 99.9 %"),
     Figure::data("client/clat_ms/max", "the slowest operation"),
+    Figure::data("neighbours/iops", "operations of the neighbours' clients completed / measured time"),
+    Figure::data("neighbours/clat_ms/p99", "the longest p99 of a neighbour's clients"),
+    Figure::data(
+        "p99_beyond_alone_ms",
+        "the clients' p99 / ms − their p99 in the first setup without neighbours and recovery",
+    )
+    .concluded(),
     Figure::new(
         "reservation/shortfall",
         ("reservation", "short"),
         Neither,
-        "the share of what clients were owed, end to end, that did not complete in the worst second",
+        "the share of what clients, or one of the images, were owed, end to end, that did not complete in the worst second",
     )
     .printed(Print::Percent)
     .concluded()

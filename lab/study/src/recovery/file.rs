@@ -24,6 +24,9 @@ pub struct StudyFile {
     pub(crate) cluster: ClusterSection,
     pub(crate) recovery: RecoverySection,
     pub(crate) load: LoadSpec,
+    /// Other images with clients of their own, which setups may have beside the clients' one.
+    #[serde(default, rename = "neighbour")]
+    pub(crate) neighbours: Vec<Spanned<NeighbourSection>>,
     #[serde(default)]
     pub(crate) companions: Companions,
     pub(crate) sets: BTreeMap<String, Vec<Spanned<String>>>,
@@ -64,6 +67,8 @@ pub(crate) struct ClusterSection {
     pub(crate) store: StoreKind,
     pub(crate) osds: u32,
     pub(crate) copies: u32,
+    /// Placement groups of each pool, if not the number that was fitted to the drive's published runs.
+    pub(crate) pgs: Option<u32>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -112,8 +117,35 @@ pub(crate) struct RecoverySetupSection {
     /// Whether the study era's software stage is in the way, as in the published runs.
     #[serde(default)]
     pub(crate) as_published: bool,
+    /// Whose clients are there, too.
+    #[serde(default)]
+    pub(crate) neighbours: Vec<Spanned<String>>,
+    /// What images are promised and allowed, by name; the clients' own is `clients`.
+    #[serde(default)]
+    pub(crate) images: BTreeMap<Spanned<String>, TermsSection>,
     #[serde(default)]
     pub(crate) settings: TypedOptions,
+}
+
+/// An image with its clients.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NeighbourSection {
+    pub(crate) name: String,
+    pub(crate) load: LoadSpec,
+}
+
+/// What an image is promised and allowed, as `loadline image qos` takes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct TermsSection {
+    /// Operations per second.
+    pub(crate) reservation: u32,
+    /// See `reservation`.
+    pub(crate) limit: u32,
+    #[serde(deserialize_with = "quantity::deserialize")]
+    pub(crate) burst: Span,
+    pub(crate) weight: Option<f64>,
 }
 
 fn mclock() -> SchedulerName {
@@ -130,6 +162,10 @@ pub const STUDY_KEYS: &[StudyKey<StudyFile>] = &[
     key("drive", "the drive under test", |file, text| put_name(&mut file.drive, text)),
     key("osds", "OSDs, one drive each", |file, text| put(&mut file.cluster.osds, text)),
     key("copies", "copies of each object", |file, text| put(&mut file.cluster.copies, text)),
+    key("pgs", "placement groups of each pool", |file, text| {
+        file.cluster.pgs = Some(parse(text)?);
+        Ok(())
+    }),
     key("store", "what a simulated OSD stands on: `direct` or `paged`", |file, text| {
         put(&mut file.cluster.store, text)
     }),

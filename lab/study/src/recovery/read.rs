@@ -1,6 +1,6 @@
 //! Reads a study file of this kind, and refuses what cannot be used.
 
-use super::file::{STUDY_KEYS, StoreKind, StudyFile};
+use super::file::{NeighbourSection, STUDY_KEYS, StoreKind, StudyFile};
 use super::setup::ClusterShape;
 use super::setup::read_setups;
 use super::study::{RecoverySteps, RecoveryStudy};
@@ -13,6 +13,8 @@ use crate::place::Place;
 use crate::study::{Study, StudyQuestion};
 use loadline_base::{Bytes, Span};
 use loadline_sim::Drive;
+use loadline_testbed::IMAGE;
+use toml::Spanned;
 
 pub(super) fn read_file(source: &Source, overrides: &[Override]) -> Result<StudyFile, InputError> {
     let mut file: StudyFile =
@@ -42,6 +44,7 @@ fn check(file: &StudyFile) -> Result<(), (&'static str, String)> {
             "copies",
             "at least 1 and less than `osds`: one OSD is taken out and its copies must find a place",
         ),
+        (cluster.pgs.is_none_or(|pgs| (1..=4096).contains(&pgs)), "pgs", "from 1 to 4096"),
         ((1..=100_000_000).contains(&recovery.objects), "objects", "from 1 to 100000000"),
         (
             recovery.object_size >= Bytes::from_kib(4)
@@ -55,9 +58,29 @@ fn check(file: &StudyFile) -> Result<(), (&'static str, String)> {
     if let Some((_, field, wanted)) = checks.into_iter().find(|(good, ..)| !good) {
         return Err((field, format!("`{field}` must be {wanted}")));
     }
-    file.load.check(recovery.object_size).map_err(|problem| {
-        (problem.field, format!("`{}` must be {}", problem.field, problem.wanted))
+    let neighbours = file.neighbours.iter().map(|neighbour| &neighbour.get_ref().load);
+    [&file.load].into_iter().chain(neighbours).try_for_each(|load| {
+        load.check(recovery.object_size).map_err(|problem| {
+            (problem.field, format!("`{}` must be {}", problem.field, problem.wanted))
+        })
     })
+}
+
+/// Each neighbour has a name of its own, which is not the clients' image's.
+fn check_names(
+    neighbours: &[Spanned<NeighbourSection>],
+    source: &Source,
+) -> Result<(), InputError> {
+    for (at, neighbour) in neighbours.iter().enumerate() {
+        let name = &neighbour.get_ref().name;
+        let before = neighbours[..at].iter().map(|other| &other.get_ref().name);
+        if name == IMAGE || before.into_iter().any(|other| other == name) {
+            let reason =
+                format!("another image is called `{name}`: give this one a name of its own");
+            return Err(source.error_at(neighbour.span().start, reason));
+        }
+    }
+    Ok(())
 }
 
 impl RecoveryStudy {
@@ -90,6 +113,7 @@ impl RecoveryStudy {
             file.recovery.baseline = given.runtime.unwrap_or(file.recovery.baseline);
         }
         check(&file).map_err(|(field, reason)| inputs.refuse(field, reason))?;
+        check_names(&file.neighbours, source)?;
         if inputs.place != Place::Sim
             && file.cluster.store == StoreKind::Direct
             && inputs.is_set("store")
@@ -107,6 +131,7 @@ impl RecoveryStudy {
             read_setups(&file, source, (&drive, shape), (&inputs.overrides, &inputs.place))?;
         let mut study = RecoveryStudy {
             cluster: shape,
+            pgs: cluster.pgs,
             store: cluster.store,
             steps: RecoverySteps {
                 scale,
@@ -116,6 +141,7 @@ impl RecoveryStudy {
                 limit: recovery.limit,
             },
             load: file.load,
+            neighbours: file.neighbours.into_iter().map(Spanned::into_inner).collect(),
             companions: file.companions,
             drive,
             setups,
@@ -127,7 +153,7 @@ impl RecoveryStudy {
         let asked = StudyQuestion {
             title: file.title,
             question: file.question,
-            load: study.load.to_string(),
+            load: study.loads(),
             scale,
             setups: study.setups.iter().map(|setup| setup.osds.configuration.clone()).collect(),
             sets: file.sets,

@@ -5,11 +5,12 @@
 //! ends when none is; the baseline, in which nothing went away, after a fixed time.
 
 use super::file::StoreKind;
+use super::setup::ImageTerms;
 use super::study::RecoveryStudy;
 use crate::figure::Figures;
 use crate::job::{Job, RunPurpose};
 use crate::place::Place;
-use crate::record::RunRecord;
+use crate::record::{ImageRecord, RunRecord};
 use crate::script::{OnProgress, RunError};
 use crate::series::Series;
 use crate::service::ServiceLog;
@@ -66,6 +67,27 @@ impl From<Stop> for Halt {
     }
 }
 
+/// What was seen of each image: its whole seconds, or its mean where the run lasted less than one.
+fn images(images: &[ImageTerms], all: &[Seen], window: Span) -> Vec<ImageRecord> {
+    let whole = (window.nanos() / SECOND.nanos()) as usize;
+    let seconds = |seen: &Seen| match whole {
+        0 => vec![seen.iops],
+        _ => {
+            let mut seconds: Vec<f64> = seen.seconds.iter().map(|it| it.count as f64).collect();
+            seconds.resize(whole, 0.0);
+            seconds
+        }
+    };
+    let record = |(image, seen): (&ImageTerms, &Seen)| ImageRecord {
+        image: image.name.clone(),
+        iops: seen.iops,
+        mean_ms: seen.latency.mean_ms,
+        p99_ms: seen.latency.percentile_ms(99.0),
+        seconds: seconds(seen),
+    };
+    images.iter().zip(all).map(record).collect()
+}
+
 /// One run under way.
 struct RecoveryRun<'a, T> {
     study: &'a RecoveryStudy,
@@ -90,7 +112,7 @@ impl<T: Testbed> RecoveryRun<'_, T> {
     fn make(mut self, mut heed: Heed<'_>, prepared: f64) -> Result<RunRecord, Halt> {
         let setup = &self.study.setups[self.job.setup];
         let osd = OsdId::new(self.study.cluster.osds - 1);
-        self.bed.make_image(&mut heed)?;
+        self.bed.make_images(&mut heed)?;
         heed.next(prepared);
         let pool = self.bed.make_pool("recovery")?;
         if setup.recovery {
@@ -208,10 +230,18 @@ impl<T: Testbed> RecoveryRun<'_, T> {
         Ok(over)
     }
 
-    fn record(&mut self, seen: &Seen, course: &RecoveryCourse) -> Result<RunRecord, Halt> {
+    /// Of the images' clients, the clients' own first.
+    fn record(&mut self, all: &[Seen], course: &RecoveryCourse) -> Result<RunRecord, Halt> {
         let setup = &self.study.setups[self.job.setup];
+        let (seen, neighbours) = all.split_first().expect("the clients have an image");
         let mut counted = Figures::default().with([("client/iops", seen.iops)]);
         counted.put_latency("client/clat_ms", &seen.latency);
+        if !neighbours.is_empty() {
+            let p99 = |seen: &Seen| seen.latency.percentile_ms(99.0);
+            let iops = neighbours.iter().map(|seen| seen.iops).sum();
+            counted.put("neighbours/iops", iops);
+            counted.put("neighbours/clat_ms/p99", neighbours.iter().map(p99).fold(0.0, f64::max));
+        }
         if setup.recovery {
             let seconds = course.window.as_secs_f64();
             let objects_per_s = course.moved as f64 / seconds;
@@ -231,6 +261,9 @@ impl<T: Testbed> RecoveryRun<'_, T> {
         if self.job.purpose == RunPurpose::Answer {
             record.waits = class_waits(setup.osds.plan(), &*self.bed.waits()?, &seen.outside);
             record.series = Series::of_clients("client_iops", &seen.seconds, 1.0);
+            if setup.has_several_images() {
+                record.images = images(&setup.images, all, course.window);
+            }
             let before = std::iter::once(course.moved).chain(course.left.iter().copied());
             let done = before.zip(&course.left).map(|(before, left)| before as f64 - *left as f64);
             record.series.put("objects_per_s", done);

@@ -3,18 +3,19 @@
 use super::dry;
 use super::file::StoreKind;
 use super::run;
-use super::setup::ClusterShape;
+use super::setup::{ClusterShape, ImageTerms};
 use super::stood;
 use super::study::{RecoverySteps, RecoveryStudy};
 use crate::input::InputError;
 use crate::job::{Companion, Job, RunPurpose};
 use crate::place::Place;
-use crate::promise::ClientPromise;
+use crate::promise::{ClientPromise, ImageResult, PromiseResult};
 use crate::published::PublishedSet;
-use crate::record::RunRecord;
+use crate::record::{ImageRecord, RunRecord};
 use crate::result::{DriveSummary, FittedFigure, NamedValue, SetupResult};
 use crate::script::{OnProgress, RunError, Script};
 use loadline_base::Span;
+use loadline_stats::mean;
 use serde_json::{Value, json};
 
 impl Script for RecoveryStudy {
@@ -23,8 +24,11 @@ impl Script for RecoveryStudy {
         let place = self.place.identity().unwrap_or_default();
         let setup = self.setups[job.setup].identity();
         let store = if self.store == StoreKind::Paged { " paged" } else { "" };
+        let pgs = self.pgs.map_or_else(String::new, |pgs| format!(" {pgs} PGs"));
+        let beside = self.setups[job.setup].images.iter().filter_map(|image| image.neighbour);
+        let beside = beside.map(|at| format!(" {:?}", self.neighbours[at])).collect::<String>();
         format!(
-            "{:?} {:?}{store} {steps:?} {:?}{place} {setup}",
+            "{:?} {:?}{pgs}{store} {steps:?} {:?}{beside}{place} {setup}",
             self.drive, self.cluster, self.load
         )
     }
@@ -103,18 +107,39 @@ impl Script for RecoveryStudy {
 
     fn judge(&self, setups: &mut [SetupResult], answers: &[(usize, Vec<&RunRecord>)]) {
         let recovered = |setup: &SetupResult| setup.figure("recovery/seconds").is_some();
-        let baseline = setups.iter().find(|setup| !recovered(setup));
-        let Some(alone_iops) = baseline.and_then(|setup| setup.figure("client/iops")) else {
-            return;
+        let p99 = |setup: &SetupResult| setup.figure("client/clat_ms/p99");
+        let all = || setups.iter().zip(answers);
+        // What the clients of the same images have without recovery.
+        let alone = |place: usize| {
+            let names = self.names(place);
+            let same = |(setup, (of, _)): &(&SetupResult, &(usize, Vec<&RunRecord>))| {
+                !recovered(setup) && self.names(*of) == names
+            };
+            let (setup, _) = all().find(same)?;
+            let beside = setup.figure("neighbours/iops").unwrap_or(0.0);
+            Some(setup.figure("client/iops")? + beside)
         };
-        for (setup, (place, runs)) in setups.iter_mut().zip(answers) {
-            if recovered(setup) {
+        let alone: Vec<Option<f64>> = answers.iter().map(|(place, _)| alone(*place)).collect();
+        let is_quiet = |(setup, (place, _)): &(&SetupResult, &(usize, Vec<&RunRecord>))| {
+            !recovered(setup) && self.names(*place).len() == 1
+        };
+        let quiet_p99 = all().find(is_quiet).and_then(|(setup, _)| p99(setup));
+        for ((setup, (place, runs)), alone_iops) in setups.iter_mut().zip(answers).zip(alone) {
+            if let Some(alone_iops) = alone_iops.filter(|_| recovered(setup)) {
                 let share = self.setups[*place].osds.reserved_for_clients();
-                let promise = self.promise(share, alone_iops);
-                setup.promise = promise.judge(runs);
+                setup.promise = self.promise(*place, share, alone_iops).judge(runs);
             }
-            if let Some(promise) = setup.promise.filter(|promise| promise.is_kept().is_some()) {
-                setup.figures.put("reservation/shortfall", promise.shortfall());
+            setup.images = self.image_results(*place, runs);
+            let of_images = setup.images.iter().filter_map(|image| image.promise.as_ref());
+            let promises = setup.promise.iter().chain(of_images);
+            let promises = promises.filter(|promise| promise.is_kept().is_some());
+            if let Some(most) = promises.map(PromiseResult::shortfall).reduce(f64::max) {
+                setup.figures.put("reservation/shortfall", most);
+            }
+            if let Some((own, quiet)) = p99(setup).zip(quiet_p99)
+                && !self.neighbours.is_empty()
+            {
+                setup.figures.put("p99_beyond_alone_ms", own - quiet);
             }
         }
     }
@@ -152,7 +177,7 @@ impl Script for RecoveryStudy {
         vec![
             ("drive", format!("{} ({})", self.drive.name, self.drive.model)),
             ("cluster", format!("{} OSDs, {} copies", self.cluster.osds, self.cluster.copies)),
-            ("load", self.load.to_string()),
+            ("load", self.loads()),
             (
                 "steps",
                 format!(
@@ -194,11 +219,48 @@ const PLACEMENT_SEEDS_FROM: u64 = 1 << 32;
 impl RecoveryStudy {
     /// What clients are promised who complete so much alone. An open loop that keeps its rate alone does not show what the disks could
     /// do: there the stored capacity tells, each write being one on every copy.
-    fn promise(&self, share: Option<f64>, alone_iops: f64) -> ClientPromise {
+    fn promise(&self, place: usize, share: Option<f64>, alone_iops: f64) -> ClientPromise {
         let ClusterShape { osds, copies } = self.cluster;
         let stored = self.drive.capacity_iops * f64::from(osds) / f64::from(copies);
-        let alone_iops = if self.load.rate.is_some() { alone_iops.max(stored) } else { alone_iops };
-        ClientPromise { share, alone_iops, offered_iops: self.load.rate }
+        let rates = self.setups[place].images.iter().map(|image| self.load_of(image).rate);
+        let offered_iops = rates.sum::<Option<f64>>();
+        let alone_iops = if offered_iops.is_some() { alone_iops.max(stored) } else { alone_iops };
+        ClientPromise { share, alone_iops, offered_iops }
+    }
+
+    /// The names of a setup's images, the clients' own first.
+    fn names(&self, place: usize) -> Vec<&str> {
+        self.setups[place].images.iter().map(|image| image.name.as_str()).collect()
+    }
+
+    /// How each image fared, as the runs of its setup tell: nothing where there is but one, and nothing was said of it.
+    fn image_results(&self, place: usize, runs: &[&RunRecord]) -> Vec<ImageResult> {
+        let images = self.setups[place].images.iter().enumerate();
+        images.filter_map(|(at, image)| self.image_result((at, image), runs)).collect()
+    }
+
+    fn image_result(
+        &self,
+        (at, image): (usize, &ImageTerms),
+        runs: &[&RunRecord],
+    ) -> Option<ImageResult> {
+        let seen: Vec<&ImageRecord> = runs.iter().filter_map(|run| run.images.get(at)).collect();
+        let of = |value: fn(&ImageRecord) -> f64| {
+            mean(&seen.iter().map(|seen| value(seen)).collect::<Vec<_>>())
+        };
+        let (load, reservation) = (self.load_of(image), f64::from(image.qos.reservation));
+        let promise = (reservation > 0.0).then(|| ClientPromise::of_image(reservation, load.rate));
+        let seconds = |run: &RunRecord| run.images[at].seconds.clone();
+        Some(ImageResult {
+            image: image.name.clone(),
+            load: load.to_string(),
+            reservation_iops: reservation,
+            limit_iops: f64::from(image.qos.limit),
+            iops: of(|seen| seen.iops)?,
+            mean_ms: of(|seen| seen.mean_ms)?,
+            p99_ms: of(|seen| seen.p99_ms)?,
+            promise: promise.and_then(|promise| promise.judge_seconds(runs, seconds)),
+        })
     }
 }
 
@@ -245,7 +307,10 @@ fn drive_summary(study: &RecoveryStudy) -> DriveSummary {
                 fact("OSDs", study.cluster.osds.to_string()),
                 fact("Shards × threads of an OSD, by preset", layouts.join(", ")),
                 fact("Copies", study.cluster.copies.to_string()),
-                fact("Placement groups", format!("{} in each of two pools", drive.fitted.pgs)),
+                fact(
+                    "Placement groups",
+                    format!("{} in each of two pools", study.placement_groups()),
+                ),
                 fact(
                     "Objects written without the OSD",
                     format!("{:.0} of {}", steps.objects as f64 * steps.scale, steps.object_size),
@@ -274,15 +339,17 @@ fn fitted(study: &RecoveryStudy) -> Vec<FittedFigure> {
         where_used: where_used.to_owned(),
         source: why.to_owned(),
     };
-    let mut figures = vec![
-        figure("Placement groups per pool", fitted.pgs.to_string(), "all setups", &fitted.pgs_why),
-        figure(
-            "Handling time of a recovered object",
-            fitted.object_handling.to_string(),
-            "every setup with recovery",
-            &fitted.object_handling_why,
-        ),
-    ];
+    let mut figures = Vec::new();
+    if study.pgs.is_none() {
+        let pgs = fitted.pgs.to_string();
+        figures.push(figure("Placement groups per pool", pgs, "all setups", &fitted.pgs_why));
+    }
+    figures.push(figure(
+        "Handling time of a recovered object",
+        fitted.object_handling.to_string(),
+        "every setup with recovery",
+        &fitted.object_handling_why,
+    ));
     if fitted.software_stage > Span::ZERO {
         figures.push(figure(
             "Software stage under mClock",

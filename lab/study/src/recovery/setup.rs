@@ -1,17 +1,19 @@
 //! A recovery study's setups: what its OSDs are set to, whether one of them returns, and what is in the way.
 
 use super::file::{RecoverySetupSection, StudyFile};
-use crate::input::{InputError, Source};
+use crate::input::{InputError, Source, unknown};
 use crate::overrides::Override;
 use crate::place::Place;
 use crate::result::{NamedValue, SettingRow};
 use crate::sets::refuse_twins;
 use crate::setup::{OsdSetup, SchedulerName, SetupGround, TypedSetup, in_force};
 use loadline_base::Span;
+use loadline_cluster::images::ImageQos;
 use loadline_cluster::settings::DriveLimits;
 use loadline_device::Medium;
-use loadline_qos::MclockForm;
+use loadline_qos::{MclockForm, preset};
 use loadline_sim::Drive;
+use loadline_testbed::IMAGE;
 
 /// One configuration under test.
 #[derive(Clone, Debug)]
@@ -21,6 +23,19 @@ pub(crate) struct RecoverySetup {
     pub(crate) recovery: bool,
     /// The study era's software stage, if it is in the way and the drive's file knows one.
     pub(crate) software_stage: Option<Span>,
+    /// What the images are promised and allowed that are there, the clients' own first.
+    pub(crate) images: Vec<ImageTerms>,
+}
+
+/// An image of a setup.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ImageTerms {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its place among the study's neighbours; `None` for the clients' own.
+    pub(crate) neighbour: Option<usize>,
+    /// What it is promised and allowed.
+    pub(crate) qos: ImageQos,
 }
 
 impl RecoverySetup {
@@ -29,9 +44,16 @@ impl RecoverySetup {
         self.osds.name()
     }
 
+    /// Whether what single images get is worth telling.
+    pub(super) fn has_several_images(&self) -> bool {
+        self.images.len() > 1 || self.images.iter().any(|image| image.qos != ImageQos::default())
+    }
+
     /// Everything that a run of this setup depends on beside the study's steps, as text.
     pub(super) fn identity(&self) -> String {
-        format!("{:?} {:?} {:?}", self.osds.engine(0, 0), self.software_stage, self.recovery)
+        let of =
+            format!("{:?} {:?} {:?}", self.osds.engine(0, 0), self.software_stage, self.recovery);
+        if self.has_several_images() { format!("{of} {:?}", self.images) } else { of }
     }
 }
 
@@ -51,14 +73,74 @@ pub(super) fn read_setups(
     };
     refuse_twins(source, file.setups.iter().map(|section| &section.get_ref().name))?;
     let setups = file.setups.iter();
-    setups.map(|section| read(&ground, section.get_ref(), drive, place)).collect()
+    setups
+        .map(|section| {
+            let images = images_of(file, section.get_ref(), source)?;
+            read(&ground, section.get_ref(), images, (drive, place))
+        })
+        .collect()
+}
+
+/// The images of a setup with their terms, each of which must be there.
+fn images_of(
+    file: &StudyFile,
+    section: &RecoverySetupSection,
+    source: &Source,
+) -> Result<Vec<ImageTerms>, InputError> {
+    let known: Vec<&str> = file.neighbours.iter().map(|it| it.get_ref().name.as_str()).collect();
+    let none = ImageTerms { name: IMAGE.to_owned(), neighbour: None, qos: ImageQos::default() };
+    let mut images = vec![none.clone()];
+    for name in &section.neighbours {
+        let at = name.span().start;
+        let place = known.iter().position(|known| known == name.get_ref());
+        let place = place.ok_or_else(|| {
+            source.error_at(at, unknown("neighbour", name.get_ref(), known.iter().copied()))
+        })?;
+        if images.iter().any(|image| image.neighbour == Some(place)) {
+            let reason =
+                format!("`{}` is there twice: each neighbour is one image", name.get_ref());
+            return Err(source.error_at(at, reason));
+        }
+        images.push(ImageTerms {
+            name: name.get_ref().clone(),
+            neighbour: Some(place),
+            ..none.clone()
+        });
+    }
+    for (name, terms) in &section.images {
+        let at = name.span().start;
+        let names: Vec<String> = images.iter().map(|image| image.name.clone()).collect();
+        let image = images.iter_mut().find(|image| image.name == *name.get_ref());
+        let image = image.ok_or_else(|| {
+            let names = names.iter().map(String::as_str);
+            source.error_at(at, unknown("image of this setup", name.get_ref(), names))
+        })?;
+        let weight = terms.weight.map_or(100.0, |weight| (weight * 100.0).round());
+        image.qos = ImageQos {
+            reservation: terms.reservation,
+            limit: terms.limit,
+            burst: terms.burst,
+            weight_percent: weight.clamp(0.0, f64::from(u32::MAX)) as u32,
+        };
+        let checked = image.qos.check();
+        checked.map_err(|reason| source.error_at(at, format!("{}: {reason}", name.get_ref())))?;
+    }
+    let is_divided = images.iter().any(|image| image.qos != ImageQos::default());
+    let knows_images = preset(section.preset.get_ref())
+        .is_some_and(|preset| preset.mclock == MclockForm::Loadline)
+        && section.scheduler == SchedulerName::Mclock;
+    if is_divided && !knows_images {
+        let reason = "images have promises and limits under preset `loadline` with scheduler `mclock` alone: take those, or leave `images` out";
+        return Err(source.error_at(section.name.span().start, reason));
+    }
+    Ok(images)
 }
 
 fn read(
     ground: &SetupGround<'_>,
     section: &RecoverySetupSection,
-    drive: &Drive,
-    place: &Place,
+    images: Vec<ImageTerms>,
+    (drive, place): (&Drive, &Place),
 ) -> Result<RecoverySetup, InputError> {
     let preset = ground.preset(&section.preset)?;
     let published_mclock = matches!(preset.mclock, MclockForm::AsPublished { .. })
@@ -91,7 +173,7 @@ fn read(
     let stage = drive.fitted.software_stage;
     let in_the_way = section.as_published && stage > Span::ZERO && *place == Place::Sim;
     let software_stage = in_the_way.then_some(stage);
-    Ok(RecoverySetup { osds, recovery: section.recovery, software_stage })
+    Ok(RecoverySetup { osds, recovery: section.recovery, software_stage, images })
 }
 
 /// What an operator would have measured and stored for this drive. A real node measures its disks itself.

@@ -1,6 +1,6 @@
 //! A recovery study as it is meant.
 
-use super::file::{Companions, StoreKind};
+use super::file::{Companions, NeighbourSection, StoreKind};
 use super::setup::ClusterShape;
 use super::setup::RecoverySetup;
 use crate::place::Place;
@@ -13,11 +13,15 @@ use loadline_sim::Drive;
 pub struct RecoveryStudy {
     pub(crate) drive: Drive,
     pub(crate) cluster: ClusterShape,
+    /// Placement groups of each pool, if somebody says how many.
+    pub(crate) pgs: Option<u32>,
     /// What a simulated OSD stands on.
     pub(crate) store: StoreKind,
     pub(crate) steps: RecoverySteps,
     /// What the clients do.
     pub(crate) load: LoadSpec,
+    /// Images that setups may have beside the clients' own, each with what its clients do.
+    pub(crate) neighbours: Vec<NeighbourSection>,
     pub(crate) companions: Companions,
     pub(crate) setups: Vec<RecoverySetup>,
     /// Where it runs.

@@ -1,17 +1,18 @@
 //! A study's work as a testbed takes it: how much a run does, on what, and how large its disks must be.
 
 use super::file::{Companions, StoreKind};
-use super::setup::RecoverySetup;
+use super::setup::{ImageTerms, RecoverySetup};
 use super::study::RecoveryStudy;
 use crate::inputs::Inputs;
 use crate::job::{Job, RunPurpose};
 use crate::place::Place;
 use crate::trace::TRACED_OPS;
 use loadline_base::{Bytes, Span};
+use loadline_load::LoadSpec;
 use loadline_qos::preset;
 use loadline_sim::disk::Timing;
 use loadline_sim::{Delays, OsdDrive, SimConfig};
-use loadline_testbed::{HostPlace, HostedSpec, SimulatedDisk, SimulatedSpec};
+use loadline_testbed::{HostPlace, HostedSpec, SimulatedDisk, SimulatedSpec, TestImage};
 
 /// The clients' image shrinks with the work, but not below this: with fewer objects the depth of the load would meet on
 /// single objects.
@@ -27,6 +28,32 @@ impl RecoveryStudy {
     /// Objects written while an OSD is away.
     pub(super) fn objects(&self, scale: f64) -> u64 {
         ((self.steps.objects as f64 * scale).round() as u64).max(1)
+    }
+
+    /// Placement groups of each pool.
+    pub(super) fn placement_groups(&self) -> u32 {
+        self.pgs.unwrap_or(self.drive.fitted.pgs)
+    }
+
+    /// What the clients do, and those of the neighbours.
+    pub(super) fn loads(&self) -> String {
+        let neighbours = self.neighbours.iter().map(|it| format!("; {}: {}", it.name, it.load));
+        self.load.to_string() + &neighbours.collect::<String>()
+    }
+
+    /// What an image's clients do.
+    pub(super) fn load_of(&self, image: &ImageTerms) -> &LoadSpec {
+        image.neighbour.map_or(&self.load, |at| &self.neighbours[at].load)
+    }
+
+    /// The images of a setup with their clients.
+    fn images(&self, setup: &RecoverySetup) -> Vec<TestImage> {
+        let image = |of: &ImageTerms| TestImage {
+            name: of.name.clone(),
+            load: self.load_of(of).clone(),
+            qos: of.qos,
+        };
+        setup.images.iter().map(image).collect()
     }
 
     /// Length of a run without recovery: whole ticks, so that the last one ends with it. Where everything is written, the study
@@ -61,10 +88,10 @@ impl RecoveryStudy {
                     .filter(|_| job.purpose != RunPurpose::WithoutStage),
             },
             disks: (self.store == StoreKind::Paged).then(|| self.disk()),
-            pgs: drive.fitted.pgs,
+            pgs: self.placement_groups(),
             copies: self.cluster.copies,
             object_size: self.steps.object_size,
-            load: self.load.clone(),
+            images: self.images(setup),
             seed: job.seed,
             traced: job.trace.map(|first| first..first + TRACED_OPS),
         }
@@ -78,7 +105,10 @@ impl RecoveryStudy {
     /// What an OSD's disk must hold: while one OSD is away, the others hold every copy.
     pub(super) fn disk_size(&self) -> Bytes {
         let (steps, shape) = (&self.steps, self.cluster);
-        let data = self.load.image.get() + self.objects(steps.scale) * steps.object_size.get();
+        let neighbours: u64 = self.neighbours.iter().map(|it| it.load.image.get()).sum();
+        let data = self.load.image.get()
+            + neighbours
+            + self.objects(steps.scale) * steps.object_size.get();
         disk_for(data * u64::from(shape.copies) / u64::from(shape.osds - 1))
     }
 
@@ -99,9 +129,9 @@ impl RecoveryStudy {
             osds: shape.osds,
             osd_size: self.disk_size(),
             copies: shape.copies,
-            pgs: self.drive.fitted.pgs,
+            pgs: self.placement_groups(),
             object_size: steps.object_size,
-            load: self.load.clone(),
+            images: self.images(setup),
             medium: self.drive.medium,
             preset: preset(&setup.osds.configuration.preset).expect("the setup has been read"),
             settings: setup.osds.stored.clone(),
@@ -123,11 +153,17 @@ fn disk_for(held: u64) -> Bytes {
 /// the scale unless `--set image` says how large it is, a baseline lasts some seconds at any scale, and there are no companions.
 pub(crate) fn fitted(mut study: RecoveryStudy, inputs: &Inputs) -> RecoveryStudy {
     let scale = study.steps.scale;
-    if !inputs.is_set("image") {
-        let object = study.steps.object_size.get();
-        let scaled = (study.load.image.get() as f64 * scale) as u64;
+    let object = study.steps.object_size.get();
+    let fit = |image: Bytes| {
+        let scaled = (image.get() as f64 * scale) as u64;
         let whole = scaled.max(IMAGE_MIN.get()).next_multiple_of(object);
-        study.load.image = study.load.image.min(Bytes::new(whole));
+        image.min(Bytes::new(whole))
+    };
+    if !inputs.is_set("image") {
+        study.load.image = fit(study.load.image);
+    }
+    for neighbour in &mut study.neighbours {
+        neighbour.load.image = fit(neighbour.load.image);
     }
     if !inputs.is_set("baseline") {
         let scaled = Span::from_nanos((study.steps.baseline.nanos() as f64 * scale) as u64);

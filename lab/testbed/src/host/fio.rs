@@ -2,9 +2,9 @@
 
 use super::guest::Guest;
 use super::node::RunningNode;
-use super::spec::{IMAGE, TICK};
+use super::spec::TICK;
 use crate::place::ClientKind;
-use crate::{Heed, Latency, Outside, PERCENTILES, Seen, Stop};
+use crate::{Heed, Latency, Outside, PERCENTILES, Seen, Stop, TestImage};
 use loadline_base::{Bytes, Span};
 use loadline_load::{LoadSpec, Pattern};
 use loadline_stats::LatencySecond;
@@ -23,11 +23,11 @@ const FILL_DEPTH: u32 = 8;
 const END_WITHIN: Span = Span::from_secs(30);
 
 /// Whether fio is there with its nbd engine, if it is to be the client.
-pub(super) fn check(client: ClientKind, spec: &LoadSpec) -> Result<(), String> {
+pub(super) fn check(client: ClientKind, images: &[TestImage]) -> Result<(), String> {
     if client == ClientKind::Own {
         return Ok(());
     }
-    load(spec)?;
+    loads(images)?;
     let asked = Command::new("fio").arg("--enghelp=nbd").output();
     let has_engine = asked.is_ok_and(|found| {
         found.status.success() && String::from_utf8_lossy(&found.stdout).contains("uri")
@@ -40,14 +40,25 @@ pub(super) fn check(client: ClientKind, spec: &LoadSpec) -> Result<(), String> {
     }
 }
 
+/// The jobs that write each whole image once.
+pub(super) fn fillings(object_size: Bytes, images: &[TestImage]) -> Vec<(String, String)> {
+    let job = |image: &TestImage| (image.name.clone(), filling(object_size, image.load.image));
+    images.iter().map(job).collect()
+}
+
+/// The jobs that do what each image's clients do, until somebody stops them.
+pub(super) fn loads(images: &[TestImage]) -> Result<Vec<(String, String)>, String> {
+    images.iter().map(|image| Ok((image.name.clone(), load(&image.load)?))).collect()
+}
+
 /// The job that writes the whole image once, object by object.
-pub(super) fn filling(object_size: Bytes, image: Bytes) -> String {
+fn filling(object_size: Bytes, image: Bytes) -> String {
     let (block, size) = (object_size.get(), image.get());
     format!("rw=write\nbs={block}\niodepth={FILL_DEPTH}\nsize={size}\nrefill_buffers=1\n")
 }
 
 /// The job that does what the study's clients do, until somebody stops it.
-pub(super) fn load(spec: &LoadSpec) -> Result<String, String> {
+fn load(spec: &LoadSpec) -> Result<String, String> {
     if spec.rate.is_some() {
         return Err(
             "--client fio runs closed loops only; leave `rate` out and set `depth`".to_owned()
@@ -99,25 +110,29 @@ fn sizes(spec: &LoadSpec) -> Result<String, String> {
     Ok(format!("bssplit={}\n", parts.join(":")))
 }
 
-/// The whole file of a job against a node's socket.
-pub(super) fn file(job: &str, socket: &Path) -> String {
+/// The whole file of jobs, each of an image, against a node's socket.
+pub(super) fn file(jobs: &[(String, String)], socket: &Path) -> String {
     let socket = socket.display();
-    format!("[clients]\nioengine=nbd\nuri=nbd+unix:///{IMAGE}?socket={socket}\nthread=1\n{job}")
+    let job = |(image, job): &(String, String)| {
+        format!("[{image}]\nioengine=nbd\nuri=nbd+unix:///{image}?socket={socket}\nthread=1\n{job}")
+    };
+    jobs.iter().map(job).collect::<Vec<_>>().join("\n")
 }
 
 /// fio under way. Dropping it kills it.
 pub(super) struct FioRun {
     child: Child,
     folder: PathBuf,
+    jobs: usize,
 }
 
 impl FioRun {
-    /// Starts fio on a job.
-    pub(super) fn begin(node: &RunningNode, job: &str) -> Result<FioRun, Stop> {
+    /// Starts fio on jobs.
+    pub(super) fn begin(node: &RunningNode, jobs: &[(String, String)]) -> Result<FioRun, Stop> {
         let folder = node.folder().to_owned();
         let cannot =
             |error: std::io::Error| Stop::Failed(format!("fio cannot be started: {error}"));
-        fs::write(folder.join("clients.fio"), file(job, node.socket())).map_err(cannot)?;
+        fs::write(folder.join("clients.fio"), file(jobs, node.socket())).map_err(cannot)?;
         let errors = fs::File::create(folder.join("fio.err")).map_err(cannot)?;
         let child = Command::new("fio")
             .args(["--output-format=json", "--output=fio.json", "clients.fio"])
@@ -127,7 +142,7 @@ impl FioRun {
             // Ctrl-C is for the study, which ends fio in its own time.
             .process_group(0)
             .spawn();
-        Ok(FioRun { child: child.map_err(cannot)?, folder })
+        Ok(FioRun { child: child.map_err(cannot)?, folder, jobs: jobs.len() })
     }
 
     /// Waits for a job that ends by itself.
@@ -135,7 +150,7 @@ impl FioRun {
         mut self,
         guest: &mut Guest,
         heed: &mut Heed<'_>,
-    ) -> Result<(String, Seen), Stop> {
+    ) -> Result<(String, Vec<Seen>), Stop> {
         while self.is_running()? {
             guest.pause(guest.now() + TICK)?;
             heed.at(0.5)?;
@@ -148,7 +163,7 @@ impl FioRun {
         mut self,
         guest: &mut Guest,
         heed: &mut Heed<'_>,
-    ) -> Result<(String, Seen), Stop> {
+    ) -> Result<(String, Vec<Seen>), Stop> {
         if !self.is_running()? {
             let text = format!("fio ended before recovery did: {}", self.last_words());
             return Err(Stop::Failed(text));
@@ -177,16 +192,26 @@ impl FioRun {
         text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
     }
 
-    fn result(&self) -> Result<(String, Seen), Stop> {
+    fn result(&self) -> Result<(String, Vec<Seen>), Stop> {
         let text = fs::read_to_string(self.folder.join("fio.json")).unwrap_or_default();
-        let (version, mut seen) = text
-            .find('{')
-            .and_then(|from| serde_json::from_str(&text[from..]).ok())
-            .and_then(|found: Value| read(&found))
-            .ok_or_else(|| Stop::Failed(format!("fio left no result: {}", self.last_words())))?;
-        let log = |name: &str| fs::read_to_string(self.folder.join(name)).unwrap_or_default();
-        seen.seconds = seconds(&log("seconds_iops.1.log"), &log("seconds_clat.1.log"));
-        Ok((version, seen))
+        let found: Option<Value> =
+            text.find('{').and_then(|from| serde_json::from_str(&text[from..]).ok());
+        let log = |name: String| fs::read_to_string(self.folder.join(name)).unwrap_or_default();
+        let all = found.as_ref().and_then(|found| {
+            let mut all = Vec::new();
+            for job in 0..self.jobs {
+                let mut seen = read(found, job)?;
+                let number = job + 1;
+                seen.seconds = seconds(
+                    &log(format!("seconds_iops.{number}.log")),
+                    &log(format!("seconds_clat.{number}.log")),
+                );
+                all.push(seen);
+            }
+            let version = found["fio version"].as_str().unwrap_or("unknown").to_owned();
+            Some((version, all))
+        });
+        all.ok_or_else(|| Stop::Failed(format!("fio left no result: {}", self.last_words())))
     }
 }
 
@@ -198,9 +223,9 @@ impl Drop for FioRun {
     }
 }
 
-/// The figures of a result; `None` if it is none, or its job failed.
-fn read(found: &Value) -> Option<(String, Seen)> {
-    let job = found["jobs"].get(0)?;
+/// The figures of a job in a result; `None` if it is none, or the job failed.
+fn read(found: &Value, job: usize) -> Option<Seen> {
+    let job = found["jobs"].get(job)?;
     let interrupted = 4;
     if ![0, interrupted].contains(&job["error"].as_i64()?) {
         return None;
@@ -215,10 +240,9 @@ fn read(found: &Value) -> Option<(String, Seen)> {
         max_ms: ms(&clat["max"]),
     };
     let iops = of["iops"].as_f64()?;
-    let version = found["fio version"].as_str().unwrap_or("unknown").to_owned();
     // fio tells nothing of the way to the node.
     let outside = Outside::Unknown;
-    Some((version, Seen { iops, latency, seconds: Vec::new(), outside }))
+    Some(Seen { iops, latency, seconds: Vec::new(), outside })
 }
 
 /// Lines of `milliseconds, value, ...`, one for each second and direction.
@@ -287,11 +311,11 @@ mod tests {
                 serde_json::json!({ "mean": 2e6, "max": 9e6, "percentile": { "99.000000": 4e6 } });
             let mixed = serde_json::json!({ "iops": 500.0, "clat_ns": clat });
             let jobs = [serde_json::json!({ "error": error, "mixed": mixed })];
-            read(&serde_json::json!({ "fio version": "fio-3.33", "jobs": jobs }))
+            read(&serde_json::json!({ "fio version": "fio-3.33", "jobs": jobs }), 0)
         };
         for ended in [0, 4] {
-            let (version, seen) = found(ended).expect("it is a result");
-            assert_eq!((version.as_str(), seen.iops), ("fio-3.33", 500.0));
+            let seen = found(ended).expect("it is a result");
+            assert_eq!(seen.iops, 500.0);
             assert_eq!((seen.latency.mean_ms, seen.latency.max_ms), (2.0, 9.0));
             assert_eq!(seen.latency.percentiles_ms, [0.0, 0.0, 4.0, 0.0, 0.0]);
         }

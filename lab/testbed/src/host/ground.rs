@@ -199,6 +199,8 @@ impl Drop for RunDisks {
 mod tests {
     use super::*;
     use crate::place::{ClientKind, HostPlace};
+    use crate::{IMAGE, TestImage};
+    use loadline_cluster::images::ImageQos;
     use loadline_cluster::settings::SettingsChange;
     use loadline_device::Medium;
     use loadline_qos::LOADLINE_PRESET;
@@ -214,7 +216,11 @@ mod tests {
             copies: 3,
             pgs: 16,
             object_size: Bytes::from_mib(4),
-            load: toml::from_str(load).expect("the text is a load"),
+            images: vec![TestImage {
+                name: IMAGE.to_owned(),
+                load: toml::from_str(load).expect("the text is a load"),
+                qos: ImageQos::default(),
+            }],
             medium: Medium::Ssd,
             preset: &LOADLINE_PRESET,
             settings: SettingsChange::default(),

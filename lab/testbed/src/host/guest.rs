@@ -6,7 +6,7 @@ use loadline_cluster::PoolId;
 use loadline_host::{
     Clock, DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectOp, NodeGone,
 };
-use loadline_load::Load;
+use loadline_load::Loads;
 use loadline_osd::{ClientId, Data, OpKind, OsdService};
 use loadline_sim::{Issue, Workload};
 use loadline_store::ObjectNo;
@@ -27,7 +27,7 @@ fn gone(_: NodeGone) -> Stop {
 pub(super) struct Guest {
     direct: DirectClient,
     clock: Clock,
-    load: Option<Load>,
+    loads: Option<Loads>,
     issue: Vec<Issue>,
     contents: FillContents,
     failed_ops: u64,
@@ -38,7 +38,7 @@ impl Guest {
         Guest {
             direct,
             clock: Clock::start(),
-            load: None,
+            loads: None,
             issue: Vec::new(),
             contents: FillContents::new(seed),
             failed_ops: 0,
@@ -54,18 +54,18 @@ impl Guest {
     }
 
     /// Lets clients begin; what they see counts from now on.
-    pub(super) fn begin(&mut self, mut load: Load) -> Result<Time, Stop> {
+    pub(super) fn begin(&mut self, mut loads: Loads) -> Result<Time, Stop> {
         let now = self.now();
-        load.measure_from(now);
-        load.start(now, &mut self.issue);
-        self.load = Some(load);
+        loads.measure_from(now);
+        loads.start(now, &mut self.issue);
+        self.loads = Some(loads);
         self.send()?;
         Ok(now)
     }
 
-    /// The load, to read its results.
-    pub(super) fn load(&self) -> Option<&Load> {
-        self.load.as_ref()
+    /// The loads, to read their results.
+    pub(super) fn loads(&self) -> Option<&Loads> {
+        self.loads.as_ref()
     }
 
     /// Ops that no copy could carry out.
@@ -80,15 +80,15 @@ impl Guest {
             if now >= until {
                 return Ok(None);
             }
-            let wake = self.load.as_ref().and_then(Load::next_wake);
+            let wake = self.loads.as_ref().and_then(Loads::next_wake);
             if wake.is_some_and(|at| at <= now) {
-                self.with_load(|load, issue| load.woke(now, issue))?;
+                self.with_loads(|loads, issue| loads.woke(now, issue))?;
                 continue;
             }
             let until_wake = wake.map_or(until, |at| at.min(until));
             let patience = Duration::from_nanos(until_wake.since(now).nanos());
             match self.direct.answer(patience).map_err(gone)? {
-                Some(DirectAnswer::Ended(ended)) if self.load.is_some() => self.ended(&ended)?,
+                Some(DirectAnswer::Ended(ended)) if self.loads.is_some() => self.ended(&ended)?,
                 Some(answer) => return Ok(Some(answer)),
                 None => {}
             }
@@ -98,16 +98,16 @@ impl Guest {
     fn ended(&mut self, ended: &[DirectEnd]) -> Result<(), Stop> {
         let now = self.now();
         self.failed_ops += ended.iter().filter(|end| end.data.is_none()).count() as u64;
-        self.with_load(|load, issue| {
+        self.with_loads(|loads, issue| {
             for end in ended {
-                load.completed(now, end.token, end.inside, issue);
+                loads.completed(now, end.token, end.inside, issue);
             }
         })
     }
 
-    fn with_load(&mut self, act: impl FnOnce(&mut Load, &mut Vec<Issue>)) -> Result<(), Stop> {
-        let load = self.load.as_mut().expect("the load has begun");
-        act(load, &mut self.issue);
+    fn with_loads(&mut self, act: impl FnOnce(&mut Loads, &mut Vec<Issue>)) -> Result<(), Stop> {
+        let loads = self.loads.as_mut().expect("the loads have begun");
+        act(loads, &mut self.issue);
         self.send()
     }
 
@@ -177,11 +177,11 @@ impl Guest {
         Ok(())
     }
 
-    /// Writes so many full objects into a pool. `share` becomes how far it is.
+    /// Writes so many full objects into a pool, from this one on. `share` becomes how far it is.
     pub(super) fn fill(
         &mut self,
         pool: PoolId,
-        (objects, size): (u64, Bytes),
+        (first, objects, size): (ObjectNo, u64, Bytes),
         heed: &mut Heed<'_>,
     ) -> Result<(), Stop> {
         let (mut sent, mut done) = (0, 0);
@@ -189,7 +189,7 @@ impl Guest {
         while done < objects {
             let room = (objects - sent).min(FILL_DEPTH - (sent - done));
             let ops: Vec<DirectOp> =
-                (sent..sent + room).map(|number| self.whole_object(pool, number, size)).collect();
+                (sent..sent + room).map(|at| self.whole_object(pool, (first, at), size)).collect();
             sent += room;
             if !ops.is_empty() {
                 self.ask(DirectAsk::Ops(ops))?;
@@ -213,14 +213,19 @@ impl Guest {
         Ok(())
     }
 
-    fn whole_object(&mut self, pool: PoolId, number: u64, size: Bytes) -> DirectOp {
+    fn whole_object(
+        &mut self,
+        pool: PoolId,
+        (first, at): (ObjectNo, u64),
+        size: Bytes,
+    ) -> DirectOp {
         let length = size.get() as u32;
         DirectOp {
-            token: number,
+            token: at,
             client: ClientId::new(0),
             kind: OpKind::Write,
             pool,
-            object: ObjectNo(number),
+            object: ObjectNo(first.0 + at),
             offset: 0,
             length,
             data: self.contents.next(length),

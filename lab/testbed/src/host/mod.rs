@@ -8,16 +8,18 @@ mod machine;
 mod node;
 mod spec;
 
-pub use spec::{HostedSpec, IMAGE};
+pub use spec::HostedSpec;
 
 use crate::place::ClientKind;
-use crate::{Heed, MachineFacts, Outside, Pace, RecoveryProgress, Seen, Stop, Testbed};
+use crate::{
+    Heed, MachineFacts, Outside, Pace, RecoveryProgress, Seen, Stop, TestImage, Testbed, has_images,
+};
 use guest::Guest;
 use loadline_base::{Span, Time};
 use loadline_cluster::{PoolId, PoolSpec};
 use loadline_device::Medium;
-use loadline_host::{DirectAnswer, DirectAsk, DirectCounts};
-use loadline_load::{BlockImage, Load};
+use loadline_host::{DirectAnswer, DirectAsk, DirectCounts, DirectImage};
+use loadline_load::{BlockImage, Load, LoadRecord, Loads};
 use loadline_osd::{ClientId, OsdId, OsdService, Waits};
 use loadline_store::ObjectNo;
 use node::RunningNode;
@@ -29,14 +31,14 @@ use spec::TICK;
 /// What stands in the way and what would help, as a sentence.
 pub fn check(spec: &HostedSpec) -> Result<(), String> {
     ground::check(spec)?;
-    fio::check(spec.place.client, &spec.load)
+    fio::check(spec.place.client, &spec.images)
 }
 
-/// The jobs that fio would get: one that fills the image, and the load.
+/// The jobs that fio would get: one file that fills the images, and one with their loads.
 pub fn fio_jobs(spec: &HostedSpec) -> [String; 2] {
     let socket = ground::folder_of(&spec.place.disks).join("nbd.sock");
-    let load = fio::load(&spec.load).unwrap_or_else(|reason| reason);
-    let filling = fio::filling(spec.object_size, spec.load.image);
+    let load = fio::loads(&spec.images).unwrap_or_else(|reason| vec![(String::new(), reason)]);
+    let filling = fio::fillings(spec.object_size, &spec.images);
     [fio::file(&filling, &socket), fio::file(&load, &socket)]
 }
 
@@ -59,6 +61,8 @@ pub struct Hosted {
     fio: Option<fio::FioRun>,
     /// Objects that recovery had brought before everything counts.
     received: u64,
+    /// Where the images' objects are.
+    places: Vec<BlockImage>,
     /// When an OSD was back.
     returned: Option<Time>,
     /// Last, so that whoever uses it has gone before it ends.
@@ -73,9 +77,9 @@ impl Hosted {
     pub fn start(spec: HostedSpec) -> Result<Hosted, Stop> {
         let facts = machine::look(&spec);
         let (node, client) = RunningNode::start(&spec)?;
-        let guest = Guest::new(client, spec.seed);
+        let (guest, places) = (Guest::new(client, spec.seed), Vec::new());
         let mut hosted =
-            Hosted { spec, guest, facts, fio: None, received: 0, returned: None, node };
+            Hosted { spec, guest, facts, fio: None, received: 0, places, returned: None, node };
         hosted.describe()?;
         Ok(hosted)
     }
@@ -106,10 +110,30 @@ impl Hosted {
         Ok(self.guest.now())
     }
 
-    fn image(&self) -> BlockImage {
+    /// Where an image's objects begin. Where images are told apart the map tells of them, with what they are promised and allowed.
+    fn first_object(&mut self, image: &TestImage) -> Result<ObjectNo, Stop> {
+        if !has_images(&self.spec.images) {
+            return Ok(ObjectNo(0));
+        }
+        let asked = DirectImage {
+            name: image.name.clone(),
+            pool: IMAGE_POOL,
+            size: image.load.image,
+            object_size: self.spec.object_size,
+            qos: image.qos,
+        };
+        let made = self.guest.question(DirectAsk::Image(asked), |answer| match answer {
+            DirectAnswer::Image(made) => Some(made),
+            _ => None,
+        })?;
+        Ok(made?.object(0))
+    }
+
+    fn place(&mut self, image: &TestImage) -> Result<BlockImage, Stop> {
+        let first = self.first_object(image)?;
         let object_bytes = self.spec.object_size.get() as u32;
-        let objects = self.spec.load.image.get() / u64::from(object_bytes);
-        BlockImage { pool: IMAGE_POOL, first: ObjectNo(0), objects, object_bytes }
+        let objects = image.load.image.get() / u64::from(object_bytes);
+        Ok(BlockImage { pool: IMAGE_POOL, first, objects, object_bytes })
     }
 }
 
@@ -130,15 +154,21 @@ impl Testbed for Hosted {
         self.guest.pause(until)
     }
 
-    fn make_image(&mut self, heed: &mut Heed<'_>) -> Result<(), Stop> {
-        match self.spec.place.client {
-            ClientKind::Own => self.fill(IMAGE_POOL, self.image().objects, heed),
-            ClientKind::Fio => {
-                let job = fio::filling(self.spec.object_size, self.spec.load.image);
-                let filling = fio::FioRun::begin(&self.node, &job)?;
-                filling.until_it_ends(&mut self.guest, heed).map(drop)
+    fn make_images(&mut self, heed: &mut Heed<'_>) -> Result<(), Stop> {
+        for image in self.spec.images.clone() {
+            let place = self.place(&image)?;
+            if self.spec.place.client == ClientKind::Own {
+                let (size, objects) = (self.spec.object_size, place.objects);
+                self.guest.fill(IMAGE_POOL, (place.first, objects, size), heed)?;
             }
+            self.places.push(place);
         }
+        if self.spec.place.client == ClientKind::Fio {
+            let jobs = fio::fillings(self.spec.object_size, &self.spec.images);
+            let filling = fio::FioRun::begin(&self.node, &jobs)?;
+            filling.until_it_ends(&mut self.guest, heed)?;
+        }
+        Ok(())
     }
 
     fn make_pool(&mut self, name: &str) -> Result<PoolId, Stop> {
@@ -156,7 +186,7 @@ impl Testbed for Hosted {
     }
 
     fn fill(&mut self, pool: PoolId, objects: u64, heed: &mut Heed<'_>) -> Result<(), Stop> {
-        self.guest.fill(pool, (objects, self.spec.object_size), heed)
+        self.guest.fill(pool, (ObjectNo(0), objects, self.spec.object_size), heed)
     }
 
     fn take_out(&mut self, osd: OsdId) -> Result<(), Stop> {
@@ -195,14 +225,18 @@ impl Testbed for Hosted {
     fn start_load(&mut self, heed: &mut Heed<'_>) -> Result<Time, Stop> {
         match self.spec.place.client {
             ClientKind::Own => {
-                let load =
-                    Load::new(&self.spec.load, self.image(), ClientId::new(1), self.spec.seed);
-                self.guest.begin(load)
+                let images = self.spec.images.iter().zip(&self.places).zip(1..);
+                let load = |((image, place), client): ((&TestImage, &BlockImage), u32)| {
+                    let seed = self.spec.seed.wrapping_add(u64::from(client - 1) << 32);
+                    Load::new(&image.load, *place, ClientId::new(client), seed)
+                };
+                let loads = Loads::new(images.map(load).collect::<Vec<_>>());
+                self.guest.begin(loads)
             }
             ClientKind::Fio => {
-                let job = fio::load(&self.spec.load)?;
+                let jobs = fio::loads(&self.spec.images)?;
                 let before = self.guest.counts()?.device_requests;
-                self.fio = Some(fio::FioRun::begin(&self.node, &job)?);
+                self.fio = Some(fio::FioRun::begin(&self.node, &jobs)?);
                 match self.returned {
                     Some(returned) => Ok(returned),
                     None => self.first_request(before, heed),
@@ -211,25 +245,26 @@ impl Testbed for Hosted {
         }
     }
 
-    fn end_load(&mut self, heed: &mut Heed<'_>) -> Result<Seen, Stop> {
+    fn end_load(&mut self, heed: &mut Heed<'_>) -> Result<Vec<Seen>, Stop> {
         if let Some(running) = self.fio.take() {
             let (version, seen) = running.end(&mut self.guest, heed)?;
-            if seen.iops == 0.0 {
+            if seen.iter().any(|seen| seen.iops == 0.0) {
                 let text = "recovery ended before fio had begun; take a larger --set scale";
                 return Err(Stop::Failed(text.to_owned()));
             }
             self.facts.know("fio", version);
             return Ok(seen);
         }
-        let load = self.guest.load().expect("it has begun");
-        let seen = load.record(self.guest.now());
+        let loads = self.guest.loads().expect("they have begun");
+        let seen = |seen: LoadRecord| Seen {
+            iops: seen.iops(),
+            latency: (&seen.latency).into(),
+            seconds: seen.seconds,
+            outside: Outside::Way(seen.outside),
+        };
+        let records = loads.records(self.guest.now());
         match self.guest.failed_ops() {
-            0 => Ok(Seen {
-                iops: seen.iops(),
-                latency: (&seen.latency).into(),
-                seconds: seen.seconds,
-                outside: Outside::Way(seen.outside),
-            }),
+            0 => Ok(records.into_iter().map(seen).collect()),
             failed => Err(Stop::Failed(format!("{failed} client ops failed"))),
         }
     }

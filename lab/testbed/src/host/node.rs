@@ -1,7 +1,8 @@
 //! The node of one run: fresh disks, a thread that runs it, and nothing left of either when the run is over.
 
 use super::ground::RunDisks;
-use super::spec::{HostedSpec, IMAGE, LOG_MODE, PROTECTION};
+use super::spec::{HostedSpec, LOG_MODE, PROTECTION};
+use crate::TestImage;
 use crate::place::ClientKind;
 use loadline_base::Bytes;
 use loadline_cluster::settings::DriveLimits;
@@ -70,7 +71,7 @@ impl Drop for RunningNode {
 fn config(spec: &HostedSpec, ground: &RunDisks) -> EngineConfig {
     let size = ground.make_files.then_some(spec.osd_size);
     let disk = |path: &std::path::PathBuf| DiskSpec { path: path.clone(), size };
-    let image = ImageSpec { name: IMAGE.to_owned(), size: spec.load.image };
+    let image = |image: &TestImage| ImageSpec { name: image.name.clone(), size: image.load.image };
     let over_nbd = spec.place.client == ClientKind::Fio;
     EngineConfig {
         disks: ground.disks.iter().map(disk).collect(),
@@ -78,7 +79,7 @@ fn config(spec: &HostedSpec, ground: &RunDisks) -> EngineConfig {
         pgs: Some(spec.pgs),
         object_bytes: spec.object_size,
         placement_seed: spec.placement_seed,
-        images: over_nbd.then_some(image).into_iter().collect(),
+        images: spec.images.iter().filter(|_| over_nbd).map(image).collect(),
         nbd: over_nbd.then(|| ListenAt::Unix(ground.socket.clone())).into_iter().collect(),
         admin: ListenAt::Unix(ground.folder.join("admin.sock")),
         medium: spec.medium,

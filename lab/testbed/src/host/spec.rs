@@ -1,10 +1,10 @@
 //! What a node of a run is made of.
 
+use crate::TestImage;
 use crate::place::HostPlace;
 use loadline_base::{Bytes, Span};
 use loadline_cluster::settings::SettingsChange;
 use loadline_device::Medium;
-use loadline_load::LoadSpec;
 use loadline_qos::Preset;
 use loadline_store::paged::{LogMode, Protection};
 
@@ -23,8 +23,8 @@ pub struct HostedSpec {
     pub pgs: u32,
     /// Size of each object.
     pub object_size: Bytes,
-    /// What the clients do; its image is made of whole objects.
-    pub load: LoadSpec,
+    /// The images with their clients.
+    pub images: Vec<TestImage>,
     /// Which defaults the disks get.
     pub medium: Medium,
     /// The behaviour.
@@ -39,9 +39,6 @@ pub struct HostedSpec {
 
 /// A small recovery lasts a second or two.
 pub(super) const TICK: Span = Span::from_millis(20);
-
-/// The name under which the clients' image is exported.
-pub const IMAGE: &str = "clients";
 
 /// When a write is answered, and how a torn checkpoint is made whole: what `loadline serve` does by itself.
 pub(super) const LOG_MODE: LogMode = LogMode::LogOnly;

@@ -4,13 +4,14 @@ use super::Engine;
 use super::Stopping;
 use super::client_ops::{Ended, NewOp, Waiter};
 use super::direct_client::{
-    DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectDesk, DirectEnd, DirectModes,
-    DirectOp,
+    DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectDesk, DirectEnd, DirectImage,
+    DirectModes, DirectOp,
 };
 use super::host_node::HostNode;
 use super::mail::Mail;
 use crate::Mailbox;
 use loadline_cluster::OsdState;
+use loadline_cluster::images::{ImageError, ImageId};
 use loadline_osd::OsdId;
 
 impl HostNode {
@@ -25,6 +26,20 @@ impl HostNode {
             clean: self.node.cluster().is_clean(),
             device_requests: self.disks.requests,
         }
+    }
+
+    /// Makes an image, unless it is there, and says what it is promised and allowed.
+    fn direct_image(&mut self, of: &DirectImage) -> Result<ImageId, ImageError> {
+        let DirectImage { name, pool, size, object_size, qos } = of;
+        self.node.change(self.now, |cluster, fx| {
+            cluster.change_images(fx, |images| {
+                let id = match images.image(name) {
+                    Ok(image) => image.id,
+                    Err(_) => images.create(name, *pool, size.get(), object_size.get())?,
+                };
+                images.set_qos(name, *qos).map(|()| id)
+            })
+        })
     }
 
     /// An option that does not exist has no values.
@@ -58,6 +73,10 @@ impl Engine {
                     .change(self.host.now, |cluster, fx| cluster.create_pool(spec, fx));
                 self.direct.made(pool, self.host.node.cluster().last_change());
             }
+            DirectAsk::Image(image) => match self.host.direct_image(&image) {
+                Ok(id) => self.direct.made_image(id, self.host.node.cluster().last_change()),
+                Err(error) => self.direct.tell(DirectAnswer::Image(Err(error.to_string()))),
+            },
             DirectAsk::TakeOut(osd) => {
                 self.host.node.change(self.host.now, |cluster, fx| cluster.take_down(osd, fx));
                 self.host.node.change(self.host.now, |cluster, fx| cluster.set_osd(osd, GONE, fx));

@@ -5,7 +5,8 @@
 
 use super::mail::Mail;
 use crate::{Clock, Mailbox};
-use loadline_base::{Span, Time};
+use loadline_base::{Bytes, Span, Time};
+use loadline_cluster::images::{ImageId, ImageQos};
 use loadline_cluster::{Cluster, MapChange, PoolId, PoolSpec};
 use loadline_osd::{ClientId, Data, OpKind, OsdId, OsdService, PgProgress, Waits};
 use loadline_store::ObjectNo;
@@ -44,6 +45,21 @@ pub struct DirectEnd {
     pub data: Option<Vec<u8>>,
 }
 
+/// An image as the client wants it.
+#[derive(Clone, Debug)]
+pub struct DirectImage {
+    /// Its name.
+    pub name: String,
+    /// Where it is made.
+    pub pool: PoolId,
+    /// Its size.
+    pub size: Bytes,
+    /// Size of each of its objects.
+    pub object_size: Bytes,
+    /// What it is promised and allowed.
+    pub qos: ImageQos,
+}
+
 /// What the client may ask.
 #[derive(Clone, Debug)]
 pub enum DirectAsk {
@@ -51,6 +67,8 @@ pub enum DirectAsk {
     Ops(Vec<DirectOp>),
     /// A pool; answered by [`DirectAnswer::Pool`].
     Pool(PoolSpec),
+    /// An image with these terms, or these terms for the one of this name; answered by [`DirectAnswer::Image`].
+    Image(DirectImage),
     /// Take an OSD down and out; not answered.
     TakeOut(OsdId),
     /// Let placement use an OSD again and open its disk; [`DirectAnswer::Back`] tells when it is up.
@@ -78,6 +96,8 @@ pub enum DirectAnswer {
     Ended(Vec<DirectEnd>),
     /// The pool is there, and the map that tells of it is kept.
     Pool(PoolId),
+    /// The image is there, and the map that tells of it is kept; or why there can be none.
+    Image(Result<ImageId, String>),
     /// The OSD is up.
     Back(OsdId),
     /// The counters.
@@ -173,6 +193,8 @@ pub(super) struct DirectDesk {
     ended: Vec<DirectEnd>,
     /// A pool that is not kept yet.
     pool: Option<(PoolId, MapChange)>,
+    /// The same of an image.
+    image: Option<(ImageId, MapChange)>,
     /// An OSD that is to come up.
     coming: Option<OsdId>,
 }
@@ -188,6 +210,11 @@ impl DirectDesk {
     /// A pool is there, and is told of when this change is kept.
     pub(super) fn made(&mut self, pool: PoolId, change: MapChange) {
         self.pool = Some((pool, change));
+    }
+
+    /// An image is there, and is told of when this change is kept.
+    pub(super) fn made_image(&mut self, image: ImageId, change: MapChange) {
+        self.image = Some((image, change));
     }
 
     /// An OSD is to come up, and that is told.
@@ -208,6 +235,9 @@ impl DirectDesk {
         }
         if let Some((pool, _)) = self.pool.take_if(|(_, change)| cluster.is_kept(*change)) {
             self.tell(DirectAnswer::Pool(pool));
+        }
+        if let Some((image, _)) = self.image.take_if(|(_, change)| cluster.is_kept(*change)) {
+            self.tell(DirectAnswer::Image(Ok(image)));
         }
         if let Some(osd) = self.coming.take_if(|osd| cluster.map().osds()[*osd].up) {
             self.tell(DirectAnswer::Back(osd));

@@ -37,7 +37,8 @@ pub use boot::{BootError, write_empty_store};
 pub use budget::{MemoryPlan, TooLittleMemory};
 pub use config::{DiskSpec, EngineConfig, ImageSpec};
 pub use direct_client::{
-    DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectModes, DirectOp, NodeGone,
+    DirectAnswer, DirectAsk, DirectClient, DirectCounts, DirectEnd, DirectImage, DirectModes,
+    DirectOp, NodeGone,
 };
 pub use doors::DoorLimits;
 pub use mail::Mail;

@@ -314,6 +314,6 @@ impl World {
 
     /// Puts every object there at once.
     pub(crate) fn prefill(&mut self, objects: u64) {
-        self.sim.prefill(self.pool, objects);
+        self.sim.prefill(self.pool, ObjectNo(0), objects);
     }
 }
