@@ -132,7 +132,8 @@ fn a_capacity_that_was_stored_five_times_wrong_is_found() {
         let before = reserved(&mut sim, 0);
         sim.run_until(sim.now() + FOUND_WITHIN);
         let all: Vec<TrackedCapacity> = (0..OSDS).map(|osd| of(&mut sim, osd)).collect();
-        let is_near = |of: f64| (0.75..1.34).contains(&(of / found));
+        // What a disk writes that others hold up is less than it could.
+        let is_near = |of: f64| (0.5..1.34).contains(&(of / found));
         let those: Vec<u32> = (0..OSDS).filter(|osd| all[*osd as usize].found.is_some()).collect();
         assert!(those.len() as u32 >= at_least, "told {times} x: {all:?}");
         for osd in those {
