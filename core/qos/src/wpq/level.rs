@@ -71,15 +71,16 @@ impl PriorityLevel {
         self.len += 1;
     }
 
-    /// Takes the cursor's head and moves the cursor to the next owner.
+    /// Takes the cursor's head and moves the cursor to the next owner; whether there is none.
     #[inline(always)]
-    pub(super) fn pop<T>(&mut self, nodes: &mut Nodes<T>) -> QueueEntry<T> {
+    pub(super) fn pop<T>(&mut self, nodes: &mut Nodes<T>) -> (QueueEntry<T>, bool) {
         let taken = self.chains[self.cursor as usize].pop(nodes);
         self.len -= 1;
-        if self.len > 0 {
-            self.advance(nodes);
+        if self.len == 0 {
+            return (taken, true);
         }
-        taken
+        self.advance(nodes);
+        (taken, false)
     }
 
     /// Moves the cursor to the next owner that has something; there is one.

@@ -26,22 +26,40 @@ const UNKNOWN: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(super) struct Tier {
     levels: Vec<PriorityLevel>,
+    spans: Spans,
+    places: Box<[u32; TABLED]>,
+    ranks: usize,
+}
+
+/// What the priorities in which something waits hold in the lottery.
+#[derive(Clone, Debug)]
+struct Spans {
     /// For each level the sum of the present priorities below it; then zeros.
     floors: Vec<[u64; STRIDE]>,
-    places: Box<[u32; TABLED]>,
     present: usize,
     priority_sum: u64,
-    ranks: usize,
+    /// The place of the highest priority present, while there is one.
+    highest: usize,
+}
+
+impl Spans {
+    /// The priority at `place` enters the lottery: those above it move up by its span.
+    #[inline(never)]
+    fn appear(&mut self, place: usize, priority: u32) {
+        let span = u64::from(priority);
+        self.floors.as_flattened_mut()[..place].iter_mut().for_each(|floor| *floor += span);
+        self.priority_sum += span;
+        self.highest = if self.present == 0 { place } else { self.highest.min(place) };
+        self.present += 1;
+    }
 }
 
 impl Tier {
     pub(super) fn new() -> Tier {
         Tier {
             levels: Vec::new(),
-            floors: Vec::new(),
+            spans: Spans { floors: Vec::new(), present: 0, priority_sum: 0, highest: 0 },
             places: Box::new([UNKNOWN; TABLED]),
-            present: 0,
-            priority_sum: 0,
             ranks: 0,
         }
     }
@@ -49,27 +67,26 @@ impl Tier {
     /// How many priorities have something waiting.
     #[inline(always)]
     pub(super) fn present(&self) -> usize {
-        self.present
+        self.spans.present
     }
 
     /// The sum of the distinct priorities present.
     #[inline(always)]
     pub(super) fn priority_sum(&self) -> u64 {
-        self.priority_sum
+        self.spans.priority_sum
     }
 
-    /// The place of the highest priority present.
+    /// The place of the highest priority present; a tier is asked only while something waits in it.
     #[inline(always)]
     pub(super) fn highest(&self) -> usize {
-        let highest = self.levels.iter().position(|level| !level.is_empty());
-        highest.expect("a tier is asked only while something waits in it")
+        self.spans.highest
     }
 
     /// The place of the priority that holds `ticket` of `0..priority_sum`: the highest priority holds the
     /// highest numbers. Looks at all of them without a branch, because where it would stop is random.
     #[inline(always)]
     pub(super) fn holder(&self, ticket: u64) -> usize {
-        match &self.floors[..] {
+        match &self.spans.floors[..] {
             [floors] => floors_above(floors, ticket),
             many => many.iter().map(|floors| floors_above(floors, ticket)).sum(),
         }
@@ -93,10 +110,11 @@ impl Tier {
             Some(place) if *place != UNKNOWN => *place as usize,
             _ => self.search(priority),
         };
-        if self.levels[place].is_empty() {
-            self.appear(place);
+        let level = &mut self.levels[place];
+        if level.is_empty() {
+            self.spans.appear(place, level.priority);
         }
-        &mut self.levels[place]
+        level
     }
 
     /// The place of a priority that the table does not know.
@@ -131,32 +149,33 @@ impl Tier {
                 *entry = place as u32;
             }
         }
-        self.floors.clear();
-        self.floors.resize(self.levels.len().div_ceil(STRIDE), [0; STRIDE]);
-        (self.present, self.priority_sum) = (0, 0);
-        for (level, floor) in self.levels.iter().zip(self.floors.as_flattened_mut()).rev() {
-            *floor = self.priority_sum;
+        let Spans { floors, present, priority_sum, highest } = &mut self.spans;
+        floors.clear();
+        floors.resize(self.levels.len().div_ceil(STRIDE), [0; STRIDE]);
+        (*present, *priority_sum) = (0, 0);
+        let levels = self.levels.iter().zip(floors.as_flattened_mut());
+        for (place, (level, floor)) in levels.enumerate().rev() {
+            *floor = *priority_sum;
             if !level.is_empty() {
-                self.present += 1;
-                self.priority_sum += u64::from(level.priority);
+                *present += 1;
+                *priority_sum += u64::from(level.priority);
+                *highest = place;
             }
         }
     }
 
-    /// The priority at `place` enters the lottery: those above it move up by its span.
-    fn appear(&mut self, place: usize) {
-        let span = u64::from(self.levels[place].priority);
-        self.floors.as_flattened_mut()[..place].iter_mut().for_each(|floor| *floor += span);
-        self.priority_sum += span;
-        self.present += 1;
-    }
-
     /// The priority at `place` leaves the lottery.
+    #[inline(never)]
     fn disappear(&mut self, place: usize) {
         let span = u64::from(self.levels[place].priority);
-        self.floors.as_flattened_mut()[..place].iter_mut().for_each(|floor| *floor -= span);
-        self.priority_sum -= span;
-        self.present -= 1;
+        let spans = &mut self.spans;
+        spans.floors.as_flattened_mut()[..place].iter_mut().for_each(|floor| *floor -= span);
+        spans.priority_sum -= span;
+        spans.present -= 1;
+        if place == spans.highest {
+            let next = self.levels.iter().position(|level| !level.is_empty());
+            spans.highest = next.unwrap_or(0);
+        }
     }
 
     /// Takes the next request of the priority at `place`, with that priority.
@@ -164,8 +183,8 @@ impl Tier {
     pub(super) fn pop<T>(&mut self, nodes: &mut Nodes<T>, place: usize) -> (u32, QueueEntry<T>) {
         let level = &mut self.levels[place];
         let priority = level.priority;
-        let entry = level.pop(nodes);
-        if level.is_empty() {
+        let (entry, is_last) = level.pop(nodes);
+        if is_last {
             self.disappear(place);
         }
         (priority, entry)
