@@ -200,7 +200,9 @@ impl<T> Scheduler<T> for MClock<T> {
         in_mode!(self, mode => mode.close_flow(now, flow, removed));
     }
 
-    #[inline]
+    // The common paths of both are compiled into their caller, where what is taken and added stays in registers; what is rare in
+    // them, and the published mode, is not.
+    #[inline(always)]
     fn enqueue(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
         in_mode!(self, mode => mode.enqueue(now, request))
     }
@@ -209,7 +211,7 @@ impl<T> Scheduler<T> for MClock<T> {
         in_mode!(self, mode => mode.enqueue_front(now, request))
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, now: Time) -> Take<T> {
         in_mode!(self, mode => mode.take(now))
     }

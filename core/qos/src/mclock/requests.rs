@@ -16,6 +16,7 @@ const HAS_MORE: u32 = 1 << 31;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestList {
     head: u32,
+    /// The newest, while there is a head.
     tail: u32,
 }
 
@@ -127,11 +128,16 @@ impl<T> Requests<T> {
         self.len
     }
 
-    /// Appends a request.
+    /// Appends a request; whether it is the first of its list.
     #[inline(always)]
-    pub(super) fn push_back(&mut self, fifo: &mut RequestList, now: Time, request: Request<T>) {
+    pub(super) fn push_back(
+        &mut self,
+        fifo: &mut RequestList,
+        now: Time,
+        request: Request<T>,
+    ) -> bool {
         let slot = self.fill(now, request, NONE);
-        self.link(fifo, slot);
+        self.link(fifo, slot)
     }
 
     /// Puts a request before the others.
@@ -171,12 +177,15 @@ impl<T> Requests<T> {
         if fifo.is_empty() {
             return None;
         }
+        Some(self.pop_head(fifo))
+    }
+
+    /// Takes the oldest request out of a list that has one.
+    #[inline(always)]
+    pub(super) fn pop_head(&mut self, fifo: &mut RequestList) -> Departed<T> {
         let (left, next) = self.clear(fifo.head);
         fifo.head = next;
-        if next == NONE {
-            fifo.tail = NONE;
-        }
-        Some(left)
+        left
     }
 
     /// The requests of a list, oldest first.
@@ -234,12 +243,15 @@ impl<T> Requests<T> {
     }
 
     #[inline(always)]
-    fn link(&mut self, fifo: &mut RequestList, slot: u32) {
-        match self.slots.get_mut(fifo.tail as usize) {
-            Some(RequestSlot::Waits { next, .. }) => *next = slot,
-            _ => fifo.head = slot,
+    fn link(&mut self, fifo: &mut RequestList, slot: u32) -> bool {
+        let is_first = fifo.is_empty();
+        if is_first {
+            fifo.head = slot;
+        } else if let RequestSlot::Waits { next, .. } = &mut self.slots[fifo.tail as usize] {
+            *next = slot;
         }
         fifo.tail = slot;
+        is_first
     }
 
     #[inline(always)]
@@ -250,31 +262,30 @@ impl<T> Requests<T> {
         let flow = flow.get() | if plain { 0 } else { HAS_MORE };
         let filled = RequestSlot::Waits { arrival: now, payload, flow, generation, cost, next };
         self.len += 1;
-        let slot = self.free;
+        let mut slot = self.free;
         match self.slots.get_mut(slot as usize) {
             Some(place) => {
                 if let RequestSlot::Free { next } = place {
                     self.free = *next;
                 }
                 *place = filled;
-                self.note(plain, slot, More { priority, distributed });
-                slot
             }
-            None => {
-                self.slots.push(filled);
-                let slot =
-                    u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 requests wait");
-                self.note(plain, slot, More { priority, distributed });
-                slot
-            }
+            None => slot = self.extend(filled),
         }
+        if !plain {
+            self.note(slot, More { priority, distributed });
+        }
+        slot
     }
 
-    #[inline(always)]
-    fn note(&mut self, plain: bool, slot: u32, more: More) {
-        if plain {
-            return;
-        }
+    #[cold]
+    fn extend(&mut self, filled: RequestSlot<T>) -> u32 {
+        self.slots.push(filled);
+        u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 requests wait")
+    }
+
+    #[inline(never)]
+    fn note(&mut self, slot: u32, more: More) {
         if self.more.len() <= slot as usize {
             self.more.resize(slot as usize + 1, More::default());
         }

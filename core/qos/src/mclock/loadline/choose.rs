@@ -2,16 +2,12 @@
 //! the one that went is charged.
 
 use super::level::{Level, is_far, spare_entry};
-use super::line::{ABSENT, after};
-use super::rate::{FAR, FRACTION_BITS};
+use super::line::{ABSENT, Line, after};
+use super::rate::FAR;
 use super::tournament::KeyedIndex;
 use crate::Phase;
 use crate::mclock::requests::RequestCharge;
 use loadline_base::Time;
-
-/// Reservations that could not be met are owed for this long, and for a few requests. What lies further back is written
-/// off, for all parties alike: who has no reservation must not pay for an hour of too little capacity.
-const OWED_TICKS: u64 = 1_000_000_000 << FRACTION_BITS;
 
 /// What a look at a level finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +22,15 @@ pub(super) enum Choice {
     NotBefore(Time),
     /// Nothing waits.
     Nothing,
+}
+
+/// Takes the head out of the list of a party that is served.
+pub(super) trait PopHead {
+    /// What was taken.
+    type Head;
+
+    /// The head, and what the next one is charged.
+    fn pop(self, line: &mut Line) -> (Self::Head, RequestCharge);
 }
 
 impl Level {
@@ -74,7 +79,7 @@ impl Level {
                     return Some((top.index(), tag));
                 }
                 line.reserved_key = tag;
-                self.reserved.replace_top(KeyedIndex::new(tag, top.index()));
+                self.reserved.put_back(tag);
             }
         }
     }
@@ -121,19 +126,26 @@ impl Level {
             }
             if line.start != top.key() {
                 let start = line.start;
-                self.weighted.replace_top(KeyedIndex::new(start, top.index()));
+                self.weighted.put_back(start);
                 continue;
             }
             let tag = line.held_until();
             if tag <= now {
                 return Some(top.index());
             }
-            line.set_in_weighted(false);
-            self.race.leave(line);
-            self.weighted.pop();
-            self.hold(top.index(), tag);
+            self.hold_first(top.index(), tag);
         }
         None
+    }
+
+    /// Puts the first of the weighted, which is at its limit, aside until `tag`.
+    #[inline(never)]
+    fn hold_first(&mut self, index: u32, tag: u64) {
+        let line = &mut self.lines[index as usize];
+        line.set_in_weighted(false);
+        self.race.leave(line);
+        self.weighted.pop();
+        self.hold(index, tag);
     }
 
     /// Nobody is due or within the limit: somebody who may use the rest, or the time to come back.
@@ -166,8 +178,7 @@ impl Level {
             .map(|(_, tag)| u128::from(tag) + u128::from(self.time.lag));
         let mut limit = self.first_limit().map(u128::from);
         if reservation.is_none() {
-            let exact =
-                |line: &super::line::Line| line.reservation_tag_exact() + u128::from(self.time.lag);
+            let exact = |line: &Line| line.reservation_tag_exact() + u128::from(self.time.lag);
             let far = self.reserved.iter().map(|entry| &self.lines[entry.index() as usize]);
             reservation =
                 far.filter(|line| line.is_busy() && line.has_reservation()).map(exact).min();
@@ -201,21 +212,23 @@ impl Level {
         None
     }
 
-    /// Charges the party that was chosen for its head and tells of the next one.
+    /// Serves the party that was chosen.
     #[inline(always)]
-    pub(super) fn served(&mut self, now: u64, choice: Choice, next: RequestCharge) -> Phase {
+    pub(super) fn serve<P: PopHead>(
+        &mut self,
+        now: u64,
+        choice: Choice,
+        heads: P,
+    ) -> (P::Head, Phase) {
         match choice {
             Choice::Reservation(index, tag) => {
-                self.served_by_reservation(now, index, tag, next);
-                Phase::Reservation
+                (self.serve_by_reservation(now, index, tag, heads), Phase::Reservation)
             }
-            Choice::Weight(index) => {
-                self.served_by_weight(now, index, next);
-                Phase::Weight
-            }
+            Choice::Weight(index) => (self.serve_by_weight(now, index, heads), Phase::Weight),
             Choice::Spare(index) => {
+                let (head, next) = heads.pop(&mut self.lines[index as usize]);
                 self.served_spare(now, index, next);
-                Phase::Spare
+                (head, Phase::Spare)
             }
             _ => unreachable!("somebody was served"),
         }
@@ -225,71 +238,69 @@ impl Level {
     /// ahead than the slack; what it gets beyond its share is forgotten, or it would starve when the reservation
     /// goes. The same against the limit, which a reservation may pass.
     #[inline(always)]
-    fn served_by_reservation(&mut self, now: u64, index: u32, tag: u64, next: RequestCharge) {
-        self.write_off(now, index, tag);
-        let line = &mut self.lines[index as usize];
+    fn serve_by_reservation<P: PopHead>(
+        &mut self,
+        now: u64,
+        index: u32,
+        tag: u64,
+        heads: P,
+    ) -> P::Head {
+        let Level { lines, terms, reserved, race, time, bursts, .. } = self;
+        let line = &mut lines[index as usize];
+        let (head, next) = heads.pop(line);
+        time.write_off(now, line, tag);
         if line.holds_at_limit() {
             let slack = line.slack_of_limit();
             if line.limit_base <= now + slack {
-                line.charge_limit(now, slack.max(self.bursts.of(&self.terms, index)));
+                line.charge_limit(now, slack.max(bursts.of(terms, index)));
             }
         }
         line.reservation_base = tag;
         if line.has_weight() {
-            self.race.bring_up(line);
-            if !self.race.is_out_of_reach(line) {
-                self.race.served_beside(line);
+            race.bring_up(line);
+            if !race.is_out_of_reach(line) {
+                race.served_beside(line);
             }
         }
         line.set_head(next);
         if next.exists() {
             let tag = line.reservation_tag();
             line.reserved_key = tag;
-            self.reserved.replace_top(KeyedIndex::new(tag, index));
+            reserved.put_back(tag);
         }
-    }
-
-    /// Reservation time stands still while reservations are met late.
-    #[inline(always)]
-    fn write_off(&mut self, now: u64, index: u32, tag: u64) {
-        if self.time.lag + tag + OWED_TICKS >= now {
-            return;
-        }
-        let late = now.saturating_sub(self.time.lag).saturating_sub(tag);
-        let line = &self.lines[index as usize];
-        let owed = OWED_TICKS.saturating_add(line.slack_of_reservation());
-        self.time.lag = self.time.lag.saturating_add(late.saturating_sub(owed));
+        head
     }
 
     /// The weight pays, and virtual time comes to where this service starts. The reservation's base stays where it
     /// is: work done by weight does not consume the reservation.
     #[inline(always)]
-    fn served_by_weight(&mut self, now: u64, index: u32, next: RequestCharge) {
-        let line = &mut self.lines[index as usize];
+    fn serve_by_weight<P: PopHead>(&mut self, now: u64, index: u32, heads: P) -> P::Head {
+        let Level { lines, terms, weighted, race, bursts, .. } = self;
+        let line = &mut lines[index as usize];
+        let (head, next) = heads.pop(line);
         if line.holds_at_limit() {
-            let burst = self.bursts.of(&self.terms, index);
+            let burst = bursts.of(terms, index);
             line.charge_limit(now, line.slack_of_limit().max(burst));
         }
-        self.race.served(line);
+        race.served(line);
         let is_due_earlier = line.has_reservation() && next.reserved < line.reserved_cost;
         line.set_head(next);
+        let far = is_far(race.virtual_time());
         if next.exists() {
             let (start, tag) = (line.start, line.held_until());
             if tag > now {
-                line.set_in_weighted(false);
-                self.race.leave(line);
-                self.weighted.pop();
-                self.hold(index, tag);
+                self.hold_first(index, tag);
             } else {
-                self.weighted.replace_top(KeyedIndex::new(start, index));
+                weighted.put_back(start);
             }
             if is_due_earlier {
                 self.lower_reservation(index);
             }
         }
-        if is_far(self.race.virtual_time()) {
+        if far {
             self.rebase_virtual();
         }
+        head
     }
 
     /// As by weight, but the limit starts again from now: what nobody else wanted is not held against the party.

@@ -53,6 +53,27 @@ pub(super) struct LevelTime {
     saved: u64,
 }
 
+/// Reservations that could not be met are owed for this long, and for a few requests. What lies further back is written
+/// off, for all parties alike: who has no reservation must not pay for an hour of too little capacity.
+const OWED_TICKS: u64 = 1_000_000_000 << FRACTION_BITS;
+
+impl LevelTime {
+    /// Reservation time stands still while reservations are met late: that of this party was due at `tag`.
+    #[inline(always)]
+    pub(super) fn write_off(&mut self, now: u64, line: &Line, tag: u64) {
+        if self.lag + tag + OWED_TICKS < now {
+            self.fall_behind(now, line.slack_of_reservation(), tag);
+        }
+    }
+
+    #[cold]
+    fn fall_behind(&mut self, now: u64, slack: u64, tag: u64) {
+        let late = now.saturating_sub(self.lag).saturating_sub(tag);
+        let owed = OWED_TICKS.saturating_add(slack);
+        self.lag = self.lag.saturating_add(late.saturating_sub(owed));
+    }
+}
+
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct Level {
@@ -339,7 +360,7 @@ impl Level {
                 return;
             } else {
                 let start = line.start;
-                self.weighted.replace_top(KeyedIndex::new(start, top.index()));
+                self.weighted.put_back(start);
             }
         }
     }
@@ -424,7 +445,7 @@ impl Level {
                 if line.reserved_key == first.key() {
                     line.reserved_key = ABSENT;
                 }
-                self.reserved.replace_top(KeyedIndex::new(tag, index));
+                self.reserved.replace_first(KeyedIndex::new(tag, index));
             }
             _ => self.reserved.push(KeyedIndex::new(tag, index)),
         }

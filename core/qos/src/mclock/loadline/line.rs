@@ -218,11 +218,16 @@ impl Line {
     pub(super) fn set_head(&mut self, head: RequestCharge) {
         self.cost = head.cost;
         self.reserved_cost = head.reserved;
-        let most = head.of_limit();
-        if u64::from(most) >> (self.bits[COST] & POWER_MASK) != 0 {
-            let power = (32 - most.leading_zeros() as u8).min(POWER_MAX);
-            self.bits[COST] = self.bits[COST] & !POWER_MASK | power;
+        // The five bits of the power are those that a shift takes.
+        if head.of_limit().wrapping_shr(u32::from(self.bits[COST])) != 0 {
+            self.note_cost(head.of_limit());
         }
+    }
+
+    #[inline]
+    fn note_cost(&mut self, most: u32) {
+        let power = (32 - most.leading_zeros() as u8).min(POWER_MAX);
+        self.bits[COST] = self.bits[COST] & !POWER_MASK | power;
     }
 
     /// Forgets how dear requests were, when a party becomes busy.

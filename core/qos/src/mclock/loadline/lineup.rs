@@ -1,19 +1,33 @@
-//! A minimum queue for keys that mostly come in order: a sorted line in front of a tournament.
+//! A minimum queue for keys that mostly come in order, of the parties of a level.
 //!
-//! Classes of equal weight and cost get their start tags in rising order, and those of equal reservations their due times, so
-//! each goes to the end of the line and comes out at its front, in constant time and in the order of memory. Whoever is
-//! before the front, as one that wakes mostly is, goes there. The others play in the tournament.
+//! The first eight parties of a level have a key each in a *table*, which is searched from end to end: most levels have no more. With
+//! more, entries stand in a sorted line in front of a tournament. Classes of equal weight and cost get their start tags in rising order,
+//! and those of equal reservations their due times, so each goes to the end of the line and comes out at its front, in constant time
+//! and in the order of memory. Whoever is before the front, as one that wakes mostly is, goes there. The others play in the tournament.
+//!
+//! A party has one entry that counts. One that it had before is replaced in the table, and stands beside the new one in the line and in
+//! the tournament.
 
 use super::tournament::{KeyedIndex, Tournament};
 use alloc::vec::Vec;
+use core::hint::select_unpredictable;
+
+/// So many parties have a place in the table.
+const TABLED: usize = 8;
+
+/// In the table, of a party that is not in the queue; after every key.
+const ABSENT: u64 = u64::MAX;
 
 #[derive(Clone, Debug)]
 pub(super) struct Lineup {
-    /// The first of all entries; blank if there are none.
+    /// The first of all entries; its key is [`ABSENT`] if there are none.
     first: KeyedIndex,
-    /// The others in order, and blanks, while there are few.
-    few: [KeyedIndex; 3],
-    /// Whether there have been more since nobody was left: all stand in the line and in the tournament then.
+    /// By party.
+    table: [u64; TABLED],
+    /// Whether a party of the second half of the table has been in the queue.
+    is_wide: bool,
+    /// Whether a party beyond the table has been in the queue since nobody was left: all stand in the line and in the tournament
+    /// then.
     is_crowd: bool,
     /// The first in line; blank if the line is empty.
     front: KeyedIndex,
@@ -33,25 +47,24 @@ const PLACES_MIN: usize = 32;
 
 impl Lineup {
     pub(super) fn new() -> Lineup {
-        let blank = KeyedIndex::BLANK;
-        let (line, others) = (Vec::new(), Tournament::new());
         Lineup {
-            first: blank,
-            few: [blank; 3],
+            first: KeyedIndex::BLANK,
+            table: [ABSENT; TABLED],
+            is_wide: false,
             is_crowd: false,
-            front: blank,
+            front: KeyedIndex::BLANK,
             back: NOBODY,
-            line,
+            line: Vec::new(),
             at: 0,
-            others,
+            others: Tournament::new(),
         }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.iter_few().count() + self.line.len() - self.at + self.others.len()
+        self.iter_table().count() + self.line.len() - self.at + self.others.len()
     }
 
-    /// The first entry; [`KeyedIndex::BLANK`] if there is none.
+    /// The first entry; one with the last of all keys if there is none.
     #[inline(always)]
     pub(super) fn first(&self) -> KeyedIndex {
         self.first
@@ -60,23 +73,22 @@ impl Lineup {
     /// The first entry, if there is one.
     #[inline(always)]
     pub(super) fn peek(&self) -> Option<KeyedIndex> {
-        (!self.first.is_blank()).then_some(self.first)
+        (self.first.key() != ABSENT).then_some(self.first)
     }
 
     #[inline(always)]
     pub(super) fn push(&mut self, entry: KeyedIndex) {
         if self.is_crowd {
-            self.push_to_crowd(entry);
-        } else if self.few[2].is_blank() {
-            let [second, third, _] = self.few;
-            let (first, entry) = in_order(self.first, entry);
-            let (second, entry) = in_order(second, entry);
-            (self.first, self.few[0], self.few[1]) = (first, second, entry);
-            if !third.is_blank() {
-                (self.few[1], self.few[2]) = in_order(third, entry);
-            }
+            return self.push_to_crowd(entry);
+        }
+        if entry.index() as usize >= TABLED {
+            return self.become_crowd(entry);
+        }
+        self.put(entry);
+        if self.first.index() == entry.index() {
+            self.search();
         } else {
-            self.become_crowd(entry);
+            self.first = self.first.first_of(entry);
         }
     }
 
@@ -84,35 +96,65 @@ impl Lineup {
     #[inline(always)]
     pub(super) fn pop(&mut self) {
         if self.is_crowd {
-            self.pop_from_crowd();
-        } else {
-            let [second, third, last] = self.few;
-            (self.first, self.few) = (second, [third, last, KeyedIndex::BLANK]);
+            return self.pop_from_crowd();
         }
+        self.table[self.first.index() as usize % TABLED] = ABSENT;
+        self.search();
     }
 
-    /// Puts `entry`, which is not before the first, in its place.
+    /// Gives the first party a later key.
     #[inline(always)]
-    pub(super) fn replace_top(&mut self, entry: KeyedIndex) {
+    pub(super) fn put_back(&mut self, key: u64) {
+        let index = self.first.index();
         if self.is_crowd {
-            self.replace_in_crowd(entry);
-        } else {
-            let [second, third, last] = self.few;
-            let (first, entry) = in_order(second, entry);
-            let (second, entry) = in_order(third, entry);
-            (self.first, self.few[0], self.few[1]) = (first, second, entry);
-            if !last.is_blank() {
-                (self.few[1], self.few[2]) = in_order(last, entry);
-            }
+            return self.replace_in_crowd(KeyedIndex::new(key, index));
         }
+        self.table[index as usize % TABLED] = key;
+        self.search();
     }
 
+    /// Puts an entry of another party in the place of the first.
+    #[inline(always)]
+    pub(super) fn replace_first(&mut self, entry: KeyedIndex) {
+        if self.is_crowd {
+            return self.replace_in_crowd(entry);
+        }
+        self.table[self.first.index() as usize % TABLED] = ABSENT;
+        if entry.index() as usize >= TABLED {
+            return self.become_crowd(entry);
+        }
+        self.put(entry);
+        self.search();
+    }
+
+    #[inline(always)]
+    fn put(&mut self, entry: KeyedIndex) {
+        let place = entry.index() as usize % TABLED;
+        self.table[place] = entry.key();
+        self.is_wide |= place >= TABLED / 2;
+    }
+
+    /// Finds the first entry of the table: of equal keys the first, by conditional moves, since which one it is cannot be predicted.
+    #[inline(always)]
+    fn search(&mut self) {
+        let [first, second, third, fourth, rest @ ..] = self.table;
+        let half = lesser((first, 0), (second, 1), (third, 2), (fourth, 3));
+        let (key, index) = if self.is_wide {
+            let [first, second, third, fourth] = rest;
+            first_of(half, lesser((first, 4), (second, 5), (third, 6), (fourth, 7)))
+        } else {
+            half
+        };
+        self.first = KeyedIndex::new(key, index);
+    }
+
+    /// All that stand in the table go to the line and the tournament, and this one beside them.
     #[cold]
     fn become_crowd(&mut self, entry: KeyedIndex) {
-        let few: Vec<KeyedIndex> = self.iter_few().collect();
-        self.few = [KeyedIndex::BLANK; 3];
+        let tabled: Vec<KeyedIndex> = self.iter_table().collect();
+        self.table = [ABSENT; TABLED];
         self.is_crowd = true;
-        few.into_iter().chain([entry]).for_each(|entry| self.push_to_crowd(entry));
+        tabled.into_iter().chain([entry]).for_each(|entry| self.push_to_crowd(entry));
     }
 
     #[inline(always)]
@@ -142,6 +184,18 @@ impl Lineup {
 
     #[inline(always)]
     fn replace_in_crowd(&mut self, entry: KeyedIndex) {
+        if self.others.first().is_blank() && self.back.is_before(entry) {
+            self.lengthen(entry);
+            self.at += 1;
+            self.front = self.line[self.at];
+            self.first = self.front;
+        } else {
+            self.replace_out_of_order(entry);
+        }
+    }
+
+    #[inline(always)]
+    fn replace_out_of_order(&mut self, entry: KeyedIndex) {
         if self.front.is_before(self.others.first()) {
             self.leave();
             self.push_to_crowd(entry);
@@ -154,16 +208,14 @@ impl Lineup {
         }
     }
 
-    fn iter_few(&self) -> impl Iterator<Item = KeyedIndex> {
-        let [second, third, last] = self.few;
-        let few =
-            if self.is_crowd { [KeyedIndex::BLANK; 4] } else { [self.first, second, third, last] };
-        few.into_iter().filter(|entry| !entry.is_blank())
+    fn iter_table(&self) -> impl Iterator<Item = KeyedIndex> {
+        let entries = (0..).zip(self.table).filter(|(_, key)| *key != ABSENT);
+        entries.map(|(index, key)| KeyedIndex::new(key, index))
     }
 
     /// The entries, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = KeyedIndex> {
-        self.iter_few().chain(self.line[self.at..].iter().copied()).chain(self.others.iter())
+        self.iter_table().chain(self.line[self.at..].iter().copied()).chain(self.others.iter())
     }
 
     /// Replaces all entries by those that `keep` returns: all of them stand in line then.
@@ -176,8 +228,13 @@ impl Lineup {
 
     #[inline(always)]
     fn append(&mut self, entry: KeyedIndex) {
-        self.back = entry;
         self.front = self.front.first_of(entry);
+        self.lengthen(entry);
+    }
+
+    #[inline(always)]
+    fn lengthen(&mut self, entry: KeyedIndex) {
+        self.back = entry;
         if self.line.len() == self.line.capacity() {
             self.make_room();
         }
@@ -204,48 +261,79 @@ impl Lineup {
     }
 }
 
-/// The two, the one that comes first before the other.
+/// A key and whose it is.
+type Tabled = (u64, u32);
+
+/// The first of two, in the order of the table.
 #[inline(always)]
-fn in_order(one: KeyedIndex, other: KeyedIndex) -> (KeyedIndex, KeyedIndex) {
-    (one.first_of(other), one.last_of(other))
+fn first_of(one: Tabled, other: Tabled) -> Tabled {
+    let is_other = other.0 < one.0;
+    (select_unpredictable(is_other, other.0, one.0), select_unpredictable(is_other, other.1, one.1))
+}
+
+/// The first of half a table.
+#[inline(always)]
+fn lesser(first: Tabled, second: Tabled, third: Tabled, fourth: Tabled) -> Tabled {
+    first_of(first_of(first, second), first_of(third, fourth))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use alloc::collections::BTreeSet;
+    use alloc::vec;
     use loadline_base::Rng;
 
-    /// Random rising and falling keys against an ordered set of the same pairs.
-    #[test]
-    fn the_lineup_agrees_with_an_ordered_set() {
+    /// Random rising and falling keys of so many parties against an ordered set of the same pairs.
+    fn check(parties: u32, steps: u32) {
         let (mut rng, mut lineup, mut model) = (Rng::new(3), Lineup::new(), BTreeSet::new());
-        for step in 0..100_000u32 {
+        let mut keys = vec![None; parties as usize];
+        for step in 0..steps {
             let first = model.first().copied();
             assert_eq!(lineup.peek(), first.map(|(key, index)| KeyedIndex::new(key, index)));
             assert_eq!(lineup.len(), model.len());
             if step % 9_999 == 0 {
                 lineup.rebuild(|entry| (entry.index() % 3 > 0).then_some(entry));
                 model.retain(|(_, index): &(u64, u32)| index % 3 > 0);
+                keys.iter_mut().step_by(3).for_each(|key| *key = None);
                 continue;
             }
-            let key = u64::from(step) + rng.below(1 + u64::from(step / 1_000));
+            let key = u64::from(step / 4) + rng.below(1 + u64::from(step / 1_000));
+            let party = rng.below(u64::from(parties)) as u32;
             match (rng.below(5), first) {
                 (0, Some(first)) => {
                     lineup.pop();
                     model.remove(&first);
+                    keys[first.1 as usize] = None;
                 }
                 (1..4, Some(first)) => {
-                    let key = key.max(first.0 + 1);
-                    lineup.replace_top(KeyedIndex::new(key, first.1));
+                    let key = key.max(first.0);
+                    lineup.put_back(key);
                     model.remove(&first);
                     model.insert((key, first.1));
+                    keys[first.1 as usize] = Some(key);
                 }
-                _ => {
-                    lineup.push(KeyedIndex::new(key, step));
-                    model.insert((key, step));
+                _ if keys[party as usize].is_none() => {
+                    lineup.push(KeyedIndex::new(key, party));
+                    model.insert((key, party));
+                    keys[party as usize] = Some(key);
                 }
+                // A second entry of a party comes before its first one, and takes its place in the table.
+                _ if parties as usize <= TABLED && keys[party as usize] > Some(key) => {
+                    lineup.push(KeyedIndex::new(key, party));
+                    model.remove(&(keys[party as usize].unwrap(), party));
+                    model.insert((key, party));
+                    keys[party as usize] = Some(key);
+                }
+                _ => {}
             }
+        }
+    }
+
+    #[test]
+    fn the_lineup_agrees_with_an_ordered_set() {
+        for parties in [1, 3, 4, 5, 8, 9, 20, 1_000, 100_000] {
+            check(parties, 50_000);
         }
     }
 }

@@ -27,9 +27,10 @@ use crate::{
 };
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use choose::Choice;
+use choose::{Choice, PopHead};
 use flow::{ClientFlow, Inside, NONE, Turns};
 use level::{Level, PARTY_BYTES};
+use line::Line;
 use loadline_base::Time;
 use tenants::Tenants;
 
@@ -244,15 +245,10 @@ impl<T> Loadline<T> {
             Some(turns) => {
                 let turns = &mut self.turns[turns as usize];
                 let fifo = turns.fifo(member, &mut line.fifo);
-                let was_empty = fifo.is_empty();
-                self.requests.push_back(fifo, now, request);
-                was_empty && turns.wakes(member, line.is_busy(), &mut line.fifo)
+                self.requests.push_back(fifo, now, request)
+                    && turns.wakes(member, line.is_busy(), &mut line.fifo)
             }
-            None => {
-                let was_empty = line.fifo.is_empty();
-                self.requests.push_back(&mut line.fifo, now, request);
-                was_empty
-            }
+            None => self.requests.push_back(&mut line.fifo, now, request),
         };
         if is_head {
             let tick = level.tick(now);
@@ -355,14 +351,11 @@ impl<T> Loadline<T> {
 
     #[inline(always)]
     fn take_chosen(&mut self, now: Time, class: u32, choice: Choice) -> Take<T> {
-        let line = self.classes.line_mut(class);
-        if line.is_shared() {
+        if self.classes.line(class).is_shared() {
             return self.take_from_shared(now, choice, class);
         }
-        let left = self.requests.pop_front(&mut line.fifo).expect("a chosen class has a head");
-        let next = self.requests.head_charge(line.fifo);
         let tick = self.classes.tick_at(now);
-        let phase = self.classes.served(tick, choice, next);
+        let (left, phase) = self.classes.serve(tick, choice, &mut self.requests);
         Take::Ready(taken(class, left, phase))
     }
 
@@ -372,12 +365,10 @@ impl<T> Loadline<T> {
         let Inside::Turns(turns) = Inside::decode(self.classes.inside(class)) else {
             return self.take_from_tenants(now, choice, class);
         };
-        let line = self.classes.line_mut(class);
-        let left = self.requests.pop_front(&mut line.fifo).expect("a chosen class has a head");
-        self.turns[turns as usize].pass(line.cost, &mut line.fifo);
-        let next = self.requests.head_charge(line.fifo);
         let tick = self.classes.tick_at(now);
-        let phase = self.classes.served(tick, choice, next);
+        let turns = Some(&mut self.turns[turns as usize]);
+        let heads = InTurn { requests: &mut self.requests, turns };
+        let (left, phase) = self.classes.serve(tick, choice, heads);
         Take::Ready(taken(class, left, phase))
     }
 
@@ -393,7 +384,9 @@ impl<T> Loadline<T> {
         now: Time,
         request: Request<T>,
     ) -> Result<(), RefusedRequest<T>> {
-        let flow = self.flows[request.flow.get() as usize];
+        let Some(flow) = self.open(request.flow).copied() else {
+            return Err(RefusedRequest { request, refusal: Refusal::UnknownFlow });
+        };
         if self.is_strict(flow.class, request.priority) {
             self.requests.push_back(&mut self.first.strict, now, request);
             return Ok(());
@@ -412,17 +405,51 @@ impl<T> Loadline<T> {
         Ok(())
     }
 
+    /// Whether a request of this class and cost only has to be appended.
+    #[inline(always)]
+    fn appends(&self, class: u32, cost: u32) -> bool {
+        self.config.strict_priority.is_none() && cost != 0 && self.classes.line(class).appends()
+    }
+
     /// Adds a request to a class with one client.
     #[inline(always)]
     fn push_alone(&mut self, now: Time, class: u32, request: Request<T>) {
-        let line = self.classes.line_mut(class);
-        let was_empty = line.fifo.is_empty();
         let charge = RequestCharge::new(request.cost, request.distributed);
-        self.requests.push_back(&mut line.fifo, now, request);
-        if was_empty {
+        let line = self.classes.line_mut(class);
+        if self.requests.push_back(&mut line.fifo, now, request) {
             let tick = self.classes.tick(now);
             self.classes.wakes(tick, class, charge);
         }
+    }
+}
+
+/// Of a party with one client.
+impl<T> PopHead for &mut Requests<T> {
+    type Head = Departed<T>;
+
+    #[inline(always)]
+    fn pop(self, line: &mut Line) -> (Departed<T>, RequestCharge) {
+        let head = self.pop_head(&mut line.fifo);
+        (head, self.head_charge(line.fifo))
+    }
+}
+
+/// Of a party in which clients take turns, if they do.
+struct InTurn<'a, T> {
+    requests: &'a mut Requests<T>,
+    turns: Option<&'a mut Turns>,
+}
+
+impl<T> PopHead for InTurn<'_, T> {
+    type Head = Departed<T>;
+
+    #[inline(always)]
+    fn pop(self, line: &mut Line) -> (Departed<T>, RequestCharge) {
+        let head = self.requests.pop_head(&mut line.fifo);
+        if let Some(turns) = self.turns {
+            turns.pass(line.cost, &mut line.fifo);
+        }
+        (head, self.requests.head_charge(line.fifo))
     }
 }
 
@@ -455,15 +482,17 @@ impl<T> Scheduler<T> for Loadline<T> {
 
     #[inline(always)]
     fn enqueue(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
-        let Some(flow) = self.open(request.flow) else {
-            return Err(RefusedRequest { request, refusal: Refusal::UnknownFlow });
+        // Field by field: a request that goes through memory as a whole is read in wider pieces than it was written in, for which
+        // the processor waits.
+        let Request { flow, priority, cost, distributed, payload } = request;
+        let class = match self.open(flow) {
+            Some(known) if self.appends(known.class, cost) => known.class,
+            _ => {
+                let request = Request { flow, priority, cost, distributed, payload };
+                return self.enqueue_with_care(now, request);
+            }
         };
-        let class = flow.class;
-        let line = self.classes.line(class);
-        if self.config.strict_priority.is_some() || request.cost == 0 || !line.appends() {
-            return self.enqueue_with_care(now, request);
-        }
-        self.push_alone(now, class, request);
+        self.push_alone(now, class, Request { flow, priority, cost, distributed, payload });
         Ok(())
     }
 

@@ -5,10 +5,11 @@
 //! While all tenants of a class are at their limits it sleeps. What a tenant gets elsewhere counts against its own terms
 //! ([`Distributed`](crate::Distributed)); the class is of this server alone, and is charged the bare cost.
 
-use super::choose::Choice;
+use super::choose::{Choice, PopHead};
 use super::flow::{Inside, NONE};
 use super::level::Level;
-use super::{ClientFlow, Loadline, taken};
+use super::line::Line;
+use super::{ClientFlow, InTurn, Loadline, taken};
 use crate::mclock::requests::{RequestCharge, RequestList};
 use crate::{ClassId, ClientKey, FlowId, Params, Refusal, Request, Take, TenantError, TenantKey};
 use alloc::collections::BTreeMap;
@@ -64,6 +65,15 @@ impl Tenants {
 
 /// The head of a divided class, as far as it is known before.
 pub(super) const LEAST: RequestCharge = RequestCharge { cost: 1, reserved: 1 };
+
+/// What left was a tenant's: the class has only to know what its head costs from now on.
+impl PopHead for RequestCharge {
+    type Head = ();
+
+    fn pop(self, _: &mut Line) -> ((), RequestCharge) {
+        ((), self)
+    }
+}
 
 impl<T> Loadline<T> {
     /// Adds a tenant to a class, or changes one.
@@ -412,14 +422,8 @@ impl<T> Loadline<T> {
             unreachable!("the class was confirmed")
         };
         let of_tenant = level.turns(tenant);
-        let line = level.line_mut(tenant);
-        let cost = line.cost;
-        let left = requests.pop_front(&mut line.fifo).expect("a chosen tenant has a head");
-        if let Some(of_tenant) = of_tenant {
-            turns[of_tenant as usize].pass(cost, &mut line.fifo);
-        }
-        let of_tenant = requests.head_charge(line.fifo);
-        level.served(tick, inner, of_tenant);
+        let turns = of_tenant.map(|of_tenant| &mut turns[of_tenant as usize]);
+        let (left, _) = level.serve(tick, inner, InTurn { requests, turns });
         let next = if is_busy { LEAST } else { RequestCharge::NOTHING };
         classes.line_mut(class).set_head(RequestCharge { cost: left.cost, reserved: left.cost });
         let choice = match choice {
@@ -429,7 +433,7 @@ impl<T> Loadline<T> {
             choice => choice,
         };
         let tick = classes.tick(now);
-        let phase = classes.served(tick, choice, next);
+        let ((), phase) = classes.serve(tick, choice, next);
         Take::Ready(taken(class, left, phase))
     }
 }

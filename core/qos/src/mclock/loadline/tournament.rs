@@ -53,20 +53,6 @@ impl KeyedIndex {
         }
     }
 
-    /// The one that comes last, likewise.
-    #[inline(always)]
-    pub(super) fn last_of(self, other: KeyedIndex) -> KeyedIndex {
-        let is_before = self.is_before(other);
-        KeyedIndex {
-            key: select_unpredictable(is_before, other.key, self.key),
-            index_and_leaf: select_unpredictable(
-                is_before,
-                other.index_and_leaf,
-                self.index_and_leaf,
-            ),
-        }
-    }
-
     #[inline(always)]
     pub(super) fn is_blank(self) -> bool {
         self.index_and_leaf == KeyedIndex::BLANK.index_and_leaf

@@ -274,6 +274,7 @@ impl<T> Scheduler<T> for Published<T> {
         self.leave_heaps(flow);
     }
 
+    #[inline(never)]
     fn enqueue(&mut self, now: Time, request: Request<T>) -> Result<(), RefusedRequest<T>> {
         self.clean_when_due(now);
         let flow = request.flow;
@@ -293,9 +294,7 @@ impl<T> Scheduler<T> for Published<T> {
         }
         self.touch(now, flow);
         let fifo: &mut RequestList = &mut self.records[flow].fifo;
-        let was_empty = fifo.is_empty();
-        self.requests.push_back(fifo, now, request);
-        if was_empty {
+        if self.requests.push_back(fifo, now, request) {
             self.tag_head(now, flow);
         }
         Ok(())
@@ -310,6 +309,7 @@ impl<T> Scheduler<T> for Published<T> {
         Ok(())
     }
 
+    #[inline(never)]
     fn take(&mut self, now: Time) -> Take<T> {
         self.clean_when_due(now);
         self.pull(now)
