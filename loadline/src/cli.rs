@@ -208,8 +208,8 @@ pub(crate) enum ProfileCommand {
 pub(crate) struct ProfileArgs {
     /// The profile, e.g. high_client_ops; without one, what a running node promises
     pub(crate) profile: Option<String>,
-    /// The behaviour: quincy, reef or loadline
-    #[arg(long, default_value = "quincy", requires = "profile")]
+    /// The behaviour: loadline, as on a node of its own, quincy or reef
+    #[arg(long, default_value = "loadline", requires = "profile")]
     pub(crate) preset: String,
     /// Take the capacity from a drive
     #[arg(long, value_name = "NAME", conflicts_with_all = ["iops", "bandwidth", "medium"], requires = "profile")]

@@ -15,6 +15,8 @@ struct DoctorFinding {
     what: &'static str,
     found: String,
     good: bool,
+    /// Whether nothing runs without it.
+    needed: bool,
     /// What to do, where something is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<&'static str>,
@@ -22,19 +24,30 @@ struct DoctorFinding {
 
 pub(crate) fn carry_out(args: &JsonArg) -> Result<(), Failure> {
     let findings = examine();
+    let lacks = findings.iter().any(|finding| finding.needed && !finding.good);
     if args.json {
         let good = findings.iter().all(|finding| finding.good);
-        return show::json(&json!({ "good": good, "findings": findings }));
+        show::json(&json!({ "good": good, "findings": findings }))?;
+    } else {
+        show::text(&in_words(&findings))?;
     }
+    if lacks { Err(Failure::Said) } else { Ok(()) }
+}
+
+fn in_words(findings: &[DoctorFinding]) -> String {
     let rows: Vec<[String; 4]> = findings
         .iter()
         .map(|finding| {
-            let mark = if finding.good { "good" } else { "lacks" };
+            let mark = match (finding.good, finding.needed) {
+                (true, _) => "good",
+                (false, true) => "lacks",
+                (false, false) => "could be better",
+            };
             let advice = finding.advice.unwrap_or_default().to_owned();
             [finding.what.to_owned(), mark.to_owned(), finding.found.clone(), advice]
         })
         .collect();
-    show::text(&show::table(["", "", "found", "advice"], &[1, 2, 3], &rows))
+    show::table(["", "", "found", "advice"], &[1, 2, 3], &rows)
 }
 
 fn examine() -> Vec<DoctorFinding> {
@@ -47,7 +60,7 @@ fn examine() -> Vec<DoctorFinding> {
             host.cores >= 2,
             "studies run one setup per core; with one core the full NVMe study takes minutes",
         ),
-        finding(
+        need(
             "memory",
             format!("{memory_gib:.1} GiB"),
             memory_gib >= 2.0,
@@ -80,8 +93,14 @@ fn examine() -> Vec<DoctorFinding> {
     ]
 }
 
+/// Something without which all of it works, if less well.
 fn finding(what: &'static str, found: String, good: bool, advice: &'static str) -> DoctorFinding {
-    DoctorFinding { what, found, good, advice: (!good).then_some(advice) }
+    DoctorFinding { what, found, good, needed: false, advice: (!good).then_some(advice) }
+}
+
+/// Something without which a study cannot run.
+fn need(what: &'static str, found: String, good: bool, advice: &'static str) -> DoctorFinding {
+    DoctorFinding { needed: true, ..finding(what, found, good, advice) }
 }
 
 fn io_uring() -> DoctorFinding {
@@ -119,10 +138,5 @@ fn writable() -> DoctorFinding {
         Ok(()) => format!("{here} can be written"),
         Err(error) => format!("{here}: {error}"),
     };
-    finding(
-        "folder",
-        found,
-        written.is_ok(),
-        "give `study run` a folder that can be written: --out",
-    )
+    need("folder", found, written.is_ok(), "give `study run` a folder that can be written: --out")
 }

@@ -1,8 +1,10 @@
 //! Why a command did not do what it was asked, and the exit code that says so.
 
+use crate::typed::error_in_json;
 use loadline_report::ReportError;
-use loadline_study::{FolderError, InputError, SessionError};
+use loadline_study::{FolderError, InputError, SessionError, why};
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// A command that did not do what it was asked.
@@ -23,15 +25,28 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Says why in one sentence, and gives the exit code.
-    pub(crate) fn report(self) -> ExitCode {
-        let (text, code) = match self {
-            Failure::Input(text) => (format!("error: {text}"), 2),
-            Failure::Environment(text) => (format!("error: {text}"), 1),
-            Failure::Damaged(text) => (format!("error: {text}"), 1),
-            Failure::Interrupted(text) => (text, 130),
+    /// A file or folder could not be read.
+    pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Failure {
+        Failure::Environment(format!("cannot read {}: {}", path.display(), why(error)))
+    }
+
+    /// A file or folder could not be written.
+    pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Failure {
+        Failure::Environment(format!("cannot write {}: {}", path.display(), why(error)))
+    }
+
+    /// Says why in one sentence, or in an object for programs, and gives the exit code.
+    pub(crate) fn report(self, in_json: bool) -> ExitCode {
+        let (prefix, text, code) = match self {
+            Failure::Input(text) => ("error: ", text, 2),
+            Failure::Environment(text) | Failure::Damaged(text) => ("error: ", text, 1),
+            Failure::Interrupted(text) => ("", text, 130),
             Failure::Said => return ExitCode::FAILURE,
             Failure::ReaderGone => return ExitCode::SUCCESS,
+        };
+        let text = match in_json {
+            true => error_in_json(&text, code),
+            false => format!("{prefix}{text}"),
         };
         // If even the standard error is gone, the code still tells.
         let _ = writeln!(io::stderr(), "{text}");
@@ -74,7 +89,7 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Failure::ReaderGone,
-            _ => Failure::Environment(format!("cannot write the output: {error}")),
+            _ => Failure::Environment(format!("cannot write the output: {}", why(&error))),
         }
     }
 }

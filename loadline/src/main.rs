@@ -17,9 +17,9 @@ mod show;
 mod soak;
 mod store;
 mod study;
+mod typed;
 
-use clap::Parser;
-use cli::{Cli, CliCommand};
+use cli::CliCommand;
 use std::process::ExitCode;
 
 /// Buffers of 256 KiB to 4 MiB come and go with every request; this allocator keeps them, the C library's gives them back to
@@ -28,7 +28,11 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let command = match typed::command() {
+        Ok(command) => command,
+        Err(code) => return code,
+    };
+    let outcome = match command {
         CliCommand::Serve(command) => serve::carry_out(*command),
         CliCommand::Status(args) => node::status(&args),
         CliCommand::Health(args) => node::health(&args),
@@ -51,6 +55,6 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
+        Err(failure) => failure.report(typed::wants_json()),
     }
 }

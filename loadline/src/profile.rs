@@ -70,6 +70,12 @@ impl Question {
             let (iops, bandwidth) = (Some(drive.capacity_iops), Some(drive.bandwidth));
             return Ok(Question { preset, profile, medium: drive.medium, iops, bandwidth });
         }
+        if args.bandwidth.is_some() && preset.era.unit() == CostUnit::Mixed {
+            return Err(Failure::Input(format!(
+                "--bandwidth: preset {} reckons with IOPS alone, large transfers included: leave it out, or choose --preset reef or loadline",
+                preset.name
+            )));
+        }
         let medium = args.medium.map_or(Medium::Ssd, Medium::from);
         Ok(Question { preset, profile, medium, iops: args.iops, bandwidth: args.bandwidth })
     }

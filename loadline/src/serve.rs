@@ -7,6 +7,7 @@ use loadline_base::Bytes;
 use loadline_cluster::StartError;
 use loadline_host::{BootError, DiskSpec, Engine, EngineConfig, ImageSpec, ListenAt, MemoryPlan};
 use loadline_osd::OsdSet;
+use loadline_study::why;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use tracing_subscriber::EnvFilter;
@@ -23,7 +24,7 @@ pub(crate) fn carry_out(command: ServeCommand) -> Result<(), Failure> {
     log(command.log.as_deref(), command.log_json)?;
     let dir = config.dir;
     std::fs::create_dir_all(&dir).map_err(|error| {
-        Failure::Environment(format!("{}: cannot be made: {error}", dir.display()))
+        Failure::Environment(format!("{}: cannot be made: {}", dir.display(), why(&error)))
     })?;
     let mut engine = match Engine::start(config.engine) {
         Err(BootError::Start { why: StartError::Osds { map, given }, left_out }) => {

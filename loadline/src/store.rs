@@ -10,7 +10,7 @@ use loadline_store::paged::layout::LOG_HEADER;
 use loadline_store::paged::{Format, FormatError, Protection, format};
 use serde_json::json;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 pub(crate) fn carry_out(command: StoreCommand) -> Result<(), Failure> {
@@ -38,7 +38,7 @@ fn make(args: &FormatArgs) -> Result<(), Failure> {
         _ => None,
     };
     write_new_store(&store, &data, log.as_ref().map(|(file, _)| file))
-        .map_err(|error| cannot_write(&args.file, error))?;
+        .map_err(|error| Failure::unwritable(&args.file, &error))?;
     report(args, &wanted)
 }
 
@@ -51,7 +51,7 @@ fn refuse_used(path: &Path) -> Result<(), Failure> {
     match Holding::of(path) {
         Ok(Holding::Nothing | Holding::Unfinished) => Ok(()),
         Ok(other) => Err(Failure::Input(format!("{shown}: holds {other}; --force overwrites it"))),
-        Err(error) => Err(Failure::Environment(format!("{shown}: cannot be read: {error}"))),
+        Err(error) => Err(Failure::unreadable(path, &error)),
     }
 }
 
@@ -97,7 +97,7 @@ fn random_id() -> Result<u64, Failure> {
     let mut bytes = [0; 8];
     let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
     let id = read.map(|()| u64::from_le_bytes(bytes));
-    id.map_err(|error| Failure::Environment(format!("/dev/urandom: cannot be read: {error}")))
+    id.map_err(|error| Failure::unreadable(Path::new("/dev/urandom"), &error))
 }
 
 fn refused(error: FormatError, format: &Format) -> Failure {
@@ -121,7 +121,7 @@ fn refused(error: FormatError, format: &Format) -> Failure {
 
 /// Opens a file of this size, which is nobody else's meanwhile; what was there is kept, the superblocks go last.
 fn create(path: &Path, size: Bytes) -> Result<(File, DiskClaim), Failure> {
-    let cannot = |error| cannot_write(path, error);
+    let cannot = |error| Failure::unwritable(path, &error);
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false).open(path);
     let mut file = file.map_err(cannot)?;
@@ -135,10 +135,6 @@ fn create(path: &Path, size: Bytes) -> Result<(File, DiskClaim), Failure> {
         return Err(Failure::Input(text));
     }
     Ok((file, claim))
-}
-
-fn cannot_write(path: &Path, error: io::Error) -> Failure {
-    Failure::Environment(format!("{}: cannot be written: {error}", path.display()))
 }
 
 fn report(args: &FormatArgs, format: &Format) -> Result<(), Failure> {

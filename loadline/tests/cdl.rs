@@ -143,7 +143,8 @@ fn logs_without_figures_are_refused() {
     let (out, error) = check(folder, "stats --json flags.log", 1);
     let json: Value = serde_json::from_str(&out).expect("JSON, whatever there is to say");
     assert_eq!((&json["ios"], &json["priorities"]), (&1.into(), &Value::Array(Vec::new())));
-    assert_eq!(error, "error: Log file does not have any priority information\n");
+    let error: Value = serde_json::from_str(&error).expect("JSON, what is wrong as well");
+    assert_eq!(error["error"], "Log file does not have any priority information");
     let (out, error) = check(folder, "stats --csv flags.log", 1);
     assert_eq!(out, "");
     assert_eq!(error, "error: Log file does not have any priority information\n");

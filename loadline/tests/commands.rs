@@ -39,10 +39,10 @@ fn help_and_tables_read_as_they_should() {
     check_golden("profile-show-help.txt", &["profile", "show", "--help"]);
     check_golden("study-list.txt", &["study", "list"]);
     check_golden("profile-list.txt", &["profile", "list"]);
-    let figures =
-        ["profile", "show", "high_client_ops", "--iops", "21500", "--bandwidth", "1200 MiB"];
-    check_golden("profile-show.txt", &figures);
-    check_golden("profile-show-reef.txt", &[&figures[..], &["--preset", "reef"]].concat());
+    let figures = ["profile", "show", "high_client_ops", "--iops", "21500"];
+    check_golden("profile-show.txt", &[&figures[..], &["--preset", "quincy"]].concat());
+    let reef = ["--bandwidth", "1200 MiB", "--preset", "reef"];
+    check_golden("profile-show-reef.txt", &[&figures[..], &reef].concat());
 }
 
 #[test]
@@ -80,6 +80,11 @@ fn what_cannot_be_used_is_refused_in_one_sentence() {
     check(&["profile", "show", "--iops", "100"], "<PROFILE>");
     check(&["drive", "show", "nvme"], "there is no drive `nvme`");
     check(&["study", "frobnicate"], "unrecognized subcommand");
+    let quincy = ["profile", "show", "balanced", "--preset", "quincy", "--bandwidth", "9 MiB"];
+    check(&quincy, "preset quincy reckons with IOPS alone");
+    check(&["study", "run", "recovery-nvme", "--repeat", "-3"], "`-3` is negative");
+    check(&["image", "create", "vol", "--size", "-5GiB"], "`-5GiB` is negative");
+    check(&[], "loadline study run recovery-nvme --quick");
     assert!(!folder.path().join("runs").exists(), "nothing was begun");
 }
 
@@ -217,6 +222,26 @@ fn every_command_has_a_form_for_programs() {
     check(&["doctor"], "findings");
 }
 
+/// An error is for a program what an answer is: one object, and the code.
+#[test]
+fn errors_have_a_form_for_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |arguments: &[&str], code: i32, says: &str| {
+        let output = loadline(folder.path(), arguments);
+        let object: Value = serde_json::from_slice(&output.stderr)
+            .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {}", stderr(&output)));
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+        assert_eq!(object["exit_code"], code, "{arguments:?}");
+        let error = object["error"].as_str().unwrap();
+        assert!(error.contains(says), "{arguments:?}: `{error}` has no `{says}`");
+    };
+    check(&["study", "run", "recovery-nvm", "--json"], 2, "did you mean `recovery-nvme`?");
+    check(&["status", "--dir", "none", "--json"], 1, "no node answers at none/admin.sock");
+    check(&["study", "run", "recovery-nvme", "--repeat", "-3", "--json"], 2, "`-3` is negative");
+    check(&["stduy", "--json"], 2, "unrecognized subcommand 'stduy'");
+    check(&["study", "run", "--json"], 2, "required arguments were not provided");
+}
+
 /// Files that are not there, folders in their place, and empty ones.
 #[test]
 fn what_is_no_such_file_is_named() {
@@ -231,8 +256,8 @@ fn what_is_no_such_file_is_named() {
         assert_eq!(text.lines().count(), 1, "{arguments:?}: {text}");
     };
     let places = [
-        ("missing.toml", "missing.toml: cannot be read: No such file"),
-        ("folder.toml", "folder.toml: cannot be read: Is a directory"),
+        ("missing.toml", "missing.toml: cannot be read: there is no such file or folder"),
+        ("folder.toml", "folder.toml: cannot be read: it is a folder, and a file is needed"),
         ("empty.toml", "empty.toml:1: missing field"),
     ];
     for (path, says) in places {

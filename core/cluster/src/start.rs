@@ -79,7 +79,7 @@ impl fmt::Display for StartError {
             StartError::Osds { map, given } => {
                 write!(
                     f,
-                    "the cluster has {map} OSDs and {given} were given: say `--osds {map}`, or name every one's disk, also where it is lost"
+                    "the cluster has {map} OSDs, and disks of {given} were given: say `--osds {map}`, which takes `osd.N` in the node's folder for each, or name every OSD's disk, also of one that is lost"
                 )
             }
             StartError::Epochs(epoch) => write!(

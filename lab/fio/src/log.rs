@@ -133,6 +133,8 @@ pub struct LatencyLogReader<R> {
     bytes: u64,
     /// The last line lacked its line end.
     open_end: bool,
+    /// The last line was cut short, and was not handed out.
+    cut: bool,
 }
 
 impl<R: Read> LatencyLogReader<R> {
@@ -148,6 +150,7 @@ impl<R: Read> LatencyLogReader<R> {
             lines: 0,
             bytes: 0,
             open_end: false,
+            cut: false,
         }
     }
 
@@ -161,24 +164,43 @@ impl<R: Read> LatencyLogReader<R> {
         self.lines - u64::from(self.open_end)
     }
 
+    /// Whether the log ended within a line, as one of a fio that was killed does. What there is of it is not handed out.
+    pub fn is_cut(&self) -> bool {
+        self.cut
+    }
+
     /// Bytes of the lines handed out so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The next line; `None` at the end. The last line may lack its line end.
+    /// The next line; `None` at the end. The last line may lack its line end, and is left out where that is not all that it lacks.
     #[inline]
     pub fn next_line(&mut self) -> Result<Option<LogLine>, LogError> {
         if self.start == self.whole && !self.fill()? {
             return Ok(None);
         }
-        self.lines += 1;
         let text = &self.buffer[self.start..self.whole];
-        let (line, bytes) =
-            take_line(text).map_err(|error| LogError::Line { line: self.lines, error })?;
-        self.start += bytes;
-        self.bytes += bytes as u64;
-        Ok(Some(line))
+        match take_line(text) {
+            Ok((line, bytes)) => {
+                self.lines += 1;
+                self.start += bytes;
+                self.bytes += bytes as u64;
+                Ok(Some(line))
+            }
+            Err(error) => self.refuse(error),
+        }
+    }
+
+    /// A line that is none: the rest of one that was cut short, or a fault of the log.
+    #[cold]
+    fn refuse(&mut self, error: LineError) -> Result<Option<LogLine>, LogError> {
+        let is_last = !self.buffer[self.start..self.whole - 1].contains(&b'\n');
+        if self.open_end && is_last {
+            (self.start, self.open_end, self.cut) = (self.whole, false, true);
+            return Ok(None);
+        }
+        Err(LogError::Line { line: self.lines + 1, error })
     }
 
     /// Reads until there is a whole line again. Returns whether there is one.

@@ -6,7 +6,7 @@ use crate::frontier::frontier_chart;
 use crate::page::page;
 use crate::reservation::reservation_charts;
 use crate::svg::standalone;
-use loadline_study::{RunFacts, StudyResult};
+use loadline_study::{RunFacts, StudyResult, why, write_whole};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ const FILE_WIDTH: f64 = 860.0;
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// A file or folder of the report could not be written.
-    #[error("cannot write {}: {source}", path.display())]
+    #[error("cannot write {}: {}", path.display(), why(source))]
     Unwritable {
         /// The file or folder.
         path: PathBuf,
@@ -51,7 +51,7 @@ pub fn write_report(
 }
 
 fn write(path: &Path, text: &str) -> Result<(), ReportError> {
-    fs::write(path, text).map_err(|source| unwritable(path, source))
+    write_whole(path, text).map_err(|source| unwritable(path, source))
 }
 
 fn unwritable(path: &Path, source: std::io::Error) -> ReportError {

@@ -5,6 +5,9 @@ use crate::result::{SetupResult, StudyResult};
 use loadline_stats::{CompareVerdict, compare, mean, mean_interval};
 use serde::Serialize;
 
+/// The verdict on a difference that too few runs were made for; `--repeat 3` would tell it from chance.
+pub const UNTESTED: &str = "not tested";
+
 /// One figure of one setup in both results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedFigure {
@@ -55,10 +58,11 @@ fn compared(figure: &Figure, old: &SetupResult, new: &SetupResult) -> Option<Com
         old_half_width: half_width(&before),
         new_half_width: half_width(&after),
         difference: comparison.map(|c| (c.difference.low(), c.difference.high())),
-        verdict: comparison.map_or(
-            "too few runs: add --repeat 3 to tell a difference from chance",
-            |comparison| figure.verdict(comparison.verdict),
-        ),
+        verdict: match comparison {
+            Some(comparison) => figure.verdict(comparison.verdict),
+            None if before == after => "equal",
+            None => UNTESTED,
+        },
     })
 }
 
@@ -120,7 +124,8 @@ mod tests {
             (found[0].change, found[0].difference, found[0].old_half_width),
             (1.0, None, None)
         );
-        assert!(found[0].verdict.contains("--repeat 3"), "{}", found[0].verdict);
+        assert_eq!(found[0].verdict, UNTESTED);
+        assert_eq!(compare_results(&result(&[100.0]), &result(&[100.0]))[0].verdict, "equal");
     }
 
     #[test]

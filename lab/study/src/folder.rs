@@ -39,7 +39,7 @@ pub struct Manifest {
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// A file could not be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {}", path.display(), why(source))]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -47,7 +47,7 @@ pub enum FolderError {
         source: io::Error,
     },
     /// A file or folder could not be written.
-    #[error("cannot write {}: {source}", path.display())]
+    #[error("cannot write {}: {}", path.display(), why(source))]
     Unwritable {
         /// The file or folder.
         path: PathBuf,
@@ -179,20 +179,48 @@ impl RunFolder {
     }
 
     fn write_whole(&self, name: &str, text: &str) -> Result<(), FolderError> {
-        let (path, draft) = (self.path.join(name), self.path.join(format!("{name}.draft")));
-        let write = || -> io::Result<()> {
-            let mut file = File::create(&draft)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&draft, &path)
-        };
-        write().map_err(|source| self.unwritable(name, source))
+        write_whole(&self.path.join(name), text).map_err(|source| self.unwritable(name, source))
     }
 
     fn unwritable(&self, name: &str, source: io::Error) -> FolderError {
         let path = if name.is_empty() { self.path.clone() } else { self.path.join(name) };
         FolderError::Unwritable { path, source }
     }
+}
+
+/// Writes a file, whole or not at all: a full disk leaves what was there before.
+///
+/// # Errors
+/// The system's, if it could not be written.
+pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let draft = path.with_added_extension("draft");
+    let write = || -> io::Result<()> {
+        let mut file = File::create(&draft)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&draft, path)
+    };
+    write().inspect_err(|_| {
+        // What cannot be written is reported; that a part of it cannot be taken away adds nothing.
+        let _ = fs::remove_file(&draft);
+    })
+}
+
+/// Why the system refused, and what would help, in words.
+pub fn why(error: &io::Error) -> String {
+    let remedy = match error.kind() {
+        io::ErrorKind::StorageFull => "the disk is full; make room, or choose another folder",
+        io::ErrorKind::QuotaExceeded => "the quota is used up; make room, or choose another folder",
+        io::ErrorKind::PermissionDenied => {
+            "permission denied; choose another place, or run as who owns it"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only; choose another folder",
+        io::ErrorKind::NotFound => "there is no such file or folder",
+        io::ErrorKind::NotADirectory => "a part of the path is a file, not a folder",
+        io::ErrorKind::IsADirectory => "it is a folder, and a file is needed",
+        _ => return error.to_string(),
+    };
+    remedy.to_owned()
 }
 
 fn read_if_there(path: &Path) -> Result<Option<String>, FolderError> {

@@ -1,5 +1,6 @@
 //! Where studies, drives and published figures are found: a path, the nearest data folder, or the program itself.
 
+use crate::folder::why;
 use crate::input::{InputError, Source, unknown};
 use crate::inputs::{Inputs, kind_of};
 use crate::kinds::declared;
@@ -66,11 +67,16 @@ impl Library {
         Library { root: folder.ancestors().find(has_data).map(Path::to_owned) }
     }
 
-    /// A file by name, or by path if it is written like one.
+    /// A file by name, or by path if it is written like one. A drive may be called `sim:NAME`, too.
     ///
     /// # Errors
     /// [`InputError`] with the nearest right name.
     pub fn find(&self, shelf: Shelf, name: &str) -> Result<Source, InputError> {
+        // As `cdl bench --dev` names a modelled drive beside real ones.
+        let name = match shelf {
+            Shelf::Drives => name.strip_prefix("sim:").unwrap_or(name),
+            _ => name,
+        };
         if name.ends_with(".toml") || name.contains('/') {
             return read(Path::new(name));
         }
@@ -163,8 +169,9 @@ fn built_in_source((shelf, name, text): &(Shelf, &str, &str)) -> Source {
 
 fn read(path: &Path) -> Result<Source, InputError> {
     let file = path.display().to_string();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| InputError::new(file.clone(), format!("cannot be read: {error}")))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        InputError::new(file.clone(), format!("cannot be read: {}", why(&error)))
+    })?;
     let name = path.file_stem().map_or(String::new(), |stem| stem.to_string_lossy().into_owned());
     Ok(Source { name, file, text })
 }

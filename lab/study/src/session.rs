@@ -42,6 +42,8 @@ pub struct Session {
     folder: RunFolder,
     manifest: Manifest,
     records: Vec<RunRecord>,
+    /// Setups that were asked for and whose runs were not all made.
+    left_out: Vec<String>,
 }
 
 /// Why a sitting did not come to its end.
@@ -111,10 +113,11 @@ impl Session {
             busy_seconds,
         };
         folder.write_manifest(&manifest)?;
-        Ok(Session { study, request, folder, manifest, records })
+        Ok(Session { study, request, folder, manifest, records, left_out: Vec::new() })
     }
 
-    /// Opens a folder to read it again; everything comes from the folder.
+    /// Opens a folder to read it again; everything comes from the folder. Where somebody asked for more setups and interrupted their
+    /// runs, those that are whole are read, and the result says what it lacks.
     ///
     /// # Errors
     /// [`SessionError`] if it holds no study.
@@ -131,7 +134,21 @@ impl Session {
         };
         let (study, request) = order.resolve()?;
         let records = folder.records()?;
-        Ok(Session { study, request, folder, manifest, records })
+        let left_out = Vec::new();
+        let mut session = Session { study, request, folder, manifest, records, left_out };
+        session.leave_out_unfinished();
+        Ok(session)
+    }
+
+    /// Keeps to the setups whose runs are all recorded, if there are any.
+    fn leave_out_unfinished(&mut self) {
+        let unfinished: BTreeSet<usize> = self.missing().iter().map(|job| job.setup).collect();
+        let is_whole = |setup: &usize| !unfinished.contains(setup);
+        if !unfinished.is_empty() && self.request.setups.iter().any(is_whole) {
+            self.request.setups.retain(is_whole);
+            let name = |setup: usize| self.study.setups[setup].name.clone();
+            self.left_out = unfinished.into_iter().map(name).collect();
+        }
     }
 
     /// The study.
@@ -195,10 +212,16 @@ impl Session {
     /// # Errors
     /// [`SessionError::Unfinished`] while runs are missing.
     pub fn conclude(&self) -> Result<StudyResult, SessionError> {
-        let Some(result) = conclude(&self.study, &self.request, &self.records) else {
+        let Some(mut result) = conclude(&self.study, &self.request, &self.records) else {
             let (folder, missing) = (self.folder.path().to_owned(), self.missing().len());
             return Err(SessionError::Unfinished { folder, missing });
         };
+        if !self.left_out.is_empty() {
+            result.warnings.push(format!(
+                "Left out, because their runs were interrupted: {}. The same command with the same --out makes them.",
+                self.left_out.join(", ")
+            ));
+        }
         self.folder.write_result(&result)?;
         if self.request.trace.is_some() {
             self.folder.write_trace(&chrome_trace(&self.recorded()))?;

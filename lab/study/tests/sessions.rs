@@ -143,6 +143,19 @@ fn an_interrupted_study_says_so_and_keeps_what_is_done() {
     assert_eq!(run(folder.path(), order("baseline,WPQ(Def)"), 1), session.missing().len());
 }
 
+/// Somebody asked for more setups in a finished folder and interrupted that: what was finished could not be read any more.
+#[test]
+fn what_is_finished_can_be_read_while_more_is_under_way() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), order("baseline,WPQ(Def)"), 2);
+    drop(open(folder.path(), order("baseline,WPQ(Def),WPQ(BST)")).unwrap());
+    let result = Session::reopen(RunFolder::at(folder.path())).unwrap().conclude().unwrap();
+    let names: Vec<&str> = result.setups.iter().map(|setup| setup.name()).collect();
+    assert_eq!(names, ["baseline", "WPQ(Def)"]);
+    let says = "their runs were interrupted: WPQ(BST).";
+    assert!(result.warnings.iter().any(|warning| warning.contains(says)), "{:?}", result.warnings);
+}
+
 #[test]
 fn a_folder_suffices_to_read_the_study_again() {
     let folder = tempfile::tempdir().unwrap();

@@ -305,7 +305,7 @@ fn head(bench: &Bench<'_>, root: &Path) -> String {
             write!(
                 text,
                 "Device: {device}, in virtual time\n    Product: {model}\n    {sectors} 512-byte sectors \
-                 ({terabytes:.3} TB)\n    Command duration limits: {limits}\n"
+                 ({terabytes:.2} TB)\n    Command duration limits: {limits}\n"
             )
             .expect("writing to a string");
             if order.has_limits() {

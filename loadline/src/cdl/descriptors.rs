@@ -24,9 +24,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 impl Descriptors {
     /// Reads a file. Pages and logs are told from text by their size and their first byte.
     pub(super) fn open(path: &Path) -> Result<Descriptors, Failure> {
-        let bytes = read(path).map_err(|error| {
-            Failure::Environment(format!("cannot read {}: {error}", path.display()))
-        })?;
+        let bytes = read(path).map_err(|error| Failure::unreadable(path, &error))?;
         Descriptors::parse(&bytes)
             .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
     }

@@ -57,9 +57,7 @@ pub(super) fn carry_out(args: &EncodeArgs) -> Result<(), Failure> {
     let pages: Vec<DescriptorPage> = inputs.iter().map(|input| input.page).collect();
     let bytes = encode(args, &pages)?;
     if let Some(output) = &args.output {
-        fs::write(output, &bytes).map_err(|error| {
-            Failure::Environment(format!("cannot write {}: {error}", output.display()))
-        })?;
+        fs::write(output, &bytes).map_err(|error| Failure::unwritable(output, &error))?;
     }
     let mut text = String::new();
     if args.hex || args.output.is_none() {

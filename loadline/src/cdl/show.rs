@@ -75,9 +75,7 @@ fn is_rounded(descriptor: &AtaDescriptor) -> bool {
 /// A real drive: what the kernel tells of it, and the command that reads its pages. Those are read by SCSI commands only,
 /// and Loadline sends no SCSI commands of its own to a real drive.
 fn show_drive(path: &Path, as_json: bool) -> Result<(), Failure> {
-    let real = path.canonicalize().map_err(|error| {
-        Failure::Environment(format!("cannot look at {}: {error}", path.display()))
-    })?;
+    let real = path.canonicalize().map_err(|error| Failure::unreadable(path, &error))?;
     let name = real.file_name().unwrap_or_default();
     let block = Path::new("/sys/block").join(name);
     let attribute = |of: &str| {

@@ -90,15 +90,14 @@ fn nothing(args: &StatsArgs, statistics: &LogStatistics) -> Result<(), Failure> 
 fn collect(logs: &[PathBuf], scope: LogScope) -> Result<LogStatistics, Failure> {
     let mut collector = Collector::new(scope);
     for path in logs {
-        let log = File::open(path).map_err(|error| {
-            Failure::Environment(format!("cannot read {}: {error}", path.display()))
-        })?;
-        collector.read(log).map_err(|error| match error {
-            LogError::Read(error) => {
-                Failure::Environment(format!("cannot read {}: {error}", path.display()))
-            }
+        let log = File::open(path).map_err(|error| Failure::unreadable(path, &error))?;
+        let cut = collector.read(log).map_err(|error| match error {
+            LogError::Read(error) => Failure::unreadable(path, &error),
             _ => Failure::Input(format!("{}: {error}", path.display())),
         })?;
+        if cut {
+            show::note(&format!("note: {} ends within a line, which is left out", path.display()));
+        }
     }
     Ok(collector.finish())
 }
@@ -108,9 +107,7 @@ fn save_latencies(log: &Path, statistics: &LogStatistics) -> Result<(), Failure>
     let folder = log.parent().unwrap_or(Path::new(""));
     for (word, of) in &statistics.priorities {
         let path = folder.join(PriorityName::of(*word).latency_file());
-        write_latencies(&path, of).map_err(|error| {
-            Failure::Environment(format!("cannot write {}: {error}", path.display()))
-        })?;
+        write_latencies(&path, of).map_err(|error| Failure::unwritable(&path, &error))?;
     }
     Ok(())
 }

@@ -82,9 +82,7 @@ fn write_file(measured: &Measured, out: &Path, args: &MeasureArgs) -> Result<(),
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
     let made =
         folder.map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(out, text));
-    made.map_err(|error| {
-        Failure::Environment(format!("{}: cannot be written: {error}", out.display()))
-    })
+    made.map_err(|error| Failure::unwritable(out, &error))
 }
 
 fn in_words(measured: &Measured, out: Option<&Path>) -> String {

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use loadline_store::paged::StoreDevice;
 use loadline_store::paged::check::ReadAt;
+use loadline_study::why;
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
@@ -42,7 +43,8 @@ impl ReadAt for Files {
 
 /// The file and its size; a block device's size is where its end is.
 pub(crate) fn open(path: &Path) -> Result<(File, u64), Failure> {
-    let cannot = |error| Failure::Input(format!("{}: cannot be read: {error}", path.display()));
+    let cannot =
+        |error| Failure::Input(format!("{}: cannot be read: {}", path.display(), why(&error)));
     let mut file = File::open(path).map_err(cannot)?;
     if file.metadata().map_err(cannot)?.is_dir() {
         return Err(Failure::Input(format!("{}: is a folder", path.display())));

@@ -184,7 +184,7 @@ fn keep_in(folder: &Path, StoreDisks { data, log }: &StoreDisks) -> Result<(), F
     let write = |name: &str, bytes: &[u8]| {
         let path = Path::new(folder).join(name);
         let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, bytes));
-        written.map_err(|error| Failure::Environment(format!("{}: {error}", path.display())))
+        written.map_err(|error| Failure::unwritable(&path, &error))
     };
     write("data.img", &data.image())?;
     log.as_ref().map_or(Ok(()), |log| write("log.img", &log.image()))

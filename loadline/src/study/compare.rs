@@ -3,7 +3,7 @@
 use crate::cli::CompareArgs;
 use crate::failure::Failure;
 use crate::show;
-use loadline_study::{ComparedFigure, RunFolder, Session, StudyResult, compare_results};
+use loadline_study::{ComparedFigure, RunFolder, Session, StudyResult, UNTESTED, compare_results};
 use serde_json::json;
 use std::path::Path;
 
@@ -42,8 +42,15 @@ pub(super) fn carry_out(args: &CompareArgs) -> Result<(), Failure> {
         .collect();
     let head = ["setup", "figure", "old", "new", "change", "verdict"];
     let table = show::table(head, &[1, 5], &rows);
-    show::text(&format!("{}\n{table}{}", sides(&old, &new), model_error(&old, &new, &figures)))
+    let note = if figures.iter().any(|figure| figure.verdict == UNTESTED) { ONE_RUN } else { "" };
+    show::text(&format!(
+        "{}\n{table}{note}{}",
+        sides(&old, &new),
+        model_error(&old, &new, &figures)
+    ))
 }
+
+const ONE_RUN: &str = "\nnot tested: one run a setup cannot tell a difference from chance; run both with --repeat 3 or more\n";
 
 /// A mean with half of its 95 % interval, where there is one.
 fn with_interval(mean: f64, half_width: Option<f64>) -> String {

@@ -12,8 +12,10 @@ use std::time::Duration;
 /// Steps of the bar.
 const STEPS: u64 = 1000;
 
-/// Where nobody watches a bar, this often a line says that it goes on.
+/// Where nobody watches a bar, a line says that it goes on: not more often than this,
 const LINE_EVERY: Duration = Duration::from_secs(5);
+/// and only after this share of the work, so that a long study does not fill a log.
+const LINE_SHARE: f64 = 0.05;
 
 /// Shows on the standard error how far the runs have come.
 pub(super) struct StudyProgress {
@@ -23,6 +25,8 @@ pub(super) struct StudyProgress {
     ended: usize,
     bar: Option<ProgressBar>,
     last_line: Stopwatch,
+    /// How much was done when the last such line was written.
+    last_done: f64,
 }
 
 impl StudyProgress {
@@ -41,6 +45,7 @@ impl StudyProgress {
             ended: 0,
             bar,
             last_line: Stopwatch::start(),
+            last_done: 0.0,
         }
     }
 
@@ -52,15 +57,19 @@ impl StudyProgress {
     }
 
     fn advanced(&mut self, advance: &Advance) {
-        let remaining = advance.remaining.map(|left| format!("{:#} left", HumanDuration(left)));
-        let remaining = remaining.unwrap_or_else(|| "estimating".to_owned());
-        let message = format!("{} of {} runs, {remaining}", self.ended, self.runs);
+        let remaining =
+            advance.remaining.map(|left| format!(", about {:#} left", HumanDuration(left)));
+        let message =
+            format!("{} of {} runs{}", self.ended, self.runs, remaining.unwrap_or_default());
         match &self.bar {
             Some(bar) => {
                 bar.set_position((advance.done * STEPS as f64) as u64);
                 bar.set_message(message);
             }
-            None if self.last_line.elapsed() >= LINE_EVERY => {
+            None if self.last_line.elapsed() >= LINE_EVERY
+                && advance.done >= self.last_done + LINE_SHARE =>
+            {
+                self.last_done = advance.done;
                 self.line(&format!("{:3.0} %  {message}", advance.done * 100.0));
             }
             None => {}

@@ -200,7 +200,7 @@ impl Drive {
     /// [`DriveError`] with file, line and field for anything that cannot be used.
     pub fn parse(name: &str, file: &str, text: &str) -> Result<Drive, DriveError> {
         if is_mechanical(text) {
-            let reason = "a mechanical drive, which only `loadline cdl` runs on; a calibrated one such as `nvme-p3700` is needed";
+            let reason = "a mechanical drive, on which studies of duration limits and `loadline cdl bench` run; here a calibrated one such as `nvme-p3700` is needed";
             let line = line_of(text, "kind");
             return Err(DriveError { file: file.to_owned(), line, reason: reason.to_owned() });
         }

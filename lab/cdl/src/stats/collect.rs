@@ -27,8 +27,11 @@ impl Collector {
         Collector { scope, total: LogStatistics::default() }
     }
 
-    /// Reads one log to its end.
-    pub fn read(&mut self, source: impl Read) -> Result<(), LogError> {
+    /// Reads one log to its end. Returns whether that is within a line, which is left out.
+    ///
+    /// # Errors
+    /// [`LogError`] if it is no log of latencies, or cannot be read.
+    pub fn read(&mut self, source: impl Read) -> Result<bool, LogError> {
         let mut tally = Tally::new(self.scope);
         let mut reader = LatencyLogReader::new(source);
         let mut last_ms = 0;
@@ -46,7 +49,7 @@ impl Collector {
             runtime_ms: last_ms.saturating_sub(self.scope.from_ms),
             priorities: tally.finish(),
         });
-        Ok(())
+        Ok(reader.is_cut())
     }
 
     /// What the logs say together.

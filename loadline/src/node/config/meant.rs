@@ -16,7 +16,7 @@ use loadline_host::admin::api::Who;
 use loadline_osd::OsdSet;
 use loadline_qos::{LOADLINE_PRESET, Preset, ServiceClass};
 use loadline_store::paged::{LogMode, Protection};
-use loadline_study::unknown;
+use loadline_study::{unknown, why};
 use std::path::{Path, PathBuf};
 
 /// The published studies' number of copies, where there are so many OSDs.
@@ -240,7 +240,7 @@ fn limits(typed: &LimitsTyped, folder: &Path) -> Result<DriveLimits, FieldFault>
         let Some(path) = path else { return Ok(Limits::default()) };
         let shown = folder.join(path);
         let text = std::fs::read_to_string(&shown).map_err(|error| {
-            FieldFault::new(field, format!("{}: cannot be read: {error}", shown.display()))
+            FieldFault::new(field, format!("{}: cannot be read: {}", shown.display(), why(&error)))
         })?;
         let page = DescriptorPage::parse(&text)
             .map_err(|error| FieldFault::new(field, format!("{}: {error}", shown.display())))?;

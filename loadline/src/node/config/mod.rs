@@ -21,6 +21,7 @@ use loadline_device::Medium;
 use loadline_host::{BackendChoice, Direct, Discards, DoorLimits};
 use loadline_qos::Preset;
 use loadline_store::paged::{LogMode, Protection};
+use loadline_study::why;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -106,7 +107,7 @@ impl NodeConfig {
     fn read(path: &Path) -> Result<NodeConfig, Failure> {
         let shown = path.display().to_string();
         let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::Input(format!("{shown}: cannot be read: {error}")))?;
+            .map_err(|error| Failure::Input(format!("{shown}: cannot be read: {}", why(&error))))?;
         NodeConfig::parse(&shown, path.parent().unwrap_or(Path::new("")), &text)
             .map_err(Failure::Input)
     }

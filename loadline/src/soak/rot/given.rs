@@ -10,6 +10,7 @@ use loadline_sim::rot::{DamageKind, Sound};
 use loadline_store::paged::Options;
 use loadline_store::paged::bounds::cache_least;
 use loadline_store::paged::inspect::Inspector;
+use loadline_study::why;
 use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -48,7 +49,8 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let cannot = |error| Failure::Input(format!("{}: cannot be read: {error}", path.display()));
+    let cannot =
+        |error| Failure::Input(format!("{}: cannot be read: {}", path.display(), why(&error)));
     let mut found = Vec::new();
     for entry in fs::read_dir(path).map_err(cannot)? {
         let path = entry.map_err(cannot)?.path();

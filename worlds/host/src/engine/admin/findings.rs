@@ -92,7 +92,8 @@ impl Findings {
         }
         if pgs.objects.degraded > 0 {
             let what = are(pgs.objects.degraded, "copy", "is", "are");
-            self.warn(format!("{what} missing, of {}", pgs.objects.copies));
+            let wanted = pgs.objects.copies;
+            self.warn(format!("{what} missing, of {wanted} that objects should have together"));
         }
     }
 

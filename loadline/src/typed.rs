@@ -1,0 +1,81 @@
+//! The command line as it was typed: what can be made of it, and an answer where nothing can.
+
+use crate::cli::{Cli, CliCommand};
+use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use serde_json::json;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// What somebody sees who typed the name alone.
+const FIRST_STEPS: &str = "\
+Loadline is storage quality of service: it schedules background work, simulates it, measures it and explains it.
+
+  loadline study run recovery-nvme --quick                             what recovery does to clients under each profile
+  loadline serve --dir node --osds 4 --size 10GiB --image vol0=2GiB    a node of your own, served over NBD
+  loadline status --dir node                                           how it is
+  loadline doctor                                                      what this machine has and lacks
+  loadline --help                                                      all commands
+";
+
+/// What was meant, or the code with which the answer to what was typed has been given.
+pub(crate) fn command() -> Result<CliCommand, ExitCode> {
+    if std::env::args_os().len() < 2 {
+        // If even the standard error is gone, the code still tells.
+        let _ = io::stderr().write_all(FIRST_STEPS.as_bytes());
+        return Err(ExitCode::from(2));
+    }
+    Cli::try_parse().map(|cli| cli.command).map_err(|error| refuse(&error))
+}
+
+/// Whether the answer is for a program. Asked also where the rest of the line cannot be understood.
+pub(crate) fn wants_json() -> bool {
+    std::env::args_os().take_while(|argument| argument != "--").any(|argument| argument == "--json")
+}
+
+/// An error as one JSON object.
+pub(crate) fn error_in_json(text: &str, code: u8) -> String {
+    json!({ "error": text, "exit_code": code }).to_string()
+}
+
+fn refuse(error: &clap::Error) -> ExitCode {
+    let code = u8::try_from(error.exit_code()).unwrap_or(2);
+    let _ = match negative(error) {
+        _ if !error.use_stderr() => error.print(),
+        Some(text) => say(&text, code),
+        None if wants_json() => say(&in_one_line(error), code),
+        None => error.print(),
+    };
+    ExitCode::from(code)
+}
+
+fn say(text: &str, code: u8) -> io::Result<()> {
+    match wants_json() {
+        true => writeln!(io::stderr(), "{}", error_in_json(text, code)),
+        false => writeln!(io::stderr(), "error: {text}"),
+    }
+}
+
+/// `-5` looks like a flag to the parser, which then proposes to type it as a value. No number here can be negative.
+fn negative(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidArg) else { return None };
+    let is_negative = error.kind() == ErrorKind::UnknownArgument
+        && typed
+            .strip_prefix('-')
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    // The parser takes a line's letters one by one.
+    let whole = std::env::args().find(|argument| argument.starts_with(typed.as_str()));
+    let typed = whole.as_ref().unwrap_or(typed);
+    is_negative.then(|| {
+        format!("`{typed}` is negative, and no number or size here can be: give one of at least 0")
+    })
+}
+
+/// The parser's own sentences without the help below them.
+fn in_one_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let sentences = text.split("\n\nUsage:").next().unwrap_or(&text);
+    let sentences = sentences.split("\n\nFor more information").next().unwrap_or(sentences);
+    let words = sentences.strip_prefix("error: ").unwrap_or(sentences).split_whitespace();
+    words.collect::<Vec<_>>().join(" ")
+}
