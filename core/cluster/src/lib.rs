@@ -38,7 +38,7 @@ pub use grow::RemoveError;
 pub use heal::NotHealed;
 pub use loss::Loss;
 pub use lost::NotLost;
-pub use map::{Map, OsdState, PgState, Pool, PoolId, PoolSpec};
+pub use map::{Map, OsdState, PGS_PER_OSD_MAX, PgState, Pool, PoolId, PoolSpec};
 pub use map_change::MapChange;
 pub use outage::Outage;
 pub use pools::PoolInUse;

@@ -13,6 +13,9 @@ define_id! {
     pub struct PoolId, "pool "
 }
 
+/// More placement groups than this per OSD cost more upkeep than they spread.
+pub const PGS_PER_OSD_MAX: u32 = 256;
+
 /// What a pool is created with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolSpec {

@@ -5,8 +5,8 @@ use crate::commit::{Commit, Kept};
 use crate::device_terms::without_limit;
 use crate::directive::{DiskFault, DiskRoom, Notice, Opened};
 use crate::disk::{
-    Identity, LoadNext, LoadedGroup, OpEnded, OpeningPhase, Paged, Sent, StoreBackend, StoreToken,
-    transactions,
+    Identity, LoadNext, LoadedGroup, MapEdits, OpEnded, OpeningPhase, Paged, Sent, StoreBackend,
+    StoreToken, transactions,
 };
 use crate::event::{Effect, Effects, Timer};
 use crate::ids::PgId;
@@ -102,7 +102,17 @@ impl Osd {
     }
 
     pub(crate) fn save_map(&mut self, now: Time, epoch: u32, map: Data) {
-        self.keep(now, PgId::new(0), vec![crate::disk::map_edit(map)], Kept::Map(epoch));
+        let (transaction_bytes, value_bytes) =
+            (self.store.transaction_bytes(), self.store.value_bytes());
+        let MapEdits { before, last } =
+            self.store.paged().kept_map.replace(map.into_vec(), value_bytes);
+        let mut all = match before.is_empty() {
+            true => Vec::new(),
+            false => transactions(before, transaction_bytes),
+        };
+        all.push(last);
+        let place = ObjectRange::of_group(PgId::new(0));
+        self.keep_in_order(now, &place, all, Commit::Keeping(Kept::Map(epoch)));
     }
 
     /// Writes down that a copy takes part in an interval. Without a disk it needs no writing.
@@ -390,6 +400,7 @@ impl Osd {
             LoadNext::Done => {
                 let load = std::mem::take(load);
                 paged.phase = OpeningPhase::Open;
+                paged.kept_map = load.kept_map;
                 for (id, group) in load.groups {
                     self.remove_halves(now, id, &group.halves);
                     self.take_group(id, group);

@@ -58,6 +58,16 @@ impl StoreBackend {
         }
     }
 
+    /// Bytes of the largest value.
+    pub(crate) fn value_bytes(&self) -> usize {
+        match self {
+            StoreBackend::Direct(..) => usize::MAX,
+            StoreBackend::Paged(paged) => {
+                paged.store().map_or(usize::MAX, |store| store.limits().value_bytes)
+            }
+        }
+    }
+
     /// Why the store has stopped, if it has.
     pub(crate) fn fault(&self) -> Option<Fault> {
         match self {

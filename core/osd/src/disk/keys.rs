@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! i                              who this disk is: cluster (16), OSD (4), and the owner's term it promised (8)
-//! m                              the map, as the owner of the map writes it
+//! m                              the map, as the owner of the map writes it, if it is no larger than a value may be
+//! n                              the map in pieces ([`KeptMap`](super::map::KeptMap)): which set (1), how many (4), bytes of all (8)
+//! n  set  piece                  a piece of a map
 //! g  placement group             interval it took part in last (4), flags (1), end of what the log forgot (8), term of
 //!                                the owner that began that interval (8; not there where an older program wrote)
 //! k  placement group  object     nothing: this object may not be here as the log tells
@@ -15,7 +17,6 @@
 //! Numbers in keys are big-endian, so that they sort; numbers in values are little-endian.
 
 use crate::ids::{IntervalId, OpId, OsdId, PgId};
-use crate::message::Data;
 use crate::pg_log::LogEntry;
 use crate::snapshots::{FormerState, ObjectHistory, SnapshotNo};
 use loadline_store::paged::{Edit, ObjectId};
@@ -34,8 +35,6 @@ pub struct Identity {
 
 /// Where the identity stands.
 pub(crate) const IDENTITY: &[u8] = b"i";
-/// Where the map stands.
-pub(crate) const MAP: &[u8] = b"m";
 /// First letter of the keys of placement groups' states.
 pub(crate) const GROUPS: u8 = b'g';
 /// First letter of the keys of what placement groups lack.
@@ -96,11 +95,6 @@ impl GroupRecord {
         let (gaps, filling) = (flags & 1 == 1, flags & 2 == 2);
         (*flags < 4).then_some(GroupRecord { active_in, gaps, filling, tail })
     }
-}
-
-/// The edit that keeps a map.
-pub(crate) fn map_edit(map: Data) -> Edit {
-    Edit::Put { key: MAP.to_vec(), value: map.into_vec() }
 }
 
 /// A client's key among an OSD's own.

@@ -2,6 +2,7 @@
 //! there are. One question at a time, asked of the store as soon as it is open.
 
 use super::keys::{self, GROUPS, GroupRecord, HISTORIES, Identity, LACKS, LOGS};
+use super::map::{KeptMap, MAP, PIECES};
 use crate::ids::PgId;
 use crate::pg_log::LogEntry;
 use crate::snapshots::{ObjectHistories, ObjectHistory};
@@ -33,6 +34,7 @@ enum LoadPart {
     #[default]
     Identity,
     Map,
+    MapPieces,
     Groups,
     Lacks,
     Logs,
@@ -56,6 +58,8 @@ pub(crate) struct DiskLoad {
     part: LoadPart,
     pub(crate) identity: Option<Identity>,
     pub(crate) map: Option<Vec<u8>>,
+    pub(crate) kept_map: KeptMap,
+    map_pieces: BTreeMap<Vec<u8>, Vec<u8>>,
     pub(crate) groups: BTreeMap<PgId, LoadedGroup>,
 }
 
@@ -94,12 +98,12 @@ impl DiskLoad {
             LoadPart::Identity => {
                 self.identity = value.as_deref().and_then(Identity::decode);
                 self.part = LoadPart::Map;
-                NextLoad::Ask(Ask::Get(keys::MAP.to_vec()))
+                NextLoad::Ask(Ask::Get(MAP.to_vec()))
             }
             _ => {
                 self.map = value;
-                self.part = LoadPart::Groups;
-                scan(vec![GROUPS])
+                self.part = LoadPart::MapPieces;
+                scan(vec![PIECES])
             }
         }
     }
@@ -107,6 +111,7 @@ impl DiskLoad {
     /// Takes a batch of keys. `None` if one is not what an OSD writes.
     fn pairs(&mut self, pairs: &[(Vec<u8>, Vec<u8>)]) -> Option<NextLoad> {
         let letter = match self.part {
+            LoadPart::MapPieces => PIECES,
             LoadPart::Groups => GROUPS,
             LoadPart::Lacks => LACKS,
             LoadPart::Logs => LOGS,
@@ -115,13 +120,17 @@ impl DiskLoad {
         let ours = pairs.iter().take_while(|(key, _)| key.first() == Some(&letter));
         let mut taken = 0;
         for (key, value) in ours {
+            taken += 1;
+            if letter == PIECES {
+                self.map_pieces.insert(key.clone(), value.clone());
+                continue;
+            }
             let (pg, rest) = keys::group_of(letter, key)?;
             self.take(pg, rest, value)?;
-            taken += 1;
         }
         Some(match pairs.last() {
             Some((last, _)) if taken == BATCH => scan([last.as_slice(), &[0]].concat()),
-            _ => self.next_part(),
+            _ => self.next_part()?,
         })
     }
 
@@ -145,8 +154,15 @@ impl DiskLoad {
         Some(())
     }
 
-    fn next_part(&mut self) -> NextLoad {
-        match self.part {
+    /// `None` if the pieces of a map are not whole.
+    fn next_part(&mut self) -> Option<NextLoad> {
+        Some(match self.part {
+            LoadPart::MapPieces => {
+                let (whole, pieces) = (self.map.take(), std::mem::take(&mut self.map_pieces));
+                (self.map, self.kept_map) = KeptMap::read(whole, pieces)?;
+                self.part = LoadPart::Groups;
+                scan(vec![GROUPS])
+            }
             LoadPart::Groups => {
                 self.part = LoadPart::Lacks;
                 scan(vec![LACKS])
@@ -160,7 +176,7 @@ impl DiskLoad {
                 scan(vec![HISTORIES])
             }
             _ => self.group_after(None),
-        }
+        })
     }
 
     /// Takes a batch of the objects of a placement group. `None` if the store has not what an OSD keeps.

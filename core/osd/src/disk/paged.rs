@@ -2,6 +2,7 @@
 
 use super::keys::object_id;
 use super::load::DiskLoad;
+use super::map::KeptMap;
 use super::requests::DiskRequests;
 use super::steps::steps_of;
 use super::transfers::{NextOp, ReadInParts, Rest, StoreTransfer, StoreTransfers};
@@ -90,15 +91,22 @@ pub(crate) struct Paged {
     objects: IdVec<CollectionId, Objects>,
     window: Window,
     transfers: StoreTransfers,
-    /// Ops without an end yet.
-    under_way: u32,
-    /// Of these what is background work whose disk is paced, and its bytes.
-    background: (u32, u64),
+    under_way: OpsUnderWay,
+    /// What of maps the open disk has.
+    pub(crate) kept_map: KeptMap,
     /// Counts openings: an answer of a device to an earlier one means nothing.
     pub(crate) life: u32,
     pub(crate) requests: DiskRequests,
     /// The tick that is scheduled.
     tick_at: Time,
+}
+
+/// The store's ops that have no end yet.
+#[derive(Clone, Copy, Debug, Default)]
+struct OpsUnderWay {
+    ops: u32,
+    /// Of these what is background work whose disk is paced, and its bytes.
+    background: (u32, u64),
 }
 
 impl Paged {
@@ -111,8 +119,8 @@ impl Paged {
             objects: IdVec::new(),
             window: Window::new(bounds),
             transfers: StoreTransfers::default(),
-            under_way: 0,
-            background: (0, 0),
+            under_way: OpsUnderWay::default(),
+            kept_map: KeptMap::default(),
             life: 0,
             requests: DiskRequests::default(),
             tick_at: Time::MAX,
@@ -136,8 +144,8 @@ impl Paged {
         self.objects = IdVec::new();
         self.window = Window::new(self.window.bounds());
         self.transfers.clear();
-        self.under_way = 0;
-        self.background = (0, 0);
+        self.under_way = OpsUnderWay::default();
+        self.kept_map = KeptMap::default();
         self.life = self.life.wrapping_add(1);
         self.requests = DiskRequests::default();
         self.tick_at = Time::MAX;
@@ -216,7 +224,7 @@ impl Paged {
     /// What is under way, and what ops of the store wait for.
     pub(crate) fn waits(&self) -> String {
         let waits = self.store.as_ref().map(PagedStore::waits);
-        let (under_way, at_device) = (self.under_way, self.requests.at_device());
+        let (under_way, at_device) = (self.under_way.ops, self.requests.at_device());
         let for_room = self.requests.waits_for_room();
         format!(
             "{under_way} under way, {at_device} at the device, {for_room} of them for room, {waits:?}"
@@ -224,7 +232,7 @@ impl Paged {
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        self.under_way == 0
+        self.under_way.ops == 0
     }
 
     /// A question of the loading.
@@ -314,7 +322,7 @@ impl Paged {
 
     /// How much background work whose disk is paced is under way: ops and their bytes.
     pub(crate) fn background(&self) -> (u32, u64) {
-        self.background
+        self.under_way.background
     }
 
     /// See [`super::StoreBackend::give_up_puts`].
@@ -326,10 +334,10 @@ impl Paged {
         // A store that has stopped takes nothing; its owner has been told.
         let Some(store) = self.store.as_mut() else { return };
         self.window.enter(op.token.length);
-        self.under_way += 1;
+        self.under_way.ops += 1;
         if op.token.is_paced {
-            self.background.0 += 1;
-            self.background.1 += op.token.length.get();
+            self.under_way.background.0 += 1;
+            self.under_way.background.1 += op.token.length.get();
         }
         store.submit(now, op, &mut self.out);
     }
@@ -338,10 +346,10 @@ impl Paged {
     pub(crate) fn ended(&mut self, now: Time, completion: Completion<StoreToken>) -> OpEnded {
         let Completion { token, result, stages } = completion;
         self.window.leave(token.length);
-        self.under_way -= 1;
+        self.under_way.ops -= 1;
         if token.is_paced {
-            self.background.0 -= 1;
-            self.background.1 -= token.length.get();
+            self.under_way.background.0 -= 1;
+            self.under_way.background.1 -= token.length.get();
         }
         let StoreToken { pg, object, commit, .. } = token;
         let mut entered = stages.submitted;

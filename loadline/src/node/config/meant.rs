@@ -5,6 +5,7 @@ use super::words::Typed;
 use super::{ImageConfig, NodeConfig, OsdConfig};
 use crate::node::reach::default_dir;
 use loadline_base::{Bytes, Span};
+use loadline_cluster::PGS_PER_OSD_MAX;
 use loadline_cluster::images::{ImageError, may_be_named};
 use loadline_cluster::settings::{
     DriveLimits, LevelTarget, Refused, Scope, Settings, SettingsChange,
@@ -83,8 +84,11 @@ impl NodeFile {
         let dir = folder.join(self.dir.clone().unwrap_or_else(default_dir));
         let osds = osds(&self.osds, &dir)?;
         let copies = copies(self.copies, osds.len() as u32)?;
-        if self.pgs == Some(0) {
-            return Err(FieldFault::new("pgs", "takes a number of at least 1"));
+        let pgs_max = PGS_PER_OSD_MAX * osds.len() as u32;
+        if self.pgs.is_some_and(|pgs| !(1..=pgs_max).contains(&pgs)) {
+            let wanted =
+                format!("takes a number from 1 to {pgs_max}, {PGS_PER_OSD_MAX} for each OSD");
+            return Err(FieldFault::new("pgs", wanted));
         }
         refuse_unsafe(&self.nbd)?;
         Ok(NodeConfig {

@@ -206,7 +206,7 @@ fn a_bad_file_is_refused_with_its_place() {
         "2: copies: 3 copies have no place on 2 OSDs; it takes 1 to 2",
     );
     check("copies = 2", "copies = 0", "2: copies: 0 copies have no place");
-    check("pgs = 64", "pgs = 0", "3: pgs: takes a number of at least 1");
+    check("pgs = 64", "pgs = 0", "3: pgs: takes a number from 1 to 512, 256 for each OSD");
     check("10 GiB", "10 GB5", "5: `10 GB5` is not understood: expected a size");
     check("\"/dev/sdz\"", "\"osd.0\"", "6: osds: osd.0 stands there twice");
     check("path = \"/dev/sdz\"", "size = \"1 GiB\"", "6: missing field `path`");

@@ -268,6 +268,23 @@ fn numbers_at_the_end_are_given_anew() {
     node.done(&add, "osd.3 is made on node/osd.3");
 }
 
+/// A new disk is measured before its OSD comes up. An `osd up` meanwhile opened the disk anew under the benchmark, and the node was no more.
+#[test]
+fn an_osd_whose_disk_is_measured_may_be_told_to_come_up() {
+    let mut node = Node::without_disks();
+    node.start_with(&["--dir", "node", "--osds", "1", "--size", "64MiB", "--pgs", "8"]);
+    std::thread::scope(|scope| {
+        let add = || node.says(&["osd", "add", "node/osd.1", "--size", "64MiB"]);
+        let add = scope.spawn(add);
+        while !add.is_finished() {
+            // Refused while there is no such OSD, and answered when it is up once there is.
+            node.run(&["osd", "up", "1"]);
+        }
+        assert_eq!(add.join().unwrap(), "osd.1 is made on node/osd.1\n");
+    });
+    node.await_clean();
+}
+
 fn numbers(node: &Node) -> Vec<u64> {
     let osds = node.json(&["osd", "list"])["osds"].take();
     osds.as_array().unwrap().iter().map(|osd| osd["osd"].as_u64().unwrap()).collect()

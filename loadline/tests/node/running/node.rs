@@ -4,6 +4,7 @@
 
 use crate::script::{Ran, loadline};
 use serde_json::Value;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -65,9 +66,12 @@ impl Node {
         self.process = Some(process);
     }
 
-    /// What it has logged in all of its lives.
+    /// What it has logged in all of its lives; of a log without end the beginning.
     pub(super) fn log(&self) -> String {
-        std::fs::read_to_string(self.folder().join("log")).unwrap()
+        let mut text = Vec::new();
+        let log = std::fs::File::open(self.folder().join("log")).unwrap();
+        log.take(1 << 20).read_to_end(&mut text).unwrap();
+        String::from_utf8_lossy(&text).into_owned()
     }
 
     /// A start that fails with one sentence, which contains all of these.

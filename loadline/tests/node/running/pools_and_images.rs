@@ -19,6 +19,8 @@ fn pools_are_made_and_stay() {
     node.refuses(&["pool", "create", "p", "--copies", "4"], 2, "4 copies have no place on 3 OSDs");
     node.refuses(&["pool", "create", "p", "--pgs", "0"], 2, "0 PGs cannot be made");
     node.refuses(&["pool", "create", "p", "--pgs", "9999"], 2, "expected 1 to 756");
+    // With those that are there they are more than fit 32 bits.
+    node.refuses(&["pool", "create", "p", "--pgs", "4294967295"], 2, "expected 1 to 756");
     let says = "pool cold would be removed for good, expected --yes if that is meant";
     node.refuses(&["pool", "remove", "cold"], 2, says);
     node.refuses(&remove("x"), 2, "there is no pool `x`, expected data or cold");
@@ -27,6 +29,37 @@ fn pools_are_made_and_stay() {
     node.refuses(&[&create[..], &["--pool", "x"]].concat(), 2, "there is no pool `x`");
     node.says(&[&create[..], &["--pool", "cold"]].concat());
     assert_eq!(node.json(&["image", "info", "v"])["pool"], json!("cold"));
+}
+
+/// The map outgrew the largest value that a small disk takes: one image more took every OSD down, and the node with them. It goes in
+/// pieces then, and is read back from them.
+#[test]
+fn a_map_may_be_larger_than_a_value() {
+    let mut node = Node::without_disks();
+    node.start(&["--osds", "3", "--size", "64MiB", "--pgs", "768"]);
+    let name = |image: usize| format!("{image:0>64}");
+    let images = 130;
+    for image in 0..images {
+        node.says(&["image", "create", &name(image), "--size", "1MiB"]);
+    }
+    let mut client = Client::connect(&node.file("nbd.sock"), &name(images - 1));
+    client.write(0, &[7; 4096]);
+    drop(client);
+    node.stop();
+    node.start(&[]);
+    let listed = node.json(&["image", "list"])["images"].take();
+    assert_eq!(listed.as_array().map(Vec::len), Some(images));
+    let mut client = Client::connect(&node.file("nbd.sock"), &name(images - 1));
+    assert_eq!(client.read(0, 4096), [7; 4096]);
+    drop(client);
+    // Small again: one value, and the pieces go.
+    for image in 0..images - 1 {
+        node.says(&["image", "remove", &name(image), "--yes"]);
+    }
+    node.kill();
+    node.start(&[]);
+    let listed = node.json(&["image", "list"])["images"].take();
+    assert_eq!(listed.as_array().map(Vec::len), Some(1));
 }
 
 /// An OSD that was away when a pool went still had its copies, and would have kept them for ever.

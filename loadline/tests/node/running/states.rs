@@ -24,6 +24,19 @@ fn a_node_tells_how_it_is() {
     node.refuses(&["status"], 1, "no node answers at node/admin.sock");
 }
 
+/// The log's disk is full: a node that could not write a line there was ended by that, at its start or in the middle of its life.
+#[test]
+fn a_log_that_cannot_be_written_ends_no_node() {
+    let mut node = Node::without_disks();
+    std::os::unix::fs::symlink("/dev/full", node.folder().join("log")).unwrap();
+    node.start(&["--osds", "1", "--size", "64MiB", "--pgs", "8"]);
+    node.done(&["pool", "create", "cold", "--pgs", "4"], "pool cold is made");
+    node.done(&["osd", "down", "0", "--force"], "osd.0 is down");
+    node.done(&["osd", "up", "0"], "osd.0 is up");
+    node.await_clean();
+    node.stop();
+}
+
 #[test]
 fn an_osd_goes_down_and_comes_up_again() {
     let node = Node::with_osds(3);

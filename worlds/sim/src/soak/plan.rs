@@ -246,7 +246,8 @@ impl FromStr for SeedReplay {
                 _ => return Err(ParseReplayError),
             }
         }
-        Ok(replay)
+        // Without a life there is nothing to look at in the end.
+        if replay.lives == 0 { Err(ParseReplayError) } else { Ok(replay) }
     }
 }
 
@@ -262,7 +263,7 @@ mod tests {
         {
             assert_eq!(text.parse::<SeedReplay>().expect("it is one").to_string(), text);
         }
-        for text in ["", "x", "1:ops", "1:ops=", "1:depth=3", "1:log_mode=fast"] {
+        for text in ["", "x", "1:ops", "1:ops=", "1:lives=0", "1:depth=3", "1:log_mode=fast"] {
             assert_eq!(text.parse::<SeedReplay>(), Err(ParseReplayError), "{text}");
         }
     }

@@ -199,6 +199,12 @@ impl Engine {
         self.admin.joining.iter().any(|joining| joining.osd == osd)
     }
 
+    /// Whether an OSD has its disk and is to come up as soon as that is known, or measured.
+    pub(super) fn is_coming_up(&self, osd: OsdId) -> bool {
+        let comes = |joining: &Joining| joining.osd == osd && joining.opening.is_some();
+        self.admin.joining.iter().any(comes)
+    }
+
     /// Tells of the OSDs that are up by now, and of those that will not be.
     pub(super) fn join_settle(&mut self) {
         for joining in self.admin.joining.clone() {

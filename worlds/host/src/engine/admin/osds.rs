@@ -147,8 +147,11 @@ impl Engine {
     fn osd_up(&mut self, ticket: Ticket, osd: OsdId) -> Executed {
         match self.host.disks.of[osd].disk {
             Some(_) => {
+                // One that comes up already is waited for: its disk is open, and may be being measured.
+                if !self.is_coming_up(osd) {
+                    self.host.reopen(osd);
+                }
                 self.await_osd(osd, ticket, Is::There);
-                self.host.reopen(osd);
             }
             // It was not there at the start, or could not be opened.
             None => {

@@ -5,10 +5,7 @@ use super::desk::{DONE, Executed};
 use crate::admin::api::{AdminAnswer, AdminRefusal, PoolAsked, PoolRow, Pools};
 use crate::engine::host_node::HostNode;
 use loadline_cluster::images::{ImageError, may_be_named};
-use loadline_cluster::{PoolId, PoolInUse, PoolSpec};
-
-/// More placement groups than this per OSD cost more upkeep than they spread.
-const PGS_PER_OSD_MAX: u32 = 256;
+use loadline_cluster::{PGS_PER_OSD_MAX, PoolId, PoolInUse, PoolSpec};
 
 impl HostNode {
     pub(super) fn pool_list(&self) -> AdminAnswer {
@@ -35,11 +32,10 @@ impl HostNode {
         let pgs = pgs.unwrap_or_else(|| crate::engine::boot::pgs_that_suit(osds, copies));
         let (there, most) =
             (self.node.cluster().map().pgs().count() as u32, PGS_PER_OSD_MAX * osds);
-        if pgs == 0 || there + pgs > most {
+        let left = most.saturating_sub(there);
+        if !(1..=left).contains(&pgs) {
             let error = format!("{pgs} PGs cannot be made: {there} are there");
-            return Err(
-                AdminRefusal::bad(error).wants(format!("1 to {}", most.saturating_sub(there)))
-            );
+            return Err(AdminRefusal::bad(error).wants(format!("1 to {left}")));
         }
         self.take_changes()?;
         let object_bytes = self.config.object_bytes.get();
