@@ -3,9 +3,10 @@
 
 use crate::durable::Durable;
 use crate::fullness::Fullness;
-use crate::map::{Map, OsdState, PoolId, PoolSpec};
+use crate::map::{Map, OsdState};
 use crate::osds::KnownOsd;
 use crate::peering::Peering;
+use crate::pool::{PoolId, PoolSpec};
 use crate::router::{IssuedOp, Router, Target};
 use loadline_base::{Bytes, IdVec, Time};
 use loadline_osd::{

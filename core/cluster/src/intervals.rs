@@ -233,7 +233,8 @@ impl Cluster {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::map::{OsdState, PoolSpec};
+    use crate::map::OsdState;
+    use crate::pool::PoolSpec;
     use crate::router::tests::{READ, spec};
     use crate::settings::{Enforcement, Settings};
     use crate::{Config, NotLost};

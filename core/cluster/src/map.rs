@@ -3,33 +3,11 @@
 use crate::codec::{MapRecord, OsdRecord, PgRecord};
 use crate::images::MEMBER_BITS;
 use crate::placement;
-use loadline_base::{IdVec, define_id, mix64};
+use crate::pool::{PoolId, PoolSpec};
+use loadline_base::{IdVec, mix64};
 use loadline_osd::{IntervalId, OsdId, OsdSet, PgId};
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
-
-define_id! {
-    /// A pool.
-    pub struct PoolId, "pool "
-}
-
-/// More placement groups than this per OSD cost more upkeep than they spread.
-pub const PGS_PER_OSD_MAX: u32 = 256;
-
-/// What a pool is created with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PoolSpec {
-    /// Shown wherever the pool is.
-    pub name: String,
-    /// Number of placement groups.
-    pub pgs: u32,
-    /// Copies of each object.
-    pub copies: u32,
-    /// Size of a full object in bytes.
-    pub object_bytes: u64,
-    /// Added to the priority of this pool's recovery.
-    pub recovery_priority: i8,
-}
 
 /// A pool of the map.
 #[derive(Clone, Debug, PartialEq, Eq)]

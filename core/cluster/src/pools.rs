@@ -2,7 +2,7 @@
 //! copies meanwhile; it loses them when it comes back.
 
 use crate::cluster::{Cluster, OwnerEffects};
-use crate::map::PoolId;
+use crate::pool::PoolId;
 use loadline_osd::{Directive, OsdId, PgId};
 use std::fmt;
 

@@ -1,6 +1,7 @@
 //! Client routing: image or object to placement group to primary, and again when the map changes.
 
-use crate::map::{Map, PoolId};
+use crate::map::Map;
+use crate::pool::PoolId;
 use loadline_base::{SlotId, Slots, Time};
 use loadline_osd::{
     ClientId, ClientOp, Data, Envelope, GivenOps, Message, OpId, OpKind, PgId, TenantTable,
@@ -154,7 +155,7 @@ impl Router {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::map::PoolSpec;
+    use crate::pool::PoolSpec;
     use loadline_osd::OsdId;
 
     /// Reads an object of the first pool.

@@ -5,7 +5,8 @@ use crate::codec::{MapRecord, OsdRecord, PgRecord, PoolRecord};
 use crate::durable::Durable;
 use crate::give_up::{check, in_words, not_here};
 use crate::loss::Loss;
-use crate::map::{Map, OsdState, Pool, PoolId};
+use crate::map::{Map, OsdState, Pool};
+use crate::pool::PoolId;
 use crate::quorum::{
     Chosen, FoundDisk, MapCommit, NoQuorum, Summary, Term, choose, choose_what_is_left,
 };

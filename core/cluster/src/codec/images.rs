@@ -13,7 +13,7 @@ use crate::images::{
     Family, Image, ImageId, ImageQos, Images, JobId, JobWork, Parent, PendingJob, Snapshot,
     SnapshotId,
 };
-use crate::map::PoolId;
+use crate::pool::PoolId;
 use loadline_base::Span;
 use loadline_store::paged::codec::{Reader, put_bytes};
 

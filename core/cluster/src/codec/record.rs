@@ -16,7 +16,7 @@ use super::error::MapError;
 use super::fields::{put_list, put_u32, put_u64, read_list, read_text};
 use super::images;
 use super::types::{MapRecord, OsdRecord, OwnStores, PgRecord, PoolRecord, VERSION};
-use crate::map::{PoolId, PoolSpec};
+use crate::pool::{PoolId, PoolSpec};
 use crate::quorum::{Holders, Term};
 use crate::settings::Scope;
 use loadline_base::Bytes;

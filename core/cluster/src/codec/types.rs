@@ -1,7 +1,7 @@
 //! What the record of the map says.
 
 use crate::images::Images;
-use crate::map::{PoolId, PoolSpec};
+use crate::pool::{PoolId, PoolSpec};
 use crate::quorum::{Holders, Term};
 use crate::settings::Scope;
 use loadline_base::Bytes;

@@ -2,7 +2,7 @@
 
 use super::ids::{ImageId, SnapshotId};
 use super::qos::ImageQos;
-use crate::map::PoolId;
+use crate::pool::PoolId;
 use std::ops::RangeInclusive;
 
 /// Object size of an image that was created without one: Ceph's.

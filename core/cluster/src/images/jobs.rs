@@ -2,7 +2,7 @@
 
 use super::ids::{ImageId, JobId, SnapshotId};
 use super::table::Images;
-use crate::map::PoolId;
+use crate::pool::PoolId;
 use loadline_store::ObjectNo;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;

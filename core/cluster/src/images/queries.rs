@@ -5,7 +5,7 @@ use super::ids::{ImageId, SnapshotId};
 use super::image::{Image, Parent, Snapshot};
 use super::table::Images;
 use super::view::{ImageAncestor, View};
-use crate::map::PoolId;
+use crate::pool::PoolId;
 
 impl Images {
     /// All images, by name.

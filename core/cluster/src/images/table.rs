@@ -6,7 +6,7 @@ use super::image::{Image, OBJECT_BYTES_MAX, OBJECT_BYTES_MIN, Parent, Snapshot};
 use super::jobs::{JobWork, PendingJob};
 use super::name;
 use super::qos::ImageQos;
-use crate::map::PoolId;
+use crate::pool::PoolId;
 use std::collections::BTreeMap;
 
 /// All images of a cluster.

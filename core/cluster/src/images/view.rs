@@ -1,7 +1,7 @@
 //! An image or a snapshot as ops see it: where its bytes are.
 
 use super::ids::{ImageId, SnapshotId};
-use crate::map::PoolId;
+use crate::pool::PoolId;
 use loadline_store::ObjectNo;
 
 /// An image, or one of its snapshots, as ops need it. It holds until the table changes.

@@ -1,7 +1,7 @@
 //! Images as their owner uses them: refusals and their sentences, numbers, views, jobs.
 
 use super::*;
-use crate::map::PoolId;
+use crate::pool::PoolId;
 use loadline_store::ObjectNo;
 
 const MIB: u64 = 1 << 20;
