@@ -12,9 +12,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates from the ground up. A crate may depend on those before it that [`MAY_NOT_NAME`] does not forbid.
-const FLOORS: [&str; 23] = [
+const FLOORS: [&str; 24] = [
     "core/base",
     "core/device",
+    "core/scsi",
     "core/qos",
     "core/store",
     "core/osd",

@@ -5,3 +5,4 @@
 //! neither panics nor takes more memory than its limits state.
 
 pub mod nbd;
+pub mod vhost;

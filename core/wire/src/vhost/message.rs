@@ -1,0 +1,405 @@
+//! The messages of the control socket.
+
+use std::fmt;
+
+/// Bytes of a message's head: request, flags, bytes that follow; each 32 bits, little-endian.
+pub const HEADER_BYTES: usize = 12;
+
+/// Most bytes that may follow: 32 regions of memory are under 2 KiB.
+pub const PAYLOAD_BYTES_MAX: usize = 4096;
+
+/// Most regions of a machine's memory.
+const REGIONS_MAX: usize = 32;
+
+const VERSION: u32 = 0x1;
+const REPLY: u32 = 0x4;
+const NEED_REPLY: u32 = 0x8;
+
+/// Bytes of one region in a memory table.
+const REGION_BYTES: usize = 32;
+
+/// Set in a descriptor message's number where no descriptor comes with it.
+const NO_DESCRIPTOR: u64 = 0x100;
+
+/// The head of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageHead {
+    /// Its number.
+    pub request: u32,
+    /// Whether its sender wants to know how it went.
+    pub need_reply: bool,
+    /// How many bytes follow.
+    pub payload_bytes: usize,
+}
+
+/// A region of a machine's memory, which lies in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryRegion {
+    /// Where it lies for the machine.
+    pub guest_address: u64,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// Where it lies for the process that runs the machine: addresses of rings are given so.
+    pub user_address: u64,
+    /// Where it begins in its file.
+    pub file_offset: u64,
+}
+
+/// Where a ring's parts lie, for the process that runs the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RingAddresses {
+    /// The table of descriptors.
+    pub descriptors: u64,
+    /// What the device has answered.
+    pub used: u64,
+    /// What the machine offers.
+    pub available: u64,
+}
+
+/// What a machine asks of the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VhostRequest {
+    /// Which features of virtio there are.
+    GetFeatures,
+    /// Which of them are used.
+    SetFeatures(u64),
+    /// The session begins.
+    SetOwner,
+    /// The session begins anew.
+    ResetOwner,
+    /// The machine's memory; a descriptor comes with each region.
+    SetMemory(Vec<MemoryRegion>),
+    /// How many descriptors a ring has.
+    SetRingSize {
+        /// Which ring.
+        ring: usize,
+        /// How many.
+        size: u32,
+    },
+    /// Where a ring lies.
+    SetRingAddresses {
+        /// Which ring.
+        ring: usize,
+        /// Where its parts are.
+        addresses: RingAddresses,
+    },
+    /// With which request a ring goes on.
+    SetRingBase {
+        /// Which ring.
+        ring: usize,
+        /// The number of that request.
+        next: u32,
+    },
+    /// A ring stands still from now on; the answer is with which request it would go on.
+    StopRing {
+        /// Which ring.
+        ring: usize,
+    },
+    /// By what the machine says that a ring has something new.
+    SetKick {
+        /// Which ring.
+        ring: usize,
+    },
+    /// By what the device says that a ring has something new.
+    SetCall {
+        /// Which ring.
+        ring: usize,
+    },
+    /// By what the device says that a ring is broken.
+    SetError {
+        /// Which ring.
+        ring: usize,
+    },
+    /// A ring runs, or stands still.
+    EnableRing {
+        /// Which ring.
+        ring: usize,
+        /// Whether it runs.
+        enabled: bool,
+    },
+    /// Which features of vhost-user there are.
+    GetProtocolFeatures,
+    /// Which of them are used.
+    SetProtocolFeatures(u64),
+    /// How many rings there may be.
+    GetQueueCount,
+    /// By what the device asks something of the machine.
+    SetBackendChannel,
+    /// A part of the device's configuration.
+    GetConfig {
+        /// Its first byte.
+        offset: usize,
+        /// How many bytes.
+        bytes: usize,
+    },
+    /// Another value for a part of it, which no disk takes.
+    SetConfig,
+}
+
+/// Why a message cannot be understood; the session is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VhostError {
+    /// Of another version of the protocol.
+    Version {
+        /// The flags of the head.
+        flags: u32,
+    },
+    /// More bytes than any message has.
+    Long {
+        /// How many are announced.
+        bytes: u32,
+    },
+    /// A request that the device does not know.
+    Unknown {
+        /// Its number.
+        request: u32,
+    },
+    /// Fewer bytes than the request needs, or fields that do not fit.
+    Malformed {
+        /// Its number.
+        request: u32,
+    },
+    /// Another number of descriptors than the request needs.
+    Descriptors {
+        /// Its number.
+        request: u32,
+        /// How many came.
+        found: usize,
+    },
+}
+
+impl fmt::Display for VhostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            VhostError::Version { flags } => {
+                write!(f, "flags {flags:#x} of a message: only version 1 of vhost-user is known")
+            }
+            VhostError::Long { bytes } => {
+                write!(f, "a message of {bytes} bytes; none has more than {PAYLOAD_BYTES_MAX}")
+            }
+            VhostError::Unknown { request } => write!(f, "request {request} is not known"),
+            VhostError::Malformed { request } => write!(f, "request {request} is malformed"),
+            VhostError::Descriptors { request, found } => {
+                write!(f, "request {request} came with {found} descriptors")
+            }
+        }
+    }
+}
+
+impl std::error::Error for VhostError {}
+
+impl MessageHead {
+    /// Reads a head.
+    pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<MessageHead, VhostError> {
+        let word = |at: usize| u32_at(bytes, at).expect("a head has three words");
+        let (request, flags, length) = (word(0), word(4), word(8));
+        if flags & 0x3 != VERSION {
+            return Err(VhostError::Version { flags });
+        }
+        let payload_bytes = usize::try_from(length).unwrap_or(usize::MAX);
+        if payload_bytes > PAYLOAD_BYTES_MAX {
+            return Err(VhostError::Long { bytes: length });
+        }
+        Ok(MessageHead { request, need_reply: flags & NEED_REPLY != 0, payload_bytes })
+    }
+}
+
+/// A message that answers `request`.
+pub fn reply(request: u32, payload: &[u8]) -> Vec<u8> {
+    let mut message = Vec::with_capacity(HEADER_BYTES + payload.len());
+    for word in [request, VERSION | REPLY, payload.len() as u32] {
+        message.extend(word.to_le_bytes());
+    }
+    message.extend(payload);
+    message
+}
+
+impl VhostRequest {
+    /// Reads what follows a head; `descriptors` is how many came with the message.
+    pub fn decode(
+        request: u32,
+        payload: &[u8],
+        descriptors: usize,
+    ) -> Result<VhostRequest, VhostError> {
+        let malformed = VhostError::Malformed { request };
+        let decoded = VhostRequest::decode_payload(request, payload)?.ok_or(malformed)?;
+        if descriptors != decoded.descriptors_due(payload) {
+            return Err(VhostError::Descriptors { request, found: descriptors });
+        }
+        Ok(decoded)
+    }
+
+    /// `None` for fields that do not fit.
+    fn decode_payload(request: u32, payload: &[u8]) -> Result<Option<VhostRequest>, VhostError> {
+        let number = || u64_at(payload, 0);
+        let state = || Some((u32_at(payload, 0)? as usize, u32_at(payload, 4)?));
+        let ring = || number().map(|number| (number & 0xff) as usize);
+        Ok(match request {
+            1 => Some(VhostRequest::GetFeatures),
+            2 => number().map(VhostRequest::SetFeatures),
+            3 => Some(VhostRequest::SetOwner),
+            4 => Some(VhostRequest::ResetOwner),
+            5 => memory_table(payload).map(VhostRequest::SetMemory),
+            8 => state().map(|(ring, size)| VhostRequest::SetRingSize { ring, size }),
+            9 => ring_addresses(payload),
+            10 => state().map(|(ring, next)| VhostRequest::SetRingBase { ring, next }),
+            11 => state().map(|(ring, _)| VhostRequest::StopRing { ring }),
+            12 => ring().map(|ring| VhostRequest::SetKick { ring }),
+            13 => ring().map(|ring| VhostRequest::SetCall { ring }),
+            14 => ring().map(|ring| VhostRequest::SetError { ring }),
+            15 => Some(VhostRequest::GetProtocolFeatures),
+            16 => number().map(VhostRequest::SetProtocolFeatures),
+            17 => Some(VhostRequest::GetQueueCount),
+            18 => {
+                state().map(|(ring, value)| VhostRequest::EnableRing { ring, enabled: value != 0 })
+            }
+            21 => Some(VhostRequest::SetBackendChannel),
+            24 => state()
+                .map(|(offset, bytes)| VhostRequest::GetConfig { offset, bytes: bytes as usize }),
+            25 => Some(VhostRequest::SetConfig),
+            _ => return Err(VhostError::Unknown { request }),
+        })
+    }
+
+    /// How many descriptors have to come with it.
+    fn descriptors_due(&self, payload: &[u8]) -> usize {
+        match self {
+            VhostRequest::SetMemory(regions) => regions.len(),
+            VhostRequest::SetBackendChannel => 1,
+            VhostRequest::SetKick { .. }
+            | VhostRequest::SetCall { .. }
+            | VhostRequest::SetError { .. } => {
+                let without = u64_at(payload, 0).is_some_and(|number| number & NO_DESCRIPTOR != 0);
+                usize::from(!without)
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// Linux 6.12 in user mode announces one region in a message that has room for two: what stands behind the announced ones
+/// is no mistake.
+fn memory_table(payload: &[u8]) -> Option<Vec<MemoryRegion>> {
+    let count = u32_at(payload, 0)? as usize;
+    if count > REGIONS_MAX {
+        return None;
+    }
+    let region = |index: usize| {
+        let start = 8 + index * REGION_BYTES;
+        Some(MemoryRegion {
+            guest_address: u64_at(payload, start)?,
+            bytes: u64_at(payload, start + 8)?,
+            user_address: u64_at(payload, start + 16)?,
+            file_offset: u64_at(payload, start + 24)?,
+        })
+    };
+    (0..count).map(region).collect()
+}
+
+/// Ring, flags, and four addresses, of which that of the log of changed pages is not used.
+fn ring_addresses(payload: &[u8]) -> Option<VhostRequest> {
+    let addresses = RingAddresses {
+        descriptors: u64_at(payload, 8)?,
+        used: u64_at(payload, 16)?,
+        available: u64_at(payload, 24)?,
+    };
+    Some(VhostRequest::SetRingAddresses { ring: u32_at(payload, 0)? as usize, addresses })
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().map(|field| u32::from_le_bytes(*field))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().map(|field| u64::from_le_bytes(*field))
+}
+
+/// The configuration of a virtio-scsi device with one disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceConfig {
+    /// Segments of a command's data at most.
+    pub segments_max: u32,
+    /// Blocks of a command at most.
+    pub sectors_max: u32,
+    /// Commands at the disk at most.
+    pub queue_depth: u32,
+}
+
+impl DeviceConfig {
+    /// Its bytes: one request queue, events of 16 bytes, sense of 96, CDBs of 32, and LUN 0 of target 0 alone.
+    pub fn bytes(&self) -> [u8; 36] {
+        let mut bytes = [0; 36];
+        let words = [1, self.segments_max, self.sectors_max, self.queue_depth, 16, 96, 32, 0, 0];
+        for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// The answer to [`VhostRequest::GetConfig`]: offset, length, flags, bytes; without any bytes if they are not there.
+    pub fn reply(&self, offset: usize, bytes: usize) -> Vec<u8> {
+        let own = self.bytes();
+        let part = offset.checked_add(bytes).and_then(|end| own.get(offset..end)).unwrap_or(&[]);
+        let mut payload = Vec::new();
+        for word in [offset as u32, part.len() as u32, 0] {
+            payload.extend(word.to_le_bytes());
+        }
+        payload.extend(part);
+        payload
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    /// As virtio_uml of Linux 6.12 sends it: 8 + 2 x 32 bytes for one region.
+    #[test]
+    fn a_memory_table_may_be_longer_than_its_regions() {
+        let table = message(&[1, 0, 0x2000_0000, 0x6000_0000, 0, 7, 7, 7, 7]);
+        assert_eq!(table.len(), 72);
+        let region = MemoryRegion {
+            guest_address: 0,
+            bytes: 0x2000_0000,
+            user_address: 0x6000_0000,
+            file_offset: 0,
+        };
+        let decoded = VhostRequest::decode(5, &table, 1);
+        assert_eq!(decoded, Ok(VhostRequest::SetMemory(vec![region])));
+        let short = VhostRequest::decode(5, &table[..16], 1);
+        assert_eq!(short, Err(VhostError::Malformed { request: 5 }));
+        let without = VhostRequest::decode(5, &table, 0);
+        assert_eq!(without, Err(VhostError::Descriptors { request: 5, found: 0 }));
+    }
+
+    #[test]
+    fn a_ring_may_be_polled() {
+        let decoded = VhostRequest::decode(12, &message(&[0x102]), 0);
+        assert_eq!(decoded, Ok(VhostRequest::SetKick { ring: 2 }));
+    }
+
+    #[test]
+    fn heads_of_other_versions_and_lengths_are_refused() {
+        let head = |words: [u32; 3]| {
+            let mut bytes = [0; HEADER_BYTES];
+            let places = bytes.chunks_exact_mut(4);
+            places.zip(words).for_each(|(place, word)| place.copy_from_slice(&word.to_le_bytes()));
+            MessageHead::decode(&bytes)
+        };
+        let good = MessageHead { request: 5, need_reply: true, payload_bytes: 72 };
+        assert_eq!(head([5, 0x9, 72]), Ok(good));
+        assert_eq!(head([5, 0x2, 72]), Err(VhostError::Version { flags: 2 }));
+        assert_eq!(head([5, 0x1, 5000]), Err(VhostError::Long { bytes: 5000 }));
+    }
+
+    #[test]
+    fn the_configuration_has_the_bytes_that_linux_reads() {
+        let config = DeviceConfig { segments_max: 126, sectors_max: 4096, queue_depth: 32 };
+        assert_eq!(config.reply(8, 4)[12..], 4096u32.to_le_bytes());
+        assert_eq!(config.reply(34, 4).len(), 12, "beyond the end there is nothing");
+    }
+}

@@ -1,0 +1,21 @@
+//! Any bytes as messages and requests of a machine.
+
+mod feed;
+
+use proptest::prelude::*;
+
+proptest! {
+    #[test]
+    fn no_bytes_break_the_reader(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        feed::machine(&bytes);
+    }
+
+    #[test]
+    fn no_payload_breaks_a_known_request(
+        request in 0u32..40,
+        payload in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
+        let head = [request, 0x9, payload.len() as u32].map(u32::to_le_bytes).concat();
+        feed::machine(&[head, payload].concat());
+    }
+}

@@ -1,0 +1,12 @@
+//! Any bytes as a machine that talks vhost-user: `cargo +nightly fuzz run vhost_user`.
+//!
+//! What must hold stands in `core/wire/tests/vhost/feed.rs`, which a normal test runs too.
+
+#![no_main]
+
+#[path = "../../core/wire/tests/vhost/feed.rs"]
+mod feed;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| feed::machine(bytes));
