@@ -1,7 +1,7 @@
 //! What can be typed.
 
 use crate::cdl::CdlCommand;
-use crate::drive::MeasureArgs;
+use crate::drive::{BootArgs, DriveServeArgs, MeasureArgs};
 use crate::node;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use loadline_base::Bytes;
@@ -257,6 +257,10 @@ pub(crate) enum DriveCommand {
     Calibrate(NameArg),
     /// Measure a file or a device, and write a drive file that studies can use
     Measure(MeasureArgs),
+    /// Serve a modelled drive with duration limits to a real kernel, over vhost-user
+    Serve(DriveServeArgs),
+    /// Boot a real kernel in user mode with such a drive, and run a command in it
+    Boot(Box<BootArgs>),
 }
 
 #[derive(Debug, Args)]

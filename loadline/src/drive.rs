@@ -1,10 +1,12 @@
 //! `loadline drive`
 
 mod args;
+mod boot;
 mod measure;
 mod mechanical;
+mod serve;
 
-pub(crate) use args::MeasureArgs;
+pub(crate) use args::{BootArgs, DriveServeArgs, MeasureArgs};
 
 use crate::cli::{DriveCommand, NameArg};
 use crate::failure::Failure;
@@ -20,6 +22,8 @@ pub(crate) fn carry_out(command: DriveCommand) -> Result<(), Failure> {
         DriveCommand::Show(args) => show_one(&args),
         DriveCommand::Calibrate(args) => find_service_time(&args),
         DriveCommand::Measure(args) => measure::carry_out(&args),
+        DriveCommand::Serve(args) => serve::carry_out(&args, load),
+        DriveCommand::Boot(args) => boot::carry_out(&args),
     }
 }
 

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates from the ground up. A crate may depend on those before it that [`MAY_NOT_NAME`] does not forbid.
-const FLOORS: [&str; 24] = [
+const FLOORS: [&str; 26] = [
     "core/base",
     "core/device",
     "core/scsi",
@@ -23,6 +23,7 @@ const FLOORS: [&str; 24] = [
     "core/node",
     "core/wire",
     "worlds/sim",
+    "worlds/drive",
     "worlds/host",
     "lab/stats",
     "lab/draw",
@@ -30,6 +31,7 @@ const FLOORS: [&str; 24] = [
     "lab/load",
     "lab/measure",
     "lab/cdl",
+    "lab/guest",
     "lab/testbed",
     "lab/study",
     "lab/report",

@@ -107,6 +107,24 @@ fn commands_beyond_the_tags_wait_outside() {
     assert_eq!(order, [0, 1, 2, 3, 4, 5, 6, 7], "a drive that holds one command chooses nothing");
 }
 
+/// What the host takes back leaves the queue, and its tag is the next command's; what is carried out goes on.
+#[test]
+fn a_command_taken_back_frees_its_tag() {
+    let mut drive = Hdd::new(spec(), 1);
+    let tags = u64::from(spec().tags);
+    for id in 0..=tags {
+        drive.submit(Time::ZERO, id, &read(id * 1000, PLAIN));
+    }
+    let mut done = Vec::new();
+    drive.advance(Time::ZERO + spec().turnaround, &mut done);
+    for id in 0..tags {
+        drive.take_back(drive.now(), id);
+    }
+    let ids: Vec<u64> = drain(&mut drive).iter().map(|command| command.id).collect();
+    assert_eq!(ids.len(), 2, "one was under way, and one had waited for a tag: {ids:?}");
+    assert_eq!(ids[1], tags);
+}
+
 /// 64 MiB in one command, from the outermost track and to the innermost: the rate is the zone's, less what a head switch takes
 /// of each turn, and the access before it takes at most 30 ms of the 0.25 to 0.5 seconds.
 #[test]

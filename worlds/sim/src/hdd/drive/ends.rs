@@ -11,12 +11,33 @@ impl Hdd {
     /// Hands answers to the host; each frees a tag.
     pub(super) fn deliver(&mut self, done: &mut Vec<FinishedCommand>) {
         while let Some(finished) = self.answers.pop_until(self.now) {
-            self.tags.taken -= 1;
-            let at = finished.at;
             done.push(finished);
-            if let Some((id, request)) = self.tags.backlog.pop_front() {
-                self.accept(at, id, &request);
-            }
+            self.free_tag(finished.at);
+        }
+    }
+
+    /// Takes a command back of which the host wants to hear no more. It leaves the queue; one that is carried out goes on, one
+    /// whose answer is on its way is answered, and the host has to overhear that.
+    pub fn take_back(&mut self, now: Time, id: u64) {
+        assert!(now >= self.now, "time does not run backwards");
+        self.tags.backlog.retain(|(waiting, _)| *waiting != id);
+        let queued = |drive: &Hdd| {
+            drive.waiting.len() + usize::from(drive.next.is_some()) + drive.cache.flushes.len()
+        };
+        let before = queued(self);
+        self.waiting.retain(|command| command.id != Some(id));
+        self.next = self.next.take().filter(|command| command.id != Some(id));
+        self.cache.flushes.retain(|(flush, _)| *flush != id);
+        for _ in queued(self)..before {
+            self.free_tag(now);
+        }
+    }
+
+    /// A tag is free, for the command that has waited longest for one.
+    fn free_tag(&mut self, at: Time) {
+        self.tags.taken -= 1;
+        if let Some((id, request)) = self.tags.backlog.pop_front() {
+            self.accept(at, id, &request);
         }
     }
 

@@ -1,0 +1,147 @@
+//! `loadline drive boot`
+
+use super::args::BootArgs;
+use crate::failure::Failure;
+use crate::interrupt::interruptible;
+use crate::show;
+use loadline_guest::{GuestError, GuestOrder, GuestRoot, GuestWatch, RootError, run};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a drive may take until it listens, and until it has told its statistics.
+const DRIVE_TIME: Duration = Duration::from_secs(10);
+
+pub(super) fn carry_out(args: &BootArgs) -> Result<(), Failure> {
+    let path = args.root.clone().map_or_else(default_root, Ok)?;
+    let root = GuestRoot::at(&path, &args.mirror, &mut |step| show::note(step));
+    let root = root.map_err(|error| match error {
+        RootError::Lacking(_) => Failure::Environment(error.to_string()),
+        _ => Failure::Environment(format!("no root for a guest: {error}")),
+    })?;
+    let own = std::env::current_exe().map_err(|error| {
+        Failure::Environment(format!("this program is not to be found: {error}"))
+    })?;
+    let order = GuestOrder {
+        root,
+        kernel: args.kernel.clone(),
+        kernel_words: Vec::new(),
+        memory: args.memory,
+        time_limit: args.time_limit,
+        results: args.results.clone(),
+        shares: args.share.clone(),
+        programs: vec![own.clone()],
+        command: args.command.clone(),
+    };
+    let interrupted = interruptible()?;
+    let mut out = io::stdout();
+    let end = run(&order, &mut out, |socket| {
+        ServedDrive::start(args, &own, socket, Arc::clone(&interrupted))
+    });
+    match end {
+        Ok(end) if end.status == 0 => Ok(()),
+        Ok(end) => Err(Failure::Environment(format!("the command ended with {}", end.status))),
+        Err(error) if interrupted.load(Ordering::Relaxed) => {
+            Err(Failure::Interrupted(error.to_string()))
+        }
+        Err(error) => Err(Failure::Environment(error.to_string())),
+    }
+}
+
+/// Where a guest's root is kept if nobody says.
+fn default_root() -> Result<PathBuf, Failure> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
+    let cache = cache.ok_or_else(|| {
+        Failure::Input("there is no HOME to keep a guest's root in; say --root FOLDER".to_owned())
+    })?;
+    Ok(cache.join("loadline/guest"))
+}
+
+/// The drive's process beside the guest.
+struct ServedDrive {
+    child: Child,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl ServedDrive {
+    /// Starts it; it listens when this returns.
+    fn start(
+        args: &BootArgs,
+        own: &Path,
+        socket: &Path,
+        interrupted: Arc<AtomicBool>,
+    ) -> Result<ServedDrive, GuestError> {
+        let failed = |error| GuestError::Start { what: "the drive".to_owned(), error };
+        let statistics = File::create(args.results.join("drive.json")).map_err(failed)?;
+        // It ends with this process, however that ends.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL"]).arg(own).args(["drive", "serve"]);
+        command.args(args.drive.words()).arg("--vhost-scsi").arg(socket).arg("--json");
+        if let Some(backing) = &args.backing {
+            command.arg("--backing").arg(backing);
+        }
+        let child = command.stdin(Stdio::null()).stdout(statistics).spawn().map_err(failed)?;
+        let mut drive = ServedDrive { child, interrupted };
+        drive.listens(socket).map_err(failed)?;
+        show::note(&format!("the drive is process {}", drive.child.id()));
+        Ok(drive)
+    }
+
+    fn listens(&mut self, socket: &Path) -> io::Result<()> {
+        let until = now() + DRIVE_TIME;
+        while !socket.exists() {
+            if let Some(status) = self.child.try_wait()? {
+                return Err(io::Error::other(format!("it ended at once ({status})")));
+            }
+            if now() > until {
+                return Err(io::Error::other("it does not listen"));
+            }
+            pause();
+        }
+        Ok(())
+    }
+}
+
+impl GuestWatch for ServedDrive {
+    fn ends(&mut self) -> Option<String> {
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Some("interrupted".to_owned());
+        }
+        let status = self.child.try_wait().ok().flatten()?;
+        Some(format!("the drive's process has gone ({status})"))
+    }
+}
+
+impl Drop for ServedDrive {
+    /// Asks for its statistics, and does not wait for ever.
+    fn drop(&mut self) {
+        let process = Pid::from_raw(self.child.id() as i32);
+        if let (Ok(None), Some(process)) = (self.child.try_wait(), process) {
+            // Whoever has gone meanwhile needs no signal.
+            let _ = kill_process(process, Signal::TERM);
+        }
+        let until = now() + DRIVE_TIME;
+        while let Ok(None) = self.child.try_wait() {
+            if now() > until {
+                let _ = self.child.kill();
+            }
+            pause();
+        }
+    }
+}
+
+fn now() -> Instant {
+    #[expect(clippy::disallowed_methods, reason = "another process has a limit in real time")]
+    Instant::now()
+}
+
+fn pause() {
+    #[expect(clippy::disallowed_methods, reason = "another process is waited for")]
+    std::thread::sleep(Duration::from_millis(10));
+}

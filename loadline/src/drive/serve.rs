@@ -1,0 +1,193 @@
+//! `loadline drive serve`
+
+use super::args::{DriveOptions, DriveServeArgs};
+use crate::failure::Failure;
+use crate::interrupt::interruptible;
+use crate::show;
+use loadline_base::{Bytes, Span};
+use loadline_drive::{
+    CommandCounts, DriveContents, DriveMedium, DriveStatistics, ScsiDevice, ServeOrders, bind,
+    serve,
+};
+use loadline_scsi::{Capability, DiskIdentity, ScsiDisk};
+use loadline_sim::AnyDrive;
+use loadline_sim::hdd::{Hdd, HddSpec};
+use signal_hook::consts::SIGUSR1;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The shortest and the longest time that a descriptor of a SCSI drive can hold (cdl.md 1.2).
+const TIMES: (Span, Span) = (Span::from_nanos(500), Span::from_millis(32_767_500));
+
+/// `load` finds a drive by its name.
+pub(super) fn carry_out(
+    args: &DriveServeArgs,
+    load: impl Fn(&str) -> Result<AnyDrive, Failure>,
+) -> Result<(), Failure> {
+    let spec = spec(&args.drive, load)?;
+    let mut device = device(&spec, &args.drive, args.backing.as_deref())?;
+    let environment = |what: &str, error: &dyn std::fmt::Display| {
+        Failure::Environment(format!("{what}: {error}"))
+    };
+    let path = args.vhost_scsi.display().to_string();
+    let wanted = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGUSR1, Arc::clone(&wanted))
+        .map_err(|error| environment("cannot listen for signals", &error))?;
+    let mut orders = SignalOrders { end: interruptible()?, wanted, json: args.json.json };
+    let listener = bind(&args.vhost_scsi).map_err(|error| environment(&path, &error))?;
+    let served = serve(&listener, &mut device, &mut orders);
+    // The socket of a drive that has ended is in nobody's way.
+    let _ = std::fs::remove_file(&args.vhost_scsi);
+    let statistics = served.map_err(|error| environment(&path, &error))?;
+    show_statistics(&statistics, args.json.json)
+}
+
+/// Signals as orders: a request to end, and a wish for statistics.
+struct SignalOrders {
+    end: Arc<AtomicBool>,
+    wanted: Arc<AtomicBool>,
+    json: bool,
+}
+
+impl ServeOrders for SignalOrders {
+    fn ends(&self) -> bool {
+        self.end.load(Ordering::Relaxed)
+    }
+
+    fn wants_statistics(&mut self) -> bool {
+        self.wanted.swap(false, Ordering::Relaxed)
+    }
+
+    fn statistics(&mut self, statistics: &DriveStatistics) {
+        // Nobody who reads them is no reason to stop serving.
+        let _ = show_statistics(statistics, self.json);
+    }
+
+    fn session_over(&mut self, why: &str) {
+        show::note(why);
+    }
+}
+
+/// The model that is meant, with what was asked to be different about it.
+fn spec(
+    options: &DriveOptions,
+    load: impl Fn(&str) -> Result<AnyDrive, Failure>,
+) -> Result<HddSpec, Failure> {
+    let Some(name) = options.drive.strip_prefix("sim:") else {
+        let text = format!(
+            "drive `{}`: only modelled drives can be served; say sim:NAME, e.g. sim:hdd-22tb-cdl",
+            options.drive
+        );
+        return Err(Failure::Input(text));
+    };
+    let AnyDrive::Mechanical(mut spec) = load(name)? else {
+        let text = format!(
+            "drive `{name}` is a calibrated one, whose queue is not modelled; a mechanical one such as hdd-22tb-cdl can be served"
+        );
+        return Err(Failure::Input(text));
+    };
+    if options.slow != 1.0 {
+        let times = |span: Span| Span::from_secs_f64(span.as_secs_f64() * options.slow);
+        let seek = &mut spec.seek;
+        for part in [&mut seek.settle, &mut seek.root, &mut seek.linear, &mut spec.overhead] {
+            *part = times(*part);
+        }
+    }
+    let path_time = options.path_time.nanos().min(spec.turnaround.nanos());
+    spec.turnaround = Span::from_nanos(spec.turnaround.nanos() - path_time);
+    Ok(spec)
+}
+
+fn device(
+    spec: &HddSpec,
+    options: &DriveOptions,
+    backing: Option<&Path>,
+) -> Result<ScsiDevice, Failure> {
+    let capability = match spec.limits {
+        Some(_) => options.claims.capability(),
+        None => Capability::None,
+    };
+    let times = spec.limits.map_or(TIMES.0..=TIMES.1, |range| range.shortest..=range.longest);
+    let disk = ScsiDisk::new(identity(spec, options.seed), capability, times);
+    let mut medium = if options.at_once {
+        DriveMedium::instant()
+    } else {
+        DriveMedium::mechanical(Hdd::new(spec.clone(), options.seed))
+    };
+    for fault in options.faults(spec.sectors).map_err(Failure::Input)? {
+        medium.damage(fault);
+    }
+    let contents = match backing {
+        None => DriveContents::Zeros,
+        Some(path) => DriveContents::open(path, spec.capacity())
+            .map_err(|error| Failure::Environment(format!("{}: {error}", path.display())))?,
+    };
+    Ok(ScsiDevice::new(disk, medium, contents))
+}
+
+fn identity(spec: &HddSpec, seed: u64) -> DiskIdentity {
+    DiskIdentity {
+        vendor: "LOADLINE".to_owned(),
+        product: spec.name.clone(),
+        revision: "0001".to_owned(),
+        serial: format!("LL{seed:010}"),
+        world_wide: seed,
+        blocks: spec.sectors,
+        rpm: u16::try_from(spec.rpm).unwrap_or(u16::MAX),
+        write_cache: spec.cached_writes > 0,
+    }
+}
+
+fn show_statistics(statistics: &DriveStatistics, as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        return show::json(&serde_json::to_value(statistics).expect("plain figures"));
+    }
+    let sets = [("read", &statistics.counts.reads), ("write", &statistics.counts.writes)];
+    let rows: Vec<[String; 10]> = sets
+        .iter()
+        .flat_map(|(kind, set)| {
+            let used = set.iter().enumerate().filter(|(_, counts)| counts.commands > 0);
+            used.map(|(descriptor, counts)| row(kind, descriptor, counts))
+        })
+        .collect();
+    let head = [
+        "",
+        "descriptor",
+        "commands",
+        "data",
+        "met",
+        "missed",
+        "ended",
+        "failed",
+        "aborted",
+        "mean",
+    ];
+    let counts = &statistics.counts;
+    show::text(&format!(
+        "{}{} flushes, {} other commands, {} refused, {} task management functions, {} machines in {} s\n",
+        show::table(head, &[], &rows),
+        counts.flushes,
+        counts.others,
+        counts.refused,
+        counts.task_functions,
+        counts.sessions,
+        statistics.seconds
+    ))
+}
+
+fn row(kind: &str, descriptor: usize, counts: &CommandCounts) -> [String; 10] {
+    let done = counts.commands - counts.ended - counts.failed - counts.aborted;
+    [
+        kind.to_owned(),
+        if descriptor == 0 { "none".to_owned() } else { descriptor.to_string() },
+        counts.commands.to_string(),
+        Bytes::new(counts.bytes).to_string(),
+        counts.met.to_string(),
+        counts.missed.to_string(),
+        counts.ended.to_string(),
+        counts.failed.to_string(),
+        counts.aborted.to_string(),
+        format!("{:.1}", Span::from_nanos(counts.done_ns / done.max(1))),
+    ]
+}

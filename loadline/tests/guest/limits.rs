@@ -1,0 +1,86 @@
+//! An application's hint, the drive's count, and what comes back.
+
+use crate::{Boot, Booted};
+use serde_json::Value;
+
+/// Uploads pages for a descriptor 1 with one time of 20 ms; `place` is where the time stands in it, `policy` its policy byte's
+/// place and value.
+fn upload(time_at: usize, policy_at: usize, policy: u8) -> String {
+    let mut page = vec![0u8; 240];
+    page[8..12].copy_from_slice(&[0x4a, 0x07, 0x00, 0xe4]);
+    page[15] = 0xc0;
+    page[16] = 0xa;
+    page[16 + time_at + 1] = 2;
+    page[16 + policy_at] = policy;
+    let bytes: String = page.iter().map(|byte| format!("\\x{byte:02x}")).collect();
+    format!(
+        "printf '{bytes}' > page; sg_raw -s 240 -i page /dev/sg0 55 10 00 00 00 00 00 00 f0 00 2> upload || cat upload
+         echo 1 > /sys/block/sda/device/cdl_enable\n"
+    )
+}
+
+/// Random reads at depth 32, a part of which names descriptor 1.
+const FIO: &str = "fio --name=r --filename=/dev/sda --direct=1 --ioengine=libaio --iodepth=32 --rw=randread --bs=128k \
+    --norandommap --cmdprio_percentage=50 --cmdprio_class=2 --cmdprio_hint=1 --output-format=json --output=fio.json";
+
+fn fio(booted: &Booted) -> Value {
+    booted.json("fio.json")["jobs"][0].clone()
+}
+
+/// Every hint that fio sends arrives in a command, and no other.
+#[test]
+#[ignore = "boots kernels: make test-drive"]
+fn descriptors_that_arrive_are_those_that_were_sent() {
+    let Some(boot) = Boot::new() else { return };
+    let script = format!("{}{FIO} --number_ios=400", upload(10, 14, 0));
+    let booted = boot.script(&script).succeeded();
+    let (job, drive) = (fio(&booted), booted.drive());
+    let limited = job["read"]["prios"]
+        .as_array()
+        .expect("two priorities have reads")
+        .iter()
+        .find(|prio| prio["priohint"] == 1)
+        .expect("some reads have the hint")["clat_ns"]["N"]
+        .clone();
+    let reads = &drive["counts"]["reads"];
+    assert_eq!(reads[1]["commands"], limited, "{drive}");
+    assert_eq!(reads[1]["bytes"].as_u64(), limited.as_u64().map(|reads| reads << 17), "not split");
+    let met = reads[1]["met"].as_u64().unwrap() + reads[1]["missed"].as_u64().unwrap();
+    assert_eq!(Some(met), limited.as_u64(), "each has kept its guideline or not");
+    for descriptor in 2..8 {
+        assert_eq!(reads[descriptor]["commands"], 0);
+    }
+}
+
+/// Inactive time, active time and guideline of 20 ms, each with the policies that end a command (ETIME) and one that does not.
+#[test]
+#[ignore = "boots kernels: make test-drive"]
+fn policies_that_end_a_command_come_back_as_etime() {
+    for (name, time_at, policy_at, policy, ends) in [
+        ("inactive Fh", 2, 6, 0xf0, true),
+        ("inactive Dh", 2, 6, 0xd0, true),
+        ("active Fh", 4, 6, 0x0f, false),
+        ("guideline Fh", 10, 14, 0x0f, true),
+        ("guideline Dh", 10, 14, 0x0d, true),
+        ("guideline 0h", 10, 14, 0x00, false),
+        ("guideline 1h", 10, 14, 0x01, false),
+        ("guideline 2h", 10, 14, 0x02, false),
+        ("inactive 0h", 2, 6, 0x00, false),
+    ] {
+        let Some(boot) = Boot::new() else { return };
+        let script = format!(
+            "{}{FIO} --number_ios=300 --continue_on_error=io --ignore_error=62,62 2>&1 | head -2
+             echo log $(dmesg | grep -c -i 'i/o error')",
+            upload(time_at, policy_at, policy)
+        );
+        let booted = boot.script(&script);
+        let (job, drive) = (fio(&booted), booted.drive());
+        let ended = drive["counts"]["reads"][1]["ended"].as_u64().unwrap();
+        assert_eq!(job["total_err"].as_u64(), Some(ended), "{name}: {}", booted.text());
+        assert_eq!(ended > 0, ends || name == "active Fh" && ended > 0, "{name}: {ended} ended");
+        if ended > 0 {
+            assert_eq!(job["first_error"], 62, "{name}: ETIME");
+        }
+        assert_eq!(booted.finding("log"), "0", "{name}: the kernel says nothing of it");
+    }
+}

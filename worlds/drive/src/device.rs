@@ -1,0 +1,366 @@
+//! The device: requests of the rings in, commands at the disk and its medium, answers into the rings.
+
+use crate::contents::DriveContents;
+use crate::counts::{DriveCounts, DriveStatistics, Left, ModelStatistics, guideline};
+use crate::medium::{DriveMedium, MediumEnd};
+use crate::memory::{MachineMemory, Segments};
+use crate::ring::{BrokenRing, MachineRing, RingRequest};
+use crate::session::ServedRings;
+use loadline_base::{Span, Time};
+use loadline_scsi::{BLOCK_BYTES, Cdb, DiskAnswer, MediumCommand, MediumKind, ScsiDisk, SenseCode};
+use loadline_sim::hdd::Ending;
+use loadline_wire::vhost::{
+    CONTROL_BYTES, ControlRequest, DeviceResponse, REQUEST_BYTES, RESPONSE_BYTES, ScsiRequest,
+    ScsiResponse, TaskFunction,
+};
+use std::collections::BTreeMap;
+
+/// A disk with its medium and its contents, behind virtio-scsi.
+#[derive(Debug)]
+pub struct ScsiDevice {
+    disk: ScsiDisk,
+    medium: DriveMedium,
+    contents: DriveContents,
+    counts: DriveCounts,
+    /// Commands at the medium, by the numbers that it knows them by.
+    open: BTreeMap<u64, OpenCommand>,
+    numbers: u64,
+    /// Room for the data of one command on its way between contents and machine.
+    buffer: Vec<u8>,
+}
+
+/// A command at the medium.
+#[derive(Clone, Debug)]
+struct OpenCommand {
+    tag: u64,
+    arrived: Time,
+    command: MediumCommand,
+    guideline: Option<Span>,
+    request: RingRequest,
+}
+
+/// What answers a question about events: those that are there (32 bits), and a response of 0.
+const EVENTS_ANSWER_BYTES: usize = 5;
+
+/// A task management function was carried out; a query found a command; there is no such disk; the function is not known.
+const FUNCTION_COMPLETE: u8 = 0;
+const FUNCTION_SUCCEEDED: u8 = 10;
+const FUNCTION_REJECTED: u8 = 11;
+const INCORRECT_LUN: u8 = 12;
+
+impl ScsiDevice {
+    /// A device that nobody uses yet.
+    pub fn new(disk: ScsiDisk, mut medium: DriveMedium, contents: DriveContents) -> ScsiDevice {
+        medium.set_limits(disk.limits());
+        ScsiDevice {
+            disk,
+            medium,
+            contents,
+            counts: DriveCounts::default(),
+            open: BTreeMap::new(),
+            numbers: 0,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// What it has counted by `now`.
+    pub fn statistics(&self, now: Time) -> DriveStatistics {
+        DriveStatistics {
+            seconds: now.since(Time::ZERO).nanos() / 1_000_000_000,
+            counts: self.counts,
+            model: self.medium.statistics().map(ModelStatistics::from),
+        }
+    }
+
+    /// When something happens without a request.
+    pub(crate) fn next_event(&self) -> Option<Time> {
+        self.medium.next_event()
+    }
+
+    /// A machine has connected.
+    pub(crate) fn connected(&mut self) {
+        self.counts.sessions += 1;
+    }
+
+    /// The machine has gone: its commands are nobody's any more, and the disk is as after a start.
+    pub(crate) fn disconnected(&mut self, now: Time) {
+        while let Some((number, open)) = self.open.pop_first() {
+            self.medium.take_back(now, number);
+            self.count_left(&open, now, Left::Aborted);
+        }
+        self.reset();
+    }
+
+    fn reset(&mut self) {
+        self.disk.reset();
+        self.medium.set_limits(self.disk.limits());
+    }
+
+    /// Takes everything that the request ring offers.
+    pub(crate) fn take_requests(
+        &mut self,
+        now: Time,
+        rings: &mut ServedRings<'_>,
+    ) -> Result<(), BrokenRing> {
+        let ServedRings { requests: ring, memory, .. } = rings;
+        let mut answered = false;
+        while let Some(request) = ring.take(memory)? {
+            answered |= self.take_request(now, request, ring, memory)?;
+        }
+        if answered { ring.call(memory) } else { Ok(()) }
+    }
+
+    /// Whether the request is answered already.
+    fn take_request(
+        &mut self,
+        now: Time,
+        request: RingRequest,
+        ring: &mut MachineRing,
+        memory: &MachineMemory,
+    ) -> Result<bool, BrokenRing> {
+        let mut head = [0; REQUEST_BYTES];
+        let whole = request.readable.read(memory, 0, &mut head).is_ok();
+        if !whole || request.writable.bytes() < RESPONSE_BYTES as u64 {
+            ring.answer(memory, request.head, 0)?;
+            return Ok(true);
+        }
+        let scsi = ScsiRequest::decode(&head);
+        if !scsi.is_for_disk() {
+            answer(&request, ring, memory, DeviceResponse::BadTarget, None, 0)?;
+            return Ok(true);
+        }
+        let cdb = Cdb(scsi.cdb);
+        let parameters = parameters(&request.readable, ScsiDisk::parameter_bytes(&cdb), memory);
+        match self.disk.command(&cdb, &parameters) {
+            DiskAnswer::Medium(command) => {
+                self.begin(
+                    now,
+                    OpenCommand {
+                        tag: scsi.tag,
+                        arrived: now,
+                        command,
+                        guideline: guideline(&self.disk.limits(), &command),
+                        request,
+                    },
+                );
+                return Ok(false);
+            }
+            DiskAnswer::Data(data) => {
+                self.counts.others += 1;
+                let room = request.writable.bytes() - RESPONSE_BYTES as u64;
+                let length = data.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+                let written =
+                    request.writable.write(memory, RESPONSE_BYTES as u64, &data[..length]);
+                written.map_err(|_| BrokenRing)?;
+                answer(&request, ring, memory, DeviceResponse::Done, None, length as u64)?;
+            }
+            DiskAnswer::NewLimits => {
+                self.counts.others += 1;
+                self.medium.set_limits(self.disk.limits());
+                answer(&request, ring, memory, DeviceResponse::Done, None, 0)?;
+            }
+            DiskAnswer::Refused(sense) => {
+                self.counts.refused += 1;
+                answer(&request, ring, memory, DeviceResponse::Done, Some(sense), 0)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn begin(&mut self, now: Time, open: OpenCommand) {
+        self.counts.arrived(&open.command);
+        self.numbers += 1;
+        self.medium.submit(now, self.numbers, &open.command);
+        self.open.insert(self.numbers, open);
+    }
+
+    /// Brings the medium to `now` and answers what has ended by then.
+    pub(crate) fn advance(
+        &mut self,
+        now: Time,
+        rings: Option<ServedRings<'_>>,
+    ) -> Result<(), BrokenRing> {
+        let mut ended = Vec::new();
+        self.medium.advance(now, &mut ended);
+        let Some(ServedRings { requests: ring, memory, .. }) = rings else { return Ok(()) };
+        let mut answered = false;
+        for MediumEnd { id, ending } in ended {
+            // What was taken back while it was carried out ends all the same, and is nobody's.
+            let Some(open) = self.open.remove(&id) else { continue };
+            self.finish(now, &open, ending, ring, memory)?;
+            answered = true;
+        }
+        if answered { ring.call(memory) } else { Ok(()) }
+    }
+
+    fn finish(
+        &mut self,
+        now: Time,
+        open: &OpenCommand,
+        ending: Ending,
+        ring: &mut MachineRing,
+        memory: &MachineMemory,
+    ) -> Result<(), BrokenRing> {
+        let (left, sense, data) = match sense_of(ending) {
+            Some(sense) => (Left::Ended(ending), Some(sense), 0),
+            None => match self.transfer(open, memory)? {
+                Some(data) => (Left::Ended(ending), None, data),
+                None => (Left::Failed, Some(SenseCode::UNREADABLE), 0),
+            },
+        };
+        self.count_left(open, now, left);
+        answer(&open.request, ring, memory, DeviceResponse::Done, sense, data)
+    }
+
+    fn count_left(&mut self, open: &OpenCommand, now: Time, left: Left) {
+        self.counts.left(&open.command, left, now.since(open.arrived), open.guideline);
+    }
+
+    /// Moves a command's data. Gives how many bytes went to the machine; `None` if the contents fail.
+    fn transfer(
+        &mut self,
+        open: &OpenCommand,
+        memory: &MachineMemory,
+    ) -> Result<Option<u64>, BrokenRing> {
+        let offset = open.command.block * BLOCK_BYTES;
+        let length = open.command.blocks * BLOCK_BYTES;
+        let RingRequest { readable, writable, .. } = &open.request;
+        match open.command.kind {
+            MediumKind::Flush => Ok(Some(0)),
+            MediumKind::Read => {
+                let room = writable.bytes() - RESPONSE_BYTES as u64;
+                let data = resized(&mut self.buffer, length.min(room));
+                if self.contents.read(offset, data).is_err() {
+                    return Ok(None);
+                }
+                let written = writable.write(memory, RESPONSE_BYTES as u64, data);
+                written.map_err(|_| BrokenRing)?;
+                Ok(Some(data.len() as u64))
+            }
+            MediumKind::Write => {
+                let there = readable.bytes() - REQUEST_BYTES as u64;
+                let data = resized(&mut self.buffer, length.min(there));
+                readable.read(memory, REQUEST_BYTES as u64, data).map_err(|_| BrokenRing)?;
+                Ok(self.contents.write(offset, data).is_ok().then_some(0))
+            }
+        }
+    }
+
+    /// Takes everything that the control ring offers. A command that it ends is answered before it is itself, as the machine
+    /// expects.
+    pub(crate) fn take_controls(
+        &mut self,
+        now: Time,
+        rings: &mut ServedRings<'_>,
+    ) -> Result<(), BrokenRing> {
+        let ServedRings { controls, requests, memory } = rings;
+        let mut answered = false;
+        while let Some(request) = controls.take(memory)? {
+            let mut bytes = [0; CONTROL_BYTES];
+            let there = request.readable.bytes().min(CONTROL_BYTES as u64) as usize;
+            request.readable.read(memory, 0, &mut bytes[..there]).map_err(|_| BrokenRing)?;
+            let answer = match ControlRequest::decode(&bytes) {
+                ControlRequest::Task(function) => {
+                    vec![self.manage(now, function, requests, memory)?]
+                }
+                ControlRequest::OtherDisk => vec![INCORRECT_LUN],
+                // None of the events that were asked for can be told.
+                ControlRequest::Events => vec![0; EVENTS_ANSWER_BYTES],
+                ControlRequest::Unknown => vec![FUNCTION_REJECTED],
+            };
+            let answer = &answer[..answer.len().min(request.writable.bytes() as usize)];
+            request.writable.write(memory, 0, answer).map_err(|_| BrokenRing)?;
+            controls.answer(memory, request.head, answer.len() as u32)?;
+            answered = true;
+        }
+        if answered { controls.call(memory) } else { Ok(()) }
+    }
+
+    fn manage(
+        &mut self,
+        now: Time,
+        function: TaskFunction,
+        requests: &mut MachineRing,
+        memory: &MachineMemory,
+    ) -> Result<u8, BrokenRing> {
+        self.counts.task_functions += 1;
+        let has = |tag: u64| self.open.values().any(|open| open.tag == tag);
+        let (tag, response) = match function {
+            TaskFunction::Query { tag } if has(tag) => return Ok(FUNCTION_SUCCEEDED),
+            TaskFunction::QueryAny if !self.open.is_empty() => return Ok(FUNCTION_SUCCEEDED),
+            TaskFunction::Query { .. } | TaskFunction::QueryAny => return Ok(FUNCTION_COMPLETE),
+            TaskFunction::Unknown => return Ok(FUNCTION_REJECTED),
+            TaskFunction::Abort { tag } => (Some(tag), DeviceResponse::Aborted),
+            TaskFunction::AbortAll => (None, DeviceResponse::Aborted),
+            TaskFunction::Reset => (None, DeviceResponse::Reset),
+        };
+        for request in self.take_back(now, tag) {
+            answer(&request, requests, memory, response, None, 0)?;
+        }
+        requests.call(memory)?;
+        if function == TaskFunction::Reset {
+            self.reset();
+        }
+        Ok(FUNCTION_COMPLETE)
+    }
+
+    /// Takes back the command of a tag, or all of them.
+    fn take_back(&mut self, now: Time, tag: Option<u64>) -> Vec<RingRequest> {
+        let wanted = |open: &OpenCommand| tag.is_none_or(|tag| open.tag == tag);
+        let ended: Vec<(u64, OpenCommand)> =
+            self.open.extract_if(.., |_, open| wanted(open)).collect();
+        for (number, open) in &ended {
+            self.medium.take_back(now, *number);
+            self.count_left(open, now, Left::Aborted);
+        }
+        ended.into_iter().map(|(_, open)| open.request).collect()
+    }
+}
+
+fn resized(buffer: &mut Vec<u8>, length: u64) -> &mut [u8] {
+    buffer.resize(length as usize, 0);
+    buffer
+}
+
+/// Parameters stand behind the request's head; of fewer than announced there are those.
+fn parameters(readable: &Segments, announced: usize, memory: &MachineMemory) -> Vec<u8> {
+    let there = readable.bytes() - REQUEST_BYTES as u64;
+    let mut bytes = vec![0; announced.min(usize::try_from(there).unwrap_or(usize::MAX))];
+    let read = readable.read(memory, REQUEST_BYTES as u64, &mut bytes);
+    read.map_or_else(|_| Vec::new(), |()| bytes)
+}
+
+/// What a host is told of an ending (cdl.md 1.4).
+fn sense_of(ending: Ending) -> Option<SenseCode> {
+    match ending {
+        Ending::Good => None,
+        Ending::DataUnavailable => Some(SenseCode::UNAVAILABLE),
+        Ending::AbortedBefore => Some(SenseCode::LIMIT_BEFORE),
+        Ending::AbortedDuring => Some(SenseCode::LIMIT_DURING),
+        Ending::AbortedInRecovery => Some(SenseCode::LIMIT_IN_RECOVERY),
+        Ending::MediaError => Some(SenseCode::UNREADABLE),
+    }
+}
+
+/// Answers a request whose `data` bytes went to the machine, or came from it all.
+fn answer(
+    request: &RingRequest,
+    ring: &mut MachineRing,
+    memory: &MachineMemory,
+    response: DeviceResponse,
+    sense: Option<SenseCode>,
+    data: u64,
+) -> Result<(), BrokenRing> {
+    let fixed = sense.map(SenseCode::fixed);
+    let status = if sense.is_some_and(SenseCode::is_check_condition) { 0x02 } else { 0x00 };
+    let room = request.writable.bytes() - RESPONSE_BYTES as u64;
+    let bytes = ScsiResponse {
+        response,
+        status,
+        sense: fixed.as_ref().map_or(&[][..], |sense| sense.as_slice()),
+        residual: u32::try_from(room - data).unwrap_or(u32::MAX),
+    }
+    .bytes();
+    request.writable.write(memory, 0, &bytes).map_err(|_| BrokenRing)?;
+    ring.answer(memory, request.head, (RESPONSE_BYTES as u64 + data) as u32)
+}

@@ -1,0 +1,134 @@
+//! The machine's memory, as far as it has handed it over.
+
+use loadline_wire::vhost::MemoryRegion;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use thiserror::Error;
+use vm_memory::mmap::FromRangesError;
+use vm_memory::{
+    Bytes, FileOffset, GuestAddress, GuestMemoryMmap, GuestMemoryRegion,
+    GuestRegionCollectionError, GuestRegionMmap,
+};
+
+/// Why a machine's memory cannot be had.
+#[derive(Debug, Error)]
+pub(crate) enum MemoryError {
+    /// It cannot be mapped.
+    #[error("the machine's memory cannot be mapped: {0}")]
+    Map(#[from] FromRangesError),
+    /// Its regions lie on each other.
+    #[error("the machine's memory makes no sense: {0}")]
+    Regions(#[from] GuestRegionCollectionError),
+}
+
+/// The machine's memory: mapped, and known by the addresses of the process that runs the machine.
+#[derive(Clone, Debug)]
+pub(crate) struct MachineMemory {
+    mapped: Arc<GuestMemoryMmap>,
+    regions: Vec<MemoryRegion>,
+}
+
+impl MachineMemory {
+    pub(crate) fn map(
+        regions: Vec<MemoryRegion>,
+        files: Vec<OwnedFd>,
+    ) -> Result<MachineMemory, MemoryError> {
+        let mapped = regions.iter().zip(files).map(|(region, file)| {
+            let file = FileOffset::new(File::from(file), region.file_offset);
+            let address = GuestAddress(region.guest_address);
+            GuestRegionMmap::from_range(address, region.bytes as usize, Some(file))
+        });
+        let mapped: Vec<GuestRegionMmap> = mapped.collect::<Result<_, _>>()?;
+        debug_assert!(mapped.iter().all(|region| region.len() > 0), "a mapping of nothing fails");
+        Ok(MachineMemory { mapped: Arc::new(GuestMemoryMmap::from_regions(mapped)?), regions })
+    }
+
+    pub(crate) fn mapped(&self) -> &GuestMemoryMmap {
+        &self.mapped
+    }
+
+    /// The machine's address of what the process that runs it has at `user`.
+    pub(crate) fn guest_address(&self, user: u64) -> Option<GuestAddress> {
+        let inside = |region: &&MemoryRegion| {
+            user.checked_sub(region.user_address).is_some_and(|offset| offset < region.bytes)
+        };
+        let region = self.regions.iter().find(inside)?;
+        Some(GuestAddress(region.guest_address + (user - region.user_address)))
+    }
+}
+
+/// Pieces of the machine's memory that follow each other in a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Segments {
+    pieces: Vec<(GuestAddress, u32)>,
+}
+
+/// A piece lies outside the machine's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OutsideMemory;
+
+impl Segments {
+    pub(crate) fn push(&mut self, address: GuestAddress, bytes: u32) {
+        self.pieces.push((address, bytes));
+    }
+
+    /// How many bytes there are.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.pieces.iter().map(|(_, bytes)| u64::from(*bytes)).sum()
+    }
+
+    /// Reads what stands from byte `start` on; there must be as much.
+    pub(crate) fn read(
+        &self,
+        memory: &MachineMemory,
+        start: u64,
+        into: &mut [u8],
+    ) -> Result<(), OutsideMemory> {
+        let mut done = 0;
+        self.each(start, into.len(), |address, bytes| {
+            let part = &mut into[done..done + bytes];
+            done += bytes;
+            memory.mapped.read_slice(part, address).map_err(|_| OutsideMemory)
+        })
+    }
+
+    /// Writes from byte `start` on; there must be room for it.
+    pub(crate) fn write(
+        &self,
+        memory: &MachineMemory,
+        start: u64,
+        from: &[u8],
+    ) -> Result<(), OutsideMemory> {
+        let mut done = 0;
+        self.each(start, from.len(), |address, bytes| {
+            let part = &from[done..done + bytes];
+            done += bytes;
+            memory.mapped.write_slice(part, address).map_err(|_| OutsideMemory)
+        })
+    }
+
+    /// Calls for each piece of a range, in order.
+    fn each(
+        &self,
+        mut start: u64,
+        mut bytes: usize,
+        mut visit: impl FnMut(GuestAddress, usize) -> Result<(), OutsideMemory>,
+    ) -> Result<(), OutsideMemory> {
+        for (address, length) in &self.pieces {
+            let length = u64::from(*length);
+            if start >= length {
+                start -= length;
+                continue;
+            }
+            let part = bytes.min((length - start) as usize);
+            if part == 0 {
+                return Ok(());
+            }
+            let address = address.0.checked_add(start).ok_or(OutsideMemory)?;
+            visit(GuestAddress(address), part)?;
+            (start, bytes) = (0, bytes - part);
+        }
+        if bytes == 0 { Ok(()) } else { Err(OutsideMemory) }
+    }
+}

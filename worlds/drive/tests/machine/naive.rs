@@ -1,0 +1,266 @@
+//! A machine: one mapping of memory, three rings in it, and a slot of 16 KiB for each request.
+
+use loadline_scsi::CDB_BYTES;
+use loadline_wire::vhost::{CONTROL_BYTES, REQUEST_BYTES, RESPONSE_BYTES};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::time::Timespec;
+use std::fs::File;
+use std::io::{IoSlice, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use vm_memory::{Bytes, FileOffset, GuestAddress, GuestMemoryMmap};
+
+const MEMORY_BYTES: usize = 8 << 20;
+/// Where the memory lies for the process that runs the machine.
+const USER_BASE: u64 = 0x6000_0000;
+const RING_SIZE: u16 = 64;
+const SLOT_BYTES: u64 = 0x4000;
+
+pub(crate) const CONTROLS: usize = 0;
+pub(crate) const REQUESTS: usize = 2;
+
+/// An answer to a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) slot: u16,
+    pub(crate) status: u8,
+    pub(crate) response: u8,
+    pub(crate) residual: u32,
+    pub(crate) sense: Vec<u8>,
+    /// What was transferred to the machine.
+    pub(crate) data: Vec<u8>,
+}
+
+pub(crate) struct Machine {
+    stream: UnixStream,
+    memory: GuestMemoryMmap,
+    calls: Vec<OwnedFd>,
+    kicks: Vec<OwnedFd>,
+    /// Per ring: requests offered, answers taken.
+    counts: [(u16, u16); 3],
+    slots: u16,
+}
+
+impl Machine {
+    /// Connects as Linux 6.12 in user mode does, in its order.
+    pub(crate) fn connect(socket: &Path) -> Machine {
+        let file = memfd_create("machine", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&file, MEMORY_BYTES as u64).unwrap();
+        let shared = FileOffset::new(File::from(file.try_clone().unwrap()), 0);
+        let ranges = [(GuestAddress(0), MEMORY_BYTES, Some(shared))];
+        let event = || eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+        let mut machine = Machine {
+            stream: UnixStream::connect(socket).unwrap(),
+            memory: GuestMemoryMmap::from_ranges_with_files(ranges).unwrap(),
+            calls: (0..3).map(|_| event()).collect(),
+            kicks: (0..3).map(|_| event()).collect(),
+            counts: [(0, 0); 3],
+            slots: 0,
+        };
+        machine.stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+        machine.send(3, &[], &[]);
+        assert_eq!(machine.ask(1) & 1 << 32, 1 << 32, "a device of virtio 1");
+        assert_eq!(machine.ask(15) & 0x228, 0x228, "answers, requests of its own, configuration");
+        machine.send(16, &[0x228], &[]);
+        let channel = UnixStream::pair().unwrap().0;
+        machine.tell(21, &[], &[channel.as_fd()]);
+        machine.tell(2, &[1 << 32 | 1 << 30], &[]);
+        // One region in a message that has room for two.
+        let table = [1, 0, MEMORY_BYTES as u64, USER_BASE, 0, 0, 0, 0, 0];
+        machine.tell(5, &table, &[file.as_fd()]);
+        for ring in 0..3 {
+            machine.set_up(ring);
+        }
+        machine
+    }
+
+    fn set_up(&mut self, ring: usize) {
+        let number = ring as u64;
+        let base = USER_BASE + ring_base(ring);
+        self.tell(8, &[u64::from(RING_SIZE) << 32 | number], &[]);
+        self.tell(9, &[number, base, base + 0x2000, base + 0x1000, 0], &[]);
+        self.tell(10, &[number], &[]);
+        let (call, kick) =
+            (self.calls[ring].try_clone().unwrap(), self.kicks[ring].try_clone().unwrap());
+        self.tell(13, &[number], &[call.as_fd()]);
+        self.tell(12, &[number], &[kick.as_fd()]);
+        self.tell(18, &[1 << 32 | number], &[]);
+    }
+
+    fn send(&self, request: u32, words: &[u64], descriptors: &[BorrowedFd<'_>]) {
+        self.send_flagged(request, 0x1, words, descriptors);
+    }
+
+    fn send_flagged(&self, request: u32, flags: u32, words: &[u64], beside: &[BorrowedFd<'_>]) {
+        let payload: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let head = [request, flags, payload.len() as u32].map(u32::to_le_bytes).concat();
+        let message = [head, payload].concat();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !beside.is_empty() {
+            assert!(control.push(SendAncillaryMessage::ScmRights(beside)));
+        }
+        let sent =
+            sendmsg(&self.stream, &[IoSlice::new(&message)], &mut control, SendFlags::empty());
+        assert_eq!(sent.unwrap(), message.len());
+    }
+
+    /// Says something and waits for the word that it went well.
+    fn tell(&mut self, request: u32, words: &[u64], descriptors: &[BorrowedFd<'_>]) {
+        self.send_flagged(request, 0x9, words, descriptors);
+        assert_eq!(self.reply(request), 0, "request {request}");
+    }
+
+    fn ask(&mut self, request: u32) -> u64 {
+        self.send(request, &[], &[]);
+        self.reply(request)
+    }
+
+    fn reply(&mut self, request: u32) -> u64 {
+        let mut bytes = [0; 20];
+        self.stream.read_exact(&mut bytes).unwrap();
+        assert_eq!(bytes[..12], [request, 0x5, 8].map(u32::to_le_bytes).concat());
+        u64::from_le_bytes(*bytes[12..].first_chunk().unwrap())
+    }
+
+    /// Offers a command with room for so many bytes, and gives its slot.
+    pub(crate) fn command(&mut self, cdb: &[u8], out: &[u8], room: u32) -> u16 {
+        let slot = self.prepare(cdb, out, room);
+        self.kick(REQUESTS);
+        slot
+    }
+
+    /// Offers commands with room for 4 KiB, all at one instant.
+    pub(crate) fn commands(&mut self, cdbs: &[[u8; 16]]) {
+        for cdb in cdbs {
+            self.prepare(cdb, &[], 4096);
+        }
+        self.kick(REQUESTS);
+    }
+
+    fn kick(&self, ring: usize) {
+        rustix::io::write(&self.kicks[ring], &1u64.to_ne_bytes()).unwrap();
+    }
+
+    fn prepare(&mut self, cdb: &[u8], out: &[u8], room: u32) -> u16 {
+        let mut head = [0; REQUEST_BYTES];
+        head[..4].copy_from_slice(&[1, 0, 0x40, 0]);
+        head[8..16].copy_from_slice(&u64::from(self.slots).to_le_bytes());
+        head[19..19 + cdb.len()].copy_from_slice(cdb);
+        assert!(cdb.len() <= CDB_BYTES);
+        self.offer(REQUESTS, &[&head, out].concat(), RESPONSE_BYTES as u32 + room)
+    }
+
+    /// Asks to abort the command in a slot, and waits for what is said.
+    pub(crate) fn task_function(&mut self, function: u32, slot: u16) -> u8 {
+        let mut bytes = [0; CONTROL_BYTES];
+        bytes[4..8].copy_from_slice(&function.to_le_bytes());
+        bytes[8..12].copy_from_slice(&[1, 0, 0x40, 0]);
+        bytes[16..18].copy_from_slice(&slot.to_le_bytes());
+        let own = self.offer(CONTROLS, &bytes, 1);
+        self.kick(CONTROLS);
+        let answers = self.used(CONTROLS, 1);
+        assert_eq!(answers, [(own, 1)]);
+        let mut answer = [0];
+        self.memory.read_slice(&mut answer, GuestAddress(room_of(own))).unwrap();
+        answer[0]
+    }
+
+    /// Two descriptors, what the device reads and what it writes, in the next slot.
+    fn offer(&mut self, ring: usize, out: &[u8], room: u32) -> u16 {
+        let slot = self.slots % (RING_SIZE / 2);
+        self.slots += 1;
+        let at = slot_of(slot);
+        self.memory.write_slice(out, GuestAddress(at)).unwrap();
+        let base = ring_base(ring);
+        let pieces = [(at, out.len() as u32, 1u16), (room_of(slot), room, 2)];
+        for (index, (address, length, flags)) in (0..).zip(pieces) {
+            let place = GuestAddress(base + u64::from(2 * slot + index) * 16);
+            let next = 2 * slot + 1;
+            let fields = [
+                &address.to_le_bytes()[..],
+                &length.to_le_bytes(),
+                &flags.to_le_bytes(),
+                &next.to_le_bytes(),
+            ];
+            self.memory.write_slice(&fields.concat(), place).unwrap();
+        }
+        let (offered, _) = &mut self.counts[ring];
+        let place = base + 0x1000 + 4 + u64::from(*offered % RING_SIZE) * 2;
+        self.memory.write_slice(&(2 * slot).to_le_bytes(), GuestAddress(place)).unwrap();
+        *offered = offered.wrapping_add(1);
+        let index = GuestAddress(base + 0x1000 + 2);
+        self.memory.store(*offered, index, std::sync::atomic::Ordering::Release).unwrap();
+        slot
+    }
+
+    /// Waits for so many answers of a ring: slots, and bytes that were written.
+    fn used(&mut self, ring: usize, wanted: u16) -> Vec<(u16, u32)> {
+        let base = ring_base(ring) + 0x2000;
+        let mut answers = Vec::new();
+        while answers.len() < usize::from(wanted) {
+            let order = std::sync::atomic::Ordering::Acquire;
+            let there: u16 = self.memory.load(GuestAddress(base + 2), order).unwrap();
+            let (_, taken) = &mut self.counts[ring];
+            if *taken == there {
+                let mut polled = [PollFd::new(&self.calls[ring], PollFlags::IN)];
+                let limit = Timespec { tv_sec: 60, tv_nsec: 0 };
+                assert!(poll(&mut polled, Some(&limit)).unwrap() > 0, "no answer in a minute");
+                rustix::io::read(&self.calls[ring], &mut [0; 8]).unwrap();
+                continue;
+            }
+            let mut entry = [0; 8];
+            let place = GuestAddress(base + 4 + u64::from(*taken % RING_SIZE) * 8);
+            self.memory.read_slice(&mut entry, place).unwrap();
+            let word = |at: usize| u32::from_le_bytes(*entry[at..].first_chunk().unwrap());
+            answers.push((word(0) as u16 / 2, word(4)));
+            *taken = taken.wrapping_add(1);
+        }
+        answers
+    }
+
+    /// Waits for so many answers to commands.
+    pub(crate) fn answers(&mut self, wanted: u16) -> Vec<Answer> {
+        let used = self.used(REQUESTS, wanted);
+        used.into_iter().map(|(slot, bytes)| self.answer(slot, bytes)).collect()
+    }
+
+    /// Sends a command and waits for its answer.
+    pub(crate) fn run(&mut self, cdb: &[u8], out: &[u8], room: u32) -> Answer {
+        let slot = self.command(cdb, out, room);
+        let answer = self.answers(1).remove(0);
+        assert_eq!(answer.slot, slot);
+        answer
+    }
+
+    fn answer(&self, slot: u16, bytes: u32) -> Answer {
+        let mut written = vec![0; bytes as usize];
+        self.memory.read_slice(&mut written, GuestAddress(room_of(slot))).unwrap();
+        let word = |at: usize| u32::from_le_bytes(*written[at..].first_chunk().unwrap());
+        Answer {
+            slot,
+            status: written[10],
+            response: written[11],
+            residual: word(4),
+            sense: written[12..12 + word(0) as usize].to_vec(),
+            data: written[RESPONSE_BYTES..].to_vec(),
+        }
+    }
+}
+
+fn ring_base(ring: usize) -> u64 {
+    0x4000 * (ring as u64 + 1)
+}
+
+/// A slot: the first quarter is for the device to read, the rest for it to write.
+fn slot_of(slot: u16) -> u64 {
+    0x10_0000 + u64::from(slot) * SLOT_BYTES
+}
+
+fn room_of(slot: u16) -> u64 {
+    slot_of(slot) + SLOT_BYTES / 4
+}
