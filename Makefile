@@ -8,7 +8,7 @@ export PATH
 # Files of about 5 GiB for as long as it runs; `make study-real DISK=/mnt/disk` for another place.
 DISK ?= runs/disk
 
-.PHONY: study study-full study-real test test-drive soak bench bench-qos bench-ceph setup setup-tests fuzz bare mutate
+.PHONY: study study-full study-real test test-ceph test-drive soak bench bench-qos bench-ceph setup setup-tests fuzz bare mutate
 
 # A first report in two and a half minutes from the clone: the profile `study` is built sooner than a release and simulates more
 # slowly, and a tenth of the published amount of work gives the same rates and latencies.
@@ -38,6 +38,16 @@ test: setup-tests
 test-drive: setup-tests
 	$(CARGO) test --package loadline --locked --test guest -- --ignored --test-threads=1
 
+# What needs a real Ceph: a cluster of four OSDs is made for it (scripts/ceph-here: root, debootstrap, loop devices), or CEPH_HERE names
+# the ceph.conf of one that runs and may be hurt.
+test-ceph: setup
+	@if [ -z "$$CEPH_HERE" ] && { [ "$$(id -u)" != 0 ] || ! command -v debootstrap >/dev/null; }; then \
+		echo "test-ceph: skipped: it needs root and debootstrap, or CEPH_HERE=/path/to/ceph.conf"; exit 0; fi; \
+	if [ -z "$$CEPH_HERE" ]; then scripts/ceph-here up || exit 1; trap 'scripts/ceph-here down' EXIT; \
+		CEPH_HERE=$$(scripts/ceph-here conf) && export CEPH_HERE; fi; \
+	PATH="$$PWD/target/ceph-here/bin:$$PATH" $(CARGO) test --locked --package loadline-ceph --test cluster -- \
+		--ignored --test-threads=1
+
 # The long searches that do not belong into the normal test run; then damaged copies of stores, which take a few minutes, and ten
 # minutes of random crashes of the store. `make soak SECONDS=60 SEED=7` for a minute of each at most, from another seed.
 SECONDS ?= 600
@@ -61,7 +71,7 @@ bench-qos: setup
 	rm -rf runs/bench-qos
 	target/release/loadline study run reservation --on files:$(DISK) --out runs/bench-qos
 
-# The bench of a node beside a Ceph of the same shape; needs its packages, root and 25 GiB (the script says which).
+# The bench of a node beside a Ceph of the same shape, which scripts/ceph-here makes; needs root and 25 GiB.
 bench-ceph: setup
 	$(CARGO) build --release --locked --package loadline
 	scripts/bench-ceph

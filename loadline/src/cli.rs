@@ -1,6 +1,7 @@
 //! What can be typed.
 
 use crate::cdl::CdlCommand;
+use crate::ceph::CephCommand;
 use crate::drive::{BootArgs, DriveServeArgs, MeasureArgs};
 use crate::node;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -26,6 +27,8 @@ Exit codes:
   0    it is done
   1    this machine does not let it: a folder cannot be written, a tool is missing; or a store is damaged
   2    what was typed, or a file that it names, cannot be used
+  3    `ceph check` found something that is not as it should be
+  4    `ceph check` found something dangerous
   130  interrupted; a study's folder can be continued by the same command";
 
 #[derive(Debug, Subcommand)]
@@ -64,6 +67,9 @@ pub(crate) enum CliCommand {
     /// Command duration limits: descriptors, the drive benchmark, its statistics and plots
     #[command(subcommand)]
     Cdl(CdlCommand),
+    /// A Ceph cluster: what is going on there, what is not as it should be, and the undo of a run that died
+    #[command(subcommand)]
+    Ceph(CephCommand),
     /// What lies on a store's devices: any structure, or a check of everything
     Inspect(InspectArgs),
     /// Make a store on a file or a block device

@@ -20,6 +20,8 @@ pub(crate) enum Failure {
     Interrupted(String),
     /// The output says already why.
     Said,
+    /// The output says what was found, and this code how bad it is.
+    Found(u8),
     /// Whoever reads the output has gone, which is no failure of ours.
     ReaderGone,
 }
@@ -42,6 +44,7 @@ impl Failure {
             Failure::Environment(text) | Failure::Damaged(text) => ("error: ", text, 1),
             Failure::Interrupted(text) => ("", text, 130),
             Failure::Said => return ExitCode::FAILURE,
+            Failure::Found(code) => return ExitCode::from(code),
             Failure::ReaderGone => return ExitCode::SUCCESS,
         };
         let text = match in_json {

@@ -4,6 +4,7 @@
 //! (`loadline_study`) builds from a study and a drive; the report (`loadline_report`) reads what came of it.
 
 mod cdl;
+mod ceph;
 mod cli;
 mod doctor;
 mod drive;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         CliCommand::Study(command) => study::carry_out(command),
         CliCommand::Profile(command) => profile::carry_out(command),
         CliCommand::Cdl(command) => cdl::carry_out(command),
+        CliCommand::Ceph(command) => ceph::carry_out(command),
         CliCommand::Drive(command) => drive::carry_out(command),
         CliCommand::Inspect(args) => inspect::carry_out(args),
         CliCommand::Store(command) => store::carry_out(command),

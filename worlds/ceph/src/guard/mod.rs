@@ -1,0 +1,228 @@
+//! What a run may change on somebody's cluster, and how all of it is put back.
+//!
+//! Nothing is changed here but by [`ClusterGuard`]: each change is in the journal, flushed to disk with its undo, before the cluster
+//! hears of it. So whatever ends the process, [`undo`] finds in the journal what may have been done, and asks the cluster, not the
+//! journal, what is still different. What somebody else has changed meanwhile is left alone and told.
+//!
+//! Order of an undo: options first, then OSDs in, since data is safer with a fast recovery than with a quiet one; then pools, flags,
+//! the balancer, and the lock in the cluster last.
+
+mod change;
+mod journal;
+mod plan;
+mod undo;
+
+pub use change::ClusterChange;
+pub use journal::{Journal, JournalError, JournalLine};
+pub use plan::{ClusterPlan, WantedRoom, plan};
+pub use undo::{UndoReport, undo};
+
+use crate::answers::{ClusterStatus, ConfigVersion, OsdMapDump, StoredOption};
+use crate::connection::{CephConnection, CephError, CommandTarget, ask, tell};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::Duration;
+
+/// The key under which a run says that it is there.
+pub const LOCK_KEY: &str = "loadline/run";
+
+/// The application that our pools are labelled with.
+pub const APPLICATION: &str = "loadline";
+
+/// Why a change was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum GuardError {
+    /// The cluster did not do it.
+    #[error(transparent)]
+    Cluster(#[from] CephError),
+    /// The journal could not be written: nothing was sent.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// Another run is there.
+    #[error("a run holds this cluster: {0}; `loadline ceph undo` ends one that died")]
+    Held(String),
+    /// The cluster took a setting and does not follow it.
+    #[error("{name} was set to {wanted} and is {found} on osd.{osd}; the cluster's log tells why")]
+    NotInForce {
+        /// The option.
+        name: String,
+        /// What was set.
+        wanted: String,
+        /// What is in force.
+        found: String,
+        /// Where.
+        osd: u32,
+    },
+}
+
+/// A cluster that is being changed, with the way back.
+pub struct ClusterGuard<'a> {
+    on: &'a dyn CephConnection,
+    journal: Journal,
+    fsid: String,
+    run: String,
+}
+
+impl<'a> ClusterGuard<'a> {
+    /// Takes the lock in the cluster; the first line of the journal is about it.
+    ///
+    /// # Errors
+    /// [`GuardError::Held`] if somebody has it.
+    pub fn begin(
+        on: &'a dyn CephConnection,
+        journal: &Path,
+        run: &str,
+    ) -> Result<ClusterGuard<'a>, GuardError> {
+        let status: ClusterStatus = ask(on, &CommandTarget::Monitor, &json!({"prefix": "status"}))?;
+        if let Some(holder) = holder(on)? {
+            return Err(GuardError::Held(holder));
+        }
+        let log: Vec<ConfigVersion> =
+            ask(on, &CommandTarget::Monitor, &json!({"prefix": "config log", "num": 1}))?;
+        let version = log.first().map_or(0, |newest| newest.version);
+        let journal = Journal::create(journal)?;
+        let mut guard = ClusterGuard { on, journal, fsid: status.fsid, run: run.to_owned() };
+        guard.make(ClusterChange::Lock { run: run.to_owned(), version }, None)?;
+        // Setting a key compares with nothing: whoever wrote last has it, so it is read again when everybody has written.
+        on.pause(Duration::from_secs(1));
+        match holder(on)? {
+            Some(found) if found == run => Ok(guard),
+            other => {
+                guard.journal.abandon()?;
+                Err(GuardError::Held(other.unwrap_or_else(|| "another run".to_owned())))
+            }
+        }
+    }
+
+    /// Journals, flushes, and only then does it.
+    fn make(&mut self, change: ClusterChange, before: Option<String>) -> Result<(), GuardError> {
+        let line = JournalLine::intent(&self.fsid, self.on.time_of_day_s(), change, before);
+        let seq = self.journal.intend(line)?;
+        let change = self.journal.change(seq).clone();
+        for (target, command) in change.commands() {
+            tell(self.on, &target, &command)?;
+        }
+        Ok(self.journal.done(seq)?)
+    }
+
+    /// Stores an option.
+    ///
+    /// # Errors
+    /// [`GuardError`]; what the cluster may have heard of is in the journal.
+    pub fn set_option(&mut self, who: &str, name: &str, value: &str) -> Result<(), GuardError> {
+        let before = stored(self.on, who, name)?;
+        let (who, name, value) = (who.to_owned(), name.to_owned(), value.to_owned());
+        self.make(ClusterChange::Setting { who, name, value }, before)
+    }
+
+    /// Waits until an option is in force on these OSDs, for two seconds, and looks once more a second later: a success of
+    /// `config set` proves nothing, and a value that is refused may be read back before it is undone.
+    ///
+    /// # Errors
+    /// [`GuardError::NotInForce`] if it does not come into force.
+    pub fn in_force(&self, osds: &[u32], name: &str, wanted: &str) -> Result<(), GuardError> {
+        const TRIES: u32 = 20;
+        for osd in osds {
+            let mut tries = 0..TRIES;
+            while !is_same(&self.value(*osd, name), wanted) && tries.next().is_some() {
+                self.on.pause(Duration::from_millis(100));
+            }
+        }
+        self.on.pause(Duration::from_secs(1));
+        for osd in osds {
+            let found = self.value(*osd, name);
+            if !is_same(&found, wanted) {
+                let (name, wanted) = (name.to_owned(), wanted.to_owned());
+                return Err(GuardError::NotInForce { name, wanted, found, osd: *osd });
+            }
+        }
+        Ok(())
+    }
+
+    /// An option as it is in an OSD's process; empty if that does not answer.
+    fn value(&self, osd: u32, name: &str) -> String {
+        let command = json!({"prefix": "config get", "var": name});
+        let answer: Result<Value, CephError> = ask(self.on, &CommandTarget::Osd(osd), &command);
+        answer.ok().and_then(|values| Some(values[name].as_str()?.to_owned())).unwrap_or_default()
+    }
+
+    /// Sets a flag of the whole cluster; one that is set already is somebody else's, and stays theirs.
+    ///
+    /// # Errors
+    /// [`GuardError`]; what the cluster may have heard of is in the journal.
+    pub fn set_flag(&mut self, flag: &str) -> Result<(), GuardError> {
+        let map: OsdMapDump =
+            ask(self.on, &CommandTarget::Monitor, &json!({"prefix": "osd dump"}))?;
+        if map.flags_set.iter().any(|set| set == flag) {
+            return Ok(());
+        }
+        self.make(ClusterChange::Flag { flag: flag.to_owned() }, None)
+    }
+
+    /// Takes data off an OSD, which goes on running.
+    ///
+    /// # Errors
+    /// [`GuardError`]; what the cluster may have heard of is in the journal.
+    pub fn take_out(&mut self, osd: u32) -> Result<(), GuardError> {
+        self.make(ClusterChange::Out { osd }, Some("in".to_owned()))
+    }
+
+    /// Makes a pool with our label on it.
+    ///
+    /// # Errors
+    /// [`GuardError`]; what the cluster may have heard of is in the journal.
+    pub fn make_pool(&mut self, name: &str, groups: u32) -> Result<(), GuardError> {
+        let change = ClusterChange::Pool { name: name.to_owned(), groups, run: self.run.clone() };
+        self.make(change, None)
+    }
+
+    /// Lets the balancer rest.
+    ///
+    /// # Errors
+    /// [`GuardError`]; what the cluster may have heard of is in the journal.
+    pub fn pause_balancer(&mut self) -> Result<(), GuardError> {
+        let status: Value =
+            ask(self.on, &CommandTarget::Manager, &json!({"prefix": "balancer status"}))?;
+        if status["active"].as_bool() != Some(true) {
+            return Ok(());
+        }
+        let before = stored(self.on, "mgr", "mgr/balancer/active")?;
+        self.make(ClusterChange::Balancer, before)
+    }
+
+    /// Puts everything back.
+    ///
+    /// # Errors
+    /// [`GuardError`] if the journal or the cluster cannot be used; another [`undo`] goes on from there.
+    pub fn end(self) -> Result<UndoReport, GuardError> {
+        undo::put_back(self.on, self.journal)
+    }
+}
+
+/// Who holds the cluster, if anybody does.
+pub(crate) fn holder(on: &dyn CephConnection) -> Result<Option<String>, CephError> {
+    let command = json!({"prefix": "config-key get", "key": LOCK_KEY});
+    let answer = on.command(&CommandTarget::Monitor, &command)?;
+    let text = String::from_utf8_lossy(&answer.output).trim().to_owned();
+    Ok((answer.code == 0 && !text.is_empty()).then_some(text))
+}
+
+/// What is stored of an option in just this section.
+pub(crate) fn stored(
+    on: &dyn CephConnection,
+    who: &str,
+    name: &str,
+) -> Result<Option<String>, CephError> {
+    let all: Vec<StoredOption> =
+        ask(on, &CommandTarget::Monitor, &json!({"prefix": "config dump"}))?;
+    let mut found = all.into_iter().filter(|stored| stored.name == name && stored.who() == who);
+    Ok(found.next().map(|stored| stored.value))
+}
+
+/// The same value, however it is printed.
+pub(crate) fn is_same(a: &str, b: &str) -> bool {
+    match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(a), Ok(b)) => (a - b).abs() <= 1e-5 * a.abs().max(b.abs()).max(1.0),
+        _ => a == b,
+    }
+}

@@ -1,0 +1,243 @@
+//! Everything of a journal is put back, as far as it is still as the run left it.
+
+use crate::answers::{ConfigVersion, OsdMapDump};
+use crate::connection::{CephConnection, CephError, CommandTarget, ask, tell};
+use crate::guard::change::ClusterChange;
+use crate::guard::journal::{ChangeState, Journal, JournalLine};
+use crate::guard::{APPLICATION, GuardError, LOCK_KEY, holder, is_same, stored};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// What an undo did.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct UndoReport {
+    /// What was put back.
+    pub undone: Vec<String>,
+    /// What others have changed since the run began, and what therefore was left alone.
+    pub foreign: Vec<String>,
+    /// What could not be put back, and why.
+    pub left: Vec<String>,
+}
+
+/// Puts back what a run has changed. It may be done any number of times, and by another process than the run's.
+///
+/// # Errors
+/// [`GuardError`] if the journal cannot be used, or it is about another cluster.
+pub fn undo(on: &dyn CephConnection, journal: &Path) -> Result<UndoReport, GuardError> {
+    put_back(on, Journal::open(journal)?)
+}
+
+/// What became of one change.
+enum Became {
+    Restored,
+    AlreadyGone,
+    Foreign(String),
+    Left(String),
+}
+
+pub(super) fn put_back(
+    on: &dyn CephConnection,
+    mut journal: Journal,
+) -> Result<UndoReport, GuardError> {
+    let mut report = UndoReport::default();
+    let mut open: Vec<JournalLine> =
+        journal.lines().iter().filter(|line| line.state != ChangeState::Undone).cloned().collect();
+    if open.is_empty() {
+        return Ok(report);
+    }
+    let status: crate::answers::ClusterStatus =
+        ask(on, &CommandTarget::Monitor, &json!({"prefix": "status"}))?;
+    if let Some(other) = open.iter().find(|line| line.fsid != status.fsid) {
+        report.left.push(format!(
+            "the journal is about the cluster {}, and this is {}",
+            other.fsid, status.fsid
+        ));
+        return Ok(report);
+    }
+    // Backwards within a rank: of two values of one option the later goes first.
+    open.sort_by_key(|line| (line.change.rank(), std::cmp::Reverse(line.seq)));
+    let foreign = foreign_changes(on, &journal)?;
+    for line in open {
+        let words = line.change.in_words();
+        match one(on, &mut journal, &line) {
+            Ok(became) => {
+                match became {
+                    Became::Restored => report.undone.push(words),
+                    Became::AlreadyGone => {}
+                    Became::Foreign(what) => report.foreign.push(what),
+                    Became::Left(why) => {
+                        report.left.push(format!("{words}: {why}"));
+                        continue;
+                    }
+                }
+                journal.undone(line.seq)?;
+            }
+            // The next one may work; this one stays open for another undo.
+            Err(error) => report.left.push(format!("{words}: {error}")),
+        }
+    }
+    report.foreign.extend(foreign);
+    report.foreign.sort();
+    report.foreign.dedup();
+    Ok(report)
+}
+
+fn one(
+    on: &dyn CephConnection,
+    journal: &mut Journal,
+    line: &JournalLine,
+) -> Result<Became, GuardError> {
+    use CommandTarget::{Manager, Monitor};
+    match &line.change {
+        ClusterChange::Setting { who, name, value } => {
+            Ok(put_option_back(on, (who, name, value), line.before.as_deref())?)
+        }
+        ClusterChange::Out { osd } => {
+            let map: OsdMapDump = ask(on, &Monitor, &json!({"prefix": "osd dump"}))?;
+            match map.osds.iter().find(|entry| entry.id == u64::from(*osd)) {
+                Some(entry) if !entry.is_in => {
+                    tell(on, &Monitor, &json!({"prefix": "osd in", "ids": [osd.to_string()]}))?;
+                    Ok(Became::Restored)
+                }
+                _ => Ok(Became::AlreadyGone),
+            }
+        }
+        ClusterChange::Pool { name, run, .. } => delete_pool(on, journal, line, (name, run)),
+        ClusterChange::Flag { flag } => {
+            let map: OsdMapDump = ask(on, &Monitor, &json!({"prefix": "osd dump"}))?;
+            if !map.flags_set.contains(flag) {
+                return Ok(Became::AlreadyGone);
+            }
+            tell(on, &Monitor, &json!({"prefix": "osd unset", "key": flag}))?;
+            Ok(Became::Restored)
+        }
+        ClusterChange::Balancer => {
+            tell(on, &Manager, &json!({"prefix": "balancer on"}))?;
+            let (who, name) = ("mgr", "mgr/balancer/active");
+            // Switching it leaves a key behind, which was not there before.
+            if line.before.is_none() && stored(on, who, name)?.is_some() {
+                tell(on, &Monitor, &json!({"prefix": "config rm", "who": who, "name": name}))?;
+            }
+            Ok(Became::Restored)
+        }
+        ClusterChange::Lock { run, .. } => match holder(on)? {
+            Some(found) if found == *run => {
+                tell(on, &Monitor, &json!({"prefix": "config-key rm", "key": LOCK_KEY}))?;
+                Ok(Became::Restored)
+            }
+            Some(other) => Ok(Became::Foreign(format!("the cluster is held by {other}"))),
+            None => Ok(Became::AlreadyGone),
+        },
+    }
+}
+
+/// As it was, if it is still as the run set it.
+fn put_option_back(
+    on: &dyn CephConnection,
+    (who, name, value): (&str, &str, &str),
+    before: Option<&str>,
+) -> Result<Became, CephError> {
+    let now = stored(on, who, name)?;
+    let is = |other: Option<&str>| match (now.as_deref(), other) {
+        (Some(now), Some(other)) => is_same(now, other),
+        (None, None) => true,
+        _ => false,
+    };
+    if is(before) {
+        return Ok(Became::AlreadyGone);
+    }
+    // Under a built-in profile the cluster removes some keys by itself: then there is nothing of ours, and what was before is due.
+    if !is(Some(value)) && now.is_some() {
+        let now = now.unwrap_or_default();
+        return Ok(Became::Foreign(format!("{name} at {who} was set to {now} by somebody else")));
+    }
+    let command = match before {
+        Some(before) => json!({"prefix": "config set", "who": who, "name": name, "value": before}),
+        None => json!({"prefix": "config rm", "who": who, "name": name}),
+    };
+    tell(on, &CommandTarget::Monitor, &command)?;
+    Ok(Became::Restored)
+}
+
+/// Deletes a pool that has the run's label, and no other.
+fn delete_pool(
+    on: &dyn CephConnection,
+    journal: &mut Journal,
+    line: &JournalLine,
+    (name, run): (&str, &str),
+) -> Result<Became, GuardError> {
+    let map: OsdMapDump = ask(on, &CommandTarget::Monitor, &json!({"prefix": "osd dump"}))?;
+    let Some(pool) = map.pools.iter().find(|pool| pool.pool_name == name) else {
+        return Ok(Became::AlreadyGone);
+    };
+    let label = pool.application_metadata.get(APPLICATION).and_then(|notes| notes.get("run"));
+    if label.is_none_or(|label| label != run) {
+        return Ok(Became::Left(
+            "it has not this run's label; delete it by hand if it is nobody's".to_owned(),
+        ));
+    }
+    let (who, option) = ("mon", "mon_allow_pool_delete");
+    let before = stored(on, who, option)?;
+    let allow = ClusterChange::Setting {
+        who: who.to_owned(),
+        name: option.to_owned(),
+        value: "true".to_owned(),
+    };
+    let allow = JournalLine::intent(&line.fsid, on.time_of_day_s(), allow, before.clone());
+    let seq = journal.intend(allow)?;
+    let set = json!({"prefix": "config set", "who": who, "name": option, "value": "true"});
+    tell(on, &CommandTarget::Monitor, &set)?;
+    // The monitors take it up within a moment.
+    let delete = json!({
+        "prefix": "osd pool delete", "pool": name, "pool2": name, "yes_i_really_really_mean_it": true,
+    });
+    let mut deleted = Ok(Vec::new());
+    for _ in 0..20 {
+        deleted = tell(on, &CommandTarget::Monitor, &delete);
+        if deleted.is_ok() {
+            break;
+        }
+        on.pause(std::time::Duration::from_millis(100));
+    }
+    put_option_back(on, (who, option, "true"), before.as_deref())?;
+    journal.undone(seq)?;
+    deleted?;
+    Ok(Became::Restored)
+}
+
+/// What the log of the configuration has from the run's first version on that no line of the journal asked for.
+fn foreign_changes(on: &dyn CephConnection, journal: &Journal) -> Result<Vec<String>, CephError> {
+    let first = journal.lines().iter().find_map(|line| match line.change {
+        ClusterChange::Lock { version, .. } => Some(version),
+        _ => None,
+    });
+    let Some(first) = first else { return Ok(Vec::new()) };
+    let log: Vec<ConfigVersion> =
+        ask(on, &CommandTarget::Monitor, &json!({"prefix": "config log", "num": 500}))?;
+    let ours = |changed: &str| {
+        journal.lines().iter().any(|line| match &line.change {
+            ClusterChange::Setting { who, name, .. } => changed == format!("{who}/{name}"),
+            ClusterChange::Balancer => changed == "mgr/mgr/balancer/active",
+            _ => false,
+        })
+    };
+    let later = log.iter().filter(|version| version.version > first);
+    let changes = later.flat_map(|version| &version.changes);
+    // An OSD that starts stores what it has measured of itself; deleting a pool opens and closes its own door.
+    let own = |name: &str| {
+        name.contains("osd_mclock_max_capacity_iops") || name == "mon/mon_allow_pool_delete"
+    };
+    let foreign = changes.filter(|change| !ours(&change.name) && !own(&change.name));
+    let told = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
+    Ok(foreign
+        .map(|change| {
+            let now: Value = change.new_value.clone().map_or(Value::Null, Value::from);
+            format!(
+                "{} went from {} to {} by somebody else's hand, and stays",
+                change.name,
+                told(&change.previous_value),
+                now.as_str().unwrap_or("nothing")
+            )
+        })
+        .collect())
+}

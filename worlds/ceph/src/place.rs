@@ -1,0 +1,80 @@
+//! Which cluster, and by which way: what `--on ceph:CONF` means.
+
+use crate::connection::{CephConnection, CephError};
+use crate::librados::Librados;
+use crate::program::CephProgram;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// A cluster by its configuration file. Where its key lies is that file's business.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CephPlace {
+    /// The `ceph.conf` that leads to it.
+    pub conf: PathBuf,
+    /// The user, such as `client.admin`.
+    pub user: String,
+    /// The way.
+    pub by: ConnectBy,
+}
+
+/// By which way a cluster is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConnectBy {
+    /// librados where it is installed, else the `ceph` program.
+    #[default]
+    Either,
+    /// librados alone.
+    Librados,
+    /// The `ceph` program alone.
+    Program,
+}
+
+/// A text that names no cluster.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("--on {0}: takes ceph:CONF, as in ceph:/etc/ceph/ceph.conf")]
+pub struct NoCephPlace(String);
+
+/// Reads `ceph:CONF`.
+impl FromStr for CephPlace {
+    type Err = NoCephPlace;
+
+    fn from_str(text: &str) -> Result<CephPlace, NoCephPlace> {
+        match text.strip_prefix("ceph:") {
+            Some(conf) if !conf.is_empty() => Ok(CephPlace {
+                conf: conf.into(),
+                user: "client.admin".to_owned(),
+                by: ConnectBy::Either,
+            }),
+            _ => Err(NoCephPlace(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for CephPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ceph:{}", self.conf.display())
+    }
+}
+
+impl CephPlace {
+    /// Connects.
+    ///
+    /// # Errors
+    /// [`CephError::Unreachable`] with what would help.
+    pub fn connect(&self) -> Result<Box<dyn CephConnection>, CephError> {
+        if !self.conf.is_file() {
+            let conf = self.conf.display().to_string();
+            let reason = "there is no such file; name the cluster's ceph.conf".to_owned();
+            return Err(CephError::Unreachable { conf, reason });
+        }
+        match self.by {
+            ConnectBy::Librados => Ok(Box::new(Librados::connect(self)?)),
+            ConnectBy::Program => Ok(Box::new(CephProgram::connect(self)?)),
+            ConnectBy::Either if Librados::is_installed() => Ok(Box::new(Librados::connect(self)?)),
+            ConnectBy::Either => Ok(Box::new(CephProgram::connect(self)?)),
+        }
+    }
+}
