@@ -1,8 +1,8 @@
 //! Why a command did not do what it was asked, and the exit code that says so.
 
-use crate::typed::error_in_json;
 use loadline_report::ReportError;
 use loadline_study::{FolderError, InputError, SessionError, why};
+use serde_json::json;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -55,6 +55,11 @@ impl Failure {
         let _ = writeln!(io::stderr(), "{text}");
         ExitCode::from(code)
     }
+}
+
+/// An error as one JSON object.
+pub(crate) fn error_in_json(text: &str, code: u8) -> String {
+    json!({ "error": text, "exit_code": code }).to_string()
 }
 
 impl From<InputError> for Failure {

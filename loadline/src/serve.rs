@@ -119,9 +119,9 @@ fn of_engine(config: NodeConfig, plan: MemoryPlan, asked: StartOptions) -> Engin
 
 /// The standard error, where a node logs. A line that cannot be written there is lost, and that is all: a full disk, or a reader that has
 /// gone, does not end a node that serves. The library would report the failure there, too, and end the process by that.
-struct Log;
+struct NodeLog;
 
-impl io::Write for Log {
+impl io::Write for NodeLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let _ = io::stderr().write_all(bytes);
         Ok(bytes.len())
@@ -136,7 +136,7 @@ impl io::Write for Log {
 fn log(filter: Option<&str>, json: bool) -> Result<(), Failure> {
     let filter = EnvFilter::try_new(filter.unwrap_or("info"))
         .map_err(|error| Failure::Input(format!("--log: {error}")))?;
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Log);
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| NodeLog);
     match json {
         true => lines.json().init(),
         false => lines.with_ansi(io::stderr().is_terminal()).with_target(false).init(),

@@ -1,9 +1,9 @@
 //! The command line as it was typed: what can be made of it, and an answer where nothing can.
 
 use crate::cli::{Cli, CliCommand};
+use crate::failure::error_in_json;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use serde_json::json;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -31,11 +31,6 @@ pub(crate) fn command() -> Result<CliCommand, ExitCode> {
 /// Whether the answer is for a program. Asked also where the rest of the line cannot be understood.
 pub(crate) fn wants_json() -> bool {
     std::env::args_os().take_while(|argument| argument != "--").any(|argument| argument == "--json")
-}
-
-/// An error as one JSON object.
-pub(crate) fn error_in_json(text: &str, code: u8) -> String {
-    json!({ "error": text, "exit_code": code }).to_string()
 }
 
 fn refuse(error: &clap::Error) -> ExitCode {

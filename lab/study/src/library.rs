@@ -201,9 +201,10 @@ mod tests {
             };
             assert_eq!(sizes, [default, all], "{name}");
             // What nobody published is Loadline's own question.
-            let own = ["reservation", "cdl-classes"].contains(&name.as_str());
+            let own = ["reservation", "noisy-neighbour", "cdl-classes"].contains(&name.as_str());
             assert_eq!(study.published.is_none(), own, "{name}");
-            assert_eq!(study.expectations.is_empty(), name != "reservation", "{name}");
+            let expects = ["reservation", "noisy-neighbour"].contains(&name.as_str());
+            assert_eq!(study.expectations.is_empty(), !expects, "{name}");
             for published in study.published.iter().filter(|_| study.kind == StudyKind::Checkpoint)
             {
                 let known = |name: &String| study.setups.iter().any(|own| own.name == *name);

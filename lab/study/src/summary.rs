@@ -46,6 +46,8 @@ fn setup_json(figures: &[Figure], setup: &SetupResult) -> Value {
         };
         (figure.key, setup.figure(figure.key).map(number))
     });
+    // A setup without neighbours says nothing of them.
+    let ours = ours.filter(|(key, value)| value.is_some() || !key.starts_with("neighbours/"));
     let published = counted.filter_map(|figure| {
         Some((figure.key, Some(json!(setup.published.get(figure.key)?.value))))
     });

@@ -1,6 +1,6 @@
 //! `loadline ceph check`
 
-use super::CephLookArgs;
+use super::args::CephLookArgs;
 use crate::failure::Failure;
 use crate::show;
 use loadline_ceph::{ClusterFinding, Severity, check, look};
@@ -10,7 +10,7 @@ pub(super) fn carry_out(args: &CephLookArgs) -> Result<(), Failure> {
     let connection = args.place.connect()?;
     let found = look(&*connection, args.seconds)?;
     let findings = check(&found);
-    if args.json.json {
+    if args.json {
         show::json(&json!({
             "fsid": found.status.fsid, "release": found.releases.of_osds(), "findings": findings,
         }))?;

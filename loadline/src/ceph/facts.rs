@@ -1,6 +1,6 @@
 //! `loadline ceph facts`
 
-use super::CephFactsArgs;
+use super::args::CephFactsArgs;
 use crate::failure::Failure;
 use crate::show;
 use loadline_ceph::{describe, look};

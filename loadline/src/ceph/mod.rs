@@ -1,123 +1,16 @@
 //! `loadline ceph`: what an operator of a Ceph cluster can ask without changing anything on it; settings tried with a
 //! way back, and that way.
 
+mod args;
 mod check;
 mod facts;
 mod status;
 mod trial;
 mod undo;
 
-use crate::cli::JsonArg;
+pub(crate) use args::CephCommand;
+
 use crate::failure::Failure;
-use clap::{Args, Subcommand, ValueEnum};
-use loadline_ceph::guard::GuardError;
-use loadline_ceph::{CephConnection, CephError, CephPlace, ConnectBy};
-use std::path::PathBuf;
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum CephCommand {
-    /// What is going on, in terms of service: limits in force, who waits for what, how long until recovery, scrubs and trimming end
-    Status(CephLookArgs),
-    /// The known traps, each with its remedy; exit code 3 if something is not as its operator believes, 4 if it is dangerous
-    Check(CephLookArgs),
-    /// Everything that advice and simulation need, without the names of hosts and pools
-    Facts(CephFactsArgs),
-    /// Try settings on a cluster with a way back: what may be in the way, and with the cluster's fsid the settings themselves
-    Try(CephTryArgs),
-    /// Put back what a run changed and did not put back: a killed one, or one that lost its cluster
-    Undo(CephUndoArgs),
-}
-
-/// Which cluster, and by which way.
-#[derive(Debug, Args)]
-pub(crate) struct CephPlaceArgs {
-    /// The cluster, by its configuration file: ceph:/etc/ceph/ceph.conf
-    #[arg(long, value_name = "ceph:CONF")]
-    on: CephPlace,
-    /// The user; its key is looked for where the configuration says
-    #[arg(long, default_value = "client.admin", value_name = "USER")]
-    name: String,
-    /// The way: librados where it is installed and else the `ceph` program, or one of them alone
-    #[arg(long, value_enum, default_value = "either")]
-    by: CephWayArg,
-}
-
-/// By which way a cluster is asked.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum CephWayArg {
-    Either,
-    Librados,
-    Program,
-}
-
-impl From<CephWayArg> for ConnectBy {
-    fn from(way: CephWayArg) -> ConnectBy {
-        match way {
-            CephWayArg::Either => ConnectBy::Either,
-            CephWayArg::Librados => ConnectBy::Librados,
-            CephWayArg::Program => ConnectBy::Program,
-        }
-    }
-}
-
-impl CephPlaceArgs {
-    /// The cluster that is meant.
-    fn place(&self) -> CephPlace {
-        CephPlace { user: self.name.clone(), by: self.by.into(), ..self.on.clone() }
-    }
-
-    fn connect(&self) -> Result<Box<dyn CephConnection>, Failure> {
-        Ok(self.place().connect()?)
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CephLookArgs {
-    #[command(flatten)]
-    place: CephPlaceArgs,
-    /// How long to watch before telling, in seconds
-    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=600))]
-    seconds: u64,
-    #[command(flatten)]
-    json: JsonArg,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CephFactsArgs {
-    #[command(flatten)]
-    place: CephPlaceArgs,
-    /// The file that is written
-    #[arg(long, value_name = "FILE")]
-    out: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CephTryArgs {
-    /// Options of every OSD (osd_mclock_profile=balanced), or flags of the cluster (noscrub)
-    #[arg(required = true, value_name = "OPTION=VALUE|FLAG")]
-    change: Vec<String>,
-    #[command(flatten)]
-    place: CephPlaceArgs,
-    /// Where the journal goes, from which `ceph undo` puts all of it back
-    #[arg(long, value_name = "FOLDER")]
-    run: PathBuf,
-    /// The cluster's fsid, as the plan shows it; without it nothing is changed
-    #[arg(long, value_name = "FSID")]
-    yes_i_may_hurt_this_cluster: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CephUndoArgs {
-    /// The run's folder, or its journal
-    run: PathBuf,
-    #[command(flatten)]
-    place: CephPlaceArgs,
-    #[command(flatten)]
-    json: JsonArg,
-}
-
-/// The journal's name in a run's folder.
-const JOURNAL: &str = "ceph-journal.jsonl";
 
 pub(crate) fn carry_out(command: CephCommand) -> Result<(), Failure> {
     match command {
@@ -126,17 +19,5 @@ pub(crate) fn carry_out(command: CephCommand) -> Result<(), Failure> {
         CephCommand::Facts(args) => facts::carry_out(&args),
         CephCommand::Try(args) => trial::carry_out(&args),
         CephCommand::Undo(args) => undo::carry_out(&args),
-    }
-}
-
-impl From<GuardError> for Failure {
-    fn from(error: GuardError) -> Failure {
-        Failure::Environment(error.to_string())
-    }
-}
-
-impl From<CephError> for Failure {
-    fn from(error: CephError) -> Failure {
-        Failure::Environment(error.to_string())
     }
 }

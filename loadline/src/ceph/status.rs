@@ -1,6 +1,6 @@
 //! `loadline ceph status`
 
-use super::CephLookArgs;
+use super::args::CephLookArgs;
 use crate::failure::Failure;
 use crate::show;
 use loadline_ceph::{Backlog, BacklogKind, ClusterLook, OsdLook, backlogs, look};
@@ -10,7 +10,7 @@ pub(super) fn carry_out(args: &CephLookArgs) -> Result<(), Failure> {
     let connection = args.place.connect()?;
     let found = look(&*connection, args.seconds)?;
     let backlogs = backlogs(&found);
-    match args.json.json {
+    match args.json {
         true => show::json(&in_json(&found, &backlogs)),
         false => show::text(&in_words(&found, &backlogs)),
     }

@@ -1,7 +1,7 @@
 //! `loadline ceph try`
 
+use super::args::{CephTryArgs, JOURNAL};
 use super::undo::in_words;
-use super::{CephTryArgs, JOURNAL};
 use crate::failure::Failure;
 use crate::show;
 use loadline_ceph::guard::{ClusterGuard, ClusterPlan, GuardError, plan};

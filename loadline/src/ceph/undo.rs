@@ -1,6 +1,6 @@
 //! `loadline ceph undo`
 
-use super::{CephUndoArgs, JOURNAL};
+use super::args::{CephUndoArgs, JOURNAL};
 use crate::failure::Failure;
 use crate::show;
 use loadline_ceph::guard::{UndoReport, undo};
@@ -16,7 +16,7 @@ pub(super) fn carry_out(args: &CephUndoArgs) -> Result<(), Failure> {
     let connection = args.place.connect()?;
     let report =
         undo(&*connection, &journal).map_err(|error| Failure::Environment(error.to_string()))?;
-    match args.json.json {
+    match args.json {
         true => show::json(&json!(report))?,
         false => show::text(&in_words(&report))?,
     }

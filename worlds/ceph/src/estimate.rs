@@ -14,7 +14,7 @@ const DAY_S: f64 = 86_400.0;
 pub enum BacklogKind {
     /// Copies that are not where they belong, or do not exist.
     Recovery,
-    /// Groups in a round of deep scrubs.
+    /// PgGroups in a round of deep scrubs.
     DeepScrub,
     /// Snapshots to be trimmed.
     Trim,
@@ -159,7 +159,7 @@ pub(crate) fn deep_interval_s(look: &ClusterLook) -> f64 {
     found.filter(|seconds| *seconds > 0.0).unwrap_or(7.0 * DAY_S)
 }
 
-/// Groups that were deep-scrubbed in the last day, those that are overdue, and the seconds of the last day in which there were groups.
+/// PgGroups that were deep-scrubbed in the last day, those that are overdue, and the seconds of the last day in which there were groups.
 pub(crate) struct ScrubPace {
     pub(crate) groups: usize,
     pub(crate) done: usize,

@@ -7,6 +7,7 @@
 //! This crate may not know studies, loads or reports, and prints nothing. It never asks for a key, and keeps none.
 
 // How a cluster is asked.
+mod connect;
 mod connection;
 mod librados;
 mod place;

@@ -92,9 +92,9 @@ pub struct PgTotals {
     pub degraded: f64,
     /// Snapshots still to be trimmed, summed over groups.
     pub trim_queue: u64,
-    /// Groups that trim.
+    /// PgGroups that trim.
     pub trimming: u64,
-    /// Groups under a deep scrub.
+    /// PgGroups under a deep scrub.
     pub deep_scrubbing: u64,
     /// When each was deep-scrubbed last, since 1970; the birth of those that never were.
     pub deep_stamps: Vec<DeepStamp>,

@@ -1,8 +1,5 @@
 //! Which cluster, and by which way: what `--on ceph:CONF` means.
 
-use crate::connection::{CephConnection, CephError};
-use crate::librados::Librados;
-use crate::program::CephProgram;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -56,25 +53,5 @@ impl FromStr for CephPlace {
 impl fmt::Display for CephPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ceph:{}", self.conf.display())
-    }
-}
-
-impl CephPlace {
-    /// Connects.
-    ///
-    /// # Errors
-    /// [`CephError::Unreachable`] with what would help.
-    pub fn connect(&self) -> Result<Box<dyn CephConnection>, CephError> {
-        if !self.conf.is_file() {
-            let conf = self.conf.display().to_string();
-            let reason = "there is no such file; name the cluster's ceph.conf".to_owned();
-            return Err(CephError::Unreachable { conf, reason });
-        }
-        match self.by {
-            ConnectBy::Librados => Ok(Box::new(Librados::connect(self)?)),
-            ConnectBy::Program => Ok(Box::new(CephProgram::connect(self)?)),
-            ConnectBy::Either if Librados::is_installed() => Ok(Box::new(Librados::connect(self)?)),
-            ConnectBy::Either => Ok(Box::new(CephProgram::connect(self)?)),
-        }
     }
 }

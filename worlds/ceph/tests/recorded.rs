@@ -4,7 +4,7 @@ use loadline_ceph::answers::{
     ClusterLogLine, ClusterStatus, OpHistory, OsdMapDump, PerfDump, Reservations, ScheduledScrub,
     StoredOption, read_pgs,
 };
-use loadline_ceph::guard::{Journal, WantedRoom, plan, undo};
+use loadline_ceph::guard::{RunJournal, WantedRoom, plan, undo};
 use loadline_ceph::{
     Backlog, BacklogKind, CephConnection, ClusterLook, CommandTarget, DeepStamp, OsdLook,
     RecordedCluster, Severity, ask, backlogs, check, look, seconds_of,
@@ -453,7 +453,7 @@ fn an_undo_asks_the_cluster_what_is_still_different() {
     // Once more: nothing is open.
     let again = undo(&cluster, &path).unwrap();
     assert!(again.undone.is_empty() && again.left.is_empty());
-    assert_eq!(Journal::open(&path).unwrap().lines().len(), 4);
+    assert_eq!(RunJournal::open(&path).unwrap().lines().len(), 4);
 }
 
 /// Every reader takes every prefix of every sample, and every sample that belongs to another reader, without a panic.

@@ -65,16 +65,16 @@ pub struct PgSums {
 /// If it is not JSON; the groups until there have been told.
 pub fn read_pgs(output: &[u8], mut each: impl FnMut(PgStat)) -> Result<(), serde_json::Error> {
     let mut from = serde_json::Deserializer::from_slice(output);
-    Groups { each: &mut each, depth: 0 }.deserialize(&mut from)?;
+    PgGroups { each: &mut each, depth: 0 }.deserialize(&mut from)?;
     from.end()
 }
 
-struct Groups<'a, F> {
+struct PgGroups<'a, F> {
     each: &'a mut F,
     depth: u8,
 }
 
-impl<'de, F: FnMut(PgStat)> DeserializeSeed<'de> for Groups<'_, F> {
+impl<'de, F: FnMut(PgStat)> DeserializeSeed<'de> for PgGroups<'_, F> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
@@ -82,7 +82,7 @@ impl<'de, F: FnMut(PgStat)> DeserializeSeed<'de> for Groups<'_, F> {
     }
 }
 
-impl<'de, F: FnMut(PgStat)> Visitor<'de> for Groups<'_, F> {
+impl<'de, F: FnMut(PgStat)> Visitor<'de> for PgGroups<'_, F> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -94,7 +94,7 @@ impl<'de, F: FnMut(PgStat)> Visitor<'de> for Groups<'_, F> {
             match key.as_str() {
                 "pg_stats" => map.next_value_seed(List { each: self.each })?,
                 "pg_map" if self.depth == 0 => {
-                    map.next_value_seed(Groups { each: self.each, depth: 1 })?;
+                    map.next_value_seed(PgGroups { each: self.each, depth: 1 })?;
                 }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }

@@ -1,7 +1,7 @@
 //! One change of a cluster: what is sent for it.
 
 use crate::connection::CommandTarget;
-use crate::guard::{APPLICATION, LOCK_KEY};
+use crate::guard::held::{APPLICATION, LOCK_KEY};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

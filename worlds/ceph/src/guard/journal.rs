@@ -85,20 +85,20 @@ pub enum JournalError {
 
 /// The journal of a run.
 #[derive(Debug)]
-pub struct Journal {
+pub struct RunJournal {
     file: File,
     path: PathBuf,
     lines: Vec<JournalLine>,
 }
 
-impl Journal {
+impl RunJournal {
     /// A new one; where one is already, it goes on.
     ///
     /// # Errors
     /// [`JournalError`] if the file cannot be used.
-    pub(crate) fn create(path: &Path) -> Result<Journal, JournalError> {
+    pub(crate) fn create(path: &Path) -> Result<RunJournal, JournalError> {
         if path.exists() {
-            return Journal::open(path);
+            return RunJournal::open(path);
         }
         let failed = |error| JournalError::File { path: path.to_owned(), error };
         if let Some(folder) = path.parent() {
@@ -110,14 +110,14 @@ impl Journal {
         File::open(folder.unwrap_or(Path::new(".")))
             .and_then(|folder| folder.sync_all())
             .map_err(failed)?;
-        Ok(Journal { file, path: path.to_owned(), lines: Vec::new() })
+        Ok(RunJournal { file, path: path.to_owned(), lines: Vec::new() })
     }
 
     /// One that is there. A last line that was torn by a loss of power was never acted upon.
     ///
     /// # Errors
     /// [`JournalError`] if it cannot be read.
-    pub fn open(path: &Path) -> Result<Journal, JournalError> {
+    pub fn open(path: &Path) -> Result<RunJournal, JournalError> {
         let failed = |error| JournalError::File { path: path.to_owned(), error };
         let text = std::fs::read_to_string(path).map_err(failed)?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
@@ -133,7 +133,7 @@ impl Journal {
         }
         let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
         file.set_len(whole as u64).map_err(failed)?;
-        Ok(Journal { file, path: path.to_owned(), lines })
+        Ok(RunJournal { file, path: path.to_owned(), lines })
     }
 
     /// What it is about, as far as each change is.

@@ -8,57 +8,30 @@
 //! the balancer, and the lock in the cluster last.
 
 mod change;
+mod error;
+mod held;
 mod journal;
 mod plan;
 mod undo;
 
 pub use change::ClusterChange;
-pub use journal::{Journal, JournalError, JournalLine};
+pub use error::GuardError;
+pub use held::{APPLICATION, LOCK_KEY};
+pub(crate) use held::{holder, is_same, stored};
+pub use journal::{JournalError, JournalLine, RunJournal};
 pub use plan::{ClusterPlan, WantedRoom, plan};
 pub use undo::{UndoReport, undo};
 
-use crate::answers::{ClusterStatus, ConfigVersion, OsdMapDump, StoredOption};
+use crate::answers::{ClusterStatus, ConfigVersion, OsdMapDump};
 use crate::connection::{CephConnection, CephError, CommandTarget, ask, tell};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
 
-/// The key under which a run says that it is there.
-pub const LOCK_KEY: &str = "loadline/run";
-
-/// The application that our pools are labelled with.
-pub const APPLICATION: &str = "loadline";
-
-/// Why a change was not made.
-#[derive(Debug, thiserror::Error)]
-pub enum GuardError {
-    /// The cluster did not do it.
-    #[error(transparent)]
-    Cluster(#[from] CephError),
-    /// The journal could not be written: nothing was sent.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// Another run is there.
-    #[error("a run holds this cluster: {0}; `loadline ceph undo` ends one that died")]
-    Held(String),
-    /// The cluster took a setting and does not follow it.
-    #[error("{name} was set to {wanted} and is {found} on osd.{osd}; the cluster's log tells why")]
-    NotInForce {
-        /// The option.
-        name: String,
-        /// What was set.
-        wanted: String,
-        /// What is in force.
-        found: String,
-        /// Where.
-        osd: u32,
-    },
-}
-
 /// A cluster that is being changed, with the way back.
 pub struct ClusterGuard<'a> {
     on: &'a dyn CephConnection,
-    journal: Journal,
+    journal: RunJournal,
     fsid: String,
     run: String,
 }
@@ -80,7 +53,7 @@ impl<'a> ClusterGuard<'a> {
         let log: Vec<ConfigVersion> =
             ask(on, &CommandTarget::Monitor, &json!({"prefix": "config log", "num": 1}))?;
         let version = log.first().map_or(0, |newest| newest.version);
-        let journal = Journal::create(journal)?;
+        let journal = RunJournal::create(journal)?;
         let mut guard = ClusterGuard { on, journal, fsid: status.fsid, run: run.to_owned() };
         guard.make(ClusterChange::Lock { run: run.to_owned(), version }, None)?;
         // Setting a key compares with nothing: whoever wrote last has it, so it is read again when everybody has written.
@@ -196,33 +169,5 @@ impl<'a> ClusterGuard<'a> {
     /// [`GuardError`] if the journal or the cluster cannot be used; another [`undo`] goes on from there.
     pub fn end(self) -> Result<UndoReport, GuardError> {
         undo::put_back(self.on, self.journal)
-    }
-}
-
-/// Who holds the cluster, if anybody does.
-pub(crate) fn holder(on: &dyn CephConnection) -> Result<Option<String>, CephError> {
-    let command = json!({"prefix": "config-key get", "key": LOCK_KEY});
-    let answer = on.command(&CommandTarget::Monitor, &command)?;
-    let text = String::from_utf8_lossy(&answer.output).trim().to_owned();
-    Ok((answer.code == 0 && !text.is_empty()).then_some(text))
-}
-
-/// What is stored of an option in just this section.
-pub(crate) fn stored(
-    on: &dyn CephConnection,
-    who: &str,
-    name: &str,
-) -> Result<Option<String>, CephError> {
-    let all: Vec<StoredOption> =
-        ask(on, &CommandTarget::Monitor, &json!({"prefix": "config dump"}))?;
-    let mut found = all.into_iter().filter(|stored| stored.name == name && stored.who() == who);
-    Ok(found.next().map(|stored| stored.value))
-}
-
-/// The same value, however it is printed.
-pub(crate) fn is_same(a: &str, b: &str) -> bool {
-    match (a.parse::<f64>(), b.parse::<f64>()) {
-        (Ok(a), Ok(b)) => (a - b).abs() <= 1e-5 * a.abs().max(b.abs()).max(1.0),
-        _ => a == b,
     }
 }

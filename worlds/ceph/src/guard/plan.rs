@@ -2,7 +2,7 @@
 
 use crate::answers::{ClusterStatus, OsdMapDump, OsdUsages, Releases};
 use crate::connection::{CephConnection, CephError, CommandTarget, ask};
-use crate::guard::{APPLICATION, holder};
+use crate::guard::held::{APPLICATION, holder};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -47,7 +47,7 @@ struct PoolPace {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-struct Room {
+struct PlanRoom {
     pools: Vec<PoolRoom>,
 }
 
@@ -76,7 +76,7 @@ pub fn plan(on: &dyn CephConnection, wanted: Option<WantedRoom>) -> Result<Clust
     let releases: Releases = ask(on, &Monitor, &json!({"prefix": "versions"}))?;
     let usages: OsdUsages = ask(on, &Manager, &json!({"prefix": "osd df"}))?;
     let paces: Vec<PoolPace> = ask(on, &Manager, &json!({"prefix": "osd pool stats"}))?;
-    let room: Room = ask(on, &Monitor, &json!({"prefix": "df"}))?;
+    let room: PlanRoom = ask(on, &Monitor, &json!({"prefix": "df"}))?;
     let mut refusals = Vec::new();
     let found = releases.of_osds();
     if found.len() > 1 {
@@ -187,7 +187,7 @@ fn lacks_room(map: &OsdMapDump, usages: &OsdUsages, wanted: WantedRoom) -> Optio
     }
     let written = wanted.bytes.saturating_mul(u64::from(wanted.copies));
     let each = (written + moved.map_or(0, |node| node.kb_used << 10)) / count;
-    // Groups do not spread evenly: a fifth more than the mean.
+    // PgGroups do not spread evenly: a fifth more than the mean.
     let each = each + each / 5;
     (each > free).then(|| {
         format!(

@@ -3,8 +3,9 @@
 use crate::answers::{ConfigVersion, OsdMapDump};
 use crate::connection::{CephConnection, CephError, CommandTarget, ask, tell};
 use crate::guard::change::ClusterChange;
-use crate::guard::journal::{ChangeState, Journal, JournalLine};
-use crate::guard::{APPLICATION, GuardError, LOCK_KEY, holder, is_same, stored};
+use crate::guard::error::GuardError;
+use crate::guard::held::{APPLICATION, LOCK_KEY, holder, is_same, stored};
+use crate::guard::journal::{ChangeState, JournalLine, RunJournal};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -24,7 +25,7 @@ pub struct UndoReport {
 /// # Errors
 /// [`GuardError`] if the journal cannot be used, or it is about another cluster.
 pub fn undo(on: &dyn CephConnection, journal: &Path) -> Result<UndoReport, GuardError> {
-    put_back(on, Journal::open(journal)?)
+    put_back(on, RunJournal::open(journal)?)
 }
 
 /// What became of one change.
@@ -37,7 +38,7 @@ enum Became {
 
 pub(super) fn put_back(
     on: &dyn CephConnection,
-    mut journal: Journal,
+    mut journal: RunJournal,
 ) -> Result<UndoReport, GuardError> {
     let mut report = UndoReport::default();
     let mut open: Vec<JournalLine> =
@@ -84,7 +85,7 @@ pub(super) fn put_back(
 
 fn one(
     on: &dyn CephConnection,
-    journal: &mut Journal,
+    journal: &mut RunJournal,
     line: &JournalLine,
 ) -> Result<Became, GuardError> {
     use CommandTarget::{Manager, Monitor};
@@ -162,7 +163,7 @@ fn put_option_back(
 /// Deletes a pool that has the run's label, and no other.
 fn delete_pool(
     on: &dyn CephConnection,
-    journal: &mut Journal,
+    journal: &mut RunJournal,
     line: &JournalLine,
     (name, run): (&str, &str),
 ) -> Result<Became, GuardError> {
@@ -206,7 +207,10 @@ fn delete_pool(
 }
 
 /// What the log of the configuration has from the run's first version on that no line of the journal asked for.
-fn foreign_changes(on: &dyn CephConnection, journal: &Journal) -> Result<Vec<String>, CephError> {
+fn foreign_changes(
+    on: &dyn CephConnection,
+    journal: &RunJournal,
+) -> Result<Vec<String>, CephError> {
     let first = journal.lines().iter().find_map(|line| match line.change {
         ClusterChange::Lock { version, .. } => Some(version),
         _ => None,

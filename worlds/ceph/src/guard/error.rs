@@ -1,0 +1,30 @@
+//! Why a cluster was not changed.
+
+use super::journal::JournalError;
+use crate::connection::CephError;
+
+/// Why a change was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum GuardError {
+    /// The cluster did not do it.
+    #[error(transparent)]
+    Cluster(#[from] CephError),
+    /// The journal could not be written: nothing was sent.
+    #[error(transparent)]
+    RunJournal(#[from] JournalError),
+    /// Another run is there.
+    #[error("a run holds this cluster: {0}; `loadline ceph undo` ends one that died")]
+    Held(String),
+    /// The cluster took a setting and does not follow it.
+    #[error("{name} was set to {wanted} and is {found} on osd.{osd}; the cluster's log tells why")]
+    NotInForce {
+        /// The option.
+        name: String,
+        /// What was set.
+        wanted: String,
+        /// What is in force.
+        found: String,
+        /// Where.
+        osd: u32,
+    },
+}
