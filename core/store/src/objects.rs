@@ -38,6 +38,8 @@ pub struct ObjectMeta {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Objects {
     metas: BTreeMap<ObjectNo, ObjectMeta>,
+    /// The lengths of all of them.
+    bytes: u64,
 }
 
 impl Objects {
@@ -49,18 +51,23 @@ impl Objects {
             ObjectMeta::default()
         });
         meta.version = version;
+        self.bytes += end.saturating_sub(meta.length);
         meta.length = meta.length.max(end);
         created
     }
 
     /// Makes an object what it is on another disk, whatever it was here.
     pub fn replace(&mut self, object: ObjectNo, meta: ObjectMeta) {
+        self.remove(object);
+        self.bytes += meta.length;
         self.metas.insert(object, meta);
     }
 
     /// Removes an object. Returns whether it was there.
     pub fn remove(&mut self, object: ObjectNo) -> bool {
-        self.metas.remove(&object).is_some()
+        let removed = self.metas.remove(&object);
+        self.bytes -= removed.map_or(0, |meta| meta.length);
+        removed.is_some()
     }
 
     /// What is known of an object, if it exists.
@@ -91,6 +98,11 @@ impl Objects {
         range: std::ops::RangeInclusive<ObjectNo>,
     ) -> impl Iterator<Item = (ObjectNo, ObjectMeta)> {
         self.metas.range(range).map(|(object, meta)| (*object, *meta))
+    }
+
+    /// How long they are on average; 0 if there are none.
+    pub fn average_bytes(&self) -> u64 {
+        self.bytes / self.metas.len().max(1) as u64
     }
 
     /// How many objects there are.

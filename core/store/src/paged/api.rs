@@ -159,7 +159,8 @@ pub enum Ask {
         /// How many at most.
         most: usize,
     },
-    /// CRC-32C of an object's bytes and attributes, each page checked against its checksum: what a deep scrub compares.
+    /// CRC-32C of an object's bytes and attributes: what a deep scrub compares. Each page is read from the device, unless it was changed and
+    /// is not there yet, and checked against its checksum.
     Digest(ObjectId),
     /// Makes everything durable that was answered before; in log mode `None` by a checkpoint.
     Sync,

@@ -41,7 +41,7 @@ pub use bounds::{Bound, Exceeded, StoreLimits};
 pub use format::{FormatPiece, Formatting, format};
 pub use layout::{Format, FormatError};
 pub use options::{Classes, LogMode, Options, Protection};
-pub use store::{CheckpointStep, Fault, PagedStore, RestartFault, Wait};
+pub use store::{CheckpointStep, DIGEST_PIECE, Fault, PagedStore, RestartFault, Wait};
 
 use ids::PageSize;
 use loadline_base::Bytes;

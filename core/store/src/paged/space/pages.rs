@@ -171,6 +171,11 @@ impl Pages {
         self.find(number).is_some()
     }
 
+    /// Whether a page is resident and the device has it as it is: it was not changed since it was read or written.
+    pub fn is_at_home(&self, number: PageNo) -> bool {
+        self.find(number).is_some_and(|frame| !self.states[frame].held)
+    }
+
     /// Keeps a resident page resident.
     pub fn pin(&mut self, number: PageNo) {
         let frame = self.find(number).expect("only a resident page can be kept");

@@ -19,6 +19,7 @@ mod upkeep;
 pub use checkpoint::CheckpointStep;
 pub use fault::Fault;
 pub use op::Wait;
+pub use query::DIGEST_PIECE;
 pub use restart::{RestartFault, RestartProgress};
 
 use super::api::{Ask, Cause, IoDone, IoId, Op, OpError, OpLane, Outbox, Stages};

@@ -23,8 +23,8 @@ use std::ops::Range;
 const CACHED_PAGES_MAX: usize = 16;
 /// Pages of one request at most.
 const RUN_MAX: usize = 256;
-/// A digest is made of pieces of this size.
-const DIGEST_PIECE: u64 = 4 << 20;
+/// A digest reads pieces of this size, one after the other: what others ask the device for waits behind one of them at most.
+pub const DIGEST_PIECE: u64 = 512 << 10;
 /// A read that has met written pages so often is planned and read again while updates wait.
 const REPLANS_MAX: u32 = 2;
 
@@ -202,11 +202,13 @@ impl<T: Copy> PagedStore<T> {
         pages: &[DataPage],
         sparse: Option<Ranges>,
     ) {
-        let missing: Vec<DataPage> = pages
-            .iter()
-            .filter(|page| !self.space.pages.is_resident(page.number))
-            .copied()
-            .collect();
+        // A digest tells what the device holds, so what is resident counts only where the device has not got it yet.
+        let from_device = matches!(Self::ask_of(&running), Ask::Digest(_));
+        let is_missing = |page: &&DataPage| {
+            !self.space.pages.is_resident(page.number)
+                || from_device && self.space.pages.is_at_home(page.number)
+        };
+        let missing: Vec<DataPage> = pages.iter().filter(is_missing).copied().collect();
         let journey = running.journey();
         let (pins, in_parts, replans) = (journey.pins.len(), journey.in_parts, journey.replans);
         if replans < REPLANS_MAX {
@@ -216,6 +218,7 @@ impl<T: Copy> PagedStore<T> {
         // them again.
         if !missing.is_empty()
             && sparse.is_none()
+            && !from_device
             && !in_parts
             && missing.len() <= CACHED_PAGES_MAX.min(self.space.pages.frames() as usize / 16)
             && pins + missing.len() <= self.memory.room().pins_max() as usize
