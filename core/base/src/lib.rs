@@ -13,6 +13,7 @@ mod random;
 mod slots;
 mod time;
 mod units;
+mod wall;
 
 pub use agenda::Agenda;
 pub use ids::IdVec;
@@ -20,6 +21,7 @@ pub use random::{Rng, mix64};
 pub use slots::{SlotId, Slots};
 pub use time::{Span, Time};
 pub use units::{Bytes, ParseUnitError, round};
+pub use wall::{WallClock, WallTime};
 
 /// The example of the README is a test.
 #[cfg(doctest)]
