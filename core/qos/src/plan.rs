@@ -1,9 +1,10 @@
 //! Everything that the shards of one OSD are built from, and how work enters them.
 
 use crate::{
-    Capacity, Charge, ClassValues, ClientKey, ClientReads, CostModel, Fifo, Lane, LoadlineConfig,
-    MClock, MclockForm, Params, ParamsError, Preset, ProfileValues, PublishedConfig, Queue,
-    RecordOwner, ReplicaWrites, SchedulerKind, ServiceClass, Work, WorkOptions, WorkSize, Wpq,
+    Capacity, Charge, ClassValues, ClientKey, ClientReads, CostModel, Era, Fifo, Lane,
+    LoadlineConfig, MClock, MclockForm, Params, ParamsError, Preset, ProfileValues,
+    PublishedConfig, Queue, RecordOwner, ReplicaWrites, SchedulerKind, ScrubDepth, ServiceClass,
+    Work, WorkOptions, WorkSize, Wpq,
 };
 use alloc::vec::Vec;
 
@@ -150,8 +151,28 @@ impl ShardPlan {
             Work::ClientOp | Work::BackgroundOp if client_reads == ClientReads::Data => {
                 Charge { bytes: charge.bytes.max(size.read), ..charge }
             }
+            work if work.is_scrub() && self.scheduler == SchedulerKind::Mclock => {
+                let bytes = match client_reads {
+                    ClientReads::Data => Some(size.payload),
+                    ClientReads::Message if era == Era::E2Plus => self.scrub_chunk(size),
+                    ClientReads::Message => None,
+                };
+                Charge { bytes: bytes.unwrap_or(charge.bytes), ..charge }
+            }
             _ => charge,
         }
+    }
+
+    /// What the step costs in E2+ that finds a scrub's chunk free, or that lists one on a replica.
+    fn scrub_chunk(&self, size: &WorkSize) -> Option<u64> {
+        let depth = match size.object_size_average {
+            0 => ScrubDepth::Shallow,
+            _ => ScrubDepth::Deep,
+        };
+        let event = self.work_options.scrub_event_cost;
+        let cost =
+            self.cost_model.scrub_chunk(event, size.objects, size.object_size_average, depth);
+        cost.filter(|_| size.objects > 0)
     }
 
     /// The client as which an owner's work enters.

@@ -153,3 +153,49 @@ fn the_cut_off_decides_what_is_strict() {
         assert_eq!(drawn.count(), in_the_lottery);
     }
 }
+
+/// scrub.md 2.5, as qos.md 10.5 and 1.2 fill in the eras between: a step that names a chunk of 15 objects of 32 KiB, and one that names none.
+#[test]
+fn steps_of_scrubs_cost_as_tabulated() {
+    use SchedulerKind::{Mclock, Wpq};
+    let cost = |era, scheduler, objects, object_size_average| {
+        let name = if era < 3 { "quincy" } else { "reef" };
+        let mut plan = plan(name, scheduler, Medium::Ssd, "balanced");
+        plan.preset.era = crate::Era::ALL[era];
+        let size = WorkSize { payload: 9, objects, object_size_average, ..WorkSize::default() };
+        let admission = plan.admit(Work::ScrubEvent, &size, 0);
+        assert_eq!((admission.class, admission.priority), (ServiceClass::BestEffort, 5));
+        let blocking = plan.admit(Work::BlockingScrubEvent, &size, 0);
+        assert_eq!((blocking.cost, blocking.priority), (admission.cost, 63));
+        admission.cost
+    };
+    let kib = 1 << 10;
+    let of_chunk = |era, scheduler| {
+        [
+            cost(era, scheduler, 15, 32 * kib),
+            cost(era, scheduler, 15, 0),
+            cost(era, scheduler, 0, 0),
+        ]
+    };
+    for era in 0..3 {
+        assert_eq!(of_chunk(era, Wpq), [50 << 20; 3]);
+        assert_eq!(of_chunk(era, Mclock), [577; 3], "50 MiB on flash (scrub.md 2.5)");
+    }
+    assert_eq!(of_chunk(3, Wpq), [50 << 20; 3]);
+    assert_eq!(of_chunk(3, Mclock), [400 * kib as u32; 3]);
+    assert_eq!(of_chunk(4, Wpq), [50 << 20, 50 << 20, 4096]);
+    // 1200 MiB/s over 21,500 IOPS are 58,525 bytes for an operation, which is the least that anything costs.
+    let per_io = 1200.0 * 1_048_576.0 / 21_500.0;
+    let shallow = (4096.0 + 15.0 * per_io) as u32;
+    assert_eq!(of_chunk(4, Mclock), [shallow + 15 * 32 * kib as u32, shallow, 58_525]);
+}
+
+/// Loadline's own preset charges a step what it reads.
+#[test]
+fn a_scrub_of_loadlines_own_is_charged_what_it_reads() {
+    let plan = plan("loadline", SchedulerKind::Mclock, Medium::Ssd, "balanced");
+    let size = WorkSize { payload: 4 << 20, objects: 15, ..WorkSize::default() };
+    assert_eq!(plan.admit(Work::ScrubEvent, &size, 0).cost, 4 << 20);
+    let nothing = WorkSize { payload: 0, ..size };
+    assert_eq!(plan.admit(Work::ScrubEvent, &nothing, 0).cost, 58_525);
+}

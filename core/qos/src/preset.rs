@@ -38,10 +38,10 @@ pub enum ReplicaWrites {
     AsClientWork,
 }
 
-/// What a client's read is charged for.
+/// What a client's read is charged for, and a step of a scrub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientReads {
-    /// The bytes of its message, which are none.
+    /// The bytes of its message, which are none; a step of a scrub costs what the era says.
     Message,
     /// The bytes that it reads.
     Data,
@@ -73,7 +73,7 @@ pub struct Preset {
     pub profiles: &'static ProfileTable,
     /// How a replica's part of a client write is treated.
     pub replica_writes: ReplicaWrites,
-    /// What a client's read is charged for.
+    /// What a client's read is charged for, and a step of a scrub.
     pub client_reads: ClientReads,
     /// Whether one queue feeds the device, with all of the era's workers.
     pub one_queue_per_device: bool,

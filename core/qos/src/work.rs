@@ -50,8 +50,8 @@ pub enum Work {
     RequestedScrubEvent,
     /// A step of a scrub that client writes wait for.
     BlockingScrubEvent,
-    /// A scrub's request for a replica's map, on arrival.
-    ReplicaScanRequest,
+    /// What OSDs tell each other of a scrub, on arrival: a request for a replica's map, and the map.
+    ScrubMessage,
     /// The next clones of a removed snapshot.
     SnapTrim,
     /// The next objects of a removed PG.
@@ -61,6 +61,11 @@ pub enum Work {
 }
 
 impl Work {
+    /// Whether it is a step of a scrub.
+    pub const fn is_scrub(self) -> bool {
+        matches!(self, Work::ScrubEvent | Work::RequestedScrubEvent | Work::BlockingScrubEvent)
+    }
+
     /// Every kind.
     pub const ALL: [Work; 20] = [
         Work::ClientOp,
@@ -79,7 +84,7 @@ impl Work {
         Work::ScrubEvent,
         Work::RequestedScrubEvent,
         Work::BlockingScrubEvent,
-        Work::ReplicaScanRequest,
+        Work::ScrubMessage,
         Work::SnapTrim,
         Work::PgDelete,
         Work::Checkpoint,
@@ -104,7 +109,7 @@ impl Work {
             Work::ScrubEvent => "scrub event",
             Work::RequestedScrubEvent => "requested scrub event",
             Work::BlockingScrubEvent => "blocking scrub event",
-            Work::ReplicaScanRequest => "replica scan request",
+            Work::ScrubMessage => "scrub message",
             Work::SnapTrim => "snapshot trim",
             Work::PgDelete => "PG delete",
             Work::Checkpoint => "checkpoint",
@@ -157,9 +162,10 @@ pub struct WorkSize {
     pub payload: u64,
     /// Bytes that a client's read asks for; the published eras do not charge them.
     pub read: u64,
-    /// Objects that a push, a push reply or a pull names, or pushes promised to a recovery item.
+    /// Objects that a push, a push reply or a pull names, pushes promised to a recovery item, or objects of a scrub's chunk; 0 for
+    /// the steps of a scrub that name none.
     pub objects: u32,
-    /// Average size of the PG's objects, bytes.
+    /// Average size of the PG's objects, bytes; of a scrub's chunk only where it is deep.
     pub object_size_average: u64,
     /// Bytes that a pull has still to fetch, or that a continuation is about to push.
     pub remaining: u64,
@@ -194,7 +200,7 @@ pub struct WorkOptions {
     pub recovery_max_chunk: u64,
     /// bytes
     pub scrub_cost: u64,
-    /// bytes, from E2 on
+    /// bytes, from E2 on; in E2+ of the steps that name no chunk
     pub scrub_event_cost: u64,
     /// objects, from E2 on
     pub shallow_scrub_chunk_max: u32,
@@ -266,16 +272,31 @@ impl Charge {
                 priority: priority_e2(work, size.urgency).unwrap_or(first_eras.priority),
                 bytes: bytes_e2(era, work, size, options).unwrap_or(first_eras.bytes),
             },
+            (_, CostUnit::Bytes) => Charge {
+                bytes: scrub_bytes_e2_plus(era, work, size, options).unwrap_or(first_eras.bytes),
+                ..first_eras
+            },
             _ => first_eras,
         }
     }
+}
+
+/// E2+ without mClock: a scrub's steps that name no chunk are cheap (scrub.md 2.5).
+fn scrub_bytes_e2_plus(
+    era: Era,
+    work: Work,
+    size: &WorkSize,
+    options: &WorkOptions,
+) -> Option<u64> {
+    let is_cheap = era == Era::E2Plus && work.is_scrub() && size.objects == 0;
+    is_cheap.then_some(options.scrub_event_cost)
 }
 
 /// Column "WPQ priority", which the first eras' mClock shares.
 fn priority(work: Work, options: &WorkOptions) -> u32 {
     match work {
         Work::ClientOp => options.client_op_priority,
-        Work::ReplicaWrite | Work::ReplicaScanRequest => message::DEFAULT,
+        Work::ReplicaWrite | Work::ScrubMessage => message::DEFAULT,
         Work::ReplicaAck => message::HIGH,
         Work::PeeringEvent => options.peering_op_priority,
         Work::RecoveryItem | Work::RecoveryContinuation => options.recovery_priority,
@@ -316,7 +337,7 @@ fn bytes_e1(work: Work, size: &WorkSize, options: &WorkOptions) -> u64 {
         | Work::BackfillScan
         | Work::BackfillProgress
         | Work::BackfillRemove
-        | Work::ReplicaScanRequest
+        | Work::ScrubMessage
         | Work::Checkpoint => size.payload,
     }
 }
@@ -342,7 +363,7 @@ fn class_e1(work: Work) -> ServiceClass {
         | Work::BackfillScan
         | Work::BackfillProgress
         | Work::BackfillRemove
-        | Work::ReplicaScanRequest => ServiceClass::Immediate,
+        | Work::ScrubMessage => ServiceClass::Immediate,
     }
 }
 
@@ -450,7 +471,7 @@ mod tests {
         check(Work::ScrubEvent, (5, 50 << 20), BestEffort, (BestEffort, 5, event));
         check(Work::RequestedScrubEvent, (120, 50 << 20), BestEffort, (BestEffort, 120, event));
         check(Work::BlockingScrubEvent, (63, 50 << 20), BestEffort, (BestEffort, 63, event));
-        check(Work::ReplicaScanRequest, (127, 4_096), Immediate, (Immediate, 127, 4_096));
+        check(Work::ScrubMessage, (127, 4_096), Immediate, (Immediate, 127, 4_096));
         check(Work::SnapTrim, (5, 1 << 20), BestEffort, (BestEffort, 5, 8 << 20));
         check(Work::PgDelete, (5, 1 << 20), BestEffort, (BestEffort, 5, 1 << 20));
         check(Work::Checkpoint, (5, 4_096), BestEffort, (BestEffort, 5, 4_096));
