@@ -8,7 +8,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark has no binary to read its settings")]
 
-use loadline_base::{Bytes, Rng};
+use loadline_base::{Bytes, Rng, WallClock};
 use loadline_cluster::PoolId;
 use loadline_cluster::settings::{DriveLimits, LevelTarget, Scope, SettingsChange};
 use loadline_device::Medium;
@@ -217,6 +217,7 @@ fn config(folder: &Path, cache_mib: u64, scheduler: &str) -> EngineConfig {
         stop_on_signals: false,
         format_empty: false,
         give_up: OsdSet::EMPTY,
+        clock: WallClock::default(),
     }
 }
 

@@ -45,6 +45,12 @@ pub(crate) enum CliCommand {
     Pool(node::PoolArgs),
     /// Its placement groups: what nobody can give
     Pg(node::PgArgs),
+    /// Compare the copies of its objects, and see when that was done
+    Scrub(node::ScrubArgs),
+    /// Replace what is bad in the copies of a PG from copies that are right
+    Repair(node::RepairArgs),
+    /// What scrubs have found
+    Inconsistent(node::InconsistentArgs),
     /// Its images and their snapshots
     Image(node::ImageArgs),
     /// Its settings on all levels

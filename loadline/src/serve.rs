@@ -3,13 +3,14 @@
 use crate::cli::ServeCommand;
 use crate::failure::Failure;
 use crate::node::config::{NodeConfig, ServeArgs};
-use loadline_base::Bytes;
+use loadline_base::{Bytes, WallClock, WallTime};
 use loadline_cluster::StartError;
 use loadline_host::{BootError, DiskSpec, Engine, EngineConfig, ImageSpec, ListenAt, MemoryPlan};
 use loadline_osd::OsdSet;
 use loadline_study::why;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 use tracing_subscriber::EnvFilter;
 
 /// Size of the objects that images are cut into.
@@ -114,7 +115,16 @@ fn of_engine(config: NodeConfig, plan: MemoryPlan, asked: StartOptions) -> Engin
         stop_on_signals: true,
         format_empty: asked.format_empty,
         give_up: asked.give_up,
+        clock: calendar(),
     }
+}
+
+/// What the calendar says now. A clock that stands before 1970 tells nothing.
+#[expect(clippy::disallowed_methods, reason = "a node's calendar is the machine's")]
+fn calendar() -> WallClock {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let nanos = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+    WallClock { at_start: WallTime::from_unix_nanos(nanos) }
 }
 
 /// The standard error, where a node logs. A line that cannot be written there is lost, and that is all: a full disk, or a reader that has

@@ -29,6 +29,7 @@ pub mod quorum;
 mod report;
 mod router;
 mod saving;
+mod scrub;
 mod seats;
 pub mod settings;
 mod start;

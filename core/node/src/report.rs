@@ -6,8 +6,8 @@ use loadline_base::Time;
 use loadline_cluster::images::ImageId;
 use loadline_cluster::{Outage, PgState, PoolId};
 use loadline_osd::{
-    DamageCounts, GateReport, OsdId, OsdSet, PgId, PgProgress, Received, RecoveryState,
-    TrackedCapacity, Waits,
+    DamageCounts, GateReport, OsdId, OsdSet, PgId, PgProgress, Received, RecoveryState, ScrubKind,
+    ScrubRecord, TrackedCapacity, Waits,
 };
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
@@ -33,6 +33,12 @@ pub struct PgReport {
     pub copies: u64,
     /// Objects that some OSD should get and that can be read on no other.
     pub unfound: u64,
+    /// It is being scrubbed, in this way.
+    pub scrubbing: Option<ScrubKind>,
+    /// Its last scrub has found copies that are not alike, or not as they were written.
+    pub inconsistent: bool,
+    /// Some of them have no good copy to be repaired from.
+    pub failed_repair: bool,
 }
 
 /// What is known of how much of an image was written.
@@ -44,7 +50,26 @@ pub struct WrittenBytes {
     pub may_be_more: bool,
 }
 
+/// The scrubs of a placement group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScrubReport {
+    /// What its primary knows of them.
+    pub record: ScrubRecord,
+    /// Whether the one that is under way has all of its slots.
+    pub runs: bool,
+}
+
 impl Node {
+    /// The scrubs of a placement group; those of one without a primary are not known.
+    pub fn scrub_report(&self, pg: PgId) -> ScrubReport {
+        let primary = self.cluster().map().pg(pg).acting.first();
+        let Some(osd) = primary.map(|primary| &self.osds()[*primary]) else {
+            return ScrubReport::default();
+        };
+        let record = osd.scrub_record(pg).cloned().unwrap_or_default();
+        ScrubReport { record, runs: osd.scrubs(pg).is_some() }
+    }
+
     /// How a placement group is.
     pub fn pg_report(&mut self, id: PgId) -> PgReport {
         let copies = self.cluster().map().pool_of(id).1.spec.copies;
@@ -59,10 +84,18 @@ impl Node {
             progress: PgProgress::default(),
             copies: 0,
             unfound: unfound.len() as u64,
+            scrubbing: None,
+            inconsistent: false,
+            failed_repair: false,
         };
         if let Some(primary) = acting.first().copied() {
             let primary = self.osd(primary);
             report.recovery = primary.recovery_of(id);
+            report.scrubbing = primary.scrubs(id);
+            if let Some(record) = primary.scrub_record(id) {
+                report.inconsistent = record.findings.counts.all() > 0;
+                report.failed_repair = record.has_failed_repair;
+            }
             report.progress = primary.progress_of(id);
             report.copies = primary.objects(id).len() as u64 * u64::from(copies);
         }

@@ -8,7 +8,7 @@ use crate::message::{Before, ClientOp, Data, OpKind};
 use crate::snapshots::SnapshotNo;
 use loadline_base::Time;
 use loadline_device::ClassTag;
-use loadline_store::paged::{Edit, Exceeded};
+use loadline_store::paged::{Answer, Edit, Exceeded};
 use loadline_store::{ObjectNo, Version};
 
 /// What is done to an object's bytes.
@@ -23,6 +23,11 @@ pub(crate) enum AccessKind {
     ReadWhole { label: SnapshotNo, base: Option<SnapshotNo>, bytes: u64 },
     /// Tell where a state of the object holds data, in the same order.
     Look(SnapshotNo),
+    /// Read all of a state of the object from the device, and tell its digest. In no order: who asks keeps writes away, and nothing else is to
+    /// wait for it.
+    Digest(SnapshotNo),
+    /// Tell so many states of objects at most, from this object on, in no order either.
+    List(usize),
     /// Write them.
     Write(Data),
     /// Make them zeros.
@@ -68,6 +73,8 @@ pub(crate) struct AccessDone {
     pub token: Commit,
     /// What was read.
     pub result: Result<Data, AccessFailure>,
+    /// What a store of bytes tells beside it.
+    pub told: Option<Answer>,
     /// When it was handed in, and when it left the window for the device.
     pub entered: Time,
     pub submitted: Time,

@@ -37,6 +37,7 @@ impl Osd {
         let WriteWay::To(others) = primary.way_of(this, &op) else {
             return self.park(now, op.object, (op, data), fx);
         };
+        let Some((op, data)) = self.scrub_keeps(now, op, data, fx) else { return };
         let stamps = Stamps { admitted, dequeued, executed: now, committed: now };
         if op.resent && self.is_known(&op) {
             return self.reply(now, &op, stamps, Ok(Data::NONE), fx);
@@ -144,8 +145,9 @@ impl Osd {
         pg: PgId,
         (write, data): (ReplicaWrite, Data),
     ) {
-        let here = self.pg_mut(pg).expect("the interval was looked up");
         let ReplicaWrite { version, kind, before, object, op, .. } = write;
+        self.scrub_meets_copy(pg, object);
+        let here = self.pg_mut(pg).expect("the interval was looked up");
         here.log.record(LogEntry { version, object, op });
         let (_, mut update) = self.update(pg, &write);
         update.touch = AccessKind::of(kind, before, data);
@@ -211,6 +213,7 @@ impl Osd {
         self.counters.damage.failed_ops += u64::from(result.is_err());
         self.reply(now, &op, stamps, result, fx);
         self.op_finished(op.pg, fx);
+        self.scrub_op_ended(now, op.pg, fx);
     }
 
     /// An op that is not under way ends because no copy of its object can be read.
@@ -230,7 +233,7 @@ impl Osd {
     ) {
         let Stamps { admitted, dequeued, executed, committed } = stamps;
         let work = op.work();
-        self.waits.record(work, Stage::Replicas, now.since(committed));
+        self.counters.waits.record(work, Stage::Replicas, now.since(committed));
         if op.traced {
             self.trace(op.id, work, Stage::Replicas, committed, now, fx);
         }

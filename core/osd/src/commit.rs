@@ -32,6 +32,10 @@ pub(crate) enum Commit {
     HistoryStored(RecoverySender, SnapshotNo),
     /// The next objects of a placement group that has left.
     Deleted,
+    /// What a scrub looks at.
+    Scrubbed(ScrubRead),
+    /// What is known of a group's scrubs.
+    ScrubKept,
     /// What the owner of the map will rely on; it is to be made durable before it is told.
     Keeping(Kept),
     /// The same, durable.
@@ -46,6 +50,15 @@ pub(crate) enum Commit {
     Loaded,
     /// Nobody waits for it.
     Nothing,
+}
+
+/// What a scrub reads of a range of this number, in this interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ScrubRead {
+    /// Which states of objects there are.
+    List { interval: u32, number: u32 },
+    /// The bytes of one.
+    State { interval: u32, number: u32, label: SnapshotNo },
 }
 
 /// What a disk keeps for the owner of the map. It decides by it who has what after the next start, so it is durable before it is
@@ -83,6 +96,7 @@ impl Commit {
             Commit::Pushed(..) | Commit::HistoryStored(..) => (Work::Push, None),
             Commit::Put(_) => (Work::ClientOp, None),
             Commit::Deleted => (Work::PgDelete, None),
+            Commit::Scrubbed(_) | Commit::ScrubKept => (Work::ScrubEvent, None),
             Commit::Keeping(_)
             | Commit::Kept(_)
             | Commit::Synced(_)

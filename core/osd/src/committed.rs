@@ -36,10 +36,14 @@ impl Osd {
 
     /// The store carried an access out, or could not.
     pub(crate) fn committed(&mut self, now: Time, done: AccessDone, fx: &mut Effects) {
-        let AccessDone { pg, object, token, result, .. } = done;
+        let AccessDone { pg, object, token, result, told, .. } = done;
         match (token, result) {
             (Commit::Put(token), result) => self.put_ended(token, result.map(drop), fx),
             (Commit::Bench, result) => self.bench_access_ended(result.map(drop), fx),
+            (Commit::Scrubbed(read), result) => {
+                self.counters.damage.found += u64::from(result == Err(AccessFailure::Unreadable));
+                self.scrub_read(now, (pg, object), read, result.map(|_| told), fx);
+            }
             (token, Err(failure)) => self.access_failed(now, (pg, object), token, failure, fx),
             (Commit::Op(tag, ..) | Commit::Read(tag, ..), Ok(read)) => {
                 self.op_committed(now, tag, read, fx);
@@ -67,6 +71,7 @@ impl Osd {
                 self.history_stored(asker, pg, (object, label), fx);
             }
             (Commit::Deleted, Ok(_)) => self.deleted(now, pg, fx),
+            (Commit::ScrubKept, Ok(_)) => {}
             (Commit::Keeping(kept), Ok(_)) => self.make_durable(now, pg, Commit::Kept(kept)),
             (Commit::Kept(kept), Ok(_)) => self.tell_kept(pg, kept, fx),
             (Commit::Synced(number), Ok(_)) => fx.owner.push(Notice::Synced(number)),
@@ -129,9 +134,9 @@ impl Osd {
     /// Counts an item's time in the queue and on the worker.
     pub(crate) fn account_computed(&mut self, now: Time, running: &Computed, fx: &mut Effects) {
         let work = running.item.work();
-        self.waits.record(work, Stage::Queue, running.taken.since(running.arrived));
-        self.waits.record(work, Stage::Worker, now.since(running.taken));
-        self.waits.add_bytes(work, running.item.payload());
+        self.counters.waits.record(work, Stage::Queue, running.taken.since(running.arrived));
+        self.counters.waits.record(work, Stage::Worker, now.since(running.taken));
+        self.counters.waits.add_bytes(work, running.item.payload());
         if let Some(op) = running.item.traced_op() {
             self.trace(op, work, Stage::Queue, running.arrived, running.taken, fx);
             self.trace(op, work, Stage::Worker, running.taken, now, fx);

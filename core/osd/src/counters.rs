@@ -1,5 +1,7 @@
 //! What an OSD counts of its life, for whoever looks.
 
+use crate::waits::Waits;
+
 /// Objects that recovery and backfill brought to an OSD, or took from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
@@ -27,12 +29,32 @@ impl std::ops::AddAssign for Received {
     }
 }
 
+/// What scrubs have done here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScrubCounts {
+    /// Objects and former states of objects that were looked at, as primary or as replica.
+    pub objects: u64,
+    /// Bytes of them that were read.
+    pub read_bytes: u64,
+    /// Scrubs of groups that this OSD led to their end.
+    pub ended: u64,
+    /// Copies of objects that it had replaced.
+    pub repaired: u64,
+    /// Chunks that a write broke off.
+    pub preempted: u64,
+    /// Writes that waited for a chunk.
+    pub blocked_writes: u64,
+}
+
 /// The counters of one OSD since it was made.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Counters {
+    /// Who waited where.
+    pub waits: Waits,
     /// What recovery and backfill have brought.
     pub received: Received,
     /// Requests that the device ended for time.
     pub over_limit: u64,
     pub damage: DamageCounts,
+    pub scrub: ScrubCounts,
 }

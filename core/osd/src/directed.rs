@@ -42,6 +42,7 @@ impl Osd {
             Directive::Activate(pg, activation) => self.activate(now, pg, &activation, fx),
             Directive::Deactivate(pg) => self.deactivate(now, pg, fx),
             Directive::Retire(pg) => self.retire(now, pg, fx),
+            Directive::Scrub(pg, request) => self.ask_for_scrub(now, pg, request, fx),
             Directive::GiveUpUnfound(pg) => self.give_up_unfound(now, pg, fx),
             Directive::TakeAsWhole(pg, interval) => self.take_as_whole(pg, interval),
             Directive::TakeAsHere(pg, objects) => self.take_as_here(pg, &objects),
@@ -80,6 +81,8 @@ impl Osd {
             let pg = self.pg_mut(id).expect("it was placed");
             pg.primary = Some(Box::new(Primary::new(activation, objects)));
             self.start_recovery(now, id, fx);
+            self.begin_scrubs(now, fx);
+            self.look_for_due_scrubs(now, id, fx);
         }
         fx.owner.push(Notice::Joined(id, activation.interval));
     }

@@ -11,6 +11,7 @@ use crate::ids::{IntervalId, OsdId, PgId};
 use crate::message::{Activation, Data};
 use crate::pg::CopyReport;
 use crate::policy::{OsdOptions, Policy};
+use crate::scrub::ScrubRequest;
 use crate::snapshots::Views;
 use crate::tenants::TenantTable;
 use loadline_base::Bytes;
@@ -52,6 +53,8 @@ pub enum Directive {
     Deactivate(PgId),
     /// A placement group has left this OSD: delete its objects, if there are some, as background work.
     Retire(PgId),
+    /// Compare all copies of a placement group that this OSD leads.
+    Scrub(PgId, ScrubRequest),
     /// An operator gives up the objects of a placement group that nobody can give: each becomes the newest that is left of it.
     GiveUpUnfound(PgId),
     /// Others that would have made a copy whole are given up: what is here counts as everything from this interval on.

@@ -1,6 +1,6 @@
 //! What happens between an OSD and the disk of its paged store: opening, requests, answers, the window, and the end.
 
-use crate::access::{AccessFailure, AccessKind, ObjectRange, Update};
+use crate::access::{AccessDone, AccessFailure, AccessKind, ObjectRange, Update};
 use crate::commit::{Commit, Kept};
 use crate::device_terms::without_limit;
 use crate::directive::{DiskFault, DiskRoom, Notice, Opened};
@@ -278,21 +278,22 @@ impl Osd {
                 if let Some(ended) = completion.token.ended_work() {
                     self.served(now, ended, fx);
                 }
-                let (done, answer) = match self.store.paged().ended(now, completion) {
-                    OpEnded::Access(done, answer) => (done, answer),
+                let done = match self.store.paged().ended(now, completion) {
+                    OpEnded::Access(done) => done,
                     OpEnded::Turn(NextPart { transfer, bytes, class, work }) => {
                         self.enqueue(now, Item::Part { transfer, bytes, class, work }, fx);
                         continue;
                     }
                     OpEnded::Nothing => continue,
                 };
-                match (done.token, answer) {
+                match (done.token, done.told) {
                     (Commit::Loaded, Some(answer)) => self.loaded(now, answer, fx),
                     (Commit::Loaded, None) => {
                         let fault = self.store.fault();
                         self.stop(fault.map_or(DiskFault::Contents, DiskFault::Store), fx);
                     }
-                    _ => {
+                    (_, told) => {
+                        let done = AccessDone { told, ..done };
                         self.account_done(now, &done, fx);
                         self.committed(now, done, fx);
                     }
@@ -432,13 +433,14 @@ impl Osd {
     }
 
     /// A copy as the disk tells of it.
-    fn take_group(&mut self, id: PgId, group: LoadedGroup) {
+    fn take_group(&mut self, id: PgId, mut group: LoadedGroup) {
         let objects = self.store.objects(id);
         for (object, meta) in &group.objects {
             objects.replace(*object, *meta);
         }
         // The owner knows its number inside its pool, and tells it before the copy is used.
         self.place(id, 0);
+        self.take_scrub_record(id, std::mem::take(&mut group.scrubs));
         let here = self.pg_mut(id).expect("it was placed");
         *here = Pg::loaded(here.shard, group);
     }

@@ -54,6 +54,10 @@ pub enum Timer {
     RecoveryWake(SleepingItem),
     /// The deletion of a placement group has slept.
     DeletionWake(PgId),
+    /// Scrubs may be due.
+    ScrubTick,
+    /// The scrub of a placement group has slept, in the run of this number.
+    ScrubWake(PgId, u32),
     /// A refused reservation may be tried again.
     ReservationRetry(PgId, u32),
     /// The paged store has something to do by the clock.

@@ -300,6 +300,7 @@ impl DiskGate {
             Item::Recovery(_, pushes) => requests(*pushes, self.part_of(object_bytes)),
             Item::Put(put) => requests(1, put.payload().get()),
             Item::Delete(_) => requests(1, 0),
+            Item::Scrub(_) => Demand::default(),
             Item::Message(envelope) => match &envelope.message {
                 Message::Op(op) => match op.kind {
                     OpKind::Read | OpKind::ReadAt(_) | OpKind::Write => {

@@ -87,6 +87,12 @@ impl InFlightOps {
         self.ops.iter().any(|(_, in_flight)| in_flight.begins(object))
     }
 
+    /// Whether any update of a placement group is to one of these objects.
+    pub(crate) fn updates_any(&self, pg: PgId, is_meant: impl Fn(ObjectNo) -> bool) -> bool {
+        let mut ops = self.ops.iter().map(|(_, in_flight)| &in_flight.op);
+        ops.any(|op| op.pg == pg && op.kind.is_update() && is_meant(op.object))
+    }
+
     /// The op of this number.
     pub(crate) fn find(&self, op: OpId) -> Option<&InFlight> {
         self.ops.iter().map(|(_, in_flight)| in_flight).find(|in_flight| in_flight.op.id == op)

@@ -2,6 +2,7 @@
 
 use crate::ids::{ClientId, OpId, OsdId, OsdSet, PgId};
 use crate::message::{Envelope, KeyPut, Message, OpKind};
+use crate::scrub::ScrubItem;
 use crate::shard_flows::TenantItem;
 use crate::snapshots::image_of;
 use loadline_base::{Bytes, SlotId};
@@ -16,6 +17,8 @@ pub enum Item {
     Recovery(PgId, u32),
     /// Delete some objects of a placement group that has left.
     Delete(PgId),
+    /// A step of a scrub.
+    Scrub(ScrubItem),
     /// A put of a key that this disk alone keeps.
     Put(KeyPut),
     /// A request of the store's checkpoint, of so many bytes.
@@ -65,6 +68,7 @@ impl Item {
         match self {
             Item::Message(envelope) => Some(envelope.pg),
             Item::Recovery(pg, _) | Item::Delete(pg) => Some(*pg),
+            Item::Scrub(item) => Some(item.pg),
             Item::Put(_) | Item::StoreIo(..) | Item::Part { .. } => None,
         }
     }
@@ -86,6 +90,7 @@ impl Item {
         match self {
             Item::Recovery(..) => Work::RecoveryItem,
             Item::Delete(_) => Work::PgDelete,
+            Item::Scrub(item) => item.work(),
             Item::Put(_) => Work::ClientOp,
             Item::StoreIo(..) => Work::Checkpoint,
             Item::Part { work, .. } => *work,
@@ -104,6 +109,7 @@ impl Item {
                 | Message::Unreadable(_) => Work::PushReply,
                 Message::Pull(_) | Message::WhatIsLeft(_) => Work::Pull,
                 Message::Scan(_) | Message::ScanReply(_) => Work::BackfillScan,
+                Message::Scrub(_) => Work::ScrubMessage,
                 Message::PushAsked(_)
                 | Message::PushAllowed
                 | Message::Reserve(..)
@@ -135,6 +141,7 @@ impl Item {
                 return Bytes::new(u64::from(*bytes));
             }
             Item::Put(put) => return put.payload(),
+            Item::Scrub(item) => return Bytes::new(u64::from(item.bytes)),
             Item::Recovery(..) | Item::Delete(_) => return Bytes::ZERO,
         };
         match &envelope.message {

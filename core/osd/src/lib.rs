@@ -41,6 +41,7 @@ mod policy;
 mod queue;
 mod recovery;
 mod report;
+mod scrub;
 mod service;
 mod shard;
 mod shard_flows;
@@ -51,7 +52,7 @@ mod waits;
 
 pub use bench::{BenchShape, BenchStep, NoRoom};
 pub use capacity::TrackedCapacity;
-pub use counters::{DamageCounts, Received};
+pub use counters::{DamageCounts, Received, ScrubCounts};
 pub use device_terms::{ChosenLimit, ClassTerms, DeviceTerms, descriptor_for, guidelines};
 pub use directive::{Directive, DiskFault, DiskRoom, Notice, Opened};
 pub use disk::{Identity, StoreToken};
@@ -75,6 +76,12 @@ pub use pg_log::{LogEntry, PgLog};
 pub use policy::{OsdOptions, Policy, Windowed};
 pub use recovery::{AdmissionBounds, Reserver};
 pub use report::{OpProgress, RecoveryState};
+pub use scrub::{
+    ChunkBounds, InconsistentState, ScanAsked, ScannedState, ScrubError, ScrubErrorCounts,
+    ScrubErrors, ScrubFindings, ScrubItem, ScrubKind, ScrubMap, ScrubMessage, ScrubOptions,
+    ScrubProgress, ScrubRange, ScrubReading, ScrubRecord, ScrubRequest, ScrubSchedule, ScrubStep,
+    ScrubWindow,
+};
 pub use service::{OsdService, ServedClass};
 pub use snapshots::{Ancestor, FormerState, Lineage, SnapshotNo, Views, image_of};
 pub use tenants::{GivenOps, TenantTable, TenantTerms};

@@ -2,6 +2,7 @@
 
 use crate::ids::{ClientId, IntervalId, OpId, OsdId, OsdSet, PgId};
 use crate::pg_log::PgLog;
+use crate::scrub::ScrubMessage;
 use crate::snapshots::{FormerState, SnapshotNo, image_of};
 use crate::tenants::GivenOps;
 use loadline_base::{Bytes, SlotId};
@@ -386,6 +387,8 @@ pub enum Message {
     Scan(ScanRange),
     /// These.
     ScanReply(Box<ScanReply>),
+    /// Something about a scrub.
+    Scrub(ScrubMessage),
     /// May this placement group recover on you?
     Reserve(RecoveryKind, ReservationPriority),
     /// Yes, until released.

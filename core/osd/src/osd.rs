@@ -19,6 +19,7 @@ use crate::pg::{CopyState, Pg, Primary};
 use crate::policy::{OsdOptions, Policy, Weight, Windowed};
 use crate::queue::WorkQueue;
 use crate::recovery::Recovery;
+use crate::scrub::Scrub;
 use crate::service::OsdService;
 use crate::shard::Computed;
 use crate::snapshots::Views;
@@ -40,10 +41,10 @@ pub struct Osd {
     pub(crate) store: StoreBackend,
     pub(crate) ops: InFlightOps,
     pub(crate) recovery: Recovery,
+    pub(crate) scrub: Scrub,
     /// The step of a benchmark that is under way.
     pub(crate) bench: Option<BenchUnderWay>,
     pub(crate) life: OsdLife,
-    pub(crate) waits: Waits,
     pub(crate) counters: Counters,
 }
 
@@ -84,9 +85,9 @@ impl Osd {
             store,
             ops: InFlightOps::default(),
             recovery: Recovery::new(&options),
+            scrub: Scrub::new(&options.scrub),
             bench: None,
             life: OsdLife::first(takes_part),
-            waits: Waits::default(),
             counters: Counters::default(),
             options,
         }
@@ -138,6 +139,7 @@ impl Osd {
         self.crash_disk();
         self.ops.clear();
         self.recovery = Recovery::new(&self.options);
+        self.scrub.crash(&self.options.scrub);
         self.groups.end_all();
     }
 
@@ -199,6 +201,7 @@ impl Osd {
         let Envelope { from, pg, interval, urgency, message, data, .. } = match running.item {
             Item::Recovery(pg, pushes) => return self.run_recovery(now, pg, pushes, fx),
             Item::Delete(pg) => return self.run_delete(now, pg),
+            Item::Scrub(item) => return self.execute_scrub(now, item, fx),
             Item::Put(put) => return self.execute_put(now, put),
             Item::StoreIo(slot, _) => return self.send_queued_io(slot, fx),
             Item::Part { transfer, .. } => return self.go_on(now, transfer, fx),
@@ -242,6 +245,7 @@ impl Osd {
             Message::Settled(object) => self.settled(now, from, pg, object, fx),
             Message::Scan(range) => self.execute_scan(asker, pg, range, fx),
             Message::ScanReply(reply) => self.scanned(now, from, pg, &reply, fx),
+            Message::Scrub(message) => self.scrub_message(now, from, pg, message, fx),
             message => self.reservation_message(now, from, pg, &message, fx),
         }
     }
@@ -255,8 +259,8 @@ impl Osd {
     pub(crate) fn account_done(&mut self, now: Time, done: &AccessDone, fx: &mut Effects) {
         let (work, traced) = done.token.work();
         self.gate().accessed(now, &done.token, done.entered);
-        self.waits.record(work, Stage::Window, done.submitted.since(done.entered));
-        self.waits.record(work, Stage::Device, now.since(done.submitted));
+        self.counters.waits.record(work, Stage::Window, done.submitted.since(done.entered));
+        self.counters.waits.record(work, Stage::Device, now.since(done.submitted));
         if let Some(op) = traced {
             self.trace(op, work, Stage::Window, done.entered, done.submitted, fx);
             self.trace(op, work, Stage::Device, done.submitted, now, fx);
@@ -269,6 +273,8 @@ impl Osd {
             Timer::Background => self.queue.wake_background(now, fx),
             Timer::RecoveryWake(item) => self.recovery_woke(now, item, fx),
             Timer::DeletionWake(pg) => self.deletion_woke(now, pg, fx),
+            Timer::ScrubTick => self.scrub_tick(now, fx),
+            Timer::ScrubWake(pg, number) => self.scrub_woke(now, pg, number, fx),
             Timer::ReservationRetry(pg, interval) => self.retry_reservation(now, pg, interval, fx),
             Timer::Store => self.tick_disk(now),
             Timer::Room => self.ask_for_room(fx),
@@ -320,22 +326,22 @@ impl Osd {
     /// What keeps this OSD busy, if anything does: for checkers of what must end.
     pub fn unfinished(&self) -> Option<String> {
         let queued = self.queued();
-        let recovery = self.recovery.unfinished();
-        let idle = queued == 0 && self.ops.len() == 0 && self.store.is_idle() && recovery.is_none();
+        let services = self.recovery.unfinished().or(self.scrub.unfinished());
+        let idle = queued == 0 && self.ops.len() == 0 && self.store.is_idle() && services.is_none();
         (!idle).then(|| {
             let (ops, store) = (self.ops.len(), self.store.waits());
-            format!("{queued} items, {ops} ops, {recovery:?}, store: {store}")
+            format!("{queued} items, {ops} ops, {services:?}, store: {store}")
         })
     }
 
     /// Who waited where since the start.
     pub fn waits(&self) -> &Waits {
-        &self.waits
+        &self.counters.waits
     }
 
     /// Forgets who waited where, to measure from now on.
     pub fn reset_waits(&mut self) {
-        self.waits = Waits::default();
+        self.counters.waits = Waits::default();
     }
 
     /// Every item that waits in a shard, with its tags and the reason why it is not served now.
@@ -379,6 +385,8 @@ impl Osd {
         self.recovery.set_bounds(&options);
         self.store.set_window(now, &options);
         self.resize_reservers(now, fx);
+        self.resize_scrub_slots(now, fx);
+        self.end_forbidden_scrubs(now, fx);
         self.admit_recovery(now, fx);
     }
 
@@ -397,6 +405,7 @@ impl Osd {
         self.queue.share(now, tenants, fx);
         self.options = options;
         self.recovery = Recovery::new(&options);
+        self.resize_scrub_slots(now, fx);
         self.store.set_window(now, &options);
         self.enqueue_waiting_io(now, fx);
     }

@@ -5,8 +5,9 @@ use crate::gate::{DiskGate, HeldBack, Pacing, Within};
 use crate::item::Item;
 use crate::message::{Message, OpKind};
 use crate::recovery::AdmissionBounds;
+use crate::scrub::ScrubOptions;
 use crate::shard_flows::ItemOwner;
-use loadline_base::{Bytes, SlotId, Span, Time, mix64};
+use loadline_base::{Bytes, SlotId, Span, Time, WallClock, mix64};
 use loadline_device::ClassTag;
 use loadline_qos::{
     Admission, Queue, Scheduler, SchedulerKind, ServiceClass, ShardPlan, Urgency, Work, WorkSize,
@@ -58,6 +59,10 @@ pub struct OsdOptions {
     pub backfill_retry_interval: Span,
     /// Objects compared at a time (`osd_backfill_scan_max`).
     pub backfill_scan_max: usize,
+    /// What scrubs work within.
+    pub scrub: ScrubOptions,
+    /// What the calendar said when the world began.
+    pub clock: WallClock,
 }
 
 /// What of a direct store's work its window counts.
@@ -221,6 +226,9 @@ fn size_of(item: &Item, urgency: Urgency, object_bytes: u64) -> WorkSize {
     match item {
         Item::Recovery(_, pushes) => {
             WorkSize { objects: *pushes, object_size_average: object_bytes, ..size }
+        }
+        Item::Scrub(item) => {
+            WorkSize { objects: item.states, object_size_average: item.object_bytes, ..size }
         }
         Item::Delete(_) | Item::Put(_) | Item::StoreIo(..) | Item::Part { .. } => size,
         Item::Message(envelope) => {

@@ -1,6 +1,6 @@
 //! What an OSD tells of itself to whoever looks: the recovery of a placement group, the way of an op, what came to it.
 
-use crate::counters::{DamageCounts, Received};
+use crate::counters::{DamageCounts, Received, ScrubCounts};
 use crate::ids::{OpId, PgId};
 use crate::in_flight::Stamps;
 use crate::message::RecoveryKind;
@@ -97,6 +97,11 @@ impl Osd {
     /// What was found bad here since the OSD was made.
     pub fn damage(&self) -> DamageCounts {
         self.counters.damage
+    }
+
+    /// What scrubs have done here since it was made.
+    pub fn scrub_counts(&self) -> ScrubCounts {
+        self.counters.scrub
     }
 
     /// What recovery and backfill have brought to this OSD since it was made.

@@ -174,6 +174,59 @@ pub(crate) enum PgSubcommand {
     },
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct ScrubArgs {
+    #[command(subcommand)]
+    pub(crate) command: ScrubSubcommand,
+    #[command(flatten)]
+    pub(crate) node: NodeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ScrubSubcommand {
+    /// Compare which objects the copies have, in which versions and how long
+    Start(Scrubbed),
+    /// Compare their bytes as well
+    Deep(Scrubbed),
+    /// Let the clock begin none, and end those that it has begun; what somebody asks for goes on
+    Pause,
+    /// Let the clock begin them again
+    Resume,
+    /// When each PG was compared, which are now, and how many errors were found
+    Status,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Scrubbed {
+    /// A PG such as `0.1f`, the PGs of an OSD such as `osd.2`, or those of a pool
+    pub(crate) what: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RepairArgs {
+    #[command(flatten)]
+    pub(crate) what: Scrubbed,
+    #[command(flatten)]
+    pub(crate) node: NodeArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InconsistentArgs {
+    #[command(subcommand)]
+    pub(crate) command: InconsistentSubcommand,
+    #[command(flatten)]
+    pub(crate) node: NodeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum InconsistentSubcommand {
+    /// What is not alike in the copies of a PG, by its last scrub
+    List {
+        /// The PG, such as `0.1f`
+        pg: String,
+    },
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum LostInto {
     /// The newest that is left of each; what has nothing left is forgotten

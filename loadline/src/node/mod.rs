@@ -11,12 +11,13 @@ mod pg;
 mod pool;
 mod promises;
 mod reach;
+mod scrub;
 mod settings;
 mod status;
 
 pub(crate) use args::{
-    ConfigArgs, DumpArgs, ImageArgs, OsdArg, OsdArgs, PgArgs, PoolArgs, StatusArgs, SwitchArgs,
-    TellArgs,
+    ConfigArgs, DumpArgs, ImageArgs, InconsistentArgs, OsdArg, OsdArgs, PgArgs, PoolArgs,
+    RepairArgs, ScrubArgs, StatusArgs, SwitchArgs, TellArgs,
 };
 pub(crate) use dump::{carry_out as dump, tell};
 pub(crate) use image::carry_out as image;
@@ -25,6 +26,7 @@ pub(crate) use pg::carry_out as pg;
 pub(crate) use pool::carry_out as pool;
 pub(crate) use promises::profile;
 pub(crate) use reach::NodeArgs;
+pub(crate) use scrub::{carry_out as scrub, inconsistent, repair};
 pub(crate) use settings::{carry_out as config, switch_profile};
 pub(crate) use status::{health, status};
 

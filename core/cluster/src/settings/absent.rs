@@ -11,17 +11,10 @@ pub struct Absent {
     pub why: &'static str,
 }
 
-const SCRUB: &str = "scrub will read it, which is still to be built";
 const TRIM: &str = "snapshot trim will read it, which is still to be built";
 const ONE_OBJECT: &str = "each push carries one object";
 
-const EVERYWHERE: [Absent; 16] = [
-    absent("osd_scrub_sleep", SCRUB),
-    absent("osd_scrub_priority", SCRUB),
-    absent("osd_requested_scrub_priority", SCRUB),
-    absent("osd_scrub_cost", SCRUB),
-    absent("osd_scrub_event_cost", SCRUB),
-    absent("osd_shallow_scrub_chunk_max", SCRUB),
+const EVERYWHERE: [Absent; 10] = [
     absent("osd_snap_trim_sleep", TRIM),
     absent("osd_snap_trim_sleep_hdd", TRIM),
     absent("osd_snap_trim_sleep_ssd", TRIM),

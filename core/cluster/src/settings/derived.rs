@@ -2,14 +2,21 @@
 
 use super::options::REJECTED_IOPS;
 use super::{ClassParam, Role, Settings, Value};
-use loadline_base::{Bytes, Span};
+use loadline_base::{Bytes, Span, WallClock};
 use loadline_device::Medium;
-use loadline_osd::{OsdId, OsdOptions, Pacing, Windowed};
+use loadline_osd::{
+    ChunkBounds, OsdId, OsdOptions, Pacing, ScrubOptions, ScrubReading, ScrubSchedule, ScrubWindow,
+    Windowed,
+};
 use loadline_qos::{
     Benchmark, Capacity, ClassValues, CostModel, CostRule, Preset, ProfileValues, ShardPlan,
     Thresholds, TimeCostOptions, WorkOptions,
 };
 use loadline_store::WindowBounds;
+
+/// How Loadline's own preset reads a chunk: one object ahead, because a scan is bound by latency and not by the device; and in steps of 4 MiB,
+/// behind which other work goes first.
+const READING: ScrubReading = ScrubReading::Ahead { objects: 2, bytes: 4 << 20 };
 
 /// The workers of a queue, an option of OSDs that have any.
 const THREADS: &str = "osd_op_num_threads_per_shard";
@@ -87,7 +94,67 @@ impl Settings {
             recovery_retry_interval: span("osd_recovery_retry_interval"),
             backfill_retry_interval: span("osd_backfill_retry_interval"),
             backfill_scan_max: count("osd_backfill_scan_max") as usize,
+            scrub: self.scrub_options(osd),
+            clock: WallClock::default(),
         }
+    }
+
+    fn scrub_options(&self, osd: OsdId) -> ScrubOptions {
+        let view = self.view();
+        let count = |name: &str| view.number(osd, name) as u32;
+        let bounds =
+            |[least, most]: [&str; 2]| ChunkBounds { least: count(least), most: count(most) };
+        let deep_chunk = bounds(["osd_scrub_chunk_min", "osd_scrub_chunk_max"]);
+        let shallow = ["osd_shallow_scrub_chunk_min", "osd_shallow_scrub_chunk_max"];
+        let reading = match self.table.find("osd_deep_scrub_stride") {
+            Some(_) => ScrubReading::Strides(view.number(osd, "osd_deep_scrub_stride") as u64),
+            None => READING,
+        };
+        ScrubOptions {
+            scrubs_max: count("osd_max_scrubs") as usize,
+            deep_chunk,
+            // The first eras have the same bounds for both.
+            shallow_chunk: match self.table.find(shallow[0]) {
+                Some(_) => bounds(shallow),
+                None => deep_chunk,
+            },
+            preemptions_max: count("osd_scrub_max_preemptions"),
+            sleep: Span::from_secs_f64(view.number(osd, "osd_scrub_sleep")),
+            reading,
+            schedule: self.scrub_schedule(osd),
+            auto_repairs_max: match self.flag(osd, "osd_scrub_auto_repair") {
+                true => count("osd_scrub_auto_repair_num_errors").into(),
+                false => 0,
+            },
+        }
+    }
+
+    fn scrub_schedule(&self, osd: OsdId) -> ScrubSchedule {
+        let view = self.view();
+        let span = |name| Span::from_secs_f64(view.number(osd, name));
+        let ppm = |name| (view.number(osd, name) * 1e6).round() as u32;
+        let window = |[begin, end]: [&str; 2]| ScrubWindow {
+            begin: view.number(osd, begin) as u32,
+            end: view.number(osd, end) as u32,
+        };
+        ScrubSchedule {
+            least: span("osd_scrub_min_interval"),
+            most: span("osd_scrub_max_interval"),
+            deep: span("osd_deep_scrub_interval"),
+            spread_ppm: ppm("osd_scrub_interval_randomize_ratio"),
+            early_deep_ppm: ppm("osd_deep_scrub_randomize_ratio"),
+            backoff_ppm: ppm("osd_scrub_backoff_ratio"),
+            hours: window(["osd_scrub_begin_hour", "osd_scrub_end_hour"]),
+            week_days: window(["osd_scrub_begin_week_day", "osd_scrub_end_week_day"]),
+            no_shallow: self.flag(osd, "noscrub"),
+            no_deep: self.flag(osd, "nodeep-scrub"),
+            during_recovery: self.flag(osd, "osd_scrub_during_recovery"),
+        }
+    }
+
+    fn flag(&self, osd: OsdId, name: &str) -> bool {
+        let option = self.table.find(name).expect("the table has the switches");
+        self.effective(osd, option).0 == Value::Flag(true)
     }
 
     /// How the dequeue is held back, where the preset does that.
@@ -105,10 +172,7 @@ impl Settings {
     /// What decides whether an OSD measures its capacity when it starts.
     pub fn benchmark(&self, osd: OsdId) -> Benchmark {
         let view = self.view();
-        let flag = |name| {
-            let option = self.table.find(name).expect("the table has the switches");
-            self.effective(osd, option).0 == Value::Flag(true)
-        };
+        let flag = |name| self.flag(osd, name);
         Benchmark {
             scheduler: view.scheduler(osd),
             skip: flag("osd_mclock_skip_benchmark"),
@@ -174,6 +238,9 @@ impl Settings {
         let view = self.view();
         let count = |name| view.number(osd, name) as u32;
         let bytes = |name| view.number(osd, name) as u64;
+        let default = WorkOptions::default();
+        // What a preset does not charge has no option there.
+        let or_default = |name, default| self.table.find(name).map_or(default, |_| bytes(name));
         WorkOptions {
             client_op_priority: count("osd_client_op_priority"),
             peering_op_priority: count("osd_peering_op_priority"),
@@ -183,8 +250,16 @@ impl Settings {
             recovery_cost: bytes("osd_recovery_cost"),
             push_per_object_cost: bytes("osd_push_per_object_cost"),
             recovery_max_chunk: bytes("osd_recovery_max_chunk"),
+            scrub_priority: count("osd_scrub_priority"),
+            requested_scrub_priority: count("osd_requested_scrub_priority"),
+            scrub_cost: or_default("osd_scrub_cost", default.scrub_cost),
+            scrub_event_cost: or_default("osd_scrub_event_cost", default.scrub_event_cost),
+            shallow_scrub_chunk_max: or_default(
+                "osd_shallow_scrub_chunk_max",
+                default.shallow_scrub_chunk_max.into(),
+            ) as u32,
             pg_delete_cost: bytes("osd_pg_delete_cost"),
-            ..WorkOptions::default()
+            ..default
         }
     }
 }

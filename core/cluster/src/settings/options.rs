@@ -6,7 +6,8 @@ use super::option::{ClassParam, OptionId, OptionSpec, Role};
 use loadline_base::IdVec;
 use loadline_device::Medium;
 use loadline_qos::{
-    Capacity, ClassValues, CostRule, CostUnit, Preset, SchedulerKind, ServiceClass, Thresholds,
+    Capacity, ClassValues, ClientReads, CostRule, CostUnit, Era, Preset, SchedulerKind,
+    ServiceClass, Thresholds,
 };
 
 /// Every option of an OSD, in the order in which they are shown.
@@ -29,9 +30,11 @@ impl OptionTable {
             window_of(preset),
             recovery(),
             recovery_messages(),
+            scrubs(preset),
+            scrub_schedule(),
             sleeps(),
-            priorities(),
-            input_costs(),
+            priorities(preset),
+            input_costs(preset),
             device_options(),
         ];
         OptionTable { specs: groups.into_iter().flatten().collect(), absent: everywhere() }
@@ -378,6 +381,7 @@ fn sleeps() -> Vec<OptionSpec> {
         ("osd_recovery_sleep_hdd", 0.1, recovery),
         ("osd_recovery_sleep_ssd", 0.0, recovery),
         ("osd_recovery_sleep_hybrid", 0.025, recovery),
+        ("osd_scrub_sleep", 0.0, "pause of a scrub between chunks"),
         ("osd_delete_sleep", 0.0, delete),
         ("osd_delete_sleep_hdd", 5.0, delete),
         ("osd_delete_sleep_ssd", 1.0, delete),
@@ -389,12 +393,23 @@ fn sleeps() -> Vec<OptionSpec> {
     rows.into_iter().map(sleep).collect()
 }
 
-fn priorities() -> Vec<OptionSpec> {
+fn priorities(preset: &Preset) -> Vec<OptionSpec> {
+    let requested = match preset.era.unit() {
+        CostUnit::Mixed => 120,
+        CostUnit::Bytes => 5,
+    };
     let rows = [
         ("osd_client_op_priority", 63, 63, "client operations"),
         ("osd_peering_op_priority", 255, 255, "peering events"),
         ("osd_recovery_priority", 5, 63, "recovery items"),
         ("osd_recovery_op_priority", 3, 63, "recovery messages"),
+        ("osd_scrub_priority", 5, 63, "steps of scrubs that the clock begins"),
+        (
+            "osd_requested_scrub_priority",
+            requested,
+            255,
+            "steps of scrubs that an operator asks for",
+        ),
         ("osd_pg_delete_priority", 5, 63, "PG deletion"),
     ];
     let priority = |(name, default, most, doc)| {
@@ -403,12 +418,120 @@ fn priorities() -> Vec<OptionSpec> {
     rows.into_iter().map(priority).collect()
 }
 
-fn input_costs() -> Vec<OptionSpec> {
+fn input_costs(preset: &Preset) -> Vec<OptionSpec> {
+    let scrub = match preset.client_reads {
+        ClientReads::Message => scrub_costs(preset.era),
+        // A scrub is charged what it reads.
+        ClientReads::Data => &[],
+    };
     let rows = [
         ("osd_recovery_cost", 20 * MIB, "cost of a recovery item"),
         ("osd_push_per_object_cost", 1_000, "cost of an object in a push, beside its data"),
         ("osd_pg_delete_cost", MIB, "cost of a deletion item"),
     ];
     let cost = |(name, bytes, doc)| OptionSpec::size(name, bytes, 0..=4 * GIB, doc, "qos.md 1.2");
-    rows.into_iter().map(cost).collect()
+    rows.into_iter().chain(scrub.iter().copied()).map(cost).collect()
+}
+
+fn scrub_costs(era: Era) -> &'static [(&'static str, u64, &'static str)] {
+    const STEP: (&str, u64, &str) = ("osd_scrub_cost", 50 * MIB, "cost of a step of a scrub");
+    const EVENT: (&str, u64, &str) = (
+        "osd_scrub_event_cost",
+        4 * KIB,
+        "cost of a step of a scrub under mClock, for each object that a shallow chunk may have",
+    );
+    match era.unit() {
+        CostUnit::Mixed => &[STEP],
+        CostUnit::Bytes => &[STEP, EVENT],
+    }
+}
+
+/// When scrubs are begun by the clock, and what becomes of what they find.
+fn scrub_schedule() -> Vec<OptionSpec> {
+    const DAY: f64 = 86_400.0;
+    let time = |name, days, doc| {
+        OptionSpec::seconds(name, days * DAY, 0.0..=3_650.0 * DAY, doc, "scrub.md 2.2")
+    };
+    let ratio =
+        |name, default, doc| OptionSpec::float(name, default, 0.0..=1.0, doc, "scrub.md 2.2");
+    let count = |name, most, doc| OptionSpec::count(name, 0, 0..=most, doc, "scrub.md 2.2");
+    let flag = |name, doc| OptionSpec::flag(name, false, doc, "scrub.md 2.3");
+    vec![
+        time("osd_scrub_min_interval", 1.0, "a PG is scrubbed no sooner after its last scrub"),
+        time("osd_scrub_max_interval", 7.0, "and no later, whatever the hour; 0: no such bound"),
+        time("osd_deep_scrub_interval", 7.0, "a scrub is deep so long after the last deep one"),
+        ratio(
+            "osd_scrub_interval_randomize_ratio",
+            0.5,
+            "up to so much of the least interval is added",
+        ),
+        ratio(
+            "osd_deep_scrub_randomize_ratio",
+            0.15,
+            "so many scrubs are deep before they need be",
+        ),
+        ratio(
+            "osd_scrub_backoff_ratio",
+            0.66,
+            "so many of an OSD's looks for due PGs are left out",
+        ),
+        count(
+            "osd_scrub_begin_hour",
+            23,
+            "the first hour (UTC) in which scrubs begin by the clock",
+        ),
+        count("osd_scrub_end_hour", 23, "the first hour after those; the same hour: all day"),
+        count("osd_scrub_begin_week_day", 6, "the first such day of the week; 0 is Sunday"),
+        count("osd_scrub_end_week_day", 6, "the first day after those; the same day: all week"),
+        flag(
+            "osd_scrub_during_recovery",
+            "scrubs begin by the clock while the OSD recovers something",
+        ),
+        flag("noscrub", "no shallow scrub is begun by the clock"),
+        flag("nodeep-scrub", "no deep scrub is begun by the clock"),
+        flag("osd_scrub_auto_repair", "scrubs that the clock has begun repair what they find"),
+        OptionSpec::count(
+            "osd_scrub_auto_repair_num_errors",
+            5,
+            1..=1_000_000,
+            "in so many objects at most",
+            "scrub.md 2.3",
+        ),
+    ]
+}
+
+/// How many placement groups are scrubbed at a time, and how many objects of one.
+fn scrubs(preset: &Preset) -> Vec<OptionSpec> {
+    let is_first = preset.era.unit() == CostUnit::Mixed;
+    let count =
+        |name, default, range, doc| OptionSpec::count(name, default, range, doc, "scrub.md 2");
+    let slots = "PGs that are scrubbed on an OSD at a time, whoever leads them";
+    let least = "objects of a deep scrub compared at a time, at least";
+    let most = "the same at most; beyond osd_scrub_chunk_min";
+    let mut options = vec![
+        count("osd_max_scrubs", if is_first { 1 } else { 3 }, 1..=1_000, slots),
+        count("osd_scrub_chunk_min", 5, 1..=100_000, least),
+        count("osd_scrub_chunk_max", if is_first { 25 } else { 15 }, 1..=100_000, most),
+        count(
+            "osd_scrub_max_preemptions",
+            5,
+            0..=30,
+            "how often writes may break one chunk off before they wait for it",
+        ),
+    ];
+    if !is_first {
+        let least = "the same of a shallow scrub, at least";
+        options.push(count("osd_shallow_scrub_chunk_min", 50, 1..=100_000, least));
+        options.push(count("osd_shallow_scrub_chunk_max", 100, 1..=100_000, "and at most"));
+    }
+    if preset.client_reads == ClientReads::Message {
+        options.push(OptionSpec::size(
+            "osd_deep_scrub_stride",
+            512 * KIB,
+            4 * KIB..=GIB,
+            "bytes of one read of a deep scrub; a full one lets other work go first",
+            "scrub.md 2.6",
+        ));
+    }
+    options
 }

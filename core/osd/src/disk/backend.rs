@@ -129,7 +129,7 @@ impl StoreBackend {
             (false, RequestKind::Read) => Err(AccessFailure::Unreadable),
             (false, _) => Err(AccessFailure::Stopped),
         };
-        Some(AccessDone { pg, object, token, result, entered, submitted })
+        Some(AccessDone { pg, object, token, result, told: None, entered, submitted })
     }
 
     /// Whether a direct store has requests to hand out. Asked first: after most events it has none.
@@ -231,6 +231,8 @@ fn direct(access: &Access) -> DirectAccess<Commit> {
             | AccessKind::ReadInOrder(_)
             | AccessKind::ReadWhole { .. }
             | AccessKind::Look(_)
+            | AccessKind::Digest(_)
+            | AccessKind::List(_)
     );
     DirectAccess {
         kind: if reads { RequestKind::Read } else { RequestKind::Write },

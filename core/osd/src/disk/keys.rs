@@ -12,6 +12,7 @@
 //! l  placement group  version    an entry of the log: object (8)
 //! h  placement group  object     its past: version of its removal (8), birth (4), then label and birth (4 each) of each
 //!                                former state
+//! s  placement group             its scrubs: when they were, what the last one found, how far one has come
 //! u  client's key                nothing of ours: its value
 //! ```
 //! Numbers in keys are big-endian, so that they sort; numbers in values are little-endian.
@@ -43,6 +44,8 @@ pub(crate) const LACKS: u8 = b'k';
 pub(crate) const LOGS: u8 = b'l';
 /// First letter of the keys of objects' pasts.
 pub(crate) const HISTORIES: u8 = b'h';
+/// First letter of the keys of what is known of scrubs.
+pub(crate) const SCRUBS: u8 = b's';
 /// First letter of the keys that clients put here.
 const OWN_KEYS: u8 = b'u';
 
@@ -95,6 +98,11 @@ impl GroupRecord {
         let (gaps, filling) = (flags & 1 == 1, flags & 2 == 2);
         (*flags < 4).then_some(GroupRecord { active_in, gaps, filling, tail })
     }
+}
+
+/// The edit that keeps what is known of a placement group's scrubs.
+pub(crate) fn keep_scrubs(pg: PgId, value: Vec<u8>) -> Edit {
+    Edit::Put { key: of_group(SCRUBS, pg), value }
 }
 
 /// A client's key among an OSD's own.

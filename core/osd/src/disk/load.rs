@@ -1,10 +1,11 @@
 //! Reading back what an OSD knew: who the disk is, the map, each placement group's state and log, and which objects
 //! there are. One question at a time, asked of the store as soon as it is open.
 
-use super::keys::{self, GROUPS, GroupRecord, HISTORIES, Identity, LACKS, LOGS};
+use super::keys::{self, GROUPS, GroupRecord, HISTORIES, Identity, LACKS, LOGS, SCRUBS};
 use super::map::{KeptMap, MAP, PIECES};
 use crate::ids::PgId;
 use crate::pg_log::LogEntry;
+use crate::scrub::ScrubRecord;
 use crate::snapshots::{ObjectHistories, ObjectHistory};
 use loadline_store::paged::{Answer, Ask, ObjectId};
 use loadline_store::{ObjectMeta, ObjectNo, Version};
@@ -23,6 +24,8 @@ pub(crate) struct LoadedGroup {
     pub entries: Vec<LogEntry>,
     pub objects: Vec<(ObjectNo, ObjectMeta)>,
     pub kept: ObjectHistories,
+    /// What is known of its scrubs.
+    pub scrubs: ScrubRecord,
     /// What the first half of an update left in the store whose second half never happened.
     pub halves: Vec<ObjectId>,
     histories: BTreeMap<ObjectNo, ObjectHistory>,
@@ -39,6 +42,7 @@ enum LoadPart {
     Lacks,
     Logs,
     Histories,
+    Scrubs,
     Objects(ListingCursor),
 }
 
@@ -115,6 +119,7 @@ impl DiskLoad {
             LoadPart::Groups => GROUPS,
             LoadPart::Lacks => LACKS,
             LoadPart::Logs => LOGS,
+            LoadPart::Scrubs => SCRUBS,
             _ => HISTORIES,
         };
         let ours = pairs.iter().take_while(|(key, _)| key.first() == Some(&letter));
@@ -149,6 +154,8 @@ impl DiskLoad {
             }
             LoadPart::Lacks => drop(group.lacks.insert(keys::object_of(rest)?)),
             LoadPart::Logs => group.entries.push(keys::entry_of(rest, value)?),
+            // What cannot be read is as if there had been none: a scrub tells it again.
+            LoadPart::Scrubs => group.scrubs = ScrubRecord::decode(value).unwrap_or_default(),
             _ => group.histories.extend([keys::history_of(rest, value)?]),
         }
         Some(())
@@ -174,6 +181,10 @@ impl DiskLoad {
             LoadPart::Logs => {
                 self.part = LoadPart::Histories;
                 scan(vec![HISTORIES])
+            }
+            LoadPart::Histories => {
+                self.part = LoadPart::Scrubs;
+                scan(vec![SCRUBS])
             }
             _ => self.group_after(None),
         })
@@ -230,6 +241,7 @@ impl LoadedGroup {
             entries: Vec::new(),
             objects: Vec::new(),
             kept: ObjectHistories::default(),
+            scrubs: ScrubRecord::default(),
             halves: Vec::new(),
             histories: BTreeMap::new(),
         }

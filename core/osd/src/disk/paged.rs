@@ -16,8 +16,8 @@ use crate::snapshots::SnapshotNo;
 use loadline_base::{Bytes, IdVec, SlotId, Time};
 use loadline_qos::ServiceClass;
 use loadline_store::paged::{
-    Answer, Ask, Cause, Completion, Edit, Io, IoDone, IoId, Op, OpError, OpLane, Options, Outbox,
-    PagedStore,
+    Answer, Ask, Cause, Completion, DIGEST_PIECE, Edit, Io, IoDone, IoId, Op, OpError, OpLane,
+    Options, Outbox, PagedStore,
 };
 use loadline_store::{CollectionId, ObjectNo, Objects, Window, WindowBounds};
 
@@ -64,8 +64,8 @@ impl StoreToken {
 
 /// What the end of an op means.
 pub(crate) enum OpEnded {
-    /// The end of an access, with what the store answers to a question of the loading.
-    Access(AccessDone, Option<Answer>),
+    /// The end of an access.
+    Access(AccessDone),
     /// More of the access is to come, when it is its turn.
     Turn(NextPart),
     /// More of the access is under way, or it was given up.
@@ -256,7 +256,15 @@ impl Paged {
             rest,
         };
         let id = object_id(pg, object, SnapshotNo::HEAD);
-        let in_order = !matches!(touch, AccessKind::Read | AccessKind::Sync | AccessKind::OwnKey);
+        let is_digest = matches!(touch, AccessKind::Digest(_));
+        let in_order = !matches!(
+            touch,
+            AccessKind::Read
+                | AccessKind::Sync
+                | AccessKind::OwnKey
+                | AccessKind::Digest(_)
+                | AccessKind::List(_)
+        );
         let ask = match touch {
             AccessKind::Read => Ask::Read { object: id, offset, length },
             AccessKind::ReadInOrder(label) => {
@@ -270,6 +278,8 @@ impl Paged {
                 let (object, base) = (object_id(pg, object, label), None);
                 Ask::Sparse { object, base, offset, length, with_bytes: false }
             }
+            AccessKind::Digest(label) => Ask::Digest(object_id(pg, object, label)),
+            AccessKind::List(most) => Ask::List { collection: pg.collection(), from: object, most },
             AccessKind::Nothing | AccessKind::OwnKey => Ask::Transaction(edits),
             AccessKind::Sync => Ask::Sync,
             AccessKind::Write(data) => {
@@ -300,6 +310,8 @@ impl Paged {
             let token = StoreToken::whole(pg, object, 0, Commit::Nothing);
             self.submit(now, Op { ask: Ask::Transaction(first), lane, class, token });
         }
+        // A digest has no more than one piece at the device.
+        let length = if is_digest { length.min(DIGEST_PIECE) } else { length };
         let token = StoreToken::whole(pg, object, length, token);
         self.submit(now, Op { ask, lane, class, token });
     }
@@ -353,7 +365,7 @@ impl Paged {
         }
         let StoreToken { pg, object, commit, .. } = token;
         let mut entered = stages.submitted;
-        let (result, answer) = match token.transfer {
+        let (result, told) = match token.transfer {
             None => of_result(result),
             Some(number) => match self.part_ended(number, result) {
                 PartEnd::GivenUp => return OpEnded::Nothing,
@@ -365,10 +377,7 @@ impl Paged {
             },
         };
         let submitted = stages.planned;
-        OpEnded::Access(
-            AccessDone { pg, object, token: commit, result, entered, submitted },
-            answer,
-        )
+        OpEnded::Access(AccessDone { pg, object, token: commit, result, told, entered, submitted })
     }
 
     /// A part of a transfer has ended.

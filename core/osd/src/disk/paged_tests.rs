@@ -70,7 +70,10 @@ impl Rig {
         let is_some = !completions.is_empty();
         for completion in completions {
             match self.paged.ended(self.now, completion) {
-                OpEnded::Access(done, answer) => self.ended.push((done, answer)),
+                OpEnded::Access(mut done) => {
+                    let told = done.told.take();
+                    self.ended.push((done, told));
+                }
                 OpEnded::Turn(next) => self.turns.push(next),
                 OpEnded::Nothing => {}
             }

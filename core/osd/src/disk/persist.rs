@@ -7,7 +7,7 @@
 //! that the log is always one that the group once had; at last the record tells of the new interval, and what is superfluous goes.
 
 use super::group_disk::GroupDisk;
-use super::keys::{self, GROUPS, GroupRecord, LACKS};
+use super::keys::{self, GROUPS, GroupRecord, LACKS, SCRUBS};
 use crate::ids::{IntervalId, PgId};
 use crate::pg::Pg;
 use crate::pg_log::LogEntry;
@@ -143,6 +143,7 @@ impl Pg {
             edits.extend(entries.into_iter().map(|version| forget(id, version)));
             edits.extend(lacks.union(&unsure).map(|object| forget_lack(id, *object)));
             edits.push(Edit::Delete { key: keys::of_group(LACKS, id) });
+            edits.push(Edit::Delete { key: keys::of_group(SCRUBS, id) });
             edits.push(Edit::Delete { key: keys::of_group(GROUPS, id) });
         }
         edits

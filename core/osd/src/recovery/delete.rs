@@ -60,6 +60,7 @@ impl Osd {
         }
         if self.count(pg) == 0 {
             self.groups.remove(pg);
+            self.forget_scrubs(pg);
         } else if self.options.delete_sleep == Span::ZERO {
             self.enqueue(now, Item::Delete(pg), fx);
         } else {

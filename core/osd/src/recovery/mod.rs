@@ -17,6 +17,7 @@ mod unreadable;
 
 pub use admission::AdmissionBounds;
 pub use reserver::Reserver;
+pub(crate) use reserver::ReserverChange;
 
 use crate::ids::{OsdId, PgId};
 use crate::message::RecoveryKind;

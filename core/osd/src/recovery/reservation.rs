@@ -52,6 +52,9 @@ impl Osd {
         let Some(kind) = primary.recovery_needed() else {
             return;
         };
+        // Copies that are being made whole cannot be compared.
+        self.stop_scrub(now, pg, fx);
+        let Some(primary) = self.primary_mut(pg) else { return };
         let priority = primary.reservation_priority(kind);
         primary.reservation = Reservation::Local(kind);
         if self.recovery.local.holds(pg) {
@@ -251,6 +254,8 @@ impl Osd {
 
     /// Ends whatever a placement group had under way in its interval. Its ops are the router's again.
     pub(crate) fn end_interval(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        self.stop_scrub(now, pg, fx);
+        self.free_scrub_slot(now, pg, fx);
         self.release_remote(pg, fx);
         self.recovery.admission.forget(pg);
         self.release_slots(now, pg, fx);

@@ -75,6 +75,11 @@ impl Reserver {
         self.granted.iter().any(|claim| claim.pg == pg)
     }
 
+    /// How many slots nobody holds.
+    pub fn free(&self) -> usize {
+        self.slots.saturating_sub(self.granted.len())
+    }
+
     /// Whether nobody holds a slot or waits for one.
     pub fn is_idle(&self) -> bool {
         self.granted.is_empty() && self.waiting.is_empty()

@@ -112,7 +112,7 @@ impl Osd {
         !here.lacks.contains(&object) && !is_missed
     }
 
-    fn note_unreadable(&mut self, pg: PgId, osd: OsdId, object: ObjectNo) {
+    pub(crate) fn note_unreadable(&mut self, pg: PgId, osd: OsdId, object: ObjectNo) {
         let this = self.id;
         let here = self.pg_mut(pg).expect("it was looked up");
         if osd == this {

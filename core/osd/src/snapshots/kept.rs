@@ -110,6 +110,16 @@ impl ObjectHistories {
         Some(history)
     }
 
+    /// The pasts of the objects after `after` up to and including `last`.
+    pub(crate) fn range(
+        &self,
+        after: Option<ObjectNo>,
+        last: Option<ObjectNo>,
+    ) -> impl Iterator<Item = (ObjectNo, &ObjectHistory)> {
+        let range = (after.map_or(Unbounded, Excluded), last.map_or(Unbounded, Included));
+        self.histories.range(range).map(|(object, history)| (*object, history))
+    }
+
     /// The objects without a present state after `after` up to and including `last`, as a comparison of copies lists
     /// them.
     pub(crate) fn bare_in(

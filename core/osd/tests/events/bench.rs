@@ -1,11 +1,12 @@
 //! OSDs without a world: effects are answered in the order in which they come, and written down.
 
-use loadline_base::{Bytes, SlotId, Span, Time};
+use loadline_base::{Bytes, SlotId, Span, Time, WallClock};
 use loadline_device::{Medium, Outcome, Request, RequestKind};
 use loadline_osd::{
-    Activation, ClientId, ClientOp, CopyReport, Data, DeviceTerms, Directive, Effect, Effects,
-    Envelope, Event, HistoryPush, Message, Notice, OpId, OpKind, Osd, OsdId, OsdOptions, OsdSet,
-    PgId, Policy, Windowed, WorkerRun,
+    Activation, ChunkBounds, ClientId, ClientOp, CopyReport, Data, DeviceTerms, Directive, Effect,
+    Effects, Envelope, Event, HistoryPush, Message, Notice, OpId, OpKind, Osd, OsdId, OsdOptions,
+    OsdSet, PgId, Policy, ScrubMessage, ScrubOptions, ScrubReading, ScrubSchedule, ScrubWindow,
+    Windowed, WorkerRun,
 };
 use loadline_qos::{
     Capacity, ClassId, CostModel, CostRule, SchedulerKind, ServiceClass, ShardPlan, Urgency,
@@ -56,6 +57,29 @@ pub(crate) fn options() -> OsdOptions {
         recovery_retry_interval: Span::from_secs(20),
         backfill_retry_interval: Span::from_secs(40),
         backfill_scan_max: 4,
+        scrub: ScrubOptions {
+            scrubs_max: 1,
+            deep_chunk: ChunkBounds { least: 3, most: 4 },
+            shallow_chunk: ChunkBounds { least: 3, most: 100 },
+            preemptions_max: 2,
+            sleep: Span::ZERO,
+            reading: ScrubReading::Strides(64 << 10),
+            schedule: ScrubSchedule {
+                least: Span::from_secs(1),
+                most: Span::from_secs(7),
+                deep: Span::from_secs(7),
+                spread_ppm: 0,
+                early_deep_ppm: 0,
+                backoff_ppm: 0,
+                hours: ScrubWindow::default(),
+                week_days: ScrubWindow::default(),
+                no_shallow: false,
+                no_deep: false,
+                during_recovery: false,
+            },
+            auto_repairs_max: 0,
+        },
+        clock: WallClock::default(),
     }
 }
 
@@ -76,6 +100,8 @@ pub(crate) struct Bench {
     ends: fn(&Request) -> bool,
     /// Objects that OSDs cannot read, until they write them.
     bad: BTreeSet<(OsdId, u64)>,
+    /// Items that workers have computed.
+    pub(crate) computed: usize,
     /// Whether the devices cannot write.
     is_worn: bool,
     seen: Vec<String>,
@@ -109,6 +135,7 @@ impl Bench {
             holds: |_| false,
             ends: |_| false,
             bad: BTreeSet::new(),
+            computed: 0,
             is_worn: false,
             seen: Vec::new(),
         }
@@ -352,7 +379,10 @@ impl Bench {
 
     fn answer(&mut self, effect: Effect) {
         match effect {
-            Effect::Compute(osd, run) => self.step(osd, Event::Computed(run)),
+            Effect::Compute(osd, run) => {
+                self.computed += 1;
+                self.step(osd, Event::Computed(run));
+            }
             Effect::Timer(..) => self.held.push(effect),
             Effect::Device(osd, submission) => {
                 let class = class_name(submission.request.class.0);
@@ -403,6 +433,7 @@ fn message_name(message: &Message) -> String {
         Message::Pull(object) => format!("pull {}", object.0),
         Message::Scan(range) => format!("scan after {:?}", range.after.map(|object| object.0)),
         Message::ScanReply(reply) => format!("scan reply with {}", reply.objects.len()),
+        Message::Scrub(message) => scrub_name(message),
         Message::Reserve(kind, priority) => format!("reserve {kind:?} {priority}"),
         Message::ReserveGranted => "granted".to_owned(),
         Message::ReserveRevoked => "revoked".to_owned(),
@@ -418,6 +449,20 @@ fn message_name(message: &Message) -> String {
         Message::Settled(object) => format!("settled {}", object.0),
         Message::WriteMissed(_, object) => format!("write missed {}", object.0),
         Message::Op(_) => unreachable!("no OSD sends an op"),
+    }
+}
+
+fn scrub_name(message: &ScrubMessage) -> String {
+    match message {
+        ScrubMessage::Reserve => "reserve for scrub".to_owned(),
+        ScrubMessage::Granted => "granted for scrub".to_owned(),
+        ScrubMessage::Released => "released by scrub".to_owned(),
+        ScrubMessage::Scan(asked) => {
+            let end = |end: Option<ObjectNo>| end.map_or("-".to_owned(), |end| end.0.to_string());
+            format!("look at {} to {}", end(asked.range.after), end(asked.range.last))
+        }
+        ScrubMessage::Map(map) => format!("map of {}", map.states.len()),
+        ScrubMessage::Ended(record) => format!("scrub found {}", record.findings.counts.all()),
     }
 }
 

@@ -12,6 +12,7 @@ mod log_order;
 mod lost;
 mod ops;
 mod recovery;
+mod scrub;
 mod service;
 mod snapshots;
 mod terms;

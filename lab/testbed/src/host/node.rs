@@ -4,7 +4,7 @@ use super::ground::RunDisks;
 use super::spec::{HostedSpec, LOG_MODE, PROTECTION};
 use crate::TestImage;
 use crate::place::ClientKind;
-use loadline_base::Bytes;
+use loadline_base::{Bytes, WallClock};
 use loadline_cluster::settings::DriveLimits;
 use loadline_host::{
     BackendChoice, Direct, DirectAsk, DirectClient, Discards, DiskSpec, DoorLimits, Engine,
@@ -98,5 +98,6 @@ fn config(spec: &HostedSpec, ground: &RunDisks) -> EngineConfig {
         stop_on_signals: false,
         format_empty: false,
         give_up: OsdSet::EMPTY,
+        clock: WallClock::default(),
     }
 }

@@ -7,5 +7,6 @@ mod disks;
 mod left_out;
 mod node;
 mod pools_and_images;
+mod scrub;
 mod settings;
 mod states;

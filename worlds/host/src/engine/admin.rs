@@ -14,6 +14,7 @@ mod osds;
 mod pg_states;
 mod pgs;
 mod pools;
+mod scrubs;
 mod status;
 
 pub(super) use desk::{AdminConnections, CommandOutcome, DiskReady, Executed, Ticket};

@@ -2,7 +2,7 @@
 
 use super::doors::DoorLimits;
 use crate::{BackendChoice, Direct, Discards, ListenAt};
-use loadline_base::Bytes;
+use loadline_base::{Bytes, WallClock};
 use loadline_cluster::settings::{DriveLimits, SettingsChange};
 use loadline_device::Medium;
 use loadline_osd::OsdSet;
@@ -61,6 +61,8 @@ pub struct EngineConfig {
     pub format_empty: bool,
     /// The OSDs whose disks are given up as lost, so that the node starts with what is left.
     pub give_up: OsdSet,
+    /// What the calendar says when the node begins.
+    pub clock: WallClock,
 }
 
 /// One OSD's disk.

@@ -2,7 +2,7 @@
 
 use super::config::{DiskSpec, EngineConfig};
 use crate::DriveFacts;
-use loadline_base::Bytes;
+use loadline_base::{Bytes, WallClock};
 use loadline_cluster::Config;
 use loadline_cluster::settings::{LeftOut, Refused, Scope, Settings};
 use loadline_device::{ClassTag, Medium};
@@ -29,6 +29,7 @@ pub(super) struct NodeSettings {
     pub levels: Settings,
     /// What is stored and cannot stand here.
     pub left_out: Vec<LeftOut>,
+    clock: WallClock,
 }
 
 impl NodeSettings {
@@ -42,7 +43,7 @@ impl NodeSettings {
         for osd in levels.osds().collect::<Vec<_>>() {
             levels.start(osd);
         }
-        Ok(NodeSettings { levels, left_out: Vec::new() })
+        Ok(NodeSettings { levels, left_out: Vec::new(), clock: config.clock })
     }
 
     /// A stored value has been given or taken away: what was left out in its place is none any more.
@@ -71,7 +72,7 @@ impl NodeSettings {
         let is_set = self.number(osd, "bluestore_throttle_bytes").is_some_and(|bytes| bytes > 0.0);
         let bytes = if is_set { options.window.bytes } else { WINDOW_BYTES };
         let window = WindowBounds { bytes, ops: WINDOW_OPS };
-        OsdOptions { window, ..options }
+        OsdOptions { window, clock: self.clock, ..options }
     }
 
     fn number(&self, osd: OsdId, option: &str) -> Option<f64> {

@@ -11,5 +11,7 @@ mod lies;
 mod lost;
 mod puts;
 mod regressions;
+mod scrub;
+mod scrub_schedule;
 mod starts;
 mod swarm;

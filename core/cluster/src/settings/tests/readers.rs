@@ -6,7 +6,7 @@ use loadline_device::cdl::{Descriptor, Limit, Unit};
 use loadline_qos::{SchedulerKind, ServiceClass, Urgency, Work, WorkOptions, WorkSize};
 
 /// The kinds of work that are queued. The plan may know of more.
-const QUEUED: [Work; 12] = [
+const QUEUED: [Work; 15] = [
     Work::ClientOp,
     Work::BackgroundOp,
     Work::ReplicaWrite,
@@ -17,6 +17,9 @@ const QUEUED: [Work; 12] = [
     Work::PushReply,
     Work::Pull,
     Work::BackfillScan,
+    Work::ScrubEvent,
+    Work::RequestedScrubEvent,
+    Work::BlockingScrubEvent,
     Work::PgDelete,
     Work::Checkpoint,
 ];
@@ -56,6 +59,7 @@ fn set_up(preset: Preset, medium: Medium, scheduler: SchedulerKind) -> Settings 
     set("osd_op_queue", scheduler.name());
     set("osd_mclock_profile", "custom");
     set("osd_mclock_override_recovery_settings", "true");
+    set("osd_scrub_auto_repair", "true");
     for class in ServiceClass::SHARED {
         let [priority_class, ..] = Settings::device_options_of(class).expect("it has a share");
         set(priority_class, "be");
@@ -124,7 +128,13 @@ const EFFECTS: &[(&str, &str, &str)] = &[
     ("osd_delete_sleep", "core/osd/tests/events/bounds.rs", "a_deletion_sleeps_between_its_transactions"),
     ("osd_device_", "core/osd/tests/events/terms.rs", "the_log_is_as_urgent_as_the_most_urgent_class_and_has_no_limit"),
     ("osd_heal_damaged_store", "loadline/tests/node/running/disks.rs", "a_damaged_disk_is_filled_again_by_itself"),
+    ("nodeep-scrub", "worlds/sim/tests/node/scrub_schedule.rs", "what_the_clock_has_begun_ends_when_it_is_forbidden"),
+    ("noscrub", "worlds/sim/tests/node/scrub_schedule.rs", "what_the_clock_has_begun_ends_when_it_is_forbidden"),
+    ("osd_deep_scrub_interval", "core/osd/src/scrub/schedule.rs", "a_deadline_holds_at_any_hour"),
+    ("osd_deep_scrub_randomize_ratio", "core/osd/src/scrub/schedule.rs", "flags_forbid_kinds"),
+    ("osd_deep_scrub_stride", "core/osd/tests/events/scrub.rs", "a_full_stride_lets_other_work_go_first"),
     ("osd_max_backfills", "core/osd/tests/events/recovery.rs", "more_slots_let_a_waiting_group_in_at_once"),
+    ("osd_max_scrubs", "core/osd/tests/events/scrub.rs", "more_slots_let_a_waiting_scrub_begin"),
     ("osd_mclock_cost_per_", "core/qos/src/cost_tests.rs", "first_eras_cost_as_tabulated"),
     ("osd_mclock_force_run_benchmark_on_init", "core/qos/src/capacity.rs", "the_benchmark_runs_only_where_its_result_is_needed"),
     ("osd_mclock_iops_capacity_", "core/qos/src/capacity.rs", "a_measured_capacity_is_judged_by_its_era"),
@@ -150,6 +160,22 @@ const EFFECTS: &[(&str, &str, &str)] = &[
     ("osd_recovery_op_priority", "core/qos/src/work.rs", "every_kind_is_charged_as_tabulated"),
     ("osd_recovery_priority", "core/qos/src/work.rs", "every_kind_is_charged_as_tabulated"),
     ("osd_recovery_retry_interval", "core/osd/tests/events/damage.rs", "what_nobody_can_give_to_who_lacks_it_is_tried_again"),
+    ("osd_requested_scrub_priority", "core/qos/src/work.rs", "every_kind_is_charged_as_tabulated"),
+    ("osd_scrub_auto_repair", "worlds/sim/tests/node/scrub_schedule.rs", "what_the_clock_finds_is_repaired_if_it_is_little"),
+    ("osd_scrub_backoff_ratio", "core/osd/src/scrub/schedule.rs", "targets_are_spread_over_half_of_the_least_interval"),
+    ("osd_scrub_begin_", "core/osd/src/scrub/schedule.rs", "hours_pass_midnight_and_days_the_end_of_the_week"),
+    ("osd_scrub_chunk_", "core/osd/tests/events/scrub.rs", "a_chunk_has_as_many_objects_as_allowed"),
+    ("osd_scrub_cost", "core/qos/src/work.rs", "every_kind_is_charged_as_tabulated"),
+    ("osd_scrub_during_recovery", "worlds/sim/tests/node/scrub_schedule.rs", "while_something_is_recovered_no_scrub_begins_unless_it_may"),
+    ("osd_scrub_end_", "core/osd/src/scrub/schedule.rs", "hours_pass_midnight_and_days_the_end_of_the_week"),
+    ("osd_scrub_event_cost", "core/qos/src/work.rs", "every_kind_is_charged_as_tabulated"),
+    ("osd_scrub_interval_randomize_ratio", "core/osd/src/scrub/schedule.rs", "targets_are_spread_over_half_of_the_least_interval"),
+    ("osd_scrub_max_interval", "core/osd/src/scrub/schedule.rs", "a_deadline_holds_at_any_hour"),
+    ("osd_scrub_max_preemptions", "core/osd/tests/events/scrub.rs", "writes_break_a_chunk_off_so_often_and_then_wait"),
+    ("osd_scrub_min_interval", "worlds/sim/tests/node/scrub_schedule.rs", "every_group_is_scrubbed_in_its_time"),
+    ("osd_scrub_priority", "core/qos/src/work.rs", "every_kind_is_charged_as_tabulated"),
+    ("osd_scrub_sleep", "core/osd/tests/events/scrub.rs", "a_scrub_sleeps_between_chunks"),
+    ("osd_shallow_scrub_chunk_", "core/osd/tests/events/scrub.rs", "a_chunk_has_as_many_objects_as_allowed"),
     ("osd_window_latency_goal_", "core/osd/tests/events/gate.rs", "a_longer_goal_lets_in_what_waits"),
     ("osd_recovery_sleep", "core/osd/tests/events/recovery.rs", "one_object_starts_per_sleep"),
 ];

@@ -33,6 +33,31 @@ impl OsdMove {
     }
 }
 
+/// How closely copies are compared, and what becomes of what is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScrubHow {
+    /// What is known of objects.
+    Scrub,
+    /// Their bytes as well.
+    DeepScrub,
+    /// The same, and what is bad is replaced from a copy that is right.
+    Repair,
+}
+
+impl ScrubHow {
+    /// Every way.
+    pub const ALL: [ScrubHow; 3] = [ScrubHow::Scrub, ScrubHow::DeepScrub, ScrubHow::Repair];
+
+    /// Its name in paths.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ScrubHow::Scrub => "scrub",
+            ScrubHow::DeepScrub => "deep-scrub",
+            ScrubHow::Repair => "repair",
+        }
+    }
+}
+
 /// A snapshot of an image, `image@snapshot`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotName {

@@ -1,7 +1,7 @@
 //! What can be asked of a running node: every verb, once.
 
 use super::{
-    BenchAsked, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, QosAsked, SizeAsked,
+    BenchAsked, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, QosAsked, ScrubHow, SizeAsked,
     ValueAsked, ValueLevel, Who,
 };
 use crate::admin::route::verbs;
@@ -53,6 +53,13 @@ verbs! {
     PgListUnfound { pg: String }: Get ["pg" pg "unfound"] -> UnfoundObjects, "`objects`, with the image and the place in it", "pg list-unfound";
     /// Gives them up: each becomes the newest that is left of it, or is forgotten where nothing is.
     PgMarkUnfoundLost { pg: String }: Post ["pg" pg "revert-unfound"] -> Done, "`{}`", "pg mark-unfound-lost";
+
+    /// Compares the copies of one PG (`0.1f`), of all of an OSD (`osd.2`) or of a pool's (its name): `scrub`, `deep-scrub` or `repair`.
+    Scrub { how: ScrubHow, what: String }: Post ["scrub" how what] -> Scrubbing, "`pgs` that are told to begin, and those that are `left_out`", "scrub start";
+    /// When the PGs were compared, which are now, and what was found.
+    ScrubList: Get ["scrub"] -> Scrubs, "`pgs`", "scrub status";
+    /// What is not alike in the copies of a PG, by its last scrub.
+    InconsistentList { pg: String }: Get ["pg" pg "inconsistent"] -> InconsistentStates, "`states` of objects, with what is wrong with which copy", "inconsistent list";
 
     /// All images.
     ImageList: Get ["image"] -> ImageRows, "`images`", "image list";

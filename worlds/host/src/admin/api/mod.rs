@@ -8,11 +8,12 @@ mod command;
 mod dump;
 mod profile;
 mod refusal;
+mod scrubs;
 mod status;
 mod tables;
 
 pub use asked::{
-    BenchAsked, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, QosAsked, SizeAsked,
+    BenchAsked, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, QosAsked, ScrubHow, SizeAsked,
     SnapshotName, ValueAsked, ValueLevel, Who,
 };
 pub use command::Command;
@@ -24,6 +25,7 @@ pub use dump::{
 };
 pub use profile::{ClassRow, OsdPromises, ProfileInForce};
 pub use refusal::{AdminRefusal, RefusalKind};
+pub use scrubs::{BadCopy, InconsistentRow, InconsistentStates, ScrubRow, Scrubbing, Scrubs};
 pub use status::{
     BackgroundRow, ClientRates, ConnectionCounts, FareRow, GateRow, Health, HealthLevel, ImageUse,
     MemoryUse, ObjectCounts, OsdCounts, PgCount, RecoveryRates, Status,
@@ -76,4 +78,10 @@ pub enum AdminAnswer {
     OkToStop(OkToStop),
     /// What no OSD can give.
     Unfound(UnfoundObjects),
+    /// Scrubs that begin.
+    Scrubbing(Scrubbing),
+    /// Scrubs that were and are.
+    Scrubs(Scrubs),
+    /// What a scrub has found.
+    Inconsistent(InconsistentStates),
 }

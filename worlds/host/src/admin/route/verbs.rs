@@ -2,7 +2,7 @@
 //! stands for it, the way back, and its row in `docs/admin.md`.
 
 use super::{LEVEL_QUERY, RoutedRequest};
-use crate::admin::api::{AdminRefusal, OsdMove, ValueLevel, Who};
+use crate::admin::api::{AdminRefusal, OsdMove, ScrubHow, ValueLevel, Who};
 use loadline_osd::{OsdId, OsdSet};
 use serde::de::DeserializeOwned;
 
@@ -168,6 +168,19 @@ impl Segment for OsdMove {
 impl Read<&&str> for OsdMove {
     fn read(text: &&str, asked: &RoutedRequest<'_>) -> Result<OsdMove, AdminRefusal> {
         let known = OsdMove::ALL.into_iter().find(|known| known.name() == *text);
+        known.ok_or_else(|| asked.unknown())
+    }
+}
+
+impl Segment for ScrubHow {
+    fn text(&self) -> String {
+        self.name().to_owned()
+    }
+}
+
+impl Read<&&str> for ScrubHow {
+    fn read(text: &&str, asked: &RoutedRequest<'_>) -> Result<ScrubHow, AdminRefusal> {
+        let known = ScrubHow::ALL.into_iter().find(|known| known.name() == *text);
         known.ok_or_else(|| asked.unknown())
     }
 }

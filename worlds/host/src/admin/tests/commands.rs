@@ -2,8 +2,8 @@
 
 use super::{asked, received};
 use crate::admin::api::{
-    BenchAsked, Command, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, QosAsked, SizeAsked,
-    VERBS, ValueAsked, ValueLevel, Who,
+    BenchAsked, Command, ImageAsked, NameAsked, OsdAsked, OsdMove, PoolAsked, QosAsked, ScrubHow,
+    SizeAsked, VERBS, ValueAsked, ValueLevel, Who,
 };
 use loadline_osd::OsdId;
 use proptest::prelude::*;
@@ -49,7 +49,14 @@ fn pool_commands(name: &str) -> Vec<Command> {
 
 fn pg_commands(pg: &str) -> Vec<Command> {
     let pg = || pg.to_owned();
-    vec![Command::PgListUnfound { pg: pg() }, Command::PgMarkUnfoundLost { pg: pg() }]
+    let mut commands = vec![
+        Command::PgListUnfound { pg: pg() },
+        Command::PgMarkUnfoundLost { pg: pg() },
+        Command::ScrubList,
+        Command::InconsistentList { pg: pg() },
+    ];
+    commands.extend(ScrubHow::ALL.map(|how| Command::Scrub { how, what: pg() }));
+    commands
 }
 
 fn image_commands(name: &str, other: &str) -> Vec<Command> {

@@ -3,14 +3,19 @@
 use super::pg_states::PgStates;
 use crate::admin::api::{Health, HealthLevel, OsdRow};
 use crate::engine::host_node::HostNode;
-use loadline_base::Span;
+use loadline_base::{Span, WallTime};
 use loadline_cluster::settings::LeftOut;
 use loadline_osd::{DamageCounts, OsdId};
+use std::collections::BTreeMap;
 
 /// An op that takes longer is slow. Ceph warns after 30 s of spinning disks; a client of flash has given up hope by then.
 const SLOW: Span = Span::from_secs(5);
 /// An OSD with more used is nearly full, in percent (`mon_osd_nearfull_ratio` 0.85).
 const NEARLY_FULL: u64 = 85;
+/// A scrub is late when its longest interval and so many percent of it have passed (`mon_warn_pg_not_scrubbed_ratio` 0.5), and a deep one so many
+/// of its own (`mon_warn_pg_not_deep_scrubbed_ratio` 0.75).
+const LATE_PERCENT: u64 = 50;
+const LATE_DEEP_PERCENT: u64 = 75;
 /// From so many percent of its epochs on a cluster is to be replaced in time.
 const MANY_EPOCHS: u32 = 75;
 
@@ -33,6 +38,8 @@ impl Findings {
         findings.healing(host);
         findings.room(host, osds);
         findings.damage(host, osds);
+        findings.scrubs(host);
+        findings.late_scrubs(host);
         findings.memory(waiting_for_memory);
         findings.slow_ops(host);
         findings.terms(host);
@@ -202,6 +209,62 @@ impl Findings {
                 let what = are(failed_ops, "op", "has", "have");
                 self.error(format!("{what} failed on {osd}: no copy of the object can be read"));
             }
+        }
+    }
+
+    /// What scrubs have found and nobody has repaired.
+    fn scrubs(&mut self, host: &HostNode) {
+        let cluster = host.node.cluster();
+        let (mut errors, mut damaged, mut failed) = (0, Vec::new(), Vec::new());
+        for (pg, _) in cluster.map().pgs() {
+            let record = host.node.scrub_report(pg).record;
+            errors += record.findings.counts.all();
+            if record.findings.counts.all() > 0 {
+                damaged.push(cluster.pg_name(pg));
+            }
+            if record.has_failed_repair {
+                failed.push(cluster.pg_name(pg));
+            }
+        }
+        if errors > 0 {
+            let what = are(errors, "error", "was", "were");
+            let pgs = damaged.join(", ");
+            self.error(format!(
+                "OSD_SCRUB_ERRORS: {what} found by scrubs, PG_DAMAGED: {pgs}; `loadline inconsistent list PG` names them, `loadline repair PG` replaces bad copies from a good one"
+            ));
+        }
+        if !failed.is_empty() {
+            let pgs = failed.join(", ");
+            self.error(format!("repair has failed for want of a good copy: {pgs}"));
+        }
+    }
+
+    /// Groups whose scrub is late: no OSD had a slot for long, or a flag or the hours stand against it.
+    fn late_scrubs(&mut self, host: &HostNode) {
+        let (today, cluster) = (host.config.clock.at(host.now), host.node.cluster());
+        let (mut late, mut late_deep) = (0u64, 0u64);
+        let mut schedules = BTreeMap::new();
+        for (pg, state) in cluster.map().pgs() {
+            let Some(primary) = state.serving() else { continue };
+            let schedule = *schedules
+                .entry(primary)
+                .or_insert_with(|| host.settings.options(primary).scrub.schedule);
+            let record = host.node.scrub_report(pg).record;
+            let is_late = |last: Option<WallTime>, interval: Span, percent: u64| {
+                let most = interval + interval / 100 * percent;
+                let last = last.max(record.since);
+                interval > Span::ZERO && last.is_some_and(|last| today.since(last) > most)
+            };
+            late += u64::from(is_late(record.last, schedule.most, LATE_PERCENT));
+            late_deep += u64::from(is_late(record.last_deep, schedule.deep, LATE_DEEP_PERCENT));
+        }
+        if late > 0 {
+            let what = are(late, "PG", "was", "were");
+            self.warn(format!("PG_NOT_SCRUBBED: {what} not scrubbed in time; `loadline scrub status` tells since when"));
+        }
+        if late_deep > 0 {
+            let what = are(late_deep, "PG", "was", "were");
+            self.warn(format!("PG_NOT_DEEP_SCRUBBED: {what} not scrubbed deeply in time"));
         }
     }
 

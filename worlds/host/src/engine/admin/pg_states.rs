@@ -2,7 +2,7 @@
 
 use crate::admin::api::{ObjectCounts, PgCount};
 use loadline_node::{Node, PgReport};
-use loadline_osd::{PgId, RecoveryKind, RecoveryState};
+use loadline_osd::{PgId, RecoveryKind, RecoveryState, ScrubKind};
 use std::collections::BTreeMap;
 
 /// What all placement groups together say.
@@ -75,6 +75,13 @@ fn in_words(pg: &PgReport) -> String {
     ];
     words.extend(flags.iter().filter(|(holds, _)| *holds).map(|(_, word)| word));
     words.extend(recovery.filter(|_| pg.active));
+    let scrub = [
+        (pg.scrubbing.is_some(), "scrubbing"),
+        (pg.scrubbing == Some(ScrubKind::Deep), "deep"),
+        (pg.inconsistent, "inconsistent"),
+        (pg.failed_repair, "failed_repair"),
+    ];
+    words.extend(scrub.iter().filter(|(holds, _)| *holds).map(|(_, word)| word));
     words.join("+")
 }
 
@@ -82,7 +89,7 @@ fn in_words(pg: &PgReport) -> String {
 mod tests {
     use super::{PgStates, in_words};
     use loadline_node::PgReport;
-    use loadline_osd::{PgProgress, RecoveryKind, RecoveryState};
+    use loadline_osd::{PgProgress, RecoveryKind, RecoveryState, ScrubKind};
 
     const CLEAN: PgReport = PgReport {
         down: false,
@@ -94,6 +101,9 @@ mod tests {
         progress: PgProgress { misplaced: 0, degraded: 0, recovering: 0 },
         copies: 3,
         unfound: 0,
+        scrubbing: None,
+        inconsistent: false,
+        failed_repair: false,
     };
 
     #[test]
@@ -106,6 +116,11 @@ mod tests {
         let log = Some(RecoveryState::Running(RecoveryKind::Log));
         let check = |pg: PgReport, says: &str| assert_eq!(in_words(&pg), says);
         check(CLEAN, "active+clean");
+        let scrubbed = |kind| PgReport { scrubbing: Some(kind), ..CLEAN };
+        check(scrubbed(ScrubKind::Shallow), "active+clean+scrubbing");
+        check(scrubbed(ScrubKind::Deep), "active+clean+scrubbing+deep");
+        let bad = PgReport { inconsistent: true, failed_repair: true, ..CLEAN };
+        check(bad, "active+clean+inconsistent+failed_repair");
         check(PgReport { down: true, active: false, ..undersized }, "down");
         check(PgReport { active: false, ..unclean }, "peering");
         check(undersized, "active+undersized+degraded");

@@ -24,7 +24,7 @@ fn not_lost(pg: &str, why: NotLost) -> Executed {
 
 impl HostNode {
     /// The placement group of this name, such as `0.1f`.
-    fn pg_of(&self, name: &str) -> Result<PgId, AdminRefusal> {
+    pub(super) fn pg_of(&self, name: &str) -> Result<PgId, AdminRefusal> {
         let cluster = self.node.cluster();
         let found = cluster.map().pgs().map(|(pg, _)| pg).find(|pg| cluster.pg_name(*pg) == name);
         found.ok_or_else(|| {
@@ -43,7 +43,7 @@ impl HostNode {
         now(AdminAnswer::Unfound(UnfoundObjects { pg: name.to_owned(), objects }))
     }
 
-    fn shown_object(&self, object: ObjectNo) -> UnfoundObject {
+    pub(super) fn shown_object(&self, object: ObjectNo) -> UnfoundObject {
         let (id, block) = ImageId::of(object);
         let image = self.node.cluster().images().get(id);
         UnfoundObject {

@@ -1,0 +1,189 @@
+//! The comparison of a range's copies: which one counts, and what is wrong with the others.
+//!
+//! Of the copies of a state with which nothing is wrong by itself, those in the newest version may count. Among these it is one whose bytes
+//! most of them have, and of several such the primary's, or else the one of the lowest number. The field's rule is the same but for
+//! the majority: it takes the primary's there.
+
+use super::found::{InconsistentState, ScrubError, ScrubErrors};
+use super::map::{ScannedState, ScrubMap};
+use crate::ids::OsdId;
+use crate::snapshots::SnapshotNo;
+use loadline_store::ObjectNo;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The maps of all copies of a range.
+pub(crate) type ScrubMaps = BTreeMap<OsdId, ScrubMap>;
+
+/// What is not alike in a range, in order.
+pub(crate) fn compare(primary: OsdId, maps: &ScrubMaps) -> Vec<InconsistentState> {
+    let states = maps.values().flat_map(|map| map.states.keys().copied());
+    // An object without a present state is still an object: its past is told under the present one.
+    let bare = maps.values().flat_map(|map| map.pasts.keys().map(|it| (*it, SnapshotNo::HEAD)));
+    let all: BTreeSet<(ObjectNo, SnapshotNo)> = states.chain(bare).collect();
+    all.into_iter().filter_map(|state| compare_state(primary, maps, state)).collect()
+}
+
+fn compare_state(
+    primary: OsdId,
+    maps: &ScrubMaps,
+    state: (ObjectNo, SnapshotNo),
+) -> Option<InconsistentState> {
+    let (object, label) = state;
+    let past = |osd: OsdId| maps[&osd].pasts.get(&object).copied();
+    let of = |osd: OsdId| maps[&osd].states.get(&state);
+    let good = |osd: &OsdId| of(*osd).is_some_and(|it| it.errors.is_empty());
+    let good: Vec<OsdId> = maps.keys().copied().filter(good).collect();
+    let is_nowhere = maps.keys().all(|osd| of(*osd).is_none());
+    let authority = match is_nowhere {
+        true => most_alike(primary, maps.keys().copied(), past),
+        false => {
+            let newest = good.iter().filter_map(|osd| Some(of(*osd)?.meta.version)).max();
+            let newest =
+                good.into_iter().filter(|osd| of(*osd).map(|it| it.meta.version) == newest);
+            most_alike(primary, newest, |osd| (of(osd).and_then(|it| it.digest), past(osd)))
+        }
+    };
+    let wrong = |osd: OsdId| {
+        let mut errors = match (of(osd), authority.and_then(of)) {
+            (None, _) if is_nowhere => ScrubErrors::NONE,
+            (None, _) => return ScrubErrors::one(ScrubError::Missing),
+            (Some(own), None) => own.errors,
+            (Some(own), Some(right)) => differences(own, right),
+        };
+        if label == SnapshotNo::HEAD && authority.is_some_and(|right| past(osd) != past(right)) {
+            errors.add(ScrubError::Snapset);
+        }
+        errors
+    };
+    let bad = maps.keys().map(|osd| (*osd, wrong(*osd)));
+    let bad: Vec<(OsdId, ScrubErrors)> = bad.filter(|(_, errors)| !errors.is_empty()).collect();
+    (!bad.is_empty()).then_some(InconsistentState { object, label, authority, bad })
+}
+
+/// Of these copies one that most of them are like, by what `of` tells of each.
+fn most_alike<T: PartialEq>(
+    primary: OsdId,
+    copies: impl Iterator<Item = OsdId>,
+    of: impl Fn(OsdId) -> T,
+) -> Option<OsdId> {
+    let copies: Vec<OsdId> = copies.collect();
+    let alike = |osd: &OsdId| copies.iter().filter(|other| of(**other) == of(*osd)).count();
+    copies.iter().copied().max_by_key(|osd| (alike(osd), *osd == primary, std::cmp::Reverse(*osd)))
+}
+
+fn differences(own: &ScannedState, right: &ScannedState) -> ScrubErrors {
+    let mut errors = own.errors;
+    if own.meta.version != right.meta.version {
+        errors.add(ScrubError::ObjectInfo);
+    }
+    if own.meta.length != right.meta.length {
+        errors.add(ScrubError::Size);
+    }
+    if own.digest.is_some() && right.digest.is_some() && own.digest != right.digest {
+        errors.add(ScrubError::DataDigest);
+    }
+    errors
+}
+
+/// The copies of an object that are bad in one of its states, and whether one is good in all of them: it is what the others are
+/// replaced with.
+pub(crate) fn bad_copies(
+    members: &BTreeSet<OsdId>,
+    states: &[InconsistentState],
+) -> (BTreeSet<OsdId>, bool) {
+    let bad: BTreeSet<OsdId> =
+        states.iter().flat_map(|state| state.bad.iter().map(|(osd, _)| *osd)).collect();
+    let has_good = members.iter().any(|osd| !bad.contains(osd));
+    (bad, has_good)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loadline_store::{ObjectMeta, Version};
+
+    const OBJECT: ObjectNo = ObjectNo(7);
+
+    fn state(version: u64, length: u64, digest: u32) -> Option<ScannedState> {
+        let meta = ObjectMeta { version: Version(version), length };
+        Some(ScannedState { meta, digest: Some(digest), errors: ScrubErrors::NONE })
+    }
+
+    fn unreadable() -> Option<ScannedState> {
+        let errors = ScrubErrors::one(ScrubError::Read);
+        Some(ScannedState { digest: None, errors, ..state(5, 9, 0).expect("a state") })
+    }
+
+    /// What is found of one object of which osd.0, osd.1 and osd.2 have this, osd.1 being the primary.
+    fn found(
+        copies: [Option<ScannedState>; 3],
+    ) -> Option<(Option<u32>, Vec<(u32, Vec<&'static str>)>)> {
+        let map = |own: Option<ScannedState>| {
+            let states = own.map(|own| ((OBJECT, SnapshotNo::HEAD), own)).into_iter().collect();
+            ScrubMap { states, ..ScrubMap::default() }
+        };
+        let maps = copies.into_iter().zip(0..).map(|(own, osd)| (OsdId::new(osd), map(own)));
+        let found = compare(OsdId::new(1), &maps.collect());
+        let names = |errors: ScrubErrors| errors.iter().map(ScrubError::name).collect();
+        found.into_iter().next().map(|state| {
+            let bad = state.bad.iter().map(|(osd, errors)| (osd.get(), names(*errors))).collect();
+            (state.authority.map(OsdId::get), bad)
+        })
+    }
+
+    #[test]
+    fn copies_that_are_alike_are_not_named() {
+        assert_eq!(found([state(5, 9, 1); 3]), None);
+    }
+
+    #[test]
+    fn the_newest_good_copy_counts_and_then_the_majority_and_then_the_primary() {
+        let is = |copies, authority, bad: &[(u32, &[&'static str])]| {
+            let bad = bad.iter().map(|(osd, names)| (*osd, names.to_vec())).collect();
+            assert_eq!(found(copies), Some((authority, bad)));
+        };
+        is([state(5, 9, 1), unreadable(), state(5, 9, 1)], Some(0), &[(1, &["read_error"])]);
+        is([state(5, 9, 1), None, state(5, 9, 1)], Some(0), &[(1, &["missing"])]);
+        is(
+            [state(5, 9, 1), state(5, 9, 2), state(5, 9, 1)],
+            Some(0),
+            &[(1, &["data_digest_mismatch"])],
+        );
+        is(
+            [state(5, 9, 1), state(5, 9, 2), unreadable()],
+            Some(1),
+            &[(0, &["data_digest_mismatch"]), (2, &["read_error"])],
+        );
+        is(
+            [state(4, 9, 1), state(4, 9, 1), state(5, 8, 2)],
+            Some(2),
+            &[
+                (0, &["size_mismatch", "object_info_inconsistency", "data_digest_mismatch"]),
+                (1, &["size_mismatch", "object_info_inconsistency", "data_digest_mismatch"]),
+            ],
+        );
+        is(
+            [unreadable(); 3],
+            None,
+            &[(0, &["read_error"]), (1, &["read_error"]), (2, &["read_error"])],
+        );
+        is(
+            [None, unreadable(), None],
+            None,
+            &[(0, &["missing"]), (1, &["read_error"]), (2, &["missing"])],
+        );
+    }
+
+    #[test]
+    fn an_object_with_another_past_is_inconsistent() {
+        let map = |past: Option<u64>| ScrubMap {
+            pasts: past.map(|past| (OBJECT, past)).into_iter().collect(),
+            ..ScrubMap::default()
+        };
+        let maps = [Some(3), None, Some(3)].into_iter().zip(0..);
+        let maps = maps.map(|(past, osd)| (OsdId::new(osd), map(past))).collect();
+        let found = compare(OsdId::new(1), &maps);
+        let bad = vec![(OsdId::new(1), ScrubErrors::one(ScrubError::Snapset))];
+        assert_eq!((found[0].authority, &found[0].bad), (Some(OsdId::new(0)), &bad));
+    }
+}

@@ -1,0 +1,302 @@
+//! What a copy does for a scrub: it gives a slot, looks at a range, and tells what it has there (scrub.md 2.6).
+
+use super::found::ScrubError;
+use super::kind::{ScrubItem, ScrubKind, ScrubStep};
+use super::map::{ScanAsked, ScrubMessage};
+use super::options::ScrubReading;
+use super::record::ScrubRecord;
+use super::scan::{RangeScan, StateId};
+use crate::access::{AccessFailure, AccessKind, ObjectRange, Update};
+use crate::commit::{Commit, ScrubRead};
+use crate::event::Effects;
+use crate::ids::{OsdId, PgId};
+use crate::item::Item;
+use crate::message::Message;
+use crate::osd::Osd;
+use crate::recovery::ReserverChange;
+use crate::snapshots::{ObjectHistory, SnapshotNo};
+use loadline_base::{Time, mix64};
+use loadline_qos::Urgency;
+use loadline_store::paged::Answer;
+use loadline_store::{ObjectMeta, ObjectNo};
+
+/// States that are asked of the disk beyond those that are expected.
+const LISTED_MORE: usize = 8;
+
+impl Osd {
+    /// Another OSD tells something about the scrub of a group.
+    pub(crate) fn scrub_message(
+        &mut self,
+        now: Time,
+        from: OsdId,
+        pg: PgId,
+        message: ScrubMessage,
+        fx: &mut Effects,
+    ) {
+        match message {
+            ScrubMessage::Reserve => self.scrub_slot_asked(now, from, pg, fx),
+            ScrubMessage::Granted => self.scrub_slot_granted(now, from, pg, fx),
+            ScrubMessage::Released => self.free_scrub_slot(now, pg, fx),
+            ScrubMessage::Scan(asked) => {
+                self.begin_scan(pg, from, asked);
+                self.queue_scan(now, pg, ScrubStep::List, fx);
+            }
+            ScrubMessage::Map(map) => self.scrub_map_came(now, from, pg, *map, fx),
+            ScrubMessage::Ended(record) => {
+                self.scrub.records.insert(pg, *record);
+                self.keep_scrub_record(now, pg);
+            }
+        }
+    }
+
+    /// A range is to be looked at, in place of one that was broken off.
+    pub(super) fn begin_scan(&mut self, pg: PgId, asker: OsdId, asked: ScanAsked) {
+        self.scrub.scans.insert(pg, RangeScan::new(asker, asked));
+    }
+
+    fn queue_scan(&mut self, now: Time, pg: PgId, step: ScrubStep, fx: &mut Effects) {
+        let Some(scan) = self.scrub.scans.get(&pg) else { return };
+        let ScanAsked { range, kind, is_requested, .. } = scan.asked;
+        let plain = ScrubItem { is_requested, ..ScrubItem::plain(pg, range.number, step) };
+        let item = match step {
+            // Who lists is charged for as many objects as there may be, not as there are.
+            ScrubStep::List => {
+                let average = self.store.objects(pg).average_bytes();
+                let object_bytes = if kind == ScrubKind::Deep { average } else { 0 };
+                let states = self.options.scrub.chunk(kind).most;
+                ScrubItem { states, object_bytes, ..plain }
+            }
+            _ => {
+                let bytes = scan.step_bytes(self.options.scrub.reading.step_bytes());
+                ScrubItem { bytes: bytes.min(u64::from(u32::MAX)) as u32, ..plain }
+            }
+        };
+        self.enqueue(now, Item::Scrub(item), fx);
+    }
+
+    /// Lists the objects of a range, as the OSD knows them and as its disk does.
+    pub(super) fn list_for_scrub(&mut self, now: Time, pg: PgId, number: u32, fx: &mut Effects) {
+        let scan = self.scrub.scans.get(&pg).filter(|scan| scan.asked.range.number == number);
+        let Some(range) = scan.map(|scan| scan.asked.range) else { return };
+        let (states, pasts) = self.states_in(pg, range.after, range.last);
+        let most = states.len() + LISTED_MORE;
+        let scan = self.scrub.scans.get_mut(&pg).expect("it is looked at");
+        scan.list(states, pasts);
+        match self.is_durable() {
+            true => self.list_on_disk(now, pg, number, most),
+            false => self.queue_scan(now, pg, ScrubStep::Scan, fx),
+        }
+    }
+
+    fn list_on_disk(&mut self, now: Time, pg: PgId, number: u32, most: usize) {
+        let interval = self.pg(pg).map_or(0, |here| here.interval);
+        let after = self.scrub.scans[&pg].asked.range.after;
+        let object = after.map_or(ObjectNo(0), |after| ObjectNo(after.0.saturating_add(1)));
+        let place = ObjectRange { pg, object, offset: 0, length: 0 };
+        let token = Commit::Scrubbed(ScrubRead::List { interval, number });
+        let update = Update::none(AccessKind::List(most));
+        self.access(now, Urgency::default(), &place, update, token);
+    }
+
+    /// Every state of every object in a range, and the objects' pasts.
+    #[expect(clippy::type_complexity, reason = "two lists")]
+    fn states_in(
+        &mut self,
+        pg: PgId,
+        after: Option<ObjectNo>,
+        last: Option<ObjectNo>,
+    ) -> (Vec<(StateId, ObjectMeta)>, Vec<(ObjectNo, u64)>) {
+        let present = self.store.objects(pg).list_range(after, last);
+        let mut states: Vec<(StateId, ObjectMeta)> =
+            present.iter().map(|(object, meta)| ((*object, SnapshotNo::HEAD), *meta)).collect();
+        let mut pasts = Vec::new();
+        if let Some(here) = self.pg(pg) {
+            for (object, history) in here.kept.range(after, last) {
+                let former =
+                    |state: &crate::snapshots::FormerState| ((object, state.label), state.meta);
+                states.extend(history.states.iter().map(former));
+                pasts.push((object, digest_of_past(history)));
+            }
+        }
+        (states, pasts)
+    }
+
+    /// A step of a scan has its turn.
+    pub(super) fn begin_scan_step(&mut self, now: Time, pg: PgId, number: u32, fx: &mut Effects) {
+        if let Some(scan) = self.scrub.scans.get_mut(&pg) {
+            scan.begin_step();
+        }
+        self.scan_on(now, pg, number, fx);
+    }
+
+    /// Reads on, as far as the present step may.
+    fn scan_on(&mut self, now: Time, pg: PgId, number: u32, fx: &mut Effects) {
+        let reading = self.options.scrub.reading;
+        // The store of bytes reads an object in pieces by itself.
+        let part = match reading {
+            ScrubReading::Strides(bytes) if !self.is_durable() => bytes,
+            _ => u64::MAX,
+        };
+        let interval = self.pg(pg).map_or(0, |here| here.interval);
+        loop {
+            let Some(scan) = self.scrub.scans.get_mut(&pg) else { return };
+            if scan.asked.range.number != number {
+                return;
+            }
+            if scan.is_over() {
+                return self.scan_ended(now, pg, fx);
+            }
+            if scan.reading() >= reading.at_once() {
+                return;
+            }
+            if scan.is_step_over(reading) {
+                if scan.reading() == 0 {
+                    self.queue_scan(now, pg, ScrubStep::Scan, fx);
+                }
+                return;
+            }
+            let Some(((object, label), range)) = scan.next(part) else { return };
+            let length = range.end - range.start;
+            let place = ObjectRange { pg, object, offset: range.start, length };
+            let token = Commit::Scrubbed(ScrubRead::State { interval, number, label });
+            let update = Update::none(AccessKind::Digest(label));
+            self.access(now, Urgency::default(), &place, update, token);
+        }
+    }
+
+    /// The store has listed, or read, what a scrub looks at.
+    pub(crate) fn scrub_read(
+        &mut self,
+        now: Time,
+        (pg, object): (PgId, ObjectNo),
+        read: ScrubRead,
+        result: Result<Option<Answer>, AccessFailure>,
+        fx: &mut Effects,
+    ) {
+        let (ScrubRead::List { interval, number } | ScrubRead::State { interval, number, .. }) =
+            read;
+        if self.pg(pg).is_none_or(|here| here.interval != interval) {
+            return;
+        }
+        let scan = self.scrub.scans.get_mut(&pg).filter(|scan| scan.asked.range.number == number);
+        let Some(scan) = scan else { return };
+        match read {
+            ScrubRead::List { .. } => {
+                let range = scan.asked.range;
+                match result {
+                    Ok(Some(Answer::Objects(found))) => {
+                        let states = found
+                            .iter()
+                            .map(|(id, meta)| ((id.object, SnapshotNo(id.snapshot as u32)), *meta));
+                        let states: Vec<(StateId, ObjectMeta)> =
+                            states.filter(|((object, _), _)| range.contains(*object)).collect();
+                        scan.compare_with_disk(&states);
+                    }
+                    _ => scan.disk_unreadable(),
+                }
+                self.queue_scan(now, pg, ScrubStep::Scan, fx);
+            }
+            ScrubRead::State { label, .. } => {
+                let digest = match result {
+                    Ok(Some(Answer::Digest(Some(digest)))) => Ok(Some(digest)),
+                    Ok(None) => Ok(None),
+                    _ => Err(ScrubError::Read),
+                };
+                scan.read((object, label), digest);
+                self.scan_on(now, pg, number, fx);
+            }
+        }
+    }
+
+    fn scan_ended(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        let scan = self.scrub.scans.remove(&pg).expect("it has ended");
+        let asker = scan.asker;
+        let map = scan.into_map();
+        self.counters.scrub.read_bytes += map.read_bytes;
+        self.counters.scrub.objects += map.states.len() as u64;
+        match asker == self.id {
+            true => self.scrub_map_came(now, asker, pg, map, fx),
+            false => self.send(asker, pg, Message::Scrub(ScrubMessage::Map(Box::new(map))), fx),
+        }
+    }
+
+    /// A primary's write has come to a range that is being looked at: the primary has broken it off.
+    pub(crate) fn scrub_meets_copy(&mut self, pg: PgId, object: ObjectNo) {
+        if self.scrub.scans.get(&pg).is_some_and(|scan| scan.asked.range.contains(object)) {
+            self.scrub.scans.remove(&pg);
+        }
+    }
+
+    /// What a disk has told of a group's scrubs.
+    pub(crate) fn take_scrub_record(&mut self, pg: PgId, record: ScrubRecord) {
+        self.scrub.records.insert(pg, record);
+    }
+
+    /// A copy is gone.
+    pub(crate) fn forget_scrubs(&mut self, pg: PgId) {
+        self.scrub.records.remove(&pg);
+    }
+
+    /// What is known of a group's scrubs.
+    pub fn scrub_record(&self, pg: PgId) -> Option<&ScrubRecord> {
+        self.scrub.records.get(&pg)
+    }
+
+    /// The scrub of a group that this OSD leads, if one has slots on all members.
+    pub fn scrubs(&self, pg: PgId) -> Option<ScrubKind> {
+        let run = self.scrub.runs.get(&pg)?;
+        run.next_to_reserve().is_none().then_some(run.request().kind)
+    }
+}
+
+/// Slots: so many placement groups are scrubbed on an OSD at a time, whoever leads them (scrub.md 2.4).
+impl Osd {
+    /// A primary asks for a slot here.
+    pub(super) fn scrub_slot_asked(&mut self, now: Time, from: OsdId, pg: PgId, fx: &mut Effects) {
+        let mut changes = Vec::new();
+        self.scrub.askers.insert(pg, from);
+        self.scrub.slots.ask(pg, 0, &mut changes);
+        self.scrub_slots_changed(now, &changes, fx);
+    }
+
+    /// A slot here is needed no longer, or its group's interval has ended.
+    pub(crate) fn free_scrub_slot(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        self.scrub.scans.remove(&pg);
+        if self.scrub.askers.remove(&pg).is_some() {
+            let mut changes = Vec::new();
+            self.scrub.slots.release(pg, &mut changes);
+            self.scrub_slots_changed(now, &changes, fx);
+        }
+    }
+
+    fn scrub_slots_changed(&mut self, now: Time, changes: &[ReserverChange], fx: &mut Effects) {
+        for change in changes {
+            let ReserverChange::Granted(pg) = *change else {
+                unreachable!("all claims are equal, so none takes another's slot")
+            };
+            match self.scrub.askers.get(&pg).copied() {
+                Some(asker) if asker == self.id => self.scrub_slot_granted(now, asker, pg, fx),
+                Some(asker) => {
+                    self.send(asker, pg, Message::Scrub(ScrubMessage::Granted), fx);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Another number of slots (`osd_max_scrubs`).
+    pub(crate) fn resize_scrub_slots(&mut self, now: Time, fx: &mut Effects) {
+        let mut changes = Vec::new();
+        self.scrub.slots.resize(self.options.scrub.scrubs_max, 0, &mut changes);
+        self.scrub_slots_changed(now, &changes, fx);
+    }
+}
+
+/// Two pasts with different digests are not alike.
+fn digest_of_past(history: &ObjectHistory) -> u64 {
+    let removed = history.removed.unwrap_or_default().0;
+    let begin = mix64(removed ^ mix64(u64::from(history.born.0)));
+    history.states.iter().fold(begin, |digest, state| {
+        mix64(digest ^ u64::from(state.label.0) << 32 ^ u64::from(state.born.0))
+    })
+}

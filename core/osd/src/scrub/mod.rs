@@ -1,0 +1,90 @@
+//! Scrub: all copies of a placement group are compared, a chunk of objects at a time, and what is not alike is told and replaced
+//! (scrub.md 2).
+//!
+//! A group's primary takes a slot on every member, then goes from chunk to chunk. It keeps writes away from one while all copies look
+//! what they have of it; each sends a map, and the maps are compared. A write that comes meanwhile breaks the chunk off, so many
+//! times for each, and then waits. Reads never wait.
+//!
+//! A scrub ends with its interval, on every member: slots are free, ranges are nobody's, and the writes that waited are the router's. How
+//! far it had come is kept on the primary's disk, and whoever leads next and knows of it goes on there.
+//!
+//! What is kept for a scrub is this owner's, on the primary ([`ScrubRun`]) and on every copy ([`RangeScan`]). What it may not know is
+//! how an access reaches a disk, or how an object is replaced: the one is the store's, the other recovery's.
+
+mod chunk;
+mod compare;
+mod copy;
+mod found;
+mod kind;
+mod map;
+mod options;
+mod primary;
+mod record;
+mod run;
+mod scan;
+mod schedule;
+
+pub use chunk::ChunkBounds;
+pub use found::{InconsistentState, ScrubError, ScrubErrorCounts, ScrubErrors};
+pub use kind::{ScrubItem, ScrubKind, ScrubRequest, ScrubStep};
+pub use map::{ScanAsked, ScannedState, ScrubMap, ScrubMessage, ScrubRange};
+pub use options::{ScrubOptions, ScrubReading};
+pub use record::{ScrubFindings, ScrubProgress, ScrubRecord};
+pub use schedule::{ScrubSchedule, ScrubWindow};
+
+use crate::ids::{OsdId, PgId};
+use crate::recovery::Reserver;
+use loadline_base::Time;
+use run::ScrubRun;
+use scan::RangeScan;
+use std::collections::BTreeMap;
+
+/// What an OSD has of scrubs.
+#[derive(Debug)]
+pub(crate) struct Scrub {
+    /// Slots of this OSD, for groups that it leads and for others.
+    slots: Reserver,
+    /// Which primary asked for each slot.
+    askers: BTreeMap<PgId, OsdId>,
+    /// Scrubs of groups that this OSD leads.
+    runs: BTreeMap<PgId, ScrubRun>,
+    /// Ranges that this OSD looks at.
+    scans: BTreeMap<PgId, RangeScan>,
+    /// What is known of groups' scrubs. One that is to begin, or to go on, stands here as under way.
+    records: BTreeMap<PgId, ScrubRecord>,
+    /// Numbers runs and ranges.
+    number: u32,
+    /// When the OSD looks next whose time has come.
+    tick_at: Option<Time>,
+}
+
+impl Scrub {
+    pub(crate) fn new(options: &ScrubOptions) -> Scrub {
+        Scrub {
+            slots: Reserver::new(options.scrubs_max, 0),
+            askers: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            scans: BTreeMap::new(),
+            records: BTreeMap::new(),
+            number: 0,
+            tick_at: None,
+        }
+    }
+
+    /// Stops as a crash does: only what a disk will tell again is known afterwards.
+    pub(crate) fn crash(&mut self, options: &ScrubOptions) {
+        *self = Scrub { number: self.number, ..Scrub::new(options) };
+    }
+
+    fn next_number(&mut self) -> u32 {
+        self.number = self.number.wrapping_add(1);
+        self.number
+    }
+
+    /// What it waits for or has, for checkers of what must end; `None` if there is nothing.
+    pub(crate) fn unfinished(&self) -> Option<String> {
+        let Scrub { slots, runs, scans, askers, .. } = self;
+        let is_idle = slots.is_idle() && runs.is_empty() && scans.is_empty() && askers.is_empty();
+        (!is_idle).then(|| format!("{runs:?}, {scans:?}, {slots:?}, {askers:?}"))
+    }
+}

@@ -1,0 +1,70 @@
+//! The bounds of scrubs, which settings decide.
+
+use super::chunk::ChunkBounds;
+use super::kind::ScrubKind;
+use super::schedule::ScrubSchedule;
+use loadline_base::Span;
+
+/// What an OSD's scrubs work within.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScrubOptions {
+    /// Placement groups that may be scrubbed here at once, as primary or as replica (`osd_max_scrubs`).
+    pub scrubs_max: usize,
+    /// Objects of a deep scrub compared at a time (`osd_scrub_chunk_min`, `osd_scrub_chunk_max`).
+    pub deep_chunk: ChunkBounds,
+    /// The same of a shallow one (`osd_shallow_scrub_chunk_min`, `osd_shallow_scrub_chunk_max`).
+    pub shallow_chunk: ChunkBounds,
+    /// How often writes may break one chunk off (`osd_scrub_max_preemptions`).
+    pub preemptions_max: u32,
+    /// The pause between chunks (`osd_scrub_sleep`).
+    pub sleep: Span,
+    /// How a chunk is read.
+    pub reading: ScrubReading,
+    /// When scrubs are begun by the clock.
+    pub schedule: ScrubSchedule,
+    /// How many objects a scrub that the clock has begun repairs by itself, at most; 0 for none (`osd_scrub_auto_repair`,
+    /// `osd_scrub_auto_repair_num_errors`).
+    pub auto_repairs_max: u64,
+}
+
+/// How a copy reads a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScrubReading {
+    /// One object after the other, in reads of so many bytes. A full one ends the step of the queue, a shorter one does not, so small
+    /// objects are read one after the other in one go (`osd_deep_scrub_stride`).
+    Strides(u64),
+    /// So many objects at once, and so many bytes in each step of the queue.
+    Ahead {
+        /// Objects at once.
+        objects: u32,
+        /// Bytes of a step, beyond which no object is begun.
+        bytes: u64,
+    },
+}
+
+impl ScrubReading {
+    /// How many reads are under way at most.
+    pub(crate) fn at_once(self) -> u32 {
+        match self {
+            ScrubReading::Strides(_) => 1,
+            ScrubReading::Ahead { objects, .. } => objects,
+        }
+    }
+
+    /// Bytes of one step, beyond which it begins nothing more.
+    pub(crate) fn step_bytes(self) -> u64 {
+        match self {
+            ScrubReading::Strides(bytes) | ScrubReading::Ahead { bytes, .. } => bytes,
+        }
+    }
+}
+
+impl ScrubOptions {
+    /// The bounds of a chunk.
+    pub(crate) fn chunk(&self, kind: ScrubKind) -> ChunkBounds {
+        match kind {
+            ScrubKind::Shallow => self.shallow_chunk,
+            ScrubKind::Deep => self.deep_chunk,
+        }
+    }
+}

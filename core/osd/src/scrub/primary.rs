@@ -1,0 +1,516 @@
+//! The scrub of a placement group on its primary, from its request to its end (scrub.md 2.5).
+//!
+//! A run asks one member after the other for a slot in order of their numbers, its own OSD among them, and waits in each one's line. So no
+//! two runs can wait for each other, nobody is refused, and nobody has to try again.
+
+use super::Scrub;
+use super::compare::bad_copies;
+use super::kind::{ScrubItem, ScrubKind, ScrubRequest, ScrubStep};
+use super::map::{ScrubMap, ScrubMessage};
+use super::record::{ScrubFindings, ScrubProgress, ScrubRecord};
+use super::run::{ScrubPhase, ScrubRun, WriteMeets};
+use crate::access::{AccessKind, ObjectRange, Update};
+use crate::commit::Commit;
+use crate::disk::keep_scrubs;
+use crate::event::{Effect, Effects, Timer};
+use crate::ids::{OsdId, OsdSet, PgId};
+use crate::item::Item;
+use crate::message::{ClientOp, Data, Message};
+use crate::osd::Osd;
+use crate::pg::Primary;
+use loadline_base::{Span, Time};
+use loadline_qos::Urgency;
+use loadline_store::ObjectNo;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Between two looks whose time has come.
+const TICK: Span = Span::from_secs(1);
+
+impl Osd {
+    /// Somebody asks for a scrub of a group that this OSD leads. One that is under way goes on if it does what is asked as well, and
+    /// begins anew if it does not.
+    pub(crate) fn ask_for_scrub(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        request: ScrubRequest,
+        fx: &mut Effects,
+    ) {
+        if self.primary(pg).is_none() {
+            return;
+        }
+        self.stop_scrub(now, pg, fx);
+        self.want_scrub(now, pg, request);
+        self.begin_scrubs(now, fx);
+    }
+
+    fn want_scrub(&mut self, now: Time, pg: PgId, request: ScrubRequest) {
+        let began = self.options.clock.at(now);
+        let record = self.scrub.records.entry(pg).or_default();
+        let progress = match record.under_way.take() {
+            Some(old) if old.request.does(request) => ScrubProgress {
+                request: ScrubRequest {
+                    is_requested: old.request.is_requested || request.is_requested,
+                    ..old.request
+                },
+                ..old
+            },
+            old => ScrubProgress {
+                request: old.map_or(request, |old| old.request.with(request)),
+                began,
+                reached: None,
+                objects: 0,
+                findings: ScrubFindings::default(),
+            },
+        };
+        record.under_way = Some(progress);
+        self.keep_scrub_record(now, pg);
+    }
+
+    /// Begins the scrubs that were asked for, or were broken off, and may go on.
+    pub(crate) fn begin_scrubs(&mut self, now: Time, fx: &mut Effects) {
+        let Scrub { records, runs, .. } = &self.scrub;
+        let wanted = records.iter().filter(|(_, record)| record.under_way.is_some());
+        let wanted = wanted.map(|(pg, _)| *pg).filter(|pg| !runs.contains_key(pg));
+        for pg in wanted.collect::<Vec<_>>() {
+            let Some(primary) = self.primary(pg).filter(|primary| primary.is_whole()) else {
+                continue;
+            };
+            let members = primary.shape.acting;
+            let number = self.scrub.next_number();
+            let record = self.scrub.records.get_mut(&pg).expect("it is wanted");
+            let progress = record.under_way.clone().expect("it is wanted");
+            let most = self.options.scrub.preemptions_max;
+            self.scrub.runs.insert(pg, ScrubRun::new(number, progress, members, most));
+            self.reserve_for_scrub(now, pg, fx);
+        }
+    }
+
+    /// An OSD that leads groups looks once a second whose time has come. What keeps nothing of its scrubs cannot tell.
+    pub(crate) fn look_for_due_scrubs(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        if !self.is_durable() {
+            return;
+        }
+        let record = self.scrub.records.entry(pg).or_default();
+        if record.since.is_none() {
+            record.since = Some(self.options.clock.at(now));
+            self.keep_scrub_record(now, pg);
+        }
+        if self.scrub.tick_at.is_none() {
+            self.set_scrub_tick(now, fx);
+        }
+    }
+
+    fn set_scrub_tick(&mut self, now: Time, fx: &mut Effects) {
+        let at = now + TICK;
+        self.scrub.tick_at = Some(at);
+        fx.world.push(Effect::Timer(self.id, at, Timer::ScrubTick));
+    }
+
+    /// A second is over. One of a life that has ended does nothing.
+    pub(crate) fn scrub_tick(&mut self, now: Time, fx: &mut Effects) {
+        if self.scrub.tick_at != Some(now) {
+            return;
+        }
+        self.scrub.tick_at = None;
+        if self.groups.iter().any(|(_, here)| here.primary.is_some()) {
+            self.set_scrub_tick(now, fx);
+            self.begin_due_scrub(now, fx);
+        }
+    }
+
+    /// Begins the scrub of the group that is due for the longest, if nothing stands against it.
+    fn begin_due_scrub(&mut self, now: Time, fx: &mut Effects) {
+        let schedule = self.options.scrub.schedule;
+        let second = now.nanos() / 1_000_000_000;
+        let is_reserving = self.scrub.runs.values().any(|run| run.next_to_reserve().is_some());
+        let recovers = self.recovery.unfinished().is_some() && !schedule.during_recovery;
+        if schedule.is_off()
+            || is_reserving
+            || recovers
+            || self.scrub.slots.free() == 0
+            || schedule.leaves_out(self.id.get(), second)
+        {
+            return;
+        }
+        let today = self.options.clock.at(now);
+        let due = self.scrub.records.iter().filter(|(_, record)| record.under_way.is_none());
+        let due = due.filter(|(pg, _)| self.primary(**pg).is_some_and(Primary::is_whole));
+        let due = due.filter_map(|(pg, record)| {
+            let kind = schedule.due(*pg, record, today)?;
+            Some((schedule.target(*pg, record.last.max(record.since)?), *pg, kind))
+        });
+        if let Some((_, pg, kind)) = due.min_by_key(|(target, pg, _)| (*target, *pg)) {
+            let is_deep = kind == ScrubKind::Deep;
+            let repairs = is_deep && self.options.scrub.auto_repairs_max > 0;
+            self.want_scrub(now, pg, ScrubRequest { kind, is_requested: false, repairs });
+            self.begin_scrubs(now, fx);
+        }
+    }
+
+    /// What the clock has begun and may not begin any more is ended.
+    pub(crate) fn end_forbidden_scrubs(&mut self, now: Time, fx: &mut Effects) {
+        let schedule = self.options.scrub.schedule;
+        let forbidden = |request: ScrubRequest| match request.kind {
+            _ if request.is_requested => false,
+            ScrubKind::Shallow => schedule.no_shallow,
+            ScrubKind::Deep => schedule.no_deep,
+        };
+        let under_way = self.scrub.records.iter().filter_map(|(pg, record)| {
+            record.under_way.as_ref().filter(|it| forbidden(it.request)).map(|_| *pg)
+        });
+        for pg in under_way.collect::<Vec<_>>() {
+            self.stop_scrub(now, pg, fx);
+            self.scrub.records.get_mut(&pg).expect("it was found").under_way = None;
+            self.keep_scrub_record(now, pg);
+        }
+    }
+
+    /// Asks the next member for a slot.
+    pub(super) fn reserve_for_scrub(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        let run = self.scrub.runs.get(&pg);
+        match run.and_then(ScrubRun::next_to_reserve) {
+            Some(osd) if osd == self.id => self.scrub_slot_asked(now, osd, pg, fx),
+            Some(osd) => self.send(osd, pg, Message::Scrub(ScrubMessage::Reserve), fx),
+            None => {}
+        }
+    }
+
+    /// A member has given a slot.
+    pub(super) fn scrub_slot_granted(
+        &mut self,
+        now: Time,
+        from: OsdId,
+        pg: PgId,
+        fx: &mut Effects,
+    ) {
+        let Some(run) = self.scrub.runs.get_mut(&pg) else { return };
+        match run.granted(from) {
+            true => self.scrub_reserved(now, pg, fx),
+            false => self.reserve_for_scrub(now, pg, fx),
+        }
+    }
+
+    /// A run needs the slots no longer that were granted, and the one that it waits for.
+    pub(super) fn give_scrub_slots_back(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        granted: OsdSet,
+        asked: Option<OsdId>,
+        fx: &mut Effects,
+    ) {
+        for osd in granted.iter().chain(asked) {
+            if osd == self.id {
+                self.free_scrub_slot(now, pg, fx);
+            } else {
+                self.send(osd, pg, Message::Scrub(ScrubMessage::Released), fx);
+            }
+        }
+    }
+
+    /// Every member has given a slot.
+    pub(super) fn scrub_reserved(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        self.queue_scrub(now, pg, ScrubStep::Choose, self.options.scrub.sleep == Span::ZERO, fx);
+    }
+
+    /// Queues the next step of a run. One that others wait for is as urgent as clients' ops.
+    fn queue_scrub(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        step: ScrubStep,
+        urgent: bool,
+        fx: &mut Effects,
+    ) {
+        let Some(run) = self.scrub.runs.get(&pg) else { return };
+        let (number, is_requested) = (run.number, run.request().is_requested);
+        let is_urgent = urgent || run.has_blocked();
+        let plain = ScrubItem::plain(pg, number, step);
+        let item = ScrubItem { is_requested, is_urgent, ..plain };
+        self.enqueue(now, Item::Scrub(item), fx);
+    }
+
+    /// A worker carries out a step.
+    pub(crate) fn execute_scrub(&mut self, now: Time, item: ScrubItem, fx: &mut Effects) {
+        let ScrubItem { pg, number, .. } = item;
+        match item.step {
+            ScrubStep::List => return self.list_for_scrub(now, pg, number, fx),
+            ScrubStep::Scan => return self.begin_scan_step(now, pg, number, fx),
+            _ => {}
+        }
+        if self.scrub.runs.get(&pg).is_none_or(|run| run.number != number) {
+            return;
+        }
+        match item.step {
+            ScrubStep::Choose => self.choose_chunk(now, pg, fx),
+            ScrubStep::Free => self.ask_for_maps(now, pg, fx),
+            ScrubStep::Compare => self.compare_chunk(now, pg, fx),
+            ScrubStep::Next => self.pause_scrub(now, pg, fx),
+            ScrubStep::Finish => self.finish_scrub(now, pg, fx),
+            ScrubStep::List | ScrubStep::Scan => unreachable!("they were carried out above"),
+        }
+    }
+
+    /// Chooses the next objects, to which writes wait from now on.
+    fn choose_chunk(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        let run = &self.scrub.runs[&pg];
+        if run.phase != ScrubPhase::BeforeChunk {
+            return;
+        }
+        let bounds = run.bounds(self.options.scrub.chunk(run.request().kind));
+        let after = run.progress.reached;
+        let listed = self.list_after(pg, after, bounds.most as usize + 1);
+        let states = |object: ObjectNo| {
+            let history = self.pg(pg).and_then(|here| here.kept.get(object));
+            1 + history.map_or(0, |history| history.states.len() as u32)
+        };
+        let counted: Vec<(ObjectNo, u32)> =
+            listed.into_iter().map(|(object, _)| (object, states(object))).collect();
+        let last = bounds.end_of(counted.iter().copied());
+        let inside = counted.iter().filter(|(object, _)| last.is_none_or(|last| *object <= last));
+        let states = inside.map(|(_, states)| states).sum();
+        let number = self.scrub.next_number();
+        let average = self.store.objects(pg).average_bytes();
+        let run = self.scrub.runs.get_mut(&pg).expect("it runs");
+        run.begin_chunk(number, last);
+        let ScrubRequest { kind, is_requested, .. } = run.request();
+        let object_bytes = if kind == ScrubKind::Deep { average } else { 0 };
+        let is_urgent = run.has_blocked();
+        let item = ScrubItem {
+            pg,
+            number: run.number,
+            step: ScrubStep::Free,
+            is_requested,
+            is_urgent,
+            states,
+            object_bytes,
+            bytes: 0,
+        };
+        self.enqueue(now, Item::Scrub(item), fx);
+    }
+
+    /// Asks every copy for its map, as soon as the writes that were begun before are carried out on all of them.
+    fn ask_for_maps(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        let (this, run) = (self.id, self.scrub.runs.get_mut(&pg).expect("it runs"));
+        let Some(chunk) = run.chunk().filter(|_| run.phase == ScrubPhase::WaitUpdates) else {
+            return;
+        };
+        if self.ops.updates_any(pg, |object| chunk.contains(object)) {
+            return;
+        }
+        let asked = run.scan();
+        let others = run.reserved.iter().filter(|osd| *osd != this);
+        for osd in others.collect::<Vec<_>>() {
+            self.send(osd, pg, Message::Scrub(ScrubMessage::Scan(asked)), fx);
+        }
+        self.begin_scan(pg, this, asked);
+        self.list_for_scrub(now, pg, chunk.number, fx);
+    }
+
+    /// An op has ended that a chunk may have waited for.
+    pub(crate) fn scrub_op_ended(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        if let Some(run) = self.scrub.runs.get(&pg)
+            && run.phase == ScrubPhase::WaitUpdates
+            && let Some(chunk) = run.chunk()
+            && !self.ops.updates_any(pg, |object| chunk.contains(object))
+        {
+            self.queue_scrub(now, pg, ScrubStep::Free, false, fx);
+        }
+    }
+
+    /// Whether a write has to wait for the chunk that it meets; then it is kept. If it need not, the chunk may begin anew for it.
+    pub(crate) fn scrub_keeps(
+        &mut self,
+        now: Time,
+        op: ClientOp,
+        data: Data,
+        fx: &mut Effects,
+    ) -> Option<(ClientOp, Data)> {
+        let Some(run) = self.scrub.runs.get_mut(&op.pg).filter(|_| op.kind.is_update()) else {
+            return Some((op, data));
+        };
+        match run.meets(op.object) {
+            WriteMeets::Nothing => {}
+            WriteMeets::Preempts => {
+                run.preempt();
+                self.scrub.scans.remove(&op.pg);
+                self.counters.scrub.preempted += 1;
+                self.pause_scrub(now, op.pg, fx);
+            }
+            WriteMeets::Waits => {
+                run.block(op, data);
+                self.counters.scrub.blocked_writes += 1;
+                return None;
+            }
+        }
+        Some((op, data))
+    }
+
+    /// A copy's map is here.
+    pub(super) fn scrub_map_came(
+        &mut self,
+        now: Time,
+        from: OsdId,
+        pg: PgId,
+        map: ScrubMap,
+        fx: &mut Effects,
+    ) {
+        if let Some(run) = self.scrub.runs.get_mut(&pg)
+            && run.take_map(from, map)
+        {
+            self.queue_scrub(now, pg, ScrubStep::Compare, false, fx);
+        }
+    }
+
+    fn compare_chunk(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        let (this, run) = (self.id, self.scrub.runs.get_mut(&pg).expect("it runs"));
+        if run.phase != ScrubPhase::Comparing {
+            return;
+        }
+        let urgent = run.has_blocked();
+        let is_last = run.compare(this);
+        let (blocked, progress) = (run.take_blocked(), run.progress.clone());
+        let record = self.scrub.records.get_mut(&pg).expect("it is wanted");
+        record.under_way = Some(progress);
+        if !is_last {
+            self.keep_scrub_record(now, pg);
+        }
+        let step = if is_last { ScrubStep::Finish } else { ScrubStep::Next };
+        self.queue_scrub(now, pg, step, urgent || is_last, fx);
+        self.unpark(now, pg, blocked, fx);
+    }
+
+    /// The pause between two chunks.
+    fn pause_scrub(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        let sleep = self.options.scrub.sleep;
+        if sleep == Span::ZERO {
+            return self.queue_scrub(now, pg, ScrubStep::Choose, true, fx);
+        }
+        let number = self.scrub.runs[&pg].number;
+        fx.world.push(Effect::Timer(self.id, now + sleep, Timer::ScrubWake(pg, number)));
+    }
+
+    /// The pause is over.
+    pub(crate) fn scrub_woke(&mut self, now: Time, pg: PgId, number: u32, fx: &mut Effects) {
+        let run = self.scrub.runs.get(&pg).filter(|run| run.number == number);
+        if run.is_some_and(|run| run.phase == ScrubPhase::BeforeChunk) {
+            self.queue_scrub(now, pg, ScrubStep::Choose, false, fx);
+        }
+    }
+
+    /// All of the group is compared.
+    fn finish_scrub(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        let progress = self.scrub.runs[&pg].progress.clone();
+        let ScrubProgress { request, began, findings, .. } = progress;
+        let ended = self.options.clock.at(now);
+        let automatic = !request.is_requested;
+        let auto_most = self.options.scrub.auto_repairs_max;
+        // Many at once is no rot, and nothing to be mended unasked.
+        let may_repair = !automatic || (1..=auto_most).contains(&findings.inconsistent);
+        let looks_closer = automatic && request.kind == ScrubKind::Shallow && may_repair;
+        let (to_repair, has_failed) = match request.repairs && may_repair {
+            true => self.what_to_repair(pg, &findings),
+            false => (Vec::new(), false),
+        };
+        let record = self.scrub.records.get_mut(&pg).expect("it is wanted");
+        let is_clean = findings.counts.all() == 0;
+        // A shallow scrub does not see what a deep one has found, and says nothing of it.
+        let keeps = request.kind == ScrubKind::Shallow && record.findings.counts.deep > 0;
+        let findings = match keeps {
+            true => std::mem::take(&mut record.findings).with(findings),
+            false => findings,
+        };
+        *record = ScrubRecord {
+            since: record.since,
+            last: Some(ended),
+            last_deep: if request.kind == ScrubKind::Deep { Some(ended) } else { record.last_deep },
+            last_clean: if is_clean { Some(ended) } else { record.last_clean },
+            duration: ended.since(began),
+            findings,
+            has_failed_repair: has_failed || keeps && record.has_failed_repair,
+            under_way: None,
+        };
+        self.counters.scrub.ended += 1;
+        self.tell_scrub_record(pg, fx);
+        self.stop_scrub(now, pg, fx);
+        if looks_closer {
+            self.want_scrub(
+                now,
+                pg,
+                ScrubRequest { kind: ScrubKind::Deep, repairs: true, ..request },
+            );
+        } else if to_repair.is_empty() {
+            self.keep_scrub_record(now, pg);
+        } else {
+            // What was replaced is looked at once more: until then nobody says that all is well.
+            let again = ScrubRequest { repairs: false, kind: ScrubKind::Deep, ..request };
+            self.want_scrub(now, pg, again);
+            for (osd, object) in to_repair {
+                self.note_unreadable(pg, osd, object);
+                self.counters.scrub.repaired += 1;
+            }
+            self.begin_repair(now, pg, fx);
+        }
+        self.begin_scrubs(now, fx);
+    }
+
+    /// Which copies of which objects are to be replaced, and whether some have none that is good.
+    fn what_to_repair(&self, pg: PgId, findings: &ScrubFindings) -> (Vec<(OsdId, ObjectNo)>, bool) {
+        let primary = self.primary(pg).expect("it leads what it scrubs");
+        let members: BTreeSet<OsdId> = primary.shape.acting.iter().collect();
+        let mut objects = BTreeMap::<ObjectNo, Vec<_>>::new();
+        for state in &findings.named {
+            objects.entry(state.object).or_default().push(state.clone());
+        }
+        let (mut all, mut has_failed) = (Vec::new(), false);
+        for (object, states) in objects {
+            match bad_copies(&members, &states) {
+                (bad, true) => all.extend(bad.into_iter().map(|osd| (osd, object))),
+                (_, false) => has_failed = true,
+            }
+        }
+        (all, has_failed)
+    }
+
+    fn tell_scrub_record(&self, pg: PgId, fx: &mut Effects) {
+        let record = &self.scrub.records[&pg];
+        let primary = self.primary(pg).expect("it leads what it scrubs");
+        for osd in primary.shape.acting.iter().filter(|osd| *osd != self.id) {
+            let ended = ScrubMessage::Ended(Box::new(record.clone()));
+            self.send(osd, pg, Message::Scrub(ended), fx);
+        }
+    }
+
+    /// Writes down what is known of a group's scrubs.
+    pub(super) fn keep_scrub_record(&mut self, now: Time, pg: PgId) {
+        let Some(record) = self.scrub.records.get(&pg).filter(|_| self.is_durable()) else {
+            return;
+        };
+        let edits = vec![keep_scrubs(pg, record.encode())];
+        let update = Update { edits, ..Update::none(AccessKind::Nothing) };
+        let place = ObjectRange::of_group(pg);
+        self.access(now, Urgency::default(), &place, update, Commit::ScrubKept);
+    }
+
+    /// Ends whatever this OSD does for the scrub of a group, as its primary or as a member: slots are free, writes that waited go on.
+    /// What the scrub has come to stays known.
+    pub(crate) fn stop_scrub(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        if let Some(mut run) = self.scrub.runs.remove(&pg) {
+            let blocked = run.take_blocked();
+            self.give_scrub_slots_back(now, pg, run.reserved, run.next_to_reserve(), fx);
+            self.scrub.scans.remove(&pg);
+            self.unpark(now, pg, blocked, fx);
+        }
+    }
+}
+
+impl Primary {
+    /// Whether every copy is there and has everything: only then copies can be compared.
+    pub(super) fn is_whole(&self) -> bool {
+        self.shape.acting.len() == self.shape.copies
+            && self.recovery_needed().is_none()
+            && self.recovering.is_empty()
+            && !self.ops.handing_over
+    }
+}

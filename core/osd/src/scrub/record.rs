@@ -1,0 +1,272 @@
+//! What is kept of a placement group's scrubs: when they were, what the last one found, and how far one has come that is under way.
+
+use super::found::{InconsistentState, ScrubErrorCounts, ScrubErrors};
+use super::kind::{ScrubKind, ScrubRequest};
+use crate::ids::OsdId;
+use crate::snapshots::SnapshotNo;
+use loadline_base::{Span, WallTime};
+use loadline_store::ObjectNo;
+
+/// So many states are named; the rest is counted. It bounds what a record takes on a disk.
+const NAMED_MAX: usize = 256;
+
+/// What scrubs have told of a placement group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScrubRecord {
+    /// Since when the group is known to who leads it: until it was scrubbed once, its time is counted from there.
+    pub since: Option<WallTime>,
+    /// When the last one of any kind ended.
+    pub last: Option<WallTime>,
+    /// When the last deep one ended.
+    pub last_deep: Option<WallTime>,
+    /// When the last one ended that found nothing.
+    pub last_clean: Option<WallTime>,
+    /// How long the last one took.
+    pub duration: Span,
+    /// What is wrong by the last one.
+    pub findings: ScrubFindings,
+    /// What was to be repaired by the last one and has no good copy.
+    pub has_failed_repair: bool,
+    /// The one that is under way, or was broken off.
+    pub under_way: Option<ScrubProgress>,
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScrubFindings {
+    /// The errors of all states.
+    pub counts: ScrubErrorCounts,
+    /// Objects and former states of objects that are not as they should be, all of them.
+    pub inconsistent: u64,
+    /// The first of them.
+    pub named: Vec<InconsistentState>,
+}
+
+/// How far a scrub has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScrubProgress {
+    /// What it is.
+    pub request: ScrubRequest,
+    /// When it began.
+    pub began: WallTime,
+    /// Everything up to here is compared.
+    pub reached: Option<ObjectNo>,
+    /// Objects and former states of objects that are compared.
+    pub objects: u64,
+    /// What was found so far.
+    pub findings: ScrubFindings,
+}
+
+impl ScrubFindings {
+    /// Some more, found behind all of these.
+    pub(super) fn extend(&mut self, found: Vec<InconsistentState>) {
+        for state in found {
+            self.counts.count(&state);
+            self.inconsistent += 1;
+            if self.named.len() < NAMED_MAX {
+                self.named.push(state);
+            }
+        }
+    }
+
+    /// These, and what is new of others that saw less.
+    pub(super) fn with(mut self, others: ScrubFindings) -> ScrubFindings {
+        let is_named = |state: &InconsistentState| {
+            let place = (state.object, state.label);
+            self.named.iter().any(|named| (named.object, named.label) == place)
+        };
+        let new = others.named.into_iter().filter(|state| !is_named(state)).collect();
+        self.extend(new);
+        self
+    }
+
+    fn encode(&self, value: &mut Vec<u8>) {
+        for word in [self.counts.shallow, self.counts.deep, self.inconsistent] {
+            value.extend_from_slice(&word.to_le_bytes());
+        }
+        value.extend_from_slice(&(self.named.len() as u16).to_le_bytes());
+        for InconsistentState { object, label, authority, bad } in &self.named {
+            value.extend_from_slice(&object.0.to_le_bytes());
+            value.extend_from_slice(&label.0.to_le_bytes());
+            let authority = authority.map_or(NOBODY, OsdId::get);
+            value.extend_from_slice(&authority.to_le_bytes());
+            value.push(bad.len() as u8);
+            for (osd, errors) in bad {
+                value.extend_from_slice(&osd.get().to_le_bytes());
+                value.push(errors.bits());
+            }
+        }
+    }
+}
+
+/// No OSD.
+const NOBODY: u32 = u32::MAX;
+/// Which form the bytes of a record have.
+const FORM: u8 = 1;
+
+impl ScrubRecord {
+    /// The bytes that a disk keeps.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut value = vec![FORM, u8::from(self.has_failed_repair)];
+        for stamp in [self.since, self.last, self.last_deep, self.last_clean] {
+            value.extend_from_slice(&stamp.map_or(0, WallTime::unix_nanos).to_le_bytes());
+        }
+        value.extend_from_slice(&self.duration.nanos().to_le_bytes());
+        self.findings.encode(&mut value);
+        value.push(u8::from(self.under_way.is_some()));
+        if let Some(progress) = &self.under_way {
+            let ScrubProgress { request, began, reached, objects, findings } = progress;
+            let flags = [
+                request.kind == ScrubKind::Deep,
+                request.is_requested,
+                request.repairs,
+                reached.is_some(),
+            ];
+            let flags = flags.iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(*flag));
+            value.push(flags);
+            let reached = reached.unwrap_or_default().0;
+            for word in [began.unix_nanos(), reached, *objects] {
+                value.extend_from_slice(&word.to_le_bytes());
+            }
+            findings.encode(&mut value);
+        }
+        value
+    }
+
+    /// The record of these bytes; `None` if they are none.
+    pub(crate) fn decode(value: &[u8]) -> Option<ScrubRecord> {
+        let mut bytes = RecordBytes(value);
+        if bytes.byte()? != FORM {
+            return None;
+        }
+        let has_failed_repair = bytes.flag()?;
+        let mut stamp =
+            || Some(Some(bytes.word()?).filter(|at| *at > 0).map(WallTime::from_unix_nanos));
+        let since = stamp()?;
+        let (last, last_deep, last_clean) = (stamp()?, stamp()?, stamp()?);
+        let duration = Span::from_nanos(bytes.word()?);
+        let findings = bytes.findings()?;
+        let under_way = if bytes.flag()? { Some(bytes.progress()?) } else { None };
+        let record = ScrubRecord {
+            since,
+            last,
+            last_deep,
+            last_clean,
+            duration,
+            findings,
+            has_failed_repair,
+            under_way,
+        };
+        bytes.0.is_empty().then_some(record)
+    }
+}
+
+/// What is left to read of a record.
+struct RecordBytes<'a>(&'a [u8]);
+
+impl RecordBytes<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take::<1>().map(|[byte]| byte)
+    }
+
+    fn flag(&mut self) -> Option<bool> {
+        match self.byte()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+
+    fn number(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn word(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn findings(&mut self) -> Option<ScrubFindings> {
+        let counts = ScrubErrorCounts { shallow: self.word()?, deep: self.word()? };
+        let inconsistent = self.word()?;
+        let count = u16::from_le_bytes(self.take()?);
+        let named = (0..count).map(|_| self.state()).collect::<Option<Vec<_>>>()?;
+        Some(ScrubFindings { counts, inconsistent, named })
+    }
+
+    fn state(&mut self) -> Option<InconsistentState> {
+        let (object, label) = (ObjectNo(self.word()?), SnapshotNo(self.number()?));
+        let authority = Some(self.number()?).filter(|osd| *osd != NOBODY).map(OsdId::new);
+        let count = self.byte()?;
+        let mut bad = || Some((OsdId::new(self.number()?), ScrubErrors::of_bits(self.byte()?)?));
+        let bad = (0..count).map(|_| bad()).collect::<Option<Vec<_>>>()?;
+        Some(InconsistentState { object, label, authority, bad })
+    }
+
+    fn progress(&mut self) -> Option<ScrubProgress> {
+        let flags = self.byte()?;
+        let is = |bit: u8| flags >> bit & 1 == 1;
+        let kind = if is(0) { ScrubKind::Deep } else { ScrubKind::Shallow };
+        let request = ScrubRequest { kind, is_requested: is(1), repairs: is(2) };
+        let began = WallTime::from_unix_nanos(self.word()?);
+        let reached = Some(ObjectNo(self.word()?)).filter(|_| is(3));
+        let objects = self.word()?;
+        let findings = self.findings()?;
+        (flags < 16).then_some(ScrubProgress { request, began, reached, objects, findings })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::found::ScrubError;
+    use super::*;
+
+    fn findings() -> ScrubFindings {
+        let state = |object| InconsistentState {
+            object: ObjectNo(object),
+            label: SnapshotNo(3),
+            authority: (object % 2 == 0).then(|| OsdId::new(4)),
+            bad: vec![(OsdId::new(1), ScrubErrors::one(ScrubError::Read))],
+        };
+        let mut findings = ScrubFindings::default();
+        findings.extend((0..300).map(state).collect());
+        findings
+    }
+
+    #[test]
+    fn a_record_reads_back() {
+        let request = ScrubRequest { kind: ScrubKind::Deep, is_requested: true, repairs: false };
+        let under_way = ScrubProgress {
+            request,
+            began: WallTime::from_unix_nanos(77),
+            reached: Some(ObjectNo(0)),
+            objects: 9,
+            findings: findings(),
+        };
+        let record = ScrubRecord {
+            since: Some(WallTime::from_unix_nanos(3)),
+            last: Some(WallTime::from_unix_nanos(1)),
+            last_deep: None,
+            last_clean: Some(WallTime::from_unix_nanos(u64::MAX)),
+            duration: Span::from_secs(5),
+            findings: findings(),
+            has_failed_repair: true,
+            under_way: Some(under_way),
+        };
+        assert_eq!((record.findings.inconsistent, record.findings.counts.deep), (300, 300));
+        assert_eq!(record.findings.named.len(), NAMED_MAX);
+        let bytes = record.encode();
+        assert_eq!(ScrubRecord::decode(&bytes), Some(record));
+        let nothing = ScrubRecord::default();
+        assert_eq!(ScrubRecord::decode(&nothing.encode()), Some(nothing));
+        for cut in [0, 1, 40, bytes.len() - 1] {
+            assert_eq!(ScrubRecord::decode(&bytes[..cut]), None);
+        }
+        assert_eq!(ScrubRecord::decode(&[&bytes[..], &[0]].concat()), None);
+    }
+}

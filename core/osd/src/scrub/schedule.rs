@@ -1,0 +1,222 @@
+//! When a placement group is scrubbed without being asked: targets, deadlines, and what forbids it (scrub.md 2.2, 2.3).
+//!
+//! All that is drawn is drawn from the group and the stamp of its last scrub, so nothing has to be kept, and a restart draws the same.
+
+use super::kind::ScrubKind;
+use super::record::ScrubRecord;
+use crate::ids::PgId;
+use loadline_base::{Span, WallTime, mix64};
+
+const HOUR: u64 = 3_600;
+const DAY: u64 = 86_400;
+/// 1970-01-01 was a Thursday; the field's week begins with Sunday as 0.
+const FIRST_WEEK_DAY: u64 = 4;
+
+/// A part of the day or of the week, from `begin` on and before `end`, around the end of it if `end` is the earlier; all of it if both are
+/// the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScrubWindow {
+    /// The first hour, or day.
+    pub begin: u32,
+    /// The first one after it.
+    pub end: u32,
+}
+
+impl ScrubWindow {
+    fn contains(self, at: u64) -> bool {
+        let (begin, end) = (u64::from(self.begin), u64::from(self.end));
+        match begin.cmp(&end) {
+            std::cmp::Ordering::Equal => true,
+            std::cmp::Ordering::Less => (begin..end).contains(&at),
+            std::cmp::Ordering::Greater => at >= begin || at < end,
+        }
+    }
+}
+
+/// When scrubs are begun by the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScrubSchedule {
+    /// A group is scrubbed no sooner after its last scrub (`osd_scrub_min_interval`).
+    pub least: Span,
+    /// And no later, whatever the hour (`osd_scrub_max_interval`); zero for no such bound.
+    pub most: Span,
+    /// A scrub is deep so long after the last deep one (`osd_deep_scrub_interval`).
+    pub deep: Span,
+    /// Up to so much of the least interval is added, in parts per million (`osd_scrub_interval_randomize_ratio`).
+    pub spread_ppm: u32,
+    /// So many of a million scrubs are deep before they need be (`osd_deep_scrub_randomize_ratio`).
+    pub early_deep_ppm: u32,
+    /// So many of a million looks are left out, so that OSDs do not all begin at once (`osd_scrub_backoff_ratio`).
+    pub backoff_ppm: u32,
+    /// Hours in which scrubs may begin, UTC (`osd_scrub_begin_hour`, `osd_scrub_end_hour`).
+    pub hours: ScrubWindow,
+    /// The same of days of the week, Sunday being 0 (`osd_scrub_begin_week_day`, `osd_scrub_end_week_day`).
+    pub week_days: ScrubWindow,
+    /// Shallow ones are not begun (`noscrub`).
+    pub no_shallow: bool,
+    /// Deep ones are not begun (`nodeep-scrub`).
+    pub no_deep: bool,
+    /// Even while something is recovered (`osd_scrub_during_recovery`).
+    pub during_recovery: bool,
+}
+
+impl ScrubSchedule {
+    /// When a group is due, as far as the clock goes.
+    pub fn target(&self, pg: PgId, last: WallTime) -> WallTime {
+        let drawn = draw(pg, last, 1) % 1_000_000;
+        let spread =
+            self.least.nanos() / 1_000_000 * u64::from(self.spread_ppm) / 1_000_000 * drawn;
+        last.after(self.least).after(Span::from_nanos(spread))
+    }
+
+    /// From when on a group is due at any hour.
+    pub fn deadline(&self, last: WallTime) -> Option<WallTime> {
+        (self.most > Span::ZERO).then(|| last.after(self.most))
+    }
+
+    /// Whether scrubs may begin at this time of the week.
+    pub fn is_permitted(&self, now: WallTime) -> bool {
+        let seconds = now.unix_nanos() / 1_000_000_000;
+        let (hour, day) = (seconds % DAY / HOUR, (seconds / DAY + FIRST_WEEK_DAY) % 7);
+        self.hours.contains(hour) && self.week_days.contains(day)
+    }
+
+    /// How a group is to be scrubbed now, if it is.
+    pub(super) fn due(&self, pg: PgId, record: &ScrubRecord, now: WallTime) -> Option<ScrubKind> {
+        let last = record.last.max(record.since)?;
+        let is_late = self.deadline(last).is_some_and(|deadline| deadline <= now);
+        let is_due = self.target(pg, last) <= now && self.is_permitted(now) || is_late;
+        if is_due { self.kind(pg, record, now) } else { None }
+    }
+
+    /// Which kind a scrub of the group is, if one is allowed.
+    fn kind(&self, pg: PgId, record: &ScrubRecord, now: WallTime) -> Option<ScrubKind> {
+        let last_deep = record.last_deep.max(record.since)?;
+        let has_deep_errors = record.findings.counts.deep > 0;
+        if has_deep_errors && self.no_deep {
+            return None;
+        }
+        let draws_deep = || {
+            let last = record.last.max(record.since).unwrap_or_default();
+            draw(pg, last, 2) % 1_000_000 < u64::from(self.early_deep_ppm)
+        };
+        let is_deep_due = last_deep.after(self.deep) <= now
+            || has_deep_errors
+            || !self.no_shallow && draws_deep();
+        match (is_deep_due && !self.no_deep, self.no_shallow) {
+            (true, _) => Some(ScrubKind::Deep),
+            (false, false) => Some(ScrubKind::Shallow),
+            (false, true) => None,
+        }
+    }
+
+    /// Whether an OSD leaves its look at this second out.
+    pub(super) fn leaves_out(&self, osd: u32, second: u64) -> bool {
+        mix64(u64::from(osd) << 40 ^ mix64(second)) % 1_000_000 < u64::from(self.backoff_ppm)
+    }
+
+    /// Whether nothing is ever begun.
+    pub(super) fn is_off(&self) -> bool {
+        self.no_shallow && self.no_deep
+    }
+}
+
+fn draw(pg: PgId, last: WallTime, what: u64) -> u64 {
+    mix64(u64::from(pg.get()) ^ mix64(last.unix_nanos() ^ mix64(what)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PG: PgId = PgId::new(7);
+
+    fn at(seconds: u64) -> WallTime {
+        WallTime::from_unix_nanos(seconds * 1_000_000_000)
+    }
+
+    fn days(days: u64) -> Span {
+        Span::from_secs(days * DAY)
+    }
+
+    fn schedule() -> ScrubSchedule {
+        ScrubSchedule {
+            least: days(1),
+            most: days(7),
+            deep: days(7),
+            spread_ppm: 500_000,
+            early_deep_ppm: 0,
+            backoff_ppm: 660_000,
+            hours: ScrubWindow::default(),
+            week_days: ScrubWindow::default(),
+            no_shallow: false,
+            no_deep: false,
+            during_recovery: false,
+        }
+    }
+
+    fn record(last: u64, deep: u64) -> ScrubRecord {
+        ScrubRecord { last: Some(at(last)), last_deep: Some(at(deep)), ..ScrubRecord::default() }
+    }
+
+    #[test]
+    fn targets_are_spread_over_half_of_the_least_interval() {
+        let target = |pg: u32| schedule().target(PgId::new(pg), at(0)).since(at(0));
+        let targets: Vec<Span> = (0..1_000).map(target).collect();
+        assert!(targets.iter().all(|it| *it >= days(1) && *it < Span::from_secs(DAY * 3 / 2)));
+        let early = targets.iter().filter(|it| **it < Span::from_secs(DAY * 5 / 4)).count();
+        assert!((400..600).contains(&early), "{early}");
+        let looks = (0..10_000).filter(|second| !schedule().leaves_out(3, *second)).count();
+        assert!((3_200..3_600).contains(&looks), "a third of them: {looks}");
+    }
+
+    #[test]
+    fn hours_pass_midnight_and_days_the_end_of_the_week() {
+        let hours = |begin, end| ScrubSchedule { hours: ScrubWindow { begin, end }, ..schedule() };
+        let night = hours(22, 6);
+        let hour = |schedule: &ScrubSchedule, hour| schedule.is_permitted(at(hour * HOUR));
+        assert_eq!(
+            [21, 22, 23, 24, 29, 30].map(|it| hour(&night, it)),
+            [false, true, true, true, true, false]
+        );
+        assert!((0..24).all(|it| hour(&hours(0, 0), it)));
+        assert_eq!([7, 8, 16, 17].map(|it| hour(&hours(8, 17), it)), [false, true, true, false]);
+        let weekend = ScrubSchedule { week_days: ScrubWindow { begin: 6, end: 1 }, ..schedule() };
+        // Thursday, Friday, Saturday, Sunday, Monday.
+        let days = [0, 1, 2, 3, 4].map(|day| weekend.is_permitted(at(day * DAY)));
+        assert_eq!(days, [false, false, true, true, false]);
+    }
+
+    #[test]
+    fn a_deadline_holds_at_any_hour() {
+        let never = ScrubWindow { begin: 3, end: 4 };
+        let schedule = ScrubSchedule { hours: never, ..schedule() };
+        let due = |now| schedule.due(PG, &record(0, 0), at(now));
+        assert_eq!(due(6 * DAY + 5 * HOUR), None);
+        assert_eq!(due(6 * DAY + 3 * HOUR), Some(ScrubKind::Shallow));
+        assert_eq!(due(7 * DAY + 5 * HOUR), Some(ScrubKind::Deep));
+        let open = ScrubSchedule { most: Span::ZERO, ..schedule };
+        assert_eq!(open.due(PG, &record(0, 0), at(90 * DAY + 5 * HOUR)), None);
+    }
+
+    #[test]
+    fn flags_forbid_kinds() {
+        let kind = |no_shallow, no_deep, deep_due: bool, errors| {
+            let schedule = ScrubSchedule { no_shallow, no_deep, ..schedule() };
+            let mut record = record(20 * DAY, if deep_due { 0 } else { 19 * DAY });
+            record.findings.counts.deep = errors;
+            schedule.due(PG, &record, at(22 * DAY))
+        };
+        use ScrubKind::{Deep, Shallow};
+        assert_eq!(kind(false, false, true, 0), Some(Deep));
+        assert_eq!(kind(false, false, false, 0), Some(Shallow));
+        assert_eq!(kind(false, true, true, 0), Some(Shallow), "deep is due and forbidden");
+        assert_eq!(kind(true, false, true, 0), Some(Deep));
+        assert_eq!(kind(true, false, false, 0), None);
+        assert_eq!(kind(true, true, true, 0), None);
+        assert_eq!(kind(false, false, false, 1), Some(Deep), "what a deep one found, it looks at");
+        assert_eq!(kind(false, true, false, 1), None);
+        let all_deep = ScrubSchedule { early_deep_ppm: 1_000_000, ..schedule() };
+        assert_eq!(all_deep.due(PG, &record(20 * DAY, 19 * DAY), at(22 * DAY)), Some(Deep));
+    }
+}

@@ -1,0 +1,122 @@
+//! `loadline scrub`, `repair` and `inconsistent`
+
+use super::args::{
+    InconsistentArgs, InconsistentSubcommand, RepairArgs, ScrubArgs, ScrubSubcommand, Scrubbed,
+};
+use super::reach::NodeArgs;
+use super::{duration, size};
+use crate::failure::Failure;
+use crate::show;
+use loadline_host::admin::api::{
+    BadCopy, Command, ConfigChanged, InconsistentRow, InconsistentStates, ScrubHow, ScrubRow,
+    Scrubbing, Scrubs, ValueAsked, ValueLevel, Who,
+};
+
+pub(crate) fn carry_out(args: ScrubArgs) -> Result<(), Failure> {
+    match args.command {
+        ScrubSubcommand::Start(what) => begin(&args.node, ScrubHow::Scrub, what),
+        ScrubSubcommand::Deep(what) => begin(&args.node, ScrubHow::DeepScrub, what),
+        ScrubSubcommand::Pause => pause(&args.node, true),
+        ScrubSubcommand::Resume => pause(&args.node, false),
+        ScrubSubcommand::Status => {
+            args.node.show(&Command::ScrubList, |scrubs: &Scrubs| table(&scrubs.pgs))
+        }
+    }
+}
+
+/// The flags under which the clock begins no scrub.
+const FLAGS: [&str; 2] = ["noscrub", "nodeep-scrub"];
+
+fn pause(node: &NodeArgs, pauses: bool) -> Result<(), Failure> {
+    let mut client = node.connect()?;
+    for option in FLAGS.map(str::to_owned) {
+        let (who, level) = (Who::Osds, ValueLevel::Stored);
+        let command = match pauses {
+            true => {
+                Command::ConfigSet { who, option, to: ValueAsked { value: "true".into(), level } }
+            }
+            false => Command::ConfigRemove { who, option, level },
+        };
+        let _: ConfigChanged = client.ask(&command)?;
+    }
+    let says = match pauses {
+        true => "no scrub is begun by the clock until `loadline scrub resume`",
+        false => "scrubs are begun by the clock again",
+    };
+    match node.json() {
+        true => show::json(&serde_json::json!({})),
+        false => show::text(&format!("{says}\n")),
+    }
+}
+
+/// `loadline repair`
+pub(crate) fn repair(args: RepairArgs) -> Result<(), Failure> {
+    begin(&args.node, ScrubHow::Repair, args.what)
+}
+
+/// `loadline inconsistent`
+pub(crate) fn inconsistent(args: InconsistentArgs) -> Result<(), Failure> {
+    let InconsistentSubcommand::List { pg } = args.command;
+    args.node.show(&Command::InconsistentList { pg }, found)
+}
+
+fn begin(node: &NodeArgs, how: ScrubHow, what: Scrubbed) -> Result<(), Failure> {
+    node.show(&Command::Scrub { how, what: what.what }, |begun: &Scrubbing| {
+        let Scrubbing { pgs, left_out } = begun;
+        let all = match pgs.len() {
+            1 => format!("{} of PG {} begins\n", how.name(), pgs[0]),
+            count => format!("{} of {count} PGs begins\n", how.name()),
+        };
+        let names = left_out.join(", ");
+        let rest = format!("left out, because nobody serves them now: {names}\n");
+        if left_out.is_empty() { all } else { all + &rest }
+    })
+}
+
+const NONE: &str = "–";
+
+fn table(pgs: &[ScrubRow]) -> String {
+    let ago = |at: Option<u64>| at.map_or_else(|| NONE.to_owned(), |at| duration(at) + " ago");
+    let row = |row: &ScrubRow| {
+        let state = match (&row.under_way, row.runs) {
+            (None, _) => NONE.to_owned(),
+            (Some(kind), false) => format!("{kind}, waits"),
+            (Some(kind), true) => format!("{kind}, {} objects", row.objects_scrubbed),
+        };
+        [
+            row.pg.clone(),
+            state,
+            ago(row.last_ns),
+            ago(row.last_deep_ns),
+            row.last_ns.map_or_else(|| NONE.to_owned(), |_| duration(row.duration_ns)),
+            format!("{}", row.shallow_errors + row.deep_errors),
+        ]
+    };
+    let rows: Vec<[String; 6]> = pgs.iter().map(row).collect();
+    show::table(["PG", "now", "last", "last deep", "took", "errors"], &[1], &rows)
+}
+
+fn found(found: &InconsistentStates) -> String {
+    let InconsistentStates { inconsistent, states, .. } = found;
+    if states.is_empty() {
+        return "nothing\n".to_owned();
+    }
+    let bad = |copy: &BadCopy| format!("osd.{}: {}", copy.osd, copy.errors.join(" "));
+    let row = |row: &InconsistentRow| {
+        let snapshot = row.snapshot.map_or_else(String::new, |label| format!(" at {label}"));
+        [
+            format!("{:#x}{snapshot}", row.object),
+            row.image.clone().unwrap_or_else(|| NONE.to_owned()),
+            row.offset_bytes.map_or_else(|| NONE.to_owned(), size),
+            row.selected_osd.map_or_else(|| "none".to_owned(), |osd| format!("osd.{osd}")),
+            row.bad.iter().map(bad).collect::<Vec<_>>().join(", "),
+        ]
+    };
+    let rows: Vec<[String; 5]> = states.iter().map(row).collect();
+    let head = ["object", "image", "begins at", "good copy", "bad copies"];
+    let table = show::table(head, &[1, 3, 4], &rows);
+    match *inconsistent - states.len() as u64 {
+        0 => table,
+        more => format!("{table}and {more} more\n"),
+    }
+}

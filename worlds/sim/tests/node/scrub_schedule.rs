@@ -1,0 +1,166 @@
+//! Scrubs that the clock begins, on a node with disks.
+
+use crate::judge::{Judged, OSDS, is_whole, settings, sync};
+use loadline_base::{Span, Time};
+use loadline_osd::{
+    OsdId, OsdOptions, Policy, ScrubKind, ScrubRecord, ScrubRequest, ScrubSchedule,
+};
+use loadline_store::ObjectNo;
+use loadline_store::paged::LogMode;
+
+/// Every three seconds, every second time deep.
+fn hurried(schedule: ScrubSchedule) -> ScrubSchedule {
+    ScrubSchedule {
+        least: Span::from_secs(3),
+        most: Span::from_secs(12),
+        deep: Span::from_secs(6),
+        spread_ppm: 0,
+        early_deep_ppm: 0,
+        ..schedule
+    }
+}
+
+/// A node with some data whose OSDs scrub by this.
+fn node(change: impl Fn(&mut OsdOptions)) -> Judged {
+    let mut judged = Judged::new(11, LogMode::Fsync, 0);
+    for _ in 0..60 {
+        judged.issue();
+        judged.steps(20);
+    }
+    judged.finish_ops();
+    judged.node().wait_until(is_whole);
+    sync(judged.node());
+    configure(&mut judged, change);
+    judged
+}
+
+fn configure(judged: &mut Judged, change: impl Fn(&mut OsdOptions)) {
+    let (settings, first) = (settings(), OsdId::new(0));
+    let policy = Policy { plan: settings.plan(first), seed: 1 };
+    let mut options = OsdOptions { threads_per_shard: 1, ..settings.osd_options(first) };
+    options.scrub.schedule = hurried(options.scrub.schedule);
+    change(&mut options);
+    judged.node().configure(&policy, options);
+}
+
+fn pass(judged: &mut Judged, seconds: u64) {
+    let until = judged.node().now() + Span::from_secs(seconds);
+    judged.node().wait_until(|node| node.now() >= until);
+}
+
+fn records(judged: &mut Judged) -> Vec<ScrubRecord> {
+    let node = judged.node();
+    let pgs: Vec<_> = node.map().pgs().map(|(pg, _)| pg).collect();
+    pgs.into_iter().map(|pg| node.node_mut().scrub_report(pg).record).collect()
+}
+
+fn ended(judged: &mut Judged) -> u64 {
+    let node = judged.node();
+    (0..OSDS).map(|osd| node.osd(OsdId::new(osd)).scrub_counts().ended).sum()
+}
+
+#[test]
+fn every_group_is_scrubbed_in_its_time() {
+    let mut judged = node(|_| {});
+    pass(&mut judged, 40);
+    let today = judged.node().now().since(Time::ZERO);
+    for record in records(&mut judged) {
+        let ago = |at: Option<loadline_base::WallTime>| {
+            Span::from_nanos(today.nanos() - at.expect("it was scrubbed").unix_nanos())
+        };
+        // A third of the looks, one group at a time of six.
+        assert!(ago(record.last) < Span::from_secs(12), "{record:?}");
+        assert!(ago(record.last_deep) < Span::from_secs(24), "{record:?}");
+    }
+    let before = ended(&mut judged);
+    configure(&mut judged, |options| options.scrub.schedule.least = Span::from_secs(3_600));
+    configure(&mut judged, |options| {
+        options.scrub.schedule.least = Span::from_secs(3_600);
+        options.scrub.schedule.most = Span::ZERO;
+    });
+    pass(&mut judged, 3);
+    let settled = ended(&mut judged);
+    pass(&mut judged, 30);
+    assert_eq!(ended(&mut judged), settled, "nothing is due ({before} before)");
+}
+
+#[test]
+fn what_the_clock_has_begun_ends_when_it_is_forbidden() {
+    let slow = |options: &mut OsdOptions| options.scrub.sleep = Span::from_secs(1_000);
+    let mut judged = node(slow);
+    pass(&mut judged, 20);
+    let under_way = |judged: &mut Judged| {
+        records(judged).into_iter().filter_map(|record| record.under_way).collect::<Vec<_>>()
+    };
+    assert!(!under_way(&mut judged).is_empty(), "some sleep before their first chunk");
+    // What an operator asks for goes on.
+    let pg = judged.node().map().pgs().map(|(pg, _)| pg).next().expect("there are groups");
+    let asked = ScrubRequest { kind: ScrubKind::Deep, is_requested: true, repairs: false };
+    judged.node().change(|cluster, fx| cluster.scrub(pg, asked, fx));
+    configure(&mut judged, |options| {
+        slow(options);
+        options.scrub.schedule.no_shallow = true;
+        options.scrub.schedule.no_deep = true;
+    });
+    let left = under_way(&mut judged);
+    assert!(left.len() == 1 && left[0].request.is_requested, "{left:?}");
+    pass(&mut judged, 30);
+    assert_eq!(under_way(&mut judged).len(), 1, "none is begun");
+}
+
+/// Whether any scrub has ended while something waited for its recovery.
+fn scrubs_beside_recovery(during_recovery: bool) -> u64 {
+    let mut judged = node(|options| {
+        options.scrub.schedule.during_recovery = during_recovery;
+        // Recovery begins, and hardly goes on.
+        options.recovery_sleep = Span::from_secs(1_000);
+    });
+    judged.take_down(OsdId::new(3));
+    for _ in 0..80 {
+        judged.issue();
+        judged.steps(20);
+    }
+    judged.node().open(OsdId::new(3));
+    pass(&mut judged, 4);
+    let before = ended(&mut judged);
+    pass(&mut judged, 40);
+    ended(&mut judged) - before
+}
+
+#[test]
+fn while_something_is_recovered_no_scrub_begins_unless_it_may() {
+    let (without, with) = (scrubs_beside_recovery(false), scrubs_beside_recovery(true));
+    assert!(with > without, "{with} and {without}");
+}
+
+/// Objects of one copy rot: few are replaced unasked, many are told and left.
+#[test]
+fn what_the_clock_finds_is_repaired_if_it_is_little() {
+    let rotten = |most: u64| {
+        let mut judged = node(|options| {
+            options.scrub.auto_repairs_max = most;
+            options.scrub.schedule.deep = Span::from_secs(3);
+        });
+        pass(&mut judged, 2);
+        let known = judged.known.iter().find(|(_, known)| known.acked > 0);
+        let ((object, block), known) = known.expect("something was written");
+        let page = crate::judge::contents(*object, *block, known.acked);
+        let object = ObjectNo(*object);
+        let disk = judged.node.as_mut().expect("the node runs").disk(OsdId::new(1));
+        let image = disk.image();
+        let size = crate::judge::BLOCK as usize;
+        let places = image.chunks(size).enumerate().filter(|(_, bytes)| *bytes == page);
+        let places: Vec<usize> = places.map(|(at, _)| at * size).collect();
+        places.iter().for_each(|at| disk.rot(*at as u64..(*at + size) as u64));
+        pass(&mut judged, 60);
+        let errors: u64 =
+            records(&mut judged).iter().map(|record| record.findings.counts.all()).sum();
+        let repaired: u64 =
+            (0..OSDS).map(|osd| judged.node().osd(OsdId::new(osd)).scrub_counts().repaired).sum();
+        (object, errors, repaired)
+    };
+    let (object, errors, repaired) = rotten(5);
+    assert_eq!((errors, repaired), (0, 1), "{object}");
+    let (_, errors, repaired) = rotten(0);
+    assert_eq!((errors, repaired), (1, 0));
+}
