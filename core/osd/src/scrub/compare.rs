@@ -114,10 +114,11 @@ mod tests {
         Some(ScannedState { digest: None, errors, ..state(5, 9, 0).expect("a state") })
     }
 
+    /// The copy that counts, and what is wrong with which of the others.
+    type Found = (Option<u32>, Vec<(u32, Vec<&'static str>)>);
+
     /// What is found of one object of which osd.0, osd.1 and osd.2 have this, osd.1 being the primary.
-    fn found(
-        copies: [Option<ScannedState>; 3],
-    ) -> Option<(Option<u32>, Vec<(u32, Vec<&'static str>)>)> {
+    fn found(copies: [Option<ScannedState>; 3]) -> Option<Found> {
         let map = |own: Option<ScannedState>| {
             let states = own.map(|own| ((OBJECT, SnapshotNo::HEAD), own)).into_iter().collect();
             ScrubMap { states, ..ScrubMap::default() }

@@ -186,7 +186,7 @@ impl Osd {
     ) {
         let Some(run) = self.scrub.runs.get_mut(&pg) else { return };
         match run.granted(from) {
-            true => self.scrub_reserved(now, pg, fx),
+            true => self.pause_scrub(now, pg, fx),
             false => self.reserve_for_scrub(now, pg, fx),
         }
     }
@@ -207,11 +207,6 @@ impl Osd {
                 self.send(osd, pg, Message::Scrub(ScrubMessage::Released), fx);
             }
         }
-    }
-
-    /// Every member has given a slot.
-    pub(super) fn scrub_reserved(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
-        self.queue_scrub(now, pg, ScrubStep::Choose, self.options.scrub.sleep == Span::ZERO, fx);
     }
 
     /// Queues the next step of a run. One that others wait for is as urgent as clients' ops.
@@ -381,7 +376,7 @@ impl Osd {
         self.unpark(now, pg, blocked, fx);
     }
 
-    /// The pause between two chunks.
+    /// The pause before a chunk, the first one too.
     fn pause_scrub(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         let sleep = self.options.scrub.sleep;
         if sleep == Span::ZERO {

@@ -142,15 +142,23 @@ fn what_the_clock_finds_is_repaired_if_it_is_little() {
             options.scrub.schedule.deep = Span::from_secs(3);
         });
         pass(&mut judged, 2);
-        let known = judged.known.iter().find(|(_, known)| known.acked > 0);
-        let ((object, block), known) = known.expect("something was written");
-        let page = crate::judge::contents(*object, *block, known.acked);
-        let object = ObjectNo(*object);
+        let known: Vec<_> = judged.known.iter().filter(|(_, known)| known.acked > 0).collect();
+        let pages: Vec<(u64, Vec<u8>)> = known
+            .into_iter()
+            .map(|((object, block), known)| {
+                (*object, crate::judge::contents(*object, *block, known.acked))
+            })
+            .collect();
         let disk = judged.node.as_mut().expect("the node runs").disk(OsdId::new(1));
         let image = disk.image();
         let size = crate::judge::BLOCK as usize;
-        let places = image.chunks(size).enumerate().filter(|(_, bytes)| *bytes == page);
-        let places: Vec<usize> = places.map(|(at, _)| at * size).collect();
+        // Not every object has a copy there.
+        let found = pages.iter().find_map(|(object, page)| {
+            let places = image.chunks(size).enumerate().filter(|(_, bytes)| bytes == page);
+            let places: Vec<usize> = places.map(|(at, _)| at * size).collect();
+            (!places.is_empty()).then_some((ObjectNo(*object), places))
+        });
+        let (object, places) = found.expect("the disk holds something");
         places.iter().for_each(|at| disk.rot(*at as u64..(*at + size) as u64));
         pass(&mut judged, 60);
         let errors: u64 =

@@ -1,7 +1,7 @@
 //! A node with images, and whole copies of what each image and each snapshot must read as.
 
 use crate::judge::{OSDS, config, fresh_disk, is_whole, settings, stores};
-use loadline_base::{Rng, Time};
+use loadline_base::{Rng, Span, Time};
 use loadline_cluster::images::{JobId, OBJECT_BYTES_MIN, View, split};
 use loadline_cluster::{PoolId, PoolSpec, Target};
 use loadline_node::JobOp;
@@ -15,6 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Bytes of a cell; an object has 16.
 pub(super) const CELL: u64 = 4096;
 pub(super) const POOL: PoolId = PoolId::new(0);
+/// When nothing has been answered for so long, nothing will be: it is longer than any pause of recovery. OSDs that only look whether a
+/// scrub is due go on for ever.
+const PATIENCE: Span = Span::from_secs(60);
 
 /// What an op was for.
 enum UnderWay {
@@ -46,6 +49,8 @@ pub(super) struct Judged {
     stamp: u64,
     /// Steps since the last load.
     waited: u32,
+    /// When something was answered last, or begun.
+    heard: Time,
 }
 
 fn key(id: OpId) -> (u32, u32) {
@@ -78,6 +83,7 @@ impl Judged {
             held: Vec::new(),
             stamp: 0,
             waited: 0,
+            heard: Time::ZERO,
         };
         let disks = (0..OSDS).map(|osd| fresh_disk(seed ^ u64::from(osd + 1))).collect();
         judged.boot(Time::ZERO, disks);
@@ -116,6 +122,7 @@ impl Judged {
     /// Writes, zeros and jobs, without waiting for their ends.
     pub(super) fn load(&mut self) {
         self.waited = 0;
+        self.heard = self.node().now();
         for _ in 0..self.rng.below(4) {
             let name = self.name();
             if self.copies.contains_key(&name) && !self.writing.contains_key(&name) {
@@ -224,9 +231,12 @@ impl Judged {
     fn go_on(&mut self) {
         self.waited += 1;
         assert!(self.waited < 1_000_000, "it goes on for ever: {}", self.state());
-        if !self.node().step() {
-            assert!(self.down.is_some(), "nothing goes on: {}", self.state());
+        let goes_on = self.node().step();
+        let now = self.node().now();
+        if !goes_on || now.since(self.heard) > PATIENCE {
+            assert!(goes_on || self.down.is_some(), "nothing goes on: {}", self.state());
             self.open_what_is_down();
+            self.heard = now;
         }
         self.take_replies();
     }
@@ -235,6 +245,7 @@ impl Judged {
         for reply in std::mem::take(&mut self.node().workload_mut().replies) {
             // A second reply to an op that was sent again.
             let Some(what) = self.under_way.remove(&key(reply.op)) else { continue };
+            self.heard = reply.replied;
             let data = reply.result.expect("no disk of this test is damaged");
             match what {
                 UnderWay::Update => {}
