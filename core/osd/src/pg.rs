@@ -355,6 +355,19 @@ impl Primary {
         }
     }
 
+    /// The acting OSDs, this one included.
+    pub(crate) fn members(&self) -> OsdSet {
+        self.shape.acting
+    }
+
+    /// Whether every copy is there and has everything: only then copies can be compared.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.shape.acting.len() == self.shape.copies
+            && self.recovery_needed().is_none()
+            && self.recovering.is_empty()
+            && !self.ops.handing_over
+    }
+
     /// Whether anybody misses anything beside what a backfill has not reached.
     pub(crate) fn is_missing_any(&self) -> bool {
         !self.missing.is_empty()

@@ -76,7 +76,7 @@ impl Osd {
             let Some(primary) = self.primary(pg).filter(|primary| primary.is_whole()) else {
                 continue;
             };
-            let members = primary.shape.acting;
+            let members = primary.members();
             let number = self.scrub.next_number();
             let record = self.scrub.records.get_mut(&pg).expect("it is wanted");
             let progress = record.under_way.clone().expect("it is wanted");
@@ -453,7 +453,7 @@ impl Osd {
     /// Which copies of which objects are to be replaced, and whether some have none that is good.
     fn what_to_repair(&self, pg: PgId, findings: &ScrubFindings) -> (Vec<(OsdId, ObjectNo)>, bool) {
         let primary = self.primary(pg).expect("it leads what it scrubs");
-        let members: BTreeSet<OsdId> = primary.shape.acting.iter().collect();
+        let members: BTreeSet<OsdId> = primary.members().iter().collect();
         let mut objects = BTreeMap::<ObjectNo, Vec<_>>::new();
         for state in &findings.named {
             objects.entry(state.object).or_default().push(state.clone());
@@ -471,7 +471,7 @@ impl Osd {
     fn tell_scrub_record(&self, pg: PgId, fx: &mut Effects) {
         let record = &self.scrub.records[&pg];
         let primary = self.primary(pg).expect("it leads what it scrubs");
-        for osd in primary.shape.acting.iter().filter(|osd| *osd != self.id) {
+        for osd in primary.members().iter().filter(|osd| *osd != self.id) {
             let ended = ScrubMessage::Ended(Box::new(record.clone()));
             self.send(osd, pg, Message::Scrub(ended), fx);
         }
@@ -497,15 +497,5 @@ impl Osd {
             self.scrub.scans.remove(&pg);
             self.unpark(now, pg, blocked, fx);
         }
-    }
-}
-
-impl Primary {
-    /// Whether every copy is there and has everything: only then copies can be compared.
-    pub(super) fn is_whole(&self) -> bool {
-        self.shape.acting.len() == self.shape.copies
-            && self.recovery_needed().is_none()
-            && self.recovering.is_empty()
-            && !self.ops.handing_over
     }
 }
