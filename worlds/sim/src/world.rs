@@ -20,6 +20,10 @@ use std::collections::VecDeque;
 /// After so long the world asks again for a write that found no room, where the machine does not do so itself.
 const ROOM_PAUSE: Span = Span::from_millis(50);
 
+/// How long something is waited for. Nothing that is waited for takes a day, and an idle node never comes to rest: its OSDs look for ever
+/// whether a scrub is due.
+const PATIENCE: Span = Span::from_secs(24 * 60 * 60);
+
 /// Virtual time, and what is going to happen in it.
 pub struct VirtualTime {
     now: Time,
@@ -129,10 +133,11 @@ impl<M: Machine> World<M> {
         self.clock.now = until;
     }
 
-    /// Lets things happen until `ready` says so. False if nothing ever will before that.
+    /// Lets things happen until `ready` says so. False if that does not come within a day.
     pub fn wait_until(&mut self, mut ready: impl FnMut(&World<M>) -> bool) -> bool {
+        let end = self.now() + PATIENCE;
         while !ready(self) {
-            if !self.step() {
+            if !self.step_until(end) {
                 return false;
             }
         }

@@ -45,7 +45,7 @@ fn configure(judged: &mut Judged, change: impl Fn(&mut OsdOptions)) {
 
 fn pass(judged: &mut Judged, seconds: u64) {
     let until = judged.node().now() + Span::from_secs(seconds);
-    judged.node().wait_until(|node| node.now() >= until);
+    judged.node().run_until(until);
 }
 
 fn records(judged: &mut Judged) -> Vec<ScrubRecord> {
