@@ -25,6 +25,7 @@ impl Cluster {
         let durable = self.durable();
         durable.disks.found.remove(&osd);
         durable.disks.faults.remove(&osd);
+        durable.disks.nameless.remove(osd);
         durable.disks.stores.note_found(osd, None);
         durable.disks.healing.is_over(osd);
         self.begin_to_open(osd, bytes, fx);
@@ -52,8 +53,11 @@ impl Cluster {
         if let Some(fault) = fault {
             return self.stopped(osd, fault, fx);
         }
-        if let Some(store) = opened.store.filter(|_| opened.identity.is_none()) {
-            self.expect_store(osd, store, fx);
+        if opened.identity.is_none() {
+            self.durable().disks.nameless.insert(osd);
+            if let Some(store) = opened.store {
+                self.expect_store(osd, store, fx);
+            }
         }
         self.map.give_number(osd);
         self.durable().disks.fillable.remove(osd);
@@ -80,6 +84,7 @@ impl Cluster {
         // An OSD on the direct store has no disk that could be opened again, but its drive may fail as well.
         if let Some(durable) = &mut self.durable {
             durable.disks.faults.insert(osd, fault);
+            durable.disks.nameless.remove(osd);
             if durable.saving.commit.is_none() {
                 durable.disks.found.insert(osd, Err(fault));
             }
@@ -163,6 +168,7 @@ impl Cluster {
         if commit.term().0 != term {
             return;
         }
+        durable.disks.nameless.remove(osd);
         let is_news = durable.disks.promised.insert(osd, Term(term)) != Some(Term(term));
         let is_news = durable.disks.stores.learn(osd) || is_news;
         let might = commit.may_begin();

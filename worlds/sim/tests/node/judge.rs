@@ -10,7 +10,7 @@ use loadline_cluster::{Config, PoolId, PoolSpec, Target};
 use loadline_device::cdl::{Descriptor, Limit, Limits, TimeoutPolicy as Ends, Unit};
 use loadline_device::{ClassTag, Medium};
 use loadline_node::Lateness;
-use loadline_osd::{ClientId, Data, DiskFault, OpId, OpKind, OsdId, OsdOptions, Policy};
+use loadline_osd::{ClientId, Data, DiskFault, OpId, OpKind, OsdId, OsdOptions, OsdSet, Policy};
 use loadline_qos::{LOADLINE_PRESET, ServiceClass};
 use loadline_sim::Sim;
 use loadline_sim::disk::{CutStyle, SimDisk, SimDiskSpec, Timing};
@@ -71,6 +71,8 @@ pub(crate) struct Judged {
     pub(crate) acknowledged: u64,
     /// How often an operator had to say that an empty disk is to be filled.
     pub(crate) told_to_fill: u32,
+    /// The OSDs whose disks said durably whose they are when the node died, and that nothing has been done to since.
+    named: OsdSet,
     /// Every stamp that was ever issued for a block.
     issued: BTreeMap<Block, BTreeSet<u64>>,
 }
@@ -199,6 +201,7 @@ impl Judged {
             stamp: 0,
             acknowledged: 0,
             told_to_fill: 0,
+            named: OsdSet::EMPTY,
             issued: BTreeMap::new(),
         };
         let disks = (0..OSDS).map(|osd| judged.fresh_disk(seed ^ u64::from(osd + 1))).collect();
@@ -240,9 +243,11 @@ impl Judged {
         self.node = Some(node.unwrap_or_else(|(error, _)| panic!("no start: {error}")));
         self.down.clear();
         self.node().open_again();
-        // Replaced, and then the node died before the map told which disk that is: the operator says it once more.
+        // Replaced, and then the node died before the disk knew whose it is: the operator says it once more.
+        let named = std::mem::take(&mut self.named);
         for osd in (0..OSDS).map(OsdId::new) {
             if self.node().cluster().fault(osd) == Some(DiskFault::Empty) {
+                assert!(!named.contains(osd), "{osd} had come, and its disk is empty");
                 self.told_to_fill += 1;
                 self.node().cluster().expect_new_disk(osd);
                 self.node().open(osd);
@@ -287,6 +292,9 @@ impl Judged {
 
     /// Dies, perhaps with the power, and starts again. What had no answer may have happened.
     pub(crate) fn crash(&mut self, power: Option<CutStyle>) {
+        let cluster = self.node().cluster();
+        let has_come = |osd: &OsdId| cluster.map().osds()[*osd].up && !cluster.is_nameless(*osd);
+        self.named = cluster.map().osds().ids().filter(has_come).collect();
         self.crash_and(power, |_, _| {});
     }
 
