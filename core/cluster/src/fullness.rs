@@ -123,6 +123,7 @@ mod tests {
             let answer = match directive {
                 Directive::Query(pg, number) => Notice::Copy(pg, number, None),
                 Directive::Activate(pg, activation) => Notice::Joined(pg, activation.interval),
+                Directive::Serve(..) => continue,
                 other => unreachable!("not of a new pool: {other:?}"),
             };
             cluster.heard(osd, 0, answer, &mut fx);

@@ -199,6 +199,9 @@ impl Cluster {
         let id = self.interval_id(self.map.pg(pg).interval);
         let state = self.map.pg_mut(pg);
         (state.ready, state.active_in) = (true, id);
+        if let Some(primary) = state.acting.first() {
+            fx.direct(*primary, Directive::Serve(pg, state.interval));
+        }
         self.route_open_ops(pg, fx);
         for osd in self.up_osds().iter() {
             self.retire_stray(pg, osd, fx);

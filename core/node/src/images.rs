@@ -67,10 +67,6 @@ impl Node {
             }
             JobWork::Cut { .. } => op(OpKind::Remove, 0, 0),
             JobWork::Remove => op(OpKind::Purge, 0, 0),
-            JobWork::Trim { snapshot, keep } => {
-                let (snapshot, keep) = (SnapshotNo(snapshot.0), SnapshotNo(keep.0));
-                op(OpKind::Trim { snapshot, keep }, 0, 0)
-            }
         }
     }
 

@@ -7,7 +7,7 @@ use loadline_cluster::images::ImageId;
 use loadline_cluster::{Outage, PgState, PoolId};
 use loadline_osd::{
     DamageCounts, GateReport, OsdId, OsdSet, PgId, PgProgress, Received, RecoveryState, ScrubKind,
-    ScrubRecord, TrackedCapacity, Waits,
+    ScrubRecord, TrackedCapacity, TrimState, Waits,
 };
 use loadline_store::ObjectNo;
 use std::collections::BTreeMap;
@@ -33,6 +33,8 @@ pub struct PgReport {
     pub copies: u64,
     /// Objects that some OSD should get and that can be read on no other.
     pub unfound: u64,
+    /// What its primary does about what is kept for removed snapshots.
+    pub trim: Option<TrimState>,
     /// It is being scrubbed, in this way.
     pub scrubbing: Option<ScrubKind>,
     /// Its last scrub has found copies that are not alike, or not as they were written.
@@ -48,6 +50,17 @@ pub struct WrittenBytes {
     pub bytes: u64,
     /// Copies that do not run, or that nobody has asked yet, may know of more.
     pub may_be_more: bool,
+}
+
+/// What is still kept for removed snapshots, and what has been given back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrimReport {
+    /// Removed snapshots for which something is kept, once for each placement group.
+    pub snapshots_left: u64,
+    /// States of objects that are kept for them alone, or to be given to older snapshots; copies of one are one.
+    pub objects_left: u64,
+    /// Those that primaries have trimmed since the OSDs were made.
+    pub trimmed: u64,
 }
 
 /// The scrubs of a placement group.
@@ -70,6 +83,19 @@ impl Node {
         ScrubReport { record, runs: osd.scrubs(pg).is_some() }
     }
 
+    /// What is kept for removed snapshots, as the primaries know it.
+    pub fn trim_report(&self) -> TrimReport {
+        let mut report = TrimReport::default();
+        for (pg, state) in self.cluster().map().pgs() {
+            let Some(primary) = state.acting.first() else { continue };
+            let (snapshots, objects) = self.osds()[*primary].left_to_trim(pg);
+            report.snapshots_left += snapshots;
+            report.objects_left += objects;
+        }
+        report.trimmed = self.osds().values().map(|osd| osd.trim_counts().objects).sum();
+        report
+    }
+
     /// How a placement group is.
     pub fn pg_report(&mut self, id: PgId) -> PgReport {
         let copies = self.cluster().map().pool_of(id).1.spec.copies;
@@ -84,6 +110,7 @@ impl Node {
             progress: PgProgress::default(),
             copies: 0,
             unfound: unfound.len() as u64,
+            trim: None,
             scrubbing: None,
             inconsistent: false,
             failed_repair: false,
@@ -91,6 +118,7 @@ impl Node {
         if let Some(primary) = acting.first().copied() {
             let primary = self.osd(primary);
             report.recovery = primary.recovery_of(id);
+            report.trim = primary.trim_state(id);
             report.scrubbing = primary.scrubs(id);
             if let Some(record) = primary.scrub_record(id) {
                 report.inconsistent = record.findings.counts.all() > 0;

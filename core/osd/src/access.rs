@@ -130,7 +130,7 @@ impl AccessKind {
             // An object that begins empty has no bytes to zero.
             OpKind::Zero if matches!(before, Before::Create(_)) => AccessKind::Nothing,
             OpKind::Zero => AccessKind::Zero,
-            OpKind::Trim { .. } => AccessKind::Version,
+            OpKind::Trim(_) => AccessKind::Version,
             OpKind::Remove | OpKind::Purge => AccessKind::Remove,
             OpKind::Read | OpKind::ReadAt(_) | OpKind::Ranges(_) => {
                 unreachable!("a read is no update")

@@ -7,7 +7,7 @@ use crate::event::{Effect, Effects, Reply, Unreadable};
 use crate::ids::{OsdId, OsdSet, PgId};
 use crate::in_flight::{InFlight, Stamps};
 use crate::item::Item;
-use crate::message::{Before, ClientOp, Data, Envelope, Message, ReplicaWrite, WriteTag};
+use crate::message::{Before, ClientOp, Data, Envelope, Message, OpKind, ReplicaWrite, WriteTag};
 use crate::osd::Osd;
 use crate::pg::{Primary, WriteWay};
 use crate::pg_log::LogEntry;
@@ -50,12 +50,26 @@ impl Osd {
             Decision::Needless => return self.reply(now, &op, stamps, Ok(Data::NONE), fx),
             Decision::Park(object) => return self.park(now, object, (op, data), fx),
         };
+        self.begin_update(now, (op, data), before, stamps, others, fx);
+    }
+
+    /// Carries an update out here and on these other copies. The tag is that of its end.
+    pub(crate) fn begin_update(
+        &mut self,
+        now: Time,
+        (op, data): (ClientOp, Data),
+        before: Before,
+        stamps: Stamps,
+        others: OsdSet,
+        fx: &mut Effects,
+    ) -> WriteTag {
         let tag = self.begin_op(op, stamps, others);
         self.ops.get_mut(tag).expect("it has begun").copies = matches!(before, Before::Copy { .. });
         let mut update = self.replicate(op, before, &data, tag, others, fx);
         update.touch = AccessKind::of(op.kind, before, data);
         let commit = Commit::Op(tag, op.work(), op.traced.then_some(op.id));
         self.access(now, Urgency::default(), &ObjectRange::of(&op), update, commit);
+        tag
     }
 
     /// A read concerns the primary alone.
@@ -210,8 +224,13 @@ impl Osd {
         fx: &mut Effects,
     ) {
         let InFlight { op, stamps, .. } = self.ops.end(tag);
-        self.counters.damage.failed_ops += u64::from(result.is_err());
-        self.reply(now, &op, stamps, result, fx);
+        match op.kind {
+            OpKind::Trim(_) => self.object_trimmed(now, op.pg, tag, result.map(drop), fx),
+            _ => {
+                self.counters.damage.failed_ops += u64::from(result.is_err());
+                self.reply(now, &op, stamps, result, fx);
+            }
+        }
         self.op_finished(op.pg, fx);
         self.scrub_op_ended(now, op.pg, fx);
     }

@@ -46,6 +46,15 @@ pub struct ScrubCounts {
     pub blocked_writes: u64,
 }
 
+/// What an OSD has trimmed, of groups that it led.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrimCounts {
+    /// States of objects that were given back, or given to an older snapshot that still shows them.
+    pub objects: u64,
+    /// Removed snapshots of which a group keeps nothing any more, once for each group.
+    pub snapshots: u64,
+}
+
 /// The counters of one OSD since it was made.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counters {
@@ -57,4 +66,5 @@ pub(crate) struct Counters {
     pub over_limit: u64,
     pub damage: DamageCounts,
     pub scrub: ScrubCounts,
+    pub trim: TrimCounts,
 }

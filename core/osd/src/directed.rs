@@ -25,7 +25,10 @@ impl Osd {
                 let (policy, options) = *settings;
                 self.renew(now, policy, options, fx);
             }
-            Directive::ShowImages(views) => self.views = views,
+            Directive::ShowImages(views) => {
+                self.groups.show(views);
+                self.begin_trims(now, fx);
+            }
             Directive::ShareImages(tenants) => self.share_images(now, tenants, fx),
             Directive::SetBackfillFull(is_full) => self.set_backfill_full(is_full, fx),
             directive if self.is_alive() => self.directed_alive(now, directive, fx),
@@ -40,6 +43,7 @@ impl Osd {
             Directive::Sync(number) => self.sync(now, number),
             Directive::Query(pg, number) => self.end_and_tell_copy(now, pg, number, fx),
             Directive::Activate(pg, activation) => self.activate(now, pg, &activation, fx),
+            Directive::Serve(pg, interval) => self.serve(now, pg, interval, fx),
             Directive::Deactivate(pg) => self.deactivate(now, pg, fx),
             Directive::Retire(pg) => self.retire(now, pg, fx),
             Directive::Scrub(pg, request) => self.ask_for_scrub(now, pg, request, fx),
@@ -85,6 +89,15 @@ impl Osd {
             self.look_for_due_scrubs(now, id, fx);
         }
         fx.owner.push(Notice::Joined(id, activation.interval));
+    }
+
+    /// Before, what an interval has begun may be nobody's: whoever peers next may not know of it.
+    fn serve(&mut self, now: Time, id: PgId, interval: u32, fx: &mut Effects) {
+        let here = self.pg_mut(id).filter(|here| here.interval == interval);
+        if let Some(primary) = here.and_then(|here| here.primary.as_mut()) {
+            primary.ops.is_served = true;
+            self.begin_trims(now, fx);
+        }
     }
 
     fn deactivate(&mut self, now: Time, id: PgId, fx: &mut Effects) {

@@ -49,6 +49,8 @@ pub enum Directive {
     Query(PgId, u32),
     /// Begin a placement group's new interval.
     Activate(PgId, Box<Activation>),
+    /// This interval of a placement group that the OSD leads counts: what changes objects may begin. Clients' ops come from now on.
+    Serve(PgId, u32),
     /// End a placement group's interval, which was the last. The copy stays as it is.
     Deactivate(PgId),
     /// A placement group has left this OSD: delete its objects, if there are some, as background work.

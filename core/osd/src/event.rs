@@ -58,6 +58,8 @@ pub enum Timer {
     ScrubTick,
     /// The scrub of a placement group has slept, in the run of this number.
     ScrubWake(PgId, u32),
+    /// The trim of a placement group has slept, in the run of this number.
+    TrimWake(PgId, u32),
     /// A refused reservation may be tried again.
     ReservationRetry(PgId, u32),
     /// The paged store has something to do by the clock.

@@ -301,6 +301,7 @@ impl DiskGate {
             Item::Put(put) => requests(1, put.payload().get()),
             Item::Delete(_) => requests(1, 0),
             Item::Scrub(_) => Demand::default(),
+            Item::Trim(item) => requests(item.objects, 0),
             Item::Message(envelope) => match &envelope.message {
                 Message::Op(op) => match op.kind {
                     OpKind::Read | OpKind::ReadAt(_) | OpKind::Write => {

@@ -1,13 +1,16 @@
-//! The copies of placement groups that an OSD has.
+//! The copies of placement groups that an OSD has, and what the map's owner has told of the images that their objects belong to.
 
 use crate::ids::{PgId, ShardId};
 use crate::pg::Pg;
+use crate::snapshots::Views;
 use loadline_base::IdVec;
+use std::sync::Arc;
 
 /// Copies by the number of their group.
 #[derive(Default)]
 pub(crate) struct Groups {
     copies: IdVec<PgId, Option<Box<Pg>>>,
+    views: Arc<Views>,
 }
 
 impl Groups {
@@ -19,6 +22,17 @@ impl Groups {
     #[inline]
     pub(crate) fn get_mut(&mut self, id: PgId) -> Option<&mut Pg> {
         (usize::from(id) < self.copies.len()).then(|| self.copies[id].as_deref_mut()).flatten()
+    }
+
+    /// What ops need to know of images, and trims.
+    #[inline]
+    pub(crate) fn views(&self) -> &Arc<Views> {
+        &self.views
+    }
+
+    /// Images are like this from now on.
+    pub(crate) fn show(&mut self, views: Arc<Views>) {
+        self.views = views;
     }
 
     /// Makes room for a copy, empty if it is new, whose work goes through this shard.
@@ -34,7 +48,7 @@ impl Groups {
         self.copies[id] = None;
     }
 
-    /// Forgets all.
+    /// Forgets all copies.
     pub(crate) fn clear(&mut self) {
         self.copies = IdVec::new();
     }

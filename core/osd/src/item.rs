@@ -5,6 +5,7 @@ use crate::message::{Envelope, KeyPut, Message, OpKind};
 use crate::scrub::ScrubItem;
 use crate::shard_flows::TenantItem;
 use crate::snapshots::image_of;
+use crate::trim::TrimItem;
 use loadline_base::{Bytes, SlotId};
 use loadline_qos::{ReplicaWrites, ServiceClass, Work};
 
@@ -19,6 +20,8 @@ pub enum Item {
     Delete(PgId),
     /// A step of a scrub.
     Scrub(ScrubItem),
+    /// Trim some objects of a placement group.
+    Trim(TrimItem),
     /// A put of a key that this disk alone keeps.
     Put(KeyPut),
     /// A request of the store's checkpoint, of so many bytes.
@@ -69,6 +72,7 @@ impl Item {
             Item::Message(envelope) => Some(envelope.pg),
             Item::Recovery(pg, _) | Item::Delete(pg) => Some(*pg),
             Item::Scrub(item) => Some(item.pg),
+            Item::Trim(item) => Some(item.pg),
             Item::Put(_) | Item::StoreIo(..) | Item::Part { .. } => None,
         }
     }
@@ -91,6 +95,7 @@ impl Item {
             Item::Recovery(..) => Work::RecoveryItem,
             Item::Delete(_) => Work::PgDelete,
             Item::Scrub(item) => item.work(),
+            Item::Trim(_) => Work::SnapTrim,
             Item::Put(_) => Work::ClientOp,
             Item::StoreIo(..) => Work::Checkpoint,
             Item::Part { work, .. } => *work,
@@ -142,7 +147,7 @@ impl Item {
             }
             Item::Put(put) => return put.payload(),
             Item::Scrub(item) => return Bytes::new(u64::from(item.bytes)),
-            Item::Recovery(..) | Item::Delete(_) => return Bytes::ZERO,
+            Item::Recovery(..) | Item::Delete(_) | Item::Trim(_) => return Bytes::ZERO,
         };
         match &envelope.message {
             Message::Op(op) => match op.kind {

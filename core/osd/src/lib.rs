@@ -47,12 +47,13 @@ mod shard;
 mod shard_flows;
 mod snapshots;
 mod tenants;
+mod trim;
 mod unfound;
 mod waits;
 
 pub use bench::{BenchShape, BenchStep, NoRoom};
 pub use capacity::TrackedCapacity;
-pub use counters::{DamageCounts, Received, ScrubCounts};
+pub use counters::{DamageCounts, Received, ScrubCounts, TrimCounts};
 pub use device_terms::{ChosenLimit, ClassTerms, DeviceTerms, descriptor_for, guidelines};
 pub use directive::{Directive, DiskFault, DiskRoom, Notice, Opened};
 pub use disk::{Identity, StoreToken};
@@ -85,4 +86,5 @@ pub use scrub::{
 pub use service::{OsdService, ServedClass};
 pub use snapshots::{Ancestor, FormerState, Lineage, SnapshotNo, Views, image_of};
 pub use tenants::{GivenOps, TenantTable, TenantTerms};
+pub use trim::{TrimItem, TrimOptions, TrimState};
 pub use waits::{Stage, WaitHistogram, Waits, WorkWaits};

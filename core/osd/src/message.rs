@@ -29,13 +29,8 @@ pub enum OpKind {
     Remove,
     /// Remove the object and whatever snapshots show of it, on every copy.
     Purge,
-    /// Give back what only a removed snapshot showed, on every copy.
-    Trim {
-        /// The snapshot that was removed.
-        snapshot: SnapshotNo,
-        /// The newest live one that is older; [`SnapshotNo::HEAD`] if there is none.
-        keep: SnapshotNo,
-    },
+    /// Give back what only this snapshot showed, which was removed, on every copy. No client sends it: a primary trims by itself.
+    Trim(SnapshotNo),
 }
 
 impl OpKind {
@@ -46,7 +41,7 @@ impl OpKind {
 
     /// Whether it only gives back what nobody can read any more.
     pub(crate) const fn is_cleanup(self) -> bool {
-        matches!(self, OpKind::Purge | OpKind::Trim { .. })
+        matches!(self, OpKind::Purge | OpKind::Trim(_))
     }
 }
 

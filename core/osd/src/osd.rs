@@ -22,8 +22,8 @@ use crate::recovery::Recovery;
 use crate::scrub::Scrub;
 use crate::service::OsdService;
 use crate::shard::Computed;
-use crate::snapshots::Views;
 use crate::tenants::TenantTable;
+use crate::trim::Trim;
 use crate::waits::{Stage, Waits};
 use loadline_base::Time;
 use loadline_qos::{Urgency, Waiting};
@@ -36,12 +36,11 @@ pub struct Osd {
     pub(crate) options: OsdOptions,
     pub(crate) queue: WorkQueue,
     pub(crate) groups: Groups,
-    /// What ops need to know of images.
-    pub(crate) views: Arc<Views>,
     pub(crate) store: StoreBackend,
     pub(crate) ops: InFlightOps,
     pub(crate) recovery: Recovery,
     pub(crate) scrub: Scrub,
+    pub(crate) trim: Trim,
     /// The step of a benchmark that is under way.
     pub(crate) bench: Option<BenchUnderWay>,
     pub(crate) life: OsdLife,
@@ -81,11 +80,11 @@ impl Osd {
             id,
             queue: WorkQueue::new(id, policy, &options, store.paced()),
             groups: Groups::default(),
-            views: Arc::default(),
             store,
             ops: InFlightOps::default(),
             recovery: Recovery::new(&options),
             scrub: Scrub::new(&options.scrub),
+            trim: Trim::new(&options.trim),
             bench: None,
             life: OsdLife::first(takes_part),
             counters: Counters::default(),
@@ -140,6 +139,7 @@ impl Osd {
         self.ops.clear();
         self.recovery = Recovery::new(&self.options);
         self.scrub.crash(&self.options.scrub);
+        self.trim.crash(&self.options.trim);
         self.groups.end_all();
     }
 
@@ -202,6 +202,7 @@ impl Osd {
             Item::Recovery(pg, pushes) => return self.run_recovery(now, pg, pushes, fx),
             Item::Delete(pg) => return self.run_delete(now, pg),
             Item::Scrub(item) => return self.execute_scrub(now, item, fx),
+            Item::Trim(item) => return self.execute_trim(now, item, fx),
             Item::Put(put) => return self.execute_put(now, put),
             Item::StoreIo(slot, _) => return self.send_queued_io(slot, fx),
             Item::Part { transfer, .. } => return self.go_on(now, transfer, fx),
@@ -275,6 +276,7 @@ impl Osd {
             Timer::DeletionWake(pg) => self.deletion_woke(now, pg, fx),
             Timer::ScrubTick => self.scrub_tick(now, fx),
             Timer::ScrubWake(pg, number) => self.scrub_woke(now, pg, number, fx),
+            Timer::TrimWake(pg, number) => self.trim_woke(now, pg, number, fx),
             Timer::ReservationRetry(pg, interval) => self.retry_reservation(now, pg, interval, fx),
             Timer::Store => self.tick_disk(now),
             Timer::Room => self.ask_for_room(fx),
@@ -327,6 +329,7 @@ impl Osd {
     pub fn unfinished(&self) -> Option<String> {
         let queued = self.queued();
         let services = self.recovery.unfinished().or(self.scrub.unfinished());
+        let services = services.or(self.trim.unfinished());
         let idle = queued == 0 && self.ops.len() == 0 && self.store.is_idle() && services.is_none();
         (!idle).then(|| {
             let (ops, store) = (self.ops.len(), self.store.waits());
@@ -387,6 +390,7 @@ impl Osd {
         self.resize_reservers(now, fx);
         self.resize_scrub_slots(now, fx);
         self.end_forbidden_scrubs(now, fx);
+        self.configure_trims(now, fx);
         self.admit_recovery(now, fx);
     }
 
@@ -406,6 +410,7 @@ impl Osd {
         self.options = options;
         self.recovery = Recovery::new(&options);
         self.resize_scrub_slots(now, fx);
+        self.configure_trims(now, fx);
         self.store.set_window(now, &options);
         self.enqueue_waiting_io(now, fx);
     }

@@ -213,6 +213,8 @@ pub(crate) struct IntervalOps {
     pub in_flight: u32,
     /// Those that wait until there is room for an object.
     pub stalled: Vec<(ClientOp, Data)>,
+    /// The interval counts, so objects may be changed in it.
+    pub is_served: bool,
     /// Everything is recovered: the interval ends as soon as nothing is in flight.
     pub handing_over: bool,
 }
@@ -360,7 +362,7 @@ impl Primary {
         self.shape.acting
     }
 
-    /// Whether every copy is there and has everything: only then copies can be compared.
+    /// Whether every copy is there and has everything: only then copies can be compared, and only then objects are trimmed.
     pub(crate) fn is_whole(&self) -> bool {
         self.shape.acting.len() == self.shape.copies
             && self.recovery_needed().is_none()

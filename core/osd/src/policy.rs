@@ -7,6 +7,7 @@ use crate::message::{Message, OpKind};
 use crate::recovery::AdmissionBounds;
 use crate::scrub::ScrubOptions;
 use crate::shard_flows::ItemOwner;
+use crate::trim::TrimOptions;
 use loadline_base::{Bytes, SlotId, Span, Time, WallClock, mix64};
 use loadline_device::ClassTag;
 use loadline_qos::{
@@ -61,6 +62,8 @@ pub struct OsdOptions {
     pub backfill_scan_max: usize,
     /// What scrubs work within.
     pub scrub: ScrubOptions,
+    /// What trims work within.
+    pub trim: TrimOptions,
     /// What the calendar said when the world began.
     pub clock: WallClock,
 }
@@ -229,6 +232,9 @@ fn size_of(item: &Item, urgency: Urgency, object_bytes: u64) -> WorkSize {
         }
         Item::Scrub(item) => {
             WorkSize { objects: item.states, object_size_average: item.object_bytes, ..size }
+        }
+        Item::Trim(item) => {
+            WorkSize { objects: item.objects, object_size_average: item.object_bytes, ..size }
         }
         Item::Delete(_) | Item::Put(_) | Item::StoreIo(..) | Item::Part { .. } => size,
         Item::Message(envelope) => {

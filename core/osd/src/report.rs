@@ -1,6 +1,6 @@
 //! What an OSD tells of itself to whoever looks: the recovery of a placement group, the way of an op, what came to it.
 
-use crate::counters::{DamageCounts, Received, ScrubCounts};
+use crate::counters::{DamageCounts, Received, ScrubCounts, TrimCounts};
 use crate::ids::{OpId, PgId};
 use crate::in_flight::Stamps;
 use crate::message::RecoveryKind;
@@ -102,6 +102,11 @@ impl Osd {
     /// What scrubs have done here since it was made.
     pub fn scrub_counts(&self) -> ScrubCounts {
         self.counters.scrub
+    }
+
+    /// What it has trimmed since it was made.
+    pub fn trim_counts(&self) -> TrimCounts {
+        self.counters.trim
     }
 
     /// What recovery and backfill have brought to this OSD since it was made.

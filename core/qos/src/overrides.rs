@@ -17,7 +17,7 @@ const fn set(option: &'static str, value: f64) -> ProfileOverride {
 
 /// Tags pace the work instead. The study's build is not known to have set those of deletion to 0 itself (qos.md 5.5 has no
 /// entry for it), but all descriptions of mClock have them at 0 (qos.md 11, 16), so they are off in every era.
-const SLEEPS: [ProfileOverride; 9] = [
+const SLEEPS: [ProfileOverride; 13] = [
     set("osd_scrub_sleep", 0.0),
     set("osd_recovery_sleep", 0.0),
     set("osd_recovery_sleep_hdd", 0.0),
@@ -27,6 +27,10 @@ const SLEEPS: [ProfileOverride; 9] = [
     set("osd_delete_sleep_hdd", 0.0),
     set("osd_delete_sleep_ssd", 0.0),
     set("osd_delete_sleep_hybrid", 0.0),
+    set("osd_snap_trim_sleep", 0.0),
+    set("osd_snap_trim_sleep_hdd", 0.0),
+    set("osd_snap_trim_sleep_ssd", 0.0),
+    set("osd_snap_trim_sleep_hybrid", 0.0),
 ];
 
 /// The study's build also raised `osd_recovery_max_active`, but only where it was not 0; here a stored value

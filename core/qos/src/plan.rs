@@ -8,6 +8,9 @@ use crate::{
 };
 use alloc::vec::Vec;
 
+/// What the trim of an object writes: a page of metadata.
+const TRIMMED_BYTES: u64 = 4096;
+
 /// A preset with the settings of one OSD filled in.
 ///
 /// It is a plain value: build a new one when a setting changes, and give the scheduler its
@@ -150,6 +153,11 @@ impl ShardPlan {
             }
             Work::ClientOp | Work::BackgroundOp if client_reads == ClientReads::Data => {
                 Charge { bytes: charge.bytes.max(size.read), ..charge }
+            }
+            // Each object is an operation of its own: metadata is written, and its data given back.
+            Work::SnapTrim if client_reads == ClientReads::Data => {
+                let each = self.cost_model.scaled(TRIMMED_BYTES);
+                Charge { bytes: u64::from(size.objects) * u64::from(each), ..charge }
             }
             work if work.is_scrub() && self.scheduler == SchedulerKind::Mclock => {
                 let bytes = match client_reads {

@@ -199,3 +199,41 @@ fn a_scrub_of_loadlines_own_is_charged_what_it_reads() {
     let nothing = WorkSize { payload: 0, ..size };
     assert_eq!(plan.admit(Work::ScrubEvent, &nothing, 0).cost, 58_525);
 }
+
+/// scrub.md 3.4: an item of two objects of 32 KiB, and the last one, which finds none.
+#[test]
+fn trims_cost_as_tabulated() {
+    use SchedulerKind::{Mclock, Wpq};
+    let costs = |era: usize, scheduler| {
+        let name = if era < 3 { "quincy" } else { "reef" };
+        let mut plan = plan(name, scheduler, Medium::Ssd, "balanced");
+        plan.preset.era = crate::Era::ALL[era];
+        [2, 0].map(|objects| {
+            let size = WorkSize { objects, object_size_average: 32 << 10, ..WorkSize::default() };
+            let admission = plan.admit(Work::SnapTrim, &size, 0);
+            assert_eq!((admission.class, admission.priority), (ServiceClass::BestEffort, 5));
+            let deletion = plan.admit(Work::PgDelete, &size, 0);
+            (admission.cost, admission.cost == deletion.cost)
+        })
+    };
+    for era in 0..5 {
+        assert_eq!(costs(era, Wpq), [(1 << 20, true); 2]);
+    }
+    for era in 0..3 {
+        assert!(costs(era, Mclock).iter().all(|(_, is_a_mebibyte)| *is_a_mebibyte));
+    }
+    for era in 3..5 {
+        assert_eq!(costs(era, Mclock), [(64 << 10, false); 2], "whatever it trims");
+    }
+}
+
+/// Loadline's own preset charges an operation for each object.
+#[test]
+fn a_trim_of_loadlines_own_is_charged_the_operations_that_it_is() {
+    let plan = plan("loadline", SchedulerKind::Mclock, Medium::Ssd, "balanced");
+    let cost = |objects| {
+        let size = WorkSize { objects, object_size_average: 4 << 20, ..WorkSize::default() };
+        plan.admit(Work::SnapTrim, &size, 0).cost
+    };
+    assert_eq!([0, 1, 2].map(cost), [58_525, 58_525, 117_050]);
+}

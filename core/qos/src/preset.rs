@@ -38,12 +38,12 @@ pub enum ReplicaWrites {
     AsClientWork,
 }
 
-/// What a client's read is charged for, and a step of a scrub.
+/// What a client's read is charged for, and a step of a scrub or of a trim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientReads {
-    /// The bytes of its message, which are none; a step of a scrub costs what the era says.
+    /// The bytes of its message, which are none; a step of a scrub or of a trim costs what the era says.
     Message,
-    /// The bytes that it reads.
+    /// The bytes that it reads; a trim, the operations that it is.
     Data,
 }
 

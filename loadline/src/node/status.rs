@@ -8,7 +8,7 @@ use crate::show;
 use loadline_base::{Bytes, Span};
 use loadline_host::admin::api::{
     BackgroundRow, Command, ConnectionCounts, FareRow, GateRow, Health, MemoryUse, ObjectCounts,
-    Status,
+    Status, TrimProgress,
 };
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal};
@@ -80,6 +80,7 @@ fn in_words(status: &Status) -> String {
             "recovery",
             format!("{:.1} objects/s, {}", recovery.objects_per_s, bandwidth(recovery.bytes_per_s)),
         ),
+        ("trim", trim(&status.trim)),
         (
             "clients",
             format!(
@@ -97,6 +98,20 @@ fn in_words(status: &Status) -> String {
     let (health, osds) = (health_in_words(&status.health), osd::table(&status.osds));
     let gates = gates(&status.gates);
     format!("{health}\n{lines}\n{osds}{gates}{}", image::in_use(&status.images))
+}
+
+/// `500 objects kept for removed snapshots, 250.0 objects/s, done in about 2 s`
+fn trim(trim: &TrimProgress) -> String {
+    if trim.objects_left == 0 {
+        return "nothing is kept for removed snapshots".to_owned();
+    }
+    let ends = trim.ends_in_ns.map(|ends| format!(", done in about {}", duration(ends)));
+    format!(
+        "{} objects kept for removed snapshots, {:.1} objects/s{}",
+        trim.objects_left,
+        trim.objects_per_s,
+        ends.unwrap_or_default()
+    )
 }
 
 /// How the gate before each disk stands: what promises go by, what recovery may do, and what clients get.

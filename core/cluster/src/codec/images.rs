@@ -6,7 +6,7 @@
 //! |---|---|
 //! | families | number (2), pool (4), next member (2), next snapshot (4) |
 //! | images | image (4), name, pool (4), size (8), reach (8), log₂ of object bytes (1), flags (1): with 1 the parent: image (4), snapshot (4), overlap (8); with 2, since version 5, reservation (4), limit (4), burst in ns (8), weight in per cent (4); then the list of snapshots: number (4), name, size (8), overlap (8) |
-//! | jobs | number (8), image (4), pool (4), next block (4), last block (4), then 0 remove, 1 cut: block (4), offset (4), snapshot (4), or 2 trim: snapshot (4), keep (4) |
+//! | jobs | number (8), image (4), pool (4), next block (4), last block (4), then 0 remove, or 1 cut: block (4), offset (4), snapshot (4); 2, not written any more, was a trim: snapshot (4), keep (4), and is left out |
 
 use super::fields::{put_list, put_u32, put_u64, read_list, read_text};
 use crate::images::{
@@ -76,7 +76,6 @@ fn put_job(out: &mut Vec<u8>, job: &PendingJob) {
     let (kind, numbers): (u8, &[u32]) = match work {
         JobWork::Remove => (0, &[]),
         JobWork::Cut { first, offset, snapshot } => (1, &[first, offset, snapshot.0]),
-        JobWork::Trim { snapshot, keep } => (2, &[snapshot.0, keep.0]),
     };
     out.push(kind);
     numbers.iter().for_each(|number| put_u32(out, *number));
@@ -86,20 +85,23 @@ fn put_u16(out: &mut Vec<u8>, value: u16) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-pub(super) fn read(from: &mut Reader<'_>, version: u32) -> Option<Images> {
+/// Reads a table, and tells whether all of it is in the answer: trims, which earlier programs wrote down, OSDs find by themselves.
+pub(super) fn read(from: &mut Reader<'_>, version: u32) -> Option<(Images, bool)> {
     let next_family = read_u16(from)?;
     let next_job = JobId(from.u64()?);
     let families = read_list(from, read_family)?;
     let images: Vec<Image> = read_list(from, |from| read_image(from, version))?;
-    let jobs: Vec<PendingJob> = read_list(from, read_job)?;
-    Some(Images {
+    let jobs: Vec<Option<PendingJob>> = read_list(from, read_job)?;
+    let is_all = jobs.iter().all(Option::is_some);
+    let images = Images {
         names: images.iter().map(|image| (image.name.clone(), image.id)).collect(),
         images: images.into_iter().map(|image| (image.id, image)).collect(),
         families,
-        jobs: jobs.into_iter().map(|job| (job.id, job)).collect(),
+        jobs: jobs.into_iter().flatten().map(|job| (job.id, job)).collect(),
         next_family,
         next_job,
-    })
+    };
+    Some((images, is_all))
 }
 
 fn read_family(from: &mut Reader<'_>) -> Option<(u16, Family)> {
@@ -138,7 +140,8 @@ fn read_snapshot(from: &mut Reader<'_>) -> Option<Snapshot> {
     Some(Snapshot { id, name, size: from.u64()?, overlap: from.u64()? })
 }
 
-fn read_job(from: &mut Reader<'_>) -> Option<PendingJob> {
+/// A job; nothing instead of a trim.
+fn read_job(from: &mut Reader<'_>) -> Option<Option<PendingJob>> {
     let (id, image) = (JobId(from.u64()?), read_image_id(from)?);
     let pool = PoolId::new(from.u32()?);
     let (next, last) = (from.u32()?, from.u32()?);
@@ -148,10 +151,13 @@ fn read_job(from: &mut Reader<'_>) -> Option<PendingJob> {
             let (first, offset) = (from.u32()?, from.u32()?);
             JobWork::Cut { first, offset, snapshot: SnapshotId(from.u32()?) }
         }
-        2 => JobWork::Trim { snapshot: SnapshotId(from.u32()?), keep: SnapshotId(from.u32()?) },
+        2 => {
+            from.take(8)?;
+            return Some(None);
+        }
         _ => return None,
     };
-    Some(PendingJob { id, image, pool, work, next, last })
+    Some(Some(PendingJob { id, image, pool, work, next, last }))
 }
 
 fn read_image_id(from: &mut Reader<'_>) -> Option<ImageId> {

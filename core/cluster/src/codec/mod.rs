@@ -48,9 +48,12 @@ impl MapRecord {
     /// # Errors
     /// [`MapError`] for anything that [`MapRecord::encode`] has not made.
     pub fn decode(bytes: &[u8]) -> Result<MapRecord, MapError> {
-        let (record, version) = record::read(bytes)?;
+        let (record, version, is_all) = record::read(bytes)?;
         if !record.is_sound() {
             return Err(MapError::Contradiction);
+        }
+        if !is_all {
+            return Ok(record);
         }
         // Sorted lists, shortest lengths, flags without stray bits: whatever differs is in the first byte that differs.
         let again = record.to_bytes(version);

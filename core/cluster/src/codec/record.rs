@@ -16,6 +16,7 @@ use super::error::MapError;
 use super::fields::{put_list, put_u32, put_u64, read_list, read_text};
 use super::images;
 use super::types::{MapRecord, OsdRecord, OwnStores, PgRecord, PoolRecord, VERSION};
+use crate::images::Images;
 use crate::pool::{PoolId, PoolSpec};
 use crate::quorum::{Holders, Term};
 use crate::settings::Scope;
@@ -136,13 +137,13 @@ fn put_set(out: &mut Vec<u8>, set: OsdSet) {
     put_u64(out, set.iter().fold(0, |bits, osd| bits | 1 << osd.get()));
 }
 
-/// Reads a record whose parts mean something one by one, and its format.
-pub(super) fn read(bytes: &[u8]) -> Result<(MapRecord, u32), MapError> {
+/// Reads a record whose parts mean something one by one, its format, and whether all that it tells is in the answer.
+pub(super) fn read(bytes: &[u8]) -> Result<(MapRecord, u32, bool), MapError> {
     let (body, version) = body(bytes)?;
     let mut reader = Reader::new(body);
     let record = read_body(&mut reader, version).filter(|_| reader.is_empty());
     let at = HEAD + body.len() - reader.rest().len();
-    record.map(|record| (record, version)).ok_or(MapError::Malformed { at })
+    record.map(|(record, is_all)| (record, version, is_all)).ok_or(MapError::Malformed { at })
 }
 
 /// What stands between the head and the checksum, and the format.
@@ -168,8 +169,8 @@ fn body(bytes: &[u8]) -> Result<(&[u8], u32), MapError> {
     }
 }
 
-fn read_body(from: &mut Reader<'_>, version: u32) -> Option<MapRecord> {
-    Some(MapRecord {
+fn read_body(from: &mut Reader<'_>, version: u32) -> Option<(MapRecord, bool)> {
+    let mut record = MapRecord {
         cluster_id: u128::from_le_bytes(from.take(16)?.try_into().ok()?),
         term: Term(from.u64()?),
         epoch: from.u32()?,
@@ -182,8 +183,11 @@ fn read_body(from: &mut Reader<'_>, version: u32) -> Option<MapRecord> {
         settings: read_list(from, |from| {
             Some(((read_scope(from)?, read_text(from)?), read_text(from)?))
         })?,
-        images: images::read(from, version)?,
-    })
+        images: Images::default(),
+    };
+    let (images, is_all) = images::read(from, version)?;
+    record.images = images;
+    Some((record, is_all))
 }
 
 fn read_osd(from: &mut Reader<'_>, version: u32) -> Option<(OsdId, OsdRecord)> {

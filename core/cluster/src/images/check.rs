@@ -76,9 +76,6 @@ impl Images {
                 let bytes = image.map_or(0, |image| image.object_bytes);
                 u64::from(offset) < bytes && first <= job.next && snapshot < next_snapshot
             }
-            JobWork::Trim { snapshot, keep } => {
-                image.is_some() && keep < snapshot && snapshot < next_snapshot
-            }
         };
         fits && job.next <= job.last && self.families[&job.image.family].pool == job.pool
     }

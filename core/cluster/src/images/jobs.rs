@@ -43,17 +43,6 @@ pub enum JobWork {
         /// The newest snapshot when the image was cut.
         snapshot: SnapshotId,
     },
-    /// Give back what was kept for a removed snapshot only.
-    ///
-    /// If the object has a clone labelled `snapshot`, and `keep` is newer than the label before it and than the clone's
-    /// birth, the clone is renamed to `keep`: that snapshot still shows it, and perhaps older ones do. Otherwise nobody
-    /// reads it any more, and it is dropped.
-    Trim {
-        /// The snapshot that was removed.
-        snapshot: SnapshotId,
-        /// The newest snapshot older than it that lived then; [`SnapshotId::HEAD`] if there was none.
-        keep: SnapshotId,
-    },
 }
 
 impl PendingJob {

@@ -8,10 +8,12 @@ use crate::map::Map;
 use loadline_osd::{Ancestor, Lineage, SnapshotNo, TenantTable, Views};
 
 impl Images {
-    /// The images with snapshots or parents, and their snapshots, as OSDs need them.
+    /// The images with snapshots or parents, and their snapshots, as ops need them, and the live snapshots of all images, as trims do.
     pub fn views(&self) -> Views {
         let mut views = Views::default();
         for image in self.list() {
+            let live = image.snapshots.iter().map(|snapshot| SnapshotNo(snapshot.id.0)).collect();
+            views.insert_live(image.id.get(), live);
             let snapshots = image.snapshots.iter().map(Some);
             for read_at in snapshots.chain([None]) {
                 let view = self.view(image, read_at);

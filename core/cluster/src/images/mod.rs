@@ -20,7 +20,9 @@
 //!   label. So the clone labelled c holds the contents for all live snapshots in (p, c], p being the label before it.
 //! - A read at s takes the clone with the smallest label ≥ s, else the head; if that was born at s or later, the object
 //!   does not exist there, and what stands behind it is read.
-//! - When a snapshot is removed, its label moves or goes ([`JobWork::Trim`]).
+//! - When a snapshot is removed, what its label names is trimmed by the OSDs, of which this table asks nothing: if the newest
+//!   live snapshot before it is newer than the label before and than the clone's birth, the label becomes that one, for it still shows the
+//!   clone; or else nobody reads the clone any more, and it goes.
 
 mod check;
 mod error;

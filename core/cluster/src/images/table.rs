@@ -135,7 +135,7 @@ impl Images {
         Ok(number)
     }
 
-    /// Removes a snapshot. What was kept for it alone is given back by a [`JobWork::Trim`].
+    /// Removes a snapshot. What was kept for it alone is given back by the OSDs, as soon as the table without it is kept.
     ///
     /// # Errors
     /// No such image or snapshot, or the snapshot has clones.
@@ -143,7 +143,7 @@ impl Images {
         &mut self,
         image: &str,
         snapshot: &str,
-    ) -> Result<PendingJob, ImageError> {
+    ) -> Result<SnapshotId, ImageError> {
         let (id, at) = self.snapshot_place(image, snapshot)?;
         let clones = self.clones(id, self.images[&id].snapshots[at].id);
         if !clones.is_empty() {
@@ -151,10 +151,7 @@ impl Images {
             return Err(ImageError::HasClones { snapshot, clones });
         }
         let found = self.images.get_mut(&id).expect("a named image exists");
-        let removed = found.snapshots.remove(at).id;
-        let keep = at.checked_sub(1).map_or(SnapshotId::HEAD, |before| found.snapshots[before].id);
-        let blocks = found.blocks(0, found.reach);
-        Ok(self.add_job(id, JobWork::Trim { snapshot: removed, keep }, blocks))
+        Ok(found.snapshots.remove(at).id)
     }
 
     /// Creates an image with the contents of a snapshot, given as `image@snapshot`.

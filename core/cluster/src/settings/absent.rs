@@ -11,17 +11,9 @@ pub struct Absent {
     pub why: &'static str,
 }
 
-const TRIM: &str = "snapshot trim will read it, which is still to be built";
 const ONE_OBJECT: &str = "each push carries one object";
 
-const EVERYWHERE: [Absent; 10] = [
-    absent("osd_snap_trim_sleep", TRIM),
-    absent("osd_snap_trim_sleep_hdd", TRIM),
-    absent("osd_snap_trim_sleep_ssd", TRIM),
-    absent("osd_snap_trim_sleep_hybrid", TRIM),
-    absent("osd_snap_trim_priority", TRIM),
-    absent("osd_snap_trim_cost", TRIM),
-    absent("osd_pg_max_concurrent_snap_trims", TRIM),
+const EVERYWHERE: [Absent; 3] = [
     absent("osd_max_push_cost", ONE_OBJECT),
     absent("osd_max_push_objects", ONE_OBJECT),
     absent(

@@ -6,7 +6,7 @@ use loadline_base::{Bytes, Span, WallClock};
 use loadline_device::Medium;
 use loadline_osd::{
     ChunkBounds, OsdId, OsdOptions, Pacing, ScrubOptions, ScrubReading, ScrubSchedule, ScrubWindow,
-    Windowed,
+    TrimOptions, Windowed,
 };
 use loadline_qos::{
     Benchmark, Capacity, ClassValues, CostModel, CostRule, Preset, ProfileValues, ShardPlan,
@@ -95,6 +95,12 @@ impl Settings {
             backfill_retry_interval: span("osd_backfill_retry_interval"),
             backfill_scan_max: count("osd_backfill_scan_max") as usize,
             scrub: self.scrub_options(osd),
+            trim: TrimOptions {
+                pgs_max: count("osd_max_trimming_pgs") as usize,
+                objects_max: count("osd_pg_max_concurrent_snap_trims") as usize,
+                sleep: by_medium("osd_snap_trim_sleep"),
+                is_off: self.flag(osd, "nosnaptrim"),
+            },
             clock: WallClock::default(),
         }
     }
@@ -247,6 +253,7 @@ impl Settings {
             recovery_priority: count("osd_recovery_priority"),
             recovery_op_priority: count("osd_recovery_op_priority"),
             pg_delete_priority: count("osd_pg_delete_priority"),
+            snap_trim_priority: count("osd_snap_trim_priority"),
             recovery_cost: bytes("osd_recovery_cost"),
             push_per_object_cost: bytes("osd_push_per_object_cost"),
             recovery_max_chunk: bytes("osd_recovery_max_chunk"),
@@ -258,8 +265,9 @@ impl Settings {
                 "osd_shallow_scrub_chunk_max",
                 default.shallow_scrub_chunk_max.into(),
             ) as u32,
+            snap_trim_cost: or_default("osd_snap_trim_cost", default.snap_trim_cost),
+            pg_max_concurrent_snap_trims: count("osd_pg_max_concurrent_snap_trims"),
             pg_delete_cost: bytes("osd_pg_delete_cost"),
-            ..default
         }
     }
 }

@@ -32,6 +32,7 @@ impl OptionTable {
             recovery_messages(),
             scrubs(preset),
             scrub_schedule(),
+            trims(),
             sleeps(),
             priorities(preset),
             input_costs(preset),
@@ -376,6 +377,7 @@ fn sleeps() -> Vec<OptionSpec> {
     let recovery = "pause between recovery items; without a medium: 0 leaves it to the others";
     let delete =
         "pause of a deletion between transactions; without a medium: 0 leaves it to the others";
+    let trim = "pause of a trim between objects; without a medium: 0 leaves it to the others";
     let rows = [
         ("osd_recovery_sleep", 0.0, recovery),
         ("osd_recovery_sleep_hdd", 0.1, recovery),
@@ -386,6 +388,10 @@ fn sleeps() -> Vec<OptionSpec> {
         ("osd_delete_sleep_hdd", 5.0, delete),
         ("osd_delete_sleep_ssd", 1.0, delete),
         ("osd_delete_sleep_hybrid", 1.0, delete),
+        ("osd_snap_trim_sleep", 0.0, trim),
+        ("osd_snap_trim_sleep_hdd", 5.0, trim),
+        ("osd_snap_trim_sleep_ssd", 0.0, trim),
+        ("osd_snap_trim_sleep_hybrid", 2.0, trim),
     ];
     let sleep = |(name, seconds, doc)| {
         OptionSpec::time(name, seconds, doc, "qos.md 5.5").under(Role::Sleep)
@@ -410,6 +416,7 @@ fn priorities(preset: &Preset) -> Vec<OptionSpec> {
             255,
             "steps of scrubs that an operator asks for",
         ),
+        ("osd_snap_trim_priority", 5, 63, "snapshot trim"),
         ("osd_pg_delete_priority", 5, 63, "PG deletion"),
     ];
     let priority = |(name, default, most, doc)| {
@@ -424,13 +431,18 @@ fn input_costs(preset: &Preset) -> Vec<OptionSpec> {
         // A scrub is charged what it reads.
         ClientReads::Data => &[],
     };
+    let trim: &[(&str, u64, &str)] = match preset.client_reads {
+        ClientReads::Message => &[("osd_snap_trim_cost", MIB, "cost of a trim item")],
+        // A trim is charged the operations that it is.
+        ClientReads::Data => &[],
+    };
     let rows = [
         ("osd_recovery_cost", 20 * MIB, "cost of a recovery item"),
         ("osd_push_per_object_cost", 1_000, "cost of an object in a push, beside its data"),
         ("osd_pg_delete_cost", MIB, "cost of a deletion item"),
     ];
     let cost = |(name, bytes, doc)| OptionSpec::size(name, bytes, 0..=4 * GIB, doc, "qos.md 1.2");
-    rows.into_iter().chain(scrub.iter().copied()).map(cost).collect()
+    rows.into_iter().chain(scrub.iter().chain(trim).copied()).map(cost).collect()
 }
 
 fn scrub_costs(era: Era) -> &'static [(&'static str, u64, &'static str)] {
@@ -497,6 +509,16 @@ fn scrub_schedule() -> Vec<OptionSpec> {
             "in so many objects at most",
             "scrub.md 2.3",
         ),
+    ]
+}
+
+/// How much is trimmed at a time.
+fn trims() -> Vec<OptionSpec> {
+    let count = |name, doc| OptionSpec::count(name, 2, 1..=1_000, doc, "scrub.md 3.2");
+    vec![
+        count("osd_max_trimming_pgs", "PGs that an OSD leads and trims at a time"),
+        count("osd_pg_max_concurrent_snap_trims", "objects of a PG that are trimmed at a time"),
+        OptionSpec::flag("nosnaptrim", false, "nothing is trimmed", "scrub.md 3.2"),
     ]
 }
 

@@ -104,7 +104,6 @@ impl Disks {
         let Some(object) = self.objects.get_mut(&number) else { return };
         match job.work {
             JobWork::Remove => drop(self.objects.remove(&number)),
-            JobWork::Trim { snapshot, keep } => object.trim(snapshot, keep),
             JobWork::Cut { first, offset, snapshot } => {
                 object.keep(snapshot);
                 let kept = if block == first { u64::from(offset) / CELL } else { 0 };
@@ -113,6 +112,20 @@ impl Disks {
                     (None, _) => {}
                     (Some(head), kept) => head.cells[kept as usize..].fill(0),
                 }
+            }
+        }
+    }
+
+    /// Gives back what the objects of a block keep for removed snapshots alone. What is left of an image that is gone goes with it.
+    pub(crate) fn trim(&mut self, images: &Images, block: u32) {
+        let of_block = |number: &ObjectNo| ImageId::of(*number).1 == block;
+        for (number, object) in self.objects.iter_mut().filter(|(number, _)| of_block(number)) {
+            let Some(image) = images.get(ImageId::of(*number).0) else { continue };
+            let live: Vec<SnapshotId> = image.snapshots.iter().map(|live| live.id).collect();
+            let labels: Vec<SnapshotId> = object.clones.keys().copied().collect();
+            for label in labels.into_iter().filter(|label| !live.contains(label)) {
+                let older = live.iter().rfind(|live| **live < label);
+                object.trim(label, older.copied().unwrap_or_default());
             }
         }
     }

@@ -63,6 +63,10 @@ impl History {
             8 if self.images.remove(&image).is_ok() => drop(self.copies.remove(&image)),
             9 => self.rename(&image),
             10..12 => self.work(),
+            12 => {
+                let block = self.rng.below(CELLS / 2) as u32;
+                self.disks.trim(&self.images, block);
+            }
             _ => self.write(&image),
         }
     }
@@ -139,10 +143,11 @@ impl History {
     fn finish_all(&mut self) {
         loop {
             let due = self.images.due().next().copied();
-            let Some(job) = due else { return };
+            let Some(job) = due else { break };
             (job.next..=job.last).for_each(|block| self.disks.work(&job, block));
             assert!(self.images.finish(job.id));
         }
+        (0..CELLS as u32 / 2).for_each(|block| self.disks.trim(&self.images, block));
     }
 }
 

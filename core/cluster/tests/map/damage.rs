@@ -2,7 +2,7 @@
 
 use crate::{feed, sample};
 use loadline_cluster::codec::{MapError, MapRecord, OwnStores};
-use loadline_cluster::images::ImageQos;
+use loadline_cluster::images::{ImageQos, JobWork};
 use loadline_cluster::quorum::Term;
 use loadline_osd::IntervalId;
 
@@ -155,6 +155,23 @@ fn the_fourth_format_is_read_and_written_as_the_present_one() {
     let bytes = record.encode();
     let body = bytes[16..bytes.len() - 4].to_vec();
     assert_eq!(MapRecord::decode(&feed::framed(4, &body)), Ok(record));
+}
+
+/// Earlier programs wrote down which objects were to be trimmed. OSDs find them by themselves, whatever was written.
+#[test]
+fn a_trim_that_was_written_down_is_read_and_left_out() {
+    let (record, bytes) = record();
+    let body = &bytes[16..bytes.len() - 4];
+    let jobs = record.images.jobs().count() as u32;
+    let fixed = |work: &JobWork| if matches!(work, JobWork::Remove) { 0 } else { 12 };
+    let after = record.images.jobs().map(|job| 8 + 4 * 4 + 1 + fixed(&job.work)).sum::<usize>();
+    let at = body.len() - after;
+    let image = record.images.list().next().expect("an image").id.get();
+    let numbers = [image, 0, 3, 9].map(u32::to_le_bytes).concat();
+    let trim = [&u64::MAX.to_le_bytes()[..], &numbers, &[2], &[7; 8]].concat();
+    let more = (jobs + 1).to_le_bytes();
+    let body = [&body[..at - 4], &more, &body[at..], &trim].concat();
+    assert_eq!(MapRecord::decode(&feed::framed(5, &body)), Ok(record));
 }
 
 /// Lengths and counts that promise more than there is cost nothing.

@@ -256,6 +256,7 @@ impl Osd {
     pub(crate) fn end_interval(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
         self.stop_scrub(now, pg, fx);
         self.free_scrub_slot(now, pg, fx);
+        self.forget_trim(now, pg, fx);
         self.release_remote(pg, fx);
         self.recovery.admission.forget(pg);
         self.release_slots(now, pg, fx);

@@ -242,6 +242,11 @@ impl Osd {
         self.scrub.records.get(&pg)
     }
 
+    /// Whether a group that this OSD leads is scrubbed, or is to be as soon as it has its slots.
+    pub(crate) fn is_scrubbed(&self, pg: PgId) -> bool {
+        self.scrub.runs.contains_key(&pg)
+    }
+
     /// The scrub of a group that this OSD leads, if one has slots on all members.
     pub fn scrubs(&self, pg: PgId) -> Option<ScrubKind> {
         let run = self.scrub.runs.get(&pg)?;

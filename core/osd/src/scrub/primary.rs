@@ -67,11 +67,12 @@ impl Osd {
         self.keep_scrub_record(now, pg);
     }
 
-    /// Begins the scrubs that were asked for, or were broken off, and may go on.
+    /// Begins the scrubs that were asked for, or were broken off, and may go on. One of a group that is trimmed waits until a snapshot is done.
     pub(crate) fn begin_scrubs(&mut self, now: Time, fx: &mut Effects) {
         let Scrub { records, runs, .. } = &self.scrub;
         let wanted = records.iter().filter(|(_, record)| record.under_way.is_some());
-        let wanted = wanted.map(|(pg, _)| *pg).filter(|pg| !runs.contains_key(pg));
+        let wanted = wanted.map(|(pg, _)| *pg);
+        let wanted = wanted.filter(|pg| !runs.contains_key(pg) && !self.trim.is_at(*pg));
         for pg in wanted.collect::<Vec<_>>() {
             let Some(primary) = self.primary(pg).filter(|primary| primary.is_whole()) else {
                 continue;
@@ -136,6 +137,7 @@ impl Osd {
         let today = self.options.clock.at(now);
         let due = self.scrub.records.iter().filter(|(_, record)| record.under_way.is_none());
         let due = due.filter(|(pg, _)| self.primary(**pg).is_some_and(Primary::is_whole));
+        let due = due.filter(|(pg, _)| !self.trim.is_at(**pg));
         let due = due.filter_map(|(pg, record)| {
             let kind = schedule.due(*pg, record, today)?;
             Some((schedule.target(*pg, record.last.max(record.since)?), *pg, kind))
@@ -448,6 +450,7 @@ impl Osd {
             self.begin_repair(now, pg, fx);
         }
         self.begin_scrubs(now, fx);
+        self.begin_trims(now, fx);
     }
 
     /// Which copies of which objects are to be replaced, and whether some have none that is good.

@@ -25,11 +25,11 @@ impl Osd {
         let exists = self.store.objects(op.pg).meta(op.object).is_some();
         let here = self.pg(op.pg).expect("the primary has the placement group");
         let has_past = here.kept.get(op.object).is_some();
-        let is_plain = self.views.is_empty() && !has_past;
+        let is_plain = self.groups.views().is_empty() && !has_past;
         match op.kind {
             OpKind::Write if is_plain => Decision::Go(Before::Nothing),
             OpKind::Zero | OpKind::Remove if is_plain && exists => Decision::Go(Before::Nothing),
-            OpKind::Trim { snapshot, keep } => self.decide_trim(op, snapshot, keep),
+            OpKind::Trim(snapshot) => self.decide_trim(op, snapshot),
             OpKind::Purge if exists || has_past => Decision::Go(Before::Nothing),
             OpKind::Write | OpKind::Zero | OpKind::Remove if exists => self.decide_keep(op),
             OpKind::Write | OpKind::Zero => self.decide_first(op, others),
@@ -73,8 +73,9 @@ impl Osd {
         Decision::Go(Before::Copy { born, image, label, length })
     }
 
-    /// What was kept for a removed snapshot goes to the one before it, if that shows it, or goes.
-    fn decide_trim(&self, op: &ClientOp, snapshot: SnapshotNo, keep: SnapshotNo) -> Decision {
+    /// What was kept for a removed snapshot goes to the newest live one before it, if that shows it, or goes.
+    fn decide_trim(&self, op: &ClientOp, snapshot: SnapshotNo) -> Decision {
+        let keep = self.groups.views().live_before(image_of(op.object), snapshot);
         let here = self.pg(op.pg).expect("the primary has the placement group");
         let Some(history) = here.kept.get(op.object) else { return Decision::Needless };
         let Some(state) = history.labelled(snapshot) else { return Decision::Needless };

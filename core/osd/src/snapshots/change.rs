@@ -79,7 +79,7 @@ impl ObjectChange {
                 objects.remove(self.object);
                 kept.change(self.object, |past| past.removed = Some(self.version));
             }
-            OpKind::Trim { .. } if objects.meta(self.object).is_none() => {
+            OpKind::Trim(_) if objects.meta(self.object).is_none() => {
                 kept.change(self.object, |past| past.removed = Some(self.version));
             }
             _ => drop(self.apply(objects)),

@@ -62,7 +62,8 @@ impl Osd {
 
     /// Whether an object has a past, or may get one with its next update.
     fn has_past(&self, pg: PgId, object: ObjectNo) -> bool {
-        let has_view = !self.views.is_empty() && self.views.of(object, SnapshotNo::HEAD).is_some();
+        let has_view = !self.groups.views().is_empty()
+            && self.groups.views().of(object, SnapshotNo::HEAD).is_some();
         has_view || self.pg(pg).is_some_and(|here| here.kept.get(object).is_some())
     }
 
@@ -81,7 +82,7 @@ impl Osd {
         object: ObjectNo,
         read_at: SnapshotNo,
     ) -> FoundState {
-        let views = self.views.clone();
+        let views = self.groups.views().clone();
         let Some(lineage) = views.of(object, read_at) else { return FoundState::Absent };
         for behind in lineage.behind(object) {
             match self.state_at(pg, behind.object, behind.snapshot, behind.length) {
@@ -126,7 +127,7 @@ impl Osd {
 
     /// The newest snapshot that must go on showing an object as it is.
     pub(crate) fn newest_of(&self, object: ObjectNo) -> SnapshotNo {
-        let lineage = self.views.of(object, SnapshotNo::HEAD);
+        let lineage = self.groups.views().of(object, SnapshotNo::HEAD);
         lineage.map_or(SnapshotNo::HEAD, |lineage| lineage.newest)
     }
 

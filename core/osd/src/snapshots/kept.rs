@@ -1,5 +1,6 @@
 //! What a copy of a placement group keeps of its objects' past. Objects without a past are not named here.
 
+use super::mapper::SnapMapper;
 use super::view::SnapshotNo;
 use loadline_store::{ObjectMeta, ObjectNo, Version};
 use std::collections::BTreeMap;
@@ -41,6 +42,11 @@ impl ObjectHistory {
         self.states.iter().find(|state| state.label == label)
     }
 
+    /// The labels of all of them.
+    fn labels(&self) -> impl Iterator<Item = SnapshotNo> {
+        self.states.iter().map(|state| state.label)
+    }
+
     /// The newest label.
     pub(crate) fn newest(&self) -> SnapshotNo {
         self.states.last().map_or(SnapshotNo::HEAD, |state| state.label)
@@ -77,6 +83,7 @@ pub(crate) struct ObjectHistories {
     histories: BTreeMap<ObjectNo, ObjectHistory>,
     /// Objects that are here without a present state.
     bare: usize,
+    mapper: SnapMapper,
 }
 
 impl ObjectHistories {
@@ -86,6 +93,11 @@ impl ObjectHistories {
 
     pub(crate) fn get(&self, object: ObjectNo) -> Option<&ObjectHistory> {
         self.histories.get(&object)
+    }
+
+    /// Their former states by label.
+    pub(crate) fn mapper(&self) -> &SnapMapper {
+        &self.mapper
     }
 
     /// Objects that are here without a present state.
@@ -99,6 +111,7 @@ impl ObjectHistories {
         change(&mut history);
         if history.is_needed() {
             self.bare += usize::from(history.version().is_some());
+            self.mapper.add(object, history.labels());
             self.histories.insert(object, history);
         }
     }
@@ -107,6 +120,7 @@ impl ObjectHistories {
     pub(crate) fn take(&mut self, object: ObjectNo) -> Option<ObjectHistory> {
         let history = self.histories.remove(&object)?;
         self.bare -= usize::from(history.version().is_some());
+        self.mapper.remove(object, history.labels());
         Some(history)
     }
 
@@ -137,6 +151,7 @@ impl ObjectHistories {
 
 #[cfg(test)]
 mod tests {
+    use super::super::view::Views;
     use super::*;
 
     fn state(label: u32) -> FormerState {
@@ -154,6 +169,25 @@ mod tests {
             ObjectHistory { states: vec![state(3), state(7)], ..ObjectHistory::default() };
         let label = |snapshot| history.state_at(SnapshotNo(snapshot)).map(|state| state.label.0);
         assert_eq!([1, 3, 4, 7, 8].map(label), [Some(3), Some(3), Some(7), Some(7), None]);
+    }
+
+    #[test]
+    fn the_mapper_tells_what_the_pasts_tell() {
+        let mut kept = ObjectHistories::default();
+        let (first, second) = (ObjectNo(7 << 32 | 1), ObjectNo(7 << 32 | 2));
+        kept.change(first, |history| history.states = vec![state(3), state(7)]);
+        kept.change(second, |history| history.states = vec![state(3)]);
+        let of = |kept: &ObjectHistories, label| kept.mapper().first_of((7, SnapshotNo(label)), 9);
+        assert_eq!(of(&kept, 3), [first, second]);
+        assert_eq!(kept.mapper().first_of((7, SnapshotNo(3)), 1), [first]);
+        let mut views = Views::default();
+        views.insert_live(7, vec![SnapshotNo(3)]);
+        let removed: Vec<_> = kept.mapper().removed(&views).collect();
+        assert_eq!(removed, [((7, SnapshotNo(7)), 1)]);
+        kept.change(first, |history| history.states.retain(|state| state.label.0 == 3));
+        assert_eq!((of(&kept, 7), kept.mapper().first_removed(&views)), (Vec::new(), None));
+        drop((kept.take(first), kept.take(second)));
+        assert_eq!(kept, ObjectHistories::default());
     }
 
     #[test]

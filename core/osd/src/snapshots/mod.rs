@@ -14,10 +14,12 @@ mod before;
 mod change;
 mod find;
 mod kept;
+mod mapper;
 mod view;
 
 pub(crate) use before::Decision;
 pub(crate) use change::{Changed, ObjectChange};
 pub use kept::FormerState;
 pub(crate) use kept::{ObjectHistories, ObjectHistory};
+pub(crate) use mapper::SnapshotKey;
 pub use view::{Ancestor, Lineage, SnapshotNo, Views, image_of};

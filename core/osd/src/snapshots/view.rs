@@ -67,29 +67,64 @@ impl Lineage {
     }
 }
 
-/// The images with snapshots or parents, and their snapshots. Objects of others need no view.
+/// What ops need to know of images, and trims.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Views(BTreeMap<(u32, SnapshotNo), Lineage>);
+pub struct Views {
+    /// The images with snapshots or parents, and their snapshots. Objects of others need no view.
+    lineages: BTreeMap<(u32, SnapshotNo), Lineage>,
+    /// The live snapshots of every image, oldest first.
+    live: BTreeMap<u32, Vec<SnapshotNo>>,
+}
 
 impl Views {
     /// Adds an image, or one of its snapshots.
     pub fn insert(&mut self, image: u32, read_at: SnapshotNo, lineage: Lineage) {
-        self.0.insert((image, read_at), lineage);
+        self.lineages.insert((image, read_at), lineage);
+    }
+
+    /// Names all live snapshots of an image, oldest first. Of an image that is not named nothing is trimmed: it was removed, and what is
+    /// left of its objects goes with them.
+    pub fn insert_live(&mut self, image: u32, snapshots: Vec<SnapshotNo>) {
+        self.live.insert(image, snapshots);
     }
 
     /// Whether no image needs a view.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.lineages.is_empty()
     }
 
     pub(crate) fn of(&self, object: ObjectNo, read_at: SnapshotNo) -> Option<&Lineage> {
-        self.0.get(&(image_of(object), read_at))
+        self.lineages.get(&(image_of(object), read_at))
+    }
+
+    /// Whether what is kept under this label is kept for a snapshot that was removed.
+    pub(crate) fn is_removed(&self, image: u32, label: SnapshotNo) -> bool {
+        self.live.get(&image).is_some_and(|live| live.binary_search(&label).is_err())
+    }
+
+    /// The newest live snapshot that is older than this one; [`SnapshotNo::HEAD`] if there is none.
+    pub fn live_before(&self, image: u32, snapshot: SnapshotNo) -> SnapshotNo {
+        let live = self.live.get(&image).map_or(&[][..], Vec::as_slice);
+        let older = live.partition_point(|live| *live < snapshot);
+        older.checked_sub(1).map_or(SnapshotNo::HEAD, |at| live[at])
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_label_is_removed_when_its_snapshot_lives_no_more() {
+        let mut views = Views::default();
+        views.insert_live(7, vec![SnapshotNo(2), SnapshotNo(5)]);
+        views.insert_live(8, Vec::new());
+        let removed = |image, label| views.is_removed(image, SnapshotNo(label));
+        assert_eq!([2, 3, 5, 6].map(|label| removed(7, label)), [false, true, false, true]);
+        assert_eq!([removed(8, 1), removed(9, 1)], [true, false], "image 9 has gone");
+        let before = |label| views.live_before(7, SnapshotNo(label)).0;
+        assert_eq!([1, 2, 3, 6].map(before), [0, 0, 2, 5]);
+    }
 
     #[test]
     fn an_ancestor_is_seen_as_far_as_it_overlaps() {

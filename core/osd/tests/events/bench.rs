@@ -6,7 +6,7 @@ use loadline_osd::{
     Activation, ChunkBounds, ClientId, ClientOp, CopyReport, Data, DeviceTerms, Directive, Effect,
     Effects, Envelope, Event, HistoryPush, Message, Notice, OpId, OpKind, Osd, OsdId, OsdOptions,
     OsdSet, PgId, Policy, ScrubMessage, ScrubOptions, ScrubReading, ScrubSchedule, ScrubWindow,
-    Windowed, WorkerRun,
+    TrimOptions, Windowed, WorkerRun,
 };
 use loadline_qos::{
     Capacity, ClassId, CostModel, CostRule, SchedulerKind, ServiceClass, ShardPlan, Urgency,
@@ -79,6 +79,7 @@ pub(crate) fn options() -> OsdOptions {
             },
             auto_repairs_max: 0,
         },
+        trim: TrimOptions { pgs_max: 1, objects_max: 2, sleep: Span::ZERO, is_off: false },
         clock: WallClock::default(),
     }
 }
@@ -167,6 +168,7 @@ impl Bench {
             let activation = Activation { index_in_pool: pg.get(), ..activation.clone() };
             self.direct(osd, Directive::Activate(pg, Box::new(activation)));
         }
+        self.direct(activation.acting[0], Directive::Serve(pg, activation.interval));
     }
 
     pub(crate) fn step(&mut self, osd: OsdId, event: Event) {

@@ -17,3 +17,4 @@ mod service;
 mod snapshots;
 mod terms;
 mod told;
+mod trim;

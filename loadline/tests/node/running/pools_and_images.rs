@@ -137,6 +137,38 @@ fn images_and_snapshots_are_made_changed_and_removed() {
     assert_eq!(node.json(&["image", "list"]), json!({ "images": [] }));
 }
 
+/// A removed snapshot is gone at once. What was kept for it is told of until it is given back, also by a node that was killed meanwhile.
+#[test]
+fn what_was_kept_for_a_removed_snapshot_is_given_back() {
+    let mut node = Node::with_osds(3);
+    node.says(&["image", "create", "vol0", "--size", "8MiB", "--object-size", "64KiB"]);
+    let write = |node: &Node, fill: u8| {
+        Client::connect(&node.file("nbd.sock"), "vol0").write(0, &vec![fill; 4 << 20]);
+    };
+    write(&node, 3);
+    node.says(&["image", "snapshot", "create", "vol0@monday"]);
+    write(&node, 4);
+    let trim = |node: &Node| node.json(&["status"])["trim"].clone();
+    assert_eq!(trim(&node)["objects_left"], json!(0), "the snapshot lives");
+    node.says(&["config", "set", "osd", "nosnaptrim", "true"]);
+    let remove = ["image", "snapshot", "remove", "vol0@monday", "--yes"];
+    node.done(&remove, "snapshot vol0@monday is removed");
+    assert_eq!(trim(&node)["objects_left"], json!(64));
+    node.kill();
+    node.start(&[]);
+    node.await_clean();
+    assert_eq!(trim(&node)["objects_left"], json!(64), "nobody may trim");
+    assert!(node.says(&["status"]).contains("64 objects kept for removed snapshots"));
+    node.says(&["config", "set", "osd", "nosnaptrim", "false"]);
+    node.await_ok(&["status", "--json"], |text| {
+        let status: Value = serde_json::from_str(text).unwrap();
+        status["trim"]["objects_left"] == json!(0)
+    });
+    assert!(node.says(&["status"]).contains("nothing is kept for removed snapshots"));
+    let mut client = Client::connect(&node.file("nbd.sock"), "vol0");
+    assert_eq!(client.read(0, 4 << 20), vec![4; 4 << 20]);
+}
+
 /// What an image is promised and allowed is shown, kept, refused where it cannot be kept, and holds.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a limit is of real time")]

@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::budget::give_back_memory;
+use super::health::DoneSoFar;
 use super::host_node::{Alarm, HostNode};
 use loadline_base::Span;
 use loadline_osd::Effect;
@@ -49,7 +50,8 @@ impl HostNode {
     fn second_passed(&mut self) {
         self.tell_capacities();
         let (received, over_limit) = (self.node.received(), self.over_limit());
-        self.health.second_passed(self.now, received, over_limit);
+        let trimmed = self.node.trim_report().trimmed;
+        self.health.second_passed(self.now, DoneSoFar { received, over_limit, trimmed });
         self.node.change(self.now, |cluster, fx| cluster.check_fullness(fx));
         self.note_changes();
         self.mend_disks();

@@ -21,7 +21,16 @@ pub(super) struct SecondCounts {
     pub read_bytes: u64,
     pub written_bytes: u64,
     pub recovered: Received,
+    pub trimmed: u64,
     pub over_limit: u64,
+}
+
+/// What all OSDs have done since they were made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DoneSoFar {
+    pub received: Received,
+    pub over_limit: u64,
+    pub trimmed: u64,
 }
 
 /// What one image was served.
@@ -93,6 +102,8 @@ pub(super) struct HealthMeter {
     received: Received,
     /// All that the disks had ended for time then.
     over_limit: u64,
+    /// All that had been trimmed then.
+    trimmed: u64,
     slowest: Vec<Past>,
 }
 
@@ -109,7 +120,7 @@ impl HealthMeter {
                 self.present.counts.written_bytes += length;
             }
             // The node's own, for images that are gone.
-            OpKind::Remove | OpKind::Purge | OpKind::Trim { .. } => {}
+            OpKind::Remove | OpKind::Purge | OpKind::Trim(_) => {}
             // It reads no data.
             OpKind::Ranges(_) => {}
         }
@@ -170,10 +181,14 @@ impl HealthMeter {
         SecondRates { seconds: counts.len().max(1) as u64, counts }
     }
 
-    pub(super) fn second_passed(&mut self, now: Time, received: Received, over_limit: u64) {
+    /// A second is over, until when so much was done in all.
+    pub(super) fn second_passed(&mut self, now: Time, done: DoneSoFar) {
+        let DoneSoFar { received, over_limit, trimmed } = done;
         let Received { objects, bytes } = received;
         self.present.counts.over_limit = over_limit.saturating_sub(self.over_limit);
         self.over_limit = over_limit;
+        self.present.counts.trimmed = trimmed.saturating_sub(self.trimmed);
+        self.trimmed = trimmed;
         // An OSD that was removed takes its count with it.
         self.present.counts.recovered = Received {
             objects: objects.saturating_sub(self.received.objects),

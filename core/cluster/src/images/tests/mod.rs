@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::pool::PoolId;
+use loadline_osd::SnapshotNo;
 use loadline_store::ObjectNo;
 
 const MIB: u64 = 1 << 20;
@@ -146,11 +147,14 @@ fn views_name_what_is_read_what_is_kept_and_who_stands_behind() {
 fn jobs_of_one_image_come_one_after_the_other_and_removal_takes_their_place() {
     let mut images = table();
     images.snapshot_create("vol0", "c").expect("it is new");
-    let first = images.snapshot_remove("vol0", "b").expect("no clones");
-    let (b, a) = (SnapshotId(2), SnapshotId(1));
-    assert_eq!(first.work, JobWork::Trim { snapshot: b, keep: a });
-    assert_eq!((first.next, first.last), (0, 2));
-    let second = images.snapshot_remove("vol0", "c").expect("no clones");
+    assert_eq!(images.snapshot_remove("vol0", "b"), Ok(SnapshotId(2)));
+    let vol0 = images.image("vol0").expect("it exists").id.get();
+    let before = |snapshot| images.views().live_before(vol0, SnapshotNo(snapshot)).0;
+    assert_eq!([3, 9].map(before), [1, 3], "the table without it tells the OSDs what lives");
+    images.snapshot_remove("vol0", "c").expect("no clones");
+    let first = images.resize("vol0", 4 * MIB).expect("smaller").expect("something is cut off");
+    assert_eq!((first.next, first.last), (1, 2));
+    let second = images.resize("vol0", MIB).expect("smaller").expect("something is cut off");
     let child = images.remove("child").expect("no snapshots");
     let due = |images: &Images| images.due().map(|job| job.id).collect::<Vec<_>>();
     assert_eq!(due(&images), [first.id, child.id]);

@@ -6,7 +6,7 @@ use loadline_device::cdl::{Descriptor, Limit, Unit};
 use loadline_qos::{SchedulerKind, ServiceClass, Urgency, Work, WorkOptions, WorkSize};
 
 /// The kinds of work that are queued. The plan may know of more.
-const QUEUED: [Work; 15] = [
+const QUEUED: [Work; 16] = [
     Work::ClientOp,
     Work::BackgroundOp,
     Work::ReplicaWrite,
@@ -20,6 +20,7 @@ const QUEUED: [Work; 15] = [
     Work::ScrubEvent,
     Work::RequestedScrubEvent,
     Work::BlockingScrubEvent,
+    Work::SnapTrim,
     Work::PgDelete,
     Work::Checkpoint,
 ];
@@ -176,6 +177,12 @@ const EFFECTS: &[(&str, &str, &str)] = &[
     ("osd_scrub_priority", "core/qos/src/work.rs", "every_kind_is_charged_as_tabulated"),
     ("osd_scrub_sleep", "core/osd/tests/events/scrub.rs", "a_scrub_sleeps_between_chunks"),
     ("osd_shallow_scrub_chunk_", "core/osd/tests/events/scrub.rs", "a_chunk_has_as_many_objects_as_allowed"),
+    ("nosnaptrim", "core/osd/tests/events/trim.rs", "nothing_is_trimmed_while_it_is_forbidden"),
+    ("osd_max_trimming_pgs", "core/osd/tests/events/trim.rs", "so_many_groups_are_trimmed_at_a_time"),
+    ("osd_pg_max_concurrent_snap_trims", "core/osd/tests/events/trim.rs", "so_many_objects_are_trimmed_at_a_time"),
+    ("osd_snap_trim_cost", "core/qos/src/work.rs", "every_kind_is_charged_as_tabulated"),
+    ("osd_snap_trim_priority", "core/qos/src/work.rs", "every_kind_is_charged_as_tabulated"),
+    ("osd_snap_trim_sleep", "core/osd/tests/events/trim.rs", "a_trim_sleeps_after_its_objects"),
     ("osd_window_latency_goal_", "core/osd/tests/events/gate.rs", "a_longer_goal_lets_in_what_waits"),
     ("osd_recovery_sleep", "core/osd/tests/events/recovery.rs", "one_object_starts_per_sleep"),
 ];

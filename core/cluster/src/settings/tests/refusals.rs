@@ -129,7 +129,6 @@ fn what_would_do_nothing_is_refused() {
         let refused = node.clone().apply(&change).unwrap_err().to_string();
         assert_eq!(refused, format!("{name} would have no effect: {why}"));
     };
-    check("osd_snap_trim_sleep_hdd", "snapshot trim will read it, which is still to be built");
     check("osd_max_push_cost", "each push carries one object");
     check(
         "osd_op_num_threads_per_shard_ssd",

@@ -24,6 +24,9 @@ pub struct Status {
     pub objects: ObjectCounts,
     /// What recovery does.
     pub recovery: RecoveryRates,
+    /// What is still kept for removed snapshots.
+    #[serde(default)]
+    pub trim: TrimProgress,
     /// What clients do.
     pub client: ClientRates,
     /// The images that are promised or allowed something, by name.
@@ -168,6 +171,20 @@ pub struct RecoveryRates {
     pub objects_per_s: f64,
     /// Their data.
     pub bytes_per_s: f64,
+}
+
+/// What is still kept for removed snapshots, and how fast it is given back, averaged over the last seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TrimProgress {
+    /// Removed snapshots for which something is kept, once for each placement group.
+    pub snapshots_left: u64,
+    /// Former states of objects that are kept for them; copies of one are one.
+    pub objects_left: u64,
+    /// Those that are given back.
+    pub objects_per_s: f64,
+    /// When nothing is left at that rate; none if nothing is, or nothing is given back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_in_ns: Option<u64>,
 }
 
 /// What clients were served, averaged over the last seconds.

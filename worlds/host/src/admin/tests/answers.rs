@@ -3,7 +3,7 @@
 use crate::admin::api::{
     AdminAnswer, AdminRefusal, BackgroundRow, ClientRates, ConnectionCounts, FareRow, GateRow,
     Health, HealthLevel, ImageUse, MemoryUse, ObjectCounts, OsdCounts, OsdRow, PgCount, QosRow,
-    RecoveryRates, Status,
+    RecoveryRates, Status, TrimProgress,
 };
 
 fn status() -> Status {
@@ -39,6 +39,12 @@ fn status() -> Status {
         pgs: vec![PgCount { state: "active+undersized+degraded".into(), pgs: 64 }],
         objects: ObjectCounts { copies: 512, misplaced: 0, degraded: 256, recovering: 0 },
         recovery: RecoveryRates::default(),
+        trim: TrimProgress {
+            snapshots_left: 2,
+            objects_left: 500,
+            objects_per_s: 250.0,
+            ends_in_ns: Some(2_000_000_000),
+        },
         client: ClientRates {
             window_ns: 5_000_000_000,
             reads_per_s: 12.5,

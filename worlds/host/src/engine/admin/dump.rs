@@ -103,7 +103,7 @@ fn kind(kind: OpKind) -> &'static str {
         OpKind::Write => "write",
         OpKind::Zero => "zero",
         OpKind::Remove | OpKind::Purge => "remove",
-        OpKind::Trim { .. } => "trim",
+        OpKind::Trim(_) => "trim",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::admin::api::{ObjectCounts, PgCount};
 use loadline_node::{Node, PgReport};
-use loadline_osd::{PgId, RecoveryKind, RecoveryState, ScrubKind};
+use loadline_osd::{PgId, RecoveryKind, RecoveryState, ScrubKind, TrimState};
 use std::collections::BTreeMap;
 
 /// What all placement groups together say.
@@ -75,6 +75,12 @@ fn in_words(pg: &PgReport) -> String {
     ];
     words.extend(flags.iter().filter(|(holds, _)| *holds).map(|(_, word)| word));
     words.extend(recovery.filter(|_| pg.active));
+    let trim = pg.trim.map(|state| match state {
+        TrimState::Trimming => "snaptrim",
+        TrimState::Waiting => "snaptrim_wait",
+        TrimState::Failed => "snaptrim_error",
+    });
+    words.extend(trim);
     let scrub = [
         (pg.scrubbing.is_some(), "scrubbing"),
         (pg.scrubbing == Some(ScrubKind::Deep), "deep"),
@@ -89,7 +95,7 @@ fn in_words(pg: &PgReport) -> String {
 mod tests {
     use super::{PgStates, in_words};
     use loadline_node::PgReport;
-    use loadline_osd::{PgProgress, RecoveryKind, RecoveryState, ScrubKind};
+    use loadline_osd::{PgProgress, RecoveryKind, RecoveryState, ScrubKind, TrimState};
 
     const CLEAN: PgReport = PgReport {
         down: false,
@@ -101,6 +107,7 @@ mod tests {
         progress: PgProgress { misplaced: 0, degraded: 0, recovering: 0 },
         copies: 3,
         unfound: 0,
+        trim: None,
         scrubbing: None,
         inconsistent: false,
         failed_repair: false,
@@ -119,6 +126,10 @@ mod tests {
         let scrubbed = |kind| PgReport { scrubbing: Some(kind), ..CLEAN };
         check(scrubbed(ScrubKind::Shallow), "active+clean+scrubbing");
         check(scrubbed(ScrubKind::Deep), "active+clean+scrubbing+deep");
+        let trimmed = |state| PgReport { trim: Some(state), ..CLEAN };
+        check(trimmed(TrimState::Trimming), "active+clean+snaptrim");
+        check(trimmed(TrimState::Waiting), "active+clean+snaptrim_wait");
+        check(trimmed(TrimState::Failed), "active+clean+snaptrim_error");
         let bad = PgReport { inconsistent: true, failed_repair: true, ..CLEAN };
         check(bad, "active+clean+inconsistent+failed_repair");
         check(PgReport { down: true, active: false, ..undersized }, "down");

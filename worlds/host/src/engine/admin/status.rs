@@ -4,7 +4,7 @@ use super::findings::Findings;
 use super::pg_states::PgStates;
 use crate::admin::api::{
     AdminAnswer, BackgroundRow, ClientRates, ConnectionCounts, FareRow, GateRow, OsdCounts,
-    RecoveryRates, Status,
+    RecoveryRates, Status, TrimProgress,
 };
 use crate::engine::Engine;
 use crate::engine::host_node::HostNode;
@@ -38,6 +38,7 @@ impl Engine {
                 objects_per_s: rates.per_second(|counts| counts.recovered.objects),
                 bytes_per_s: rates.per_second(|counts| counts.recovered.bytes),
             },
+            trim: self.host.trim_progress(rates.per_second(|counts| counts.trimmed)),
             client: ClientRates {
                 window_ns: Span::from_secs(rates.seconds).nanos(),
                 reads_per_s: rates.per_second(|counts| counts.reads),
@@ -58,6 +59,19 @@ impl Engine {
 }
 
 impl HostNode {
+    /// What is still kept for removed snapshots, of which so much is given back in a second.
+    fn trim_progress(&self, objects_per_s: f64) -> TrimProgress {
+        let left = self.node.trim_report();
+        let seconds = left.objects_left as f64 / objects_per_s;
+        let is_going_on = left.objects_left > 0 && objects_per_s > 0.0;
+        TrimProgress {
+            snapshots_left: left.snapshots_left,
+            objects_left: left.objects_left,
+            objects_per_s,
+            ends_in_ns: is_going_on.then(|| Span::from_secs_f64(seconds).nanos()),
+        }
+    }
+
     fn shown_gates(&self) -> Vec<GateRow> {
         let osds = self.node.cluster().map().osds().iter();
         osds.filter(|(_, state)| state.up).map(|(osd, _)| self.shown_gate(osd)).collect()

@@ -8,9 +8,9 @@ use crate::judge::{OSDS, fresh_disk};
 use loadline_cluster::images::OBJECT_BYTES_MIN;
 use loadline_osd::OsdId;
 
-const CELLS: u64 = 40 * 16;
+pub(super) const CELLS: u64 = 40 * 16;
 /// Pages that two disks with the same contents may differ by: their trees are not of the same shape.
-const TREE_PAGES: u64 = 8;
+pub(super) const TREE_PAGES: u64 = 8;
 
 /// A node that has a copy of everything on each disk, with an image of 40 objects.
 fn judged(seed: u64) -> Judged {
@@ -23,7 +23,7 @@ fn judged(seed: u64) -> Judged {
 
 impl Judged {
     /// Writes or zeroes so many cells at random.
-    fn scatter(&mut self, cells: u64, zero: bool) {
+    pub(super) fn scatter(&mut self, cells: u64, zero: bool) {
         for _ in 0..cells {
             let cell = self.rng.below(CELLS);
             self.update("i", cell, 1, zero);
@@ -43,14 +43,14 @@ impl Judged {
         self.heal();
     }
 
-    fn snapshot(&mut self, name: &str) {
+    pub(super) fn snapshot(&mut self, name: &str) {
         self.table(|images| images.snapshot_create("i", name)).expect("there is no other");
         self.copies.insert(format!("i@{name}"), self.copies["i"].clone());
     }
 
     /// Pages in use on each disk: the same for all, but for a few.
     #[track_caller]
-    fn check_used(&mut self) -> u64 {
+    pub(super) fn check_used(&mut self) -> u64 {
         let used = |osd: u32| {
             let space = self.node().osd(OsdId::new(osd)).space().expect("it is open");
             space.total - space.free

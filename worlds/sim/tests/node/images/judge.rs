@@ -4,10 +4,10 @@ use crate::judge::{OSDS, config, fresh_disk, is_whole, settings, stores};
 use loadline_base::{Rng, Span, Time};
 use loadline_cluster::images::{JobId, OBJECT_BYTES_MIN, View, split};
 use loadline_cluster::{PoolId, PoolSpec, Target};
-use loadline_node::JobOp;
-use loadline_osd::{ClientId, Data, DiskFault, OpId, OpKind, OsdId, SnapshotNo};
+use loadline_node::{JobOp, Node};
+use loadline_osd::{ClientId, Data, DiskFault, OpId, OpKind, OsdId, PgId, SnapshotNo};
 use loadline_sim::Sim;
-use loadline_sim::disk::SimDisk;
+use loadline_sim::disk::{CutStyle, SimDisk};
 use loadline_store::ObjectNo;
 use loadline_store::paged::LogMode;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +35,7 @@ enum UnderWay {
 pub(super) struct Judged {
     pub(super) rng: Rng,
     node: Option<Sim>,
+    mode: LogMode,
     pub(super) down: Option<OsdId>,
     /// Each cell of each image, and of each snapshot under `image@snapshot`: the stamp of its last write, 0 for zeros.
     pub(super) copies: BTreeMap<String, Vec<u64>>,
@@ -71,9 +72,15 @@ impl Judged {
 
     /// With a pool of so many copies.
     pub(super) fn with_copies(seed: u64, copies: u32) -> Judged {
+        Judged::in_mode(seed, copies, LogMode::LogOnly)
+    }
+
+    /// On stores that promise so much.
+    pub(super) fn in_mode(seed: u64, copies: u32, mode: LogMode) -> Judged {
         let mut judged = Judged {
             rng: Rng::new(seed),
             node: None,
+            mode,
             down: None,
             copies: BTreeMap::new(),
             writing: BTreeMap::new(),
@@ -96,7 +103,7 @@ impl Judged {
     }
 
     fn boot(&mut self, now: Time, disks: Vec<SimDisk>) {
-        let node = Sim::start(now, &config(&settings()), stores(LogMode::LogOnly), disks);
+        let node = Sim::start(now, &config(&settings()), stores(self.mode), disks);
         self.node = Some(node.unwrap_or_else(|(error, _)| panic!("no start: {error}")));
         self.down = None;
         // A disk that replaced another has died before it knew whose it is; an operator says it again.
@@ -279,10 +286,15 @@ impl Judged {
 
     /// Dies and starts again. What was under way may have happened; reading tells.
     pub(super) fn crash(&mut self) {
+        self.crash_with(None);
+    }
+
+    /// The same, perhaps with the power.
+    pub(super) fn crash_with(&mut self, power: Option<CutStyle>) {
         self.take_replies();
         let node = self.node.take().expect("the node runs");
         let now = node.now();
-        let disks = node.crash(None, &mut self.rng);
+        let disks = node.crash(power, &mut self.rng);
         self.under_way.clear();
         self.job = None;
         self.boot(now, disks);
@@ -409,6 +421,25 @@ impl Judged {
         self.open_what_is_down();
         let healed = self.node().wait_until(is_whole);
         assert!(healed, "everything heals: {}", self.state());
+    }
+
+    /// Lets all go that is kept for removed snapshots, on every copy.
+    pub(super) fn finish_trims(&mut self) {
+        let limit = self.node().now() + Span::from_secs(60);
+        let pgs: Vec<_> = self.node().cluster().map().pgs_of(POOL).collect();
+        let are_over = |node: &mut Node| {
+            let is_over = |pg: &PgId| node.pg_report(*pg).trim.is_none();
+            pgs.iter().all(is_over) && node.trim_report().objects_left == 0
+        };
+        while !are_over(self.node().node_mut()) {
+            assert!(self.node().now() < limit, "trims end: {}", self.state());
+            assert!(self.node().step(), "nothing goes on: {}", self.state());
+        }
+        for osd in (0..OSDS).map(OsdId::new) {
+            for pg in &pgs {
+                assert_eq!(self.node().osd(osd).left_to_trim(*pg), (0, 0), "{pg} on {osd}");
+            }
+        }
     }
 
     /// Each OSD in turn is away, so that every copy leads once.

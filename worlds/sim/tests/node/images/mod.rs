@@ -3,6 +3,7 @@
 mod holes;
 mod judge;
 mod table;
+mod trims;
 
 use crate::judge::{OSDS, fresh_disk};
 use judge::Judged;
@@ -30,6 +31,8 @@ fn history(seed: u64) -> usize {
     }
     judged.heal();
     judged.check_every_copy();
+    judged.finish_trims();
+    judged.check_all();
     judged.remove_everything();
     read
 }

@@ -1,0 +1,216 @@
+//! The trim of placement groups on their primary (scrub.md 3.2, 3.3).
+
+use super::run::{TrimItem, TrimPhase, TrimRun, TrimState};
+use crate::access::AccessFailure;
+use crate::event::{Effect, Effects, Timer};
+use crate::ids::{ClientId, OpId, PgId};
+use crate::in_flight::Stamps;
+use crate::item::Item;
+use crate::message::{ClientOp, Data, OpKind, WriteTag};
+use crate::osd::Osd;
+use crate::pg::{Primary, WriteWay};
+use crate::recovery::ReserverChange;
+use crate::snapshots::{Decision, SnapshotKey, SnapshotNo};
+use crate::tenants::GivenOps;
+use loadline_base::{Span, Time};
+use loadline_store::ObjectNo;
+
+/// What the trim of an object writes: metadata only.
+const TRIMMED_BYTES: u32 = 4096;
+
+impl Osd {
+    /// Begins with a removed snapshot in every group that is whole, is not scrubbed, and keeps something for one.
+    pub(crate) fn begin_trims(&mut self, now: Time, fx: &mut Effects) {
+        if self.options.trim.is_off {
+            return;
+        }
+        let (views, mut begun) = (self.groups.views().clone(), Vec::new());
+        for (pg, here) in self.groups.iter() {
+            let may_trim = here.primary.as_deref().is_some_and(Primary::may_trim)
+                && !self.trim.is_at(pg)
+                && !self.trim.failed.contains(&pg)
+                && !self.is_scrubbed(pg);
+            if may_trim && let Some(snapshot) = here.kept.mapper().first_removed(&views) {
+                begun.push((pg, snapshot));
+            }
+        }
+        let mut changes = Vec::new();
+        for (pg, snapshot) in begun {
+            self.trim.number = self.trim.number.wrapping_add(1);
+            let run = TrimRun { number: self.trim.number, snapshot, phase: TrimPhase::Reserving };
+            self.trim.runs.insert(pg, run);
+            self.trim.slots.ask(pg, 0, &mut changes);
+        }
+        self.trim_slots_changed(now, &changes, fx);
+    }
+
+    fn trim_slots_changed(&mut self, now: Time, changes: &[ReserverChange], fx: &mut Effects) {
+        for change in changes {
+            let ReserverChange::Granted(pg) = *change else {
+                unreachable!("all claims are equal, so none takes another's slot")
+            };
+            self.queue_trim(now, pg, fx);
+        }
+    }
+
+    fn queue_trim(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        let Some(run) = self.trim.runs.get_mut(&pg) else { return };
+        run.phase = TrimPhase::Queued;
+        let (number, snapshot) = (run.number, run.snapshot);
+        let objects = self.next_to_trim(pg, snapshot).len() as u32;
+        let object_bytes = self.store.objects(pg).average_bytes();
+        let item = TrimItem { pg, number, objects, object_bytes };
+        self.enqueue(now, Item::Trim(item), fx);
+    }
+
+    fn next_to_trim(&self, pg: PgId, snapshot: SnapshotKey) -> Vec<ObjectNo> {
+        let most = self.options.trim.objects_max;
+        self.pg(pg).map_or_else(Vec::new, |here| here.kept.mapper().first_of(snapshot, most))
+    }
+
+    /// A worker carries out an item: the next objects, or the end of the snapshot.
+    pub(crate) fn execute_trim(&mut self, now: Time, item: TrimItem, fx: &mut Effects) {
+        let TrimItem { pg, number, .. } = item;
+        let Some(run) = self.trim.runs.get(&pg).filter(|run| run.number == number) else { return };
+        let snapshot = run.snapshot;
+        if !self.primary(pg).is_some_and(Primary::is_whole) {
+            return self.end_trim(now, pg, fx);
+        }
+        let objects = self.next_to_trim(pg, snapshot);
+        if objects.is_empty() {
+            self.counters.trim.snapshots += 1;
+            self.end_trim(now, pg, fx);
+            // A scrub that waits for the group goes first.
+            self.begin_scrubs(now, fx);
+            return self.begin_trims(now, fx);
+        }
+        let trim = |object| self.trim_object(now, pg, object, snapshot.1, fx);
+        let tags: Vec<WriteTag> = objects.into_iter().filter_map(trim).collect();
+        if let Some(run) = self.trim.runs.get_mut(&pg) {
+            run.phase = TrimPhase::Writing(tags);
+        }
+    }
+
+    /// Begins the update of one object on all copies. `None` if it changes nothing.
+    fn trim_object(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        object: ObjectNo,
+        snapshot: SnapshotNo,
+        fx: &mut Effects,
+    ) -> Option<WriteTag> {
+        let op = ClientOp {
+            id: OpId::NOBODYS,
+            client: ClientId::new(0),
+            kind: OpKind::Trim(snapshot),
+            traced: false,
+            background: true,
+            resent: false,
+            pg,
+            object,
+            offset: 0,
+            length: TRIMMED_BYTES,
+            given: GivenOps::default(),
+        };
+        let this = self.id;
+        let WriteWay::To(others) = self.primary(pg)?.write_way(this, object) else {
+            unreachable!("every copy of a group that is whole has every object");
+        };
+        let Decision::Go(before) = self.decide(&op, others) else {
+            unreachable!("the mapper names what is kept under the label");
+        };
+        let stamps = Stamps { admitted: now, dequeued: now, executed: now, committed: now };
+        Some(self.begin_update(now, (op, Data::NONE), before, stamps, others, fx))
+    }
+
+    /// An object is trimmed on all copies that count, or could not be.
+    pub(crate) fn object_trimmed(
+        &mut self,
+        now: Time,
+        pg: PgId,
+        tag: WriteTag,
+        result: Result<(), AccessFailure>,
+        fx: &mut Effects,
+    ) {
+        self.counters.trim.objects += u64::from(result.is_ok());
+        if result.is_err() {
+            self.trim.failed.insert(pg);
+            self.end_trim(now, pg, fx);
+            return self.begin_scrubs(now, fx);
+        }
+        let Some(run) = self.trim.runs.get_mut(&pg) else { return };
+        let number = run.number;
+        if !run.wrote(tag) {
+            return;
+        }
+        let sleep = self.options.trim.sleep;
+        if sleep == Span::ZERO {
+            return self.queue_trim(now, pg, fx);
+        }
+        run.phase = TrimPhase::Sleeping;
+        fx.world.push(Effect::Timer(self.id, now + sleep, Timer::TrimWake(pg, number)));
+    }
+
+    /// The pause is over.
+    pub(crate) fn trim_woke(&mut self, now: Time, pg: PgId, number: u32, fx: &mut Effects) {
+        let run = self.trim.runs.get(&pg).filter(|run| run.number == number);
+        if run.is_some_and(|run| run.phase == TrimPhase::Sleeping) {
+            self.queue_trim(now, pg, fx);
+        }
+    }
+
+    /// A group is trimmed no more, for now. What of it is on its way to the copies goes on.
+    fn end_trim(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        if self.trim.runs.remove(&pg).is_some() {
+            let mut changes = Vec::new();
+            self.trim.slots.release(pg, &mut changes);
+            self.trim_slots_changed(now, &changes, fx);
+        }
+    }
+
+    /// The interval of a group ends.
+    pub(crate) fn forget_trim(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        self.trim.failed.remove(&pg);
+        self.end_trim(now, pg, fx);
+    }
+
+    /// New settings: another number of slots (`osd_max_trimming_pgs`), and whether anything may be trimmed (`nosnaptrim`).
+    pub(crate) fn configure_trims(&mut self, now: Time, fx: &mut Effects) {
+        if self.options.trim.is_off {
+            for pg in self.trim.runs.keys().copied().collect::<Vec<_>>() {
+                self.end_trim(now, pg, fx);
+            }
+            self.begin_scrubs(now, fx);
+        }
+        let mut changes = Vec::new();
+        self.trim.slots.resize(self.options.trim.pgs_max, 0, &mut changes);
+        self.trim_slots_changed(now, &changes, fx);
+        self.begin_trims(now, fx);
+    }
+
+    /// What is done about what a group keeps for removed snapshots; `None` if it keeps nothing, or nothing may be done.
+    pub fn trim_state(&self, pg: PgId) -> Option<TrimState> {
+        if self.trim.failed.contains(&pg) {
+            return Some(TrimState::Failed);
+        }
+        let run = self.trim.runs.get(&pg)?;
+        Some(match run.phase {
+            TrimPhase::Reserving => TrimState::Waiting,
+            _ => TrimState::Trimming,
+        })
+    }
+
+    /// What a copy keeps for removed snapshots: of how many snapshots, and how many states of objects.
+    pub fn left_to_trim(&self, pg: PgId) -> (u64, u64) {
+        let mapper = self.pg(pg).map(|here| here.kept.mapper());
+        let removed = mapper.into_iter().flat_map(|mapper| mapper.removed(self.groups.views()));
+        removed.fold((0, 0), |(snapshots, states), (_, more)| (snapshots + 1, states + more))
+    }
+}
+
+impl Primary {
+    fn may_trim(&self) -> bool {
+        self.ops.is_served && self.is_whole()
+    }
+}
