@@ -63,6 +63,17 @@ pub struct TrimReport {
     pub trimmed: u64,
 }
 
+/// Copies of placement groups that have left their OSDs, and go object by object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeletionReport {
+    /// Copies that are still there.
+    pub copies_left: u64,
+    /// Objects in them.
+    pub objects_left: u64,
+    /// Objects and former states of objects that have gone since the OSDs were made.
+    pub deleted: u64,
+}
+
 /// The scrubs of a placement group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScrubReport {
@@ -93,6 +104,18 @@ impl Node {
             report.objects_left += objects;
         }
         report.trimmed = self.osds().values().map(|osd| osd.trim_counts().objects).sum();
+        report
+    }
+
+    /// What is left of copies that are deleted.
+    pub fn deletion_report(&mut self) -> DeletionReport {
+        let mut report = DeletionReport::default();
+        for (_, osd) in self.osds_mut().iter_mut() {
+            let (copies, objects) = osd.left_to_delete();
+            report.copies_left += copies;
+            report.objects_left += objects;
+            report.deleted += osd.deleted_states();
+        }
         report
     }
 

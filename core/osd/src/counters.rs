@@ -67,4 +67,6 @@ pub(crate) struct Counters {
     pub damage: DamageCounts,
     pub scrub: ScrubCounts,
     pub trim: TrimCounts,
+    /// States of objects of copies that have left.
+    pub deleted: u64,
 }

@@ -114,7 +114,7 @@ impl Osd {
         {
             // From the first deletion on, nothing may be concluded from what is still here.
             (pg.leaving, pg.filling) = (Some(Leaving::default()), true);
-            self.enqueue(now, Item::Delete(id), fx);
+            self.enqueue(now, Item::Delete(id, 1), fx);
         }
     }
 }

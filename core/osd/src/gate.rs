@@ -299,7 +299,7 @@ impl DiskGate {
             Item::Part { bytes, .. } | Item::StoreIo(_, bytes) => requests(1, u64::from(*bytes)),
             Item::Recovery(_, pushes) => requests(*pushes, self.part_of(object_bytes)),
             Item::Put(put) => requests(1, put.payload().get()),
-            Item::Delete(_) => requests(1, 0),
+            Item::Delete(..) => requests(1, 0),
             Item::Scrub(_) => Demand::default(),
             Item::Trim(item) => requests(item.objects, 0),
             Item::Message(envelope) => match &envelope.message {

@@ -16,8 +16,9 @@ pub enum Item {
     Message(Envelope),
     /// Start up to so many objects of this placement group (qos.md 9.4).
     Recovery(PgId, u32),
-    /// Delete some objects of a placement group that has left.
-    Delete(PgId),
+    /// Delete some objects of a placement group that has left; so many states of objects went with the item before, or one if that has slept or
+    /// there was none.
+    Delete(PgId, u32),
     /// A step of a scrub.
     Scrub(ScrubItem),
     /// Trim some objects of a placement group.
@@ -70,7 +71,7 @@ impl Item {
     pub fn pg(&self) -> Option<PgId> {
         match self {
             Item::Message(envelope) => Some(envelope.pg),
-            Item::Recovery(pg, _) | Item::Delete(pg) => Some(*pg),
+            Item::Recovery(pg, _) | Item::Delete(pg, _) => Some(*pg),
             Item::Scrub(item) => Some(item.pg),
             Item::Trim(item) => Some(item.pg),
             Item::Put(_) | Item::StoreIo(..) | Item::Part { .. } => None,
@@ -93,7 +94,7 @@ impl Item {
     pub fn work(&self) -> Work {
         match self {
             Item::Recovery(..) => Work::RecoveryItem,
-            Item::Delete(_) => Work::PgDelete,
+            Item::Delete(..) => Work::PgDelete,
             Item::Scrub(item) => item.work(),
             Item::Trim(_) => Work::SnapTrim,
             Item::Put(_) => Work::ClientOp,
@@ -147,7 +148,7 @@ impl Item {
             }
             Item::Put(put) => return put.payload(),
             Item::Scrub(item) => return Bytes::new(u64::from(item.bytes)),
-            Item::Recovery(..) | Item::Delete(_) | Item::Trim(_) => return Bytes::ZERO,
+            Item::Recovery(..) | Item::Delete(..) | Item::Trim(_) => return Bytes::ZERO,
         };
         match &envelope.message {
             Message::Op(op) => match op.kind {

@@ -200,7 +200,7 @@ impl Osd {
     fn execute(&mut self, now: Time, running: Computed, fx: &mut Effects) {
         let Envelope { from, pg, interval, urgency, message, data, .. } = match running.item {
             Item::Recovery(pg, pushes) => return self.run_recovery(now, pg, pushes, fx),
-            Item::Delete(pg) => return self.run_delete(now, pg),
+            Item::Delete(pg, _) => return self.run_delete(now, pg),
             Item::Scrub(item) => return self.execute_scrub(now, item, fx),
             Item::Trim(item) => return self.execute_trim(now, item, fx),
             Item::Put(put) => return self.execute_put(now, put),

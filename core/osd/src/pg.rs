@@ -45,6 +45,8 @@ pub(crate) struct Pg {
 pub(crate) struct Leaving {
     /// When its deletion goes on, while it sleeps.
     pub wake: Option<Time>,
+    /// States of objects that the present transaction removes.
+    pub states: u32,
 }
 
 impl Pg {

@@ -236,7 +236,8 @@ fn size_of(item: &Item, urgency: Urgency, object_bytes: u64) -> WorkSize {
         Item::Trim(item) => {
             WorkSize { objects: item.objects, object_size_average: item.object_bytes, ..size }
         }
-        Item::Delete(_) | Item::Put(_) | Item::StoreIo(..) | Item::Part { .. } => size,
+        Item::Delete(_, states) => WorkSize { objects: *states, ..size },
+        Item::Put(_) | Item::StoreIo(..) | Item::Part { .. } => size,
         Item::Message(envelope) => {
             let size = WorkSize { urgency: envelope.urgency, ..size };
             match &envelope.message {

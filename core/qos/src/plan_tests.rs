@@ -237,3 +237,21 @@ fn a_trim_of_loadlines_own_is_charged_the_operations_that_it_is() {
     };
     assert_eq!([0, 1, 2].map(cost), [58_525, 58_525, 117_050]);
 }
+
+/// scrub.md 4: a deletion item after a full batch, and the first one.
+#[test]
+fn deletions_cost_as_tabulated() {
+    let cost = |era: usize, scheduler, objects| {
+        let name = if era < 3 { "quincy" } else { "reef" };
+        let mut plan = plan(name, scheduler, Medium::Ssd, "balanced");
+        plan.preset.era = crate::Era::ALL[era];
+        let size = WorkSize { objects, object_size_average: 4 << 20, ..WorkSize::default() };
+        plan.admit(Work::PgDelete, &size, 0).cost
+    };
+    let costs = |era, scheduler| [30, 1].map(|objects| cost(era, scheduler, objects));
+    for era in 0..5 {
+        assert_eq!(costs(era, SchedulerKind::Wpq), [1 << 20; 2]);
+    }
+    assert_eq!(costs(3, SchedulerKind::Mclock), [1 << 20; 2]);
+    assert_eq!(costs(4, SchedulerKind::Mclock), [30 << 20, 1 << 20]);
+}

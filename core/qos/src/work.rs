@@ -162,8 +162,8 @@ pub struct WorkSize {
     pub payload: u64,
     /// Bytes that a client's read asks for; the published eras do not charge them.
     pub read: u64,
-    /// Objects that a push, a push reply or a pull names, pushes promised to a recovery item, or objects of a scrub's chunk; 0 for
-    /// the steps of a scrub that name none.
+    /// Objects that a push, a push reply or a pull names, pushes promised to a recovery item, objects of a scrub's chunk, those that a trim
+    /// item trims, or those that went with the deletion item before; 0 for the steps of a scrub that name none.
     pub objects: u32,
     /// Average size of the PG's objects, bytes; of a scrub's chunk only where it is deep.
     pub object_size_average: u64,
@@ -409,6 +409,9 @@ fn bytes_e2(era: Era, work: Work, size: &WorkSize, options: &WorkOptions) -> Opt
         }
         Work::ScrubEvent | Work::RequestedScrubEvent | Work::BlockingScrubEvent => {
             options.scrub_event_cost * u64::from(options.shallow_scrub_chunk_max)
+        }
+        Work::PgDelete if era == Era::E2Plus => {
+            options.pg_delete_cost * u64::from(size.objects.max(1))
         }
         Work::SnapTrim => {
             size.object_size_average * u64::from(options.pg_max_concurrent_snap_trims)

@@ -7,8 +7,8 @@ use crate::failure::Failure;
 use crate::show;
 use loadline_base::{Bytes, Span};
 use loadline_host::admin::api::{
-    BackgroundRow, Command, ConnectionCounts, FareRow, GateRow, Health, MemoryUse, ObjectCounts,
-    Status, TrimProgress,
+    BackgroundRow, Command, ConnectionCounts, DeletionProgress, FareRow, GateRow, Health,
+    MemoryUse, ObjectCounts, Status, TrimProgress,
 };
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal};
@@ -81,6 +81,7 @@ fn in_words(status: &Status) -> String {
             format!("{:.1} objects/s, {}", recovery.objects_per_s, bandwidth(recovery.bytes_per_s)),
         ),
         ("trim", trim(&status.trim)),
+        ("deletion", deletion(&status.deletion)),
         (
             "clients",
             format!(
@@ -105,13 +106,30 @@ fn trim(trim: &TrimProgress) -> String {
     if trim.objects_left == 0 {
         return "nothing is kept for removed snapshots".to_owned();
     }
-    let ends = trim.ends_in_ns.map(|ends| format!(", done in about {}", duration(ends)));
     format!(
         "{} objects kept for removed snapshots, {:.1} objects/s{}",
         trim.objects_left,
         trim.objects_per_s,
-        ends.unwrap_or_default()
+        done_in(trim.ends_in_ns)
     )
+}
+
+/// `900 objects of 3 copies of PGs that have left, 30.0 objects/s, done in about 30 s`
+fn deletion(deletion: &DeletionProgress) -> String {
+    if deletion.copies_left == 0 {
+        return "no copy of a PG is left over".to_owned();
+    }
+    format!(
+        "{} objects of {} copies of PGs that have left, {:.1} objects/s{}",
+        deletion.objects_left,
+        deletion.copies_left,
+        deletion.objects_per_s,
+        done_in(deletion.ends_in_ns)
+    )
+}
+
+fn done_in(ends_in_ns: Option<u64>) -> String {
+    ends_in_ns.map(|ends| format!(", done in about {}", duration(ends))).unwrap_or_default()
 }
 
 /// How the gate before each disk stands: what promises go by, what recovery may do, and what clients get.

@@ -32,6 +32,7 @@ const STATUS: &str = r#"{
     "pgs": [ { "state": "active+clean", "pgs": 64 }, { "state": "active+undersized", "pgs": 64 } ],
     "objects": { "copies": 3072, "misplaced": 12, "degraded": 768, "recovering": 8 },
     "recovery": { "objects_per_s": 17.25, "bytes_per_s": 72351744.0 },
+    "deletion": { "copies_left": 3, "objects_left": 900, "objects_per_s": 30.0, "ends_in_ns": 30000000000 },
     "trim": { "snapshots_left": 12, "objects_left": 30500, "objects_per_s": 125.5, "ends_in_ns": 243000000000 },
     "client": { "window_ns": 5000000000, "reads_per_s": 1200.4, "writes_per_s": 800.0,
                 "read_bytes_per_s": 4916838.4, "written_bytes_per_s": 3276800.0 },

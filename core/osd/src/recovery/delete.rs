@@ -44,28 +44,30 @@ impl Osd {
             count += 1 + past.len();
             edits.extend(past);
         }
-        if !self.is_durable() {
+        self.counters.deleted += count as u64;
+        let last = self.count(pg) == 0;
+        let is_durable = self.is_durable();
+        let here = self.pg_mut(pg).expect("it leaves");
+        here.leaving = Some(Leaving { wake: None, states: count as u32 });
+        if !is_durable {
             return Vec::new();
         }
-        let last = self.count(pg) == 0;
-        let here = self.pg_mut(pg).expect("it leaves");
         edits.append(&mut here.save_deletion(pg, last));
         edits
     }
 
     /// The deletion is durable: the next objects, or the end of the placement group here.
     pub(crate) fn deleted(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
-        if self.pg(pg).is_none_or(|here| here.leaving.is_none()) {
-            return;
-        }
+        let Some(leaving) = self.pg(pg).and_then(|here| here.leaving) else { return };
         if self.count(pg) == 0 {
             self.groups.remove(pg);
             self.forget_scrubs(pg);
         } else if self.options.delete_sleep == Span::ZERO {
-            self.enqueue(now, Item::Delete(pg), fx);
+            self.enqueue(now, Item::Delete(pg, leaving.states), fx);
         } else {
             let wake = now + self.options.delete_sleep;
-            self.pg_mut(pg).expect("it leaves").leaving = Some(Leaving { wake: Some(wake) });
+            let leaving = Leaving { wake: Some(wake), ..leaving };
+            self.pg_mut(pg).expect("it leaves").leaving = Some(leaving);
             fx.world.push(Effect::Timer(self.id, wake, Timer::DeletionWake(pg)));
         }
     }
@@ -75,7 +77,20 @@ impl Osd {
         let leaving = self.pg_mut(pg).and_then(|here| here.leaving.as_mut());
         let slept = leaving.and_then(|leaving| leaving.wake.take_if(|wake| *wake <= now));
         if slept.is_some() {
-            self.enqueue(now, Item::Delete(pg), fx);
+            self.enqueue(now, Item::Delete(pg, 1), fx);
         }
+    }
+
+    /// How many copies of placement groups this OSD deletes, and how many objects are still in them.
+    pub fn left_to_delete(&mut self) -> (u64, u64) {
+        let leaving = self.groups.iter().filter(|(_, here)| here.leaving.is_some());
+        let leaving: Vec<PgId> = leaving.map(|(pg, _)| pg).collect();
+        let objects = leaving.iter().map(|pg| self.count(*pg)).sum();
+        (leaving.len() as u64, objects)
+    }
+
+    /// States of objects that it has deleted, of copies that had left, since it was made.
+    pub fn deleted_states(&self) -> u64 {
+        self.counters.deleted
     }
 }

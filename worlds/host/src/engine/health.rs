@@ -22,6 +22,7 @@ pub(super) struct SecondCounts {
     pub written_bytes: u64,
     pub recovered: Received,
     pub trimmed: u64,
+    pub deleted: u64,
     pub over_limit: u64,
 }
 
@@ -31,6 +32,7 @@ pub(super) struct DoneSoFar {
     pub received: Received,
     pub over_limit: u64,
     pub trimmed: u64,
+    pub deleted: u64,
 }
 
 /// What one image was served.
@@ -104,6 +106,8 @@ pub(super) struct HealthMeter {
     over_limit: u64,
     /// All that had been trimmed then.
     trimmed: u64,
+    /// All that had been deleted then.
+    deleted: u64,
     slowest: Vec<Past>,
 }
 
@@ -183,12 +187,14 @@ impl HealthMeter {
 
     /// A second is over, until when so much was done in all.
     pub(super) fn second_passed(&mut self, now: Time, done: DoneSoFar) {
-        let DoneSoFar { received, over_limit, trimmed } = done;
+        let DoneSoFar { received, over_limit, trimmed, deleted } = done;
         let Received { objects, bytes } = received;
         self.present.counts.over_limit = over_limit.saturating_sub(self.over_limit);
         self.over_limit = over_limit;
         self.present.counts.trimmed = trimmed.saturating_sub(self.trimmed);
         self.trimmed = trimmed;
+        self.present.counts.deleted = deleted.saturating_sub(self.deleted);
+        self.deleted = deleted;
         // An OSD that was removed takes its count with it.
         self.present.counts.recovered = Received {
             objects: objects.saturating_sub(self.received.objects),

@@ -27,8 +27,9 @@ pub use profile::{ClassRow, OsdPromises, ProfileInForce};
 pub use refusal::{AdminRefusal, RefusalKind};
 pub use scrubs::{BadCopy, InconsistentRow, InconsistentStates, ScrubRow, Scrubbing, Scrubs};
 pub use status::{
-    BackgroundRow, ClientRates, ConnectionCounts, FareRow, GateRow, Health, HealthLevel, ImageUse,
-    MemoryUse, ObjectCounts, OsdCounts, PgCount, RecoveryRates, Status, TrimProgress,
+    BackgroundRow, ClientRates, ConnectionCounts, DeletionProgress, FareRow, GateRow, Health,
+    HealthLevel, ImageUse, MemoryUse, ObjectCounts, OsdCounts, PgCount, RecoveryRates, Status,
+    TrimProgress,
 };
 pub use tables::{
     Added, AlteredValue, ConfigChanged, ConfigRow, ConfigRows, Done, Explained, ExplainedLevel,

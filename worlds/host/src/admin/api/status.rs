@@ -27,6 +27,9 @@ pub struct Status {
     /// What is still kept for removed snapshots.
     #[serde(default)]
     pub trim: TrimProgress,
+    /// What is left of copies of placement groups that have left their OSDs.
+    #[serde(default)]
+    pub deletion: DeletionProgress,
     /// What clients do.
     pub client: ClientRates,
     /// The images that are promised or allowed something, by name.
@@ -183,6 +186,20 @@ pub struct TrimProgress {
     /// Those that are given back.
     pub objects_per_s: f64,
     /// When nothing is left at that rate; none if nothing is, or nothing is given back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_in_ns: Option<u64>,
+}
+
+/// What is left of copies of placement groups that have left their OSDs, and how fast it goes, averaged over the last seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeletionProgress {
+    /// Copies that are deleted.
+    pub copies_left: u64,
+    /// Objects that are still in them.
+    pub objects_left: u64,
+    /// Objects and former states of objects that go.
+    pub objects_per_s: f64,
+    /// When nothing is left at that rate; none if nothing is, or nothing goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_in_ns: Option<u64>,
 }

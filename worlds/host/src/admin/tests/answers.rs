@@ -1,9 +1,9 @@
 //! Answers as JSON: what programs rely on.
 
 use crate::admin::api::{
-    AdminAnswer, AdminRefusal, BackgroundRow, ClientRates, ConnectionCounts, FareRow, GateRow,
-    Health, HealthLevel, ImageUse, MemoryUse, ObjectCounts, OsdCounts, OsdRow, PgCount, QosRow,
-    RecoveryRates, Status, TrimProgress,
+    AdminAnswer, AdminRefusal, BackgroundRow, ClientRates, ConnectionCounts, DeletionProgress,
+    FareRow, GateRow, Health, HealthLevel, ImageUse, MemoryUse, ObjectCounts, OsdCounts, OsdRow,
+    PgCount, QosRow, RecoveryRates, Status, TrimProgress,
 };
 
 fn status() -> Status {
@@ -39,6 +39,7 @@ fn status() -> Status {
         pgs: vec![PgCount { state: "active+undersized+degraded".into(), pgs: 64 }],
         objects: ObjectCounts { copies: 512, misplaced: 0, degraded: 256, recovering: 0 },
         recovery: RecoveryRates::default(),
+        deletion: DeletionProgress::default(),
         trim: TrimProgress {
             snapshots_left: 2,
             objects_left: 500,

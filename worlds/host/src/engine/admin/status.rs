@@ -3,8 +3,8 @@
 use super::findings::Findings;
 use super::pg_states::PgStates;
 use crate::admin::api::{
-    AdminAnswer, BackgroundRow, ClientRates, ConnectionCounts, FareRow, GateRow, OsdCounts,
-    RecoveryRates, Status, TrimProgress,
+    AdminAnswer, BackgroundRow, ClientRates, ConnectionCounts, DeletionProgress, FareRow, GateRow,
+    OsdCounts, RecoveryRates, Status, TrimProgress,
 };
 use crate::engine::Engine;
 use crate::engine::host_node::HostNode;
@@ -39,6 +39,7 @@ impl Engine {
                 bytes_per_s: rates.per_second(|counts| counts.recovered.bytes),
             },
             trim: self.host.trim_progress(rates.per_second(|counts| counts.trimmed)),
+            deletion: self.host.deletion_progress(rates.per_second(|counts| counts.deleted)),
             client: ClientRates {
                 window_ns: Span::from_secs(rates.seconds).nanos(),
                 reads_per_s: rates.per_second(|counts| counts.reads),
@@ -62,13 +63,22 @@ impl HostNode {
     /// What is still kept for removed snapshots, of which so much is given back in a second.
     fn trim_progress(&self, objects_per_s: f64) -> TrimProgress {
         let left = self.node.trim_report();
-        let seconds = left.objects_left as f64 / objects_per_s;
-        let is_going_on = left.objects_left > 0 && objects_per_s > 0.0;
         TrimProgress {
             snapshots_left: left.snapshots_left,
             objects_left: left.objects_left,
             objects_per_s,
-            ends_in_ns: is_going_on.then(|| Span::from_secs_f64(seconds).nanos()),
+            ends_in_ns: ends_in_ns(left.objects_left, objects_per_s),
+        }
+    }
+
+    /// The same of copies of groups that have left.
+    fn deletion_progress(&mut self, objects_per_s: f64) -> DeletionProgress {
+        let left = self.node.deletion_report();
+        DeletionProgress {
+            copies_left: left.copies_left,
+            objects_left: left.objects_left,
+            objects_per_s,
+            ends_in_ns: ends_in_ns(left.objects_left, objects_per_s),
         }
     }
 
@@ -91,6 +101,12 @@ impl HostNode {
             background: shown_background(&gate),
         }
     }
+}
+
+/// When so many objects are done at this rate.
+fn ends_in_ns(objects: u64, per_second: f64) -> Option<u64> {
+    let is_going_on = objects > 0 && per_second > 0.0;
+    is_going_on.then(|| Span::from_secs_f64(objects as f64 / per_second).nanos())
 }
 
 fn shown_background(gate: &GateReport) -> Option<BackgroundRow> {
