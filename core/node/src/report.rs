@@ -70,8 +70,6 @@ pub struct DeletionReport {
     pub copies_left: u64,
     /// Objects in them.
     pub objects_left: u64,
-    /// Objects and former states of objects that have gone since the OSDs were made.
-    pub deleted: u64,
 }
 
 /// The scrubs of a placement group.
@@ -103,8 +101,13 @@ impl Node {
             report.snapshots_left += snapshots;
             report.objects_left += objects;
         }
-        report.trimmed = self.osds().values().map(|osd| osd.trim_counts().objects).sum();
+        report.trimmed = self.trimmed();
         report
+    }
+
+    /// States of objects that were trimmed since the OSDs were made.
+    pub fn trimmed(&self) -> u64 {
+        self.osds().values().map(|osd| osd.trim_counts().objects).sum()
     }
 
     /// What is left of copies that are deleted.
@@ -114,9 +117,13 @@ impl Node {
             let (copies, objects) = osd.left_to_delete();
             report.copies_left += copies;
             report.objects_left += objects;
-            report.deleted += osd.deleted_states();
         }
         report
+    }
+
+    /// Objects and former states of objects that have gone, of copies that had left, since the OSDs were made.
+    pub fn deleted(&self) -> u64 {
+        self.osds().values().map(|osd| osd.deleted_states()).sum()
     }
 
     /// How a placement group is.

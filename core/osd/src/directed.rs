@@ -26,8 +26,11 @@ impl Osd {
                 self.renew(now, policy, options, fx);
             }
             Directive::ShowImages(views) => {
+                let has_lost_any = views.has_lost_any_since(self.groups.views());
                 self.groups.show(views);
-                self.begin_trims(now, fx);
+                if has_lost_any {
+                    self.begin_trims(now, fx);
+                }
             }
             Directive::ShareImages(tenants) => self.share_images(now, tenants, fx),
             Directive::SetBackfillFull(is_full) => self.set_backfill_full(is_full, fx),
@@ -96,7 +99,7 @@ impl Osd {
         let here = self.pg_mut(id).filter(|here| here.interval == interval);
         if let Some(primary) = here.and_then(|here| here.primary.as_mut()) {
             primary.ops.is_served = true;
-            self.begin_trims(now, fx);
+            self.begin_trim(now, id, fx);
         }
     }
 

@@ -450,7 +450,7 @@ impl Osd {
             self.begin_repair(now, pg, fx);
         }
         self.begin_scrubs(now, fx);
-        self.begin_trims(now, fx);
+        self.begin_trim(now, pg, fx);
     }
 
     /// Which copies of which objects are to be replaced, and whether some have none that is good.

@@ -102,6 +102,14 @@ impl Views {
         self.live.get(&image).is_some_and(|live| live.binary_search(&label).is_err())
     }
 
+    /// Whether a snapshot of an image that is still there lived then and lives no more.
+    pub(crate) fn has_lost_any_since(&self, then: &Views) -> bool {
+        then.live.iter().any(|(image, before)| {
+            let now = self.live.get(image);
+            now.is_some_and(|now| now != before && before.iter().any(|it| !now.contains(it)))
+        })
+    }
+
     /// The newest live snapshot that is older than this one; [`SnapshotNo::HEAD`] if there is none.
     pub fn live_before(&self, image: u32, snapshot: SnapshotNo) -> SnapshotNo {
         let live = self.live.get(&image).map_or(&[][..], Vec::as_slice);
@@ -124,6 +132,10 @@ mod tests {
         assert_eq!([removed(8, 1), removed(9, 1)], [true, false], "image 9 has gone");
         let before = |label| views.live_before(7, SnapshotNo(label)).0;
         assert_eq!([1, 2, 3, 6].map(before), [0, 0, 2, 5]);
+        let mut later = views.clone();
+        later.insert_live(7, vec![SnapshotNo(2), SnapshotNo(5), SnapshotNo(6)]);
+        assert!(!later.has_lost_any_since(&views) && views.has_lost_any_since(&later));
+        assert!(!Views::default().has_lost_any_since(&later), "all images have gone");
     }
 
     #[test]

@@ -19,28 +19,31 @@ use loadline_store::ObjectNo;
 const TRIMMED_BYTES: u32 = 4096;
 
 impl Osd {
-    /// Begins with a removed snapshot in every group that is whole, is not scrubbed, and keeps something for one.
+    /// Begins with a removed snapshot in every group that may be trimmed.
     pub(crate) fn begin_trims(&mut self, now: Time, fx: &mut Effects) {
-        if self.options.trim.is_off {
+        let led = self.groups.iter().filter(|(_, here)| here.primary.is_some());
+        for pg in led.map(|(pg, _)| pg).collect::<Vec<_>>() {
+            self.begin_trim(now, pg, fx);
+        }
+    }
+
+    /// Begins with a removed snapshot in a group, if that is whole and not scrubbed, and keeps something for one.
+    pub(crate) fn begin_trim(&mut self, now: Time, pg: PgId, fx: &mut Effects) {
+        let is_busy = self.trim.is_at(pg) || self.is_scrubbed(pg);
+        if self.options.trim.is_off || is_busy || self.trim.failed.contains(&pg) {
             return;
         }
-        let (views, mut begun) = (self.groups.views().clone(), Vec::new());
-        for (pg, here) in self.groups.iter() {
-            let may_trim = here.primary.as_deref().is_some_and(Primary::may_trim)
-                && !self.trim.is_at(pg)
-                && !self.trim.failed.contains(&pg)
-                && !self.is_scrubbed(pg);
-            if may_trim && let Some(snapshot) = here.kept.mapper().first_removed(&views) {
-                begun.push((pg, snapshot));
-            }
+        if !self.primary(pg).is_some_and(Primary::may_trim) {
+            return;
         }
+        let mapper = self.pg(pg).map(|here| here.kept.mapper());
+        let snapshot = mapper.and_then(|mapper| mapper.first_removed(self.groups.views()));
+        let Some(snapshot) = snapshot else { return };
+        self.trim.number = self.trim.number.wrapping_add(1);
+        let run = TrimRun { number: self.trim.number, snapshot, phase: TrimPhase::Reserving };
+        self.trim.runs.insert(pg, run);
         let mut changes = Vec::new();
-        for (pg, snapshot) in begun {
-            self.trim.number = self.trim.number.wrapping_add(1);
-            let run = TrimRun { number: self.trim.number, snapshot, phase: TrimPhase::Reserving };
-            self.trim.runs.insert(pg, run);
-            self.trim.slots.ask(pg, 0, &mut changes);
-        }
+        self.trim.slots.ask(pg, 0, &mut changes);
         self.trim_slots_changed(now, &changes, fx);
     }
 
@@ -82,7 +85,7 @@ impl Osd {
             self.end_trim(now, pg, fx);
             // A scrub that waits for the group goes first.
             self.begin_scrubs(now, fx);
-            return self.begin_trims(now, fx);
+            return self.begin_trim(now, pg, fx);
         }
         let trim = |object| self.trim_object(now, pg, object, snapshot.1, fx);
         let tags: Vec<WriteTag> = objects.into_iter().filter_map(trim).collect();

@@ -50,8 +50,7 @@ impl HostNode {
     fn second_passed(&mut self) {
         self.tell_capacities();
         let (received, over_limit) = (self.node.received(), self.over_limit());
-        let (trimmed, deleted) =
-            (self.node.trim_report().trimmed, self.node.deletion_report().deleted);
+        let (trimmed, deleted) = (self.node.trimmed(), self.node.deleted());
         self.health.second_passed(self.now, DoneSoFar { received, over_limit, trimmed, deleted });
         self.node.change(self.now, |cluster, fx| cluster.check_fullness(fx));
         self.note_changes();
